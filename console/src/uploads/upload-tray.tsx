@@ -47,14 +47,14 @@ export function UploadTray() {
       aria-label={text.uploads.title}
     >
       <Group justify="space-between" px="md" py="xs" wrap="nowrap">
-        <div role="status">
-          <Text size="sm" fw={600}>
+        <div>
+          <Text role="status" aria-busy={isBusy} size="sm" fw={600}>
             {text.uploads.summary(done, items.length)}
             {failed > 0 && <span className={classes.failed}> · {text.uploads.failed(failed)}</span>}
             {cancelled > 0 && ` · ${text.uploads.cancelled(cancelled)}`}
           </Text>
           {halt === 'connection' && (
-            <Text size="xs" className={classes.halted ?? ''}>
+            <Text role="alert" size="xs" className={classes.halted ?? ''}>
               {text.uploads.halted}
             </Text>
           )}
