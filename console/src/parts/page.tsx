@@ -1,6 +1,7 @@
 /** The frame of every page: title, what it is about, what can be done, and what the tab is called. */
 import { Group, Skeleton, Stack, Text, Title } from '@mantine/core';
-import { type ReactNode, useEffect } from 'react';
+import { useLocation } from '@tanstack/react-router';
+import { type ReactNode, type RefObject, useEffect, useRef } from 'react';
 import { Refused } from './refused.tsx';
 
 interface PageProps {
@@ -13,16 +14,20 @@ interface PageProps {
 }
 
 export function Page({ title, trail, lead, actions, children }: PageProps) {
+  const heading = useRef<HTMLHeadingElement>(null);
   useEffect(() => {
     document.title = `${title} · Cloudlet`;
   }, [title]);
+  useFocusOnArrival(heading);
   return (
     <Stack gap="lg">
       <div>
         {trail}
         <Group justify="space-between" align="flex-start" gap="sm">
           <div>
-            <Title order={1}>{title}</Title>
+            <Title ref={heading} order={1} tabIndex={-1}>
+              {title}
+            </Title>
             {lead !== undefined && (
               <Text c="dimmed" maw="62ch" mt={4}>
                 {lead}
@@ -35,6 +40,19 @@ export function Page({ title, trail, lead, actions, children }: PageProps) {
       {children}
     </Stack>
   );
+}
+
+/** Where the reader is; the first page needs no word. */
+let focusedPath = location.pathname;
+
+/** Whoever went to another page is at its heading: screen readers say it, and the Tab key goes on there. */
+function useFocusOnArrival(heading: RefObject<HTMLElement | null>): void {
+  const path = useLocation({ select: ({ pathname }) => pathname });
+  useEffect(() => {
+    if (path === focusedPath) return;
+    focusedPath = path;
+    heading.current?.focus({ preventScroll: true });
+  }, [path, heading]);
 }
 
 export interface Read<T> {
