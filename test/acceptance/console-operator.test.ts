@@ -288,6 +288,7 @@ test('a machine and a database are made with the keyboard alone', { skip }, asyn
     await tabTo(name);
     await page.keyboard.press('Enter');
     await page.getByLabel('Name', { exact: true }).waitFor();
+    await page.locator('h1:focus', { hasText: name }).waitFor();
     await tabTo('Name');
     await page.keyboard.type('by-keyboard');
     if (area === 'machines') {

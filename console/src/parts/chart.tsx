@@ -3,6 +3,7 @@ import { Title, useComputedColorScheme } from '@mantine/core';
 import { useEffect, useRef } from 'react';
 import UPlot from 'uplot';
 import 'uplot/dist/uPlot.min.css';
+import { readerLocales } from '../texts/reader-locales.ts';
 import { text } from '../texts/text.ts';
 import classes from './chart.module.css';
 
@@ -109,10 +110,10 @@ export function Chart({ title, label, times, lines, say, max, isBinary }: ChartP
 const scaleEnd = (most: number | null) => (most === null || most <= 0 ? 1 : most * 1.1);
 const HOURS = { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' } as const;
 const DAYS = { day: 'numeric', month: 'short' } as const;
-const moment = new Intl.DateTimeFormat(text.locale, { ...DAYS, ...HOURS });
-const utc = new Intl.DateTimeFormat(text.locale, { ...HOURS, timeZone: 'UTC' });
-const clock = new Intl.DateTimeFormat(text.locale, HOURS);
-const day = new Intl.DateTimeFormat(text.locale, DAYS);
+const moment = new Intl.DateTimeFormat(readerLocales, { ...DAYS, ...HOURS });
+const utc = new Intl.DateTimeFormat(readerLocales, { ...HOURS, timeZone: 'UTC' });
+const clock = new Intl.DateTimeFormat(readerLocales, HOURS);
+const day = new Intl.DateTimeFormat(readerLocales, DAYS);
 
 /** In the reader's zone, and as UTC. */
 export const sayMoment = (ms: number): string => `${moment.format(ms)} · ${utc.format(ms)} UTC`;

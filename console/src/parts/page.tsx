@@ -1,6 +1,6 @@
 /** The frame of every page: title, what it is about, what can be done, and what the tab is called. */
 import { Group, Skeleton, Stack, Text, Title } from '@mantine/core';
-import { useLocation } from '@tanstack/react-router';
+import { useRouterState } from '@tanstack/react-router';
 import { type ReactNode, type RefObject, useEffect, useRef } from 'react';
 import { Refused } from './refused.tsx';
 
@@ -47,7 +47,10 @@ let focusedPath = location.pathname;
 
 /** Whoever went to another page is at its heading: screen readers say it, and the Tab key goes on there. */
 function useFocusOnArrival(heading: RefObject<HTMLElement | null>): void {
-  const path = useLocation({ select: ({ pathname }) => pathname });
+  // Not the location: it changes while the page before is still shown.
+  const path = useRouterState({
+    select: ({ resolvedLocation }) => resolvedLocation?.pathname ?? focusedPath,
+  });
   useEffect(() => {
     if (path === focusedPath) return;
     focusedPath = path;

@@ -1,8 +1,9 @@
 /** Credits in words, short enough to stand beside a button. */
+import { readerLocales } from '../texts/reader-locales.ts';
 import { text } from '../texts/text.ts';
 
-const large = new Intl.NumberFormat(text.locale, { minimumFractionDigits: 2, maximumFractionDigits: 2 });
-const small = new Intl.NumberFormat(text.locale, { maximumSignificantDigits: 3 });
+const large = new Intl.NumberFormat(readerLocales, { minimumFractionDigits: 2, maximumFractionDigits: 2 });
+const small = new Intl.NumberFormat(readerLocales, { maximumSignificantDigits: 3 });
 
 /** As the API gives amounts: a number, or its decimals as text. What is free is `0`. */
 export function sayCredits(amount: number | string): string {

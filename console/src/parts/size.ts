@@ -1,12 +1,12 @@
 /** Bytes and counts in words. */
-import { text } from '../texts/text.ts';
+import { readerLocales } from '../texts/reader-locales.ts';
 
 const UNITS = ['B', 'KB', 'MB', 'GB', 'TB', 'PB'];
-const count = new Intl.NumberFormat(text.locale);
+const count = new Intl.NumberFormat(readerLocales);
 /** By the number of decimals. */
 const decimals = [0, 1, 2].map(
   (digits) =>
-    new Intl.NumberFormat(text.locale, {
+    new Intl.NumberFormat(readerLocales, {
       minimumFractionDigits: digits,
       maximumFractionDigits: digits,
       useGrouping: false,

@@ -1,5 +1,6 @@
 /** A time of the API (`2026-01-31 09:30:00`, UTC) in the reader's zone; the exact UTC on hover. */
 import { useSyncExternalStore } from 'react';
+import { readerLocales } from '../texts/reader-locales.ts';
 import { text } from '../texts/text.ts';
 import { createStore } from './store.ts';
 
@@ -7,7 +8,7 @@ const MINUTE = 60;
 const HOUR = 3600;
 const DAY = 86_400;
 const relative = new Intl.RelativeTimeFormat(text.locale, { numeric: 'auto' });
-const absolute = new Intl.DateTimeFormat(text.locale, { dateStyle: 'medium', timeStyle: 'short' });
+const absolute = new Intl.DateTimeFormat(readerLocales, { dateStyle: 'medium', timeStyle: 'short' });
 
 /** ms since 1970. */
 function timeOf(at: string): number {

@@ -1,5 +1,5 @@
 /** What was booked for an account in a month. */
-import { Stack, Text, TextInput } from '@mantine/core';
+import { Stack, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { AdminAccount } from '../../../../sdk/index.ts';
@@ -10,6 +10,7 @@ import { sayCredits } from '../../parts/price.ts';
 import { text } from '../../texts/text.ts';
 import { EntryTable } from '../billing/entry-table.tsx';
 import { thisMonth } from '../billing/month.ts';
+import { MonthSelect } from '../billing/month-select.tsx';
 import { statementQuery } from './queries.ts';
 
 const words = text.administration.statement;
@@ -20,14 +21,7 @@ export function AccountStatement({ account, onClose }: { account: AdminAccount; 
   return (
     <Dialog opened onClose={onClose} title={words.of(account.username)} size="xl">
       <Stack pb="sm">
-        <TextInput
-          type="month"
-          label={text.billing.month}
-          value={month}
-          max={thisMonth()}
-          maw={200}
-          onChange={({ currentTarget: { value } }) => setMonth(value === '' ? thisMonth() : value)}
-        />
+        <MonthSelect value={month} onChange={setMonth} />
         <Loaded query={statement}>
           {({ opening_balance: opening, closing_balance: closing, entries }) => (
             <>

@@ -1,5 +1,5 @@
 /** What all accounts together were charged in a month. */
-import { Stack, Text, TextInput, Title } from '@mantine/core';
+import { Stack, Text, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { Figures } from '../../parts/figures.tsx';
@@ -8,6 +8,7 @@ import { sayCredits } from '../../parts/price.ts';
 import { text } from '../../texts/text.ts';
 import { DayBars } from '../billing/day-bars.tsx';
 import { thisMonth } from '../billing/month.ts';
+import { MonthSelect } from '../billing/month-select.tsx';
 import { revenueQuery } from './queries.ts';
 
 const words = text.administration.revenue;
@@ -20,15 +21,9 @@ export function Revenue() {
   return (
     <Stack gap="lg">
       <Text c="dimmed">{words.lead}</Text>
-      <TextInput
-        type="month"
-        label={text.billing.month}
+      <MonthSelect
         value={month}
-        max={thisMonth()}
-        maw={200}
-        onChange={({ currentTarget: { value } }) =>
-          navigate({ search: value === '' ? { tab: 'revenue' } : { tab: 'revenue', month: value } })
-        }
+        onChange={(value) => navigate({ search: { tab: 'revenue', month: value } })}
       />
       <Loaded query={revenue}>
         {({ total, daily }) => (

@@ -5,12 +5,13 @@ import type { LedgerEntry } from '../../../../sdk/index.ts';
 import { AnchorLink } from '../../parts/links.tsx';
 import { ListTable } from '../../parts/list-table.tsx';
 import { When } from '../../parts/when.tsx';
+import { readerLocales } from '../../texts/reader-locales.ts';
 import { text } from '../../texts/text.ts';
 import { vmsQuery } from '../machines/queries.ts';
 
 /** To the last digit that is booked; what did not change is not said. */
-const exact = new Intl.NumberFormat(text.locale, { minimumFractionDigits: 2, maximumFractionDigits: 6 });
-const change = new Intl.NumberFormat(text.locale, { maximumFractionDigits: 6, signDisplay: 'exceptZero' });
+const exact = new Intl.NumberFormat(readerLocales, { minimumFractionDigits: 2, maximumFractionDigits: 6 });
+const change = new Intl.NumberFormat(readerLocales, { maximumFractionDigits: 6, signDisplay: 'exceptZero' });
 const sayChange = (amount: number | string) => (Number(amount) === 0 ? '' : change.format(Number(amount)));
 const { codes, services } = text.billing;
 const sayCode = (code: string) => (code in codes ? codes[code as keyof typeof codes] : code);

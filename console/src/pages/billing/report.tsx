@@ -1,5 +1,5 @@
 /** The report of one month: cost per day, and by resource. */
-import { Button, Group, Stack, Table, Text, TextInput, Title } from '@mantine/core';
+import { Button, Group, Stack, Table, Text, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { useState } from 'react';
@@ -11,16 +11,18 @@ import { Loaded } from '../../parts/page.tsx';
 import { sayCredits, sayPrice } from '../../parts/price.ts';
 import { saveText } from '../../parts/save.ts';
 import { When } from '../../parts/when.tsx';
+import { readerLocales } from '../../texts/reader-locales.ts';
 import { text } from '../../texts/text.ts';
 import { DayBars } from './day-bars.tsx';
 import { periodOf, thisMonth } from './month.ts';
+import { MonthSelect } from './month-select.tsx';
 import { reportQuery } from './queries.ts';
 import { ResourceLink } from './resource-link.tsx';
 
 type Usage = Result<'GET /api/billing/usage'>;
 
 /** As exact as the API. */
-const quantity = new Intl.NumberFormat(text.locale, { maximumFractionDigits: 9 });
+const quantity = new Intl.NumberFormat(readerLocales, { maximumFractionDigits: 9 });
 
 export function Report() {
   const { month = thisMonth() } = useSearch({ from: '/shell/billing' });
@@ -29,14 +31,9 @@ export function Report() {
   return (
     <Stack gap="lg">
       <Group justify="space-between" align="flex-end">
-        <TextInput
-          type="month"
-          label={text.billing.month}
+        <MonthSelect
           value={month}
-          max={thisMonth()}
-          onChange={({ currentTarget: { value } }) =>
-            navigate({ search: value === '' ? { tab: 'report' } : { tab: 'report', month: value } })
-          }
+          onChange={(value) => navigate({ search: { tab: 'report', month: value } })}
         />
         <DownloadButton month={month} />
       </Group>

@@ -6,10 +6,11 @@ import { cloud } from '../../cloud.ts';
 import { gauge, rate, type Series, SPANS, spanQuery } from '../../parts/history.ts';
 import { type Figure, HistoryCharts } from '../../parts/history-charts.tsx';
 import { sayBytes } from '../../parts/size.ts';
+import { readerLocales } from '../../texts/reader-locales.ts';
 import { text } from '../../texts/text.ts';
 
 const words = text.databases.charts;
-const number = new Intl.NumberFormat(text.locale, { maximumFractionDigits: 1 });
+const number = new Intl.NumberFormat(readerLocales, { maximumFractionDigits: 1 });
 const sayNumber = (value: number) => number.format(value);
 const sayRate = (value: number) => `${number.format(value)}/s`;
 

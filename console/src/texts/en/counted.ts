@@ -1,5 +1,7 @@
 /** Counts in English. */
-const number = new Intl.NumberFormat('en');
+import { readerLocales } from '../reader-locales.ts';
+
+const number = new Intl.NumberFormat(readerLocales);
 
 /** `1,200` */
 export function count(value: number): string {

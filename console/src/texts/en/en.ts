@@ -13,7 +13,7 @@ import { uploads } from './uploads.ts';
 import { webhooks } from './webhooks.ts';
 
 export const en = {
-  /** For dates and numbers, and the language of the page. */
+  /** The language of the page, and of words that the browser makes: `3 minutes ago`. */
   locale: 'en',
   account,
   administration,
