@@ -31,5 +31,14 @@ function findOpener(): HTMLElement | null {
 /** Not when something else has the focus meanwhile. */
 function goBack(opener: HTMLElement | null): void {
   const { activeElement, body } = document;
-  if (activeElement === body || activeElement?.closest('[role=dialog]')) opener?.focus();
+  if (activeElement !== body && !activeElement?.closest('[role=dialog]')) return;
+  opener?.focus();
+  const goToHeading = () => document.activeElement === body && document.querySelector('h1')?.focus();
+  if (opener?.isConnected !== true) return void goToHeading();
+  // What was deleted in the window takes its row along, when the list was read again.
+  const rows = new MutationObserver(() => {
+    if (!opener.isConnected) goToHeading();
+    if (document.activeElement !== opener) rows.disconnect();
+  });
+  rows.observe(body, { childList: true, subtree: true });
 }
