@@ -318,7 +318,7 @@ test('menus and windows can be used by everybody, and give the focus back', { sk
   const [point] = await chief.expect(200, '/api/disaster-recovery/points');
   const menuOf = (name: string) => `Actions for ${name}`;
   const openers: Readonly<Record<string, readonly [string, ...string[]][]>> = {
-    '/account': [['Signed in as chief'], ['Replace the key'], ['Create access key'], ['Revoke']],
+    '/account': [['Signed in as chief'], ['Replace the key'], ['Create access key'], ['Revoke backup']],
     '/recovery': [['Details'], [menuOf(point.point_id), 'Delete']],
     '/administration?tab=accounts': [
       ['Create account'],

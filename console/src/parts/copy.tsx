@@ -35,7 +35,7 @@ export function CopyIcon({ value, label }: { value: string; label: string }) {
   const says = outcome === undefined ? label : text.shell[outcome];
   return (
     <Tooltip label={says}>
-      <ActionIcon variant="subtle" color="gray" size="sm" aria-label={says} onClick={copy}>
+      <ActionIcon variant="subtle" color="gray" size={24} aria-label={says} onClick={copy}>
         {outcome === 'copied' ? <CheckIcon width={16} /> : <ClipboardIcon width={16} />}
       </ActionIcon>
     </Tooltip>

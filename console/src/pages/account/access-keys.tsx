@@ -98,7 +98,12 @@ function KeyRow({
         <When at={expires_at} />
       </Table.Td>
       <Table.Td ta="right">
-        <Button size="compact-sm" variant="default" onClick={() => setAsked(true)}>
+        <Button
+          size="compact-sm"
+          variant="default"
+          aria-label={text.account.revokeOne(name)}
+          onClick={() => setAsked(true)}
+        >
           {text.account.revoke}
         </Button>
         <Confirm

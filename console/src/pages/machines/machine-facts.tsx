@@ -64,7 +64,7 @@ function useFacts(vm: Vm): readonly Fact[] {
       value: (
         <Group gap={4}>
           <span className="mono">{vm.ip_address}</span>
-          {vm.ip_address !== null && <CopyIcon value={vm.ip_address} label={words.copyAddress} />}
+          {vm.ip_address !== null && <CopyIcon value={vm.ip_address} label={words.copyAddress(vm.name)} />}
         </Group>
       ),
     },

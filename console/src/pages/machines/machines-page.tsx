@@ -78,7 +78,7 @@ function MachineRow({ vm }: { vm: Vm }) {
       <Table.Td visibleFrom="sm">{vm.instance_type}</Table.Td>
       <Table.Td className="mono" visibleFrom="sm">
         {vm.ip_address}
-        {vm.ip_address !== null && <CopyIcon value={vm.ip_address} label={words.copyAddress} />}
+        {vm.ip_address !== null && <CopyIcon value={vm.ip_address} label={words.copyAddress(vm.name)} />}
       </Table.Td>
       <Table.Td>
         <Text size="sm" c={vm.state === 'running' ? '' : 'dimmed'}>

@@ -24,7 +24,7 @@ export function PathBar(place: Place) {
       <ActionIcon
         variant="subtle"
         color="gray"
-        size="sm"
+        size={24}
         aria-label={text.storage.editPath}
         title={text.storage.editPath}
         onClick={() => setTyped(true)}

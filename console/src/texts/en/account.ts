@@ -31,6 +31,7 @@ export const account = {
   forEver: 'never',
   days: (count: number) => `after ${counted(count, 'day')}`,
   revoke: 'Revoke',
+  revokeOne: (name: string) => `Revoke ${name}`,
   revokeAsk: (name: string) => `Revoke ${name}?`,
   revokeLead: 'It ends at once, with the links that were made with it.',
   revoked: (name: string) => `${name} was revoked`,

@@ -107,7 +107,7 @@ export const machines = {
   leadsTo: 'Leads to',
   open: 'open',
   closed: 'closed',
-  copyAddress: 'Copy the address',
+  copyAddress: (name: string) => `Copy the address of ${name}`,
   console: {
     label: 'Serial console. Ctrl and full stop leave it.',
     connecting: 'Connecting…',
