@@ -19,8 +19,11 @@ import { theme } from './theme.ts';
 document.documentElement.lang = text.locale;
 const nonce = giveStylesTheNonce();
 
-// Another build took this one's place: its parts have other names now.
-window.addEventListener('vite:preloadError', () => location.reload());
+// The cloud is out of reach, or another build took this one's place. To reload is for the reader to decide:
+// forms and uploads would be lost, and the router reloads by itself on the browser's own words.
+window.addEventListener('vite:preloadError', ({ payload }) => {
+  payload.message = text.shell.partMissing;
+});
 
 createRoot(document.getElementById('root') as HTMLElement).render(
   <StrictMode>

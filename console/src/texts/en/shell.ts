@@ -47,6 +47,8 @@ export const shell = {
     over: (what: string) => `${what} over time`,
   },
   pageFailed: 'This page has failed',
+  partMissing:
+    'A part of the console did not come: the cloud is out of reach, or was updated. Try again, or reload the page.',
   notFound: 'There is no such page',
   notFoundLead: 'The address may be mistyped, or what was here is gone.',
   goHome: 'Go to the overview',
