@@ -44,11 +44,13 @@ declare module '@tanstack/react-router' {
   }
 }
 
+const isAtDoor = () => router.state.location.pathname.startsWith('/sign-');
+
 whenSessionEnds(async () => {
   // Who was not let in yet is shown the door by the route.
   if (queryClient.getQueryData(accountQuery.queryKey) === undefined || session.get() === 'over') return;
-  if (router.state.location.pathname.startsWith('/sign-')) return;
+  if (isAtDoor()) return;
   // The refusal may be of a call that was made before one signed in again.
   const isOver = await cloud.account.get().then(() => false, isSignedOut);
-  if (isOver) session.set('over');
+  if (isOver && !isAtDoor()) session.set('over');
 });

@@ -103,20 +103,34 @@ test('a session that ends in the middle: uploads wait for the same person to sig
   await page.close();
 });
 
-test('who signs in afterwards does not see the uploads of somebody else', { skip }, async () => {
+test('who signs in afterwards sees nothing of somebody else, in any tab', { skip }, async () => {
   const page = await fixture.signedUp('private', '/storage');
+  const second = await fixture.newPage(page.context());
+  await second.goto(`${fixture.cloud.api}/storage`);
+  await second.getByRole('button', { name: 'Signed in as private' }).waitFor();
   await page.route('**/upload', () => {});
   await dropFiles(page, { 'secret plans.txt': 'words' });
   await page.getByText('secret plans.txt').first().waitFor();
   await page.getByRole('button', { name: 'Signed in as private' }).click();
   await page.getByRole('menuitem', { name: 'Sign out' }).click();
   await page.getByText('One file is not uploaded yet').waitFor();
+  await second.getByText('Welcome back').waitFor();
   await page.getByLabel('User name or e-mail address').fill('steady');
   await page.getByLabel('Password', { exact: true }).fill(PASSWORD);
   await page.getByRole('button', { name: 'Sign in' }).click();
   await page.getByRole('navigation', { name: 'Main' }).waitFor();
   await page.getByRole('region', { name: 'Uploads' }).waitFor({ state: 'detached' });
   assert.equal(await page.getByText('secret plans.txt').count(), 0);
+
+  // Without signing out first: the cookie of the browser is another account's from now on.
+  await second.request.post(`${fixture.cloud.api}/api/login`, {
+    data: { username: 'private', password: PASSWORD },
+    headers: { Origin: fixture.cloud.api },
+  });
+  await second.goto(`${fixture.cloud.api}/`);
+  await second.getByRole('button', { name: 'Signed in as private' }).waitFor();
+  await page.getByRole('button', { name: 'Signed in as private' }).waitFor();
+  await second.close();
   await page.close();
 });
 

@@ -16,6 +16,7 @@ import { ConnectionNotice } from './connection-notice.tsx';
 import { NotFound } from './failures.tsx';
 import { followCloud } from './live.ts';
 import { Logo } from './logo.tsx';
+import { useOneAccount } from './one-account.ts';
 import classes from './shell.module.css';
 import { SignInAgain } from './sign-in-again.tsx';
 import { UserMenu } from './user-menu.tsx';
@@ -25,6 +26,7 @@ export function Shell() {
   const sessionState = useSyncExternalStore(session.subscribe, session.get);
   useEffect(() => (sessionState === 'alive' ? followCloud() : undefined), [sessionState]);
   const { data: account } = useQuery(accountQuery);
+  useOneAccount(account?.id);
   const isAdmin = account?.is_admin === true;
   const areas = AREAS.filter(({ forAdmins }) => !forAdmins || isAdmin);
   const path = useLocation({ select: ({ pathname }) => pathname });

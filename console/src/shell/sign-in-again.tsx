@@ -1,7 +1,6 @@
 /** Over the page whose session ended: it stays as it is, with what was typed into it. */
 import { Stack, Text } from '@mantine/core';
 import { useQueryClient } from '@tanstack/react-query';
-import { useRouter } from '@tanstack/react-router';
 import { useSyncExternalStore } from 'react';
 import type { Account } from '../../../sdk/index.ts';
 import { SignInForm } from '../pages/door/door-form.tsx';
@@ -10,19 +9,17 @@ import { Dialog } from '../parts/dialog.tsx';
 import { accountQuery, session } from '../queries.ts';
 import { text } from '../texts/text.ts';
 import { uploadQueue } from '../uploads/upload-queue.ts';
+import { beginAnewAs } from './one-account.ts';
 
 export function SignInAgain({ account }: { account: Account }) {
   const isOver = useSyncExternalStore(session.subscribe, session.get) === 'over';
   const queryClient = useQueryClient();
-  const router = useRouter();
   const enter = async (entered: Account) => {
-    const isSame = entered.id === account.id;
-    if (!isSame) queryClient.clear();
+    if (entered.id !== account.id) return beginAnewAs(entered.id);
     queryClient.setQueryData(accountQuery.queryKey, entered);
     session.set('alive');
     uploadQueue.signedIn(entered.id);
-    if (isSame) await queryClient.invalidateQueries();
-    else router.history.push('/');
+    await queryClient.invalidateQueries();
   };
   return (
     <Dialog

@@ -1,16 +1,8 @@
 import { useMutation } from '@tanstack/react-query';
-import { useNavigate } from '@tanstack/react-router';
 import { cloud } from '../cloud.ts';
-import { queryClient } from '../queries.ts';
+import { tellSignedOut } from './one-account.ts';
 
-/** Ends the session, and what was read of the account with it. */
+/** Ends the session; every tab of this browser forgets what it read of the account. */
 export function useSignOut() {
-  const navigate = useNavigate();
-  return useMutation({
-    mutationFn: () => cloud.account.logOut(),
-    onSuccess: async () => {
-      await navigate({ to: '/sign-in' });
-      queryClient.clear();
-    },
-  });
+  return useMutation({ mutationFn: () => cloud.account.logOut(), onSuccess: tellSignedOut });
 }

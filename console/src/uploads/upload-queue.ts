@@ -144,7 +144,7 @@ class UploadQueue {
     clearTimeout(this.#asking);
     if (this.#halt === undefined) return;
     try {
-      await cloud.account.get();
+      this.signedIn((await cloud.account.get()).id);
       this.#goOn();
     } catch (error) {
       if (isSignedOut(error)) this.#waitForSession();

@@ -4,7 +4,7 @@ import { useQueryClient } from '@tanstack/react-query';
 import { useRouter } from '@tanstack/react-router';
 import { type ReactNode, useEffect } from 'react';
 import type { Account } from '../../../../sdk/index.ts';
-import { accountQuery } from '../../queries.ts';
+import { accountQuery, session } from '../../queries.ts';
 import { Logo } from '../../shell/logo.tsx';
 import { uploadQueue } from '../../uploads/upload-queue.ts';
 import classes from './door.module.css';
@@ -44,6 +44,7 @@ export function useEnter(next: string | undefined) {
   return (account: Account) => {
     queryClient.clear();
     queryClient.setQueryData(accountQuery.queryKey, account);
+    session.set('alive');
     uploadQueue.signedIn(account.id);
     router.history.push(next ?? '/');
   };

@@ -1,0 +1,43 @@
+/** A browser has one session: its tabs begin anew when another tab signs out, or in as somebody else. */
+import { notifications } from '@mantine/notifications';
+import { useQueryClient } from '@tanstack/react-query';
+import { useNavigate } from '@tanstack/react-router';
+import { useEffect, useRef } from 'react';
+import { uploadQueue } from '../uploads/upload-queue.ts';
+
+const CHANNEL = 'account';
+
+/** Nothing of the account before may stay in the page, nor be sent as the new one. */
+export function beginAnewAs(id: number): void {
+  uploadQueue.signedIn(id);
+  location.assign('/');
+}
+
+/** All tabs go to the sign-in page, this one too. Uploads wait there for the same account. */
+export function tellSignedOut(): void {
+  const channel = new BroadcastChannel(CHANNEL);
+  channel.postMessage(null);
+  channel.close();
+}
+
+/** `id`: of the account whose page this is; undefined while that is not known. */
+export function useOneAccount(id: number | undefined): void {
+  const first = useRef(id);
+  const queryClient = useQueryClient();
+  const navigate = useNavigate();
+  useEffect(() => {
+    if (id === undefined) return;
+    first.current ??= id;
+    if (first.current !== id) return beginAnewAs(id);
+    const channel = new BroadcastChannel(CHANNEL);
+    channel.onmessage = async ({ data }: MessageEvent<number | null>) => {
+      if (data === id) return;
+      if (data !== null) return beginAnewAs(data);
+      await navigate({ to: '/sign-in' });
+      queryClient.clear();
+      notifications.clean();
+    };
+    channel.postMessage(id);
+    return () => channel.close();
+  }, [id, queryClient, navigate]);
+}
