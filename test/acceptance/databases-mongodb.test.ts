@@ -53,6 +53,7 @@ describe('MongoDB databases', () => {
     assert.deepEqual(rows, [[1, 'tea']]);
     const rowsOf = async (command: object) =>
       (await expect(200, `${path}/query`, { json: { command } })).rows.map((row: unknown[]) => row[0]);
+    await expect(200, `${path}/query`, { json: { command: { ping: 1 } } });
     assert.deepEqual(await rowsOf({ listCollections: 1 }), ['orders']);
     assert.deepEqual(await rowsOf({ listIndexes: 'orders' }), [2, 2]);
     assert.deepEqual(await rowsOf({ aggregate: 'orders', pipeline: [{ $count: 'n' }], cursor: {} }), [2]);

@@ -9,7 +9,7 @@ export const overview = {
   steps: {
     upload: ['Upload a file', 'Drop one anywhere on this page. A bucket is made when there is none.'],
     machine: ['Start a machine', 'A Linux with a console in this tab, in about a minute.'],
-    database: ['Make a database', 'SQLite, PostgreSQL, MySQL or MongoDB, in about three seconds.'],
+    database: ['Make a database', 'SQLite, PostgreSQL, MySQL or MongoDB, in seconds.'],
     key: ['Make an access key', 'For a program of yours, with no more rights than it needs.'],
     point: ['Take a recovery point', 'The whole cloud, to be had back when this machine is lost.'],
   },

@@ -265,4 +265,6 @@ export const CATALOG_QUESTIONS: Readonly<Record<string, Command>> = {
   collstats: collStats,
   dbStats,
   dbstats: dbStats,
+  // Drivers get it from their connection; queries over HTTP have none.
+  ping: () => ({ ok: 1 }),
 };
