@@ -23,6 +23,7 @@ export function MonthSelect({ value, onChange }: MonthSelectProps) {
   return (
     <NativeSelect
       label={text.billing.month}
+      w="fit-content"
       value={value}
       onChange={({ currentTarget }) => onChange(currentTarget.value)}
       data={months.map((one) => ({ value: one, label: name.format(Date.parse(`${one}-01`)) }))}
