@@ -69,8 +69,11 @@ test('every error code has the anchor that problem types point at', () => {
 test('nothing is loaded from elsewhere, and no text of a route becomes markup', () => {
   const [before = '', script = '', after = ''] = html.split(/<\/?script>/);
   assert.equal(html.split('<script>').length, 2, 'its own script alone');
-  assert.doesNotMatch(before + after, /<(?:script|link|img|iframe)\b|\bsrc=|url\(|@import|\son\w+=/);
-  assert.doesNotMatch(before + after, /href="(?!#|\/api\/)/);
+  assert.doesNotMatch(
+    before + after,
+    /<(?:script|img|iframe)\b|<link (?!rel="icon")|\bsrc=|url\(|@import|\son\w+=/,
+  );
+  assert.doesNotMatch(before + after, /href="(?!#|\/api\/|\/icon\.svg")/);
   assert.doesNotMatch(script, /https?:|import|eval|innerHTML|Storage/);
   assert.ok(html.includes('Make &lt;b&gt;a&lt;/b&gt; thing'));
   assert.ok(html.includes('At &quot;once&quot; &amp; for all'));
