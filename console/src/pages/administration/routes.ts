@@ -9,7 +9,7 @@ interface AdministrationSearch {
   readonly tab?: Tab;
   /** Accounts whose name or e-mail address has this. */
   readonly find?: string;
-  /** Of the revenue, `YYYY-MM` in UTC; default: this one. */
+  /** Month of the revenue, `YYYY-MM` in UTC; default: this one. */
   readonly month?: string;
 }
 
