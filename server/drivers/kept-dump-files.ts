@@ -1,5 +1,4 @@
 /** Last dumps of deleted databases: a file each, named after the database. */
-import { createWriteStream } from 'node:fs';
 import { mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
@@ -52,10 +51,12 @@ export class KeptDumpFiles implements KeptDumps {
       }
     };
     try {
-      const file = createWriteStream(path + PART, { mode: 0o600, flush: true });
-      await pipeline(dump, counted, file);
+      // Opened first: a pipeline that fails at once does not wait until a stream has made its file.
+      const file = await open(path + PART, 'w', 0o600);
+      await pipeline(dump, counted, file.createWriteStream({ flush: true }));
       await rename(path + PART, path);
     } catch (error) {
+      dump.destroy();
       await rm(path + PART, { force: true });
       throw error;
     }
