@@ -8,36 +8,21 @@ import { IdempotencyStore } from '../calls/idempotency-store.ts';
 import { Operations } from '../calls/operations.ts';
 import { OperationsStore } from '../calls/operations-store.ts';
 import type { Principal } from '../calls/principal.ts';
-import { Updates } from '../calls/updates.ts';
 import { consoleSocket } from '../compute/console/console-routes.ts';
 import { machineSource } from '../compute/machines/point-machines.ts';
-import { type Config, poolThreads } from '../config/config.ts';
-import { FileBlobStore } from '../drivers/blobs-file/blobs-file.ts';
-import { type DirectoryLock, lockDirectory } from '../drivers/directory-lock.ts';
-import { SqliteMetadata } from '../drivers/metadata-sqlite/sqlite-metadata.ts';
-import { SafeFetch } from '../drivers/safe-fetch/safe-fetch.ts';
+import type { Config } from '../config/config.ts';
 import type { ConnectionGuard } from '../http/connection-guard.ts';
 import { ConsoleFiles } from '../http/console-files.ts';
 import type { ControlSockets } from '../http/credentials.ts';
 import { updatesSocket } from '../http/update-routes.ts';
-import { withReserve, withWatchers } from '../metadata/commit-layers.ts';
 import { rotateMasterKey } from '../metadata/key-rotation.ts';
-import type { Metadata } from '../metadata/metadata.ts';
-import { SealedColumnsStore } from '../metadata/sealed-columns-store.ts';
-import { Secrets } from '../metadata/secrets-store.ts';
-import { Alarms, assertWritable } from '../platform/alarms.ts';
+import type { Alarms } from '../platform/alarms.ts';
 import type { Clock } from '../platform/clock.ts';
-import { openDataDirectory } from '../platform/data-directory.ts';
-import { DiskRoom } from '../platform/disk-room.ts';
 import { Jobs } from '../platform/jobs.ts';
-import { MasterKeys } from '../platform/master-key.ts';
-import type { Outbound } from '../platform/outbound.ts';
 import { Meters } from '../platform/prometheus.ts';
 import { VERSION } from '../platform/version.ts';
 import { gaugeLoopDelay } from '../status/event-loop-delay.ts';
-import { HostMetrics } from '../status/host-metrics.ts';
 import { Status } from '../status/status.ts';
-import type { BlobStore } from '../storage/blobs.ts';
 import { cdnRoutes } from '../storage/content-routes.ts';
 import { Links } from '../storage/links.ts';
 import { buildBilling, buildCredits, buildReports, startBilling } from './billing.ts';
@@ -53,6 +38,7 @@ import {
   startWebhooks,
 } from './domains.ts';
 import { apiRoutes, buildEdges } from './edges.ts';
+import { closeFoundations, type Foundations, openFoundations } from './foundations.ts';
 import { buildRecovery, closeRecovery, recoveryHold, startRecovery } from './recovery.ts';
 
 /** What the set-up builds from console/. */
@@ -86,23 +72,6 @@ export interface Cloud {
   upgradePostgresql(): Promise<{ readonly from: string; readonly to: string } | null>;
   /** Ends background work and closes the stores; the edges are closed before. */
   close(): Promise<void>;
-}
-
-/** What everything stands on. */
-interface Foundations {
-  readonly lock: DirectoryLock;
-  readonly keys: MasterKeys;
-  readonly alarms: Alarms;
-  readonly metadata: Metadata;
-  readonly updates: Updates;
-  readonly room: DiskRoom;
-  /** Throws `out_of_space` or `read_only` when so many bytes more must not be stored. */
-  readonly assertRoom: (bytes: number) => void;
-  readonly blobs: BlobStore;
-  readonly hostMetrics: HostMetrics;
-  readonly linkSecret: Uint8Array;
-  readonly secrets: Secrets;
-  readonly outbound: Outbound;
 }
 
 /**
@@ -321,62 +290,6 @@ function gaugeHealth(meters: Meters, parts: { guard: ConnectionGuard; alarms: Al
     type: 'gauge',
     read: () => alarms.list().length,
   });
-}
-
-async function openFoundations({ config, clock, step }: BuildOptions): Promise<Foundations> {
-  const alarms = new Alarms(clock);
-  const dataDir = openDataDirectory(config.dataDir);
-  const lock = lockDirectory(dataDir);
-  try {
-    const room = new DiskRoom({ clock, alarms, directory: dataDir });
-    await room.start();
-    const sqlite = await step('database', () => SqliteMetadata.open({ directory: dataDir, clock, alarms }));
-    const updates = new Updates({ maxPerAccount: config.maxUpdateStreams });
-    const reserved = withReserve(sqlite, () => room.releaseReserve());
-    const metadata = withWatchers(reserved, (told) => updates.tell(told));
-    const sealed = await new SealedColumnsStore({ metadata }).holdsSealedValues();
-    const keys = MasterKeys.open({ dataDir, mayCreate: !sealed });
-    const secrets = new Secrets({ metadata, keys });
-    const linkSecret = await secrets.get('links');
-    const directory = join(dataDir, 'blobs');
-    const blobs = await step('object store', () =>
-      FileBlobStore.open({
-        directory,
-        threads: config.blobThreads,
-        clock,
-        alarms,
-        room,
-        directWrites: Math.floor(poolThreads() / 2),
-      }),
-    );
-    const hostMetrics = new HostMetrics({ clock, dataDir });
-    await hostMetrics.start();
-    const assertRoom = roomFor({ alarms, room });
-    const outbound = new SafeFetch({
-      clock,
-      allowed: config.fetchAllow.split(',').filter((entry) => entry !== ''),
-    });
-    const stores = { metadata, blobs, updates };
-    return { lock, keys, alarms, room, assertRoom, hostMetrics, linkSecret, secrets, outbound, ...stores };
-  } catch (error) {
-    lock.release();
-    throw error;
-  }
-}
-
-async function closeFoundations(base: Foundations): Promise<void> {
-  base.hostMetrics.stop();
-  await base.room.stop();
-  await base.blobs.close();
-  await base.metadata.close();
-  base.lock.release();
-}
-
-function roomFor({ alarms, room }: Pick<Foundations, 'alarms' | 'room'>) {
-  return (bytes: number) => {
-    assertWritable(alarms);
-    room.assertRoom(bytes);
-  };
 }
 
 async function rotateKeys({ metadata, keys }: Foundations): Promise<{ key_id: string; resealed: number }> {

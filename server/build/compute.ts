@@ -48,6 +48,7 @@ import type { Jobs } from '../platform/jobs.ts';
 import { type NoOtherUsers, whyNoOtherUsers } from '../platform/other-users.ts';
 import type { Outbound } from '../platform/outbound.ts';
 import type { Meters } from '../platform/prometheus.ts';
+import type { SweepGuard } from '../platform/sweep-guard.ts';
 import { eventStatements } from '../webhooks/events.ts';
 
 export interface ComputeParts {
@@ -60,6 +61,7 @@ export interface ComputeParts {
   readonly imageSources: ImageSources;
   readonly billing: VmBilling;
   readonly announce: Announce;
+  readonly sweepGuard: SweepGuard;
   /** Throws when so many bytes more must not be stored. */
   readonly assertRoom: (bytes: number) => void;
   readonly onError: (id: string, what: string, error: unknown) => void;
@@ -122,6 +124,7 @@ export interface ComputeDeps {
     readonly room: DiskRoom;
     readonly alarms: Alarms;
     readonly outbound: Outbound;
+    readonly sweepGuard: SweepGuard;
   };
   readonly billing: VmBilling;
 }
@@ -158,6 +161,7 @@ export async function buildCompute(deps: ComputeDeps) {
     billing,
     imageSources,
     announce: eventStatements,
+    sweepGuard: deps.base.sweepGuard,
     onError: (id, what, error) => log.error({ id, err: error }, what),
     onClosedPorts: (vmId, ports) => log.warn({ vm_id: vmId, ports }, 'ports that stay closed'),
     descriptors,

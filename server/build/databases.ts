@@ -49,6 +49,7 @@ import type { Jobs } from '../platform/jobs.ts';
 import type { Sealer } from '../platform/master-key.ts';
 import { whyNoOtherUsers } from '../platform/other-users.ts';
 import type { Meters } from '../platform/prometheus.ts';
+import type { SweepGuard } from '../platform/sweep-guard.ts';
 import { eventStatements } from '../webhooks/events.ts';
 
 export interface EnginesOptions {
@@ -184,6 +185,7 @@ export interface DatabasesParts {
   /** How long what no row knows is left alone, ms. */
   readonly orphanGraceMs: number;
   readonly announce: Announce;
+  readonly sweepGuard: SweepGuard;
   readonly onError: (databaseId: string, what: string, error: unknown) => void;
 }
 
@@ -239,6 +241,7 @@ export interface DatabasesOptions {
     readonly keys: Sealer;
     readonly assertRoom: (bytes: number) => void;
     readonly alarms: Alarms;
+    readonly sweepGuard: SweepGuard;
   };
   readonly meters: Meters;
   readonly billing: DatabaseBilling;
@@ -269,6 +272,7 @@ export async function buildDatabases(options: DatabasesOptions) {
     maxSizeMb: config.databaseSizeMb,
     keepMs: config.databaseKeepHours * HOUR_MS,
     announce: eventStatements,
+    sweepGuard: base.sweepGuard,
     pointDumpMs: config.recoveryDumpMinutes * 60_000,
     pointSilenceMs: config.recoverySilenceSeconds * 1000,
     orphanGraceMs: config.sweepGraceSeconds * 1000,

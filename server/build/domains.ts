@@ -26,6 +26,7 @@ import type { Clock } from '../platform/clock.ts';
 import type { Jobs } from '../platform/jobs.ts';
 import type { MasterKeys } from '../platform/master-key.ts';
 import type { Outbound } from '../platform/outbound.ts';
+import type { SweepGuard } from '../platform/sweep-guard.ts';
 import { Archives } from '../storage/archives.ts';
 import { BlobSql } from '../storage/blob-sql.ts';
 import type { BlobStore } from '../storage/blobs.ts';
@@ -103,6 +104,7 @@ export interface StorageDeps {
     readonly blobs: BlobStore;
     readonly keys: MasterKeys;
     readonly alarms: Alarms;
+    readonly sweepGuard: SweepGuard;
     /** Throws when so many bytes more must not be stored. */
     readonly assertRoom: (bytes: number) => void;
   };
@@ -177,6 +179,7 @@ export function buildStorage({ config, clock, base, billing, isHeld }: StorageDe
       store: blobSql,
       blobs,
       clock,
+      sweepGuard: base.sweepGuard,
       graceMs: garbageGraceMs,
       isWritable: () => isWritable(alarms),
       isHeld,

@@ -2,6 +2,7 @@
 import type { Clock } from '../platform/clock.ts';
 import { eachOf } from '../platform/each-of.ts';
 import { AppError } from '../platform/errors.ts';
+import type { SweepGuard } from '../platform/sweep-guard.ts';
 import type { Creation } from './creation.ts';
 import type { DatabaseDeleter } from './database-deleter.ts';
 import type { Engines } from './engines.ts';
@@ -22,6 +23,7 @@ export interface SupervisorDeps {
   readonly deleter: DatabaseDeleter;
   readonly refill: Refill;
   readonly turns: DatabaseTurns;
+  readonly sweepGuard: SweepGuard;
   readonly onError: (databaseId: string, what: string, error: unknown) => void;
   /** How long what no row knows is left alone after it was first noticed, ms. */
   readonly orphanGraceMs: number;
@@ -94,22 +96,26 @@ export class DatabaseSupervisor {
 
   /** Removes what engines and the place of last dumps have, and no row knows. */
   async sweepOrphans(): Promise<void> {
-    const { engines, kept, store } = this.#deps;
-    const found = new Map<string, () => Promise<void>>();
+    const { engines, kept, store, sweepGuard } = this.#deps;
+    const unnamed = new Map<string, () => Promise<void>>();
+    let found = 0;
     for (const engine of engines.all()) {
       try {
         // Rows come before what engines make, and go after it.
         const names = await engine.list();
         const known = await store.engineDatabases(engine.name);
-        for (const name of names) if (!known.has(name)) found.set(name, () => engine.drop(name));
+        found += names.length;
+        for (const name of names) if (!known.has(name)) unnamed.set(name, () => engine.drop(name));
       } catch (error) {
         this.#deps.onError('', `databases of ${engine.name} could not be listed`, error);
       }
     }
     const ids = await kept.list();
     const known = await store.withKeptDump();
-    for (const id of ids) if (!known.has(id)) found.set(id, () => kept.remove(id));
-    await this.#removeOld(found);
+    found += ids.length;
+    for (const id of ids) if (!known.has(id)) unnamed.set(id, () => kept.remove(id));
+    const sweep = { folder: 'databases', what: 'databases and last dumps', found, unnamed: unnamed.size };
+    if (await sweepGuard.allows(sweep)) await this.#removeOld(unnamed);
   }
 
   async #reconcileAll(rows: readonly DatabaseRow[]): Promise<void> {

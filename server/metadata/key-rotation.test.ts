@@ -23,7 +23,7 @@ function openMetadata(directory: string): Promise<SqliteMetadata> {
 
 async function makeFixture(t: TestContext) {
   const dataDir = mkdtempSync(join(tmpdir(), 'cloudlet-rotation-'));
-  const keys = MasterKeys.open({ dataDir, mayCreate: true });
+  const keys = MasterKeys.open({ dataDir, mayCreate: true, cloudId: 'cld-test' });
   const metadata = await openMetadata(dataDir);
   t.after(async () => {
     await metadata.close();
@@ -103,7 +103,7 @@ test('every sealed column is sealed anew and the old key is gone', async (t) => 
   assert.notEqual(rotation.keyId, old);
   assert.deepEqual(rotation.retiredIds, [old]);
   assert.equal(rotation.resealed, ROWS + 100 + 75 + ROWS + ROWS + 75 + 112);
-  const reopened = MasterKeys.open({ dataDir, mayCreate: false });
+  const reopened = MasterKeys.open({ dataDir, mayCreate: false, cloudId: 'cld-test' });
   assert.deepEqual(reopened.ids(), [rotation.keyId]);
   assert.deepEqual([...(await keysInUse(metadata, reopened))], [rotation.keyId]);
 });
@@ -172,7 +172,7 @@ test('a kill after any batch, or before the old key goes, is resumed', async (t)
       import { MasterKeys } from ${url('../platform/master-key.ts')};
       import { rotateMasterKey } from ${url('./key-rotation.ts')};
       const directory = ${JSON.stringify(dataDir)};
-      const keys = MasterKeys.open({ dataDir: directory, mayCreate: false });
+      const keys = MasterKeys.open({ dataDir: directory, mayCreate: false, cloudId: 'cld-test' });
       const alarms = new Alarms(systemClock);
       const metadata = await SqliteMetadata.open({ directory, clock: systemClock, alarms });
       let batches = 0;
@@ -184,7 +184,7 @@ test('a kill after any batch, or before the old key goes, is resumed', async (t)
       die();`;
     const child = spawnSync(process.execPath, ['--input-type=module', '-e', script]);
     assert.equal(child.signal, 'SIGKILL', String(child.stderr));
-    const now = MasterKeys.open({ dataDir, mayCreate: false });
+    const now = MasterKeys.open({ dataDir, mayCreate: false, cloudId: 'cld-test' });
     first ||= now.currentId;
     assert.equal(now.currentId, first, 'a resumed rotation makes no further key');
     assert.ok(now.ids().length === 2);
@@ -192,7 +192,7 @@ test('a kill after any batch, or before the old key goes, is resumed', async (t)
     await keysInUse(check, now);
     await check.close();
   }
-  const last = MasterKeys.open({ dataDir, mayCreate: false });
+  const last = MasterKeys.open({ dataDir, mayCreate: false, cloudId: 'cld-test' });
   const again = await openMetadata(dataDir);
   const { retiredIds } = await rotateMasterKey({ metadata: again, keys: last, waitMs: 0 });
   assert.deepEqual(retiredIds, [keys.currentId]);
@@ -210,6 +210,9 @@ test('a secret is made once, whoever asks, and kept', async (t) => {
   assert.deepEqual(all[2], all[0]);
   assert.notDeepEqual(all[3], all[0]);
   await rotateMasterKey({ metadata, keys, waitMs: 0 });
-  const later = new Secrets({ metadata, keys: MasterKeys.open({ dataDir, mayCreate: false }) });
+  const later = new Secrets({
+    metadata,
+    keys: MasterKeys.open({ dataDir, mayCreate: false, cloudId: 'cld-test' }),
+  });
   assert.deepEqual(await later.get('cdn'), all[0]);
 });

@@ -150,6 +150,12 @@ CREATE TABLE idempotency (
   PRIMARY KEY (scope, key)
 ) STRICT, WITHOUT ROWID;
 
+CREATE TABLE identity (
+  id INTEGER PRIMARY KEY CHECK (id = 1),
+  cloud_id TEXT NOT NULL,
+  starts INTEGER NOT NULL                 -- times that it was started on these files; 0 once it was restored
+) STRICT;
+
 CREATE TABLE images (
   image_id TEXT PRIMARY KEY,
   name TEXT NOT NULL,

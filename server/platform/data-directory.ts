@@ -1,5 +1,5 @@
 /** The data directory, made or checked before anything is opened in it. */
-import { accessSync, chmodSync, constants, mkdirSync, statSync } from 'node:fs';
+import { accessSync, chmodSync, constants, mkdirSync, readdirSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
 const OTHERS_MAY_WRITE = 0o002;
@@ -18,6 +18,7 @@ export function openDataDirectory(path: string): string {
   try {
     makeDirectory(path);
     assertOwner(path);
+    assertOurs(path);
     accessSync(path, constants.R_OK | constants.W_OK | constants.X_OK);
     chmodSync(path, 0o700);
   } catch (cause) {
@@ -44,6 +45,23 @@ function makeDirectory(path: string): void {
 function assertOwner(path: string): void {
   const problem = otherOwnerOf(path);
   if (problem !== null) throw new StartupError(`${problem.detail}: ${problem.fix}, or ${ELSEWHERE}`);
+}
+
+/** What a first start makes before its database is there. */
+const FIRST =
+  /^(lost\+found|lock|reserve|cloud\.json(\.new)?|control\.(sock|token)|metadata\.db(-wal|-shm|-journal)?)$/;
+/** What a cloud makes later: it is for others to say that its database is missing. */
+const LATER = /^(master\.key(\.new)?|blobs|vms|images|databases|recovery|recovery-work|\.restoring)$/;
+
+/** Throws StartupError when it is full of something else, whose mode and files are not ours to change. */
+function assertOurs(path: string): void {
+  if (holdsCloud(path)) return;
+  const others = readdirSync(path).filter((name) => !FIRST.test(name) && !LATER.test(name));
+  if (others.length === 0) return;
+  const some = others.slice(0, 3).join(', ') + (others.length > 3 ? ', …' : '');
+  throw new StartupError(
+    `The data directory ${path} holds no cloud, but other files (${some}): choose an empty directory, or ${ELSEWHERE}`,
+  );
 }
 
 /** Says so when another user owns it, who could put a master key and a database in the place of ours. */

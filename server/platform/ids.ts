@@ -15,6 +15,7 @@ export type IdPrefix =
   | 'blob'
   | 'req'
   | 'whk'
+  | 'cld'
   | 'evt'
   | 'dlv';
 

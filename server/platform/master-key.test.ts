@@ -16,18 +16,18 @@ const secret = Buffer.from('a secret');
 
 test('what is sealed opens again, also after a restart, and never looks the same', (t) => {
   const dataDir = directoryFor(t);
-  const keys = MasterKeys.open({ dataDir, mayCreate: true });
+  const keys = MasterKeys.open({ dataDir, mayCreate: true, cloudId: 'cld-test' });
   const sealed = keys.seal(secret, 'here');
   assert.notDeepEqual(keys.seal(secret, 'here'), sealed);
   assert.equal(sealed.includes(secret), false);
-  const again = MasterKeys.open({ dataDir, mayCreate: false });
+  const again = MasterKeys.open({ dataDir, mayCreate: false, cloudId: 'cld-test' });
   assert.deepEqual(again.unseal(sealed, 'here'), secret);
   assert.deepEqual(again.unseal(keys.seal(new Uint8Array(0), 'x'), 'x'), Buffer.alloc(0));
   assert.equal(statSync(join(dataDir, 'master.key')).mode & 0o777, 0o600);
 });
 
 test('any flipped bit, any cut and any other context is damage', (t) => {
-  const keys = MasterKeys.open({ dataDir: directoryFor(t), mayCreate: true });
+  const keys = MasterKeys.open({ dataDir: directoryFor(t), mayCreate: true, cloudId: 'cld-test' });
   const sealed = keys.seal(secret, 'here');
   for (let bit = 0; bit < sealed.length * 8; bit++) {
     const flipped = Buffer.from(sealed);
@@ -42,25 +42,28 @@ test('any flipped bit, any cut and any other context is damage', (t) => {
 
 test('a new key seals from now on, the old one opens until it is retired', (t) => {
   const dataDir = directoryFor(t);
-  const keys = MasterKeys.open({ dataDir, mayCreate: true });
+  const keys = MasterKeys.open({ dataDir, mayCreate: true, cloudId: 'cld-test' });
   const old = keys.seal(secret, 'x');
   const oldId = keys.currentId;
   const id = keys.addKey();
   assert.equal(keys.keyIdOf(keys.seal(secret, 'x')), id);
   assert.equal(keys.keyIdOf(old), oldId);
-  assert.deepEqual(MasterKeys.open({ dataDir, mayCreate: false }).unseal(old, 'x'), secret);
+  assert.deepEqual(
+    MasterKeys.open({ dataDir, mayCreate: false, cloudId: 'cld-test' }).unseal(old, 'x'),
+    secret,
+  );
   assert.throws(() => keys.retire(id), /current/);
   keys.retire(oldId);
   assert.throws(() => keys.unseal(old, 'x'), { code: 'data_corrupted' });
-  assert.deepEqual(MasterKeys.open({ dataDir, mayCreate: false }).ids(), [id]);
+  assert.deepEqual(MasterKeys.open({ dataDir, mayCreate: false, cloudId: 'cld-test' }).ids(), [id]);
 });
 
 test('a missing, open or damaged key file is refused with what to do', (t) => {
   const dataDir = directoryFor(t);
   const path = join(dataDir, 'master.key');
-  const open = () => MasterKeys.open({ dataDir, mayCreate: false });
+  const open = () => MasterKeys.open({ dataDir, mayCreate: false, cloudId: 'cld-test' });
   assert.throws(open, /master\.key is missing, but the database holds values sealed under it: put back/);
-  MasterKeys.open({ dataDir, mayCreate: true });
+  MasterKeys.open({ dataDir, mayCreate: true, cloudId: 'cld-test' });
   const good = readFileSync(path, 'utf8');
   chmodSync(path, 0o640);
   assert.throws(open, /can be read by others \(mode 640\): run chmod 600/);
@@ -80,7 +83,10 @@ test('a missing, open or damaged key file is refused with what to do', (t) => {
   for (const text of bad) {
     writeFileSync(path, text);
     assert.throws(open, /is not a master key file/, text);
-    assert.throws(() => MasterKeys.open({ dataDir, mayCreate: true }), /is not a master key file/);
+    assert.throws(
+      () => MasterKeys.open({ dataDir, mayCreate: true, cloudId: 'cld-test' }),
+      /is not a master key file/,
+    );
     assert.equal(readFileSync(path, 'utf8'), text, 'a damaged file is never overwritten');
   }
 });

@@ -6,8 +6,9 @@
  * random nonce; additional data are header and context, so a value moved to another row does not open.
  */
 import { createCipheriv, createDecipheriv } from 'node:crypto';
-import { closeSync, fsyncSync, openSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
+import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { writeDurableFile } from './durable-file.ts';
 import { AppError } from './errors.ts';
 import { randomSecret } from './ids.ts';
 
@@ -30,6 +31,8 @@ export interface Sealer {
 }
 
 interface KeyFile {
+  /** Id of the cloud whose secrets they seal; files of earlier versions have none. */
+  readonly cloud?: string;
   readonly current: string;
   /** Key id (16 hex digits) → 32 bytes, base64. */
   readonly keys: Readonly<Record<string, string>>;
@@ -39,14 +42,20 @@ function malformed(path: string, what: string): Error {
   return new Error(`${path} is not a master key file (${what}): put back the copy from your backup`);
 }
 
-function parseKeyFile(path: string, text: string): { current: string; keys: Map<string, Buffer> } {
+interface KeySet {
+  readonly cloud: string | null;
+  readonly current: string;
+  readonly keys: Map<string, Buffer>;
+}
+
+function parseKeyFile(path: string, text: string): KeySet {
   let file: Partial<KeyFile> | null;
   try {
     file = JSON.parse(text) as Partial<KeyFile> | null;
   } catch {
     throw malformed(path, 'it is not JSON');
   }
-  const { current, keys: encoded } = file ?? {};
+  const { cloud, current, keys: encoded } = file ?? {};
   if (typeof current !== 'string' || typeof encoded !== 'object' || encoded === null) {
     throw malformed(path, '"current" or "keys" is missing');
   }
@@ -58,10 +67,10 @@ function parseKeyFile(path: string, text: string): { current: string; keys: Map<
     keys.set(id, key);
   }
   if (!keys.has(current)) throw malformed(path, 'the current key is missing');
-  return { current, keys };
+  return { cloud: typeof cloud === 'string' ? cloud : null, current, keys };
 }
 
-function readKeyFile(path: string): { current: string; keys: Map<string, Buffer> } | null {
+function readKeyFile(path: string): KeySet | null {
   let text: string;
   try {
     const mode = statSync(path).mode & 0o777;
@@ -79,15 +88,6 @@ function readKeyFile(path: string): { current: string; keys: Map<string, Buffer>
   return parseKeyFile(path, text);
 }
 
-function fsyncPath(path: string): void {
-  const handle = openSync(path, 'r');
-  try {
-    fsyncSync(handle);
-  } finally {
-    closeSync(handle);
-  }
-}
-
 export interface MasterKeysOptions {
   readonly dataDir: string;
   /**
@@ -95,41 +95,53 @@ export interface MasterKeysOptions {
    * one.
    */
   readonly mayCreate: boolean;
+  /** Id of the cloud that they are for. */
+  readonly cloudId: string;
 }
 
 export class MasterKeys {
   readonly #dataDir: string;
+  readonly #cloud: string;
   #keys: Map<string, Buffer>;
   #current: string;
 
-  private constructor(dataDir: string, current: string, keys: Map<string, Buffer>) {
+  private constructor(dataDir: string, { cloud, current, keys }: KeySet) {
     this.#dataDir = dataDir;
+    this.#cloud = cloud ?? '';
     this.#current = current;
     this.#keys = keys;
   }
 
   /**
    * Reads `<dataDir>/master.key`, or makes it. Throws an Error of one clear line when it is missing, open to
-   * others or damaged.
+   * others, damaged or of another cloud.
    */
-  static open({ dataDir, mayCreate }: MasterKeysOptions): MasterKeys {
+  static open({ dataDir, mayCreate, cloudId }: MasterKeysOptions): MasterKeys {
     const path = join(dataDir, KEY_FILE);
     const found = readKeyFile(path);
-    if (found !== null) return new MasterKeys(dataDir, found.current, found.keys);
+    if (found !== null) {
+      if (found.cloud !== null && found.cloud !== cloudId) {
+        throw new Error(
+          `${path} is of another cloud (${found.cloud}) than the database (${cloudId}): put back your copy of it`,
+        );
+      }
+      const keys = new MasterKeys(dataDir, { ...found, cloud: cloudId });
+      if (found.cloud === null) keys.#replace(found.current, found.keys);
+      return keys;
+    }
     if (!mayCreate) {
       throw new Error(
         `${path} is missing, but the database holds values sealed under it: put back your copy of it`,
       );
     }
-    const made = new MasterKeys(dataDir, '', new Map());
+    const made = new MasterKeys(dataDir, { cloud: cloudId, current: '', keys: new Map() });
     made.addKey();
     return made;
   }
 
   /** The keys in the text of such a file, only to open with. Throws an Error of one clear line. */
   static read(text: string, path: string): Pick<MasterKeys, 'ids' | 'keyIdOf' | 'unseal'> {
-    const { current, keys } = parseKeyFile(path, text);
-    return new MasterKeys('', current, keys);
+    return new MasterKeys('', parseKeyFile(path, text));
   }
 
   /** Id of the key that new values are sealed under: 16 hex digits. */
@@ -205,12 +217,8 @@ export class MasterKeys {
   #replace(current: string, keys: Map<string, Buffer>): void {
     const path = join(this.#dataDir, KEY_FILE);
     const encoded = Object.fromEntries([...keys].map(([id, key]) => [id, key.toString('base64')]));
-    const file: KeyFile = { current, keys: encoded };
-    const temporary = `${path}.new`;
-    writeFileSync(temporary, `${JSON.stringify(file, null, 2)}\n`, { mode: 0o600 });
-    fsyncPath(temporary);
-    renameSync(temporary, path);
-    fsyncPath(this.#dataDir);
+    const file: KeyFile = { cloud: this.#cloud, current, keys: encoded };
+    writeDurableFile(path, `${JSON.stringify(file, null, 2)}\n`, 0o600);
     this.#current = current;
     this.#keys = keys;
   }

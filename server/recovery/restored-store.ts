@@ -24,6 +24,8 @@ export function afterRestore({ now, cut }: RestoreTimes, dumps: ReadonlyMap<stri
     'DELETE FROM sessions',
     'DELETE FROM recovery_holds',
     'DELETE FROM recovery_points',
+    // Its folders have no marks yet.
+    'UPDATE identity SET starts = 0',
     // The cloud that was lost may live: this one writes under a name of its own (lease.ts). Whoever restored
     // it had the recovery key.
     `DELETE FROM secrets WHERE name IN ('${WRITER}', '${RECOVERY_KEY}')`,

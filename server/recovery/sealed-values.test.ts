@@ -16,7 +16,7 @@ const never = new AbortController().signal;
 
 async function newCloud(t: TestContext) {
   const dataDir = mkdtempSync(join(tmpdir(), 'cloudlet-sealed-'));
-  const keys = MasterKeys.open({ dataDir, mayCreate: true });
+  const keys = MasterKeys.open({ dataDir, mayCreate: true, cloudId: 'cld-test' });
   const metadata = await SqliteMetadata.open({
     directory: dataDir,
     clock: systemClock,

@@ -5,6 +5,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Changes } from '../metadata/change.ts';
 import type { Clock } from '../platform/clock.ts';
+import type { SweepGuard } from '../platform/sweep-guard.ts';
 import type { BlobSql } from './blob-sql.ts';
 import type { BlobStore } from './blobs.ts';
 
@@ -13,6 +14,7 @@ export interface SweeperDeps {
   readonly store: BlobSql;
   readonly blobs: BlobStore;
   readonly clock: Clock;
+  readonly sweepGuard: SweepGuard;
   /** A file younger than this may belong to an upload about to be committed. */
   readonly graceMs: number;
   /** False after a disk error: only a restart tells which rows are stored. */
@@ -62,18 +64,36 @@ export class Sweeper {
 
   /** Removes files that no row names and that are older than the grace; returns how many. */
   async sweepOrphans(): Promise<number> {
-    const { store, blobs, clock, graceMs, isWritable, isHeld } = this.#deps;
+    const { blobs, sweepGuard } = this.#deps;
+    const { orphans, found } = await this.#findOrphans();
+    const sweep = { folder: 'blobs', what: 'files of objects', found, unnamed: orphans.length };
+    if (!(await sweepGuard.allows(sweep))) return 0;
     let removed = 0;
-    if (await isHeld()) return removed;
-    let seen = 0;
-    for await (const { name, modifiedAt } of blobs.list()) {
-      if (this.#stopped || !isWritable()) break;
-      if (++seen % WALK_STEP === 0) await sleep(10);
-      if (modifiedAt > clock.now() - graceMs || blobs.isBeingWritten(name)) continue;
-      if (await store.isKnown(name)) continue;
+    for (const name of orphans) {
+      if (!(await this.#maySweep())) break;
       await blobs.remove(name);
       removed++;
     }
     return removed;
+  }
+
+  async #findOrphans(): Promise<{ readonly orphans: string[]; readonly found: number }> {
+    const { store, blobs, clock, graceMs } = this.#deps;
+    const orphans: string[] = [];
+    let found = 0;
+    if (!(await this.#maySweep())) return { orphans, found };
+    for await (const { name, modifiedAt } of blobs.list()) {
+      if (this.#stopped) return { orphans: [], found };
+      if (++found % WALK_STEP === 0) await sleep(10);
+      if (modifiedAt > clock.now() - graceMs || blobs.isBeingWritten(name)) continue;
+      if (await store.isKnown(name)) continue;
+      orphans.push(name);
+    }
+    return { orphans, found };
+  }
+
+  async #maySweep(): Promise<boolean> {
+    const { isWritable, isHeld } = this.#deps;
+    return !this.#stopped && isWritable() && !(await isHeld());
   }
 }

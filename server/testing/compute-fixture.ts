@@ -14,6 +14,7 @@ import { UNASKED } from '../metadata/change.ts';
 import type { Metadata } from '../metadata/metadata.ts';
 import { Alarms } from '../platform/alarms.ts';
 import { systemClock } from '../platform/clock.ts';
+import { SweepGuard } from '../platform/sweep-guard.ts';
 import { eventStatements } from '../webhooks/events.ts';
 import { by, newPrincipal, openAccountFixture } from './account-fixture.ts';
 import { Engine, ScriptedHypervisor } from './scripted-hypervisor.ts';
@@ -140,6 +141,7 @@ async function openCompute({ engine, ...base }: ComputeBase, options: ComputeOpt
       maxBytes: maxImageBytes,
     }),
     announce: eventStatements,
+    sweepGuard: new SweepGuard({ alarms: new Alarms(clock), isOurs: async () => true }),
     assertRoom: options.assertRoom ?? (() => {}),
     onError: (vmId, what, error) => void reports.push(`${vmId} ${what}: ${error}`),
     onClosedPorts: () => {},

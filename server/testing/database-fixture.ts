@@ -10,6 +10,7 @@ import { DatabaseStore } from '../databases/store.ts';
 import { KeptDumpFiles } from '../drivers/kept-dump-files.ts';
 import type { Metadata } from '../metadata/metadata.ts';
 import { Alarms } from '../platform/alarms.ts';
+import { SweepGuard } from '../platform/sweep-guard.ts';
 import { eventStatements } from '../webhooks/events.ts';
 import { by, newPrincipal, openAccountFixture } from './account-fixture.ts';
 import { EngineDisk, ScriptedEngine } from './scripted-engine.ts';
@@ -65,6 +66,7 @@ export async function openDatabaseFixture() {
         maxSizeMb: 1024,
         pointDumpMs: 60_000,
         pointSilenceMs: 60_000,
+        sweepGuard: new SweepGuard({ alarms: new Alarms(clock), isOurs: async () => true }),
         announce: (event) => {
           told.push(event.type);
           return eventStatements(event);

@@ -9,6 +9,7 @@ import { UNASKED } from '../metadata/change.ts';
 import { JobRuns } from '../metadata/job-runs-store.ts';
 import { Alarms } from '../platform/alarms.ts';
 import { AppError } from '../platform/errors.ts';
+import { SweepGuard } from '../platform/sweep-guard.ts';
 import { Archives } from '../storage/archives.ts';
 import { BlobSql } from '../storage/blob-sql.ts';
 import { BrowseSql } from '../storage/browse-sql.ts';
@@ -91,7 +92,8 @@ export async function openStorageFixture(options: StorageFixtureOptions = {}) {
   const listing = new Listing({ store, buckets, accessTimes });
   const browseSql = new BrowseSql(metadata);
   const downloads = new Downloads({ ...shared, store, accessTimes, hot, egress });
-  const sweeping = { store: blobSql, graceMs: TEST_GRACE_MS, isHeld: async () => false };
+  const sweepGuard = new SweepGuard({ alarms, isOurs: async () => true });
+  const sweeping = { store: blobSql, sweepGuard, graceMs: TEST_GRACE_MS, isHeld: async () => false };
   const openScrubber = () => new Scrubber({ ...shared, store: blobSql, runs });
   return {
     metadata,

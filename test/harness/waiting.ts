@@ -21,8 +21,11 @@ export async function eventually<T>(what: string, look: () => T | Promise<T>): P
 /** Paths of all blob files, those of uploads under way included. */
 export function blobFiles(dataDir: string): string[] {
   const root = join(dataDir, 'blobs');
-  return readdirSync(root, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile())
-    .map((entry) => join(entry.parentPath, entry.name))
-    .sort();
+  return (
+    readdirSync(root, { recursive: true, withFileTypes: true })
+      // Not the mark that says whose they are.
+      .filter((entry) => entry.isFile() && !entry.name.startsWith('.'))
+      .map((entry) => join(entry.parentPath, entry.name))
+      .sort()
+  );
 }

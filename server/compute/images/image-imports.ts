@@ -12,6 +12,7 @@ import { AppError, invalidField, isAppError } from '../../platform/errors.ts';
 import { isId, newId } from '../../platform/ids.ts';
 import { OutboundRefused } from '../../platform/outbound.ts';
 import { Semaphore } from '../../platform/semaphore.ts';
+import type { SweepGuard } from '../../platform/sweep-guard.ts';
 import type { Hypervisor, ImageStage } from '../hypervisor.ts';
 import { vmNameProblem } from '../vm-names.ts';
 import type { AdminImage, DeletedImage, NewImage } from './image-schema.ts';
@@ -25,6 +26,7 @@ interface ImageImportsDeps {
   readonly clock: Clock;
   readonly hypervisor: Hypervisor;
   readonly sources: ImageSources;
+  readonly sweepGuard: SweepGuard;
   /** Throws `out_of_space` or `read_only` when the disk must not take so many bytes more. */
   readonly assertRoom: (bytes: number) => void;
   /** Largest source, and largest disk that a guest sees, bytes. */
@@ -237,7 +239,7 @@ export class ImageImports {
 
   /** Puts right what the end of the last run left behind. */
   async start(): Promise<void> {
-    const { changes, store, hypervisor } = this.#deps;
+    const { changes, store, hypervisor, sweepGuard } = this.#deps;
     const present = await hypervisor.listImages();
     const rows = await store.list();
     const unfinished = rows.filter((row) => row.state === 'importing' && !this.#active.has(row.image_id));
@@ -248,9 +250,10 @@ export class ImageImports {
       );
     }
     const ready = new Set(rows.filter(({ state }) => state === 'ready').map((row) => row.image_id));
-    for (const imageId of present) {
-      if (!ready.has(imageId) && !this.#active.has(imageId)) await hypervisor.discardImage(imageId);
-    }
+    const unnamed = present.filter((imageId) => !ready.has(imageId) && !this.#active.has(imageId));
+    const sweep = { folder: 'images', what: 'images', found: present.length, unnamed: unnamed.length };
+    if (!(await sweepGuard.allows(sweep))) return;
+    for (const imageId of unnamed) await hypervisor.discardImage(imageId);
   }
 
   /** Ends what is under way; it has failed then. */

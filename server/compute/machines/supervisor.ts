@@ -2,6 +2,7 @@
 import type { Clock } from '../../platform/clock.ts';
 import { eachOf } from '../../platform/each-of.ts';
 import { idTime, isId } from '../../platform/ids.ts';
+import type { SweepGuard } from '../../platform/sweep-guard.ts';
 import type { GuestEnd, GuestFact, Hypervisor } from '../hypervisor.ts';
 import type { Actions } from './actions.ts';
 import type { OnError } from './exposures.ts';
@@ -18,6 +19,7 @@ export interface SupervisorDeps {
   readonly actions: Actions;
   readonly runs: Runs;
   readonly reconciler: Reconciler;
+  readonly sweepGuard: SweepGuard;
   readonly onError: OnError;
   /** How long a guest without a row is left alone after it was made and first noticed, ms. */
   readonly orphanGraceMs: number;
@@ -59,12 +61,14 @@ export class Supervisor {
 
   /** Removes guests that no row knows: their creation was cut off before its commit. */
   async sweepOrphans(): Promise<void> {
-    const { hypervisor, clock, orphanGraceMs } = this.#deps;
+    const { hypervisor, clock, sweepGuard, orphanGraceMs } = this.#deps;
     const facts = await hypervisor.list();
     const now = clock.monotonic();
     const orphans: string[] = [];
     for (const { vmId } of facts) if (await this.#isOrphan(vmId)) orphans.push(vmId);
     for (const known of this.#orphans.keys()) if (!orphans.includes(known)) this.#orphans.delete(known);
+    const sweep = { folder: 'vms', what: 'machines', found: facts.length, unnamed: orphans.length };
+    if (!(await sweepGuard.allows(sweep))) return;
     for (const vmId of orphans) {
       const noticed = this.#orphans.get(vmId) ?? now;
       this.#orphans.set(vmId, noticed);

@@ -1,6 +1,7 @@
 /** MariaDB as a server that we look after. */
 import * as fs from 'node:fs';
 import { join } from 'node:path';
+import { syncFolder } from '../../platform/durable-file.ts';
 import { removeTree } from '../host-process/tree-removal.ts';
 import {
   processName,
@@ -9,7 +10,7 @@ import {
   type ServerPlaces,
 } from '../managed-server/managed-server.ts';
 import { dataSeries, keepSeries, makeFolder, runMaker } from '../managed-server/server-data.ts';
-import { makeServerSecret, syncFolder } from '../managed-server/server-secret.ts';
+import { makeServerSecret } from '../managed-server/server-secret.ts';
 import { CERT_FILE, KEY_FILE, type ServerTls } from '../managed-server/server-tls.ts';
 import type { MysqlPrograms } from './mysql-programs.ts';
 import { ADMIN } from './mysql-store.ts';

@@ -2,9 +2,9 @@
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
+import { syncFolder } from '../../platform/durable-file.ts';
 import type { ForeignProgram, HostProcesses } from '../host-process/host-processes.ts';
 import type { ServerPlaces } from './managed-server.ts';
-import { syncFolder } from './server-secret.ts';
 
 /** In the keeper. */
 const SERIES = 'series';

@@ -2,6 +2,7 @@
 import { createHmac } from 'node:crypto';
 import * as fs from 'node:fs';
 import { join } from 'node:path';
+import { writeDurableFile } from '../../platform/durable-file.ts';
 import { randomSecret } from '../../platform/ids.ts';
 import type { ServerPlaces } from './managed-server.ts';
 
@@ -12,9 +13,7 @@ const BYTES = 32;
 export function makeServerSecret({ keeper }: Pick<ServerPlaces, 'keeper'>): void {
   const path = join(keeper, FILE);
   if (fs.existsSync(path)) return;
-  fs.writeFileSync(`${path}.new`, randomSecret(BYTES), { mode: 0o600, flush: true });
-  fs.renameSync(`${path}.new`, path);
-  syncFolder(keeper);
+  writeDurableFile(path, randomSecret(BYTES), 0o600);
 }
 
 /** Throws when the server has none yet. */
@@ -29,14 +28,4 @@ export function rolePassword(secret: Buffer, role: string): string {
 /** Tells databases of this cloud from another one's, on a server that both use. Not secret. */
 export function markOf(secret: Buffer): string {
   return `cloudlet ${createHmac('sha256', secret).update('mark').digest('hex').slice(0, 16)}`;
-}
-
-/** What was renamed in it is there after a loss of power. */
-export function syncFolder(path: string): void {
-  const fd = fs.openSync(path, 'r');
-  try {
-    fs.fsyncSync(fd);
-  } finally {
-    fs.closeSync(fd);
-  }
 }

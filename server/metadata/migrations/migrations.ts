@@ -16,6 +16,7 @@ import { databaseSamples } from './0014-database-samples.ts';
 import { pointDamage } from './0015-point-damage.ts';
 import { sessionNames } from './0016-session-names.ts';
 import { objectOrder } from './0017-object-order.ts';
+import { identity } from './0018-identity.ts';
 
 export interface Migration {
   /** 1, 2, 3, … without gaps. */
@@ -42,4 +43,5 @@ export const migrations: readonly Migration[] = [
   { number: 15, name: 'point damage', sql: pointDamage },
   { number: 16, name: 'session names', sql: sessionNames },
   { number: 17, name: 'object order', sql: objectOrder },
+  { number: 18, name: 'identity', sql: identity },
 ];

@@ -1,0 +1,115 @@
+/** What everything stands on: the data directory, its identity, metadata, object store and keys. */
+import { join } from 'node:path';
+import { Updates } from '../calls/updates.ts';
+import { poolThreads } from '../config/config.ts';
+import { FileBlobStore } from '../drivers/blobs-file/blobs-file.ts';
+import { type DirectoryLock, lockDirectory } from '../drivers/directory-lock.ts';
+import { SqliteMetadata } from '../drivers/metadata-sqlite/sqlite-metadata.ts';
+import { SafeFetch } from '../drivers/safe-fetch/safe-fetch.ts';
+import { withReserve, withWatchers } from '../metadata/commit-layers.ts';
+import { assertDatabaseThere, Identity } from '../metadata/identity.ts';
+import type { Metadata } from '../metadata/metadata.ts';
+import { SealedColumnsStore } from '../metadata/sealed-columns-store.ts';
+import { Secrets } from '../metadata/secrets-store.ts';
+import { Alarms, assertWritable } from '../platform/alarms.ts';
+import { openDataDirectory } from '../platform/data-directory.ts';
+import { DiskRoom } from '../platform/disk-room.ts';
+import { MasterKeys } from '../platform/master-key.ts';
+import type { Outbound } from '../platform/outbound.ts';
+import { SweepGuard } from '../platform/sweep-guard.ts';
+import { HostMetrics } from '../status/host-metrics.ts';
+import type { BlobStore } from '../storage/blobs.ts';
+import type { BuildOptions } from './cloud.ts';
+
+/** What everything stands on. */
+export interface Foundations {
+  readonly lock: DirectoryLock;
+  readonly keys: MasterKeys;
+  readonly alarms: Alarms;
+  /** Asked before anything is removed because no row names it. */
+  readonly sweepGuard: SweepGuard;
+  readonly metadata: Metadata;
+  readonly updates: Updates;
+  readonly room: DiskRoom;
+  /** Throws `out_of_space` or `read_only` when so many bytes more must not be stored. */
+  readonly assertRoom: (bytes: number) => void;
+  readonly blobs: BlobStore;
+  readonly hostMetrics: HostMetrics;
+  readonly linkSecret: Uint8Array;
+  readonly secrets: Secrets;
+  readonly outbound: Outbound;
+}
+
+/** Throws StartupError, or an Error of one clear line. */
+export async function openFoundations({ config, clock, step }: BuildOptions): Promise<Foundations> {
+  const alarms = new Alarms(clock);
+  const dataDir = openDataDirectory(config.dataDir);
+  const lock = lockDirectory(dataDir);
+  try {
+    assertDatabaseThere(dataDir);
+    const room = new DiskRoom({ clock, alarms, directory: dataDir });
+    await room.start();
+    const sqlite = await step('database', () => SqliteMetadata.open({ directory: dataDir, clock, alarms }));
+    const updates = new Updates({ maxPerAccount: config.maxUpdateStreams });
+    const reserved = withReserve(sqlite, () => room.releaseReserve());
+    const metadata = withWatchers(reserved, (told) => updates.tell(told));
+    const makeRoom = () => room.releaseReserve();
+    const identity = await Identity.open({ metadata, dataDir, clock, makeRoom });
+    const sweepGuard = new SweepGuard({ alarms, isOurs: (folder) => identity.isOurs(folder) });
+    const sealed = await new SealedColumnsStore({ metadata }).holdsSealedValues();
+    const keys = MasterKeys.open({ dataDir, mayCreate: !sealed, cloudId: identity.cloudId });
+    const secrets = new Secrets({ metadata, keys });
+    const linkSecret = await secrets.get('links');
+    const directory = join(dataDir, 'blobs');
+    const blobs = await step('object store', () =>
+      FileBlobStore.open({
+        directory,
+        threads: config.blobThreads,
+        clock,
+        alarms,
+        room,
+        directWrites: Math.floor(poolThreads() / 2),
+      }),
+    );
+    const hostMetrics = new HostMetrics({ clock, dataDir });
+    await hostMetrics.start();
+    const assertRoom = roomFor({ alarms, room });
+    const outbound = new SafeFetch({
+      clock,
+      allowed: config.fetchAllow.split(',').filter((entry) => entry !== ''),
+    });
+    const stores = { metadata, blobs, updates };
+    const own = {
+      lock,
+      keys,
+      alarms,
+      sweepGuard,
+      room,
+      assertRoom,
+      hostMetrics,
+      linkSecret,
+      secrets,
+      outbound,
+    };
+    return Object.assign(own, stores);
+  } catch (error) {
+    lock.release();
+    throw error;
+  }
+}
+
+/** After everything that stands on them. */
+export async function closeFoundations(base: Foundations): Promise<void> {
+  base.hostMetrics.stop();
+  await base.room.stop();
+  await base.blobs.close();
+  await base.metadata.close();
+  base.lock.release();
+}
+
+function roomFor({ alarms, room }: Pick<Foundations, 'alarms' | 'room'>) {
+  return (bytes: number) => {
+    assertWritable(alarms);
+    room.assertRoom(bytes);
+  };
+}

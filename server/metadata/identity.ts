@@ -1,0 +1,168 @@
+/**
+ * Whose files these are. metadata.db has the id of its cloud and counts its starts; a mark in each folder of
+ * data and `master.key` name the same id, `cloud.json` id and count. What does not belong together is not
+ * started: the sweepers would remove all that no row names.
+ */
+import { existsSync, mkdirSync, readdirSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Clock } from '../platform/clock.ts';
+import { StartupError } from '../platform/data-directory.ts';
+import { type IdentityMark, markCommand, readMark, writeMark } from '../platform/identity-mark.ts';
+import { newId } from '../platform/ids.ts';
+import { IdentityStore } from './identity-store.ts';
+import type { Metadata } from './metadata.ts';
+
+const DATABASE = 'metadata.db';
+const KEY = 'master.key';
+/** Where a restore keeps its files until all are whole. */
+const UNFINISHED = '.restoring';
+/** Tells an older copy of the database from the last one. */
+const COUNT = 'cloud.json';
+const MARK = '.cloud';
+const DATABASES = ['sqlite', 'postgresql', 'mysql', 'mongodb', 'kept'].map((name) => `databases/${name}`);
+/** What a mark stands in: each may be a disk of its own. Recovery points have an identity of their own. */
+const MARKED = ['blobs', 'vms', 'images', 'databases', ...DATABASES];
+
+export interface IdentityDeps {
+  readonly metadata: Metadata;
+  readonly dataDir: string;
+  readonly clock: Clock;
+  /** Gives disk space back that was kept for a full disk. */
+  readonly makeRoom: () => Promise<unknown>;
+}
+
+/**
+ * To be asked before the database is opened: one that is made anew beside the log of a lost one is of no use.
+ * Throws StartupError when data of a cloud are there, and its database is not.
+ */
+export function assertDatabaseThere(dataDir: string): void {
+  const size = statSync(join(dataDir, DATABASE), { throwIfNoEntry: false })?.size;
+  if (size !== undefined && size > 0) return;
+  if (existsSync(join(dataDir, UNFINISHED))) {
+    throw new StartupError(
+      `A restore into ${dataDir} was not finished: run it again, it goes on where it was`,
+    );
+  }
+  if (dataIn(dataDir).length > 0) throw withoutDatabase(dataDir, size === undefined ? 'missing' : 'empty');
+}
+
+export class Identity {
+  readonly #store: IdentityStore;
+  readonly #dataDir: string;
+  readonly #mark: IdentityMark;
+
+  private constructor(store: IdentityStore, dataDir: string, mark: IdentityMark) {
+    this.#store = store;
+    this.#dataDir = dataDir;
+    this.#mark = mark;
+  }
+
+  /** Counts this start. Throws StartupError when the folders of data are not those of this database. */
+  static async open(deps: IdentityDeps): Promise<Identity> {
+    const { metadata, dataDir, clock } = deps;
+    const store = new IdentityStore(metadata);
+    const stored = await store.find();
+    if (stored === undefined && !(await store.wasUsed()) && dataIn(dataDir).length > 0) {
+      throw withoutDatabase(dataDir, 'empty');
+    }
+    const before = stored ?? { cloud_id: newId('cld', clock), starts: 0 };
+    assertNewest(dataDir, before);
+    for (const name of MARKED) assertBelongs(dataDir, name, before);
+    if (before.starts === 0) {
+      // From the first count on every mark is there, wherever a start is cut off.
+      await store.write(before);
+      for (const name of MARKED) await putMark(deps, join(dataDir, name, MARK), before);
+    }
+    const mark = { cloud_id: before.cloud_id, starts: before.starts + 1 };
+    await store.write(mark);
+    await putMark(deps, join(dataDir, COUNT), mark);
+    return new Identity(store, dataDir, mark);
+  }
+
+  /** `cld-…` */
+  get cloudId(): string {
+    return this.#mark.cloud_id;
+  }
+
+  /** True while database and folder are still those that this process was started on. */
+  async isOurs(folder: string): Promise<boolean> {
+    const { cloud_id, starts } = this.#mark;
+    try {
+      const [row, mark] = [await this.#store.find(), readMark(join(this.#dataDir, folder, MARK))];
+      return row?.cloud_id === cloud_id && row.starts === starts && mark?.cloud_id === cloud_id;
+    } catch {
+      return false;
+    }
+  }
+}
+
+/** Names of what only a cloud that was started leaves. */
+function dataIn(dataDir: string): string[] {
+  const hasFiles = (name: string) => {
+    const path = join(dataDir, name);
+    return existsSync(path) && readdirSync(path).length > 0;
+  };
+  const folders = ['blobs', 'vms', 'images', 'databases', 'recovery'].filter(hasFiles);
+  return [...(existsSync(join(dataDir, KEY)) ? [KEY] : []), ...folders];
+}
+
+function withoutDatabase(dataDir: string, how: 'missing' | 'empty'): StartupError {
+  return new StartupError(
+    `${join(dataDir, DATABASE)} is ${how}, but a cloud has left ${dataIn(dataDir).join(', ')} beside it: ` +
+      'put the file back, or restore a recovery point into an empty directory ' +
+      '(cloudlet recovery restore --help); for a new cloud choose an empty directory',
+  );
+}
+
+function assertNewest(dataDir: string, { cloud_id, starts }: IdentityMark): void {
+  const path = join(dataDir, COUNT);
+  const mark = readMark(path);
+  if (mark === null || mark.cloud_id !== cloud_id || mark.starts <= starts) return;
+  throw new StartupError(
+    `${join(dataDir, DATABASE)} is an older copy than the files beside it, of which it would remove what came ` +
+      'later: put back the newest, or restore a recovery point into an empty directory; to lose what came ' +
+      `later, run: ${markCommand(path, { cloud_id, starts })}`,
+  );
+}
+
+function assertBelongs(dataDir: string, name: string, mark: IdentityMark): void {
+  const folder = join(dataDir, name);
+  const found = readMark(join(folder, MARK));
+  if (found === null) {
+    // Restored, of a version without marks, or cut off in its first start.
+    if (mark.starts === 0) return;
+    const what = existsSync(folder) ? 'is not the folder of this cloud' : 'is missing';
+    throw new StartupError(
+      `${folder} ${what}: mount its disk, or put it back; to go on with what is there, ` +
+        `run: mkdir -p ${folder} && ${markCommand(join(folder, MARK), mark)}`,
+    );
+  }
+  if (found.cloud_id === mark.cloud_id) return;
+  throw new StartupError(
+    `${folder} belongs to another cloud (${found.cloud_id}) than ${join(dataDir, DATABASE)} (${mark.cloud_id}): ` +
+      'put back the one that is of the other, or restore a recovery point into an empty directory',
+  );
+}
+
+/** An older one says as much while the disk is full. */
+async function putMark({ makeRoom }: IdentityDeps, path: string, mark: IdentityMark): Promise<void> {
+  const write = () => {
+    mkdirSync(join(path, '..'), { recursive: true, mode: 0o700 });
+    writeMark(path, mark);
+  };
+  try {
+    write();
+  } catch (error) {
+    if (!isFull(error)) throw error;
+    await makeRoom();
+    try {
+      write();
+    } catch (again) {
+      if (!isFull(again) || readMark(path) === null) throw again;
+    }
+  }
+}
+
+function isFull(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && (error.code === 'ENOSPC' || error.code === 'EDQUOT');
+}
