@@ -28,6 +28,7 @@ export interface RecoveryKeysDeps {
 
 export class RecoveryKeys {
   readonly #deps: RecoveryKeysDeps;
+  #opening: Promise<Repository> | undefined;
 
   constructor(deps: RecoveryKeysDeps) {
     this.#deps = deps;
@@ -37,7 +38,15 @@ export class RecoveryKeys {
    * Opens the repository, and makes it when there is none. Throws `target_unavailable` when there should be
    * one: a disk that is not mounted is not to be taken for an empty one.
    */
-  async open(): Promise<Repository> {
+  open(): Promise<Repository> {
+    // Of several who come first, one makes it.
+    this.#opening ??= this.#open().finally(() => {
+      this.#opening = undefined;
+    });
+    return this.#opening;
+  }
+
+  async #open(): Promise<Repository> {
     const { secrets, target, store } = this.#deps;
     const found = await this.find();
     if (found !== undefined) return found;

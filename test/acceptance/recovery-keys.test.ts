@@ -58,3 +58,16 @@ test('who restored a cloud has the recovery key: it is taken, and kept there no 
   assert.ok(!codes.includes('recovery_key_not_taken'));
   assert.equal((await lost.admin.call('/api/admin/recovery-key', POST)).body.code, 'recovery_key_taken');
 });
+
+test('the first points and the recovery key, asked for at once, make one repository', async (t) => {
+  for (let round = 0; round < 3; round++) {
+    const fresh = await LosableCloud.start();
+    t.after(() => fresh.end());
+    const key = () => fresh.admin.call('/api/admin/recovery-key', POST);
+    const point = () => fresh.admin.call(POINTS, POST);
+    const answers = await Promise.all([key(), point(), key(), point(), key()]);
+    assert.deepEqual(answers.map(({ status }) => status).sort(), [200, 200, 200, 201, 409]);
+    const keys = answers.flatMap(({ body }) => body.recovery_key ?? []);
+    assert.equal(new Set(keys).size, 1);
+  }
+});
