@@ -26,8 +26,9 @@ export function databaseCalls(transport: Transport) {
         transport.json('GET /api/databases/{database_id}', of(id), options),
       change: (id: string, body: DatabaseChange, options?: CallOptions) =>
         transport.json('PATCH /api/databases/{database_id}', { ...of(id), body }, options),
-      delete: (id: string, options?: CallOptions) =>
-        transport.json('DELETE /api/databases/{database_id}', of(id), options),
+      /** `keep: false`: at once and for good, without a last dump. */
+      delete: (id: string, query: { keep?: boolean } = {}, options?: CallOptions) =>
+        transport.json('DELETE /api/databases/{database_id}', { ...of(id), query }, options),
       undelete: (id: string, body: DatabaseUndeletion = {}, options?: CallOptions) =>
         transport.json('POST /api/databases/{database_id}/undelete', { ...of(id), body }, options),
       credentials: (id: string, options?: CallOptions) =>

@@ -197,7 +197,7 @@ export function assembleDatabases({ engines: list, sealer, ...given }: Databases
   const engines = new Engines(list);
   const secrets = new DatabaseSecrets({ sealer });
   const turns = new DatabaseTurns();
-  const owned = new OwnedDatabases({ store, clock });
+  const owned = new OwnedDatabases(store);
   const lifecycle = new Lifecycle({ store, changes, engines, secrets, clock, limits, announce });
   const views = new DatabaseViews({ engines, billing, inEngine: (row) => lifecycle.inEngine(row) });
   const parts = { ...given, store, changes, engines, secrets, turns, owned, lifecycle, views };

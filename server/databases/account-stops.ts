@@ -66,7 +66,12 @@ export class AccountStops {
     const { lifecycle, billing, reconcileSoon } = this.#deps;
     await this.#each(accountId, async (row) => {
       if (row.state === 'deleting' && row.deletes_at === null) return;
-      const wanted = { state: 'deleting', deletes_at: null, kept_dump_bytes: null } as const;
+      const wanted = {
+        state: 'deleting',
+        deletes_at: null,
+        keep_left_ms: null,
+        kept_dump_bytes: null,
+      } as const;
       const isLive = row.state !== 'deleting';
       await lifecycle.commit(row, wanted, {
         also: (change) => change.addAll(isLive ? billing.deleted(row) : []),

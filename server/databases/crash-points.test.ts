@@ -57,7 +57,7 @@ const ACTIONS: Readonly<Record<string, Action>> = {
       fixture.clock.advance(TEST_KEEP_MS + HOUR_MS);
       await cloud.supervisor.check();
     },
-    steps: 4,
+    steps: 6,
   },
   undelete: { before: 'dropped', act: undelete, steps: 18 },
   'undelete of one still in its engine': { before: 'undumped', act: undelete, steps: 6 },

@@ -153,6 +153,7 @@ export class Creation {
       created_at: now,
       state_changed_at: now,
       deletes_at: null,
+      keep_left_ms: null,
       is_dropped: 0,
       kept_dump_bytes: null,
     };

@@ -50,8 +50,8 @@ describe('a deleted database', () => {
       assert.deepEqual([await names(false), await names(true)], [[], ['shop']]);
       await cloud.turns.idle();
       fixture.clock.advance(TEST_KEEP_MS + 1);
-      await assert.rejects(cloud.deleter.undelete(ann, id, {}), { code: 'database_not_found' });
       await cloud.supervisor.check();
+      await assert.rejects(cloud.deleter.undelete(ann, id, {}), { code: 'database_not_found' });
       assert.deepEqual([await names(false), await names(true)], [[], []]);
       assert.deepEqual(await cloud.kept.list(), []);
     }));
@@ -99,15 +99,82 @@ describe('a deleted database', () => {
       assert.equal(fixture.disk.databases.size, 0);
     }));
 
-  test('stays in its engine, closed, while there is no room for its dump', () =>
+  test('is kept as long when the clock jumps', () =>
     withDatabaseFixture(async (fixture) => {
-      let isFull = true;
+      const cloud = await fixture.open();
+      const ann = await fixture.newCall('ann');
+      const id = await make(cloud, ann);
+      await cloud.deleter.remove(ann, id);
+      await cloud.turns.idle();
+      fixture.clock.jump(4 * TEST_KEEP_MS);
+      await cloud.supervisor.check();
+      fixture.clock.advance(TEST_KEEP_MS / 2);
+      await cloud.supervisor.check();
+      assert.deepEqual(await cloud.kept.list(), [id], 'half of its time is left');
+      // Another start, at a time that is wrong by as much.
+      const later = await fixture.open();
+      await later.supervisor.check();
+      fixture.clock.jump(-4 * TEST_KEEP_MS);
+      fixture.clock.advance(TEST_KEEP_MS / 4);
+      await later.supervisor.check();
+      const row = await fixture.store.find(id);
+      assert.equal(row?.deletes_at, fixture.clock.now() + TEST_KEEP_MS / 4);
+      assert.equal((await later.deleter.undelete(ann, id, {})).state, 'ready');
+    }));
+
+  test('goes at once, dump and all, when its owner wants none kept', () =>
+    withDatabaseFixture(async (fixture) => {
+      const cloud = await fixture.open();
+      const ann = await fixture.newCall('ann');
+      const id = await make(cloud, ann);
+      assert.equal((await cloud.deleter.remove(ann, id, { keep: false })).deletes_at, null);
+      await cloud.turns.idle();
+      assert.deepEqual([fixture.disk.databases.size, await cloud.kept.list()], [0, []]);
+      const other = await make(cloud, ann);
+      await cloud.deleter.remove(ann, other);
+      await cloud.turns.idle();
+      assert.deepEqual(await cloud.kept.list(), [other]);
+      const eve = await fixture.newCall('eve');
+      const stolen = cloud.deleter.remove(eve, other, { keep: false });
+      await assert.rejects(stolen, { code: 'database_not_found' });
+      await cloud.deleter.remove(ann, other, { keep: false });
+      await cloud.turns.idle();
+      assert.deepEqual([await cloud.kept.list(), await fixture.store.find(other)], [[], undefined]);
+    }));
+
+  test('is refused while there is no room for its dump, and goes without one', () =>
+    withDatabaseFixture(async (fixture) => {
+      let isFull = false;
+      const assertRoom = () => {
+        if (isFull) throw new AppError('out_of_space', 'full');
+      };
+      const cloud = await fixture.open({ assertRoom });
+      const ann = await fixture.newCall('ann');
+      const id = await make(cloud, ann);
+      isFull = true;
+      await assert.rejects(cloud.deleter.remove(ann, id), (error: AppError) => {
+        assert.equal(error.code, 'out_of_space');
+        assert.match(error.hint ?? '', /keep=false/);
+        return true;
+      });
+      assert.equal((await cloud.databases.describe(ann.principal, id)).state, 'ready');
+      await cloud.deleter.remove(ann, id, { keep: false });
+      await cloud.turns.idle();
+      assert.equal(fixture.disk.databases.size, 0);
+    }));
+
+  test('stays in its engine, closed, when the room for its dump has gone meanwhile', () =>
+    withDatabaseFixture(async (fixture) => {
+      let isFull = false;
       const assertRoom = (bytes: number) => {
         if (isFull && bytes > 0) throw new AppError('out_of_space', 'full');
       };
       const cloud = await fixture.open({ assertRoom });
       const ann = await fixture.newCall('ann');
       const id = await make(cloud, ann);
+      cloud.scripted.script('restrict', async () => {
+        isFull = true;
+      });
       await cloud.deleter.remove(ann, id);
       await cloud.turns.idle();
       assert.deepEqual(
@@ -115,6 +182,7 @@ describe('a deleted database', () => {
         ['none'],
       );
       assert.equal(cloud.reports.length, 1, 'the operator is told');
+      cloud.scripted.script('restrict');
       isFull = false;
       await cloud.supervisor.check();
       assert.equal(fixture.disk.databases.size, 0);

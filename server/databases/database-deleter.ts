@@ -2,15 +2,15 @@
  * Databases go, and come back while a last dump of them is kept.
  *
  * A deleted row passes: sessions ended → last dump kept (`kept_dump_bytes`) → gone from its engine
- * (`is_dropped`) → at `deletes_at` gone for good. While there is no room for the dump, or its engine is away,
- * the database stays in its engine, closed to everybody. undelete goes the way back; cut off before its
- * commit, it has not happened. An engine that has no dumps on this host keeps the database until
- * `deletes_at`.
+ * (`is_dropped`) → when `keep_left_ms` has passed gone for good. That is counted while Cloudlet runs: a clock
+ * that is set forward ends it no sooner. While there is no room for the dump, or its engine is away, the
+ * database stays in its engine, closed to everybody. undelete goes the way back; cut off before its commit,
+ * it has not happened. An engine that has no dumps on this host keeps the database until its time is up.
  */
 import type { Call } from '../calls/principal.ts';
 import { type Change, type Changes, UNASKED } from '../metadata/change.ts';
 import type { Clock } from '../platform/clock.ts';
-import { AppError } from '../platform/errors.ts';
+import { AppError, isAppError } from '../platform/errors.ts';
 import type { DatabaseBilling } from './database-billing.ts';
 import type { DatabaseViews } from './database-view.ts';
 import { DumpsMissing, type Engine } from './engine.ts';
@@ -45,27 +45,40 @@ export interface DatabaseDeleterDeps {
   readonly onError: (databaseId: string, what: string, error: unknown) => void;
 }
 
+interface Removal {
+  /** False: without a last dump, and one that is kept already goes too. */
+  readonly keep?: boolean;
+}
+
+/** Between two counts. */
+const COUNT_MS = 60_000;
+
 export class DatabaseDeleter {
   readonly #deps: DatabaseDeleterDeps;
+  #countedAt: number;
 
   constructor(deps: DatabaseDeleterDeps) {
     this.#deps = deps;
+    this.#countedAt = deps.clock.uptime();
   }
 
   /**
-   * Ends its sessions, and what is being loaded into it or copied from it; its last dump is kept afterwards.
-   * Throws `database_not_found`, `delete_protected`, `write_conflict`.
+   * Ends its sessions, and what is being loaded into it or copied from it; its last dump is kept afterwards,
+   * unless `keep` is false: then one that was deleted before goes for good. Throws `database_not_found`,
+   * `delete_protected`, `write_conflict`, `out_of_space` when there is no room for the dump.
    */
-  async remove(call: Call, databaseId: string): Promise<Database> {
+  async remove(call: Call, databaseId: string, { keep = true }: Removal = {}): Promise<Database> {
     const { owned, turns, views, store } = this.#deps;
-    const seen = await owned.findLive(call.principal, databaseId);
+    const find = () =>
+      keep ? owned.findLive(call.principal, databaseId) : owned.findAny(call.principal, databaseId);
+    const seen = await find();
     assertUnprotected(seen);
     turns.interrupt(databaseId);
     const response = await turns.alone(databaseId, async () => {
       const isUndone = seen.state === 'creating' && (await store.find(databaseId))?.state !== 'ready';
       // What was still being made is gone by its interruption.
       if (isUndone) return views.present({ ...seen, state: 'deleting' });
-      return this.#delete(call, await owned.findLive(call.principal, databaseId));
+      return this.#delete(call, await find(), { keep });
     });
     this.#deps.reconcileSoon(databaseId);
     return response;
@@ -100,11 +113,12 @@ export class DatabaseDeleter {
 
   /** Does what is left of a deletion. */
   async finish(row: DatabaseRow): Promise<void> {
-    const { engines, lifecycle, clock } = this.#deps;
-    if (row.deletes_at === null || row.deletes_at <= clock.now()) return this.#endForGood(row);
+    const { engines, lifecycle, keepMs } = this.#deps;
+    if ((row.keep_left_ms ?? 0) <= 0) return this.#endForGood(row);
     let last = row;
     if (row.is_dropped === 0) {
       if (row.kept_dump_bytes === null) {
+        if (keepMs === 0) return this.#endForGood(row);
         const bytes = await this.#keep(row);
         if (bytes === null) return void (await lifecycle.commit(row, { applied: row.generation + 1 }));
         last = await lifecycle.commit(row, { kept_dump_bytes: bytes });
@@ -114,17 +128,30 @@ export class DatabaseDeleter {
     await lifecycle.commit(last, { is_dropped: 1, applied: last.generation + 1 });
   }
 
-  async #delete(call: Call, row: DatabaseRow): Promise<Database> {
+  /** Takes the time since the last call from what last dumps are still kept for. */
+  async count(): Promise<void> {
+    const { store, changes, clock } = this.#deps;
+    const passed = clock.uptime() - this.#countedAt;
+    if (passed < COUNT_MS) return;
+    this.#countedAt += passed;
+    if (!(await store.keepsAny())) return;
+    await changes.run(UNASKED, (change) => void change.add(store.countKept(passed, clock.now())));
+  }
+
+  async #delete(call: Call, row: DatabaseRow, { keep }: Required<Removal>): Promise<Database> {
     const { lifecycle, engines, views, billing, clock, keepMs, onError } = this.#deps;
     assertUnprotected(row);
+    const isKept = keep && keepMs > 0;
+    if (isKept) this.#assertRoomForDump(row);
     const wanted = {
       state: 'deleting',
       reason_code: null,
       reason_message: null,
-      deletes_at: keepMs === 0 ? null : clock.now() + keepMs,
+      deletes_at: isKept ? clock.now() + keepMs : null,
+      keep_left_ms: isKept ? keepMs : null,
     } as const;
     const response = await views.present({ ...row, ...wanted });
-    const also = (change: Change) => change.addAll(billing.deleted(row));
+    const also = (change: Change) => change.addAll(row.state === 'deleting' ? [] : billing.deleted(row));
     const deleted = await lifecycle.commit(row, wanted, { also, recorded: { call, response } });
     try {
       await engines.get(row.engine).restrict(lifecycle.inEngine(deleted), 'none');
@@ -132,6 +159,20 @@ export class DatabaseDeleter {
       onError(row.database_id, 'its sessions could not be ended yet', error);
     }
     return response;
+  }
+
+  #assertRoomForDump({ engine, size_bytes }: DatabaseRow): void {
+    const { engines, assertRoom } = this.#deps;
+    if (engines.get(engine).dumpFormats.length === 0) return;
+    try {
+      assertRoom(size_bytes);
+    } catch (error) {
+      if (!isAppError(error) || error.code !== 'out_of_space') throw error;
+      throw new AppError('out_of_space', 'The disk has no room for its last dump; it was not deleted', {
+        hint: 'Send DELETE with `?keep=false` to delete it at once, without a last dump',
+        cause: error,
+      });
+    }
   }
 
   /** Resolves with its bytes; null: its engine has no dumps here. */
@@ -169,6 +210,7 @@ export class DatabaseDeleter {
       sealed_password: next ?? row.sealed_password,
       sealed_next_password: null,
       deletes_at: null,
+      keep_left_ms: null,
       is_dropped: 0,
       kept_dump_bytes: null,
       applied: begun.generation + 1,

@@ -17,6 +17,7 @@ import {
   DatabaseChange,
   DatabasePath,
   DatabasesQuery,
+  DeletionQuery,
   EngineEntry,
   NewDatabase,
   Undeletion,
@@ -176,12 +177,15 @@ function removalRoutes({ deleter }: DatabaseRoutesDeps): Route[] {
       summary: 'Delete a database',
       description:
         'Its sessions end at once, and what is being loaded into it or copied from it. A last dump is kept ' +
-        'for 72 hours unless the operator chose otherwise: until `deletes_at`, undelete brings it back.',
+        'for 72 hours unless the operator chose otherwise: until `deletes_at`, undelete brings it back. Where ' +
+        'the disk has no room for it this is refused; `keep=false` deletes at once and for good, without a ' +
+        'last dump, also a database that was deleted before and is still kept.',
       permission: 'databases:write',
       params: DatabasePath,
+      query: DeletionQuery,
       responses: { 200: Database },
-      errors: ['database_not_found', 'delete_protected', 'write_conflict'],
-      handler: (call) => deleter.remove(call, call.params.database_id),
+      errors: ['database_not_found', 'delete_protected', 'write_conflict', 'out_of_space'],
+      handler: (call) => deleter.remove(call, call.params.database_id, call.query),
     }),
     defineRoute({
       method: 'POST',

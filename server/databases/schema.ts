@@ -86,6 +86,12 @@ export const Undeletion = namedObject('DatabaseUndeletion', {
 });
 export type Undeletion = Static<typeof Undeletion>;
 
+export const DeletionQuery = Type.Object({
+  keep: Type.Optional(
+    Type.Boolean({ description: 'false: no last dump is kept, and one that is goes too. Default: true' }),
+  ),
+});
+
 export const DatabasePath = Type.Object({ database_id: Type.String({ $id: 'DatabaseId' }) });
 
 const Snippets = namedObject(

@@ -29,6 +29,8 @@ export interface DatabaseRow {
   readonly created_at: number;
   readonly state_changed_at: number;
   readonly deletes_at: number | null;
+  /** How long its last dump is still kept, ms; null: there is none to be kept. */
+  readonly keep_left_ms: number | null;
   readonly is_dropped: number;
   readonly kept_dump_bytes: number | null;
   /** The account's plan. */
@@ -43,7 +45,8 @@ export interface DatabaseCount {
 
 const OWN = `id, database_id, account_id, name, engine, version, region, state, reason_code, reason_message,
   generation, applied, engine_database, username, sealed_password, sealed_next_password,
-  password_hash, size_limit_bytes, size_bytes, is_protected, created_at, state_changed_at, deletes_at, is_dropped, kept_dump_bytes`;
+  password_hash, size_limit_bytes, size_bytes, is_protected, created_at, state_changed_at, deletes_at, keep_left_ms,
+  is_dropped, kept_dump_bytes`;
 const COLUMNS = `${OWN}, (SELECT plan FROM accounts WHERE accounts.id = databases.account_id) AS plan`;
 
 /** Those that still have to be deleted for good are listed apart. */
@@ -84,13 +87,28 @@ export class DatabaseStore {
   }
 
   /** Whose engine is not yet, or perhaps not, as the row says, and deleted ones whose time is up. */
-  listUnapplied(now: number): Awaitable<DatabaseRow[]> {
+  listUnapplied(): Awaitable<DatabaseRow[]> {
     return this.#reads.all(
       `SELECT ${COLUMNS} FROM databases
        WHERE (applied <> generation OR state IN ('creating', 'deleting'))
-         AND (applied <> generation OR state = 'creating' OR coalesce(deletes_at, 0) <= ?) ORDER BY id`,
-      now,
+         AND (applied <> generation OR state = 'creating' OR coalesce(keep_left_ms, 0) <= 0) ORDER BY id`,
     );
+  }
+
+  /** Whether a last dump is kept whose time is not over. */
+  async keepsAny(): Promise<boolean> {
+    const sql = `SELECT 1 FROM databases WHERE ${KEPT} AND keep_left_ms > 0 LIMIT 1`;
+    return (await this.#reads.get(sql)) !== undefined;
+  }
+
+  /** Takes what has passed from the time that last dumps are still kept. */
+  countKept(passedMs: number, now: number): Statement {
+    const left = 'max(0, keep_left_ms - ?)';
+    return {
+      sql: `UPDATE databases SET keep_left_ms = ${left}, deletes_at = ? + ${left}
+            WHERE ${KEPT} AND keep_left_ms > 0`,
+      params: [Math.round(passedMs), now, Math.round(passedMs)],
+    };
   }
 
   listCreating(): Awaitable<DatabaseRow[]> {
@@ -172,7 +190,8 @@ export class DatabaseStore {
       sql: `UPDATE databases SET name = ?, version = ?, state = ?, reason_code = ?, reason_message = ?,
               generation = ?, applied = ?, sealed_password = ?, sealed_next_password = ?, password_hash = ?,
               size_limit_bytes = ?,
-              is_protected = ?, state_changed_at = ?, deletes_at = ?, is_dropped = ?, kept_dump_bytes = ?
+              is_protected = ?, state_changed_at = ?, deletes_at = ?, keep_left_ms = ?,
+              is_dropped = ?, kept_dump_bytes = ?
             WHERE id = ? AND generation = ?`,
       params: [
         ...[row.name, row.version, row.state, row.reason_code, row.reason_message, row.generation],
@@ -183,7 +202,8 @@ export class DatabaseStore {
           row.password_hash,
           row.size_limit_bytes,
         ],
-        ...[row.is_protected, row.state_changed_at, row.deletes_at, row.is_dropped, row.kept_dump_bytes],
+        ...[row.is_protected, row.state_changed_at, row.deletes_at, row.keep_left_ms],
+        ...[row.is_dropped, row.kept_dump_bytes],
         ...[row.id, row.generation - 1],
       ],
       tells: tellsOf(row),

@@ -64,7 +64,8 @@ export class DatabaseSupervisor {
   /** Settles all that was left half-way. What fails is reported, and done later. */
   async check(): Promise<void> {
     try {
-      await this.#reconcileAll(await this.#deps.store.listUnapplied(this.#deps.clock.now()));
+      await this.#deps.deleter.count();
+      await this.#reconcileAll(await this.#deps.store.listUnapplied());
     } catch (error) {
       this.#deps.onError('', 'databases could not be looked after', error);
     }

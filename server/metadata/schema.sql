@@ -132,7 +132,7 @@ CREATE TABLE databases (
   deletes_at INTEGER,                     -- in deleting: until then it can be had back; null: it never was ready
   is_dropped INTEGER NOT NULL DEFAULT 0,  -- in deleting: the engine has it no more
   kept_dump_bytes INTEGER                 -- in deleting: size of the last dump
-) STRICT;
+, keep_left_ms INTEGER) STRICT;
 
 CREATE TABLE holds (
   resource_id TEXT PRIMARY KEY,

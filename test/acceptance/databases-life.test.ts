@@ -130,6 +130,19 @@ describe('a copy', () => {
 });
 
 describe('a deleted database', () => {
+  test('is gone at once and for good with keep=false, also when it was deleted before', async () => {
+    const live = await newDatabase(user);
+    assert.equal((await user.expect(200, `${live}?keep=false`, DELETE)).deletes_at, null);
+    const { hint } = await user.refused(404, 'database_not_found', [`${live}/undelete`, POST]);
+    assert.equal(hint, undefined);
+    const kept = await newDatabase(user);
+    await user.expect(200, kept, DELETE);
+    await user.refused(400, 'invalid_request', [`${kept}?keep=perhaps`, DELETE]);
+    await user.expect(200, `${kept}?keep=false`, DELETE);
+    await user.refused(404, 'database_not_found', [`${kept}/undelete`, POST]);
+    await user.refused(404, 'database_not_found', [`${kept}?keep=false`, DELETE]);
+  });
+
   test('is gone, and comes back with all that was in it and its password', async () => {
     const path = await newDatabase(user, 'CREATE TABLE t (x)', 'INSERT INTO t VALUES (7)');
     const before = await user.expect(200, `${path}/credentials`);

@@ -97,6 +97,19 @@ for (const { engine, run, table, insert, skip } of KINDS)
     const again = (await CheckedClient.open(cloud.api)).as(user.key);
     const [[rows] = []] = await rowsOf(again, path, count);
     assert.equal(rows, acknowledged);
+    // No room for a last dump: that is said, and without one its space comes back.
+    const { bavail: now } = statfsSync(disk.mountPoint);
+    writeFileSync(filler, Buffer.alloc(now * bsize - 4 * MIB));
+    const remove = { method: 'DELETE' };
+    await again.expect(201, '/api/buckets', { json: { name: 'low' } });
+    await eventually('the disk is low', async () => (await again.upload('low', 'x', 'x')).status === 507);
+    const { hint } = await again.refused(507, 'out_of_space', [path, remove]);
+    assert.match(hint, /keep=false/);
+    assert.equal((await again.expect(200, `${path}?keep=false`, remove)).deletes_at, null);
+    await eventually('its space is back', () => {
+      const { bavail: free } = statfsSync(disk.mountPoint);
+      return free * bsize > (acknowledged / 8) * MIB;
+    });
     const log = globSync(join(dataDir, `databases/${engine}/server/keeper/log*`));
     for (const file of log) assert.doesNotMatch(readFileSync(file, 'latin1'), /PANIC|\[ERROR\].*InnoDB/);
   });

@@ -17,6 +17,7 @@ import { pointDamage } from './0015-point-damage.ts';
 import { sessionNames } from './0016-session-names.ts';
 import { objectOrder } from './0017-object-order.ts';
 import { identity } from './0018-identity.ts';
+import { keptTime } from './0019-kept-time.ts';
 
 export interface Migration {
   /** 1, 2, 3, … without gaps. */
@@ -44,4 +45,5 @@ export const migrations: readonly Migration[] = [
   { number: 16, name: 'session names', sql: sessionNames },
   { number: 17, name: 'object order', sql: objectOrder },
   { number: 18, name: 'identity', sql: identity },
+  { number: 19, name: 'kept time', sql: keptTime },
 ];

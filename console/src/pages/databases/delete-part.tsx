@@ -1,4 +1,4 @@
-import { Button } from '@mantine/core';
+import { Button, Checkbox } from '@mantine/core';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
@@ -15,6 +15,7 @@ const words = text.databases.manage;
 /** Deletes it; the message of it has an Undo for as long as a dump is kept. */
 export function DeletePart({ database: { database_id: id, name } }: { database: Database }) {
   const [isAsked, setAsked] = useState(false);
+  const [isKept, setKept] = useState(true);
   const queryClient = useQueryClient();
   const navigate = useNavigate();
   /** The two lists; the page of what is gone is not asked for again. */
@@ -31,7 +32,7 @@ export function DeletePart({ database: { database_id: id, name } }: { database: 
       .catch(showRefusal)
       .finally(refresh);
   const remove = useMutation({
-    mutationFn: () => cloud.databases.delete(id),
+    mutationFn: () => cloud.databases.delete(id, { keep: isKept }),
     meta: { shown: true },
     onSuccess: async ({ deletes_at }) => {
       showDone(words.deleted(name), deletes_at === null ? undefined : undo);
@@ -59,6 +60,12 @@ export function DeletePart({ database: { database_id: id, name } }: { database: 
         onClose={() => setAsked(false)}
       >
         {words.deleteAskLead}
+        <Checkbox
+          mt="sm"
+          label={words.deleteForGood}
+          checked={!isKept}
+          onChange={({ currentTarget }) => setKept(!currentTarget.checked)}
+        />
       </Confirm>
     </Part>
   );

@@ -189,6 +189,7 @@ export const databases = {
     deleteAsk: (name: string) => `Delete ${name}?`,
     deleteAskLead:
       'Its sessions end at once. A last dump is kept for a while: until then it can be brought back.',
+    deleteForGood: 'Delete it for good at once, without a last dump',
     deleted: (name: string) => `${name} was deleted`,
     done: 'Done',
   },
