@@ -1,7 +1,8 @@
 /** The console in a real browser, as a person who is signed in. */
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { Client } from '../harness/client.ts';
 import { CloudProcess } from '../harness/cloud-process.ts';
@@ -89,22 +90,26 @@ export const quiet = (page: Page): Promise<void> =>
 export const uploaded = (page: Page, count: number): Promise<void> =>
   page.getByText(`${count} of ${count} uploaded`, { exact: true }).waitFor();
 
-/** Drops files onto the page as a hand would; names with `/` are those of a dropped folder. */
+/**
+ * Drops files of the disk onto the middle of the page, by the browser's own input events; names with `/` are
+ * those of a dropped folder.
+ */
 export async function dropFiles(page: Page, files: Readonly<Record<string, string>>): Promise<void> {
-  await page.evaluate(`(${dropInPage})(${JSON.stringify(Object.entries(files))})`);
+  const folder = mkdtempSync(join(tmpdir(), 'cloudlet-drop-'));
+  process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
+  for (const [name, content] of Object.entries(files)) {
+    mkdirSync(dirname(join(folder, name)), { recursive: true });
+    writeFileSync(join(folder, name), content);
+  }
+  const dropped = new Set(Object.keys(files).map((name) => join(folder, name.split('/')[0] ?? '')));
+  const data = { items: [], files: [...dropped], dragOperationsMask: 1 };
+  const { width, height } = page.viewportSize() ?? { width: 0, height: 0 };
+  const session = await page.context().newCDPSession(page);
+  for (const type of ['dragEnter', 'dragOver', 'drop'] as const) {
+    await session.send('Input.dispatchDragEvent', { type, x: width / 2, y: height / 2, data });
+  }
+  await session.detach();
 }
-
-/** Entries of a made-up drop know no folders; its list of files does. */
-const dropInPage = `(files) => {
-  const list = files.map(([name, content]) => {
-    const file = new File([content], name.split('/').at(-1), { type: 'text/plain' });
-    if (name.includes('/')) Object.defineProperty(file, 'webkitRelativePath', { value: name });
-    return file;
-  });
-  const drop = new DragEvent('drop', { bubbles: true, cancelable: true });
-  Object.defineProperty(drop, 'dataTransfer', { value: { types: ['Files'], items: [], files: list } });
-  window.dispatchEvent(drop);
-}`;
 const AXE = readFileSync(join(ROOT, 'node_modules/axe-core/axe.min.js'), 'utf8');
 
 /** What axe-core calls serious or critical: rule and place. `inside`: a CSS selector; default: the page. */

@@ -10,8 +10,12 @@ export interface FoundFile {
 export function droppedFiles(transfer: DataTransfer): Promise<FoundFile[]> {
   const entries = [...transfer.items].flatMap((item) => item.webkitGetAsEntry() ?? []);
   if (entries.length === 0) return Promise.resolve(chosenFiles(transfer.files));
-  return Promise.all(entries.map(filesOf)).then((lists) => lists.flat());
+  return Promise.all(entries.map(filesOf)).then((lists) => lists.flat().sort(byPath));
 }
+
+const { compare } = new Intl.Collator('en', { numeric: true });
+/** Browsers read folders in no order. */
+const byPath = (one: FoundFile, other: FoundFile) => compare(one.path, other.path);
 
 /** The files of an `<input type=file>`; of one that takes folders, with their paths. */
 export function chosenFiles(files: Iterable<File>): FoundFile[] {
@@ -20,8 +24,11 @@ export function chosenFiles(files: Iterable<File>): FoundFile[] {
 
 async function filesOf(entry: FileSystemEntry): Promise<FoundFile[]> {
   const path = entry.fullPath.replace(/^\/+/, '');
-  if (entry instanceof FileSystemFileEntry) {
-    const file = await new Promise<File>((resolve, reject) => entry.file(resolve, reject));
+  // Chromium has no global of these classes to ask `instanceof` of.
+  if (entry.isFile) {
+    const file = await new Promise<File>((resolve, reject) =>
+      (entry as FileSystemFileEntry).file(resolve, reject),
+    );
     return [{ file, path }];
   }
   const reader = (entry as FileSystemDirectoryEntry).createReader();
