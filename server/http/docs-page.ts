@@ -76,7 +76,7 @@ KEY=clk_…</pre>
 <p>Send your key as <code>X-API-Key: …</code> or <code>Authorization: Bearer …</code>. Every response that is not 2xx is problem details
 (RFC 9457) with a stable <code>code</code>; the <a href="#errors">table below</a> says why each comes and what to do. A POST, PATCH or DELETE
 with an <code id="headers">Idempotency-Key</code> has one effect however often it is sent. With <code>Prefer: respond-async</code> it is answered
-with an <a href="#getOperation">operation</a> at once. Members that a call does not know are ignored, and told in a <code>Warning</code> header.</p>`;
+with an <a href="#getOperation">operation</a> at once. Members and parameters that a call does not know are refused by <code>PATCH</code> and by administrators' calls. Elsewhere those that look like a slip of a known name are refused, and the rest are ignored and told in a <code>Warning</code> header.</p>`;
 }
 
 function renderLinks(name: string, entries: readonly Entry[]): string {

@@ -1,5 +1,6 @@
 /** From a declared route to a function that answers one request. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { FieldProblem } from '../platform/errors.ts';
 import { type AsyncOperationsDeps, prefersAsync, respondAsync } from './async-operations.ts';
 import { type OnceInput, once, type Retry, withoutKey } from './once.ts';
 import { ACCEPTED } from './operation-view.ts';
@@ -12,7 +13,7 @@ import {
   takesIdempotencyKey,
 } from './route.ts';
 import { unknownMembers } from './unknown-members.ts';
-import { bodyCheck, textCheck } from './validate.ts';
+import { bodyCheck, textCheck, withUnknown } from './validate.ts';
 
 const CONTENT_TYPES = {
   json: JSON_TYPE,
@@ -27,6 +28,8 @@ interface Asked {
   readonly request: FastifyRequest;
   readonly reply: FastifyReply;
   readonly isAsync: boolean;
+  /** What the call does not know, and refuses. */
+  readonly unknown: readonly FieldProblem[];
 }
 
 /** Answers undefined when the handler has sent, or is sending, the response itself. */
@@ -37,14 +40,16 @@ export function handleRoute(route: Route, deps: HandleDeps): Handle {
   const status = statusOf(route);
   const produces = route.produces ?? 'json';
   const mayBeAsync = mayRespondAsync(route);
-  const tellUnknown = unknownMembers(route);
+  const findUnknown = unknownMembers(route);
 
-  const run = async ({ request, reply, isAsync }: Asked, retry: Retry) => {
+  const run = async ({ request, reply, isAsync, unknown }: Asked, retry: Retry) => {
     const { principal } = request;
-    const params = checkParams(request.params);
-    const query = checkQuery(request.query);
-    const body = checkBody(request.body);
-    const input = { principal, request, reply, params, query, body, ...retry };
+    const checked = withUnknown(unknown, () => ({
+      params: checkParams(request.params),
+      query: checkQuery(request.query),
+      body: checkBody(request.body),
+    }));
+    const input = Object.assign({ principal, request, reply }, checked, retry);
     if (isAsync) return respondAsync(route, deps, input);
     const result = await route.handler(input);
     // Handlers that answer in more than one form send the others themselves.
@@ -55,9 +60,9 @@ export function handleRoute(route: Route, deps: HandleDeps): Handle {
   };
 
   return async (request, reply) => {
-    if (produces !== 'bytes') tellUnknown(request);
     const isAsync = mayBeAsync && prefersAsync(request);
-    const asked = { request, reply, isAsync };
+    // A replayed response tells of them too.
+    const asked = { request, reply, isAsync, unknown: findUnknown(request) };
     const key = takesIdempotencyKey(route) ? request.headers['idempotency-key'] : undefined;
     if (key === undefined) return run(asked, withoutKey());
     const { idempotency } = deps;

@@ -56,6 +56,18 @@ export function textCheck(schema: TSchema | undefined): Check {
   };
 }
 
+/** What `check` gives; throws what it throws, and names `unknown` besides. */
+export function withUnknown<T>(unknown: readonly FieldProblem[], check: () => T): T {
+  if (unknown.length === 0) return check();
+  try {
+    check();
+  } catch (error) {
+    if (!(error instanceof AppError) || error.fields === undefined) throw error;
+    throw refusal(error.code, [...error.fields, ...unknown]);
+  }
+  throw refusal('invalid_request', unknown);
+}
+
 function fromText(value: unknown, type: string | undefined): unknown {
   if (type === 'integer' && typeof value === 'string' && /^-?\d{1,15}$/.test(value)) return Number(value);
   if (type === 'boolean' && (value === 'true' || value === 'false')) return value === 'true';

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, describe, test } from 'node:test';
 import { CheckedClient } from '../harness/checked-client.ts';
-import { CloudProcess } from '../harness/cloud-process.ts';
+import { ADMIN_KEY, CloudProcess } from '../harness/cloud-process.ts';
 import { openSocket, readToEnd } from '../harness/raw-http.ts';
 
 const cloud = await CloudProcess.start();
@@ -139,35 +139,68 @@ describe('a wrong key', () => {
   });
 });
 
-describe('what a call does not know is ignored and told in a Warning header', () => {
+describe('what a call does not know', () => {
   const warning = async (path: string, call: Parameters<typeof user.call>[1] = {}) => {
     const { status, headers } = await user.call(path, call);
     assert.ok(status < 300, `${path} ${status}`);
     return headers.get('warning');
   };
+  const refused = async (call: Parameters<typeof user.refused>[2]) => {
+    const { errors } = await user.refused(400, 'invalid_request', call);
+    return errors.map(({ field, message }: { field: string; message: string }) => `${field} ${message}`);
+  };
 
-  test('members of a body, with the one that was meant', async () => {
-    const json = { name: 'warned', versionning: true, colour: 'red' };
-    assert.equal(
-      await warning('/api/buckets', { json }),
-      '299 - "Unknown member versionning is ignored; did you mean versioning?", ' +
-        '299 - "Unknown member colour is ignored"',
-    );
-    assert.equal((await user.expect(200, '/api/buckets/warned')).versioning, false);
+  test('is refused when it looks like a slip of what it knows, together with what else is wrong', async () => {
+    const json = { name: 'mistyped', versionning: true, colour: 'red' };
+    const slip = 'versionning is not a member of this call; did you mean versioning?';
+    assert.deepEqual(await refused(['/api/buckets', { json }]), [slip]);
+    assert.deepEqual(await refused(['/api/buckets', { json: { nmae: 'x', encryption: 1 } }]), [
+      'name is required',
+      'encryption must be true or false',
+      'nmae is not a member of this call; did you mean name?',
+    ]);
+    await user.refused(404, 'bucket_not_found', ['/api/buckets/mistyped']);
+    assert.deepEqual(await refused(['/api/buckets?limt=5']), [
+      'limt is not a parameter of this call; did you mean limit?',
+    ]);
   });
 
-  test('also when the answer is replayed, and when the rest is refused', async () => {
-    const call = { json: { name: 'warned-2', regoin: 'x' }, headers: { 'idempotency-key': 'warned-2' } };
-    for (let time = 0; time < 2; time++) assert.match((await warning('/api/buckets', call)) ?? '', /region/);
-    const { headers } = await user.call('/api/buckets', { json: { nmae: 'x' } });
-    assert.match(headers.get('warning') ?? '', /did you mean name\?/);
+  test('is refused in a form too, and nothing is stored', async () => {
+    await user.expect(201, '/api/buckets', { json: { name: 'formed' } });
+    const { status, body } = await user.upload('formed', 'a.txt', 'x', { 'storage-class': 'STANDARD' });
+    assert.equal(status, 400);
+    assert.match(body.detail, /did you mean storage_class\?/);
+    assert.deepEqual(await user.expect(200, '/api/buckets/formed/files'), []);
   });
 
-  test('parameters of a path, fields of a form', async () => {
-    assert.match((await warning('/api/buckets?limt=5')) ?? '', /parameter limt .*did you mean limit\?/);
-    const { status, headers } = await user.upload('warned', 'a.txt', 'x', { 'storage-class': 'STANDARD' });
-    assert.equal(status, 200);
-    assert.match(headers.get('warning') ?? '', /field storage-class .*did you mean storage_class\?/);
+  test('is refused by a download, which would give another version', async () => {
+    const { body } = await user.upload('formed', 'b.txt', 'x');
+    assert.deepEqual(await refused([`/api/storage/${body.object_id}/download?versionid=x`]), [
+      'versionid is not a parameter of this call; did you mean version_id?',
+    ]);
+  });
+
+  test('is refused by every PATCH, and by calls of administrators, in objects within objects too', async () => {
+    const change = (json: object) => ({ method: 'PATCH', json });
+    const colour = 'colour is not a member of this call';
+    assert.deepEqual(await refused(['/api/buckets/formed', change({ colour: 'red' })]), [colour]);
+    const admin = client.as(ADMIN_KEY);
+    const wrong = async (path: string, call: object) =>
+      (await admin.refused(400, 'invalid_request', [path, call])).errors.map(
+        ({ field }: { field: string }) => field,
+      );
+    const { id } = await user.expect(200, '/api/account');
+    assert.deepEqual(await wrong(`/api/admin/accounts/${id}`, change({ password: 'x' })), ['password']);
+    const quotas = { max_machines: 1 };
+    assert.deepEqual(await wrong('/api/admin/plans/free', change({ quotas })), ['quotas.max_machines']);
+    assert.deepEqual(await wrong('/api/admin/accounts?colour=red', {}), ['colour']);
+  });
+
+  test('is ignored elsewhere, and told in a Warning header, also when the answer is replayed', async () => {
+    const call = { json: { name: 'warned', colour: 'red' }, headers: { 'idempotency-key': 'warned' } };
+    for (let time = 0; time < 2; time++)
+      assert.equal(await warning('/api/buckets', call), '299 - "Unknown member colour is ignored"');
+    assert.match((await warning('/api/buckets?colour=red')) ?? '', /parameter colour is ignored/);
   });
 
   test('only so many, and never as more than one header line', async () => {

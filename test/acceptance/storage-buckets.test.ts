@@ -260,11 +260,11 @@ test('PATCH changes what it names, strictly', async () => {
   const name = await newBucket(user, { encryption: true, region: 'eu-1' });
   const path = `/api/buckets/${name}`;
   const patch = (json: unknown) => user.call(path, { method: 'PATCH', json });
-  const changed = bodyOf(await patch({ versioning: true, name: 'renamed', region: 'elsewhere', size: 9 }));
+  const changed = bodyOf(await patch({ versioning: true }));
   assert.deepEqual([changed.name, changed.region, changed.versioning], [name, 'eu-1', true]);
   assert.deepEqual([changed.encryption, changed.size], [true, 0]);
   assert.deepEqual(bodyOf(await user.call(path)), changed);
-  for (const json of [{ versioning: 'false' }, { encryption: 0 }, { versioning: null }, []]) {
+  for (const json of [{ versioning: 'false' }, { encryption: 0 }, { versioning: null }, { size: 9 }, []]) {
     assertProblem(await patch(json), 400, 'invalid_request');
   }
   assert.deepEqual(bodyOf(await user.call(path)), changed);
