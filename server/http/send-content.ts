@@ -129,7 +129,7 @@ export async function sendStream(
 }
 
 /** True when a header such as If-Match names `etag`, which has its quotes. */
-export function matches(header: string, etag: string): boolean {
+function matches(header: string, etag: string): boolean {
   return (
     header === '*' || header.split(',').some((candidate) => candidate.trim().replace(/^W\//, '') === etag)
   );

@@ -107,9 +107,9 @@ test('a bucket is only removed when nothing at all is in it', async () => {
   const { object_id, version_id } = await fixture.put(owner, 'full', { name: 'x', bytes: Buffer.from('x') });
   await refuses(() => fixture.buckets.removeEmpty(by(owner), 'full'), 'bucket_not_empty');
   const marker = await fixture.objects.remove(by(owner), object_id);
-  await fixture.objects.remove(by(owner), object_id, version_id);
+  await fixture.objects.remove(by(owner), object_id, { versionId: version_id });
   await refuses(() => fixture.buckets.removeEmpty(by(owner), 'full'), 'bucket_not_empty');
-  await fixture.objects.remove(by(owner), object_id, marker.version_id ?? '');
+  await fixture.objects.remove(by(owner), object_id, { versionId: marker.version_id ?? '' });
   assert.equal((await fixture.buckets.removeEmpty(by(owner), 'full')).name, 'full');
   await refuses(() => fixture.buckets.describe(owner, 'full'), 'bucket_not_found');
 });

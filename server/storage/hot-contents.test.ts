@@ -149,7 +149,7 @@ for (const versioning of [false, true]) {
     const again = await put(bucket, 'after');
     assert.equal(textOf(await find(again.object_id)), 'after');
     if (!versioning) return;
-    await fixture.objects.remove(by(owner), object_id, again.version_id);
+    await fixture.objects.remove(by(owner), object_id, { versionId: again.version_id });
     await assert.rejects(find(object_id), gone);
     assert.equal(textOf(await fixture.downloads.find(owner, object_id, version_id)), 'before');
   });

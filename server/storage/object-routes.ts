@@ -1,10 +1,9 @@
 /** Objects over REST: listed, described, deleted. */
 import { jsonTexts, linkHeader, Paging, rowIdCursor } from '../http/list-page.ts';
 import { defineRoute, type Route } from '../http/route.ts';
-import { matches } from '../http/send-content.ts';
-import { AppError } from '../platform/errors.ts';
 import { Type } from '../platform/json-schema.ts';
 import type { Browsing } from './browsing.ts';
+import { type Condition, conditionOf } from './conditions.ts';
 import type { Listing } from './listing.ts';
 import type { ObjectInspector } from './object-inspector.ts';
 import type { Objects } from './objects.ts';
@@ -157,9 +156,15 @@ function singleRoutes({ objects, objectInspector }: ObjectRoutesDeps): Route[] {
       permission: 'storage:write',
       params: ObjectPath,
       query: Type.Object({ version_id: Type.Optional(Type.String()) }),
+      description:
+        'In a versioned bucket a delete marker is put on top; `version_id` removes that version for good. With ' +
+        '`If-Match`, only if what goes has that `ETag` or `version_id`.',
       responses: { 200: Deleted },
-      errors: ['object_not_found', 'version_not_found', 'write_conflict'],
-      handler: (call) => objects.remove(call, call.params.id, call.query.version_id),
+      errors: ['object_not_found', 'version_not_found', 'precondition_failed', 'write_conflict'],
+      handler: (call) => {
+        const condition = conditionOf(call.request.headers);
+        return objects.remove(call, call.params.id, { versionId: call.query.version_id, condition });
+      },
     }),
   ];
 }
@@ -192,7 +197,7 @@ function changeRoute({ objects }: ObjectRoutesDeps): Route {
       const changed = await objects.relabel(call, params.id, {
         ...(metadata !== undefined && { metadata: metadataText(metadata) }),
         ...(mime_type !== undefined && { mime_type }),
-        check: (current) => assertSeen(current, { versionId, ifMatch: request.headers['if-match'] }),
+        condition: seen(versionId, conditionOf(request.headers)),
       });
       request.responseHeaders.etag = `"${changed.version_id}"`;
       return changed;
@@ -200,18 +205,11 @@ function changeRoute({ objects }: ObjectRoutesDeps): Route {
   });
 }
 
-/** Throws `precondition_failed` unless the current version is the one that the caller has seen. */
-function assertSeen(
-  { version_id, etag }: { readonly version_id: string; readonly etag: string },
-  { versionId = version_id, ifMatch = '*' }: { versionId: string | undefined; ifMatch: string | undefined },
-): void {
-  const isMeant = [version_id, etag].some((tag) => matches(ifMatch, `"${tag}"`));
-  if (versionId === version_id && isMeant) return;
-  throw new AppError(
-    'precondition_failed',
-    'Another version of the object is current than the one you name',
-    {
-      hint: 'Somebody else has changed the object: read it again, then make your change to what it is now',
-    },
-  );
+/** The version that a body names is the current one, and `more` holds. */
+function seen(versionId: string | undefined, more: Condition): Condition {
+  const isNamed = conditionOf({ 'if-match': versionId === undefined ? undefined : `"${versionId}"` });
+  return (current) => {
+    isNamed(current);
+    more(current);
+  };
 }

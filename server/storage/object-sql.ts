@@ -32,13 +32,15 @@ interface TargetRow {
   readonly current: number | null;
   readonly blob: number | null;
   readonly size_bytes: number;
+  readonly version_id: string;
+  readonly etag: string;
 }
 
 export interface UploadTarget {
   readonly versioning: boolean;
   readonly object: Pick<ObjectRow, 'id' | 'object_id' | 'current'> | undefined;
   /** The live version. */
-  readonly previous: Pick<VersionRow, 'id' | 'blob' | 'size_bytes'> | undefined;
+  readonly previous: Pick<VersionRow, 'id' | 'blob' | 'size_bytes' | 'version_id' | 'etag'> | undefined;
 }
 
 /** A version with the object it belongs to, as listings show it. */
@@ -113,18 +115,18 @@ export class ObjectSql {
   /** What an upload meets: the bucket as it is now, and the object of that name if there is one. */
   async target(bucketId: number, name: string): Promise<UploadTarget | undefined> {
     const row = await this.#reads.get<TargetRow>(
-      `SELECT b.versioning, o.id, o.object_id, o.current, v.blob, v.size_bytes
+      `SELECT b.versioning, o.id, o.object_id, o.current, v.blob, v.size_bytes, v.version_id, v.etag
        FROM buckets b LEFT JOIN objects o ON o.bucket_id = b.id AND o.name = ?
        LEFT JOIN versions v ON v.id = o.current WHERE b.id = ?`,
       name,
       bucketId,
     );
     if (!row) return undefined;
-    const { versioning, id, object_id, current, blob, size_bytes } = row;
+    const { versioning, id, object_id, current, blob, size_bytes, version_id, etag } = row;
     return {
       versioning: versioning === 1,
       object: id === null ? undefined : { id, object_id, current },
-      previous: current === null ? undefined : { id: current, blob, size_bytes },
+      previous: current === null ? undefined : { id: current, blob, size_bytes, version_id, etag },
     };
   }
 
@@ -313,4 +315,17 @@ export class ObjectSql {
   setLastAccessed(version: number, at: number): Statement {
     return { sql: 'UPDATE versions SET last_accessed = ? WHERE id = ?', params: [at, version] };
   }
+}
+
+/** What a delete marker is as a version. */
+export function markerOf(object: number, versionId: string, createdAt: number): NewVersion {
+  const nothing = {
+    blob: null,
+    sizeBytes: 0,
+    etag: '',
+    mimeType: '',
+    storageClass: 'STANDARD',
+    metadata: null,
+  };
+  return { versionId, object, createdAt, ...nothing };
 }

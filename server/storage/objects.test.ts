@@ -91,7 +91,7 @@ async function removeVersion(model: Model, { name, pick = 0 }: Step): Promise<vo
   const version = object?.versions[pick];
   if (!object) return;
   const id = version?.id ?? 'ver-00000000000000000000000000';
-  const removal = fixture.objects.remove(by(owner), object.id, id);
+  const removal = fixture.objects.remove(by(owner), object.id, { versionId: id });
   if (!version) {
     await assert.rejects(removal, (error) => isAppError(error, 'version_not_found'));
     return;
@@ -303,7 +303,7 @@ test("another account's object is as good as none, and a key's limits hold", asy
   for (const principal of [stranger, limited]) {
     for (const attempt of [
       () => fixture.objects.remove(by(principal), id),
-      () => fixture.objects.remove(by(principal), id, version),
+      () => fixture.objects.remove(by(principal), id, { versionId: version }),
       () => fixture.objectInspector.describe(principal, id, { limit: 1 }),
       () => fixture.downloads.find(principal, id),
       () => fixture.downloads.find(principal, id, version),

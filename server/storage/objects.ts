@@ -12,10 +12,11 @@ import { KeyedMutex } from '../platform/keyed-mutex.ts';
 import type { BlobStore } from './blobs.ts';
 import type { BucketRow } from './bucket-sql.ts';
 import type { Buckets } from './buckets.ts';
+import type { Condition } from './conditions.ts';
 import { present, presentUpload } from './entries.ts';
 import type { HotContents } from './hot-contents.ts';
 import { assertObjectName } from './object-names.ts';
-import type { NewVersion, ObjectRow, ObjectSql, VersionRow } from './object-sql.ts';
+import { markerOf, type ObjectRow, type ObjectSql, type VersionRow } from './object-sql.ts';
 import type { Deleted, Uploaded } from './schema.ts';
 import type { StorageBilling } from './storage-billing.ts';
 import { type ReceivedBytes, Upload } from './upload.ts';
@@ -48,6 +49,19 @@ export interface Publication {
   readonly bucket: BucketRow;
   readonly received: ReceivedBytes;
   readonly naming: Naming;
+  readonly condition?: Condition;
+}
+
+interface Removal {
+  /** Default: the object. */
+  readonly versionId?: string | undefined;
+  readonly condition?: Condition;
+}
+
+interface Removed {
+  readonly bucket: BucketRow;
+  readonly object: ObjectRow;
+  readonly condition: Condition | undefined;
 }
 
 /** How a change moves what a bucket holds. */
@@ -94,13 +108,14 @@ export class Objects {
   }
 
   /** Makes received bytes the current version of a name. The response is durable when this resolves. */
-  publish(call: Recorder, { bucket, received, naming }: Publication): Promise<Uploaded> {
+  publish(call: Recorder, { bucket, received, naming, condition }: Publication): Promise<Uploaded> {
     const { store, clock, buckets } = this.#deps;
     return this.#inTurn(call, { bucketId: bucket.id, name: naming.name }, async (change) => {
       buckets.assertNotDeleting(bucket);
       const target = await store.target(bucket.id, naming.name);
       if (!target) throw new AppError('bucket_not_found', `The bucket ${bucket.name} was deleted`);
       const { object, previous } = target;
+      condition?.(previous);
       const version = { versionId: newId('ver', clock), createdAt: clock.now(), ...naming, received };
       const objectId = object?.object_id ?? newId('obj', clock);
       const replaced = target.versioning ? undefined : previous;
@@ -151,22 +166,20 @@ export class Objects {
   }
 
   /**
-   * Gives the current bytes another type or metadata. `check` throws when the current version is not the one
-   * that the caller means. Throws `object_not_found`, and as an upload.
+   * Gives the current bytes another type or metadata. Throws `object_not_found`, what `condition` throws, and
+   * as an upload.
    */
   relabel(
     call: Call,
     objectId: string,
     {
-      check,
+      condition,
       ...labels
-    }: Partial<Pick<VersionRow, 'mime_type' | 'metadata'>> & {
-      readonly check?: (current: VersionRow) => void;
-    },
+    }: Partial<Pick<VersionRow, 'mime_type' | 'metadata'>> & { readonly condition?: Condition },
   ): Promise<Uploaded> {
     return this.#renew(call, objectId, async (_object, current) => {
       if (current === undefined) throw notFound(objectId);
-      check?.(current);
+      condition?.(current);
       return { ...current, ...labels };
     });
   }
@@ -221,27 +234,30 @@ export class Objects {
   /**
    * Without a version id: in a versioned bucket a delete marker is put on top, elsewhere the object goes
    * (if older versions remain from versioned times, they stay behind a marker). With one: that version or
-   * marker goes for good. Throws `object_not_found`, `version_not_found`.
+   * marker goes for good. `condition` is asked of what goes. Throws `object_not_found`, `version_not_found`.
    */
-  async remove(call: Call, objectId: string, versionId?: string): Promise<Deleted> {
+  async remove(call: Call, objectId: string, removal: Removal = {}): Promise<Deleted> {
+    const { versionId, condition } = removal;
     const { principal } = call;
     const found = await this.findFor(principal, objectId);
     return this.#inTurn(call, { bucketId: found.bucket_id, name: found.name }, async (change) => {
       const object = await this.findFor(principal, objectId);
       const bucket = await this.#deps.buckets.find(principal, object.bucket);
       this.#forgetAfter(change, objectId);
-      if (versionId !== undefined) return this.#removeVersion(change, { bucket, object, versionId });
+      if (versionId !== undefined)
+        return this.#removeVersion(change, { bucket, object, versionId, condition });
       if (object.current === null) throw notFound(objectId);
-      return this.#removeCurrent(change, { bucket, object, current: object.current });
+      return this.#removeCurrent(change, { bucket, object, current: object.current, condition });
     });
   }
 
   async #removeCurrent(
     change: Change,
-    { bucket, object, current }: { bucket: BucketRow; object: ObjectRow; current: number },
+    { bucket, object, current, condition }: Removed & { current: number },
   ): Promise<Deleted> {
     const { store } = this.#deps;
     const version = await this.#versionOf(current, object.object_id);
+    condition?.(version);
     const older = await store.newestVersion(object.id, current);
     const keeps = bucket.versioning === 1;
     const marker = keeps || older !== undefined;
@@ -267,11 +283,12 @@ export class Objects {
 
   async #removeVersion(
     change: Change,
-    { bucket, object, versionId }: { bucket: BucketRow; object: ObjectRow; versionId: string },
+    { bucket, object, versionId, condition }: Removed & { versionId: string },
   ): Promise<Deleted> {
     const { store } = this.#deps;
     const version = await store.versionById(object.id, versionId);
     if (!version) throw new AppError('version_not_found', `The object has no version ${versionId}`);
+    condition?.(version.blob === null ? undefined : version);
     const rest = await store.newestVersion(object.id, version.id);
     // What is then on top is live, unless it is a marker.
     const current = rest === undefined || rest.blob === null ? null : rest.id;
@@ -371,18 +388,6 @@ export class Objects {
 }
 
 const nothingSince = (at: number) => ({ version: null, sizeBytes: 0, at });
-
-function markerOf(object: number, versionId: string, createdAt: number): NewVersion {
-  const nothing = {
-    blob: null,
-    sizeBytes: 0,
-    etag: '',
-    mimeType: '',
-    storageClass: 'STANDARD',
-    metadata: null,
-  };
-  return { versionId, object, createdAt, ...nothing };
-}
 
 /** One text for a missing object and for another account's. */
 export function notFound(objectId: string): AppError {

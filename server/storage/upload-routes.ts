@@ -2,6 +2,7 @@
 import { readForm } from '../http/multipart.ts';
 import { defineRoute, type Route, type RouteInput } from '../http/route.ts';
 import { unknownFields } from '../http/unknown-members.ts';
+import { conditionOf } from './conditions.ts';
 import type { Objects } from './objects.ts';
 import { BucketPath, Uploaded, UploadForm } from './schema.ts';
 import { readNaming } from './upload-fields.ts';
@@ -15,7 +16,8 @@ export function uploadRoutes({ objects }: { readonly objects: Objects }): Route[
       tag: 'storage',
       summary: 'Upload a file',
       description:
-        'Fields may come in any order. The response means that bytes and record are on disk. A name that exists gets a new version in a versioned bucket and is replaced elsewhere.',
+        'Fields may come in any order. The response means that bytes and record are on disk. A name that exists gets a new version in a versioned bucket and is replaced elsewhere. ' +
+        'With `If-None-Match: *` only if there is no object of that name; with `If-Match` only if it has that `ETag` or `version_id`.',
       permission: 'storage:write',
       params: BucketPath,
       consumes: 'multipart',
@@ -28,6 +30,7 @@ export function uploadRoutes({ objects }: { readonly objects: Objects }): Route[
         'insufficient_credits',
         'quota_exceeded',
         'payload_too_large',
+        'precondition_failed',
         'out_of_space',
         'read_only',
         'write_conflict',
@@ -50,7 +53,8 @@ async function receive(objects: Objects, call: UploadInput): Promise<Uploaded> {
     objects.assertMayWrite(principal, bucket, naming.name);
     const received = await upload.finish();
     identify([naming, received.sizeBytes, received.md5]);
-    return await objects.publish(call, { bucket, received, naming });
+    const condition = conditionOf(request.headers);
+    return await objects.publish(call, { bucket, received, naming, condition });
   } finally {
     await upload.end();
   }
