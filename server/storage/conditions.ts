@@ -7,7 +7,7 @@ export type Tagged = Pick<VersionRow, 'version_id' | 'etag'>;
 
 /**
  * Throws `precondition_failed` unless what is there now is what the caller means; undefined: nothing is
- * there, or a delete marker. To be asked where the change is built, so that of two who mean the same one wins.
+ * there, or a delete marker. To be asked where the change is built: of two who mean the same, one wins.
  */
 export type Condition = (current: Tagged | undefined) => void;
 
