@@ -1,6 +1,7 @@
 /** Databases: made, listed, changed, copied, deleted and brought back. */
 import assert from 'node:assert/strict';
 import { after, describe, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { CheckedClient } from '../harness/checked-client.ts';
 import { ADMIN_KEY, CloudProcess } from '../harness/cloud-process.ts';
 import { DATABASES, DELETE, newDatabase, POST, rowsOf, run } from './databases-kit.ts';
@@ -130,6 +131,16 @@ describe('a copy', () => {
 });
 
 describe('a deleted database', () => {
+  test('is brought back at any moment of its last dump, and nothing else ends by that', async () => {
+    const path = await newDatabase(user, 'CREATE TABLE t (x)', 'INSERT INTO t VALUES (7)');
+    for (let ms = 0; ms < 200; ms += 10) {
+      await user.expect(200, path, DELETE);
+      await sleep(ms);
+      await user.expect(200, `${path}/undelete`, { json: {} });
+    }
+    assert.deepEqual(await rowsOf(user, path, 'SELECT x FROM t'), [[7]]);
+  });
+
   test('is gone at once and for good with keep=false, also when it was deleted before', async () => {
     const live = await newDatabase(user);
     assert.equal((await user.expect(200, `${live}?keep=false`, DELETE)).deletes_at, null);

@@ -196,12 +196,10 @@ export class ChildEngine {
       }),
     );
     const { format, contentType } = this.#kind.dump;
-    return {
-      contentType,
-      extension: format,
-      sizeBytes: fstatSync(fd).size,
-      stream: createReadStream('', { fd, signal }),
-    };
+    const stream = createReadStream('', { fd, signal });
+    // One that is given up before anybody reads it would end Cloudlet; whoever reads hears of it all the same.
+    stream.once('error', () => {});
+    return { contentType, extension: format, sizeBytes: fstatSync(fd).size, stream };
   }
 
   /** Runs `work`, for which a database that nobody may use has a child too. */
