@@ -36,6 +36,8 @@ const RETRY_MS = 15_000;
 const MAX_RETRY_MS = 15 * 60_000;
 /** Failures in a row, of a database that its engine should have, after which its owner is told. */
 const FAILURES_TO_ERROR = 3;
+/** After what no row knows could not be removed, beside the grace. */
+const ORPHAN_RETRY_MS = 60 * 60_000;
 
 interface Failures {
   readonly count: number;
@@ -174,6 +176,7 @@ export class DatabaseSupervisor {
         this.#orphans.delete(name);
       } catch (error) {
         onError(name, 'what no row knows could not be removed', error);
+        this.#orphans.set(name, clock.monotonic() + ORPHAN_RETRY_MS);
       }
     }
   }

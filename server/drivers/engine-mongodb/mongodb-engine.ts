@@ -2,7 +2,6 @@
  * MongoDB, built in: what drivers send is taken by a router of ours (mongo-router.ts) and executed, on a
  * SQLite file per database, by a process of its own (child.ts).
  */
-import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { serialize } from 'bson';
 import type {
@@ -61,7 +60,6 @@ const KIND: ChildEngineKind = {
 
 export class MongodbEngine extends ChildEngine implements Engine {
   readonly name = 'mongodb';
-  readonly #folder: string;
   readonly #whatItIs: string;
   readonly #logins: TenantLogins;
   readonly #router: MongoRouter;
@@ -71,7 +69,6 @@ export class MongodbEngine extends ChildEngine implements Engine {
     super(KIND, options);
     const { folder, clock, alarms, tls = null, firstPort, whyNoServer = null } = options;
     this.#tls = tls;
-    this.#folder = folder;
     this.#whatItIs = whyNoServer === null ? WHAT_IT_IS : `${WHAT_IT_IS}; ${whyNoServer}`;
     const logins = new TenantLogins(join(folder, '.logins'));
     this.#logins = logins;
@@ -100,7 +97,7 @@ export class MongodbEngine extends ChildEngine implements Engine {
 
   /** Has the port that there was, without anybody waiting for it. */
   wake(): void {
-    if (existsSync(this.#folder) && this.#router.port !== null) this.prepare().catch(() => {});
+    if (this.#router.isMade) this.prepare().catch(() => {});
   }
 
   override async provision(database: EngineDatabase, password: string): Promise<void> {

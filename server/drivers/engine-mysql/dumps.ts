@@ -5,6 +5,8 @@ import type { Dump, EngineDatabase } from '../../databases/engine.ts';
 import { AppError } from '../../platform/errors.ts';
 import { randomName } from '../../platform/ids.ts';
 import { dumpOf, loadInto } from '../managed-server/dump-streams.ts';
+import { removeLeftovers } from '../managed-server/leftovers.ts';
+import type { ManagedEngineOptions } from '../managed-server/server-engine.ts';
 import { databases } from './admin-store.ts';
 import * as contents from './contents-store.ts';
 import { DumpLines } from './dump-lines.ts';
@@ -21,6 +23,8 @@ const MIB = 2 ** 20;
 /** For tables that are being made; empty ones take room, too. */
 const MAX_GROWTH = 1.2;
 const GROWTH_BYTES = 16 * MIB;
+const LEFTOVERS_FIX =
+  'Stop Cloudlet, remove the folders of these names from databases/mysql/server/home/data, and start it';
 /** Databases that are being loaded, and those that were there before: nobody but us has them. */
 const PASSING = /^t_[a-z0-9]{16}$/;
 
@@ -29,6 +33,7 @@ export interface DumpsDeps {
   readonly usersOf: (database: string) => store.Users;
   /** Ours, for notes of what a load has still to do. */
   readonly folder: string;
+  readonly alarms: ManagedEngineOptions['alarms'];
   readonly warn: (text: string) => void;
 }
 
@@ -79,10 +84,12 @@ export class MysqlDumps {
 
   /** Finishes or removes what crashes left. */
   async sweep(): Promise<void> {
+    const { site, alarms, warn } = this.#deps;
     await this.#swaps.finishAll();
-    const names = await this.#deps.site.links.asAdmin(databases);
-    for (const name of names)
-      if (PASSING.test(name) && !this.#swaps.isPending(name)) await this.#remove(name);
+    const names = await site.links.asAdmin(databases);
+    const passing = names.filter((name) => PASSING.test(name) && !this.#swaps.isPending(name));
+    const about = { name: 'mysql', title: 'MariaDB', fix: LEFTOVERS_FIX, alarms, warn };
+    await removeLeftovers(passing, (name) => this.#remove(name), about);
   }
 
   /** For a database that goes: nothing of it is to be finished. */

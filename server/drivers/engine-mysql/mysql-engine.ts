@@ -40,7 +40,13 @@ export class MysqlEngine extends ServerEngine<Admin> implements Engine {
     const site = external === null ? ownSite(options, begin) : externalSite(options, external, begin);
     const { links, server } = site;
     const isGuest = external !== null;
-    const dumps = new MysqlDumps({ site, usersOf, folder: join(folder, 'loads'), warn });
+    const dumps = new MysqlDumps({
+      site,
+      usersOf,
+      folder: join(folder, 'loads'),
+      alarms: options.alarms,
+      warn,
+    });
     const queries = new TenantQueries({ links, isGuest, usersOf });
     const logs = new TenantLogs({ folder: join(folder, 'logs'), source: server.log, entriesOf });
     const makeAgain = (name: string) => this.#makeAgain(name);

@@ -2,6 +2,7 @@
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { syncFolder } from '../../platform/durable-file.ts';
+import { AppError } from '../../platform/errors.ts';
 import { removeTree } from '../host-process/tree-removal.ts';
 import {
   processName,
@@ -10,6 +11,7 @@ import {
   type ServerPlaces,
 } from '../managed-server/managed-server.ts';
 import { dataSeries, keepSeries, makeFolder, runMaker } from '../managed-server/server-data.ts';
+import { hadPort } from '../managed-server/server-port.ts';
 import { makeServerSecret } from '../managed-server/server-secret.ts';
 import { CERT_FILE, KEY_FILE, type ServerTls } from '../managed-server/server-tls.ts';
 import type { MysqlPrograms } from './mysql-programs.ts';
@@ -20,6 +22,8 @@ import { TEMPORARY_TABLES } from './temporary-tables.ts';
 export const SOCKET = 'mysqld.sock';
 /** In the server's home. */
 const DATA = 'data';
+/** Folders of databases in it. */
+const TENANTS = /^[dt]_/;
 const RUN = 'run';
 /** What `secure_file_priv` leaves open: nothing is in it, and nobody has the right FILE. */
 const NOTHING = 'none';
@@ -52,7 +56,9 @@ export class MysqlServer implements ServerKind {
     makeServerSecret(places);
     this.#deps.tls?.place(places.home, this.#deps.uid);
     for (const name of [RUN, NOTHING]) makeFolder(join(places.home, name), this.#deps.uid);
-    if (dataSeries(places) === null) await this.#makeData(places, programs);
+    if (dataSeries(places) !== null) return;
+    assertNobodysData(places);
+    await this.#makeData(places, programs);
   }
 
   program({ seen, home }: ServerPlaces, port: number) {
@@ -73,6 +79,10 @@ export class MysqlServer implements ServerKind {
 
   ping(): Promise<void> {
     return this.#deps.greet();
+  }
+
+  probe(): Promise<unknown> {
+    return this.#deps.probe();
   }
 
   /** Made beside its place, so that a half-made one is never taken for one. */
@@ -126,6 +136,19 @@ export class MysqlServer implements ServerKind {
       '',
     ].join('\n');
   }
+}
+
+/** Throws `engine_unavailable` when tenants have, or had, data there: nothing is made in their place. */
+function assertNobodysData({ home, keeper }: ServerPlaces): void {
+  const data = join(home, DATA);
+  const isUsed = fs.existsSync(data) && fs.readdirSync(data).some((name) => TENANTS.test(name));
+  if (!isUsed && !hadPort(keeper)) return;
+  const what = isUsed ? 'the version of the data of MariaDB is not known' : 'the data of MariaDB are gone';
+  throw new AppError('engine_unavailable', what, {
+    hint: isUsed
+      ? 'write the series of the MariaDB that made them, such as 10.11, to databases/mysql/server/keeper/series'
+      : 'put databases/mysql/server/home/data of the data directory back; a disk may not be mounted',
+  });
 }
 
 /** Where its socket is. */

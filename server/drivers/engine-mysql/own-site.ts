@@ -36,9 +36,10 @@ export function ownSite(options: ManagedEngineOptions, begin: () => Promise<void
     isUp: () => server.isUp,
     ways: () => OWN_WAYS,
   });
+  const probe = () => links.asAdmin((admin) => admin.query('SELECT 1'));
   const passwordOf = (role: string) => links.passwordOf(role);
   const how = { processes, uid: uidBase, firstPort, tls };
-  const kind = new MysqlServer({ ...how, programs, passwordOf, greet: begin });
+  const kind = new MysqlServer({ ...how, programs, passwordOf, greet: begin, probe });
   const atServer = join(folder, 'server');
   const server = new ManagedServer({ kind, processes, uid: uidBase, folder: atServer, alarms, warn });
   const clients = new ClientPrograms({

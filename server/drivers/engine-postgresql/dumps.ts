@@ -5,6 +5,8 @@ import type { Dump, EngineDatabase } from '../../databases/engine.ts';
 import { AppError } from '../../platform/errors.ts';
 import { randomBase62, randomName } from '../../platform/ids.ts';
 import { dumpOf, loadInto } from '../managed-server/dump-streams.ts';
+import { removeLeftovers } from '../managed-server/leftovers.ts';
+import type { ManagedEngineOptions } from '../managed-server/server-engine.ts';
 import type { PostgresqlClients } from './client-commands.ts';
 import { DumpFilter } from './dump-filter.ts';
 import type { PostgresqlLinks } from './postgresql-links.ts';
@@ -21,6 +23,7 @@ const LOCK_WAIT = '--lock-wait-timeout=30s';
 const POLL_MS = 50;
 /** A dump needs room for its indexes, and more before it is cleaned up. */
 const MAX_GROWTH = 1.2;
+const LEFTOVERS_FIX = 'The log of Cloudlet says why; DROP DATABASE as the administrator of the server';
 /** Databases that are being loaded, and those that were there before: nobody but us has them. */
 const PASSING = /^t_[a-z0-9]{16}$/;
 
@@ -30,6 +33,8 @@ export interface DumpsDeps {
   /** What we are on the server; null: it is all ours. */
   readonly guest: () => store.Guest | null;
   readonly rolesOf: (database: EngineDatabase) => store.Roles;
+  readonly alarms: ManagedEngineOptions['alarms'];
+  readonly warn: (text: string) => void;
 }
 
 export class PostgresqlDumps {
@@ -75,10 +80,15 @@ export class PostgresqlDumps {
 
   /** What crashes left. */
   async sweep(): Promise<void> {
-    await this.#deps.links.asAdmin(async (client) => {
-      for (const name of await store.databases(client, this.#deps.guest()))
-        if (PASSING.test(name)) await store.dropDatabase(client, name);
-    });
+    const { links, guest, alarms, warn } = this.#deps;
+    const names = await links.asAdmin((client) => store.databases(client, guest()));
+    const drop = (name: string) => links.asAdmin((client) => store.dropDatabase(client, name));
+    const about = { name: 'postgresql', title: 'PostgreSQL', fix: LEFTOVERS_FIX, alarms, warn };
+    await removeLeftovers(
+      names.filter((name) => PASSING.test(name)),
+      drop,
+      about,
+    );
   }
 
   async #fill(

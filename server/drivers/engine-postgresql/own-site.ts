@@ -42,9 +42,11 @@ export function ownSite(options: PostgresqlOptions, begin: () => Promise<void>):
     await begin();
     if (takeAnalysis(server.places)) void analyseAll(links, warn);
   };
+  // Over a new connection: those that there are go on without the process that takes new ones.
+  const probe = () => links.inDatabase('postgres', (client) => client.query('SELECT 1'));
   const passwordOf = (role: string) => links.passwordOf(role);
   const how = { processes, uid: uidBase, firstPort, tls };
-  const kind = new PostgresqlServer({ ...how, programs, passwordOf, greet });
+  const kind = new PostgresqlServer({ ...how, programs, passwordOf, greet, probe });
   const atServer = join(folder, 'server');
   const server = new ManagedServer({ kind, processes, uid: uidBase, folder: atServer, alarms, warn });
   const clients = new ClientPrograms({

@@ -43,7 +43,8 @@ export class PostgresqlEngine extends ServerEngine<ClientBase> implements Engine
     const { links, clients, guest, server } = site;
     const isGuest = external !== null;
     const isUp = () => server.isUp;
-    const dumps = new PostgresqlDumps({ links, clients, guest, rolesOf });
+    const { alarms } = options;
+    const dumps = new PostgresqlDumps({ links, clients, guest, rolesOf, alarms, warn });
     const queries = new TenantQueries({ links, isGuest, rolesOf });
     const logs = new TenantLogs({ folder: join(folder, 'logs'), source: server.log, entriesOf });
     const watchdog = new Watchdog({ links, isUp, isGuest, isDiskLow, warn, logs });

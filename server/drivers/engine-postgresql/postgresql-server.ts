@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { AppError } from '../../platform/errors.ts';
 import type { ServerKind, ServerKindDeps, ServerPlaces } from '../managed-server/managed-server.ts';
 import { makeFolder } from '../managed-server/server-data.ts';
-import { keptPort } from '../managed-server/server-port.ts';
+import { hadPort } from '../managed-server/server-port.ts';
 import { makeServerSecret } from '../managed-server/server-secret.ts';
 import { CERT_FILE, KEY_FILE, type ServerTls } from '../managed-server/server-tls.ts';
 import { DATA, dataMajor, makeData, settleUpgrade, writeNew } from './data-directory.ts';
@@ -53,7 +53,7 @@ export class PostgresqlServer implements ServerKind {
     this.#deps.tls?.place(places.home, uid);
     await this.#checkUser();
     if (made !== null) return;
-    if (keptPort(places.keeper) !== null) throw dataGone();
+    if (hadPort(places.keeper)) throw dataGone();
     await makeData({ processes: this.#deps.processes, uid, places, passwordOf }, programs);
   }
 
@@ -82,6 +82,10 @@ export class PostgresqlServer implements ServerKind {
 
   ping(): Promise<void> {
     return this.#deps.greet();
+  }
+
+  probe(): Promise<unknown> {
+    return this.#deps.probe();
   }
 
   /** Throws `engine_unavailable` where every process is root. */

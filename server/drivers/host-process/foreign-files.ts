@@ -52,8 +52,19 @@ function endOf(log: string): string {
 
 /** The last line of a log, without anything that is a path; null when it is empty. */
 export function lastLine(log: string): string | null {
-  const text = endOf(log);
-  const line = text.trim().split('\n').at(-1) ?? '';
+  return withoutPaths(endOf(log).trim().split('\n').at(-1) ?? '');
+}
+
+/** As lastLine(); of a database server the last line that says why it ended, when there is one. */
+export function lastReason(log: string): string | null {
+  const lines = endOf(log).trim().split('\n');
+  return withoutPaths(lines.findLast((line) => REASON.test(line)) ?? lines.at(-1) ?? '');
+}
+
+/** As PostgreSQL and MariaDB mark it. */
+const REASON = /\b(FATAL|PANIC):|\[ERROR\]/;
+
+function withoutPaths(line: string): string | null {
   const plain = line.replace(/\S*\/\S*/g, '…').slice(0, 300);
   return plain === '' ? null : plain;
 }

@@ -9,12 +9,21 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { SEE_LOG } from '../../platform/alarms.ts';
 import { AppError } from '../../platform/errors.ts';
-import { lastLine } from '../host-process/foreign-files.ts';
+import { lastReason } from '../host-process/foreign-files.ts';
 import type { ForeignProgram, HostProcesses } from '../host-process/host-processes.ts';
 import type { RunningProcess } from '../host-process/running-process.ts';
 import type { EngineServer } from './engine-server.ts';
 import { LogFollower } from './log-follower.ts';
-import { forgetPort, freePort, holderOf, isFree, keepPort, keptPort } from './server-port.ts';
+import {
+  forgetPort,
+  freePort,
+  hadPort,
+  holderOf,
+  isFree,
+  keepPort,
+  keptPort,
+  newPort,
+} from './server-port.ts';
 import type { ServerTls } from './server-tls.ts';
 
 export interface ServerPlaces {
@@ -46,6 +55,8 @@ export interface ServerKind {
   ): Pick<ForeignProgram, 'command' | 'args' | 'env' | 'readOnly' | 'temporaryMb'>;
   /** Rejects until it can be used; then leaves everything as its databases need it. */
   ping(places: ServerPlaces, port: number): Promise<void>;
+  /** Asks it the least there is. Rejects when it refuses. */
+  probe(): Promise<unknown>;
 }
 
 /** What a kind is made of. */
@@ -60,6 +71,8 @@ export interface ServerKindDeps<Programs> {
   readonly passwordOf: (role: string) => string;
   /** Once it answers: leaves in it what all databases share. Rejects until it does. */
   readonly greet: () => Promise<void>;
+  /** See ServerKind. */
+  readonly probe: () => Promise<unknown>;
 }
 
 export interface ManagedServerDeps {
@@ -78,7 +91,15 @@ export interface ManagedServerDeps {
 
 const ANSWER_MS = 60_000;
 const POLL_MS = 20;
+const MOST_POLL_MS = 1000;
+/** After so long a server that cannot be used is told of. */
+const VOICE_MS = 10_000;
+/** A call waits so long for a start. */
+const WAIT_MS = 30_000;
 const RETRY_MS = 5000;
+const MOST_RETRY_MS = 60_000;
+const PROBE_MS = 10_000;
+const SILENT_MS = 5000;
 const STARTS = 5;
 const STARTS_MS = 500;
 /** What a tenant does can fill it. */
@@ -94,6 +115,10 @@ export class ManagedServer implements EngineServer {
   #starting: Promise<void> | null = null;
   #retry: NodeJS.Timeout | undefined;
   readonly #trimming: NodeJS.Timeout;
+  readonly #probing: NodeJS.Timeout;
+  #isProbing = false;
+  /** Of starts, in a row. */
+  #failures = 0;
   #problem: AppError | null = null;
 
   constructor(deps: ManagedServerDeps) {
@@ -101,6 +126,8 @@ export class ManagedServer implements EngineServer {
     this.log = new LogFollower(join(this.#keeper, 'log'));
     this.#trimming = setInterval(() => this.log.trim(), TRIM_MS);
     this.#trimming.unref();
+    this.#probing = setInterval(() => void this.#probe(), PROBE_MS);
+    this.#probing.unref();
   }
 
   get problem(): AppError | null {
@@ -117,7 +144,7 @@ export class ManagedServer implements EngineServer {
   }
 
   get isMade(): boolean {
-    return this.port !== null;
+    return hadPort(this.#keeper);
   }
 
   get isUp(): boolean {
@@ -134,13 +161,16 @@ export class ManagedServer implements EngineServer {
     return this.places.keeper;
   }
 
-  up(): Promise<void> {
-    if (this.isUp) return Promise.resolve();
-    if (this.#isClosing) return Promise.reject(this.#unavailable('is being stopped with Cloudlet'));
+  /** As EngineServer says; who has waited for a start for long is told to come back. */
+  async up(): Promise<void> {
+    if (this.isUp) return;
+    if (this.#isClosing) throw this.#unavailable('is being stopped with Cloudlet');
     this.#starting ??= this.#start().finally(() => {
       this.#starting = null;
     });
-    return this.#starting;
+    const late = Promise.withResolvers<never>();
+    const timer = setTimeout(() => late.reject(this.#problem ?? this.#unavailable('is starting')), WAIT_MS);
+    await Promise.race([this.#starting, late.promise]).finally(() => clearTimeout(timer));
   }
 
   /** Ends it properly; it is back with the next Cloudlet. */
@@ -148,6 +178,7 @@ export class ManagedServer implements EngineServer {
     this.#isClosing = true;
     clearTimeout(this.#retry);
     clearInterval(this.#trimming);
+    clearInterval(this.#probing);
     await this.#starting?.catch(() => {});
     this.#isUp = false;
     const { stop } = this.#deps.kind;
@@ -156,19 +187,48 @@ export class ManagedServer implements EngineServer {
 
   async #start(): Promise<void> {
     const { kind, alarms } = this.#deps;
-    const code = `${kind.name}_unavailable`;
     try {
       const places = await this.#makePlaces();
       const running = await this.#begin(places);
       this.#isUp = true;
+      this.#failures = 0;
       this.#problem = null;
-      alarms.clear(code);
+      alarms.clear(`${kind.name}_unavailable`);
       void running.ended.then(() => this.#ended(running));
     } catch (error) {
-      this.#problem = error instanceof AppError ? error : this.#unavailable('does not start', error);
-      alarms.raise(code, this.#problem.message, this.#problem.hint ?? SEE_LOG);
+      const problem = error instanceof AppError ? error : this.#unavailable('does not start', error);
+      this.#tell(problem);
       if (this.isMade && !this.#isClosing) this.#tryAgain();
-      throw this.#problem;
+      throw problem;
+    }
+  }
+
+  #tell(problem: AppError): void {
+    const { kind, alarms } = this.#deps;
+    this.#problem = problem;
+    alarms.raise(`${kind.name}_unavailable`, problem.message, problem.hint ?? SEE_LOG);
+  }
+
+  /** One that hangs has its process, and no answer: that is told, and cleared when it answers again. */
+  async #probe(): Promise<void> {
+    if (!this.isUp || this.#isProbing) return;
+    this.#isProbing = true;
+    const { kind, alarms } = this.#deps;
+    const isSilent = Symbol('silent');
+    try {
+      const asked = kind.probe().catch((error: unknown) => error);
+      const said = await Promise.race([asked, sleep(SILENT_MS, isSilent, { ref: false })]);
+      if (!this.isUp) return;
+      if (said === isSilent)
+        this.#tell(this.#unavailable(`has not answered for ${SILENT_MS / 1000} seconds`));
+      else if (said instanceof Error) this.#tell(this.#unavailable('does not answer', said));
+      else if (this.#problem !== null) {
+        this.#problem = null;
+        alarms.clear(`${kind.name}_unavailable`);
+      }
+      if (said === isSilent) await asked;
+    } finally {
+      this.#isProbing = false;
     }
   }
 
@@ -193,7 +253,8 @@ export class ManagedServer implements EngineServer {
 
   #tryAgain(): void {
     clearTimeout(this.#retry);
-    this.#retry = setTimeout(() => void this.up().catch(() => {}), RETRY_MS);
+    const wait = Math.min(RETRY_MS * 2 ** this.#failures++, MOST_RETRY_MS);
+    this.#retry = setTimeout(() => void this.up().catch(() => {}), wait);
     this.#retry.unref();
   }
 
@@ -223,7 +284,7 @@ export class ManagedServer implements EngineServer {
       this.#keeper,
     );
     // Its port was not written down any more: nobody knows it.
-    if (found === null || this.isMade) return found;
+    if (found === null || this.port !== null) return found;
     await found.end(kind.stop);
     return null;
   }
@@ -248,20 +309,34 @@ export class ManagedServer implements EngineServer {
       this.#keeper,
     );
     // Only now it is its own: who dies before chooses anew.
-    if (kept === null) keepPort(this.#keeper, port);
+    if (kept === null) this.#keep(port);
     return running;
+  }
+
+  #keep(port: number): void {
+    const { kind, alarms, warn } = this.#deps;
+    if (hadPort(this.#keeper)) {
+      const { detail, fix } = newPort(kind.title, port);
+      alarms.raise(`${kind.name}_port_changed`, detail, fix);
+      warn(detail);
+    }
+    keepPort(this.#keeper, port);
   }
 
   async #answer(running: RunningProcess, places: ServerPlaces): Promise<void> {
     const { kind } = this.#deps;
-    for (let waited = 0; ; waited += POLL_MS) {
+    let waited = 0;
+    for (let poll = POLL_MS; ; poll = Math.min(2 * poll, MOST_POLL_MS)) {
       try {
         return await kind.ping(places, this.port ?? 0);
       } catch (error) {
         if (!running.isAlive) throw this.#unavailable('does not start', error);
         if (this.#isClosing) throw error;
+        if (waited < VOICE_MS && waited + poll >= VOICE_MS)
+          this.#tell(this.#unavailable('runs, but cannot be used yet', error));
         if (waited < ANSWER_MS) {
-          await sleep(POLL_MS);
+          await sleep(poll);
+          waited += poll;
           continue;
         }
         await running.end({ signal: kind.stop.signal, graceMs: 0 });
@@ -275,12 +350,12 @@ export class ManagedServer implements EngineServer {
     return new AppError(
       'engine_unavailable',
       `port ${port} of ${this.#deps.kind.title} is taken by ${holder}`,
-      { hint: 'stop that program; the server then starts within seconds', retryAfterSeconds: 5 },
+      { hint: 'stop that program; the server then starts within a minute', retryAfterSeconds: 5 },
     );
   }
 
   #unavailable(what: string, cause?: unknown): AppError {
-    const words = lastLine(join(this.#keeper, 'log'));
+    const words = lastReason(join(this.#keeper, 'log'));
     const said = words === null || cause === undefined ? '' : `: ${words}`;
     const { instead } = this.#deps.kind;
     const other = instead === undefined ? '' : `; ${instead}`;

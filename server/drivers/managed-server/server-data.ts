@@ -2,7 +2,7 @@
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { syncFolder } from '../../platform/durable-file.ts';
+import { writeDurableFile } from '../../platform/durable-file.ts';
 import type { ForeignProgram, HostProcesses } from '../host-process/host-processes.ts';
 import type { ServerPlaces } from './managed-server.ts';
 
@@ -38,7 +38,7 @@ export async function runMaker(
 /** `10.11`, of the data there are; null: there are none. */
 export function dataSeries({ keeper }: Pick<ServerPlaces, 'keeper'>): string | null {
   try {
-    return fs.readFileSync(join(keeper, SERIES), 'latin1').trim();
+    return /^\d+\.\d+/.exec(fs.readFileSync(join(keeper, SERIES), 'latin1'))?.[0] ?? null;
   } catch {
     return null;
   }
@@ -46,6 +46,5 @@ export function dataSeries({ keeper }: Pick<ServerPlaces, 'keeper'>): string | n
 
 /** Notes it on the disk, once there are data. */
 export function keepSeries({ keeper }: Pick<ServerPlaces, 'keeper'>, series: string): void {
-  fs.writeFileSync(join(keeper, SERIES), `${series}\n`, { mode: 0o600, flush: true });
-  syncFolder(keeper);
+  writeDurableFile(join(keeper, SERIES), `${series}\n`, 0o600);
 }

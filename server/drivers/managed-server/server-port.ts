@@ -1,13 +1,14 @@
 /** The port of a server that we look after: chosen once, then kept, as users' programs have it noted. */
-import { readdirSync, readFileSync, readlinkSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, readlinkSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
+import { writeDurableFile } from '../../platform/durable-file.ts';
 
 const FILE = 'port';
 const TRIES = 1000;
 const LISTENING = '0A';
 
-/** The port that was kept in `folder`; null: none was yet. */
+/** The port that was kept in `folder`; null: none was yet, or it cannot be read any more. */
 export function keptPort(folder: string): number | null {
   try {
     const port = Number.parseInt(readFileSync(join(folder, FILE), 'utf8'), 10);
@@ -17,10 +18,21 @@ export function keptPort(folder: string): number | null {
   }
 }
 
+/** True when one was kept, whether it can still be read or not. */
+export function hadPort(folder: string): boolean {
+  return existsSync(join(folder, FILE));
+}
+
 export function keepPort(folder: string, port: number): void {
-  const path = join(folder, FILE);
-  writeFileSync(`${path}.new`, `${port}\n`, { mode: 0o600 });
-  renameSync(`${path}.new`, path);
+  writeDurableFile(join(folder, FILE), `${port}\n`, 0o600);
+}
+
+/** What is said when another port had to be chosen. */
+export function newPort(title: string, port: number): { readonly detail: string; readonly fix: string } {
+  return {
+    detail: `The port of ${title} could not be read any more: it listens at port ${port} now`,
+    fix: 'Give users the new address of their databases, as GET /api/databases/{id}/credentials shows it',
+  };
 }
 
 /** Another one is chosen at the next start. */

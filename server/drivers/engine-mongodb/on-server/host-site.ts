@@ -54,7 +54,8 @@ export function hostSite(options: HostSiteOptions): MongodbSite {
     if (isNew) await logIn().catch((error) => makeAdministrator(error, address()));
     version = (await client().db('admin').command({ buildInfo: 1 })).version;
   };
-  const kind = new MongodServer({ uid, firstPort, program, greet });
+  const probe = () => client().db('admin').command({ ping: 1 });
+  const kind = new MongodServer({ uid, firstPort, program, greet, probe });
   const server = new ManagedServer({ kind, processes, uid, folder: join(folder, 'server'), alarms, warn });
   return {
     server,

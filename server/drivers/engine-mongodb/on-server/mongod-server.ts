@@ -27,6 +27,8 @@ export interface MongodServerDeps {
   readonly program: () => Promise<Mongod>;
   /** Rejects until its administrator is let in, who is made first when there are no data yet. */
   readonly greet: (isNew: boolean) => Promise<void>;
+  /** See ServerKind. */
+  readonly probe: () => Promise<unknown>;
 }
 
 export class MongodServer implements ServerKind {
@@ -64,6 +66,10 @@ export class MongodServer implements ServerKind {
     if (mongod === null) throw new Error('not initialised');
     const { command, readOnly } = mongod;
     return { command, args: mongodWords(join(seen, DATA), port), env: { LC_ALL: 'C', TZ: 'UTC' }, readOnly };
+  }
+
+  probe(): Promise<unknown> {
+    return this.#deps.probe();
   }
 
   async ping(places: ServerPlaces): Promise<void> {

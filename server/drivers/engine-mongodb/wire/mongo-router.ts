@@ -9,7 +9,14 @@ import { createServer as createTlsServer } from 'node:tls';
 import { SEE_LOG } from '../../../platform/alarms.ts';
 import { AppError } from '../../../platform/errors.ts';
 import { KeyedMutex } from '../../../platform/keyed-mutex.ts';
-import { freePort, holderOf, keepPort, keptPort } from '../../managed-server/server-port.ts';
+import {
+  freePort,
+  hadPort,
+  holderOf,
+  keepPort,
+  keptPort,
+  newPort,
+} from '../../managed-server/server-port.ts';
 import type { ServerTls } from '../../managed-server/server-tls.ts';
 import { CommandError } from '../command-error.ts';
 import { ClientConnection, type ConnectionDeps } from './client-connection.ts';
@@ -62,6 +69,11 @@ export class MongoRouter {
     return this.#sessions.get(database)?.size ?? 0;
   }
 
+  /** True once it had a port, whether that can still be read or not. */
+  get isMade(): boolean {
+    return hadPort(this.#deps.folder);
+  }
+
   /** Throws `engine_unavailable` when another program has the port; it is then tried again. */
   listen(): Promise<void> {
     if (this.#servers.length > 0) return Promise.resolve();
@@ -108,6 +120,10 @@ export class MongoRouter {
       try {
         const servers = await this.#open(port);
         mkdirSync(folder, { recursive: true, mode: 0o700 });
+        if (hadPort(folder)) {
+          const { detail, fix } = newPort('MongoDB', port);
+          this.#deps.alarms.raise('mongodb_port_changed', detail, fix);
+        }
         keepPort(folder, port);
         return servers;
       } catch (error) {

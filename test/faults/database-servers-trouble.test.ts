@@ -1,0 +1,102 @@
+/** Servers of databases in trouble: what cannot be mended is told, and is in nobody's way. */
+import assert from 'node:assert/strict';
+import { existsSync, globSync, mkdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { NO_MARIADB, NO_POSTGRESQL } from '../../scripts/installed.ts';
+import { DATABASES, rowsOf } from '../acceptance/databases-kit.ts';
+import { CheckedClient } from '../harness/checked-client.ts';
+import { CloudProcess } from '../harness/cloud-process.ts';
+import { eventually } from '../harness/waiting.ts';
+
+const isThere = (name: string) => globSync(`build/programs/${name}-*/usr`).length > 0;
+const KINDS = [
+  { engine: 'postgresql', skip: isThere('postgresql') ? false : NO_POSTGRESQL },
+  { engine: 'mysql', skip: isThere('mariadb') ? false : NO_MARIADB },
+] as const;
+
+for (const { engine, skip } of KINDS)
+  describe(`the server of ${engine}`, { skip }, () => {
+    let cloud: CloudProcess;
+    let user: CheckedClient;
+    let path = '';
+    const here = (name: string) => join(cloud.dataDir, 'databases', engine, 'server', name);
+
+    before(async () => {
+      cloud = await CloudProcess.start();
+      const anyone = await CheckedClient.open(cloud.api);
+      user = anyone.as((await anyone.register()).api_key);
+      const made = await user.expect(201, DATABASES, { json: { name: 'shop', engine } });
+      path = `${DATABASES}/${made.database_id}`;
+      await rowsOf(user, path, 'SELECT 1');
+    });
+    after(() => cloud.stop());
+
+    /** Started again, after `change` of what it had left. */
+    async function again(change: () => void): Promise<void> {
+      assert.equal(await cloud.end(), 0);
+      change();
+      await cloud.start();
+      user = (await CheckedClient.open(cloud.api)).as(user.key);
+    }
+
+    /** Kept by what waits for it. */
+    const serverPid = () => Number(readFileSync(here('keeper/run'), 'latin1').split(' ')[1]);
+    const alarmOf = async (code: string) => {
+      const { alarms } = await user.expect(200, '/api/system/status');
+      return alarms.find((alarm: { code: string }) => alarm.code === code);
+    };
+
+    test('that hangs is told, and when it answers again', async () => {
+      const pid = serverPid();
+      process.kill(pid, 'SIGSTOP');
+      try {
+        const { detail } = await eventually('the alarm', () => alarmOf(`${engine}_unavailable`));
+        assert.match(detail, /has not answered for 5 seconds|does not answer/);
+        const engines = await user.expect(200, '/api/database-engines');
+        const found = engines.find((each: { engine: string }) => each.engine === engine);
+        assert.equal(found.available, false);
+      } finally {
+        process.kill(pid, 'SIGCONT');
+      }
+      await eventually('no alarm', async () => (await alarmOf(`${engine}_unavailable`)) === undefined);
+      assert.deepEqual(await rowsOf(user, path, 'SELECT 7'), [[7]]);
+    });
+
+    test('whose port cannot be read any more gets another, and that is told', async () => {
+      await again(() => truncateSync(here('keeper/port'), 0));
+      const { detail } = await eventually('the alarm', () => alarmOf(`${engine}_port_changed`));
+      const { connection } = await user.expect(200, `${path}/credentials`);
+      assert.ok(detail.endsWith(`at port ${connection.port} now`), detail);
+      assert.deepEqual(await rowsOf(user, path, 'SELECT 7'), [[7]]);
+      await again(() => {});
+      assert.equal((await user.expect(200, `${path}/credentials`)).connection.port, connection.port);
+    });
+
+    test('whose data are gone, or of an unknown version, makes none in their place', async () => {
+      const series = engine === 'mysql' ? here('keeper/series') : here('home/data/PG_VERSION');
+      const known = readFileSync(series);
+      await again(() => rmSync(series));
+      const { fix } = await eventually('the alarm', () => alarmOf(`${engine}_unavailable`));
+      assert.match(fix, /server\/(keeper|home)/);
+      await user.refused(503, 'engine_unavailable', [`${path}/query`, { json: { statement: 'SELECT 1' } }]);
+      assert.ok(existsSync(here('home/data')));
+      await again(() => writeFileSync(series, known));
+      await eventually('it is back', async () => (await alarmOf(`${engine}_unavailable`)) === undefined);
+      assert.deepEqual(await rowsOf(user, path, 'SELECT 7'), [[7]]);
+    });
+
+    // PostgreSQL has no folders of databases that a crash could leave.
+    const ofMysql = engine === 'mysql' ? test : () => {};
+    ofMysql('in which a left-over cannot be removed serves on', async () => {
+      await again(() => {
+        const folder = here('home/data/t_0123456789abcdef');
+        mkdirSync(join(folder, 'not-a-table'), { recursive: true, mode: 0o777 });
+        writeFileSync(join(folder, 'mk.ibd'), '');
+      });
+      assert.deepEqual(await rowsOf(user, path, 'SELECT 7'), [[7]]);
+      const { detail } = await eventually('the alarm', () => alarmOf('mysql_leftovers'));
+      assert.match(detail, /t_0123456789abcdef/);
+      await user.expect(201, DATABASES, { json: { name: 'next', engine } });
+    });
+  });
