@@ -197,7 +197,7 @@ export class ChildEngine {
     );
     const { format, contentType } = this.#kind.dump;
     const stream = createReadStream('', { fd, signal });
-    // One that is given up before anybody reads it would end Cloudlet; whoever reads hears of it all the same.
+    // Given up before anybody reads it, it would end Cloudlet; whoever reads hears of it all the same.
     stream.once('error', () => {});
     return { contentType, extension: format, sizeBytes: fstatSync(fd).size, stream };
   }
