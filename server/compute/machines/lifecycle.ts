@@ -23,6 +23,8 @@ export interface Happening {
   readonly run?: NewRun;
   /** When the run that is over ended, ms since 1970; default now. */
   readonly endedAt?: number | undefined;
+  /** What the call is answered with; default: the machine as it is then. */
+  readonly answer?: unknown;
 }
 
 export interface NewRun {
@@ -50,9 +52,9 @@ export class Lifecycle {
   }
 
   /**
-   * Stores the state after `happening.event`; `call` is answered with the machine as it is then. Throws what
-   * the table of transitions refuses, `write_conflict` when the row has changed since it was read, and, for
-   * a start, `insufficient_credits` and `account_suspended`.
+   * Stores the state after `happening.event`, with the answer of `call`. Throws what the table of transitions
+   * refuses, `write_conflict` when the row has changed since it was read, and, for a start,
+   * `insufficient_credits` and `account_suspended`.
    */
   async apply(before: VmRow, happening: Happening, call: Recorder = UNASKED): Promise<VmRow> {
     const { changes, clock, store, announce, views } = this.#deps;
@@ -68,7 +70,7 @@ export class Lifecycle {
       // Somebody else spent the same credits.
       change.addAll(await this.#credits(before, row), 'retry');
       if (event !== undefined) change.addAll(announce(event));
-      return views.present(row);
+      return happening.answer ?? views.present(row);
     });
     return row;
   }

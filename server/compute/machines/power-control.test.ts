@@ -236,7 +236,14 @@ test('a deletion whose disk cannot be removed is finished when it is asked for a
   cloud.scripted.script('discard', async () => {
     throw new AppError('engine_unavailable', 'not now');
   });
-  await assert.rejects(cloud.deleter.remove(ann, vmId), code('engine_unavailable'));
+  const answers: unknown[] = [];
+  const record = (answer: unknown) => {
+    answers.push(answer);
+    return [];
+  };
+  await assert.rejects(cloud.deleter.remove({ ...ann, record }, vmId), code('engine_unavailable'));
+  // It is stored with the deletion: who repeats the call after a crash finds it, and no machine.
+  assert.deepEqual(answers, [{ vm_id: vmId, name: 'web', deleted: true, state: 'deleted' }]);
   const { state, ip_address } = await read();
   assert.deepEqual([state, ip_address], ['deleting', null]);
   await assert.rejects(cloud.power.start(ann, vmId), code('vm_invalid_state'));

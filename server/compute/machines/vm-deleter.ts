@@ -1,5 +1,5 @@
 /** Removes machines for good. */
-import { type Changes, type Recorder, UNASKED } from '../../metadata/change.ts';
+import type { Changes } from '../../metadata/change.ts';
 import type { Hypervisor } from '../hypervisor.ts';
 import type { DeletedVm } from '../schema.ts';
 import type { Actions } from './actions.ts';
@@ -29,30 +29,28 @@ export class VmDeleter {
 
   /**
    * Resolves when its disk is gone. What fails on the way is finished later: from the first commit on it is
-   * being deleted. Throws `vm_not_found`, `vm_not_stopped`, `vm_locked`.
+   * being deleted, and that has the answer of the call. Throws `vm_not_found`, `vm_not_stopped`, `vm_locked`.
    */
   async remove(call: MachineCall, vmId: string): Promise<DeletedVm> {
     const { machines, actions, lifecycle } = this.#deps;
     const find = () => machines.findFor(call.principal, vmId);
     const removed = await actions.run({ vmId, action: 'delete', find }, async (row) => {
-      await lifecycle.apply(row, { event: 'delete', desired: 'deleted' });
-      return this.finish(row, call);
+      const answer = deletedVm(row);
+      await lifecycle.apply(row, { event: 'delete', desired: 'deleted', answer }, call);
+      return this.finish(row);
     });
     return deletedVm(removed);
   }
 
   /** The rest of a deletion: the machine's ingress, its disk, its row. May be repeated. */
-  async finish(row: VmRow, call: Recorder = UNASKED): Promise<VmRow> {
+  async finish(row: VmRow): Promise<VmRow> {
     const { vm_id: vmId, address } = row;
     const { changes, store, hypervisor, exposures, addresses } = this.#deps;
     await exposures.close(vmId);
     // Only now: the next machine of this address opens it anew.
     if (address !== null) addresses.giveBack(address);
     await hypervisor.discard(vmId);
-    await changes.run(call, (change) => {
-      change.add(store.delete(row));
-      return deletedVm(row);
-    });
+    await changes.store([store.delete(row)]);
     return row;
   }
 }
