@@ -109,6 +109,7 @@ export function assembleCompute(given: ComputeParts) {
     accountStops,
     addresses: given.addresses,
     billing: given.billing,
+    hypervisor: given.hypervisor,
   };
 }
 
@@ -215,6 +216,7 @@ function buildHypervisor(
     uidBase: config.vmUidBase,
     noUsers,
     accel: config.vmAccel,
+    memoryOvercommit: config.memoryOvercommit,
     warn: (vmId, text) => log.warn(vmId === '' ? {} : { vm_id: vmId }, text),
     disk: room,
     assertRoom,

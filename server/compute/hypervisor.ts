@@ -157,6 +157,9 @@ export interface Hypervisor {
   /** Cheap; may be asked at any time. Never rejects. */
   readiness(): Promise<Readiness>;
 
+  /** How much memory guests that run may have together, MiB: one that is larger never starts. Cheap. */
+  memoryForGuestsMb(): number;
+
   /**
    * Makes the guest's disk and seed. A guest prepared before keeps its disk. Leaves nothing behind when it
    * fails. Does nothing, and start() does it, when the engine is not installed yet.

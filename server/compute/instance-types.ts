@@ -24,3 +24,15 @@ export const INSTANCE_TYPES: readonly InstanceType[] = [
 export function findInstanceType(name: string): InstanceType | undefined {
   return INSTANCE_TYPES.find((type) => type.name === name);
 }
+
+/** Why a host whose machines may have `roomMb` together never starts one of `memoryMb`; null: it can. */
+export function whyTooLarge(memoryMb: number, roomMb: number): string | null {
+  if (memoryMb <= roomMb) return null;
+  const room = `virtual machines on this host may have ${gigabytes(roomMb)} of memory together`;
+  return `It has ${gigabytes(memoryMb)} of memory, and ${room}`;
+}
+
+/** Rounded down: what is said to be there is there. */
+function gigabytes(megabytes: number): string {
+  return `${Math.floor((megabytes / GIB_MB) * 10) / 10} GB`;
+}

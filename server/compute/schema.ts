@@ -91,6 +91,8 @@ export const InstanceTypeEntry = namedObject('InstanceType', {
   memory_mb: Type.Integer(),
   disk_gb: Type.Integer(),
   ...PRICES,
+  startable: Type.Boolean({ description: 'Whether this host has enough memory to ever start one' }),
+  reason: textOrNull('Why not; one can be created all the same'),
 });
 
 export const AdminVm = namedObject('AdminVm', { ...Vm.properties, account_id: Type.Integer() });

@@ -36,6 +36,9 @@ test('a bad value is refused with the name of its variable', () => {
     ['CLOUDLET_ADMIN_KEY', 'ü'.repeat(30)],
     ['CLOUDLET_PUBLIC_URL', 'cloud.example'],
     ['CLOUDLET_PUBLIC_URL', 'https://cloud.example/'],
+    ['CLOUDLET_MEMORY_OVERCOMMIT', '0.09'],
+    ['CLOUDLET_MEMORY_OVERCOMMIT', '65'],
+    ['CLOUDLET_MEMORY_OVERCOMMIT', '150%'],
     ['CLOUDLET_DATA_URL', 'ftp://cloud.example'],
   ];
   for (const [name, value] of bad) {

@@ -41,6 +41,17 @@ export function integer(
   return { env, fallback, help, parse };
 }
 
+/** From 0.1 to 64, with at most three decimals. */
+export function ratio(env: string, fallback: number, help: string): Setting<number> {
+  const parse = (value: string) => {
+    const number = Number(value);
+    if (!/^\d{1,2}(?:\.\d{1,3})?$/.test(value) || number < 0.1 || number > 64)
+      throw new ConfigError(`must be a number from 0.1 to 64, like 1.5, got "${value}"`);
+    return number;
+  };
+  return { env, fallback, help, parse };
+}
+
 export function oneOf<T extends string>(
   env: string,
   fallback: T,

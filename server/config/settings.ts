@@ -10,6 +10,7 @@ import {
   oneOf,
   origins,
   pool,
+  ratio,
   serverUrl,
   text,
   url,
@@ -56,13 +57,7 @@ export const SETTINGS = {
     ['auto', 'json', 'text'],
     'Log lines as JSON or as text; auto: text on a terminal, else JSON',
   ),
-  requestsPerWindow: integer(
-    'CLOUDLET_RATE_REQUESTS',
-    2000,
-    1,
-    1e9,
-    'Requests per key (or address) in 10 seconds',
-  ),
+  requestsPerWindow: integer('CLOUDLET_RATE_REQUESTS', 2000, 1, 1e9, 'Requests per key or address in 10 s'),
   accountRateFactor: integer(
     'CLOUDLET_RATE_ACCOUNT_FACTOR',
     5,
@@ -189,6 +184,11 @@ export const SETTINGS = {
     0,
     300,
     'How long a virtual machine may take to shut down before it is killed',
+  ),
+  memoryOvercommit: ratio(
+    'CLOUDLET_MEMORY_OVERCOMMIT',
+    1.5,
+    'Memory that running virtual machines may have together, as a multiple of what this host has for them: 0.1 to 64',
   ),
   vmUidBase: integer(
     'CLOUDLET_VM_UID_BASE',

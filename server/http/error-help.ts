@@ -185,8 +185,8 @@ export const ERROR_HELP: Readonly<Record<ErrorCode, Help>> = {
     '`hint` has the fix.',
   ),
   insufficient_capacity: help(
-    'This host has no room for another machine.',
-    'Stop one, or take a smaller type.',
+    'This host has no room for another machine, or never for one of that size.',
+    'Stop one, or take a smaller type: `startable` of `GET /api/instance-types`.',
   ),
   read_only: help(
     'The disk failed, so writes are refused. Reads still work.',

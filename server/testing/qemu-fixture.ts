@@ -29,6 +29,7 @@ export function buildQemuFixture(): QemuFixture {
     uidBase: testUidBase(),
     noUsers,
     accel: 'tcg',
+    memoryOvercommit: 1.5,
     outbound: null,
     bridge: null,
   };

@@ -90,6 +90,11 @@ export class ScriptedHypervisor implements Hypervisor {
     return Promise.resolve({ isUsable: true, problem: '', fix: '', version: '1', ...accel });
   }
 
+  /** A host that the largest type is too large for. */
+  memoryForGuestsMb(): number {
+    return 36 * 1024;
+  }
+
   async prepare(spec: GuestSpec): Promise<void> {
     await this.#before.get('prepare')?.();
     if (!this.engine.guests.has(spec.vmId))

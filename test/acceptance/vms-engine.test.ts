@@ -27,6 +27,9 @@ const noMounts = namespaces ? notInstalled('mount') : 'hiding a program needs ro
 const skipHidden = guests || noMounts;
 const skipPlain = guests || NO_OTHER_READERS;
 
+/** The host promises no more memory than it has. */
+const STRICT = { path: '/proc/sys/vm/overcommit_memory', content: '2\n' };
+
 /** Where the server looks for the engine, that is. */
 function enginePath(): string {
   return realpathSync(spawnSync('which', ['qemu-system-x86_64'], { encoding: 'utf8' }).stdout.trim());
@@ -38,14 +41,20 @@ interface Hidden {
   readonly uncover: () => void;
 }
 
+interface Sight {
+  readonly path: string;
+  readonly content: string;
+  readonly env?: Readonly<Record<string, string>>;
+}
+
 /** A cloud that sees `content` in the place of the file at `path`: it, what it starts, and nobody else. */
-async function cloudThatSees(t: TestContext, path: string, content: string): Promise<Hidden> {
+async function cloudThatSees(t: TestContext, { path, content, env = {} }: Sight): Promise<Hidden> {
   const directory = mkdtempSync(join(tmpdir(), 'cloudlet-hidden-'));
   const other = join(directory, 'other');
   writeFileSync(other, content);
   const hide = 'mount --bind "$0" "$1" && shift && exec "$@"';
   const wrapper = ['unshare', '--mount', '--propagation', 'private', 'sh', '-c', hide, other, path];
-  const cloud = await CloudProcess.start({ wrapper });
+  const cloud = await CloudProcess.start({ wrapper, env });
   t.after(async () => {
     await cloud.stop();
     rmSync(directory, { recursive: true });
@@ -61,7 +70,7 @@ async function cloudThatSees(t: TestContext, path: string, content: string): Pro
 test('without QEMU a machine is made and not started; once it is installed, it starts', {
   skip: skipHidden,
 }, async (t) => {
-  const { user, uncover } = await cloudThatSees(t, enginePath(), '');
+  const { user, uncover } = await cloudThatSees(t, { path: enginePath(), content: '' });
   const vm = await newVm(user);
   const start = [`${vm}/start`, { method: 'POST' }] as [string, { method: string }];
   const refusal = await user.refused(503, 'engine_unavailable', start);
@@ -83,7 +92,7 @@ test('without QEMU a machine is made and not started; once it is installed, it s
 test('a host without memory for one more says so; when there is some, it starts', {
   skip: skipHidden,
 }, async (t) => {
-  const { user, uncover } = await cloudThatSees(t, '/proc/meminfo', meminfo(8192, 500));
+  const { user, uncover } = await cloudThatSees(t, { path: '/proc/meminfo', content: meminfo(8192, 500) });
   const vm = await newVm(user);
   const start = [`${vm}/start`, { method: 'POST' }] as [string, { method: string }];
   const refusal = await user.refused(503, 'insufficient_capacity', start);
@@ -98,17 +107,54 @@ test('a host without memory for one more says so; when there is some, it starts'
 });
 
 test('a server of 1 GB, with half of it free, starts a machine', { skip: skipHidden }, async (t) => {
-  const { user } = await cloudThatSees(t, '/proc/meminfo', meminfo(960, 480));
+  const { user } = await cloudThatSees(t, { path: '/proc/meminfo', content: meminfo(960, 480) });
   const vm = await newVm(user);
   const { vm_id } = await user.expect(200, `${vm}/start`, { method: 'POST' });
   assert.equal(guestPids(vm_id).length, 1);
   await removeAll(user);
 });
 
+test('machines have no more memory together than the host lets them have; any size can be created', {
+  skip: skipHidden,
+}, async (t) => {
+  // 3 GiB, of which 384 MiB are the host's, 1.5 times: 4032 MiB.
+  const { user } = await cloudThatSees(t, { path: '/proc/meminfo', content: meminfo(3072, 2500) });
+  const types: { startable: boolean; instance_type: string; reason: string }[] = await user.expect(
+    200,
+    '/api/instance-types',
+  );
+  const startable = types.filter((type) => type.startable).map((type) => type.instance_type);
+  assert.deepEqual(startable, ['t2.micro', 't2.small']);
+  const reasons = types.map((type) => type.reason);
+  assert.deepEqual(reasons.slice(0, 2), [null, null]);
+  assert.match(
+    reasons.at(-1) ?? '',
+    /^It has 64 GB of memory, and .* this host may have 3\.9 GB of memory together$/,
+  );
+  const start = (vm: string) => [`${vm}/start`, { method: 'POST' }] as [string, { method: string }];
+  const large = await newVm(user, { instance_type: 'p3.2xlarge' });
+  const refusal = await user.refused(503, 'insufficient_capacity', start(large));
+  assert.match(refusal.detail, /a machine of 65536 MiB never starts here/);
+  assert.match(refusal.hint, /smaller instance type.*CLOUDLET_MEMORY_OVERCOMMIT$/);
+  const { state, state_reason } = await user.expect(200, large);
+  assert.deepEqual([state, state_reason.code], ['created', 'insufficient_capacity']);
+  const [one, other] = [
+    await newVm(user, { instance_type: 't2.small' }),
+    await newVm(user, { instance_type: 't2.small' }),
+  ];
+  await user.expect(200, ...start(one));
+  const full = await user.refused(503, 'insufficient_capacity', start(other));
+  assert.match(full.detail, /others have 2048 MiB of the 4032 MiB/);
+  assert.match(full.hint, /^stop a machine, /);
+  await user.expect(200, `${one}/stop?force=true`, { method: 'POST' });
+  await user.expect(200, ...start(other));
+  await removeAll(user);
+});
+
 test('a machine starts where the host promises no more memory than it has', {
   skip: skipHidden,
 }, async (t) => {
-  const { user } = await cloudThatSees(t, '/proc/sys/vm/overcommit_memory', '2\n');
+  const { user } = await cloudThatSees(t, STRICT);
   const vm = await newVm(user);
   const { vm_id } = await user.expect(200, `${vm}/start`, { method: 'POST' });
   assert.equal(guestPids(vm_id).length, 1);
@@ -127,7 +173,7 @@ function givesTooMuch(): string | false {
 test('a machine for which such a host has no memory is refused, and a smaller one starts', {
   skip: skipHidden || givesTooMuch(),
 }, async (t) => {
-  const { user } = await cloudThatSees(t, '/proc/sys/vm/overcommit_memory', '2\n');
+  const { user } = await cloudThatSees(t, { ...STRICT, env: { CLOUDLET_MEMORY_OVERCOMMIT: '64' } });
   const large = await newVm(user, { instance_type: 'p3.2xlarge' });
   const start = [`${large}/start`, { method: 'POST' }] as [string, { method: string }];
   const refusal = await user.refused(503, 'insufficient_capacity', start);

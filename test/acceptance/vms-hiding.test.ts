@@ -12,7 +12,7 @@ let cloud: CloudProcess;
 let user: CheckedClient;
 before(async () => {
   if (skip !== false) return;
-  cloud = await CloudProcess.start();
+  cloud = await CloudProcess.start({ env: { CLOUDLET_MEMORY_OVERCOMMIT: '64' } });
   const anyone = await CheckedClient.open(cloud.api);
   user = anyone.as((await anyone.register()).api_key);
 });
@@ -65,7 +65,9 @@ test('a guest behind another command line still runs, stops by force and can be 
   await user.expect(200, vm, { method: 'DELETE' });
 });
 
-test('the largest type starts where it does not fit, as memory comes when it is used', { skip }, async () => {
+test('an overcommit lets the largest type start where it does not fit: memory comes when used', {
+  skip,
+}, async () => {
   const vm = await newVm(user, { instance_type: 'p3.2xlarge' });
   const started = await post(`${vm}/start`);
   assert.equal(started.state, 'running');

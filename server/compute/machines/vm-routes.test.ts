@@ -159,6 +159,16 @@ test('the catalogue is the one of the specification; the tiny image is there', a
     'r5.large 2 16384 500 0.126 91.98',
     'p3.2xlarge 8 65536 1024 3.06 2233.8',
   ]);
+  const largest = body.pop();
+  assert.deepEqual(
+    body.filter(
+      ({ startable, reason }: { startable: boolean; reason: string | null }) => !startable || reason !== null,
+    ),
+    [],
+  );
+  assert.equal(largest.startable, false);
+  const why = 'It has 64 GB of memory, and virtual machines on this host may have 36 GB of memory together';
+  assert.equal(largest.reason, why);
   const images = await call('GET /api/images');
   assert.equal(images.body[0].image_id, 'tiny');
 });

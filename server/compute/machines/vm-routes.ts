@@ -2,7 +2,8 @@
 import { listPage, Paging, rowIdCursor } from '../../http/list-page.ts';
 import { defineRoute, type Route } from '../../http/route.ts';
 import { Type } from '../../platform/json-schema.ts';
-import { INSTANCE_TYPES } from '../instance-types.ts';
+import type { Hypervisor } from '../hypervisor.ts';
+import { INSTANCE_TYPES, whyTooLarge } from '../instance-types.ts';
 import { DeletedVm, InstanceTypeEntry, NewVm, StopQuery, Vm, VmPath } from '../schema.ts';
 import type { Machines } from './machines.ts';
 import type { PowerControl } from './power-control.ts';
@@ -15,6 +16,7 @@ export interface VmRoutesDeps {
   readonly machines: Machines;
   readonly power: PowerControl;
   readonly deleter: VmDeleter;
+  readonly hypervisor: Pick<Hypervisor, 'memoryForGuestsMb'>;
   readonly billing: Pick<VmBilling, 'planOf' | 'pricePerHour' | 'diskPricePerHour'>;
 }
 
@@ -30,7 +32,7 @@ export function vmRoutes(deps: VmRoutesDeps): Route[] {
   return [...catalogueRoutes(deps), ...findRoutes(deps), ...changeRoutes(deps)];
 }
 
-function catalogueRoutes({ billing }: VmRoutesDeps): Route[] {
+function catalogueRoutes({ billing, hypervisor }: VmRoutesDeps): Route[] {
   return [
     defineRoute({
       method: 'GET',
@@ -44,9 +46,11 @@ function catalogueRoutes({ billing }: VmRoutesDeps): Route[] {
       responses: { 200: Type.Array(InstanceTypeEntry) },
       handler: async ({ principal }) => {
         const plan = await billing.planOf(principal.accountId);
+        const roomMb = hypervisor.memoryForGuestsMb();
         return INSTANCE_TYPES.map(({ name, vcpus, memoryMb, diskGb }) => {
           const type = { instance_type: name, vcpus, memory_mb: memoryMb, disk_gb: diskGb };
-          return { ...type, ...pricesOf(billing, plan, type) };
+          const reason = whyTooLarge(memoryMb, roomMb);
+          return { ...type, ...pricesOf(billing, plan, type), startable: reason === null, reason };
         });
       },
     }),

@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { FakeClock } from '../../platform/clock.ts';
 import { AppError, isAppError } from '../../platform/errors.ts';
-import { readStat } from '../host-process/process-identity.ts';
-import { admitGuest } from './admission.ts';
+import { identify, readStat } from '../host-process/process-identity.ts';
+import { Admission, admitGuest, assertMemoryFor, memoryForGuests } from './admission.ts';
 import { GuestFolders } from './guest-folders.ts';
 import { GuestRuns } from './guest-runs.ts';
 
@@ -61,4 +61,70 @@ test('what is kept for the host is a share of its memory', () => {
   assert.match(refusal(960, 375), /375 MiB of 960 MiB are free, 376 MiB are needed; no machine runs: give /);
   assert.match(refusal(960, 375, true), /raise the memory limit of its container or service/);
   assert.match(refusal(65_536, 767), /768 MiB are needed/, 'of a large host no more than 512 MiB are kept');
+});
+
+test('guests together have no more memory than the host has for them, times the overcommit', () => {
+  const gib = (size: number) => ({ totalBytes: size * 1024 * MIB });
+  assert.equal(memoryForGuests(1, gib(24)), 24 * 1024 - 512);
+  assert.equal(memoryForGuests(1.5, gib(24)), 36 * 1024 - 768);
+  assert.ok(memoryForGuests(1.5, { totalBytes: 960 * MIB }) > 1024, 'a small host runs the smallest type');
+  const room = { roomMb: 4096 };
+  assertMemoryFor({ ...room, takenMb: 3072, wantedMb: 1024 });
+  const refusal = (takenMb: number, wantedMb: number) => {
+    try {
+      assertMemoryFor({ ...room, takenMb, wantedMb });
+    } catch (error) {
+      assert.ok(isAppError(error, 'insufficient_capacity'));
+      return `${error.message}; ${error.hint}`;
+    }
+    return assert.fail('it was admitted');
+  };
+  assert.match(
+    refusal(0, 4097),
+    /4097 MiB never starts here.* 4096 MiB .*; choose a smaller instance type; /,
+  );
+  assert.match(
+    refusal(3073, 1024),
+    /others have 3073 MiB of the 4096 MiB .*; stop a machine, choose a smaller/,
+  );
+  assert.match(refusal(3073, 1024), /CLOUDLET_MEMORY_OVERCOMMIT$/);
+});
+
+test('what runs and what is being started count together, each once', async () => {
+  const root = mkdtempSync(join(tmpdir(), 'cloudlet-admission-'));
+  try {
+    const none = () => undefined;
+    const folders = new GuestFolders(root, null);
+    const runs = new GuestRuns({ folders, clock: new FakeClock(), onGone: none, onEnd: none });
+    const admission = new Admission(runs, 1.5);
+    const half = Math.floor(admission.roomMb() / 2);
+    const other = { vmId: 'vm-01hxn5c0000000000000000001', memoryMb: half };
+    const third = { vmId: 'vm-01hxn5c0000000000000000002', memoryMb: half };
+    const isFull = (error: unknown) => isAppError(error, 'insufficient_capacity');
+    await folders.create({ vmId: VM, uuid: '', boot: 'disk', diskFormat: 'raw' }, async () => {});
+    await admission.start({ vmId: VM, memoryMb: half }, async () => {
+      const itself = identify(process.pid);
+      assert.ok(itself);
+      const run = runs.attach(VM, { ...itself, uuid: '', uid: null });
+      runs.remember(run, { accel: 'tcg', accelReason: '', size: { vcpus: 1, memoryMb: half } });
+      assert.equal(await admission.start(other, async () => 'launched'), 'launched');
+    });
+    await admission.start(other, async () => {
+      await assert.rejects(
+        admission.start(third, async () => {}),
+        isFull,
+        'one runs, one is starting',
+      );
+    });
+    await admission.start(third, async () => {});
+    for (const run of runs.live()) run.isStopping = true;
+    await assert.rejects(
+      admission.start({ ...third, memoryMb: half + 2 }, async () => {}),
+      isFull,
+      'one that is being stopped has its memory still',
+    );
+    runs.close();
+  } finally {
+    rmSync(root, { recursive: true, force: true });
+  }
 });

@@ -1,4 +1,5 @@
 /** Whether this host has memory for one more guest. */
+import type { GuestSpec } from '../../compute/hypervisor.ts';
 import { AppError } from '../../platform/errors.ts';
 import { type HostMemory, readHostMemory } from '../../platform/host-memory.ts';
 import type { GuestRuns } from './guest-runs.ts';
@@ -10,9 +11,52 @@ const FIRST_TOUCH_BYTES = 256 * MIB;
 const HOST_KEEPS_SHARE = 1 / 8;
 const HOST_KEEPS_AT_MOST_BYTES = 512 * MIB;
 
+const RAISE = 'an operator can let machines have more together: CLOUDLET_MEMORY_OVERCOMMIT';
+
+type Total = Pick<HostMemory, 'totalBytes'>;
+
+function keptForHost({ totalBytes }: Total): number {
+  return Math.min(HOST_KEEPS_AT_MOST_BYTES, totalBytes * HOST_KEEPS_SHARE);
+}
+
 /** What must be available for one guest to start when no other is starting. */
-export function neededForGuest({ totalBytes }: Pick<HostMemory, 'totalBytes'>): number {
-  return FIRST_TOUCH_BYTES + Math.min(HOST_KEEPS_AT_MOST_BYTES, totalBytes * HOST_KEEPS_SHARE);
+export function neededForGuest(memory: Total): number {
+  return FIRST_TOUCH_BYTES + keptForHost(memory);
+}
+
+/** What guests may have together, MiB: what is not kept for the host, times the overcommit. */
+export function memoryForGuests(overcommit: number, memory: Total = readHostMemory()): number {
+  return Math.floor(((memory.totalBytes - keptForHost(memory)) * overcommit) / MIB);
+}
+
+/** Guests as they are now, and the one that is to start. */
+interface WantedMemory {
+  readonly wantedMb: number;
+  /** Full sizes of guests that run or are being started, MiB. */
+  readonly takenMb: number;
+  /** As memoryForGuests. */
+  readonly roomMb: number;
+}
+
+/**
+ * Throws `insufficient_capacity` when guests would have more memory together than this host lets them have:
+ * they take it when they use it, perhaps long after their start, and then one of them would be killed.
+ */
+export function assertMemoryFor({ wantedMb, takenMb, roomMb }: WantedMemory): void {
+  if (takenMb + wantedMb <= roomMb) return;
+  const room = `of the ${roomMb} MiB of memory that virtual machines on this host may have together`;
+  const isTooLarge = wantedMb > roomMb;
+  const smaller = 'choose a smaller instance type';
+  throw new AppError(
+    'insufficient_capacity',
+    isTooLarge
+      ? `a machine of ${wantedMb} MiB never starts here: it needs more than all ${room}`
+      : `this host has no memory left for a machine of ${wantedMb} MiB: others have ${takenMb} MiB ${room}`,
+    {
+      hint: `${isTooLarge ? smaller : `stop a machine, ${smaller}, or try again later`}; ${RAISE}`,
+      retryAfterSeconds: isTooLarge ? 3600 : 30,
+    },
+  );
 }
 
 /**
@@ -20,9 +64,8 @@ export function neededForGuest({ totalBytes }: Pick<HostMemory, 'totalBytes'>): 
  *
  * The rule: what the host says it can still give, less what guests that boot just now (`starting`, and those
  * that were begun a moment ago) have not touched yet of a first share, must leave room for one more such
- * share and for the host. The full size of guests is not counted: most never use it, and the largest type is
- * to start on a host smaller than itself. When promises are called in all at once, a guest ends, not Cloudlet
- * (the oom score).
+ * share and for the host. Their full size is what assertMemoryFor counts. When promises are called in all at
+ * once, a guest ends, not Cloudlet (the oom score).
  */
 export function admitGuest(
   runs: Pick<GuestRuns, 'untouchedBytes' | 'live'>,
@@ -52,4 +95,35 @@ export function moreMemory({ isLimited }: Pick<HostMemory, 'isLimited'>): string
     ? 'raise the memory limit of its container or service'
     : 'give this host more memory';
   return `${more}, or end other programs`;
+}
+
+/** Lets guests start while there is room for them, those counted that are being started. */
+export class Admission {
+  readonly #runs: GuestRuns;
+  readonly #overcommit: number;
+  /** Their sizes, MiB, by vmId. */
+  readonly #starting = new Map<string, number>();
+
+  constructor(runs: GuestRuns, overcommit: number) {
+    this.#runs = runs;
+    this.#overcommit = overcommit;
+  }
+
+  /** As memoryForGuests. */
+  roomMb(): number {
+    return memoryForGuests(this.#overcommit);
+  }
+
+  /** Rejects with `insufficient_capacity`, before `launch`, when this host has no memory for the guest. */
+  async start<T>({ vmId, memoryMb }: Pick<GuestSpec, 'vmId' | 'memoryMb'>, launch: () => Promise<T>) {
+    const takenMb = this.#runs.memoryMb(this.#starting);
+    assertMemoryFor({ wantedMb: memoryMb, takenMb, roomMb: this.roomMb() });
+    admitGuest(this.#runs, this.#starting.size);
+    this.#starting.set(vmId, memoryMb);
+    try {
+      return await launch();
+    } finally {
+      this.#starting.delete(vmId);
+    }
+  }
 }

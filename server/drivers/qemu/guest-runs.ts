@@ -117,6 +117,15 @@ export class GuestRuns {
     return [...this.#runs.values()].filter((run) => run.isAlive && !run.isStopping);
   }
 
+  /** The full sizes of all that live, also of those being stopped, MiB; `others` are no runs yet, or some. */
+  memoryMb(others: ReadonlyMap<string, number>): number {
+    const sizes = new Map(others);
+    for (const { vmId, isAlive: lives } of this.#runs.values()) {
+      if (lives) sizes.set(vmId, this.#deps.folders.run(vmId)?.size?.memoryMb ?? sizes.get(vmId) ?? 0);
+    }
+    return [...sizes.values()].reduce((sum, size) => sum + size, 0);
+  }
+
   /** Memory that young guests, `share` bytes each, have not touched yet. */
   untouchedBytes(share: number): number {
     const youngest = this.#deps.clock.monotonic() - YOUNG_MS;

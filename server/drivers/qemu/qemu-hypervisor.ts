@@ -7,7 +7,7 @@ import type { NoOtherUsers } from '../../platform/other-users.ts';
 import { Cgroups } from '../host-process/cgroups.ts';
 import { KeptShells } from '../host-process/kept-shells.ts';
 import { connectIn } from '../host-process/owned-socket.ts';
-import { admitGuest } from './admission.ts';
+import { Admission } from './admission.ts';
 import { FILES } from './arguments.ts';
 import { DiskCopies } from './disk-copies.ts';
 import { consoleBytes, readLog, SocketConsole, trimLog } from './guest-console.ts';
@@ -42,6 +42,8 @@ export interface QemuDeps {
   readonly noUsers: NoOtherUsers | null;
   /** `tcg`: KVM is not even tried; `kvm`: it is taken without the test boot. */
   readonly accel: 'auto' | 'tcg' | 'kvm';
+  /** Memory that guests may have together, as a multiple of what this host has for them. */
+  readonly memoryOvercommit: number;
   /** Told what an operator should know of a guest (`''`: of all); no path, no secret. */
   readonly warn?: (vmId: string, text: string) => void;
   /** Rules of this host for guests' processes; null: there are none, and no guest is let out. */
@@ -73,6 +75,7 @@ export class QemuHypervisor implements hv.Hypervisor {
   readonly #probe: AccelProbe;
   readonly #locks = new KeyedMutex();
   readonly #runs: GuestRuns;
+  readonly #admission: Admission;
   readonly #images: ImageLibrary;
   readonly #consoles = new Map<string, SocketConsole>();
   readonly #launcher: GuestLauncher;
@@ -80,7 +83,6 @@ export class QemuHypervisor implements hv.Hypervisor {
   readonly #shells = new KeptShells();
   readonly #waits: RoomWaits;
   readonly #closing = new AbortController();
-  #starting = 0;
   #onEnd: (end: hv.GuestEnd) => void = () => {};
 
   /** Reads which guests there are; touches none of them. */
@@ -100,6 +102,7 @@ export class QemuHypervisor implements hv.Hypervisor {
       },
       onEnd: (end) => this.#onEnd(end),
     });
+    this.#admission = new Admission(this.#runs, deps.memoryOvercommit);
     this.#waits = new RoomWaits({
       disk: deps.disk ?? ENDLESS,
       folders: this.#folders,
@@ -158,6 +161,10 @@ export class QemuHypervisor implements hv.Hypervisor {
     return this.#probe.current(program);
   }
 
+  memoryForGuestsMb(): number {
+    return this.#admission.roomMb();
+  }
+
   prepare(spec: hv.GuestSpec): Promise<void> {
     return this.#locks.run(spec.vmId, async () => {
       if (spec.image.boot === 'disk' && (await this.#programs.image()) === null) return;
@@ -193,13 +200,8 @@ export class QemuHypervisor implements hv.Hypervisor {
         return this.#complete(existing, spec);
       const record = await this.#prepared(spec);
       if (record.uid !== null) this.#networks.assertUsers();
-      admitGuest(this.#runs, this.#starting);
-      this.#starting++;
-      try {
-        return await this.#launch(spec, record, { program, ...this.#accel(program) });
-      } finally {
-        this.#starting--;
-      }
+      const means = { program, ...this.#accel(program) };
+      return this.#admission.start(spec, () => this.#launch(spec, record, means));
     });
   }
 
