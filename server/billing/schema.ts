@@ -209,13 +209,16 @@ export const Verification = namedObject('LedgerVerification', {
   problem: Nullable('What is wrong, naming the transfer or account; null: nothing was found'),
 });
 
-const Limit = Type.Union([Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }), Type.Null()], {
-  description: 'null: unlimited',
-});
+const limitOf = (what: string) =>
+  Type.Union([Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }), Type.Null()], {
+    description: `${what}null: unlimited`,
+  });
+const Limit = limitOf('');
 
 const limits = {
   vms: Type.Optional(Limit),
   vcpus: Type.Optional(Limit),
+  memory_mb: Type.Optional(limitOf('Of machines that run, together; ')),
   storage_bytes: Type.Optional(Limit),
   buckets: Type.Optional(Limit),
   databases: Type.Optional(Limit),
@@ -240,6 +243,9 @@ export const Plan = namedObject('Plan', {
   name: Type.String(),
   monthly_credits: Type.Number(),
   quotas: Limits,
+  follows_host: Type.Boolean({
+    description: 'Its quotas are made of the size of this host at each start, until quotas are set',
+  }),
   account_count: Type.Integer({ description: 'Accounts that have it, closed ones left out' }),
   created_at: Type.String({ description: 'UTC', examples: ['2026-01-31 09:30:00'] }),
 });

@@ -1,6 +1,8 @@
 /** Makes billing, and what it shows. */
+import { availableParallelism } from 'node:os';
 import type { Logger } from 'pino';
 import { CatalogStore } from '../billing/catalog/catalog-store.ts';
+import { type HostSize, limitsOfHost } from '../billing/catalog/host-limits.ts';
 import { Monthly, Plans } from '../billing/catalog/plans.ts';
 import { PriceList } from '../billing/catalog/price-list.ts';
 import { type BuiltInPrice, Prices } from '../billing/catalog/prices.ts';
@@ -107,6 +109,18 @@ export async function buildBilling({ clock, log, base }: BillingDeps) {
     /** Writes the charged time down. */
     flush: () => changes.store([usageStore.putAnchor(steady.reanchor())]),
   };
+}
+
+/** The limits of plans that follow from this host. Where they cannot be stored, those of before hold. */
+export async function followHost(
+  { log }: Pick<Billing, 'log'>,
+  plans: Plans,
+  { diskBytes, memoryMb }: Pick<HostSize, 'diskBytes' | 'memoryMb'>,
+): Promise<void> {
+  const startable = INSTANCE_TYPES.map((type) => type.memoryMb).filter((size) => size <= memoryMb);
+  const size = { diskBytes, memoryMb, largestMb: Math.max(0, ...startable), cores: availableParallelism() };
+  const give = plans.followHost(limitsOfHost(size));
+  await give.catch((error: unknown) => log.warn({ err: error }, 'the limits of plans were not stored'));
 }
 
 export type Credits = ReturnType<typeof buildCredits>;

@@ -25,7 +25,7 @@ import { gaugeLoopDelay } from '../status/event-loop-delay.ts';
 import { Status } from '../status/status.ts';
 import { cdnRoutes } from '../storage/content-routes.ts';
 import { Links } from '../storage/links.ts';
-import { buildBilling, buildCredits, buildReports, startBilling } from './billing.ts';
+import { buildBilling, buildCredits, buildReports, followHost, startBilling } from './billing.ts';
 import { buildCompute, closeCompute, startCompute } from './compute.ts';
 import { buildDatabases, buildEngines, closeDatabases, startDatabases, startEngines } from './databases.ts';
 import {
@@ -188,6 +188,8 @@ async function buildDomains(
     [compute.accountStops, databases.accountStops],
     config.creditGraceSeconds * 1000,
   );
+  const size = { diskBytes: base.room.totalBytes, memoryMb: compute.hypervisor.memoryForGuestsMb() };
+  await followHost(billing, credits.plans, size);
   const accounts = await buildAccounts({ config, clock, base, credits: credits.forAccounts });
   const webhooks = buildWebhooks({ clock, log, base });
   const links = new Links({ secret: base.linkSecret, clock, keys: accounts.linkKeys });

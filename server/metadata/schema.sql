@@ -223,7 +223,7 @@ CREATE TABLE plans (
   monthly_micro INTEGER NOT NULL DEFAULT 0, -- granted at the beginning of each month
   quotas TEXT NOT NULL DEFAULT '{}',      -- JSON; a quota that is missing is unlimited
   created_at INTEGER NOT NULL
-) STRICT, WITHOUT ROWID;
+, follows_host INTEGER NOT NULL DEFAULT 0) STRICT, WITHOUT ROWID;
 
 CREATE TABLE prices (
   meter TEXT NOT NULL,

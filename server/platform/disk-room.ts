@@ -104,6 +104,11 @@ export class DiskRoom {
     await this.#look;
   }
 
+  /** Of the whole disk. */
+  get totalBytes(): number {
+    return this.#totalBytes;
+  }
+
   /** Bytes that assertRoom would still let in. Never negative. */
   availableBytes(): number {
     return Math.max(0, this.#freeBytes - this.#admittedBytes - this.#heldBytes - this.headroomBytes());

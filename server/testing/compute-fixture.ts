@@ -85,6 +85,11 @@ export async function openComputeFixture() {
     async suspend(accountId: number, reason: string | null = 'a test'): Promise<void> {
       await metadata.commit([fixture.store.setSuspended(accountId, reason)]);
     },
+    /** The account's own quotas. */
+    async setQuotas(accountId: number, quotas: object): Promise<void> {
+      const sql = 'UPDATE billing_accounts SET quotas = ? WHERE account_id = ?';
+      await metadata.commit([{ sql, params: [JSON.stringify(quotas), accountId] }]);
+    },
     /** No quota holds for the account. */
     async unlimit(accountId: number): Promise<void> {
       const sql = `UPDATE billing_accounts SET quotas = '{"vms":null,"vcpus":null}' WHERE account_id = ?`;

@@ -61,8 +61,9 @@ describe('without a credit left', () => {
       [`${vm}/start`, { method: 'POST' }],
       ['/api/vms', { json: { name: 'm', instance_type: 't2.micro' } }],
     ] as const) {
-      const { needed } = await user.refused(402, 'insufficient_credits', [...call]);
+      const { needed, hint } = await user.refused(402, 'insufficient_credits', [...call]);
       assert.equal(needed, 0.0116, 'an hour of it');
+      assert.ok(hint.includes(`POST /api/admin/accounts/${account.id}/credits`), hint);
     }
     assert.equal((await user.upload('kept', 'b.txt', 'more')).status, 402);
     assert.equal(String(await user.download(body.object_id)), 'mine');
@@ -81,6 +82,7 @@ describe('without a credit left', () => {
     await leave(account, 11_599);
     const problem = await user.refused(402, 'insufficient_credits', [`${vm}/start`, { method: 'POST' }]);
     assert.deepEqual([problem.needed, problem.available], [0.0116, 0.011599]);
+    assert.match(problem.hint, /^Stop another machine, create one of a smaller instance type, or ask your /);
   });
 });
 

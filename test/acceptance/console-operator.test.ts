@@ -79,7 +79,13 @@ test('credits that are given stand in the ledger of the account', { skip }, asyn
   await terms.getByRole('button', { name: 'Save' }).click();
   await terms.waitFor({ state: 'detached' });
   const { quotas } = await user.expect(200, '/api/billing/quotas');
-  assert.deepEqual([quotas.buckets.limit, quotas.vms.limit], [7, 50], 'the plan rules the rest');
+  const plans: { quotas: { vms: number } }[] = await user.as(ADMIN_KEY).expect(200, '/api/admin/plans');
+  const [plan] = plans;
+  assert.deepEqual(
+    [quotas.buckets.limit, quotas.vms.limit],
+    [7, plan?.quotas.vms],
+    'the plan rules the rest',
+  );
   const [entry] = await user.expect(200, '/api/billing/ledger');
   assert.equal(entry.code, 'admin_grant');
 });

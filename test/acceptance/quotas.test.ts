@@ -1,5 +1,6 @@
 /** Plans and quotas: what accounts may have at most, what they are given, and who decides. */
 import assert from 'node:assert/strict';
+import { statfsSync } from 'node:fs';
 import { after, describe, test } from 'node:test';
 import { CheckedClient } from '../harness/checked-client.ts';
 import type { Account, Answer } from '../harness/client.ts';
@@ -40,17 +41,25 @@ function count(answers: readonly Answer[]): Record<string, number> {
 describe('quotas', () => {
   test('who registers has limits, generous for a person, and an administrator may lift them', async () => {
     const one = await member({});
-    const limits = Object.entries(await quotasOf(one)).map(([quota, use]) => [
-      quota,
-      (use as { limit: number | null }).limit,
-    ]);
-    assert.deepEqual(Object.fromEntries(limits), {
-      vms: 50,
-      vcpus: 200,
-      buckets: 1000,
-      storage_bytes: null,
-      databases: 50,
-    });
+    const quotas: Record<string, { limit: number }> = await quotasOf(one);
+    const limits = Object.fromEntries(Object.entries(quotas).map(([quota, { limit }]) => [quota, limit]));
+    const [free] = await admin.expect(200, PLANS);
+    assert.deepEqual([free.name, free.follows_host, free.quotas], ['free', true, limits]);
+    const disk = statfsSync(cloud.dataDir);
+    const { vms = 0, vcpus = 0, memory_mb = 0, storage_bytes = 0 } = limits;
+    assert.ok(storage_bytes >= 2 ** 30 && storage_bytes <= Math.max(2 ** 30, (disk.blocks * disk.bsize) / 2));
+    assert.ok(vms >= 25 && vcpus >= 128 && memory_mb > 0, JSON.stringify(limits));
+    assert.deepEqual([limits['buckets'], limits['databases']], [1000, 50]);
+    const types: { startable: boolean; memory_mb: number }[] = await client.expect(
+      200,
+      '/api/instance-types',
+    );
+    const startable = types.filter((type) => type.startable);
+    assert.ok(
+      startable.every((type) => type.memory_mb <= memory_mb),
+      'whatever this host can start, its first user can',
+    );
+    await setTerms(one, { quotas: { vms: 50 } });
     const create = { json: { name: 'm', instance_type: 't2.micro' } };
     const answers = await Promise.all(Array.from({ length: 60 }, () => one.user.call('/api/vms', create)));
     assert.deepEqual(count(answers), { 201: 50, quota_exceeded: 10 });

@@ -17,6 +17,8 @@ export interface PlanRow {
   readonly monthly_micro: number | bigint;
   /** JSON. */
   readonly quotas: string;
+  /** 1: its quotas are made of the size of the host. */
+  readonly follows_host: number;
   readonly created_at: number;
 }
 
@@ -27,7 +29,7 @@ export interface DueRow {
   readonly monthly_micro: number | bigint;
 }
 
-const PLAN = 'SELECT name, monthly_micro, quotas, created_at FROM plans';
+const PLAN = 'SELECT name, monthly_micro, quotas, follows_host, created_at FROM plans';
 
 export interface QuotaRow {
   readonly plan: string;
@@ -40,6 +42,8 @@ export interface QuotaRow {
   readonly buckets: number;
   readonly databases: number;
   readonly storage_bytes: number | bigint;
+  /** Of machines that run, or are about to start or stop. */
+  readonly memory_mb: number;
 }
 
 /** What one more, or fewer, of something changes of what an account has. */
@@ -63,6 +67,10 @@ const COUNTED = ['vms', 'vcpus', 'buckets', 'databases'] as const;
 const MOVE = `UPDATE billing_accounts SET ${COUNTED.map((name) => `${COLUMNS[name]} = ${COLUMNS[name]} + ?`)}
   WHERE account_id = ?`;
 const CLAIM = `${MOVE} ${COUNTED.map((name) => `AND ${COLUMNS[name]} + ? <= ?`).join(' ')}`;
+
+/** What such machines of an account have, MiB. */
+const MEMORY = `SELECT coalesce(sum(memory_mb), 0) FROM vms WHERE vms.account_id = b.account_id
+  AND (started_at IS NOT NULL OR state IN ('starting', 'stopping'))`;
 
 export class CatalogStore {
   readonly #reads: Reads;
@@ -106,7 +114,7 @@ export class CatalogStore {
   }
 
   /** Rejected as `unique` when there is one of that name. */
-  insertPlan({ name, monthly_micro, quotas, created_at }: PlanRow): Statement {
+  insertPlan({ name, monthly_micro, quotas, created_at }: Omit<PlanRow, 'follows_host'>): Statement {
     return {
       sql: 'INSERT INTO plans (name, monthly_micro, quotas, created_at) VALUES (?, ?, ?, ?)',
       params: [name, monthly_micro, quotas, created_at],
@@ -114,10 +122,14 @@ export class CatalogStore {
   }
 
   /** Changes no row that was changed since `before` was read. */
-  updatePlan(before: PlanRow, after: Pick<PlanRow, 'monthly_micro' | 'quotas'>): Statement {
+  updatePlan(before: PlanRow, after: Pick<PlanRow, 'monthly_micro' | 'quotas' | 'follows_host'>): Statement {
     return {
-      sql: 'UPDATE plans SET monthly_micro = ?, quotas = ? WHERE name = ? AND monthly_micro = ? AND quotas = ?',
-      params: [after.monthly_micro, after.quotas, before.name, before.monthly_micro, before.quotas],
+      sql: `UPDATE plans SET monthly_micro = ?, quotas = ?, follows_host = ?
+            WHERE name = ? AND monthly_micro = ? AND quotas = ? AND follows_host = ?`,
+      params: [
+        ...[after.monthly_micro, after.quotas, after.follows_host],
+        ...[before.name, before.monthly_micro, before.quotas, before.follows_host],
+      ],
     };
   }
 
@@ -161,7 +173,7 @@ export class CatalogStore {
   findQuotas(accountId: number): Awaitable<QuotaRow | undefined> {
     return this.#reads.get(
       `SELECT plan, p.quotas AS plan_quotas, b.quotas, vm_count AS vms, vcpu_count AS vcpus,
-         bucket_count AS buckets, database_count AS databases, storage_bytes
+         bucket_count AS buckets, database_count AS databases, storage_bytes, (${MEMORY}) AS memory_mb
        FROM billing_accounts b JOIN accounts a ON a.id = b.account_id LEFT JOIN plans p ON p.name = a.plan
        WHERE account_id = ?`,
       accountId,
@@ -204,6 +216,15 @@ export class CatalogStore {
       params: [accountId, limit],
       expectChanges: 1,
       amounts: [],
+    };
+  }
+
+  /** Refuses when machines of the account that run have more memory, what the commit starts included. */
+  expectMemory(accountId: number, limitMb: number): Statement {
+    return {
+      sql: `UPDATE billing_accounts AS b SET account_id = account_id WHERE account_id = ? AND (${MEMORY}) <= ?`,
+      params: [accountId, limitMb],
+      expectChanges: 1,
     };
   }
 

@@ -76,6 +76,7 @@ test('assigning a plan gives its credits at once, and each plan once a month', a
     quotas: {
       vms: { limit: 3, used: 0 },
       vcpus: { limit: null, used: 0 },
+      memory_mb: { limit: null, used: 0 },
       storage_bytes: { limit: null, used: 0 },
       buckets: { limit: 2, used: 0 },
       databases: { limit: null, used: 0 },
@@ -131,4 +132,26 @@ test('plans are made, changed and deleted, but none that somebody has', async (t
   await assert.rejects(plans.change(UNASKED, 'pro', {}), code('plan_not_found'));
   const [assigned] = await fixture.metadata.commit([fixture.store.assignPlan(1, 'pro')]);
   assert.equal(assigned?.changes, 0);
+});
+
+test('the first plan follows the host until an operator sets its quotas', async (t) => {
+  const fixture = await openPlans();
+  t.after(fixture.close);
+  const { plans } = fixture;
+  const free = async () => (await plans.list()).find(({ name }) => name === 'free');
+  assert.equal((await free())?.follows_host, true);
+  await plans.followHost({ vms: 30, storage_bytes: 10 });
+  assert.deepEqual((await free())?.quotas, { vms: 30, storage_bytes: 10 });
+  // Another host, or more memory in this one.
+  await plans.followHost({ vms: 40 });
+  await plans.change(UNASKED, 'free', { monthly_credits: 1 });
+  await plans.change(UNASKED, 'free', { quotas: { vms: 40 } });
+  assert.deepEqual([(await free())?.quotas, (await free())?.follows_host], [{ vms: 40 }, true]);
+  await plans.change(UNASKED, 'free', { quotas: { vms: 7 } });
+  await plans.followHost({ vms: 50 });
+  assert.deepEqual([(await free())?.quotas, (await free())?.follows_host], [{ vms: 7 }, false]);
+  await plans.create(UNASKED, { name: 'own', quotas: { vms: 1 } });
+  await plans.followHost({ vms: 60 });
+  const own = (await plans.list()).find(({ name }) => name === 'own');
+  assert.deepEqual([own?.quotas, own?.follows_host], [{ vms: 1 }, false]);
 });

@@ -50,7 +50,7 @@ export class Plans {
       const exists = () => new AppError('plan_exists', `There is a plan ${input.name} already`);
       change.add(store.insertPlan(row), exists);
       change.after(() => quotas.limitsChanged());
-      return present(row, 0);
+      return present({ ...row, follows_host: 0 }, 0);
     });
   }
 
@@ -68,13 +68,25 @@ export class Plans {
         monthly_micro: credits === undefined ? before.monthly_micro : toMicro(credits, 'monthly_credits'),
         quotas: quotas === undefined ? before.quotas : JSON.stringify(known(quotas)),
       };
-      change.expect(store.updatePlan(before, after), 'retry');
+      // A form that says again what there is sets nothing.
+      const follows_host = after.quotas === before.quotas ? before.follows_host : 0;
+      change.expect(store.updatePlan(before, { ...after, follows_host }), 'retry');
       change.after(() => {
         monthly.changed();
         allQuotas.limitsChanged();
       });
-      return present(after, await store.countAccounts(name));
+      return present({ ...after, follows_host }, await store.countAccounts(name));
     });
+  }
+
+  /** Gives plans whose limits follow from the host these; `limits` are those of its present size. */
+  async followHost(limits: Limits): Promise<void> {
+    const { changes, store, quotas } = this.#deps;
+    const wanted = JSON.stringify(known(limits));
+    const others = (await store.plans()).filter((row) => row.follows_host === 1 && row.quotas !== wanted);
+    if (others.length === 0) return;
+    await changes.store(others.map((row) => store.updatePlan(row, { ...row, quotas: wanted })));
+    quotas.limitsChanged();
   }
 
   /** Throws `plan_not_found`, `plan_in_use`. */
@@ -156,6 +168,7 @@ function present(row: PlanRow, accountCount: number): Plan {
     name: row.name,
     monthly_credits: toCredits(row.monthly_micro),
     quotas: JSON.parse(row.quotas) as Plan['quotas'],
+    follows_host: row.follows_host === 1,
     account_count: accountCount,
     created_at: formatTime(row.created_at),
   };

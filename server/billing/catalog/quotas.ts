@@ -6,7 +6,7 @@ import type { Statement } from '../../metadata/metadata.ts';
 import { AppError } from '../../platform/errors.ts';
 import type { CatalogStore, Counts, QuotaRow } from './catalog-store.ts';
 
-export const QUOTAS = ['vms', 'vcpus', 'storage_bytes', 'buckets', 'databases'] as const;
+export const QUOTAS = ['vms', 'vcpus', 'memory_mb', 'storage_bytes', 'buckets', 'databases'] as const;
 export type Quota = (typeof QUOTAS)[number];
 
 /** null: unlimited. */
@@ -33,6 +33,11 @@ interface CountedVm {
   readonly vcpus: number;
 }
 
+interface StartedVm {
+  readonly account_id: number;
+  readonly memory_mb: number;
+}
+
 type Claim = Readonly<Partial<Record<Quota, number>>>;
 
 const NONE = { vms: 0, vcpus: 0, buckets: 0, databases: 0 };
@@ -56,6 +61,12 @@ export class Quotas {
 
   releaseVm({ account_id, vcpus }: CountedVm): readonly Statement[] {
     return [this.#store.release(account_id, { ...NONE, vms: 1, vcpus })];
+  }
+
+  /** To stand behind the statement that has a machine more start. */
+  async claimMemory({ account_id, memory_mb }: StartedVm): Promise<readonly Statement[]> {
+    const { memory_mb: limit = null } = await this.#assertEnough(account_id, { memory_mb });
+    return limit === null ? [] : [this.#store.expectMemory(account_id, limit)];
   }
 
   claimBucket(accountId: number): Promise<readonly Statement[]> {
@@ -138,9 +149,13 @@ function limitsOf(row: QuotaRow): Limits {
   return { ...(JSON.parse(row.plan_quotas ?? '{}') as Limits), ...(JSON.parse(row.quotas) as Limits) };
 }
 
+const LESS_MEMORY = 'Stop another machine, create one of a smaller instance type';
+const ASK = 'administrator for a higher quota';
+
 const WORDS: Readonly<Record<Quota, string>> = {
   vms: 'virtual machines',
   vcpus: 'virtual CPUs',
+  memory_mb: 'MiB of memory of machines that run',
   storage_bytes: 'stored bytes, of all versions',
   buckets: 'buckets',
   databases: 'databases',
@@ -152,7 +167,7 @@ function exceeded(quota: Quota, figures: { limit: number; used: number; requeste
     'quota_exceeded',
     `Your quota of ${limit} ${WORDS[quota]} is not enough for ${requested} more: ${used} are in use`,
     {
-      hint: 'Delete what is no longer needed, or ask your administrator for a higher quota',
+      hint: `${quota === 'memory_mb' ? LESS_MEMORY : 'Delete what is no longer needed'}, or ask your ${ASK}`,
       extra: { quota, limit, used, requested },
     },
   );

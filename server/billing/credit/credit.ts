@@ -10,7 +10,11 @@ import type { Checks } from '../ledger/checks.ts';
 import { METERS, type MeterName, ticksOf } from '../metering/meters.ts';
 import type { BillingAccountStore, BillingState } from './billing-account-store.ts';
 
-const HINT = 'Reading, exporting, stopping and deleting still work; ask your administrator for credits';
+/** How somebody without credits goes on. */
+export function moreCredits(accountId: number): string {
+  const call = `POST /api/admin/accounts/${accountId}/credits`;
+  return `ask your administrator for credits (Administration in the console, or ${call})`;
+}
 
 interface CreditDeps {
   readonly accounts: BillingAccountStore;
@@ -38,7 +42,7 @@ export class Credit {
     const available = toCredits(free > 0n ? free : 0n);
     const needed = toCredits(neededMicro);
     throw new AppError('insufficient_credits', detail(isOut, row?.exhausted_at ?? null), {
-      hint: HINT,
+      hint: `Reading, exporting, stopping and deleting still work; ${moreCredits(accountId)}`,
       extra: { needed, available },
     });
   }

@@ -9,6 +9,7 @@ import { AppError } from '../../platform/errors.ts';
 import { newId } from '../../platform/ids.ts';
 import type { Prices } from '../catalog/prices.ts';
 import type { BillingAccountStore } from '../credit/billing-account-store.ts';
+import { moreCredits } from '../credit/credit.ts';
 import { transferStatements } from '../ledger/ledger.ts';
 import type { UsedVm } from './usage.ts';
 import { deleteHold, insertHold, raiseHold, type UsageStore } from './usage-store.ts';
@@ -42,7 +43,7 @@ export class Holds {
     const amountMicro = this.hourMicro(account?.plan ?? '', vm.instance_type);
     if (amountMicro === 0n) return [];
     const free = BigInt(account?.credits_micro ?? 0);
-    if (free < amountMicro) throw insufficient(amountMicro, free, `an hour of ${vm.instance_type}`);
+    if (free < amountMicro) throw insufficient(vm, amountMicro, free);
     const sides = { debit: `account:${vm.account_id}`, credit: `held:${vm.account_id}` };
     return [
       ...transferStatements({
@@ -101,13 +102,13 @@ export class Holds {
 }
 
 /** `needed` and `free` in micro-credits. */
-function insufficient(needed: bigint, free: bigint, what: string): AppError {
+function insufficient({ account_id, instance_type }: UsedVm, needed: bigint, free: bigint): AppError {
   const shown = (micro: bigint) => Number(micro) / 1e6;
   return new AppError(
     'insufficient_credits',
-    `${what} needs ${shown(needed)} credits, ${shown(free)} can be spent`,
+    `an hour of ${instance_type} needs ${shown(needed)} credits, ${shown(free)} can be spent`,
     {
-      hint: 'Reading, exporting, stopping and deleting still work; ask your administrator for credits',
+      hint: `Stop another machine, create one of a smaller instance type, or ${moreCredits(account_id)}`,
       extra: { needed: shown(needed), available: shown(free) },
     },
   );

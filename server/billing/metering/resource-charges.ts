@@ -62,6 +62,7 @@ export function vmCharges({ usage, holds, prices, quotas, accounts, now, credit 
     },
 
     created: async (vm: CountedVm) => [...(await quotas.claimVm(vm)), ...usage.vmCreated(vm)],
+    memoryTaken: (vm: { readonly account_id: number; readonly memory_mb: number }) => quotas.claimMemory(vm),
     reserved: (vm: UsedVm) => holds.place(vm),
     released: (vm: UsedVm) => holds.release(vm),
     started: (vm: UsedVm, at: number) => usage.vmStarted(vm, at),

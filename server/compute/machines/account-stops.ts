@@ -2,7 +2,7 @@
 import { UNASKED } from '../../metadata/change.ts';
 import { isAppError } from '../../platform/errors.ts';
 import type { Actions } from './actions.ts';
-import type { Reason } from './lifecycle.ts';
+import { isUp, type Reason } from './lifecycle.ts';
 import type { MachineCall } from './machines.ts';
 import type { PowerControl } from './power-control.ts';
 import type { Runs } from './runs.ts';
@@ -116,9 +116,4 @@ export class AccountStops {
       if (outcome.status === 'rejected') this.#deps.onError(rows[i]?.vm_id ?? '', failure, outcome.reason);
     }
   }
-}
-
-/** As VmStore.listUp. */
-function isUp({ state, started_at }: VmRow): boolean {
-  return started_at !== null || state === 'starting' || state === 'stopping';
 }

@@ -41,7 +41,10 @@ interface LifecycleDeps {
   readonly views: VmViews;
   /** What tells the owner's webhooks, in the same commit. */
   readonly announce: Announce;
-  readonly billing: Pick<VmBilling, 'reserved' | 'released' | 'started' | 'stopped' | 'deleted'>;
+  readonly billing: Pick<
+    VmBilling,
+    'memoryTaken' | 'reserved' | 'released' | 'started' | 'stopped' | 'deleted'
+  >;
 }
 
 export class Lifecycle {
@@ -54,7 +57,7 @@ export class Lifecycle {
   /**
    * Stores the state after `happening.event`, with the answer of `call`. Throws what the table of transitions
    * refuses, `write_conflict` when the row has changed since it was read, and, for a start,
-   * `insufficient_credits` and `account_suspended`.
+   * `insufficient_credits`, `quota_exceeded` and `account_suspended`.
    */
   async apply(before: VmRow, happening: Happening, call: Recorder = UNASKED): Promise<VmRow> {
     const { changes, clock, store, announce, views } = this.#deps;
@@ -75,13 +78,15 @@ export class Lifecycle {
     return row;
   }
 
-  /** An hour's price is set aside from the start of a run to its end. */
+  /** An hour's price is set aside from the start of a run to its end; its memory counts as long. */
   async #credits(before: VmRow, after: VmRow): Promise<readonly Statement[]> {
     const { billing } = this.#deps;
     if (after.state === before.state) return [];
-    if (after.state === 'starting') return billing.reserved(after);
-    const mayRun = after.state === 'running' || after.state === 'stopping' || after.started_at !== null;
-    return mayRun ? [] : billing.released(after);
+    if (after.state === 'starting') {
+      const memory = isUp(before) ? [] : await billing.memoryTaken(after);
+      return [...memory, ...(await billing.reserved(after))];
+    }
+    return isUp(after) ? [] : billing.released(after);
   }
 
   /** A run that began or ended is counted by the very commit that says so. */
@@ -101,6 +106,11 @@ export class Lifecycle {
     }
     return statements;
   }
+}
+
+/** It runs, may run, or is about to: as VmStore.listUp. */
+export function isUp({ state, started_at }: VmRow): boolean {
+  return started_at !== null || state === 'starting' || state === 'stopping';
 }
 
 function writeConflict(): AppError {

@@ -251,3 +251,34 @@ test('a deletion whose disk cannot be removed is finished when it is asked for a
   await cloud.deleter.remove(ann, vmId);
   assert.deepEqual(await events(), ['created', 'deleted']);
 });
+
+test('machines that run share the quota of memory, however many are started at once', async () => {
+  const ben = await fixture.newCall('ben');
+  const { accountId } = ben.principal;
+  await fixture.setQuotas(accountId, { memory_mb: 4096 });
+  const newVm = async (instance_type: string) =>
+    (await cloud.machines.create(ben, { name: 'm', instance_type })).vm_id;
+  const small = await Promise.all(Array.from({ length: 8 }, () => newVm('t2.micro')));
+  const large = await newVm('p3.2xlarge');
+  const outcomes = await Promise.allSettled(small.map((id) => cloud.power.start(ben, id)));
+  const started = small.filter((_, i) => outcomes[i]?.status === 'fulfilled');
+  assert.equal(started.length, 4);
+  const refusals = outcomes.flatMap((one) => (one.status === 'rejected' ? [one.reason] : []));
+  assert.ok(refusals.every(code('quota_exceeded')));
+  const { message, hint, extra } = refusals[0] as AppError;
+  assert.match(message, /^Your quota of 4096 MiB of memory of machines that run is not enough for 1024 more/);
+  assert.match(hint ?? '', /^Stop another machine/);
+  assert.deepEqual(extra, { quota: 'memory_mb', limit: 4096, used: 4096, requested: 1024 });
+  await assert.rejects(cloud.power.start(ben, large), code('quota_exceeded'));
+  assert.equal((await cloud.machines.describe(ben.principal, large)).state, 'created');
+  // One that is stopped makes room; a host that restarts asks nobody again, a lowered quota takes nothing.
+  await cloud.power.stop(ben, started[0] ?? '');
+  await fixture.setQuotas(accountId, { memory_mb: 1024 });
+  fixture.engine.losePower(started[1]);
+  await cloud.reconciler.reconcile(started[1] ?? '', { isSure: true });
+  assert.equal((await cloud.machines.describe(ben.principal, started[1] ?? '')).state, 'running');
+  await fixture.setQuotas(accountId, { memory_mb: 4096 });
+  const next = small.find((id) => !started.includes(id)) ?? '';
+  assert.equal((await cloud.power.start(ben, next)).state, 'running');
+  await assert.rejects(cloud.power.start(ben, started[0] ?? ''), code('quota_exceeded'));
+});

@@ -44,8 +44,8 @@ export class PowerControl {
 
   /**
    * Resolves when the guest's processor runs. Throws `vm_not_found`, `vm_invalid_state`, `vm_locked`,
-   * `insufficient_credits`, `account_suspended`, and what the engine says (`engine_unavailable`,
-   * `insufficient_capacity`, …).
+   * `insufficient_credits`, `quota_exceeded`, `account_suspended`, and what the engine says
+   * (`engine_unavailable`, `insufficient_capacity`, …).
    */
   async start(call: Call, vmId: string): Promise<Vm> {
     const { machines, views } = this.#deps;

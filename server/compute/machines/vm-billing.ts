@@ -10,6 +10,7 @@ export interface BilledVm {
   readonly name: string;
   readonly instance_type: string;
   readonly vcpus: number;
+  readonly memory_mb: number;
   readonly disk_gb: number;
 }
 
@@ -34,6 +35,11 @@ export interface VmBilling {
    * the last of a quota meanwhile: ask again then.
    */
   created(vm: BilledVm): Promise<readonly Statement[]>;
+  /**
+   * For the commit that has it start, behind its row, unless it was up already. Throws `quota_exceeded`;
+   * refused and asked again as above.
+   */
+  memoryTaken(vm: BilledVm): Promise<readonly Statement[]>;
   /** Before a start: sets credits aside. Throws `insufficient_credits`; refused and asked again as above. */
   reserved(vm: BilledVm): Promise<readonly Statement[]>;
   /** After a run, or a start that failed: gives back what is left of them. */

@@ -128,6 +128,7 @@ function changeRoutes({ power, deleter }: VmRoutesDeps): Route[] {
       responses: { 200: Vm },
       errors: [
         ...(['vm_not_found', 'vm_invalid_state', 'vm_locked', 'insufficient_credits'] as const),
+        'quota_exceeded',
         ...(['write_conflict', 'engine_unavailable', 'insufficient_capacity'] as const),
       ],
       handler: (call) => power.start(call, call.params.vm_id),

@@ -18,6 +18,7 @@ import { sessionNames } from './0016-session-names.ts';
 import { objectOrder } from './0017-object-order.ts';
 import { identity } from './0018-identity.ts';
 import { keptTime } from './0019-kept-time.ts';
+import { plansFollowHost } from './0020-plans-follow-host.ts';
 
 export interface Migration {
   /** 1, 2, 3, … without gaps. */
@@ -46,4 +47,5 @@ export const migrations: readonly Migration[] = [
   { number: 17, name: 'object order', sql: objectOrder },
   { number: 18, name: 'identity', sql: identity },
   { number: 19, name: 'kept time', sql: keptTime },
+  { number: 20, name: 'plans follow host', sql: plansFollowHost },
 ];

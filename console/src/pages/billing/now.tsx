@@ -117,6 +117,11 @@ function Limits({ plan, quotas }: Quotas) {
   );
 }
 
+/** Whole percent: a share as small as 4e-9 is no value of ARIA. */
+function shareOf(used: number, limit: number): number {
+  return limit === 0 ? 100 : Math.round((used / limit) * 100);
+}
+
 function Limit({ name, used, limit }: { name: Bound } & Quotas['quotas'][Bound]) {
   const say = name === 'storage_bytes' ? sayBytes : sayCount;
   const label = text.billing.quotas[name];
@@ -126,9 +131,7 @@ function Limit({ name, used, limit }: { name: Bound } & Quotas['quotas'][Bound])
       <Text size="sm" c="dimmed">
         {limit === null ? text.billing.noLimit(say(used)) : text.billing.limit(say(used), say(limit))}
       </Text>
-      {limit !== null && (
-        <Progress value={limit === 0 ? 100 : (used / limit) * 100} size="sm" mt={4} aria-label={label} />
-      )}
+      {limit !== null && <Progress value={shareOf(used, limit)} size="sm" mt={4} aria-label={label} />}
     </div>
   );
 }

@@ -35,6 +35,7 @@ export const billing = {
   quotas: {
     vms: 'Machines',
     vcpus: 'Processors of machines',
+    memory_mb: 'Memory of running machines, MiB',
     storage_bytes: 'Stored bytes',
     buckets: 'Buckets',
     databases: 'Databases',
