@@ -188,7 +188,7 @@ async function buildDomains(
     [compute.accountStops, databases.accountStops],
     config.creditGraceSeconds * 1000,
   );
-  const size = { diskBytes: base.room.totalBytes, memoryMb: compute.hypervisor.memoryForGuestsMb() };
+  const size = { diskBytes: base.room.usableBytes, memoryMb: compute.hypervisor.memoryForGuestsMb() };
   await followHost(billing, credits.plans, size);
   const accounts = await buildAccounts({ config, clock, base, credits: credits.forAccounts });
   const webhooks = buildWebhooks({ clock, log, base });

@@ -48,11 +48,14 @@ const SCARCE_SHARE = 1 / 64;
 /** A large upload that was refused gives back what it took, and the next one is refused again. */
 const REFUSAL_SHOWN_MS = 15_000;
 
+type Figures = Readonly<Record<'bsize' | 'blocks' | 'bavail' | 'bfree', number>>;
+
 export class DiskRoom {
   readonly #deps: DiskRoomDeps;
   readonly #reservePath: string;
   #freeBytes = 0;
   #totalBytes = 0;
+  #usableBytes = 0;
   #lookedAt = Number.NEGATIVE_INFINITY;
   #admittedBytes = 0;
   #heldBytes = 0;
@@ -104,9 +107,9 @@ export class DiskRoom {
     await this.#look;
   }
 
-  /** Of the whole disk. */
-  get totalBytes(): number {
-    return this.#totalBytes;
+  /** Of the whole disk, what is used included and what is kept for root left out. */
+  get usableBytes(): number {
+    return this.#usableBytes;
   }
 
   /** Bytes that assertRoom would still let in. Never negative. */
@@ -235,8 +238,9 @@ export class DiskRoom {
     }
   }
 
-  #applyFigures({ bsize, blocks, bavail }: { bsize: number; blocks: number; bavail: number }): void {
+  #applyFigures({ bsize, blocks, bavail, bfree }: Figures): void {
     this.#freeBytes = bavail * bsize;
+    this.#usableBytes = (blocks - bfree + bavail) * bsize;
     this.#totalBytes = blocks * bsize;
     this.#lookedAt = this.#deps.clock.monotonic();
     this.#tell();
