@@ -50,11 +50,7 @@ const checks = new Checks({
     throw error;
   },
 });
-const reports = new Reports({
-  clock,
-  store: ledger,
-  rateUsage: (accountId, notSince) => rating.rateUsage(accountId, notSince),
-});
+const reports = new Reports({ clock, store: ledger, rating });
 
 /** CPU seconds of the whole process, all threads. */
 async function cpuOf(work: () => Promise<unknown>): Promise<number> {

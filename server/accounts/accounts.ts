@@ -65,6 +65,8 @@ export interface AccountsDeps {
   readonly transfer: Transfer;
   /** Whole micro-credits granted at registration. */
   readonly signupMicro: number;
+  /** What is left of its credits, micro-credits, what it used and was not charged yet taken off. */
+  readonly balance?: (accountId: number) => Promise<{ readonly free: bigint; readonly held: bigint }>;
   /** Told after the commit that closed an account. */
   readonly accountChanged?: (accountId: number) => void;
 }
@@ -130,7 +132,10 @@ export class Accounts {
 
   /** The caller's account. The key is shown to sessions and to the key itself only. */
   async profile(principal: Principal): Promise<Account> {
-    return this.#describe(principal, await this.#own(principal));
+    const row = await this.#own(principal);
+    const left = await this.#deps.balance?.(row.id);
+    if (left === undefined) return this.#describe(principal, row);
+    return this.#describe(principal, { ...row, credits_micro: left.free, held_micro: left.held });
   }
 
   /**

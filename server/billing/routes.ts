@@ -33,8 +33,8 @@ function reportRoutes({ reports, ledgerReports, clock }: BillingRoutesDeps): Rou
       name: 'getUsage',
       summary: 'What you used, what it cost, and what is left',
       description:
-        'Everything used up to now is charged first, so that the figures are the ledger’s. With ' +
-        '`Accept: text/csv` the items as a table. A period has at most 400 days.',
+        'Everything used up to now is in it, also what the ledger has no entry of yet: those come by the ' +
+        'hour. With `Accept: text/csv` the items as a table. A period has at most 400 days.',
       query: shapes.PeriodQuery,
       responses: { 200: shapes.UsageReport },
       errors: ['account_not_found'],

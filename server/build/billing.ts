@@ -18,7 +18,7 @@ import { databaseCharges, storageCharges, vmCharges } from '../billing/metering/
 import { SteadyClock } from '../billing/metering/steady-clock.ts';
 import { Usage } from '../billing/metering/usage.ts';
 import { UsageStore } from '../billing/metering/usage-store.ts';
-import { estimate } from '../billing/reports/estimate.ts';
+import { balanceOf, estimate } from '../billing/reports/estimate.ts';
 import { Reports, revenueReport } from '../billing/reports/report.ts';
 import { LedgerReports } from '../billing/reports/report-ledger.ts';
 import type { Period } from '../billing/reports/report-period.ts';
@@ -141,7 +141,8 @@ export function buildCredits(billing: Billing, stops: readonly AccountStops[], g
   const accountChanged = (accountId: number) => creditStates.accountChanged(accountId);
   const reactivation = (accountId: number) => [accounts.resumeDue(accountId)];
   const monthly = new Monthly({ changes, clock, store, creditsAdded });
-  const forAccounts = { creditsAdded, accountChanged, reactivation };
+  const balance = (accountId: number) => balanceOf(billing, accountId);
+  const forAccounts = { creditsAdded, accountChanged, reactivation, balance };
   return { creditStates, monthly, forAccounts, graceMs, plans: new Plans({ ...billing, store, monthly }) };
 }
 
@@ -164,26 +165,14 @@ export function startBilling(
   jobs.every('give the credits of plans', MINUTE_MS, () => monthly.tick());
 }
 
-export function buildReports(billing: Billing) {
-  const {
-    accounts,
-    prices,
-    catalog,
-    ledger: store,
-    usageStore: usage,
-    rating,
-    checks,
-    clock,
-    changes,
-  } = billing;
-  const rateUsage = (accountId: number, notSince: number) => rating.rateUsage(accountId, notSince);
+export function buildReports({ accounts, prices, catalog, ledger, rating, checks, clock, changes }: Billing) {
   return {
     clock,
     checks,
-    reports: new Reports({ store, clock, rateUsage }),
-    ledgerReports: new LedgerReports({ store }),
-    priceList: new PriceList({ prices, accounts, changes, clock, reports: store, catalog }),
-    estimate: (accountId: number) => estimate({ accounts, usage, prices, clock, rateUsage }, accountId),
-    revenue: (period: Period) => revenueReport(store, period),
+    reports: new Reports({ store: ledger, clock, rating }),
+    ledgerReports: new LedgerReports({ store: ledger }),
+    priceList: new PriceList({ prices, accounts, changes, clock, reports: ledger, catalog }),
+    estimate: (accountId: number) => estimate({ accounts, prices, clock, rating }, accountId),
+    revenue: (period: Period) => revenueReport(ledger, period),
   };
 }

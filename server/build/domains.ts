@@ -1,7 +1,7 @@
 /** Makes accounts, object storage and webhooks, and the jobs that run by the clock. */
 import type { Logger } from 'pino';
 import { AccessKeys } from '../accounts/access-keys.ts';
-import { Accounts } from '../accounts/accounts.ts';
+import { type AccountsDeps as AccountDeps, Accounts } from '../accounts/accounts.ts';
 import { Administration, type AdministrationDeps } from '../accounts/administration.ts';
 import { ApiKeys } from '../accounts/api-keys.ts';
 import { Authenticator } from '../accounts/authenticator.ts';
@@ -55,7 +55,8 @@ export interface AccountsDeps {
   readonly config: Config;
   readonly clock: Clock;
   readonly base: { readonly metadata: Metadata; readonly keys: MasterKeys };
-  readonly credits: Pick<AdministrationDeps, 'creditsAdded' | 'accountChanged' | 'reactivation'>;
+  readonly credits: Pick<AdministrationDeps, 'creditsAdded' | 'accountChanged' | 'reactivation'> &
+    Pick<AccountDeps, 'balance'>;
 }
 
 export type AccountParts = Awaited<ReturnType<typeof buildAccounts>>;

@@ -2,14 +2,11 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import Database from 'better-sqlite3';
 import type { CheckedClient } from '../harness/checked-client.ts';
 
 /** Micro-credits. */
 export const T2_MICRO_PRICE = 11_600;
-/** Reads of one second share a settlement. */
-const FRESH_MS = 1100;
 
 interface Transfer {
   readonly seq: bigint;
@@ -121,7 +118,6 @@ export interface Bill {
 
 /** What a machine's time has cost up to now. The report's own sums are checked by the way. */
 export async function billOf(user: CheckedClient, vmId: string, query = ''): Promise<Bill> {
-  await sleep(FRESH_MS);
   const report = await user.expect(200, `/api/billing/usage${query}`);
   const micro = (credits: number) => Math.round(credits * 1e6);
   const total = (report.items as { cost: number }[]).reduce((sum, { cost }) => sum + micro(cost), 0);

@@ -67,6 +67,31 @@ async function runFor(
   return { least: toStop - runs, most: performance.now() - asked };
 }
 
+test('reading adds nothing to the ledger, and all that is read agrees', { skip }, async () => {
+  const vm = await newVm(user);
+  await post(`${vm}/start`);
+  const codes = async () =>
+    (await user.expect(200, '/api/billing/ledger')).map(({ code }: { code: string }) => code);
+  const before = await codes();
+  const balances: number[] = [];
+  for (let i = 0; i < 5; i++) {
+    balances.push((await user.expect(200, '/api/billing/usage')).credits.balance);
+    const { spendable, held } = await user.expect(200, '/api/billing/estimate');
+    balances.push(spendable + held, (await user.expect(200, '/api/account')).credits);
+    await sleep(400);
+  }
+  for (const [i, balance] of balances.slice(1).entries())
+    assert.ok(balance <= (balances[i] ?? 0) + 1e-9, `it only falls: ${balances}`);
+  assert.ok((balances.at(-1) ?? 0) < (balances[0] ?? 0), `it falls while a machine runs: ${balances}`);
+  assert.deepEqual(await codes(), before);
+  await post(`${vm}/stop?force=true`);
+  const { credits } = await user.expect(200, '/api/billing/usage');
+  assert.equal((await user.expect(200, '/api/account')).credits, credits.balance);
+  assert.equal((await user.expect(200, '/api/billing/estimate')).spendable, credits.balance);
+  assert.deepEqual(await codes(), ['release', ...before]);
+  await user.expect(200, vm, { method: 'DELETE' });
+});
+
 test('a machine costs its price by the second that it ran', { skip }, async () => {
   const vm = await newVm(user);
   assert.deepEqual(await billOf(user, idOf(vm)), { ms: 0, micro: 0 }, 'what never ran costs nothing');

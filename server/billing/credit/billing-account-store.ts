@@ -17,8 +17,6 @@ export interface BillingRow {
   readonly written_off_micro: Int;
   /** Number of the last rating. */
   readonly settlement: number;
-  /** ms since 1970; 0: never. */
-  readonly settled_at: number;
   readonly state: BillingState;
   /** ms since 1970. */
   readonly exhausted_at: number | null;
@@ -26,7 +24,7 @@ export interface BillingRow {
   readonly state_at: number;
 }
 
-const ROWS = `SELECT account_id, plan, credits_micro, held_micro, written_off_micro, settlement, settled_at,
+const ROWS = `SELECT account_id, plan, credits_micro, held_micro, written_off_micro, settlement,
   state, exhausted_at, state_at
   FROM billing_accounts JOIN accounts ON id = account_id`;
 

@@ -64,21 +64,6 @@ test('an end that turns out to have been earlier gives back what was charged too
   await assertSound(fixture);
 });
 
-test('a wall clock that was set back does not keep ratings from coming', async (t) => {
-  const fixture = await openBillingFixture();
-  t.after(fixture.close);
-  const { clock, metadata, usage, rating, steady } = fixture;
-  await metadata.commit(usage.vmCreated({ ...VM, disk_gb: 0 }));
-  await metadata.commit(usage.vmStarted(VM, clock.now()));
-  clock.jump(30 * 86_400_000);
-  await rating.rateUsage(1, clock.now() - 1000);
-  clock.jump(-30 * 86_400_000);
-  steady.reanchor();
-  clock.advance(90_000);
-  await rating.rateUsage(1, clock.now() - 1000);
-  assert.equal(await usedMicro(fixture), 290n);
-});
-
 test('what an account cannot pay is taken from what it holds, then written off', async (t) => {
   const fixture = await openBillingFixture({ creditsMicro: 3_070_000n });
   t.after(fixture.close);

@@ -32,8 +32,7 @@ afterEach(() => fixture.close());
 /** What the account's databases cost up to now, in micro-credits, and the GB-hours of it. */
 async function items() {
   const { metadata, clock, rating } = fixture;
-  const rateUsage = (accountId: number) => rating.rateUsage(accountId);
-  const reports = new Reports({ store: new LedgerStore(metadata), clock, rateUsage });
+  const reports = new Reports({ store: new LedgerStore(metadata), clock, rating });
   const { items: list } = await reports.usage(1, { from: 0, to: clock.now() + HOUR_MS });
   return list.map(({ resource_type, resource_id, name, meter, quantity, unit }) => ({
     of: `${resource_type} ${resource_id} ${name}`,
@@ -52,6 +51,7 @@ test('the bytes of a database are charged for the time that they were there', as
   await metadata.commit(charges.resized(SHOP, 0));
   clock.advance(5 * HOUR_MS);
   assert.deepEqual(await items(), [{ of: 'database db-1 shop', used: 'database.storage 5 GB-hour' }]);
+  await fixture.rating.rateUsage(1);
   const taken = 10_000_000n - BigInt((await fixture.row()).credits_micro);
   assert.equal(taken, BigInt(Math.floor((5 * PRICE) / 1000)));
 });

@@ -5,16 +5,16 @@ import type { Prices } from '../catalog/prices.ts';
 import type { BillingAccountStore } from '../credit/billing-account-store.ts';
 import { burnNanoOf, rememberedPrices } from '../credit/credit.ts';
 import { METERS, type MeterName } from '../metering/meters.ts';
-import type { LineRow, UsageStore } from '../metering/usage-store.ts';
+import type { Rating, Unrated } from '../metering/rating.ts';
+import { type Balances, balancesOf, settle } from '../metering/settlement.ts';
+import type { LineRow } from '../metering/usage-store.ts';
 import { creditsOf, type Figure, HOURS_PER_MONTH, priceOfNano, quantityOf } from './report-period.ts';
 
 export interface EstimateDeps {
   readonly accounts: BillingAccountStore;
-  readonly usage: UsageStore;
+  readonly rating: Pick<Rating, 'withUnrated'>;
   readonly prices: Prices;
   readonly clock: Clock;
-  /** As in report.ts. */
-  readonly rateUsage: (accountId: number, notSince: number) => Promise<void>;
 }
 
 /** Credits, as long as everything stays as it is. */
@@ -48,37 +48,51 @@ export interface EstimateReport extends Burn {
 const HOUR_MS = 3_600_000;
 const HOURS_PER_DAY = 24n;
 const NANO_PER_MICRO = 1000n;
-const FRESH_MS = 1000;
 
-/** Throws `account_not_found`. */
-export async function estimate(deps: EstimateDeps, accountId: number): Promise<EstimateReport> {
-  const { accounts, usage, prices, clock, rateUsage } = deps;
-  await rateUsage(accountId, clock.now() - FRESH_MS);
+/** What is used and not charged yet counts as spent; reading charges nothing. Throws `account_not_found`. */
+export function estimate(deps: EstimateDeps, accountId: number): Promise<EstimateReport> {
+  return deps.rating.withUnrated(accountId, (unrated) => estimateWith(deps, accountId, unrated));
+}
+
+async function estimateWith(
+  { accounts, prices, clock }: EstimateDeps,
+  accountId: number,
+  { lines, owed }: Unrated,
+): Promise<EstimateReport> {
   const account = await accounts.find(accountId);
   if (account === undefined) throw new AppError('account_not_found', 'There is no such account');
-  const at = clock.now();
   let nanoPerHour = 0n;
   const items: EstimateItem[] = [];
-  const price = rememberedPrices(prices, at);
-  for await (const lines of usage.linePages(accountId)) {
-    for (const line of lines) {
-      if (BigInt(line.level) === 0n) continue;
-      const priceNano = price({ meter: line.meter, variant: line.variant, plan: account.plan });
-      const nano = burnNanoOf(line, priceNano);
-      nanoPerHour += nano;
-      items.push({ ...describeLine(line), unit_price: priceOfNano(priceNano), ...burnOf(nano) });
-    }
+  const price = rememberedPrices(prices, clock.now());
+  for (const line of lines) {
+    if (BigInt(line.level) === 0n) continue;
+    const priceNano = price({ meter: line.meter, variant: line.variant, plan: account.plan });
+    const nano = burnNanoOf(line, priceNano);
+    nanoPerHour += nano;
+    items.push({ ...describeLine(line), unit_price: priceOfNano(priceNano), ...burnOf(nano) });
   }
-  const spendable = BigInt(account.credits_micro);
+  const { free, held } = settle(accountId, balancesOf(account), owed).after;
   return {
     account_id: accountId,
     currency: 'credits',
     ...burnOf(nanoPerHour),
-    spendable: creditsOf(spendable),
-    held: creditsOf(BigInt(account.held_micro)),
-    days_left: daysLeft(spendable, nanoPerHour),
+    spendable: creditsOf(free),
+    held: creditsOf(held),
+    days_left: daysLeft(free, nanoPerHour),
     items,
   };
+}
+
+/** What an account has left, micro-credits, what is used and not charged yet taken off. */
+export function balanceOf(
+  { accounts, rating }: Pick<EstimateDeps, 'accounts' | 'rating'>,
+  accountId: number,
+): Promise<Pick<Balances, 'free' | 'held'>> {
+  return rating.withUnrated(accountId, async ({ owed }) => {
+    const account = await accounts.find(accountId);
+    if (account === undefined) return { free: 0n, held: 0n };
+    return settle(accountId, balancesOf(account), owed).after;
+  });
 }
 
 function ticksPerHour(meter: MeterName): bigint {

@@ -5,7 +5,7 @@ import { type BillingFixture, openBillingFixture } from '../../testing/billing-f
 import { transferStatements } from '../ledger/ledger.ts';
 import { LedgerStore } from '../ledger/ledger-store.ts';
 import { estimate } from './estimate.ts';
-import { Reports, revenueReport } from './report.ts';
+import { Reports, revenueReport, type UsageReport } from './report.ts';
 import { LedgerReports } from './report-ledger.ts';
 import { creditsOf, decimalText, type Figure, quantityOf, readPeriod } from './report-period.ts';
 
@@ -22,11 +22,10 @@ const sum = (figures: readonly Figure[]) => figures.reduce((total, figure) => to
 
 function open(fixture: BillingFixture) {
   const store = new LedgerStore(fixture.metadata);
-  const rateUsage = (accountId: number, notSince: number) => fixture.rating.rateUsage(accountId, notSince);
-  const reports = new Reports({ store, clock: fixture.clock, rateUsage });
+  const reports = new Reports({ store, clock: fixture.clock, rating: fixture.rating });
   const everything = () => readPeriod({ from: '2026-01-01', to: '2027-01-01' }, fixture.clock.now());
   const usage = () => reports.usage(1, everything());
-  return { store, reports, usage, rateUsage, everything, ledger: new LedgerReports({ store }) };
+  return { store, reports, usage, everything, ledger: new LedgerReports({ store }) };
 }
 
 test('figures are exact decimals; what a double does not hold is text', () => {
@@ -51,6 +50,26 @@ test('figures are exact decimals; what a double does not hold is text', () => {
   assert.equal(quantityOf('vm.time', 90_000n), 0.025);
 });
 
+/** Items come by when they were charged. */
+function inOrder(report: UsageReport): UsageReport {
+  const items = report.items.map((item) => JSON.stringify(item)).sort();
+  return { ...report, items: items.map((item) => JSON.parse(item)) };
+}
+
+/** What is told once all is charged; before it is, the same is told, and reading charges nothing. */
+async function chargedReport(fixture: BillingFixture): Promise<UsageReport> {
+  const { store, usage: report } = open(fixture);
+  const before = await store.lastSeq();
+  const uncharged = await report();
+  const { spendable, held } = await estimate(fixture, 1);
+  assert.equal(micro(spendable) + micro(held), micro(uncharged.credits.balance));
+  assert.equal(await store.lastSeq(), before, 'reading charges nothing');
+  await fixture.rating.rateUsage(1);
+  const charged = await report();
+  assert.deepEqual(inOrder(charged), inOrder(uncharged));
+  return charged;
+}
+
 /** Everything an account may go through. */
 const STEP = fc.record({
   advance: fc.integer({ min: 0, max: 20_000_000 }),
@@ -63,10 +82,10 @@ test('granted − used = balance, items = days = total, and all of it is in the 
     fc.asyncProperty(fc.array(STEP, { minLength: 5, maxLength: 20 }), async (steps) => {
       const fixture = await openBillingFixture({ creditsMicro: 50_000n });
       const { clock, metadata, usage, rating, holds } = fixture;
-      const { usage: report, ledger, store, everything } = open(fixture);
+      const { ledger, store, everything } = open(fixture);
       let runsSince: number | null = null;
       const check = async () => {
-        const { credits, total_cost, items, daily } = await report();
+        const { credits, total_cost, items, daily } = await chargedReport(fixture);
         assert.equal(micro(credits.granted) - micro(credits.used), micro(credits.balance));
         const row = await fixture.row();
         assert.equal(micro(credits.balance), BigInt(row.credits_micro) + BigInt(row.held_micro));
@@ -212,9 +231,8 @@ test('a month of much storage is beyond 64 bits and still exact', async (t) => {
 test('an estimate tells what runs now and how long it can', async (t) => {
   const fixture = await openBillingFixture({ creditsMicro: 11_600n * 48n });
   t.after(fixture.close);
-  const { metadata, usage, clock, prices, accounts, usageStore } = fixture;
-  const { rateUsage } = open(fixture);
-  const ask = () => estimate({ accounts, usage: usageStore, prices, clock, rateUsage }, 1);
+  const { metadata, usage, clock } = fixture;
+  const ask = () => estimate(fixture, 1);
   await metadata.commit(usage.vmCreated({ ...VM, disk_gb: 0 }));
   assert.deepEqual([(await ask()).days_left, (await ask()).items], [null, []]);
   await metadata.commit(usage.vmStarted(VM, clock.now()));

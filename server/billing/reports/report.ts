@@ -4,13 +4,15 @@ import { AppError } from '../../platform/errors.ts';
 import { endOfTick } from '../../platform/tick.ts';
 import type { LedgerStore, TotalsRow, UsedRow } from '../ledger/ledger-store.ts';
 import { METERS, type MeterName, SERVICES, type Service } from '../metering/meters.ts';
+import type { Rating, Unrated } from '../metering/rating.ts';
+import { type Balances, balancesOf, settle } from '../metering/settlement.ts';
+import type { WindowRow } from '../metering/usage-store.ts';
 import { creditsOf, DAY_MS, type Figure, type Period, priceOfNano, quantityOf } from './report-period.ts';
 
 export interface ReportsDeps {
   readonly store: LedgerStore;
   readonly clock: Clock;
-  /** Charges an account what it used; not at all when that was done after `notSince`, ms since 1970. */
-  readonly rateUsage: (accountId: number, notSince: number) => Promise<void>;
+  readonly rating: Pick<Rating, 'withUnrated'>;
 }
 
 /** The use of one resource at one price. */
@@ -45,8 +47,6 @@ export interface UsageReport {
   readonly daily: ReportDay[];
 }
 
-/** Reads that follow each other closer than this share a rating. */
-const FRESH_MS = 1000;
 const LOW_BITS = 32n;
 
 export class Reports {
@@ -56,10 +56,13 @@ export class Reports {
     this.#deps = deps;
   }
 
-  /** Throws `account_not_found`. */
-  async usage(accountId: number, period: Period): Promise<UsageReport> {
-    const { store, clock, rateUsage } = this.#deps;
-    await rateUsage(accountId, clock.now() - FRESH_MS);
+  /** Also of what is not charged yet; reading charges nothing. Throws `account_not_found`. */
+  usage(accountId: number, period: Period): Promise<UsageReport> {
+    return this.#deps.rating.withUnrated(accountId, (unrated) => this.#usage(accountId, period, unrated));
+  }
+
+  async #usage(accountId: number, period: Period, { windows, owed }: Unrated): Promise<UsageReport> {
+    const { store, clock } = this.#deps;
     const now = clock.now();
     const usage = new UsageSums(period, now);
     // Many buckets have many rows: days that are over are read one by one, and other requests come between.
@@ -68,18 +71,17 @@ export class Reports {
       usage.add(await store.usedOf(accountId, { from, to: Math.min(dayOf(from) + DAY_MS, today) }));
       await endOfTick();
     }
-    // What may still be charged comes last, in one turn of the event loop with the totals: of one state.
-    const open = { from: today, to: period.to };
-    const [used, totals] = await Promise.all([store.usedOf(accountId, open), store.totalsOf(accountId)]);
+    usage.add(await store.usedOf(accountId, { from: today, to: period.to }));
+    usage.add(windows.filter(({ window_start: at }) => at >= period.from && at < period.to).map(usedRow));
+    const totals = await store.totalsOf(accountId);
     if (totals === undefined) throw new AppError('account_not_found', 'There is no such account');
-    usage.add(used);
     return {
       account_id: accountId,
       plan: totals.plan,
       currency: 'credits',
       period: { from: formatTime(period.from), to: formatTime(period.to) },
       as_of: formatTime(now),
-      credits: describeCredits(totals),
+      credits: describeCredits(totals, settle(accountId, balancesOf(totals), owed).after),
       total_cost: creditsOf(usage.total),
       items: usage.items(),
       daily: usage.daily(),
@@ -87,12 +89,22 @@ export class Reports {
   }
 }
 
+/** As LedgerStore.usedOf tells of hours that were rated. */
+function usedRow({ window_start, meter, resource_id, name, price_nano, ...row }: WindowRow): UsedRow {
+  const quantity = BigInt(row.quantity);
+  const high = quantity >> LOW_BITS;
+  const low = quantity - (high << LOW_BITS);
+  const day = Math.floor(window_start / DAY_MS);
+  return { day, meter, resource_id, name, price_nano, high, low, cost_micro: row.cost_micro };
+}
+
 /** `used` is what the account itself paid; what it could not is written off. */
-function describeCredits(totals: TotalsRow): UsageReport['credits'] {
-  const held = BigInt(totals.held_micro);
-  const balance = BigInt(totals.credits_micro) + held;
+function describeCredits(
+  totals: Pick<TotalsRow, 'granted_micro'>,
+  { free, held, writtenOff }: Balances,
+): UsageReport['credits'] {
+  const balance = free + held;
   const granted = BigInt(totals.granted_micro);
-  const writtenOff = BigInt(totals.written_off_micro);
   return {
     granted: creditsOf(granted),
     used: creditsOf(granted - balance),
