@@ -20,7 +20,8 @@ const Quantity = Type.Union([Type.Number(), Type.String()], {
 const Time = (description: string) => Type.String({ description: `${description}, ${TIME}` });
 const MeterName = Type.Enum([...METER_NAMES], {
   description:
-    'vm.time: while it runs; vm.disk: as long as it exists; storage: all versions; egress: sent; ' +
+    'vm.time: while it runs; vm.disk: as long as it exists; storage: all versions; egress: sent, of a ' +
+    'bucket or a database, as dumps and to drivers of SQLite and of the built-in MongoDB; ' +
     'database.storage: what a database takes',
 });
 const Nullable = (description: string) => Type.Union([Type.String(), Type.Null()], { description });

@@ -11,6 +11,7 @@ import type { Principal } from '../calls/principal.ts';
 import { consoleSocket } from '../compute/console/console-routes.ts';
 import { machineSource } from '../compute/machines/point-machines.ts';
 import type { Config } from '../config/config.ts';
+import { Egress } from '../databases/egress.ts';
 import type { ConnectionGuard } from '../http/connection-guard.ts';
 import { ConsoleFiles } from '../http/console-files.ts';
 import type { ControlSockets } from '../http/credentials.ts';
@@ -105,6 +106,7 @@ export async function buildCloud(options: BuildOptions): Promise<Cloud> {
     hrana: {
       find: databases.logins.find.bind(databases.logins),
       exchange: parts.engines.exchange,
+      egress: databases.egress,
     },
     sockets: [consoleSocket({ ...compute.routes, publicUrl: config.publicUrl }), updatesSocket(base.updates)],
     connections: compute.descriptors.connections,
@@ -125,7 +127,13 @@ export async function buildCloud(options: BuildOptions): Promise<Cloud> {
     await closeDatabases(databases);
     await closeCompute(compute);
     loopDelay.stop();
-    await flushAll(log, [storage.egress, storage.accessTimes, accounts.authenticator, billing]);
+    await flushAll(log, [
+      storage.egress,
+      databases.egress,
+      storage.accessTimes,
+      accounts.authenticator,
+      billing,
+    ]);
     await closeFoundations(base);
   };
   return {
@@ -164,6 +172,7 @@ async function buildDomains(
   const isHeld = recoveryHold(base, clock);
   const storage = buildStorage({ config, clock, base, billing: billing.storageCharges, isHeld });
   const compute = await buildCompute({ config, clock, log, base, meters, billing: billing.vmCharges });
+  const egress = new Egress({ changes: billing.changes, billing: billing.databaseCharges });
   const engines = buildEngines({
     config,
     clock,
@@ -171,6 +180,7 @@ async function buildDomains(
     alarms: base.alarms,
     room: base.room,
     dataUrl: () => addresses.dataUrl,
+    egress,
   });
   const databases = await buildDatabases({
     config,
@@ -179,6 +189,7 @@ async function buildDomains(
     base,
     meters,
     billing: billing.databaseCharges,
+    egress,
     engines: [engines.sqlite, engines.postgresql, engines.mysql, engines.mongodb],
   });
   const sources = [machineSource(compute.hypervisor.copies), databases.pointSource];

@@ -11,6 +11,7 @@ import { DatabaseSecrets } from '../databases/database-secrets.ts';
 import { DatabaseViews } from '../databases/database-view.ts';
 import { Databases } from '../databases/databases.ts';
 import { Dumps } from '../databases/dumps.ts';
+import type { Egress } from '../databases/egress.ts';
 import type { Engine, EngineDatabase, EngineLimits } from '../databases/engine.ts';
 import { Engines, watchEngines } from '../databases/engines.ts';
 import type { KeptDumps } from '../databases/kept-dumps.ts';
@@ -76,6 +77,7 @@ export interface EnginesOptions {
   readonly room: Pick<DiskRoom, 'isLow'>;
   /** The data origin's URL; known once it listens. */
   readonly dataUrl: () => string;
+  readonly egress: Egress;
 }
 
 /** As many as there are machines; databases take them from the first on, servers from the last. */
@@ -84,7 +86,7 @@ const UIDS = 2 ** 20;
 export type DatabaseEngines = ReturnType<typeof buildEngines>;
 
 /** No database is opened until it is used. */
-export function buildEngines({ config, clock, log, alarms, room, dataUrl }: EnginesOptions) {
+export function buildEngines({ config, clock, log, alarms, room, dataUrl, egress }: EnginesOptions) {
   const range = { first: config.databaseUidBase, count: UIDS };
   const users = whyNoOtherUsers(range, config.dataDir) === null ? range : null;
   const children = {
@@ -127,7 +129,8 @@ export function buildEngines({ config, clock, log, alarms, room, dataUrl }: Engi
     warn: (text) => log.warn(text),
   });
   const uidBase = users === null ? null : users.first + users.count - USERS - MYSQL_USERS - 1;
-  const mongodb = mongodbEngine({ config, alarms, log }, { ...children, tls }, { processes, uidBase });
+  const sent = ({ databaseId }: EngineDatabase, bytes: number) => egress.count(databaseId, bytes);
+  const mongodb = mongodbEngine({ config, alarms, log }, { ...children, tls, sent }, { processes, uidBase });
   const exchange = (database: EngineDatabase, call: HranaCall) => exchangeHrana(sqlite, database, call);
   return { sqlite, postgresql, mysql, mongodb, exchange };
 }
@@ -169,6 +172,7 @@ export interface DatabasesParts {
   readonly clock: Clock;
   readonly sealer: Sealer;
   readonly billing: DatabaseBilling;
+  readonly egress: Egress;
   readonly engines: readonly Engine[];
   readonly kept: KeptDumps;
   readonly limits: EngineLimits;
@@ -245,6 +249,7 @@ export interface DatabasesOptions {
   };
   readonly meters: Meters;
   readonly billing: DatabaseBilling;
+  readonly egress: Egress;
   readonly engines: readonly Engine[];
 }
 
@@ -254,7 +259,7 @@ const HOUR_MS = 3_600_000;
 
 /** Makes the parts, and frees the names of creations that the last run was cut off in. */
 export async function buildDatabases(options: DatabasesOptions) {
-  const { config, clock, log, base, billing, engines, meters } = options;
+  const { config, clock, log, base, billing, egress, engines, meters } = options;
   const { metadata, keys: sealer, assertRoom, alarms } = base;
   const directory = join(config.dataDir, 'databases', 'kept');
   const parts = assembleDatabases({
@@ -262,6 +267,7 @@ export async function buildDatabases(options: DatabasesOptions) {
     clock,
     sealer,
     billing,
+    egress,
     engines,
     kept: await KeptDumpFiles.open({ directory, assertRoom }),
     limits: {
@@ -281,17 +287,19 @@ export async function buildDatabases(options: DatabasesOptions) {
   meterDatabases(meters, parts.sampler);
   await parts.supervisor.recover();
   const watch = () => watchEngines({ engines: parts.engines, alarms, counts: () => parts.store.counts() });
-  return { ...parts, watch };
+  return { ...parts, egress, watch };
 }
 
 const CHECK_MS = 15_000;
 const SWEEP_MS = 60_000;
 const SAMPLE_MS = 5000;
+const FLUSH_MS = 5000;
 
 /** Begins to bring engines in line with the rows; only a server does. */
-export function startDatabases({ supervisor, sampler, watch }: DatabaseParts, jobs: Jobs): void {
+export function startDatabases({ supervisor, sampler, egress, watch }: DatabaseParts, jobs: Jobs): void {
   void supervisor.check();
   jobs.every('look after databases', CHECK_MS, () => supervisor.check());
+  jobs.every('flush bytes that databases sent', FLUSH_MS, () => egress.flush());
   jobs.every('measure databases', SAMPLE_MS, () => sampler.tick());
   jobs.every('watch the engines of databases', CHECK_MS, watch);
   jobs.every('sweep databases', SWEEP_MS, () => supervisor.sweepOrphans());

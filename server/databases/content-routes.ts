@@ -156,7 +156,7 @@ function send(dumps: Dumps, { principal, params, query, request, reply }: Input<
     reply.hijack();
     reply.raw.writeHead(200, headers);
     // Cut short, the response ends without its last chunk: no client takes it for whole.
-    await pipeline(dump.stream, reply.raw).catch(() => reply.raw.destroy());
+    await pipeline(dump.stream, dump.counted, reply.raw).catch(() => reply.raw.destroy());
   };
   return dumps.dump(principal, params.database_id, { format, signal: closeOf(reply), send: sendDump });
 }

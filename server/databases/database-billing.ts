@@ -25,6 +25,8 @@ export interface DatabaseBilling {
   resized(database: BilledDatabase, sizeBytes: number): readonly Statement[];
   /** For one that was opened and has its new name. */
   renamed(database: BilledDatabase): readonly Statement[];
+  /** So many bytes of it were sent to its user. Nothing for one that is gone for good. */
+  sent(databaseId: string, bytes: number): Statement;
   /** For one that was created() and never opened(). */
   abandoned(database: BilledDatabase): readonly Statement[];
   deleted(database: BilledDatabase): readonly Statement[];

@@ -3,6 +3,7 @@ import { Readable } from 'node:stream';
 import type { Principal } from '../calls/principal.ts';
 import { AppError, invalidField } from '../platform/errors.ts';
 import { type DatabaseViews, MIB } from './database-view.ts';
+import type { Egress } from './egress.ts';
 import { type Dump, LoadFailed } from './engine.ts';
 import type { Engines } from './engines.ts';
 import type { Lifecycle } from './lifecycle.ts';
@@ -18,11 +19,16 @@ export interface DumpsDeps {
   readonly lifecycle: Pick<Lifecycle, 'inEngine'>;
   readonly turns: DatabaseTurns;
   readonly views: DatabaseViews;
+  readonly egress: Pick<Egress, 'counted'>;
   /** Throws `out_of_space` when so many bytes more must not be stored. */
   readonly assertRoom: (bytes: number) => void;
 }
 
-export type NamedDump = Dump & { readonly fileName: string };
+export interface NamedDump extends Dump {
+  readonly fileName: string;
+  /** What passes through is counted as sent. */
+  readonly counted: (pieces: AsyncIterable<Uint8Array>) => AsyncIterable<Uint8Array>;
+}
 
 interface Wanted {
   /** undefined: the engine's usual one. */
@@ -44,9 +50,10 @@ export class Dumps {
    * engine does not have.
    */
   async dump(principal: Principal, databaseId: string, { format, signal, send }: Wanted): Promise<void> {
-    const { owned, engines, lifecycle, turns } = this.#deps;
+    const { owned, engines, lifecycle, turns, egress } = this.#deps;
     const row = await owned.findLive(principal, databaseId);
     assertReadable(row);
+    const counted: NamedDump['counted'] = (pieces) => egress.counted(databaseId, pieces);
     const engine = engines.get(row.engine);
     const wanted = format ?? engine.dumpFormats[0] ?? '';
     if (!engine.dumpFormats.includes(wanted)) {
@@ -54,7 +61,7 @@ export class Dumps {
     }
     const work = async (either: AbortSignal) => {
       const dump = await engine.dump(lifecycle.inEngine(row), wanted, either);
-      await send({ ...dump, fileName: `${row.name}.${dump.extension}` });
+      await send({ ...dump, counted, fileName: `${row.name}.${dump.extension}` });
     };
     await turns.during([databaseId], work, signal);
   }

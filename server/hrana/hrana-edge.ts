@@ -9,6 +9,7 @@
 import { pipeline } from 'node:stream/promises';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
+import type { Egress } from '../databases/egress.ts';
 import type { EngineDatabase } from '../databases/engine.ts';
 import { problemHeaders, toAppError, toProblem } from '../http/problem.ts';
 import { AppError } from '../platform/errors.ts';
@@ -35,6 +36,7 @@ export interface HranaEdgeDeps {
     find(databaseId: string | null, password: string): Promise<EngineDatabase>;
     /** Throws AppError. */
     exchange(database: EngineDatabase, call: HranaCall): Promise<HranaReply>;
+    readonly egress: Pick<Egress, 'count' | 'counted'>;
   };
   /** Calls of one database that may be under way. */
   readonly maxCalls: number;
@@ -120,13 +122,32 @@ export class HranaEdge {
     try {
       const body = (request.body as Buffer | undefined) ?? NO_BODY;
       const response = await databases.exchange(database, { path, body, signal: left.signal });
-      if (!reply.raw.destroyed) await sendResponse(request, reply, response);
+      if (!reply.raw.destroyed) await this.#send(database, response, { request, reply });
     } finally {
       reply.raw.off('close', leave);
       const rest = (this.#underWay.get(databaseId) ?? 1) - 1;
       if (rest === 0) this.#underWay.delete(databaseId);
       else this.#underWay.set(databaseId, rest);
     }
+  }
+
+  async #send(
+    { databaseId }: EngineDatabase,
+    { status, contentType, body }: HranaReply,
+    { request, reply }: { request: FastifyRequest; reply: FastifyReply },
+  ): Promise<void> {
+    const { egress } = this.#deps.databases;
+    if (body instanceof Uint8Array) {
+      egress.count(databaseId, body.length);
+      send(request, reply, { status, body, contentType });
+      return;
+    }
+    request.responseHeaders['content-type'] = contentType;
+    request.responseHeaders['cache-control'] = 'no-store';
+    reply.hijack();
+    reply.raw.writeHead(status, request.responseHeaders);
+    // Cut short, its reader sees that it is.
+    await pipeline(egress.counted(databaseId, body), reply.raw).catch(() => {});
   }
 
   /** As the drivers read errors (`message`, `code`), with the members of our problems. */
@@ -185,23 +206,6 @@ function send(
   reply.hijack();
   reply.raw.writeHead(status, responseHeaders);
   reply.raw.end(body);
-}
-
-async function sendResponse(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  { status, contentType, body }: HranaReply,
-): Promise<void> {
-  if (body instanceof Uint8Array) {
-    send(request, reply, { status, body, contentType });
-    return;
-  }
-  request.responseHeaders['content-type'] = contentType;
-  request.responseHeaders['cache-control'] = 'no-store';
-  reply.hijack();
-  reply.raw.writeHead(status, request.responseHeaders);
-  // Cut short, its reader sees that it is.
-  await pipeline(body, reply.raw).catch(() => {});
 }
 
 function tooLargeOr(thrown: unknown, maxBytes: number): AppError {

@@ -4,10 +4,12 @@ import { pino } from 'pino';
 import { buildBilling } from '../build/billing.ts';
 import { assembleDatabases } from '../build/databases.ts';
 import type { Call } from '../calls/principal.ts';
+import { Egress } from '../databases/egress.ts';
 import type { Engine } from '../databases/engine.ts';
 import type { KeptDumps } from '../databases/kept-dumps.ts';
 import { DatabaseStore } from '../databases/store.ts';
 import { KeptDumpFiles } from '../drivers/kept-dump-files.ts';
+import { Changes } from '../metadata/change.ts';
 import type { Metadata } from '../metadata/metadata.ts';
 import { Alarms } from '../platform/alarms.ts';
 import { SweepGuard } from '../platform/sweep-guard.ts';
@@ -53,11 +55,13 @@ export async function openDatabaseFixture() {
       const files = await KeptDumpFiles.open({ directory, assertRoom });
       const reports: string[] = [];
       const told: string[] = [];
+      const egress = new Egress({ changes: new Changes({ metadata }), billing });
       const parts = assembleDatabases({
         metadata: options.wrapMetadata?.(metadata) ?? metadata,
         clock,
         sealer,
         billing,
+        egress,
         assertRoom,
         keepMs,
         engines: [engine],
@@ -74,7 +78,7 @@ export async function openDatabaseFixture() {
         orphanGraceMs: TEST_DATABASE_GRACE_MS,
         onError: (id, what, error) => void reports.push(`${id} ${what}: ${error}`),
       });
-      return { ...parts, ...parts.routes, scripted, reports, told };
+      return { ...parts, ...parts.routes, scripted, reports, told, egress };
     },
     /** Calls of a new account. */
     newCall: async (username: string): Promise<Call> => by(await newPrincipal(accounts, username)),

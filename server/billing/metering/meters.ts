@@ -9,7 +9,7 @@ export type Service = (typeof SERVICES)[number];
 export interface Meter {
   readonly name: MeterName;
   readonly service: Service;
-  /** The resource's type, in reports. */
+  /** The type of its resources, in reports; see resourceTypeOf(). */
   readonly resourceType: 'vm' | 'bucket' | 'database';
   /** What a price is for. */
   readonly unit: 'hour' | 'GB-hour' | 'GB';
@@ -76,6 +76,11 @@ export const PRICED_BY: Readonly<Record<Meter['resourceType'], 'instance_type' |
   bucket: null,
   database: 'engine',
 };
+
+/** The type of a line's resource: databases have lines of egress too, with ids that begin with `db-`. */
+export function resourceTypeOf(meter: MeterName, resourceId: string): Meter['resourceType'] {
+  return meter === 'egress' && resourceId.startsWith('db-') ? 'database' : METERS[meter].resourceType;
+}
 
 export const METER_NAMES = Object.keys(METERS) as readonly MeterName[];
 

@@ -103,11 +103,12 @@ export function databaseCharges({ usage, quotas, prices, now, credit }: ChargesD
     resized: ({ database_id }: UsedDatabase, sizeBytes: number) => [
       usage.databaseResized(database_id, sizeBytes),
     ],
-    renamed: ({ database_id, name }: UsedDatabase) => [usage.databaseRenamed(database_id, name)],
+    renamed: ({ database_id, name }: UsedDatabase) => usage.databaseRenamed(database_id, name),
+    sent: (databaseId: string, bytes: number) => usage.databaseSent(databaseId, bytes),
     abandoned: ({ account_id }: UsedDatabase) => quotas.releaseDatabase(account_id),
     deleted: ({ account_id, database_id }: UsedDatabase) => [
       ...quotas.releaseDatabase(account_id),
-      usage.databaseDeleted(database_id),
+      ...usage.databaseDeleted(database_id),
     ],
 
     pricePerHour(plan: string, { engine, size_bytes: level }: PricedDatabase): number {

@@ -192,6 +192,28 @@ export class UsageStore {
   }
 
   /**
+   * `bytes` of a database were sent, at `now` (steady, ticks). Its line is there from the first ones on; what
+   * comes after its deletion closes it again. Changes nothing when the database is gone.
+   */
+  addDatabaseEgress(databaseId: string, bytes: number, now: number): Statement {
+    return {
+      sql: `INSERT INTO usage_lines (meter, resource_id, account_id, name, variant, level, level_since,
+              settled_to, pending, is_closed)
+            SELECT 'egress', database_id, account_id, name, '', 0, ?, ?, ?, state = 'deleting'
+              FROM databases WHERE database_id = ?
+            ON CONFLICT (meter, resource_id) DO UPDATE SET ${AFTER_REST}, level_since = excluded.level_since,
+              pending = usage_lines.pending + excluded.pending, is_closed = excluded.is_closed`,
+      params: [now, now, bytes, databaseId, now],
+    };
+  }
+
+  /** What was sent is still to be rated; nothing when nothing ever was. */
+  closeDatabaseEgress(databaseId: string): Statement {
+    const sql = "UPDATE usage_lines SET is_closed = 1 WHERE meter = 'egress' AND resource_id = ?";
+    return { sql, params: [databaseId] };
+  }
+
+  /**
    * Takes what was charged off the line. What was used by commits since it was read stays, whichever way
    * they changed it. Refuses when the line is gone.
    */

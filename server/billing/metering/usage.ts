@@ -32,6 +32,8 @@ export interface UsedDatabase {
   readonly engine: string;
 }
 
+const DATABASE_METERS = ['database.storage', 'egress'] as const;
+
 export interface UsageDeps {
   readonly store: UsageStore;
   readonly steady: SteadyClock;
@@ -111,13 +113,20 @@ export class Usage {
     return this.#deps.store.setLevel(line, bytes, this.#databaseTicks());
   }
 
-  databaseRenamed(databaseId: string, name: string): Statement {
-    return this.#deps.store.rename({ meter: 'database.storage', resourceId: databaseId }, name);
+  databaseRenamed(databaseId: string, name: string): Statement[] {
+    return DATABASE_METERS.map((meter) => this.#deps.store.rename({ meter, resourceId: databaseId }, name));
   }
 
-  databaseDeleted(databaseId: string): Statement {
+  databaseDeleted(databaseId: string): Statement[] {
+    const { store } = this.#deps;
     const line = { meter: 'database.storage', resourceId: databaseId } as const;
-    return this.#deps.store.close(line, this.#databaseTicks());
+    return [store.close(line, this.#databaseTicks()), store.closeDatabaseEgress(databaseId)];
+  }
+
+  /** `bytes` of the database were sent to its user. Nothing for one that is gone for good. */
+  databaseSent(databaseId: string, bytes: number): Statement {
+    const { store, steady } = this.#deps;
+    return store.addDatabaseEgress(databaseId, bytes, ticksOf(METERS.egress, steady.now()));
   }
 
   #databaseTicks(): number {

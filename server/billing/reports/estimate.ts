@@ -4,7 +4,7 @@ import { AppError } from '../../platform/errors.ts';
 import type { Prices } from '../catalog/prices.ts';
 import type { BillingAccountStore } from '../credit/billing-account-store.ts';
 import { burnNanoOf, rememberedPrices } from '../credit/credit.ts';
-import { METERS, type MeterName } from '../metering/meters.ts';
+import { METERS, type MeterName, resourceTypeOf } from '../metering/meters.ts';
 import type { Rating, Unrated } from '../metering/rating.ts';
 import { type Balances, balancesOf, settle } from '../metering/settlement.ts';
 import type { LineRow } from '../metering/usage-store.ts';
@@ -100,7 +100,8 @@ function ticksPerHour(meter: MeterName): bigint {
 }
 
 function describeLine(line: LineRow) {
-  const { resourceType, unit } = METERS[line.meter];
+  const { unit } = METERS[line.meter];
+  const resourceType = resourceTypeOf(line.meter, line.resource_id);
   return {
     resource_type: resourceType,
     resource_id: resourceType === 'bucket' ? line.name : line.resource_id,

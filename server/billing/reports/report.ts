@@ -3,7 +3,7 @@ import { type Clock, formatTime } from '../../platform/clock.ts';
 import { AppError } from '../../platform/errors.ts';
 import { endOfTick } from '../../platform/tick.ts';
 import type { LedgerStore, TotalsRow, UsedRow } from '../ledger/ledger-store.ts';
-import { METERS, type MeterName, SERVICES, type Service } from '../metering/meters.ts';
+import { METERS, type MeterName, resourceTypeOf, SERVICES, type Service } from '../metering/meters.ts';
 import type { Rating, Unrated } from '../metering/rating.ts';
 import { type Balances, balancesOf, settle } from '../metering/settlement.ts';
 import type { WindowRow } from '../metering/usage-store.ts';
@@ -147,7 +147,7 @@ class UsageSums {
 
   items(): ReportItem[] {
     return [...this.#items.values()].map(({ row, id, quantity, cost }) => ({
-      resource_type: METERS[row.meter].resourceType,
+      resource_type: resourceTypeOf(row.meter, row.resource_id),
       resource_id: id,
       name: row.name,
       meter: row.meter,
@@ -164,7 +164,8 @@ class UsageSums {
 
   #addItem(row: UsedRow, cost: bigint): void {
     // A bucket is known by its name, also one that was deleted and made again.
-    const id = METERS[row.meter].resourceType === 'bucket' ? row.name : row.resource_id;
+    const isBucket = resourceTypeOf(row.meter, row.resource_id) === 'bucket';
+    const id = isBucket ? row.name : row.resource_id;
     const key = JSON.stringify([row.meter, id, String(row.price_nano)]);
     const sum = this.#items.get(key) ?? { row, id, quantity: 0n, cost: 0n };
     sum.quantity += (BigInt(row.high) << LOW_BITS) + BigInt(row.low);

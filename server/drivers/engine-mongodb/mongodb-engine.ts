@@ -34,6 +34,8 @@ export interface MongodbEngineOptions extends ChildEngineOptions {
   readonly tls?: ServerTls | null;
   /** The router's port at its first start; where it is taken, the next that is free. */
   readonly firstPort: number;
+  /** Told of the bytes of each reply to a driver. */
+  readonly sent?: (database: EngineDatabase, bytes: number) => void;
   /** Why a server that is there is not used, for humans; null: there is none. */
   readonly whyNoServer?: string | null;
 }
@@ -79,7 +81,11 @@ export class MongodbEngine extends ChildEngine implements Engine {
       tls,
       alarms,
       now: () => new Date(clock.now()),
-      execute: (database, sections) => this.#execute(database, sections),
+      execute: async (database, sections) => {
+        const reply = await this.#execute(database, sections);
+        options.sent?.(database, reply.length);
+        return reply;
+      },
       sizeBytes: async (database) => (await super.measure(database)).sizeBytes,
     });
   }
