@@ -1,4 +1,5 @@
 /** The catalogue: fixed constants. */
+import { AppError } from '../platform/errors.ts';
 
 export interface InstanceType {
   readonly name: string;
@@ -30,6 +31,18 @@ export function whyTooLarge(memoryMb: number, roomMb: number): string | null {
   if (memoryMb <= roomMb) return null;
   const room = `virtual machines on this host may have ${gigabytes(roomMb)} of memory together`;
   return `It has ${gigabytes(memoryMb)} of memory, and ${room}`;
+}
+
+const NOT_SOON_SECONDS = 3600;
+
+/** Throws `insufficient_capacity` for a machine of which whyTooLarge() says why it never starts. */
+export function assertNotTooLarge(memoryMb: number, roomMb: number): void {
+  const reason = whyTooLarge(memoryMb, roomMb);
+  if (reason === null) return;
+  throw new AppError('insufficient_capacity', `This machine never starts on this host. ${reason}`, {
+    hint: 'Create one of a smaller instance type; an operator can raise CLOUDLET_MEMORY_OVERCOMMIT',
+    retryAfterSeconds: NOT_SOON_SECONDS,
+  });
 }
 
 /** Rounded down: what is said to be there is there. */

@@ -269,7 +269,7 @@ test('machines that run share the quota of memory, however many are started at o
   assert.match(message, /^Your quota of 4096 MiB of memory of machines that run is not enough for 1024 more/);
   assert.match(hint ?? '', /^Stop another machine/);
   assert.deepEqual(extra, { quota: 'memory_mb', limit: 4096, used: 4096, requested: 1024 });
-  await assert.rejects(cloud.power.start(ben, large), code('quota_exceeded'));
+  await assert.rejects(cloud.power.start(ben, large), code('insufficient_capacity'), 'whoever asks');
   assert.equal((await cloud.machines.describe(ben.principal, large)).state, 'created');
   // One that is stopped makes room; a host that restarts asks nobody again, a lowered quota takes nothing.
   await cloud.power.stop(ben, started[0] ?? '');

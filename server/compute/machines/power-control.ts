@@ -1,6 +1,8 @@
 /** Starts and stops machines for their owners. */
 import type { Call } from '../../calls/principal.ts';
 import { type Recorder, UNASKED } from '../../metadata/change.ts';
+import type { Hypervisor } from '../hypervisor.ts';
+import { assertNotTooLarge } from '../instance-types.ts';
 import type { Vm } from '../schema.ts';
 import type { Actions, Wanted } from './actions.ts';
 import type { Lifecycle, Reason } from './lifecycle.ts';
@@ -24,6 +26,7 @@ export interface PowerControlDeps {
   readonly views: VmViews;
   readonly billing: Pick<VmBilling, 'assertCredit'>;
   readonly descriptors: OpenFiles;
+  readonly hypervisor: Pick<Hypervisor, 'memoryForGuestsMb'>;
   /** How long a guest is asked to shut down when the caller does not say, ms. */
   readonly graceMs: number;
 }
@@ -55,12 +58,13 @@ export class PowerControl {
 
   /** As start(), for a caller that knows whose machine it is. */
   startOwned(vmId: string, find: Wanted['find'], call: Recorder = UNASKED): Promise<VmRow> {
-    const { store, actions, lifecycle, runs, billing, descriptors } = this.#deps;
+    const { store, actions, lifecycle, runs, billing, descriptors, hypervisor } = this.#deps;
     return actions.run({ vmId, action: 'start', find }, async (row) => {
       if (nextState(row.state, 'start') === 'running') return row;
       const isUnderWay = row.state === 'starting';
       // Any other is asked by the commit.
       if (isUnderWay && (await store.blockOf(row.account_id)) !== null) throw accountBlocked();
+      assertNotTooLarge(row.memory_mb, hypervisor.memoryForGuestsMb());
       await billing.assertCredit(row);
       descriptors.assertFree(FILES_TO_START);
       const starting = isUnderWay ? row : await lifecycle.apply(row, { event: 'start', desired: 'running' });

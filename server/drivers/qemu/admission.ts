@@ -44,17 +44,13 @@ interface WantedMemory {
  */
 export function assertMemoryFor({ wantedMb, takenMb, roomMb }: WantedMemory): void {
   if (takenMb + wantedMb <= roomMb) return;
-  const room = `of the ${roomMb} MiB of memory that virtual machines on this host may have together`;
-  const isTooLarge = wantedMb > roomMb;
-  const smaller = 'choose a smaller instance type';
+  const room = `of the ${roomMb} MiB that virtual machines on this host may have together`;
   throw new AppError(
     'insufficient_capacity',
-    isTooLarge
-      ? `a machine of ${wantedMb} MiB never starts here: it needs more than all ${room}`
-      : `this host has no memory left for a machine of ${wantedMb} MiB: others have ${takenMb} MiB ${room}`,
+    `this host has no memory left for a machine of ${wantedMb} MiB: others have ${takenMb} MiB ${room}`,
     {
-      hint: `${isTooLarge ? smaller : `stop a machine, ${smaller}, or try again later`}; ${RAISE}`,
-      retryAfterSeconds: isTooLarge ? 3600 : 30,
+      hint: `stop a machine, choose a smaller instance type, or try again later; ${RAISE}`,
+      retryAfterSeconds: 30,
     },
   );
 }
