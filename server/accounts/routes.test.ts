@@ -223,7 +223,9 @@ test('rotate, change and close over HTTP', async () => {
   const wrong = { password: 'another password', current_password: 'wrong' };
   assert.equal((await call('PATCH /api/account', { key, body: wrong })).status, 401);
   const inject = { is_admin: true, credits: 99, id: 1, username: 'root' };
-  const same = await call('PATCH /api/account', { key, body: inject });
+  const refused = await call('PATCH /api/account', { key, body: inject });
+  assert.equal(refused.status, 400);
+  const same = await call('GET /api/account', { key });
   assert.deepEqual(same.body, { ...account, api_key: key, ...IN_ORDER });
   const change = { password: 'another password', current_password: password };
   assert.equal((await call('PATCH /api/account', { key, body: change })).status, 200);
