@@ -100,9 +100,9 @@ export class Accounts {
     await this.#assertFree(fields, options);
     const { passwords, clock, apiKeys, changes, store } = this.#deps;
     const { username, email, password, address } = fields;
-    const passwordHash = password === undefined ? '' : await passwords.hash(password, address);
-    const id = await this.#newAccountId();
     const { isAdmin, claimEmail } = options;
+    const passwordHash = password === undefined ? '' : await passwords.hash(password, { address, isAdmin });
+    const id = await this.#newAccountId();
     const createdAt = clock.now();
     const key = apiKeys.issue(id, options.apiKey);
     const inserted = store.insertAccount({
@@ -152,7 +152,9 @@ export class Accounts {
     await this.#assertCurrentPassword(principal, row, wanted);
     const { store, changes, passwords, cache } = this.#deps;
     if (email !== undefined) await this.#assertFreeEmail(email, row.id);
-    const becomes = password === undefined ? undefined : await passwords.hash(password, wanted.address);
+    const { address } = wanted;
+    const isAdmin = row.is_admin === 1;
+    const becomes = password === undefined ? undefined : await passwords.hash(password, { address, isAdmin });
     return changes.run(call, async (change) => {
       if (email !== undefined) {
         change.expect(store.setEmail(row.id, email, foldEmail(email)), async (reason) => {
@@ -204,10 +206,10 @@ export class Accounts {
     if (row.password_hash === '') return await apiKeys.assertOwner(principal);
     const { password, currentPassword, address } = change;
     if (currentPassword === undefined) {
-      if (password === undefined && (await apiKeys.ownsAccount(principal))) return;
+      if (password === undefined && principal.via === 'session') return;
       throw invalidField(
         'current_password',
-        'is required for a new password, and with an access key for a new address',
+        'is required for a new password, and with a key for a new address',
       );
     }
     const attempt = { target: ofAccount(row.id), address };

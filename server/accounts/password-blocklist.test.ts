@@ -25,6 +25,17 @@ test('what is on the list is refused, however it is written; all else is not', a
   assert.equal(await passwords.verify('password1', null), false);
 });
 
+test('the commonest are refused to administrators, and to nobody else', async () => {
+  const passwords = new Passwords({ cost });
+  for (const password of ['password', 'Password', '123456789', 'iloveyou']) {
+    await assert.rejects(passwords.hash(password, { isAdmin: true }), (error) =>
+      isAppError(error, 'invalid_request'),
+    );
+    await passwords.hash(password);
+  }
+  await passwords.hash('correct horse battery', { isAdmin: true });
+});
+
 test('no path is no list; a file that is not there, or far too large, is said so in one line', () => {
   assert.equal(readBlocklist('').size, 0);
   const isOneLine = (error: Error) => /^CLOUDLET_PASSWORD_BLOCKLIST: .*$/.test(error.message);

@@ -43,11 +43,12 @@ export class Passwords {
   }
 
   /**
-   * The PHC string to store. `address` is the caller's, for the turn; empty for the operator's.
-   * Throws `invalid_request` for a password that the operator does not allow, `overloaded` when many wait.
+   * The PHC string to store. Throws `invalid_request` for a password that the operator does not allow, or of
+   * an administrator that is among the commonest; `overloaded` when many wait.
    */
-  async hash(password: string, address = ''): Promise<string> {
-    if (this.#blocklist.has(foldPassword(password))) {
+  async hash(password: string, { address = '', isAdmin = false }: Hashing = {}): Promise<string> {
+    const folded = foldPassword(password);
+    if (this.#blocklist.has(folded) || (isAdmin && (await commonPasswords()).has(folded))) {
       throw invalidField('password', 'is one of those that everybody tries first; choose another');
     }
     return await this.#queue.run(sourceOf(address), async () => {
@@ -92,6 +93,23 @@ export class Passwords {
       argon2('argon2id', parameters, (error, tag) => (error ? reject(error) : resolve(tag)));
     });
   }
+}
+
+/** Whose password is made. */
+interface Hashing {
+  /** The caller's, for the turn; empty: the operator's. */
+  readonly address?: string | undefined;
+  readonly isAdmin?: boolean;
+}
+
+let common: Promise<ReadonlySet<string>> | undefined;
+
+/** Some 50,000 from published leaks, read when the first administrator is made. */
+function commonPasswords(): Promise<ReadonlySet<string>> {
+  common ??= import('@zxcvbn-ts/language-common').then(
+    ({ dictionary }) => new Set(dictionary['passwords-common'].map(foldPassword)),
+  );
+  return common;
 }
 
 /** Who has a password checked. */

@@ -75,10 +75,18 @@ function doorRoutes({ accounts, sessions, secureCookies }: AccountRoutesDeps): R
       permission: 'public',
       body: shapes.LoginBody,
       responses: { 200: shapes.Account },
-      errors: ['invalid_credentials', 'account_suspended', 'rate_limited', 'overloaded'],
+      errors: [
+        'invalid_credentials',
+        'account_suspended',
+        'cross_site_request',
+        'rate_limited',
+        'overloaded',
+      ],
       handler: async (call) => {
         const { body, request } = call;
         const { address, headers } = request;
+        // A page of another site must not sign its visitor in as somebody else.
+        assertSameSite(request.raw);
         const userAgent = headers['user-agent'] ?? '';
         const login = { name: loginName(body), password: body.password, address, userAgent };
         const { account, token } = await sessions.login(call, login);

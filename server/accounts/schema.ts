@@ -114,7 +114,7 @@ export const UpdateBody = namedObject('AccountChange', {
     Type.String({
       maxLength: 1024,
       description:
-        'Needed for a new password when the account has one; and with an access key also for a new address',
+        'Needed for a new password when the account has one; and with a key also for a new address',
     }),
   ),
 });

@@ -43,8 +43,8 @@ export function identify(
 }
 
 /**
- * A cookie travels with requests that other sites make. Browsers mark those: a change by cookie needs
- * Sec-Fetch-Site same-origin (or none: typed by the user), or an Origin of our own host. Throws
+ * A cookie travels with requests that other sites make. Browsers mark those: a change by cookie, or a log-in,
+ * needs Sec-Fetch-Site same-origin (or none: typed by the user), or an Origin of our own host. Throws
  * `cross_site_request`.
  */
 export function assertSameSite(request: IncomingMessage): void {
@@ -54,9 +54,13 @@ export function assertSameSite(request: IncomingMessage): void {
   const own = origin === undefined || sameHost(origin, request.headers.host);
   const trusted = site === undefined ? own : site === 'same-origin' || site === 'none';
   if (!trusted) {
-    throw new AppError('cross_site_request', 'A session cookie is only accepted from this origin', {
-      hint: 'Use an API key in X-API-Key for calls from elsewhere',
-    });
+    throw new AppError(
+      'cross_site_request',
+      'A session is begun and used only from the pages of this origin',
+      {
+        hint: 'Use an API key in X-API-Key for calls from elsewhere',
+      },
+    );
   }
 }
 

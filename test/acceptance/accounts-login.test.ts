@@ -36,6 +36,23 @@ describe('logging in', () => {
     assert.notEqual((await client.as(api_key).expect(200, '/api/account')).last_login, null);
   });
 
+  test('is refused to pages of other sites, and to nobody else', async () => {
+    const { username } = await client.register();
+    const json = { username, password: PASSWORD };
+    const from = (headers: Record<string, string>) => client.call('/api/login', { json, headers });
+    const foreign = [
+      { origin: 'http://evil.example' },
+      { origin: 'null' },
+      { 'sec-fetch-site': 'cross-site' },
+    ];
+    for (const headers of foreign) {
+      const { status, body, headers: told } = await from(headers);
+      assert.deepEqual([status, body.code, told.get('set-cookie')], [403, 'cross_site_request', null]);
+    }
+    const own = { origin: cloud.api, 'sec-fetch-site': 'same-origin' };
+    for (const headers of [{}, own, { origin: cloud.api }]) assert.equal((await from(headers)).status, 200);
+  });
+
   test('sets a cookie that scripts and other sites cannot use', async () => {
     const { username } = await client.register();
     const { headers } = await login({ username, password: PASSWORD });
