@@ -179,6 +179,14 @@ test('names and content with markup are text', { skip }, async () => {
   await drawer.waitFor({ state: 'detached' });
   await page.getByRole('button', { name: 'Actions for uploads' }).click();
   await page.getByRole('menuitem', { name: 'Stop keeping versions' }).click();
+  const asked = page.getByRole('dialog', { name: 'Stop keeping versions in uploads?' });
+  await asked.getByRole('button', { name: 'Cancel' }).click();
+  await page.getByText('versions', { exact: true }).waitFor();
+  await page.getByRole('button', { name: 'Actions for uploads' }).click();
+  await page.getByRole('menuitem', { name: 'Stop keeping versions' }).click();
+  await asked.getByRole('button', { name: 'Stop keeping versions' }).click();
+  await page.getByText('uploads keeps no further versions now').waitFor();
+  await page.getByText('versions', { exact: true }).waitFor({ state: 'detached' });
   await page.getByRole('checkbox', { name: `Choose ${HOSTILE}` }).check();
   await assertOpens(page, 'Delete');
   assert.doesNotMatch(await page.title(), /ran/);

@@ -17,15 +17,38 @@ import { showDone } from '../../parts/notices.tsx';
 import { text } from '../../texts/text.ts';
 import { bucketsQuery } from './queries.ts';
 
+/** One of the bucket's settings, turned the other way. */
+interface Switch {
+  readonly change: BucketChange;
+  readonly action: string;
+  readonly lead: string;
+  readonly done: (bucket: string) => string;
+}
+
+function switchesOf({ versioning, encryption }: Bucket): Readonly<Record<'versions' | 'encryption', Switch>> {
+  const { stopVersions, startVersions, stopEncryption, startEncryption } = text.storage.switches;
+  return {
+    versions: { change: { versioning: !versioning }, ...(versioning ? stopVersions : startVersions) },
+    encryption: { change: { encryption: !encryption }, ...(encryption ? stopEncryption : startEncryption) },
+  };
+}
+
 export function BucketMenu({ bucket }: { bucket: Bucket }) {
   const [isAsked, setAsked] = useState(false);
+  const [switched, setSwitched] = useState<Switch | null>(null);
   const queryClient = useQueryClient();
   const navigate = useNavigate();
   const refresh = () => queryClient.invalidateQueries({ queryKey: bucketsQuery.queryKey });
   const change = useMutation({
-    mutationFn: (body: BucketChange) => cloud.buckets.change(bucket.name, body),
-    onSuccess: refresh,
+    mutationFn: (what: Switch) => cloud.buckets.change(bucket.name, what.change),
+    meta: { shown: true },
+    onSuccess: async (_, { done }) => {
+      setSwitched(null);
+      showDone(done(bucket.name));
+      await refresh();
+    },
   });
+  const { versions, encryption } = switchesOf(bucket);
   const remove = useMutation({
     mutationFn: () => cloud.buckets.delete(bucket.name, bucket.version_count > 0 ? { force: true } : {}),
     meta: { shown: true },
@@ -45,17 +68,11 @@ export function BucketMenu({ bucket }: { bucket: Bucket }) {
           </ActionIcon>
         </Menu.Target>
         <Menu.Dropdown>
-          <Menu.Item
-            leftSection={<RectangleStackIcon width={18} />}
-            onClick={() => change.mutate({ versioning: !bucket.versioning })}
-          >
-            {bucket.versioning ? text.storage.stopVersioning : text.storage.startVersioning}
+          <Menu.Item leftSection={<RectangleStackIcon width={18} />} onClick={() => setSwitched(versions)}>
+            {versions.action}
           </Menu.Item>
-          <Menu.Item
-            leftSection={<LockClosedIcon width={18} />}
-            onClick={() => change.mutate({ encryption: !bucket.encryption })}
-          >
-            {bucket.encryption ? text.storage.stopEncryption : text.storage.startEncryption}
+          <Menu.Item leftSection={<LockClosedIcon width={18} />} onClick={() => setSwitched(encryption)}>
+            {encryption.action}
           </Menu.Item>
           <Menu.Divider />
           <Menu.Item
@@ -67,6 +84,17 @@ export function BucketMenu({ bucket }: { bucket: Bucket }) {
           </Menu.Item>
         </Menu.Dropdown>
       </Menu>
+      <Confirm
+        isOpen={switched !== null}
+        title={text.storage.switchAsk(switched?.action ?? '', bucket.name)}
+        action={switched?.action ?? ''}
+        isBusy={change.isPending}
+        error={change.error}
+        onConfirm={() => switched !== null && change.mutate(switched)}
+        onClose={() => setSwitched(null)}
+      >
+        {switched?.lead}
+      </Confirm>
       <Confirm
         isOpen={isAsked}
         title={text.storage.deleteBucketAsk(bucket.name)}

@@ -1,7 +1,7 @@
 /** The buckets: their size, what that costs, and what is turned on. */
 
 import { ArchiveBoxIcon, PlusIcon } from '@heroicons/react/24/outline';
-import { Badge, Button, Group, Table } from '@mantine/core';
+import { Button, Group, Table } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import type { Bucket, EstimateItem } from '../../../../sdk/index.ts';
@@ -15,6 +15,7 @@ import { When } from '../../parts/when.tsx';
 import { FIGURES_MS } from '../../queries.ts';
 import { text } from '../../texts/text.ts';
 import { estimateQuery } from '../billing/queries.ts';
+import { BucketBadges } from './bucket-badges.tsx';
 import { BucketMenu } from './bucket-menu.tsx';
 import { NewBucketForm } from './new-bucket-form.tsx';
 import { bucketsQuery } from './queries.ts';
@@ -79,12 +80,7 @@ function BucketRow({ bucket, price }: { bucket: Bucket; price: string | undefine
           <AnchorLink to="/storage/$bucket" params={{ bucket: bucket.name }} fw={550}>
             {bucket.name}
           </AnchorLink>
-          {bucket.versioning && <Badge variant="light">{text.storage.versioned}</Badge>}
-          {bucket.encryption && (
-            <Badge variant="light" color="gray">
-              {text.storage.encrypted}
-            </Badge>
-          )}
+          <BucketBadges bucket={bucket} />
         </Group>
       </Table.Td>
       <Table.Td>{sayCount(bucket.object_count)}</Table.Td>

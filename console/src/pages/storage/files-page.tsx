@@ -20,6 +20,7 @@ import { text } from '../../texts/text.ts';
 import { ChooseFiles } from '../../uploads/choose-files.tsx';
 import { chosenFiles } from '../../uploads/dropped-files.ts';
 import { useUpload } from '../../uploads/upload-place.ts';
+import { BucketBadges } from './bucket-badges.tsx';
 import { BucketMenu } from './bucket-menu.tsx';
 import { FileTable } from './file-table.tsx';
 import { PathBar } from './path-bar.tsx';
@@ -65,7 +66,10 @@ export function FilesPage() {
     >
       <Group justify="space-between">
         <SearchField key={`${name}/${prefix}`} initial={find} />
-        <DeletedSwitch isOn={deleted} />
+        <Group gap="sm">
+          {bucket.data !== undefined && <BucketBadges bucket={bucket.data} />}
+          <DeletedSwitch isOn={deleted} />
+        </Group>
       </Group>
       <Loaded query={{ data: entries, error: bucket.error ?? files.error, refetch: files.refetch }}>
         {(all) =>

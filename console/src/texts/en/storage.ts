@@ -27,10 +27,29 @@ export const storage = {
   versioningLead: 'An overwritten or deleted file can be had back.',
   encryption: 'Encrypt on disk',
   encryptionLead: 'With a key of its own for each file.',
-  startVersioning: 'Keep every version',
-  stopVersioning: 'Stop keeping versions',
-  startEncryption: 'Encrypt new files',
-  stopEncryption: 'Stop encrypting new files',
+  switches: {
+    startVersions: {
+      action: 'Keep every version',
+      lead: 'From now on an overwritten or deleted file can be had back. Every version takes room.',
+      done: (name: string) => `${name} keeps every version now`,
+    },
+    stopVersions: {
+      action: 'Stop keeping versions',
+      lead: 'From now on an overwritten or deleted file is gone for good. The versions there are stay.',
+      done: (name: string) => `${name} keeps no further versions now`,
+    },
+    startEncryption: {
+      action: 'Encrypt new files',
+      lead: 'Files that come from now on are encrypted on disk. Those there are stay as they are.',
+      done: (name: string) => `${name} encrypts new files now`,
+    },
+    stopEncryption: {
+      action: 'Stop encrypting new files',
+      lead: 'Files that come from now on are not encrypted on disk. Those there are stay encrypted.',
+      done: (name: string) => `${name} encrypts no further files now`,
+    },
+  },
+  switchAsk: (action: string, name: string) => `${action} in ${name}?`,
   deleteBucket: 'Delete bucket',
   deleteBucketAsk: (name: string) => `Delete ${name}?`,
   deleteEmptyLead: 'The bucket is empty.',
