@@ -2,8 +2,9 @@
 import { Group, Tabs } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useParams, useSearch } from '@tanstack/react-router';
-import { lazy, Suspense, useEffect, useRef } from 'react';
+import { useEffect, useRef } from 'react';
 import type { Database } from '../../../../sdk/index.ts';
+import { lazyPart } from '../../parts/lazy-part.tsx';
 import { AnchorLink } from '../../parts/links.tsx';
 import { Loaded, Page } from '../../parts/page.tsx';
 import tabs from '../../parts/page-tabs.module.css';
@@ -20,8 +21,9 @@ import { TablesTab } from './tables-tab.tsx';
 import { DATABASE_TABS, type DatabaseTab } from './tabs.ts';
 
 const words = text.databases;
-const QueryTab = lazy(() => import('./query-tab.tsx').then((made) => ({ default: made.QueryTab })));
-const ChartsTab = lazy(() => import('./charts-tab.tsx').then((made) => ({ default: made.ChartsTab })));
+const WAITING = <Group h={320} aria-busy="true" />;
+const QueryTab = lazyPart(() => import('./query-tab.tsx').then((made) => made.QueryTab), WAITING);
+const ChartsTab = lazyPart(() => import('./charts-tab.tsx').then((made) => made.ChartsTab), WAITING);
 /** Engines whose servers write a log of each database. */
 const WITH_LOG: readonly Database['engine'][] = ['postgresql', 'mysql'];
 
@@ -73,26 +75,24 @@ function Inside({ database }: { database: Database }) {
             </Tabs.Tab>
           ))}
         </Tabs.List>
-        <Suspense fallback={<Group h={320} aria-busy="true" />}>
-          <Tabs.Panel value="connect">
-            <ConnectTab database={database} />
-          </Tabs.Panel>
-          <Tabs.Panel value="query">
-            <QueryTab database={database} />
-          </Tabs.Panel>
-          <Tabs.Panel value="tables">
-            <TablesTab database={database} />
-          </Tabs.Panel>
-          <Tabs.Panel value="charts">
-            <ChartsTab database={database} />
-          </Tabs.Panel>
-          <Tabs.Panel value="log">
-            <LogTab database={database} />
-          </Tabs.Panel>
-          <Tabs.Panel value="manage">
-            <ManageTab database={database} />
-          </Tabs.Panel>
-        </Suspense>
+        <Tabs.Panel value="connect">
+          <ConnectTab database={database} />
+        </Tabs.Panel>
+        <Tabs.Panel value="query">
+          <QueryTab database={database} />
+        </Tabs.Panel>
+        <Tabs.Panel value="tables">
+          <TablesTab database={database} />
+        </Tabs.Panel>
+        <Tabs.Panel value="charts">
+          <ChartsTab database={database} />
+        </Tabs.Panel>
+        <Tabs.Panel value="log">
+          <LogTab database={database} />
+        </Tabs.Panel>
+        <Tabs.Panel value="manage">
+          <ManageTab database={database} />
+        </Tabs.Panel>
       </Tabs>
     </>
   );

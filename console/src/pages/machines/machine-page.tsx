@@ -4,8 +4,8 @@ import { PlayIcon, StopIcon } from '@heroicons/react/24/outline';
 import { Button, Group, Tabs } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useParams, useSearch } from '@tanstack/react-router';
-import { lazy, Suspense } from 'react';
 import type { Vm } from '../../../../sdk/index.ts';
+import { lazyPart } from '../../parts/lazy-part.tsx';
 import { AnchorLink } from '../../parts/links.tsx';
 import { Loaded, Page } from '../../parts/page.tsx';
 import tabs from '../../parts/page-tabs.module.css';
@@ -21,8 +21,9 @@ import { MACHINE_TABS, type MachineTab } from './tabs.ts';
 import { VmState } from './vm-state.tsx';
 
 const words = text.machines;
-const ConsoleTab = lazy(() => import('./console-tab.tsx').then((made) => ({ default: made.ConsoleTab })));
-const ChartsTab = lazy(() => import('./charts-tab.tsx').then((made) => ({ default: made.ChartsTab })));
+const WAITING = <Group h={320} aria-busy="true" />;
+const ConsoleTab = lazyPart(() => import('./console-tab.tsx').then((made) => made.ConsoleTab), WAITING);
+const ChartsTab = lazyPart(() => import('./charts-tab.tsx').then((made) => made.ChartsTab), WAITING);
 
 export function MachinePage() {
   const { vm: id } = useParams({ from: '/shell/machines/$vm' });
@@ -95,20 +96,18 @@ function Inside({ vm }: { vm: Vm }) {
             </Tabs.Tab>
           ))}
         </Tabs.List>
-        <Suspense fallback={<Group h={320} aria-busy="true" />}>
-          <Tabs.Panel value="overview">
-            <MachineFacts vm={vm} />
-          </Tabs.Panel>
-          <Tabs.Panel value="console">
-            <ConsoleTab vm={vm} />
-          </Tabs.Panel>
-          <Tabs.Panel value="log">
-            <LogTab vm={vm} />
-          </Tabs.Panel>
-          <Tabs.Panel value="charts">
-            <ChartsTab vm={vm} />
-          </Tabs.Panel>
-        </Suspense>
+        <Tabs.Panel value="overview">
+          <MachineFacts vm={vm} />
+        </Tabs.Panel>
+        <Tabs.Panel value="console">
+          <ConsoleTab vm={vm} />
+        </Tabs.Panel>
+        <Tabs.Panel value="log">
+          <LogTab vm={vm} />
+        </Tabs.Panel>
+        <Tabs.Panel value="charts">
+          <ChartsTab vm={vm} />
+        </Tabs.Panel>
       </Tabs>
     </>
   );

@@ -11,10 +11,11 @@ import { ActionIcon, Button, Group, Menu, Switch, TextInput } from '@mantine/cor
 import { useDebouncedCallback } from '@mantine/hooks';
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import { useNavigate, useParams, useSearch } from '@tanstack/react-router';
-import { lazy, Suspense, useMemo, useRef, useState } from 'react';
+import { useMemo, useRef, useState } from 'react';
 import type { BucketEntry } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
 import { Empty } from '../../parts/empty.tsx';
+import { lazyPart } from '../../parts/lazy-part.tsx';
 import { Loaded, Page } from '../../parts/page.tsx';
 import { text } from '../../texts/text.ts';
 import { ChooseFiles } from '../../uploads/choose-files.tsx';
@@ -31,9 +32,7 @@ const FOLDERS = { webkitdirectory: '' };
 const SEARCH_AFTER_MS = 250;
 const NOTHING = { search: MagnifyingGlassIcon, deleted: TrashIcon, folder: ArrowUpTrayIcon };
 
-const ObjectDrawer = lazy(() =>
-  import('./object-drawer.tsx').then((module) => ({ default: module.ObjectDrawer })),
-);
+const ObjectDrawer = lazyPart(() => import('./object-drawer.tsx').then((made) => made.ObjectDrawer));
 
 export function FilesPage() {
   const { bucket: name } = useParams({ from: '/shell/storage/$bucket' });
@@ -64,6 +63,7 @@ export function FilesPage() {
         </>
       }
     >
+      {object !== undefined && <ObjectDrawer bucket={name} id={object} isVersioned={isVersioned} />}
       <Group justify="space-between">
         <SearchField key={`${name}/${prefix}`} initial={find} />
         <Group gap="sm">
@@ -90,11 +90,6 @@ export function FilesPage() {
           )
         }
       </Loaded>
-      {object !== undefined && (
-        <Suspense>
-          <ObjectDrawer bucket={name} id={object} isVersioned={isVersioned} />
-        </Suspense>
-      )}
     </Page>
   );
 }

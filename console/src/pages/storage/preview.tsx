@@ -5,17 +5,15 @@
  */
 import { Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import { lazy, Suspense } from 'react';
 import type { StorageObjectDetails } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
+import { lazyPart } from '../../parts/lazy-part.tsx';
 import { Refused } from '../../parts/refused.tsx';
 import { sayBytes } from '../../parts/size.ts';
 import { text } from '../../texts/text.ts';
 import classes from './object-drawer.module.css';
 
-const MarkdownFrame = lazy(() =>
-  import('./markdown-frame.tsx').then((made) => ({ default: made.MarkdownFrame })),
-);
+const MarkdownFrame = lazyPart(() => import('./markdown-frame.tsx').then((made) => made.MarkdownFrame));
 const LINK_SECONDS = 3600;
 const TEXT_MAX_BYTES = 512 * 1024;
 const TEXT_TYPE =
@@ -83,11 +81,7 @@ function TextPreview({ object }: { object: StorageObjectDetails }) {
   if (data === undefined) return <Refused error={error} />;
   const plain = <pre className="mono">{mime_type.startsWith('application/json') ? pretty(data) : data}</pre>;
   if (!mime_type.startsWith('text/markdown')) return plain;
-  return (
-    <Suspense fallback={plain}>
-      <MarkdownFrame source={data} title={name} />
-    </Suspense>
-  );
+  return <MarkdownFrame source={data} title={name} />;
 }
 
 function pretty(json: string): string {

@@ -1,0 +1,51 @@
+/** A part of a page that is loaded when it is shown. One that fails says so in its place, and leaves the rest. */
+import { Component, type ComponentType, lazy, type ReactNode, Suspense, useReducer } from 'react';
+import { Refused } from './refused.tsx';
+
+/** `fallback`: shown until it has come. */
+export function lazyPart<Props extends object>(
+  load: () => Promise<ComponentType<Props>>,
+  fallback: ReactNode = null,
+): ComponentType<Props> {
+  const begin = () => lazy(async () => ({ default: await load() })) as unknown as ComponentType<Props>;
+  let Part = begin();
+  return function LazyPart(props: Props) {
+    const [tries, tryAgain] = useReducer((count: number) => count + 1, 0);
+    const onRetry = () => {
+      // What has failed once is not asked for again by the same one.
+      Part = begin();
+      tryAgain();
+    };
+    return (
+      <PartBoundary key={tries} onRetry={onRetry}>
+        <Suspense fallback={fallback}>
+          <Part {...props} />
+        </Suspense>
+      </PartBoundary>
+    );
+  };
+}
+
+interface BoundaryProps {
+  readonly onRetry: () => void;
+  readonly children: ReactNode;
+}
+
+interface Caught {
+  readonly error: unknown;
+}
+
+/** React knows boundaries as classes only. */
+class PartBoundary extends Component<BoundaryProps, { readonly caught: Caught | null }> {
+  override state = { caught: null as Caught | null };
+
+  static getDerivedStateFromError(error: unknown) {
+    return { caught: { error } };
+  }
+
+  override render() {
+    const { caught } = this.state;
+    if (caught === null) return this.props.children;
+    return <Refused error={caught.error} onRetry={this.props.onRetry} />;
+  }
+}
