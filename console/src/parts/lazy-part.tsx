@@ -1,4 +1,4 @@
-/** A part of a page that is loaded when it is shown. One that fails says so in its place, and leaves the rest. */
+/** Parts of pages that are loaded when they are shown: one that fails says so in its place. */
 import { Component, type ComponentType, lazy, type ReactNode, Suspense, useReducer } from 'react';
 import { Refused } from './refused.tsx';
 
