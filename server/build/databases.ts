@@ -74,7 +74,7 @@ export interface EnginesOptions {
   readonly clock: Clock;
   readonly log: Logger;
   readonly alarms: Alarms;
-  readonly room: Pick<DiskRoom, 'isLow'>;
+  readonly room: Pick<DiskRoom, 'isLow' | 'headroomBytes'>;
   /** The data origin's URL; known once it listens. */
   readonly dataUrl: () => string;
   readonly egress: Egress;
@@ -96,6 +96,7 @@ export function buildEngines({ config, clock, log, alarms, room, dataUrl, egress
     users,
     maxChildren: config.databaseProcesses,
     idleMs: config.databaseIdleSeconds * 1000,
+    keepFreeBytes: () => room.headroomBytes(),
   };
   const atSqlite = join(config.dataDir, 'databases', 'sqlite');
   const sqlite = new SqliteEngine({ ...children, folder: atSqlite, address: dataUrl });

@@ -51,7 +51,7 @@ function queryRoutes({ queries }: DatabaseContentRoutesDeps): Route[] {
       responses: { 200: QueryResponse },
       errors: [
         ...(['database_not_found', 'database_not_ready', 'query_failed', 'query_timeout'] as const),
-        ...(['engine_unavailable', 'out_of_space'] as const),
+        ...(['engine_unavailable', 'host_disk_full', 'out_of_space'] as const),
       ],
       handler: ({ principal, params, body: input, reply }) =>
         queries.run(principal, params.database_id, { input, signal: closeOf(reply) }),
@@ -108,7 +108,7 @@ function dumpRoutes({ dumps }: DatabaseContentRoutesDeps): Route[] {
       query: DumpQuery,
       produces: 'bytes',
       responses: { 200: Type.String({ format: 'binary' }) },
-      errors: ['database_not_found', 'database_not_ready', 'engine_unavailable', 'out_of_space'],
+      errors: ['database_not_found', 'database_not_ready', 'engine_unavailable', 'host_disk_full'],
       handler: (input) => send(dumps, input),
     }),
     defineRoute({
@@ -127,7 +127,7 @@ function dumpRoutes({ dumps }: DatabaseContentRoutesDeps): Route[] {
       responses: { 200: Database },
       errors: [
         ...(['database_not_found', 'database_not_ready', 'load_failed', 'invalid_multipart'] as const),
-        ...(['engine_unavailable', 'out_of_space', 'payload_too_large'] as const),
+        ...(['engine_unavailable', 'host_disk_full', 'out_of_space', 'payload_too_large'] as const),
       ],
       handler: (input) => receive(dumps, input),
     }),

@@ -3,7 +3,7 @@
  *
  * Every step is idempotent: done again after a crash, or twice at once by mistake, it leaves what doing it
  * once leaves. A step that fails throws AppError (`engine_unavailable` when the engine cannot be had now,
- * with the fix as `hint`; `out_of_space`) or an Error, and leaves what was there.
+ * with the fix as `hint`; `host_disk_full`, `out_of_space`) or an Error, and leaves what was there.
  *
  * The suite testing/engine.conformance.ts is this contract as tests, through the users' own driver.
  */

@@ -98,5 +98,5 @@ export class Refill {
 function waitingFor(error: unknown): keyof typeof WAITING | null {
   if (!(error instanceof AppError)) return 'restore_failed';
   if (error.code === 'engine_unavailable') return 'engine_missing';
-  return error.code === 'out_of_space' ? 'out_of_space' : null;
+  return error.code === 'out_of_space' || error.code === 'host_disk_full' ? 'out_of_space' : null;
 }

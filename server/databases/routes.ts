@@ -86,7 +86,7 @@ function findRoutes({ databases, creation }: DatabaseRoutesDeps): Route[] {
       responses: { 201: Database },
       errors: [
         ...(['database_exists', 'insufficient_credits', 'quota_exceeded', 'engine_unavailable'] as const),
-        ...(['insufficient_capacity', 'out_of_space', 'write_conflict'] as const),
+        ...(['insufficient_capacity', 'host_disk_full', 'out_of_space', 'write_conflict'] as const),
         ...(['database_not_found', 'database_not_ready'] as const),
       ],
       handler: (call) => creation.create(call, call.body),
@@ -200,7 +200,7 @@ function removalRoutes({ deleter }: DatabaseRoutesDeps): Route[] {
       responses: { 200: Database },
       errors: [
         ...(['database_not_found', 'database_exists', 'insufficient_credits', 'quota_exceeded'] as const),
-        ...(['engine_unavailable', 'out_of_space', 'write_conflict'] as const),
+        ...(['engine_unavailable', 'host_disk_full', 'out_of_space', 'write_conflict'] as const),
       ],
       handler: (call) => deleter.undelete(call, call.params.database_id, call.body),
     }),

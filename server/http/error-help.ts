@@ -184,6 +184,10 @@ export const ERROR_HELP: Readonly<Record<ErrorCode, Help>> = {
     'Something that machines or databases need is missing on this host.',
     '`hint` has the fix.',
   ),
+  host_disk_full: help(
+    "The host's disk is nearly full, so no database grows. Reading and deleting go on.",
+    'Delete something, or ask the operator for a larger disk.',
+  ),
   insufficient_capacity: help(
     'This host has no room for another machine, or never for one of that size.',
     'Stop one, or take a smaller type: `startable` of `GET /api/instance-types`.',

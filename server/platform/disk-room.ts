@@ -40,7 +40,8 @@ const START_SHARE = 1 / 32;
 /** The reserve is not made again at once, or freeing it would help nobody. */
 const REMAKE_AFTER_MS = 5000;
 const MAKE_ROOM =
-  'Delete objects or old versions, or give the data directory a larger disk; writing resumes by itself';
+  'Delete objects, old versions or databases (?keep=false goes without a last dump), or rows in them, or give ' +
+  'the data directory a larger disk; writing resumes by itself';
 const ALARM = 'out_of_space';
 /** Less than this, and on a small file system less than this share, is as good as nothing. */
 const SCARCE_BYTES = 16 * MIB;
@@ -265,7 +266,7 @@ export class DiskRoom {
     const mebibytes = Math.floor(available / MIB);
     alarms.raise(
       ALARM,
-      `The disk is nearly full: uploads that need more than the ${mebibytes} MiB left are refused`,
+      `The disk is nearly full: uploads, and growth of databases, that need more than the ${mebibytes} MiB left are refused`,
       MAKE_ROOM,
     );
   }
@@ -286,7 +287,7 @@ export class DiskRoom {
 /** Without figures: what is written besides the caller's bytes is none of theirs. */
 function outOfSpace(): AppError {
   return new AppError('out_of_space', 'The disk of this cloud has no room for more; nothing was stored', {
-    hint: 'Delete objects or old versions, or ask the operator for a larger disk; writing resumes by itself',
+    hint: 'Delete objects, old versions or databases, or ask the operator for a larger disk; writing resumes by itself',
   });
 }
 

@@ -85,6 +85,7 @@ export const ERRORS = {
   data_corrupted: { http: 500, title: 'Stored data is damaged' },
   overloaded: { http: 503, title: 'Overloaded' },
   engine_unavailable: { http: 503, title: 'Engine unavailable' },
+  host_disk_full: { http: 503, title: "The host's disk is full" },
   insufficient_capacity: { http: 503, title: 'Host full' },
   read_only: { http: 503, title: 'Store is read-only' },
   operation_interrupted: { http: 503, title: 'The outcome is not known' },
@@ -134,6 +135,14 @@ export class AppError extends Error {
     this.headers = extras.headers;
     this.extra = extras.extra;
   }
+}
+
+/** The host has no room for what a database would store; the database itself may be far from its limit. */
+export function hostDiskFull(cause?: unknown): AppError {
+  return new AppError('host_disk_full', "The host's disk is full: databases cannot grow now", {
+    hint: 'Delete what is not needed, which goes on and makes room, or ask the operator for a larger disk',
+    cause,
+  });
 }
 
 /** True when `error` is an AppError, of that code when one is given. */

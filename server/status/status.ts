@@ -45,6 +45,7 @@ const COMPONENT_ALARMS = {
     'database_engine_unavailable',
     'mongodb_unavailable',
     'mysql_unavailable',
+    'out_of_space',
     'postgresql_unavailable',
   ],
   recovery: ['recovery_point_failed', 'recovery_points_damaged', 'recovery_target_unavailable'],

@@ -36,6 +36,7 @@ export function openMongodb(options: Partial<MongodbEngineOptions> = {}): Mongod
     users: noUsers === null ? { first: testUidBase(), count: 100_000 } : null,
     maxChildren: 6,
     idleMs: 60_000,
+    keepFreeBytes: () => 0,
     alarms: { raise: (code, detail) => alarms.set(code, detail), clear: (code) => alarms.delete(code) },
     firstPort: FIRST_PORT,
     ...options,

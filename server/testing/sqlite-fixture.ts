@@ -34,6 +34,7 @@ export function openSqlite(options: Partial<SqliteEngineOptions> = {}): SqliteFi
     users: noUsers === null ? { first: testUidBase(), count: 100_000 } : null,
     maxChildren: 6,
     idleMs: 60_000,
+    keepFreeBytes: () => 0,
     address: () => 'http://127.0.0.1:9000',
     ...options,
   });

@@ -1,8 +1,10 @@
 /** A database on a disk that is full: whoever wants room hears so, and nothing of it is torn. */
 import assert from 'node:assert/strict';
-import { rmSync, statfsSync, writeFileSync } from 'node:fs';
+import { existsSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { createClient as libsql } from '@libsql/client';
+import { MongoClient } from 'mongodb';
 import { DATABASES, newDatabase, rowsOf, run } from '../acceptance/databases-kit.ts';
 import { CheckedClient } from '../harness/checked-client.ts';
 import { CloudProcess } from '../harness/cloud-process.ts';
@@ -11,7 +13,7 @@ import { LoopDisk, noLoopDisk } from './loop-disk.ts';
 
 const MIB = 2 ** 20;
 
-test('writes, dumps and copies are refused with 507, and work when there is room', {
+test('writes, dumps and copies are refused by name, and work when there is room', {
   skip: noLoopDisk(),
 }, async (t) => {
   const disk = new LoopDisk(128 * MIB);
@@ -26,13 +28,13 @@ test('writes, dumps and copies are refused with 507, and work when there is room
   const filler = join(disk.mountPoint, 'filler');
   const { bavail, bsize } = statfsSync(disk.mountPoint);
   writeFileSync(filler, Buffer.alloc(bavail * bsize - 3 * MIB));
-  const full = 'out_of_space';
+  const full = 'host_disk_full';
   const copy = { json: { name: 'copy', from: { database_id: path.slice(DATABASES.length + 1) } } };
-  await user.refused(507, full, [`${path}/dump`]);
-  await user.refused(507, full, [DATABASES, copy]);
+  await user.refused(503, full, [`${path}/dump`]);
+  await user.refused(503, full, [DATABASES, copy]);
   const statement =
     'WITH n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 30) INSERT INTO t SELECT zeroblob(1e6) FROM n';
-  await user.refused(507, full, [`${path}/query`, { json: { statement, read_only: false } }]);
+  await user.refused(503, full, [`${path}/query`, { json: { statement, read_only: false } }]);
   assert.deepEqual(await rowsOf(user, path, 'SELECT count(*) FROM t'), [[1]]);
   rmSync(filler);
   // Room is looked at from time to time.
@@ -41,6 +43,119 @@ test('writes, dumps and copies are refused with 507, and work when there is room
   assert.deepEqual(await rowsOf(user, path, 'SELECT count(*) FROM t'), [[31]]);
   assert.deepEqual(await rowsOf(user, path, 'PRAGMA integrity_check'), [['ok']]);
 });
+
+const SAYS_HOST = /host's disk is full/;
+
+/** A program that writes as much as it can. */
+interface Filler {
+  /** One MiB more; what it is refused with, or null. */
+  write(): Promise<{ readonly code: unknown; readonly message: string } | null>;
+  /** As much as the disk has, in one step. */
+  writeAll(): Promise<unknown>;
+  clear(): Promise<unknown>;
+  close(): unknown;
+}
+
+const asError = (error: { code?: unknown; message: string }) => ({
+  code: error.code,
+  message: error.message,
+});
+
+function sqliteFiller({ uri }: { uri: string }): Filler {
+  const client = libsql({ url: uri });
+  return {
+    write: () => client.execute('INSERT INTO t VALUES (zeroblob(1048576))').then(() => null, asError),
+    writeAll: () =>
+      client.execute(
+        `WITH n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 200)
+         INSERT INTO t SELECT zeroblob(1048576) FROM n`,
+      ),
+    clear: () => client.execute('DELETE FROM t'),
+    close: () => client.close(),
+  };
+}
+
+function mongodbFiller({ uri }: { uri: string }): Filler {
+  const client = new MongoClient(uri);
+  const t = client.db().collection('t');
+  const document = () => ({ x: Buffer.alloc(MIB) });
+  return {
+    write: () => t.insertOne(document()).then(() => null, asError),
+    writeAll: async () => {
+      for (;;) await t.insertMany(Array.from({ length: 40 }, document));
+    },
+    clear: () => t.deleteMany({}),
+    close: () => client.close(),
+  };
+}
+
+for (const [engine, open] of [
+  ['sqlite', sqliteFiller],
+  ['mongodb', mongodbFiller],
+] as const)
+  test(`${engine} leaves what the host keeps free, and a bystander can delete`, {
+    skip: noLoopDisk(),
+  }, async (t) => {
+    const disk = new LoopDisk(256 * MIB);
+    const cloud = await CloudProcess.start({ dataDir: join(disk.mountPoint, 'data') });
+    t.after(async () => {
+      await cloud.stop();
+      await eventually('nobody holds the disk', () => isRemoved(disk));
+    });
+    const freeBytes = () => {
+      const { bavail, bsize } = statfsSync(disk.mountPoint);
+      return bavail * bsize;
+    };
+    const anyone = await CheckedClient.open(cloud.api);
+    const user = anyone.as((await anyone.register()).api_key);
+    const make = async (name: string, engine: string) => {
+      const json = { name, engine, size_limit_mb: 1000 };
+      return (await user.expect(201, DATABASES, { json })) as {
+        database_id: string;
+        connection: { uri: string };
+      };
+    };
+    const bystander = new MongoClient((await make('few', 'mongodb')).connection.uri);
+    const few = bystander.db().collection('few');
+    await few.insertMany(Array.from({ length: 8 }, (_, n) => ({ n })));
+    const made = await make('much', engine);
+    const path = `${DATABASES}/${made.database_id}`;
+    if (engine === 'sqlite') await run(user, path, 'CREATE TABLE t (x)');
+    const filler = open(made.connection);
+    t.after(() => Promise.all([filler.close(), bystander.close()]));
+
+    let refusal: Awaited<ReturnType<Filler['write']>> = null;
+    while (refusal === null) refusal = await filler.write();
+    assert.match(refusal.message, SAYS_HOST);
+    assert.equal(refusal.code, engine === 'sqlite' ? 'SQLITE_FULL' : 14031);
+    await assert.rejects(filler.writeAll(), SAYS_HOST);
+    assert.ok(freeBytes() > 12 * MIB, `only ${freeBytes()} bytes are left`);
+    assert.ok(existsSync(join(disk.mountPoint, 'data', 'reserve')), 'the reserve was touched');
+    // Others fill what is left, and a little of what is to stay free.
+    writeFileSync(join(disk.mountPoint, 'filler'), Buffer.alloc(freeBytes() - 10 * MIB));
+    const statement =
+      engine === 'sqlite'
+        ? { statement: 'INSERT INTO t VALUES (zeroblob(1000000))' }
+        : { command: { insert: 't', documents: [{ x: 'x'.repeat(MIB) }] } };
+    const json = { ...statement, read_only: false };
+    await user.refused(503, 'host_disk_full', [`${path}/query`, { json }]);
+
+    await assert.rejects(few.insertOne({ x: Buffer.alloc(MIB) }), SAYS_HOST);
+    assert.equal((await few.deleteMany({ n: { $lt: 4 } })).deletedCount, 4);
+    assert.equal(await few.countDocuments(), 4);
+    await user.expect(201, '/api/buckets', { json: { name: 'low' } });
+    await eventually('uploads end', async () => (await user.upload('low', 'x', 'x')).status === 507);
+    const { components } = await user.expect(200, '/api/system/status');
+    assert.equal(components.databases.status, 'degraded');
+    assert.match(components.databases.problem, /growth of databases/);
+    assert.match(components.databases.fix, /databases/);
+
+    const before = freeBytes();
+    await filler.clear();
+    await eventually('what was deleted is free', () => freeBytes() > before + 100 * MIB);
+    assert.equal(await filler.write(), null);
+    await eventually('uploads go on', async () => (await user.upload('low', 'x', 'x')).status === 200);
+  });
 
 function isRemoved(disk: LoopDisk): boolean {
   try {

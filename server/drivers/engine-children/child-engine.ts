@@ -16,7 +16,7 @@ import {
   type Table,
 } from '../../databases/engine.ts';
 import type { Clock } from '../../platform/clock.ts';
-import { AppError } from '../../platform/errors.ts';
+import { AppError, hostDiskFull } from '../../platform/errors.ts';
 import { KeyedMutex } from '../../platform/keyed-mutex.ts';
 import type { UserRange } from '../../platform/other-users.ts';
 import { openOwn, removeName } from '../host-process/foreign-files.ts';
@@ -47,6 +47,8 @@ export interface ChildEngineOptions {
   readonly maxChildren: number;
   /** After so long without use a database is closed. */
   readonly idleMs: number;
+  /** What is to stay free on the host's disk now; with less, databases do not grow. */
+  readonly keepFreeBytes: () => number;
 }
 
 /** What an engine says of itself and its children: they answer `query`, `tables`, `copy`, `room`, `check`. */
@@ -78,7 +80,7 @@ export class ChildEngine {
   #prepared: Promise<void> | null = null;
 
   constructor(kind: ChildEngineKind, options: ChildEngineOptions) {
-    const { clock, log, folder, ground, users, maxChildren, idleMs } = options;
+    const { clock, log, folder, ground, users, maxChildren, idleMs, keepFreeBytes } = options;
     this.#kind = kind;
     this.#options = options;
     this.dumpFormats = [kind.dump.format];
@@ -90,6 +92,7 @@ export class ChildEngine {
       log,
       maxChildren,
       idleMs,
+      keepFreeBytes,
       spareMs: kind.spareMs,
       launch: (database) => this.#launch(this.#folders.folder(database.database), database),
       roomOf: (database) => this.#roomOf(database),
@@ -299,8 +302,7 @@ export class ChildEngine {
         });
       }
       if (!(error instanceof ChildRefused)) throw error;
-      if (error.isDiskFull)
-        throw new AppError('out_of_space', 'The disk of this cloud is full', { cause: error });
+      if (error.isDiskFull) throw hostDiskFull(error);
       throw new QueryFailed(error.message, error.engineCode ?? this.#kind.errorName);
     }
   }
@@ -312,12 +314,14 @@ export class ChildEngine {
     const child = new TenantChild(launched, { clock, silenceMs: CHECK_MS, onCounters: () => {} });
     const { sizeLimitBytes, database: name } = database;
     try {
+      await child.call({ kind: 'keepFree', bytes: this.#options.keepFreeBytes() });
       const { head } = await child.call(
         { kind: 'check', tell: true, name, file: FILE, sizeLimitBytes },
         { signal },
       );
       if (head.fault !== null) throw new LoadFailed(String(head.fault));
     } catch (error) {
+      if (error instanceof ChildRefused && error.isDiskFull) throw hostDiskFull(error);
       if (error instanceof ChildRefused) throw new LoadFailed(`it cannot be read: ${error.message}`);
       throw error;
     } finally {

@@ -2,14 +2,14 @@
  * What every child does: it takes the lock of its file, answers calls and tells how much there is. It sees
  * nothing of the host but its folder, and Cloudlet ends it with a signal whenever it is silent for too long.
  */
-import { statfsSync } from 'node:fs';
 import { Socket } from 'node:net';
 import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { EngineLimits } from '../../databases/engine.ts';
 import type { Counters, Handler, Room } from './child-call.ts';
 import { ChildSocket } from './child-socket.ts';
-import { isBusy, isFull } from './sqlite-error.ts';
+import { hostRoom } from './host-room.ts';
+import { isBusy } from './sqlite-error.ts';
 
 /** Standard output, which is as good a socket as any, and the one that is left to us. */
 const DESCRIPTOR = 1;
@@ -17,8 +17,6 @@ const LOCK_FILE = 'lock';
 const LOCK_WAIT_MS = 20;
 const LOCK_TRIES = 250;
 const TELL_MS = 1000;
-/** SQLITE_FULL means the disk when there is less left on it. */
-const DISK_FULL_BYTES = 1024 * 1024;
 
 /** Arguments of the call `open`. The file is in the working directory, the tenant's folder. */
 export interface OpenHead extends Room {
@@ -28,6 +26,8 @@ export interface OpenHead extends Room {
   /** Where copies of it are made. */
   readonly copy: string;
   readonly limits: EngineLimits;
+  /** As HostRoom has it. */
+  readonly keepFreeBytes: number;
 }
 
 /** A tenant's file that is open. */
@@ -58,8 +58,13 @@ export function runChild({ handlers: first, open, errorName }: ChildKind): void 
   let opened: OpenedFile | null = null;
   const handlers: Record<string, Handler> = {
     ...first,
+    keepFree: async ({ head }) => {
+      hostRoom.keepFreeBytes = Number(head.bytes);
+      return { head: {} };
+    },
     open: async ({ head }) => {
       await takeLock();
+      hostRoom.keepFreeBytes = Number(head.keepFreeBytes);
       const file = open(head as unknown as OpenHead);
       opened = file;
       const tell = teller(socket, file);
@@ -86,17 +91,9 @@ export function runChild({ handlers: first, open, errorName }: ChildKind): void 
     describe: (error) => ({
       message: (error as Error).message,
       engineCode: errorName(error),
-      isDiskFull: error instanceof DiskFull || (isFull(error) && freeBytes() < DISK_FULL_BYTES),
+      isDiskFull: hostRoom.isWhy(error),
     }),
   });
-}
-
-/** For a copy, which no size limit bounds: its removal has made room again, so nobody could tell any more. */
-export class DiskFull extends Error {
-  constructor(cause: unknown) {
-    super('the disk is full', { cause });
-    this.name = 'DiskFull';
-  }
 }
 
 /** POSIX locks end with the process: who has this one knows that no other child has the file open. */
@@ -112,11 +109,6 @@ async function takeLock(): Promise<void> {
       await sleep(LOCK_WAIT_MS);
     }
   }
-}
-
-function freeBytes(): number {
-  const { bavail, bsize } = statfsSync('.');
-  return bavail * bsize;
 }
 
 /** Tells how much there is and was done, when that is not what was told last. */

@@ -47,6 +47,8 @@ export interface ChildrenDeps {
   readonly launch: (database: EngineDatabase) => Promise<LaunchedChild>;
   /** What the file may grow to now. */
   readonly roomOf: (database: EngineDatabase) => Promise<Room>;
+  /** What is to stay free on the host's disk now. */
+  readonly keepFreeBytes: () => number;
 }
 
 export const FILE = 'db.sqlite';
@@ -66,10 +68,15 @@ export class Children {
   /** Names of those whose child is being started. */
   readonly #starting = new Set<string>();
   #isClosed = false;
+  #keepFreeBytes: number;
 
   constructor(deps: ChildrenDeps) {
     this.#deps = deps;
-    this.#look = setInterval(() => this.#endIdle(), LOOK_MS);
+    this.#keepFreeBytes = deps.keepFreeBytes();
+    this.#look = setInterval(() => {
+      this.#endIdle();
+      this.#tellKeepFree();
+    }, LOOK_MS);
     this.#look.unref();
   }
 
@@ -185,7 +192,8 @@ export class Children {
     const entry: Entry = { child, usedAt: clock.monotonic(), figures: NOTHING };
     try {
       const { database: name, limits } = database;
-      await child.call({ kind: 'open', name, file: FILE, copy: COPY_FILE, limits, ...room });
+      const files = { file: FILE, copy: COPY_FILE, keepFreeBytes: this.#keepFreeBytes };
+      await child.call({ kind: 'open', name, limits, ...files, ...room });
       return entry;
     } catch (error) {
       child.kill(new ChildGone('ended', 'the database did not open'));
@@ -226,6 +234,14 @@ export class Children {
       if (usedAt > since || child.pending > 0) continue;
       void this.#endWhere(name, (entry) => entry.usedAt <= since);
     }
+  }
+
+  #tellKeepFree(): void {
+    const bytes = this.#deps.keepFreeBytes();
+    if (bytes === this.#keepFreeBytes) return;
+    this.#keepFreeBytes = bytes;
+    for (const { child } of this.#entries.values())
+      if (child.isUsable) child.call({ kind: 'keepFree', bytes }).catch(() => {});
   }
 
   /** Ends a child that has nothing to do: while this waited for the lock another one may have come. */

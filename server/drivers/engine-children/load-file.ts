@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { type EngineDatabase, LoadFailed } from '../../databases/engine.ts';
-import { AppError } from '../../platform/errors.ts';
+import { hostDiskFull } from '../../platform/errors.ts';
 
 /** What tenants send. */
 export interface LoadedKind {
@@ -16,7 +16,7 @@ export interface LoadedKind {
   readonly otherwise: string;
 }
 
-/** Writes it into the folder. Throws LoadFailed, `out_of_space`. */
+/** Writes it into the folder. Throws LoadFailed, `host_disk_full`. */
 export async function receiveFile(
   from: Readable,
   {
@@ -33,7 +33,7 @@ export async function receiveFile(
     );
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error;
-    throw new AppError('out_of_space', 'The disk of this cloud is full', { cause: error });
+    throw hostDiskFull(error);
   }
 }
 

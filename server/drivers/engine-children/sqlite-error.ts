@@ -42,6 +42,8 @@ const CONSTRAINTS: Readonly<Record<number, string>> = {
 const CONSTRAINT = 19;
 const BUSY = 5;
 const FULL = 13;
+const IO_ERROR = 10;
+const CANNOT_OPEN = 14;
 
 /** The number that SQLite gave with an error, exact; null when it is not SQLite's. */
 function sqliteCode(error: unknown): number | null {
@@ -66,4 +68,9 @@ export function isBusy(error: unknown): boolean {
 /** Whether the size limit or the disk leaves no room. */
 export function isFull(error: unknown): boolean {
   return ((sqliteCode(error) ?? 0) & 0xff) === FULL;
+}
+
+/** Whether a file could not be read, written or made: on a full disk that need not be told as such. */
+export function isDiskError(error: unknown): boolean {
+  return [IO_ERROR, CANNOT_OPEN].includes((sqliteCode(error) ?? 0) & 0xff);
 }

@@ -30,7 +30,7 @@ export interface CallOptions {
 export class ChildRefused extends Error {
   /** `SQLITE_ERROR` and the like; null: the error was not SQLite's. */
   readonly engineCode: string | null;
-  /** The disk is full, not the database. */
+  /** The host's disk is full, not the database. */
   readonly isDiskFull: boolean;
 
   constructor(details: Readonly<Record<string, unknown>>) {

@@ -47,7 +47,7 @@ export class MysqlEngine extends ServerEngine<Admin> implements Engine {
       alarms: options.alarms,
       warn,
     });
-    const queries = new TenantQueries({ links, isGuest, usersOf });
+    const queries = new TenantQueries({ links, isGuest, usersOf, isDiskLow });
     const logs = new TenantLogs({ folder: join(folder, 'logs'), source: server.log, entriesOf });
     const makeAgain = (name: string) => this.#makeAgain(name);
     const watchdog = new Watchdog({ links, server, isGuest, isDiskLow, warn, logs, makeAgain });

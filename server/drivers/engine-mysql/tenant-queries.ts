@@ -3,7 +3,7 @@ import type { Connection } from 'mysql2';
 import mysql from 'mysql2';
 import type { EngineDatabase, Query, QueryResult, Table } from '../../databases/engine.ts';
 import { QueryFailed } from '../../databases/engine.ts';
-import { AppError } from '../../platform/errors.ts';
+import { AppError, hostDiskFull } from '../../platform/errors.ts';
 import { connectionEnded, diskFull, timedOut } from '../managed-server/server-engine.ts';
 import * as contents from './contents-store.ts';
 import { asQueryFailed, type Fetched, fetchLimited, isDatabaseError } from './limited-query.ts';
@@ -17,6 +17,8 @@ export interface TenantQueriesDeps {
   /** The server is the operator's: tenants could come as the users by which we run their statements. */
   readonly isGuest: boolean;
   readonly usersOf: (database: string) => store.Users;
+  /** The watchdog keeps tenants from writing meanwhile. */
+  readonly isDiskLow: () => boolean;
 }
 
 const TABLES_MS = 10_000;
@@ -25,6 +27,8 @@ const PATIENCE_MS = 1000;
 /** Out of time, killed, its session killed. */
 const STOPPED = [1969, 1317, 1927, 1928, 3024];
 const FULL = [1021, 1114];
+/** The server only reads now. */
+const HELD = '1290';
 const WRONG_PASSWORD = 1045;
 const MAKES_ROUTINE = /\bCREATE\b[\s\S]*\b(?:PROCEDURE|FUNCTION|PACKAGE)\b/i;
 /** A statement that looks; what it calls may do no more, for its user and its transaction only read. */
@@ -48,7 +52,7 @@ export class TenantQueries {
   }
 
   async run(database: EngineDatabase, query: Query): Promise<QueryResult> {
-    const { links, isGuest, usersOf } = this.#deps;
+    const { links, isGuest, usersOf, isDiskLow } = this.#deps;
     const { params, readOnly, maxRows, maxBytes, signal } = query;
     const users = usersOf(database.database);
     const text = String(query.statement);
@@ -63,7 +67,12 @@ export class TenantQueries {
         if (readOnly) await ask(driver, 'START TRANSACTION READ ONLY');
         return fetchLimited(driver, { text, params, maxRows, maxBytes });
       },
-    ).finally(() => (isGuest && !readOnly ? links.putBackPassword(user) : null));
+    )
+      .catch((error) => {
+        const isHeld = (error as Partial<QueryFailed>).engineCode === HELD && !isGuest;
+        throw isHeld && isDiskLow() ? hostDiskFull(error) : error;
+      })
+      .finally(() => (isGuest && !readOnly ? links.putBackPassword(user) : null));
     if (!readOnly && MAKES_ROUTINE.test(text))
       await links.asAdmin((admin) => contents.giveRoutines(admin, users));
     return asResult(fetched);

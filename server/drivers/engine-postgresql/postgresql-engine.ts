@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import type { ClientBase } from 'pg';
 import type { Access, Endpoint, Engine, EngineDatabase, Measured } from '../../databases/engine.ts';
-import { AppError } from '../../platform/errors.ts';
+import { hostDiskFull } from '../../platform/errors.ts';
 import { SLOTS } from '../managed-server/client-programs.ts';
 import { hostAndPort, ServerEngine } from '../managed-server/server-engine.ts';
 import { TenantLogs } from '../managed-server/tenant-logs.ts';
@@ -45,15 +45,16 @@ export class PostgresqlEngine extends ServerEngine<ClientBase> implements Engine
     const isUp = () => server.isUp;
     const { alarms } = options;
     const dumps = new PostgresqlDumps({ links, clients, guest, rolesOf, alarms, warn });
-    const queries = new TenantQueries({ links, isGuest, rolesOf });
+    // The disk of another host is not ours to know.
+    const isLow = isGuest ? () => false : isDiskLow;
+    const queries = new TenantQueries({ links, isGuest, rolesOf, isDiskLow: isLow });
     const logs = new TenantLogs({ folder: join(folder, 'logs'), source: server.log, entriesOf });
     const watchdog = new Watchdog({ links, isUp, isGuest, isDiskLow, warn, logs });
     const databases = (client: ClientBase) => store.databases(client, guest());
     super(DUMP_FORMATS, { site, queries, dumps, watchdog, logs, databases });
     this.#site = site;
     this.#links = links;
-    // The disk of another host is not ours to know.
-    this.#isDiskLow = isGuest ? () => false : isDiskLow;
+    this.#isDiskLow = isLow;
     this.#dumps = dumps;
     this.#logs = logs;
     this.#watchdog = watchdog;
@@ -173,8 +174,7 @@ export class PostgresqlEngine extends ServerEngine<ClientBase> implements Engine
   }
 
   #assertRoom(): void {
-    if (this.#isDiskLow())
-      throw new AppError('out_of_space', 'The disk of the database server is nearly full');
+    if (this.#isDiskLow()) throw hostDiskFull();
   }
 
   /** With a server that is up. */

@@ -141,7 +141,7 @@ describe('the server of PostgreSQL', { skip: noPostgresql }, () => {
       ),
     );
     assert.deepEqual((await client.query('SELECT a FROM t')).rows, [{ a: 1 }]);
-    const full = (error: unknown) => isAppError(error, 'out_of_space');
+    const full = (error: unknown) => isAppError(error, 'host_disk_full');
     await assert.rejects(fixture.engine.provision(newDatabase(), SECRET), full);
     fixture.disk.isLow = false;
     await eventually(() =>

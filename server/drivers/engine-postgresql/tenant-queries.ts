@@ -7,7 +7,7 @@ import {
   type QueryResult,
   type Table,
 } from '../../databases/engine.ts';
-import { AppError } from '../../platform/errors.ts';
+import { AppError, hostDiskFull } from '../../platform/errors.ts';
 import { connectionEnded, diskFull, timedOut } from '../managed-server/server-engine.ts';
 import {
   asJson,
@@ -26,6 +26,8 @@ export interface TenantQueriesDeps {
   /** Whether a tenant could come as the role by which we run statements, had it another password. */
   readonly isGuest: boolean;
   readonly rolesOf: (database: EngineDatabase) => store.Roles;
+  /** The watchdog keeps tenants from writing meanwhile. */
+  readonly isDiskLow: () => boolean;
 }
 
 const TABLES_MS = 10_000;
@@ -36,6 +38,7 @@ const MAX_OVERSHOOT_BYTES = 16 * 2 ** 20;
 const CANCELLED = '57014';
 const SESSION_ENDED = '57P01';
 const DISK_FULL = '53100';
+const READ_ONLY_TRANSACTION = '25006';
 const PROGRAM_LIMIT = '54000';
 const TOO_LARGE = 'The rows are too large to be shown here: select fewer of them, or parts of their values';
 const WRONG_PASSWORD = '28P01';
@@ -59,7 +62,7 @@ export class TenantQueries {
     const text = String(query.statement);
     refuseNul(text, params);
     const timeoutMs = Math.min(query.timeoutMs, database.limits.statementMs);
-    const { links, isGuest, rolesOf } = this.#deps;
+    const { links, isGuest, rolesOf, isDiskLow } = this.#deps;
     const run = this.#bounded(database, { timeoutMs, maxBytes, signal }, async (client) => {
       if (readOnly) await beginReading(client);
       const wanted = new LimitedQuery({ text, params, maxRows, maxBytes });
@@ -67,6 +70,9 @@ export class TenantQueries {
       const fetched = await wanted.result;
       const names = fetched.columns.length === 0 ? [] : await typeNames(client, fetched.columns);
       return asResult(fetched, names);
+    }).catch((error) => {
+      const isHeld = (error as Partial<QueryFailed>).engineCode === READ_ONLY_TRANSACTION && !readOnly;
+      throw isHeld && isDiskLow() ? hostDiskFull(error) : error;
     });
     if (!isGuest || readOnly) return run;
     return run.finally(() => links.putBackPassword(rolesOf(database).local));

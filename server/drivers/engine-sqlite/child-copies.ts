@@ -2,10 +2,10 @@
 import { rmSync } from 'node:fs';
 import { backup, DatabaseSync } from 'node:sqlite';
 import type { Handler } from '../engine-children/child-call.ts';
-import { DiskFull } from '../engine-children/child-main.ts';
+import { DiskFull, hostRoom } from '../engine-children/host-room.ts';
 import { isFull } from '../engine-children/sqlite-error.ts';
 import type { TenantConnections } from './tenant-connections.ts';
-import { openTenantFile } from './tenant-file.ts';
+import { numberOf, openTenantFile } from './tenant-file.ts';
 
 /** More than any file has. */
 const ALL_PAGES = 2 ** 31 - 1;
@@ -21,6 +21,7 @@ export function copyHandler(tenant: TenantConnections, target: string): Handler 
     removeCopy(target);
     const database = tenant.openFor('single', true);
     try {
+      hostRoom.assertRoomFor(sizeOf(database));
       await backup(database, target, { rate: ALL_PAGES });
       asOneFile(target);
       return { head: {} };
@@ -31,6 +32,11 @@ export function copyHandler(tenant: TenantConnections, target: string): Handler 
       tenant.close(database);
     }
   };
+}
+
+/** Bytes of the file, once all is written back. */
+export function sizeOf(database: DatabaseSync): number {
+  return numberOf(database, 'PRAGMA page_count') * numberOf(database, 'PRAGMA page_size');
 }
 
 /** Also of one that was not finished. */

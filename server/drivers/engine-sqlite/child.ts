@@ -8,17 +8,14 @@ import { systemClock } from '../../platform/clock.ts';
 import type { Handler, Room } from '../engine-children/child-call.ts';
 import { type OpenHead, runChild } from '../engine-children/child-main.ts';
 import { DurableLog } from '../engine-children/durable-log.ts';
-import { isBusy, sqliteErrorName } from '../engine-children/sqlite-error.ts';
-import { checkHandler, copyHandler } from './child-copies.ts';
+import { isShrinkable, shrinkFile } from '../engine-children/shrinking.ts';
+import { sqliteErrorName } from '../engine-children/sqlite-error.ts';
+import { checkHandler, copyHandler, sizeOf } from './child-copies.ts';
 import { queryHandler } from './child-query.ts';
 import { tablesHandler } from './child-tables.ts';
 import { HRANA_LIMITS, HranaSessions } from './hrana-sessions.ts';
 import { TenantConnections } from './tenant-connections.ts';
 import { numberOf } from './tenant-file.ts';
-
-/** Kept for what is written next. */
-const SPARE_PAGES = 256;
-const SHRINK_PAGES = 2000;
 
 runChild({
   handlers: { check: checkHandler },
@@ -51,19 +48,13 @@ function handlersOf(connections: TenantConnections, copy: string): Record<string
   };
 }
 
-function sizeOf(watcher: DatabaseSync): number {
-  return numberOf(watcher, 'PRAGMA page_count') * numberOf(watcher, 'PRAGMA page_size');
-}
-
-/** Gives room that deleted rows left back to the disk, a little at a time, while nobody has a session. */
 function shrink(connections: TenantConnections, watcher: DatabaseSync): void {
-  if (connections.counters.connections > 0 || numberOf(watcher, 'PRAGMA freelist_count') < SPARE_PAGES)
-    return;
+  const isUsed = connections.counters.connections > 0;
+  const freePages = numberOf(watcher, 'PRAGMA freelist_count');
+  if (!isShrinkable({ freePages, isUsed })) return;
   const database = connections.open();
   try {
-    database.exec(`PRAGMA incremental_vacuum(${SHRINK_PAGES})`);
-  } catch (error) {
-    if (!isBusy(error)) throw error;
+    shrinkFile(database, freePages);
   } finally {
     connections.close(database);
   }

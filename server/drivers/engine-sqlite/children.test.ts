@@ -234,7 +234,7 @@ test('a full disk is told as that, tears nothing, and does no harm when there is
     const database = await make({ sizeLimitBytes: 2 ** 30 });
     await run(database, 'CREATE TABLE a (b)');
     await run(database, 'INSERT INTO a VALUES (zeroblob(4000000))');
-    const noRoom = (error: unknown) => isAppError(error, 'out_of_space');
+    const noRoom = (error: unknown) => isAppError(error, 'host_disk_full');
     const other = await make();
     const filler = join(disk, 'filler');
     const { bavail, bsize } = fs.statfsSync(disk);

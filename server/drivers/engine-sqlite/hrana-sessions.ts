@@ -85,7 +85,9 @@ export class HranaSessions {
     const { busyMs } = limits;
     this.#connections = new Connections({ database, waitMs: busyMs, reclaim: () => this.#reclaim() });
     const now = () => this.#now();
-    this.#streamDeps = { turn: new WriteTurn<Stream>(), counters: database.counters, now, busyMs };
+    const { counters } = database;
+    const beforeWrite = () => database.heedHost();
+    this.#streamDeps = { turn: new WriteTurn<Stream>(), counters, beforeWrite, now, busyMs };
     setInterval(() => this.#endOverdue(), SWEEP_MS).unref();
   }
 

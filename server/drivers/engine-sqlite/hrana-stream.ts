@@ -13,6 +13,8 @@ import type { WriteTurn } from './hrana-write-turn.ts';
 export interface StreamDeps {
   readonly turn: WriteTurn<Stream>;
   readonly counters: Counters;
+  /** Before each statement that writes. */
+  readonly beforeWrite: () => void;
   /** Monotonic, ms. */
   readonly now: () => number;
   /** How long a statement waits for others to end their writing. */
@@ -162,9 +164,10 @@ export class Stream {
 
   async #open(statement: SqlStatement, bindings: () => ReturnType<typeof bindingsOf>): Promise<Execution> {
     await this.breathe();
-    const { turn, counters, now } = this.#deps;
+    const { turn, counters, now, beforeWrite } = this.#deps;
     if (statement.writes && !turn.take(this)) await this.#waitForTurn();
     this.assertOpen();
+    if (statement.writes) beforeWrite();
     if (statement.leavesTrace) this.connection.isTouched = true;
     this.readingSince ??= now();
     try {

@@ -2,6 +2,7 @@
 import { DatabaseSync } from 'node:sqlite';
 import { pathToFileURL } from 'node:url';
 import type { Room } from '../engine-children/child-call.ts';
+import { hostRoom } from '../engine-children/host-room.ts';
 import { authorizer, type Sessions } from './authorizer.ts';
 
 const PAGE_BYTES = 4096;
@@ -72,8 +73,10 @@ export function setRoom(database: DatabaseSync, room: Room, sessions: Sessions):
 
 function limitSize(database: DatabaseSync, { sizeLimitBytes, mayGrow }: Room): void {
   const pageBytes = numberOf(database, 'PRAGMA page_size');
+  const sizeBytes = numberOf(database, 'PRAGMA page_count') * pageBytes;
   // SQLite never goes below the pages there are.
-  const pages = mayGrow ? Math.max(1, Math.floor(sizeLimitBytes / pageBytes)) : 1;
+  const limit = mayGrow ? hostRoom.limitFor(sizeBytes, sizeLimitBytes) : 0;
+  const pages = Math.max(1, Math.floor(limit / pageBytes));
   database.exec(`PRAGMA max_page_count = ${pages}`);
 }
 

@@ -219,5 +219,5 @@ export function connectionEnded(title: string, cause: Error): AppError {
 }
 
 export function diskFull(cause: Error): AppError {
-  return new AppError('out_of_space', 'The disk of the database server is full', { cause });
+  return new AppError('host_disk_full', 'The disk of the database server is full', { cause });
 }

@@ -5,7 +5,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import type { Document } from 'bson';
 import { systemClock } from '../../../platform/clock.ts';
 import type { Handler } from '../../engine-children/child-call.ts';
-import { DiskFull } from '../../engine-children/child-main.ts';
+import { DiskFull, hostRoom } from '../../engine-children/host-room.ts';
 import { isFull } from '../../engine-children/sqlite-error.ts';
 import {
   ARCHIVE_FILE,
@@ -64,10 +64,17 @@ export function copyHandler(name: string, file: string, target: string): Handler
 async function backupTo(file: string, copy: string): Promise<void> {
   const database = new DatabaseSync(file, { readOnly: true });
   try {
+    // The archive is made of the copy, and is no longer than that.
+    hostRoom.assertRoomFor(2 * sizeOf(database));
     await backup(database, copy, { rate: ALL_PAGES });
   } finally {
     database.close();
   }
+}
+
+function sizeOf(database: DatabaseSync): number {
+  const sql = 'SELECT page_count * page_size AS bytes FROM pragma_page_count(), pragma_page_size()';
+  return Number(database.prepare(sql).get()?.bytes);
 }
 
 async function writeArchive(

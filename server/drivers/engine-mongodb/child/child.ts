@@ -35,7 +35,7 @@ runChild({
       },
       flush: () => tenant.durable(),
       figures: () => ({ ...tenant.counters, sizeBytes: tenant.sizeBytes }),
-      whenIdle: () => {},
+      whenIdle: () => tenant.shrink(),
       close: () => tenant.close(),
     };
   },

@@ -54,6 +54,10 @@ export class TenantDocuments {
     return bytes;
   }
 
+  shrink(): void {
+    this.#database.shrink();
+  }
+
   close(): void {
     this.#watcher.close();
     this.#database.close();

@@ -56,6 +56,11 @@ export class DocumentDatabase {
     this.#log = new DurableLog(file, this.#watcher);
   }
 
+  /** As DocumentsStore.shrink(). */
+  shrink(): void {
+    this.#store.shrink();
+  }
+
   /**
    * The reply to a command, which `decodeCommand` made of an OP_MSG; `encodeReply` makes it bytes. Never
    * throws for what a client sent: such a reply has `ok: 0`, or `writeErrors`. A command of any other

@@ -2,6 +2,9 @@
 import { DatabaseSync, type SQLInputValue, type SQLOutputValue, type StatementSync } from 'node:sqlite';
 import { type Document, UUID } from 'bson';
 import { newUuid } from '../../../platform/ids.ts';
+import { HOST_DISK_FULL, hostRoom } from '../../engine-children/host-room.ts';
+import { isShrinkable, shrinkFile } from '../../engine-children/shrinking.ts';
+import { isFull } from '../../engine-children/sqlite-error.ts';
 import { CommandError } from '../command-error.ts';
 import { decodeDocument, encodeDocument, type RawDocument } from '../values/bson-documents.ts';
 import { type Index, indexOf } from './index-keys.ts';
@@ -55,6 +58,8 @@ export class DocumentsStore {
   readonly #changed = new Set<Collection>();
   #collections = new Map<string, Collection>();
   #limit: number | null | undefined;
+  /** By which the host let it grow when that was taken into force. */
+  #growth = 0;
 
   constructor(file: string, sizeLimit: () => number | null) {
     this.#sizeLimit = sizeLimit;
@@ -140,21 +145,23 @@ export class DocumentsStore {
 
   #limitSize(): void {
     const limit = this.#sizeLimit();
-    if (limit === this.#limit) return;
-    const { page_size: pageBytes } = this.#database.prepare('PRAGMA page_size').get() as {
-      page_size: number;
-    };
+    const growth = Math.min(limit ?? 0, hostRoom.growthBytes());
+    if (limit === this.#limit && growth === this.#growth) return;
+    const pageBytes = this.#pragma('page_size');
+    const most = limit === null ? 0 : hostRoom.limitFor(this.fileBytes().total, limit);
     // SQLite never goes below the pages there are.
-    const pages = limit === null ? 1 : Math.max(1, Math.floor(limit / pageBytes));
-    this.#database.exec(`PRAGMA max_page_count = ${pages}`);
+    this.#database.exec(`PRAGMA max_page_count = ${Math.max(1, Math.floor(most / pageBytes))}`);
     this.#limit = limit;
+    this.#growth = growth;
   }
 
   /** Size of the file, and what of it is free. */
   fileBytes(): { total: number; free: number } {
-    const read = (name: string) => Number(Object.values(this.#prepare(`PRAGMA ${name}`).get() ?? {})[0]);
-    const pageBytes = read('page_size');
-    return { total: read('page_count') * pageBytes, free: read('freelist_count') * pageBytes };
+    const pageBytes = this.#pragma('page_size');
+    return {
+      total: this.#pragma('page_count') * pageBytes,
+      free: this.#pragma('freelist_count') * pageBytes,
+    };
   }
 
   /** Bytes of an index's keys. */
@@ -200,9 +207,14 @@ export class DocumentsStore {
     this.#collections.set(name, { ...collection, name });
   }
 
-  /** Gives back the room of what was deleted. */
+  /** Gives room that was deleted back to the disk, a little at a time. */
   shrink(): void {
-    this.#database.exec('PRAGMA incremental_vacuum');
+    const freePages = this.#pragma('freelist_count');
+    if (isShrinkable({ freePages, isUsed: false })) shrinkFile(this.#database, freePages);
+  }
+
+  #pragma(name: string): number {
+    return Number(Object.values(this.#prepare(`PRAGMA ${name}`).get() ?? {})[0]);
   }
 
   createIndex(collection: Collection, spec: Document): Index {
@@ -348,10 +360,9 @@ function asRow(row: Record<string, SQLOutputValue> | undefined): Row | undefined
   return row === undefined ? undefined : { place: Number(row.n), bytes: row.d as Uint8Array };
 }
 
-const SQLITE_FULL = 13;
-
 function asCommandError(error: unknown): unknown {
-  if ((error as { errcode?: number }).errcode !== SQLITE_FULL) return error;
+  if (hostRoom.isWhy(error)) return new CommandError('OutOfDiskSpace', HOST_DISK_FULL);
+  if (!isFull(error)) return error;
   return new CommandError(
     'OutOfDiskSpace',
     'The database has reached its size limit. Delete documents to make room',
