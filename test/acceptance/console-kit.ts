@@ -90,19 +90,23 @@ export const quiet = (page: Page): Promise<void> =>
 export const uploaded = (page: Page, count: number): Promise<void> =>
   page.getByText(`${count} of ${count} uploaded`, { exact: true }).waitFor();
 
-/**
- * Drops files of the disk onto the middle of the page, by the browser's own input events; names with `/` are
- * those of a dropped folder.
- */
-export async function dropFiles(page: Page, files: Readonly<Record<string, string>>): Promise<void> {
+/** Writes files to the disk, until this process ends; gives the paths of those, and of folders, to drop. */
+export function writtenFiles(files: Readonly<Record<string, string>>): string[] {
   const folder = mkdtempSync(join(tmpdir(), 'cloudlet-drop-'));
   process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
   for (const [name, content] of Object.entries(files)) {
     mkdirSync(dirname(join(folder, name)), { recursive: true });
     writeFileSync(join(folder, name), content);
   }
-  const dropped = new Set(Object.keys(files).map((name) => join(folder, name.split('/')[0] ?? '')));
-  const data = { items: [], files: [...dropped], dragOperationsMask: 1 };
+  return [...new Set(Object.keys(files).map((name) => join(folder, name.split('/')[0] ?? '')))];
+}
+
+/**
+ * Drops files of the disk onto the middle of the page, by the browser's own input events; names with `/` are
+ * those of a dropped folder.
+ */
+export async function dropFiles(page: Page, files: Readonly<Record<string, string>>): Promise<void> {
+  const data = { items: [], files: writtenFiles(files), dragOperationsMask: 1 };
   const { width, height } = page.viewportSize() ?? { width: 0, height: 0 };
   const session = await page.context().newCDPSession(page);
   for (const type of ['dragEnter', 'dragOver', 'drop'] as const) {

@@ -1,0 +1,110 @@
+/** What the console asks of a browser, in those that people have; and drops of files and folders of the disk. */
+import assert from 'node:assert/strict';
+import { globSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { notInstalled } from '../../scripts/installed.ts';
+import { type Account, Client } from '../harness/client.ts';
+import { CloudProcess } from '../harness/cloud-process.ts';
+import { noBrowser } from './browser-kit.ts';
+import {
+  assertConsoleBuilt,
+  ConsoleFixture,
+  clientOf,
+  dropFiles,
+  PASSWORD,
+  uploaded,
+  writtenFiles,
+} from './console-kit.ts';
+import { Firefox } from './firefox-kit.ts';
+
+const DROPPED = { 'alone.txt': 'one', 'trip/day.txt': 'two', 'trip/photos/2026/sea.txt': 'three' };
+/** The page, and what its drops are stored as. */
+const PLACES = ['/storage', '/'];
+
+const SOURCES = join(import.meta.dirname, '../../console/src');
+
+/** Classes of the browser that sources name outside of types: `instanceof File`, `new WebSocket(…)`. */
+function askedClasses(): string[] {
+  const files = globSync('**/*.{ts,tsx}', { cwd: SOURCES }).filter((path) => !path.endsWith('.test.ts'));
+  const classes = files.flatMap((path) => {
+    const source = readFileSync(join(SOURCES, path), 'utf8');
+    const isOwn = (name: string) => new RegExp(`(?:import[^;]*|class )\\b${name}\\b`).test(source);
+    const named = [...source.matchAll(/\b(?:instanceof|new) ([A-Z]\w+)\b(?! \w)/g)].map(
+      ([, name = '']) => name,
+    );
+    return named.filter((name) => !isOwn(name));
+  });
+  return [...new Set(classes)].sort();
+}
+
+/** An expression: the classes that this browser has not, joined by commas. */
+const MISSING = `${JSON.stringify(askedClasses())}.filter((name) => !(name in window)).join()`;
+
+async function storedNames(client: Client): Promise<string[]> {
+  const { body } = await client.call('/api/buckets/uploads/files');
+  return body.map(({ name }: { name: string }) => name).sort();
+}
+
+test('Chromium has every class that is asked for, and takes a file and a folder with folders in it, dropped together', {
+  skip: noBrowser,
+}, async () => {
+  const fixture = await ConsoleFixture.open();
+  try {
+    assert.equal(await (await fixture.newPage()).evaluate(MISSING), '');
+    for (const [i, path] of PLACES.entries()) {
+      const page = await fixture.signedUp(`chromium-${i}`, path);
+      await dropFiles(page, DROPPED);
+      await uploaded(page, 3);
+      assert.deepEqual(await storedNames(await clientOf(fixture, page)), Object.keys(DROPPED), path);
+      await page.close();
+    }
+    assert.deepEqual(fixture.complaints, []);
+  } finally {
+    await fixture.close();
+  }
+});
+
+/** Makes an account and signs the browser in to it; gives the API as that account. */
+async function signIn(firefox: Firefox, cloud: CloudProcess, username: string): Promise<Client> {
+  await firefox.goto(`${cloud.api}/sign-in`);
+  const send = async (path: string, body: object): Promise<Account> => {
+    const init = {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    };
+    return JSON.parse(
+      String(await firefox.evaluate(`fetch('${path}', ${JSON.stringify(init)}).then((a) => a.text())`)),
+    );
+  };
+  const identity = { username, password: PASSWORD };
+  const { api_key } = await send('/api/register', { ...identity, email: `${username}@example.org` });
+  await send('/api/login', identity);
+  return new Client(cloud.api, api_key);
+}
+
+const noFirefox = notInstalled('firefox-esr');
+test('Firefox has them too, and takes a file, then a folder', { skip: noFirefox }, async () => {
+  assertConsoleBuilt();
+  const cloud = await CloudProcess.start();
+  const firefox = await Firefox.open();
+  try {
+    assert.equal(await firefox.evaluate(MISSING), '');
+    for (const [i, path] of PLACES.entries()) {
+      const client = await signIn(firefox, cloud, `firefox-${i}`);
+      await firefox.goto(cloud.api + path);
+      await firefox.says('Storage');
+      const [file = '', folder = ''] = writtenFiles(DROPPED);
+      await firefox.drop(file);
+      await firefox.says('1 of 1 uploaded');
+      await firefox.drop(folder);
+      await firefox.says('3 of 3 uploaded');
+      assert.deepEqual(await storedNames(client), Object.keys(DROPPED), path);
+    }
+    assert.deepEqual(firefox.complaints, []);
+  } finally {
+    await firefox.close();
+    await cloud.stop();
+  }
+});

@@ -1,0 +1,163 @@
+/** A real Firefox, driven by WebDriver BiDi: what one browser lacks and another has is seen in both. */
+import { spawn } from 'node:child_process';
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { noteStarted } from '../harness/leftovers.ts';
+import { eventually } from '../harness/waiting.ts';
+
+const PREFERENCES = {
+  // The page's process opens dropped files by itself: nothing hands them over, as a window system would.
+  'security.sandbox.content.level': 0,
+  'dom.filesystem.pathcheck.disabled': true,
+  'app.update.enabled': false,
+  'datareporting.policy.dataSubmissionEnabled': false,
+  'browser.shell.checkDefaultBrowser': false,
+};
+
+interface Reply {
+  readonly id?: number;
+  readonly type: 'success' | 'error' | 'event';
+  readonly method?: string;
+  // biome-ignore lint/suspicious/noExplicitAny: answers of every shape
+  readonly result?: any;
+  readonly message?: string;
+  readonly params?: { readonly level: string; readonly text: string };
+}
+
+export class Firefox {
+  /** What pages said as an error, or threw. */
+  readonly complaints: string[] = [];
+  readonly #socket: WebSocket;
+  readonly #waiting = new Map<number, (reply: Reply) => void>();
+  #context = '';
+
+  private constructor(socket: WebSocket) {
+    this.#socket = socket;
+    socket.addEventListener('message', ({ data }) => this.#take(JSON.parse(String(data))));
+  }
+
+  static async open(): Promise<Firefox> {
+    const address = await startBrowser();
+    const socket = new WebSocket(`${address}/session`);
+    await new Promise((resolve, reject) => {
+      socket.addEventListener('open', resolve);
+      socket.addEventListener('error', () => reject(new Error(`Firefox does not answer at ${address}`)));
+    });
+    const firefox = new Firefox(socket);
+    await firefox.#send('session.new', { capabilities: {} });
+    await firefox.#send('session.subscribe', { events: ['log.entryAdded'] });
+    const { contexts } = await firefox.#send('browsingContext.getTree');
+    firefox.#context = contexts[0].context;
+    return firefox;
+  }
+
+  async close(): Promise<void> {
+    await this.#send('browser.close');
+    this.#socket.close();
+  }
+
+  async goto(url: string): Promise<void> {
+    await this.#send('browsingContext.navigate', { context: this.#context, url, wait: 'complete' });
+  }
+
+  /** What an expression gives in the page, once its promise is kept: a string, a number, true or false. */
+  evaluate(expression: string): Promise<unknown> {
+    return this.#evaluateIn(this.#context, expression);
+  }
+
+  /** Resolves when the page shows these words. */
+  async says(words: string): Promise<void> {
+    const shown = `document.body.innerText.includes(${JSON.stringify(words)})`;
+    await eventually(`Firefox shows "${words}"`, () => this.evaluate(shown) as Promise<boolean>);
+  }
+
+  /**
+   * Drops a file or folder of the disk onto the middle of the page. The drag session is one of Firefox's own
+   * tests, begun inside the page's process: a headless Firefox takes none from a window system. Its events
+   * are trusted, and the entries are those of a hand's drop.
+   */
+  async drop(path: string): Promise<void> {
+    const { contexts } = await this.#send('browsingContext.getTree', { 'moz:scope': 'chrome' });
+    const script = `data:application/javascript,${encodeURIComponent(dropScript(path))}`;
+    const said = await this.#evaluateIn(
+      contexts[0].context,
+      `new Promise((resolve) => {
+        const { messageManager } = gBrowser.selectedBrowser;
+        messageManager.addMessageListener('dropped', ({ data }) => resolve(data));
+        messageManager.loadFrameScript(${JSON.stringify(script)}, false);
+      })`,
+    );
+    if (said !== '') throw new Error(`Firefox could not drop ${path}: ${said}`);
+  }
+
+  async #evaluateIn(context: string, expression: string): Promise<unknown> {
+    const target = { context };
+    const answer = await this.#send('script.evaluate', { expression, target, awaitPromise: true });
+    if (answer.type === 'exception') throw new Error(answer.exceptionDetails.text);
+    return answer.result.value;
+  }
+
+  #send(method: string, params: object = {}): Promise<Reply['result']> {
+    const id = this.#waiting.size + 1;
+    this.#socket.send(JSON.stringify({ id, method, params }));
+    return new Promise((resolve, reject) => {
+      this.#waiting.set(id, ({ type, result, message }) =>
+        type === 'success' ? resolve(result) : reject(new Error(`${method}: ${message}`)),
+      );
+    });
+  }
+
+  #take(reply: Reply): void {
+    if (reply.id !== undefined) this.#waiting.get(reply.id)?.(reply);
+    else if (reply.params?.level === 'error') this.complaints.push(reply.params.text);
+  }
+}
+
+/** Gives the address where BiDi is spoken. What is left of the browser ends with this process. */
+async function startBrowser(): Promise<string> {
+  const profile = mkdtempSync(join(tmpdir(), 'cloudlet-firefox-'));
+  const lines = Object.entries(PREFERENCES).map(([name, value]) => `user_pref("${name}", ${value});\n`);
+  writeFileSync(join(profile, 'user.js'), lines.join(''));
+  const where = ['--profile', profile, '--remote-debugging-port=0', '--remote-allow-system-access'];
+  const child = spawn('firefox-esr', ['--headless', '--no-remote', ...where], {
+    env: { PATH: process.env.PATH, HOME: profile },
+    stdio: ['ignore', 'ignore', 'pipe'],
+    detached: true,
+  });
+  if (child.pid !== undefined) noteStarted(child.pid, profile, true);
+  let output = '';
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    output += text;
+  });
+  child.unref();
+  return eventually('Firefox listens', () => {
+    if (child.exitCode !== null) throw new Error(`Firefox did not start:\n${output}`);
+    return /WebDriver BiDi listening on (ws:\S+)/.exec(output)?.[1];
+  });
+}
+
+/** Runs in the page's process with the rights of the browser. */
+const dropScript = (path: string): string => `
+  try {
+    const page = content;
+    const file = Cc['@mozilla.org/file/local;1'].createInstance(Ci.nsIFile);
+    file.initWithPath(${JSON.stringify(path)});
+    const dragged = new page.DataTransfer();
+    dragged.mozSetDataAt('application/x-moz-file', file, 0);
+    const drags = Cc['@mozilla.org/widget/dragservice;1'].getService(Ci.nsIDragService);
+    drags.startDragSessionForTests(page, Ci.nsIDragService.DRAGDROP_ACTION_COPY);
+    const session = drags.getCurrentSession(page);
+    session.dataTransfer = dragged;
+    session.dragAction = Ci.nsIDragService.DRAGDROP_ACTION_COPY;
+    const [x, y] = [page.innerWidth / 2, page.innerHeight / 2];
+    for (const type of ['dragenter', 'dragover', 'drop']) {
+      const event = page.document.createEvent('DragEvent');
+      event.initDragEvent(type, true, true, page, 0, x, y, x, y, false, false, false, false, 0, null, null);
+      page.windowUtils.dispatchDOMEventViaPresShellForTesting(page.document.elementFromPoint(x, y), event);
+    }
+    session.endDragSession(true, 0);
+    sendAsyncMessage('dropped', '');
+  } catch (error) {
+    sendAsyncMessage('dropped', String(error));
+  }`;
