@@ -1,4 +1,4 @@
-/** What the console asks of a browser, in those that people have; and drops of files and folders of the disk. */
+/** Drops of real files and folders in Chromium and Firefox, and classes that the console asks them for. */
 import assert from 'node:assert/strict';
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
