@@ -24,7 +24,7 @@ export const CALL_SAMPLES: Readonly<Record<string, CallSample>> = {
   register: { body: ADA },
   login: { body: { username: ADA.username, password: ADA.password } },
   setUp: { body: { token: '$SETUP_TOKEN', ...ADA } },
-  updateAccount: { body: { email: 'ada@example.net' } },
+  updateAccount: { body: { email: 'ada@example.net', current_password: ADA.password } },
   rotateApiKey: { body: { overlap_seconds: 3600 } },
   createAccessKey: { body: { name: 'backup', scopes: ['storage:read'] } },
   createBucket: { body: { name: 'photos', versioning: true } },

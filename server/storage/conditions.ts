@@ -16,15 +16,17 @@ interface Headers {
   readonly 'if-none-match'?: string | undefined;
 }
 
+const ANOTHER = 'Another version of the object is current than the one you name';
+
 /** Always fine where the request has neither header. */
 export function conditionOf(headers: Headers): Condition {
   const { 'if-match': wanted, 'if-none-match': unwanted } = headers;
   return (current) => {
     if (wanted !== undefined && (current === undefined || !names(wanted, current, { isStrong: true }))) {
-      throw failed(current === undefined ? 'There is no such object' : 'The object is another one by now');
+      throw failed(current === undefined ? 'There is no such object' : ANOTHER);
     }
     if (unwanted !== undefined && current !== undefined && names(unwanted, current, { isStrong: false })) {
-      throw failed('The object is there already');
+      throw failed('There is such an object already');
     }
   };
 }
@@ -37,7 +39,7 @@ function names(header: string, { version_id, etag }: Tagged, { isStrong }: { isS
 }
 
 function failed(what: string): AppError {
-  return new AppError('precondition_failed', `${what}: the condition of the request does not hold`, {
+  return new AppError('precondition_failed', what, {
     hint: 'Somebody else has changed the object: read it again, then make your change to what it is now',
   });
 }

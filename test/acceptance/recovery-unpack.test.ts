@@ -48,7 +48,9 @@ function sumsBelow(folder: string): Record<string, string> {
 
 function filesBelow(folder: string): Map<string, Buffer> {
   const entries = readdirSync(folder, { recursive: true, withFileTypes: true });
-  const paths = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
+  // Not the marks that say whose the folders are.
+  const files = entries.filter((entry) => entry.isFile() && entry.name !== '.cloud');
+  const paths = files.map((entry) => join(entry.parentPath, entry.name));
   return new Map(paths.sort().map((path) => [relative(folder, path), readFileSync(path)]));
 }
 
