@@ -3,6 +3,7 @@ import { after, before, test } from 'node:test';
 import { pino } from 'pino';
 import { Idempotency } from '../calls/idempotency.ts';
 import { IdempotencyStore } from '../calls/idempotency-store.ts';
+import { BodyRoom } from '../http/body-room.ts';
 import { createEdge } from '../http/edge.ts';
 import { UNASKED } from '../metadata/change.ts';
 import { Meters } from '../platform/prometheus.ts';
@@ -18,6 +19,7 @@ before(async () => {
   const store = new IdempotencyStore(metadata);
   const ownKeyState = fixture.apiKeys.ownKeyState.bind(fixture.apiKeys);
   app = createEdge({
+    bodies: new BodyRoom(2 ** 26),
     clock,
     log: pino({ level: 'silent' }),
     meters: new Meters(),

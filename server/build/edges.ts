@@ -16,6 +16,7 @@ import { type MetricsRoutesDeps, metricsRoutes } from '../compute/metrics/metric
 import type { Config } from '../config/config.ts';
 import { type DatabaseRoutesDeps, databaseRoutes } from '../databases/routes.ts';
 import { HranaEdge, type HranaEdgeDeps } from '../hrana/hrana-edge.ts';
+import { BodyRoom } from '../http/body-room.ts';
 import { ConnectionGuard } from '../http/connection-guard.ts';
 import type { ConsoleFiles } from '../http/console-files.ts';
 import { documentRoutes } from '../http/document-routes.ts';
@@ -102,6 +103,8 @@ type CommonEdgeDeps = Pick<EdgeDeps, 'clock' | 'log' | 'meters' | 'idempotency' 
 const API_METHODS = ['GET', 'HEAD', 'POST', 'PATCH', 'DELETE'];
 const LINK_METHODS = ['GET', 'HEAD'];
 const DATABASE_METHODS = ['GET', 'POST'];
+/** Of everybody together, on both origins. */
+const REQUEST_BODIES_BYTES = 256 * 2 ** 20;
 
 /** The two origins, each with its limits and headers, and the guard over both's connections. */
 export function buildEdges(
@@ -140,11 +143,13 @@ export function buildEdges(
     slowSeconds: config.slowBodySeconds,
   });
   const isReserve = guard.isReserve.bind(guard);
-  const common = { ...deps, trustedProxies, hostNames, isReserve };
+  const bodies = new BodyRoom(REQUEST_BODIES_BYTES);
+  const unread = new UnreadResponses(config.unreadResponsesMb * 2 ** 20);
+  const common = { ...deps, trustedProxies, hostNames, isReserve, bodies };
   const api = createEdge({
     ...common,
     limiter,
-    unread: new UnreadResponses(config.unreadResponsesMb * 2 ** 20),
+    unread,
     routeLimiters: new Map([['register', registrations]]),
     routes: deps.apiRoutes,
     pages: deps.pages,
@@ -166,6 +171,8 @@ export function buildEdges(
   new HranaEdge({
     log,
     databases: deps.hrana,
+    bodies,
+    unread,
     maxCalls: config.databaseCalls,
     maxBodyBytes: config.databaseCallMb * 2 ** 20,
   }).serve(data);

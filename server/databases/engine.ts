@@ -18,6 +18,8 @@ export interface EngineDatabase {
   readonly databaseId: string;
   /** Row id: small, never used again, for engines that need a number (a uid). */
   readonly number: number;
+  /** Whose it is: what all accounts share is counted by it. */
+  readonly accountId: number;
   /** Its name inside the engine, `d_` and 16 of a-z0-9. */
   readonly database: string;
   /** Its user inside the engine: as `database`, with `u_` for `d_`. */

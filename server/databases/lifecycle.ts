@@ -47,6 +47,7 @@ export class Lifecycle {
     return {
       databaseId: row.database_id,
       number: row.id,
+      accountId: row.account_id,
       database: row.engine_database,
       username: row.username,
       sizeLimitBytes: row.size_limit_bytes,

@@ -11,7 +11,11 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
 import type { Egress } from '../databases/egress.ts';
 import type { EngineDatabase } from '../databases/engine.ts';
+import type { BodyRoom } from '../http/body-room.ts';
+import { announcesBody } from '../http/media-type.ts';
 import { problemHeaders, toAppError, toProblem } from '../http/problem.ts';
+import { dropRest, readBody } from '../http/read-body.ts';
+import type { UnreadResponses } from '../http/unread-responses.ts';
 import { AppError } from '../platform/errors.ts';
 import { endOfTick } from '../platform/tick.ts';
 
@@ -38,9 +42,11 @@ export interface HranaEdgeDeps {
     exchange(database: EngineDatabase, call: HranaCall): Promise<HranaReply>;
     readonly egress: Pick<Egress, 'count' | 'counted'>;
   };
-  /** Calls of one database that may be under way. */
+  /** Calls of one database that may be under way, those whose body still comes among them. */
   readonly maxCalls: number;
   readonly maxBodyBytes: number;
+  readonly bodies: BodyRoom;
+  readonly unread: UnreadResponses;
 }
 
 declare module 'fastify' {
@@ -71,7 +77,7 @@ export class HranaEdge {
     app.register(async (scope) => {
       scope.decorateRequest('hranaCall', null);
       scope.removeAllContentTypeParsers();
-      scope.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, bytes, done) => done(null, bytes));
+      scope.addContentTypeParser('*', (request: FastifyRequest) => this.#read(request));
       scope.setErrorHandler((error, request, reply) => this.#refuse(request, reply, error));
       scope.route({
         method: ['GET', 'POST'],
@@ -80,7 +86,7 @@ export class HranaEdge {
         onRequest: async (request, reply) => {
           const { databaseId, path } = readPath(request);
           if (request.method === 'GET') this.#answerVersion(path, request, reply);
-          else await this.#admit({ databaseId, path }, request);
+          else await this.#admit({ databaseId, path }, { request, reply });
         },
         handler: async (request, reply) => {
           const { hranaCall } = request;
@@ -97,47 +103,57 @@ export class HranaEdge {
     send(request, reply, { status: 200, body: Buffer.from(`{"version":"${path}"}\n`) });
   }
 
-  async #admit({ databaseId, path }: Place, request: FastifyRequest): Promise<void> {
+  async #admit({ databaseId, path }: Place, { request, reply }: Exchange): Promise<void> {
     const name = CALLS.get(path);
     if (name === undefined) throw nothingAt(path);
     request.routeName = name;
     const database = await this.#deps.databases.find(databaseId, passwordOf(request));
+    this.#begin(database, reply);
     request.hranaCall = { database, path };
     await endOfTick();
   }
 
-  async #pass(
-    database: EngineDatabase,
-    path: string,
-    { request, reply }: { request: FastifyRequest; reply: FastifyReply },
-  ): Promise<void> {
-    const { databases, maxCalls } = this.#deps;
-    const { databaseId } = database;
+  /** Counts a call until it is over. */
+  #begin({ databaseId }: EngineDatabase, reply: FastifyReply): void {
+    const { maxCalls } = this.#deps;
     const underWay = (this.#underWay.get(databaseId) ?? 0) + 1;
     if (underWay > maxCalls) throw tooMany(maxCalls);
+    if (reply.raw.destroyed) return;
     this.#underWay.set(databaseId, underWay);
+    reply.raw.once('close', () => {
+      const rest = (this.#underWay.get(databaseId) ?? 1) - 1;
+      if (rest === 0) this.#underWay.delete(databaseId);
+      else this.#underWay.set(databaseId, rest);
+    });
+  }
+
+  #read(request: FastifyRequest): Promise<Buffer> {
+    const { bodies: room, maxBodyBytes: maxBytes } = this.#deps;
+    const accountId = request.hranaCall?.database.accountId ?? 0;
+    return readBody(request, { room, accountId, maxBytes, tooLarge: () => tooLarge(maxBytes) });
+  }
+
+  async #pass(database: EngineDatabase, path: string, { request, reply }: Exchange): Promise<void> {
     const left = new AbortController();
     const leave = () => left.abort();
     reply.raw.once('close', leave);
     try {
       const body = (request.body as Buffer | undefined) ?? NO_BODY;
-      const response = await databases.exchange(database, { path, body, signal: left.signal });
+      const response = await this.#deps.databases.exchange(database, { path, body, signal: left.signal });
       if (!reply.raw.destroyed) await this.#send(database, response, { request, reply });
     } finally {
       reply.raw.off('close', leave);
-      const rest = (this.#underWay.get(databaseId) ?? 1) - 1;
-      if (rest === 0) this.#underWay.delete(databaseId);
-      else this.#underWay.set(databaseId, rest);
     }
   }
 
   async #send(
-    { databaseId }: EngineDatabase,
+    { databaseId, accountId }: EngineDatabase,
     { status, contentType, body }: HranaReply,
-    { request, reply }: { request: FastifyRequest; reply: FastifyReply },
+    { request, reply }: Exchange,
   ): Promise<void> {
     const { egress } = this.#deps.databases;
     if (body instanceof Uint8Array) {
+      this.#deps.unread.add(accountId, body.length, reply.raw);
       egress.count(databaseId, body.length);
       send(request, reply, { status, body, contentType });
       return;
@@ -152,7 +168,7 @@ export class HranaEdge {
 
   /** As the drivers read errors (`message`, `code`), with the members of our problems. */
   #refuse(request: FastifyRequest, reply: FastifyReply, thrown: unknown): void {
-    const error = tooLargeOr(thrown, this.#deps.maxBodyBytes);
+    const error = toAppError(thrown);
     if (error.code === 'internal_error') {
       this.#deps.log.error({ request_id: request.id, err: error.cause ?? error }, error.message);
     }
@@ -164,8 +180,15 @@ export class HranaEdge {
     Object.assign(request.responseHeaders, problemHeaders(error));
     const message = error.hint === undefined ? error.message : `${error.message}. ${error.hint}`;
     const body = Buffer.from(`${JSON.stringify({ ...problem, message })}\n`);
+    const bodyComes = !request.raw.complete && announcesBody(request.headers);
     send(request, reply, { status: problem.status, body });
+    if (bodyComes) dropRest(request.raw);
   }
+}
+
+interface Exchange {
+  readonly request: FastifyRequest;
+  readonly reply: FastifyReply;
 }
 
 interface Place {
@@ -208,10 +231,7 @@ function send(
   reply.raw.end(body);
 }
 
-function tooLargeOr(thrown: unknown, maxBytes: number): AppError {
-  const isTooLarge =
-    thrown instanceof Error && 'code' in thrown && thrown.code === 'FST_ERR_CTP_BODY_TOO_LARGE';
-  if (!isTooLarge) return toAppError(thrown);
+function tooLarge(maxBytes: number): AppError {
   const mebibytes = Math.floor(maxBytes / 2 ** 20);
   return new AppError('payload_too_large', `A call to a database is at most ${mebibytes} MiB`, {
     hint: 'Send the rows in several calls',

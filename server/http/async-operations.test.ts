@@ -13,6 +13,7 @@ import { Type } from '../platform/json-schema.ts';
 import { Meters } from '../platform/prometheus.ts';
 import { type AccountFixture, openAccountFixture } from '../testing/account-fixture.ts';
 import { eventually } from '../testing/eventually.ts';
+import { BodyRoom } from './body-room.ts';
 import { createEdge } from './edge.ts';
 import { operationRoutes } from './operation-routes.ts';
 import { defineRoute } from './route.ts';
@@ -48,6 +49,7 @@ before(async () => {
     handler: ({ request }) => work(() => request.address),
   });
   app = createEdge({
+    bodies: new BodyRoom(2 ** 26),
     clock,
     log: pino({ level: 'silent' }),
     meters: new Meters(),

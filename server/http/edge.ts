@@ -10,11 +10,13 @@ import type { Idempotency } from '../calls/idempotency.ts';
 import type { Operations } from '../calls/operations.ts';
 import { NOBODY, type Permission, type Principal, permits } from '../calls/principal.ts';
 import type { Clock } from '../platform/clock.ts';
+import { detachBuffer } from '../platform/detach-buffer.ts';
 import { AppError } from '../platform/errors.ts';
 import { newId } from '../platform/ids.ts';
 import { JSON_MAX_BYTES, parseJson } from '../platform/json.ts';
 import type { Meters } from '../platform/prometheus.ts';
 import { endOfTick } from '../platform/tick.ts';
+import type { BodyRoom } from './body-room.ts';
 import type { ConsoleFiles } from './console-files.ts';
 import { allowOrigin, answersPreflight, type CorsRules } from './cors.ts';
 import { type Authenticates, type ControlSockets, carriesKey, identify } from './credentials.ts';
@@ -23,12 +25,11 @@ import { hostCheck } from './host-check.ts';
 import { announcesBody, assertMultipart, assertNoForm, assertNotEncoded, notJson } from './media-type.ts';
 import { PROBLEM_TYPE, problemHeaders, toAppError, toProblem } from './problem.ts';
 import { addressKey, type CallerLimits, type RateLimiter } from './rate-limit.ts';
+import { dropRest, readBody } from './read-body.ts';
 import type { Route } from './route.ts';
 import { lineOf, type RouteResponse } from './route.ts';
 import { freePaths, unknownPath } from './unknown-path.ts';
 import type { UnreadResponses } from './unread-responses.ts';
-
-const LINGER_MS = 5000;
 
 export interface EdgeDeps {
   readonly clock: Clock;
@@ -51,6 +52,8 @@ export interface EdgeDeps {
   /** Names that a `Host` may have while the server listens on loopback only, besides its own. */
   readonly hostNames?: readonly string[];
   readonly unread?: UnreadResponses;
+  /** Where bodies of JSON are counted. */
+  readonly bodies: BodyRoom;
   /** See ConnectionGuard.isReserve. */
   readonly isReserve?: (socket: Socket) => boolean;
   /** Answers requests that no route answers. */
@@ -99,7 +102,8 @@ export function createEdge(deps: EdgeDeps): FastifyInstance {
   app.decorateRequest('startedAt', 0);
   app.decorateRequest('address', '');
   app.decorateRequest('routeName', '');
-  acceptBodies(app);
+  app.decorateRequest('heldBody', null as never);
+  acceptBodies(app, deps.bodies);
   const checkHost = hostCheck(app.server, deps.hostNames ?? []);
   app.addHook('onRequest', (request, reply, done) => {
     open(deps, request, reply);
@@ -128,7 +132,7 @@ export function createEdge(deps: EdgeDeps): FastifyInstance {
       sendProblem(deps, reply, error);
     }
   });
-  app.setErrorHandler((error, request, reply) => sendProblem(deps, reply, ofBody(error, request)));
+  app.setErrorHandler((error, _request, reply) => sendProblem(deps, reply, error));
   return app;
 }
 
@@ -137,7 +141,10 @@ function open(deps: EdgeDeps, request: FastifyRequest, reply: FastifyReply): voi
   request.principal = NOBODY;
   request.address = addressOf(request);
   request.responseHeaders = { ...deps.headers, 'x-request-id': request.id };
-  reply.raw.on('close', () => record(deps, request, reply));
+  reply.raw.on('close', () => {
+    request.heldBody?.release();
+    record(deps, request, reply);
+  });
   if (deps.isReserve?.(request.raw.socket)) reply.raw.setHeader('connection', 'close');
 }
 
@@ -150,19 +157,16 @@ function addressOf({ ip, raw }: FastifyRequest): string {
   return isIP(ip) === 0 ? (raw.socket.remoteAddress ?? '') : ip;
 }
 
-function clientGone(cause: unknown): AppError {
-  return new AppError('bad_http', 'The client went away before its body was read', { cause });
-}
-
-function acceptBodies(app: FastifyInstance): void {
+function acceptBodies(app: FastifyInstance, room: BodyRoom): void {
   app.removeAllContentTypeParsers();
-  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, bytes, done) => {
-    try {
-      assertNotEncoded(request.headers);
-      done(null, parseJson(bytes as Buffer));
-    } catch (error) {
-      done(error as Error);
-    }
+  app.addContentTypeParser('application/json', async (request: FastifyRequest) => {
+    assertNotEncoded(request.headers);
+    const { accountId } = request.principal;
+    const maxBytes = request.routeOptions.bodyLimit ?? JSON_MAX_BYTES;
+    const bytes = await readBody(request, { room, accountId, maxBytes, tooLarge: () => tooLarge(maxBytes) });
+    const body = parseJson(bytes);
+    detachBuffer(bytes);
+    return body;
   });
   // The handler reads a form as a stream.
   app.addContentTypeParser('multipart/form-data', (_request, _payload, done) => done(null));
@@ -172,13 +176,8 @@ function acceptBodies(app: FastifyInstance): void {
   );
 }
 
-/** Fastify does not say how large a body may be, nor that it was the client who cut it off. */
-function ofBody(error: unknown, { raw, routeOptions: { bodyLimit } }: FastifyRequest): unknown {
-  if (raw.errored !== null && raw.errored === error) return clientGone(error);
-  const isTooLarge = error instanceof Error && 'code' in error && error.code === 'FST_ERR_CTP_BODY_TOO_LARGE';
-  if (!isTooLarge) return error;
-  const detail = `The body is larger than ${Math.floor((bodyLimit ?? JSON_MAX_BYTES) / 1024)} KiB`;
-  return new AppError('payload_too_large', detail, { cause: error });
+function tooLarge(maxBytes: number): AppError {
+  return new AppError('payload_too_large', `The body is larger than ${Math.floor(maxBytes / 1024)} KiB`);
 }
 
 function mount(app: FastifyInstance, deps: EdgeDeps, route: Route): void {
@@ -333,17 +332,7 @@ function keepOpen(request: FastifyRequest, reply: FastifyReply): void {
   const bodyComes = !request.raw.complete && announcesBody(request.headers);
   const isStopping = reply.raw.hasHeader('connection');
   if (reply.hasHeader('connection') && (bodyComes || !isStopping)) reply.removeHeader('connection');
-  if (bodyComes) linger(request);
-}
-
-/**
- * The rest of a refused body is read and dropped for a while: a client that is still sending when its
- * connection closes sees a broken pipe instead of the response.
- */
-function linger({ raw }: FastifyRequest): void {
-  const cut = setTimeout(() => raw.socket.destroy(), LINGER_MS).unref();
-  raw.once('close', () => clearTimeout(cut)).once('end', () => clearTimeout(cut));
-  raw.resume();
+  if (bodyComes) dropRest(request.raw);
 }
 
 /** 500 is a fault of ours; what else is refused with 5xx, such as 503, was foreseen and says its fix. */

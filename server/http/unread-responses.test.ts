@@ -8,6 +8,7 @@ import { systemClock } from '../platform/clock.ts';
 import { Type } from '../platform/json-schema.ts';
 import { Meters } from '../platform/prometheus.ts';
 import { eventually } from '../testing/eventually.ts';
+import { BodyRoom } from './body-room.ts';
 import { createEdge } from './edge.ts';
 import { defineRoute } from './route.ts';
 import { UnreadResponses } from './unread-responses.ts';
@@ -29,6 +30,7 @@ before(async () => {
   });
   const accountOf = (apiKey = '') => ({ ...NOBODY, accountId: Number(apiKey), via: 'key' as const });
   app = createEdge({
+    bodies: new BodyRoom(2 ** 26),
     clock: systemClock,
     log: pino({ level: 'silent' }),
     meters: new Meters(),

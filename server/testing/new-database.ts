@@ -10,6 +10,7 @@ export function newDatabase(about: Partial<EngineDatabase> = {}): EngineDatabase
   return {
     databaseId: `db-${random}`,
     number: ++lastNumber,
+    accountId: 1,
     database: `d_${random}`,
     username: `u_${random}`,
     sizeLimitBytes: 64 * 2 ** 20,

@@ -7,6 +7,7 @@ import type { FastifyInstance } from 'fastify';
 import { pino } from 'pino';
 import { WebSocket as WsClient } from 'ws';
 import { NOBODY, type Principal, type Scope } from '../../calls/principal.ts';
+import { BodyRoom } from '../../http/body-room.ts';
 import { createEdge } from '../../http/edge.ts';
 import { CallerLimits, RateLimiter } from '../../http/rate-limit.ts';
 import { WebSockets } from '../../http/web-sockets.ts';
@@ -72,6 +73,7 @@ async function start(pingSeconds = 30): Promise<void> {
     headers: { 'x-content-type-options': 'nosniff' },
   };
   app = createEdge({
+    bodies: new BodyRoom(2 ** 26),
     ...common,
     routes: consoleRoutes(parts),
     routeLimiters: new Map(),

@@ -2,6 +2,7 @@
 import type { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Clock } from '../../platform/clock.ts';
+import { AppError } from '../../platform/errors.ts';
 import type { LaunchedChild } from './child-host.ts';
 import { encodeFrame, type FrameHead, FrameReader, NO_BODY } from './frames.ts';
 
@@ -78,6 +79,8 @@ const MAX_PING_MS = 500;
 /** How long a call that was given up may go on where it is what keeps the child busy, ms. */
 const GIVE_UP_MS = 500;
 const GIVE_UP_STEP_MS = 10;
+/** Of calls that a busy child has not read, those that were given up among them. */
+const MAX_UNREAD_BYTES = 64 * 2 ** 20;
 
 export class TenantChild {
   readonly #launched: LaunchedChild;
@@ -125,11 +128,15 @@ export class TenantChild {
     return this.#pending.size;
   }
 
-  /** Rejects with ChildRefused, ChildGone, the reason of the signal, or what `onPart` threw. */
+  /**
+   * Rejects with ChildRefused, ChildGone, AppError `overloaded`, the reason of the signal, or what `onPart`
+   * threw.
+   */
   async call(head: CallHead, { body, signal, onPart }: CallOptions = {}): Promise<ChildAnswer> {
     signal?.throwIfAborted();
     if (this.#over !== null) throw new ChildGone(this.#over.why, this.#over.message, true);
     if (this.#isEnding) throw new ChildGone('ended', 'the database is closed', true);
+    if (body !== undefined && this.#socket.writableLength > MAX_UNREAD_BYTES) throw tooMuch();
     const id = ++this.#lastId;
     const { promise, resolve, reject } = Promise.withResolvers<ChildAnswer>();
     const pending: Pending = { resolve, reject, onPart, tells: head.tell === true, hasBegun: false };
@@ -261,4 +268,8 @@ export class TenantChild {
 
 function silent(): ChildGone {
   return new ChildGone('silent', 'a statement took longer than it may');
+}
+
+function tooMuch(): AppError {
+  return new AppError('overloaded', 'The database is busy, and much waits for it', { retryAfterSeconds: 1 });
 }

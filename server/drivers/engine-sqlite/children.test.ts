@@ -102,6 +102,26 @@ describe('whom one holds up', () => {
     assert.deepEqual(await run(slow, 'SELECT b FROM a'), [[1]]);
   });
 
+  test('what a busy one has not read is bounded, also when nobody waits for it', async () => {
+    const { engine, make, run } = fixture();
+    const database = await make({ limits: { connections: 5, statementMs: 2000 } });
+    const endless = { ...WHOLE, statement: ENDLESS, params: [], readOnly: true, timeoutMs: 600_000 };
+    const busy = engine.query(database, endless).catch(() => {});
+    const body = Buffer.alloc(8 * 2 ** 20);
+    const giveUpSoon = async () => {
+      const signal = AbortSignal.timeout(10);
+      await engine.call(database, { kind: 'hrana', path: 'v3/pipeline' }, { body, signal }).catch((error) => {
+        if (isAppError(error, 'overloaded')) throw error;
+      });
+    };
+    const sendMany = async () => {
+      for (let i = 0; i < 20; i++) await giveUpSoon();
+    };
+    await assert.rejects(sendMany(), (error) => isAppError(error, 'overloaded'));
+    await busy;
+    assert.deepEqual(await run(database, 'SELECT 1'), [[1]]);
+  });
+
   test('one that wants all the memory fails alone', async () => {
     const { make, run } = fixture();
     const [hungry, neighbour] = [await make(), await make()];

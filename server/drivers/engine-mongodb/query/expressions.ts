@@ -19,7 +19,7 @@ import {
 import { typeNameOf } from '../values/type-names.ts';
 import { GATHERERS } from './accumulators.ts';
 import { type Accumulator, type Evaluation, type Expression, mingo } from './mingo-library.ts';
-import { mayExplode, withinTime } from './regular-expressions.ts';
+import { mayTakeLong, withinTime } from './regular-expressions.ts';
 import { MemoryBudget } from './sorting.ts';
 
 const evalExpr: Expression = (document, argument, options) => mingo().evaluate(document, argument, options);
@@ -304,7 +304,7 @@ function watchedRegex(name: string): Expression {
     const regex = isBson ? given.pattern : given;
     const plain = isBson ? { options: given.options, ...rest, regex } : argument;
     const work = () => operator(document, plain, options);
-    return typeof regex === 'string' && !mayExplode(regex) ? work() : withinTime(work);
+    return typeof regex === 'string' && !mayTakeLong(regex, plain.options ?? '') ? work() : withinTime(work);
   };
 }
 

@@ -2,12 +2,12 @@
 import { type Context, createContext, Script } from 'node:vm';
 import { BSONRegExp } from 'bson';
 import { CommandError } from '../command-error.ts';
+import { costOf } from './regex-cost.ts';
 
 /** For one text. */
 const MATCH_MS = 1000;
-const SHORT_TEXT = 20;
-/** Here those that cannot explode may take too long too: their time is a power of it. */
-const LONG_TEXT = 10_000;
+/** What surely takes fewer is not watched: some ten ms. */
+const FREE_STEPS = 1e6;
 
 /** Reads `$regex` and its `$options`. */
 export function readRegex(value: unknown, options: unknown): BSONRegExp {
@@ -21,19 +21,22 @@ export function readRegex(value: unknown, options: unknown): BSONRegExp {
 export function compileRegex({ pattern, options }: BSONRegExp): (text: string) => boolean {
   if (/[^imsu]/.test(options)) throw new CommandError(51108, `invalid flag in regex options: ${options}`);
   const [, inline = '', rest = pattern] = /^\(\?([ims]+)\)(.*)$/s.exec(pattern) ?? [];
-  const shortest = mayExplode(rest) ? SHORT_TEXT : LONG_TEXT;
   try {
-    const regex = new RegExp(rest, [...new Set(options + inline)].join(''));
+    const flags = [...new Set(options + inline)].join('');
+    const regex = new RegExp(rest, flags);
+    const { degree, factor } = costOf(rest, flags);
+    const longestFree = (FREE_STEPS / factor) ** (1 / degree) - 1;
     const test = (text: string) => regex.test(text);
-    return (text) => (text.length < shortest ? test(text) : withinTime(() => test(text)));
+    return (text) => (text.length <= longestFree ? test(text) : withinTime(() => test(text)));
   } catch (error) {
     throw new CommandError(51091, `Regular expression is invalid: ${(error as Error).message}`);
   }
 }
 
-/** Whether its time may be exponential in the text: a repeated group that can match in many ways. */
-export function mayExplode(pattern: string): boolean {
-  return /\(.*[*+?|}].*\)(?:[*+]|\{\d*,)/s.test(pattern);
+/** Whether its time may be more than in proportion to the text. */
+export function mayTakeLong(pattern: string, options: unknown): boolean {
+  const { degree, factor } = costOf(pattern, typeof options === 'string' ? options : 'm');
+  return degree > 1 || factor > FREE_STEPS;
 }
 
 let watched: Context | null = null;
