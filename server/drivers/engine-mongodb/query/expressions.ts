@@ -304,7 +304,9 @@ function watchedRegex(name: string): Expression {
     const regex = isBson ? given.pattern : given;
     const plain = isBson ? { options: given.options, ...rest, regex } : argument;
     const work = () => operator(document, plain, options);
-    return typeof regex === 'string' && !mayTakeLong(regex, plain.options ?? '') ? work() : withinTime(work);
+    return typeof regex === 'string' && !mayTakeLong(regex, (plain as Document).options ?? '')
+      ? work()
+      : withinTime(work);
   };
 }
 
