@@ -137,6 +137,7 @@ export function buildEdges(
     log.warn({ maxConnections }, 'fewer connections than set: too few files may be open (ulimit -n)');
   const guard = new ConnectionGuard({
     clock,
+    log,
     maxConnections,
     maxPerAddress: Math.ceil(config.maxConnectionsPerAddress * share),
     trustedProxies,

@@ -4,6 +4,7 @@ import { createServer, type IncomingMessage, type RequestListener, type Server }
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import Fastify, { type FastifyReply, type FastifyRequest } from 'fastify';
+import { pino } from 'pino';
 import { FakeClock } from '../platform/clock.ts';
 import { eventually } from '../testing/eventually.ts';
 import { ConnectionGuard } from './connection-guard.ts';
@@ -26,7 +27,13 @@ async function guarded(t: TestContext, server: Server, room: Partial<RoomDeps> =
   t.mock.timers.enable({ apis: ['setInterval'] });
   const clock = new FakeClock();
   const none = { maxConnections: 5000, maxPerAddress: 5000, trustedProxies: [] };
-  const guard = new ConnectionGuard({ clock, ...none, ...room, slowSeconds: SLOW_SECONDS });
+  const guard = new ConnectionGuard({
+    clock,
+    log: pino({ level: 'silent' }),
+    ...none,
+    ...room,
+    slowSeconds: SLOW_SECONDS,
+  });
   guard.watch(server);
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');

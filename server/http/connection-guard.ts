@@ -5,6 +5,7 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
+import type { Logger } from 'pino';
 import { AppError, type ErrorCode } from '../platform/errors.ts';
 import { newId } from '../platform/ids.ts';
 import { ConnectionRoom, type RoomDeps } from './connection-room.ts';
@@ -13,6 +14,7 @@ import { PROBLEM_TYPE, problemHeaders, toProblem } from './problem.ts';
 export interface GuardDeps extends RoomDeps {
   /** A transfer under MIN_BYTES_PER_SECOND for this long is cut. */
   readonly slowSeconds: number;
+  readonly log: Pick<Logger, 'warn'>;
 }
 
 const MIN_BYTES_PER_SECOND = 1024;
@@ -38,6 +40,7 @@ export class ConnectionGuard {
   /** Connections that were refused: whatever still arrives on them must have no effect. */
   readonly #turnedAway = new WeakSet<Socket>();
   #refusing = 0;
+  #hasToldOfTls = false;
   readonly #timer: NodeJS.Timeout;
 
   constructor(deps: GuardDeps) {
@@ -152,16 +155,23 @@ export class ConnectionGuard {
   }
 
   /** Refuses what Node could not parse as a request: bad framing, headers too large or too slow. */
-  #refuse(error: Error & { code?: string }, socket: Duplex): void {
+  #refuse(error: ParserError, socket: Duplex): void {
     if (!socket.writable || error.code === 'ECONNRESET') {
       socket.destroy();
       return;
     }
-    const [code, detail] = CLIENT_ERRORS[error.code ?? ''] ?? [
-      'bad_http',
-      'The request is not valid HTTP/1.1',
-    ];
-    endWith(socket, rawProblem(new AppError(code, detail), newId('req', this.#deps.clock)));
+    const isTls = beginsTls(error.rawPacket);
+    if (isTls) this.#tellOfTls();
+    const refusal = isTls ? SPEAKS_HTTP : (CLIENT_ERRORS[error.code ?? ''] ?? NOT_HTTP);
+    const { code, detail, ...extras } = refusal;
+    endWith(socket, rawProblem(new AppError(code, detail, extras), newId('req', this.#deps.clock)));
+  }
+
+  /** TLS clients hide what they are answered, so the operator is told, once. */
+  #tellOfTls(): void {
+    if (this.#hasToldOfTls) return;
+    this.#hasToldOfTls = true;
+    this.#deps.log.warn(`a client calls by https://, but these ports speak HTTP. ${SPEAKS_HTTP.hint}`);
   }
 }
 
@@ -171,9 +181,35 @@ export function endWith(socket: Duplex, response: string): void {
   setTimeout(() => socket.destroy(), REFUSAL_MS).unref();
 }
 
-const CLIENT_ERRORS: Readonly<Record<string, [ErrorCode, string]>> = {
-  HPE_HEADER_OVERFLOW: ['headers_too_large', 'The request headers are larger than 16 KiB'],
-  ERR_HTTP_REQUEST_TIMEOUT: ['request_timeout', 'The request headers did not arrive in 15 s'],
+interface ParserError extends Error {
+  readonly code?: string;
+  /** What could not be parsed. */
+  readonly rawPacket?: Buffer;
+}
+
+/** True for a record of a TLS handshake. */
+function beginsTls(packet: Buffer | undefined): boolean {
+  return packet?.[0] === 0x16 && packet[1] === 3;
+}
+
+interface Refusal {
+  readonly code: ErrorCode;
+  readonly detail: string;
+  readonly hint?: string;
+}
+
+const NOT_HTTP: Refusal = { code: 'bad_http', detail: 'The request is not valid HTTP/1.1' };
+const SPEAKS_HTTP: Refusal = {
+  code: 'bad_http',
+  detail: 'This port speaks HTTP, and was called by https://',
+  hint: 'Call it by http://, or put a proxy with TLS in front: deploy/Caddyfile, deploy/nginx.conf',
+};
+const CLIENT_ERRORS: Readonly<Record<string, Refusal>> = {
+  HPE_HEADER_OVERFLOW: { code: 'headers_too_large', detail: 'The request headers are larger than 16 KiB' },
+  ERR_HTTP_REQUEST_TIMEOUT: {
+    code: 'request_timeout',
+    detail: 'The request headers did not arrive in 15 s',
+  },
 };
 
 /** A whole response as text, for sockets that have no ServerResponse. `further`: headers besides its own. */

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { after, describe, test } from 'node:test';
+import { connect as connectTls } from 'node:tls';
 import { CheckedClient } from '../harness/checked-client.ts';
 import type { Call } from '../harness/client.ts';
 import { ADMIN_KEY, CloudProcess } from '../harness/cloud-process.ts';
@@ -249,6 +250,19 @@ describe('HTTP itself', () => {
   for (const [what, text] of Object.entries(malformed)) {
     test(what, () => refusedRaw(text, 400, 'bad_http'));
   }
+
+  test('TLS: what came is told to who can read it, and to the operator once', async () => {
+    for (const base of [cloud.api, cloud.data, cloud.api]) {
+      const socket = connectTls({ port: Number(new URL(base).port), host: '127.0.0.1' });
+      await assert.rejects(once(socket, 'secureConnect'), { code: 'ERR_SSL_WRONG_VERSION_NUMBER' });
+      const greeting = Buffer.from([0x16, 3, 1, 2, 0, 1, 0]);
+      const { body } = parseResponse(await sendRaw(base, greeting));
+      assert.match(body.detail, /speaks HTTP, and was called by https/);
+      assert.match(body.hint, /http:\/\/.*deploy\/Caddyfile/);
+    }
+    const told = () => cloud.output.match(/a client calls by https:\/\//g)?.length;
+    await eventually('the line', () => told() === 1);
+  });
 
   test('headers of more than 16 KiB', async () => {
     await refusedRaw(
