@@ -22,7 +22,7 @@ export interface BodyBounds {
   readonly tooLarge: () => AppError;
 }
 
-/** Throws `overloaded` when there is no room for it, what `tooLarge` gives, `bad_http` for one that is cut off. */
+/** Throws `overloaded` when there is no room for it, what `tooLarge` gives, `bad_http` when it is cut off. */
 export async function readBody(request: FastifyRequest, bounds: BodyBounds): Promise<Buffer> {
   const { room, accountId, maxBytes, tooLarge } = bounds;
   const { raw } = request;
@@ -46,8 +46,8 @@ export async function readBody(request: FastifyRequest, bounds: BodyBounds): Pro
 }
 
 /**
- * Drops the rest of a refused body for a while: a client that is still sending when its connection closes sees
- * a broken pipe instead of the response.
+ * Drops the rest of a refused body for a while: a client that is still sending when its connection closes
+ * sees a broken pipe instead of the response.
  */
 export function dropRest(raw: IncomingMessage): void {
   const cut = setTimeout(() => raw.socket.destroy(), LINGER_MS).unref();

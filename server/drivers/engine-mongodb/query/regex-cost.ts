@@ -7,7 +7,7 @@ export interface RegexCost {
 }
 
 const QUANTIFIER = /(?:([*+])|(\?)|\{(\d+)(?:(,)(\d*))?\})\??/y;
-/** One character, or what stands for one; else what may be repeated with all that is in it, or nothing can be. */
+/** One character, or what stands for one. All else may be repeated with what is in it, or cannot be. */
 const ATOM = /(\\[1-9]|\\k)|\\.|\[(?:\\.|[^\]\\])*\]|[^()|^$]/suy;
 
 /** Infinite when no power of the text's length bounds it: a group that is repeated may match in many ways. */
