@@ -99,7 +99,7 @@ for (const { what, size, clients, taken } of [
     assert.deepEqual([...fixture.load.answers.keys()].sort(), [200, 507]);
     const { status, components } = (await fixture.client.call('/api/system/status')).body;
     assert.deepEqual([status, components.storage.status], ['degraded', 'degraded']);
-    assert.match(components.storage.problem, /uploads .* refused/);
+    assert.match(components.storage.problem, /uploads.* refused/);
     await assertUsable(fixture, refused);
     await remove(fixture, Math.ceil((20 * MIB) / size));
     await eventually('uploads work again', async () => {
