@@ -27,10 +27,11 @@ before(async () => {
     idempotency: new Idempotency({ metadata, store, sealer, clock, maxKept: 1000, ownKeyState }),
     operations: undefined as never, // no request of these tests prefers to be answered early
     control: new WeakSet(),
+    publicUrl: '',
     limiter: null,
     routeLimiters: new Map(),
     routes: [
-      ...accountRoutes({ ...fixture, secureCookies: false, apiUrl: () => 'http://cloud' }),
+      ...accountRoutes({ ...fixture, secureCookies: false, publicUrl: '', apiUrl: () => 'http://cloud' }),
       ...adminRoutes({ administration }),
     ],
     headers: {},

@@ -28,6 +28,8 @@ export interface AccountRoutesDeps {
   readonly setupLinks: SetupLinks;
   /** Users reach the console by https. */
   readonly secureCookies: boolean;
+  /** As the operator set it; empty: where the request says. */
+  readonly publicUrl: string;
   /** Where users reach the API, without a slash at the end. */
   readonly apiUrl: () => string;
 }
@@ -45,7 +47,7 @@ export function accountRoutes(deps: AccountRoutesDeps): Route[] {
 }
 
 /** For who has no key yet. */
-function doorRoutes({ accounts, sessions, secureCookies }: AccountRoutesDeps): Route[] {
+function doorRoutes({ accounts, sessions, secureCookies, publicUrl }: AccountRoutesDeps): Route[] {
   return [
     defineRoute({
       method: 'POST',
@@ -86,7 +88,7 @@ function doorRoutes({ accounts, sessions, secureCookies }: AccountRoutesDeps): R
         const { body, request } = call;
         const { address, headers } = request;
         // A page of another site must not sign its visitor in as somebody else.
-        assertSameSite(request.raw);
+        assertSameSite(request.raw, publicUrl);
         const userAgent = headers['user-agent'] ?? '';
         const login = { name: loginName(body), password: body.password, address, userAgent };
         const { account, token } = await sessions.login(call, login);
@@ -108,7 +110,7 @@ function doorRoutes({ accounts, sessions, secureCookies }: AccountRoutesDeps): R
       errors: ['cross_site_request'],
       handler: async (call) => {
         const { request } = call;
-        assertSameSite(request.raw);
+        assertSameSite(request.raw, publicUrl);
         const response = await sessions.logout(call, readSessionCookie(request.headers.cookie));
         setCookie(request, renderEndedSessionCookie(secureCookies));
         return response;

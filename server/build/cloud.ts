@@ -15,6 +15,7 @@ import { Egress } from '../databases/egress.ts';
 import type { ConnectionGuard } from '../http/connection-guard.ts';
 import { ConsoleFiles } from '../http/console-files.ts';
 import type { ControlSockets } from '../http/credentials.ts';
+import { type Addresses, OwnAddresses } from '../http/own-addresses.ts';
 import { updatesSocket } from '../http/update-routes.ts';
 import { rotateMasterKey } from '../metadata/key-rotation.ts';
 import type { Alarms } from '../platform/alarms.ts';
@@ -61,8 +62,7 @@ export interface Cloud {
   readonly data: FastifyInstance;
   readonly control: ControlSockets;
   readonly setupLinks: SetupLinks;
-  /** Where API and data origin turned out to be; set once they listen. */
-  readonly addresses: { apiUrl: string; dataUrl: string };
+  readonly addresses: OwnAddresses;
   /** Begins what only a server does, and no operator's command: looking after machines. */
   serve(): void;
   /** Resolves when no call that was answered before its end still runs; after `ms` at the latest. */
@@ -83,7 +83,7 @@ export async function buildCloud(options: BuildOptions): Promise<Cloud> {
   const base = await openFoundations(options);
   const meters = new Meters();
   const jobs = new Jobs(log);
-  const addresses = { apiUrl: config.publicUrl, dataUrl: config.dataUrl };
+  const addresses = new OwnAddresses({ apiUrl: config.publicUrl, dataUrl: config.dataUrl });
   const parts = await buildDomains(options, { base, meters, addresses });
   const { billing, storage, compute, databases, credits, accounts, webhooks, recovery } = parts;
   const answers = { clock, log, apiKeys: accounts.apiKeys, maxKept: config.keptAnswers };
@@ -108,7 +108,8 @@ export async function buildCloud(options: BuildOptions): Promise<Cloud> {
       exchange: parts.engines.exchange,
       egress: databases.egress,
     },
-    sockets: [consoleSocket({ ...compute.routes, publicUrl: config.publicUrl }), updatesSocket(base.updates)],
+    sockets: [consoleSocket(compute.routes), updatesSocket(base.updates)],
+    addresses,
     connections: compute.descriptors.connections,
   });
   gaugeHealth(meters, { guard: edges.guard, alarms: base.alarms });
@@ -166,7 +167,7 @@ type Domains = Awaited<ReturnType<typeof buildDomains>>;
 /** In the order in which they need each other. */
 async function buildDomains(
   { config, clock, log }: BuildOptions,
-  { base, meters, addresses }: { base: Foundations; meters: Meters; addresses: Cloud['addresses'] },
+  { base, meters, addresses }: { base: Foundations; meters: Meters; addresses: Addresses },
 ) {
   const billing = await buildBilling({ clock, log, base });
   const isHeld = recoveryHold(base, clock);
@@ -222,7 +223,7 @@ interface RouteParts {
   readonly base: Foundations;
   readonly meters: Meters;
   readonly operations: Operations;
-  readonly addresses: Cloud['addresses'];
+  readonly addresses: Addresses;
   readonly pages: ConsoleFiles;
 }
 
@@ -243,17 +244,18 @@ function routesOf({ config, clock, log }: BuildOptions, from: RouteParts) {
     accounts: {
       ...accounts,
       secureCookies: config.publicUrl.startsWith('https:'),
+      publicUrl: config.publicUrl,
       apiUrl: () => addresses.apiUrl,
     },
     administration: { administration: accounts.administration },
     storage: { ...storage, dataUrl: () => addresses.dataUrl },
-    compute: { ...compute.routes, publicUrl: config.publicUrl },
+    compute: { ...compute.routes, apiUrl: () => addresses.apiUrl },
     databases: databases.routes,
     recovery: recovery.routes,
     billing: { ...buildReports(billing), plans: credits.plans },
     webhooks,
     operations: { operations },
-    index: { needsSetup: () => accounts.setupLinks.needsSetup(), publicUrl: config.publicUrl, pages },
+    index: { needsSetup: () => accounts.setupLinks.needsSetup(), apiUrl: () => addresses.apiUrl, pages },
     system: {
       status,
       meters,

@@ -24,6 +24,7 @@ import { createEdge, type EdgeDeps } from '../http/edge.ts';
 import { hostsOf } from '../http/host-check.ts';
 import { type IndexRoutesDeps, indexRoutes } from '../http/index-routes.ts';
 import { type OperationRoutesDeps, operationRoutes } from '../http/operation-routes.ts';
+import type { OwnAddresses } from '../http/own-addresses.ts';
 import { CallerLimits, RateLimiter } from '../http/rate-limit.ts';
 import type { Route } from '../http/route.ts';
 import { UnreadResponses } from '../http/unread-responses.ts';
@@ -115,11 +116,12 @@ export function buildEdges(
     sockets: readonly SocketRoute[];
     hrana: HranaEdgeDeps['databases'];
     pages: ConsoleFiles;
+    addresses: OwnAddresses;
     /** How many connections the process has files for. */
     connections: number;
   },
 ) {
-  const { clock, log } = deps;
+  const { clock, log, addresses, control } = deps;
   const hsts = config.publicUrl.startsWith('https:') ? HSTS : {};
   const trustedProxies = config.trustedProxies.split(',').filter((address) => address !== '');
   const limitOf = (name: string, requests: number, windowSeconds: number) =>
@@ -146,7 +148,8 @@ export function buildEdges(
   const isReserve = guard.isReserve.bind(guard);
   const bodies = new BodyRoom(REQUEST_BODIES_BYTES);
   const unread = new UnreadResponses(config.unreadResponsesMb * 2 ** 20);
-  const common = { ...deps, trustedProxies, hostNames, isReserve, bodies };
+  const { publicUrl } = config;
+  const common = { ...deps, publicUrl, trustedProxies, hostNames, isReserve, bodies };
   const api = createEdge({
     ...common,
     limiter,
@@ -154,17 +157,20 @@ export function buildEdges(
     routeLimiters: new Map([['register', registrations]]),
     routes: deps.apiRoutes,
     pages: deps.pages,
+    // The operator's commands come by a socket, and name no host.
+    called: (request, work) =>
+      control.has(request.raw.socket) ? work() : addresses.answer('apiUrl', request, work),
     headers: { ...API_HEADERS, ...hsts },
     cors: corsOrigins.length === 0 ? null : { origins: corsOrigins, methodsAt: () => API_METHODS },
   });
   const headers = { ...API_HEADERS, ...hsts };
-  const { publicUrl } = config;
-  new WebSockets({ ...common, limiter, routes: deps.sockets, headers, publicUrl }).serve(api);
+  new WebSockets({ ...common, limiter, routes: deps.sockets, headers }).serve(api);
   const data = createEdge({
     ...common,
     limiter: null,
     routeLimiters: new Map(),
     routes: deps.dataRoutes,
+    called: (request, work) => addresses.answer('dataUrl', request, work),
     headers: { ...DATA_HEADERS, ...hsts },
     // Whoever has a link may read what it leads to; whoever has a password, use the database.
     cors: { origins: ['*'], methodsAt: (url) => (url.startsWith('/db/') ? DATABASE_METHODS : LINK_METHODS) },

@@ -64,8 +64,7 @@ async function startCloud(config: Config): Promise<RunningCloud> {
       port: config.dataPort,
       setting: 'CLOUDLET_DATA_PORT',
     });
-    cloud.addresses.apiUrl = config.publicUrl || api;
-    cloud.addresses.dataUrl = config.dataUrl || data;
+    cloud.addresses.listenAt({ apiUrl: api, dataUrl: data });
     cloud.serve();
     process.on('unhandledRejection', (error) => log.error({ err: error }, 'a promise was not handled'));
     return { cloud, stop: () => stop(cloud, control) };

@@ -24,15 +24,10 @@ export const SETTINGS = {
   publicUrl: text(
     'CLOUDLET_PUBLIC_URL',
     '',
-    'Public URL of the API, when there is a proxy in front of it',
+    'Public URL of the API, when there is a proxy in front of it; empty: the host that a request names',
     url,
   ),
-  dataUrl: text(
-    'CLOUDLET_DATA_URL',
-    '',
-    'Public URL of the data origin, when there is a proxy in front of it',
-    url,
-  ),
+  dataUrl: text('CLOUDLET_DATA_URL', '', 'The same of the data origin', url),
   corsOrigins: text(
     'CLOUDLET_CORS_ORIGINS',
     '',
@@ -43,7 +38,7 @@ export const SETTINGS = {
   trustedProxies: text(
     'CLOUDLET_TRUSTED_PROXIES',
     '',
-    'Proxies (comma-separated addresses) whose X-Forwarded-For is trusted',
+    'Proxies (comma-separated addresses) whose X-Forwarded-For, -Host and -Proto are trusted',
   ),
   logLevel: oneOf(
     'CLOUDLET_LOG_LEVEL',

@@ -57,6 +57,7 @@ before(async () => {
     operations,
     idempotency: new Idempotency({ ...base, store: new IdempotencyStore(metadata), ownKeyState }),
     control: new WeakSet(),
+    publicUrl: '',
     limiter: null,
     routeLimiters: new Map(),
     headers: {},

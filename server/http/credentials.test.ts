@@ -17,8 +17,9 @@ const accounts = {
     credentialId: JSON.stringify(asked),
   }),
 };
+const deps = { accounts, control: new WeakSet(), publicUrl: 'https://public.example:443' };
 const asked = async (headers: IncomingHttpHeaders, method?: string) =>
-  (await identify(request(headers, method), accounts, new WeakSet())).credentialId;
+  (await identify(request(headers, method), deps)).credentialId;
 
 test('a key is taken from X-API-Key or from Authorization: Bearer, whose case does not matter', async () => {
   assert.equal(await asked({ 'x-api-key': 'K' }), '{"apiKey":"K"}');
@@ -39,11 +40,12 @@ test('a key counts before the cookie; without either it is nobody', async () => 
   const cookie = `cloudlet_session=${TOKEN}`;
   assert.equal(await asked({ 'x-api-key': 'K', cookie }), '{"apiKey":"K"}');
   assert.equal(await asked({ cookie }), `{"sessionToken":"${TOKEN}"}`);
-  assert.equal(await identify(request({}), accounts, new WeakSet()), NOBODY);
+  assert.equal(await identify(request({}), deps), NOBODY);
 });
 
 test('a connection that showed the token is the operator, whatever else is sent', () => {
-  assert.equal(identify(request({ 'x-api-key': 'K' }), accounts, new WeakSet([socket])), OPERATOR);
+  const shown = { ...deps, control: new WeakSet([socket]) };
+  assert.equal(identify(request({ 'x-api-key': 'K' }), shown), OPERATOR);
 });
 
 test('a cookie changes nothing when another site made the request', async () => {
@@ -54,6 +56,7 @@ test('a cookie changes nothing when another site made the request', async () => 
     { 'sec-fetch-site': 'same-origin', origin: 'http://other.example' },
     { 'sec-fetch-site': 'none' },
     { origin: `http://${host}` },
+    { origin: 'https://public.example' },
   ];
   for (const headers of own) assert.ok((await asked({ ...headers, host, cookie })).includes(TOKEN));
   const foreign: IncomingHttpHeaders[] = [

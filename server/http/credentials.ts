@@ -27,32 +27,37 @@ export function carriesKey({ headers }: IncomingMessage): boolean {
   return headers['x-api-key'] !== undefined || headers.authorization !== undefined;
 }
 
+export interface IdentifyDeps {
+  readonly accounts: Authenticates;
+  readonly control: ControlSockets;
+  /** Where users reach the API by a proxy that may name another host to us; empty: as they say. */
+  readonly publicUrl: string;
+}
+
 /** The caller's Principal; NOBODY when no credential was sent. */
 export function identify(
   request: IncomingMessage,
-  accounts: Authenticates,
-  control: ControlSockets,
+  { accounts, control, publicUrl }: IdentifyDeps,
 ): Awaitable<Principal> {
   if (control.has(request.socket)) return OPERATOR;
   const apiKey = apiKeyOf(request);
   if (apiKey !== undefined) return accounts.authenticate({ apiKey });
   const sessionToken = readSessionCookie(request.headers.cookie);
   if (sessionToken === undefined) return NOBODY;
-  assertSameSite(request);
+  assertSameSite(request, publicUrl);
   return accounts.authenticate({ sessionToken });
 }
 
 /**
  * A cookie travels with requests that other sites make. Browsers mark those: a change by cookie, or a log-in,
- * needs Sec-Fetch-Site same-origin (or none: typed by the user), or an Origin of our own host. Throws
+ * needs Sec-Fetch-Site same-origin (or none: typed by the user), or an Origin of our own. Throws
  * `cross_site_request`.
  */
-export function assertSameSite(request: IncomingMessage): void {
+export function assertSameSite(request: IncomingMessage, publicUrl: string): void {
   if (request.method === 'GET' || request.method === 'HEAD') return;
   const site = request.headers['sec-fetch-site'];
-  const origin = request.headers.origin;
-  const own = origin === undefined || sameHost(origin, request.headers.host);
-  const trusted = site === undefined ? own : site === 'same-origin' || site === 'none';
+  const trusted =
+    site === undefined ? hasOwnOrigin(request, publicUrl) : site === 'same-origin' || site === 'none';
   if (!trusted) {
     throw new AppError(
       'cross_site_request',
@@ -64,8 +69,9 @@ export function assertSameSite(request: IncomingMessage): void {
   }
 }
 
-/** True when `origin` (of the header) is the host that was called. */
-export function sameHost(origin: string, host: string | undefined): boolean {
+/** True unless the request names an origin other than the host that was called, and than `publicUrl`. */
+export function hasOwnOrigin({ headers: { origin, host } }: IncomingMessage, publicUrl: string): boolean {
+  if (origin === undefined || (publicUrl !== '' && origin === new URL(publicUrl).origin)) return true;
   try {
     return host !== undefined && new URL(origin).host === host;
   } catch {

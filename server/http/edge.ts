@@ -19,7 +19,7 @@ import { endOfTick } from '../platform/tick.ts';
 import type { BodyRoom } from './body-room.ts';
 import type { ConsoleFiles } from './console-files.ts';
 import { allowOrigin, answersPreflight, type CorsRules } from './cors.ts';
-import { type Authenticates, type ControlSockets, carriesKey, identify } from './credentials.ts';
+import { carriesKey, type IdentifyDeps, identify } from './credentials.ts';
 import { handleRoute } from './handle.ts';
 import { hostCheck } from './host-check.ts';
 import { announcesBody, assertMultipart, assertNoForm, assertNotEncoded, notJson } from './media-type.ts';
@@ -31,14 +31,18 @@ import { lineOf, type RouteResponse } from './route.ts';
 import { freePaths, unknownPath } from './unknown-path.ts';
 import type { UnreadResponses } from './unread-responses.ts';
 
+<<<<<<< HEAD
 export interface EdgeDeps {
+=======
+const LINGER_MS = 5000;
+
+export interface EdgeDeps extends IdentifyDeps {
+>>>>>>> Make links from the host that was called, and take the public address for our own origin
   readonly clock: Clock;
   readonly log: Logger;
   readonly meters: Meters;
-  readonly accounts: Authenticates;
   readonly idempotency: Idempotency;
   readonly operations: Operations;
-  readonly control: ControlSockets;
   /** null: no limit on this origin. */
   readonly limiter: CallerLimits | null;
   /** A further limit for some routes, by operation name. */
@@ -56,6 +60,8 @@ export interface EdgeDeps {
   readonly bodies: BodyRoom;
   /** See ConnectionGuard.isReserve. */
   readonly isReserve?: (socket: Socket) => boolean;
+  /** See OwnAddresses.answer. */
+  readonly called?: <T>(request: FastifyRequest, work: () => T) => T;
   /** Answers requests that no route answers. */
   readonly pages?: Pick<ConsoleFiles, 'answer'>;
 }
@@ -105,6 +111,7 @@ export function createEdge(deps: EdgeDeps): FastifyInstance {
   app.decorateRequest('heldBody', null as never);
   acceptBodies(app, deps.bodies);
   const checkHost = hostCheck(app.server, deps.hostNames ?? []);
+  const called = deps.called ?? here;
   app.addHook('onRequest', (request, reply, done) => {
     open(deps, request, reply);
     const { raw, responseHeaders } = request;
@@ -126,7 +133,7 @@ export function createEdge(deps: EdgeDeps): FastifyInstance {
   app.setNotFoundHandler((request, reply) => {
     try {
       deps.limiter?.take(request, request.responseHeaders);
-      if (isFree(request.url) && deps.pages?.answer(request, reply)) return;
+      if (isFree(request.url) && called(request, () => deps.pages?.answer(request, reply))) return;
       sendProblem(deps, reply, unknownPath(deps.routes, request.method, request.url));
     } catch (error) {
       sendProblem(deps, reply, error);
@@ -135,6 +142,8 @@ export function createEdge(deps: EdgeDeps): FastifyInstance {
   app.setErrorHandler((error, _request, reply) => sendProblem(deps, reply, error));
   return app;
 }
+
+const here = <T>(_request: FastifyRequest, work: () => T): T => work();
 
 function open(deps: EdgeDeps, request: FastifyRequest, reply: FastifyReply): void {
   request.startedAt = deps.clock.monotonic();
@@ -183,6 +192,7 @@ function tooLarge(maxBytes: number): AppError {
 function mount(app: FastifyInstance, deps: EdgeDeps, route: Route): void {
   const onFailure = (error: AppError, requestId: string) => logFailure(deps, error, requestId);
   const handle = handleRoute(route, { ...deps, onFailure });
+  const called = deps.called ?? here;
   const gate = (request: FastifyRequest) => admit(deps, route, request);
   const methods = route.method === 'GET' ? ['GET', 'HEAD'] : [route.method];
   app.route({
@@ -220,7 +230,7 @@ function mount(app: FastifyInstance, deps: EdgeDeps, route: Route): void {
     },
     handler: async (request, reply) => {
       try {
-        const response = await handle(request, reply);
+        const response = await called(request, () => handle(request, reply));
         if (response !== undefined) sendResponse(deps, reply, response);
       } catch (error) {
         // Fastify leaves a reply that was taken over alone, and its reader would wait for ever.
@@ -241,7 +251,7 @@ function admit(deps: EdgeDeps, route: Route, request: FastifyRequest): Promise<v
   let found: ReturnType<typeof identify>;
   try {
     const byLink = route.acceptsLink?.(request) === true && !carriesKey(request.raw);
-    found = byLink ? NOBODY : identify(request.raw, deps.accounts, deps.control);
+    found = byLink ? NOBODY : identify(request.raw, deps);
   } catch (error) {
     limit(deps, route, request);
     throw error;

@@ -35,8 +35,8 @@ const KEY_HEADER = '-H "X-API-Key: $KEY"';
 
 export interface IndexRoutesDeps {
   readonly needsSetup: () => Promise<boolean>;
-  /** Where a proxy in front of this cloud is reached; empty: there is none. */
-  readonly publicUrl: string;
+  /** Where this cloud is reached, `http://host:port`. */
+  readonly apiUrl: () => string;
   readonly pages: Pick<ConsoleFiles, 'isBuilt' | 'sendPage'>;
 }
 
@@ -68,13 +68,12 @@ export function indexRoutes(deps: IndexRoutesDeps): Route[] {
 
 type Input = Pick<RouteInput<unknown, unknown, unknown>, 'request' | 'reply'>;
 
-async function answer({ needsSetup, publicUrl }: IndexRoutesDeps, { request, reply }: Input) {
-  const { responseHeaders, headers, protocol } = request;
+async function answer({ needsSetup, apiUrl }: IndexRoutesDeps, { request, reply }: Input) {
+  const { responseHeaders, headers } = request;
   const index = { ...PLACES, needs_setup: await needsSetup() };
   varyOn(responseHeaders, 'Accept');
   if (headers.accept?.includes('text/html') !== true) return index;
-  const url = publicUrl || `${protocol}://${headers.host ?? 'localhost'}`;
-  sendPage(request, reply, indexPage({ url, needsSetup: index.needs_setup }));
+  sendPage(request, reply, indexPage({ url: apiUrl(), needsSetup: index.needs_setup }));
   return undefined;
 }
 

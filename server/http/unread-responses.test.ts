@@ -39,6 +39,7 @@ before(async () => {
     idempotency: undefined as never,
     operations: undefined as never,
     control: new WeakSet(),
+    publicUrl: '',
     limiter: null,
     unread: new UnreadResponses(2.5 * LARGE_BYTES),
     routeLimiters: new Map(),

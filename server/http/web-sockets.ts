@@ -14,7 +14,7 @@ import { AppError, ERRORS } from '../platform/errors.ts';
 import { newId } from '../platform/ids.ts';
 import type { Meters } from '../platform/prometheus.ts';
 import { endWith, rawProblem } from './connection-guard.ts';
-import { type Authenticates, type ControlSockets, identify, sameHost } from './credentials.ts';
+import { type Authenticates, type ControlSockets, hasOwnOrigin, identify } from './credentials.ts';
 import { assertPermitted } from './edge.ts';
 import { type HostCheck, hostCheck } from './host-check.ts';
 import { toAppError } from './problem.ts';
@@ -208,16 +208,15 @@ export class WebSockets {
     request: IncomingMessage,
     headers: Record<string, string>,
   ): Promise<Principal> {
-    const { accounts, control, limiter } = this.#deps;
+    const { limiter } = this.#deps;
     const address = request.socket.remoteAddress ?? '';
     let principal: Principal;
     try {
       const ticket = query.get('ticket');
       // First, so that it is used up whatever comes of it: a page elsewhere that knows it should not.
       const holder = ticket === null ? null : route.redeem(ticket, params);
-      this.#assertOwnOrigin(request);
-      principal =
-        holder === null ? await identify(request, accounts, control) : await this.#stillGood(holder);
+      if (!hasOwnOrigin(request, this.#deps.publicUrl)) throw crossSite();
+      principal = holder === null ? await identify(request, this.#deps) : await this.#stillGood(holder);
     } catch (error) {
       limiter?.take({ principal: NOBODY, address }, headers);
       throw error;
@@ -229,12 +228,6 @@ export class WebSockets {
     }
     assertPermitted(principal, route.permission);
     return principal;
-  }
-
-  #assertOwnOrigin({ headers: { origin, host } }: IncomingMessage): void {
-    if (origin === undefined || sameHost(origin, host)) return;
-    if (this.#deps.publicUrl !== '' && origin === this.#deps.publicUrl) return;
-    throw crossSite();
   }
 
   /** The principal of a ticket, unless its key has ended since. */

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { CheckedClient } from '../harness/checked-client.ts';
+import { Client } from '../harness/client.ts';
 import { CloudProcess } from '../harness/cloud-process.ts';
 import { freePort } from '../harness/command.ts';
 import { parseResponse, sendRaw } from '../harness/raw-http.ts';
@@ -66,6 +67,18 @@ test('two Host headers are refused everywhere', async () => {
   for (const base of [cloud.api, cloud.data, open.api]) {
     const answer = await ask(base, '/healthz', 'localhost', 'localhost');
     assert.deepEqual([answer.status, answer.body.code], [400, 'bad_http']);
+  }
+});
+
+test('the origin of CLOUDLET_PUBLIC_URL is our own, whatever host a proxy calls; others are not', async () => {
+  const behind = new Client(`http://127.0.0.1:${port}`);
+  const { username } = await behind.register();
+  const json = { username, password: 'correct horse battery' };
+  const login = (origin: string) => behind.call('/api/login', { json, headers: { origin } });
+  assert.equal((await login('https://cloud.example.org')).status, 200);
+  for (const origin of ['http://cloud.example.org', 'https://files.example.org', 'https://evil.example']) {
+    const { status, body } = await login(origin);
+    assert.deepEqual([status, body.code], [403, 'cross_site_request'], origin);
   }
 });
 

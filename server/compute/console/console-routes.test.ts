@@ -52,7 +52,7 @@ async function start(pingSeconds = 30): Promise<void> {
     throw new AppError('vm_not_found', 'You have no such virtual machine');
   };
   const tickets = new ConsoleTickets(systemClock);
-  const parts = { find, consoles, tickets, hypervisor: engine, publicUrl: '' };
+  const parts = { find, consoles, tickets, hypervisor: engine, apiUrl: () => `http://${base}` };
   const accounts = {
     authenticate: ({ apiKey, sessionToken }: { apiKey?: string; sessionToken?: string }) => {
       if (sessionToken === TOKEN) return { ...key(1, ['*']), via: 'session' as const };
@@ -69,6 +69,7 @@ async function start(pingSeconds = 30): Promise<void> {
     meters: new Meters(),
     accounts,
     control: new WeakSet(),
+    publicUrl: 'https://cloud.example',
     limiter: new CallerLimits(perCaller, perCaller),
     headers: { 'x-content-type-options': 'nosniff' },
   };
@@ -85,7 +86,6 @@ async function start(pingSeconds = 30): Promise<void> {
   sockets = new WebSockets({
     ...common,
     routes: [consoleSocket(parts)],
-    publicUrl: 'https://cloud.example',
     pingSeconds,
     recheckSeconds: 0.1,
   });

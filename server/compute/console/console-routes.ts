@@ -23,8 +23,8 @@ export interface ConsoleRoutesDeps {
   readonly consoles: Consoles;
   readonly tickets: ConsoleTickets;
   readonly hypervisor: Pick<Hypervisor, 'consoleLog'>;
-  /** Where users reach the API when a proxy stands before it, `https://host`; else empty. */
-  readonly publicUrl: string;
+  /** Where users reach the API, `https://host`. */
+  readonly apiUrl: () => string;
 }
 
 const LOG_BYTES = 64 * 1024;
@@ -43,7 +43,7 @@ export function consoleRoutes(deps: ConsoleRoutesDeps): Route[] {
   return [ticketRoute(deps), logRoute(deps), consoleRoute(deps)];
 }
 
-function ticketRoute({ find, tickets, publicUrl }: ConsoleRoutesDeps): Route {
+function ticketRoute({ find, tickets, apiUrl }: ConsoleRoutesDeps): Route {
   return defineRoute({
     method: 'POST',
     path: '/api/vms/{vm_id}/console-tickets',
@@ -55,12 +55,10 @@ function ticketRoute({ find, tickets, publicUrl }: ConsoleRoutesDeps): Route {
     params: VmPath,
     responses: { 201: Ticket },
     errors: ['vm_not_found'],
-    handler: async ({ principal, params, request }) => {
+    handler: async ({ principal, params }) => {
       const { vm_id } = await find(principal, params.vm_id);
       const { ticket, expiresAt } = tickets.issue(principal, vm_id);
-      const { host } = request.headers;
-      const origin = publicUrl || (host === undefined ? '' : `http://${host}`);
-      const url = `${origin.replace(/^http/, 'ws')}${CONSOLE.replace('{vm_id}', vm_id)}?ticket=${ticket}`;
+      const url = `${apiUrl().replace(/^http/, 'ws')}${CONSOLE.replace('{vm_id}', vm_id)}?ticket=${ticket}`;
       return { ticket, expires_at: formatTime(expiresAt), url };
     },
   });
@@ -136,7 +134,7 @@ function consoleRoute({ find }: ConsoleRoutesDeps): Route {
 }
 
 /** The same address as the WebSocket it is. */
-export function consoleSocket({ find, consoles, tickets }: ConsoleRoutesDeps): SocketRoute {
+export function consoleSocket({ find, consoles, tickets }: Omit<ConsoleRoutesDeps, 'apiUrl'>): SocketRoute {
   return {
     path: CONSOLE,
     name: 'openConsole',

@@ -30,6 +30,7 @@ before(async () => {
     idempotency: new Idempotency({ ...kept, sealer: testSealer(), clock }),
     operations: undefined as never, // no request of these tests prefers to be answered early
     control: new WeakSet(),
+    publicUrl: '',
     limiter: null,
     routeLimiters: new Map(),
     headers: {},
