@@ -41,25 +41,31 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
 
 const SWITCHES = { help: { type: 'boolean', short: 'h' }, version: { type: 'boolean' } } as const;
 
+/** Options that may come before the name of the command. */
+const ANYWHERE = ['data-dir', 'port'];
+
 async function main(args: string[]): Promise<number> {
   // The name of the command may come after --data-dir and --port.
   const { tokens, values } = parseArgs({
     args,
-    options: { ...SWITCHES, ...withValue(['data-dir', 'port']) },
+    options: { ...SWITCHES, ...withValue(ANYWHERE) },
     strict: false,
     tokens: true,
   });
-  const name = tokens.find((token) => token.kind === 'positional');
+  const [name, subject] = tokens.filter((token) => token.kind === 'positional');
   if (values['version'] === true) {
     console.log(`cloudlet ${VERSION}`);
     return 0;
   }
-  if (name === undefined || name.value === 'help') {
+  const mustHelp = name?.value === 'help' || values['help'] === true;
+  const asked = name?.value === 'help' ? subject : name;
+  if (name === undefined || asked === undefined || asked.value === 'help') {
     console.log(HELP);
-    return name === undefined && values['help'] !== true ? 2 : 0;
+    return mustHelp ? 0 : 2;
   }
-  const command = await find(name.value);
-  if (values['help'] === true) {
+  const [first] = tokens;
+  const command = await find(asked.value, first?.kind === 'option' ? first : undefined);
+  if (mustHelp) {
     console.log(command.help + HELP_ON_DATA_DIR);
     return 0;
   }
@@ -73,29 +79,56 @@ function withValue(names: readonly string[]) {
   return Object.fromEntries(names.map((name) => [name, { type: 'string' } as const]));
 }
 
-async function find(name: string): Promise<Command> {
+/** `first`: the option that comes before its name, if any. */
+async function find(name: string, first?: { name: string; rawName: string }): Promise<Command> {
   const load = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
   if (load !== undefined) return load();
-  const meant = didYouMean(name, Object.keys(COMMANDS));
-  const guess = meant === undefined ? '' : ` (did you mean ${meant}?)`;
-  throw new UsageError(`unknown command "${name}"${guess}; see cloudlet --help`);
+  // The value of an option that nobody knows was taken for the name of a command.
+  if (first !== undefined && !ANYWHERE.includes(first.name)) {
+    const guess = guessOf(first.name, ANYWHERE, '--');
+    throw new UsageError(`unknown option ${first.rawName}${guess}; see cloudlet --help`);
+  }
+  throw new UsageError(
+    `unknown command "${name}"${guessOf(name, Object.keys(COMMANDS))}; see cloudlet --help`,
+  );
 }
 
 function read(name: string, { options = [], flags = [] }: Command, args: string[]): Words {
+  const valued = ['data-dir', ...options];
   try {
     const isFlag = Object.fromEntries(flags.map((flag) => [flag, { type: 'boolean' } as const]));
     const { positionals, values } = parseArgs({
-      args,
+      args: joinNegative(args, valued),
       allowPositionals: true,
-      options: { ...withValue(['data-dir', ...options]), ...isFlag },
+      options: { ...withValue(valued), ...isFlag },
     });
     const texts = Object.entries(values).map(([option, value]) => [option, value === true ? 'yes' : value]);
     return { positionals, values: Object.fromEntries(texts) };
   } catch (error) {
     // The rest of Node's sentence explains how to pass on what begins with a dash.
-    const [reason] = (error as Error).message.split('. ');
-    throw new UsageError(`${name}: ${reason}; see cloudlet ${name} --help`);
+    const [reason = ''] = (error as Error).message.split('. ');
+    const [, unknown = ''] = /^Unknown option '--([^']+)'/.exec(reason) ?? [];
+    const guess = guessOf(unknown, [...valued, ...flags, 'help'], '--');
+    throw new UsageError(`${name}: ${reason}${guess}; see cloudlet ${name} --help`);
   }
+}
+
+/** `--amount -9.99` as `--amount=-9.99`: Node takes what begins with a dash for an option. */
+function joinNegative(args: readonly string[], valued: readonly string[]): string[] {
+  const joined: string[] = [];
+  for (const word of args) {
+    const last = joined.at(-1) ?? '';
+    const isValue = /^-\.?\d/.test(word) && valued.some((option) => last === `--${option}`);
+    if (isValue) joined.splice(-1, 1, `${last}=${word}`);
+    else joined.push(word);
+  }
+  return joined;
+}
+
+/** ` (did you mean …?)`, or nothing. */
+function guessOf(typed: string, known: Iterable<string>, prefix = ''): string {
+  const meant = didYouMean(typed, known);
+  return meant === undefined ? '' : ` (did you mean ${prefix}${meant}?)`;
 }
 
 try {

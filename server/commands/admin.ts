@@ -9,9 +9,10 @@ const HELP = `Usage: cloudlet admin setup-link
        cloudlet admin credits --username NAME --amount CREDITS --reason TEXT
 
 setup-link  prints a link that makes the first administrator, once and within 30 minutes
-create      makes an administrator and prints the API key; without a password only the key lets in
+create      makes an administrator and prints the API key; without a password only the key lets in.
+            Where there is one already, name the new one
 key         prints the API key of an account
-credits     grants credits, or deducts them when the amount is negative (write --amount=-5)
+credits     grants credits, or deducts them when the amount is negative
 
 A set-up link needs a server that runs; the others work without one too.
 `;
@@ -21,6 +22,7 @@ interface Account {
   readonly username: string;
   readonly api_key: string;
   readonly credits: number;
+  readonly is_admin: boolean;
 }
 
 export const ADMIN: Command = {
@@ -53,6 +55,7 @@ async function showSetupLink(call: CallAsOperator): Promise<number> {
 
 async function create(call: CallAsOperator, values: Values): Promise<number> {
   const username = usernameIn(values);
+  await assertNew(call, values.username);
   const password = values.password === undefined ? {} : { password: values.password };
   const body = {
     username,
@@ -63,6 +66,18 @@ async function create(call: CallAsOperator, values: Values): Promise<number> {
   const account = await call<Account>({ method: 'POST', path: '/api/admin/accounts', body });
   console.log(`Administrator ${account.username} (account ${account.id})\nAPI key: ${account.api_key}`);
   return 0;
+}
+
+/** Who names nobody wants the first administrator. */
+async function assertNew(call: CallAsOperator, wanted: string | undefined): Promise<void> {
+  const isMeant = (username: string) => wanted === undefined || isSame(username, wanted);
+  const found = (await allOf(call)).find((account) => account.is_admin && isMeant(account.username));
+  if (found === undefined) return;
+  const { username, id } = found;
+  throw new Error(
+    `there is an administrator ${username} (account ${id}) already. Show the key: ` +
+      `cloudlet admin key --username ${username}. Add another: cloudlet admin create --username NAME`,
+  );
 }
 
 async function showKey(call: CallAsOperator, values: Values): Promise<number> {
@@ -89,8 +104,15 @@ function usernameIn({ username = 'admin' }: Values): string {
 }
 
 async function find(call: CallAsOperator, username: string): Promise<Account> {
-  const accounts = await call<Account[]>({ method: 'GET', path: '/api/admin/accounts' });
-  const account = accounts.find((candidate) => candidate.username.toLowerCase() === username.toLowerCase());
+  const account = (await allOf(call)).find((candidate) => isSame(candidate.username, username));
   if (!account) throw new Error(`there is no account named ${username}`);
   return account;
+}
+
+function allOf(call: CallAsOperator): Promise<Account[]> {
+  return call<Account[]>({ method: 'GET', path: '/api/admin/accounts' });
+}
+
+function isSame(one: string, other: string): boolean {
+  return one.toLowerCase() === other.toLowerCase();
 }

@@ -112,8 +112,10 @@ async function tellAdminStory(operator: Operator, name: string, blobs: string): 
   assert.equal(await showKey(name.toUpperCase()), key);
   const credits = ['admin', 'credits', '--username', name] as const;
   assert.match(await operator.succeed(...credits, '--amount', '2.5', '--reason', 'thanks'), /12\.5 credits/);
-  assert.match(await operator.succeed(...credits, '--amount=-0.5', '--reason', 'oops'), /12 credits/);
-  assert.match(await operator.fail(1, 'admin', 'create', '--username', name), /taken/);
+  assert.match(await operator.succeed(...credits, '--amount', '-0.5', '--reason', 'oops'), /12 credits/);
+  const second = await operator.fail(1, 'admin', 'create', '--username', name.toUpperCase());
+  assert.match(second, new RegExp(`an administrator ${name} .* already.* admin key --username ${name}\\.`));
+  assert.match(await operator.fail(1, 'admin', 'create'), /already.* admin create --username NAME/);
   assert.match(await operator.fail(1, 'admin', 'create', '--username', 'a b'), /username/);
   assert.match(await operator.fail(1, 'admin', 'key', '--username', 'nobody-here'), /nobody-here/);
   await operator.fail(1, ...credits, '--amount=-1000', '--reason', 'too much');
@@ -172,7 +174,9 @@ describe('bin/cloudlet', () => {
     const overview = await operator.succeed('--help');
     for (const command of ['start', 'admin', 'scrub', 'keys', 'doctor']) {
       assert.ok(overview.includes(command), command);
-      assert.match(await operator.succeed(command, '--help'), new RegExp(`^Usage: cloudlet ${command}`));
+      const help = await operator.succeed(command, '--help');
+      assert.match(help, new RegExp(`^Usage: cloudlet ${command}`));
+      assert.equal(await operator.succeed('help', command), help);
     }
   });
 
@@ -221,11 +225,18 @@ describe('bin/cloudlet', () => {
     }
     assert.match(await operator.fail(2, 'start', '--port', '80a'), /--port: must be a whole number/);
     assert.match(await operator.fail(2, 'scrub', '--port', '80'), /Unknown option '--port'/);
+    for (const words of [
+      ['start', '--prot', '80'],
+      ['start', '--prot=80'],
+      ['--prot', '80', 'start'],
+    ])
+      assert.match(await operator.fail(2, ...words), /'?--prot'? \(did you mean --port\?\)/);
   });
 
   test('refuses what it does not know with exit code 2', async () => {
     assert.match(await operator.fail(2, 'fly'), /unknown command "fly"/);
     assert.match(await operator.fail(2, 'docter'), /did you mean doctor\?/);
+    assert.match(await operator.fail(2, 'help', 'docter'), /did you mean doctor\?/);
     await operator.fail(2, 'constructor');
     await operator.fail(2, 'admin');
     await operator.fail(2, 'admin', 'fly');
