@@ -22,9 +22,17 @@ export async function banner(cloud: Cloud, isTerminal: boolean): Promise<string>
     `  Data origin  ${addresses.dataUrl}`,
     `  Data         ${config.dataDir}`,
   ];
+  if (hearsAll(cloud))
+    lines.push('', '  Other machines write the name or address of this one in the place of localhost.');
   for (const warning of warnings(cloud)) lines.push('', `  Warning: ${warning}`);
   if (await cloud.setupLinks.needsSetup()) lines.push('', ...(await setupLines(cloud, isTerminal)));
   return lines.join('\n');
+}
+
+/** True when other machines reach it and nothing says by which name. */
+function hearsAll({ api, config }: Cloud): boolean {
+  const { address } = api.server.address() as AddressInfo;
+  return config.publicUrl === '' && (address === '0.0.0.0' || address === '::');
 }
 
 function warnings({ api, config }: Cloud): string[] {

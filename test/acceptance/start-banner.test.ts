@@ -89,6 +89,8 @@ describe('others on the network', () => {
       withCloud({ env }, async ({ output }) => {
         if (isWarned) assert.match(output, WARNING);
         else assert.doesNotMatch(output, /other machines/);
+        const isTold = output.includes('Other machines write the name or address of this one');
+        assert.equal(isTold, env === everywhere);
       }),
     );
   }
