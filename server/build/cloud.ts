@@ -11,6 +11,7 @@ import type { Principal } from '../calls/principal.ts';
 import { consoleSocket } from '../compute/console/console-routes.ts';
 import { machineSource } from '../compute/machines/point-machines.ts';
 import type { Config } from '../config/config.ts';
+import { DataFaults } from '../databases/data-faults.ts';
 import { Egress } from '../databases/egress.ts';
 import type { ConnectionGuard } from '../http/connection-guard.ts';
 import { ConsoleFiles } from '../http/console-files.ts';
@@ -173,8 +174,10 @@ async function buildDomains(
   const isHeld = recoveryHold(base, clock);
   const storage = buildStorage({ config, clock, base, billing: billing.storageCharges, isHeld });
   const compute = await buildCompute({ config, clock, log, base, meters, billing: billing.vmCharges });
+  const faults = new DataFaults(base.alarms);
   const egress = new Egress({ changes: billing.changes, billing: billing.databaseCharges });
   const engines = buildEngines({
+    faults,
     config,
     clock,
     log,
@@ -190,6 +193,7 @@ async function buildDomains(
     base,
     meters,
     billing: billing.databaseCharges,
+    faults,
     egress,
     engines: [engines.sqlite, engines.postgresql, engines.mysql, engines.mongodb],
   });

@@ -4,6 +4,7 @@ import type { Logger } from 'pino';
 import type { Config } from '../config/config.ts';
 import { AccountStops } from '../databases/account-stops.ts';
 import { Creation } from '../databases/creation.ts';
+import type { DataFaults } from '../databases/data-faults.ts';
 import type { DatabaseBilling } from '../databases/database-billing.ts';
 import { DatabaseDeleter } from '../databases/database-deleter.ts';
 import type { Announce } from '../databases/database-events.ts';
@@ -75,6 +76,7 @@ export interface EnginesOptions {
   readonly log: Logger;
   readonly alarms: Alarms;
   readonly room: Pick<DiskRoom, 'isLow' | 'headroomBytes'>;
+  readonly faults: DataFaults;
   /** The data origin's URL; known once it listens. */
   readonly dataUrl: () => string;
   readonly egress: Egress;
@@ -86,7 +88,8 @@ const UIDS = 2 ** 20;
 export type DatabaseEngines = ReturnType<typeof buildEngines>;
 
 /** No database is opened until it is used. */
-export function buildEngines({ config, clock, log, alarms, room, dataUrl, egress }: EnginesOptions) {
+export function buildEngines(options: EnginesOptions) {
+  const { config, clock, log, alarms, room, faults, dataUrl, egress } = options;
   const range = { first: config.databaseUidBase, count: UIDS };
   const users = whyNoOtherUsers(range, config.dataDir) === null ? range : null;
   const children = {
@@ -97,6 +100,7 @@ export function buildEngines({ config, clock, log, alarms, room, dataUrl, egress
     maxChildren: config.databaseProcesses,
     idleMs: config.databaseIdleSeconds * 1000,
     keepFreeBytes: () => room.headroomBytes(),
+    onFault: (id: string, what: string | null) => faults.note(id, what),
   };
   const atSqlite = join(config.dataDir, 'databases', 'sqlite');
   const sqlite = new SqliteEngine({ ...children, folder: atSqlite, address: dataUrl });
@@ -252,6 +256,7 @@ export interface DatabasesOptions {
   readonly billing: DatabaseBilling;
   readonly egress: Egress;
   readonly engines: readonly Engine[];
+  readonly faults: DataFaults;
 }
 
 export type DatabaseParts = Awaited<ReturnType<typeof buildDatabases>>;
@@ -288,7 +293,8 @@ export async function buildDatabases(options: DatabasesOptions) {
   meterDatabases(meters, parts.sampler);
   await parts.supervisor.recover();
   const watch = () => watchEngines({ engines: parts.engines, alarms, counts: () => parts.store.counts() });
-  return { ...parts, egress, watch };
+  const look = () => options.faults.look(parts);
+  return { ...parts, egress, watch, look };
 }
 
 const CHECK_MS = 15_000;
@@ -297,12 +303,14 @@ const SAMPLE_MS = 5000;
 const FLUSH_MS = 5000;
 
 /** Begins to bring engines in line with the rows; only a server does. */
-export function startDatabases({ supervisor, sampler, egress, watch }: DatabaseParts, jobs: Jobs): void {
+export function startDatabases(parts: DatabaseParts, jobs: Jobs): void {
+  const { supervisor, sampler, egress, watch, look } = parts;
   void supervisor.check();
   jobs.every('look after databases', CHECK_MS, () => supervisor.check());
   jobs.every('flush bytes that databases sent', FLUSH_MS, () => egress.flush());
   jobs.every('measure databases', SAMPLE_MS, () => sampler.tick());
   jobs.every('watch the engines of databases', CHECK_MS, watch);
+  jobs.every('look for databases that are missing', SWEEP_MS, look);
   jobs.every('sweep databases', SWEEP_MS, () => supervisor.sweepOrphans());
 }
 

@@ -28,6 +28,9 @@ export interface DatabaseContentRoutesDeps {
 }
 
 const DATABASE = '/api/databases/{database_id}';
+/** What any engine may answer instead of what was asked. */
+const ENGINE_FAILURES = ['data_damaged', 'data_missing', 'engine_unavailable', 'host_disk_full'] as const;
+
 /** A statement of 100,000 characters as JSON may write them, six bytes each, and as much for parameters. */
 const MAX_QUERY_BYTES = 2 * 2 ** 20;
 
@@ -51,7 +54,8 @@ function queryRoutes({ queries }: DatabaseContentRoutesDeps): Route[] {
       responses: { 200: QueryResponse },
       errors: [
         ...(['database_not_found', 'database_not_ready', 'query_failed', 'query_timeout'] as const),
-        ...(['engine_unavailable', 'host_disk_full', 'out_of_space'] as const),
+        ...ENGINE_FAILURES,
+        'out_of_space',
       ],
       handler: ({ principal, params, body: input, reply }) =>
         queries.run(principal, params.database_id, { input, signal: closeOf(reply) }),
@@ -65,7 +69,7 @@ function queryRoutes({ queries }: DatabaseContentRoutesDeps): Route[] {
       permission: 'databases:read',
       params: DatabasePath,
       responses: { 200: Type.Array(TableEntry) },
-      errors: ['database_not_found', 'database_not_ready', 'engine_unavailable'],
+      errors: ['database_not_found', 'database_not_ready', ...ENGINE_FAILURES],
       handler: ({ principal, params, reply }) =>
         queries.tables(principal, params.database_id, closeOf(reply)),
     }),
@@ -108,7 +112,7 @@ function dumpRoutes({ dumps }: DatabaseContentRoutesDeps): Route[] {
       query: DumpQuery,
       produces: 'bytes',
       responses: { 200: Type.String({ format: 'binary' }) },
-      errors: ['database_not_found', 'database_not_ready', 'engine_unavailable', 'host_disk_full'],
+      errors: ['database_not_found', 'database_not_ready', ...ENGINE_FAILURES],
       handler: (input) => send(dumps, input),
     }),
     defineRoute({
@@ -127,7 +131,8 @@ function dumpRoutes({ dumps }: DatabaseContentRoutesDeps): Route[] {
       responses: { 200: Database },
       errors: [
         ...(['database_not_found', 'database_not_ready', 'load_failed', 'invalid_multipart'] as const),
-        ...(['engine_unavailable', 'host_disk_full', 'out_of_space', 'payload_too_large'] as const),
+        ...ENGINE_FAILURES,
+        ...(['out_of_space', 'payload_too_large'] as const),
       ],
       handler: (input) => receive(dumps, input),
     }),

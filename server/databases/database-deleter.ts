@@ -175,7 +175,7 @@ export class DatabaseDeleter {
     }
   }
 
-  /** Resolves with its bytes; null: its engine has no dumps here. */
+  /** Resolves with its bytes; null: there can be no dump, so that the database itself is kept. */
   async #keep(row: DatabaseRow): Promise<number | null> {
     const { engines, lifecycle, kept, turns, assertRoom } = this.#deps;
     const engine = engines.get(row.engine);
@@ -187,7 +187,8 @@ export class DatabaseDeleter {
       return kept.keep(row.database_id, stream);
     };
     return turns.during([row.database_id], work).catch((error) => {
-      if (error instanceof DumpsMissing) return null;
+      if (error instanceof DumpsMissing || isAppError(error, 'data_missing')) return null;
+      if (isAppError(error, 'data_damaged')) return null;
       throw error;
     });
   }

@@ -86,7 +86,13 @@ function findRoutes({ databases, creation }: DatabaseRoutesDeps): Route[] {
       responses: { 201: Database },
       errors: [
         ...(['database_exists', 'insufficient_credits', 'quota_exceeded', 'engine_unavailable'] as const),
-        ...(['insufficient_capacity', 'host_disk_full', 'out_of_space', 'write_conflict'] as const),
+        ...([
+          'insufficient_capacity',
+          'host_disk_full',
+          'out_of_space',
+          'write_conflict',
+          'data_damaged',
+        ] as const),
         ...(['database_not_found', 'database_not_ready'] as const),
       ],
       handler: (call) => creation.create(call, call.body),

@@ -131,6 +131,15 @@ export class DatabaseStore {
     return new Set(rows.map(({ name }) => name));
   }
 
+  /** Those that their engine must have: made, and neither deleted nor waiting for their dump. */
+  expectedIn(engine: EngineName): Awaitable<{ id: string; name: string }[]> {
+    return this.#reads.all(
+      `SELECT database_id AS id, engine_database AS name FROM databases
+       WHERE engine = ? AND state NOT IN ('creating', 'deleting') AND is_dropped = 0 AND kept_dump_bytes IS NULL`,
+      engine,
+    );
+  }
+
   /** Ids of databases whose last dump is kept, or has still to be loaded after a restore. */
   async withKeptDump(): Promise<Set<string>> {
     const rows = await this.#reads.all<{ id: string }>(

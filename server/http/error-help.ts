@@ -179,6 +179,14 @@ export const ERROR_HELP: Readonly<Record<ErrorCode, Help>> = {
     'Stored bytes are damaged. Damaged bytes are never sent.',
     'Upload them again. The operator should check the disk.',
   ),
+  data_damaged: help(
+    'What is stored of this database changed by itself, so nothing of it is shown.',
+    'Load its last dump, or ask the operator for one of a recovery point.',
+  ),
+  data_missing: help(
+    'The files of this database are gone from the host.',
+    'Load its last dump, or ask the operator to put the files back.',
+  ),
   overloaded: help('The cloud has more work than it can handle.', LATER),
   engine_unavailable: help(
     'Something that machines or databases need is missing on this host.',

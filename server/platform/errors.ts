@@ -83,6 +83,8 @@ export const ERRORS = {
   headers_too_large: { http: 431, title: 'Request headers too large' },
   internal_error: { http: 500, title: 'Internal error' },
   data_corrupted: { http: 500, title: 'Stored data is damaged' },
+  data_damaged: { http: 500, title: 'Data of the database is damaged' },
+  data_missing: { http: 503, title: 'Data of the database is missing' },
   overloaded: { http: 503, title: 'Overloaded' },
   engine_unavailable: { http: 503, title: 'Engine unavailable' },
   host_disk_full: { http: 503, title: "The host's disk is full" },

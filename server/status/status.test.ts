@@ -92,6 +92,7 @@ test('an alarm shows on its component, and on readiness only when nothing can be
     { code: 'billing_inconsistent', component: 'billing', ready: true },
     { code: 'machines_wait_for_room', component: 'compute', ready: true },
     { code: 'few_files_left', component: 'compute', ready: true },
+    { code: 'damaged_databases', component: 'databases', ready: true },
     { code: 'mysql_unavailable', component: 'databases', ready: true },
     { code: 'database_engine_unavailable', component: 'databases', ready: true },
     { code: 'recovery_point_failed', component: 'recovery', ready: true },

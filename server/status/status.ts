@@ -42,6 +42,7 @@ const COMPONENT_ALARMS = {
   billing: ['billing_inconsistent'],
   compute: ['few_files_left', 'machines_wait_for_room'],
   databases: [
+    'damaged_databases',
     'database_engine_unavailable',
     'mongodb_unavailable',
     'mysql_unavailable',

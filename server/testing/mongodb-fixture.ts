@@ -37,6 +37,7 @@ export function openMongodb(options: Partial<MongodbEngineOptions> = {}): Mongod
     maxChildren: 6,
     idleMs: 60_000,
     keepFreeBytes: () => 0,
+    onFault: () => {},
     alarms: { raise: (code, detail) => alarms.set(code, detail), clear: (code) => alarms.delete(code) },
     firstPort: FIRST_PORT,
     ...options,

@@ -35,6 +35,7 @@ export function openSqlite(options: Partial<SqliteEngineOptions> = {}): SqliteFi
     maxChildren: 6,
     idleMs: 60_000,
     keepFreeBytes: () => 0,
+    onFault: () => {},
     address: () => 'http://127.0.0.1:9000',
     ...options,
   });

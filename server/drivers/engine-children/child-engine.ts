@@ -23,6 +23,7 @@ import { openOwn, removeName } from '../host-process/foreign-files.ts';
 import type { Room } from './child-call.ts';
 import { ChildHost, type ChildProgram, type LaunchedChild } from './child-host.ts';
 import { Children, COPY_FILE, FILE } from './children.ts';
+import { dataDamaged, dataMissing } from './data-errors.ts';
 import { type LoadedKind, receiveFile } from './load-file.ts';
 import {
   type CallHead,
@@ -49,6 +50,8 @@ export interface ChildEngineOptions {
   readonly idleMs: number;
   /** What is to stay free on the host's disk now; with less, databases do not grow. */
   readonly keepFreeBytes: () => number;
+  /** Told what is wrong with the data of a database, for the operator; null: nothing any more. */
+  readonly onFault: (databaseId: string, what: string | null) => void;
 }
 
 /** What an engine says of itself and its children: they answer `query`, `tables`, `copy`, `room`, `check`. */
@@ -63,6 +66,8 @@ export interface ChildEngineKind {
   readonly errorName: string;
 }
 
+/** Of what a child says is wrong. */
+const SHOWN_CHARACTERS = 200;
 /** To look through a file that was sent. */
 const CHECK_MS = 10 * 60_000;
 
@@ -93,8 +98,9 @@ export class ChildEngine {
       maxChildren,
       idleMs,
       keepFreeBytes,
+      onDamage: ({ databaseId }, what) => options.onFault(databaseId, what.slice(0, SHOWN_CHARACTERS)),
       spareMs: kind.spareMs,
-      launch: (database) => this.#launch(this.#folders.folder(database.database), database),
+      launch: (database) => this.#launchThere(database),
       roomOf: (database) => this.#roomOf(database),
     });
     // Who had databases before will be asked for them soon.
@@ -233,6 +239,7 @@ export class ChildEngine {
       await this.#folders.give(folder, this.#host.uidOf(database.number), kind.file);
       await this.#examine(folder, database, signal);
       await this.#children.without(name, () => this.#folders.swap(name));
+      this.#options.onFault(database.databaseId, null);
     } catch (error) {
       await this.#folders.unstage(name);
       throw error;
@@ -260,6 +267,14 @@ export class ChildEngine {
 
   async close(): Promise<void> {
     await this.#children.close();
+  }
+
+  async #launchThere(database: EngineDatabase): Promise<LaunchedChild> {
+    const { database: name, databaseId } = database;
+    const missing = await this.#folders.missing(name);
+    this.#options.onFault(databaseId, missing);
+    if (missing !== null) throw dataMissing(missing);
+    return this.#launch(this.#folders.folder(name), database);
   }
 
   #launch(folder: string, { database, number }: EngineDatabase, what = ''): Promise<LaunchedChild> {
@@ -303,6 +318,7 @@ export class ChildEngine {
       }
       if (!(error instanceof ChildRefused)) throw error;
       if (error.isDiskFull) throw hostDiskFull(error);
+      if (error.isDamaged) throw dataDamaged(error.message, error);
       throw new QueryFailed(error.message, error.engineCode ?? this.#kind.errorName);
     }
   }

@@ -8,6 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { EngineLimits } from '../../databases/engine.ts';
 import type { Counters, Handler, Room } from './child-call.ts';
 import { ChildSocket } from './child-socket.ts';
+import { damageWatch, isDamage, noteDamage } from './data-damage.ts';
 import { hostRoom } from './host-room.ts';
 import { isBusy } from './sqlite-error.ts';
 
@@ -88,12 +89,17 @@ export function runChild({ handlers: first, open, errorName }: ChildKind): void 
   const socket = new ChildSocket(new Socket({ fd: DESCRIPTOR }), {
     handlers,
     flush: () => opened?.flush() ?? null,
-    describe: (error) => ({
-      message: (error as Error).message,
-      engineCode: errorName(error),
-      isDiskFull: hostRoom.isWhy(error),
-    }),
+    describe: (error) => {
+      noteDamage(error);
+      return {
+        message: (error as Error).message,
+        engineCode: errorName(error),
+        isDiskFull: hostRoom.isWhy(error),
+        isDamaged: isDamage(error),
+      };
+    },
   });
+  damageWatch.tell = (what) => socket.send({ id: 0, damage: what });
 }
 
 /** POSIX locks end with the process: who has this one knows that no other child has the file open. */

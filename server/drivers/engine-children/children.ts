@@ -10,7 +10,15 @@ import { AppError } from '../../platform/errors.ts';
 import { KeyedMutex } from '../../platform/keyed-mutex.ts';
 import type { Room } from './child-call.ts';
 import type { LaunchedChild } from './child-host.ts';
-import { type CallHead, type CallOptions, type ChildAnswer, ChildGone, TenantChild } from './tenant-child.ts';
+import { dataDamaged } from './data-errors.ts';
+import {
+  type CallHead,
+  type CallOptions,
+  type ChildAnswer,
+  ChildGone,
+  ChildRefused,
+  TenantChild,
+} from './tenant-child.ts';
 
 /** To write everything back. */
 const END_MS = 5000;
@@ -49,6 +57,7 @@ export interface ChildrenDeps {
   readonly roomOf: (database: EngineDatabase) => Promise<Room>;
   /** What is to stay free on the host's disk now. */
   readonly keepFreeBytes: () => number;
+  readonly onDamage: (database: EngineDatabase, what: string) => void;
 }
 
 export const FILE = 'db.sqlite';
@@ -178,13 +187,14 @@ export class Children {
   }
 
   async #begin(database: EngineDatabase): Promise<Entry> {
-    const { clock, log, spareMs, launch, roomOf } = this.#deps;
+    const { clock, log, spareMs, launch, roomOf, onDamage } = this.#deps;
     if (this.#isClosed) throw unavailable('Cloudlet is about to end');
     const room = await roomOf(database);
     const launched = await launch(database);
     const child = new TenantChild(launched, {
       clock,
       silenceMs: database.limits.statementMs + spareMs,
+      onDamage: (what) => onDamage(database, what),
       onCounters: (told) => {
         entry.figures = readFigures(told);
       },
@@ -199,6 +209,7 @@ export class Children {
       child.kill(new ChildGone('ended', 'the database did not open'));
       await child.ended;
       log.error({ id: database.databaseId, err: error, said: launched.said() }, 'a database did not open');
+      if (error instanceof ChildRefused && error.isDamaged) throw dataDamaged(error.message, error);
       throw unavailable('The database cannot be opened now', error);
     }
   }

@@ -12,6 +12,7 @@
  *                    {id, …}                   the answer, or its end
  *                    {id, error: {…}}          instead of it
  *                    {id: 0, counters: {…}}    unasked
+ *                    {id: 0, damage}           unasked: stored data changed by itself, and what of it
  */
 export interface FrameHead {
   readonly id: number;

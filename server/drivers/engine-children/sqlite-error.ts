@@ -44,6 +44,8 @@ const BUSY = 5;
 const FULL = 13;
 const IO_ERROR = 10;
 const CANNOT_OPEN = 14;
+const CORRUPT = 11;
+const NO_DATABASE = 26;
 
 /** The number that SQLite gave with an error, exact; null when it is not SQLite's. */
 function sqliteCode(error: unknown): number | null {
@@ -73,4 +75,9 @@ export function isFull(error: unknown): boolean {
 /** Whether a file could not be read, written or made: on a full disk that need not be told as such. */
 export function isDiskError(error: unknown): boolean {
   return [IO_ERROR, CANNOT_OPEN].includes((sqliteCode(error) ?? 0) & 0xff);
+}
+
+/** Whether SQLite found that the file cannot be what it wrote. */
+export function isCorrupt(error: unknown): boolean {
+  return [CORRUPT, NO_DATABASE].includes((sqliteCode(error) ?? 0) & 0xff);
 }

@@ -33,12 +33,15 @@ export class ChildRefused extends Error {
   readonly engineCode: string | null;
   /** The host's disk is full, not the database. */
   readonly isDiskFull: boolean;
+  /** What is stored changed by itself. */
+  readonly isDamaged: boolean;
 
   constructor(details: Readonly<Record<string, unknown>>) {
     super(String(details.message ?? 'no reason was given'));
     this.name = 'ChildRefused';
     this.engineCode = typeof details.engineCode === 'string' ? details.engineCode : null;
     this.isDiskFull = details.isDiskFull === true;
+    this.isDamaged = details.isDamaged === true;
   }
 }
 
@@ -72,6 +75,8 @@ export interface TenantChildOptions {
   readonly silenceMs: number;
   /** What it told last, since it began. */
   readonly onCounters: (counters: Readonly<Record<string, unknown>>) => void;
+  /** It found what is stored damaged. */
+  readonly onDamage?: (what: string) => void;
 }
 
 const PINGS_PER_SILENCE = 4;
@@ -190,6 +195,7 @@ export class TenantChild {
   #take(head: FrameHead, body: Buffer): void {
     if (head.id === 0) {
       if (head.pong === true) this.#pingedAt = null;
+      if (head.damage !== undefined) this.#options.onDamage?.(String(head.damage));
       const counters = head.counters;
       if (typeof counters === 'object' && counters !== null) {
         this.#options.onCounters(counters as Record<string, unknown>);

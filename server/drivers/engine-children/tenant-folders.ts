@@ -50,6 +50,12 @@ export class TenantFolders {
     await sync(this.#root);
   }
 
+  /** What of a database is gone, for humans; null: nothing. */
+  async missing(name: string): Promise<string | null> {
+    if (!(await isThere(this.folder(name)))) return 'its folder is not there';
+    return (await isThere(join(this.folder(name), FILE))) ? null : 'its file is not there';
+  }
+
   /** An empty folder for a file that is to replace the database. */
   async stage(name: string): Promise<string> {
     await this.unstage(name);
@@ -71,7 +77,8 @@ export class TenantFolders {
   /** Puts the folder that was staged in the place of the one that is there. Nobody has either open. */
   async swap(name: string): Promise<void> {
     await sync(this.staging(name));
-    await fs.rename(this.folder(name), `${this.folder(name)}.old`);
+    // One that is missing has nothing to keep.
+    await fs.rename(this.folder(name), `${this.folder(name)}.old`).catch(unlessMissing);
     await fs.rename(this.staging(name), this.folder(name));
     await sync(this.#root);
     await removeTree(`${this.folder(name)}.old`);

@@ -38,6 +38,7 @@ const CODES = {
   InvalidIndexSpecificationOption: 197,
   ConversionFailure: 241,
   QueryExceededMemoryLimitNoDiskUseAllowed: 292,
+  DataCorruptionDetected: 301,
   BSONObjectTooLarge: 10334,
   UnsupportedOpQueryCommand: 352,
   DuplicateKey: 11000,

@@ -18,6 +18,7 @@ import {
   type ChildEngineKind,
   type ChildEngineOptions,
 } from '../engine-children/child-engine.ts';
+import { dataDamaged } from '../engine-children/data-errors.ts';
 import { ChildGone, ChildRefused } from '../engine-children/tenant-child.ts';
 import { endpointOf, hostAndPort } from '../managed-server/server-engine.ts';
 import type { ServerTls } from '../managed-server/server-tls.ts';
@@ -166,9 +167,12 @@ function asReply(error: unknown): CommandError {
     const what = 'A command took longer than it may, and what else this database worked on was ended with it';
     return new CommandError('MaxTimeMSExpired', `${what}. Ask for less at once, or make an index`);
   }
+  if (error instanceof ChildRefused && error.isDamaged) return asReply(dataDamaged(error.message, error));
   if (error instanceof ChildRefused)
     return new CommandError(error.isDiskFull ? 'OutOfDiskSpace' : 8, error.message);
   if (isAppError(error, 'database_not_ready')) return new CommandError('Unauthorized', error.message);
+  if (isAppError(error, 'data_missing') || isAppError(error, 'data_damaged'))
+    return new CommandError('DataCorruptionDetected', `${error.message}. ${error.hint}`);
   const why = 'The database ended while it worked. Look whether your last write is there, and try again';
   return new CommandError(11601, error instanceof ChildGone ? why : (error as Error).message);
 }

@@ -1,4 +1,5 @@
 /** What goes wrong for a client of Hrana, as the protocol says it: a message and a code. */
+import { noteDamage } from '../engine-children/data-damage.ts';
 import { HOST_DISK_FULL, hostRoom } from '../engine-children/host-room.ts';
 import { sqliteErrorName } from '../engine-children/sqlite-error.ts';
 
@@ -23,6 +24,7 @@ export function errorJson(error: unknown): string {
 function describe(error: unknown): { readonly message: string; readonly code: string } {
   if (error instanceof HranaError) return { message: error.message, code: error.hranaCode };
   if (!(error instanceof Error)) return { message: String(error), code: 'INTERNAL_ERROR' };
+  noteDamage(error);
   if (hostRoom.isWhy(error)) return { message: HOST_DISK_FULL, code: 'SQLITE_FULL' };
   const sqlite = sqliteErrorName(error);
   // As libsql's own server has it, so that programs find what they look for.

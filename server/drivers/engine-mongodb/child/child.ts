@@ -7,6 +7,7 @@ import type { Document } from 'bson';
 import type { Table } from '../../../databases/engine.ts';
 import type { Handler, Room } from '../../engine-children/child-call.ts';
 import { type OpenHead, runChild } from '../../engine-children/child-main.ts';
+import { noteDamage } from '../../engine-children/data-damage.ts';
 import { CommandError } from '../command-error.ts';
 import { commandOf, describeCollection, resultOf } from '../query-results.ts';
 import { decodeCommand, decodeDocument, encodeReply } from '../values/bson-documents.ts';
@@ -46,7 +47,9 @@ runChild({
 function commandHandler(tenant: TenantDocuments): Handler {
   return async ({ body }) => {
     try {
-      return { head: {}, body: encodeReply(tenant.run(read(body), { readOnly: false })) };
+      const reply = tenant.run(read(body), { readOnly: false });
+      if (reply.ok === 0) noteDamage(reply);
+      return { head: {}, body: encodeReply(reply) };
     } catch (error) {
       if (error instanceof CommandError) return { head: {}, body: encodeReply(error.reply()) };
       if (!(error instanceof Malformed)) throw error;

@@ -39,16 +39,15 @@ export function readDocuments(
   };
   if (plan.isSorted) return section(matching);
   // Only the bytes wait to be sorted.
-  const keyed = matching.map(({ document, ...row }) => ({ ...row, key: sortKeyOf(document, sort) }));
+  const keyed = matching.map(({ document, ...row }) => ({ ...row, order: sortKeyOf(document, sort) }));
   const sorted = sortItems(keyed, {
     limit: limit === 0 ? null : skip + limit,
-    keyOf: ({ key }) => key,
+    keyOf: ({ order }) => order,
     bytesOf: ({ bytes }) => bytes.length,
   });
-  return section(sorted.values()).map(({ place, bytes }) => ({
-    place,
-    bytes,
-    document: decodeDocument(bytes),
+  return section(sorted.values()).map(({ order: _, ...row }) => ({
+    ...row,
+    document: decodeDocument(row.bytes),
   }));
 }
 
@@ -56,7 +55,7 @@ function* matches(rows: Iterable<Row>, test: Filter, tick: () => void): Generato
   for (const row of rows) {
     tick();
     const document = decodeDocument(row.bytes);
-    if (test(document)) yield { place: row.place, bytes: row.bytes, document };
+    if (test(document)) yield { ...row, document };
   }
 }
 

@@ -1,15 +1,17 @@
 /** Documents as BSON, and the keys of their indexes, in one SQLite file. */
 import { DatabaseSync, type SQLInputValue, type SQLOutputValue, type StatementSync } from 'node:sqlite';
+import { crc32 } from 'node:zlib';
 import { type Document, UUID } from 'bson';
 import { newUuid } from '../../../platform/ids.ts';
 import { HOST_DISK_FULL, hostRoom } from '../../engine-children/host-room.ts';
 import { isShrinkable, shrinkFile } from '../../engine-children/shrinking.ts';
-import { isFull } from '../../engine-children/sqlite-error.ts';
+import { isCorrupt, isFull } from '../../engine-children/sqlite-error.ts';
 import { CommandError } from '../command-error.ts';
 import { decodeDocument, encodeDocument, type RawDocument } from '../values/bson-documents.ts';
 import { type Index, indexOf } from './index-keys.ts';
 
-const FORMAT = 1;
+/** 2: each document has a checksum; null where it was written by format 1 and not since. */
+const FORMAT = 2;
 /** One page of a scan, about; no statement stays open between two. */
 const PAGE_BYTES = 2 ** 20;
 const FIRST_PAGE_ROWS = 16;
@@ -35,6 +37,8 @@ export interface Collection {
 export interface Row {
   /** Its place in the collection's natural order. */
   readonly place: number;
+  /** That of its `_id`. */
+  readonly key: Uint8Array;
   readonly bytes: RawDocument;
 }
 
@@ -75,8 +79,14 @@ export class DocumentsStore {
         uuid BLOB NOT NULL, options BLOB NOT NULL, documents INTEGER NOT NULL, bytes INTEGER NOT NULL) STRICT;
       CREATE TABLE IF NOT EXISTS indexes (id INTEGER PRIMARY KEY, collection INTEGER NOT NULL,
         spec BLOB NOT NULL, multikey INTEGER NOT NULL) STRICT;
+      ${format === 1 ? this.#addChecksums() : ''}
       PRAGMA user_version = ${FORMAT};`);
     this.#load();
+  }
+
+  #addChecksums(): string {
+    const tables = this.#database.prepare('SELECT id FROM collections').all();
+    return `BEGIN; ${tables.map(({ id }) => `ALTER TABLE c${id} ADD COLUMN s INTEGER;`).join(' ')} COMMIT;`;
   }
 
   close(): void {
@@ -183,7 +193,7 @@ export class DocumentsStore {
     const sql = 'INSERT INTO collections(name, uuid, options, documents, bytes) VALUES (?, ?, ?, 0, 0)';
     const id = this.#run(sql, name, uuid.buffer, encodeDocument(options));
     this.#database.exec(
-      `CREATE TABLE c${id} (n INTEGER PRIMARY KEY, k BLOB NOT NULL UNIQUE, d BLOB NOT NULL) STRICT`,
+      `CREATE TABLE c${id} (n INTEGER PRIMARY KEY, k BLOB NOT NULL UNIQUE, d BLOB NOT NULL, s INTEGER) STRICT`,
     );
     const indexes = [indexOf(ID_INDEX, { id: 0, isMultikey: false })];
     const collection = { id, name, uuid, options, indexes, documents: 0, bytes: 0 };
@@ -241,13 +251,15 @@ export class DocumentsStore {
 
   /** Its place. The key must not be there yet. */
   insert(collection: Collection, key: Uint8Array, bytes: RawDocument): number {
-    const place = this.#run(`INSERT INTO c${collection.id}(k, d) VALUES (?, ?)`, key, bytes);
+    const sql = `INSERT INTO c${collection.id}(k, d, s) VALUES (?, ?, ?)`;
+    const place = this.#run(sql, key, bytes, checksumOf(key, bytes));
     this.#count(collection, { documents: 1, bytes: bytes.length });
     return place;
   }
 
   replace(collection: Collection, row: Row, bytes: RawDocument): void {
-    this.#run(`UPDATE c${collection.id} SET d = ? WHERE n = ?`, bytes, row.place);
+    const sql = `UPDATE c${collection.id} SET d = ?, s = ? WHERE n = ?`;
+    this.#run(sql, bytes, checksumOf(row.key, bytes), row.place);
     this.#count(collection, { documents: 0, bytes: bytes.length - row.bytes.length });
   }
 
@@ -284,17 +296,17 @@ export class DocumentsStore {
 
   /** The document of that `_id`. */
   byKey(collection: Collection, key: Uint8Array): Row | undefined {
-    return asRow(this.#prepare(`SELECT n, d FROM c${collection.id} WHERE k = ?`).get(key));
+    return asRow(this.#prepare(`SELECT n, k AS own, d, s FROM c${collection.id} WHERE k = ?`).get(key));
   }
 
   byPlace(collection: Collection, place: number): Row | undefined {
-    return asRow(this.#prepare(`SELECT n, d FROM c${collection.id} WHERE n = ?`).get(place));
+    return asRow(this.#prepare(`SELECT n, k AS own, d, s FROM c${collection.id} WHERE n = ?`).get(place));
   }
 
   /** All documents, in natural order. What is written while it goes on may be seen or not. */
   scan(collection: Collection, isReverse: boolean): Generator<Row> {
     const [compare, order, start] = isReverse ? ['<', 'DESC', Number.MAX_SAFE_INTEGER] : ['>', 'ASC', -1];
-    const sql = `SELECT n, d FROM c${collection.id} WHERE n ${compare} ? ORDER BY n ${order} LIMIT ?`;
+    const sql = `SELECT n, k AS own, d, s FROM c${collection.id} WHERE n ${compare} ? ORDER BY n ${order} LIMIT ?`;
     return pages(collection, (last, rows) =>
       this.#read(sql).all(last === null ? start : (last.n ?? 0), rows),
     );
@@ -311,7 +323,8 @@ export class DocumentsStore {
       index.id === 0
         ? `c${collection.id} AS i`
         : `i${index.id} AS i JOIN c${collection.id} AS c ON c.n = i.n`;
-    const sql = (condition: string) => `SELECT i.k, i.n, d FROM ${from}
+    const own = index.id === 0 ? 'i.k' : 'c.k';
+    const sql = (condition: string) => `SELECT i.k, i.n, ${own} AS own, d, s FROM ${from}
       WHERE ${condition} i.k >= ? AND i.k < ? ORDER BY i.k ${order}, i.n ${order} LIMIT ?`;
     const [first, next] = [sql(''), sql(`(i.k, i.n) ${compare} (?, ?) AND`)];
     const bounds = [low ?? Buffer.alloc(0), high ?? Buffer.from([255])];
@@ -356,12 +369,25 @@ function* pages(
   }
 }
 
+/** Throws CommandError when it is not what was written. */
 function asRow(row: Record<string, SQLOutputValue> | undefined): Row | undefined {
-  return row === undefined ? undefined : { place: Number(row.n), bytes: row.d as Uint8Array };
+  if (row === undefined) return undefined;
+  const [key, bytes] = [row.own as Uint8Array, row.d as Uint8Array];
+  if (row.s !== null && row.s !== checksumOf(key, bytes)) throw damaged();
+  return { place: Number(row.n), key, bytes };
+}
+
+function checksumOf(key: Uint8Array, bytes: Uint8Array): number {
+  return crc32(bytes, crc32(key));
+}
+
+function damaged(): CommandError {
+  return new CommandError('DataCorruptionDetected', 'a stored document is not what was written');
 }
 
 function asCommandError(error: unknown): unknown {
   if (hostRoom.isWhy(error)) return new CommandError('OutOfDiskSpace', HOST_DISK_FULL);
+  if (isCorrupt(error)) return new CommandError('DataCorruptionDetected', (error as Error).message);
   if (!isFull(error)) return error;
   return new CommandError(
     'OutOfDiskSpace',

@@ -1,0 +1,145 @@
+/** Data of databases that goes away or changes by itself: an error with a name, no path, never other data. */
+import assert from 'node:assert/strict';
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { createClient as libsql } from '@libsql/client';
+import { MongoClient } from 'mongodb';
+import { DATABASES, formOf } from '../acceptance/databases-kit.ts';
+import { CheckedClient } from '../harness/checked-client.ts';
+import { ADMIN_KEY, CloudProcess } from '../harness/cloud-process.ts';
+import { eventually } from '../harness/waiting.ts';
+
+interface Made {
+  readonly database_id: string;
+  readonly connection: { readonly uri: string; readonly database: string };
+}
+
+/** In each database, to be found in its file. */
+const MARK = 'what a tenant has stored here';
+
+/** Where the bytes stand, in every place. */
+function flipBitOf(text: string, path: string): void {
+  const bytes = readFileSync(path);
+  let at = bytes.indexOf(text);
+  assert.ok(at > 0, `${path} does not hold ${text}`);
+  for (; at > 0; at = bytes.indexOf(text, at + 1)) bytes[at + 3] = (bytes[at + 3] ?? 0) ^ 0x10;
+  writeFileSync(path, bytes);
+}
+
+/** How a program and a person fill and read a database. */
+const KINDS = {
+  sqlite: {
+    write: { statement: `CREATE TABLE t AS SELECT '${MARK}' AS a` },
+    read: { statement: 'SELECT a FROM t' },
+    byDriver: async ({ uri }: Made['connection']) => {
+      const client = libsql({ url: uri });
+      return client.execute('SELECT a FROM t').finally(() => client.close());
+    },
+    code: undefined,
+  },
+  mongodb: {
+    write: { command: { insert: 't', documents: [{ _id: 1, a: MARK }] } },
+    read: { command: { find: 't' } },
+    byDriver: async ({ uri }: Made['connection']) => {
+      const client = new MongoClient(uri);
+      return client
+        .db()
+        .collection('t')
+        .find()
+        .toArray()
+        .finally(() => client.close());
+    },
+    code: 301,
+  },
+} as const;
+
+let cloud: CloudProcess;
+let user: CheckedClient;
+let admin: CheckedClient;
+let number = 0;
+
+/** With nothing open. */
+async function restart(whileItIsDown: () => void): Promise<void> {
+  await cloud.end();
+  whileItIsDown();
+  await cloud.start();
+  const anyone = await CheckedClient.open(cloud.api);
+  user = anyone.as(user.key);
+  admin = anyone.as(ADMIN_KEY);
+}
+
+before(async () => {
+  cloud = await CloudProcess.start();
+  const anyone = await CheckedClient.open(cloud.api);
+  user = anyone.as((await anyone.register()).api_key);
+  admin = anyone.as(ADMIN_KEY);
+});
+after(() => cloud.stop());
+
+for (const [engine, { write, read, byDriver, code }] of Object.entries(KINDS)) {
+  const make = async (): Promise<Made> => {
+    const made = (await user.expect(201, DATABASES, { json: { name: `d${++number}`, engine } })) as Made;
+    await user.expect(200, `${DATABASES}/${made.database_id}/query`, {
+      json: { ...write, read_only: false },
+    });
+    return made;
+  };
+  const folderOf = ({ connection: { database } }: Made) => join(cloud.dataDir, 'databases', engine, database);
+
+  describe(`of ${engine}`, () => {
+    test('a bit that flips in what is stored is never served, and is told', {
+      skip: engine === 'sqlite',
+    }, async () => {
+      const made = await make();
+      const other = await make();
+      const path = `${DATABASES}/${made.database_id}`;
+      const dump = Buffer.from(await (await user.fetch(`${path}/dump`)).arrayBuffer());
+      await restart(() => flipBitOf(MARK, join(folderOf(made), 'db.sqlite')));
+      await user.refused(500, 'data_damaged', [`${path}/query`, { json: read }]);
+      await user.refused(500, 'data_damaged', [`${path}/dump`]);
+      const { connection } = await user.expect(200, `${path}/credentials`);
+      await assert.rejects(byDriver(connection), (error: Error & { code?: unknown }) => {
+        assert.match(error.message, /damaged|not what was written/);
+        return code === undefined || error.code === code;
+      });
+      const { components } = await admin.expect(200, '/api/system/status');
+      assert.match(components.databases.problem, new RegExp(made.database_id));
+      await user.expect(200, `${DATABASES}/${other.database_id}/query`, { json: read });
+      await user.expect(200, `${path}/load`, { method: 'POST', body: formOf(dump) });
+      assert.equal((await user.expect(200, `${path}/query`, { json: read })).row_count, 1);
+      assert.equal((await admin.expect(200, '/api/system/status')).components.databases.status, 'ok');
+    });
+
+    for (const { what, remove } of [
+      { what: 'a folder', remove: (folder: string) => rmSync(folder, { recursive: true }) },
+      { what: 'a file', remove: (folder: string) => rmSync(join(folder, 'db.sqlite')) },
+    ])
+      test(`${what} that is missing is told, not made anew, and its last dump brings all back`, async () => {
+        const made = await make();
+        const path = `${DATABASES}/${made.database_id}`;
+        const dump = Buffer.from(await (await user.fetch(`${path}/dump`)).arrayBuffer());
+        const folder = folderOf(made);
+        await restart(() => remove(folder));
+        const refused = await user.refused(503, 'data_missing', [`${path}/query`, { json: read }]);
+        assert.doesNotMatch(JSON.stringify(refused), /databases\/(?:sqlite|mongodb)|db\.sqlite/);
+        assert.match(refused.hint, /load/);
+        await user.refused(503, 'data_missing', [`${path}/dump`]);
+        const { connection } = await user.expect(200, `${path}/credentials`);
+        await assert.rejects(byDriver(connection), (error: Error & { code?: unknown }) => {
+          assert.match(error.message, /missing/);
+          assert.doesNotMatch(error.message, new RegExp(cloud.dataDir));
+          return code === undefined || error.code === code;
+        });
+        assert.ok(!existsSync(join(folder, 'db.sqlite')), 'it was made anew');
+        const { components } = await admin.expect(200, '/api/system/status');
+        assert.match(components.databases.problem, new RegExp(made.database_id));
+        await user.expect(200, `${path}/load`, { method: 'POST', body: formOf(dump) });
+        assert.equal((await user.expect(200, `${path}/query`, { json: read })).row_count, 1);
+        await eventually('the alarm ends', async () => {
+          const { alarms } = await admin.expect(200, '/api/system/status');
+          return alarms.every((alarm: { code: string }) => alarm.code !== 'damaged_databases');
+        });
+      });
+  });
+}
