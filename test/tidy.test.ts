@@ -8,6 +8,7 @@ import { describe, test } from 'node:test';
 import { checkBands } from './tidy/band-rules.ts';
 import { checkCircles } from './tidy/circle-rules.ts';
 import { checkDeadExports, checkDeadFiles, checkMigrations } from './tidy/dead-code.ts';
+import { checkDurableFiles } from './tidy/durable-rules.ts';
 import { type Finding, repositoryFiles, type SourceFile } from './tidy/source-files.ts';
 import { checkTables } from './tidy/table-rules.ts';
 import { checkComments, checkFileNames, checkLeftovers, checkMachineTraces } from './tidy/text-rules.ts';
@@ -21,6 +22,7 @@ const RULES: Readonly<Record<string, (files: readonly SourceFile[]) => Finding[]
   'every export is imported': checkDeadExports,
   'no drawers for odds and ends': checkFileNames,
   'comments are at most 110 characters wide': checkComments,
+  'small files are durable': checkDurableFiles,
   'no leftovers': checkLeftovers,
   'no traces of a registry or a machine': checkMachineTraces,
 };

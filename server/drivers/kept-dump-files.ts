@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { KeptDumps } from '../databases/kept-dumps.ts';
+import { syncFolderAsync } from '../platform/durable-file.ts';
 
 /** Ends the name of a dump that is not whole yet. */
 const PART = '.part';
@@ -60,7 +61,7 @@ export class KeptDumpFiles implements KeptDumps {
       await rm(path + PART, { force: true });
       throw error;
     }
-    await this.#syncDirectory();
+    await syncFolderAsync(this.#options.directory);
     return bytes;
   }
 
@@ -85,14 +86,5 @@ export class KeptDumpFiles implements KeptDumps {
 
   #pathOf(databaseId: string): string {
     return join(this.#options.directory, databaseId);
-  }
-
-  async #syncDirectory(): Promise<void> {
-    const directory = await open(this.#options.directory, 'r');
-    try {
-      await directory.sync();
-    } finally {
-      await directory.close();
-    }
   }
 }

@@ -1,9 +1,9 @@
 /** Blobs as files of one directory. The format is in blob-format.ts; the work is done by blob-worker.ts. */
-import { closeSync, fsyncSync, openSync } from 'node:fs';
 import { mkdir, opendir, stat, unlink } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { type Alarms, CHECK_DISK } from '../../platform/alarms.ts';
 import type { Clock } from '../../platform/clock.ts';
+import { syncFolder } from '../../platform/durable-file.ts';
 import { AppError } from '../../platform/errors.ts';
 import { isId, newId } from '../../platform/ids.ts';
 import type {
@@ -59,7 +59,7 @@ export class FileBlobStore implements BlobStore {
     const created = await mkdir(deps.directory, { recursive: true, mode: 0o700 });
     if (created !== undefined) {
       for (let path = deps.directory; path.length >= created.length; path = dirname(path)) {
-        syncDirectory(dirname(path));
+        syncFolder(dirname(path));
       }
     }
     return new FileBlobStore(deps, new WorkerPool(deps));
@@ -159,13 +159,4 @@ function isDiskFailure(fault: BlobFault): boolean {
 function ignoreMissing(error: unknown): undefined {
   if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
   throw error;
-}
-
-function syncDirectory(path: string): void {
-  const fd = openSync(path, 'r');
-  try {
-    fsyncSync(fd);
-  } finally {
-    closeSync(fd);
-  }
 }

@@ -6,6 +6,8 @@
 import * as fs from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Access } from '../../databases/engine.ts';
+import { syncFolderAsync, writeDurableFileAsync } from '../../platform/durable-file.ts';
+import { AppError } from '../../platform/errors.ts';
 import { removeTree } from '../host-process/tree-removal.ts';
 import { FILE } from './children.ts';
 
@@ -46,8 +48,8 @@ export class TenantFolders {
       await fs.writeFile(join(folder, FILE), '', { mode: 0o600, flag: 'wx' });
     }
     await this.give(folder, uid);
-    await sync(folder);
-    await sync(this.#root);
+    await syncFolderAsync(folder);
+    await syncFolderAsync(this.#root);
   }
 
   /** What of a database is gone, for humans; null: nothing. */
@@ -76,11 +78,11 @@ export class TenantFolders {
 
   /** Puts the folder that was staged in the place of the one that is there. Nobody has either open. */
   async swap(name: string): Promise<void> {
-    await sync(this.staging(name));
+    await syncFolderAsync(this.staging(name));
     // One that is missing has nothing to keep.
     await fs.rename(this.folder(name), `${this.folder(name)}.old`).catch(unlessMissing);
     await fs.rename(this.staging(name), this.folder(name));
-    await sync(this.#root);
+    await syncFolderAsync(this.#root);
     await removeTree(`${this.folder(name)}.old`);
   }
 
@@ -104,33 +106,27 @@ export class TenantFolders {
     return main + log;
   }
 
+  /** Throws `engine_unavailable` when it is not known, for then nobody may be let in. */
   async access(name: string): Promise<Access> {
     const text = await fs.readFile(`${this.folder(name)}.json`, 'utf8').catch(unlessMissing);
-    return text === undefined ? 'full' : (JSON.parse(text) as { access: Access }).access;
+    if (text === undefined) return 'full';
+    const found = /^\{"access":"(full|read_only|none)"\}$/.exec(text)?.[1];
+    if (found !== undefined) return found as Access;
+    throw new AppError('engine_unavailable', `The file that says who may use the database is damaged`, {
+      hint: `ask the operator, who removes ${name}.json beside its folder: it is then open to its user`,
+    });
   }
 
   async setAccess(name: string, access: Access): Promise<void> {
     const path = `${this.folder(name)}.json`;
-    if (access === 'full') await fs.rm(path, { force: true });
-    else {
-      await fs.writeFile(`${path}.new`, JSON.stringify({ access }), { mode: 0o600, flush: true });
-      await fs.rename(`${path}.new`, path);
-    }
-    await sync(this.#root);
+    if (access !== 'full') return writeDurableFileAsync(path, JSON.stringify({ access }), 0o600);
+    await fs.rm(path, { force: true });
+    await syncFolderAsync(this.#root);
   }
 }
 
 async function isThere(path: string): Promise<boolean> {
   return (await fs.lstat(path).catch(unlessMissing)) !== undefined;
-}
-
-async function sync(folder: string): Promise<void> {
-  const handle = await fs.open(folder, 'r');
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
 }
 
 function unlessMissing(error: unknown): undefined {

@@ -73,7 +73,7 @@ export class MongodbEngine extends ChildEngine implements Engine {
     const { folder, clock, alarms, tls = null, firstPort, whyNoServer = null } = options;
     this.#tls = tls;
     this.#whatItIs = whyNoServer === null ? WHAT_IT_IS : `${WHAT_IT_IS}; ${whyNoServer}`;
-    const logins = new TenantLogins(join(folder, '.logins'));
+    const logins = new TenantLogins(join(folder, '.logins'), alarms);
     this.#logins = logins;
     this.#router = new MongoRouter({
       logins,

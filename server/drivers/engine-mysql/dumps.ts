@@ -25,6 +25,9 @@ const MAX_GROWTH = 1.2;
 const GROWTH_BYTES = 16 * MIB;
 const LEFTOVERS_FIX =
   'Stop Cloudlet, remove the folders of these names from databases/mysql/server/home/data, and start it';
+const DAMAGED_FIX =
+  'Load the last dump or a recovery point into the database that they were for; ' +
+  'then remove the files of these names from databases/mysql/loads, and restart';
 /** Databases that are being loaded, and those that were there before: nobody but us has them. */
 const PASSING = /^t_[a-z0-9]{16}$/;
 
@@ -86,10 +89,21 @@ export class MysqlDumps {
   async sweep(): Promise<void> {
     const { site, alarms, warn } = this.#deps;
     await this.#swaps.finishAll();
+    if (this.#tellDamaged()) return;
     const names = await site.links.asAdmin(databases);
     const passing = names.filter((name) => PASSING.test(name) && !this.#swaps.isPending(name));
     const about = { name: 'mysql', title: 'MariaDB', fix: LEFTOVERS_FIX, alarms, warn };
     await removeLeftovers(passing, (name) => this.#remove(name), about);
+  }
+
+  /** True when a load was cut off of which nobody knows the databases: none is removed then. */
+  #tellDamaged(): boolean {
+    const { alarms } = this.#deps;
+    const damaged = this.#swaps.damaged();
+    const detail = `Notes of loads into MariaDB that were cut off are damaged: ${damaged.join(', ')}`;
+    if (damaged.length > 0) alarms.raise('mysql_loads_damaged', detail, DAMAGED_FIX);
+    else alarms.clear('mysql_loads_damaged');
+    return damaged.length > 0;
   }
 
   /** For a database that goes: nothing of it is to be finished. */

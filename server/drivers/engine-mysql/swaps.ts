@@ -8,7 +8,7 @@ import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Access, LoadFailed } from '../../databases/engine.ts';
-import { syncFolder } from '../../platform/durable-file.ts';
+import { syncFolder, writeDurableFile } from '../../platform/durable-file.ts';
 import { KeyedMutex } from '../../platform/keyed-mutex.ts';
 import * as contents from './contents-store.ts';
 import type { MysqlLinks } from './mysql-links.ts';
@@ -150,20 +150,18 @@ export class Swaps {
   #note(swap: Swap, programs: Buffer): void {
     const { folder } = this.#deps;
     fs.mkdirSync(folder, { recursive: true, mode: 0o700 });
-    const path = this.#pathOf(swap.fresh);
     const note = Buffer.concat([Buffer.from(`${JSON.stringify(swap)}\n`), programs]);
-    fs.writeFileSync(`${path}.new`, note, { mode: 0o600, flush: true });
-    fs.renameSync(`${path}.new`, path);
-    syncFolder(folder);
+    writeDurableFile(this.#pathOf(swap.fresh), note, 0o600);
   }
 
+  /** null: there is none, or it is damaged. */
   #read(fresh: string): { readonly swap: Swap; readonly programs: Buffer } | null {
     try {
       const note = fs.readFileSync(this.#pathOf(fresh));
       const end = note.indexOf('\n');
       return { swap: JSON.parse(note.subarray(0, end).toString()), programs: note.subarray(end + 1) };
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
+      if (error instanceof SyntaxError || (error as NodeJS.ErrnoException).code === 'ENOENT') return null;
       throw error;
     }
   }
@@ -173,13 +171,19 @@ export class Swaps {
     syncFolder(this.#deps.folder);
   }
 
+  /** Those whose notes cannot be read, by what was loaded: nobody knows what else is theirs. */
+  damaged(): string[] {
+    return this.#noted().filter((fresh) => this.#read(fresh) === null);
+  }
+
   #pending(): Swap[] {
+    return this.#noted().flatMap((fresh) => this.#read(fresh)?.swap ?? []);
+  }
+
+  #noted(): string[] {
     const { folder } = this.#deps;
     const names = fs.existsSync(folder) ? fs.readdirSync(folder) : [];
-    return names.flatMap((name) => {
-      const fresh = NOTE.exec(name)?.[1];
-      return fresh === undefined ? [] : (this.#read(fresh)?.swap ?? []);
-    });
+    return names.flatMap((name) => NOTE.exec(name)?.[1] ?? []);
   }
 
   #pathOf(fresh: string): string {

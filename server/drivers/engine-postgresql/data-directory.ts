@@ -4,7 +4,7 @@ import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { systemClock } from '../../platform/clock.ts';
-import { syncFolder } from '../../platform/durable-file.ts';
+import { syncFolder, writeDurableFile } from '../../platform/durable-file.ts';
 import { hostPath } from '../../platform/host-programs.ts';
 import { removeName } from '../host-process/foreign-files.ts';
 import type { ForeignProgram, HostProcesses } from '../host-process/host-processes.ts';
@@ -107,7 +107,7 @@ export async function upgradeData(
   });
   await removeTree(join(home, OLD));
   fs.renameSync(join(home, MADE), join(home, WHOLE));
-  fs.writeFileSync(join(keeper, ANALYSE), '');
+  writeDurableFile(join(keeper, ANALYSE), '', 0o600);
   syncFolder(home);
   fs.renameSync(join(home, DATA), join(home, OLD));
   await settleUpgrade(places);

@@ -3,6 +3,7 @@ import { createHmac } from 'node:crypto';
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { writeDurableFile } from '../../platform/durable-file.ts';
+import { AppError } from '../../platform/errors.ts';
 import { randomSecret } from '../../platform/ids.ts';
 import type { ServerPlaces } from './managed-server.ts';
 
@@ -16,9 +17,13 @@ export function makeServerSecret({ keeper }: Pick<ServerPlaces, 'keeper'>): void
   writeDurableFile(path, randomSecret(BYTES), 0o600);
 }
 
-/** Throws when the server has none yet. */
+/** Throws when the server has none yet, and `engine_unavailable` when it is damaged. */
 export function readServerSecret({ keeper }: Pick<ServerPlaces, 'keeper'>): Buffer {
-  return fs.readFileSync(join(keeper, FILE));
+  const secret = fs.readFileSync(join(keeper, FILE));
+  if (secret.length === BYTES) return secret;
+  throw new AppError('engine_unavailable', 'The key of our own roles on the database server is damaged', {
+    hint: 'put the file `secret` in its folder, below databases/ of the data directory, back from a copy',
+  });
 }
 
 export function rolePassword(secret: Buffer, role: string): string {

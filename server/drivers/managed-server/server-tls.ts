@@ -2,11 +2,12 @@
  * TLS of the servers that we look after, for users on other hosts: with the operator's certificate, or with
  * one of our own, whose authority users are given.
  */
-import { X509Certificate } from 'node:crypto';
+import { createPrivateKey, X509Certificate } from 'node:crypto';
 import * as fs from 'node:fs';
 import { isIP } from 'node:net';
 import { join } from 'node:path';
 import type { Clock } from '../../platform/clock.ts';
+import { writeDurableFile } from '../../platform/durable-file.ts';
 import { AppError } from '../../platform/errors.ts';
 import { type Certificate, makeAuthority, makeServerCertificate } from './certificates.ts';
 
@@ -103,12 +104,27 @@ export class ServerTls {
       const now = clock.now();
       const span = { from: now - DAY_MS, until: now + AUTHORITY_DAYS * DAY_MS };
       const { cert, key } = makeAuthority(AUTHORITY, span);
-      fs.writeFileSync(`${path}.new`, cert + key, { mode: 0o600, flush: true });
-      fs.renameSync(`${path}.new`, path);
+      writeDurableFile(path, cert + key, 0o600);
     }
     const text = fs.readFileSync(path, 'utf8');
     const at = text.indexOf('-----BEGIN PRIVATE KEY');
-    this.#known = { cert: text.slice(0, at), key: text.slice(at) };
-    return this.#known;
+    const found = { cert: text.slice(0, at), key: text.slice(at) };
+    assertWhole(found);
+    this.#known = found;
+    return found;
   }
+}
+
+/** Throws `engine_unavailable`. */
+function assertWhole({ cert, key }: Certificate): void {
+  try {
+    if (new X509Certificate(cert).checkPrivateKey(createPrivateKey(key))) return;
+  } catch {
+    // It is none.
+  }
+  throw new AppError('engine_unavailable', 'The certificate authority of the database servers is damaged', {
+    hint:
+      'put databases/tls/authority.pem of the data directory back from a copy, or remove it and restart: ' +
+      'a new one is made, which users of databases must be given',
+  });
 }

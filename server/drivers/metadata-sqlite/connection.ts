@@ -1,8 +1,9 @@
 /** Opens metadata.db the way that keeps what it acknowledges, and proves that the settings took. */
 import { createHash } from 'node:crypto';
-import { closeSync, fsyncSync, mkdirSync, openSync } from 'node:fs';
+import { closeSync, mkdirSync, openSync } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
+import { syncFolder } from '../../platform/durable-file.ts';
 
 /** Below this SQLite has the WAL-reset race, which corrupts a database written by two connections. */
 const LEAST_SQLITE = [3, 51, 3];
@@ -77,12 +78,7 @@ function createFile(directory: string): string {
   mkdirSync(directory, { recursive: true, mode: 0o700 });
   const path = join(directory, DATABASE_FILE);
   closeSync(openSync(path, 'a', 0o600));
-  const handle = openSync(directory, 'r');
-  try {
-    fsyncSync(handle);
-  } finally {
-    closeSync(handle);
-  }
+  syncFolder(directory);
   return path;
 }
 

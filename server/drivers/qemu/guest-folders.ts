@@ -5,7 +5,10 @@
  */
 import { createHash } from 'node:crypto';
 import * as fs from 'node:fs';
+import { open } from 'node:fs/promises';
 import { join } from 'node:path';
+import { syncFolder, syncFolderAsync, writeDurableFile } from '../../platform/durable-file.ts';
+import { AppError } from '../../platform/errors.ts';
 import { isId } from '../../platform/ids.ts';
 import { ENDED, type Ending, readEnding } from '../host-process/ending-note.ts';
 import { removeTree } from '../host-process/tree-removal.ts';
@@ -128,6 +131,7 @@ export class GuestFolders {
     guest: Omit<GuestRecord, 'slot' | 'uid'>,
     fill: (folder: string, record: GuestRecord) => Promise<void>,
   ): Promise<GuestRecord> {
+    if (fs.existsSync(this.path(guest.vmId))) throw damaged();
     const slot = this.#freeSlot(guest.vmId);
     this.#slots.add(slot);
     const record = { ...guest, slot, uid: this.#uidBase === null ? null : this.#uidBase + slot };
@@ -138,8 +142,10 @@ export class GuestFolders {
       fs.mkdirSync(folder, { recursive: true, mode: 0o700 });
       if (record.uid !== null) fs.chownSync(folder, record.uid, record.uid);
       await fill(folder, record);
-      writeDurably(join(unfinished, RECORD), record);
+      await syncAll(folder);
+      writeDurableFile(join(unfinished, RECORD), JSON.stringify(record), 0o600);
       fs.renameSync(unfinished, this.path(guest.vmId));
+      syncFolder(this.#root);
     } catch (error) {
       this.#slots.delete(slot);
       await removeTree(unfinished);
@@ -157,10 +163,7 @@ export class GuestFolders {
   }
 
   #rewrite(record: GuestRecord): void {
-    const path = this.path(record.vmId, RECORD);
-    fs.rmSync(`${path}.new`, { force: true });
-    writeDurably(`${path}.new`, record);
-    fs.renameSync(`${path}.new`, path);
+    writeDurableFile(this.path(record.vmId, RECORD), JSON.stringify(record), 0o600);
     this.#records.set(record.vmId, record);
   }
 
@@ -220,20 +223,26 @@ export class GuestFolders {
   }
 }
 
+/** Files of ours still: nobody has been given the folder yet. */
+async function syncAll(folder: string): Promise<void> {
+  for (const name of fs.readdirSync(folder)) {
+    const file = await open(join(folder, name), 'r');
+    await file.sync().finally(() => file.close());
+  }
+  await syncFolderAsync(folder);
+}
+
+/** Its disk is there, and nobody knows what its user and its hardware are. */
+function damaged(): AppError {
+  return new AppError('data_corrupted', 'What Cloudlet knows of the disk of this machine is damaged', {
+    hint: `the operator puts ${RECORD} in the folder of the machine back, from a copy or a recovery point`,
+  });
+}
+
 function readJson<T>(path: string): T | null {
   try {
     return JSON.parse(fs.readFileSync(path, 'utf8')) as T;
   } catch {
     return null;
-  }
-}
-
-function writeDurably(path: string, value: unknown): void {
-  const fd = fs.openSync(path, 'wx', 0o600);
-  try {
-    fs.writeSync(fd, JSON.stringify(value));
-    fs.fsyncSync(fd);
-  } finally {
-    fs.closeSync(fd);
   }
 }

@@ -3,6 +3,7 @@ import { type FileHandle, open, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import type { ImageStage, ImportedImage, ImportOptions } from '../../compute/hypervisor.ts';
 import type { Clock } from '../../platform/clock.ts';
+import { syncFolderAsync } from '../../platform/durable-file.ts';
 import { AppError } from '../../platform/errors.ts';
 import { isId } from '../../platform/ids.ts';
 import { type ForeignProgram, HostProcesses } from '../host-process/host-processes.ts';
@@ -166,7 +167,7 @@ export class ImageLibrary {
       await file.chmod(0o444);
       await file.sync();
       await rename(result, this.#path(imageId, '', '.qcow2'));
-      await syncDirectory(this.#deps.directory);
+      await syncFolderAsync(this.#deps.directory);
       return stat.size;
     } finally {
       await file.close();
@@ -248,13 +249,4 @@ function lastWords(words: string): string {
 function programFolder(program: string): string {
   const folder = dirname(fs.realpathSync(program));
   return basename(folder) === 'bin' ? dirname(folder) : program;
-}
-
-async function syncDirectory(path: string): Promise<void> {
-  const directory = await open(path, 'r');
-  try {
-    await directory.sync();
-  } finally {
-    await directory.close();
-  }
 }

@@ -16,6 +16,7 @@ import {
 } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
+import { syncFolderAsync } from '../../platform/durable-file.ts';
 import { AppError } from '../../platform/errors.ts';
 import { randomName } from '../../platform/ids.ts';
 import type { PieceStore, Target } from '../../recovery/target.ts';
@@ -52,7 +53,7 @@ export class DirectoryTarget implements Target {
     await this.#write(name, bytes, (file) => file.sync());
     try {
       // Its name is in the folder; the folder may be new.
-      for (const folder of [dirname(join(this.place, name)), this.place]) await syncFolder(folder);
+      for (const folder of [dirname(join(this.place, name)), this.place]) await syncFolderAsync(folder);
     } catch (error) {
       throw this.#explain(error);
     }
@@ -173,11 +174,6 @@ export class DirectoryTarget implements Target {
       { cause },
     );
   }
-}
-
-async function syncFolder(path: string): Promise<void> {
-  const folder = await open(path, 'r');
-  await folder.sync().finally(() => folder.close());
 }
 
 async function* entriesOf(path: string): AsyncGenerator<Dirent> {

@@ -4,10 +4,11 @@
  */
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { mkdir, open, readdir, readFile, rename, rm, stat, statfs, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rename, rm, stat, statfs } from 'node:fs/promises';
 import { dirname, join, normalize } from 'node:path';
 import { promisify } from 'node:util';
 import { otherOwnerOf } from '../../platform/data-directory.ts';
+import { syncFolderAsync, writeDurableFileAsync } from '../../platform/durable-file.ts';
 import { hostBootId } from '../../platform/host-boot.ts';
 import type { RestoreFolder } from '../../recovery/restore.ts';
 
@@ -114,19 +115,22 @@ export class RestoreDirectory implements RestoreFolder {
       await rename(join(this.path, name), join(this.#to, name));
     }
     await rm(this.path, { recursive: true });
-    const folder = await open(this.#to, 'r');
-    await folder.sync().finally(() => folder.close());
+    await syncFolderAsync(this.#to);
   }
 
   async #note(): Promise<Note | undefined> {
     const text = await readFile(join(this.path, NOTE), 'utf8').catch(() => undefined);
-    return text === undefined ? undefined : (JSON.parse(text) as Note);
+    if (text === undefined) return undefined;
+    try {
+      return JSON.parse(text) as Note;
+    } catch (error) {
+      const what = `${join(this.path, NOTE)} is damaged, so nobody knows how far this restore came`;
+      throw new Error(`${what}: empty ${this.#to}, and restore again`, { cause: error });
+    }
   }
 
   async #write(note: Note): Promise<void> {
-    const path = join(this.path, NOTE);
-    await writeFile(`${path}.unfinished`, JSON.stringify(note), { mode: 0o600 });
-    await rename(`${path}.unfinished`, path);
+    await writeDurableFileAsync(join(this.path, NOTE), JSON.stringify(note), 0o600);
   }
 
   async #makeFolder(path: string): Promise<void> {

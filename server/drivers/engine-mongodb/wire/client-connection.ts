@@ -2,6 +2,7 @@
 import type { Socket } from 'node:net';
 import { type Document, deserialize, serialize } from 'bson';
 import type { EngineDatabase } from '../../../databases/engine.ts';
+import { AppError } from '../../../platform/errors.ts';
 import { CommandError } from '../command-error.ts';
 import { ClientLogin } from './client-login.ts';
 import { scanCommand } from './command-scan.ts';
@@ -178,5 +179,6 @@ function readBody(body: Buffer): Document {
 }
 
 function failure(error: unknown): Uint8Array {
-  return serialize((error instanceof CommandError ? error : new CommandError(8, 'internal error')).reply());
+  const said = error instanceof AppError ? `${error.message}. ${error.hint}` : 'internal error';
+  return serialize((error instanceof CommandError ? error : new CommandError(8, said)).reply());
 }
