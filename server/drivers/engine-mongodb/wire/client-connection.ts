@@ -1,5 +1,6 @@
 /** One connection of a driver: takes its messages one after the other and answers each. */
 import type { Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { type Document, deserialize, serialize } from 'bson';
 import type { EngineDatabase } from '../../../databases/engine.ts';
 import { AppError } from '../../../platform/errors.ts';
@@ -16,16 +17,23 @@ import * as wire from './wire-messages.ts';
 const MAX_OWN_BYTES = 32 * 1024;
 /** For a reply that its client does not take. */
 const DRAIN_MS = 60_000;
-/** A stranger who says nothing; monitors of drivers ask at least every minute. */
-const STRANGER_IDLE_MS = 5 * 60_000;
+/** For the first message of a connection, encryption included. */
+const FIRST_MS = 5000;
+/** A stranger who says nothing more; monitors of drivers ask at least every minute. */
+const STRANGER_IDLE_MS = 2 * 60_000;
+/** Messages that a stranger may send at once, and in a second: they cost more to answer than to send. */
+const STRANGER_MESSAGES = 50;
+const STRANGER_MESSAGES_PER_SECOND = 10;
 
 export interface ConnectionDeps {
   readonly logins: Pick<TenantLogins, 'find'>;
   readonly now: () => Date;
   /** Throws CommandError when there is no place for one more. */
   readonly admit: (login: Login, connection: ClientConnection) => void;
-  /** Also when it never was admitted. */
-  readonly gone: (connection: ClientConnection) => void;
+  /** Who was admitted is a stranger again. */
+  readonly loggedOut: (connection: ClientConnection) => void;
+  /** A message came. */
+  readonly heard: (connection: ClientConnection) => void;
   /** Resolves when a large message of that database may come; the result ends the turn. */
   readonly takeTurn: (database: string) => Promise<() => void>;
   /** Has a command executed; resolves with the reply. Never rejects. */
@@ -36,17 +44,22 @@ export interface ConnectionDeps {
 export class ClientConnection implements Connected {
   readonly id: number;
   readonly address: string;
+  readonly host: string;
   readonly login: ClientLogin;
   readonly #socket: Socket;
   readonly #deps: ConnectionDeps;
   #user: Login | null = null;
   #lastReply = 0;
+  #messagesLeft = STRANGER_MESSAGES;
+  #countedAt: number;
 
   constructor(id: number, socket: Socket, deps: ConnectionDeps) {
     this.id = id;
+    this.host = socket.remoteAddress ?? '';
     this.address = `${socket.remoteAddress}:${socket.remotePort}`;
     this.#socket = socket;
     this.#deps = deps;
+    this.#countedAt = deps.now().getTime();
     this.login = new ClientLogin({ logins: deps.logins, admit: (login) => this.#admit(login) });
   }
 
@@ -60,19 +73,22 @@ export class ClientConnection implements Connected {
     socket.setNoDelay(true).setKeepAlive(true);
     socket.setTimeout(STRANGER_IDLE_MS, () => socket.destroy());
     socket.on('error', () => {});
+    const first = setTimeout(() => socket.destroy(), FIRST_MS);
     try {
       const isKnown = () => this.#user !== null;
       const takeTurn = () => this.#deps.takeTurn(this.#user?.database.database ?? '');
       for await (const message of readMessages(socket, { isKnown, takeTurn })) {
+        clearTimeout(first);
+        this.#deps.heard(this);
+        if (this.#user === null) await this.#strangersTurn();
         await this.#answer(message);
         if (this.login.isExhausted) break;
       }
     } catch {
       // What it sent is not of this protocol, or it left: either way there is nobody to tell.
     } finally {
+      clearTimeout(first);
       socket.destroy();
-      this.logOut();
-      this.#deps.gone(this);
     }
   }
 
@@ -91,7 +107,7 @@ export class ClientConnection implements Connected {
 
   logOut(): void {
     if (this.#user === null) return;
-    this.#deps.gone(this);
+    this.#deps.loggedOut(this);
     this.#user = null;
     this.#socket.setTimeout(STRANGER_IDLE_MS);
   }
@@ -101,6 +117,15 @@ export class ClientConnection implements Connected {
     this.#deps.admit(login, this);
     this.#user = login;
     this.#socket.setTimeout(0);
+  }
+
+  /** Waits when it sends more than a stranger may; what it sends further waits in its own socket. */
+  async #strangersTurn(): Promise<void> {
+    const now = this.#deps.now().getTime();
+    const more = (Math.max(0, now - this.#countedAt) * STRANGER_MESSAGES_PER_SECOND) / 1000;
+    this.#messagesLeft = Math.min(STRANGER_MESSAGES, this.#messagesLeft + more) - 1;
+    this.#countedAt = now;
+    if (this.#messagesLeft < 0) await sleep(1000 / STRANGER_MESSAGES_PER_SECOND);
   }
 
   async #answer(message: Buffer): Promise<void> {

@@ -9,6 +9,7 @@ const LARGE_BYTES = 1024 * 1024;
 const MAX_STRANGER_BYTES = 32 * 1024;
 /** For a message of which a part is there. */
 const RECEIVE_MS = 60_000;
+const STRANGER_RECEIVE_MS = 5000;
 
 export interface ReaderOptions {
   readonly isKnown: () => boolean;
@@ -23,9 +24,11 @@ export async function* readMessages(socket: Socket, options: ReaderOptions): Asy
   let wanted = HEADER_BYTES;
   let endTurn: (() => void) | null = null;
   let timer: NodeJS.Timeout | undefined;
+  const watch = () =>
+    setTimeout(() => socket.destroy(), options.isKnown() ? RECEIVE_MS : STRANGER_RECEIVE_MS);
   try {
     for await (const piece of socket) {
-      timer ??= setTimeout(() => socket.destroy(), RECEIVE_MS);
+      timer ??= watch();
       pieces.push(piece);
       length += piece.length;
       while (length >= wanted) {
@@ -42,7 +45,7 @@ export async function* readMessages(socket: Socket, options: ReaderOptions): Asy
         pieces = [bytes.subarray(wanted)];
         length -= wanted;
         wanted = HEADER_BYTES;
-        if (length > 0) timer = setTimeout(() => socket.destroy(), RECEIVE_MS);
+        if (length > 0) timer = watch();
       }
     }
   } finally {

@@ -5,7 +5,7 @@
 import { once } from 'node:events';
 import { mkdirSync } from 'node:fs';
 import { createServer, type Server, type Socket } from 'node:net';
-import { createServer as createTlsServer } from 'node:tls';
+import { createSecureContext, TLSSocket } from 'node:tls';
 import { SEE_LOG } from '../../../platform/alarms.ts';
 import { AppError } from '../../../platform/errors.ts';
 import { KeyedMutex } from '../../../platform/keyed-mutex.ts';
@@ -20,14 +20,16 @@ import {
 import type { ServerTls } from '../../managed-server/server-tls.ts';
 import { CommandError } from '../command-error.ts';
 import { ClientConnection, type ConnectionDeps } from './client-connection.ts';
+import { Strangers } from './strangers.ts';
 import type { Login } from './tenant-logins.ts';
 
 const HOST = '127.0.0.1';
 const ALARM = 'mongodb_unavailable';
 const RETRY_MS = 5000;
-const HANDSHAKE_MS = 10_000;
 /** Connections to all databases, and of those who have not logged in. */
 const MAX_CONNECTIONS = 2000;
+/** Of these, for those who have not: who comes can always log in. */
+const STRANGERS = 400;
 
 export interface MongoRouterDeps extends Pick<ConnectionDeps, 'logins' | 'now' | 'execute' | 'sizeBytes'> {
   /** Ours, where the port is kept. */
@@ -44,6 +46,9 @@ export class MongoRouter {
   readonly #all = new Set<ClientConnection>();
   /** Those that have logged in, by database. */
   readonly #sessions = new Map<string, Set<ClientConnection>>();
+  readonly #strangers: Strangers;
+  /** Number of those that have logged in. */
+  #knownCount = 0;
   #servers: readonly Server[] = [];
   #starting: Promise<void> | null = null;
   #retry: NodeJS.Timeout | undefined;
@@ -53,6 +58,7 @@ export class MongoRouter {
 
   constructor(deps: MongoRouterDeps) {
     this.#deps = deps;
+    this.#strangers = new Strangers(() => deps.now().getTime());
   }
 
   /** Why it does not listen, when it should; null: nothing is wrong. */
@@ -147,12 +153,11 @@ export class MongoRouter {
 
   async #listenAt(host: string, port: number): Promise<Server> {
     const { tls } = this.#deps;
-    const take = (socket: Socket) => this.#take(socket);
-    const server =
-      tls === null
-        ? createServer(take)
-        : createTlsServer({ ...tls.certificate(), handshakeTimeout: HANDSHAKE_MS }, take);
-    server.maxConnections = MAX_CONNECTIONS;
+    const secureContext = tls === null ? null : createSecureContext(tls.certificate());
+    // Connections are counted before they are encrypted.
+    const server = createServer((socket) =>
+      this.#take(secureContext === null ? socket : new TLSSocket(socket, { isServer: true, secureContext })),
+    );
     server.listen({ port, host: host === '*' ? undefined : host, exclusive: true });
     await once(server, 'listening');
     return server;
@@ -166,7 +171,7 @@ export class MongoRouter {
   }
 
   #take(socket: Socket): void {
-    if (this.#all.size >= MAX_CONNECTIONS) return void socket.destroy();
+    if (this.#strangers.size + this.#knownCount >= MAX_CONNECTIONS) this.#strangers.makeRoom();
     const { logins, now, execute, sizeBytes } = this.#deps;
     const connection = new ClientConnection(++this.#lastId, socket, {
       logins,
@@ -174,11 +179,20 @@ export class MongoRouter {
       execute,
       sizeBytes,
       admit: (login, who) => this.#admit(login, who),
-      gone: (who) => this.#forget(who),
+      loggedOut: (who) => {
+        this.#forget(who);
+        this.#strangers.enter(who);
+      },
+      heard: (who) => this.#strangers.heard(who),
       takeTurn: (database) => this.#takeTurn(database),
     });
     this.#all.add(connection);
-    void connection.serve().finally(() => this.#all.delete(connection));
+    this.#strangers.enter(connection);
+    void connection.serve().finally(() => {
+      this.#all.delete(connection);
+      this.#strangers.leave(connection);
+      this.#forget(connection);
+    });
   }
 
   #admit({ database, access }: Login, connection: ClientConnection): void {
@@ -189,6 +203,10 @@ export class MongoRouter {
       const what = `Too many connections: this database takes ${most}. Set maxPoolSize in the connection string`;
       throw new CommandError(18, what);
     }
+    if (this.#knownCount >= MAX_CONNECTIONS - STRANGERS)
+      throw new CommandError(18, 'Too many connections to all databases of this cloud; try again later');
+    this.#strangers.leave(connection);
+    this.#knownCount++;
     this.#sessions.set(database.database, sessions.add(connection));
   }
 
@@ -196,7 +214,7 @@ export class MongoRouter {
     const database = connection.user?.database;
     if (database === undefined) return;
     const sessions = this.#sessions.get(database.database);
-    sessions?.delete(connection);
+    if (sessions?.delete(connection)) this.#knownCount--;
     if (sessions?.size === 0) this.#sessions.delete(database.database);
   }
 
