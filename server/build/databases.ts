@@ -27,6 +27,8 @@ import { DATABASE_SAMPLES, meterDatabases, Sampler } from '../databases/sampler.
 import { DatabaseStore } from '../databases/store.ts';
 import { DatabaseSupervisor } from '../databases/supervisor.ts';
 import { DatabaseTurns } from '../databases/turns.ts';
+import { CHILD_MEMORY_MB } from '../drivers/engine-children/child-host.ts';
+import { ChildPlaces } from '../drivers/engine-children/child-places.ts';
 import { MongodbEngine, type MongodbEngineOptions } from '../drivers/engine-mongodb/mongodb-engine.ts';
 import { chooseMongodb } from '../drivers/engine-mongodb/on-server/choice.ts';
 import { type HostSiteOptions, hostSite } from '../drivers/engine-mongodb/on-server/host-site.ts';
@@ -47,6 +49,7 @@ import { SamplesStore } from '../metadata/samples-store.ts';
 import type { Alarms } from '../platform/alarms.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { DiskRoom } from '../platform/disk-room.ts';
+import { readHostMemory } from '../platform/host-memory.ts';
 import type { Jobs } from '../platform/jobs.ts';
 import type { Sealer } from '../platform/master-key.ts';
 import { whyNoOtherUsers } from '../platform/other-users.ts';
@@ -82,6 +85,13 @@ export interface EnginesOptions {
   readonly egress: Egress;
 }
 
+/** Of the host's memory, what the processes of databases may take. */
+const MEMORY_SHARE = 1 / 3;
+
+function processesFor(memoryBytes: number): number {
+  return Math.max(6, Math.min(48, Math.floor((memoryBytes * MEMORY_SHARE) / (CHILD_MEMORY_MB * 2 ** 20))));
+}
+
 /** As many as there are machines; databases take them from the first on, servers from the last. */
 const UIDS = 2 ** 20;
 
@@ -97,7 +107,7 @@ export function buildEngines(options: EnginesOptions) {
     log,
     ground: config.dataDir,
     users,
-    maxChildren: config.databaseProcesses,
+    places: new ChildPlaces(config.databaseProcesses || processesFor(readHostMemory().totalBytes)),
     idleMs: config.databaseIdleSeconds * 1000,
     keepFreeBytes: () => room.headroomBytes(),
     onFault: (id: string, what: string | null) => faults.note(id, what),

@@ -266,10 +266,10 @@ export const SETTINGS = {
   ),
   databaseProcesses: integer(
     'CLOUDLET_DATABASE_PROCESSES',
-    24,
-    1,
+    0,
+    0,
     10_000,
-    'SQLite databases that are open at the same time, each in a process of about 30 MB, and as many of MongoDB; the least recently used is closed for another',
+    'SQLite and MongoDB databases that are open at the same time, each in a process of 30 to 384 MB; the least recently used is closed for another; 0: those for which a third of the memory is enough, 6 to 48',
   ),
   databaseIdleSeconds: integer(
     'CLOUDLET_DATABASE_IDLE_SECONDS',

@@ -22,6 +22,7 @@ import type { UserRange } from '../../platform/other-users.ts';
 import { openOwn, removeName } from '../host-process/foreign-files.ts';
 import type { Room } from './child-call.ts';
 import { ChildHost, type ChildProgram, type LaunchedChild } from './child-host.ts';
+import type { ChildPlaces } from './child-places.ts';
 import { Children, COPY_FILE, FILE } from './children.ts';
 import { dataDamaged, dataMissing } from './data-errors.ts';
 import { type LoadedKind, receiveFile } from './load-file.ts';
@@ -44,8 +45,8 @@ export interface ChildEngineOptions {
   readonly ground: string;
   /** Each database has a user of its own among these; null: ours. */
   readonly users: UserRange | null;
-  /** At most so many databases are open at the same time. */
-  readonly maxChildren: number;
+  /** For the processes of databases that are open; all engines share them. */
+  readonly places: ChildPlaces;
   /** After so long without use a database is closed. */
   readonly idleMs: number;
   /** What is to stay free on the host's disk now; with less, databases do not grow. */
@@ -85,7 +86,7 @@ export class ChildEngine {
   #prepared: Promise<void> | null = null;
 
   constructor(kind: ChildEngineKind, options: ChildEngineOptions) {
-    const { clock, log, folder, ground, users, maxChildren, idleMs, keepFreeBytes } = options;
+    const { clock, log, folder, ground, users, places, idleMs, keepFreeBytes } = options;
     this.#kind = kind;
     this.#options = options;
     this.dumpFormats = [kind.dump.format];
@@ -95,7 +96,7 @@ export class ChildEngine {
     this.#children = new Children({
       clock,
       log,
-      maxChildren,
+      places,
       idleMs,
       keepFreeBytes,
       onDamage: ({ databaseId }, what) => options.onFault(databaseId, what.slice(0, SHOWN_CHARACTERS)),
@@ -325,8 +326,12 @@ export class ChildEngine {
 
   /** Throws LoadFailed when what is in the folder cannot be used. */
   async #examine(folder: string, database: EngineDatabase, signal: AbortSignal): Promise<void> {
-    const { clock } = this.#options;
-    const launched = await this.#launch(folder, database, '-load');
+    const { clock, places } = this.#options;
+    const leave = await places.take(database.accountId);
+    const launched = await this.#launch(folder, database, '-load').catch((error) => {
+      leave();
+      throw error;
+    });
     const child = new TenantChild(launched, { clock, silenceMs: CHECK_MS, onCounters: () => {} });
     const { sizeLimitBytes, database: name } = database;
     try {
@@ -343,6 +348,7 @@ export class ChildEngine {
     } finally {
       child.kill(new ChildGone('ended', 'the file was examined'));
       await child.ended;
+      leave();
     }
   }
 }

@@ -16,7 +16,8 @@ const SERVER = join(import.meta.dirname, '../..');
 const NODE_OPTIONS = ['--v8-pool-size=1', '--no-warnings'];
 /** In its own folder, where it needs any; SQLite would look for another. */
 const ENV = { SQLITE_TMPDIR: '.', UV_THREADPOOL_SIZE: '2' };
-const MEMORY_MB = 384;
+/** What a child may take in all. */
+export const CHILD_MEMORY_MB = 384;
 /** V8 sets so much aside for code, whatever it is told. */
 const RESERVED_MB = 512;
 const MAX_THREADS = 64;
@@ -100,7 +101,7 @@ export class ChildHost {
         folder,
         readOnly: [dirname(process.execPath), codeFolder],
         network: 'none',
-        memoryMb: MEMORY_MB,
+        memoryMb: CHILD_MEMORY_MB,
         reservedMb: RESERVED_MB,
         maxProcesses: MAX_THREADS,
         temporaryMb: 1,

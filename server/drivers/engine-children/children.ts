@@ -1,8 +1,7 @@
 /**
- * The children there are: one per database that is in use, at most so many. One that nobody has used for a
- * while ends; when there is no place left, the one that was not used for longest.
+ * The children there are: one per database that is in use, as many as there are places for. One that nobody
+ * has used for a while ends.
  */
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import type { EngineDatabase } from '../../databases/engine.ts';
 import type { Clock } from '../../platform/clock.ts';
@@ -10,6 +9,7 @@ import { AppError } from '../../platform/errors.ts';
 import { KeyedMutex } from '../../platform/keyed-mutex.ts';
 import type { Room } from './child-call.ts';
 import type { LaunchedChild } from './child-host.ts';
+import type { ChildPlaces, IdleChild, PlacesUser } from './child-places.ts';
 import { dataDamaged } from './data-errors.ts';
 import {
   type CallHead,
@@ -23,10 +23,7 @@ import {
 /** To write everything back. */
 const END_MS = 5000;
 const LOOK_MS = 1000;
-const PLACE_STEP_MS = 20;
 const MAX_TRIES = 5;
-/** How long a call waits until a child of another database can end. */
-const PLACE_WAIT_MS = 10_000;
 
 export interface Figures {
   readonly connections: number;
@@ -38,6 +35,9 @@ export interface Figures {
 
 interface Entry {
   readonly child: TenantChild;
+  readonly accountId: number;
+  /** Gives its place back. */
+  readonly leave: () => void;
   /** A time of the monotonic clock. */
   usedAt: number;
   /** Since the child began. */
@@ -47,7 +47,7 @@ interface Entry {
 export interface ChildrenDeps {
   readonly clock: Clock;
   readonly log: Logger;
-  readonly maxChildren: number;
+  readonly places: ChildPlaces;
   readonly idleMs: number;
   /** As in ChildEngineKind. */
   readonly spareMs: number;
@@ -65,12 +65,10 @@ export const FILE = 'db.sqlite';
 export const COPY_FILE = 'copy';
 const NOTHING: Figures = { connections: 0, statements: 0, rowsReturned: 0, rowsWritten: 0, sizeBytes: 0 };
 
-export class Children {
+export class Children implements PlacesUser {
   readonly #deps: ChildrenDeps;
   readonly #locks = new KeyedMutex();
   readonly #entries = new Map<string, Entry>();
-  /** Being started: each has a place already. */
-  #moving = 0;
   /** Figures of the children before, by database. */
   readonly #before = new Map<string, Figures>();
   readonly #look: NodeJS.Timeout;
@@ -81,9 +79,10 @@ export class Children {
 
   constructor(deps: ChildrenDeps) {
     this.#deps = deps;
+    deps.places.join(this);
     this.#keepFreeBytes = deps.keepFreeBytes();
     this.#look = setInterval(() => {
-      this.#endIdle();
+      this.#endUnused();
       this.#tellKeepFree();
     }, LOOK_MS);
     this.#look.unref();
@@ -130,7 +129,7 @@ export class Children {
 
   /** Has a child started when there is a place for it: somebody will call soon. */
   warm(database: EngineDatabase): void {
-    if (this.#entries.size + this.#moving < this.#deps.maxChildren)
+    if (this.#deps.places.isFree(database.accountId))
       Promise.resolve(this.#entryOf(database)).catch(() => {});
   }
 
@@ -172,21 +171,23 @@ export class Children {
       const there = this.#entries.get(name);
       if (there?.child.isUsable) return there;
       if (there !== undefined) await this.#end(name, 'killed');
-      await this.#takePlace();
+      const leave = await this.#deps.places.take(database.accountId);
       this.#starting.add(name);
       try {
-        const entry = await this.#begin(database);
+        const entry = await this.#begin(database, leave);
         this.#entries.set(name, entry);
         void entry.child.ended.then(() => this.#forget(name, entry.child));
         return entry;
+      } catch (error) {
+        leave();
+        throw error;
       } finally {
-        this.#moving--;
         this.#starting.delete(name);
       }
     });
   }
 
-  async #begin(database: EngineDatabase): Promise<Entry> {
+  async #begin(database: EngineDatabase, leave: () => void): Promise<Entry> {
     const { clock, log, spareMs, launch, roomOf, onDamage } = this.#deps;
     if (this.#isClosed) throw unavailable('Cloudlet is about to end');
     const room = await roomOf(database);
@@ -199,7 +200,8 @@ export class Children {
         entry.figures = readFigures(told);
       },
     });
-    const entry: Entry = { child, usedAt: clock.monotonic(), figures: NOTHING };
+    const { accountId } = database;
+    const entry: Entry = { child, accountId, leave, usedAt: clock.monotonic(), figures: NOTHING };
     try {
       const { database: name, limits } = database;
       const files = { file: FILE, copy: COPY_FILE, keepFreeBytes: this.#keepFreeBytes };
@@ -214,31 +216,20 @@ export class Children {
     }
   }
 
-  /** Waits until there is a place for one child more, and takes it. */
-  async #takePlace(): Promise<void> {
-    for (
-      let waited = 0;
-      this.#entries.size + this.#moving >= this.#deps.maxChildren;
-      waited += PLACE_STEP_MS
-    ) {
-      const name = this.#longestUnused();
-      if (name !== null) await this.#endWhere(name, () => true);
-      else if (waited >= PLACE_WAIT_MS) throw unavailable('Too many databases are in use at the same time');
-      else await sleep(PLACE_STEP_MS);
-    }
-    this.#moving++;
-  }
-
-  /** One that has nothing to do; rather one without open sessions. */
-  #longestUnused(): string | null {
+  /** Those that have nothing to do; rather one without open sessions ends. */
+  idle(): readonly IdleChild[] {
     const idle = [...this.#entries].filter(([, { child }]) => child.isUsable && child.pending === 0);
-    const rank = ({ figures, usedAt }: Entry) =>
-      (figures.connections > 0 ? Number.MAX_VALUE / 2 : 0) + usedAt;
-    const [first] = idle.sort(([, one], [, other]) => rank(one) - rank(other));
-    return first?.[0] ?? null;
+    return idle.map(([name, { accountId, figures, usedAt }]) => {
+      const rank = (figures.connections > 0 ? Number.MAX_VALUE / 2 : 0) + usedAt;
+      return { name, accountId, rank };
+    });
   }
 
-  #endIdle(): void {
+  endIdle(name: string): Promise<void> {
+    return this.#endWhere(name, () => true);
+  }
+
+  #endUnused(): void {
     const { clock, idleMs } = this.#deps;
     const since = clock.monotonic() - idleMs;
     for (const [name, { child, usedAt }] of this.#entries) {
@@ -277,7 +268,8 @@ export class Children {
     const entry = this.#entries.get(name);
     if (entry?.child !== child) return;
     this.#entries.delete(name);
-    const { figures } = entry;
+    const { figures, leave } = entry;
+    leave();
     this.#before.set(name, sum(this.#before.get(name) ?? NOTHING, { ...figures, connections: 0 }));
   }
 }

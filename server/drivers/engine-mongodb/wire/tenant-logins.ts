@@ -107,7 +107,10 @@ function parseLogin(text: string): Login | null {
     const [salt, storedKey, serverKey] = [keys.salt, keys.storedKey, keys.serverKey].map((bytes) =>
       Buffer.from(String(bytes), 'base64'),
     ) as [Buffer, Buffer, Buffer];
-    return { ...rest, keys: { iterations: Number(keys.iterations), salt, storedKey, serverKey } };
+    // Older files do not say whose the database is.
+    const database = { ...rest.database, accountId: rest.database.accountId ?? -rest.database.number };
+    const { access } = rest;
+    return { database, access, keys: { iterations: Number(keys.iterations), salt, storedKey, serverKey } };
   } catch {
     return null;
   }
