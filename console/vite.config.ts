@@ -13,6 +13,8 @@ export default defineConfig({
     modulePreload: { polyfill: false },
     // Inlined files would need `data:` in the policy.
     assetsInlineLimit: 0,
+    // One file: Vite fetches the styles of a part once, also when they did not come and the part is tried again.
+    cssCodeSplit: false,
     reportCompressedSize: false,
     chunkSizeWarningLimit: 800,
     rolldownOptions: {

@@ -13,6 +13,7 @@ import { storageRoutes } from './pages/storage/routes.ts';
 import { webhookRoutes } from './pages/webhooks/routes.ts';
 import { accountQuery, isSignedOut, queryClient, session, whenSessionEnds } from './queries.ts';
 import { rootRoute, shellRoute } from './shell/base-routes.ts';
+import { PageFailed } from './shell/failures.tsx';
 
 const routeTree = rootRoute.addChildren([
   ...doorRoutes,
@@ -34,6 +35,8 @@ export const router = createRouter({
   context: { queryClient },
   // What no page understands is left out: `?tab=nothing` shows the first tab.
   search: { strict: true },
+  // In the place of the page that fails: the frame around it stays.
+  defaultErrorComponent: PageFailed,
   defaultPreload: 'intent',
   scrollRestoration: true,
 });

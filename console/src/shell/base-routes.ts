@@ -2,7 +2,7 @@
 import type { QueryClient } from '@tanstack/react-query';
 import { createRootRouteWithContext, createRoute, redirect } from '@tanstack/react-router';
 import { accountQuery, isSignedOut } from '../queries.ts';
-import { NotFound, PageFailed } from './failures.tsx';
+import { NotFound } from './failures.tsx';
 import { Shell } from './shell.tsx';
 
 interface RouterContext {
@@ -18,7 +18,6 @@ export const shellRoute = createRoute({
   getParentRoute: () => rootRoute,
   id: 'shell',
   component: Shell,
-  errorComponent: PageFailed,
   beforeLoad: async ({ context, location }) => {
     try {
       await context.queryClient.ensureQueryData(accountQuery);

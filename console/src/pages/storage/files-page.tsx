@@ -15,7 +15,6 @@ import { useMemo, useRef, useState } from 'react';
 import type { BucketEntry } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
 import { Empty } from '../../parts/empty.tsx';
-import { lazyPart } from '../../parts/lazy-part.tsx';
 import { Loaded, Page } from '../../parts/page.tsx';
 import { text } from '../../texts/text.ts';
 import { ChooseFiles } from '../../uploads/choose-files.tsx';
@@ -24,6 +23,7 @@ import { useUpload } from '../../uploads/upload-place.ts';
 import { BucketBadges } from './bucket-badges.tsx';
 import { BucketMenu } from './bucket-menu.tsx';
 import { FileTable } from './file-table.tsx';
+import { ObjectDrawer } from './object-drawer.tsx';
 import { PathBar } from './path-bar.tsx';
 import { bucketQuery, filesQuery } from './queries.ts';
 
@@ -31,8 +31,6 @@ import { bucketQuery, filesQuery } from './queries.ts';
 const FOLDERS = { webkitdirectory: '' };
 const SEARCH_AFTER_MS = 250;
 const NOTHING = { search: MagnifyingGlassIcon, deleted: TrashIcon, folder: ArrowUpTrayIcon };
-
-const ObjectDrawer = lazyPart(() => import('./object-drawer.tsx').then((made) => made.ObjectDrawer));
 
 export function FilesPage() {
   const { bucket: name } = useParams({ from: '/shell/storage/$bucket' });
@@ -63,7 +61,6 @@ export function FilesPage() {
         </>
       }
     >
-      {object !== undefined && <ObjectDrawer bucket={name} id={object} isVersioned={isVersioned} />}
       <Group justify="space-between">
         <SearchField key={`${name}/${prefix}`} initial={find} />
         <Group gap="sm">
@@ -90,6 +87,7 @@ export function FilesPage() {
           )
         }
       </Loaded>
+      {object !== undefined && <ObjectDrawer bucket={name} id={object} isVersioned={isVersioned} />}
     </Page>
   );
 }

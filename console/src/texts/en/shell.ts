@@ -46,7 +46,7 @@ export const shell = {
     asTable: 'As a table',
     over: (what: string) => `${what} over time`,
   },
-  pageFailed: 'This page has failed',
+  pageFailed: 'This could not be shown',
   partMissing:
     'A part of the console did not come: the cloud is out of reach, or was updated. Try again, or reload the page.',
   notFound: 'There is no such page',
