@@ -9,13 +9,17 @@ import { readerLocales } from '../../texts/reader-locales.ts';
 import { text } from '../../texts/text.ts';
 import { vmsQuery } from '../machines/queries.ts';
 
-/** To the last digit that is booked; what did not change is not said. */
-const exact = new Intl.NumberFormat(readerLocales, { minimumFractionDigits: 2, maximumFractionDigits: 6 });
-const change = new Intl.NumberFormat(readerLocales, { maximumFractionDigits: 6, signDisplay: 'exceptZero' });
-const sayChange = (amount: number | string) => (Number(amount) === 0 ? '' : change.format(Number(amount)));
+/** Four digits; all that were booked are in the title. What did not change is not said. */
+const exact = new Intl.NumberFormat(readerLocales, { minimumFractionDigits: 2, maximumFractionDigits: 4 });
+const change = new Intl.NumberFormat(readerLocales, { maximumFractionDigits: 4, signDisplay: 'exceptZero' });
+/** To the last digit that is booked. */
+const whole = new Intl.NumberFormat(readerLocales, { maximumFractionDigits: 6 });
+const SMALLEST_SHOWN = 0.00005;
+const sayChange = (amount: number) =>
+  Math.abs(amount) < SMALLEST_SHOWN ? text.billing.almostNothing : change.format(amount);
 const { codes, services } = text.billing;
 const sayCode = (code: string) => (code in codes ? codes[code as keyof typeof codes] : code);
-const HEADS = [
+export const LEDGER_HEADS = [
   { name: text.billing.when },
   { name: text.billing.entry },
   { name: text.billing.amount, isNumber: true },
@@ -26,24 +30,53 @@ const OF_SERVICE = /^(\w+) of account:\d+$/;
 
 export function EntryTable({ entries }: { entries: readonly LedgerEntry[] }) {
   return (
-    <ListTable heads={HEADS}>
-      {entries.map(({ id, code, reference, amount, held, balance, created_at: at }) => (
-        <Table.Tr key={id}>
-          <Table.Td>
-            <When at={at} />
-          </Table.Td>
-          <Table.Td>
-            {sayCode(code)}
-            <Text size="sm" c="dimmed">
-              <Reference words={reference} />
-            </Text>
-          </Table.Td>
-          <Table.Td ta="right">{sayChange(amount)}</Table.Td>
-          <Table.Td ta="right">{sayChange(held)}</Table.Td>
-          <Table.Td ta="right">{exact.format(Number(balance))}</Table.Td>
-        </Table.Tr>
+    <ListTable heads={LEDGER_HEADS}>
+      {entries.map((entry) => (
+        <EntryRow key={entry.id} entry={entry} />
       ))}
     </ListTable>
+  );
+}
+
+export function EntryRow({ entry }: { entry: LedgerEntry }) {
+  const { code, reference, amount, held, balance, created_at: at } = entry;
+  return (
+    <Table.Tr>
+      <Table.Td>
+        <When at={at} />
+      </Table.Td>
+      <Table.Td>
+        {sayCode(code)}
+        <Text size="sm" c="dimmed">
+          <Reference words={reference} />
+        </Text>
+      </Table.Td>
+      <Amounts amount={Number(amount)} held={Number(held)} balance={Number(balance)} />
+    </Table.Tr>
+  );
+}
+
+type AmountsProps = Readonly<Record<'amount' | 'held' | 'balance', number>>;
+
+/** The last three cells of a row, in credits. */
+export function Amounts({ amount, held, balance }: AmountsProps) {
+  return (
+    <>
+      <ChangeCell credits={amount} />
+      <ChangeCell credits={held} />
+      <Table.Td ta="right" title={whole.format(balance)}>
+        {exact.format(balance)}
+      </Table.Td>
+    </>
+  );
+}
+
+function ChangeCell({ credits }: { credits: number }) {
+  if (credits === 0) return <Table.Td />;
+  return (
+    <Table.Td ta="right" title={whole.format(credits)}>
+      {sayChange(credits)}
+    </Table.Td>
   );
 }
 

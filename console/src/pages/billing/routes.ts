@@ -9,15 +9,18 @@ interface BillingSearch {
   readonly tab?: Tab;
   /** The report's month, `YYYY-MM` in UTC; default: this one. */
   readonly month?: string;
+  /** The day of the ledger that is open, `YYYY-MM-DD` in UTC. */
+  readonly day?: string;
 }
 
 export const billingRoutes = [
   createRoute({
     getParentRoute: () => shellRoute,
     path: '/billing',
-    validateSearch: ({ tab, month }: Record<string, unknown>): BillingSearch => ({
+    validateSearch: ({ tab, month, day }: Record<string, unknown>): BillingSearch => ({
       ...(TABS.includes(tab as Tab) && tab !== 'now' ? { tab: tab as Tab } : {}),
       ...(isMonth(month) ? { month } : {}),
+      ...(typeof day === 'string' ? { day } : {}),
     }),
     component: lazyRouteComponent(() => import('./billing-page.tsx'), 'BillingPage'),
   }),

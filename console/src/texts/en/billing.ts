@@ -20,8 +20,11 @@ export const billing = {
     suspended:
       'No credits are left: machines were stopped, and databases take no connections. With more credits they go on.',
   },
-  askForMore:
-    'An administrator of this cloud can give you more: machines that were stopped start again then.',
+  nothingLeft: 'No credits are left: nothing new can be created or started.',
+  tooFew: (needed: string, left: string) =>
+    `Starting it sets ${needed} credits aside for an hour, and ${left} are left.`,
+  askForMore: 'An administrator of this cloud can give you more.',
+  startsAgain: 'Machines that were stopped start again then.',
   giveYourself: 'Give your account more credits',
   graceEnds: 'The time of grace ends',
   forecast: 'Forecast',
@@ -70,6 +73,7 @@ export const billing = {
   codes: {
     signup_grant: 'Credits to begin with',
     admin_grant: 'Given by an administrator',
+    admin_withdrawal: 'Taken by an administrator',
     plan_grant: 'Credits of the plan',
     hold: 'Held for what runs',
     release: 'Released',
@@ -78,7 +82,9 @@ export const billing = {
   },
   services: { compute: 'Machines', storage: 'Storage', egress: 'Sent bytes', databases: 'Databases' },
   noEntries: 'The ledger has no entry yet.',
-  ledgerLead: 'Every change of your balance, newest first. Entries are never altered or removed.',
+  ledgerLead: 'Every change of your balance, by days in UTC. Entries are never altered or removed.',
+  entries: (entries: number) => counted(entries, 'entry', 'entries'),
+  almostNothing: '≈ 0',
   unit: 'Unit',
   price: 'Price',
   upcoming: 'From',

@@ -1,0 +1,37 @@
+/** Entries of the ledger by the day they were booked on. */
+
+/** What is looked at of an entry. */
+export interface Booked {
+  readonly created_at: string;
+  readonly amount: number | string;
+  readonly held: number | string;
+  readonly balance: number | string;
+}
+
+export interface LedgerDay<Entry extends Booked> {
+  /** `2026-01-31`, in UTC, as days of the report are. */
+  readonly date: string;
+  /** Newest first. */
+  readonly entries: readonly Entry[];
+  /** Credits: the sum of what the entries added and took. */
+  readonly amount: number;
+  /** Credits: how much more is held at the end than at the beginning. */
+  readonly held: number;
+  /** Credits at the end of the day. */
+  readonly balance: number;
+}
+
+/** `entries`: newest first. The oldest day may go on in entries that were not read yet. */
+export function daysOf<Entry extends Booked>(entries: readonly Entry[]): LedgerDay<Entry>[] {
+  const byDate = Map.groupBy(entries, ({ created_at }) => created_at.slice(0, 10));
+  return [...byDate].map(([date, found]) => ({
+    date,
+    entries: found,
+    amount: sum(found.map(({ amount }) => amount)),
+    held: sum(found.map(({ held }) => held)),
+    balance: Number(found[0]?.balance ?? 0),
+  }));
+}
+
+const sum = (amounts: readonly (number | string)[]) =>
+  amounts.reduce<number>((total, amount) => total + Number(amount), 0);
