@@ -1,8 +1,9 @@
-/** Credits that end soon, or are at their end, and how there are more. */
+/** Credits that end soon, are at their end, or do not do for what is wanted, and how there are more. */
 import { useQuery } from '@tanstack/react-query';
 import { accountQuery } from '../queries.ts';
 import { text } from '../texts/text.ts';
 import { AnchorLink } from './links.tsx';
+import { sayCredits } from './price.ts';
 import { Warning } from './warning.tsx';
 import { When } from './when.tsx';
 
@@ -11,7 +12,7 @@ const words = text.billing;
 export function CreditWarning() {
   const { data: account } = useQuery(accountQuery);
   if (account === undefined || account.billing_state === 'ok') return null;
-  const { billing_state: state, grace_ends_at: graceEnds, is_admin: isAdmin, username } = account;
+  const { billing_state: state, grace_ends_at: graceEnds } = account;
   return (
     <Warning title={words.states[state]}>
       {graceEnds !== null && (
@@ -19,13 +20,45 @@ export function CreditWarning() {
           {words.graceEnds} <When at={graceEnds} />.{' '}
         </>
       )}
-      {isAdmin ? (
-        <AnchorLink to="/administration" search={{ tab: 'accounts', find: username }}>
-          {words.giveYourself}
-        </AnchorLink>
-      ) : (
-        words.askForMore
-      )}
+      <MoreCredits /> {state !== 'low' && state !== 'critical' && words.startsAgain}
+    </Warning>
+  );
+}
+
+/** How there are more: administrators give them. */
+export function MoreCredits() {
+  const { data: account } = useQuery(accountQuery);
+  if (account?.is_admin !== true) return words.askForMore;
+  return (
+    <AnchorLink to="/administration" search={{ tab: 'accounts', find: account.username }}>
+      {words.giveYourself}
+    </AnchorLink>
+  );
+}
+
+interface TooFewCreditsProps {
+  /** Credits that are set aside when the form is sent; 0: something must be left. */
+  readonly needed: number;
+  /** What can be done all the same when that is too much. */
+  readonly wayOut?: string;
+}
+
+/** Above the button of a form that would be refused. */
+export function TooFewCredits({ needed, wayOut = '' }: TooFewCreditsProps) {
+  const { data: account } = useQuery(accountQuery);
+  if (account === undefined) return null;
+  const { credits, billing_state: state } = account;
+  if (credits <= 0 || state === 'grace' || state === 'suspended') {
+    return (
+      <Warning title={words.nothingLeft}>
+        <MoreCredits />
+      </Warning>
+    );
+  }
+  if (credits >= needed) return null;
+  return (
+    <Warning title={words.tooFew(sayCredits(needed), sayCredits(credits))}>
+      {wayOut} <MoreCredits />
     </Warning>
   );
 }

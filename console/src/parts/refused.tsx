@@ -1,12 +1,20 @@
 /** A refusal in its place on the page. */
 import { Button, Text } from '@mantine/core';
+import type { ReactNode } from 'react';
 import { isSignedOut } from '../queries.ts';
 import { text } from '../texts/text.ts';
 import { Prose } from './prose.tsx';
 import { refusalOf } from './refusal.ts';
 import { Warning } from './warning.tsx';
 
-export function Refused({ error, onRetry }: { error: unknown; onRetry?: () => void }) {
+interface RefusedProps {
+  readonly error: unknown;
+  readonly onRetry?: () => void;
+  /** How to go on. */
+  readonly children?: ReactNode;
+}
+
+export function Refused({ error, onRetry, children }: RefusedProps) {
   // That the session ended is said once, over the page.
   if (error === null || error === undefined || isSignedOut(error)) return null;
   const { title, detail, requestId } = refusalOf(error);
@@ -17,6 +25,7 @@ export function Refused({ error, onRetry }: { error: unknown; onRetry?: () => vo
           <Prose>{detail}</Prose>
         </Text>
       )}
+      {children}
       {requestId !== undefined && (
         <Text size="xs" c="dimmed" className="mono">
           {requestId}

@@ -6,7 +6,13 @@ import { Group, Paper } from '@mantine/core';
 import { type ReactNode, useEffect, useRef } from 'react';
 import classes from './submit-bar.module.css';
 
-export function SubmitBar({ children }: { children: ReactNode }) {
+interface SubmitBarProps {
+  /** Above the button: why it would be refused. */
+  readonly notice: ReactNode;
+  readonly children: ReactNode;
+}
+
+export function SubmitBar({ notice, children }: SubmitBarProps) {
   const bar = useRef<HTMLDivElement>(null);
   useEffect(() => {
     const form = bar.current?.closest('form');
@@ -20,6 +26,7 @@ export function SubmitBar({ children }: { children: ReactNode }) {
   }, []);
   return (
     <Paper ref={bar} withBorder px="md" py="sm" className={classes.bar ?? ''}>
+      <div className={classes.notice}>{notice}</div>
       <Group justify="space-between">{children}</Group>
     </Paper>
   );

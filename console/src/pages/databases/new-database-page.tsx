@@ -8,6 +8,7 @@ import type { DatabaseEngine, NewDatabase } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
 import { CallSample } from '../../parts/call-sample.tsx';
 import { type Choice, Choices } from '../../parts/choices.tsx';
+import { TooFewCredits } from '../../parts/credit-warning.tsx';
 import { AnchorLink } from '../../parts/links.tsx';
 import { Loaded, Page } from '../../parts/page.tsx';
 import { sayCredits } from '../../parts/price.ts';
@@ -97,7 +98,7 @@ function Form({ engines }: { engines: readonly DatabaseEngine[] }) {
           />
         </SimpleGrid>
         {nameError === undefined && limitError === undefined && <Refused error={create.error} />}
-        <SubmitBar>
+        <SubmitBar notice={<TooFewCredits needed={0} />}>
           <Price engine={engine?.engine} />
           <Button type="submit" loading={create.isPending} disabled={engine === undefined}>
             {words.form.submit}

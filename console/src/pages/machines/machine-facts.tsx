@@ -8,6 +8,7 @@ import { CopyIcon } from '../../parts/copy.tsx';
 import { type Fact, Facts } from '../../parts/facts.tsx';
 import { sayWhole } from '../../parts/size.ts';
 import { StateBadge } from '../../parts/state-badge.tsx';
+import { useIsAdmin } from '../../parts/use-is-admin.ts';
 import { When } from '../../parts/when.tsx';
 import { text } from '../../texts/text.ts';
 import { imagesQuery } from './queries.ts';
@@ -36,11 +37,14 @@ export function MachineFacts({ vm }: { vm: Vm }) {
   );
 }
 
+const isUp = ({ state }: Vm) => state === 'running' || state === 'starting';
+
 function Ssh({ vm }: { vm: Vm }) {
+  const isAdmin = useIsAdmin();
   if (vm.ssh_command === null) {
     const reason = vm.ports.find(({ guest_port }) => guest_port === SSH)?.reason;
-    const isOff = vm.state !== 'running' && vm.state !== 'starting';
-    return <Text c="dimmed">{isOff ? words.sshNotRunning : `${words.sshClosed} ${reason ?? ''}`}</Text>;
+    if (!isUp(vm)) return <Text c="dimmed">{words.sshNotRunning}</Text>;
+    return <Text c="dimmed">{isAdmin ? `${words.sshClosed} ${reason ?? ''}` : words.sshClosed}</Text>;
   }
   return (
     <Stack gap="xs">
@@ -91,6 +95,7 @@ function useFacts(vm: Vm): readonly Fact[] {
 }
 
 function Processor({ vm: { accel, accel_reason } }: { vm: Vm }) {
+  const isAdmin = useIsAdmin();
   if (accel === null) return words.notRunning;
   const names: Readonly<Record<string, string>> = words.processors;
   return (
@@ -98,7 +103,7 @@ function Processor({ vm: { accel, accel_reason } }: { vm: Vm }) {
       {names[accel] ?? accel}
       {accel_reason !== null && (
         <Text size="xs" c="dimmed">
-          {accel_reason}
+          {isAdmin ? accel_reason : words.slower}
         </Text>
       )}
     </>
@@ -118,6 +123,7 @@ function Tags({ tags }: { tags: string }) {
 }
 
 function Ports({ vm }: { vm: Vm }) {
+  const isAdmin = useIsAdmin();
   return (
     <Table verticalSpacing="xs">
       <Table.Thead>
@@ -136,7 +142,7 @@ function Ports({ vm }: { vm: Vm }) {
               <StateBadge tone={open ? 'good' : 'quiet'} word={open ? words.open : words.closed} />{' '}
               {!open && (
                 <Text span size="sm" c="dimmed">
-                  {reason}
+                  {isAdmin || !isUp(vm) ? reason : words.portUnreachable}
                 </Text>
               )}
             </Table.Td>

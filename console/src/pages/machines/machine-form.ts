@@ -5,7 +5,7 @@ import { useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import type { NewVm } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
-import { showRefusal } from '../../parts/notices.tsx';
+import { startUnseen } from './power.ts';
 import { vmQuery, vmsQuery } from './queries.ts';
 
 const KEYS_PLACE = 'cloudlet.ssh-keys';
@@ -74,11 +74,9 @@ export function useMachineForm() {
       keepKeys(fields.isRemembered ? fields.keys : '');
       const { queryKey } = vmQuery(vm.vm_id);
       queryClient.setQueryData(queryKey, fields.isStarted ? { ...vm, state: 'starting' } : vm);
-      // Its page shows what becomes of the start; a refusal stays on the screen.
-      const started = fields.isStarted ? cloud.vms.start(vm.vm_id).catch(showRefusal) : undefined;
-      void Promise.resolve(started).then(() =>
-        queryClient.invalidateQueries({ queryKey: vmsQuery.queryKey }),
-      );
+      // Its page shows what becomes of the start.
+      if (fields.isStarted) void startUnseen(queryClient, vm.vm_id);
+      else void queryClient.invalidateQueries({ queryKey: vmsQuery.queryKey });
       await navigate({
         to: '/machines/$vm',
         params: { vm: vm.vm_id },

@@ -15,8 +15,9 @@ import { text } from '../../texts/text.ts';
 import { LogTab } from './log-tab.tsx';
 import { MachineFacts } from './machine-facts.tsx';
 import { MachineMenu } from './machine-menu.tsx';
-import { usePower } from './power.ts';
+import { isOff, usePower } from './power.ts';
 import { vmQuery } from './queries.ts';
+import { RefusedStart } from './refused-start.tsx';
 import { MACHINE_TABS, type MachineTab } from './tabs.ts';
 import { VmState } from './vm-state.tsx';
 
@@ -49,12 +50,11 @@ function PriceLine({ vm }: { vm: Vm }) {
 
 function Actions({ vm }: { vm: Vm }) {
   const navigate = useNavigate();
-  const power = usePower(vm);
-  const isOff = vm.state === 'stopped' || vm.state === 'created' || vm.state === 'error';
+  const power = usePower(vm, true);
   return (
     <>
       <VmState vm={vm} />
-      {isOff && (
+      {isOff(vm) && (
         <Button
           leftSection={<PlayIcon width={18} />}
           loading={power.start.isPending}
@@ -88,6 +88,7 @@ function Inside({ vm }: { vm: Vm }) {
       {vm.state_reason !== null && (
         <Warning isError={vm.state === 'error'}>{vm.state_reason.message}</Warning>
       )}
+      <RefusedStart vm={vm} />
       <Tabs value={tab} onChange={open} keepMounted={false}>
         <Tabs.List className={tabs.list ?? ''}>
           {MACHINE_TABS.map((one) => (

@@ -5,6 +5,7 @@ import { useQuery } from '@tanstack/react-query';
 import type { Image, InstanceType } from '../../../../sdk/index.ts';
 import { CallSample } from '../../parts/call-sample.tsx';
 import { Choices } from '../../parts/choices.tsx';
+import { TooFewCredits } from '../../parts/credit-warning.tsx';
 import { AnchorLink } from '../../parts/links.tsx';
 import { Loaded, Page } from '../../parts/page.tsx';
 import { sayCredits } from '../../parts/price.ts';
@@ -12,6 +13,7 @@ import { fieldError } from '../../parts/refusal.ts';
 import { Refused } from '../../parts/refused.tsx';
 import { sayBytes, sayWhole } from '../../parts/size.ts';
 import { SubmitBar } from '../../parts/submit-bar.tsx';
+import { useIsAdmin } from '../../parts/use-is-admin.ts';
 import { Warning } from '../../parts/warning.tsx';
 import { text } from '../../texts/text.ts';
 import { statusQuery } from '../overview/queries.ts';
@@ -46,16 +48,18 @@ export function NewMachinePage() {
 /** That machines cannot run on this host, or only slowly, why, and what helps. */
 function Host() {
   const { data } = useQuery(statusQuery);
+  const isAdmin = useIsAdmin();
   if (data === undefined) return null;
   const { status, problem, fix, accel, accel_reason } = data.components.compute;
   if (status === 'unavailable') {
     return (
       <Warning title={words.form.cannotRun}>
-        {problem} {fix}
+        {isAdmin ? `${problem} ${fix}` : words.form.cannotRunLead}
       </Warning>
     );
   }
-  return accel === 'tcg' ? <Text c="dimmed">{words.form.emulated(accel_reason)}</Text> : null;
+  if (accel !== 'tcg') return null;
+  return <Text c="dimmed">{isAdmin ? words.form.emulatedWhy(accel_reason) : words.form.emulated}</Text>;
 }
 
 interface FormProps {
@@ -101,7 +105,14 @@ function Form({ images, types }: FormProps) {
         />
         <MachineMore fields={fields} set={set} error={create.error} />
         {!isAtField && <Refused error={create.error} />}
-        <SubmitBar>
+        <SubmitBar
+          notice={
+            <TooFewCredits
+              needed={fields.isStarted ? (type?.price_per_hour ?? 0) : 0}
+              wayOut={words.form.startLater}
+            />
+          }
+        >
           <Price type={type} />
           <Group>
             <Checkbox
@@ -138,16 +149,19 @@ function Sizes({ images, types, fields, onChange }: SizesProps) {
       description={words.form.sizeLead}
       value={fields.instance_type}
       onChange={onChange}
-      options={types.map((type) => ({
-        value: type.instance_type,
-        title: type.instance_type,
-        isDisabled: type.disk_gb < needed,
-        notes: [
-          words.specs(type.vcpus, sayWhole(type.memory_mb), sayWhole(type.disk_gb * GIB_MB)),
-          type.disk_gb < needed ? words.form.imageTooBig(needed) : <b key="price">{sayRates(type)}</b>,
-          ...diskNotes(type),
-        ],
-      }))}
+      options={types.map((type) => {
+        const problem = type.disk_gb < needed ? words.form.imageTooBig(needed) : type.reason;
+        return {
+          value: type.instance_type,
+          title: type.instance_type,
+          isDisabled: problem !== null,
+          notes: [
+            words.specs(type.vcpus, sayWhole(type.memory_mb), sayWhole(type.disk_gb * GIB_MB)),
+            problem ?? <b key="price">{sayRates(type)}</b>,
+            ...diskNotes(type),
+          ],
+        };
+      })}
     />
   );
 }

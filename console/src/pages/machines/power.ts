@@ -14,12 +14,37 @@ function showState(queryClient: QueryClient, id: string, state: Vm['state']): vo
   );
 }
 
-export function usePower({ vm_id: id, name, state }: Vm) {
+/** True when it can be started. */
+export const isOff = ({ state }: Vm): boolean =>
+  state === 'stopped' || state === 'created' || state === 'error';
+
+/** What starts of a machine are found by: its page shows why the last one was refused. */
+export const startKey = (id: string) => ['vms', 'start', id];
+
+/** Starts a machine whose page is about to be shown. Resolves when that is done or refused. */
+export async function startUnseen(queryClient: QueryClient, id: string): Promise<void> {
+  const start = queryClient.defaultMutationOptions({
+    mutationKey: startKey(id),
+    mutationFn: () => cloud.vms.start(id),
+    meta: { shown: true },
+  });
+  await queryClient
+    .getMutationCache()
+    .build(queryClient, start)
+    .execute(undefined)
+    .catch(() => undefined);
+  await queryClient.invalidateQueries({ queryKey: vmsQuery.queryKey });
+}
+
+/** `isOwnPage`: that of the machine, which shows refused starts itself. */
+export function usePower({ vm_id: id, name, state }: Vm, isOwnPage = false) {
   const queryClient = useQueryClient();
   const onSettled = () => queryClient.invalidateQueries({ queryKey: vmsQuery.queryKey });
   const shown = { meta: { shown: true }, onSettled };
   const start = useMutation({
+    mutationKey: startKey(id),
     mutationFn: () => cloud.vms.start(id),
+    meta: { shown: isOwnPage },
     onMutate: () => showState(queryClient, id, 'starting'),
     onSettled,
   });
