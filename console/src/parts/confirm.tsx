@@ -12,6 +12,8 @@ interface ConfirmProps {
   readonly children: ReactNode;
   /** The button: `Delete bucket`. */
   readonly action: string;
+  /** Takes nothing away: the button is not red. */
+  readonly isHarmless?: boolean;
   readonly isBusy?: boolean;
   readonly error?: unknown;
   readonly onConfirm: () => void;
@@ -19,7 +21,8 @@ interface ConfirmProps {
 }
 
 export function Confirm(props: ConfirmProps) {
-  const { isOpen, title, children, action, isBusy = false, error, onConfirm, onClose } = props;
+  const { isOpen, title, children, action, isHarmless = false, isBusy = false } = props;
+  const { error, onConfirm, onClose } = props;
   return (
     <Dialog opened={isOpen} onClose={onClose} title={title}>
       <Stack>
@@ -31,7 +34,7 @@ export function Confirm(props: ConfirmProps) {
           <Button variant="default" onClick={onClose}>
             {text.shell.cancel}
           </Button>
-          <Button color="red.9" loading={isBusy} onClick={onConfirm} data-autofocus>
+          <Button color={isHarmless ? 'petrol' : 'red.9'} loading={isBusy} onClick={onConfirm} data-autofocus>
             {action}
           </Button>
         </Group>

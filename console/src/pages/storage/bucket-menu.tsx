@@ -88,6 +88,7 @@ export function BucketMenu({ bucket }: { bucket: Bucket }) {
         isOpen={switched !== null}
         title={text.storage.switchAsk(switched?.action ?? '', bucket.name)}
         action={switched?.action ?? ''}
+        isHarmless={Object.values(switched?.change ?? {}).includes(true)}
         isBusy={change.isPending}
         error={change.error}
         onConfirm={() => switched !== null && change.mutate(switched)}

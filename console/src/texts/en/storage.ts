@@ -14,6 +14,7 @@ export const storage = {
   actions: 'Actions',
   actionsOf: (name: string) => `Actions for ${name}`,
   versioned: 'versions',
+  unversioned: 'no versions',
   encrypted: 'encrypted',
   withVersions: (size: string) => `${size} with all versions`,
   createBucket: 'Create bucket',
