@@ -2,6 +2,7 @@
 import { type Document, UUID } from 'bson';
 import { newUuid } from '../../../platform/ids.ts';
 import { CommandError } from '../command-error.ts';
+import { readVariables } from '../query/command-variables.ts';
 import { compilePipeline } from '../query/pipeline.ts';
 import { readSort } from '../query/sorting.ts';
 import { applyUpdate, type Update } from '../query/updates.ts';
@@ -29,7 +30,8 @@ const BLOCKING = new Set(
 
 function aggregate(command: Document, scope: CommandScope): Document {
   assertNoCollation(command);
-  const { pipeline, let: variables = {}, cursor } = command;
+  const { pipeline, cursor } = command;
+  const variables = readVariables(command.let);
   const stages: Document[] = Array.isArray(pipeline) ? pipeline : [];
   if (stages.some((stage) => '$changeStream' in stage))
     throw new CommandError(40573, 'The $changeStream stage is only supported on replica sets');

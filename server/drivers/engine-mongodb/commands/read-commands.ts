@@ -1,6 +1,7 @@
 /** `find`, `count`, `distinct`, `getMore`, `killCursors` and `explain`. */
 import type { Document } from 'bson';
 import { CommandError } from '../command-error.ts';
+import { readVariables } from '../query/command-variables.ts';
 import { compileProjection } from '../query/projection.ts';
 import { MemoryBudget, readSort, weightOf } from '../query/sorting.ts';
 import { planQuery } from '../storage/query-plan.ts';
@@ -29,7 +30,8 @@ function findCommand(command: Document, scope: CommandScope): Document {
       'CommandNotSupported',
       `the field '${unknown}' of find is not supported by this engine`,
     );
-  const { filter = {}, let: variables = {}, projection, batchSize } = command;
+  const { filter = {}, projection, batchSize } = command;
+  const variables = readVariables(command.let);
   const sort = readSort(command.sort);
   const show = projection === undefined ? null : compileProjection(projection, { variables, filter });
   const found = find(name, scope, { filter, sort, variables, ...window(command) });

@@ -1,6 +1,7 @@
 /** `insert`, `update`, `delete` and `findAndModify`. */
 import { type Document, ObjectId } from 'bson';
 import { CommandError } from '../command-error.ts';
+import { readVariables } from '../query/command-variables.ts';
 import { compileProjection } from '../query/projection.ts';
 import { readSort } from '../query/sorting.ts';
 import {
@@ -60,8 +61,8 @@ function insert(command: Document, scope: CommandScope): Document {
   return { n, ...errors, ok: 1 };
 }
 
-function updateOptions(statement: Document, { clock }: CommandScope): UpdateOptions {
-  const { q, query, arrayFilters, c, let: variables } = statement;
+function updateOptions(statement: Document, variables: Document, { clock }: CommandScope): UpdateOptions {
+  const { q, query, arrayFilters, c } = statement;
   return {
     filter: q ?? query ?? {},
     ...(arrayFilters === undefined ? {} : { arrayFilters }),
@@ -86,9 +87,10 @@ function update(command: Document, scope: CommandScope): Document {
   const name = collectionName(command, scope);
   const totals = { n: 0, nModified: 0 };
   const upserted: Document[] = [];
+  const variables = readVariables(command.let);
   const errors = each<Document>(command.updates, command, (statement, index) => {
     assertNoCollation(statement);
-    const options = updateOptions({ ...statement, let: command.let }, scope);
+    const options = updateOptions(statement, variables, scope);
     const isReplacement = !Array.isArray(statement.u) && !Object.keys(statement.u ?? {})[0]?.startsWith('$');
     if (statement.multi && isReplacement)
       throw new CommandError('FailedToParse', 'multi update is not supported for replacement-style update');
@@ -123,6 +125,7 @@ function modify(
 
 function remove(command: Document, scope: CommandScope): Document {
   const name = collectionName(command, scope);
+  const variables = readVariables(command.let);
   let n = 0;
   const errors = each<Document>(command.deletes, command, (statement) => {
     assertNoCollation(statement);
@@ -130,7 +133,7 @@ function remove(command: Document, scope: CommandScope): Document {
     const limit = plainNumber(statement.limit);
     if (limit !== 0 && limit !== 1)
       throw new CommandError('FailedToParse', `The limit of a delete must be 0 or 1`);
-    for (const found of find(name, scope, { filter: statement.q, limit, variables: command.let ?? {} })) {
+    for (const found of find(name, scope, { filter: statement.q, limit, variables })) {
       scope.writing.remove(collection as Collection, found);
       n++;
     }
@@ -150,9 +153,12 @@ function findAndModify(command: Document, scope: CommandScope): Document {
         : 'Either an update or remove=true must be specified',
     );
   }
-  const options = updateOptions(command, scope);
+  const variables = readVariables(command.let);
+  const options = updateOptions(command, variables, scope);
   const show = (document: Document) => {
-    const projection = command.fields ? compileProjection(command.fields, { filter: options.filter }) : null;
+    const projection = command.fields
+      ? compileProjection(command.fields, { variables, filter: options.filter })
+      : null;
     return projection === null ? document : projection(document);
   };
   const change = isRemoval ? null : compileUpdate(command.update, options);

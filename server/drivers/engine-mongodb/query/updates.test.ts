@@ -149,6 +149,34 @@ describe('updating', () => {
     assert.deepEqual(documents.find('things', { _id: 7 }), [{ _id: 7, r: 1 }]);
   });
 
+  test('a pipeline that replaces the document keeps its _id', (t) => {
+    const documents = new TestDocuments(t);
+    documents.insert('things', { _id: 1, x: 5, inner: { y: 1 } });
+    const keepsOwn = [{ $replaceWith: '$inner' }];
+    assert.deepEqual(documents.update('things', keepsOwn), { _id: 1, y: 1 });
+    const same = [{ $replaceRoot: { newRoot: { _id: 1, z: { $add: ['$y', 1] } } } }];
+    assert.deepEqual(documents.update('things', same), { _id: 1, z: 2 });
+    assert.deepEqual(documents.update('things', [{ $unset: '_id' }]), { _id: 1, z: 2 });
+    const other = [{ $replaceWith: { _id: 2 } }];
+    assert.equal(documents.codeOf({ update: 'things', updates: [{ q: {}, u: other }] }), 66);
+    documents.run({
+      update: 'new',
+      updates: [{ q: { _id: 5 }, u: [{ $replaceWith: { n: 1 } }], upsert: true }],
+    });
+    assert.deepEqual(documents.find('new'), [{ _id: 5, n: 1 }]);
+  });
+
+  test('an upsert may have the _id null, which its type finds', (t) => {
+    const documents = new TestDocuments(t);
+    const upsert = (q: object, u: object) =>
+      documents.run({ update: 'things', updates: [{ q, u, upsert: true }] });
+    assert.deepEqual(upsert({ _id: null }, { $unset: { a: '' } }).upserted, [{ index: 0, _id: null }]);
+    assert.deepEqual(documents.find('things', { _id: { $type: 'null' } }), [{ _id: null }]);
+    documents.run({ delete: 'things', deletes: [{ q: {}, limit: 0 }] });
+    upsert({}, { _id: null, x: 1 });
+    assert.deepEqual(documents.find('things', { _id: { $type: 10 } }), [{ _id: null, x: 1 }]);
+  });
+
   test('many at once; counts tell what matched and what changed', (t) => {
     const documents = new TestDocuments(t);
     documents.insert('things', ...Array.from({ length: 300 }, (_, _id) => ({ _id, n: _id % 2 })));

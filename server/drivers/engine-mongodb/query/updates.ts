@@ -24,7 +24,10 @@ export type Update = (document: Document, isInsert: boolean) => Document;
 
 /** Throws CommandError for what is no update. */
 export function compileUpdate(update: unknown, options: UpdateOptions): Update {
-  if (Array.isArray(update)) return updatePipeline(update, options.variables ?? {});
+  if (Array.isArray(update)) {
+    const run = updatePipeline(update, options.variables ?? {});
+    return (document, isInsert) => withIdOf(document, run(document, isInsert));
+  }
   if (!isDocument(update))
     throw new CommandError('FailedToParse', 'Update argument must be either an object or an array');
   const [first] = Object.keys(update);
@@ -35,8 +38,12 @@ export function compileUpdate(update: unknown, options: UpdateOptions): Update {
       'DollarPrefixedFieldName',
       `The dollar ($) prefixed field '${dollar}' is not allowed in a replacement`,
     );
-  return (document) =>
-    '_id' in update ? { ...update } : '_id' in document ? { _id: document._id, ...update } : update;
+  return (document) => withIdOf(document, { ...update });
+}
+
+/** What takes the place of a document keeps its `_id` where it has none of its own. */
+function withIdOf(document: Document, replacement: Document): Document {
+  return '_id' in replacement || !('_id' in document) ? replacement : { _id: document._id, ...replacement };
 }
 
 function compileOperators(update: Document, options: UpdateOptions): Update {
@@ -158,7 +165,7 @@ export function upsertDocument(update: Update, { filter, newId }: UpdateOptions)
   const start: Document = {};
   seed(filter, start);
   const made = update(start, true);
-  return idFirst({ ...made, _id: made._id ?? newId() });
+  return idFirst({ ...made, _id: made._id === undefined ? newId() : made._id });
 }
 
 /** What a filter demands to be equal. */
