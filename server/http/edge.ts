@@ -31,13 +31,7 @@ import { lineOf, type RouteResponse } from './route.ts';
 import { freePaths, unknownPath } from './unknown-path.ts';
 import type { UnreadResponses } from './unread-responses.ts';
 
-<<<<<<< HEAD
-export interface EdgeDeps {
-=======
-const LINGER_MS = 5000;
-
 export interface EdgeDeps extends IdentifyDeps {
->>>>>>> Make links from the host that was called, and take the public address for our own origin
   readonly clock: Clock;
   readonly log: Logger;
   readonly meters: Meters;
