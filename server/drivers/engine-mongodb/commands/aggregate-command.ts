@@ -12,9 +12,9 @@ import { encodeDocument } from '../values/bson-documents.ts';
 import { isDocument } from '../values/field-paths.ts';
 import { plainNumber } from '../values/numbers.ts';
 import {
-  assertNoCollation,
   type Command,
   type CommandScope,
+  collationOf,
   collectionFor,
   collectionName,
   createCollection,
@@ -29,7 +29,6 @@ const BLOCKING = new Set(
 );
 
 function aggregate(command: Document, scope: CommandScope): Document {
-  assertNoCollation(command);
   const { pipeline, cursor } = command;
   const variables = readVariables(command.let);
   const stages: Document[] = Array.isArray(pipeline) ? pipeline : [];
@@ -40,12 +39,13 @@ function aggregate(command: Document, scope: CommandScope): Document {
   const name = isOfDatabase ? '$cmd.aggregate' : collectionName(command, scope);
   if (isOfDatabase && !('$documents' in (stages[0] ?? {})))
     throw new CommandError('InvalidNamespace', 'aggregate must name a collection');
+  const collation = collationOf(command, scope.store.collection(name));
   const target = writerOf(stages.at(-1), scope);
   const { read, rest } = split(target === null ? pipeline : stages.slice(0, -1));
   const run = compilePipeline(rest, readerOf(scope));
   const quick = quickCount(name, { read, rest }, scope);
-  const source = () => find(name, scope, { ...read, variables }).map(({ document }) => document);
-  const documents = quick ?? run(source(), variables);
+  const source = () => find(name, scope, { ...read, variables, collation }).map(({ document }) => document);
+  const documents = quick ?? run(source(), { variables, collation });
   if (target !== null) target(documents);
   const result = target === null ? documents : [];
   const isHeld =
@@ -146,7 +146,10 @@ function mergeInto(
   for (const document of [...documents]) {
     const filter = Object.fromEntries(fields.map((field) => [field, { $eq: document[field] ?? null }]));
     const collection = collectionFor(name, scope);
-    const [found] = '_id' in document || on !== '_id' ? find(name, scope, { filter, limit: 1 }) : [];
+    const [found] =
+      '_id' in document || on !== '_id'
+        ? find(name, scope, { filter, limit: 1, collation: collationOf({}, collection) })
+        : [];
     if (found === undefined) {
       if (whenNotMatched === 'fail')
         throw new CommandError(13113, '$merge found no matching document in the target collection');

@@ -3,13 +3,14 @@ import type { Document } from 'bson';
 import { CommandError } from '../command-error.ts';
 import { compileFilter } from '../query/filter.ts';
 import type { Collection } from '../storage/documents-store.ts';
+import { isSameCollation, readCollation } from '../values/collations.ts';
 import { isDocument } from '../values/field-paths.ts';
 import { equalValues } from '../values/key-order.ts';
 import { isNumber, plainNumber } from '../values/numbers.ts';
 import {
-  assertNoCollation,
   type Command,
   type CommandScope,
+  collationOf,
   collectionFor,
   collectionName,
   createCollection,
@@ -41,14 +42,14 @@ function there(command: Document, scope: CommandScope): Collection {
 
 function create(command: Document, scope: CommandScope): Document {
   const name = collectionName(command, scope);
-  assertNoCollation(command);
+  const collation = readCollation(command.collation);
   const isKnown = (field: string) => CREATE_OPTIONS.has(field) || field.startsWith('$');
   const unknown = Object.keys(command).find((field) => !isKnown(field) && command[field] !== false);
   if (unknown !== undefined)
     throw new CommandError('InvalidOptions', `'${unknown}' of create is not supported by this engine`);
   if (scope.store.collection(name) !== undefined)
     throw new CommandError('NamespaceExists', `Collection ${namespaceOf(name, scope)} already exists.`);
-  createCollection(name, scope, {});
+  createCollection(name, scope, collation === null ? {} : { collation: collation.spec });
   return { ok: 1 };
 }
 
@@ -88,9 +89,11 @@ function listCollections(command: Document, scope: CommandScope): Document {
 
 function listIndexes(command: Document, scope: CommandScope): Document {
   const { indexes, name } = there(command, scope);
-  const documents = indexes.map(({ spec }) =>
-    spec.name === '_id_' ? { v: 2, key: { _id: 1 }, name: '_id_' } : spec,
-  );
+  const documents = indexes.map(({ id, spec }) => {
+    // That the index of `_id` is unique goes without saying.
+    const { unique: _unique, ...ofIds } = spec;
+    return id === 0 ? ofIds : spec;
+  });
   return scope.cursors.first(
     { documents: documents.values(), isHeld: true },
     { namespace: namespaceOf(name, scope), batchSize: command.cursor?.batchSize, isSingle: false },
@@ -104,7 +107,7 @@ function createIndexes(command: Document, scope: CommandScope): Document {
   const numIndexesBefore = collection.indexes.length;
   if (!Array.isArray(command.indexes) || command.indexes.length === 0)
     throw new CommandError('BadValue', 'Must specify at least one index to create');
-  for (const asked of command.indexes) createIndex(collection, readSpec(asked), scope);
+  for (const asked of command.indexes) createIndex(collection, readSpec(asked, collection), scope);
   const numIndexesAfter = collection.indexes.length;
   const note = numIndexesAfter === numIndexesBefore ? { note: 'all indexes already exist' } : {};
   return { numIndexesBefore, numIndexesAfter, createdCollectionAutomatically: isNew, ...note, ok: 1 };
@@ -112,7 +115,11 @@ function createIndexes(command: Document, scope: CommandScope): Document {
 
 function createIndex(collection: Collection, spec: Document, scope: CommandScope): void {
   if (equalValues(spec.key, { _id: 1 })) return;
-  const same = collection.indexes.find(({ spec: other }) => equalValues(other.key, spec.key));
+  // Those of one key with several collations are kept apart by their names.
+  const collation = readCollation(spec.collation);
+  const same = collection.indexes.find(
+    (other) => equalValues(other.spec.key, spec.key) && isSameCollation(other.collation, collation),
+  );
   const namesake = collection.indexes.find(({ name }) => name === spec.name);
   if (namesake !== undefined && namesake !== same)
     throw conflict('IndexKeySpecsConflict', 'has the same name', { spec, other: namesake.spec });
@@ -141,15 +148,16 @@ function conflict(
 function sorted(spec: Document): Document {
   return Object.fromEntries(
     Object.entries(spec)
-      .filter(([name, value]) => value !== false && name !== 'v')
+      .filter(([name, value]) => value !== false && name !== 'v' && name !== 'collation')
       .sort(),
   );
 }
 
-function readSpec(asked: unknown): Document {
+function readSpec(asked: unknown, collection: Collection): Document {
   if (!isDocument(asked) || !isDocument(asked.key))
     throw new CommandError('FailedToParse', "An index specification needs the field 'key'");
-  const { ns: _ns, background: _background, ...spec } = asked;
+  const { ns: _ns, background: _background, collation: _collation, ...spec } = asked;
+  const collation = collationOf(asked, collection);
   const refuse = (why: string) => new CommandError('CannotCreateIndex', why);
   const fields = Object.entries(asked.key);
   if (fields.length === 0 || fields.length > MAX_INDEX_FIELDS)
@@ -161,16 +169,15 @@ function readSpec(asked: unknown): Document {
     if (!isField || path.split('.').includes(''))
       throw refuse(`Values of an index key must be numbers above or below 0: ${path}`);
   }
-  assertNoCollation(asked);
   const unknown = Object.keys(asked).find((name) => !INDEX_OPTIONS.has(name));
   if (unknown !== undefined)
     throw new CommandError(197, `The field '${unknown}' is not valid for an index of this engine`);
-  if (spec.partialFilterExpression !== undefined) compileFilter(spec.partialFilterExpression);
+  if (spec.partialFilterExpression !== undefined) compileFilter(spec.partialFilterExpression, { collation });
   const { expireAfterSeconds: seconds = 0 } = spec;
   if (!(plainNumber(seconds) >= 0) || ('expireAfterSeconds' in spec && fields.length > 1))
     throw refuse('expireAfterSeconds must not be negative, and is for indexes of one field');
   const name = spec.name ?? fields.map(([path, direction]) => `${path}_${plainNumber(direction)}`).join('_');
-  return { v: 2, ...spec, name };
+  return { v: 2, ...spec, name, ...(collation === null ? {} : { collation: collation.spec }) };
 }
 
 function dropIndexes(command: Document, scope: CommandScope): Document {

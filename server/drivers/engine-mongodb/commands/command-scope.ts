@@ -9,6 +9,7 @@ import type { FoundDocument, ReadOptions } from '../storage/documents-reading.ts
 import { readDocuments } from '../storage/documents-reading.ts';
 import type { Collection, DocumentsStore } from '../storage/documents-store.ts';
 import type { DocumentsWriting } from '../storage/documents-writing.ts';
+import { type Collation, readCollation } from '../values/collations.ts';
 
 const MAX_NAMESPACE_BYTES = 255;
 
@@ -58,7 +59,7 @@ export function createCollection(name: string, scope: CommandScope, options: Doc
 export function* find(name: string, scope: CommandScope, options: ReadOptions): Generator<FoundDocument> {
   const collection = scope.store.collection(name);
   if (collection === undefined) {
-    compileFilter(options.filter, options.variables);
+    compileFilter(options.filter, options);
     return;
   }
   yield* readDocuments(scope.store, collection, { ...options, tick: ticking(scope) });
@@ -77,16 +78,12 @@ function ticking({ clock, timer }: CommandScope): () => void {
 
 export function readerOf(scope: CommandScope): CollectionReader {
   return {
-    read: (name, filter, variables) =>
-      find(name, scope, { filter, variables }).map(({ document }) => document),
+    read: (name, filter, of) => find(name, scope, { filter, ...of }).map(({ document }) => document),
   };
 }
 
-/** Collations order and match as no other command here does, so only the simple one is taken. */
-export function assertNoCollation({ collation }: Document): void {
-  if (collation === undefined || collation.locale === 'simple') return;
-  throw new CommandError(
-    'CommandNotSupported',
-    'collation is not supported by this engine, except for {locale: "simple"}',
-  );
+/** The collation of a command or statement: its own, else that of the collection. Throws CommandError. */
+export function collationOf({ collation }: Document, collection: Collection | undefined): Collation | null {
+  if (collation !== undefined) return readCollation(collation);
+  return collection?.indexes[0]?.collation ?? null;
 }

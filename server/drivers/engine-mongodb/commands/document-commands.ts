@@ -8,6 +8,7 @@ import { asCommandError, noScripts } from '../query/expressions.ts';
 import { Cursors } from '../storage/cursors.ts';
 import { DocumentsStore } from '../storage/documents-store.ts';
 import { DocumentsWriting } from '../storage/documents-writing.ts';
+import { renewCollations } from '../storage/renewed-collations.ts';
 import { plainNumber } from '../values/numbers.ts';
 import { AGGREGATE_COMMANDS } from './aggregate-command.ts';
 import { CATALOG_CHANGES, CATALOG_QUESTIONS } from './catalog-commands.ts';
@@ -52,6 +53,7 @@ export class DocumentDatabase {
     const writing = new DocumentsWriting(this.#store, databaseName);
     const timer = { deadline: null };
     this.#scope = { store: this.#store, writing, cursors: new Cursors(clock), clock, databaseName, timer };
+    renewCollations(this.#store, writing);
     this.#watcher = new DatabaseSync(file, { readOnly: true });
     this.#log = new DurableLog(file, this.#watcher);
   }
@@ -163,8 +165,8 @@ function removeExpired(scope: CommandScope): void {
       const before = new Date(clock.now() - plainNumber(index.spec.expireAfterSeconds) * 1000);
       const path = index.fields[0]?.path.join('.') ?? '';
       const filter = { ...index.spec.partialFilterExpression, [path]: { $lte: before } };
-      for (const found of find(collection.name, scope, { filter, limit: MAX_REMOVED }))
-        writing.remove(collection, found);
+      const read = { filter, limit: MAX_REMOVED, collation: index.collation };
+      for (const found of find(collection.name, scope, read)) writing.remove(collection, found);
     }
   });
 }

@@ -9,9 +9,9 @@ import { leavesAt } from '../values/field-paths.ts';
 import { textKeyOf } from '../values/key-order.ts';
 import { plainNumber } from '../values/numbers.ts';
 import {
-  assertNoCollation,
   type Command,
   type CommandScope,
+  collationOf,
   collectionName,
   find,
   namespaceOf,
@@ -23,7 +23,6 @@ const UNKNOWN_TO_FIND = ['min', 'max', 'returnKey', 'showRecordId', 'tailable'];
 function findCommand(command: Document, scope: CommandScope): Document {
   const name = collectionName(command, scope);
   const collection = scope.store.collection(name);
-  assertNoCollation(command);
   const unknown = UNKNOWN_TO_FIND.find((field) => command[field] !== undefined && command[field] !== false);
   if (unknown !== undefined)
     throw new CommandError(
@@ -32,11 +31,13 @@ function findCommand(command: Document, scope: CommandScope): Document {
     );
   const { filter = {}, projection, batchSize } = command;
   const variables = readVariables(command.let);
+  const collation = collationOf(command, collection);
   const sort = readSort(command.sort);
-  const show = projection === undefined ? null : compileProjection(projection, { variables, filter });
-  const found = find(name, scope, { filter, sort, variables, ...window(command) });
+  const show =
+    projection === undefined ? null : compileProjection(projection, { variables, collation, filter });
+  const found = find(name, scope, { filter, sort, variables, collation, ...window(command) });
   const documents = found.map(({ bytes, document }) => (show === null ? bytes : show(document)));
-  const isHeld = collection !== undefined && !planQuery(collection, filter, sort).isSorted;
+  const isHeld = collection !== undefined && !planQuery(collection, { filter, sort, collation }).isSorted;
   const isSingle = Boolean(command.singleBatch);
   return scope.cursors.first(
     { documents, isHeld },
@@ -53,31 +54,32 @@ function window({ skip = 0, limit = 0 }: Document): { skip: number; limit: numbe
 
 function count(command: Document, scope: CommandScope): Document {
   const name = collectionName(command, scope);
-  assertNoCollation(command);
   const { query = {} } = command;
   const range = window(command);
-  const all = scope.store.collection(name)?.documents ?? 0;
+  const collection = scope.store.collection(name);
+  const collation = collationOf(command, collection);
+  const all = collection?.documents ?? 0;
   // Nothing has to be read to know how many there are.
   if (Object.keys(query).length === 0) {
     const left = Math.max(0, all - range.skip);
     return { n: range.limit === 0 ? left : Math.min(left, range.limit), ok: 1 };
   }
   let n = 0;
-  for (const _ of find(name, scope, { filter: query, ...range })) n++;
+  for (const _ of find(name, scope, { filter: query, collation, ...range })) n++;
   return { n, ok: 1 };
 }
 
 function distinct(command: Document, scope: CommandScope): Document {
   const name = collectionName(command, scope);
-  assertNoCollation(command);
+  const collation = collationOf(command, scope.store.collection(name));
   const { key, query } = command;
   if (typeof key !== 'string') throw new CommandError('TypeMismatch', "Field 'key' must be of type string");
   const path = key.split('.');
   const values = new Map<string, unknown>();
   const budget = new MemoryBudget('distinct');
-  for (const { document } of find(name, scope, { filter: query ?? {} })) {
+  for (const { document } of find(name, scope, { filter: query ?? {}, collation })) {
     for (const value of leavesAt(document, path).flat()) {
-      const text = textKeyOf(value);
+      const text = textKeyOf(value, collation);
       if (value === undefined || values.has(text)) continue;
       budget.take(weightOf(value) + text.length);
       values.set(text, value);
@@ -93,10 +95,11 @@ function getMore(command: Document, scope: CommandScope): Document {
 /** Which index a query uses, if any: the rest of what a real server tells has no meaning here. */
 function explain({ explain: inner }: Document, scope: CommandScope): Document {
   const name = collectionName(inner ?? {}, scope);
-  const { filter, query, q } = inner.updates?.[0] ?? inner.deletes?.[0] ?? inner;
-  const wanted = filter ?? query ?? q ?? inner.pipeline?.[0]?.$match ?? {};
+  const asked = inner.updates?.[0] ?? inner.deletes?.[0] ?? inner;
+  const filter = asked.filter ?? asked.query ?? asked.q ?? inner.pipeline?.[0]?.$match ?? {};
   const collection = scope.store.collection(name);
-  const plan = collection && planQuery(collection, wanted, readSort(inner.sort));
+  const collation = collationOf(asked, collection);
+  const plan = collection && planQuery(collection, { filter, sort: readSort(inner.sort), collation });
   const index = plan?.index ?? null;
   const source =
     index === null

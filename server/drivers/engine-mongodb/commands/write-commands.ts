@@ -2,6 +2,7 @@
 import { type Document, ObjectId } from 'bson';
 import { CommandError } from '../command-error.ts';
 import { readVariables } from '../query/command-variables.ts';
+import type { FilterScope } from '../query/filter.ts';
 import { compileProjection } from '../query/projection.ts';
 import { readSort } from '../query/sorting.ts';
 import {
@@ -17,9 +18,9 @@ import { assertId } from '../storage/documents-writing.ts';
 import { decodeDocument, encodeDocument, type RawDocument } from '../values/bson-documents.ts';
 import { plainNumber } from '../values/numbers.ts';
 import {
-  assertNoCollation,
   type Command,
   type CommandScope,
+  collationOf,
   collectionFor,
   collectionName,
   find,
@@ -61,12 +62,17 @@ function insert(command: Document, scope: CommandScope): Document {
   return { n, ...errors, ok: 1 };
 }
 
-function updateOptions(statement: Document, variables: Document, { clock }: CommandScope): UpdateOptions {
+function updateOptions(
+  statement: Document,
+  { variables, collation = null }: FilterScope,
+  { clock }: CommandScope,
+): UpdateOptions {
   const { q, query, arrayFilters, c } = statement;
   return {
     filter: q ?? query ?? {},
     ...(arrayFilters === undefined ? {} : { arrayFilters }),
     variables: { ...variables, ...c },
+    collation,
     now: new Date(clock.now()),
     newId: () => new ObjectId(),
   };
@@ -89,15 +95,15 @@ function update(command: Document, scope: CommandScope): Document {
   const upserted: Document[] = [];
   const variables = readVariables(command.let);
   const errors = each<Document>(command.updates, command, (statement, index) => {
-    assertNoCollation(statement);
-    const options = updateOptions(statement, variables, scope);
+    const collation = collationOf(statement, scope.store.collection(name));
+    const options = updateOptions(statement, { variables, collation }, scope);
     const isReplacement = !Array.isArray(statement.u) && !Object.keys(statement.u ?? {})[0]?.startsWith('$');
     if (statement.multi && isReplacement)
       throw new CommandError('FailedToParse', 'multi update is not supported for replacement-style update');
     const change = compileUpdate(statement.u, options);
     const read = { filter: options.filter, sort: readSort(statement.sort), limit: statement.multi ? 0 : 1 };
     const done = new Set<number>();
-    for (const found of find(name, scope, { ...read, variables: options.variables ?? {} })) {
+    for (const found of find(name, scope, { ...options, ...read })) {
       // An index brings a document again whose key has grown.
       if (done.has(found.place)) continue;
       done.add(found.place);
@@ -128,12 +134,13 @@ function remove(command: Document, scope: CommandScope): Document {
   const variables = readVariables(command.let);
   let n = 0;
   const errors = each<Document>(command.deletes, command, (statement) => {
-    assertNoCollation(statement);
     const collection = scope.store.collection(name);
+    const collation = collationOf(statement, collection);
     const limit = plainNumber(statement.limit);
     if (limit !== 0 && limit !== 1)
       throw new CommandError('FailedToParse', `The limit of a delete must be 0 or 1`);
-    for (const found of find(name, scope, { filter: statement.q, limit, variables })) {
+    const read = { filter: statement.q, limit, variables, collation };
+    for (const found of find(name, scope, read)) {
       scope.writing.remove(collection as Collection, found);
       n++;
     }
@@ -143,7 +150,6 @@ function remove(command: Document, scope: CommandScope): Document {
 
 function findAndModify(command: Document, scope: CommandScope): Document {
   const name = collectionName(command, scope);
-  assertNoCollation(command);
   const isRemoval = Boolean(command.remove);
   if (isRemoval === (command.update !== undefined)) {
     throw new CommandError(
@@ -154,20 +160,16 @@ function findAndModify(command: Document, scope: CommandScope): Document {
     );
   }
   const variables = readVariables(command.let);
-  const options = updateOptions(command, variables, scope);
+  const collation = collationOf(command, scope.store.collection(name));
+  const options = updateOptions(command, { variables, collation }, scope);
   const show = (document: Document) => {
     const projection = command.fields
-      ? compileProjection(command.fields, { variables, filter: options.filter })
+      ? compileProjection(command.fields, { variables, collation, filter: options.filter })
       : null;
     return projection === null ? document : projection(document);
   };
   const change = isRemoval ? null : compileUpdate(command.update, options);
-  const [found] = find(name, scope, {
-    filter: options.filter,
-    sort: readSort(command.sort),
-    limit: 1,
-    variables: options.variables ?? {},
-  });
+  const [found] = find(name, scope, { ...options, sort: readSort(command.sort), limit: 1 });
   if (found !== undefined) {
     if (change === null) scope.writing.remove(scope.store.collection(name) as Collection, found);
     const after =

@@ -1,5 +1,6 @@
 /** What accumulators come to, one value after the other: only what the result needs stays in memory. */
 import type { Document } from 'bson';
+import type { Collation } from '../values/collations.ts';
 import { isDocument } from '../values/field-paths.ts';
 import { compareValues, textKeyOf } from '../values/key-order.ts';
 import { type BsonNumber, calculate, divide, isNumber } from '../values/numbers.ts';
@@ -9,6 +10,8 @@ export interface Gatherer {
   add(value: unknown): void;
   result(): unknown;
 }
+
+export type MakeGatherer = (budget: MemoryBudget, collation: Collation | null) => Gatherer;
 
 function sum(): Gatherer {
   let total: BsonNumber = 0;
@@ -32,16 +35,18 @@ function average(): Gatherer {
   };
 }
 
-const best = (direction: number) => (): Gatherer => {
-  let value: unknown = null;
-  return {
-    add: (each) => {
-      if (each !== null && each !== undefined)
-        if (value === null || direction * compareValues(each, value) > 0) value = each;
-    },
-    result: () => value,
+const best =
+  (direction: number): MakeGatherer =>
+  (_budget, collation) => {
+    let value: unknown = null;
+    return {
+      add: (each) => {
+        if (each !== null && each !== undefined)
+          if (value === null || direction * compareValues(each, value, collation) > 0) value = each;
+      },
+      result: () => value,
+    };
   };
-};
 
 const end = (isFirst: boolean) => (): Gatherer => {
   const ends: unknown[] = [];
@@ -71,12 +76,12 @@ function list(budget: MemoryBudget): Gatherer {
   };
 }
 
-/** Each value once, whatever number type it has. */
-function set(budget: MemoryBudget): Gatherer {
+/** Each value once, whatever number type it has, and of texts that are the same the first. */
+function set(budget: MemoryBudget, collation: Collation | null): Gatherer {
   const values = new Map<string, unknown>();
   return {
     add: (value) => {
-      const key = textKeyOf(value);
+      const key = textKeyOf(value, collation);
       if (value === undefined || values.has(key)) return;
       budget.take(weightOf(value) + key.length);
       values.set(key, value);
@@ -85,7 +90,7 @@ function set(budget: MemoryBudget): Gatherer {
   };
 }
 
-export const GATHERERS: Readonly<Record<string, (budget: MemoryBudget) => Gatherer>> = {
+export const GATHERERS: Readonly<Record<string, MakeGatherer>> = {
   $sum: sum,
   $count: sum,
   $avg: average,

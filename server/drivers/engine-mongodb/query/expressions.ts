@@ -1,6 +1,7 @@
 /** Expressions of aggregations: mingo's operators, those that count with BSON's types being ours. */
 import { BSONRegExp, type Document, Double, ObjectId } from 'bson';
 import { CommandError } from '../command-error.ts';
+import type { Collation } from '../values/collations.ts';
 import { isDocument } from '../values/field-paths.ts';
 import { compareValues, equalValues } from '../values/key-order.ts';
 import { roundNumber } from '../values/number-rounding.ts';
@@ -18,6 +19,7 @@ import {
 } from '../values/numbers.ts';
 import { typeNameOf } from '../values/type-names.ts';
 import { GATHERERS } from './accumulators.ts';
+import type { FilterScope } from './filter.ts';
 import { type Accumulator, type Evaluation, type Expression, mingo } from './mingo-library.ts';
 import { mayTakeLong, withinTime } from './regular-expressions.ts';
 import { MemoryBudget } from './sorting.ts';
@@ -102,7 +104,7 @@ const subtract = strict(([a, b]) => {
 function compares(holds: (order: number) => boolean): Expression {
   return (document, argument, options) => {
     const [a, b] = args(document, argument, options);
-    return holds(compareValues(a, b));
+    return holds(compareValues(a, b, collationOf(options)));
   };
 }
 
@@ -156,7 +158,7 @@ const LOGIC: Record<string, Expression> = {
   },
   $cmp: (document, argument, options) => {
     const [a, b] = args(document, argument, options);
-    return Math.sign(compareValues(a, b));
+    return Math.sign(compareValues(a, b, collationOf(options)));
   },
   $eq: compares((order) => order === 0),
   $ne: compares((order) => order !== 0),
@@ -167,7 +169,7 @@ const LOGIC: Record<string, Expression> = {
   $in: (document, argument, options) => {
     const [value, list] = args(document, argument, options);
     if (!Array.isArray(list)) throw new CommandError(40081, '$in requires an array as a second argument');
-    return list.some((each) => equalValues(each, value));
+    return list.some((each) => equalValues(each, value, collationOf(options)));
   },
 };
 
@@ -276,7 +278,7 @@ const collect = (...words: Parameters<Accumulator>) => mingo().accumulators.$pus
 const gathered =
   (name: string): Accumulator =>
   (documents, argument, options) => {
-    const gatherer = GATHERERS[name]?.(new MemoryBudget(name));
+    const gatherer = GATHERERS[name]?.(new MemoryBudget(name), collationOf(options));
     for (const value of collect(documents, argument, options)) gatherer?.add(value);
     return gatherer?.result();
   };
@@ -324,11 +326,19 @@ function operators(): object {
 
 let context: Evaluation['context'] | null = null;
 
-/** What expressions are evaluated with; `variables` are those of `let`. */
-export function evaluation(variables: Document = {}, more: Partial<Evaluation> = {}): Evaluation {
+/** Ours, in the place that mingo has for its own. */
+export function collationOf({ collation }: Evaluation): Collation | null {
+  return (collation as Collation | null | undefined) ?? null;
+}
+
+/** What expressions are evaluated with. */
+export function evaluation(
+  { variables = {}, collation = null }: FilterScope = {},
+  more: Partial<Evaluation> = {},
+): Evaluation {
   context ??= mingo().context(operators());
-  const options = { context, variables, scriptEnabled: false, ...more };
-  const captured = evalExpr({}, { $captureOptions: 1 }, options as Evaluation) as {
+  const options = { context, variables, collation, scriptEnabled: false, ...more };
+  const captured = evalExpr({}, { $captureOptions: 1 }, options as unknown as Evaluation) as {
     update(locals: Document): Evaluation;
   };
   // Without a root each evaluation takes its own document for it.

@@ -1,8 +1,9 @@
 /** Filters of queries, compiled: what MongoDB calls MQL predicates. */
 import { BSONRegExp, BSONSymbol, type Document, MaxKey, MinKey } from 'bson';
 import { CommandError } from '../command-error.ts';
+import type { Collation } from '../values/collations.ts';
 import { candidatesOf, isDocument, leavesAt } from '../values/field-paths.ts';
-import { compareValues, equalValues, TAG, tagOf, textKeyOf } from '../values/key-order.ts';
+import { compareValues, equalValues, holdsText, TAG, tagOf, textKeyOf } from '../values/key-order.ts';
 import { isTrue, plainNumber } from '../values/numbers.ts';
 import { isOfType, readTypes } from '../values/type-names.ts';
 import { assertNoScripts, evaluate, evaluation } from './expressions.ts';
@@ -10,39 +11,47 @@ import { compileRegex, readRegex } from './regular-expressions.ts';
 
 export type Filter = (document: Document) => boolean;
 
+/** What conditions depend on besides the document. */
+export interface FilterScope {
+  /** Those of `let`, as values. */
+  readonly variables?: Document;
+  /** By which texts are compared; null: by their bytes. */
+  readonly collation?: Collation | null;
+}
+
 /** Held against all that a path leads to. */
 type Condition = (leaves: readonly unknown[]) => boolean;
 
 const bad = (message: string) => new CommandError('BadValue', message);
 
 /** Throws CommandError for what is no filter, and for one that runs scripts. */
-export function compileFilter(filter: Document, variables: Document = {}): Filter {
+export function compileFilter(filter: Document, scope: FilterScope = {}): Filter {
   if (!isDocument(filter))
     throw new CommandError('TypeMismatch', 'Expected field filter to be of type object');
-  const tests = Object.keys(filter).map((name) => compileTerm(name, filter[name], variables));
+  const tests = Object.keys(filter).map((name) => compileTerm(name, filter[name], scope));
   const [only] = tests;
   if (tests.length === 1 && only !== undefined) return only;
   return (document) => tests.every((test) => test(document));
 }
 
-function compileTerm(name: string, value: unknown, variables: Document): Filter {
+function compileTerm(name: string, value: unknown, scope: FilterScope): Filter {
   if (!name.startsWith('$')) {
     const path = name.split('.');
-    const condition = compileValue(value, variables);
+    const condition = compileValue(value, scope);
     return (document) => condition(leavesAt(document, path));
   }
   switch (name) {
     case '$and':
     case '$or':
     case '$nor': {
-      const filters = listOf(name, value).map((each) => compileFilter(each as Document, variables));
+      const filters = listOf(name, value).map((each) => compileFilter(each as Document, scope));
       if (name === '$and') return (document) => filters.every((test) => test(document));
       if (name === '$or') return (document) => filters.some((test) => test(document));
       return (document) => !filters.some((test) => test(document));
     }
     case '$expr': {
       assertNoScripts(value);
-      const options = evaluation(variables);
+      const options = evaluation(scope);
       return (document) => isTrue(evaluate(document, value, options));
     }
     case '$comment':
@@ -73,49 +82,49 @@ export function holdsOperators(value: unknown): value is Document {
 }
 
 /** What stands behind a field's name in a filter. */
-export function compileValue(value: unknown, variables: Document = {}): Condition {
+export function compileValue(value: unknown, scope: FilterScope = {}): Condition {
   if (value instanceof BSONRegExp) return matchesRegex(value);
-  if (!holdsOperators(value)) return equals(value);
+  if (!holdsOperators(value)) return equals(value, scope);
   const tests = Object.keys(value)
     .filter((name) => name !== '$options')
-    .map((name) => compileOperator(name, value, variables));
+    .map((name) => compileOperator(name, value, scope));
   const [only] = tests;
   if (tests.length === 1 && only !== undefined) return only;
   return (leaves) => tests.every((test) => test(leaves));
 }
 
-function compileOperator(name: string, all: Document, variables: Document): Condition {
+function compileOperator(name: string, all: Document, scope: FilterScope): Condition {
   const value: unknown = all[name];
   switch (name) {
     case '$eq':
-      return equals(value);
+      return equals(value, scope);
     case '$ne':
       if (value instanceof BSONRegExp) throw bad("Can't have regex as arg to $ne.");
-      return not(equals(value));
+      return not(equals(value, scope));
     case '$gt':
-      return compares(value, (order) => order > 0);
+      return compares(value, (order) => order > 0, scope);
     case '$gte':
-      return compares(value, (order) => order >= 0);
+      return compares(value, (order) => order >= 0, scope);
     case '$lt':
-      return compares(value, (order) => order < 0);
+      return compares(value, (order) => order < 0, scope);
     case '$lte':
-      return compares(value, (order) => order <= 0);
+      return compares(value, (order) => order <= 0, scope);
     case '$in':
-      return isIn(name, value);
+      return isIn(value, scope, '$in');
     case '$nin':
-      return not(isIn(name, value));
+      return not(isIn(value, scope, '$nin'));
     case '$not':
       if (!(value instanceof BSONRegExp) && !holdsOperators(value))
         throw bad('$not needs a regex or a document');
-      return not(compileValue(value, variables));
+      return not(compileValue(value, scope));
     case '$exists':
       return isTrue(value) ? (leaves) => leaves.some(isThere) : (leaves) => !leaves.some(isThere);
     case '$regex':
       return matchesRegex(readRegex(value, all.$options));
     case '$elemMatch':
-      return elementMatches(value, variables);
+      return elementMatches(value, scope);
     case '$all':
-      return holdsAll(value, variables);
+      return holdsAll(value, scope);
     case '$size': {
       const size = plainNumber(value);
       if (!Number.isInteger(size) || size < 0)
@@ -143,19 +152,25 @@ const not =
   (leaves) =>
     !condition(leaves);
 
-function equals(value: unknown): Condition {
+function equals(value: unknown, { collation = null }: FilterScope): Condition {
   if (value === null || value === undefined)
     return (leaves) => candidatesOf(leaves).some((leaf) => leaf === null || leaf === undefined);
-  if (typeof value === 'string') return (leaves) => candidatesOf(leaves).includes(value);
   const tag = tagOf(value);
+  if (collation !== null && holdsText(value)) {
+    const key = textKeyOf(value, collation);
+    return (leaves) =>
+      candidatesOf(leaves).some((leaf) => tagOf(leaf) === tag && textKeyOf(leaf, collation) === key);
+  }
+  if (typeof value === 'string') return (leaves) => candidatesOf(leaves).includes(value);
   return (leaves) =>
     candidatesOf(leaves).some(
       (leaf) => leaf === value || (tagOf(leaf) === tag && compareValues(leaf, value) === 0),
     );
 }
 
-function compares(value: unknown, holds: (order: number) => boolean): Condition {
-  if (value === null || value === undefined) return holds(0) ? equals(null) : () => false;
+function compares(value: unknown, holds: (order: number) => boolean, scope: FilterScope): Condition {
+  const { collation = null } = scope;
+  if (value === null || value === undefined) return holds(0) ? equals(null, scope) : () => false;
   if (value instanceof BSONRegExp) throw bad("Can't have RegEx as arg to predicate over field");
   if (value instanceof MinKey || value instanceof MaxKey) {
     return (leaves) =>
@@ -169,22 +184,24 @@ function compares(value: unknown, holds: (order: number) => boolean): Condition 
     candidatesOf(leaves).some(
       (leaf) =>
         tagOf(leaf) === tag &&
-        holds(compareValues(leaf, value)) &&
+        holds(compareValues(leaf, value, collation)) &&
         (!isNumber || Number.isNaN(plainNumber(leaf)) === wantsNaN),
     );
 }
 
-function isIn(name: string, value: unknown): Condition {
+function isIn(value: unknown, { collation = null }: FilterScope, name: string): Condition {
   if (!Array.isArray(value)) throw bad(`${name} needs an array`);
   if (value.some(holdsOperators)) throw bad(`cannot nest $ under ${name}`);
   const patterns = value.filter((each) => each instanceof BSONRegExp).map(matchesRegex);
-  const primitives = new Set(value.filter((each) => typeof each === 'string'));
-  const others = new Set(value.filter((each) => typeof each !== 'string').map(textKeyOf));
+  const isPlain = (each: unknown) => typeof each === 'string' && collation === null;
+  const plain = new Set(value.filter(isPlain));
+  const others = new Set(value.filter((each) => !isPlain(each)).map((each) => textKeyOf(each, collation)));
   const holdsNull = value.some((each) => each === null || each === undefined);
   return (leaves) =>
     candidatesOf(leaves).some((leaf) => {
       if (leaf === null || leaf === undefined) return holdsNull;
-      return typeof leaf === 'string' ? primitives.has(leaf) : others.size > 0 && others.has(textKeyOf(leaf));
+      if (isPlain(leaf)) return plain.has(leaf);
+      return others.size > 0 && others.has(textKeyOf(leaf, collation));
     }) || patterns.some((test) => test(leaves));
 }
 
@@ -198,31 +215,33 @@ function matchesRegex(regex: BSONRegExp): Condition {
     });
 }
 
-function elementMatches(value: unknown, variables: Document): Condition {
+function elementMatches(value: unknown, scope: FilterScope): Condition {
   if (!isDocument(value)) throw bad('$elemMatch needs an Object');
   const arrays = (leaves: readonly unknown[]) => leaves.filter(Array.isArray) as unknown[][];
   const [first = ''] = Object.keys(value);
   if (holdsOperators(value) && !/^\$(?:and|or|nor|expr|where|text)$/.test(first)) {
-    const test = compileValue(value, variables);
+    const test = compileValue(value, scope);
     return (leaves) => arrays(leaves).some((list) => list.some((element) => test([element])));
   }
-  const test = compileFilter(value, variables);
+  const test = compileFilter(value, scope);
   const isNested = (element: unknown) => isDocument(element) || Array.isArray(element);
   return (leaves) =>
     arrays(leaves).some((list) => list.some((element) => isNested(element) && test(element as Document)));
 }
 
-function holdsAll(value: unknown, variables: Document): Condition {
+function holdsAll(value: unknown, scope: FilterScope): Condition {
   if (!Array.isArray(value)) throw bad('$all needs an array');
   const tests = value.map((each) =>
-    isDocument(each) && '$elemMatch' in each ? elementMatches(each.$elemMatch, variables) : compileEach(each),
+    isDocument(each) && '$elemMatch' in each
+      ? elementMatches(each.$elemMatch, scope)
+      : compileEach(each, scope),
   );
   return (leaves) => tests.length > 0 && tests.every((test) => test(leaves));
 }
 
-function compileEach(value: unknown): Condition {
+function compileEach(value: unknown, scope: FilterScope): Condition {
   if (holdsOperators(value)) throw bad('no $ expressions in $all');
-  return value instanceof BSONRegExp ? matchesRegex(value) : equals(value);
+  return value instanceof BSONRegExp ? matchesRegex(value) : equals(value, scope);
 }
 
 function hasRemainder(value: unknown): Condition {

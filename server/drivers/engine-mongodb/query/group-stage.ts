@@ -3,8 +3,8 @@ import type { Document } from 'bson';
 import { CommandError } from '../command-error.ts';
 import { isDocument } from '../values/field-paths.ts';
 import { textKeyOf } from '../values/key-order.ts';
-import { GATHERERS, type Gatherer } from './accumulators.ts';
-import { evaluate } from './expressions.ts';
+import { GATHERERS, type Gatherer, type MakeGatherer } from './accumulators.ts';
+import { collationOf, evaluate } from './expressions.ts';
 import type { Evaluation } from './mingo-library.ts';
 import { MemoryBudget, weightOf } from './sorting.ts';
 
@@ -34,15 +34,18 @@ export function* groupDocuments(
   if (!('_id' in spec)) throw new CommandError(15955, 'a group specification must include an _id');
   const { _id: idOf, ...fields } = spec;
   const outputs = Object.entries(fields).map(readOutput);
+  const collation = collationOf(options);
   const budget = new MemoryBudget('$group');
   const groups = new Map<string, { id: unknown; gatherers: Gatherer[] }>();
   for (const document of documents) {
     const id = evaluate(document, idOf, options) ?? null;
-    const key = textKeyOf(id);
+    const key = textKeyOf(id, collation);
     let group = groups.get(key);
     if (group === undefined) {
       budget.take(weightOf(id) + key.length + outputs.length * 100);
-      const gatherers = outputs.map(({ operator }) => (GATHERERS[operator] ?? documentsOf)(budget));
+      const gatherers = outputs.map(({ operator }) =>
+        (GATHERERS[operator] ?? documentsOf)(budget, collation),
+      );
       group = { id, gatherers };
       groups.set(key, group);
     }
@@ -60,4 +63,4 @@ export function* groupDocuments(
   }
 }
 
-const documentsOf = GATHERERS.$push as (budget: MemoryBudget) => Gatherer;
+const documentsOf = GATHERERS.$push as MakeGatherer;

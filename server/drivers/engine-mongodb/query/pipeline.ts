@@ -1,14 +1,22 @@
 /** Pipelines of aggregations: stages of mingo, and ours where types, memory or other collections matter. */
 import type { Document } from 'bson';
 import { CommandError } from '../command-error.ts';
+import type { Collation } from '../values/collations.ts';
 import { isDocument, setField, valueAt } from '../values/field-paths.ts';
 import { plainNumber } from '../values/numbers.ts';
-import { asCommandError, assertNoScripts, evaluate, evaluation, plainDeep } from './expressions.ts';
-import { compileFilter } from './filter.ts';
+import {
+  asCommandError,
+  assertNoScripts,
+  collationOf,
+  evaluate,
+  evaluation,
+  plainDeep,
+} from './expressions.ts';
+import { compileFilter, type FilterScope } from './filter.ts';
 import { groupDocuments } from './group-stage.ts';
 import { type Evaluation, mingo } from './mingo-library.ts';
 import { compileProjection } from './projection.ts';
-import { MemoryBudget, readSort, sortItems, sortKeyOf, weightOf } from './sorting.ts';
+import { MemoryBudget, readSort, sortItems, sortOrder, weightOf } from './sorting.ts';
 import type { Update } from './updates.ts';
 
 type Documents = Iterable<Document>;
@@ -16,13 +24,13 @@ type Stage = (documents: Documents, argument: never, options: Evaluation) => Doc
 
 /** Other collections of the same database. */
 export interface CollectionReader {
-  read(name: string, filter: Document, variables: Document): Documents;
+  read(name: string, filter: Document, scope: FilterScope): Documents;
 }
 
-const variablesOf = (options: Evaluation): Document => ({
-  ...options.variables,
-  ...(options as { local?: { variables?: Document } }).local?.variables,
-});
+function scopeOf(options: Evaluation): FilterScope {
+  const { local } = options as { local?: { variables?: Document } };
+  return { variables: { ...options.variables, ...local?.variables }, collation: collationOf(options) };
+}
 
 function* unwound(documents: Documents, argument: Document | string): Generator<Document> {
   const {
@@ -63,26 +71,30 @@ function* bounded(documents: Documents, name: string): Generator<Document> {
   }
 }
 
-function sorted<T extends Document>(documents: Iterable<T>, sort: unknown, limit: number | null = null): T[] {
+interface Sort {
+  readonly sort: unknown;
+  readonly limit?: number;
+  readonly collation: Collation | null;
+}
+
+function sorted<T extends Document>(documents: Iterable<T>, { sort, limit, collation }: Sort): T[] {
   const spec = readSort(sort);
   if (spec.length === 0) throw new CommandError(15976, '$sort stage must have at least one sort key');
-  return sortItems<T>(documents, {
-    limit,
-    keyOf: (document) => sortKeyOf(document, spec),
-    bytesOf: (document) => weightOf(document),
-  });
+  const order = sortOrder(spec, collation);
+  return sortItems<T>(documents, { ...order, limit: limit ?? null, bytesOf: weightOf });
 }
 
 const sample: Stage = (documents, { size }: Document, options) => {
   const draw = () => evaluate({}, { $rand: {} }, options);
   const drawn = bounded(documents, '$sample').map((document) => ({ draw: draw(), document }));
-  return sorted(drawn, { draw: 1 }, plainNumber(size)).map(({ document }) => document);
+  const limit = plainNumber(size);
+  return sorted(drawn, { sort: { draw: 1 }, limit, collation: null }).map(({ document }) => document);
 };
 
 const project: Stage = (documents, argument: Document, options) => {
   if (Object.keys(argument).length === 0)
     throw new CommandError(51272, '$project must have at least one field');
-  const projection = compileProjection(argument, { variables: variablesOf(options) });
+  const projection = compileProjection(argument, scopeOf(options));
   return projection === null ? documents : Iterator.from(documents).map(projection);
 };
 
@@ -101,7 +113,7 @@ const count: Stage = (documents, name: unknown, options) => {
 
 const OWN: Readonly<Record<string, Stage>> = {
   $match: (documents, argument: Document, options) =>
-    Iterator.from(documents).filter(compileFilter(argument, variablesOf(options))),
+    Iterator.from(documents).filter(compileFilter(argument, scopeOf(options))),
   $project: project,
   $unset: unset,
   $limit: (documents, argument: unknown) => {
@@ -110,10 +122,14 @@ const OWN: Readonly<Record<string, Stage>> = {
     return Iterator.from(documents).take(limit);
   },
   $skip: (documents, argument: unknown) => Iterator.from(documents).drop(plainNumber(argument)),
-  $sort: (documents, argument: unknown) => sorted(documents, argument),
+  $sort: (documents, argument: unknown, options) =>
+    sorted(documents, { sort: argument, collation: collationOf(options) }),
   $group: (documents, argument: Document, options) => groupDocuments(documents, argument, options),
   $sortByCount: (documents, argument: unknown, options) =>
-    sorted(groupDocuments(documents, { _id: argument, count: { $sum: 1 } }, options), { count: -1 }),
+    sorted(groupDocuments(documents, { _id: argument, count: { $sum: 1 } }, options), {
+      sort: { count: -1 },
+      collation: null,
+    }),
   $count: count,
   $unwind: (documents, argument: Document) => unwound(documents, argument),
   $sample: sample,
@@ -135,12 +151,14 @@ function lookup(reader: CollectionReader): Stage {
     const sub = pipeline === undefined ? null : compilePipeline(pipeline, reader);
     const budget = () => new MemoryBudget('$lookup');
     return Iterator.from(documents).map((document) => {
-      const outer = { ...variablesOf(options), ...(evaluate(document, variables, options) as Document) };
+      const { variables: outer, collation = null } = scopeOf(options);
+      const own = evaluate(document, variables, options) as Document;
+      const scope = { variables: { ...outer, ...own }, collation };
       const local = localField === undefined ? null : valuesOf(document, localField, options);
-      const found = reader.read(from, local === null ? {} : { [foreignField]: { $in: local } }, outer);
+      const found = reader.read(from, local === null ? {} : { [foreignField]: { $in: local } }, scope);
       const held = budget();
       const list: Document[] = [];
-      for (const each of sub === null ? found : sub(found, outer)) {
+      for (const each of sub === null ? found : sub(found, scope)) {
         held.take(weightOf(each));
         list.push(each);
       }
@@ -160,12 +178,12 @@ function unionWith(reader: CollectionReader): Stage {
     yield* documents;
     yield* compilePipeline(pipeline, reader)(
       coll === undefined ? [] : reader.read(coll, {}, {}),
-      variablesOf(options),
+      scopeOf(options),
     );
   } as Stage;
 }
 
-export type Pipeline = (documents: Documents, variables?: Document) => Documents;
+export type Pipeline = (documents: Documents, scope?: FilterScope) => Documents;
 
 /** Throws CommandError for what is no pipeline, or needs what this engine has not. */
 export function compilePipeline(pipeline: unknown, reader: CollectionReader): Pipeline {
@@ -174,8 +192,8 @@ export function compilePipeline(pipeline: unknown, reader: CollectionReader): Pi
   assertNoScripts(pipeline);
   const known = stagesOf(reader);
   for (const stage of pipeline) nameOf(stage, known);
-  return (documents, variables = {}) => {
-    const options = evaluation(variables, {
+  return (documents, scope = {}) => {
+    const options = evaluation(scope, {
       collectionResolver: (name) => [...bounded(reader.read(name, {}, {}), '$graphLookup')],
     });
     return guarded(
@@ -229,7 +247,7 @@ function stagesOf(reader: CollectionReader): Record<string, Stage> {
       const all = [...bounded(documents, '$facet')];
       const results = Object.entries(argument).map(([name, pipeline]) => [
         name,
-        [...bounded(compilePipeline(pipeline, reader)(all, variablesOf(options)), '$facet')],
+        [...bounded(compilePipeline(pipeline, reader)(all, scopeOf(options)), '$facet')],
       ]);
       return [Object.fromEntries(results)];
     },
@@ -245,7 +263,7 @@ const NO_OTHERS: CollectionReader = {
 };
 
 /** An update that is a pipeline. Throws CommandError. */
-export function updatePipeline(pipeline: readonly Document[], variables: Document): Update {
+export function updatePipeline(pipeline: readonly Document[], scope: FilterScope): Update {
   for (const stage of pipeline) {
     const [name = ''] = Object.keys(stage);
     if (!UPDATE_STAGES.has(name))
@@ -253,7 +271,7 @@ export function updatePipeline(pipeline: readonly Document[], variables: Documen
   }
   const run = compilePipeline(pipeline, NO_OTHERS);
   return (document) => {
-    const [result = document] = run([document], variables);
+    const [result = document] = run([document], scope);
     return result;
   };
 }

@@ -4,7 +4,7 @@ import { CommandError } from '../command-error.ts';
 import { isDocument, setField } from '../values/field-paths.ts';
 import { isNumber, isTrue, plainNumber } from '../values/numbers.ts';
 import { assertNoScripts, evaluate, evaluation } from './expressions.ts';
-import { compileValue, holdsOperators } from './filter.ts';
+import { compileValue, type FilterScope, holdsOperators } from './filter.ts';
 import { slotsOf } from './update-paths.ts';
 
 export type Projection = (document: Document) => Document;
@@ -13,8 +13,7 @@ export type Projection = (document: Document) => Document;
 type Field = boolean | { readonly compute: (document: Document) => unknown } | Tree;
 type Tree = Map<string, Field>;
 
-interface ProjectionOptions {
-  readonly variables?: Document;
+interface ProjectionOptions extends FilterScope {
   /** The filter of `find`, whose projections know `$slice`, `$elemMatch` and `list.$`. */
   readonly filter?: Document;
 }
@@ -22,15 +21,15 @@ interface ProjectionOptions {
 /** Null: all of it is shown. Throws CommandError. */
 export function compileProjection(
   spec: Document,
-  { variables = {}, filter }: ProjectionOptions = {},
+  { filter, ...scope }: ProjectionOptions = {},
 ): Projection | null {
   const tree: Tree = new Map();
   const modes = new Set<boolean>();
   let isFind = false;
   for (const [path, value] of Object.entries(spec)) {
-    const special = filter && findField(path, value, filter);
+    const special = filter && findField(path, value, { filter, ...scope });
     if (special) isFind = true;
-    const field = special ?? fieldOf(path, value, { variables, modes });
+    const field = special ?? fieldOf(path, value, { scope, modes });
     place(tree, {
       path: special ? path.replace(/\.\$$/, '') : path,
       parts: path.replace(/\.\$$/, '').split('.'),
@@ -51,7 +50,7 @@ export function compileProjection(
 function fieldOf(
   path: string,
   value: unknown,
-  { variables, modes }: { variables: Document; modes: Set<boolean> },
+  { scope, modes }: { scope: FilterScope; modes: Set<boolean> },
 ): Field {
   if (typeof value === 'boolean' || isNumber(value)) {
     const isShown = isTrue(value);
@@ -66,7 +65,7 @@ function fieldOf(
       place(tree, {
         path: name,
         parts: name.split('.'),
-        field: fieldOf(`${path}.${name}`, inner, { variables, modes }),
+        field: fieldOf(`${path}.${name}`, inner, { scope, modes }),
       });
     }
     return tree;
@@ -75,19 +74,23 @@ function fieldOf(
   if (isDocument(value) && '$meta' in value)
     throw new CommandError('BadValue', '$meta is not supported by this engine');
   assertNoScripts(value);
-  const options = evaluation(variables);
+  const options = evaluation(scope);
   return { compute: (document) => evaluate(document, value, options) };
 }
 
 /** What only projections of `find` know. */
-function findField(path: string, value: unknown, filter: Document): Field | undefined {
+function findField(
+  path: string,
+  value: unknown,
+  { filter, ...scope }: ProjectionOptions & { readonly filter: Document },
+): Field | undefined {
   if (path.endsWith('.$')) {
     const list = path.slice(0, -2);
-    return { compute: (document) => positional(document, list, filter) };
+    return { compute: (document) => positional(document, list, { filter, scope }) };
   }
   if (!isDocument(value)) return undefined;
   if ('$elemMatch' in value) {
-    const test = compileValue({ $elemMatch: value.$elemMatch });
+    const test = compileValue({ $elemMatch: value.$elemMatch }, scope);
     return { compute: (document) => firstOf(document[path], (element) => test([[element]])) };
   }
   const { $slice: slice } = value;
@@ -118,8 +121,12 @@ function firstOf(value: unknown, test: (element: unknown) => boolean): unknown {
   return index === -1 ? undefined : [(value as unknown[])[index]];
 }
 
-function positional(document: Document, list: string, filter: Document): unknown {
-  const context = { document, filters: new Map(), filter, creates: false, path: list };
+function positional(
+  document: Document,
+  list: string,
+  { filter, scope }: { filter: Document; scope: FilterScope },
+): unknown {
+  const context = { document, filters: new Map(), filter, scope, creates: false, path: list };
   return slotsOf([...list.split('.'), '$'], context).map(({ parent, name }) => (parent as Document)[name]);
 }
 

@@ -2,6 +2,7 @@
 import { Binary, type Document } from 'bson';
 import { CommandError } from '../command-error.ts';
 import type { SortSpec } from '../storage/query-plan.ts';
+import type { Collation } from '../values/collations.ts';
 import { isDocument, leavesAt } from '../values/field-paths.ts';
 import { compareValues, keyOf } from '../values/key-order.ts';
 import { isNumber, plainNumber } from '../values/numbers.ts';
@@ -59,26 +60,51 @@ export function readSort(sort: unknown): SortSpec {
   });
 }
 
+/** Bytes in their order, or the values themselves where a collation orders them. */
+type SortKey = Buffer | readonly unknown[];
+
+/** How documents are sorted. */
+export interface SortOrder {
+  keyOf(document: Document): SortKey;
+  /** Below 0: `one` comes before `other`. */
+  compare(one: SortKey, other: SortKey): number;
+}
+
+export function sortOrder(sort: SortSpec, collation: Collation | null = null): SortOrder {
+  const descending = sort.map(([, direction]) => direction < 0);
+  if (collation === null)
+    return {
+      keyOf: (document) => keyOf(sortValues(document, sort, null), descending),
+      compare: (one, other) => Buffer.compare(one as Buffer, other as Buffer),
+    };
+  return {
+    keyOf: (document) => sortValues(document, sort, collation),
+    compare: (one, other) => {
+      for (const [i, [, direction]] of sort.entries()) {
+        const order = direction * compareValues(one[i], other[i], collation);
+        if (order !== 0) return order;
+      }
+      return 0;
+    },
+  };
+}
+
 /** What a document is sorted by: of an array its smallest element, or descending its largest. */
-export function sortKeyOf(document: Document, sort: SortSpec): Buffer {
-  const values = sort.map(([path, direction]) => {
+function sortValues(document: Document, sort: SortSpec, collation: Collation | null): unknown[] {
+  return sort.map(([path, direction]) => {
     const elements = leavesAt(document, path.split('.')).flatMap((leaf) =>
       Array.isArray(leaf) && leaf.length > 0 ? leaf : [leaf],
     );
     if (elements.length < 2) return Array.isArray(elements[0]) ? undefined : (elements[0] ?? null);
     return elements.reduce(
-      (best, each) => (direction * compareValues(each ?? null, best) < 0 ? (each ?? null) : best),
+      (best, each) => (direction * compareValues(each ?? null, best, collation) < 0 ? (each ?? null) : best),
       elements[0] ?? null,
     );
   });
-  return keyOf(
-    values,
-    sort.map(([, direction]) => direction < 0),
-  );
 }
 
 interface Sorted<T> {
-  readonly key: Buffer;
+  readonly key: SortKey;
   readonly bytes: number;
   readonly item: T;
 }
@@ -86,7 +112,8 @@ interface Sorted<T> {
 export interface Sorting<T> {
   /** As many of the first as are wanted; null: all. */
   readonly limit: number | null;
-  keyOf(item: T): Buffer;
+  keyOf(item: T): SortKey;
+  compare: SortOrder['compare'];
   bytesOf(item: T): number;
 }
 
@@ -94,12 +121,13 @@ export interface Sorting<T> {
 const CUT_BYTES = 16 * 2 ** 20;
 
 /** The items in order; those with equal keys stay as they came. Throws CommandError when too large. */
-export function sortItems<T>(items: Iterable<T>, { limit, keyOf: keyOfItem, bytesOf }: Sorting<T>): T[] {
+export function sortItems<T>(items: Iterable<T>, sorting: Sorting<T>): T[] {
+  const { limit, keyOf: keyOfItem, compare, bytesOf } = sorting;
   const budget = new MemoryBudget('Sort');
   let list: Sorted<T>[] = [];
   let uncut = 0;
   const cut = () => {
-    list.sort((a, b) => Buffer.compare(a.key, b.key));
+    list.sort((a, b) => compare(a.key, b.key));
     uncut = 0;
     if (limit === null || list.length <= limit) return;
     for (const { bytes } of list.slice(limit)) budget.give(bytes);
@@ -107,7 +135,7 @@ export function sortItems<T>(items: Iterable<T>, { limit, keyOf: keyOfItem, byte
   };
   for (const item of items) {
     const key = keyOfItem(item);
-    const bytes = bytesOf(item) + key.length + 100;
+    const bytes = bytesOf(item) + (Buffer.isBuffer(key) ? key.length : weightOf(key)) + 100;
     budget.take(bytes);
     uncut += bytes;
     list.push({ key, bytes, item });

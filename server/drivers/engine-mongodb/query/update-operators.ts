@@ -1,18 +1,19 @@
 /** What the operators of an update do to one place of a document. */
 import { type Document, Long, Timestamp } from 'bson';
 import { CommandError } from '../command-error.ts';
+import type { Collation } from '../values/collations.ts';
 import { isDocument, setField } from '../values/field-paths.ts';
 import { compareValues, equalValues } from '../values/key-order.ts';
 import { calculate, isNumber, isTrue, type Operation, plainNumber } from '../values/numbers.ts';
 import { numberTypeOf, typeNameOf } from '../values/type-names.ts';
 import { compileFilter, compileValue, holdsOperators } from './filter.ts';
-import { readSort, sortKeyOf } from './sorting.ts';
+import { readSort, sortOrder } from './sorting.ts';
 import type { Slot } from './update-paths.ts';
 
 interface OperatorContext {
   /** For messages. */
   readonly path: string;
-  readonly now: Date;
+  readonly options: { readonly now: Date; readonly collation?: Collation | null };
 }
 
 type Apply = (slot: Slot) => void;
@@ -65,9 +66,9 @@ function arithmetic(word: string, operation: Operation): Compile {
 }
 
 function extreme(direction: number): Compile {
-  return (operand) =>
+  return (operand, { options: { collation = null } }) =>
     change((value) =>
-      value === undefined || direction * compareValues(operand, value) > 0 ? operand : value,
+      value === undefined || direction * compareValues(operand, value, collation) > 0 ? operand : value,
     );
 }
 
@@ -77,7 +78,7 @@ const unset: Compile = () => (slot) => {
   } else delete slot.parent[slot.name];
 };
 
-const currentDate: Compile = (operand, { now }) => {
+const currentDate: Compile = (operand, { options: { now } }) => {
   const type = isDocument(operand) ? operand.$type : 'date';
   if (operand !== true && operand !== false && type !== 'date' && type !== 'timestamp')
     throw new CommandError('BadValue', "The '$type' string field is required to be 'date' or 'timestamp'");
@@ -100,37 +101,34 @@ function eachOf(operand: unknown, operator: string): unknown[] {
   throw new CommandError('BadValue', `The argument to $each in ${operator} must be an array`);
 }
 
-const push: Compile = (operand, { path }) => {
+const push: Compile = (operand, { path, options: { collation = null } }) => {
   const added = eachOf(operand, '$push');
   const modifiers: Document = isDocument(operand) && '$each' in operand ? operand : {};
   const { $position: position, $slice: slice, $sort: sort } = modifiers;
   return change((value) => {
-    const list = [...listAt(value, '$push', path)];
+    let list = [...listAt(value, '$push', path)];
     const at = position === undefined ? list.length : plainNumber(position);
     list.splice(at, 0, ...added.map(structuredCopy));
-    if (sort !== undefined) sortList(list, sort);
+    if (sort !== undefined) list = sortedList(list, sort, collation);
     if (slice === undefined) return list;
     const count = plainNumber(slice);
     return count < 0 ? list.slice(count) : list.slice(0, count);
   });
 };
 
-function sortList(list: unknown[], sort: unknown): void {
-  if (!isDocument(sort)) {
-    list.sort((a, b) => plainNumber(sort) * compareValues(a, b));
-    return;
-  }
-  const spec = readSort(sort);
-  const keys = new Map(list.map((each) => [each, sortKeyOf(isDocument(each) ? each : {}, spec)]));
-  list.sort((a, b) => Buffer.compare(keys.get(a) as Buffer, keys.get(b) as Buffer));
+function sortedList(list: unknown[], sort: unknown, collation: Collation | null): unknown[] {
+  if (!isDocument(sort)) return list.sort((a, b) => plainNumber(sort) * compareValues(a, b, collation));
+  const { keyOf, compare } = sortOrder(readSort(sort), collation);
+  const keyed = list.map((each) => ({ each, key: keyOf(isDocument(each) ? each : {}) }));
+  return keyed.sort((one, other) => compare(one.key, other.key)).map(({ each }) => each);
 }
 
-const addToSet: Compile = (operand, { path }) => {
+const addToSet: Compile = (operand, { path, options: { collation = null } }) => {
   const added = eachOf(operand, '$addToSet');
   return change((value) => {
     const list = [...listAt(value, '$addToSet', path)];
     for (const each of added)
-      if (!list.some((there) => equalValues(there, each))) list.push(structuredCopy(each));
+      if (!list.some((there) => equalValues(there, each, collation))) list.push(structuredCopy(each));
     return list;
   });
 };
@@ -147,18 +145,18 @@ const removing =
       );
   };
 
-const pull: Compile = (operand, { path }) => {
+const pull: Compile = (operand, { path, options: { collation = null } }) => {
   if (isDocument(operand) && !holdsOperators(operand)) {
-    const test = compileFilter(operand);
+    const test = compileFilter(operand, { collation });
     return removing('$pull', path, (each) => isDocument(each) && test(each));
   }
-  const test = compileValue(operand);
+  const test = compileValue(operand, { collation });
   return removing('$pull', path, (each) => test([each]));
 };
 
-const pullAll: Compile = (operand, { path }) => {
+const pullAll: Compile = (operand, { path, options: { collation = null } }) => {
   if (!Array.isArray(operand)) throw new CommandError('BadValue', '$pullAll requires an array argument');
-  return removing('$pullAll', path, (each) => operand.some((gone) => equalValues(gone, each)));
+  return removing('$pullAll', path, (each) => operand.some((gone) => equalValues(gone, each, collation)));
 };
 
 const pop: Compile = (operand, { path }) => {

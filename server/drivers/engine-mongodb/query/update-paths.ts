@@ -2,7 +2,7 @@
 import { type Document, EJSON } from 'bson';
 import { CommandError } from '../command-error.ts';
 import { isDocument, isIndex, setField } from '../values/field-paths.ts';
-import { compileFilter, type Filter } from './filter.ts';
+import { compileFilter, type Filter, type FilterScope } from './filter.ts';
 
 /** More of them than any array has is a mistake, and would fill the memory; as a real server's. */
 const MAX_PADDING = 1_500_000;
@@ -18,6 +18,8 @@ interface PathContext {
   readonly filters: ReadonlyMap<string, Filter>;
   /** Which element `$` means is what made the document match it. */
   readonly filter: Document;
+  /** Of that filter. */
+  readonly scope?: FilterScope;
   /** Makes what is not there on the way. */
   readonly creates: boolean;
   /** For messages. */
@@ -98,10 +100,10 @@ function elementsOf(parent: unknown, part: string, { parts, at, context }: Walk)
 }
 
 /** The first element of an array that meets what the filter demands of that array. */
-function matchedElement(path: string, list: unknown, { filter }: PathContext): string {
+function matchedElement(path: string, list: unknown, { filter, scope }: PathContext): string {
   const terms = termsOf(filter).filter(([name]) => name === path || name.startsWith(`${path}.`));
   if (terms.length > 0 && Array.isArray(list)) {
-    const tests = terms.map((term) => compileFilter(Object.fromEntries([term])));
+    const tests = terms.map((term) => compileFilter(Object.fromEntries([term]), scope));
     const wrap = (element: unknown) =>
       path.split('.').reduceRight<unknown>((inner, name) => ({ [name]: inner }), [element]) as Document;
     const holds = (count: number) =>

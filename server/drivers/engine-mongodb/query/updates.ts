@@ -4,17 +4,15 @@ import { CommandError } from '../command-error.ts';
 import { decodeDocument, encodeDocument, type RawDocument } from '../values/bson-documents.ts';
 import { isDocument, setField, valueAt } from '../values/field-paths.ts';
 import { equalValues } from '../values/key-order.ts';
-import { compileFilter, type Filter, holdsOperators } from './filter.ts';
+import { compileFilter, type Filter, type FilterScope, holdsOperators } from './filter.ts';
 import { updatePipeline } from './pipeline.ts';
 import { UPDATE_OPERATORS } from './update-operators.ts';
 import { type Slot, slotsOf } from './update-paths.ts';
 
-export interface UpdateOptions {
+export interface UpdateOptions extends FilterScope {
   /** The statement's filter: where `$` points to, and what an upsert begins with. */
   readonly filter: Document;
   readonly arrayFilters?: readonly Document[];
-  /** The variables of `let`. */
-  readonly variables?: Document;
   readonly now: Date;
   readonly newId: () => ObjectId;
 }
@@ -25,7 +23,7 @@ export type Update = (document: Document, isInsert: boolean) => Document;
 /** Throws CommandError for what is no update. */
 export function compileUpdate(update: unknown, options: UpdateOptions): Update {
   if (Array.isArray(update)) {
-    const run = updatePipeline(update, options.variables ?? {});
+    const run = updatePipeline(update, options);
     return (document, isInsert) => withIdOf(document, run(document, isInsert));
   }
   if (!isDocument(update))
@@ -47,7 +45,7 @@ function withIdOf(document: Document, replacement: Document): Document {
 }
 
 function compileOperators(update: Document, options: UpdateOptions): Update {
-  const filters = readArrayFilters(options.arrayFilters ?? []);
+  const filters = readArrayFilters(options.arrayFilters ?? [], options);
   const steps = Object.entries(update).flatMap(([operator, fields]) => {
     const compile = Object.hasOwn(UPDATE_OPERATORS, operator) ? UPDATE_OPERATORS[operator] : undefined;
     if (compile === undefined) throw new CommandError('FailedToParse', `Unknown modifier: ${operator}`);
@@ -56,7 +54,7 @@ function compileOperators(update: Document, options: UpdateOptions): Update {
     return Object.entries(fields).map(([path, operand]) => ({
       operator,
       path,
-      apply: compile(operand, { path, now: options.now }),
+      apply: compile(operand, { path, options }),
       operand,
     }));
   });
@@ -77,7 +75,8 @@ function compileOperators(update: Document, options: UpdateOptions): Update {
         rename(document, path, String(operand));
         continue;
       }
-      const context = { document, filters, filter: options.filter, creates: !REMOVING.has(operator), path };
+      const creates = !REMOVING.has(operator);
+      const context = { document, filters, filter: options.filter, scope: options, creates, path };
       for (const slot of slotsOf(path.split('.'), context)) apply(slot);
     }
     return document;
@@ -112,14 +111,14 @@ function assertNoConflicts(paths: readonly string[]): void {
   });
 }
 
-function readArrayFilters(filters: readonly Document[]): Map<string, Filter> {
+function readArrayFilters(filters: readonly Document[], scope: FilterScope): Map<string, Filter> {
   const compiled = new Map<string, Filter>();
   for (const filter of filters) {
     const name = identifierOf(filter);
     if (name === undefined) throw new CommandError('FailedToParse', 'An array filter needs a field name');
     if (compiled.has(name))
       throw new CommandError('FailedToParse', `Found multiple array filters of the name ${name}`);
-    compiled.set(name, compileFilter(filter));
+    compiled.set(name, compileFilter(filter, { collation: scope.collation ?? null }));
   }
   return compiled;
 }

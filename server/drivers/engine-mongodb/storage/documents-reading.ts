@@ -1,22 +1,22 @@
 /** Reads the documents of a filter: by the best index, sorted, skipped, limited. */
 import type { Document } from 'bson';
-import { compileFilter, type Filter } from '../query/filter.ts';
-import { sortItems, sortKeyOf } from '../query/sorting.ts';
+import { compileFilter, type Filter, type FilterScope } from '../query/filter.ts';
+import { sortItems, sortOrder } from '../query/sorting.ts';
 import { decodeDocument } from '../values/bson-documents.ts';
-import type { Collection, DocumentsStore, Row } from './documents-store.ts';
+import type { Collection, DocumentsStore } from './documents-store.ts';
 import { type Plan, planQuery, type SortSpec } from './query-plan.ts';
+import type { Row } from './stored-rows.ts';
 
 export interface FoundDocument extends Row {
   readonly document: Document;
 }
 
-export interface ReadOptions {
+export interface ReadOptions extends FilterScope {
   readonly filter: Document;
   readonly sort?: SortSpec;
   readonly skip?: number;
   /** 0: all. */
   readonly limit?: number;
-  readonly variables?: Document;
   /** Called for each document that is looked at; throws when the time is over. */
   readonly tick?: () => void;
 }
@@ -28,10 +28,11 @@ export interface ReadOptions {
 export function readDocuments(
   store: DocumentsStore,
   collection: Collection,
-  { filter, sort = [], skip = 0, limit = 0, variables = {}, tick = () => {} }: ReadOptions,
+  { filter, sort = [], skip = 0, limit = 0, tick = () => {}, ...scope }: ReadOptions,
 ): IteratorObject<FoundDocument> {
-  const test = compileFilter(filter, variables);
-  const plan = planQuery(collection, filter, sort);
+  const { collation = null } = scope;
+  const test = compileFilter(filter, scope);
+  const plan = planQuery(collection, { filter, sort, collation });
   const matching = matches(rowsOf(store, collection, plan), test, tick);
   const section = <T>(items: IteratorObject<T>) => {
     const rest = skip === 0 ? items : items.drop(skip);
@@ -39,10 +40,12 @@ export function readDocuments(
   };
   if (plan.isSorted) return section(matching);
   // Only the bytes wait to be sorted.
-  const keyed = matching.map(({ document, ...row }) => ({ ...row, order: sortKeyOf(document, sort) }));
+  const order = sortOrder(sort, collation);
+  const keyed = matching.map(({ document, ...row }) => ({ ...row, order: order.keyOf(document) }));
   const sorted = sortItems(keyed, {
     limit: limit === 0 ? null : skip + limit,
-    keyOf: ({ order }) => order,
+    keyOf: (row) => row.order,
+    compare: order.compare,
     bytesOf: ({ bytes }) => bytes.length,
   });
   return section(sorted.values()).map(({ order: _, ...row }) => ({

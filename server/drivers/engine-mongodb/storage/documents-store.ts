@@ -1,6 +1,5 @@
 /** Documents as BSON, and the keys of their indexes, in one SQLite file. */
 import { DatabaseSync, type SQLInputValue, type SQLOutputValue, type StatementSync } from 'node:sqlite';
-import { crc32 } from 'node:zlib';
 import { type Document, UUID } from 'bson';
 import { newUuid } from '../../../platform/ids.ts';
 import { HOST_DISK_FULL, hostRoom } from '../../engine-children/host-room.ts';
@@ -9,13 +8,10 @@ import { isCorrupt, isFull } from '../../engine-children/sqlite-error.ts';
 import { CommandError } from '../command-error.ts';
 import { decodeDocument, encodeDocument, type RawDocument } from '../values/bson-documents.ts';
 import { type Index, indexOf } from './index-keys.ts';
+import { asRow, checksumOf, pages, type Row } from './stored-rows.ts';
 
 /** 2: each document has a checksum; null where it was written by format 1 and not since. */
 const FORMAT = 2;
-/** One page of a scan, about; no statement stays open between two. */
-const PAGE_BYTES = 2 ** 20;
-const FIRST_PAGE_ROWS = 16;
-const MAX_PAGE_ROWS = 1024;
 /** Kept of the log once it was written back, bytes. */
 const LOG_KEPT_BYTES = 8 * 2 ** 20;
 const MAX_STATEMENTS = 500;
@@ -28,18 +24,10 @@ export interface Collection {
   readonly uuid: UUID;
   /** As `create` had them. */
   options: Document;
-  /** The first is that of `_id`. */
+  /** The first is that of `_id`, whose collation is that of the collection. */
   indexes: Index[];
   documents: number;
   bytes: number;
-}
-
-export interface Row {
-  /** Its place in the collection's natural order. */
-  readonly place: number;
-  /** That of its `_id`. */
-  readonly key: Uint8Array;
-  readonly bytes: RawDocument;
 }
 
 /** Keys from `low` on, up to but without `high`; null: no end. */
@@ -54,6 +42,11 @@ export function afterPrefix(prefix: Uint8Array): Uint8Array {
 }
 
 const ID_INDEX = { v: 2, key: { _id: 1 }, name: '_id_', unique: true };
+
+function idIndex({ collation }: Document): Index {
+  const spec = collation === undefined ? ID_INDEX : { ...ID_INDEX, collation };
+  return indexOf(spec, { id: 0, isMultikey: false });
+}
 
 export class DocumentsStore {
   readonly #database: DatabaseSync;
@@ -97,13 +90,14 @@ export class DocumentsStore {
     this.#collections = new Map();
     for (const row of this.#all('SELECT * FROM collections ORDER BY id')) {
       const specs = this.#all('SELECT * FROM indexes WHERE collection = ? ORDER BY id', row.id);
+      const options = decodeDocument(row.options as Uint8Array);
       this.#collections.set(String(row.name), {
         id: Number(row.id),
         name: String(row.name),
         uuid: new UUID(row.uuid as Uint8Array),
-        options: decodeDocument(row.options as Uint8Array),
+        options,
         indexes: [
-          indexOf(ID_INDEX, { id: 0, isMultikey: false }),
+          idIndex(options),
           ...specs.map(({ id, spec, multikey }) =>
             indexOf(decodeDocument(spec as Uint8Array), { id: Number(id), isMultikey: multikey === 1 }),
           ),
@@ -195,10 +189,15 @@ export class DocumentsStore {
     this.#database.exec(
       `CREATE TABLE c${id} (n INTEGER PRIMARY KEY, k BLOB NOT NULL UNIQUE, d BLOB NOT NULL, s INTEGER) STRICT`,
     );
-    const indexes = [indexOf(ID_INDEX, { id: 0, isMultikey: false })];
-    const collection = { id, name, uuid, options, indexes, documents: 0, bytes: 0 };
+    const collection = { id, name, uuid, options, indexes: [idIndex(options)], documents: 0, bytes: 0 };
     this.#collections.set(name, collection);
     return collection;
+  }
+
+  setOptions(collection: Collection, options: Document): void {
+    this.#run('UPDATE collections SET options = ? WHERE id = ?', encodeDocument(options), collection.id);
+    collection.options = options;
+    collection.indexes[0] = idIndex(options);
   }
 
   drop(collection: Collection): void {
@@ -255,6 +254,12 @@ export class DocumentsStore {
     const place = this.#run(sql, key, bytes, checksumOf(key, bytes));
     this.#count(collection, { documents: 1, bytes: bytes.length });
     return place;
+  }
+
+  /** Gives a document another key of its `_id`. */
+  setKey(collection: Collection, { place, bytes }: Row, key: Uint8Array): void {
+    const sql = `UPDATE c${collection.id} SET k = ?, s = ? WHERE n = ?`;
+    this.#run(sql, key, checksumOf(key, bytes), place);
   }
 
   replace(collection: Collection, row: Row, bytes: RawDocument): void {
@@ -349,40 +354,6 @@ export class DocumentsStore {
 /** Where the keys of an index are; those of `_id` stand beside the documents. */
 function tableOf(collection: Collection, { id }: Index): string {
   return id === 0 ? `c${collection.id}` : `i${id}`;
-}
-
-type SqlRow = Record<string, SQLOutputValue>;
-
-/** Rows as they are asked for, a page at once; `read` gives those after `last`. */
-function* pages(
-  { documents, bytes }: Collection,
-  read: (last: SqlRow | null, rows: number) => SqlRow[],
-): Generator<Row> {
-  const most = Math.ceil((PAGE_BYTES * documents) / (bytes + 1));
-  let last: SqlRow | null = null;
-  for (let rows = FIRST_PAGE_ROWS; ; rows = Math.min(rows * 4, MAX_PAGE_ROWS)) {
-    const limit = Math.max(1, Math.min(rows, most));
-    const page = read(last, limit);
-    for (const row of page) yield asRow(row) as Row;
-    if (page.length < limit) return;
-    last = page.at(-1) ?? null;
-  }
-}
-
-/** Throws CommandError when it is not what was written. */
-function asRow(row: Record<string, SQLOutputValue> | undefined): Row | undefined {
-  if (row === undefined) return undefined;
-  const [key, bytes] = [row.own as Uint8Array, row.d as Uint8Array];
-  if (row.s !== null && row.s !== checksumOf(key, bytes)) throw damaged();
-  return { place: Number(row.n), key, bytes };
-}
-
-function checksumOf(key: Uint8Array, bytes: Uint8Array): number {
-  return crc32(bytes, crc32(key));
-}
-
-function damaged(): CommandError {
-  return new CommandError('DataCorruptionDetected', 'a stored document is not what was written');
 }
 
 function asCommandError(error: unknown): unknown {

@@ -10,8 +10,9 @@ import {
 } from '../values/bson-documents.ts';
 import { isDocument, leavesAt } from '../values/field-paths.ts';
 import { keyOf, TAG, tagOf } from '../values/key-order.ts';
-import type { Collection, DocumentsStore, Row } from './documents-store.ts';
+import type { Collection, DocumentsStore } from './documents-store.ts';
 import { type Index, keysIn } from './index-keys.ts';
+import type { Row } from './stored-rows.ts';
 
 const NO_PLACE = -1;
 /** Bytes of keys that are sorted before they are written, about, and what each takes besides. */
@@ -31,8 +32,9 @@ export class DocumentsWriting {
   insert(collection: Collection, bytes: RawDocument): unknown {
     const { document, stored } = withId(bytes);
     const entries = this.#entries(collection, document, NO_PLACE);
-    const key = keyOf([document._id]);
-    this.#assertFree(collection, collection.indexes[0] as Index, { key, document, place: NO_PLACE });
+    const [ids] = collection.indexes as [Index];
+    const key = keyOf([document._id], [], ids.collation);
+    this.#assertFree(collection, ids, { key, document, place: NO_PLACE });
     const place = this.#store.insert(collection, key, stored);
     for (const { index, keys } of entries) for (const each of keys) this.#store.addKey(index, each, place);
     return document._id;

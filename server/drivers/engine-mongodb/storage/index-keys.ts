@@ -2,6 +2,7 @@
 import type { Document } from 'bson';
 import { CommandError } from '../command-error.ts';
 import { compileFilter, type Filter } from '../query/filter.ts';
+import { type Collation, readCollation } from '../values/collations.ts';
 import { leavesAt } from '../values/field-paths.ts';
 import { keyOf } from '../values/key-order.ts';
 
@@ -20,6 +21,8 @@ export interface Index {
   readonly descending: readonly boolean[];
   readonly isUnique: boolean;
   readonly isSparse: boolean;
+  /** Which texts are the same key; null: those of the same bytes. */
+  readonly collation: Collation | null;
   /** Which documents are in it; null: all. */
   readonly partial: Filter | null;
   /** A document has more than one key, so a range holds only one of two conditions. */
@@ -31,6 +34,8 @@ export function indexOf(spec: Document, { id, isMultikey }: { id: number; isMult
     path: path.split('.'),
     isDescending: Number(direction) < 0,
   }));
+  const collation = readCollation(spec.collation);
+  const partial = spec.partialFilterExpression;
   return {
     id,
     name: spec.name,
@@ -39,7 +44,8 @@ export function indexOf(spec: Document, { id, isMultikey }: { id: number; isMult
     descending: fields.map(({ isDescending }) => isDescending),
     isUnique: Boolean(spec.unique),
     isSparse: Boolean(spec.sparse),
-    partial: spec.partialFilterExpression ? compileFilter(spec.partialFilterExpression) : null,
+    collation,
+    partial: partial ? compileFilter(partial, { collation }) : null,
     isMultikey,
   };
 }
@@ -56,6 +62,7 @@ export function keysIn(index: Index, document: Document): Buffer[] {
       keyOf(
         values.map(([value = null]) => orNull(value)),
         index.descending,
+        index.collation,
       ),
     ];
   const [first, second] = many;
@@ -68,7 +75,7 @@ export function keysIn(index: Index, document: Document): Buffer[] {
     );
   }
   index.isMultikey = true;
-  const keys = product(values).map((list) => keyOf(list.map(orNull), index.descending));
+  const keys = product(values).map((list) => keyOf(list.map(orNull), index.descending, index.collation));
   return [...new Map(keys.map((key) => [key.toString('latin1'), key])).values()];
 }
 

@@ -9,6 +9,8 @@ const value = fc.oneof(
   fc.constantFrom<unknown>(
     null,
     'a',
+    'A',
+    'á',
     'b',
     true,
     new Double(2),
@@ -45,7 +47,15 @@ const INDEXES: readonly Document[] = [
   { key: { b: -1, a: 1 }, name: 'ba' },
   { key: { 'c.d': 1, b: 1 }, name: 'cb' },
   { key: { b: 1 }, name: 'b', sparse: true },
+  { key: { a: 1 }, name: 'a2', collation: { locale: 'en', strength: 2 } },
+  { key: { b: -1, 'c.d': 1 }, name: 'bc1', collation: { locale: 'en', strength: 1 } },
 ];
+/** Some queries have one of an index, some one of none. */
+const collation = fc.constantFrom<Document>(
+  {},
+  {},
+  ...[1, 2, 3].map((strength) => ({ collation: { locale: 'en', strength } })),
+);
 
 describe('indexes', () => {
   test('find the same documents in the same order as without them, whatever is written', (t) => {
@@ -53,7 +63,7 @@ describe('indexes', () => {
     fc.assert(
       fc.property(
         fc.array(document, { minLength: 1, maxLength: 12 }),
-        fc.array(fc.tuple(filter, sort), { minLength: 1, maxLength: 6 }),
+        fc.array(fc.tuple(filter, sort, collation), { minLength: 1, maxLength: 6 }),
         fc.tuple(filter, field),
         (list, queries, [gone, changed]) => {
           for (const name of ['plain', 'indexed']) documents.run({ drop: name });
@@ -63,10 +73,10 @@ describe('indexes', () => {
             documents.run({ update: name, updates: [{ q: gone, u: { $set: { a: changed } }, multi: true }] });
             documents.run({ delete: name, deletes: [{ q: { ...gone, _id: { $gt: 4 } }, limit: 0 }] });
           }
-          for (const [terms, order] of queries) {
-            const expected = documents.ids('plain', terms, { sort: order });
-            assert.deepEqual(documents.ids('indexed', terms, { sort: order }), expected);
-            assert.deepEqual(documents.ids('indexed', terms).sort(), expected.toSorted());
+          for (const [terms, order, more] of queries) {
+            const expected = documents.ids('plain', terms, { sort: order, ...more });
+            assert.deepEqual(documents.ids('indexed', terms, { sort: order, ...more }), expected);
+            assert.deepEqual(documents.ids('indexed', terms, more).sort(), expected.toSorted());
           }
         },
       ),

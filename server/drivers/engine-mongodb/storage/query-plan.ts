@@ -1,7 +1,8 @@
 /** How the documents of a filter are found: by one index, or by a scan of all. */
 import { BSONRegExp, type Document } from 'bson';
 import { holdsOperators } from '../query/filter.ts';
-import { equalValues, keyOf, TAG, tagOf } from '../values/key-order.ts';
+import { type Collation, isSameCollation } from '../values/collations.ts';
+import { equalValues, holdsText, keyOf, TAG, tagOf } from '../values/key-order.ts';
 import { afterPrefix, type Collection, type KeyRange } from './documents-store.ts';
 import type { Index } from './index-keys.ts';
 
@@ -28,14 +29,20 @@ const MAX_RANGES = 10_000;
 
 export type SortSpec = readonly (readonly [path: string, direction: 1 | -1])[];
 
-export function planQuery(collection: Collection, filter: Document, sort: SortSpec): Plan {
+interface Question {
+  readonly filter: Document;
+  readonly sort: SortSpec;
+  readonly collation: Collation | null;
+}
+
+export function planQuery(collection: Collection, { filter, sort, collation }: Question): Plan {
   const demands = new Map<string, Demand>();
   readDemands(filter, demands);
   const scan: Plan = { index: null, ranges: [], isReverse: false, isSorted: sort.length === 0 };
   let best = naturalPlan(sort) ?? scan;
   let bestScore = best.isSorted && sort.length > 0 ? 100 : 0;
   for (const index of collection.indexes) {
-    const found = planIndex(index, { demands, filter, sort });
+    const found = planIndex(index, { demands, filter, sort, collation });
     if (found !== null && found.score > bestScore) [best, bestScore] = [found.plan, found.score];
   }
   return best;
@@ -78,10 +85,8 @@ function addDemand(demand: Demand, operator: string, operand: unknown): void {
     demand.high ??= { value: operand, isOpen: operator === '$lt' };
 }
 
-interface Query {
+interface Query extends Question {
   readonly demands: ReadonlyMap<string, Demand>;
-  readonly filter: Document;
-  readonly sort: SortSpec;
 }
 
 function planIndex(index: Index, query: Query): { plan: Plan; score: number } | null {
@@ -91,15 +96,16 @@ function planIndex(index: Index, query: Query): { plan: Plan; score: number } | 
   let fixed = 0;
   for (const { path } of index.fields) {
     const values = query.demands.get(path.join('.'))?.values;
-    if (!values || prefixes.length * values.length > MAX_RANGES) break;
+    if (!values || !isComparable(index, query, values) || prefixes.length * values.length > MAX_RANGES) break;
     prefixes = prefixes.flatMap((prefix) => values.map((value) => [...prefix, value]));
     used++;
     if (values.length === 1 && fixed === used - 1) fixed++;
   }
   const next = index.fields[used];
   const demand = next && query.demands.get(next.path.join('.'));
-  const hasRange = Boolean(demand && (demand.low || demand.high));
-  const direction = prefixes.length === 1 ? sortedBy(index, { fixed, sort: query.sort }) : null;
+  const hasRange = Boolean(demand && (demand.low || demand.high)) && isOrdered(index, query, demand);
+  const isOnce = prefixes.length === 1 && index.collation === null && query.collation === null;
+  const direction = isOnce ? sortedBy(index, { fixed, sort: query.sort }) : null;
   if (used === 0 && !hasRange && direction === null) return null;
   const isReverse = direction === -1;
   const ranges = prefixes
@@ -112,10 +118,22 @@ function planIndex(index: Index, query: Query): { plan: Plan; score: number } | 
   return { plan: { index, ranges: withoutDoubles(ranges), isReverse, isSorted }, score };
 }
 
+/** Whether keys are equal where the query takes these values for equal. */
+function isComparable(index: Index, { collation }: Query, values: readonly unknown[]): boolean {
+  return isSameCollation(index.collation, collation) || !values.some(holdsText);
+}
+
+/** Whether keys have the order of the values: those of texts have none that a collation knows. */
+function isOrdered(index: Index, { collation }: Query, demand: Demand | undefined): boolean {
+  const isPlain = index.collation === null && collation === null;
+  return isPlain || ![demand?.low?.value, demand?.high?.value].some(holdsText);
+}
+
 /** Whether all documents that match are in the index. */
-function covers(index: Index, { demands, filter }: Query): boolean {
+function covers(index: Index, { demands, filter, collation }: Query): boolean {
   const partial: Document | undefined = index.spec.partialFilterExpression;
   if (partial !== undefined) {
+    if (!isSameCollation(index.collation, collation)) return false;
     return Object.entries(partial).every(
       ([name, value]) => name in filter && equalValues(filter[name], value),
     );
@@ -144,13 +162,13 @@ function sortedBy(index: Index, { fixed, sort }: { fixed: number; sort: SortSpec
 }
 
 function rangeOf(index: Index, prefix: readonly unknown[], demand: Demand | null): KeyRange {
-  const start = keyOf(prefix, index.descending);
+  const start = keyOf(prefix, index.descending, index.collation);
   if (demand === null)
     return prefix.length === 0 ? { low: null, high: null } : { low: start, high: afterPrefix(start) };
   // A document with several keys may meet each end with another one.
   const { low, high } = index.isMultikey && demand.low ? { ...demand, high: null } : demand;
   const isDescending = index.descending[prefix.length] ?? false;
-  const keyWith = (value: unknown) => keyOf([...prefix, value], index.descending);
+  const keyWith = (value: unknown) => keyOf([...prefix, value], index.descending, index.collation);
   const tag = tagOf((low ?? high)?.value);
   const edge = (byte: number) => Buffer.concat([start, Buffer.from([byte])]);
   const [first, last] = isDescending ? [high, low] : [low, high];

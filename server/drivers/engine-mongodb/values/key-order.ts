@@ -2,6 +2,9 @@
  * Values of BSON as bytes whose order is MongoDB's order of the values, across types. Equal bytes mean equal
  * values: 1, 1.0, Long 1 and Decimal128 1.00 are one key. No key is the beginning of another, so keys of
  * several values are theirs one after the other, and a descending one has its bits turned round.
+ *
+ * With a collation, equal bytes mean values that are equal in it, and texts have no order: that is known of
+ * two texts only, to `compareValues`.
  */
 import {
   Binary,
@@ -17,6 +20,7 @@ import {
   ObjectId,
   Timestamp,
 } from 'bson';
+import type { Collation } from './collations.ts';
 import { readDecimal } from './decimal-numbers.ts';
 
 /** The first byte of a key. The order is the server's; 0 ends what has several values. */
@@ -47,6 +51,8 @@ const EXPONENT_OFFSET = 0x4000;
 /** Grows; the key of a value is copied out of it. */
 let buffer = Buffer.alloc(4096);
 let length = 0;
+/** Of the key that is made. */
+let keyCollation: Collation | null = null;
 
 function room(bytes: number): void {
   if (length + bytes <= buffer.length) return;
@@ -61,8 +67,13 @@ function byte(value: number): void {
 }
 
 /** A key of values; `descending[i]` turns the order of the i-th round. */
-export function keyOf(values: readonly unknown[], descending: readonly boolean[] = []): Buffer {
+export function keyOf(
+  values: readonly unknown[],
+  descending: readonly boolean[] = [],
+  collation: Collation | null = null,
+): Buffer {
   length = 0;
+  keyCollation = collation;
   values.forEach((value, index) => {
     const start = length;
     write(value);
@@ -75,13 +86,14 @@ export function keyOf(values: readonly unknown[], descending: readonly boolean[]
 }
 
 /** The key of a value as text, for maps. */
-export function textKeyOf(value: unknown): string {
-  return keyOf([value]).toString('latin1');
+export function textKeyOf(value: unknown, collation: Collation | null = null): string {
+  return keyOf([value], [], collation).toString('latin1');
 }
 
 /** Below 0: `a` comes before `b`. MongoDB's order, across types. */
-export function compareValues(a: unknown, b: unknown): number {
+export function compareValues(a: unknown, b: unknown, collation: Collation | null = null): number {
   if (a === b) return 0;
+  if (collation !== null) return compareCollated(a, b, collation);
   if (typeof a === 'number' && typeof b === 'number') {
     if (a < b) return -1;
     if (a > b) return 1;
@@ -89,8 +101,35 @@ export function compareValues(a: unknown, b: unknown): number {
   return Buffer.compare(keyOf([a]), keyOf([b]));
 }
 
-export function equalValues(a: unknown, b: unknown): boolean {
-  return a === b || (tagOf(a) === tagOf(b) && compareValues(a, b) === 0);
+/** Whether a collation may tell a value from others in another way. */
+export function holdsText(value: unknown): boolean {
+  const tag = tagOf(value);
+  return tag === TAG.string || tag === TAG.object || tag === TAG.array;
+}
+
+function compareCollated(a: unknown, b: unknown, collation: Collation): number {
+  const tag = tagOf(a);
+  if (tag !== tagOf(b)) return tag - tagOf(b);
+  if (tag === TAG.string) return collation.compare(String(a), String(b));
+  const isList = tag === TAG.array;
+  if (!isList && tag !== TAG.object) return compareValues(a, b);
+  // As the bytes of a key are: of a field its type, its name, then its value.
+  const partsOf = (value: unknown) =>
+    isList
+      ? (value as unknown[])
+      : Object.entries(value as Document).flatMap(([name, each]) => [tagOf(each), name, each]);
+  const [one, other] = [partsOf(a), partsOf(b)];
+  for (let i = 0; i < one.length && i < other.length; i++) {
+    const order = compareValues(one[i], other[i], isList || i % 3 === 2 ? collation : null);
+    if (order !== 0) return order;
+  }
+  return one.length - other.length;
+}
+
+export function equalValues(a: unknown, b: unknown, collation: Collation | null = null): boolean {
+  if (a === b) return true;
+  if (tagOf(a) !== tagOf(b)) return false;
+  return collation === null ? compareValues(a, b) === 0 : textKeyOf(a, collation) === textKeyOf(b, collation);
 }
 
 /** Which type a value counts as when values are compared. */
@@ -131,7 +170,7 @@ function write(value: unknown): void {
   const tag = tagOf(value);
   byte(tag);
   if (tag === TAG.number) writeNumber(value as number);
-  else if (tag === TAG.string) writeText(String(value));
+  else if (tag === TAG.string) writeText(keyCollation?.formOf(String(value)) ?? String(value));
   else if (tag === TAG.objectId) writeBytes((value as ObjectId).id);
   else if (tag === TAG.boolean) byte(value ? 1 : 0);
   else if (tag === TAG.object) writeFields(value as Document);

@@ -1,0 +1,157 @@
+/**
+ * Collations: the order of texts in a language, and which of them are the same without regard to case or
+ * accents. The order is that of Intl.Collator, which tells the order of two texts and has no sort keys.
+ */
+import type { Document } from 'bson';
+import { CommandError } from '../command-error.ts';
+import { isDocument } from './field-paths.ts';
+import { isNumber, plainNumber } from './numbers.ts';
+import { TextForms } from './text-forms.ts';
+
+/** Which texts are the same may differ from one version of ICU to the next; keys are of one of them. */
+export const COLLATION_VERSION = process.versions.icu ?? 'none';
+
+const bad = (message: string) => new CommandError('BadValue', message);
+
+/** What each option may be, besides those that this engine has. */
+const CHOICES: Readonly<Record<string, readonly unknown[]>> = {
+  caseLevel: [false, true],
+  caseFirst: ['off', 'upper', 'lower'],
+  strength: [1, 2, 3],
+  numericOrdering: [false, true],
+  alternate: ['non-ignorable', 'shifted'],
+  maxVariable: ['punct'],
+  normalization: [false, true],
+  backwards: [false],
+};
+const SENSITIVITY = { 1: 'base', 2: 'accent', 3: 'variant' } as const;
+/** ICU's names of a language's own orders whose names in Intl are others. */
+const ORDERS: Readonly<Record<string, string>> = {
+  phonebook: 'phonebk',
+  traditional: 'trad',
+  dictionary: 'dict',
+  gb2312han: 'gb2312',
+};
+
+export class Collation {
+  /** All of its options, as `listIndexes` tells them. */
+  readonly spec: Readonly<Document>;
+  /** Equal for the same collations, whichever version they are of. */
+  readonly name: string;
+  readonly #collator: Intl.Collator;
+  readonly #forms: TextForms;
+
+  /** `locale` and the options as readCollation() found them; `collator` orders by them. */
+  constructor(options: Document, collator: Intl.Collator) {
+    const { caseFirst, ignorePunctuation } = collator.resolvedOptions();
+    this.spec = {
+      locale: options.locale,
+      caseLevel: options.caseLevel ?? false,
+      caseFirst: caseFirst === 'false' ? 'off' : caseFirst,
+      strength: options.strength ?? 3,
+      numericOrdering: options.numericOrdering ?? false,
+      alternate: ignorePunctuation ? 'shifted' : 'non-ignorable',
+      maxVariable: 'punct',
+      normalization: options.normalization ?? false,
+      backwards: false,
+      version: COLLATION_VERSION,
+    };
+    this.name = JSON.stringify({ ...this.spec, version: null });
+    this.#collator = collator;
+    this.#forms = new TextForms(collator, { isNumeric: this.spec.numericOrdering });
+  }
+
+  /** Below 0: `a` comes before `b`. */
+  compare(a: string, b: string): number {
+    return this.#collator.compare(a, b);
+  }
+
+  /** One for all texts that are the same in this collation, and for no others. */
+  formOf(text: string): string {
+    return this.#forms.formOf(text);
+  }
+}
+
+/** They are costly to make, and a client uses few. */
+const known = new Map<string, Collation>();
+const MAX_KNOWN = 50;
+
+/** The collation that a command, an index or a collection names; null: texts as their bytes are. */
+export function readCollation(given: unknown): Collation | null {
+  if (given === undefined || given === null) return null;
+  if (!isDocument(given))
+    throw new CommandError(
+      'TypeMismatch',
+      "BSON field 'collation' is the wrong type, expected type 'object'",
+    );
+  const { version: _version, ...asked } = given;
+  const options = Object.fromEntries(
+    Object.entries(asked).map(([name, value]) => [name, optionOf(name, value)]),
+  );
+  if (options.locale === undefined)
+    throw new CommandError(40414, "BSON field 'collation.locale' is missing but a required field");
+  if (options.locale === 'simple') return null;
+  const key = JSON.stringify(options);
+  const there = known.get(key);
+  if (there !== undefined) return there;
+  const collation = new Collation(options, collatorOf(options));
+  if (known.size >= MAX_KNOWN) known.clear();
+  known.set(key, collation);
+  return collation;
+}
+
+export function isSameCollation(one: Collation | null, other: Collation | null): boolean {
+  return one?.name === other?.name;
+}
+
+function optionOf(name: string, value: unknown): unknown {
+  if (name === 'locale') {
+    if (typeof value === 'string') return value;
+    throw new CommandError('TypeMismatch', "BSON field 'collation.locale' must be of type string");
+  }
+  const choices = Object.hasOwn(CHOICES, name) ? CHOICES[name] : undefined;
+  if (choices === undefined)
+    throw new CommandError(40415, `BSON field 'collation.${name}' is an unknown field.`);
+  const plain = isNumber(value) ? plainNumber(value) : value;
+  if (choices.includes(plain)) return plain;
+  throw bad(
+    `collation.${name}: ${JSON.stringify(plain)} is not supported by this engine; it has ${choices.map((choice) => JSON.stringify(choice)).join(', ')}`,
+  );
+}
+
+/** Throws CommandError for a language that is not known, and for what only ICU itself can order by. */
+function collatorOf(options: Document): Intl.Collator {
+  const { locale, strength = 3, caseLevel = false, caseFirst, numericOrdering, alternate } = options;
+  if (caseLevel && strength !== 1)
+    throw bad('collation.caseLevel is supported by this engine with strength 1 only');
+  const sensitivity = caseLevel ? 'case' : SENSITIVITY[strength as 1 | 2 | 3];
+  return new Intl.Collator(tagOf(locale), {
+    usage: 'sort',
+    sensitivity,
+    ...(caseFirst === undefined ? {} : { caseFirst: caseFirst === 'off' ? 'false' : caseFirst }),
+    ...(alternate === undefined ? {} : { ignorePunctuation: alternate === 'shifted' }),
+    numeric: numericOrdering ?? false,
+  });
+}
+
+/** `de_AT@collation=phonebook` as Intl names it. */
+function tagOf(locale: string): string {
+  const [, name, order] = /^([A-Za-z]{2,3}(?:_[A-Za-z\d]+)*)(?:@collation=([a-z\d]+))?$/.exec(locale) ?? [];
+  const collation = order === undefined ? undefined : (ORDERS[order] ?? order);
+  const tag = name?.replaceAll('_', '-');
+  if (tag !== undefined && isKnown(tag)) {
+    const whole = collation === undefined ? tag : `${tag}-u-co-${collation}`;
+    const { collation: found } = new Intl.Collator(whole).resolvedOptions();
+    if (collation === undefined || found === collation) return whole;
+  }
+  const hint = locale.includes('-') ? `; did you mean '${locale.replaceAll('-', '_')}'?` : '';
+  throw bad(`Field 'collation.locale' is invalid: '${locale}'${hint}`);
+}
+
+function isKnown(tag: string): boolean {
+  try {
+    return Intl.Collator.supportedLocalesOf([tag]).length > 0;
+  } catch {
+    return false;
+  }
+}

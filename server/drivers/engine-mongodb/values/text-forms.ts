@@ -1,0 +1,95 @@
+/**
+ * One form for all texts that a collator takes for the same: what keys of indexes, sets and equality are made
+ * of. A text is cut into letters with their marks, and each becomes the plainest that the collator does not
+ * tell from it: `É` and `e` are one form where neither case nor accents count, and `ø` and `o` are two in
+ * Danish. Letters that stand for two, as `ß` and `æ`, become these.
+ */
+
+/** Kept; most texts are of few letters. */
+const MAX_FORMS = 10_000;
+const LETTERS = /\P{M}\p{M}*|\p{M}+/gu;
+const LOWER = 'abcdefghijklmnopqrstuvwxyz';
+const SINGLES = [...LOWER, ...LOWER.toUpperCase(), ...'0123456789'];
+const PAIRS = [...LOWER].flatMap((one) => [...LOWER].map((other) => one + other));
+/** First and last of Latin beyond ASCII, Greek, Cyrillic, Hebrew and hiragana. */
+const OTHERS = ['\u00e0\u017f', '\u03ac\u03ce', '\u0430\u045f', '\u05d0\u05ea', '\u3041\u3096'];
+/** What letters become, the plainest first. */
+const PLAIN = [...SINGLES, ...PAIRS, ...OTHERS.flatMap(lettersBetween)];
+
+function lettersBetween(ends: string): string[] {
+  const [first, last] = [ends.charCodeAt(0), ends.charCodeAt(1)];
+  return Array.from({ length: last - first + 1 }, (_, i) => String.fromCharCode(first + i));
+}
+
+export class TextForms {
+  readonly #collator: Intl.Collator;
+  readonly #isNumeric: boolean;
+  readonly #forms = new Map<string, string>();
+  /** PLAIN, as the collator orders it; those that are the same stay in the order of PLAIN. */
+  #plain: string[] | null = null;
+
+  /** `isNumeric`: numbers within texts count by their value. */
+  constructor(collator: Intl.Collator, { isNumeric }: { isNumeric: boolean }) {
+    this.#collator = collator;
+    this.#isNumeric = isNumeric;
+  }
+
+  formOf(text: string): string {
+    const form = this.#join(text.normalize('NFC'));
+    return this.#isNumeric ? form.replace(/(?<!\d)0+(?=\d)/g, '') : form;
+  }
+
+  #join(text: string): string {
+    let form = '';
+    for (const letter of text.match(LETTERS) ?? []) form += this.#formOfLetter(letter);
+    return form;
+  }
+
+  #formOfLetter(letter: string): string {
+    const kept = this.#forms.get(letter);
+    if (kept !== undefined) return kept;
+    const form = this.#find(letter);
+    if (this.#forms.size >= MAX_FORMS) this.#forms.clear();
+    this.#forms.set(letter, form);
+    return form;
+  }
+
+  #find(letter: string): string {
+    if (this.#isSame(letter, '')) return '';
+    const plain = this.#amongPlain(letter);
+    if (plain !== undefined) return plain;
+    const same = candidatesFor(letter, this.#collator.resolvedOptions().locale).find((each) =>
+      this.#isSame(letter, each),
+    );
+    if (same === undefined || same === letter) return letter;
+    // Of several letters each has its own form; each is plainer than what it comes of.
+    return same.match(LETTERS)?.length === 1 ? (this.#amongPlain(same) ?? same) : this.#join(same);
+  }
+
+  #isSame(one: string, other: string): boolean {
+    return this.#collator.compare(one, other) === 0;
+  }
+
+  #amongPlain(letter: string): string | undefined {
+    this.#plain ??= PLAIN.toSorted(this.#collator.compare);
+    const list = this.#plain;
+    let [low, high] = [0, list.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (this.#collator.compare(list[middle] as string, letter) < 0) low = middle + 1;
+      else high = middle;
+    }
+    const found = list[low];
+    if (found === undefined || !this.#isSame(found, letter)) return undefined;
+    return found.length === 1 ? found : [...found].map((each) => this.#amongPlain(each) ?? each).join('');
+  }
+}
+
+/** Texts that a letter may be the same as, the plainest first. */
+function candidatesFor(letter: string, locale: string): string[] {
+  const parts = letter.normalize('NFKD');
+  const bare = parts.replace(/\p{M}/gu, '');
+  const lower = (text: string) => text.toUpperCase().toLowerCase();
+  const all = [lower(bare), bare, lower(parts), letter.toLocaleLowerCase(locale), parts, letter];
+  return all.map((each) => each.normalize('NFC'));
+}
