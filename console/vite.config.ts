@@ -13,7 +13,7 @@ export default defineConfig({
     modulePreload: { polyfill: false },
     // Inlined files would need `data:` in the policy.
     assetsInlineLimit: 0,
-    // One file: Vite fetches the styles of a part once, also when they did not come and the part is tried again.
+    // One file: Vite fetches the styles of a part once, also when they did not come and it is tried again.
     cssCodeSplit: false,
     reportCompressedSize: false,
     chunkSizeWarningLimit: 800,

@@ -88,9 +88,7 @@ for (const [engine, { write, read, byDriver, code }] of Object.entries(KINDS)) {
   const folderOf = ({ connection: { database } }: Made) => join(cloud.dataDir, 'databases', engine, database);
 
   describe(`of ${engine}`, () => {
-    test('a bit that flips in what is stored is never served, and is told', {
-      skip: engine === 'sqlite',
-    }, async () => {
+    test('a bit that flips in what is stored is never served, and is told', async () => {
       const made = await make();
       const other = await make();
       const path = `${DATABASES}/${made.database_id}`;

@@ -9,6 +9,7 @@ import type { EngineLimits } from '../../databases/engine.ts';
 import type { Counters, Handler, Room } from './child-call.ts';
 import { ChildSocket } from './child-socket.ts';
 import { damageWatch, isDamage, noteDamage } from './data-damage.ts';
+import { breakSeal, sealFile } from './file-seal.ts';
 import { hostRoom } from './host-room.ts';
 import { isBusy } from './sqlite-error.ts';
 
@@ -66,7 +67,9 @@ export function runChild({ handlers: first, open, errorName }: ChildKind): void 
     open: async ({ head }) => {
       await takeLock();
       hostRoom.keepFreeBytes = Number(head.keepFreeBytes);
-      const file = open(head as unknown as OpenHead);
+      const opening = head as unknown as OpenHead;
+      breakSeal(opening.file);
+      const file = open(opening);
       opened = file;
       const tell = teller(socket, file);
       const tick = setInterval(() => {
@@ -79,6 +82,7 @@ export function runChild({ handlers: first, open, errorName }: ChildKind): void 
           tell();
           file.close();
           opened = null;
+          sealFile(opening.file);
           return { head: {} };
         },
       });

@@ -48,7 +48,9 @@ export class ChildPlaces {
     return this.#count < this.#most && !this.#hasShare(accountId);
   }
 
-  /** Waits for a place; the result gives it back, once. Throws `engine_unavailable` when nobody makes room. */
+  /**
+   * Waits for a place; the result gives it back, once. Throws `engine_unavailable` when nobody makes room.
+   */
   async take(accountId: number): Promise<() => void> {
     for (let waited = 0; !this.isFree(accountId); waited += STEP_MS) {
       const hasShare = this.#hasShare(accountId);

@@ -4,6 +4,11 @@ import { isCorrupt } from './sqlite-error.ts';
 /** MongoDB's name for it. */
 const DAMAGE_CODE = 'DataCorruptionDetected';
 
+/** What is stored is not what was written. */
+export class DamagedData extends Error {
+  readonly codeName = DAMAGE_CODE;
+}
+
 export function isDamage(error: unknown): boolean {
   return (error as { codeName?: unknown }).codeName === DAMAGE_CODE || isCorrupt(error);
 }

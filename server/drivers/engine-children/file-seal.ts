@@ -1,0 +1,72 @@
+/**
+ * The checksum of a database's file while nobody has it open, in a file beside it: SQLite has none of its
+ * own, and would read a bit that flipped as data. A file that is open is not covered, nor one whose child was
+ * killed, until it is closed the next time.
+ */
+import * as fs from 'node:fs';
+import { dirname, join } from 'node:path';
+import { crc32 } from 'node:zlib';
+import { syncFolder } from '../../platform/durable-file.ts';
+import { DamagedData } from './data-damage.ts';
+
+const SEAL = 'seal';
+const BLOCK_BYTES = 4 * 2 ** 20;
+/** Reading more takes longer than a child may take to end. */
+const MAX_BYTES = 2 ** 30;
+
+interface Seal {
+  readonly bytes: number;
+  readonly crc32: number;
+}
+
+/** To be called once all is written back and closed. */
+export function sealFile(path: string): void {
+  if (fs.existsSync(`${path}-wal`) || fs.statSync(path).size > MAX_BYTES) return;
+  const seal = sealPath(path);
+  // One that a power cut leaves half is none.
+  fs.writeFileSync(`${seal}.new`, JSON.stringify(measure(path)), { mode: 0o600 });
+  fs.renameSync(`${seal}.new`, seal);
+}
+
+/**
+ * To be called before the file is opened: takes the seal away, on the disk too, before anything is written.
+ * Throws DamagedData, and leaves the seal, when the file is not what was sealed.
+ */
+export function breakSeal(path: string): void {
+  const seal = readSeal(sealPath(path));
+  if (seal === null) return;
+  const { bytes, crc32 } = measure(path);
+  if (bytes !== seal.bytes || crc32 !== seal.crc32)
+    throw new DamagedData('the file is not what was written when it was closed');
+  fs.rmSync(sealPath(path));
+  syncFolder(dirname(path));
+}
+
+function measure(path: string): Seal {
+  const fd = fs.openSync(path, 'r');
+  try {
+    const block = Buffer.allocUnsafe(BLOCK_BYTES);
+    let [bytes, sum] = [0, 0];
+    for (let read = -1; read !== 0; bytes += read) {
+      read = fs.readSync(fd, block, 0, BLOCK_BYTES, null);
+      sum = crc32(block.subarray(0, read), sum);
+    }
+    return { bytes, crc32: sum };
+  } finally {
+    fs.closeSync(fd);
+  }
+}
+
+/** null: there is none. */
+function readSeal(path: string): Seal | null {
+  try {
+    return JSON.parse(fs.readFileSync(path, 'utf8')) as Seal;
+  } catch (error) {
+    if (error instanceof SyntaxError || (error as NodeJS.ErrnoException).code === 'ENOENT') return null;
+    throw error;
+  }
+}
+
+function sealPath(path: string): string {
+  return join(dirname(path), SEAL);
+}
