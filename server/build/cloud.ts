@@ -11,6 +11,7 @@ import type { Principal } from '../calls/principal.ts';
 import { consoleSocket } from '../compute/console/console-routes.ts';
 import { machineSource } from '../compute/machines/point-machines.ts';
 import type { Config } from '../config/config.ts';
+import { DataCheck } from '../databases/data-check.ts';
 import { DataFaults } from '../databases/data-faults.ts';
 import { Egress } from '../databases/egress.ts';
 import type { ConnectionGuard } from '../http/connection-guard.ts';
@@ -197,6 +198,7 @@ async function buildDomains(
     egress,
     engines: [engines.sqlite, engines.postgresql, engines.mysql, engines.mongodb],
   });
+  storage.scrubber.join(new DataCheck({ source: databases.pointSource, reads: base.metadata, faults }));
   const sources = [machineSource(compute.hypervisor.copies), databases.pointSource];
   const recovery = buildRecovery({ config, clock, log, base, meters, sources });
   const credits = buildCredits(

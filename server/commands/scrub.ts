@@ -6,7 +6,7 @@ import { asOperator, type CallAsOperator } from './operator-call.ts';
 
 const HELP = `Usage: cloudlet scrub
 
-Reads and verifies every stored byte at full speed. Exit code 0 when all are sound, 1 when some are damaged.
+Reads and verifies every object, database and last dump at full speed. Exit code 0 when all are sound, 1 when some are damaged.
 `;
 
 interface Report {
@@ -21,6 +21,8 @@ interface Report {
     version_id: string;
     account_id: number;
   }[];
+  readonly checked_databases: number;
+  readonly damaged_databases: readonly { database_id: string; problem: string }[];
 }
 
 const POLL_MS = 300;
@@ -40,11 +42,15 @@ async function scrub(call: CallAsOperator): Promise<number> {
     report = await call<Report>({ method: 'GET', path: '/api/admin/scrub' });
   }
   console.log(
-    `${plural(report.checked_blobs, 'blob')}, ${plural(report.checked_bytes, 'byte')} verified; ` +
-      `${report.damaged_blobs} damaged`,
+    `${plural(report.checked_blobs, 'blob')}, ${plural(report.checked_bytes, 'byte')} and ` +
+      `${plural(report.checked_databases, 'database')} verified; ` +
+      `${report.damaged_blobs + report.damaged_databases.length} damaged`,
   );
   for (const { bucket, name, object_id, version_id, account_id } of report.damaged) {
     console.log(`damaged: ${bucket}/${name} (account ${account_id}, ${object_id}, ${version_id})`);
   }
-  return report.damaged_blobs === 0 ? 0 : 1;
+  for (const { database_id, problem } of report.damaged_databases) {
+    console.log(`damaged: database ${database_id}: ${problem}`);
+  }
+  return report.damaged_blobs + report.damaged_databases.length === 0 ? 0 : 1;
 }

@@ -8,7 +8,8 @@ import type { DatabaseStore } from './store.ts';
 const ALARM = 'damaged_databases';
 const FIX =
   'Put the folder back, or load its last dump (`POST /api/databases/{id}/load`); a recovery point may have ' +
-  'one from before, which GET /api/disaster-recovery/points lists';
+  'one from before, which GET /api/disaster-recovery/points lists. What is left of a damaged one is had by ' +
+  'removing the file `seal` in its folder, where there is one';
 const SHOWN = 5;
 
 export class DataFaults {
@@ -17,6 +18,8 @@ export class DataFaults {
   readonly #found = new Map<string, string>();
   /** Ids of those that their engine does not have. */
   #absent: readonly string[] = [];
+  /** What could not be read when all were read last. */
+  #unread: ReadonlyMap<string, string> = new Map();
 
   constructor(alarms: Pick<Alarms, 'raise' | 'clear'>) {
     this.#alarms = alarms;
@@ -30,10 +33,16 @@ export class DataFaults {
     this.#tell();
   }
 
+  /** Takes what a reading of all found in the place of what the one before found. */
+  noteUnread(found: ReadonlyMap<string, string>): void {
+    this.#unread = found;
+    this.#tell();
+  }
+
   /** Those of which something is wrong, with what it is. */
   all(): ReadonlyMap<string, string> {
     const absent = this.#absent.map((id) => [id, 'its engine does not have it any more'] as const);
-    return new Map([...absent, ...this.#found]);
+    return new Map([...this.#unread, ...absent, ...this.#found]);
   }
 
   /** Asks engines whether they have what rows say, and forgets what is deleted; called from time to time. */

@@ -9,6 +9,7 @@ import type { Status } from './status.ts';
 interface Scrubs {
   status(): Promise<{ running: boolean }>;
   damage(): Promise<unknown[]>;
+  databaseDamage(): unknown[];
   run(options: { bytesPerSecond: number; fresh: boolean }): Promise<void>;
 }
 
@@ -86,7 +87,11 @@ function healthRoutes({ status, meters }: SystemRoutesDeps): Route[] {
 }
 
 function maintenanceRoutes({ scrubber, rotateMasterKey, onJobError }: SystemRoutesDeps): Route[] {
-  const report = async () => ({ ...(await scrubber.status()), damaged: await scrubber.damage() });
+  const report = async () => ({
+    ...(await scrubber.status()),
+    damaged: await scrubber.damage(),
+    damaged_databases: scrubber.databaseDamage(),
+  });
   const common = { tag: 'admin', permission: 'admin' } as const;
   return [
     defineRoute({

@@ -11,6 +11,7 @@ const ScrubStatus = namedObject('ScrubStatus', {
   checked_blobs: Type.Integer(),
   checked_bytes: Type.Integer(),
   damaged_blobs: Type.Integer(),
+  checked_databases: Type.Integer({ description: 'Read whole by the last scrub that finished' }),
 });
 
 const component = {
@@ -107,6 +108,10 @@ export const ScrubReport = namedObject('ScrubReport', {
       name: Type.String(),
       account_id: Type.Integer(),
     }),
+    { description: 'At most 100' },
+  ),
+  damaged_databases: Type.Array(
+    namedObject('DamagedDatabase', { database_id: Type.String(), problem: Type.String() }),
     { description: 'At most 100' },
   ),
 });

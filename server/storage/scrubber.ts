@@ -22,10 +22,20 @@ export interface ScrubberDeps {
   readonly unwrapKey: (wrapped: Uint8Array) => Uint8Array;
 }
 
+/** Data that others keep. */
+export interface OtherData {
+  /** Reads all; resolves to how many things that were. Throws the reason of `signal`. */
+  run(signal: AbortSignal): Promise<number>;
+  /** By its id, what is wrong with a thing. */
+  damage(): ReadonlyMap<string, string>;
+}
+
 interface Progress {
   readonly checkedBlobs: number;
   readonly checkedBytes: number;
   readonly damagedBlobs: number;
+  /** Missing in what was written before databases were read. */
+  readonly checkedDatabases?: number;
 }
 
 export interface ScrubStatus {
@@ -35,6 +45,7 @@ export interface ScrubStatus {
   readonly checked_blobs: number;
   readonly checked_bytes: number;
   readonly damaged_blobs: number;
+  readonly checked_databases: number;
 }
 
 const JOB = 'scrub';
@@ -44,10 +55,16 @@ const DAMAGE_SHOWN = 100;
 export class Scrubber {
   readonly #deps: ScrubberDeps;
   #running = false;
+  #databases: OtherData | null = null;
   readonly #stop = new AbortController();
 
   constructor(deps: ScrubberDeps) {
     this.#deps = deps;
+  }
+
+  /** From now on a run reads these too, after the blobs. */
+  join(databases: OtherData): void {
+    this.#databases = databases;
   }
 
   /** Ends a run under way; the next one goes on where it was. */
@@ -74,12 +91,19 @@ export class Scrubber {
       checked_blobs: run?.state.checkedBlobs ?? 0,
       checked_bytes: run?.state.checkedBytes ?? 0,
       damaged_blobs: await this.#deps.store.countDamaged(),
+      checked_databases: run?.state.checkedDatabases ?? 0,
     };
   }
 
   /** The object versions known to be damaged, at most 100. */
   async damage(): Promise<DamageRow[]> {
     return this.#deps.store.damage(DAMAGE_SHOWN);
+  }
+
+  /** The databases known to be damaged. */
+  databaseDamage(): { database_id: string; problem: string }[] {
+    const found = this.#databases?.damage() ?? new Map<string, string>();
+    return [...found].slice(0, DAMAGE_SHOWN).map(([database_id, problem]) => ({ database_id, problem }));
   }
 
   /**
@@ -125,7 +149,9 @@ export class Scrubber {
       await new Promise(setImmediate);
       this.#stop.signal.throwIfAborted();
     }
-    await runs.write(JOB, { startedAt, finishedAt: clock.now(), state: progress, cursor: null });
+    const checkedDatabases = (await this.#databases?.run(this.#stop.signal)) ?? 0;
+    const state = { ...progress, checkedDatabases };
+    await runs.write(JOB, { startedAt, finishedAt: clock.now(), state, cursor: null });
   }
 
   /** Throws the reason of a stop that comes meanwhile. */

@@ -77,6 +77,28 @@ before(async () => {
 });
 after(() => cloud.stop());
 
+test('the scrub reads databases that nobody opens, and names those that are damaged', async () => {
+  const made = await user.expect(201, DATABASES, { json: { name: 'asleep', engine: 'sqlite' } });
+  const { database_id: id, connection } = made;
+  await user.expect(200, `${DATABASES}/${id}/query`, {
+    json: { ...KINDS.sqlite.write, read_only: false },
+  });
+  const path = join(cloud.dataDir, 'databases', 'sqlite', connection.database, 'db.sqlite');
+  await restart(() => flipBitOf(MARK, path));
+  await admin.expect(200, '/api/admin/scrub', { method: 'POST' });
+  await eventually('the scrub ends', async () => !(await admin.expect(200, '/api/admin/scrub')).running);
+  const { checked_databases: checked, damaged_databases: damaged } = await admin.expect(
+    200,
+    '/api/admin/scrub',
+  );
+  assert.ok(checked >= 1);
+  assert.deepEqual(
+    damaged.map((each: { database_id: string }) => each.database_id),
+    [id],
+  );
+  await user.expect(200, `${DATABASES}/${id}`, { method: 'DELETE' });
+});
+
 for (const [engine, { write, read, byDriver, code }] of Object.entries(KINDS)) {
   const make = async (): Promise<Made> => {
     const made = (await user.expect(201, DATABASES, { json: { name: `d${++number}`, engine } })) as Made;

@@ -51,14 +51,21 @@ function Scrub() {
           <>
             {report.started_at !== null && (
               <Text size="sm">
-                {administration.scrubbed(report.checked_blobs, sayBytes(report.checked_bytes))}{' '}
+                {administration.scrubbed(
+                  report.checked_blobs,
+                  sayBytes(report.checked_bytes),
+                  report.checked_databases,
+                )}{' '}
                 {administration.lastEnded} <When at={report.finished_at} />.
               </Text>
             )}
-            {report.damaged_blobs > 0 && (
+            {report.damaged_blobs + report.damaged_databases.length > 0 && (
               <Text size="sm" c="red">
-                {administration.damaged(report.damaged_blobs)}{' '}
-                {report.damaged.map(({ bucket, name }) => `${bucket}/${name}`).join(', ')}
+                {administration.damaged(report.damaged_blobs + report.damaged_databases.length)}{' '}
+                {[
+                  ...report.damaged.map(({ bucket, name }) => `${bucket}/${name}`),
+                  ...report.damaged_databases.map(({ database_id: id }) => id),
+                ].join(', ')}
               </Text>
             )}
             <Button

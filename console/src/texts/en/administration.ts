@@ -124,7 +124,8 @@ export const administration = {
   deleteImageLead: 'An image that a machine was made from cannot be deleted.',
   scrub: 'Scrub',
   scrubLead: 'Reads every stored byte and compares it with its checksum. It runs by itself, too.',
-  scrubbed: (blobs: number, bytes: string) => `${counted(blobs, 'file')}, ${bytes} were read.`,
+  scrubbed: (blobs: number, bytes: string, databases: number) =>
+    `${counted(blobs, 'file')} (${bytes}) and ${counted(databases, 'database')} were read.`,
   lastEnded: 'Last finished:',
   damaged: (blobs: number) => `${counted(blobs, 'is', 'are')} damaged:`,
   startScrub: 'Start now',
