@@ -163,7 +163,10 @@ export function buildStorage({ config, clock, base, billing, isHeld }: StorageDe
   const runs = new JobRuns(metadata);
   const listing = new Listing({ store, buckets, accessTimes });
   const browseSql = new BrowseSql(metadata);
-  const downloads = new Downloads({ ...shared, accessTimes, hot, egress });
+  const scrubber = new Scrubber({ changes, store: blobSql, blobs, runs, alarms, clock, unwrapKey });
+  // What cannot be marked now is found by the next scrub.
+  const onDamaged = (version: number) => void scrubber.noteDamaged(version).catch(() => {});
+  const downloads = new Downloads({ ...shared, accessTimes, hot, egress, onDamaged });
   return {
     accessTimes,
     egress,
@@ -185,7 +188,7 @@ export function buildStorage({ config, clock, base, billing, isHeld }: StorageDe
       isWritable: () => isWritable(alarms),
       isHeld,
     }),
-    scrubber: new Scrubber({ changes, store: blobSql, blobs, runs, alarms, clock, unwrapKey }),
+    scrubber,
   };
 }
 

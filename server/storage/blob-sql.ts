@@ -74,6 +74,14 @@ export class BlobSql {
     return { sql: 'UPDATE blobs SET damaged_at = ? WHERE id = ?', params: [at, id] };
   }
 
+  /** `version`: its row id. */
+  setVersionDamaged(version: number, at: number): Statement {
+    return {
+      sql: 'UPDATE blobs SET damaged_at = ? WHERE id = (SELECT blob FROM versions WHERE id = ?)',
+      params: [at, version],
+    };
+  }
+
   async countDamaged(): Promise<number> {
     const row = await this.#reads.get<{ count: number }>(
       'SELECT count(*) AS count FROM blobs WHERE damaged_at IS NOT NULL AND refs > 0',

@@ -2,7 +2,7 @@
 import { mayTouch, type Principal } from '../calls/principal.ts';
 import type { WriteBehind } from '../metadata/write-behind.ts';
 import type { Clock } from '../platform/clock.ts';
-import { AppError } from '../platform/errors.ts';
+import { AppError, isAppError } from '../platform/errors.ts';
 import type { BlobRange, BlobSink, BlobStore } from './blobs.ts';
 import type { HotContents } from './hot-contents.ts';
 import type { ContentRow, ObjectSql } from './object-sql.ts';
@@ -19,6 +19,8 @@ export interface DownloadsDeps {
   readonly egress: WriteBehind<number, number>;
   readonly hot: HotContents;
   readonly unwrapKey: (wrapped: Uint8Array) => Uint8Array;
+  /** Told the row id of a version whose bytes are damaged. */
+  readonly onDamaged: (version: number) => void;
 }
 
 /** A version whose bytes may be sent. */
@@ -58,7 +60,7 @@ export class Downloads {
     const { epoch } = hot;
     const row = await this.#row(objectId, versionId);
     if (row && owns(principal, row)) {
-      const content = this.#open(row);
+      const content = await this.#watch(row, async () => this.#open(row));
       // Content that is encrypted at rest is not kept in memory in the clear.
       const keep = versionId === undefined && content.inline !== null && row.wrapped_key === null;
       if (keep) hot.put(objectId, content, epoch);
@@ -102,7 +104,16 @@ export class Downloads {
       await sink(content.inline.subarray(range.start, range.end));
     } else if (row.blob_name !== null) {
       const blob = { name: row.blob_name, sizeBytes: row.size_bytes, dataKey: this.#dataKey(row) };
-      await this.#deps.blobs.read(blob, range, { sink, signal });
+      await this.#watch(row, () => this.#deps.blobs.read(blob, range, { sink, signal }));
+    }
+  }
+
+  async #watch<T>({ id }: ContentRow, work: () => Promise<T>): Promise<T> {
+    try {
+      return await work();
+    } catch (error) {
+      if (isAppError(error, 'data_corrupted')) this.#deps.onDamaged(id);
+      throw error;
     }
   }
 

@@ -100,6 +100,13 @@ export class Scrubber {
     return this.#deps.store.damage(DAMAGE_SHOWN);
   }
 
+  /** Marks the blob of a version, by its row id, and tells: a reader has found it damaged. */
+  async noteDamaged(version: number): Promise<void> {
+    const { changes, store, clock } = this.#deps;
+    await changes.store([store.setVersionDamaged(version, clock.now())]);
+    await this.#tellAlarm();
+  }
+
   /** The databases known to be damaged. */
   databaseDamage(): { database_id: string; problem: string }[] {
     const found = this.#databases?.damage() ?? new Map<string, string>();

@@ -91,7 +91,7 @@ export async function openStorageFixture(options: StorageFixtureOptions = {}) {
   const runs = new JobRuns(metadata);
   const listing = new Listing({ store, buckets, accessTimes });
   const browseSql = new BrowseSql(metadata);
-  const downloads = new Downloads({ ...shared, store, accessTimes, hot, egress });
+  const downloads = new Downloads({ ...shared, store, accessTimes, hot, egress, onDamaged: () => {} });
   const sweepGuard = new SweepGuard({ alarms, isOurs: async () => true });
   const sweeping = { store: blobSql, sweepGuard, graceMs: TEST_GRACE_MS, isHeld: async () => false };
   const openScrubber = () => new Scrubber({ ...shared, store: blobSql, runs });

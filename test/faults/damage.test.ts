@@ -160,6 +160,19 @@ async function assertScrubNames(damaged: readonly Stored[]): Promise<void> {
   assert.equal(body.status, damaged.length === 0 ? 'ok' : 'degraded');
 }
 
+/** Without a scrub. */
+async function assertTold({ objectId }: Stored): Promise<void> {
+  const admin = new Client(cloud.api, ADMIN_KEY);
+  await eventually('who looks after it is told', async () => {
+    const { alarms } = (await admin.call('/api/system/status')).body;
+    const { damaged } = (await admin.call('/api/admin/scrub')).body;
+    return (
+      alarms.some(({ code }: { code: string }) => code === 'damaged_objects') &&
+      damaged.some(({ object_id }: Damage) => object_id === objectId)
+    );
+  });
+}
+
 /** Damages an object, sees it refused and named while another is served, and puts it right again. */
 async function tryDamage(
   bucket: string,
@@ -172,6 +185,7 @@ async function tryDamage(
   damage(stored, other);
   await assertRefused(stored, { atOnce });
   await assertSound(other);
+  await assertTold(stored);
   await assertScrubNames([stored]);
   writeFileSync(stored.path, whole, { mode: 0o600 });
   await assertSound(stored);
