@@ -91,12 +91,22 @@ test('the record is stored with the effect or not at all', async () => {
   const again = await open().begin(name('d'));
   assert.equal(again.bindRequest('print'), undefined);
   await fixture.metadata.commit(again.record(ANSWER));
-  // Recorded with the effect: there is nothing left to store.
-  await again.complete({ status: 500, body: 'other' });
+  await again.complete(ANSWER);
   again.end();
   const third = await open().begin(name('d'));
   assert.equal(third.bindRequest('print')?.body, ANSWER.body);
   third.end();
+});
+
+test('who waited for more after the effect leaves that answer', async () => {
+  const attempt = await open().begin(name('later'));
+  attempt.bindRequest('print');
+  await fixture.metadata.commit(attempt.record(ANSWER));
+  await attempt.complete({ status: 200, body: 'complete' });
+  attempt.end();
+  const again = await open().begin(name('later'));
+  assert.equal(again.bindRequest('print')?.body, 'complete');
+  again.end();
 });
 
 test('answers may hold secrets and are stored sealed', async () => {

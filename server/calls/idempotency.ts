@@ -127,7 +127,8 @@ export class Attempt {
   readonly #hooks: AttemptHooks;
   #known: Known | undefined;
   #fingerprint: string | undefined;
-  #recorded = false;
+  /** The body that was stored with the effect; null: none yet. */
+  #recorded: string | null = null;
 
   constructor(deps: IdempotencyDeps, name: AttemptName, hooks: AttemptHooks) {
     this.#deps = deps;
@@ -167,7 +168,7 @@ export class Attempt {
   /** To be part of the commit that has the effect. */
   record(response: StoredResponse): Statement[] {
     if (this.#fingerprint === undefined) throw new Error('bindRequest() comes before record()');
-    this.#recorded = true;
+    this.#recorded = response.body;
     const { clock, sealer, store, maxKept } = this.#deps;
     const text = `${this.#fingerprint}\n${response.body}`;
     const sealedBody = sealer.seal(Buffer.from(text, 'utf8'), this.#context);
@@ -179,9 +180,14 @@ export class Attempt {
     ];
   }
 
-  /** Stores the response of a request whose domain had no commit to attach it to. */
+  /**
+   * Stores the response of a request whose domain had no commit to attach it to, or that waited for more
+   * after that commit: a retry gets what the first caller got.
+   */
   async complete(response: StoredResponse): Promise<void> {
-    if (!this.#recorded) await this.#deps.metadata.commit(this.record(response));
+    if (this.#recorded === response.body) return;
+    const earlier = this.#recorded === null ? [] : this.withdraw();
+    await this.#deps.metadata.commit([...earlier, ...this.record(response)]);
   }
 
   /** Stores a refusal: the commit that it was recorded in, if any, did not happen. */

@@ -192,6 +192,12 @@ async function receive(dumps: Dumps, { principal, params, request, reply, identi
   form.catch((error: Error) => stream.destroy(error));
   // Whoever refuses first is heard; a load that has failed takes no more of the form.
   load.catch((error: Error) => stream.destroy(error));
-  await Promise.race([form, load]);
+  try {
+    await Promise.race([form, load]);
+  } catch (error) {
+    // A retry, which only all of the form tells, has its response, also when the database went since.
+    if (request.headers['idempotency-key'] !== undefined) await form;
+    throw error;
+  }
   return load;
 }

@@ -222,6 +222,13 @@ describe('a load', () => {
     assert.deepEqual(await rowsOf(user, path, 'SELECT count(*) FROM loaded'), [[0]]);
     const other = { ...call(), body: formOf(sqliteFile('CREATE TABLE other (x)')) };
     await user.refused(422, 'idempotency_mismatch', [`${path}/load`, other]);
+    await user.expect(200, path, DELETE);
+    const late = await user.call(`${path}/load`, call());
+    assert.deepEqual([late.status, late.headers.get('idempotent-replayed')], [200, 'true']);
+    assert.deepEqual(late.body, again.body);
+    await user.refused(422, 'idempotency_mismatch', [`${path}/load`, other]);
+    const unknown = { ...call(), headers: { 'idempotency-key': 'load-never' } };
+    await user.refused(404, 'database_not_found', [`${path}/load`, unknown]);
   });
 });
 

@@ -61,6 +61,15 @@ test('whoever sees that a point is complete can make the next', async () => {
   assert.equal((await lost.point()).state, 'complete');
 });
 
+test('a retry of a call that waited for the end has the same answer', async () => {
+  const call = { ...POST, headers: { 'idempotency-key': 'one-point' } };
+  const first = await lost.admin.call(`${POINTS}?wait=60`, call);
+  assert.deepEqual([first.status, first.body.state], [201, 'complete']);
+  const again = await lost.admin.call(`${POINTS}?wait=60`, call);
+  assert.deepEqual([again.status, again.headers.get('idempotent-replayed')], [201, 'true']);
+  assert.deepEqual(again.body, first.body);
+});
+
 test('an operation ends with the point', async (t) => {
   let operation = '';
   const goOn = await holdUp(lost.dataDir, async () => {
