@@ -92,7 +92,7 @@ export class PostgresqlEngine extends ServerEngine<ClientBase> implements Engine
     const { user } = rolesOf(database);
     const verifier = await scramVerifier(password);
     await this.asAdmin(async (client) => {
-      await store.setPassword(client, user, verifier);
+      await store.pastTenant(client, user, () => store.setPassword(client, user, verifier));
       await store.endSessions(client, { role: user });
     });
   }
@@ -104,9 +104,11 @@ export class PostgresqlEngine extends ServerEngine<ClientBase> implements Engine
     await this.asAdmin(async (client) => {
       const before = await store.sizeState(client, rolesOf(database));
       const isReadOnly = access === 'read_only';
-      await store.limitDatabase(client, group, limits);
-      await store.setReadOnly(client, group, isReadOnly);
-      await store.setLogin(client, user, access === 'none' ? 0 : limits.connections);
+      await store.pastTenant(client, user, async () => {
+        await store.limitDatabase(client, group, limits);
+        await store.setReadOnly(client, group, isReadOnly);
+        await store.setLogin(client, user, access === 'none' ? 0 : limits.connections);
+      });
       // A session keeps what it began with.
       const isChanged = before?.isReadOnly !== isReadOnly;
       if (access === 'none' || isChanged) await store.endSessions(client, { role: user });
@@ -169,7 +171,9 @@ export class PostgresqlEngine extends ServerEngine<ClientBase> implements Engine
     const { user } = rolesOf(database);
     const mayLogIn = bytes < database.sizeLimitBytes * CLOSED_FROM;
     if (mayLogIn === canLogIn) return;
-    await store.setLogin(client, user, mayLogIn ? database.limits.connections : 0);
+    await store.pastTenant(client, user, () =>
+      store.setLogin(client, user, mayLogIn ? database.limits.connections : 0),
+    );
     if (!mayLogIn) await store.endSessions(client, { role: user });
   }
 

@@ -12,6 +12,10 @@ export const LOCAL = 'cloudlet_local';
 
 /** Connections that we may have to a tenant's database besides its own. */
 const OURS = 5;
+/** How long a transaction of a tenant may hold up a change of their database, ms, and how often. */
+const HELD_MS = 500;
+const HELD_TRIES = 20;
+const LOCK_NOT_AVAILABLE = '55P03';
 const RELEASE = 'RESET default_transaction_read_only';
 /** What every database begins with; where it may not be asked for, about that. */
 const EMPTY = `(CASE WHEN has_database_privilege('template1', 'CONNECT') THEN pg_database_size('template1') ELSE 7500000 END)`;
@@ -186,6 +190,27 @@ export async function setReadOnly(client: ClientBase, name: string, isReadOnly: 
 export async function setLogin(client: ClientBase, role: string, connections: number): Promise<void> {
   const how = connections > 0 ? `LOGIN CONNECTION LIMIT ${connections}` : 'NOLOGIN';
   await client.query(`ALTER ROLE ${id(role)} ${how}`);
+}
+
+/**
+ * Does `work` on the role's own rows of the catalogue. A transaction of the tenant that holds them, for which
+ * changing the password is enough, is not waited for: the tenant's sessions end then.
+ */
+export async function pastTenant(client: ClientBase, role: string, work: () => Promise<void>): Promise<void> {
+  await client.query(`SET lock_timeout = ${HELD_MS}`);
+  try {
+    for (let tries = 1; ; tries++) {
+      try {
+        return await work();
+      } catch (error) {
+        const isHeld = (error as { code?: unknown }).code === LOCK_NOT_AVAILABLE;
+        if (!isHeld || tries === HELD_TRIES) throw error;
+        await endSessions(client, { role });
+      }
+    }
+  } finally {
+    await client.query('RESET lock_timeout').catch(() => {});
+  }
 }
 
 /** Ends all sessions of a role, or of a database; how many there were. */

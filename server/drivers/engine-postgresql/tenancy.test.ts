@@ -181,6 +181,28 @@ describe('a tenant of PostgreSQL', { skip: noPostgresql }, () => {
     await fixture.engine.load(database, Readable.from([Buffer.from('SELECT 1;')]), STAYS);
   });
 
+  test('who holds the own role by a transaction is shut out all the same, and gets a new password', async () => {
+    const database = newDatabase();
+    await fixture.engine.provision(database, SECRET);
+    const hold = async (password: string) => {
+      const holder = await connect(fixture.engine, database, password);
+      holder.on('error', () => {});
+      await holder.query('SET ROLE NONE; BEGIN');
+      await holder.query(`ALTER ROLE ${database.username} PASSWORD 'held'`);
+      return { ended: new Promise((resolve) => holder.once('end', resolve)) };
+    };
+    const { ended } = await hold(SECRET);
+    await fixture.engine.restrict(database, 'none');
+    await ended;
+    await assert.rejects(connect(fixture.engine, database, SECRET), { code: /^28/ });
+    await fixture.engine.restrict(database, 'full');
+    const again = await hold(SECRET);
+    await fixture.engine.rotate(database, 'bbbbbbbbbbbbbbbbbbbbbbbb');
+    await again.ended;
+    await (await connect(fixture.engine, database, 'bbbbbbbbbbbbbbbbbbbbbbbb')).end();
+    await fixture.engine.drop(database.database);
+  });
+
   test('a runaway that lifted its own limits dies at them, while a neighbour goes on (D3)', async () => {
     const database = newDatabase({ limits: { connections: 5, statementMs: 1000 } });
     await fixture.engine.provision(database, SECRET);
