@@ -55,6 +55,18 @@ after(() => fixture?.close());
 const open = (path: string) => page.goto(fixture.cloud.api + path);
 const press = (name: string) => page.getByRole('button', { name, exact: true }).click();
 
+test('the overview tells an administrator, and nobody else, what is missing before the cloud is safe', {
+  skip,
+}, async () => {
+  await open('/');
+  await page.getByText('Everything runs, but is not safe yet.').waitFor();
+  await page.getByText('There is no recovery point of this cloud').waitFor();
+  const other = await fixture.signedUp('bystander', '/');
+  await other.getByText('Everything works.').waitFor();
+  assert.equal(await other.getByText('There is no recovery point').count(), 0);
+  await other.close();
+});
+
 test('credits that are given stand in the ledger of the account', { skip }, async () => {
   await open('/administration?tab=accounts');
   await press(`Actions for ${username}`);

@@ -20,7 +20,9 @@ export interface OutboundGuardDeps {
 
 const CLOSED = 'machines cannot be given the outside';
 const TURN_OFF = 'set CLOUDLET_VM_OUTBOUND=off';
-const WEAKER = 'a machine whose process was taken over could reach every port of this host';
+const WEAKER =
+  'machines work, with one wall less: who found a flaw in QEMU and broke out of it could reach every port of ' +
+  'this host. It matters when people whom you do not trust have machines here';
 export const INSTALL_NFT = 'apt-get install nftables';
 
 export class OutboundGuard {
@@ -75,7 +77,7 @@ export class OutboundGuard {
 
   #refuse(problem: string, mend: string, cause?: unknown): AppError {
     const { letsOut } = this.#deps;
-    const message = letsOut ? `${CLOSED}: ${problem}` : `${WEAKER}: ${problem}`;
+    const message = letsOut ? `${CLOSED}: ${problem}` : `${WEAKER}. The reason: ${problem}`;
     const hint = letsOut ? `${mend}, or ${TURN_OFF}` : mend;
     return new AppError('engine_unavailable', message, { hint, cause });
   }

@@ -11,14 +11,14 @@ export function CloudStatus({ isAdmin }: { isAdmin: boolean }) {
   return (
     <section aria-labelledby="status">
       <Loaded query={status}>
-        {({ status: state, metrics, alarms, version }) => (
+        {({ status: state, metrics, alarms, version, components }) => (
           <>
             <Group justify="space-between" align="baseline">
               <Title order={2} id="status">
                 {text.overview.status}
               </Title>
               <Text size="sm" c="dimmed">
-                {state === 'ok' ? text.overview.healthy : text.overview.degraded} · {version}
+                {sayState(state, isAdmin ? components.recovery.warnings.length : 0)} · {version}
               </Text>
             </Group>
             <dl className={classes.gauges}>
@@ -26,13 +26,13 @@ export function CloudStatus({ isAdmin }: { isAdmin: boolean }) {
               <Gauge label={text.overview.memory} percent={metrics.memory} />
               <Gauge label={text.overview.disk} percent={metrics.disk} />
             </dl>
-            {isAdmin && alarms.length > 0 && (
+            {isAdmin && (
               <ul className={classes.alarms}>
-                {alarms.map((alarm) => (
-                  <li key={alarm.code + alarm.since}>
-                    {alarm.detail}
+                {[...alarms, ...components.recovery.warnings].map(({ code, detail, fix }) => (
+                  <li key={code + detail}>
+                    {detail}
                     <br />
-                    {text.administration.fix}: {alarm.fix}
+                    {text.administration.fix}: {fix}
                   </li>
                 ))}
               </ul>
@@ -42,6 +42,12 @@ export function CloudStatus({ isAdmin }: { isAdmin: boolean }) {
       </Loaded>
     </section>
   );
+}
+
+/** `warnings`: what would be in the way if this cloud were lost now; for administrators. */
+function sayState(state: 'ok' | 'degraded', warnings: number): string {
+  if (state === 'degraded') return text.overview.degraded;
+  return warnings === 0 ? text.overview.healthy : text.overview.unprotected;
 }
 
 function Gauge({ label, percent }: { label: string; percent: number | null }) {

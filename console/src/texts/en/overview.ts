@@ -25,6 +25,7 @@ export const overview = {
   isDone: 'Done',
   status: 'This cloud',
   healthy: 'Everything works.',
+  unprotected: 'Everything runs, but is not safe yet.',
   degraded: 'Something needs attention.',
   processor: 'Processor',
   memory: 'Memory',
