@@ -1,6 +1,7 @@
 /** The components of openapi.json: whatever has a name (`$id`) stands there once. */
 import { isDeepStrictEqual } from 'node:util';
 import { SHARED_DESCRIPTION } from '../platform/json-schema.ts';
+import { describe } from './schema-fields.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: JSON Schemas and parts of the document, of any shape
 type Node = Readonly<Record<string, any>>;
@@ -38,7 +39,7 @@ export class Components {
   #schema(node: Node): Node {
     const { properties, items, anyOf, additionalProperties } = node;
     const inner = {
-      ...(properties && { properties: mapMembers(properties, (each) => this.#schema(each)) }),
+      ...(properties && { properties: mapMembers(properties, (each) => this.#schema(defaultInWords(each))) }),
       ...(items && { items: this.#schema(items) }),
       ...(anyOf && { anyOf: anyOf.map((each: Node) => this.#schema(each)) }),
       ...(typeof additionalProperties === 'object' && {
@@ -65,6 +66,14 @@ export class Components {
 
 function rulesOf({ description: _, ...rules }: Node): Node {
   return rules;
+}
+
+/** Generators of types take a member that has a default for one that is always there, in requests too. */
+function defaultInWords(node: Node): Node {
+  const { default: without, ...rest } = node;
+  const { description = '' } = rest;
+  const said = without === undefined ? description : describe({ description, default: without });
+  return said === '' ? rest : { ...rest, description: said };
 }
 
 /** In the words of JSON Schema that generators of code know best. */
