@@ -7,7 +7,7 @@ import { type DirectoryLock, lockDirectory } from '../drivers/directory-lock.ts'
 import { SqliteMetadata } from '../drivers/metadata-sqlite/sqlite-metadata.ts';
 import { SafeFetch } from '../drivers/safe-fetch/safe-fetch.ts';
 import { withReserve, withWatchers } from '../metadata/commit-layers.ts';
-import { assertDatabaseThere, Identity } from '../metadata/identity.ts';
+import { assertDatabaseThere, explainUnreadable, Identity } from '../metadata/identity.ts';
 import type { Metadata } from '../metadata/metadata.ts';
 import { SealedColumnsStore } from '../metadata/sealed-columns-store.ts';
 import { Secrets } from '../metadata/secrets-store.ts';
@@ -94,7 +94,7 @@ export async function openFoundations({ config, clock, step }: BuildOptions): Pr
     return Object.assign(own, stores);
   } catch (error) {
     lock.release();
-    throw error;
+    throw explainUnreadable(dataDir, error);
   }
 }
 

@@ -114,6 +114,19 @@ function withoutDatabase(dataDir: string, how: 'missing' | 'empty'): StartupErro
   );
 }
 
+/** What SQLite says of a file that it cannot read; of a worker only the words come. */
+const UNREADABLE = /malformed|not a database|disk I\/O error/;
+
+/** The error of a start, in words that say what to do where the database cannot be read. */
+export function explainUnreadable(dataDir: string, error: unknown): unknown {
+  const { message } = error as Error;
+  if (!(error instanceof Error) || error instanceof StartupError || !UNREADABLE.test(message)) return error;
+  return new StartupError(
+    `${join(dataDir, DATABASE)} cannot be read (${message}): look at the disk, put the file back from a copy, ` +
+      'or restore a recovery point into an empty directory (cloudlet recovery restore --help)',
+  );
+}
+
 function assertNewest(dataDir: string, { cloud_id, starts }: IdentityMark): void {
   const path = join(dataDir, COUNT);
   const mark = readMark(path);

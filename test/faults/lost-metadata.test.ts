@@ -1,6 +1,15 @@
 /** A database that is lost, emptied, older or another cloud's: nothing starts, and nothing is swept away. */
 import assert from 'node:assert/strict';
-import { cpSync, mkdtempSync, readdirSync, renameSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, beforeEach, describe, test } from 'node:test';
@@ -92,6 +101,15 @@ test('an emptied database ends the start, whether its file or its tables are emp
   cpSync(join(saved, 'cloud', 'metadata.db'), join(dataDir, 'metadata.db'));
   new Database(join(dataDir, 'metadata.db')).exec('DELETE FROM identity; DELETE FROM secrets').close();
   assert.match(await refusalOf(dataDir), /metadata\.db is empty, but a cloud has left/);
+});
+
+test('a damaged database ends the start with a line that names it', async () => {
+  const path = join(dataDir, 'metadata.db');
+  const bytes = readFileSync(path);
+  writeFileSync(path, Buffer.concat([bytes.subarray(0, 4096), Buffer.alloc(bytes.length - 4096, 7)]));
+  assert.match(await refusalOf(dataDir), /metadata\.db cannot be read \(.*malformed\): .* recovery point/);
+  writeFileSync(path, Buffer.alloc(bytes.length, 7));
+  assert.match(await refusalOf(dataDir), /metadata\.db cannot be read \(.*not a database\)/);
 });
 
 test('a copy of the database from an earlier start is told from the last one', async () => {
