@@ -1,4 +1,4 @@
-/** Reads every database, and every last dump, from time to time, so that damage is told while a copy exists. */
+/** Reads every database and every last dump now and then, so that damage is told while a copy exists. */
 import { basename } from 'node:path';
 import type { Reads } from '../metadata/metadata.ts';
 import { isAppError } from '../platform/errors.ts';

@@ -6,7 +6,7 @@
 import * as fs from 'node:fs';
 import { dirname, join } from 'node:path';
 import { crc32 } from 'node:zlib';
-import { syncFolder } from '../../platform/durable-file.ts';
+import { syncFolder, writeDurableFile } from '../../platform/durable-file.ts';
 import { DamagedData } from './data-damage.ts';
 
 const SEAL = 'seal';
@@ -22,10 +22,7 @@ interface Seal {
 /** To be called once all is written back and closed. */
 export function sealFile(path: string): void {
   if (fs.existsSync(`${path}-wal`) || fs.statSync(path).size > MAX_BYTES) return;
-  const seal = sealPath(path);
-  // One that a power cut leaves half is none.
-  fs.writeFileSync(`${seal}.new`, JSON.stringify(measure(path)), { mode: 0o600 });
-  fs.renameSync(`${seal}.new`, seal);
+  writeDurableFile(sealPath(path), JSON.stringify(measure(path)), 0o600);
 }
 
 /**
