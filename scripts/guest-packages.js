@@ -1,7 +1,7 @@
 /** Debian packages as a source of files: fetched by apt, taken apart by dpkg-deb, never installed. */
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
 
 /** Something about this host keeps the image from being built. Message and fix are one line for humans. */
 export class GuestImageError extends Error {
@@ -89,23 +89,49 @@ export class DebianPackages {
     return tree;
   }
 
+  /**
+   * Fetches what the maker published that a package was built of, from where the host has its packages from;
+   * the path of that archive. Throws GuestImageError.
+   */
+  source(name) {
+    const [places, folder] = ['places', 'source'].map((each) => join(this.#directory, each));
+    for (const each of [places, folder]) mkdirSync(each);
+    // Hosts rarely list sources.
+    for (const file of aptSources())
+      writeFileSync(join(places, basename(file)), withSources(readFileSync(file, 'utf8')));
+    const updated = this.#updateOwnLists([`SourceParts=${places}`, 'SourceList=/dev/null']);
+    const fetched = this.#run('apt-get', ['source', '-qq', '--download-only', '--tar-only', name], folder);
+    const [file] = readdirSync(folder).filter((each) => /\.orig\.tar\.\w+$/.test(each));
+    if (file === undefined)
+      throw new GuestImageError(
+        `the source of ${name} could not be fetched${said(fetched) || said(updated)}`,
+      );
+    return join(folder, file);
+  }
+
   /** Tries with the host's package lists, then with lists of our own that we fetch; these need no root. */
   #withLists(attempt, names) {
     const first = attempt();
     if (first !== null) return first;
-    const lists = join(this.#directory, 'lists');
-    const cache = join(this.#directory, 'cache');
-    for (const name of [lists, cache]) mkdirSync(join(name, 'partial'), { recursive: true });
-    const archives = join(cache, 'archives', 'partial');
-    mkdirSync(archives, { recursive: true });
-    this.#options = ['-o', `Dir::State::Lists=${lists}`, '-o', `Dir::Cache=${cache}`];
-    const updated = this.#run('apt-get', ['update', '-qq']);
+    const updated = this.#updateOwnLists([]);
     const second = attempt();
     if (second !== null) return second;
     throw new GuestImageError(
       `apt does not know the packages it takes (${names.join(', ')})${said(updated)}`,
       `let apt reach a mirror with them (Ubuntu: universe), then run the set-up again; or ${COPY_IMAGE}`,
     );
+  }
+
+  /** `places`: settings of where apt looks, below Dir::Etc. */
+  #updateOwnLists(places) {
+    const lists = join(this.#directory, 'lists');
+    const cache = join(this.#directory, 'cache');
+    for (const name of [lists, cache]) mkdirSync(join(name, 'partial'), { recursive: true });
+    const archives = join(cache, 'archives', 'partial');
+    mkdirSync(archives, { recursive: true });
+    const own = [`Dir::State::Lists=${lists}`, `Dir::Cache=${cache}`];
+    this.#options = [...own, ...places.map((each) => `Dir::Etc::${each}`)].flatMap((each) => ['-o', each]);
+    return this.#run('apt-get', ['update', '-qq']);
   }
 
   #run(program, args, cwd = this.#directory) {
@@ -153,6 +179,19 @@ export class DebianPackages {
     if (result.status !== 0) throw new GuestImageError('a compressed file of a package could not be read');
     return result.stdout;
   }
+}
+
+/** Files that say where the host has its packages from. */
+function aptSources() {
+  const parts = '/etc/apt/sources.list.d';
+  const names = existsSync(parts) ? readdirSync(parts) : [];
+  return ['/etc/apt/sources.list', ...names.map((name) => join(parts, name))].filter(
+    (file) => /\.(?:list|sources)$/.test(file) && existsSync(file),
+  );
+}
+
+function withSources(text) {
+  return text.replace(/^deb(?=\s)/gm, 'deb-src').replace(/^Types:.*$/gm, 'Types: deb-src');
 }
 
 function said({ stderr }) {

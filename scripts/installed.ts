@@ -13,11 +13,15 @@ export const NO_GUEST_IMAGE = 'the guest image is not built; npm start builds it
 export const NO_POSTGRESQL = 'the programs of PostgreSQL are not here; npm start fetches them';
 /** For the `skip` of tests that start a server of MariaDB. */
 export const NO_MARIADB = 'the programs of MariaDB are not here; npm start fetches them';
+/** For the `skip` of the specification tests of MongoDB's drivers. */
+export const NO_MONGODB_SPECIFICATION =
+  'the specification tests are not here; node scripts/setup.js long fetches them';
 /** What the set-up unpacks, by the reason; of the image that package which not every descendant has. */
 const UNPACKED: Readonly<Record<string, string>> = {
   [NO_GUEST_IMAGE]: 'linux-image-cloud-amd64',
   [NO_POSTGRESQL]: 'postgresql',
   [NO_MARIADB]: 'mariadb-server-core',
+  [NO_MONGODB_SPECIFICATION]: 'libmongoc-dev',
 };
 
 function hasProgram(program: string): boolean {

@@ -30,6 +30,7 @@ import {
   outsidePath,
   PURPOSES,
 } from './outside-programs.js';
+import { fetchSpecificationTests, hasSpecificationTests } from './specification-tests.js';
 
 const ROOT = dirname(dirname(fileURLToPath(import.meta.url)));
 const MODULES = join(ROOT, 'node_modules');
@@ -282,6 +283,17 @@ function tryPostgresqlOfNpm(output, then = () => {}) {
   }
 }
 
+function specificationTests() {
+  if (hasSpecificationTests(ROOT)) return;
+  try {
+    step("fetching MongoDB's specification tests", () =>
+      fetchSpecificationTests({ root: ROOT, outsidePath: outsidePath() }),
+    );
+  } catch (error) {
+    console.log(`  no specification tests of MongoDB: ${error.message}`);
+  }
+}
+
 function main(purpose) {
   if (Number(process.versions.node.split('.')[0]) < 18) {
     throw new SetupError(
@@ -299,6 +311,7 @@ function main(purpose) {
   guestImage();
   databasePrograms();
   if (purpose === 'test') testedPostgresql();
+  if (purpose === 'long') specificationTests();
 }
 
 // Those as whom databases and machines run must read it.
