@@ -45,6 +45,15 @@ function whyNot(): string | false {
   return isThere('mariadb') ? noLoopDisk() : NO_MARIADB;
 }
 
+/** One may have ended by itself meanwhile. */
+function killIfThere(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+  }
+}
+
 /** Servers and machines go with the host; the file system cannot be unmounted while they live. */
 async function killAllIn(directory: string): Promise<void> {
   const isInside = (pid: string) => {
@@ -57,7 +66,7 @@ async function killAllIn(directory: string): Promise<void> {
   };
   const inside = () => readdirSync('/proc').filter((name) => /^\d+$/.test(name) && isInside(name));
   await eventually('all have ended', async () => {
-    for (const pid of inside()) process.kill(Number(pid), 'SIGKILL');
+    for (const pid of inside()) killIfThere(Number(pid));
     await sleep(50);
     return inside().length === 0;
   });
