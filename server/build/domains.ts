@@ -1,4 +1,5 @@
 /** Makes accounts, object storage and webhooks, and the jobs that run by the clock. */
+
 import type { Logger } from 'pino';
 import { AccessKeys } from '../accounts/access-keys.ts';
 import { type AccountsDeps as AccountDeps, Accounts } from '../accounts/accounts.ts';
@@ -16,6 +17,7 @@ import { transferStatements } from '../billing/ledger/ledger.ts';
 import type { Idempotency } from '../calls/idempotency.ts';
 import type { Operations } from '../calls/operations.ts';
 import type { Config } from '../config/config.ts';
+import { damageIn } from '../drivers/metadata-sqlite/integrity.ts';
 import { Changes } from '../metadata/change.ts';
 import { JobRuns } from '../metadata/job-runs-store.ts';
 import type { Metadata } from '../metadata/metadata.ts';
@@ -163,7 +165,9 @@ export function buildStorage({ config, clock, base, billing, isHeld }: StorageDe
   const runs = new JobRuns(metadata);
   const listing = new Listing({ store, buckets, accessTimes });
   const browseSql = new BrowseSql(metadata);
-  const scrubber = new Scrubber({ changes, store: blobSql, blobs, runs, alarms, clock, unwrapKey });
+  const metadataDamage = () => damageIn(config.dataDir);
+  const scrubbed = { blobs, runs, alarms, clock, unwrapKey, metadataDamage };
+  const scrubber = new Scrubber({ changes, store: blobSql, ...scrubbed });
   // What cannot be marked now is found by the next scrub.
   const onDamaged = (version: number) => void scrubber.noteDamaged(version).catch(() => {});
   const downloads = new Downloads({ ...shared, accessTimes, hot, egress, onDamaged });

@@ -37,7 +37,13 @@ export interface StatusDeps<Scrub, Recovery> {
 
 /** Which component an alarm tells of. */
 const COMPONENT_ALARMS = {
-  metadata: ['metadata_log_stuck', 'metadata_out_of_space', 'metadata_read_failed', 'metadata_write_failed'],
+  metadata: [
+    'metadata_damaged',
+    'metadata_log_stuck',
+    'metadata_out_of_space',
+    'metadata_read_failed',
+    'metadata_write_failed',
+  ],
   storage: ['blob_fsync_failed', 'blob_thread_died', 'damaged_objects', 'out_of_space'],
   billing: ['billing_inconsistent'],
   compute: ['few_files_left', 'machines_wait_for_room'],

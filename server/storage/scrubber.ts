@@ -20,6 +20,8 @@ export interface ScrubberDeps {
   readonly alarms: Alarms;
   readonly clock: Clock;
   readonly unwrapKey: (wrapped: Uint8Array) => Uint8Array;
+  /** What is wrong with the metadata; null: nothing that can be found. */
+  readonly metadataDamage: () => Promise<string | null>;
 }
 
 /** Data that others keep. */
@@ -156,9 +158,18 @@ export class Scrubber {
       await new Promise(setImmediate);
       this.#stop.signal.throwIfAborted();
     }
+    await this.#checkMetadata();
     const checkedDatabases = (await this.#databases?.run(this.#stop.signal)) ?? 0;
     const state = { ...progress, checkedDatabases };
     await runs.write(JOB, { startedAt, finishedAt: clock.now(), state, cursor: null });
+  }
+
+  async #checkMetadata(): Promise<void> {
+    const { metadataDamage, alarms } = this.#deps;
+    const damage = await metadataDamage();
+    const fix = 'Look at the disk, then restore the last sound recovery point into an empty directory';
+    if (damage === null) alarms.clear('metadata_damaged');
+    else alarms.raise('metadata_damaged', `The metadata database is damaged: ${damage}`, fix);
   }
 
   /** Throws the reason of a stop that comes meanwhile. */

@@ -94,7 +94,8 @@ export async function openStorageFixture(options: StorageFixtureOptions = {}) {
   const downloads = new Downloads({ ...shared, store, accessTimes, hot, egress, onDamaged: () => {} });
   const sweepGuard = new SweepGuard({ alarms, isOurs: async () => true });
   const sweeping = { store: blobSql, sweepGuard, graceMs: TEST_GRACE_MS, isHeld: async () => false };
-  const openScrubber = () => new Scrubber({ ...shared, store: blobSql, runs });
+  const openScrubber = () =>
+    new Scrubber({ ...shared, store: blobSql, runs, metadataDamage: async () => null });
   return {
     metadata,
     clock,

@@ -112,6 +112,30 @@ test('a damaged database ends the start with a line that names it', async () => 
   assert.match(await refusalOf(dataDir), /metadata\.db cannot be read \(.*not a database\)/);
 });
 
+test('the scrub tells of a row that its index does not know any more', async () => {
+  const path = join(dataDir, 'metadata.db');
+  const name = 'a-name-that-flips';
+  const flipped = new Database(path);
+  flipped.exec(`CREATE TABLE t (a TEXT); INSERT INTO t VALUES ('${name}'); CREATE INDEX t_a ON t (a)`);
+  flipped.pragma('wal_checkpoint(TRUNCATE)');
+  flipped.close();
+  const written = readFileSync(path);
+  const at = written.indexOf(name);
+  written[at] = (written[at] ?? 0) ^ 0x10;
+  writeFileSync(path, written);
+  const cloud = await CloudProcess.start({ dataDir, env });
+  try {
+    const admin = new Client(cloud.api, ADMIN_KEY);
+    await admin.call('/api/admin/scrub', { method: 'POST' });
+    await eventually('the alarm is raised', async () => {
+      const { components } = (await admin.call('/api/system/status')).body;
+      return /damaged: .*t_a/.test(components.metadata.problem ?? '');
+    });
+  } finally {
+    await cloud.end();
+  }
+});
+
 test('a copy of the database from an earlier start is told from the last one', async () => {
   const earlier = join(saved, 'cloud', 'metadata.db');
   await assertWhole();

@@ -1,0 +1,13 @@
+/** Reads the whole database, and posts what is wrong with its pages and indexes; null: nothing. */
+import { parentPort, workerData } from 'node:worker_threads';
+import { openReader } from './connection.ts';
+
+const database = openReader(workerData as string);
+try {
+  const found = database.prepare('PRAGMA integrity_check(5)').pluck().all().join('; ');
+  parentPort?.postMessage(found === 'ok' ? null : found);
+} catch (error) {
+  parentPort?.postMessage((error as Error).message);
+} finally {
+  database.close();
+}
