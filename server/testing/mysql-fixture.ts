@@ -16,7 +16,7 @@ export function mysqlFixture(
   firstPort = 31_000 + (process.pid % 1000),
   more: Pick<ManagedEngineOptions, 'external' | 'tls'> = {},
 ): MysqlFixture {
-  return serverFixture('mysql', firstPort, (options) => new MysqlEngine({ ...options, ...more }));
+  return serverFixture('mysql', { firstPort }, (options) => new MysqlEngine({ ...options, ...more }));
 }
 
 /** As a user's program connects. */

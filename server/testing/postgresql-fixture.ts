@@ -1,27 +1,47 @@
 /** A PostgreSQL of a test's own, and the users' driver. */
 import { Client } from 'pg';
 import { NO_POSTGRESQL } from '../../scripts/installed.ts';
-import type { EngineDatabase } from '../databases/engine.ts';
+import type { Engine, EngineDatabase } from '../databases/engine.ts';
 import { PostgresqlEngine } from '../drivers/engine-postgresql/postgresql-engine.ts';
 import { findPrograms } from '../drivers/engine-postgresql/postgresql-programs.ts';
+import { postgresqlServers } from '../drivers/engine-postgresql/postgresql-servers.ts';
 import type { PostgresqlOptions } from '../drivers/engine-postgresql/site.ts';
-import { type ServerFixture, serverFixture } from './server-fixture.ts';
+import type { AccountServers } from '../drivers/managed-server/account-servers.ts';
+import type { ServerAddress } from '../drivers/managed-server/server-url.ts';
+import { type FixtureOptions, type ServerFixture, serverFixture } from './server-fixture.ts';
 
 /** For the `skip` of tests. */
 export const noPostgresql = 'reason' in (await findPrograms(null)) ? NO_POSTGRESQL : false;
 
-export type PostgresqlFixture = ServerFixture<PostgresqlEngine>;
+export type PostgresqlFixture = ServerFixture<AccountServers<PostgresqlEngine>>;
 
-export function postgresqlFixture(
+/** Servers of ours, one for each account. */
+export function postgresqlFixture({
   firstPort = 20_000 + (process.pid % 10_000),
-  more: Pick<PostgresqlOptions, 'external' | 'tls' | 'find'> = {},
-): PostgresqlFixture {
-  return serverFixture('postgresql', firstPort, (options) => new PostgresqlEngine({ ...options, ...more }));
+  idleMs,
+  ...more
+}: Pick<PostgresqlOptions, 'tls' | 'find'> & {
+  readonly firstPort?: number;
+  readonly idleMs?: number;
+} = {}): PostgresqlFixture {
+  const when = idleMs === undefined ? { firstPort } : { firstPort, idleMs };
+  return serverFixture('postgresql', when, (options) => postgresqlServers({ ...options, ...more }));
+}
+
+/** A server of the operator's. */
+export function externalPostgresqlFixture(external: ServerAddress): ServerFixture<PostgresqlEngine> {
+  const make = (options: FixtureOptions) => new PostgresqlEngine({ ...options, external });
+  return serverFixture('postgresql', { firstPort: 0 }, make);
+}
+
+/** The process of the server of an account; null: it does not run. */
+export function pidOf(engine: AccountServers<PostgresqlEngine>, accountId = 1): number | null {
+  return engine.serverOf(accountId)?.engine.pid ?? null;
 }
 
 /** As a user's program connects. */
 export async function connect(
-  engine: PostgresqlEngine,
+  engine: Pick<Engine, 'endpoint'>,
   database: EngineDatabase,
   password: string,
 ): Promise<Client> {

@@ -1,13 +1,12 @@
 /** What the suite of engines needs of PostgreSQL: the users' driver and its statements. */
 import { Pool } from 'pg';
-import type { EngineDatabase } from '../databases/engine.ts';
-import type { PostgresqlEngine } from '../drivers/engine-postgresql/postgresql-engine.ts';
+import type { Engine, EngineDatabase } from '../databases/engine.ts';
 import type { EngineFixture, NotesClient } from './engine.conformance.ts';
 import { engineFixture, type ServerFixture } from './server-fixture.ts';
 
 /** `crash`, `close`: of the server; clients are closed before. */
 export function postgresqlEngineFixture(
-  server: Pick<ServerFixture<PostgresqlEngine>, 'engine' | 'close'> & Pick<EngineFixture, 'crash'>,
+  server: Pick<ServerFixture<Engine>, 'engine' | 'close'> & Pick<EngineFixture, 'crash'>,
 ): EngineFixture {
   return engineFixture({
     ...server,
@@ -23,11 +22,7 @@ export function postgresqlEngineFixture(
 
 const ENDED_BY_ADMIN = '57P01';
 
-async function notesIn(
-  engine: PostgresqlEngine,
-  database: EngineDatabase,
-  password: string,
-): Promise<NotesClient> {
+async function notesIn(engine: Engine, database: EngineDatabase, password: string): Promise<NotesClient> {
   const { uri } = await engine.endpoint(database);
   const pool = new Pool({ connectionString: uri(password), max: 4 });
   pool.on('connect', (client) => client.on('error', () => {}));

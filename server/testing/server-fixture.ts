@@ -3,8 +3,11 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Engine, EngineDatabase } from '../databases/engine.ts';
+import { ChildPlaces } from '../drivers/engine-children/child-places.ts';
 import { HostProcesses } from '../drivers/host-process/host-processes.ts';
+import { AccountServers, type AccountServersDeps } from '../drivers/managed-server/account-servers.ts';
 import type { ManagedEngineOptions } from '../drivers/managed-server/server-engine.ts';
+import { ServerProxy } from '../drivers/server-proxy/server-proxy.ts';
 import { systemClock } from '../platform/clock.ts';
 import type { EngineFixture, NotesClient } from './engine.conformance.ts';
 import { noUsers, testUidBase } from './own-ground.ts';
@@ -20,17 +23,35 @@ export interface ServerFixture<E extends Engine> {
   close(): Promise<void>;
 }
 
+/** What engines of servers of our own, or of the operator's, are made with. */
+export type FixtureOptions = Omit<ManagedEngineOptions, 'account' | 'external'> & {
+  readonly servers: Omit<AccountServersDeps, 'folder' | 'addresses'>;
+  readonly uidOf: (accountId: number) => number | null;
+};
+
+/** Far from those of servers, which are at the beginning. */
+const PLACES = 8;
+const ACCOUNT_UIDS = 1000;
+
 /** `name`: of the engine. */
 export function serverFixture<E extends Engine>(
   name: string,
-  firstPort: number,
-  make: (options: ManagedEngineOptions) => E,
+  { firstPort, idleMs = 60_000 }: { readonly firstPort: number; readonly idleMs?: number },
+  make: (options: FixtureOptions) => E,
 ): ServerFixture<E> {
   const folder = mkdtempSync(join(tmpdir(), `cloudlet-${name}-`));
   const alarms = new Map<string, string>();
   const disk = { isLow: false };
   const hasUsers = noUsers === null;
   const engines: E[] = [];
+  const doors = new ServerProxy({
+    wanted: (door) => {
+      const engine = engines.at(-1);
+      if (engine instanceof AccountServers) engine.wanted(door);
+    },
+    warn: () => {},
+    table: `cloudlet_test_${process.pid}`,
+  });
   const reopen = () => {
     const group = `cloudlet-${name}-test`;
     const engine = make({
@@ -44,12 +65,15 @@ export function serverFixture<E extends Engine>(
       isDiskLow: () => disk.isLow,
       warn: () => {},
       firstPort,
+      servers: { doors, places: new ChildPlaces(PLACES), idleMs, clock: systemClock, warn: () => {} },
+      uidOf: (accountId) => (hasUsers ? testUidBase() + ACCOUNT_UIDS + accountId : null),
     });
     engines.push(engine);
     return engine;
   };
   const close = async () => {
     for (const engine of engines.reverse()) await engine.close();
+    await doors.close();
     rmSync(folder, { recursive: true });
   };
   return { engine: reopen(), folder, alarms, disk, reopen, close };

@@ -38,7 +38,7 @@ export function ownSite(options: ManagedEngineOptions, begin: () => Promise<void
   });
   const probe = () => links.asAdmin((admin) => admin.query('SELECT 1'));
   const passwordOf = (role: string) => links.passwordOf(role);
-  const how = { processes, uid: uidBase, firstPort, tls };
+  const how = { processes, uid: uidBase, firstPort, tls, template: null };
   const kind = new MysqlServer({ ...how, programs, passwordOf, greet: begin, probe });
   const atServer = join(folder, 'server');
   const server = new ManagedServer({ kind, processes, uid: uidBase, folder: atServer, alarms, warn });

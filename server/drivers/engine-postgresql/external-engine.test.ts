@@ -2,7 +2,7 @@
 import { test } from 'node:test';
 import { type EngineFixture, testEngine } from '../../testing/engine.conformance.ts';
 import { operatorPostgresql } from '../../testing/operator-postgresql.ts';
-import { noPostgresql, postgresqlFixture } from '../../testing/postgresql-fixture.ts';
+import { externalPostgresqlFixture, noPostgresql } from '../../testing/postgresql-fixture.ts';
 import { postgresqlEngineFixture } from '../../testing/postgresql-notes.ts';
 import { serverAddress } from '../managed-server/server-url.ts';
 
@@ -11,7 +11,7 @@ async function open(): Promise<EngineFixture> {
   const server = await operatorPostgresql();
   await server.run("CREATE ROLE maker LOGIN CREATEDB CREATEROLE PASSWORD 'p:/@ word'");
   const address = serverAddress('CLOUDLET_POSTGRESQL_URL', server.url('maker', 'p:/@ word'), 5432);
-  const { engine, close } = postgresqlFixture(0, { external: address });
+  const { engine, close } = externalPostgresqlFixture(address);
   return postgresqlEngineFixture({
     engine,
     crash: () => server.crash(),

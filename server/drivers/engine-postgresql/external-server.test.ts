@@ -5,7 +5,7 @@ import { eventually } from '../../testing/eventually.ts';
 import { SECRET, testExternalServer } from '../../testing/external-server.conformance.ts';
 import { newDatabase } from '../../testing/new-database.ts';
 import { operatorPostgresql } from '../../testing/operator-postgresql.ts';
-import { connect, noPostgresql, postgresqlFixture } from '../../testing/postgresql-fixture.ts';
+import { connect, externalPostgresqlFixture, noPostgresql } from '../../testing/postgresql-fixture.ts';
 import { serverAddress } from '../managed-server/server-url.ts';
 import { unmetNeed } from './external-server-facts.ts';
 import { PostgresqlEngine } from './postgresql-engine.ts';
@@ -36,7 +36,7 @@ else
         `CREATE ROLE chief LOGIN SUPERUSER PASSWORD '${password}'`,
         `CREATE ROLE weak LOGIN PASSWORD '${password}'`,
       ],
-      fixture: (external) => postgresqlFixture(0, { external }),
+      fixture: (external) => externalPostgresqlFixture(external),
       connect: (engine, database, password) => session(onEngine(engine), database, password),
       version: /^\d+\.\d+$/,
       limits: /not bounded.*no checksums.*can also connect to postgres, template1/,

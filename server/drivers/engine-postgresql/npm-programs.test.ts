@@ -48,7 +48,7 @@ test('programs of the host go before those of npm, unless the data are of anothe
 test('a database is made, used, restarted, limited and removed; what needs clients is refused', {
   skip,
 }, async (t) => {
-  const fixture = postgresqlFixture(undefined, { find: (major) => ofNpm(major) });
+  const fixture = postgresqlFixture({ find: (major) => ofNpm(major) });
   t.after(fixture.close);
   const { engine } = fixture;
   await engine.prepare();

@@ -1,10 +1,13 @@
 /** A PostgreSQL that we look after: made, started and stopped by us, on a socket and on loopback. */
 import { join } from 'node:path';
-import { DumpsMissing } from '../../databases/engine.ts';
+import { DumpsMissing, type Readiness } from '../../databases/engine.ts';
+import type { AppError } from '../../platform/errors.ts';
 import { ClientPrograms } from '../managed-server/client-programs.ts';
+import { firstSecret, forgetFirstSecret } from '../managed-server/data-template.ts';
 import { ManagedServer } from '../managed-server/managed-server.ts';
 import { endpointOf, programsOrThrow, readinessOf } from '../managed-server/server-engine.ts';
-import { readServerSecret } from '../managed-server/server-secret.ts';
+import { readServerSecret, rolePassword } from '../managed-server/server-secret.ts';
+import type { NoPrograms } from '../managed-server/unpacked-programs.ts';
 import { type ClientWork, clientCommand } from './client-commands.ts';
 import { dataMajor, takeAnalysis, upgradeData } from './data-directory.ts';
 import { PostgresqlLinks } from './postgresql-links.ts';
@@ -16,13 +19,17 @@ import {
   trustedExtensions,
 } from './postgresql-programs.ts';
 import { PostgresqlServer, socketFolder } from './postgresql-server.ts';
-import { ADMIN, analyse, DUMPER, databases, setUpServer } from './postgresql-store.ts';
+import { ADMIN, analyse, DUMPER, databases, setPassword, setUpServer } from './postgresql-store.ts';
 import { scramVerifier } from './scram-verifier.ts';
 import type { PostgresqlOptions, PostgresqlSite } from './site.ts';
+
+const WRONG_PASSWORD = '28P01';
 
 /** `begin`: what is to be done each time it is up. */
 export function ownSite(options: PostgresqlOptions, begin: () => Promise<void>): PostgresqlSite {
   const { folder, processes, uidBase, alarms, warn, tls = null, firstPort, find = findPrograms } = options;
+  const { account = null } = options;
+  const uid = account === null ? uidBase : account.uid;
   const found = () => find(dataMajor(server.places));
   const programs = async () => programsOrThrow('PostgreSQL', await found());
   const socket = () => ({ folder: socketFolder(server.places), port: server.port ?? 0 });
@@ -37,6 +44,7 @@ export function ownSite(options: PostgresqlOptions, begin: () => Promise<void>):
     isUp: () => server.isUp,
   });
   const greet = async () => {
+    await takeAdministration(server.places, links);
     const verifier = await scramVerifier(links.passwordOf(DUMPER));
     await links.asAdmin((client) => setUpServer(client, verifier));
     await begin();
@@ -45,10 +53,17 @@ export function ownSite(options: PostgresqlOptions, begin: () => Promise<void>):
   // Over a new connection: those that there are go on without the process that takes new ones.
   const probe = () => links.inDatabase('postgres', (client) => client.query('SELECT 1'));
   const passwordOf = (role: string) => links.passwordOf(role);
-  const how = { processes, uid: uidBase, firstPort, tls };
+  const how = { processes, uid, firstPort, tls, template: account?.template ?? null };
   const kind = new PostgresqlServer({ ...how, programs, passwordOf, greet, probe });
-  const atServer = join(folder, 'server');
-  const server = new ManagedServer({ kind, processes, uid: uidBase, folder: atServer, alarms, warn });
+  const server = new ManagedServer({
+    kind,
+    processes,
+    uid,
+    folder: account === null ? join(folder, 'server') : folder,
+    alarms,
+    warn,
+    ...(account === null ? {} : { onEnd: account.onEnd }),
+  });
   const clients = new ClientPrograms({
     processes,
     uids: uidBase === null ? null : uidBase + 1,
@@ -62,14 +77,8 @@ export function ownSite(options: PostgresqlOptions, begin: () => Promise<void>):
     links,
     clients,
     guest: () => null,
-    endpoint: () => endpointOf(server.port, tls),
-    readiness: async () => {
-      const programs = await found();
-      if (!('bin' in programs))
-        return Object.assign(readinessOf(programs, server.problem), { extensions: [] });
-      const extensions = trustedExtensions(programs.bin, programs.major);
-      return Object.assign(readinessOf(programs, server.problem, missingOf(programs)), { extensions });
-    },
+    endpoint: () => endpointOf(account?.port ?? server.port, tls),
+    readiness: async () => readinessOfPrograms(await found(), server.problem),
     upgrade: async () => {
       const made = dataMajor(server.places);
       const to = await newestPrograms();
@@ -80,10 +89,35 @@ export function ownSite(options: PostgresqlOptions, begin: () => Promise<void>):
       await links.close();
       await server.close();
       const places = { ...server.places, seen: await processes.pathOf(server.places.home) };
-      await upgradeData({ processes, uid: uidBase, places, passwordOf }, { from, to });
+      await upgradeData({ processes, uid, places, passwordOf }, { from, to });
       return { from: from.version, to: to.version };
     },
   };
+}
+
+/** Of servers of ours, by the programs that were found and why the last start of one failed. */
+export function readinessOfPrograms(
+  programs: PostgresqlPrograms | NoPrograms,
+  problem: AppError | null = null,
+): Readiness {
+  if (!('bin' in programs)) return Object.assign(readinessOf(programs, problem), { extensions: [] });
+  const extensions = trustedExtensions(programs.bin, programs.major);
+  return Object.assign(readinessOf(programs, problem, missingOf(programs)), { extensions });
+}
+
+/** Gives the administrator of data that were copied a password of this server's own. */
+async function takeAdministration(places: ManagedServer['places'], links: PostgresqlLinks): Promise<void> {
+  const first = firstSecret(places);
+  if (first === null) return;
+  const verifier = await scramVerifier(links.passwordOf(ADMIN));
+  const who = { user: ADMIN, password: rolePassword(first, ADMIN), database: 'postgres' };
+  try {
+    await links.as(who, (client) => setPassword(client, ADMIN, verifier));
+  } catch (error) {
+    // It was given one before.
+    if ((error as { code?: unknown }).code !== WRONG_PASSWORD) throw error;
+  }
+  forgetFirstSecret(places);
 }
 
 /** Throws DumpsMissing where they are a server alone. */

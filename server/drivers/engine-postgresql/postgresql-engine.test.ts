@@ -2,13 +2,13 @@
 import { test } from 'node:test';
 import { type EngineFixture, testEngine } from '../../testing/engine.conformance.ts';
 import { eventually } from '../../testing/eventually.ts';
-import { noPostgresql, postgresqlFixture } from '../../testing/postgresql-fixture.ts';
+import { noPostgresql, pidOf, postgresqlFixture } from '../../testing/postgresql-fixture.ts';
 import { postgresqlEngineFixture } from '../../testing/postgresql-notes.ts';
 
 async function open(): Promise<EngineFixture> {
   const { engine, close } = postgresqlFixture();
   const crash = async () => {
-    process.kill(await eventually(() => engine.pid), 'SIGKILL');
+    process.kill(await eventually(() => pidOf(engine)), 'SIGKILL');
   };
   return postgresqlEngineFixture({ engine, crash, close });
 }

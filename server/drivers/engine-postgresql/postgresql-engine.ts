@@ -6,9 +6,11 @@
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import type { ClientBase } from 'pg';
-import type { Access, Endpoint, Engine, EngineDatabase, Measured } from '../../databases/engine.ts';
+import type { Access, Endpoint, EngineDatabase, Measured } from '../../databases/engine.ts';
 import { hostDiskFull } from '../../platform/errors.ts';
+import type { AccountEngine, ServerUse } from '../managed-server/account-server.ts';
 import { SLOTS } from '../managed-server/client-programs.ts';
+import { ManagedServer } from '../managed-server/managed-server.ts';
 import { hostAndPort, ServerEngine } from '../managed-server/server-engine.ts';
 import { TenantLogs } from '../managed-server/tenant-logs.ts';
 import { DUMP_FORMATS, PostgresqlDumps } from './dumps.ts';
@@ -22,17 +24,17 @@ import type { PostgresqlOptions, PostgresqlSite, Upgrade } from './site.ts';
 import { TenantQueries } from './tenant-queries.ts';
 import { Watchdog } from './watchdog.ts';
 
-/** System users: one for the server, the others for its clients. */
+/** System users: one that makes the data of new servers, the others for clients. */
 export const USERS = 1 + SLOTS;
 /** From there on the owner of a database that is read-only cannot come in to write all the same. */
 const CLOSED_FROM = 1.2;
 
-export class PostgresqlEngine extends ServerEngine<ClientBase> implements Engine {
+export class PostgresqlEngine extends ServerEngine<ClientBase> implements AccountEngine {
   readonly name = 'postgresql';
   readonly #site: PostgresqlSite;
   readonly #links: PostgresqlLinks;
   readonly #dumps: PostgresqlDumps;
-  readonly #watchdog: Watchdog;
+  readonly #watchdog: Watchdog | null;
   readonly #logs: TenantLogs;
   readonly #isDiskLow: () => boolean;
 
@@ -49,7 +51,8 @@ export class PostgresqlEngine extends ServerEngine<ClientBase> implements Engine
     const isLow = isGuest ? () => false : isDiskLow;
     const queries = new TenantQueries({ links, isGuest, rolesOf, isDiskLow: isLow });
     const logs = new TenantLogs({ folder: join(folder, 'logs'), source: server.log, entriesOf });
-    const watchdog = new Watchdog({ links, isUp, isGuest, isDiskLow, warn, logs });
+    // What an account does to a server of its own it does to itself.
+    const watchdog = isGuest ? new Watchdog({ links, isUp, warn, logs }) : null;
     const databases = (client: ClientBase) => store.databases(client, guest());
     super(DUMP_FORMATS, { site, queries, dumps, watchdog, logs, databases });
     this.#site = site;
@@ -160,8 +163,20 @@ export class PostgresqlEngine extends ServerEngine<ClientBase> implements Engine
     this.#logs.remove(name);
   }
 
+  /** Its process, and what starts and stops it. Throws where that is the operator's. */
+  get server(): ManagedServer {
+    const { server } = this.#site;
+    if (server instanceof ManagedServer) return server;
+    throw new Error('not a server of ours');
+  }
+
+  /** What its server does now. */
+  use(): Promise<ServerUse> {
+    return this.#links.asAdmin(store.serverUse);
+  }
+
   async close(): Promise<void> {
-    await this.#watchdog.close();
+    await this.#watchdog?.close();
     await this.#site.server.close();
     await this.#links.close();
   }
@@ -184,7 +199,6 @@ export class PostgresqlEngine extends ServerEngine<ClientBase> implements Engine
   /** With a server that is up. */
   async #begin(): Promise<void> {
     this.#logs.begin();
-    this.#watchdog.began();
     await this.#dumps.sweep();
   }
 }

@@ -4,7 +4,7 @@ import { AppError } from '../../platform/errors.ts';
 import type { ServerKind, ServerKindDeps, ServerPlaces } from '../managed-server/managed-server.ts';
 import { makeFolder } from '../managed-server/server-data.ts';
 import { hadPort } from '../managed-server/server-port.ts';
-import { makeServerSecret } from '../managed-server/server-secret.ts';
+import { makeServerSecret, readServerSecret, rolePassword } from '../managed-server/server-secret.ts';
 import { CERT_FILE, KEY_FILE, type ServerTls } from '../managed-server/server-tls.ts';
 import { DATA, dataMajor, makeData, settleUpgrade, writeNew } from './data-directory.ts';
 import { LINE_PREFIX } from './log-lines.ts';
@@ -14,9 +14,9 @@ import { ADMIN, LOCAL } from './postgresql-store.ts';
 /** In the server's home. */
 const RUN = 'run';
 const HBA = 'pg_hba.conf';
-const MEMORY_MB = 2048;
+const MEMORY_MB = 512;
 /** Data of one process: a tenant may set work_mem to what it likes. */
-const PROCESS_MB = 512;
+const PROCESS_MB = 384;
 const TEMP_FILE_MB = 512;
 
 type Deps = ServerKindDeps<PostgresqlPrograms>;
@@ -54,7 +54,14 @@ export class PostgresqlServer implements ServerKind {
     await this.#checkUser();
     if (made !== null) return;
     if (hadPort(places.keeper)) throw dataGone();
-    await makeData({ processes: this.#deps.processes, uid, places, passwordOf }, programs);
+    const { processes, template } = this.#deps;
+    if (template === null) return makeData({ processes, uid, places, passwordOf }, programs);
+    const make = (at: ServerPlaces) => {
+      const secret = readServerSecret(at);
+      const passwordThere = (role: string) => rolePassword(secret, role);
+      return makeData({ processes, uid: template.uid, places: at, passwordOf: passwordThere }, programs);
+    };
+    await template.copy(String(programs.major), { to: places, uid, make });
   }
 
   program({ seen }: ServerPlaces, port: number) {

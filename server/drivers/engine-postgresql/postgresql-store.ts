@@ -2,6 +2,7 @@
 import type { ClientBase } from 'pg';
 import type { EngineLimits } from '../../databases/engine.ts';
 import { AppError } from '../../platform/errors.ts';
+import type { ServerUse } from '../managed-server/account-server.ts';
 import { type RunningStatement, SLOW_MS, SLOW_TEXT } from '../managed-server/slow-statements.ts';
 
 export const ADMIN = 'cloudlet';
@@ -306,6 +307,15 @@ export async function activity(client: ClientBase): Promise<Map<string, string>>
      WHERE s.datname ~ '^d_' GROUP BY 1, 2`,
   );
   return new Map(rows.map((row) => [String(row.datname), `${row.done} ${row.last?.getTime()}`]));
+}
+
+/** What a server does that is all of one account's, loads included; ours do not count. */
+export async function serverUse(client: ClientBase): Promise<ServerUse> {
+  const { rows } = await client.query(
+    `SELECT count(*)::int AS sessions, (count(*) FILTER (WHERE state <> 'idle'))::int AS busy
+     FROM pg_stat_activity WHERE backend_type = 'client backend' AND usename !~ '^cloudlet'`,
+  );
+  return { sessions: rows[0].sessions, busy: rows[0].busy, done: await activity(client) };
 }
 
 /**

@@ -109,7 +109,7 @@ describe('the server of PostgreSQL', { skip: noPostgresql }, () => {
       if (!other.listening) await once(other.listen(port, '127.0.0.1'), 'listening');
       return findPrograms(major);
     };
-    const fixture = postgresqlFixture(port, { find });
+    const fixture = postgresqlFixture({ firstPort: port, find });
     t.after(async () => {
       await fixture.close();
       other.close();

@@ -22,7 +22,7 @@ function openTo(t: { after(work: () => Promise<void>): void }, files = { certFil
   const folder = mkdtempSync(join(tmpdir(), 'cloudlet-tls-'));
   const clock = systemClock;
   const tls = new ServerTls({ host: HOST, ...files, folder: join(folder, 'tls'), clock });
-  const fixture = postgresqlFixture(undefined, { tls });
+  const fixture = postgresqlFixture({ tls });
   t.after(async () => {
     await fixture.close();
     rmSync(folder, { recursive: true });

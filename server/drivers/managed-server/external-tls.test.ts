@@ -13,7 +13,7 @@ import { newDatabase } from '../../testing/new-database.ts';
 import { grantsOf, operatorMysql } from '../../testing/operator-mysql.ts';
 import { operatorPostgresql } from '../../testing/operator-postgresql.ts';
 import type { OperatorServer } from '../../testing/operator-server.ts';
-import { noPostgresql, postgresqlFixture } from '../../testing/postgresql-fixture.ts';
+import { externalPostgresqlFixture, noPostgresql } from '../../testing/postgresql-fixture.ts';
 import { makeAuthority } from './certificates.ts';
 import { ServerTls } from './server-tls.ts';
 import { type ServerAddress, serverAddress } from './server-url.ts';
@@ -43,7 +43,7 @@ const KINDS: readonly Kind[] = [
     skip: noPostgresql,
     server: (tls) => operatorPostgresql({ tls }),
     users: [`CREATE ROLE maker LOGIN CREATEDB CREATEROLE PASSWORD '${PASSWORD}'`],
-    fixture: (external) => postgresqlFixture(0, { external }),
+    fixture: (external) => externalPostgresqlFixture(external),
     ask: async ({ uri }, ca, sql) => {
       const connectionString = uri(SECRET).replace(/\?.*/, '');
       const client = new Client({ connectionString, ssl: { ca } });

@@ -1,7 +1,8 @@
 /**
  * A database server that Cloudlet looks after: one process, of a user of its own where there are such, that
- * sees its folder only. It serves on when Cloudlet is killed, is adopted by the next start, and comes back
- * when it dies. Its port never changes: users' programs have it in their settings.
+ * sees its folder only. It serves on when Cloudlet is killed, and is adopted by the next start. One that users
+ * reach directly comes back when it dies, at a port that never changes: their programs have it in their
+ * settings. One of an account (account-servers.ts) runs while it is wanted, at any port.
  */
 import { createHash } from 'node:crypto';
 import * as fs from 'node:fs';
@@ -12,6 +13,7 @@ import { AppError } from '../../platform/errors.ts';
 import { lastReason } from '../host-process/foreign-files.ts';
 import type { ForeignProgram, HostProcesses } from '../host-process/host-processes.ts';
 import type { RunningProcess } from '../host-process/running-process.ts';
+import type { DataTemplate } from './data-template.ts';
 import type { EngineServer } from './engine-server.ts';
 import { LogFollower } from './log-follower.ts';
 import {
@@ -69,6 +71,8 @@ export interface ServerKindDeps<Programs> {
   /** Those to start it with. Throws `engine_unavailable`. */
   readonly programs: () => Promise<Programs>;
   readonly passwordOf: (role: string) => string;
+  /** Where a new one's data come from; null: they are made. */
+  readonly template: DataTemplate | null;
   /** Once it answers: leaves in it what all databases share. Rejects until it does. */
   readonly greet: () => Promise<void>;
   /** See ServerKind. */
@@ -87,6 +91,8 @@ export interface ManagedServerDeps {
     clear(code: string): void;
   };
   readonly warn: (text: string) => void;
+  /** Given: it runs only while it is wanted, at any port, and this is called when it ended by itself. */
+  readonly onEnd?: () => void;
 }
 
 const ANSWER_MS = 60_000;
@@ -112,6 +118,8 @@ export class ManagedServer implements EngineServer {
   #running: RunningProcess | null = null;
   #isUp = false;
   #isClosing = false;
+  /** What stops it under way, or null. */
+  #stopping: Promise<void> | null = null;
   #starting: Promise<void> | null = null;
   #retry: NodeJS.Timeout | undefined;
   readonly #trimming: NodeJS.Timeout;
@@ -165,6 +173,7 @@ export class ManagedServer implements EngineServer {
   async up(): Promise<void> {
     if (this.isUp) return;
     if (this.#isClosing) throw this.#unavailable('is being stopped with Cloudlet');
+    await this.#stopping;
     this.#starting ??= this.#start().finally(() => {
       this.#starting = null;
     });
@@ -179,10 +188,34 @@ export class ManagedServer implements EngineServer {
     clearTimeout(this.#retry);
     clearInterval(this.#trimming);
     clearInterval(this.#probing);
+    await this.stop();
+  }
+
+  /** Ends it, with all its sessions, until it is wanted again: properly, or at once by SIGKILL. */
+  async stop(how: 'properly' | 'at_once' = 'properly'): Promise<void> {
+    this.#stopping ??= this.#stop(how).finally(() => {
+      this.#stopping = null;
+    });
+    await this.#stopping;
+  }
+
+  async #stop(how: 'properly' | 'at_once'): Promise<void> {
+    const { stop } = this.#deps.kind;
+    // One that hangs while it starts would not let us in otherwise.
+    if (how === 'at_once' && this.#running?.isAlive) await this.#running.end({ graceMs: 0 });
     await this.#starting?.catch(() => {});
     this.#isUp = false;
-    const { stop } = this.#deps.kind;
-    if (this.#running?.isAlive) await this.#running.end(stop);
+    if (this.#running?.isAlive) await this.#running.end(how === 'properly' ? stop : { graceMs: 0 });
+  }
+
+  /** Takes over what an earlier Cloudlet left running; whether there was one. */
+  async takeOver(): Promise<boolean> {
+    const { processes, kind, uid } = this.#deps;
+    const name = processName(kind.name, this.#deps.folder);
+    const left = await processes.adopt({ name, memoryMb: kind.memoryMb, uid }, this.#keeper);
+    left?.release();
+    if (left !== null) await this.up();
+    return left !== null;
   }
 
   async #start(): Promise<void> {
@@ -198,7 +231,8 @@ export class ManagedServer implements EngineServer {
     } catch (error) {
       const problem = error instanceof AppError ? error : this.#unavailable('does not start', error);
       this.#tell(problem);
-      if (this.isMade && !this.#isClosing) this.#tryAgain();
+      const isOwed = this.#deps.onEnd === undefined && this.isMade && !this.#isClosing;
+      if (isOwed) this.#tryAgain();
       throw problem;
     }
   }
@@ -242,7 +276,7 @@ export class ManagedServer implements EngineServer {
         await this.#answer(running, places);
         return running;
       } catch (error) {
-        if (running.isAlive || this.#isClosing) throw error;
+        if (running.isAlive || this.#isClosing || this.#stopping !== null) throw error;
         // Another program took it since we looked, and nobody was told of it yet.
         if (isFirst && !(await isFree(this.port ?? 0))) forgetPort(this.#keeper);
         if (tries === STARTS) throw error;
@@ -259,10 +293,12 @@ export class ManagedServer implements EngineServer {
   }
 
   #ended(running: RunningProcess): void {
-    if (this.#isClosing || this.#running !== running) return;
+    if (this.#isClosing || this.#stopping !== null || this.#running !== running || !this.#isUp) return;
     this.#isUp = false;
-    this.#deps.warn(`${this.#deps.kind.title} ended by itself and is started again`);
-    void this.up().catch(() => {});
+    const { kind, warn, onEnd } = this.#deps;
+    warn(`${kind.title} ended by itself${onEnd ? '' : ' and is started again'}`);
+    if (onEnd) onEnd();
+    else void this.up().catch(() => {});
   }
 
   async #makePlaces(): Promise<ServerPlaces> {
@@ -292,7 +328,9 @@ export class ManagedServer implements EngineServer {
   async #launch(places: ServerPlaces): Promise<RunningProcess> {
     const { processes, kind, uid } = this.#deps;
     const kept = this.port;
-    const port = kept ?? (await freePort(kind.firstPort));
+    let port = kept ?? (await freePort(kind.firstPort));
+    const isFixed = this.#deps.onEnd === undefined;
+    if (!isFixed && kept !== null && !(await isFree(port))) port = await freePort(kind.firstPort);
     if (!(await isFree(port))) throw this.#portTaken(port);
     await kind.initialise(places);
     const { memoryMb } = kind;
@@ -309,13 +347,13 @@ export class ManagedServer implements EngineServer {
       this.#keeper,
     );
     // Only now it is its own: who dies before chooses anew.
-    if (kept === null) this.#keep(port);
+    if (kept !== port) this.#keep(port);
     return running;
   }
 
   #keep(port: number): void {
-    const { kind, alarms, warn } = this.#deps;
-    if (hadPort(this.#keeper)) {
+    const { kind, alarms, warn, onEnd } = this.#deps;
+    if (onEnd === undefined && hadPort(this.#keeper)) {
       const { detail, fix } = newPort(kind.title, port);
       alarms.raise(`${kind.name}_port_changed`, detail, fix);
       warn(detail);

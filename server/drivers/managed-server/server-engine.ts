@@ -13,6 +13,8 @@ import type {
 } from '../../databases/engine.ts';
 import { AppError } from '../../platform/errors.ts';
 import type { HostProcesses } from '../host-process/host-processes.ts';
+import type { AccountPlace } from './account-servers.ts';
+import type { DataTemplate } from './data-template.ts';
 import type { EngineServer } from './engine-server.ts';
 import type { ManagedServerDeps } from './managed-server.ts';
 import type { ServerTls } from './server-tls.ts';
@@ -34,7 +36,8 @@ export interface ServerEngineParts<Admin> {
     dump(database: EngineDatabase, format: string, signal: AbortSignal): Promise<Dump>;
     load(database: EngineDatabase, dump: Readable, signal: AbortSignal): Promise<void>;
   };
-  readonly watchdog: { takeActive(): readonly string[] };
+  /** Who looks at the server all the time; null: whoever has the engine does. */
+  readonly watchdog: { takeActive(): readonly string[] } | null;
   readonly logs: TenantLogs;
   /** Names of all databases there, those of others too. */
   readonly databases: (admin: Admin) => Promise<readonly string[]>;
@@ -72,7 +75,7 @@ export class ServerEngine<Admin> {
   }
 
   takeActive(): readonly string[] {
-    return this.#parts.watchdog.takeActive().flatMap((name) => this.#ids.get(name) ?? []);
+    return (this.#parts.watchdog?.takeActive() ?? []).flatMap((name) => this.#ids.get(name) ?? []);
   }
 
   async query(database: EngineDatabase, query: Query): Promise<QueryResult> {
@@ -132,6 +135,8 @@ export interface ManagedEngineOptions {
   readonly processes: HostProcesses;
   /** First of its numbers of users of its own; null: it runs as ours. */
   readonly uidBase: number | null;
+  /** Whose server it is; null: that of all accounts together, as earlier versions had it. */
+  readonly account?: OwnServer | null;
   readonly alarms: ManagedServerDeps['alarms'];
   /** Less is free than must stay so. */
   readonly isDiskLow: () => boolean;
@@ -142,6 +147,14 @@ export interface ManagedEngineOptions {
   readonly tls?: ServerTls | null;
   /** The server's port when it is first made; where it is taken, the next that is free. */
   readonly firstPort: number;
+}
+
+/** What the server of one account has of its own, and what it shares. */
+export interface OwnServer extends Pick<AccountPlace, 'port' | 'onEnd'> {
+  /** Its user; null: ours. */
+  readonly uid: number | null;
+  readonly accountId: number;
+  readonly template: DataTemplate;
 }
 
 type Found = { readonly version: string } | NoPrograms;

@@ -8,19 +8,19 @@ import { randomSecret } from '../../platform/ids.ts';
 import type { ServerPlaces } from './managed-server.ts';
 
 const FILE = 'secret';
-const BYTES = 32;
+export const SECRET_BYTES = 32;
 
 /** Makes it, unless it is there. */
 export function makeServerSecret({ keeper }: Pick<ServerPlaces, 'keeper'>): void {
   const path = join(keeper, FILE);
   if (fs.existsSync(path)) return;
-  writeDurableFile(path, randomSecret(BYTES), 0o600);
+  writeDurableFile(path, randomSecret(SECRET_BYTES), 0o600);
 }
 
 /** Throws when the server has none yet, and `engine_unavailable` when it is damaged. */
 export function readServerSecret({ keeper }: Pick<ServerPlaces, 'keeper'>): Buffer {
   const secret = fs.readFileSync(join(keeper, FILE));
-  if (secret.length === BYTES) return secret;
+  if (secret.length === SECRET_BYTES) return secret;
   throw new AppError('engine_unavailable', 'The key of our own roles on the database server is damaged', {
     hint: 'put the file `secret` in its folder, below databases/ of the data directory, back from a copy',
   });

@@ -1,0 +1,358 @@
+/**
+ * The database server of one account: what it holds, where its users connect, and when it runs. It sleeps
+ * while nobody uses it, and its door (server-proxy/) wakes it with the next connection.
+ */
+import * as fs from 'node:fs';
+import { join } from 'node:path';
+import type { Access, Engine, EngineDatabase } from '../../databases/engine.ts';
+import type { Clock } from '../../platform/clock.ts';
+import { writeDurableFile } from '../../platform/durable-file.ts';
+import { AppError } from '../../platform/errors.ts';
+import { KeyedMutex } from '../../platform/keyed-mutex.ts';
+import { removeTree } from '../host-process/tree-removal.ts';
+import type { Door, ServerProxy } from '../server-proxy/server-proxy.ts';
+import type { ManagedServer } from './managed-server.ts';
+import { UseMarks } from './server-rounds.ts';
+
+/** What a server does now, asked of itself. */
+export interface ServerUse {
+  /** Sessions of its account, also those that wait for their users. */
+  readonly sessions: number;
+  /** Those of them with a statement or a transaction under way. */
+  readonly busy: number;
+  /** How much each database did so far: another text when it was used. */
+  readonly done: ReadonlyMap<string, string>;
+}
+
+/** An engine over one server of an account. */
+export interface AccountEngine extends Engine {
+  readonly server: ManagedServer;
+  use(): Promise<ServerUse>;
+}
+
+export interface AccountServerDeps<E extends AccountEngine> {
+  readonly accountId: number;
+  /** Ours, for all that is kept of it. */
+  readonly folder: string;
+  readonly engine: E;
+  readonly doors: Pick<ServerProxy, 'open' | 'shut' | 'lead' | 'refuse' | 'endConnections' | 'figures'>;
+  readonly door: Door;
+  /** Waits for a place among the processes that there may be; the result gives it back. */
+  readonly takePlace: () => Promise<() => void>;
+  /** What its users are told who cannot come in now, in the words of their protocol. */
+  readonly refusal: (text: string) => Buffer;
+  readonly idleMs: number;
+  readonly clock: Pick<Clock, 'monotonic'>;
+  readonly warn: (text: string) => void;
+}
+
+/** What is kept of one database: what it was to be brought to, and whether it was. */
+interface Kept {
+  readonly database: EngineDatabase;
+  readonly access: Access;
+  readonly isApplied: boolean;
+  /** Bytes when the server was last asked. */
+  readonly sizeBytes: number;
+}
+
+const DATABASES = 'databases';
+const LOCK = 'server';
+/** After a start that failed, doubled with each further one. */
+const RETRY_MS = 1000;
+const MOST_RETRY_MS = 60_000;
+/** One whose sessions did nothing for so long makes room for another server. */
+const SPARE_MS = 30_000;
+
+export class AccountServer<E extends AccountEngine> {
+  readonly engine: E;
+  readonly #deps: AccountServerDeps<E>;
+  readonly #databases = new Map<string, Kept>();
+  readonly #locks = new KeyedMutex();
+  readonly #marks = new UseMarks();
+  #leave: (() => void) | null = null;
+  #pending = 0;
+  #usedAt: number;
+  #use: ServerUse = { sessions: 0, busy: 0, done: new Map() };
+  #failures = 0;
+  /** Until then no start is tried, monotonic ms. */
+  #notBefore = 0;
+  #isOpen = false;
+
+  constructor(deps: AccountServerDeps<E>) {
+    this.#deps = deps;
+    this.engine = deps.engine;
+    this.#usedAt = deps.clock.monotonic();
+    for (const name of namesIn(this.#folder)) this.#databases.set(name, readKept(this.#folder, name));
+  }
+
+  get accountId(): number {
+    return this.#deps.accountId;
+  }
+
+  /** Names of all databases there. */
+  get names(): readonly string[] {
+    return [...this.#databases.keys()];
+  }
+
+  get isUp(): boolean {
+    return this.engine.server.isUp;
+  }
+
+  get #folder(): string {
+    return join(this.#deps.folder, DATABASES);
+  }
+
+  /** Whether somebody may come in. */
+  get #isWanted(): boolean {
+    return [...this.#databases.values()].some(({ access }) => access !== 'none');
+  }
+
+  /** Listens for its users, and takes over a server that runs already. Rejects when its port is taken. */
+  async open(): Promise<void> {
+    if (!this.#isOpen) await this.#deps.doors.open(this.#deps.door);
+    this.#isOpen = true;
+    await this.#locks.run(LOCK, async () => {
+      if (this.isUp || !(await this.engine.server.takeOver())) return;
+      this.#leave = await this.#deps.takePlace();
+      await this.#began();
+    });
+  }
+
+  /** Has the server up while `work` runs. Throws `engine_unavailable`. */
+  async using<T>(work: (engine: E) => Promise<T>): Promise<T> {
+    this.#pending++;
+    try {
+      await this.wake();
+      return await work(this.engine);
+    } finally {
+      this.#pending--;
+      this.#usedAt = this.#deps.clock.monotonic();
+    }
+  }
+
+  /** Has it up and its door lead to it. Throws `engine_unavailable`. */
+  async wake(): Promise<void> {
+    if (this.isUp && this.#leave !== null) return;
+    await this.#locks.run(LOCK, async () => {
+      if (this.isUp && this.#leave !== null) return;
+      const { clock, takePlace } = this.#deps;
+      if (clock.monotonic() < this.#notBefore) throw this.engine.server.problem ?? this.#resting();
+      this.#leave ??= await takePlace();
+      try {
+        await this.engine.server.up();
+        await this.#began();
+        this.#failures = 0;
+      } catch (error) {
+        this.#left();
+        const wait = Math.min(RETRY_MS * 2 ** this.#failures++, MOST_RETRY_MS);
+        this.#notBefore = clock.monotonic() + wait;
+        throw error;
+      }
+    });
+  }
+
+  /** A connection waits: it is let in or told why not. Never rejects. */
+  async wanted(): Promise<void> {
+    const { doors, door, refusal } = this.#deps;
+    if (!this.#isWanted) return doors.refuse(door.name, refusal('the databases of this account are closed'));
+    try {
+      await this.wake();
+      // It was up, and the door did not know.
+      await this.#lead();
+    } catch (error) {
+      const text = error instanceof AppError ? error.message : 'the database server does not start';
+      doors.refuse(door.name, refusal(text));
+    }
+  }
+
+  /** Notes the database before anything is made of it. */
+  add(database: EngineDatabase): void {
+    const before = this.#databases.get(database.database);
+    this.#keep({
+      database,
+      access: before?.access ?? 'full',
+      isApplied: true,
+      sizeBytes: before?.sizeBytes ?? 0,
+    });
+  }
+
+  /** As Engine says. One that sleeps is not woken for it: it is done when it wakes, before anybody comes in. */
+  async restrict(database: EngineDatabase, access: Access): Promise<void> {
+    const before = this.#databases.get(database.database);
+    this.#keep({ database, access, isApplied: false, sizeBytes: before?.sizeBytes ?? 0 });
+    if (!this.#isWanted) return this.#close();
+    if (!this.isUp) return;
+    await this.using((engine) => this.#apply(engine, database.database));
+    await this.#lead();
+  }
+
+  /** Bytes when it was last asked. */
+  sizeOf(name: string): number {
+    return this.#databases.get(name)?.sizeBytes ?? 0;
+  }
+
+  noteSize(name: string, sizeBytes: number): void {
+    const kept = this.#databases.get(name);
+    if (kept !== undefined) this.#databases.set(name, { ...kept, sizeBytes });
+  }
+
+  /** Removes one database; with the last one the server goes, whatever state it is in. */
+  async drop(name: string): Promise<void> {
+    if (!this.#databases.has(name)) return;
+    if (this.#databases.size > 1) {
+      await this.using((engine) => engine.drop(name));
+      return this.#forget(name);
+    }
+    // Its data go as they are: no statement of its account can stand in the way, nor a full disk.
+    await this.engine.server.stop('at_once');
+    await this.#locks.run(LOCK, async () => {
+      this.#left();
+      await this.#deps.doors.shut(this.#deps.door.name);
+      this.#isOpen = false;
+      for (const part of ['home', 'keeper']) await removeTree(join(this.#deps.folder, part));
+      this.#forget(name);
+    });
+  }
+
+  /** Ends the server with all its sessions, and starts it again. */
+  async restart(): Promise<void> {
+    await this.engine.server.stop();
+    await this.#locks.run(LOCK, async () => this.#left());
+    this.#notBefore = 0;
+    if (this.#isWanted) await this.wake();
+  }
+
+  /** Asks it what it does; what it takes is to be noted by the caller. Never rejects. */
+  async look(): Promise<void> {
+    if (!this.isUp) return;
+    try {
+      this.#use = await this.engine.use();
+      this.#marks.note(this.#use.done);
+      if (this.#use.busy > 0) this.#usedAt = this.#deps.clock.monotonic();
+    } catch {
+      // It ended, or it hangs: its own probe tells.
+    }
+    const { clock, idleMs } = this.#deps;
+    if (clock.monotonic() - this.#usedAt > idleMs && this.#use.sessions === 0) await this.#sleep('unused');
+  }
+
+  /** Databases that were used since the last call. */
+  takeActive(): readonly string[] {
+    const active = this.#marks.take();
+    if (active.length > 0) this.#usedAt = this.#deps.clock.monotonic();
+    return active.flatMap((name) => this.#databases.get(name)?.database.databaseId ?? []);
+  }
+
+  /** The time since which it may end for another server; null: it has something to do. */
+  get idleSince(): number | null {
+    if (!this.isUp || this.#pending > 0 || this.#use.busy > 0) return null;
+    const hasRested = this.#deps.clock.monotonic() - this.#usedAt > SPARE_MS;
+    return this.#use.sessions === 0 || hasRested ? this.#usedAt : null;
+  }
+
+  /** Makes room, if it still has nothing to do. */
+  endIdle(): Promise<void> {
+    return this.#sleep('room');
+  }
+
+  /** Ends it properly; it is back with the next Cloudlet. */
+  async close(): Promise<void> {
+    await this.engine.close();
+    for (const kept of this.#databases.values()) this.#keep(kept);
+  }
+
+  /** The server ended by itself. */
+  ended(): void {
+    void this.#locks.run(LOCK, async () => {
+      if (this.isUp) return;
+      await this.#deps.doors.lead(this.#deps.door.name, null);
+      this.#left();
+    });
+  }
+
+  async #sleep(why: 'unused' | 'room'): Promise<void> {
+    const { doors, door } = this.#deps;
+    await this.#locks.run(LOCK, async () => {
+      if (!this.isUp || this.#pending > 0) return;
+      await doors.lead(door.name, null);
+      const use = await this.engine.use().catch(() => this.#use);
+      const isQuiet = why === 'unused' ? use.sessions === 0 : use.busy === 0;
+      // Somebody came just before the door was shut.
+      if (!isQuiet || this.#pending > 0) return this.#lead();
+      await this.engine.server.stop();
+      for (const kept of this.#databases.values()) this.#keep(kept);
+      this.#left();
+    });
+  }
+
+  /** Ends all sessions by ending the server: nothing of its account can stand in the way. */
+  async #close(): Promise<void> {
+    const { doors, door } = this.#deps;
+    await this.engine.server.stop('at_once');
+    await this.#locks.run(LOCK, async () => {
+      await doors.lead(door.name, null);
+      doors.endConnections(door.name);
+      this.#left();
+    });
+  }
+
+  /** With a server that is up: brings it in line, then lets its users in. */
+  async #began(): Promise<void> {
+    for (const { database, isApplied } of this.#databases.values())
+      if (!isApplied) await this.#apply(this.engine, database.database);
+    await this.#lead();
+  }
+
+  async #apply(engine: E, name: string): Promise<void> {
+    const kept = this.#databases.get(name);
+    if (kept === undefined) return;
+    await engine.restrict(kept.database, kept.access);
+    this.#keep({ ...kept, isApplied: true });
+  }
+
+  async #lead(): Promise<void> {
+    const { doors, door } = this.#deps;
+    const isReached = this.isUp && this.#isWanted;
+    if (this.#isOpen) await doors.lead(door.name, isReached ? this.engine.server.port : null);
+  }
+
+  /** It does not run. */
+  #left(): void {
+    this.#leave?.();
+    this.#leave = null;
+    this.#use = { sessions: 0, busy: 0, done: new Map() };
+  }
+
+  #keep(kept: Kept): void {
+    const { database } = kept.database;
+    this.#databases.set(database, kept);
+    fs.mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
+    writeDurableFile(join(this.#folder, database), `${JSON.stringify(kept)}\n`, 0o600);
+  }
+
+  #forget(name: string): void {
+    this.#databases.delete(name);
+    fs.rmSync(join(this.#folder, name), { force: true });
+  }
+
+  #resting(): AppError {
+    return new AppError('engine_unavailable', 'The database server failed to start', {
+      hint: 'it is tried again within a minute; the operator finds the reason in its log',
+      retryAfterSeconds: 5,
+    });
+  }
+}
+
+function namesIn(folder: string): string[] {
+  return fs.existsSync(folder) ? fs.readdirSync(folder).filter((name) => /^d_[a-z0-9]{16}$/.test(name)) : [];
+}
+
+/** One that says nothing any more is as its server has it, until somebody asks for it. */
+function readKept(folder: string, name: string): Kept {
+  try {
+    return JSON.parse(fs.readFileSync(join(folder, name), 'utf8'));
+  } catch {
+    const database = { database: name, databaseId: '' } as EngineDatabase;
+    return { database, access: 'full', isApplied: true, sizeBytes: 0 };
+  }
+}

@@ -1,0 +1,315 @@
+/**
+ * An engine that gives each account a server of its own, made with its first database and gone with its last.
+ * What an account does to its server it does to itself.
+ */
+import * as fs from 'node:fs';
+import { join } from 'node:path';
+import type { Readable } from 'node:stream';
+import type {
+  Access,
+  Dump,
+  Endpoint,
+  Engine,
+  EngineDatabase,
+  EngineName,
+  Measured,
+  Query,
+  QueryResult,
+  Readiness,
+  Table,
+} from '../../databases/engine.ts';
+import type { Clock } from '../../platform/clock.ts';
+import { AppError } from '../../platform/errors.ts';
+import type { ChildPlaces, IdleChild, PlacesUser } from '../engine-children/child-places.ts';
+import type { ServerProxy } from '../server-proxy/server-proxy.ts';
+import { type AccountEngine, AccountServer } from './account-server.ts';
+import { freePort, keepPort, keptPort } from './server-port.ts';
+
+/** What tells the servers of one engine from those of another. */
+export interface AccountServersKind<E extends AccountEngine> {
+  readonly name: EngineName & ('postgresql' | 'mysql');
+  readonly dumpFormats: readonly string[];
+  /** Users' ports: the first free one from here on for each account. */
+  readonly firstPort: number;
+  /** The engine over the server of one account; nothing is started. */
+  make(account: AccountPlace): E;
+  readiness(): Promise<Readiness>;
+  /** Whether another database would find no room on the disk. Throws `host_disk_full`. */
+  assertRoom(): void;
+  /** What ends the log-in of a user who cannot come in now. */
+  refusal(text: string): Buffer;
+  /** Ends what all servers share. */
+  close(): Promise<void>;
+}
+
+/** Where the server of an account is. */
+export interface AccountPlace {
+  readonly accountId: number;
+  /** Ours, for all that is kept of it. */
+  readonly folder: string;
+  /** Where its users connect. */
+  readonly port: number;
+  /** Called when it ended by itself. */
+  readonly onEnd: () => void;
+}
+
+export interface AccountServersDeps {
+  /** Ours, for all servers of this engine. */
+  readonly folder: string;
+  readonly doors: ServerProxy;
+  /** Where users connect. */
+  readonly addresses: readonly string[];
+  readonly places: ChildPlaces;
+  readonly idleMs: number;
+  readonly clock: Pick<Clock, 'monotonic'>;
+  readonly warn: (text: string) => void;
+}
+
+const ACCOUNTS = 'accounts';
+const LOOK_MS = 2500;
+
+export class AccountServers<E extends AccountEngine> implements Engine, PlacesUser {
+  readonly name: EngineName;
+  readonly dumpFormats: readonly string[];
+  readonly #kind: AccountServersKind<E>;
+  readonly #deps: AccountServersDeps;
+  readonly #servers = new Map<number, AccountServer<E>>();
+  /** By database. */
+  readonly #accounts = new Map<string, number>();
+  readonly #looking: NodeJS.Timeout;
+  #ports: Promise<unknown> = Promise.resolve();
+  #isClosed = false;
+
+  constructor(kind: AccountServersKind<E>, deps: AccountServersDeps) {
+    this.name = kind.name;
+    this.dumpFormats = kind.dumpFormats;
+    this.#kind = kind;
+    this.#deps = deps;
+    deps.places.join(this);
+    for (const accountId of accountsIn(join(deps.folder, ACCOUNTS))) {
+      const port = keptPort(this.#folderOf(accountId));
+      if (port === null) continue;
+      const server = this.#make(accountId, port);
+      for (const name of server.names) this.#accounts.set(name, accountId);
+    }
+    this.#looking = setInterval(() => void this.#look(), Math.min(LOOK_MS, deps.idleMs));
+    this.#looking.unref();
+  }
+
+  /** Listens for the users of all servers there are, and takes over those that run. Never rejects. */
+  async wake(): Promise<void> {
+    for (const server of this.#servers.values()) await this.#open(server);
+  }
+
+  /** A connection waits at that door. False: it is not one of ours. */
+  wanted(door: string): boolean {
+    const [name, account] = door.split(':');
+    const server = name === this.name ? this.#servers.get(Number(account)) : undefined;
+    void server?.wanted();
+    return server !== undefined;
+  }
+
+  readiness(): Promise<Readiness> {
+    return this.#kind.readiness();
+  }
+
+  /** Nothing runs before it is wanted. */
+  async prepare(): Promise<void> {}
+
+  async provision(database: EngineDatabase, password: string): Promise<void> {
+    this.#kind.assertRoom();
+    const server = await this.#made(database.accountId);
+    server.add(database);
+    this.#accounts.set(database.database, database.accountId);
+    await server.using((engine) => engine.provision(database, password));
+  }
+
+  rotate(database: EngineDatabase, password: string): Promise<void> {
+    return this.#of(database).using((engine) => engine.rotate(database, password));
+  }
+
+  restrict(database: EngineDatabase, access: Access): Promise<void> {
+    return this.#of(database).restrict(database, access);
+  }
+
+  async endpoint(database: EngineDatabase): Promise<Endpoint> {
+    return this.#of(database).engine.endpoint(database);
+  }
+
+  async measure(database: EngineDatabase): Promise<Measured> {
+    const server = this.#of(database);
+    const { database: name } = database;
+    if (!server.isUp) {
+      const sizeBytes = server.sizeOf(name);
+      return { sizeBytes, connections: 0, statements: null, rowsReturned: null, rowsWritten: null };
+    }
+    const measured = await server.engine.measure(database);
+    server.noteSize(name, measured.sizeBytes);
+    return measured;
+  }
+
+  takeActive(): readonly string[] {
+    return [...this.#servers.values()].flatMap((server) => server.takeActive());
+  }
+
+  query(database: EngineDatabase, query: Query): Promise<QueryResult> {
+    return this.#of(database).using((engine) => engine.query(database, query));
+  }
+
+  tables(database: EngineDatabase, signal: AbortSignal): Promise<readonly Table[]> {
+    return this.#of(database).using((engine) => engine.tables(database, signal));
+  }
+
+  async dump(database: EngineDatabase, format: string, signal: AbortSignal): Promise<Dump> {
+    const server = this.#of(database);
+    const { promise: isRead, resolve } = Promise.withResolvers<void>();
+    const { promise: dump, resolve: began, reject } = Promise.withResolvers<Dump>();
+    // It has the server up until its last byte.
+    void server
+      .using(async (engine) => {
+        const made = await engine.dump(database, format, signal);
+        made.stream.once('close', resolve);
+        began(made);
+        await isRead;
+      })
+      .catch(reject);
+    return dump;
+  }
+
+  load(database: EngineDatabase, dump: Readable, signal: AbortSignal): Promise<void> {
+    return this.#of(database).using((engine) => engine.load(database, dump, signal));
+  }
+
+  async fork(from: EngineDatabase, to: EngineDatabase, signal: AbortSignal): Promise<void> {
+    const { stream } = await this.dump(from, this.dumpFormats[0] ?? '', signal);
+    await this.load(to, stream, signal).finally(() => stream.destroy());
+  }
+
+  async log(database: EngineDatabase, maxBytes: number): Promise<string> {
+    return (await this.#of(database).engine.log?.(database, maxBytes)) ?? '';
+  }
+
+  /** Ends its server with all sessions of the account, and starts it again. */
+  restart(database: EngineDatabase): Promise<void> {
+    return this.#of(database).restart();
+  }
+
+  async drop(name: string): Promise<void> {
+    const server = this.#serverOf(name);
+    if (server === undefined) return;
+    await server.drop(name);
+    this.#accounts.delete(name);
+    if (server.names.length > 0) return;
+    this.#servers.delete(server.accountId);
+    await server.close();
+    fs.rmSync(this.#folderOf(server.accountId), { recursive: true, force: true });
+  }
+
+  async list(): Promise<readonly string[]> {
+    return [...this.#accounts.keys()];
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    clearInterval(this.#looking);
+    await Promise.all([...this.#servers.values()].map((server) => server.close()));
+    await this.#kind.close();
+  }
+
+  idle(): readonly IdleChild[] {
+    return [...this.#servers.values()].flatMap(({ accountId, idleSince }) =>
+      idleSince === null ? [] : { name: String(accountId), accountId, rank: idleSince },
+    );
+  }
+
+  async endIdle(name: string): Promise<void> {
+    await this.#servers.get(Number(name))?.endIdle();
+  }
+
+  /** The server of that account, for tests and figures; undefined: it has none. */
+  serverOf(accountId: number): AccountServer<E> | undefined {
+    return this.#servers.get(accountId);
+  }
+
+  async #look(): Promise<void> {
+    if (this.#isClosed) return;
+    await Promise.all([...this.#servers.values()].map((server) => server.look()));
+  }
+
+  async #open(server: AccountServer<E>): Promise<void> {
+    await server.open().catch((error: unknown) => {
+      this.#deps.warn(`the databases of account ${server.accountId} cannot be reached: ${error}`);
+    });
+  }
+
+  /** One after the other: each must see the port of the one before. */
+  async #made(accountId: number): Promise<AccountServer<E>> {
+    const making = this.#ports.then(async () => {
+      const there = this.#servers.get(accountId);
+      if (there !== undefined) return there;
+      const folder = this.#folderOf(accountId);
+      const port = keptPort(folder) ?? (await this.#newPort());
+      fs.mkdirSync(folder, { recursive: true, mode: 0o700 });
+      keepPort(folder, port);
+      const server = this.#make(accountId, port);
+      await server.open();
+      return server;
+    });
+    this.#ports = making.catch(() => {});
+    return making;
+  }
+
+  /** One that nobody has, and none of ours had. */
+  async #newPort(): Promise<number> {
+    const taken = new Set(
+      accountsIn(join(this.#deps.folder, ACCOUNTS)).map((id) => keptPort(this.#folderOf(id))),
+    );
+    for (let from = this.#kind.firstPort; ; ) {
+      const port = await freePort(from);
+      if (!taken.has(port)) return port;
+      from = port + 1;
+    }
+  }
+
+  #make(accountId: number, port: number): AccountServer<E> {
+    const { doors, addresses, places, idleMs, clock, warn } = this.#deps;
+    const folder = this.#folderOf(accountId);
+    const engine = this.#kind.make({ accountId, folder, port, onEnd: () => server.ended() });
+    const server = new AccountServer<E>({
+      accountId,
+      folder,
+      engine,
+      doors,
+      door: { name: `${this.name}:${accountId}`, addresses, port, protocol: this.#kind.name },
+      takePlace: () => places.take(accountId),
+      refusal: (text) => this.#kind.refusal(text),
+      idleMs,
+      clock,
+      warn,
+    });
+    this.#servers.set(accountId, server);
+    return server;
+  }
+
+  #of({ database, accountId }: EngineDatabase): AccountServer<E> {
+    const server = this.#serverOf(database) ?? this.#servers.get(accountId);
+    if (server !== undefined) return server;
+    throw new AppError('engine_unavailable', `The server of the database ${database} is gone`, {
+      hint: 'put its folder back, below databases/ of the data directory; a disk may not be mounted',
+    });
+  }
+
+  #serverOf(name: string): AccountServer<E> | undefined {
+    return this.#servers.get(this.#accounts.get(name) ?? -1);
+  }
+
+  #folderOf(accountId: number): string {
+    return join(this.#deps.folder, ACCOUNTS, String(accountId));
+  }
+}
+
+function accountsIn(folder: string): number[] {
+  return fs.existsSync(folder)
+    ? fs.readdirSync(folder).flatMap((name) => (/^\d+$/.test(name) ? Number(name) : []))
+    : [];
+}
