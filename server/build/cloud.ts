@@ -31,7 +31,14 @@ import { cdnRoutes } from '../storage/content-routes.ts';
 import { Links } from '../storage/links.ts';
 import { buildBilling, buildCredits, buildReports, followHost, startBilling } from './billing.ts';
 import { buildCompute, closeCompute, startCompute } from './compute.ts';
-import { buildDatabases, buildEngines, closeDatabases, startDatabases, startEngines } from './databases.ts';
+import {
+  buildDatabases,
+  buildEngines,
+  closeDatabases,
+  startDatabases,
+  startEngines,
+  upgradePostgresql,
+} from './databases.ts';
 import {
   type AccountParts,
   buildAccounts,
@@ -128,6 +135,7 @@ export async function buildCloud(options: BuildOptions): Promise<Cloud> {
     await webhooks.dispatcher.close();
     await closeRecovery(recovery);
     await closeDatabases(databases);
+    await parts.engines.doors.close();
     await closeCompute(compute);
     loopDelay.stop();
     await flushAll(log, [
@@ -148,7 +156,7 @@ export async function buildCloud(options: BuildOptions): Promise<Cloud> {
     close,
     setupLinks: accounts.setupLinks,
     drain: (ms) => operations.drain(ms),
-    upgradePostgresql: () => parts.engines.postgresql.upgrade(),
+    upgradePostgresql: () => upgradePostgresql(parts.engines),
     countRunning: () => compute.countRunning(),
     serve: () => startDomains(options, parts, jobs),
   };

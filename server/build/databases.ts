@@ -36,13 +36,18 @@ import { ServerMongodb } from '../drivers/engine-mongodb/on-server/server-engine
 import { operatorSite } from '../drivers/engine-mongodb/on-server/site.ts';
 import { externalMysql } from '../drivers/engine-mysql/external-server-facts.ts';
 import { MYSQL_USERS, MysqlEngine } from '../drivers/engine-mysql/mysql-engine.ts';
+import { mysqlServers } from '../drivers/engine-mysql/mysql-servers.ts';
 import { externalPostgresql } from '../drivers/engine-postgresql/external-server-facts.ts';
 import { PostgresqlEngine, USERS } from '../drivers/engine-postgresql/postgresql-engine.ts';
+import { postgresqlServers } from '../drivers/engine-postgresql/postgresql-servers.ts';
+import type { Upgrade } from '../drivers/engine-postgresql/site.ts';
 import { exchangeHrana, type HranaCall } from '../drivers/engine-sqlite/hrana-exchange.ts';
 import { SqliteEngine } from '../drivers/engine-sqlite/sqlite-engine.ts';
 import { HostProcesses } from '../drivers/host-process/host-processes.ts';
 import { KeptDumpFiles } from '../drivers/kept-dump-files.ts';
+import { AccountServers } from '../drivers/managed-server/account-servers.ts';
 import { ServerTls } from '../drivers/managed-server/server-tls.ts';
+import { ServerProxy } from '../drivers/server-proxy/server-proxy.ts';
 import { Changes } from '../metadata/change.ts';
 import type { Metadata } from '../metadata/metadata.ts';
 import { SamplesStore } from '../metadata/samples-store.ts';
@@ -92,6 +97,10 @@ function processesFor(memoryBytes: number): number {
   return Math.max(6, Math.min(48, Math.floor((memoryBytes * MEMORY_SHARE) / (CHILD_MEMORY_MB * 2 ** 20))));
 }
 
+/** Users of what makes data and of clients, of all engines; and servers that an account may have. */
+const RESERVED_UIDS = 64;
+const SERVERS_EACH = 2;
+
 /** As many as there are machines; databases take them from the first on, servers from the last. */
 const UIDS = 2 ** 20;
 
@@ -102,13 +111,15 @@ export function buildEngines(options: EnginesOptions) {
   const { config, clock, log, alarms, room, faults, dataUrl, egress } = options;
   const range = { first: config.databaseUidBase, count: UIDS };
   const users = whyNoOtherUsers(range, config.dataDir) === null ? range : null;
+  const places = new ChildPlaces(config.databaseProcesses || processesFor(readHostMemory().totalBytes));
+  const idleMs = config.databaseIdleSeconds * 1000;
   const children = {
     clock,
     log,
     ground: config.dataDir,
     users,
-    places: new ChildPlaces(config.databaseProcesses || processesFor(readHostMemory().totalBytes)),
-    idleMs: config.databaseIdleSeconds * 1000,
+    places,
+    idleMs,
     keepFreeBytes: () => room.headroomBytes(),
     onFault: (id: string, what: string | null) => faults.note(id, what),
   };
@@ -121,33 +132,47 @@ export function buildEngines(options: EnginesOptions) {
     hasUsers: users !== null,
     ground: config.dataDir,
   });
-  const postgresql = new PostgresqlEngine({
+  const warn = (text: string) => log.warn(text);
+  const isDiskLow = () => room.isLow();
+  const wanted = (door: string) => {
+    for (const engine of [postgresql, mysql]) if (engine instanceof AccountServers) engine.wanted(door);
+  };
+  const doors = new ServerProxy({ wanted, warn, table: `cloudlet_databases_${config.databaseUidBase}` });
+  const servers = { doors, places, idleMs, isDiskLow, clock, warn };
+  const last = users === null ? null : users.first + users.count - 1;
+  const uidOf = (nth: number) => (accountId: number) =>
+    last === null ? null : last - RESERVED_UIDS - SERVERS_EACH * accountId - nth;
+  const atPostgresql = {
     folder: join(config.dataDir, 'databases', 'postgresql'),
     processes,
     uidBase: users === null ? null : users.first + users.count - USERS,
     firstPort: config.postgresqlPort,
-    external: externalPostgresql(config),
     tls,
     alarms,
-    isDiskLow: () => room.isLow(),
-    warn: (text) => log.warn(text),
-  });
-  const mysql = new MysqlEngine({
+    isDiskLow,
+    warn,
+  };
+  const external = externalPostgresql(config);
+  const postgresql =
+    external === null
+      ? postgresqlServers({ ...atPostgresql, servers, uidOf: uidOf(0) })
+      : new PostgresqlEngine({ ...atPostgresql, external });
+  const atMysql = {
+    ...atPostgresql,
     folder: join(config.dataDir, 'databases', 'mysql'),
-    processes,
     uidBase: users === null ? null : users.first + users.count - USERS - MYSQL_USERS,
     firstPort: config.mysqlPort,
-    external: externalMysql(config),
-    tls,
-    alarms,
-    isDiskLow: () => room.isLow(),
-    warn: (text) => log.warn(text),
-  });
+  };
+  const externalServer = externalMysql(config);
+  const mysql =
+    externalServer === null
+      ? mysqlServers({ ...atMysql, servers, uidOf: uidOf(1) })
+      : new MysqlEngine({ ...atMysql, external: externalServer });
   const uidBase = users === null ? null : users.first + users.count - USERS - MYSQL_USERS - 1;
   const sent = ({ databaseId }: EngineDatabase, bytes: number) => egress.count(databaseId, bytes);
   const mongodb = mongodbEngine({ config, alarms, log }, { ...children, tls, sent }, { processes, uidBase });
   const exchange = (database: EngineDatabase, call: HranaCall) => exchangeHrana(sqlite, database, call);
-  return { sqlite, postgresql, mysql, mongodb, exchange };
+  return { sqlite, postgresql, mysql, mongodb, exchange, doors };
 }
 
 function mongodbEngine(
@@ -175,10 +200,20 @@ function tlsOf(config: EnginesOptions['config'], clock: Clock): ServerTls | null
   return new ServerTls({ host, certFile, keyFile, folder: join(dataDir, 'databases', 'tls'), clock });
 }
 
+/** Brings the data of each server of PostgreSQL to the newest version here; null: none needs it. */
+export async function upgradePostgresql({ postgresql }: DatabaseEngines): Promise<Upgrade | null> {
+  if (postgresql instanceof PostgresqlEngine) return postgresql.upgrade();
+  let done: Upgrade | null = null;
+  await postgresql.each(async (engine) => {
+    done = (await engine.upgrade()) ?? done;
+  });
+  return done;
+}
+
 /** Has the servers up that there are; only a server does. */
 export function startEngines({ postgresql, mysql, mongodb }: DatabaseEngines): void {
-  postgresql.wake();
-  mysql.wake();
+  void postgresql.wake();
+  void mysql.wake();
   mongodb.wake();
 }
 

@@ -1,27 +1,37 @@
 /** A MariaDB of a test's own, and the users' driver. */
 import { type Connection, createConnection } from 'mysql2/promise';
 import { NO_MARIADB } from '../../scripts/installed.ts';
-import type { EngineDatabase } from '../databases/engine.ts';
+import type { Engine, EngineDatabase } from '../databases/engine.ts';
 import { MysqlEngine } from '../drivers/engine-mysql/mysql-engine.ts';
 import { findPrograms } from '../drivers/engine-mysql/mysql-programs.ts';
+import { mysqlServers } from '../drivers/engine-mysql/mysql-servers.ts';
+import type { AccountServers } from '../drivers/managed-server/account-servers.ts';
 import type { ManagedEngineOptions } from '../drivers/managed-server/server-engine.ts';
-import { type ServerFixture, serverFixture } from './server-fixture.ts';
+import type { ServerAddress } from '../drivers/managed-server/server-url.ts';
+import { type FixtureOptions, type ServerFixture, serverFixture } from './server-fixture.ts';
 
 /** For the `skip` of tests. */
 export const noMysql = 'reason' in (await findPrograms(null)) ? NO_MARIADB : false;
 
-export type MysqlFixture = ServerFixture<MysqlEngine>;
+export type MysqlFixture = ServerFixture<AccountServers<MysqlEngine>>;
 
-export function mysqlFixture(
+/** Servers of ours, one for each account. */
+export function mysqlFixture({
   firstPort = 31_000 + (process.pid % 1000),
-  more: Pick<ManagedEngineOptions, 'external' | 'tls'> = {},
-): MysqlFixture {
-  return serverFixture('mysql', { firstPort }, (options) => new MysqlEngine({ ...options, ...more }));
+  ...more
+}: Pick<ManagedEngineOptions, 'tls'> & { readonly firstPort?: number } = {}): MysqlFixture {
+  return serverFixture('mysql', { firstPort }, (options) => mysqlServers({ ...options, ...more }));
+}
+
+/** A server of the operator's. */
+export function externalMysqlFixture(external: ServerAddress): ServerFixture<MysqlEngine> {
+  const make = (options: FixtureOptions) => new MysqlEngine({ ...options, external });
+  return serverFixture('mysql', { firstPort: 0 }, make);
 }
 
 /** As a user's program connects. */
 export async function connectMysql(
-  engine: MysqlEngine,
+  engine: Pick<Engine, 'endpoint'>,
   database: EngineDatabase,
   password: string,
 ): Promise<Connection> {

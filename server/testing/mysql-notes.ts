@@ -1,13 +1,12 @@
 /** What the suite of engines needs of MySQL: the users' driver and its statements. */
 import { createPool, type PoolConnection, type ResultSetHeader, type RowDataPacket } from 'mysql2/promise';
-import type { EngineDatabase } from '../databases/engine.ts';
-import type { MysqlEngine } from '../drivers/engine-mysql/mysql-engine.ts';
+import type { Engine, EngineDatabase } from '../databases/engine.ts';
 import type { EngineFixture, NotesClient } from './engine.conformance.ts';
 import { engineFixture, type ServerFixture } from './server-fixture.ts';
 
 /** `crash`, `close`: of the server; clients are closed before. */
 export function mysqlEngineFixture(
-  server: Pick<ServerFixture<MysqlEngine>, 'engine' | 'close'> & Pick<EngineFixture, 'crash'>,
+  server: Pick<ServerFixture<Engine>, 'engine' | 'close'> & Pick<EngineFixture, 'crash'>,
 ): EngineFixture {
   return engineFixture({
     ...server,
@@ -22,11 +21,7 @@ export function mysqlEngineFixture(
   });
 }
 
-async function notesIn(
-  engine: MysqlEngine,
-  database: EngineDatabase,
-  password: string,
-): Promise<NotesClient> {
+async function notesIn(engine: Engine, database: EngineDatabase, password: string): Promise<NotesClient> {
   const { uri } = await engine.endpoint(database);
   const pool = createPool({ uri: uri(password), connectionLimit: 4 });
   pool.on('connection', (connection) => connection.on('error', () => {}));

@@ -34,11 +34,6 @@ export function externalPostgresqlFixture(external: ServerAddress): ServerFixtur
   return serverFixture('postgresql', { firstPort: 0 }, make);
 }
 
-/** The process of the server of an account; null: it does not run. */
-export function pidOf(engine: AccountServers<PostgresqlEngine>, accountId = 1): number | null {
-  return engine.serverOf(accountId)?.engine.pid ?? null;
-}
-
 /** As a user's program connects. */
 export async function connect(
   engine: Pick<Engine, 'endpoint'>,

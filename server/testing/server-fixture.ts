@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import type { Engine, EngineDatabase } from '../databases/engine.ts';
 import { ChildPlaces } from '../drivers/engine-children/child-places.ts';
 import { HostProcesses } from '../drivers/host-process/host-processes.ts';
+import type { AccountEngine } from '../drivers/managed-server/account-server.ts';
 import { AccountServers, type AccountServersDeps } from '../drivers/managed-server/account-servers.ts';
 import type { ManagedEngineOptions } from '../drivers/managed-server/server-engine.ts';
 import { ServerProxy } from '../drivers/server-proxy/server-proxy.ts';
@@ -65,7 +66,14 @@ export function serverFixture<E extends Engine>(
       isDiskLow: () => disk.isLow,
       warn: () => {},
       firstPort,
-      servers: { doors, places: new ChildPlaces(PLACES), idleMs, clock: systemClock, warn: () => {} },
+      servers: {
+        doors,
+        places: new ChildPlaces(PLACES),
+        idleMs,
+        isDiskLow: () => disk.isLow,
+        clock: systemClock,
+        warn: () => {},
+      },
       uidOf: (accountId) => (hasUsers ? testUidBase() + ACCOUNT_UIDS + accountId : null),
     });
     engines.push(engine);
@@ -77,6 +85,11 @@ export function serverFixture<E extends Engine>(
     rmSync(folder, { recursive: true });
   };
   return { engine: reopen(), folder, alarms, disk, reopen, close };
+}
+
+/** The process of the server of an account; null: it does not run. */
+export function pidOf(engine: AccountServers<AccountEngine>, accountId = 1): number | null {
+  return engine.serverOf(accountId)?.engine.server.pid ?? null;
 }
 
 /** `crash`, `close`: of the server; clients are closed before. */

@@ -1,7 +1,7 @@
 /** A MariaDB that is the operator's, as an engine, through the users' driver. */
 import { test } from 'node:test';
 import { type EngineFixture, testEngine } from '../../testing/engine.conformance.ts';
-import { mysqlFixture, noMysql } from '../../testing/mysql-fixture.ts';
+import { externalMysqlFixture, noMysql } from '../../testing/mysql-fixture.ts';
 import { mysqlEngineFixture } from '../../testing/mysql-notes.ts';
 import { grantsOf, operatorMysql } from '../../testing/operator-mysql.ts';
 import { serverAddress } from '../managed-server/server-url.ts';
@@ -12,7 +12,7 @@ async function open(): Promise<EngineFixture> {
   for (const sql of ["CREATE USER maker@'%' IDENTIFIED BY 'p:/@ word'", ...grantsOf("maker@'%'")])
     await server.run(sql);
   const address = serverAddress('CLOUDLET_MYSQL_URL', server.url('maker', 'p:/@ word'), 3306);
-  const { engine, close } = mysqlFixture(0, { external: address });
+  const { engine, close } = externalMysqlFixture(address);
   return mysqlEngineFixture({
     engine,
     crash: () => server.crash(),

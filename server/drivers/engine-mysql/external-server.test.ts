@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { eventually } from '../../testing/eventually.ts';
 import { SECRET, testExternalServer } from '../../testing/external-server.conformance.ts';
-import { connectMysql, mysqlFixture, noMysql } from '../../testing/mysql-fixture.ts';
+import { connectMysql, externalMysqlFixture, noMysql } from '../../testing/mysql-fixture.ts';
 import { newDatabase } from '../../testing/new-database.ts';
 import { grantsOf, operatorMysql } from '../../testing/operator-mysql.ts';
 import { serverAddress } from '../managed-server/server-url.ts';
@@ -38,7 +38,7 @@ else
           "GRANT ALL PRIVILEGES ON *.* TO chief@'%' WITH GRANT OPTION",
           'CREATE DATABASE shared; GRANT SELECT ON shared.* TO PUBLIC',
         ].flatMap((sql) => sql.split('; ')),
-      fixture: (external) => mysqlFixture(0, { external }),
+      fixture: (external) => externalMysqlFixture(external),
       connect: (engine, database, password) => session(onEngine(engine), database, password),
       version: /^\d+\.\d+\.\d+-MariaDB/,
       limits: /not bounded.*not counted \(userstat is off\).*can also use shared/,

@@ -4,11 +4,12 @@ import { type EngineFixture, testEngine } from '../../testing/engine.conformance
 import { eventually } from '../../testing/eventually.ts';
 import { mysqlFixture, noMysql } from '../../testing/mysql-fixture.ts';
 import { mysqlEngineFixture } from '../../testing/mysql-notes.ts';
+import { pidOf } from '../../testing/server-fixture.ts';
 
 async function open(): Promise<EngineFixture> {
   const { engine, close } = mysqlFixture();
   const crash = async () => {
-    process.kill(await eventually(() => engine.pid), 'SIGKILL');
+    process.kill(await eventually(() => pidOf(engine)), 'SIGKILL');
   };
   return mysqlEngineFixture({ engine, crash, close });
 }

@@ -4,16 +4,18 @@
  * outside.
  */
 import { join } from 'node:path';
-import type { Access, Endpoint, Engine, EngineDatabase, Measured } from '../../databases/engine.ts';
+import type { Access, Endpoint, EngineDatabase, Measured } from '../../databases/engine.ts';
 import { KeyedMutex } from '../../platform/keyed-mutex.ts';
+import type { AccountEngine, ServerUse } from '../managed-server/account-server.ts';
 import { SLOTS } from '../managed-server/client-programs.ts';
+import { ManagedServer } from '../managed-server/managed-server.ts';
+import { serverBytes } from '../managed-server/server-bytes.ts';
 import { hostAndPort, type ManagedEngineOptions, ServerEngine } from '../managed-server/server-engine.ts';
 import { TenantLogs } from '../managed-server/tenant-logs.ts';
 import { type Admin, databases } from './admin-store.ts';
 import * as contents from './contents-store.ts';
 import { DUMP_FORMATS, MysqlDumps } from './dumps.ts';
 import { externalSite } from './external-site.ts';
-import { entriesOf } from './log-lines.ts';
 import type { MysqlLinks } from './mysql-links.ts';
 import * as store from './mysql-store.ts';
 import { ownSite } from './own-site.ts';
@@ -22,16 +24,18 @@ import type { MysqlSite } from './site.ts';
 import { TenantQueries } from './tenant-queries.ts';
 import { Watchdog } from './watchdog.ts';
 
-/** System users: one for the server, the others for its clients. */
+/** System users: one that makes the data of new servers, the others for clients. */
 export const MYSQL_USERS = 1 + SLOTS;
+/** What a new server takes, its log included, which never grows, and with room for what it notes of itself. */
+const NEW_BYTES = 96 * 2 ** 20;
 
-export class MysqlEngine extends ServerEngine<Admin> implements Engine {
+export class MysqlEngine extends ServerEngine<Admin> implements AccountEngine {
   readonly name = 'mysql';
   readonly #site: MysqlSite;
   readonly #links: MysqlLinks;
   readonly #dumps: MysqlDumps;
-  readonly #watchdog: Watchdog;
-  readonly #logs: TenantLogs;
+  readonly #watchdog: Watchdog | null;
+  readonly #notes: TenantLogs;
   readonly #locks = new KeyedMutex();
 
   constructor(options: ManagedEngineOptions) {
@@ -48,14 +52,17 @@ export class MysqlEngine extends ServerEngine<Admin> implements Engine {
       warn,
     });
     const queries = new TenantQueries({ links, isGuest, usersOf, isDiskLow });
-    const logs = new TenantLogs({ folder: join(folder, 'logs'), source: server.log, entriesOf });
+    const { log } = server;
+    const notes = new TenantLogs({ folder: join(folder, 'logs') });
+    const logs = log === null ? notes : { read: (_name: string, maxBytes: number) => log.tail(maxBytes) };
     const makeAgain = (name: string) => this.#makeAgain(name);
-    const watchdog = new Watchdog({ links, server, isGuest, isDiskLow, warn, logs, makeAgain });
+    // What an account does to a server of its own it does to itself.
+    const watchdog = isGuest ? new Watchdog({ links, server, warn, logs: notes, makeAgain }) : null;
     super(DUMP_FORMATS, { site, queries, dumps, watchdog, logs, databases });
     this.#site = site;
     this.#links = links;
     this.#dumps = dumps;
-    this.#logs = logs;
+    this.#notes = notes;
     this.#watchdog = watchdog;
   }
 
@@ -128,7 +135,33 @@ export class MysqlEngine extends ServerEngine<Admin> implements Engine {
         await store.dropDatabase(admin, name);
       }),
     );
-    this.#logs.remove(name);
+    this.#notes.remove(name);
+  }
+
+  /** Its process, and what starts and stops it. Throws where that is the operator's. */
+  get server(): ManagedServer {
+    const { server } = this.#site;
+    if (server instanceof ManagedServer) return server;
+    throw new Error('not a server of ours');
+  }
+
+  /** What its server does now. */
+  async use(): Promise<ServerUse> {
+    const { use, dropped } = await this.#links.asAdmin(async (admin) => ({
+      use: await sessions.serverUse(admin),
+      dropped: await store.droppedByTenants(admin),
+    }));
+    for (const name of dropped) await this.#makeAgain(name);
+    return use;
+  }
+
+  hold(isHeld: boolean): Promise<void> {
+    return this.#links.asAdmin((admin) => store.holdWrites(admin, isHeld));
+  }
+
+  /** Without what a new one has. */
+  async serverBytes(): Promise<number> {
+    return Math.max(0, (await serverBytes(this.server.places.home, null)) - NEW_BYTES);
   }
 
   /** Empty, for its tenant dropped it; nothing when we do. */
@@ -141,14 +174,13 @@ export class MysqlEngine extends ServerEngine<Admin> implements Engine {
   }
 
   async close(): Promise<void> {
-    await this.#watchdog.close();
+    await this.#watchdog?.close();
     this.#links.close();
     await this.#site.server.close();
   }
 
   /** With a server that answers. */
   async #begin(): Promise<void> {
-    this.#logs.begin();
     const password = this.#links.passwordOf(store.DUMPER);
     await this.#links.asAdmin((admin) => store.setUpServer(admin, password));
     await this.#dumps.sweep();

@@ -48,13 +48,13 @@ export class MysqlLinks {
     }
   }
 
-  /** As another role of ours, by the driver's own way of rows that come one by one. */
+  /** As another role of ours, with its own password unless one is given, by the driver's own way of rows that come one by one. */
   async as<T>(
-    { user, database }: { readonly user: string; readonly database: string },
+    who: { readonly user: string; readonly database: string; readonly password?: string },
     work: (driver: Driver) => Promise<T>,
   ): Promise<T> {
     const driver = await this.#patiently(async () => {
-      const made = createDriver(this.#options({ user, database, password: this.passwordOf(user) }));
+      const made = createDriver(this.#options({ password: this.passwordOf(who.user), ...who }));
       const { promise, resolve, reject } = Promise.withResolvers<Driver>();
       // What is under way rejects too.
       made.on('error', reject);

@@ -4,33 +4,26 @@ import { join } from 'node:path';
 import { syncFolder } from '../../platform/durable-file.ts';
 import { AppError } from '../../platform/errors.ts';
 import { removeTree } from '../host-process/tree-removal.ts';
-import {
-  processName,
-  type ServerKind,
-  type ServerKindDeps,
-  type ServerPlaces,
-} from '../managed-server/managed-server.ts';
-import { dataSeries, keepSeries, makeFolder, runMaker } from '../managed-server/server-data.ts';
+import type { ServerKind, ServerKindDeps, ServerPlaces } from '../managed-server/managed-server.ts';
+import { dataSeries, keepSeries, makeFolder, processName, runMaker } from '../managed-server/server-data.ts';
 import { hadPort } from '../managed-server/server-port.ts';
-import { makeServerSecret } from '../managed-server/server-secret.ts';
+import { makeServerSecret, readServerSecret, rolePassword } from '../managed-server/server-secret.ts';
 import { CERT_FILE, KEY_FILE, type ServerTls } from '../managed-server/server-tls.ts';
 import type { MysqlPrograms } from './mysql-programs.ts';
 import { ADMIN } from './mysql-store.ts';
 import { nativeHash } from './native-hash.ts';
-import { TEMPORARY_TABLES } from './temporary-tables.ts';
 
 export const SOCKET = 'mysqld.sock';
 /** In the server's home. */
-const DATA = 'data';
+export const DATA = 'data';
 /** Folders of databases in it. */
 const TENANTS = /^[dt]_/;
 const RUN = 'run';
 /** What `secure_file_priv` leaves open: nothing is in it, and nobody has the right FILE. */
 const NOTHING = 'none';
-const MEMORY_MB = 2048;
-/** Room for temporary files, which are in memory where the server sees its own /tmp. */
-const TEMPORARY_MB = 1024;
-export const TEMPORARY_BYTES = TEMPORARY_MB * 2 ** 20;
+const MEMORY_MB = 512;
+/** The file with the temporary tables of all sessions; it grows by 64 MiB. */
+const TEMPORARY_TABLES = 'ibtmp1:12M:autoextend:max:2G';
 /** What a server begins with; of its help and its schema `sys` nobody here has use. */
 const SYSTEM_TABLES = ['mysql_system_tables.sql', 'mysql_system_tables_data.sql'];
 
@@ -58,22 +51,26 @@ export class MysqlServer implements ServerKind {
     for (const name of [RUN, NOTHING]) makeFolder(join(places.home, name), this.#deps.uid);
     if (dataSeries(places) !== null) return;
     assertNobodysData(places);
-    await this.#makeData(places, programs);
+    const { template, passwordOf, uid } = this.#deps;
+    if (template === null) return this.#makeData(places, programs, { uid, passwordOf });
+    const make = (at: ServerPlaces) => {
+      const secret = readServerSecret(at);
+      const passwordThere = (role: string) => rolePassword(secret, role);
+      return this.#makeData(at, programs, { uid: template.uid, passwordOf: passwordThere });
+    };
+    await removeTree(join(places.home, DATA));
+    await template.copy(programs.series, { to: places, uid, make });
+    keepSeries(places, programs.series);
   }
 
-  program({ seen, home }: ServerPlaces, port: number) {
+  program({ seen }: ServerPlaces, port: number) {
     const programs = this.#programs;
     if (programs === null) throw new Error('not initialised');
-    const temporary = seen === home ? join(seen, RUN) : '/tmp';
     return {
       command: programs.server,
-      args: [
-        ...commonWords(programs, join(seen, DATA)),
-        ...settingsOf({ seen, port, temporary, tls: this.#deps.tls }),
-      ],
+      args: [...commonWords(programs, join(seen, DATA)), ...settingsOf({ seen, port, tls: this.#deps.tls })],
       env: { ...programs.env, TZ: 'UTC' },
       readOnly: programs.readOnly,
-      temporaryMb: TEMPORARY_MB,
     };
   }
 
@@ -86,9 +83,13 @@ export class MysqlServer implements ServerKind {
   }
 
   /** Made beside its place, so that a half-made one is never taken for one. */
-  async #makeData(places: ServerPlaces, programs: MysqlPrograms): Promise<void> {
+  async #makeData(
+    places: ServerPlaces,
+    programs: MysqlPrograms,
+    { uid, passwordOf }: Pick<Deps, 'uid' | 'passwordOf'>,
+  ): Promise<void> {
     const { home, seen } = places;
-    const { processes, uid } = this.#deps;
+    const { processes } = this.#deps;
     const fresh = join(home, `${DATA}.new`);
     await removeTree(fresh);
     await removeTree(join(home, DATA));
@@ -110,32 +111,32 @@ export class MysqlServer implements ServerKind {
         readOnly: programs.readOnly,
         memoryMb: MEMORY_MB,
       },
-      this.#firstStatements(programs),
+      firstStatements(programs, passwordOf(ADMIN)),
     );
     fs.renameSync(fresh, join(home, DATA));
     syncFolder(home);
     keepSeries(places, programs.series);
   }
+}
 
-  /** Each ends with its line. Of the users that a server begins with none is left. */
-  #firstStatements({ share }: MysqlPrograms): string {
-    const hash = nativeHash(this.#deps.passwordOf(ADMIN));
-    const administrator = JSON.stringify({
-      access: 'ALL',
-      plugin: 'mysql_native_password',
-      authentication_string: hash,
-    }).replace('"ALL"', '18446744073709551615');
-    return [
-      'CREATE DATABASE mysql;',
-      'USE mysql;',
-      'SET @auth_root_socket = NULL;',
-      ...SYSTEM_TABLES.map((name) => fs.readFileSync(join(share, name), 'utf8')),
-      "DELETE FROM global_priv WHERE User <> 'mariadb.sys';",
-      'DELETE FROM proxies_priv;',
-      `INSERT INTO global_priv VALUES ('localhost', '${ADMIN}', '${administrator}');`,
-      '',
-    ].join('\n');
-  }
+/** Each ends with its line. Of the users that a server begins with none is left. */
+function firstStatements({ share }: MysqlPrograms, password: string): string {
+  const hash = nativeHash(password);
+  const administrator = JSON.stringify({
+    access: 'ALL',
+    plugin: 'mysql_native_password',
+    authentication_string: hash,
+  }).replace('"ALL"', '18446744073709551615');
+  return [
+    'CREATE DATABASE mysql;',
+    'USE mysql;',
+    'SET @auth_root_socket = NULL;',
+    ...SYSTEM_TABLES.map((name) => fs.readFileSync(join(share, name), 'utf8')),
+    "DELETE FROM global_priv WHERE User <> 'mariadb.sys';",
+    'DELETE FROM proxies_priv;',
+    `INSERT INTO global_priv VALUES ('localhost', '${ADMIN}', '${administrator}');`,
+    '',
+  ].join('\n');
 }
 
 /** Throws `engine_unavailable` when tenants have, or had, data there: nothing is made in their place. */
@@ -169,7 +170,9 @@ function commonWords({ share }: MysqlPrograms, data: string): string[] {
     `--character-sets-dir=${join(share, 'charsets')}`,
     '--plugin-dir=/nonexistent',
     '--innodb-buffer-pool-size=64M',
-    '--innodb-log-file-size=48M',
+    '--innodb-log-file-size=16M',
+    // Of their own, so that they can give room back.
+    '--innodb-undo-tablespaces=2',
     // It asks root to say so.
     ...(process.getuid?.() === 0 ? ['--user=root'] : []),
   ];
@@ -178,14 +181,12 @@ function commonWords({ share }: MysqlPrograms, data: string): string[] {
 interface Settings {
   readonly seen: string;
   readonly port: number;
-  readonly temporary: string;
   readonly tls: ServerTls | null;
 }
 
 function tlsWords({ seen, tls }: Pick<Settings, 'seen' | 'tls'>): string[] {
-  if (tls === null) return ['--bind-address=127.0.0.1'];
+  if (tls === null) return [];
   return [
-    `--bind-address=${tls.listen.join(',')}`,
     `--ssl-cert=${join(seen, CERT_FILE)}`,
     `--ssl-key=${join(seen, KEY_FILE)}`,
     '--tls-version=TLSv1.2,TLSv1.3',
@@ -196,24 +197,29 @@ function tlsWords({ seen, tls }: Pick<Settings, 'seen' | 'tls'>): string[] {
 function settingsOf(at: Settings) {
   return [
     ...tlsWords(at),
+    // Users come by the proxy, or by rules of the host.
+    '--bind-address=127.0.0.1',
     `--port=${at.port}`,
     // From its data: short wherever that is.
     `--socket=../${RUN}/${SOCKET}`,
     '--pid-file=pid',
-    `--tmpdir=${at.temporary}`,
+    // Counted, as all that is in its home.
+    `--tmpdir=${join(at.seen, RUN)}`,
     `--secure-file-priv=${join(at.seen, NOTHING)}`,
     '--skip-name-resolve',
     '--local-infile=0',
     '--skip-symbolic-links',
-    '--event-scheduler=OFF',
+    '--event-scheduler=ON',
     '--enforce-storage-engine=InnoDB',
     '--performance-schema=OFF',
     '--userstat=ON',
     '--character-set-server=utf8mb4',
     '--collation-server=utf8mb4_general_ci',
     '--default-time-zone=+00:00',
-    '--max-connections=400',
+    '--max-connections=250',
+    '--connect-timeout=5',
     '--max-allowed-packet=64M',
+    '--innodb-undo-log-truncate=ON',
     '--key-buffer-size=1M',
     '--aria-pagecache-buffer-size=8M',
     `--innodb-temp-data-file-path=${TEMPORARY_TABLES}`,
@@ -225,7 +231,7 @@ function settingsOf(at: Settings) {
     '--maximum-max-heap-table-size=32M',
     '--max-session-mem-used=256M',
     '--maximum-max-session-mem-used=256M',
-    // Refused logins and sessions that broke off, for the tenants' own logs; no statements.
+    // Refused log-ins and sessions that broke off, for its account.
     '--log-warnings=2',
   ];
 }

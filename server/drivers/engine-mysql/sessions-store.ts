@@ -1,4 +1,5 @@
 /** Statements about who is there: sessions, what they run, and how much users did so far. */
+import type { ServerUse } from '../managed-server/account-server.ts';
 import { type RunningStatement, SLOW_MS, SLOW_TEXT } from '../managed-server/slow-statements.ts';
 import { type Admin, databaseOf, ofOurs, rowsOf } from './admin-store.ts';
 
@@ -115,52 +116,16 @@ export async function slowStatements(admin: Admin): Promise<RunningStatement[]> 
   }));
 }
 
-export interface RunningThread {
-  /** The session's id. */
-  readonly id: number;
-  readonly user: string;
-  /** This statement's alone. */
-  readonly key: string;
-  /** The operating system's, as the server sees it. */
-  readonly thread: number;
-  readonly at: string;
-}
-
-/** Statements of tenants and of loads that run now, also those that are being ended. */
-export async function runningThreads(admin: Admin): Promise<RunningThread[]> {
-  const rows = await rowsOf(
-    admin,
-    `SELECT ID, USER, QUERY_ID, TID, ${NOW} AS at
-     FROM information_schema.PROCESSLIST
-     WHERE USER REGEXP '^[tuwr]_' AND COMMAND IN ('Query', 'Execute', 'Killed')`,
-  );
-  return rows.map(({ ID, USER, QUERY_ID, TID, at }) => ({
-    id: Number(ID),
-    user: String(USER),
-    key: `${ID} ${QUERY_ID}`,
-    thread: Number(TID),
-    at: String(at),
-  }));
-}
-
-/** Whether a session of a tenant is told to end and still there. */
-export async function isAnyEnding(admin: Admin): Promise<boolean> {
-  const tenants = `s.command = 'Killed' AND s.user REGEXP '^[tuwr]_'`;
-  const rows = await rowsOf(admin, `SELECT 1 FROM (${admin.ways.sessions}) s WHERE ${tenants} LIMIT 1`);
-  return rows.length > 0;
-}
-
-/**
- * The user whose statements under way wrote most rows to temporary tables, the only ones that are not locked;
- * null: there is none.
- */
-export async function largestTemporaryWriter(admin: Admin): Promise<Omit<Session, 'id'> | null> {
+/** What a server does that is all of one account's, loads included; ours do not count. */
+export async function serverUse(admin: Admin): Promise<ServerUse> {
   const [row] = await rowsOf(
     admin,
-    `SELECT s.user, ${NOW} AS at
-     FROM information_schema.INNODB_TRX t JOIN (${admin.ways.sessions}) s ON s.id = t.trx_mysql_thread_id
-     WHERE s.user REGEXP '^[tuwr]_' AND t.trx_rows_modified > 0 AND t.trx_tables_locked = 0
-     GROUP BY s.user ORDER BY SUM(t.trx_rows_modified) DESC LIMIT 1`,
+    `SELECT COUNT(*) AS sessions, COALESCE(SUM(s.command <> 'Sleep' OR t.trx_id IS NOT NULL), 0) AS busy
+     FROM (${admin.ways.sessions}) s LEFT JOIN information_schema.INNODB_TRX t ON t.trx_mysql_thread_id = s.id
+     WHERE s.user REGEXP '^[tuwr]_'`,
   );
-  return row === undefined ? null : { user: String(row.user), at: String(row.at) };
+  const done = await activity(admin);
+  const of = new Map<string, string>();
+  for (const [user, text] of done) of.set(databaseOf(user), `${of.get(databaseOf(user)) ?? ''} ${text}`);
+  return { sessions: Number(row?.sessions), busy: Number(row?.busy), done: of };
 }

@@ -45,7 +45,6 @@ describe('the swap at the end of a load into MariaDB', { skip: noMysql }, () => 
   let name: string;
   before(async () => {
     fixture = mysqlFixture();
-    await fixture.engine.prepare();
     database = newDatabase();
     name = database.database;
     await fixture.engine.provision(database, SECRET);

@@ -20,7 +20,6 @@ describe('a tenant of MariaDB', { skip: noMysql }, () => {
   let client: Connection;
   before(async () => {
     fixture = mysqlFixture();
-    await fixture.engine.prepare();
     [own, other] = [newDatabase(), newDatabase()];
     for (const database of [own, other]) await fixture.engine.provision(database, SECRET);
     client = await connectMysql(fixture.engine, own, SECRET);

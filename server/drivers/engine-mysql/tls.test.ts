@@ -19,7 +19,7 @@ test('MariaDB beyond loopback serves verified connections, and no plain one', {
 }, async (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'cloudlet-tls-'));
   const tls = new ServerTls({ host: HOST, certFile: '', keyFile: '', folder, clock: systemClock });
-  const fixture = mysqlFixture(undefined, { tls });
+  const fixture = mysqlFixture({ tls });
   t.after(async () => {
     await fixture.close();
     rmSync(folder, { recursive: true });

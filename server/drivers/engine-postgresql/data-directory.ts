@@ -9,8 +9,8 @@ import { hostPath } from '../../platform/host-programs.ts';
 import { removeName } from '../host-process/foreign-files.ts';
 import type { ForeignProgram, HostProcesses } from '../host-process/host-processes.ts';
 import { removeTree } from '../host-process/tree-removal.ts';
-import { processName, type ServerPlaces } from '../managed-server/managed-server.ts';
-import { runMaker } from '../managed-server/server-data.ts';
+import type { ServerPlaces } from '../managed-server/managed-server.ts';
+import { processName, runMaker } from '../managed-server/server-data.ts';
 import type { PostgresqlPrograms } from './postgresql-programs.ts';
 import { ADMIN } from './postgresql-store.ts';
 import { scramVerifier } from './scram-verifier.ts';
@@ -63,6 +63,8 @@ async function makeBeside(making: DataMaking, programs: PostgresqlPrograms): Pro
   const words = [
     ...['-D', join(seen, MADE), '--username', ADMIN, '--pwfile', join(seen, PASSWORD_FILE)],
     ...['--auth=scram-sha-256', '--data-checksums', '--encoding=UTF8', '--locale=C.UTF-8'],
+    // Each server keeps a few of them.
+    '--wal-segsize=1',
   ];
   if (uid !== making.uid) await giveTree(home, uid);
   const what = { uid, folder: home, readOnly: programs.readOnly, memoryMb: MEMORY_MB };

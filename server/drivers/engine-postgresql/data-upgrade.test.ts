@@ -18,6 +18,7 @@ import { settleUpgrade, upgradeData } from './data-directory.ts';
 import { findPrograms } from './postgresql-programs.ts';
 
 const SECRET = 'aaaaaaaaaaaaaaaaaaaaaaaa';
+const ACCOUNT_UIDS = 1000;
 const DAYS_8 = 8 * 86_400_000;
 
 /** A server that was ended properly, with a database that has rows, and what is needed to upgrade it. */
@@ -32,15 +33,15 @@ async function given(t: { after(work: () => Promise<void>): void }) {
   await fixture.engine.close();
   const hasUsers = noUsers === null;
   const processes = new HostProcesses({ clock: systemClock, group: 'cloudlet-postgresql-test', hasUsers });
-  const home = join(fixture.folder, 'server', 'home');
-  const keeper = join(fixture.folder, 'server', 'keeper');
-  const uid = hasUsers ? testUidBase() : null;
+  const home = join(fixture.folder, 'accounts', '1', 'home');
+  const keeper = join(fixture.folder, 'accounts', '1', 'keeper');
+  const uid = hasUsers ? testUidBase() + ACCOUNT_UIDS + 1 : null;
   const places = { home, keeper, seen: await processes.pathOf(home) };
   const passwordOf = (role: string) => rolePassword(readServerSecret({ keeper }), role);
   const programs = await findPrograms(null);
   if (!('bin' in programs)) throw new Error(programs.reason);
   const rows = async (engine = fixture.reopen()) => {
-    await engine.prepare();
+    await engine.wake();
     const session = await connect(engine, database, SECRET);
     const { rows: found } = await session.query('SELECT count(*)::int AS n FROM t');
     await session.end();
@@ -60,7 +61,7 @@ describe('an upgrade of the data of PostgreSQL', { skip: noPostgresql }, () => {
     const client = await connect(engine, database, SECRET);
     const { rows: limits } = await client.query('SHOW statement_timeout');
     assert.deepEqual(limits, [{ statement_timeout: '10s' }]);
-    await assert.rejects(connect(engine, { ...database, database: 'postgres' }, SECRET), { code: /^28/ });
+    await assert.rejects(connect(engine, { ...database, database: 'postgres' }, SECRET), { code: '42501' });
     const counted = "SELECT reltuples::int AS n FROM pg_class WHERE relname = 't'";
     await eventually(async () => (await client.query(counted)).rows[0]?.n === 1000);
     await client.end();
@@ -89,11 +90,13 @@ describe('an upgrade of the data of PostgreSQL', { skip: noPostgresql }, () => {
   });
 
   test('where the data are gone no new ones are made', async (t) => {
-    const { fixture, places } = await given(t);
+    const { fixture, database, places } = await given(t);
     fs.renameSync(join(places.home, 'data'), join(places.home, 'elsewhere'));
     const engine = fixture.reopen();
-    await assert.rejects(engine.prepare(), (error) => isAppError(error, 'engine_unavailable'));
-    assert.match(`${(await engine.readiness()).reason}`, /data of PostgreSQL are gone/);
+    await assert.rejects(engine.tables(database, new AbortController().signal), (error) => {
+      assert.match(`${error}`, /data of PostgreSQL are gone/);
+      return isAppError(error, 'engine_unavailable');
+    });
     assert.ok(!fs.existsSync(join(places.home, 'data')));
   });
 });

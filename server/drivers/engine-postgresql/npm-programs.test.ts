@@ -51,7 +51,6 @@ test('a database is made, used, restarted, limited and removed; what needs clien
   const fixture = postgresqlFixture({ find: (major) => ofNpm(major) });
   t.after(fixture.close);
   const { engine } = fixture;
-  await engine.prepare();
   const { available, reason, fix, extensions = [] } = await engine.readiness();
   assert.equal(available, true);
   assert.match(`${reason} ${fix}`, /without pg_dump.*OpenSSL 1\.1.*install PostgreSQL 18/);

@@ -2,8 +2,9 @@
 import { test } from 'node:test';
 import { type EngineFixture, testEngine } from '../../testing/engine.conformance.ts';
 import { eventually } from '../../testing/eventually.ts';
-import { noPostgresql, pidOf, postgresqlFixture } from '../../testing/postgresql-fixture.ts';
+import { noPostgresql, postgresqlFixture } from '../../testing/postgresql-fixture.ts';
 import { postgresqlEngineFixture } from '../../testing/postgresql-notes.ts';
+import { pidOf } from '../../testing/server-fixture.ts';
 
 async function open(): Promise<EngineFixture> {
   const { engine, close } = postgresqlFixture();

@@ -11,13 +11,15 @@ import { hostDiskFull } from '../../platform/errors.ts';
 import type { AccountEngine, ServerUse } from '../managed-server/account-server.ts';
 import { SLOTS } from '../managed-server/client-programs.ts';
 import { ManagedServer } from '../managed-server/managed-server.ts';
+import { serverBytes } from '../managed-server/server-bytes.ts';
 import { hostAndPort, ServerEngine } from '../managed-server/server-engine.ts';
 import { TenantLogs } from '../managed-server/tenant-logs.ts';
+import { DATA } from './data-directory.ts';
 import { DUMP_FORMATS, PostgresqlDumps } from './dumps.ts';
 import { externalSite } from './external-site.ts';
-import { entriesOf } from './log-lines.ts';
 import { ownSite } from './own-site.ts';
 import type { PostgresqlLinks } from './postgresql-links.ts';
+import { MAX_WAL_MB } from './postgresql-server.ts';
 import * as store from './postgresql-store.ts';
 import { scramVerifier } from './scram-verifier.ts';
 import type { PostgresqlOptions, PostgresqlSite, Upgrade } from './site.ts';
@@ -28,6 +30,12 @@ import { Watchdog } from './watchdog.ts';
 export const USERS = 1 + SLOTS;
 /** From there on the owner of a database that is read-only cannot come in to write all the same. */
 const CLOSED_FROM = 1.2;
+const MIB = 2 ** 20;
+/** As `max_wal_size` has it. */
+const WAL = { folder: join(DATA, 'pg_wal'), freeBytes: MAX_WAL_MB * MIB };
+/** What a new server takes, and a database in which nothing is. */
+const NEW_BYTES = 32 * MIB;
+const EMPTY_BYTES = 8 * MIB;
 
 export class PostgresqlEngine extends ServerEngine<ClientBase> implements AccountEngine {
   readonly name = 'postgresql';
@@ -35,8 +43,10 @@ export class PostgresqlEngine extends ServerEngine<ClientBase> implements Accoun
   readonly #links: PostgresqlLinks;
   readonly #dumps: PostgresqlDumps;
   readonly #watchdog: Watchdog | null;
-  readonly #logs: TenantLogs;
+  readonly #notes: TenantLogs;
   readonly #isDiskLow: () => boolean;
+  /** From writing; a server that was started anew is not. */
+  #isHeld = false;
 
   constructor(options: PostgresqlOptions) {
     const { external = null, folder, isDiskLow, warn } = options;
@@ -50,16 +60,18 @@ export class PostgresqlEngine extends ServerEngine<ClientBase> implements Accoun
     // The disk of another host is not ours to know.
     const isLow = isGuest ? () => false : isDiskLow;
     const queries = new TenantQueries({ links, isGuest, rolesOf, isDiskLow: isLow });
-    const logs = new TenantLogs({ folder: join(folder, 'logs'), source: server.log, entriesOf });
+    const { log } = server;
+    const notes = new TenantLogs({ folder: join(folder, 'logs') });
+    const logs = log === null ? notes : { read: (_name: string, maxBytes: number) => log.tail(maxBytes) };
     // What an account does to a server of its own it does to itself.
-    const watchdog = isGuest ? new Watchdog({ links, isUp, warn, logs }) : null;
+    const watchdog = isGuest ? new Watchdog({ links, isUp, warn, logs: notes }) : null;
     const databases = (client: ClientBase) => store.databases(client, guest());
     super(DUMP_FORMATS, { site, queries, dumps, watchdog, logs, databases });
     this.#site = site;
     this.#links = links;
     this.#isDiskLow = isLow;
     this.#dumps = dumps;
-    this.#logs = logs;
+    this.#notes = notes;
     this.#watchdog = watchdog;
   }
 
@@ -160,7 +172,7 @@ export class PostgresqlEngine extends ServerEngine<ClientBase> implements Accoun
       await store.dropDatabase(client, roles.group);
       await store.dropRoles(client, roles);
     });
-    this.#logs.remove(name);
+    this.#notes.remove(name);
   }
 
   /** Its process, and what starts and stops it. Throws where that is the operator's. */
@@ -173,6 +185,21 @@ export class PostgresqlEngine extends ServerEngine<ClientBase> implements Accoun
   /** What its server does now. */
   use(): Promise<ServerUse> {
     return this.#links.asAdmin(store.serverUse);
+  }
+
+  async hold(isHeld: boolean): Promise<void> {
+    await this.#links.asAdmin(async (client) => {
+      if (isHeld !== this.#isHeld) await store.holdWrites(client, isHeld);
+      this.#isHeld = isHeld;
+      // Who may set it may lift it.
+      if (isHeld) await store.endWriters(client);
+    });
+  }
+
+  /** Without the log that every server needs, and what a new one has. */
+  async serverBytes(databases: number): Promise<number> {
+    const bytes = await serverBytes(this.server.places.home, WAL);
+    return Math.max(0, bytes - NEW_BYTES - databases * EMPTY_BYTES);
   }
 
   async close(): Promise<void> {
@@ -198,7 +225,7 @@ export class PostgresqlEngine extends ServerEngine<ClientBase> implements Accoun
 
   /** With a server that is up. */
   async #begin(): Promise<void> {
-    this.#logs.begin();
+    this.#isHeld = false;
     await this.#dumps.sweep();
   }
 }

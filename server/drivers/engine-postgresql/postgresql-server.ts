@@ -6,8 +6,8 @@ import { makeFolder } from '../managed-server/server-data.ts';
 import { hadPort } from '../managed-server/server-port.ts';
 import { makeServerSecret, readServerSecret, rolePassword } from '../managed-server/server-secret.ts';
 import { CERT_FILE, KEY_FILE, type ServerTls } from '../managed-server/server-tls.ts';
+import { SLOW_MS } from '../managed-server/slow-statements.ts';
 import { DATA, dataMajor, makeData, settleUpgrade, writeNew } from './data-directory.ts';
-import { LINE_PREFIX } from './log-lines.ts';
 import type { PostgresqlPrograms } from './postgresql-programs.ts';
 import { ADMIN, LOCAL } from './postgresql-store.ts';
 
@@ -18,6 +18,7 @@ const MEMORY_MB = 512;
 /** Data of one process: a tenant may set work_mem to what it likes. */
 const PROCESS_MB = 384;
 const TEMP_FILE_MB = 512;
+export const MAX_WAL_MB = 64;
 
 type Deps = ServerKindDeps<PostgresqlPrograms>;
 
@@ -126,7 +127,8 @@ function hba(hasTls: boolean): string {
     'local all all scram-sha-256',
     `host all ${ADMIN} all reject`,
     `host all +${LOCAL} all reject`,
-    hasTls ? 'hostssl samerole all all scram-sha-256' : 'host samerole all 127.0.0.1/32 scram-sha-256',
+    // Users come by the proxy, or by rules of the host, from its loopback.
+    `${hasTls ? 'hostssl' : 'host'} all all 127.0.0.0/8 scram-sha-256`,
     '',
   ].join('\n');
 }
@@ -142,10 +144,11 @@ function settingsOf(seen: string, port: number): Readonly<Record<string, string 
     max_connections: 200,
     superuser_reserved_connections: 5,
     password_encryption: 'scram-sha-256',
-    shared_buffers: '32MB',
+    authentication_timeout: '5s',
+    shared_buffers: '16MB',
     temp_file_limit: `${TEMP_FILE_MB}MB`,
-    max_wal_size: '256MB',
-    min_wal_size: '32MB',
+    max_wal_size: `${MAX_WAL_MB}MB`,
+    min_wal_size: '4MB',
     wal_level: 'minimal',
     max_wal_senders: 0,
     max_worker_processes: 4,
@@ -159,10 +162,11 @@ function settingsOf(seen: string, port: number): Readonly<Record<string, string 
     client_connection_check_interval: '10s',
     tcp_keepalives_idle: 60,
     tcp_keepalives_interval: 15,
-    // For the tenants' own logs; no statements, which may hold passwords.
+    // For its account; no statement that failed, which may hold a password.
     log_min_messages: 'error',
-    log_line_prefix: LINE_PREFIX,
+    log_line_prefix: '%m [%p] %q%u@%d %e ',
     log_min_error_statement: 'panic',
+    log_min_duration_statement: SLOW_MS,
     log_checkpoints: 'off',
     log_timezone: 'UTC',
     timezone: 'UTC',
@@ -172,7 +176,6 @@ function settingsOf(seen: string, port: number): Readonly<Record<string, string 
 function tlsSettings(seen: string, tls: ServerTls | null): Readonly<Record<string, string>> {
   if (tls === null) return {};
   return {
-    listen_addresses: tls.listen.join(','),
     ssl: 'on',
     ssl_cert_file: join(seen, CERT_FILE),
     ssl_key_file: join(seen, KEY_FILE),

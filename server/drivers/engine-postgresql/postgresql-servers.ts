@@ -1,6 +1,7 @@
 /** PostgreSQL with a server for each account. */
 import { join } from 'node:path';
 import { hostDiskFull } from '../../platform/errors.ts';
+import { AccountAlarms } from '../managed-server/account-alarms.ts';
 import {
   AccountServers,
   type AccountServersDeps,
@@ -32,13 +33,14 @@ export function postgresqlServers(options: AccountPostgresqlOptions): AccountSer
     uid: uidBase,
     data: DATA,
   });
+  const alarms = new AccountAlarms(shared.alarms);
   const kind = {
     name: 'postgresql',
     dumpFormats: DUMP_FORMATS,
     firstPort,
     make: ({ accountId, folder, port, onEnd }) => {
       const account = { accountId, port, onEnd, uid: uidOf(accountId), template };
-      return new PostgresqlEngine({ ...shared, folder, account });
+      return new PostgresqlEngine({ ...shared, folder, account, alarms: alarms.of(accountId) });
     },
     readiness: async () => readinessOfPrograms(await find(null)),
     assertRoom: () => {

@@ -14,8 +14,10 @@ import {
   type PostgresqlFixture,
   postgresqlFixture,
 } from '../../testing/postgresql-fixture.ts';
-import { findPrograms } from './postgresql-programs.ts';
 
+import { pidOf } from '../../testing/server-fixture.ts';
+
+const STAYS = new AbortController().signal;
 const SECRET = 'aaaaaaaaaaaaaaaaaaaaaaaa';
 const ADDRESS_MARK = 'cloudlet';
 
@@ -24,7 +26,6 @@ async function used(t: { after(work: () => Promise<void>): void }) {
   const fixture = postgresqlFixture();
   t.after(() => fixture.close());
   const database = newDatabase();
-  await fixture.engine.prepare();
   await fixture.engine.provision(database, SECRET);
   const client = await connect(fixture.engine, database, SECRET);
   await client.query('CREATE TABLE t AS SELECT 1 AS a');
@@ -32,17 +33,16 @@ async function used(t: { after(work: () => Promise<void>): void }) {
 }
 
 function pathOf({ folder }: PostgresqlFixture, ...names: string[]): string {
-  return join(folder, 'server', ...names);
+  return join(folder, 'accounts', '1', ...names);
 }
 
 describe('the server of PostgreSQL', { skip: noPostgresql }, () => {
   test('a new start of Cloudlet adopts it; what is asked of both at once goes well', async (t) => {
     const { fixture, database, client } = await used(t);
-    const { pid } = fixture.engine;
+    const pid = pidOf(fixture.engine);
     const next = fixture.reopen();
-    next.wake();
-    await Promise.all([next.prepare(), next.prepare()]);
-    assert.equal(next.pid, pid);
+    await Promise.all([next.wake(), next.tables(database, STAYS), next.tables(database, STAYS)]);
+    assert.equal(pidOf(next), pid);
     assert.deepEqual((await client.query('SELECT a FROM t')).rows, [{ a: 1 }]);
     await next.rotate(database, 'other');
     await (await connect(next, database, 'other')).end();
@@ -50,7 +50,7 @@ describe('the server of PostgreSQL', { skip: noPostgresql }, () => {
 
   test('sessions come back when one of its processes, or all of it, is killed', async (t) => {
     const { fixture, database } = await used(t);
-    const before = fixture.engine.pid;
+    const before = pidOf(fixture.engine);
     // The kernel ends children with the first process; a backend is found by its parent.
     const backends = () =>
       fs.readdirSync('/proc').filter((name) => /^\d+$/.test(name) && parentOf(name) === before);
@@ -63,31 +63,29 @@ describe('the server of PostgreSQL', { skip: noPostgresql }, () => {
     };
     const rowsAgain = () => eventually(() => read().catch(() => null));
     assert.deepEqual(await rowsAgain(), [{ a: 1 }]);
-    assert.equal(fixture.engine.pid, before);
+    assert.equal(pidOf(fixture.engine), before);
     process.kill(before as number, 'SIGKILL');
-    await eventually(() => fixture.engine.pid !== before);
+    await eventually(() => pidOf(fixture.engine) !== before);
     assert.deepEqual(await rowsAgain(), [{ a: 1 }]);
     assert.deepEqual([...fixture.alarms.keys()], []);
   });
 
   test('data of a major version whose programs are not here are left alone, and it is said', async (t) => {
-    const { fixture } = await used(t);
+    const { fixture, database } = await used(t);
     await fixture.engine.close();
     const version = pathOf(fixture, 'home', 'data', 'PG_VERSION');
     const right = fs.readFileSync(version, 'utf8');
     fs.writeFileSync(version, '12\n');
     const before = fs.readdirSync(pathOf(fixture, 'home')).sort();
     const next = fixture.reopen();
-    const { available, reason, fix } = await next.readiness();
-    assert.deepEqual(
-      [available, /PostgreSQL 12/.test(`${reason}`), /12/.test(`${fix}`)],
-      [false, true, true],
-    );
-    await assert.rejects(next.prepare(), (error) => isAppError(error, 'engine_unavailable'));
+    await assert.rejects(next.tables(database, STAYS), (error) => {
+      assert.match(`${error}`, /PostgreSQL 12/);
+      return isAppError(error, 'engine_unavailable');
+    });
     assert.deepEqual(fs.readdirSync(pathOf(fixture, 'home')).sort(), before);
     fs.writeFileSync(version, right);
-    await next.prepare();
-    assert.equal((await next.list()).length, 1);
+    const last = fixture.reopen();
+    assert.equal((await last.tables(database, STAYS)).length, 1);
   });
 
   test('data that were only half made are made anew', async (t) => {
@@ -96,30 +94,24 @@ describe('the server of PostgreSQL', { skip: noPostgresql }, () => {
     const half = pathOf(fixture, 'home', 'data.new');
     fs.mkdirSync(half, { recursive: true });
     fs.writeFileSync(join(half, 'PG_VERSION'), '15\n');
-    await fixture.engine.prepare();
+    await fixture.engine.provision(newDatabase(), SECRET);
     assert.ok(!fs.existsSync(half));
-    assert.deepEqual(await fixture.engine.list(), []);
   });
 
-  test('a port that another program takes during its first start is left to that, for the next', async (t) => {
+  test('a port that another program has is left to that, and its own stays its own', async (t) => {
     const port = 30_000 + (process.pid % 2000);
     const other = createServer();
-    // Its data are made after it has looked for a port.
-    const find = async (major: number | null) => {
-      if (!other.listening) await once(other.listen(port, '127.0.0.1'), 'listening');
-      return findPrograms(major);
-    };
-    const fixture = postgresqlFixture({ firstPort: port, find });
+    await once(other.listen(port, '127.0.0.1'), 'listening');
+    const fixture = postgresqlFixture({ firstPort: port });
     t.after(async () => {
       await fixture.close();
       other.close();
     });
-    await fixture.engine.prepare();
     const database = newDatabase();
     await fixture.engine.provision(database, SECRET);
     await (await connect(fixture.engine, database, SECRET)).end();
-    assert.deepEqual([...fixture.alarms.keys()], []);
     const before = (await fixture.engine.endpoint(database)).port;
+    assert.ok(before > port);
     await fixture.engine.close();
     assert.equal((await fixture.reopen().endpoint(database)).port, before);
   });

@@ -28,6 +28,19 @@ export function tailOf(fd: number, maxBytes: number): Buffer {
   return bytes.subarray(0, fs.readSync(fd, bytes, 0, bytes.length, size - bytes.length));
 }
 
+/** The last whole lines of a file, of at most so many bytes. */
+export function lastLines(path: string, maxBytes: number): string {
+  const fd = fs.openSync(path, 'r');
+  try {
+    // One byte more tells whether a line was cut.
+    const bytes = tailOf(fd, maxBytes + 1);
+    const isWhole = bytes.length <= maxBytes;
+    return bytes.subarray(isWhole ? 0 : bytes.indexOf('\n') + 1).toString();
+  } finally {
+    fs.closeSync(fd);
+  }
+}
+
 /** Takes a name away, a link's too; there may be none. */
 export function removeName(path: string): void {
   try {

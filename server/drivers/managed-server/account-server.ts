@@ -12,6 +12,7 @@ import { KeyedMutex } from '../../platform/keyed-mutex.ts';
 import { removeTree } from '../host-process/tree-removal.ts';
 import type { Door, ServerProxy } from '../server-proxy/server-proxy.ts';
 import type { ManagedServer } from './managed-server.ts';
+import { withShare } from './server-bytes.ts';
 import { UseMarks } from './server-rounds.ts';
 
 /** What a server does now, asked of itself. */
@@ -28,6 +29,10 @@ export interface ServerUse {
 export interface AccountEngine extends Engine {
   readonly server: ManagedServer;
   use(): Promise<ServerUse>;
+  /** Whether it only reads for now, as the host's disk is nearly full; again and again while it is. */
+  hold(isHeld: boolean): Promise<void>;
+  /** Bytes of the disk that its server takes beyond what every one with so many databases begins with. */
+  serverBytes(databases: number): Promise<number>;
 }
 
 export interface AccountServerDeps<E extends AccountEngine> {
@@ -51,8 +56,8 @@ interface Kept {
   readonly database: EngineDatabase;
   readonly access: Access;
   readonly isApplied: boolean;
-  /** Bytes when the server was last asked. */
-  readonly sizeBytes: number;
+  /** Bytes of itself when the server was last asked. */
+  readonly ownBytes: number;
 }
 
 const DATABASES = 'databases';
@@ -62,6 +67,9 @@ const RETRY_MS = 1000;
 const MOST_RETRY_MS = 60_000;
 /** One whose sessions did nothing for so long makes room for another server. */
 const SPARE_MS = 30_000;
+/** From there on the sum of the limits of its databases is no limit any more, but a danger to others. */
+const FAR_BEYOND = 1.2;
+const SPARE_BYTES = 256 * 2 ** 20;
 
 export class AccountServer<E extends AccountEngine> {
   readonly engine: E;
@@ -74,6 +82,8 @@ export class AccountServer<E extends AccountEngine> {
   #usedAt: number;
   #use: ServerUse = { sessions: 0, busy: 0, done: new Map() };
   #failures = 0;
+  /** Of the disk, as of the last look. */
+  #bytes = 0;
   /** Until then no start is tried, monotonic ms. */
   #notBefore = 0;
   #isOpen = false;
@@ -172,28 +182,49 @@ export class AccountServer<E extends AccountEngine> {
       database,
       access: before?.access ?? 'full',
       isApplied: true,
-      sizeBytes: before?.sizeBytes ?? 0,
+      ownBytes: before?.ownBytes ?? 0,
     });
   }
 
   /** As Engine says. One that sleeps is not woken for it: it is done when it wakes, before anybody comes in. */
   async restrict(database: EngineDatabase, access: Access): Promise<void> {
     const before = this.#databases.get(database.database);
-    this.#keep({ database, access, isApplied: false, sizeBytes: before?.sizeBytes ?? 0 });
+    this.#keep({ database, access, isApplied: false, ownBytes: before?.ownBytes ?? 0 });
     if (!this.#isWanted) return this.#close();
     if (!this.isUp) return;
     await this.using((engine) => this.#apply(engine, database.database));
     await this.#lead();
   }
 
-  /** Bytes when it was last asked. */
+  /** Bytes that the database takes, with its share of what the server does, as of the last look. */
   sizeOf(name: string): number {
-    return this.#databases.get(name)?.sizeBytes ?? 0;
+    const own = [...this.#databases.values()].map(({ ownBytes }) => ownBytes);
+    return withShare(this.#databases.get(name)?.ownBytes ?? 0, { bytes: this.#bytes, own });
   }
 
-  noteSize(name: string, sizeBytes: number): void {
+  noteOwn(name: string, ownBytes: number): void {
     const kept = this.#databases.get(name);
-    if (kept !== undefined) this.#databases.set(name, { ...kept, sizeBytes });
+    if (kept !== undefined) this.#databases.set(name, { ...kept, ownBytes });
+  }
+
+  /**
+   * Ends the server when it takes far more than its databases may: what it writes for sorting, undoing or
+   * waiting is bounded by nothing else, and the disk is everybody's. Never rejects.
+   */
+  async holdToDisk(): Promise<void> {
+    if (!this.isUp) return;
+    this.#bytes = await this.engine.serverBytes(this.#databases.size).catch(() => this.#bytes);
+    const limit = [...this.#databases.values()].reduce(
+      (sum, { database }) => sum + database.sizeLimitBytes,
+      0,
+    );
+    const most = limit * FAR_BEYOND + SPARE_BYTES;
+    if (this.#bytes <= most || !this.isUp) return;
+    const [takes, may] = [this.#bytes, limit].map((bytes) => `${Math.ceil(bytes / 2 ** 20)} MB`);
+    this.#deps.warn(
+      `the server ${this.#deps.door.name} was ended: it takes ${takes}, its databases may ${may}`,
+    );
+    await this.#end();
   }
 
   /** Removes one database; with the last one the server goes, whatever state it is in. */
@@ -225,6 +256,7 @@ export class AccountServer<E extends AccountEngine> {
   /** Asks it what it does; what it takes is to be noted by the caller. Never rejects. */
   async look(): Promise<void> {
     if (!this.isUp) return;
+    await this.holdToDisk();
     try {
       this.#use = await this.engine.use();
       this.#marks.note(this.#use.done);
@@ -257,6 +289,8 @@ export class AccountServer<E extends AccountEngine> {
 
   /** Ends it properly; it is back with the next Cloudlet. */
   async close(): Promise<void> {
+    await this.#deps.doors.shut(this.#deps.door.name);
+    this.#isOpen = false;
     await this.engine.close();
     for (const kept of this.#databases.values()) this.#keep(kept);
   }
@@ -288,10 +322,15 @@ export class AccountServer<E extends AccountEngine> {
   /** Ends all sessions by ending the server: nothing of its account can stand in the way. */
   async #close(): Promise<void> {
     const { doors, door } = this.#deps;
+    await this.#end();
+    doors.endConnections(door.name);
+  }
+
+  async #end(): Promise<void> {
+    const { doors, door } = this.#deps;
     await this.engine.server.stop('at_once');
     await this.#locks.run(LOCK, async () => {
       await doors.lead(door.name, null);
-      doors.endConnections(door.name);
       this.#left();
     });
   }
@@ -353,6 +392,6 @@ function readKept(folder: string, name: string): Kept {
     return JSON.parse(fs.readFileSync(join(folder, name), 'utf8'));
   } catch {
     const database = { database: name, databaseId: '' } as EngineDatabase;
-    return { database, access: 'full', isApplied: true, sizeBytes: 0 };
+    return { database, access: 'full', isApplied: true, ownBytes: 0 };
   }
 }

@@ -3,6 +3,7 @@
  * What an account does to its server it does to itself.
  */
 import * as fs from 'node:fs';
+import { statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import type {
@@ -61,12 +62,17 @@ export interface AccountServersDeps {
   readonly addresses: readonly string[];
   readonly places: ChildPlaces;
   readonly idleMs: number;
+  /** Less of the host's disk is free than must stay so. */
+  readonly isDiskLow: () => boolean;
   readonly clock: Pick<Clock, 'monotonic'>;
   readonly warn: (text: string) => void;
 }
 
 const ACCOUNTS = 'accounts';
 const LOOK_MS = 2500;
+const GUARD_MS = 250;
+/** When so much of the disk went since, it is looked who took it. */
+const GROWTH_BYTES = 32 * 2 ** 20;
 
 export class AccountServers<E extends AccountEngine> implements Engine, PlacesUser {
   readonly name: EngineName;
@@ -76,7 +82,11 @@ export class AccountServers<E extends AccountEngine> implements Engine, PlacesUs
   readonly #servers = new Map<number, AccountServer<E>>();
   /** By database. */
   readonly #accounts = new Map<string, number>();
-  readonly #looking: NodeJS.Timeout;
+  readonly #looking: readonly NodeJS.Timeout[];
+  #isGuarding = false;
+  #isHeld = false;
+  /** Of the host's disk, when all servers were looked at. */
+  #freeBytes = Number.POSITIVE_INFINITY;
   #ports: Promise<unknown> = Promise.resolve();
   #isClosed = false;
 
@@ -92,8 +102,9 @@ export class AccountServers<E extends AccountEngine> implements Engine, PlacesUs
       const server = this.#make(accountId, port);
       for (const name of server.names) this.#accounts.set(name, accountId);
     }
-    this.#looking = setInterval(() => void this.#look(), Math.min(LOOK_MS, deps.idleMs));
-    this.#looking.unref();
+    const look = setInterval(() => void this.#look(), Math.min(LOOK_MS, deps.idleMs));
+    const guard = setInterval(() => void this.#guardDisk().catch(() => {}), GUARD_MS);
+    this.#looking = [look.unref(), guard.unref()];
   }
 
   /** Listens for the users of all servers there are, and takes over those that run. Never rejects. */
@@ -144,8 +155,8 @@ export class AccountServers<E extends AccountEngine> implements Engine, PlacesUs
       return { sizeBytes, connections: 0, statements: null, rowsReturned: null, rowsWritten: null };
     }
     const measured = await server.engine.measure(database);
-    server.noteSize(name, measured.sizeBytes);
-    return measured;
+    server.noteOwn(name, measured.sizeBytes);
+    return { ...measured, sizeBytes: server.sizeOf(name) };
   }
 
   takeActive(): readonly string[] {
@@ -211,7 +222,7 @@ export class AccountServers<E extends AccountEngine> implements Engine, PlacesUs
 
   async close(): Promise<void> {
     this.#isClosed = true;
-    clearInterval(this.#looking);
+    for (const timer of this.#looking) clearInterval(timer);
     await Promise.all([...this.#servers.values()].map((server) => server.close()));
     await this.#kind.close();
   }
@@ -226,6 +237,11 @@ export class AccountServers<E extends AccountEngine> implements Engine, PlacesUs
     await this.#servers.get(Number(name))?.endIdle();
   }
 
+  /** Works on all servers there are, one after the other: each is stopped, or as it was left. */
+  async each(work: (engine: E) => Promise<void>): Promise<void> {
+    for (const { engine } of this.#servers.values()) await work(engine);
+  }
+
   /** The server of that account, for tests and figures; undefined: it has none. */
   serverOf(accountId: number): AccountServer<E> | undefined {
     return this.#servers.get(accountId);
@@ -234,6 +250,25 @@ export class AccountServers<E extends AccountEngine> implements Engine, PlacesUs
   async #look(): Promise<void> {
     if (this.#isClosed) return;
     await Promise.all([...this.#servers.values()].map((server) => server.look()));
+  }
+
+  /** Keeps one server from taking the disk, and all from writing while there is no room. */
+  async #guardDisk(): Promise<void> {
+    if (this.#isGuarding || this.#isClosed) return;
+    this.#isGuarding = true;
+    try {
+      const up = [...this.#servers.values()].filter(({ isUp }) => isUp);
+      const { bavail, bsize } = await statfs(this.#deps.folder);
+      const free = bavail * bsize;
+      if (free < this.#freeBytes - GROWTH_BYTES) await Promise.all(up.map((server) => server.holdToDisk()));
+      if (free < this.#freeBytes - GROWTH_BYTES || free > this.#freeBytes) this.#freeBytes = free;
+      const isLow = this.#deps.isDiskLow();
+      if (isLow || this.#isHeld)
+        await Promise.all(up.map(({ engine }) => engine.hold(isLow).catch(() => {})));
+      this.#isHeld = isLow;
+    } finally {
+      this.#isGuarding = false;
+    }
   }
 
   async #open(server: AccountServer<E>): Promise<void> {

@@ -8,7 +8,7 @@ import type { Readable, Writable } from 'node:stream';
 import type { ForeignProgram, HostProcesses } from '../host-process/host-processes.ts';
 import type { RunningProcess } from '../host-process/running-process.ts';
 import { removeTree } from '../host-process/tree-removal.ts';
-import { processName } from './managed-server.ts';
+import { processName } from './server-data.ts';
 
 export interface ClientCommand
   extends Required<Pick<ForeignProgram, 'command' | 'args' | 'env' | 'readOnly'>> {

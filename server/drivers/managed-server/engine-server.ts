@@ -1,5 +1,5 @@
 import type { AppError } from '../../platform/errors.ts';
-import type { LogFollower } from './log-follower.ts';
+import type { ServerLog } from './server-log.ts';
 
 /** The server of an engine: one that we look after, or one of the operator's. */
 export interface EngineServer {
@@ -10,7 +10,7 @@ export interface EngineServer {
   /** Whether it answered when it was last asked. */
   readonly isUp: boolean;
   /** All that it and its sessions say; null: it is not for us to read. */
-  readonly log: LogFollower | null;
+  readonly log: ServerLog | null;
   /** Why it could not be had when it was last asked; null: it could. */
   readonly problem: AppError | null;
   /** Has it answering. Throws `engine_unavailable`; it is then tried again from time to time. */

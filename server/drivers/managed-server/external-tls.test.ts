@@ -8,7 +8,7 @@ import { createConnection } from 'mysql2/promise';
 import { Client } from 'pg';
 import type { Endpoint, Engine } from '../../databases/engine.ts';
 import { systemClock } from '../../platform/clock.ts';
-import { mysqlFixture, noMysql } from '../../testing/mysql-fixture.ts';
+import { externalMysqlFixture, noMysql } from '../../testing/mysql-fixture.ts';
 import { newDatabase } from '../../testing/new-database.ts';
 import { grantsOf, operatorMysql } from '../../testing/operator-mysql.ts';
 import { operatorPostgresql } from '../../testing/operator-postgresql.ts';
@@ -57,7 +57,7 @@ const KINDS: readonly Kind[] = [
     skip: noMysql,
     server: (tls) => operatorMysql({ tls }),
     users: [`CREATE USER maker@'%' IDENTIFIED BY '${PASSWORD}'`, ...grantsOf("maker@'%'")],
-    fixture: (external) => mysqlFixture(0, { external }),
+    fixture: (external) => externalMysqlFixture(external),
     ask: async ({ uri }, ca, sql) => {
       const connection = await createConnection({ uri: uri(SECRET), ssl: { ca, verifyIdentity: true } });
       await connection.query(sql);

@@ -4,7 +4,6 @@
  * reach directly comes back when it dies, at a port that never changes: their programs have it in their
  * settings. One of an account (account-servers.ts) runs while it is wanted, at any port.
  */
-import { createHash } from 'node:crypto';
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -15,7 +14,8 @@ import type { ForeignProgram, HostProcesses } from '../host-process/host-process
 import type { RunningProcess } from '../host-process/running-process.ts';
 import type { DataTemplate } from './data-template.ts';
 import type { EngineServer } from './engine-server.ts';
-import { LogFollower } from './log-follower.ts';
+import { processName } from './server-data.ts';
+import { ServerLog } from './server-log.ts';
 import {
   forgetPort,
   freePort,
@@ -113,7 +113,7 @@ const TRIM_MS = 1000;
 
 export class ManagedServer implements EngineServer {
   /** All that it and its sessions say. */
-  readonly log: LogFollower;
+  readonly log: ServerLog;
   readonly #deps: ManagedServerDeps;
   #running: RunningProcess | null = null;
   #isUp = false;
@@ -131,7 +131,7 @@ export class ManagedServer implements EngineServer {
 
   constructor(deps: ManagedServerDeps) {
     this.#deps = deps;
-    this.log = new LogFollower(join(this.#keeper, 'log'));
+    this.log = new ServerLog(join(this.#keeper, 'log'));
     this.#trimming = setInterval(() => this.log.trim(), TRIM_MS);
     this.#trimming.unref();
     this.#probing = setInterval(() => void this.#probe(), PROBE_MS);
@@ -403,9 +403,4 @@ export class ManagedServer implements EngineServer {
       cause,
     });
   }
-}
-
-/** The name of a process of that `folder`: another one in each cloud of a host. */
-export function processName(what: string, folder: string): string {
-  return `${what}-${createHash('sha256').update(folder).digest('hex').slice(0, 8)}`;
 }

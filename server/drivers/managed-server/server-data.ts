@@ -1,4 +1,5 @@
 /** The folder of a server that we look after, the program that fills it, and the version its data are of. */
+import { createHash } from 'node:crypto';
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
@@ -47,4 +48,9 @@ export function dataSeries({ keeper }: Pick<ServerPlaces, 'keeper'>): string | n
 /** Notes it on the disk, once there are data. */
 export function keepSeries({ keeper }: Pick<ServerPlaces, 'keeper'>, series: string): void {
   writeDurableFile(join(keeper, SERIES), `${series}\n`, 0o600);
+}
+
+/** The name of a process of that `folder`: another one in each cloud of a host. */
+export function processName(what: string, folder: string): string {
+  return `${what}-${createHash('sha256').update(folder).digest('hex').slice(0, 8)}`;
 }

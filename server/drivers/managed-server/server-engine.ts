@@ -19,7 +19,6 @@ import type { EngineServer } from './engine-server.ts';
 import type { ManagedServerDeps } from './managed-server.ts';
 import type { ServerTls } from './server-tls.ts';
 import type { ServerAddress } from './server-url.ts';
-import type { TenantLogs } from './tenant-logs.ts';
 import type { NoPrograms } from './unpacked-programs.ts';
 
 export interface ServerEngineParts<Admin> {
@@ -38,7 +37,7 @@ export interface ServerEngineParts<Admin> {
   };
   /** Who looks at the server all the time; null: whoever has the engine does. */
   readonly watchdog: { takeActive(): readonly string[] } | null;
-  readonly logs: TenantLogs;
+  readonly logs: { read(database: string, maxBytes: number): string };
   /** Names of all databases there, those of others too. */
   readonly databases: (admin: Admin) => Promise<readonly string[]>;
 }

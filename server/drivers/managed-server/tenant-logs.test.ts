@@ -3,7 +3,7 @@ import * as fs from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { LogFollower } from './log-follower.ts';
+import { ServerLog } from './server-log.ts';
 import { TenantLogs } from './tenant-logs.ts';
 
 const [OWN, OTHER] = ['d_aaaaaaaaaaaaaaaa', 'd_bbbbbbbbbbbbbbbb'];
@@ -12,14 +12,8 @@ const AT = '2026-11-22 10:00:00';
 function given(t: { after(work: () => void): void }) {
   const folder = fs.mkdtempSync(join(tmpdir(), 'cloudlet-logs-'));
   t.after(() => fs.rmSync(folder, { recursive: true }));
-  const source = join(folder, 'source');
-  const follower = new LogFollower(source);
-  const logs = new TenantLogs({
-    folder: join(folder, 'logs'),
-    source: follower,
-    entriesOf: (lines) => lines.map((text) => ({ database: OWN, at: AT, text })),
-  });
-  return { folder, source, follower, logs };
+  const logs = new TenantLogs({ folder: join(folder, 'logs') });
+  return { folder, logs };
 }
 
 test('entries go to their own database, and to nothing that is no name of ours', (t) => {
@@ -31,28 +25,19 @@ test('entries go to their own database, and to nothing that is no name of ours',
   assert.deepEqual(fs.readdirSync(join(folder, 'logs')), [`${OWN}.log`]);
 });
 
-test('whole lines of the source are taken once, from where it was when it began', (t) => {
-  const { source, logs } = given(t);
-  fs.writeFileSync(source, 'before\n');
-  logs.begin();
-  fs.appendFileSync(source, 'one\ntw');
-  logs.begin();
-  assert.equal(logs.read(OWN, 1000), `${AT} one\n`);
-  fs.appendFileSync(source, 'o\n');
-  assert.equal(logs.read(OWN, 1000), `${AT} one\n${AT} two\n`);
-});
-
-test('of a source that grows too fast the last whole lines are taken, and it is cut to nothing', (t) => {
-  const { source, follower, logs } = given(t);
-  fs.writeFileSync(source, '');
-  logs.begin();
-  fs.appendFileSync(source, `${'y'.repeat(2 * 2 ** 20)}\nlast\n`);
-  assert.equal(logs.read(OWN, 10_000), `${AT} last\n`);
-  fs.appendFileSync(source, 'unfinished'.repeat(2_000_000));
-  follower.trim();
-  assert.equal(fs.statSync(source).size, 0);
-  fs.appendFileSync(source, 'a piece of it\nnext\n');
-  assert.equal(logs.read(OWN, 10_000), `${AT} last\n${AT} next\n`);
+test('the log of a server is told by its last whole lines, and cut when it is large', (t) => {
+  const { folder } = given(t);
+  const path = join(folder, 'source');
+  const log = new ServerLog(path);
+  assert.equal(log.tail(100), '');
+  fs.writeFileSync(path, 'one\ntwo\nthree\n');
+  assert.equal(log.tail(9), 'three\n');
+  assert.equal(log.tail(1000), 'one\ntwo\nthree\n');
+  log.trim();
+  assert.equal(log.tail(6), 'three\n');
+  fs.appendFileSync(path, 'x'.repeat(17 * 2 ** 20));
+  log.trim();
+  assert.equal(log.tail(6), '');
 });
 
 test('an entry, the entries of a moment, and all of them together have a size', (t) => {

@@ -1,8 +1,7 @@
-/** What a server told of each database, for its owner: a small file of ours per database. */
+/** What we did to databases on a server of the operator's, for their owners: a small file of ours per database. */
 import * as fs from 'node:fs';
 import { join } from 'node:path';
-import { tailOf } from '../host-process/foreign-files.ts';
-import type { LogFollower } from './log-follower.ts';
+import { lastLines } from '../host-process/foreign-files.ts';
 import { type RunningStatement, SlowStatements } from './slow-statements.ts';
 
 const NAME = /^d_[a-z0-9]{16}$/;
@@ -25,10 +24,6 @@ export interface LogEntry {
 export interface TenantLogsDeps {
   /** Ours, for these logs alone. */
   readonly folder: string;
-  /** The server's own log; null: nobody here may read it. */
-  readonly source: LogFollower | null;
-  /** What of its lines concerns databases. */
-  readonly entriesOf: (lines: readonly string[]) => readonly LogEntry[];
 }
 
 export class TenantLogs {
@@ -38,11 +33,6 @@ export class TenantLogs {
 
   constructor(deps: TenantLogsDeps) {
     this.#deps = deps;
-  }
-
-  /** From now on what the server tells is taken. */
-  begin(): void {
-    this.#deps.source?.begin();
   }
 
   /** Given the statements that are slow now, notes those that are over. */
@@ -60,8 +50,6 @@ export class TenantLogs {
 
   /** Writes down what is new. What cannot be written is left out: a log stops nothing. */
   flush(): void {
-    const { source, entriesOf } = this.#deps;
-    for (const entry of entriesOf(source?.take() ?? [])) this.add(entry);
     const added = this.#new;
     this.#new = new Map();
     for (const [database, entries] of added) {
@@ -98,17 +86,5 @@ export class TenantLogs {
 
   #pathOf(database: string): string {
     return join(this.#deps.folder, `${database}.log`);
-  }
-}
-
-function lastLines(path: string, maxBytes: number): string {
-  const fd = fs.openSync(path, 'r');
-  try {
-    // One byte more tells whether a line was cut.
-    const bytes = tailOf(fd, maxBytes + 1);
-    const isWhole = bytes.length <= maxBytes;
-    return bytes.subarray(isWhole ? 0 : bytes.indexOf('\n') + 1).toString();
-  } finally {
-    fs.closeSync(fd);
   }
 }

@@ -18,9 +18,9 @@ import {
   newPort,
 } from '../../managed-server/server-port.ts';
 import type { ServerTls } from '../../managed-server/server-tls.ts';
+import { Strangers } from '../../strangers.ts';
 import { CommandError } from '../command-error.ts';
 import { ClientConnection, type ConnectionDeps } from './client-connection.ts';
-import { Strangers } from './strangers.ts';
 import type { Login } from './tenant-logins.ts';
 
 const HOST = '127.0.0.1';

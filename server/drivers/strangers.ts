@@ -3,7 +3,7 @@
  * place, for which another stranger makes room. Drivers keep one such connection as long as they live, to
  * look after the server; it sends a greeting every few seconds, and goes last.
  */
-import { sourceOf } from '../../../platform/caller-networks.ts';
+import { sourceOf } from '../platform/caller-networks.ts';
 
 export interface Stranger {
   /** Where it comes from. */

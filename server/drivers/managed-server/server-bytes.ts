@@ -1,0 +1,44 @@
+/** How much of the disk a server takes: all that it keeps, whoever of its databases it is for. */
+import { execFile } from 'node:child_process';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { hostPath } from '../../platform/host-programs.ts';
+
+/** A log that goes round: up to so many bytes of it are the engine's own need, not its account's. */
+export interface LogRing {
+  /** Its folder, in the home of the server. */
+  readonly folder: string;
+  readonly freeBytes: number;
+}
+
+/**
+ * Bytes of the blocks below `home`, without what `ring` may take. du does it: a server has thousands of files,
+ * and this must not hold up anybody else. Throws when it cannot look.
+ */
+export async function serverBytes(home: string, ring: LogRing | null): Promise<number> {
+  // What was counted once du does not count again.
+  const paths = ring === null ? [home] : [join(home, ring.folder), home];
+  const how = { env: { PATH: hostPath(), LC_ALL: 'C' } };
+  const { stdout } = await promisify(execFile)('du', ['-s', '-B1', '--', ...paths], how).catch((error) => {
+    // Files come and go meanwhile: it counts the others, and complains.
+    if (typeof error.stdout === 'string' && error.stdout.trim() !== '') return { stdout: error.stdout };
+    throw error;
+  });
+  const counted = stdout
+    .trim()
+    .split('\n')
+    .map((line: string) => Number.parseInt(line, 10));
+  const all = counted.at(-1) ?? 0;
+  return ring === null ? all : all + Math.max(0, (counted[0] ?? 0) - ring.freeBytes);
+}
+
+/** Bytes of a database: its own, and its share of what its server takes besides all of them. */
+export function withShare(
+  ownBytes: number,
+  server: { readonly bytes: number; readonly own: readonly number[] },
+): number {
+  const sum = server.own.reduce((total, bytes) => total + bytes, 0);
+  const more = Math.max(0, server.bytes - sum);
+  const share = sum > 0 ? ownBytes / sum : 1 / Math.max(1, server.own.length);
+  return Math.round(ownBytes + more * share);
+}
