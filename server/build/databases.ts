@@ -19,6 +19,7 @@ import type { KeptDumps } from '../databases/kept-dumps.ts';
 import { Lifecycle } from '../databases/lifecycle.ts';
 import { Logins } from '../databases/logins.ts';
 import { Metrics } from '../databases/metrics.ts';
+import { moveDatabases } from '../databases/moves.ts';
 import { OwnedDatabases } from '../databases/owned-databases.ts';
 import { databaseSource } from '../databases/point-dumps.ts';
 import { Queries } from '../databases/queries.ts';
@@ -344,6 +345,7 @@ export async function buildDatabases(options: DatabasesOptions) {
 
 const CHECK_MS = 15_000;
 const SWEEP_MS = 60_000;
+const MOVE_MS = 60_000;
 const SAMPLE_MS = 5000;
 const FLUSH_MS = 5000;
 
@@ -351,6 +353,9 @@ const FLUSH_MS = 5000;
 export function startDatabases(parts: DatabaseParts, jobs: Jobs): void {
   const { supervisor, sampler, egress, watch, look } = parts;
   void supervisor.check();
+  const move = () => moveDatabases(parts);
+  void jobs.every('move databases to servers of their accounts', MOVE_MS, move);
+  void move().catch(() => {});
   jobs.every('look after databases', CHECK_MS, () => supervisor.check());
   jobs.every('flush bytes that databases sent', FLUSH_MS, () => egress.flush());
   jobs.every('measure databases', SAMPLE_MS, () => sampler.tick());

@@ -131,6 +131,12 @@ export class DatabaseStore {
     return new Set(rows.map(({ name }) => name));
   }
 
+  /** Those that are in that engine, whole. */
+  listIn(engine: EngineName): Awaitable<DatabaseRow[]> {
+    const sql = `SELECT ${COLUMNS} FROM databases WHERE engine = ? AND is_dropped = 0 AND state <> 'creating' ORDER BY id`;
+    return this.#reads.all(sql, engine);
+  }
+
   /** Those that their engine must have: made, and neither deleted nor waiting for their dump. */
   expectedIn(engine: EngineName): Awaitable<{ id: string; name: string }[]> {
     return this.#reads.all(

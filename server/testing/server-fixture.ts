@@ -5,9 +5,9 @@ import { join } from 'node:path';
 import type { Engine, EngineDatabase } from '../databases/engine.ts';
 import { ChildPlaces } from '../drivers/engine-children/child-places.ts';
 import { HostProcesses } from '../drivers/host-process/host-processes.ts';
-import type { AccountEngine } from '../drivers/managed-server/account-server.ts';
 import { AccountServers, type AccountServersDeps } from '../drivers/managed-server/account-servers.ts';
 import type { ManagedEngineOptions } from '../drivers/managed-server/server-engine.ts';
+import type { MovableEngine } from '../drivers/managed-server/shared-server.ts';
 import { ServerProxy } from '../drivers/server-proxy/server-proxy.ts';
 import { systemClock } from '../platform/clock.ts';
 import type { EngineFixture, NotesClient } from './engine.conformance.ts';
@@ -21,6 +21,9 @@ export interface ServerFixture<E extends Engine> {
   readonly disk: { isLow: boolean };
   /** A new engine on the same folder, as a new start of Cloudlet makes one. */
   reopen(): E;
+  /** The newest. */
+  reopened(): E;
+  options(): FixtureOptions;
   close(): Promise<void>;
 }
 
@@ -53,9 +56,9 @@ export function serverFixture<E extends Engine>(
     warn: () => {},
     table: `cloudlet_test_${process.pid}`,
   });
-  const reopen = () => {
+  const options = (): FixtureOptions => {
     const group = `cloudlet-${name}-test`;
-    const engine = make({
+    return {
       folder,
       processes: new HostProcesses({ clock: systemClock, group, hasUsers, ground: folder }),
       uidBase: hasUsers ? testUidBase() : null,
@@ -75,20 +78,24 @@ export function serverFixture<E extends Engine>(
         warn: () => {},
       },
       uidOf: (accountId) => (hasUsers ? testUidBase() + ACCOUNT_UIDS + accountId : null),
-    });
+    };
+  };
+  const reopen = () => {
+    const engine = make(options());
     engines.push(engine);
     return engine;
   };
+  const reopened = () => engines.at(-1) ?? reopen();
   const close = async () => {
     for (const engine of engines.reverse()) await engine.close();
     await doors.close();
     rmSync(folder, { recursive: true });
   };
-  return { engine: reopen(), folder, alarms, disk, reopen, close };
+  return { engine: reopen(), folder, alarms, disk, reopen, reopened, options, close };
 }
 
 /** The process of the server of an account; null: it does not run. */
-export function pidOf(engine: AccountServers<AccountEngine>, accountId = 1): number | null {
+export function pidOf(engine: AccountServers<MovableEngine>, accountId = 1): number | null {
   return engine.serverOf(accountId)?.engine.server.pid ?? null;
 }
 

@@ -101,3 +101,13 @@ export async function swapTables(
   if (moves.length > 0) await admin.query(`RENAME TABLE ${moves.join(', ')}`);
   await admin.query('SET foreign_key_checks = 1');
 }
+
+/** Rows of each table of a database. */
+export async function rowCounts(admin: Admin, database: string): Promise<Map<string, string>> {
+  const counts = new Map<string, string>();
+  for (const table of await tablesOf(admin, database)) {
+    const [row] = await rowsOf(admin, `SELECT COUNT(*) AS n FROM ${id(database)}.${foreign(table)}`);
+    counts.set(table, String(row?.['n']));
+  }
+  return counts;
+}

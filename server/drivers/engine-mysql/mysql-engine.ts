@@ -6,11 +6,12 @@
 import { join } from 'node:path';
 import type { Access, Endpoint, EngineDatabase, Measured } from '../../databases/engine.ts';
 import { KeyedMutex } from '../../platform/keyed-mutex.ts';
-import type { AccountEngine, ServerUse } from '../managed-server/account-server.ts';
+import type { ServerUse } from '../managed-server/account-server.ts';
 import { SLOTS } from '../managed-server/client-programs.ts';
 import { ManagedServer } from '../managed-server/managed-server.ts';
 import { serverBytes } from '../managed-server/server-bytes.ts';
 import { hostAndPort, type ManagedEngineOptions, ServerEngine } from '../managed-server/server-engine.ts';
+import type { MovableEngine } from '../managed-server/shared-server.ts';
 import { TenantLogs } from '../managed-server/tenant-logs.ts';
 import { type Admin, databases } from './admin-store.ts';
 import * as contents from './contents-store.ts';
@@ -29,7 +30,7 @@ export const MYSQL_USERS = 1 + SLOTS;
 /** What a new server takes, its log included, which never grows, and with room for what it notes of itself. */
 const NEW_BYTES = 96 * 2 ** 20;
 
-export class MysqlEngine extends ServerEngine<Admin> implements AccountEngine {
+export class MysqlEngine extends ServerEngine<Admin> implements MovableEngine {
   readonly name = 'mysql';
   readonly #site: MysqlSite;
   readonly #links: MysqlLinks;
@@ -54,7 +55,10 @@ export class MysqlEngine extends ServerEngine<Admin> implements AccountEngine {
     const queries = new TenantQueries({ links, isGuest, usersOf, isDiskLow });
     const { log } = server;
     const notes = new TenantLogs({ folder: join(folder, 'logs') });
-    const logs = log === null ? notes : { read: (_name: string, maxBytes: number) => log.tail(maxBytes) };
+    // It does not tell itself of what took long.
+    const read = (name: string, maxBytes: number) =>
+      `${log?.tail(maxBytes / 2) ?? ''}${notes.read(name, maxBytes / 2)}`;
+    const logs = log === null ? notes : { read };
     const makeAgain = (name: string) => this.#makeAgain(name);
     // What an account does to a server of its own it does to itself.
     const watchdog = isGuest ? new Watchdog({ links, server, warn, logs: notes, makeAgain }) : null;
@@ -147,16 +151,30 @@ export class MysqlEngine extends ServerEngine<Admin> implements AccountEngine {
 
   /** What its server does now. */
   async use(): Promise<ServerUse> {
-    const { use, dropped } = await this.#links.asAdmin(async (admin) => ({
+    const { use, slow, dropped } = await this.#links.asAdmin(async (admin) => ({
       use: await sessions.serverUse(admin),
+      slow: await sessions.slowStatements(admin),
       dropped: await store.droppedByTenants(admin),
     }));
+    this.#notes.noteSlow(slow);
     for (const name of dropped) await this.#makeAgain(name);
     return use;
   }
 
   hold(isHeld: boolean): Promise<void> {
     return this.#links.asAdmin((admin) => store.holdWrites(admin, isHeld));
+  }
+
+  counts({ database }: EngineDatabase): Promise<ReadonlyMap<string, string>> {
+    return this.#links.asAdmin((admin) => contents.rowCounts(admin, database));
+  }
+
+  verifierOf({ database }: EngineDatabase): Promise<string> {
+    return this.#links.asAdmin((admin) => store.verifierOf(admin, usersOf(database).user));
+  }
+
+  async setVerifier({ database }: EngineDatabase, verifier: string): Promise<void> {
+    await this.#links.asAdmin((admin) => store.setVerifier(admin, usersOf(database).user, verifier));
   }
 
   /** Without what a new one has. */

@@ -27,6 +27,11 @@ const TEMPORARY_TABLES = 'ibtmp1:12M:autoextend:max:2G';
 /** What a server begins with; of its help and its schema `sys` nobody here has use. */
 const SYSTEM_TABLES = ['mysql_system_tables.sql', 'mysql_system_tables_data.sql'];
 
+/** The server that all accounts shared has no users any more. */
+const FOR_US_ALONE = ['--skip-networking'];
+/** Files of its own for what may be undone, so that they can give room back. */
+const OWN_UNDO = ['--innodb-undo-tablespaces=2', '--innodb-undo-log-truncate=ON'];
+
 type Deps = ServerKindDeps<MysqlPrograms>;
 
 export class MysqlServer implements ServerKind {
@@ -68,7 +73,11 @@ export class MysqlServer implements ServerKind {
     if (programs === null) throw new Error('not initialised');
     return {
       command: programs.server,
-      args: [...commonWords(programs, join(seen, DATA)), ...settingsOf({ seen, port, tls: this.#deps.tls })],
+      args: [
+        ...commonWords(programs, join(seen, DATA)),
+        ...settingsOf({ seen, port, tls: this.#deps.tls }),
+        ...(this.#deps.template === null ? FOR_US_ALONE : OWN_UNDO),
+      ],
       env: { ...programs.env, TZ: 'UTC' },
       readOnly: programs.readOnly,
     };
@@ -101,6 +110,7 @@ export class MysqlServer implements ServerKind {
         command: programs.server,
         args: [
           ...commonWords(programs, join(seen, `${DATA}.new`)),
+          ...OWN_UNDO,
           '--bootstrap',
           '--silent-startup',
           '--log-warnings=0',
@@ -171,8 +181,6 @@ function commonWords({ share }: MysqlPrograms, data: string): string[] {
     '--plugin-dir=/nonexistent',
     '--innodb-buffer-pool-size=64M',
     '--innodb-log-file-size=16M',
-    // Of their own, so that they can give room back.
-    '--innodb-undo-tablespaces=2',
     // It asks root to say so.
     ...(process.getuid?.() === 0 ? ['--user=root'] : []),
   ];
@@ -219,7 +227,6 @@ function settingsOf(at: Settings) {
     '--max-connections=250',
     '--connect-timeout=5',
     '--max-allowed-packet=64M',
-    '--innodb-undo-log-truncate=ON',
     '--key-buffer-size=1M',
     '--aria-pagecache-buffer-size=8M',
     `--innodb-temp-data-file-path=${TEMPORARY_TABLES}`,

@@ -9,6 +9,7 @@ import {
 } from '../managed-server/account-servers.ts';
 import { DataTemplate } from '../managed-server/data-template.ts';
 import type { ManagedEngineOptions } from '../managed-server/server-engine.ts';
+import { SharedServer } from '../managed-server/shared-server.ts';
 import { DUMP_FORMATS } from './dumps.ts';
 import { MysqlEngine } from './mysql-engine.ts';
 import { findPrograms } from './mysql-programs.ts';
@@ -47,7 +48,13 @@ export function mysqlServers(options: AccountMysqlOptions): AccountServers<Mysql
       if (isDiskLow()) throw hostDiskFull();
     },
     refusal,
-    close: async () => {},
+    shared: new SharedServer({
+      folder,
+      title: 'MariaDB',
+      make: () => new MysqlEngine(shared),
+      alarms: shared.alarms,
+      warn: shared.warn,
+    }),
   } as const satisfies AccountServersKind<MysqlEngine>;
   return new AccountServers(kind, { ...servers, folder, addresses: tls?.listen ?? ['127.0.0.1'] });
 }

@@ -116,6 +116,19 @@ export async function setPassword(admin: Admin, user: string, password: string):
   await admin.query(`ALTER USER ${anywhere(user)} ${identified(admin, password)}`);
 }
 
+/** What the server keeps of the password of a tenant's user. MariaDB only. */
+export async function verifierOf(admin: Admin, user: string): Promise<string> {
+  const sql =
+    "SELECT JSON_VALUE(Priv, '$.authentication_string') AS hash FROM mysql.global_priv WHERE User = ?";
+  const [row] = await rowsOf(admin, sql, [user]);
+  return String(row?.['hash']);
+}
+
+export async function setVerifier(admin: Admin, user: string, hash: string): Promise<void> {
+  if (!/^\*[0-9A-F]{40}$/.test(hash)) throw new Error('not a hash of a password');
+  await admin.query(`ALTER USER ${anywhere(user)} IDENTIFIED BY PASSWORD '${hash}'`);
+}
+
 /** Sets the password of one of our own users. */
 export async function setOurPassword(admin: Admin, user: string, password: string): Promise<void> {
   await admin.query(`ALTER USER ${ours(admin, user)} ${identified(admin, password)}`);

@@ -8,11 +8,12 @@ import type { Readable } from 'node:stream';
 import type { ClientBase } from 'pg';
 import type { Access, Endpoint, EngineDatabase, Measured } from '../../databases/engine.ts';
 import { hostDiskFull } from '../../platform/errors.ts';
-import type { AccountEngine, ServerUse } from '../managed-server/account-server.ts';
+import type { ServerUse } from '../managed-server/account-server.ts';
 import { SLOTS } from '../managed-server/client-programs.ts';
 import { ManagedServer } from '../managed-server/managed-server.ts';
 import { serverBytes } from '../managed-server/server-bytes.ts';
 import { hostAndPort, ServerEngine } from '../managed-server/server-engine.ts';
+import type { MovableEngine } from '../managed-server/shared-server.ts';
 import { TenantLogs } from '../managed-server/tenant-logs.ts';
 import { DATA } from './data-directory.ts';
 import { DUMP_FORMATS, PostgresqlDumps } from './dumps.ts';
@@ -23,6 +24,7 @@ import { MAX_WAL_MB } from './postgresql-server.ts';
 import * as store from './postgresql-store.ts';
 import { scramVerifier } from './scram-verifier.ts';
 import type { PostgresqlOptions, PostgresqlSite, Upgrade } from './site.ts';
+import { rowCounts } from './tables-store.ts';
 import { TenantQueries } from './tenant-queries.ts';
 import { Watchdog } from './watchdog.ts';
 
@@ -37,7 +39,7 @@ const WAL = { folder: join(DATA, 'pg_wal'), freeBytes: MAX_WAL_MB * MIB };
 const NEW_BYTES = 32 * MIB;
 const EMPTY_BYTES = 8 * MIB;
 
-export class PostgresqlEngine extends ServerEngine<ClientBase> implements AccountEngine {
+export class PostgresqlEngine extends ServerEngine<ClientBase> implements MovableEngine {
   readonly name = 'postgresql';
   readonly #site: PostgresqlSite;
   readonly #links: PostgresqlLinks;
@@ -200,6 +202,18 @@ export class PostgresqlEngine extends ServerEngine<ClientBase> implements Accoun
   async serverBytes(databases: number): Promise<number> {
     const bytes = await serverBytes(this.server.places.home, WAL);
     return Math.max(0, bytes - NEW_BYTES - databases * EMPTY_BYTES);
+  }
+
+  counts({ database }: EngineDatabase): Promise<ReadonlyMap<string, string>> {
+    return this.#links.inDatabase(database, rowCounts);
+  }
+
+  verifierOf(database: EngineDatabase): Promise<string> {
+    return this.#links.asAdmin((client) => store.verifierOf(client, rolesOf(database).user));
+  }
+
+  async setVerifier(database: EngineDatabase, verifier: string): Promise<void> {
+    await this.#links.asAdmin((client) => store.setPassword(client, rolesOf(database).user, verifier));
   }
 
   async close(): Promise<void> {

@@ -20,6 +20,9 @@ const PROCESS_MB = 384;
 const TEMP_FILE_MB = 512;
 export const MAX_WAL_MB = 64;
 
+/** The server that all accounts shared: its log has larger pieces, and its users are elsewhere. */
+const FOR_US_ALONE = { listen_addresses: '', min_wal_size: '32MB' };
+
 type Deps = ServerKindDeps<PostgresqlPrograms>;
 
 export class PostgresqlServer implements ServerKind {
@@ -72,6 +75,7 @@ export class PostgresqlServer implements ServerKind {
     const settings = Object.entries({
       ...settingsOf(seen, port),
       ...tlsSettings(seen, this.#deps.tls),
+      ...(this.#deps.template === null ? FOR_US_ALONE : {}),
     }).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
     return {
       command: '/usr/bin/prlimit',

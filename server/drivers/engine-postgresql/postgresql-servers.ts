@@ -8,6 +8,7 @@ import {
   type AccountServersKind,
 } from '../managed-server/account-servers.ts';
 import { DataTemplate } from '../managed-server/data-template.ts';
+import { SharedServer } from '../managed-server/shared-server.ts';
 import { DATA } from './data-directory.ts';
 import { DUMP_FORMATS } from './dumps.ts';
 import { readinessOfPrograms } from './own-site.ts';
@@ -47,7 +48,13 @@ export function postgresqlServers(options: AccountPostgresqlOptions): AccountSer
       if (isDiskLow()) throw hostDiskFull();
     },
     refusal,
-    close: async () => {},
+    shared: new SharedServer({
+      folder,
+      title: 'PostgreSQL',
+      make: () => new PostgresqlEngine(shared),
+      alarms: shared.alarms,
+      warn: shared.warn,
+    }),
   } as const satisfies AccountServersKind<PostgresqlEngine>;
   return new AccountServers(kind, { ...servers, folder, addresses: tls?.listen ?? ['127.0.0.1'] });
 }

@@ -131,6 +131,12 @@ export async function setPassword(client: ClientBase, role: string, verifier: st
   await client.query(`ALTER ROLE ${id(role)} PASSWORD ${text(verifier)}`);
 }
 
+/** What the server keeps of the password of a role. */
+export async function verifierOf(client: ClientBase, role: string): Promise<string> {
+  const { rows } = await client.query('SELECT rolpassword FROM pg_authid WHERE rolname = $1', [role]);
+  return String(rows[0]?.rolpassword);
+}
+
 /** An empty database of these roles under that name. */
 export async function makeDatabase(
   client: ClientBase,

@@ -14,6 +14,7 @@ import type { Door, ServerProxy } from '../server-proxy/server-proxy.ts';
 import type { ManagedServer } from './managed-server.ts';
 import { withShare } from './server-bytes.ts';
 import { UseMarks } from './server-rounds.ts';
+import type { Moving } from './shared-server.ts';
 
 /** What a server does now, asked of itself. */
 export interface ServerUse {
@@ -58,6 +59,8 @@ interface Kept {
   readonly isApplied: boolean;
   /** Bytes of itself when the server was last asked. */
   readonly ownBytes: number;
+  /** It is not all here yet. */
+  readonly isMoving?: boolean;
 }
 
 const DATABASES = 'databases';
@@ -67,6 +70,8 @@ const RETRY_MS = 1000;
 const MOST_RETRY_MS = 60_000;
 /** One whose sessions did nothing for so long makes room for another server. */
 const SPARE_MS = 30_000;
+/** One look in so many is at the disk, too. */
+const LOOKS_TO_DISK = 5;
 /** From there on the sum of the limits of its databases is no limit any more, but a danger to others. */
 const FAR_BEYOND = 1.2;
 const SPARE_BYTES = 256 * 2 ** 20;
@@ -82,6 +87,7 @@ export class AccountServer<E extends AccountEngine> {
   #usedAt: number;
   #use: ServerUse = { sessions: 0, busy: 0, done: new Map() };
   #failures = 0;
+  #looks = 0;
   /** Of the disk, as of the last look. */
   #bytes = 0;
   /** Until then no start is tried, monotonic ms. */
@@ -114,7 +120,9 @@ export class AccountServer<E extends AccountEngine> {
 
   /** Whether somebody may come in. */
   get #isWanted(): boolean {
-    return [...this.#databases.values()].some(({ access }) => access !== 'none');
+    return [...this.#databases.values()].some(
+      ({ access, isMoving }) => access !== 'none' && isMoving !== true,
+    );
   }
 
   /** Listens for its users, and takes over a server that runs already. Rejects when its port is taken. */
@@ -184,6 +192,26 @@ export class AccountServer<E extends AccountEngine> {
       isApplied: true,
       ownBytes: before?.ownBytes ?? 0,
     });
+  }
+
+  /** Whether it is being moved here; undefined: it is not known here. */
+  isMoving(name: string): boolean | undefined {
+    const kept = this.#databases.get(name);
+    return kept === undefined ? undefined : kept.isMoving === true;
+  }
+
+  /** Whether there is anything of its databases. */
+  get hasData(): boolean {
+    return fs.existsSync(join(this.#deps.folder, 'home', 'data'));
+  }
+
+  /** Notes what is being moved here until `fill` is done. */
+  async moveIn({ database, access }: Moving, fill: (engine: E) => Promise<void>): Promise<void> {
+    const about = { database, access, isApplied: true, ownBytes: 0 };
+    this.#keep({ ...about, isMoving: true });
+    await this.using(fill);
+    this.#keep(about);
+    await this.#lead();
   }
 
   /** As Engine says. One that sleeps is not woken for it: it is done when it wakes, before anybody comes in. */
@@ -256,7 +284,7 @@ export class AccountServer<E extends AccountEngine> {
   /** Asks it what it does; what it takes is to be noted by the caller. Never rejects. */
   async look(): Promise<void> {
     if (!this.isUp) return;
-    await this.holdToDisk();
+    if (this.#looks++ % LOOKS_TO_DISK === 0) await this.holdToDisk();
     try {
       this.#use = await this.engine.use();
       this.#marks.note(this.#use.done);

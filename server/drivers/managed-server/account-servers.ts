@@ -23,11 +23,12 @@ import type { Clock } from '../../platform/clock.ts';
 import { AppError } from '../../platform/errors.ts';
 import type { ChildPlaces, IdleChild, PlacesUser } from '../engine-children/child-places.ts';
 import type { ServerProxy } from '../server-proxy/server-proxy.ts';
-import { type AccountEngine, AccountServer } from './account-server.ts';
+import { AccountServer } from './account-server.ts';
 import { freePort, keepPort, keptPort } from './server-port.ts';
+import type { MovableEngine, Moving, SharedServer } from './shared-server.ts';
 
 /** What tells the servers of one engine from those of another. */
-export interface AccountServersKind<E extends AccountEngine> {
+export interface AccountServersKind<E extends MovableEngine> {
   readonly name: EngineName & ('postgresql' | 'mysql');
   readonly dumpFormats: readonly string[];
   /** Users' ports: the first free one from here on for each account. */
@@ -39,8 +40,8 @@ export interface AccountServersKind<E extends AccountEngine> {
   assertRoom(): void;
   /** What ends the log-in of a user who cannot come in now. */
   refusal(text: string): Buffer;
-  /** Ends what all servers share. */
-  close(): Promise<void>;
+  /** What earlier versions had in their place. */
+  readonly shared: SharedServer<E>;
 }
 
 /** Where the server of an account is. */
@@ -69,12 +70,12 @@ export interface AccountServersDeps {
 }
 
 const ACCOUNTS = 'accounts';
-const LOOK_MS = 2500;
+const LOOK_MS = 1000;
 const GUARD_MS = 250;
 /** When so much of the disk went since, it is looked who took it. */
 const GROWTH_BYTES = 32 * 2 ** 20;
 
-export class AccountServers<E extends AccountEngine> implements Engine, PlacesUser {
+export class AccountServers<E extends MovableEngine> implements Engine, PlacesUser {
   readonly name: EngineName;
   readonly dumpFormats: readonly string[];
   readonly #kind: AccountServersKind<E>;
@@ -83,6 +84,7 @@ export class AccountServers<E extends AccountEngine> implements Engine, PlacesUs
   /** By database. */
   readonly #accounts = new Map<string, number>();
   readonly #looking: readonly NodeJS.Timeout[];
+  #moving: Promise<void> | null = null;
   #isGuarding = false;
   #isHeld = false;
   /** Of the host's disk, when all servers were looked at. */
@@ -110,6 +112,56 @@ export class AccountServers<E extends AccountEngine> implements Engine, PlacesUs
   /** Listens for the users of all servers there are, and takes over those that run. Never rejects. */
   async wake(): Promise<void> {
     for (const server of this.#servers.values()) await this.#open(server);
+  }
+
+  /**
+   * Moves databases from the server that all accounts shared in earlier versions; those that are moved are left
+   * alone. Rejects with the first that could not be moved, once all others are; to be called again then.
+   */
+  moveIn(all: readonly Moving[]): Promise<void> {
+    this.#moving ??= this.#moveIn(all).finally(() => {
+      this.#moving = null;
+    });
+    return this.#moving;
+  }
+
+  async #moveIn(all: readonly Moving[]): Promise<void> {
+    const { shared } = this.#kind;
+    if (!shared.isThere) return shared.sweep();
+    const isMoved = (name: string) => this.#serverOf(name)?.isMoving(name) === false;
+    const left = all.filter(({ database }) => !isMoved(database.database));
+    this.#keepSharedPort(all);
+    const failures: unknown[] = [];
+    for (const moving of left) {
+      const { database, accountId } = moving.database;
+      try {
+        const server = await this.#made(accountId);
+        this.#accounts.set(database, accountId);
+        await server.moveIn(moving, (engine) => shared.move(moving, engine));
+      } catch (error) {
+        failures.push(error);
+        this.#deps.warn(`the database ${database} could not be moved to a server of its account's: ${error}`);
+      }
+    }
+    shared.tell(failures.length);
+    if (failures.length > 0) throw failures[0];
+    await shared.retire();
+  }
+
+  /** The account with most databases keeps the port that all had. */
+  #keepSharedPort(all: readonly Moving[]): void {
+    const { port } = this.#kind.shared;
+    const isGiven = accountsIn(join(this.#deps.folder, ACCOUNTS)).length > 0;
+    if (port === null || isGiven || all.length === 0) return;
+    const counts = Map.groupBy(all, ({ database }) => database.accountId);
+    const [[first] = [0]] = [...counts].sort(([, one], [, other]) => other.length - one.length);
+    fs.mkdirSync(this.#folderOf(first), { recursive: true, mode: 0o700 });
+    keepPort(this.#folderOf(first), port);
+    if (counts.size === 1) return;
+    this.#deps.warn(
+      `databases of ${this.name} have a port of their account's own now: only those of account ${first} keep ` +
+        `${port}; GET /api/databases/{id}/credentials shows each owner the new address`,
+    );
   }
 
   /** A connection waits at that door. False: it is not one of ours. */
@@ -216,15 +268,17 @@ export class AccountServers<E extends AccountEngine> implements Engine, PlacesUs
     fs.rmSync(this.#folderOf(server.accountId), { recursive: true, force: true });
   }
 
+  /** Those whose data are there. Throws `engine_unavailable` while others may be on a server that is left. */
   async list(): Promise<readonly string[]> {
-    return [...this.#accounts.keys()];
+    if (this.#kind.shared.isThere) throw beingMoved();
+    return [...this.#servers.values()].flatMap((server) => (server.hasData ? server.names : []));
   }
 
   async close(): Promise<void> {
     this.#isClosed = true;
     for (const timer of this.#looking) clearInterval(timer);
     await Promise.all([...this.#servers.values()].map((server) => server.close()));
-    await this.#kind.close();
+    await this.#kind.shared.close();
   }
 
   idle(): readonly IdleChild[] {
@@ -328,6 +382,8 @@ export class AccountServers<E extends AccountEngine> implements Engine, PlacesUs
 
   #of({ database, accountId }: EngineDatabase): AccountServer<E> {
     const server = this.#serverOf(database) ?? this.#servers.get(accountId);
+    const isLeft = server?.isMoving(database) !== false && this.#kind.shared.isThere;
+    if (isLeft) throw beingMoved();
     if (server !== undefined) return server;
     throw new AppError('engine_unavailable', `The server of the database ${database} is gone`, {
       hint: 'put its folder back, below databases/ of the data directory; a disk may not be mounted',
@@ -341,6 +397,13 @@ export class AccountServers<E extends AccountEngine> implements Engine, PlacesUs
   #folderOf(accountId: number): string {
     return join(this.#deps.folder, ACCOUNTS, String(accountId));
   }
+}
+
+function beingMoved(): AppError {
+  return new AppError('engine_unavailable', "The database is being moved to a server of its account's own", {
+    hint: 'try again in a few minutes; the operator finds in the log when it cannot be moved',
+    retryAfterSeconds: 5,
+  });
 }
 
 function accountsIn(folder: string): number[] {

@@ -1,0 +1,97 @@
+/** From the one server that all accounts had in earlier versions to servers of their own. */
+import assert from 'node:assert/strict';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import type { EngineDatabase } from '../../databases/engine.ts';
+import { connectMysql, mysqlFixture, noMysql } from '../../testing/mysql-fixture.ts';
+import { newDatabase } from '../../testing/new-database.ts';
+import { connect, noPostgresql, postgresqlFixture } from '../../testing/postgresql-fixture.ts';
+import type { FixtureOptions, ServerFixture } from '../../testing/server-fixture.ts';
+import { MysqlEngine } from '../engine-mysql/mysql-engine.ts';
+import { PostgresqlEngine } from '../engine-postgresql/postgresql-engine.ts';
+import type { AccountServers } from './account-servers.ts';
+import { keptPort } from './server-port.ts';
+import type { MovableEngine } from './shared-server.ts';
+
+const STAYS = new AbortController().signal;
+
+interface Given {
+  readonly fixture: ServerFixture<AccountServers<MovableEngine>>;
+  readonly shared: (options: FixtureOptions) => MovableEngine;
+  readonly options: () => FixtureOptions;
+  /** Statements in the one given database, by the user with that password. */
+  readonly rows: (database: EngineDatabase, password: string) => Promise<unknown>;
+}
+
+const query = (statement: string) => ({
+  statement,
+  params: [],
+  readOnly: false,
+  maxRows: 10,
+  maxBytes: 10_000,
+  timeoutMs: 8000,
+  signal: STAYS,
+});
+
+async function moves({ fixture, shared, options, rows }: Given): Promise<void> {
+  const all = [1, 1, 2].map((accountId) => newDatabase({ accountId }));
+  const [first, closed, other] = all as [EngineDatabase, EngineDatabase, EngineDatabase];
+  const old = shared(options());
+  for (const [at, database] of all.entries()) {
+    await old.provision(database, `password-${at}`);
+    await old.query(database, query('CREATE TABLE t (a int)'));
+    await old.query(database, query(`INSERT INTO t VALUES (${at + 10})`));
+  }
+  await old.restrict(closed, 'none');
+  const port = keptPort(join(fixture.folder, 'server', 'keeper'));
+  await old.close();
+
+  const engine = fixture.reopen();
+  await assert.rejects(engine.list(), { code: 'engine_unavailable' });
+  await assert.rejects(engine.tables(first, STAYS), { code: 'engine_unavailable' });
+  const moving = all.map(
+    (database) => ({ database, access: database === closed ? 'none' : 'full' }) as const,
+  );
+  await Promise.all([engine.moveIn(moving), engine.moveIn(moving)]);
+  assert.deepEqual([...(await engine.list())].sort(), all.map(({ database }) => database).sort());
+  assert.deepEqual(await rows(first, 'password-0'), [{ a: 10 }]);
+  assert.deepEqual(await rows(other, 'password-2'), [{ a: 12 }]);
+  await assert.rejects(rows(closed, 'password-1'));
+  assert.equal((await engine.endpoint(first)).port, port);
+  assert.notEqual((await engine.endpoint(other)).port, port);
+  const there = ['server', 'server.moved'].map((name) => existsSync(join(fixture.folder, name)));
+  assert.deepEqual(there, [false, true]);
+  await engine.restrict(closed, 'full');
+  assert.deepEqual(await rows(closed, 'password-1'), [{ a: 11 }]);
+}
+
+test('databases of PostgreSQL move with their rows, passwords and states', {
+  skip: noPostgresql,
+}, async (t) => {
+  const fixture = postgresqlFixture();
+  t.after(() => fixture.close());
+  const rows = async (database: EngineDatabase, password: string) => {
+    const client = await connect(fixture.reopened(), database, password);
+    return client
+      .query('SELECT a FROM t')
+      .then(({ rows: found }) => found)
+      .finally(() => client.end());
+  };
+  const shared = (options: FixtureOptions) => new PostgresqlEngine(options);
+  await moves({ fixture, shared, options: fixture.options, rows });
+});
+
+test('databases of MariaDB move with their rows, passwords and states', { skip: noMysql }, async (t) => {
+  const fixture = mysqlFixture();
+  t.after(() => fixture.close());
+  const rows = async (database: EngineDatabase, password: string) => {
+    const driver = await connectMysql(fixture.reopened(), database, password);
+    return driver
+      .query('SELECT a FROM t')
+      .then(([found]) => JSON.parse(JSON.stringify(found)))
+      .finally(() => driver.end());
+  };
+  const shared = (options: FixtureOptions) => new MysqlEngine(options);
+  await moves({ fixture, shared, options: fixture.options, rows });
+});

@@ -1,0 +1,134 @@
+/**
+ * The server that all accounts shared in earlier versions: its databases move to servers of their accounts'
+ * own, by a dump whose rows are counted on both sides. It is kept for a while once all are moved.
+ */
+import * as fs from 'node:fs';
+import { join } from 'node:path';
+import type { Access, EngineDatabase } from '../../databases/engine.ts';
+import { systemClock } from '../../platform/clock.ts';
+import { randomBase62 } from '../../platform/ids.ts';
+import { removeTree } from '../host-process/tree-removal.ts';
+import type { AccountEngine } from './account-server.ts';
+import type { ManagedServerDeps } from './managed-server.ts';
+import { keptPort } from './server-port.ts';
+
+/** An engine whose databases can move to another server. */
+export interface MovableEngine extends AccountEngine {
+  /** Rows of each table. */
+  counts(database: EngineDatabase): Promise<ReadonlyMap<string, string>>;
+  /** What the server keeps of its user's password. */
+  verifierOf(database: EngineDatabase): Promise<string>;
+  setVerifier(database: EngineDatabase, verifier: string): Promise<void>;
+}
+
+export interface Moving {
+  readonly database: EngineDatabase;
+  /** That its user is to have. */
+  readonly access: Access;
+}
+
+export interface SharedServerDeps<E extends MovableEngine> {
+  /** Of the engine: its `server` is the one. */
+  readonly folder: string;
+  /** For humans. */
+  readonly title: string;
+  /** The engine over it; nothing is started. */
+  readonly make: () => E;
+  readonly alarms: ManagedServerDeps['alarms'];
+  readonly warn: (text: string) => void;
+}
+
+const KEEP_MS = 7 * 86_400_000;
+const MOVE_MS = 6 * 3_600_000;
+
+export class SharedServer<E extends MovableEngine> {
+  readonly #deps: SharedServerDeps<E>;
+  #engine: E | null = null;
+
+  constructor(deps: SharedServerDeps<E>) {
+    this.#deps = deps;
+  }
+
+  get #folder(): string {
+    return join(this.#deps.folder, 'server');
+  }
+
+  /** Where it was put when nothing was left to move. */
+  get #done(): string {
+    return join(this.#deps.folder, 'server.moved');
+  }
+
+  /** Whether there may be databases that are not moved yet. */
+  get isThere(): boolean {
+    return fs.existsSync(join(this.#folder, 'home', 'data'));
+  }
+
+  /** The port at which it was reached. */
+  get port(): number | null {
+    return keptPort(join(this.#folder, 'keeper'));
+  }
+
+  /** Has it answer, to us alone: whoever is connected is let go. */
+  async open(): Promise<E> {
+    if (this.#engine !== null) return this.#engine;
+    const engine = this.#deps.make();
+    // One that an earlier Cloudlet left running serves its users still.
+    if (await engine.server.takeOver()) await engine.server.stop();
+    await engine.server.up();
+    this.#engine = engine;
+    return engine;
+  }
+
+  /**
+   * Fills `to` with what the database of that name has here, its user's password included. May be done again.
+   * Throws when both are not the same afterwards.
+   */
+  async move({ database, access }: Moving, to: E): Promise<void> {
+    const from = await this.open();
+    const signal = AbortSignal.timeout(MOVE_MS);
+    await to.provision(database, randomBase62(24));
+    await to.restrict(database, 'none');
+    const { stream } = await from.dump(database, 'sql', signal);
+    await to.load(database, stream, signal);
+    const [there, here] = [await from.counts(database), await to.counts(database)];
+    for (const [table, rows] of there) {
+      const found = here.get(table) ?? 'no such table';
+      if (found !== rows)
+        throw new Error(`the table ${table} has ${rows} rows, and ${found} where it moved to`);
+    }
+    await to.setVerifier(database, await from.verifierOf(database));
+    await to.restrict(database, access);
+  }
+
+  /** How many could not be moved now. */
+  tell(failures: number): void {
+    const { title, alarms } = this.#deps;
+    const code = 'databases_not_moved';
+    const detail = `${failures} databases of ${title} could not be moved to servers of their accounts' own`;
+    if (failures === 0) alarms.clear(code);
+    else alarms.raise(code, detail, 'The log of Cloudlet says why; it is tried again every minute');
+  }
+
+  /** Nothing is left in it to move: it is stopped, and kept for a week. */
+  async retire(): Promise<void> {
+    await this.#engine?.close();
+    this.#engine = null;
+    await removeTree(this.#done);
+    fs.renameSync(this.#folder, this.#done);
+    this.#deps.warn(
+      `${this.#deps.title}: every account has a server of its own now; the old data go in a week`,
+    );
+  }
+
+  /** Removes what was retired a week ago. */
+  async sweep(now = systemClock.now()): Promise<void> {
+    // Its change of name is the last change of it.
+    const retiredMs = fs.statSync(this.#done, { throwIfNoEntry: false })?.ctimeMs;
+    if (retiredMs !== undefined && retiredMs < now - KEEP_MS) await removeTree(this.#done);
+  }
+
+  async close(): Promise<void> {
+    await this.#engine?.close();
+    this.#engine = null;
+  }
+}
