@@ -58,7 +58,7 @@ export function ownSite(options: ManagedEngineOptions, begin: () => Promise<void
     folder: account === null ? join(folder, 'server') : folder,
     alarms,
     warn,
-    ...(account === null ? {} : { onEnd: account.onEnd }),
+    onEnd: account?.onEnd ?? (() => {}),
   });
   const clients = new ClientPrograms({
     processes,

@@ -187,12 +187,12 @@ export class AccountServers<E extends MovableEngine> implements Engine, PlacesUs
     await server.using((engine) => engine.provision(database, password));
   }
 
-  rotate(database: EngineDatabase, password: string): Promise<void> {
-    return this.#of(database).using((engine) => engine.rotate(database, password));
+  async rotate(database: EngineDatabase, password: string): Promise<void> {
+    await this.#of(database).using((engine) => engine.rotate(database, password));
   }
 
-  restrict(database: EngineDatabase, access: Access): Promise<void> {
-    return this.#of(database).restrict(database, access);
+  async restrict(database: EngineDatabase, access: Access): Promise<void> {
+    await this.#of(database).restrict(database, access);
   }
 
   async endpoint(database: EngineDatabase): Promise<Endpoint> {
@@ -215,11 +215,11 @@ export class AccountServers<E extends MovableEngine> implements Engine, PlacesUs
     return [...this.#servers.values()].flatMap((server) => server.takeActive());
   }
 
-  query(database: EngineDatabase, query: Query): Promise<QueryResult> {
+  async query(database: EngineDatabase, query: Query): Promise<QueryResult> {
     return this.#of(database).using((engine) => engine.query(database, query));
   }
 
-  tables(database: EngineDatabase, signal: AbortSignal): Promise<readonly Table[]> {
+  async tables(database: EngineDatabase, signal: AbortSignal): Promise<readonly Table[]> {
     return this.#of(database).using((engine) => engine.tables(database, signal));
   }
 
@@ -239,8 +239,8 @@ export class AccountServers<E extends MovableEngine> implements Engine, PlacesUs
     return dump;
   }
 
-  load(database: EngineDatabase, dump: Readable, signal: AbortSignal): Promise<void> {
-    return this.#of(database).using((engine) => engine.load(database, dump, signal));
+  async load(database: EngineDatabase, dump: Readable, signal: AbortSignal): Promise<void> {
+    await this.#of(database).using((engine) => engine.load(database, dump, signal));
   }
 
   async fork(from: EngineDatabase, to: EngineDatabase, signal: AbortSignal): Promise<void> {
@@ -253,8 +253,8 @@ export class AccountServers<E extends MovableEngine> implements Engine, PlacesUs
   }
 
   /** Ends its server with all sessions of the account, and starts it again. */
-  restart(database: EngineDatabase): Promise<void> {
-    return this.#of(database).restart();
+  async restart(database: EngineDatabase): Promise<void> {
+    await this.#of(database).restart();
   }
 
   async drop(name: string): Promise<void> {
