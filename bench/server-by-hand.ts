@@ -1,7 +1,7 @@
 /** A copy of a database server that Cloudlet runs, started by hand: the yardstick of its statements. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, cpSync, lchownSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
+import { chmodSync, cpSync, globSync, lchownSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 
@@ -30,7 +30,8 @@ const PORT = /^(?:--port|port)=(\d+)$/;
 
 /** Reads it off the running server of the cloud in that data directory. */
 export function serverLineOf(dataDir: string, engine: 'postgresql' | 'mysql'): ServerLine {
-  const folder = join(dataDir, 'databases', engine, 'server');
+  // Those of a bench have one account.
+  const [folder = ''] = globSync(join(dataDir, 'databases', engine, 'accounts/*'));
   const [, pid] = readFileSync(join(folder, 'keeper', 'run'), 'latin1').split(' ');
   const words = (name: string) => readFileSync(`/proc/${pid}/${name}`, 'utf8').split('\0').slice(0, -1);
   const args = words('cmdline');

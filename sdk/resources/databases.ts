@@ -35,6 +35,9 @@ export function databaseCalls(transport: Transport) {
         transport.json('GET /api/databases/{database_id}/credentials', of(id), options),
       rotateCredentials: (id: string, options?: CallOptions) =>
         transport.json('POST /api/databases/{database_id}/credentials/rotate', of(id), options),
+      /** Ends all sessions of the account's server, whatever they do. */
+      restart: (id: string, options?: CallOptions) =>
+        transport.json('POST /api/databases/{database_id}/restart', of(id), options),
       query: (id: string, body: DatabaseQuery, options?: CallOptions) =>
         transport.json('POST /api/databases/{database_id}/query', { ...of(id), body }, options),
       tables: (id: string, options?: CallOptions) =>

@@ -1,4 +1,5 @@
 /** The part of `cloudlet doctor` that looks for programs: the hypervisor and the database engines. */
+import { globSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Config } from '../config/config.ts';
 import { chooseMongodb } from '../drivers/engine-mongodb/on-server/choice.ts';
@@ -57,7 +58,9 @@ async function checkPostgresql(config: Pick<Config, 'dataDir' | 'postgresqlUrl'>
   const subject = 'PostgreSQL';
   const external = externalPostgresql(config);
   if (external !== null) return checkExternal(subject, probePostgresql(external));
-  const made = dataMajor({ home: join(config.dataDir, 'databases/postgresql/server/home') });
+  const homes = globSync(join(config.dataDir, 'databases/postgresql/accounts/*/home'));
+  const majors = homes.map((home) => dataMajor({ home })).filter((major) => major !== null);
+  const made = majors.length === 0 ? null : Math.min(...majors);
   const [found, newest] = [await findPrograms(made), await newestPrograms()];
   if (!('version' in found))
     return { level: 'warn', subject, detail: `${NOT_FOUND}: ${found.reason}`, fix: found.fix };

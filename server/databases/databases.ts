@@ -115,6 +115,32 @@ export class Databases {
     });
   }
 
+  /**
+   * Ends the server that the account has for databases of this engine, whatever it does, and starts it anew:
+   * sessions end, and what they had not committed is undone. Throws `invalid_request` where there is none.
+   */
+  async restart(call: Call, databaseId: string): Promise<Database> {
+    const { owned, engines, lifecycle, turns, views } = this.#deps;
+    return turns.alone(databaseId, async () => {
+      const row = await owned.findLive(call.principal, databaseId);
+      assertReadable(row);
+      const engine = engines.get(row.engine);
+      if (engine.restart === undefined) {
+        throw new AppError(
+          'invalid_request',
+          `Databases of ${row.engine} have no server of their account's`,
+          {
+            hint: 'end their sessions by rotating the password',
+          },
+        );
+      }
+      await engine.restart(lifecycle.inEngine(row));
+      const response = await views.present(row);
+      await lifecycle.apply(row, { recorded: { call, response } });
+      return response;
+    });
+  }
+
   /** It is open once its engine says so; while that is away it is told as it is. */
   async #open(call: Call, row: DatabaseRow, wanted: Partial<DatabaseRow>): Promise<Database> {
     const { lifecycle, views, onError } = this.#deps;

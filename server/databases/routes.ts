@@ -170,6 +170,21 @@ function changeRoutes({ databases }: DatabaseRoutesDeps): Route[] {
       errors: ['database_not_found', 'database_not_ready', 'write_conflict', 'engine_unavailable'],
       handler: (call) => databases.rotate(call, call.params.database_id),
     }),
+    defineRoute({
+      method: 'POST',
+      path: `${DATABASE}/restart`,
+      name: 'restartDatabase',
+      tag: 'databases',
+      summary: 'Restart the server of a database',
+      description:
+        'Each account has a server of its own for its PostgreSQL databases, and one for its MySQL databases. ' +
+        'All their sessions end, whatever they do, and what they had not committed is undone.',
+      permission: 'databases:write',
+      params: DatabasePath,
+      responses: { 200: Database },
+      errors: ['database_not_found', 'database_not_ready', 'write_conflict', 'engine_unavailable'],
+      handler: (call) => databases.restart(call, call.params.database_id),
+    }),
   ];
 }
 

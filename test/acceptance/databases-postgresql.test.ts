@@ -80,10 +80,10 @@ describe('PostgreSQL databases', { skip: isThere ? false : NO_POSTGRESQL }, () =
       const text = await (await user.fetch(`${path}/log`)).text();
       return text.includes('division') ? text : null;
     });
-    assert.match(log, /ERROR 25006: .*\n(?:.*\n)*.*ERROR 22012: division by zero/);
-    const short = await user.fetch(`${path}/log?bytes=60`);
+    assert.match(log, /25006 ERROR: .*\n(?:.*\n)*.*22012 ERROR: +division by zero/);
+    const short = await user.fetch(`${path}/log?bytes=200`);
     assert.equal(short.headers.get('content-type'), 'text/plain; charset=utf-8');
-    assert.match(await short.text(), /^.{20}ERROR 22012: division by zero\n$/);
+    assert.match(await short.text(), /22012 ERROR: +division by zero\n$/);
     const tables = await user.call(`${path}/tables`);
     assert.deepEqual(
       tables.body.map(({ name }: { name: string }) => name),
@@ -149,11 +149,8 @@ describe('PostgreSQL databases', { skip: isThere ? false : NO_POSTGRESQL }, () =
       refused.detail,
       new RegExp(`port ${connection.port} .* taken by .*\\(process ${process.pid}\\)`),
     );
-    const engines = await user.call('/api/database-engines');
-    const { available } = engines.body.find(({ engine }: { engine: string }) => engine === 'postgresql');
-    assert.equal(available, false);
     const status = await new Client(cloud.api, ADMIN_KEY).call('/api/system/status');
-    assert.match(JSON.stringify(status.body), /postgresql_unavailable/);
+    assert.match(JSON.stringify(status.body), /postgresql_port_taken/);
     assert.equal((await user.call('/api/databases', { json: { name: 'file' } })).status, 201);
     await new Promise((resolve) => holder.close(resolve));
     await (await eventually('the server', () => connect(connection).catch(() => null))).end();

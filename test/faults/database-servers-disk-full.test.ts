@@ -110,7 +110,7 @@ for (const { engine, run, table, insert, skip } of KINDS)
       const { bavail: free } = statfsSync(disk.mountPoint);
       return free * bsize > (acknowledged / 8) * MIB;
     });
-    const log = globSync(join(dataDir, `databases/${engine}/server/keeper/log*`));
+    const log = globSync(join(dataDir, `databases/${engine}/accounts/*/keeper/log*`));
     for (const file of log) assert.doesNotMatch(readFileSync(file, 'latin1'), /PANIC|\[ERROR\].*InnoDB/);
   });
 

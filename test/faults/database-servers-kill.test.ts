@@ -52,8 +52,8 @@ async function openMysql(uri: string): Promise<Driver> {
 }
 
 function serverPid(cloud: CloudProcess, engine: string): number {
-  const note = join(cloud.dataDir, 'databases', engine, 'server', 'keeper', 'run');
-  return Number(readFileSync(note, 'latin1').split(' ')[1]);
+  const [note] = globSync(join(cloud.dataDir, 'databases', engine, 'accounts/*/keeper/run'));
+  return Number(readFileSync(String(note), 'latin1').split(' ')[1]);
 }
 
 /** PostgreSQL's process of one of a tenant's sessions; MariaDB has threads. */

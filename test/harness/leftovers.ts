@@ -102,7 +102,7 @@ function end({ pid, startTime, dataDir, isTemporary }: Started): void {
 
 /** Servers of databases, whose working directory is not to be seen from here. */
 function serversIn(dataDir: string): number[] {
-  return fs.globSync(`${dataDir}/databases/*/server/keeper/run`).flatMap((path) => {
+  return fs.globSync(`${dataDir}/databases/*/{server,accounts/*}/keeper/run`).flatMap((path) => {
     const [, pid, startTime] =
       /^\S+ (\d+) \(.*\)(?: \S+){19} (\d+) /.exec(fs.readFileSync(path, 'latin1')) ?? [];
     return pid !== undefined && startTimeOf(Number(pid)) === startTime ? [Number(pid)] : [];

@@ -5,7 +5,14 @@ import { syncFolder } from '../../platform/durable-file.ts';
 import { AppError } from '../../platform/errors.ts';
 import { removeTree } from '../host-process/tree-removal.ts';
 import type { ServerKind, ServerKindDeps, ServerPlaces } from '../managed-server/managed-server.ts';
-import { dataSeries, keepSeries, makeFolder, processName, runMaker } from '../managed-server/server-data.ts';
+import {
+  dataSeries,
+  keepSeries,
+  makeFolder,
+  placeOf,
+  processName,
+  runMaker,
+} from '../managed-server/server-data.ts';
 import { hadPort } from '../managed-server/server-port.ts';
 import { makeServerSecret, readServerSecret, rolePassword } from '../managed-server/server-secret.ts';
 import { CERT_FILE, KEY_FILE, type ServerTls } from '../managed-server/server-tls.ts';
@@ -157,8 +164,8 @@ function assertNobodysData({ home, keeper }: ServerPlaces): void {
   const what = isUsed ? 'the version of the data of MariaDB is not known' : 'the data of MariaDB are gone';
   throw new AppError('engine_unavailable', what, {
     hint: isUsed
-      ? 'write the series of the MariaDB that made them, such as 10.11, to databases/mysql/server/keeper/series'
-      : 'put databases/mysql/server/home/data of the data directory back; a disk may not be mounted',
+      ? `write the series of the MariaDB that made them, such as 10.11, to ${placeOf(keeper)}/series`
+      : `put ${placeOf(home)}/data of the data directory back; a disk may not be mounted`,
   });
 }
 

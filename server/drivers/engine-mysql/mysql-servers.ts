@@ -39,6 +39,7 @@ export function mysqlServers(options: AccountMysqlOptions): AccountServers<Mysql
     name: 'mysql',
     dumpFormats: DUMP_FORMATS,
     firstPort,
+    alarms,
     make: ({ accountId, folder, port, onEnd }) => {
       const account = { accountId, port, onEnd, uid: uidOf(accountId), template };
       return new MysqlEngine({ ...shared, folder, account, alarms: alarms.of(accountId) });

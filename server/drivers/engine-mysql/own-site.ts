@@ -9,6 +9,7 @@ import { ManagedServer } from '../managed-server/managed-server.ts';
 import { dataSeries } from '../managed-server/server-data.ts';
 import {
   endpointOf,
+  innerPort,
   type ManagedEngineOptions,
   programsOrThrow,
   readinessOf,
@@ -49,7 +50,7 @@ export function ownSite(options: ManagedEngineOptions, begin: () => Promise<void
     await takeAdministration(server.places, links);
     await begin();
   };
-  const how = { processes, uid, firstPort, tls, template: account?.template ?? null };
+  const how = { processes, uid, firstPort: innerPort(firstPort), tls, template: account?.template ?? null };
   const kind = new MysqlServer({ ...how, programs, passwordOf, greet, probe });
   const server = new ManagedServer({
     kind,

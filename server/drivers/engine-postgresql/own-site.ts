@@ -5,7 +5,7 @@ import type { AppError } from '../../platform/errors.ts';
 import { ClientPrograms } from '../managed-server/client-programs.ts';
 import { firstSecret, forgetFirstSecret } from '../managed-server/data-template.ts';
 import { ManagedServer } from '../managed-server/managed-server.ts';
-import { endpointOf, programsOrThrow, readinessOf } from '../managed-server/server-engine.ts';
+import { endpointOf, innerPort, programsOrThrow, readinessOf } from '../managed-server/server-engine.ts';
 import { readServerSecret, rolePassword } from '../managed-server/server-secret.ts';
 import type { NoPrograms } from '../managed-server/unpacked-programs.ts';
 import { type ClientWork, clientCommand } from './client-commands.ts';
@@ -53,7 +53,7 @@ export function ownSite(options: PostgresqlOptions, begin: () => Promise<void>):
   // Over a new connection: those that there are go on without the process that takes new ones.
   const probe = () => links.inDatabase('postgres', (client) => client.query('SELECT 1'));
   const passwordOf = (role: string) => links.passwordOf(role);
-  const how = { processes, uid, firstPort, tls, template: account?.template ?? null };
+  const how = { processes, uid, firstPort: innerPort(firstPort), tls, template: account?.template ?? null };
   const kind = new PostgresqlServer({ ...how, programs, passwordOf, greet, probe });
   const server = new ManagedServer({
     kind,

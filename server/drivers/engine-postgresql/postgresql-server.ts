@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import { AppError } from '../../platform/errors.ts';
 import type { ServerKind, ServerKindDeps, ServerPlaces } from '../managed-server/managed-server.ts';
-import { makeFolder } from '../managed-server/server-data.ts';
+import { makeFolder, placeOf } from '../managed-server/server-data.ts';
 import { hadPort } from '../managed-server/server-port.ts';
 import { makeServerSecret, readServerSecret, rolePassword } from '../managed-server/server-secret.ts';
 import { CERT_FILE, KEY_FILE, type ServerTls } from '../managed-server/server-tls.ts';
@@ -57,7 +57,7 @@ export class PostgresqlServer implements ServerKind {
     this.#deps.tls?.place(places.home, uid);
     await this.#checkUser();
     if (made !== null) return;
-    if (hadPort(places.keeper)) throw dataGone();
+    if (hadPort(places.keeper)) throw dataGone(places);
     const { processes, template } = this.#deps;
     if (template === null) return makeData({ processes, uid, places, passwordOf }, programs);
     const make = (at: ServerPlaces) => {
@@ -114,9 +114,9 @@ export class PostgresqlServer implements ServerKind {
 }
 
 /** A server that has a port had data: nothing is made in their place. */
-function dataGone(): AppError {
+function dataGone({ home }: ServerPlaces): AppError {
   return new AppError('engine_unavailable', 'the data of PostgreSQL are gone', {
-    hint: 'put databases/postgresql/server/home/data of the data directory back; a disk may not be mounted',
+    hint: `put ${placeOf(home)}/data of the data directory back; a disk may not be mounted`,
   });
 }
 

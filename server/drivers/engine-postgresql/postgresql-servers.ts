@@ -39,6 +39,7 @@ export function postgresqlServers(options: AccountPostgresqlOptions): AccountSer
     name: 'postgresql',
     dumpFormats: DUMP_FORMATS,
     firstPort,
+    alarms,
     make: ({ accountId, folder, port, onEnd }) => {
       const account = { accountId, port, onEnd, uid: uidOf(accountId), template };
       return new PostgresqlEngine({ ...shared, folder, account, alarms: alarms.of(accountId) });

@@ -2,15 +2,15 @@
  * The database server of one account: what it holds, where its users connect, and when it runs. It sleeps
  * while nobody uses it, and its door (server-proxy/) wakes it with the next connection.
  */
-import * as fs from 'node:fs';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Access, Engine, EngineDatabase } from '../../databases/engine.ts';
 import type { Clock } from '../../platform/clock.ts';
-import { writeDurableFile } from '../../platform/durable-file.ts';
 import { AppError } from '../../platform/errors.ts';
 import { KeyedMutex } from '../../platform/keyed-mutex.ts';
 import { removeTree } from '../host-process/tree-removal.ts';
 import type { Door, ServerProxy } from '../server-proxy/server-proxy.ts';
+import { KeptDatabases } from './kept-databases.ts';
 import type { ManagedServer } from './managed-server.ts';
 import { withShare } from './server-bytes.ts';
 import { UseMarks } from './server-rounds.ts';
@@ -52,18 +52,6 @@ export interface AccountServerDeps<E extends AccountEngine> {
   readonly warn: (text: string) => void;
 }
 
-/** What is kept of one database: what it was to be brought to, and whether it was. */
-interface Kept {
-  readonly database: EngineDatabase;
-  readonly access: Access;
-  readonly isApplied: boolean;
-  /** Bytes of itself when the server was last asked. */
-  readonly ownBytes: number;
-  /** It is not all here yet. */
-  readonly isMoving?: boolean;
-}
-
-const DATABASES = 'databases';
 const LOCK = 'server';
 /** After a start that failed, doubled with each further one. */
 const RETRY_MS = 1000;
@@ -79,7 +67,7 @@ const SPARE_BYTES = 256 * 2 ** 20;
 export class AccountServer<E extends AccountEngine> {
   readonly engine: E;
   readonly #deps: AccountServerDeps<E>;
-  readonly #databases = new Map<string, Kept>();
+  readonly #databases: KeptDatabases;
   readonly #locks = new KeyedMutex();
   readonly #marks = new UseMarks();
   #leave: (() => void) | null = null;
@@ -98,7 +86,7 @@ export class AccountServer<E extends AccountEngine> {
     this.#deps = deps;
     this.engine = deps.engine;
     this.#usedAt = deps.clock.monotonic();
-    for (const name of namesIn(this.#folder)) this.#databases.set(name, readKept(this.#folder, name));
+    this.#databases = new KeptDatabases(join(deps.folder, 'databases'));
   }
 
   get accountId(): number {
@@ -107,27 +95,22 @@ export class AccountServer<E extends AccountEngine> {
 
   /** Names of all databases there. */
   get names(): readonly string[] {
-    return [...this.#databases.keys()];
+    return this.#databases.all().map(({ database }) => database.database);
   }
 
   get isUp(): boolean {
     return this.engine.server.isUp;
   }
 
-  get #folder(): string {
-    return join(this.#deps.folder, DATABASES);
-  }
-
   /** Whether somebody may come in. */
   get #isWanted(): boolean {
-    return [...this.#databases.values()].some(
-      ({ access, isMoving }) => access !== 'none' && isMoving !== true,
-    );
+    return this.#databases.all().some(({ access, isMoving }) => access !== 'none' && isMoving !== true);
   }
 
   /** Listens for its users, and takes over a server that runs already. Rejects when its port is taken. */
   async open(): Promise<void> {
-    if (!this.#isOpen) await this.#deps.doors.open(this.#deps.door);
+    if (this.#isOpen) return;
+    await this.#deps.doors.open(this.#deps.door);
     this.#isOpen = true;
     await this.#locks.run(LOCK, async () => {
       if (this.isUp || !(await this.engine.server.takeOver())) return;
@@ -186,7 +169,7 @@ export class AccountServer<E extends AccountEngine> {
   /** Notes the database before anything is made of it. */
   add(database: EngineDatabase): void {
     const before = this.#databases.get(database.database);
-    this.#keep({
+    this.#databases.keep({
       database,
       access: before?.access ?? 'full',
       isApplied: true,
@@ -202,22 +185,22 @@ export class AccountServer<E extends AccountEngine> {
 
   /** Whether there is anything of its databases. */
   get hasData(): boolean {
-    return fs.existsSync(join(this.#deps.folder, 'home', 'data'));
+    return existsSync(join(this.#deps.folder, 'home', 'data'));
   }
 
   /** Notes what is being moved here until `fill` is done. */
   async moveIn({ database, access }: Moving, fill: (engine: E) => Promise<void>): Promise<void> {
     const about = { database, access, isApplied: true, ownBytes: 0 };
-    this.#keep({ ...about, isMoving: true });
+    this.#databases.keep({ ...about, isMoving: true });
     await this.using(fill);
-    this.#keep(about);
+    this.#databases.keep(about);
     await this.#lead();
   }
 
   /** As Engine says. One that sleeps is not woken for it: it is done when it wakes, before anybody comes in. */
   async restrict(database: EngineDatabase, access: Access): Promise<void> {
     const before = this.#databases.get(database.database);
-    this.#keep({ database, access, isApplied: false, ownBytes: before?.ownBytes ?? 0 });
+    this.#databases.keep({ database, access, isApplied: false, ownBytes: before?.ownBytes ?? 0 });
     if (!this.#isWanted) return this.#close();
     if (!this.isUp) return;
     await this.using((engine) => this.#apply(engine, database.database));
@@ -226,13 +209,13 @@ export class AccountServer<E extends AccountEngine> {
 
   /** Bytes that the database takes, with its share of what the server does, as of the last look. */
   sizeOf(name: string): number {
-    const own = [...this.#databases.values()].map(({ ownBytes }) => ownBytes);
+    const own = this.#databases.all().map(({ ownBytes }) => ownBytes);
     return withShare(this.#databases.get(name)?.ownBytes ?? 0, { bytes: this.#bytes, own });
   }
 
   noteOwn(name: string, ownBytes: number): void {
     const kept = this.#databases.get(name);
-    if (kept !== undefined) this.#databases.set(name, { ...kept, ownBytes });
+    if (kept !== undefined) this.#databases.note({ ...kept, ownBytes });
   }
 
   /**
@@ -242,10 +225,7 @@ export class AccountServer<E extends AccountEngine> {
   async holdToDisk(): Promise<void> {
     if (!this.isUp) return;
     this.#bytes = await this.engine.serverBytes(this.#databases.size).catch(() => this.#bytes);
-    const limit = [...this.#databases.values()].reduce(
-      (sum, { database }) => sum + database.sizeLimitBytes,
-      0,
-    );
+    const limit = this.#databases.all().reduce((sum, { database }) => sum + database.sizeLimitBytes, 0);
     const most = limit * FAR_BEYOND + SPARE_BYTES;
     if (this.#bytes <= most || !this.isUp) return;
     const [takes, may] = [this.#bytes, limit].map((bytes) => `${Math.ceil(bytes / 2 ** 20)} MB`);
@@ -260,7 +240,7 @@ export class AccountServer<E extends AccountEngine> {
     if (!this.#databases.has(name)) return;
     if (this.#databases.size > 1) {
       await this.using((engine) => engine.drop(name));
-      return this.#forget(name);
+      return this.#databases.forget(name);
     }
     // Its data go as they are: no statement of its account can stand in the way, nor a full disk.
     await this.engine.server.stop('at_once');
@@ -269,7 +249,7 @@ export class AccountServer<E extends AccountEngine> {
       await this.#deps.doors.shut(this.#deps.door.name);
       this.#isOpen = false;
       for (const part of ['home', 'keeper']) await removeTree(join(this.#deps.folder, part));
-      this.#forget(name);
+      this.#databases.forget(name);
     });
   }
 
@@ -320,7 +300,7 @@ export class AccountServer<E extends AccountEngine> {
     await this.#deps.doors.shut(this.#deps.door.name);
     this.#isOpen = false;
     await this.engine.close();
-    for (const kept of this.#databases.values()) this.#keep(kept);
+    for (const kept of this.#databases.all()) this.#databases.keep(kept);
   }
 
   /** The server ended by itself. */
@@ -342,7 +322,7 @@ export class AccountServer<E extends AccountEngine> {
       // Somebody came just before the door was shut.
       if (!isQuiet || this.#pending > 0) return this.#lead();
       await this.engine.server.stop();
-      for (const kept of this.#databases.values()) this.#keep(kept);
+      for (const kept of this.#databases.all()) this.#databases.keep(kept);
       this.#left();
     });
   }
@@ -365,7 +345,7 @@ export class AccountServer<E extends AccountEngine> {
 
   /** With a server that is up: brings it in line, then lets its users in. */
   async #began(): Promise<void> {
-    for (const { database, isApplied } of this.#databases.values())
+    for (const { database, isApplied } of this.#databases.all())
       if (!isApplied) await this.#apply(this.engine, database.database);
     await this.#lead();
   }
@@ -374,7 +354,7 @@ export class AccountServer<E extends AccountEngine> {
     const kept = this.#databases.get(name);
     if (kept === undefined) return;
     await engine.restrict(kept.database, kept.access);
-    this.#keep({ ...kept, isApplied: true });
+    this.#databases.keep({ ...kept, isApplied: true });
   }
 
   async #lead(): Promise<void> {
@@ -390,36 +370,10 @@ export class AccountServer<E extends AccountEngine> {
     this.#use = { sessions: 0, busy: 0, done: new Map() };
   }
 
-  #keep(kept: Kept): void {
-    const { database } = kept.database;
-    this.#databases.set(database, kept);
-    fs.mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
-    writeDurableFile(join(this.#folder, database), `${JSON.stringify(kept)}\n`, 0o600);
-  }
-
-  #forget(name: string): void {
-    this.#databases.delete(name);
-    fs.rmSync(join(this.#folder, name), { force: true });
-  }
-
   #resting(): AppError {
     return new AppError('engine_unavailable', 'The database server failed to start', {
       hint: 'it is tried again within a minute; the operator finds the reason in its log',
       retryAfterSeconds: 5,
     });
-  }
-}
-
-function namesIn(folder: string): string[] {
-  return fs.existsSync(folder) ? fs.readdirSync(folder).filter((name) => /^d_[a-z0-9]{16}$/.test(name)) : [];
-}
-
-/** One that says nothing any more is as its server has it, until somebody asks for it. */
-function readKept(folder: string, name: string): Kept {
-  try {
-    return JSON.parse(fs.readFileSync(join(folder, name), 'utf8'));
-  } catch {
-    const database = { database: name, databaseId: '' } as EngineDatabase;
-    return { database, access: 'full', isApplied: true, ownBytes: 0 };
   }
 }

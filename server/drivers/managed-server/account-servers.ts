@@ -3,7 +3,6 @@
  * What an account does to its server it does to itself.
  */
 import * as fs from 'node:fs';
-import { statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import type {
@@ -19,12 +18,16 @@ import type {
   Readiness,
   Table,
 } from '../../databases/engine.ts';
+import { SEE_LOG } from '../../platform/alarms.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { AppError } from '../../platform/errors.ts';
 import type { ChildPlaces, IdleChild, PlacesUser } from '../engine-children/child-places.ts';
 import type { ServerProxy } from '../server-proxy/server-proxy.ts';
+import type { AccountAlarms } from './account-alarms.ts';
+import { AccountPorts } from './account-ports.ts';
 import { AccountServer } from './account-server.ts';
-import { freePort, keepPort, keptPort } from './server-port.ts';
+import { DiskGuard } from './disk-guard.ts';
+import { newPort } from './server-port.ts';
 import type { MovableEngine, Moving, SharedServer } from './shared-server.ts';
 
 /** What tells the servers of one engine from those of another. */
@@ -36,6 +39,7 @@ export interface AccountServersKind<E extends MovableEngine> {
   /** The engine over the server of one account; nothing is started. */
   make(account: AccountPlace): E;
   readiness(): Promise<Readiness>;
+  readonly alarms: AccountAlarms;
   /** Whether another database would find no room on the disk. Throws `host_disk_full`. */
   assertRoom(): void;
   /** What ends the log-in of a user who cannot come in now. */
@@ -71,9 +75,8 @@ export interface AccountServersDeps {
 
 const ACCOUNTS = 'accounts';
 const LOOK_MS = 1000;
-const GUARD_MS = 250;
-/** When so much of the disk went since, it is looked who took it. */
-const GROWTH_BYTES = 32 * 2 ** 20;
+/** A port that another program had is tried again with every so many of them. */
+const LOOKS_TO_OPEN = 5;
 
 export class AccountServers<E extends MovableEngine> implements Engine, PlacesUser {
   readonly name: EngineName;
@@ -83,13 +86,14 @@ export class AccountServers<E extends MovableEngine> implements Engine, PlacesUs
   readonly #servers = new Map<number, AccountServer<E>>();
   /** By database. */
   readonly #accounts = new Map<string, number>();
-  readonly #looking: readonly NodeJS.Timeout[];
+  readonly #looking: NodeJS.Timeout;
+  readonly #disk: DiskGuard;
   #moving: Promise<void> | null = null;
-  #isGuarding = false;
-  #isHeld = false;
-  /** Of the host's disk, when all servers were looked at. */
-  #freeBytes = Number.POSITIVE_INFINITY;
-  #ports: Promise<unknown> = Promise.resolve();
+  /** Whether its users are let in: only by a Cloudlet that serves. */
+  #isAwake = false;
+  #looks = 0;
+  readonly #ports: AccountPorts;
+  #making: Promise<unknown> = Promise.resolve();
   #isClosed = false;
 
   constructor(kind: AccountServersKind<E>, deps: AccountServersDeps) {
@@ -98,19 +102,25 @@ export class AccountServers<E extends MovableEngine> implements Engine, PlacesUs
     this.#kind = kind;
     this.#deps = deps;
     deps.places.join(this);
-    for (const accountId of accountsIn(join(deps.folder, ACCOUNTS))) {
-      const port = keptPort(this.#folderOf(accountId));
-      if (port === null) continue;
+    this.#ports = new AccountPorts(join(deps.folder, ACCOUNTS), kind.firstPort, deps.warn);
+    for (const [accountId, port] of this.#ports.mend()) {
+      const { detail, fix } = newPort('its databases', port);
+      kind.alarms.of(accountId).raise(`${kind.name}_port_changed`, detail, fix);
+    }
+    for (const [accountId, port] of this.#ports.all()) {
       const server = this.#make(accountId, port);
       for (const name of server.names) this.#accounts.set(name, accountId);
     }
     const look = setInterval(() => void this.#look(), Math.min(LOOK_MS, deps.idleMs));
-    const guard = setInterval(() => void this.#guardDisk().catch(() => {}), GUARD_MS);
-    this.#looking = [look.unref(), guard.unref()];
+    this.#looking = look.unref();
+    const { folder, isDiskLow } = deps;
+    const up = () => [...this.#servers.values()].filter(({ isUp }) => isUp);
+    this.#disk = new DiskGuard({ folder, isDiskLow, up });
   }
 
   /** Listens for the users of all servers there are, and takes over those that run. Never rejects. */
   async wake(): Promise<void> {
+    this.#isAwake = true;
     for (const server of this.#servers.values()) await this.#open(server);
   }
 
@@ -130,7 +140,7 @@ export class AccountServers<E extends MovableEngine> implements Engine, PlacesUs
     if (!shared.isThere) return shared.sweep();
     const isMoved = (name: string) => this.#serverOf(name)?.isMoving(name) === false;
     const left = all.filter(({ database }) => !isMoved(database.database));
-    this.#keepSharedPort(all);
+    this.#ports.giveShared(shared.port, all);
     const failures: unknown[] = [];
     for (const moving of left) {
       const { database, accountId } = moving.database;
@@ -146,22 +156,6 @@ export class AccountServers<E extends MovableEngine> implements Engine, PlacesUs
     shared.tell(failures.length);
     if (failures.length > 0) throw failures[0];
     await shared.retire();
-  }
-
-  /** The account with most databases keeps the port that all had. */
-  #keepSharedPort(all: readonly Moving[]): void {
-    const { port } = this.#kind.shared;
-    const isGiven = accountsIn(join(this.#deps.folder, ACCOUNTS)).length > 0;
-    if (port === null || isGiven || all.length === 0) return;
-    const counts = Map.groupBy(all, ({ database }) => database.accountId);
-    const [[first] = [0]] = [...counts].sort(([, one], [, other]) => other.length - one.length);
-    fs.mkdirSync(this.#folderOf(first), { recursive: true, mode: 0o700 });
-    keepPort(this.#folderOf(first), port);
-    if (counts.size === 1) return;
-    this.#deps.warn(
-      `databases of ${this.name} have a port of their account's own now: only those of account ${first} keep ` +
-        `${port}; GET /api/databases/{id}/credentials shows each owner the new address`,
-    );
   }
 
   /** A connection waits at that door. False: it is not one of ours. */
@@ -276,7 +270,8 @@ export class AccountServers<E extends MovableEngine> implements Engine, PlacesUs
 
   async close(): Promise<void> {
     this.#isClosed = true;
-    for (const timer of this.#looking) clearInterval(timer);
+    clearInterval(this.#looking);
+    this.#disk.close();
     await Promise.all([...this.#servers.values()].map((server) => server.close()));
     await this.#kind.shared.close();
   }
@@ -303,61 +298,37 @@ export class AccountServers<E extends MovableEngine> implements Engine, PlacesUs
 
   async #look(): Promise<void> {
     if (this.#isClosed) return;
+    const isTime = this.#looks++ % LOOKS_TO_OPEN === 0;
+    if (isTime && this.#isAwake) for (const server of this.#servers.values()) await this.#open(server);
     await Promise.all([...this.#servers.values()].map((server) => server.look()));
   }
 
-  /** Keeps one server from taking the disk, and all from writing while there is no room. */
-  async #guardDisk(): Promise<void> {
-    if (this.#isGuarding || this.#isClosed) return;
-    this.#isGuarding = true;
-    try {
-      const up = [...this.#servers.values()].filter(({ isUp }) => isUp);
-      const { bavail, bsize } = await statfs(this.#deps.folder);
-      const free = bavail * bsize;
-      if (free < this.#freeBytes - GROWTH_BYTES) await Promise.all(up.map((server) => server.holdToDisk()));
-      if (free < this.#freeBytes - GROWTH_BYTES || free > this.#freeBytes) this.#freeBytes = free;
-      const isLow = this.#deps.isDiskLow();
-      if (isLow || this.#isHeld)
-        await Promise.all(up.map(({ engine }) => engine.hold(isLow).catch(() => {})));
-      this.#isHeld = isLow;
-    } finally {
-      this.#isGuarding = false;
-    }
-  }
-
   async #open(server: AccountServer<E>): Promise<void> {
-    await server.open().catch((error: unknown) => {
-      this.#deps.warn(`the databases of account ${server.accountId} cannot be reached: ${error}`);
-    });
+    const alarms = this.#kind.alarms.of(server.accountId);
+    const code = `${this.name}_port_taken`;
+    try {
+      await server.open();
+      alarms.clear(code);
+    } catch (error) {
+      const { message, hint = SEE_LOG } = error as AppError;
+      alarms.raise(code, message, hint);
+    }
   }
 
   /** One after the other: each must see the port of the one before. */
   async #made(accountId: number): Promise<AccountServer<E>> {
-    const making = this.#ports.then(async () => {
+    const making = this.#making.then(async () => {
       const there = this.#servers.get(accountId);
-      if (there !== undefined) return there;
-      const folder = this.#folderOf(accountId);
-      const port = keptPort(folder) ?? (await this.#newPort());
-      fs.mkdirSync(folder, { recursive: true, mode: 0o700 });
-      keepPort(folder, port);
-      const server = this.#make(accountId, port);
+      if (there !== undefined) {
+        await there.open();
+        return there;
+      }
+      const server = this.#make(accountId, await this.#ports.choose(accountId));
       await server.open();
       return server;
     });
-    this.#ports = making.catch(() => {});
+    this.#making = making.catch(() => {});
     return making;
-  }
-
-  /** One that nobody has, and none of ours had. */
-  async #newPort(): Promise<number> {
-    const taken = new Set(
-      accountsIn(join(this.#deps.folder, ACCOUNTS)).map((id) => keptPort(this.#folderOf(id))),
-    );
-    for (let from = this.#kind.firstPort; ; ) {
-      const port = await freePort(from);
-      if (!taken.has(port)) return port;
-      from = port + 1;
-    }
   }
 
   #make(accountId: number, port: number): AccountServer<E> {
@@ -404,10 +375,4 @@ function beingMoved(): AppError {
     hint: 'try again in a few minutes; the operator finds in the log when it cannot be moved',
     retryAfterSeconds: 5,
   });
-}
-
-function accountsIn(folder: string): number[] {
-  return fs.existsSync(folder)
-    ? fs.readdirSync(folder).flatMap((name) => (/^\d+$/.test(name) ? Number(name) : []))
-    : [];
 }

@@ -231,8 +231,7 @@ export class ManagedServer implements EngineServer {
     } catch (error) {
       const problem = error instanceof AppError ? error : this.#unavailable('does not start', error);
       this.#tell(problem);
-      const isOwed = this.#deps.onEnd === undefined && this.isMade && !this.#isClosing;
-      if (isOwed) this.#tryAgain();
+      if (this.#deps.onEnd === undefined && this.isMade && !this.#isClosing) this.#tryAgain();
       throw problem;
     }
   }
@@ -329,8 +328,8 @@ export class ManagedServer implements EngineServer {
     const { processes, kind, uid } = this.#deps;
     const kept = this.port;
     let port = kept ?? (await freePort(kind.firstPort));
-    const isFixed = this.#deps.onEnd === undefined;
-    if (!isFixed && kept !== null && !(await isFree(port))) port = await freePort(kind.firstPort);
+    const isAny = this.#deps.onEnd !== undefined && kept !== null;
+    if (isAny && !(await isFree(port))) port = await freePort(kind.firstPort);
     if (!(await isFree(port))) throw this.#portTaken(port);
     await kind.initialise(places);
     const { memoryMb } = kind;

@@ -10,6 +10,12 @@ import type { ServerPlaces } from './managed-server.ts';
 /** In the keeper. */
 const SERIES = 'series';
 
+/** Where a folder of a server is in the data directory, for humans: `databases/mysql/accounts/7/home`. */
+export function placeOf(folder: string): string {
+  const at = folder.lastIndexOf('/databases/');
+  return at < 0 ? folder : folder.slice(at + 1);
+}
+
 /** For what the server's user makes in it; fine when it is there. */
 export function makeFolder(path: string, uid: number | null): void {
   try {

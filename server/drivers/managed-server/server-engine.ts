@@ -182,6 +182,11 @@ export function programsOrThrow<P extends { readonly version: string }>(
   });
 }
 
+/** Servers behind doors take the first free port from here on: far from the doors, which begin at `firstPort`. */
+export function innerPort(firstPort: number): number {
+  return firstPort > 2 * DOORS ? firstPort - DOORS : firstPort + DOORS;
+}
+
 /** Where users connect. */
 export function endpointOf(port: number | null, tls: ServerTls | null): Omit<Endpoint, 'uri'> {
   return { host: tls?.host ?? '127.0.0.1', port: port ?? 0, tls: tls !== null, ca: tls?.ca ?? null };
@@ -192,6 +197,8 @@ export function hostAndPort({ host, port }: Pick<Endpoint, 'host' | 'port'>): st
   return `${isIPv6(host) ? `[${host}]` : host}:${port}`;
 }
 
+/** So many accounts have theirs before the two meet. */
+const DOORS = 5000;
 const FIRST_ANSWER_MS = 2000;
 
 /** What is said of a server of the operator's. */

@@ -1,5 +1,6 @@
 /** The doors of one thread: their listeners, who waits, and who is through. */
 import { createServer, type Server, type Socket } from 'node:net';
+import { systemClock } from '../../platform/clock.ts';
 import { Strangers } from '../strangers.ts';
 import { Passage } from './passage.ts';
 import type { Door, DoorFigures } from './server-proxy.ts';
@@ -156,6 +157,4 @@ export class ProxyDoors {
   }
 }
 
-function now(): number {
-  return performance.now();
-}
+const now = () => systemClock.monotonic();

@@ -145,7 +145,10 @@ export class ServerProxy {
   }
 
   #hear(told: Told): void {
-    if ('wanted' in told) return this.#deps.wanted(told.wanted);
+    if ('wanted' in told) {
+      this.#deps.wanted(told.wanted);
+      return;
+    }
     const asked = this.#asked.get(told.id);
     this.#asked.delete(told.id);
     if ('failure' in told) {

@@ -1,0 +1,75 @@
+/**
+ * What the server of an account has, in a small file for each database: it is known while the server sleeps, and
+ * what it was to be brought to is done when it wakes.
+ */
+import * as fs from 'node:fs';
+import { join } from 'node:path';
+import type { Access, EngineDatabase } from '../../databases/engine.ts';
+import { writeDurableFile } from '../../platform/durable-file.ts';
+
+export interface KeptDatabase {
+  readonly database: EngineDatabase;
+  readonly access: Access;
+  /** Whether the server was brought to that. */
+  readonly isApplied: boolean;
+  /** Bytes of itself when the server was last asked. */
+  readonly ownBytes: number;
+  /** It is not all here yet. */
+  readonly isMoving?: boolean;
+}
+
+const NAME = /^d_[a-z0-9]{16}$/;
+
+export class KeptDatabases {
+  readonly #folder: string;
+  readonly #all = new Map<string, KeptDatabase>();
+
+  /** `folder`: ours, for these files alone. */
+  constructor(folder: string) {
+    this.#folder = folder;
+    const names = fs.existsSync(folder) ? fs.readdirSync(folder) : [];
+    for (const name of names) if (NAME.test(name)) this.#all.set(name, read(join(folder, name), name));
+  }
+
+  get size(): number {
+    return this.#all.size;
+  }
+
+  all(): KeptDatabase[] {
+    return [...this.#all.values()];
+  }
+
+  get(name: string): KeptDatabase | undefined {
+    return this.#all.get(name);
+  }
+
+  has(name: string): boolean {
+    return this.#all.has(name);
+  }
+
+  /** Until it is kept the next time. */
+  note(kept: KeptDatabase): void {
+    this.#all.set(kept.database.database, kept);
+  }
+
+  keep(kept: KeptDatabase): void {
+    this.note(kept);
+    fs.mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
+    writeDurableFile(join(this.#folder, kept.database.database), `${JSON.stringify(kept)}\n`, 0o600);
+  }
+
+  forget(name: string): void {
+    this.#all.delete(name);
+    fs.rmSync(join(this.#folder, name), { force: true });
+  }
+}
+
+/** One that says nothing any more is as its server has it, until somebody asks for it. */
+function read(path: string, name: string): KeptDatabase {
+  try {
+    return JSON.parse(fs.readFileSync(path, 'utf8'));
+  } catch {
+    const database = { database: name, databaseId: '' } as EngineDatabase;
+    return { database, access: 'full', isApplied: true, ownBytes: 0 };
+  }
+}
