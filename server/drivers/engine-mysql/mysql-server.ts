@@ -231,7 +231,7 @@ function settingsOf(at: Settings) {
     '--character-set-server=utf8mb4',
     '--collation-server=utf8mb4_general_ci',
     '--default-time-zone=+00:00',
-    '--max-connections=250',
+    '--max-connections=400',
     '--connect-timeout=5',
     '--max-allowed-packet=64M',
     '--key-buffer-size=1M',

@@ -145,7 +145,8 @@ function settingsOf(seen: string, port: number): Readonly<Record<string, string 
     unix_socket_directories: `../${RUN}`,
     unix_socket_permissions: '0777',
     hba_file: join(seen, HBA),
-    max_connections: 200,
+    // Of its account, and of strangers who have not logged in yet (server-proxy/proxy-doors.ts).
+    max_connections: 400,
     superuser_reserved_connections: 5,
     password_encryption: 'scram-sha-256',
     authentication_timeout: '5s',
