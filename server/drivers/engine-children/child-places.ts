@@ -95,6 +95,6 @@ function tooMany(): AppError {
 }
 
 function tooManyOfOne(share: number): AppError {
-  const detail = `${share} SQLite and MongoDB databases of this account are at work, as many as may be`;
+  const detail = `${share} databases of this account are at work, as many as may be`;
   return new AppError('engine_unavailable', detail, { hint: 'Try again when one of them is done' });
 }

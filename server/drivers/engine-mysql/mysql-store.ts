@@ -12,6 +12,8 @@ export const DUMPER = 'cloudlet_dump';
 const GROWTH =
   'INSERT, UPDATE, CREATE, ALTER, INDEX, CREATE VIEW, CREATE ROUTINE, ALTER ROUTINE, EVENT, TRIGGER';
 const NO_SUCH_GRANT = 1141;
+/** Databases that frameworks make beside their own: for tests, and as a shadow to compare with. */
+const TEST_DATABASES = ['test%', '%\\_test%', '%\\_shadow%'];
 
 /** The users of one database. On our own server those besides the tenant's exist on the socket only. */
 export interface Users {
@@ -95,7 +97,9 @@ export async function makeUsers(
 /** All rights over it. Where another one's server runs events, there are none: they know no limits. */
 function everything({ ways }: Admin, database: string, account: string): string[] {
   const all = `GRANT ALL PRIVILEGES ON ${granted(database)} TO ${account}`;
-  return ways.mark === null ? [all] : [all, `REVOKE EVENT ON ${granted(database)} FROM ${account}`];
+  if (ways.mark !== null) return [all, `REVOKE EVENT ON ${granted(database)} FROM ${account}`];
+  const forTests = TEST_DATABASES.map((names) => `GRANT ALL PRIVILEGES ON \`${names}\`.* TO ${account}`);
+  return [all, ...forTests];
 }
 
 /** One of our own that may do everything in that database. */

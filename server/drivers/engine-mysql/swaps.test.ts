@@ -48,7 +48,7 @@ describe('the swap at the end of a load into MariaDB', { skip: noMysql }, () => 
     database = newDatabase();
     name = database.database;
     await fixture.engine.provision(database, SECRET);
-    const server = join(fixture.folder, 'server');
+    const server = join(fixture.folder, 'accounts', '1');
     const places = { home: join(server, 'home'), keeper: join(server, 'keeper') };
     links = new MysqlLinks({
       administrator: { user: store.ADMIN, database: 'mysql', password: () => links.passwordOf(store.ADMIN) },
@@ -78,7 +78,7 @@ describe('the swap at the end of a load into MariaDB', { skip: noMysql }, () => 
         },
       });
     return new Swaps({
-      folder: join(fixture.folder, 'loads'),
+      folder: join(fixture.folder, 'accounts', '1', 'loads'),
       links: {
         asAdmin: (work) => links.asAdmin((admin) => work(mortal(admin))),
         putBackPassword: (user) => links.putBackPassword(user),
@@ -155,15 +155,14 @@ describe('the swap at the end of a load into MariaDB', { skip: noMysql }, () => 
     const { swap } = await loaded(1);
     const programs = programsOf(1);
     await assert.rejects(swapsOf(25).run(swap, programs), /killed/);
-    const next = fixture.reopen();
-    await next.prepare();
+    await fixture.reopen().tables(database, new AbortController().signal);
     await assertWholeOf(1);
     const kept = await links.asAdmin(databases);
     assert.deepEqual(
       kept.filter((one) => one.startsWith('t_')),
       [],
     );
-    assert.deepEqual(readdirSync(join(fixture.folder, 'loads')), []);
+    assert.deepEqual(readdirSync(join(fixture.folder, 'accounts', '1', 'loads')), []);
   });
 
   test('programs that cannot be made are told of, and the tables are there', async () => {
@@ -179,9 +178,8 @@ describe('the swap at the end of a load into MariaDB', { skip: noMysql }, () => 
     const { swap, fresh } = await loaded(3);
     await assert.rejects(swapsOf(10).run(swap, programsOf(3)), /killed/);
     await fixture.engine.drop(name);
-    assert.ok(!existsSync(join(fixture.folder, 'loads', `${fresh}.swap`)));
+    assert.ok(!existsSync(join(fixture.folder, 'accounts', '1', 'loads', `${fresh}.swap`)));
     const next = fixture.reopen();
-    await next.prepare();
     assert.deepEqual(await next.list(), []);
   });
 });

@@ -172,6 +172,7 @@ export class PostgresqlEngine extends ServerEngine<ClientBase> implements Movabl
     if (!this.#site.server.isMade) return;
     await this.asAdmin(async (client) => {
       await store.dropDatabase(client, roles.group);
+      await store.dropOwned(client, roles);
       await store.dropRoles(client, roles);
     });
     this.#notes.remove(name);

@@ -119,12 +119,21 @@ export async function makeRoles(
     `ALTER ROLE ${id(user)} LOGIN PASSWORD ${text(verifiers.user)}`,
     `ALTER ROLE ${id(local)} LOGIN PASSWORD ${text(verifiers.local)}`,
     `GRANT ${id(group)} TO ${id(user)}, ${id(local)}`,
-    ...(guest === null ? [`GRANT ${id(LOCAL)} TO ${id(local)}`] : []),
+    ...(guest === null ? ownRights({ group, user, local }) : []),
     ...(guest?.member
       ? [`GRANT ${[group, user, local].map(id).join(', ')} TO ${foreign(guest.member)}`]
       : []),
   ];
   await client.query(statements.join(';'));
+}
+
+/** On a server of its account's own: databases for tests, and a look at all sessions, which may be ended. */
+function ownRights({ group, user, local }: Roles): string[] {
+  return [
+    `GRANT ${id(LOCAL)} TO ${id(local)}`,
+    ...[group, user, local].map((role) => `ALTER ROLE ${id(role)} CREATEDB`),
+    `GRANT pg_read_all_stats, pg_signal_backend TO ${id(group)}`,
+  ];
 }
 
 export async function setPassword(client: ClientBase, role: string, verifier: string): Promise<void> {
@@ -282,6 +291,16 @@ export async function analyse(client: ClientBase): Promise<void> {
 
 export async function dropDatabase(client: ClientBase, name: string): Promise<void> {
   await client.query(`DROP DATABASE IF EXISTS ${id(name)} WITH (FORCE)`);
+}
+
+/** Removes the databases that a role made for itself. */
+export async function dropOwned(client: ClientBase, { group, user, local }: Roles): Promise<void> {
+  const { rows } = await client.query(
+    `SELECT d.datname FROM pg_database d JOIN pg_roles r ON r.oid = d.datdba WHERE r.rolname = ANY($1)`,
+    [[group, user, local]],
+  );
+  for (const { datname } of rows)
+    await client.query(`DROP DATABASE IF EXISTS ${foreign(datname)} WITH (FORCE)`);
 }
 
 export async function dropRoles(client: ClientBase, { group, user, local }: Roles): Promise<void> {
