@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Config } from '../config/config.ts';
 import { plural } from '../platform/plural.ts';
-import { LASTING, type PointState } from '../recovery/store.ts';
+import { LASTING, type ShownState } from '../recovery/store.ts';
 import type { DamagedFile } from '../recovery/verification.ts';
 import { formatSize } from '../storage/format-size.ts';
 import { UsageError, type Words } from './command.ts';
@@ -16,7 +16,7 @@ export const POLL_MS = 500;
 
 export interface Point {
   readonly point_id: string;
-  readonly state: PointState;
+  readonly state: ShownState;
   readonly state_reason: string | null;
   readonly percent: number;
   readonly verifying_percent: number | null;
@@ -44,16 +44,16 @@ export async function create(config: Config): Promise<number> {
     }
     bar.end();
     const { point_id: id, size_bytes: size, stored_bytes: stored } = point;
-    if (point.state !== 'complete') {
+    if (point.state !== 'complete' && point.state !== 'partial') {
       console.log(`${id} is ${point.state}: ${point.state_reason ?? 'no reason is known'}`);
       return 1;
     }
     console.log(
-      `${id} is complete: ${formatSize(size)}, ${formatSize(stored)} of it new, in ${point.target}`,
+      `${id} is ${point.state}: ${formatSize(size)}, ${formatSize(stored)} of it new, in ${point.target}`,
     );
     for (const { component, reason } of point.gaps) console.log(`not in it: ${component} (${reason})`);
     await warn(call);
-    return 0;
+    return point.state === 'complete' ? 0 : 1;
   });
 }
 
@@ -153,9 +153,10 @@ export async function pathsOf(words: Words, call: CallAsOperator): Promise<strin
   const [, which = ''] = words.positionals;
   if (which !== 'latest' && which !== 'all') return [pathOfId(words)];
   const points = await call<Point[]>({ method: 'GET', path: POINTS });
-  const whole = points.filter(({ state }) => LASTING.includes(state));
+  const whole = points.filter(({ state }) => state === 'partial' || LASTING.includes(state));
   if (whole.length === 0) throw new Error('There is no recovery point that is whole');
-  return whole.slice(which === 'all' ? 0 : -1).map(({ point_id: id }) => `${POINTS}/${id}`);
+  const latest = whole.filter(({ state }) => state !== 'partial').at(-1) ?? whole.at(-1);
+  return (which === 'all' ? whole : [latest]).map((point) => `${POINTS}/${point?.point_id}`);
 }
 
 function pathOfId({ positionals: [verb, id] }: Words): string {

@@ -34,7 +34,7 @@ async function verifyHere(config: Config, words: Words): Promise<number> {
       const { point_id: id, state, state_reason: reason } = point;
       tellDamage(point.damage, point.damaged_files);
       console.log(`${id} is ${state}${reason === null ? '' : `: ${reason}`}`);
-      if (reason !== null || (state !== 'verified' && state !== 'drilled')) code = 1;
+      if (reason !== null || !['verified', 'drilled', 'partial'].includes(state)) code = 1;
     }
     return code;
   });

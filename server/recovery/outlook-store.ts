@@ -11,6 +11,8 @@ export interface Outlook {
   /** The time of the last point that was made, when it failed. */
   readonly failed_at: number | null;
   readonly failed_reason: string | null;
+  /** What the newest of them lacks, JSON; null: there is none. */
+  readonly newest_gaps: string | null;
 }
 
 const NONE: Outlook = {
@@ -19,6 +21,7 @@ const NONE: Outlook = {
   newest_at: null,
   verified_at: null,
   failed_at: null,
+  newest_gaps: null,
   failed_reason: null,
 };
 
@@ -44,7 +47,8 @@ export class OutlookStore {
        SELECT (SELECT count(*) FROM sound) AS points,
          (SELECT count(*) FROM here WHERE state = 'damaged') AS damaged,
          (SELECT max(created_at) FROM sound) AS newest_at, (SELECT max(verified_at) FROM sound) AS verified_at,
-         (SELECT created_at FROM failed) AS failed_at, (SELECT reason FROM failed) AS failed_reason`,
+         (SELECT created_at FROM failed) AS failed_at, (SELECT reason FROM failed) AS failed_reason,
+         (SELECT gaps FROM sound ORDER BY created_at DESC, id DESC LIMIT 1) AS newest_gaps`,
       target,
     );
     return row ?? NONE;

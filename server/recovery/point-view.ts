@@ -1,13 +1,18 @@
 /** A recovery point's row as administrators see it. */
 import { formatTime, formatTimeOrNull } from '../platform/clock.ts';
 import type { Point } from './schema.ts';
-import type { PointRow } from './store.ts';
+import { type PointRow, type ShownState, SOUND } from './store.ts';
+
+/** A point that lacks something is not complete, whether all that is in it was read again or not. */
+export function shownState({ state, gaps }: Pick<PointRow, 'state' | 'gaps'>): ShownState {
+  return SOUND.includes(state) && gaps !== '[]' ? 'partial' : state;
+}
 
 /** `verifyingPercent`: null when it is not being verified. */
 export function presentPoint(row: PointRow, verifyingPercent: number | null = null): Point {
   return {
     point_id: row.point_id,
-    state: row.state,
+    state: shownState(row),
     state_reason: row.reason,
     percent: row.percent,
     verifying_percent: verifyingPercent,

@@ -116,12 +116,25 @@ async function writeAll(
   return missing;
 }
 
-/** By its id, or `latest`: the newest that was not deleted. Throws an Error that names the others. */
+/** The first of these that lacks nothing; else the first, and so when that one cannot be read. */
+async function newestWhole(repository: Repository, ids: readonly string[]): Promise<string | undefined> {
+  for (const [at, id] of ids.entries()) {
+    const found = await repository.getManifest(id).catch(() => undefined);
+    if (found === undefined && at === 0) return id;
+    if (found !== undefined && readManifest(found.bytes).gaps.length === 0) return id;
+  }
+  return ids[0];
+}
+
+/**
+ * By its id, or `latest`: the newest that was not deleted and lacks nothing, else the newest. Throws an Error
+ * that names the others.
+ */
 export async function findPoint(repository: Repository, wanted: string): Promise<Manifest> {
   const ids = await repository.points();
   const deleted = await repository.deleted();
-  const newest = ids.filter((id) => !deleted.includes(id)).at(-1);
-  const id = wanted === 'latest' ? newest : ids.find((one) => one === wanted);
+  const left = ids.filter((id) => !deleted.includes(id)).reverse();
+  const id = wanted === 'latest' ? await newestWhole(repository, left) : ids.find((one) => one === wanted);
   if (id === undefined) {
     const which = ids.length === 0 ? 'there is none' : `there are ${ids.join(', ')}`;
     const none =

@@ -8,7 +8,10 @@ const Gap = namedObject('RecoveryGap', { component: Type.String(), reason: Type.
 
 export const Point = namedObject('RecoveryPoint', {
   point_id: Type.String(),
-  state: Type.String({ enum: [...POINT_STATES] }),
+  state: Type.String({
+    enum: [...POINT_STATES, 'partial'],
+    description: '`partial`: it lacks what `gaps` names, and is otherwise complete, verified or drilled',
+  }),
   state_reason: textOrNull('Why it failed, is damaged, or could not be verified'),
   percent: Type.Number({ description: 'Of what has to be read' }),
   verifying_percent: Type.Union([Type.Number(), Type.Null()], {

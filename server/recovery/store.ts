@@ -13,6 +13,8 @@ export const POINT_STATES = [
   'deleting',
 ] as const;
 export type PointState = (typeof POINT_STATES)[number];
+/** What is shown of one that is sound and lacks something. */
+export type ShownState = PointState | 'partial';
 
 export interface PointRow {
   /** Row id. */
@@ -47,7 +49,8 @@ const COLUMNS = `id, point_id, state, reason, target, percent, created_at, compl
   stored_bytes, contents, gaps, manifest_sha256, deletes_at, damage, damaged_files,
   state_before, grace_left_ms`;
 /** States of points that have a manifest, as far as is known. */
-export const LASTING: readonly PointState[] = ['complete', 'verified', 'drilled', 'damaged'];
+export const SOUND: readonly PointState[] = ['complete', 'verified', 'drilled'];
+export const LASTING: readonly PointState[] = [...SOUND, 'damaged'];
 export const DELETABLE: readonly PointState[] = [...LASTING, 'failed', 'cancelled'];
 const IS_LASTING = `state IN ('complete', 'verified', 'drilled', 'damaged')`;
 const KEY_TAKEN = 'recovery_key_taken_at ';

@@ -13,6 +13,7 @@ const NOTHING: Outlook = {
   verified_at: null,
   failed_at: null,
   failed_reason: null,
+  newest_gaps: null,
 };
 const ELSEWHERE: PlaceFact = { isOnDataDisk: false, freeBytes: 7, repositoryId: 'r' };
 
@@ -116,6 +117,11 @@ test('a point that failed is an alarm until the next one is whole, and so is one
   assert.deepEqual(codes(), ['recovery_point_failed', 'recovery_points_damaged']);
   assert.equal(alarms.list()[0]?.detail, 'The last recovery point failed: It is full');
   assert.deepEqual((await watch.read()).last_failure, { at: '2026-01-01 00:00:00', reason: 'It is full' });
+  const gaps = JSON.stringify([{ component: 'database shop (db-1)', reason: 'it was locked' }]);
+  state.outlook = { ...NOTHING, points: 2, newest_at: at, newest_gaps: gaps };
+  await watch.look();
+  assert.deepEqual(codes(), ['recovery_point_partial']);
+  assert.equal(alarms.list()[0]?.detail, 'The newest recovery point lacks database shop (db-1)');
   state.outlook = { ...NOTHING, points: 3, newest_at: at };
   await watch.look();
   assert.deepEqual(codes(), []);

@@ -6,6 +6,7 @@
  */
 import { type Clock, formatTime, formatTimeOrNull } from '../platform/clock.ts';
 import { plural } from '../platform/plural.ts';
+import type { Gap } from './manifest.ts';
 import type { Outlook, OutlookStore } from './outlook-store.ts';
 import type { RecoveryStore } from './store.ts';
 
@@ -26,6 +27,9 @@ export interface WatchDeps {
   readonly look: () => Promise<PlaceFact>;
   readonly place: string;
 }
+
+/** Parts that a point lacks, in its alarm. */
+const SHOWN = 5;
 
 /** Something that an operator should know of, though all works. */
 export interface Warning {
@@ -117,6 +121,18 @@ export class RecoveryWatch {
     else {
       const detail = `The last recovery point failed: ${failure.reason}`;
       alarms.raise('recovery_point_failed', detail, 'Mend that, then take another: cloudlet recovery create');
+    }
+    const lacks = JSON.parse(this.#outlook?.newest_gaps ?? '[]') as readonly Gap[];
+    if (lacks.length === 0) alarms.clear('recovery_point_partial');
+    else {
+      const named = lacks.slice(0, SHOWN).map(({ component }) => component);
+      const more = lacks.length > SHOWN ? ` and ${lacks.length - SHOWN} more` : '';
+      const detail = `The newest recovery point lacks ${named.join(', ')}${more}`;
+      alarms.raise(
+        'recovery_point_partial',
+        detail,
+        'cloudlet recovery get latest says why; then take another',
+      );
     }
     if (damaged === 0) alarms.clear('recovery_points_damaged');
     else {

@@ -58,7 +58,12 @@ const COMPONENT_ALARMS = {
     'postgresql_port_taken',
     'postgresql_unavailable',
   ],
-  recovery: ['recovery_point_failed', 'recovery_points_damaged', 'recovery_target_unavailable'],
+  recovery: [
+    'recovery_point_failed',
+    'recovery_point_partial',
+    'recovery_points_damaged',
+    'recovery_target_unavailable',
+  ],
 } as const;
 
 export class Status<Scrub, Recovery> {

@@ -32,12 +32,13 @@ const TONES: Readonly<Record<RecoveryPoint['state'], Tone>> = {
   complete: 'good',
   verified: 'good',
   drilled: 'good',
+  partial: 'bad',
   failed: 'bad',
   damaged: 'bad',
   cancelled: 'quiet',
   deleting: 'quiet',
 };
-const SOUND: readonly RecoveryPoint['state'][] = ['complete', 'verified', 'drilled'];
+const SOUND: readonly RecoveryPoint['state'][] = ['complete', 'verified', 'drilled', 'partial'];
 
 export function PointTable({ points, isBusy }: { points: readonly RecoveryPoint[]; isBusy: boolean }) {
   const { point: openId } = useSearch({ from: '/shell/recovery' });

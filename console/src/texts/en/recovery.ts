@@ -14,6 +14,7 @@ export const recovery = {
     complete: 'complete',
     verified: 'verified',
     drilled: 'restored in a drill',
+    partial: 'partial: it lacks something',
     failed: 'failed',
     cancelled: 'cancelled',
     damaged: 'damaged',
