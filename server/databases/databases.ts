@@ -116,8 +116,9 @@ export class Databases {
   }
 
   /**
-   * Ends the server that the account has for databases of this engine, whatever it does, and starts it anew:
-   * sessions end, and what they had not committed is undone. Throws `invalid_request` where there is none.
+   * Ends the server that the account has for databases of this engine, whatever it does, and starts it
+   * anew: sessions end, and what they had not committed is undone. Throws `invalid_request` for an
+   * operator's server.
    */
   async restart(call: Call, databaseId: string): Promise<Database> {
     const { owned, engines, lifecycle, turns, views } = this.#deps;
@@ -126,13 +127,9 @@ export class Databases {
       assertReadable(row);
       const engine = engines.get(row.engine);
       if (engine.restart === undefined) {
-        throw new AppError(
-          'invalid_request',
-          `Databases of ${row.engine} have no server of their account's`,
-          {
-            hint: 'end their sessions by rotating the password',
-          },
-        );
+        throw new AppError('invalid_request', `The server of ${row.engine} is the operator's own`, {
+          hint: 'rotating the password ends all sessions of the database',
+        });
       }
       await engine.restart(lifecycle.inEngine(row));
       const response = await views.present(row);

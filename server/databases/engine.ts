@@ -172,11 +172,13 @@ export interface Engine {
   drop(database: string): Promise<void>;
   /** Names (`database`) of all there are, for the sweeper: one without a row is removed. */
   list(): Promise<readonly string[]>;
-  /** Ends the server of the database's account, whatever it does, and starts it anew; missing where none is. */
+  /**
+   * Ends the server of the database's account, whatever it does, and starts it anew; missing where none is.
+   */
   restart?(database: EngineDatabase): Promise<void>;
   /**
-   * Moves databases that an earlier version kept elsewhere; `all`: those of this engine. Until then they are not
-   * to be had. Rejects when one could not be moved: it is tried again with the next call.
+   * Moves databases that an earlier version kept elsewhere; `all`: those of this engine. Until then they
+   * are not to be had. Rejects when one could not be moved: it is tried again with the next call.
    */
   moveIn?(all: readonly { readonly database: EngineDatabase; readonly access: Access }[]): Promise<void>;
   close(): Promise<void>;

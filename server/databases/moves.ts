@@ -10,7 +10,10 @@ export interface MovesDeps {
   readonly lifecycle: Pick<Lifecycle, 'inEngine'>;
 }
 
-/** To be called from time to time; an engine that has nothing to move does nothing. Rejects with the last failure. */
+/**
+ * To be called from time to time; an engine that has nothing to move does nothing. Rejects with the last
+ * failure.
+ */
 export async function moveDatabases({ store, engines, lifecycle }: MovesDeps): Promise<void> {
   let failure: unknown = null;
   for (const engine of engines.all()) {

@@ -177,8 +177,9 @@ function changeRoutes({ databases }: DatabaseRoutesDeps): Route[] {
       tag: 'databases',
       summary: 'Restart the server of a database',
       description:
-        'Each account has a server of its own for its PostgreSQL databases, and one for its MySQL databases. ' +
-        'All their sessions end, whatever they do, and what they had not committed is undone.',
+        'Each account has a server of its own for its PostgreSQL databases, and one for its MySQL databases; a ' +
+        'SQLite or MongoDB database has its own. All sessions there end, whatever they do, and what they had not ' +
+        'committed is undone.',
       permission: 'databases:write',
       params: DatabasePath,
       responses: { 200: Database },

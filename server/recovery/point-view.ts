@@ -4,7 +4,7 @@ import type { Point } from './schema.ts';
 import { type PointRow, type ShownState, SOUND } from './store.ts';
 
 /** A point that lacks something is not complete, whether all that is in it was read again or not. */
-export function shownState({ state, gaps }: Pick<PointRow, 'state' | 'gaps'>): ShownState {
+function shownState({ state, gaps }: Pick<PointRow, 'state' | 'gaps'>): ShownState {
   return SOUND.includes(state) && gaps !== '[]' ? 'partial' : state;
 }
 

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { type ForeignProgram, HostProcesses } from '../drivers/host-process/host-processes.ts';
 import type { RunningProcess } from '../drivers/host-process/running-process.ts';
 import { runMaker } from '../drivers/managed-server/server-data.ts';
-import { freePort } from '../drivers/managed-server/server-port.ts';
+import { freePort } from '../drivers/server-port.ts';
 import { systemClock } from '../platform/clock.ts';
 import { eventually } from './eventually.ts';
 import { noUsers, testUidBase } from './own-ground.ts';

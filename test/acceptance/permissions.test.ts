@@ -89,6 +89,7 @@ const CASES: Readonly<Record<string, Case>> = {
   undeleteDatabase: { json: {}, foreign: 'database_not_found' },
   getDatabaseCredentials: { foreign: 'database_not_found' },
   rotateDatabaseCredentials: { foreign: 'database_not_found' },
+  restartDatabase: { foreign: 'database_not_found' },
   queryDatabase: { json: { statement: 'SELECT 1' }, foreign: 'database_not_found' },
   listDatabaseTables: { foreign: 'database_not_found' },
   getDatabaseLog: { foreign: 'database_not_found' },

@@ -38,6 +38,8 @@ function exchange(text: string, find: string, value: string): string {
 /** Lines without what differs from run to run: words with a digit, units behind these, long secrets. */
 function linesOf(text: string): string[] {
   const shape = text
+    .replace(/\b(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun), (?=\d)/g, '')
+    .replace(/ (?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) (?=\d)/g, ' ')
     .replace(/[^\s"',{}[\]()]*\d[^\s"',{}[\]()]*( [KMG]?B\b)?/g, '#')
     .replace(/[\w+/=-]{30,}/g, '#')
     .replace(/[^\S\n]+/g, ' ');

@@ -91,7 +91,8 @@ function sweepDeadRuns(): void {
 /** What clouds of a test process leave in the host's firewall, on purpose. */
 function removeRules(pid: number): void {
   if (UID !== 0) return;
-  spawnSync('nft', ['delete', 'table', 'inet', `cloudlet_${testUidBase(pid)}`], { stdio: 'ignore' });
+  for (const table of [`inet cloudlet_${testUidBase(pid)}`, `ip cloudlet_databases_${testUidBase(pid)}`])
+    spawnSync('nft', ['delete', 'table', ...table.split(' ')], { stdio: 'ignore' });
 }
 
 function end({ pid, startTime, dataDir, isTemporary }: Started): void {

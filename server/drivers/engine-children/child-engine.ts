@@ -142,6 +142,11 @@ export class ChildEngine {
     await this.#children.without(database, async () => {}, 'killed');
   }
 
+  /** Ends its process with all sessions; the next use starts another. */
+  async restart({ database }: EngineDatabase): Promise<void> {
+    await this.#children.without(database, async () => {}, 'killed');
+  }
+
   async restrict(database: EngineDatabase, access: Access): Promise<void> {
     const name = database.database;
     if (access === 'none') {

@@ -1,5 +1,5 @@
 /** How mariadb and mariadb-dump are called. */
-import { type ClientCommand, type ClientPrograms, SOCKET_LINK } from '../managed-server/client-programs.ts';
+import { type ClientCommand, type Clients, SOCKET_LINK } from '../managed-server/client-programs.ts';
 import type { RemotePlace } from '../managed-server/external-place.ts';
 import type { MysqlClientPrograms } from './mysql-programs.ts';
 import { SOCKET } from './mysql-server.ts';
@@ -11,7 +11,9 @@ export interface ClientWork {
   readonly password: string;
 }
 
-export type MysqlClients = ClientPrograms<ClientWork>;
+export type MysqlClients = Clients<ClientWork>;
+
+export const isDump = ({ program }: ClientWork) => program === 'dump';
 
 const CA_FILE = 'ca.pem';
 

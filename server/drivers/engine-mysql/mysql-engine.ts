@@ -27,7 +27,9 @@ import { Watchdog } from './watchdog.ts';
 
 /** System users: one that makes the data of new servers, the others for clients. */
 export const MYSQL_USERS = 1 + SLOTS;
-/** What a new server takes, its log included, which never grows, and with room for what it notes of itself. */
+/**
+ * What a new server takes, its log included, which never grows, and with room for what it notes of itself.
+ */
 const NEW_BYTES = 96 * 2 ** 20;
 
 export class MysqlEngine extends ServerEngine<Admin> implements MovableEngine {

@@ -48,7 +48,10 @@ export class MysqlLinks {
     }
   }
 
-  /** As another role of ours, with its own password unless one is given, by the driver's own way of rows that come one by one. */
+  /**
+   * As another role of ours, with its own password unless one is given, by the driver's own way of rows
+   * that come one by one.
+   */
   async as<T>(
     who: { readonly user: string; readonly database: string; readonly password?: string },
     work: (driver: Driver) => Promise<T>,

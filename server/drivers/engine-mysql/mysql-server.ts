@@ -13,9 +13,9 @@ import {
   processName,
   runMaker,
 } from '../managed-server/server-data.ts';
-import { hadPort } from '../managed-server/server-port.ts';
 import { makeServerSecret, readServerSecret, rolePassword } from '../managed-server/server-secret.ts';
 import { CERT_FILE, KEY_FILE, type ServerTls } from '../managed-server/server-tls.ts';
+import { hadPort } from '../server-port.ts';
 import type { MysqlPrograms } from './mysql-programs.ts';
 import { ADMIN } from './mysql-store.ts';
 import { nativeHash } from './native-hash.ts';
@@ -231,7 +231,7 @@ function settingsOf(at: Settings) {
     '--character-set-server=utf8mb4',
     '--collation-server=utf8mb4_general_ci',
     '--default-time-zone=+00:00',
-    '--max-connections=400',
+    '--max-connections=500',
     '--connect-timeout=5',
     '--max-allowed-packet=64M',
     '--key-buffer-size=1M',

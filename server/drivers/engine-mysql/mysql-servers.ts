@@ -7,6 +7,7 @@ import {
   type AccountServersDeps,
   type AccountServersKind,
 } from '../managed-server/account-servers.ts';
+import { ClientPrograms } from '../managed-server/client-programs.ts';
 import { DataTemplate } from '../managed-server/data-template.ts';
 import type { ManagedEngineOptions } from '../managed-server/server-engine.ts';
 import { SharedServer } from '../managed-server/shared-server.ts';
@@ -35,13 +36,15 @@ export function mysqlServers(options: AccountMysqlOptions): AccountServers<Mysql
     data: DATA,
   });
   const alarms = new AccountAlarms(shared.alarms);
+  const uids = uidBase === null ? null : uidBase + 1;
+  const clients = new ClientPrograms({ processes, uids, folder: join(folder, 'clients'), name: 'mysql' });
   const kind = {
     name: 'mysql',
     dumpFormats: DUMP_FORMATS,
     firstPort,
     alarms,
     make: ({ accountId, folder, port, onEnd }) => {
-      const account = { accountId, port, onEnd, uid: uidOf(accountId), template };
+      const account = { accountId, port, onEnd, uid: uidOf(accountId), template, clients };
       return new MysqlEngine({ ...shared, folder, account, alarms: alarms.of(accountId) });
     },
     readiness: async () => readinessOfPrograms(await findPrograms(null)),
@@ -61,7 +64,7 @@ export function mysqlServers(options: AccountMysqlOptions): AccountServers<Mysql
 }
 
 /** An ERR_Packet in the place of the greeting (MySQL, client/server protocol). */
-export function refusal(text: string): Buffer {
+function refusal(text: string): Buffer {
   const body = Buffer.concat([Buffer.from([0xff, NOT_NOW & 0xff, NOT_NOW >> 8]), Buffer.from(text)]);
   const head = Buffer.alloc(4);
   head.writeUIntLE(body.length, 0, 3);

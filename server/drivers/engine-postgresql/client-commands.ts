@@ -1,6 +1,6 @@
 /** How psql and pg_dump are called. */
 import { join } from 'node:path';
-import { type ClientCommand, type ClientPrograms, SOCKET_LINK } from '../managed-server/client-programs.ts';
+import { type ClientCommand, type Clients, SOCKET_LINK } from '../managed-server/client-programs.ts';
 import type { RemotePlace } from '../managed-server/external-place.ts';
 import type { PostgresqlPrograms } from './postgresql-programs.ts';
 
@@ -13,7 +13,9 @@ export interface ClientWork {
   readonly options: string;
 }
 
-export type PostgresqlClients = ClientPrograms<ClientWork>;
+export type PostgresqlClients = Clients<ClientWork>;
+
+export const isDump = ({ program }: ClientWork) => program === 'pg_dump';
 
 /** By its socket, which has the port in its name; or over the network. */
 type At = { readonly port: number } | RemotePlace;

@@ -8,7 +8,7 @@ import { ManagedServer } from '../managed-server/managed-server.ts';
 import { endpointOf, innerPort, programsOrThrow, readinessOf } from '../managed-server/server-engine.ts';
 import { readServerSecret, rolePassword } from '../managed-server/server-secret.ts';
 import type { NoPrograms } from '../managed-server/unpacked-programs.ts';
-import { type ClientWork, clientCommand } from './client-commands.ts';
+import { type ClientWork, clientCommand, isDump } from './client-commands.ts';
 import { dataMajor, takeAnalysis, upgradeData } from './data-directory.ts';
 import { PostgresqlLinks } from './postgresql-links.ts';
 import {
@@ -64,12 +64,12 @@ export function ownSite(options: PostgresqlOptions, begin: () => Promise<void>):
     warn,
     onEnd: account?.onEnd ?? (() => {}),
   });
-  const clients = new ClientPrograms({
-    processes,
-    uids: uidBase === null ? null : uidBase + 1,
-    folder: join(folder, 'clients'),
-    name: kind.name,
+  const shared = { processes, uids: uidBase === null ? null : uidBase + 1, folder: join(folder, 'clients') };
+  const programsOfClients = account?.clients ?? new ClientPrograms({ ...shared, name: kind.name });
+  const clients = programsOfClients.of({
+    accountId: account?.accountId ?? null,
     socket: () => socket().folder,
+    isDump,
     command: async (work: ClientWork) => clientCommand(withClients(await programs()), socket(), work),
   });
   return {

@@ -3,10 +3,10 @@ import { join } from 'node:path';
 import { AppError } from '../../platform/errors.ts';
 import type { ServerKind, ServerKindDeps, ServerPlaces } from '../managed-server/managed-server.ts';
 import { makeFolder, placeOf } from '../managed-server/server-data.ts';
-import { hadPort } from '../managed-server/server-port.ts';
 import { makeServerSecret, readServerSecret, rolePassword } from '../managed-server/server-secret.ts';
 import { CERT_FILE, KEY_FILE, type ServerTls } from '../managed-server/server-tls.ts';
 import { SLOW_MS } from '../managed-server/slow-statements.ts';
+import { hadPort } from '../server-port.ts';
 import { DATA, dataMajor, makeData, settleUpgrade, writeNew } from './data-directory.ts';
 import type { PostgresqlPrograms } from './postgresql-programs.ts';
 import { ADMIN, LOCAL } from './postgresql-store.ts';
@@ -146,7 +146,7 @@ function settingsOf(seen: string, port: number): Readonly<Record<string, string 
     unix_socket_permissions: '0777',
     hba_file: join(seen, HBA),
     // Of its account, and of strangers who have not logged in yet (server-proxy/proxy-doors.ts).
-    max_connections: 400,
+    max_connections: 500,
     superuser_reserved_connections: 5,
     password_encryption: 'scram-sha-256',
     authentication_timeout: '5s',

@@ -7,6 +7,7 @@ import {
   type AccountServersDeps,
   type AccountServersKind,
 } from '../managed-server/account-servers.ts';
+import { ClientPrograms } from '../managed-server/client-programs.ts';
 import { DataTemplate } from '../managed-server/data-template.ts';
 import { SharedServer } from '../managed-server/shared-server.ts';
 import { DATA } from './data-directory.ts';
@@ -35,13 +36,20 @@ export function postgresqlServers(options: AccountPostgresqlOptions): AccountSer
     data: DATA,
   });
   const alarms = new AccountAlarms(shared.alarms);
+  const uids = uidBase === null ? null : uidBase + 1;
+  const clients = new ClientPrograms({
+    processes,
+    uids,
+    folder: join(folder, 'clients'),
+    name: 'postgresql',
+  });
   const kind = {
     name: 'postgresql',
     dumpFormats: DUMP_FORMATS,
     firstPort,
     alarms,
     make: ({ accountId, folder, port, onEnd }) => {
-      const account = { accountId, port, onEnd, uid: uidOf(accountId), template };
+      const account = { accountId, port, onEnd, uid: uidOf(accountId), template, clients };
       return new PostgresqlEngine({ ...shared, folder, account, alarms: alarms.of(accountId) });
     },
     readiness: async () => readinessOfPrograms(await find(null)),
@@ -61,7 +69,7 @@ export function postgresqlServers(options: AccountPostgresqlOptions): AccountSer
 }
 
 /** An ErrorResponse (PostgreSQL's protocol 3.0, message formats). */
-export function refusal(text: string): Buffer {
+function refusal(text: string): Buffer {
   const fields = ['SFATAL', 'VFATAL', `C${NOT_NOW}`, `M${text}`, ''];
   const body = Buffer.from(`${fields.join('\0')}\0`);
   const head = Buffer.alloc(5);

@@ -1,7 +1,7 @@
 /** Where the users of each account's server connect: a port of its own, which never changes. */
 import * as fs from 'node:fs';
 import { join } from 'node:path';
-import { freePort, keepPort, keptPort } from './server-port.ts';
+import { freePort, keepPort, keptPort } from '../server-port.ts';
 import type { Moving } from './shared-server.ts';
 
 export class AccountPorts {

@@ -197,7 +197,9 @@ export class AccountServer<E extends AccountEngine> {
     await this.#lead();
   }
 
-  /** As Engine says. One that sleeps is not woken for it: it is done when it wakes, before anybody comes in. */
+  /**
+   * As Engine says. One that sleeps is not woken for it: it is done when it wakes, before anybody comes in.
+   */
   async restrict(database: EngineDatabase, access: Access): Promise<void> {
     const before = this.#databases.get(database.database);
     this.#databases.keep({ database, access, isApplied: false, ownBytes: before?.ownBytes ?? 0 });

@@ -22,12 +22,12 @@ import { SEE_LOG } from '../../platform/alarms.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { AppError } from '../../platform/errors.ts';
 import type { ChildPlaces, IdleChild, PlacesUser } from '../engine-children/child-places.ts';
+import { newPort } from '../server-port.ts';
 import type { ServerProxy } from '../server-proxy/server-proxy.ts';
 import type { AccountAlarms } from './account-alarms.ts';
 import { AccountPorts } from './account-ports.ts';
 import { AccountServer } from './account-server.ts';
 import { DiskGuard } from './disk-guard.ts';
-import { newPort } from './server-port.ts';
 import type { MovableEngine, Moving, SharedServer } from './shared-server.ts';
 
 /** What tells the servers of one engine from those of another. */
@@ -125,8 +125,9 @@ export class AccountServers<E extends MovableEngine> implements Engine, PlacesUs
   }
 
   /**
-   * Moves databases from the server that all accounts shared in earlier versions; those that are moved are left
-   * alone. Rejects with the first that could not be moved, once all others are; to be called again then.
+   * Moves databases from the server that all accounts shared in earlier versions; those that are moved are
+   * left alone. Rejects with the first that could not be moved, once all others are; to be called again
+   * then.
    */
   moveIn(all: readonly Moving[]): Promise<void> {
     this.#moving ??= this.#moveIn(all).finally(() => {

@@ -5,6 +5,7 @@
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
+import { AppError } from '../../platform/errors.ts';
 import type { ForeignProgram, HostProcesses } from '../host-process/host-processes.ts';
 import type { RunningProcess } from '../host-process/running-process.ts';
 import { removeTree } from '../host-process/tree-removal.ts';
@@ -16,7 +17,7 @@ export interface ClientCommand
   readonly files: Readonly<Record<string, string>>;
 }
 
-export interface ClientProgramsDeps<Work> {
+export interface ClientProgramsDeps {
   readonly processes: HostProcesses;
   /** First of SLOTS numbers of users, as HostProcesses wants them. */
   readonly uids: number | null;
@@ -24,9 +25,21 @@ export interface ClientProgramsDeps<Work> {
   readonly folder: string;
   /** The engine's name. */
   readonly name: string;
+}
+
+/** What the clients of one server are. */
+export interface ClientsOf<Work> {
+  /** Whose it is; null: everybody's. */
+  readonly accountId: number | null;
   /** Folder of the server's socket; null: it is reached over the network. */
   readonly socket: (() => string) | null;
+  readonly isDump: (work: Work) => boolean;
   readonly command: (work: Work) => Promise<ClientCommand>;
+}
+
+export interface Clients<Work> {
+  /** Waits for a slot. Throws `engine_unavailable` when none comes. */
+  run(work: Work): Promise<ClientRun>;
 }
 
 export interface ClientRun {
@@ -37,53 +50,111 @@ export interface ClientRun {
   kill(): void;
 }
 
-/** So many at a time; others wait. */
-export const SLOTS = 8;
+/** So many of each kind at a time; others wait. A copy takes one of both: none waits for itself. */
+const DUMPS = 5;
+const LOADS = 3;
+export const SLOTS = DUMPS + LOADS;
+/** Of each kind, of one account. */
+const SHARE = 2;
+const WAIT_MS = 60_000;
 /** In its working directory, a link to the folder of the socket: paths of sockets have at most 107 bytes. */
 export const SOCKET_LINK = 's';
 const MEMORY_MB = 512;
 const MAX_COMPLAINT = 4096;
 
-export class ClientPrograms<Work> {
-  readonly #deps: ClientProgramsDeps<Work>;
-  readonly #free = Array.from({ length: SLOTS }, (_, slot) => slot);
-  readonly #waiting: ((slot: number) => void)[] = [];
+interface Waiting {
+  readonly accountId: number | null;
+  readonly take: (slot: number) => void;
+}
 
-  constructor(deps: ClientProgramsDeps<Work>) {
+/** Slots of one kind: first come, first served, but for an account that has its share. */
+class Slots {
+  readonly #free: number[];
+  readonly #taken = new Map<number, number>();
+  #waiting: Waiting[] = [];
+
+  constructor(first: number, count: number) {
+    this.#free = Array.from({ length: count }, (_, at) => first + at);
+  }
+
+  async take(accountId: number | null): Promise<number> {
+    const { promise, resolve, reject } = Promise.withResolvers<number>();
+    const waiting: Waiting = { accountId, take: resolve };
+    const timer = setTimeout(() => {
+      this.#waiting = this.#waiting.filter((one) => one !== waiting);
+      reject(tooMany());
+    }, WAIT_MS).unref();
+    this.#waiting.push(waiting);
+    this.#serve();
+    return promise.finally(() => clearTimeout(timer));
+  }
+
+  give(slot: number, accountId: number | null): void {
+    this.#free.push(slot);
+    if (accountId !== null) this.#taken.set(accountId, (this.#taken.get(accountId) ?? 1) - 1);
+    if (accountId !== null && this.#taken.get(accountId) === 0) this.#taken.delete(accountId);
+    this.#serve();
+  }
+
+  #serve(): void {
+    const mayTake = ({ accountId }: Waiting) =>
+      accountId === null || (this.#taken.get(accountId) ?? 0) < SHARE;
+    for (
+      let next = this.#waiting.find(mayTake);
+      next && this.#free.length > 0;
+      next = this.#waiting.find(mayTake)
+    ) {
+      const { accountId, take } = next;
+      this.#waiting = this.#waiting.filter((one) => one.take !== take);
+      if (accountId !== null) this.#taken.set(accountId, (this.#taken.get(accountId) ?? 0) + 1);
+      take(this.#free.pop() as number);
+    }
+  }
+}
+
+/** Of one engine, for all its servers. */
+export class ClientPrograms {
+  readonly #deps: ClientProgramsDeps;
+  readonly #dumps = new Slots(0, DUMPS);
+  readonly #loads = new Slots(DUMPS, LOADS);
+
+  constructor(deps: ClientProgramsDeps) {
     this.#deps = deps;
   }
 
-  async run(work: Work): Promise<ClientRun> {
-    const slot = this.#free.pop() ?? (await new Promise<number>((resolve) => this.#waiting.push(resolve)));
+  /** Those of one server. */
+  of<Work>(server: ClientsOf<Work>): Clients<Work> {
+    return { run: (work) => this.#run(server, work) };
+  }
+
+  async #run<Work>(server: ClientsOf<Work>, work: Work): Promise<ClientRun> {
+    const slots = server.isDump(work) ? this.#dumps : this.#loads;
+    const { accountId } = server;
+    const slot = await slots.take(accountId);
     try {
-      const running = await this.#start(slot, work);
+      const running = await this.#start(slot, server, work);
       const { stdin, stdout, stderr } = running.child ?? {};
       if (!stdin || !stdout || !stderr) throw new Error('a client without its streams');
       // It may leave before it has read all.
       stdin.on('error', () => {});
       const complaint = firstOf(stderr);
       const ended = running.ended.then(async ({ code }) => {
-        this.#release(slot);
+        slots.give(slot, accountId);
         return { code, complaint: await complaint };
       });
       return { stdin, stdout, ended, kill: () => void running.end({ graceMs: 0 }).catch(() => {}) };
     } catch (error) {
-      this.#release(slot);
+      slots.give(slot, accountId);
       throw error;
     }
   }
 
-  #release(slot: number): void {
-    const next = this.#waiting.shift();
-    if (next) next(slot);
-    else this.#free.push(slot);
-  }
-
-  async #start(slot: number, work: Work): Promise<RunningProcess> {
-    const { processes, uids, name, socket } = this.#deps;
-    const { command, args, env, readOnly, files } = await this.#deps.command(work);
+  async #start<Work>(slot: number, server: ClientsOf<Work>, work: Work): Promise<RunningProcess> {
+    const { processes, uids, name } = this.#deps;
+    const { command, args, env, readOnly, files } = await server.command(work);
+    const socket = server.socket?.() ?? null;
     const uid = uids === null ? null : uids + slot;
-    const folder = await this.#makeFolder(slot, uid, files);
+    const folder = await this.#makeFolder(slot, uid, { socket, files });
     return processes.start(
       {
         name: processName(`${name}-client`, folder),
@@ -92,7 +163,7 @@ export class ClientPrograms<Work> {
         env: { ...env, TZ: 'UTC', LANG: 'C.UTF-8' },
         uid,
         folder,
-        readOnly: socket === null ? readOnly : [...readOnly, socket()],
+        readOnly: socket === null ? readOnly : [...readOnly, socket],
         network: socket === null ? 'host' : 'none',
         memoryMb: MEMORY_MB,
       },
@@ -100,16 +171,26 @@ export class ClientPrograms<Work> {
     );
   }
 
-  async #makeFolder(slot: number, uid: number | null, files: ClientCommand['files']): Promise<string> {
+  async #makeFolder(
+    slot: number,
+    uid: number | null,
+    { socket, files }: { readonly socket: string | null; readonly files: ClientCommand['files'] },
+  ): Promise<string> {
     const folder = join(this.#deps.folder, String(slot));
     await removeTree(folder);
     fs.mkdirSync(folder, { recursive: true, mode: 0o700 });
-    const { socket } = this.#deps;
-    if (socket !== null) fs.symlinkSync(socket(), join(folder, SOCKET_LINK));
+    if (socket !== null) fs.symlinkSync(socket, join(folder, SOCKET_LINK));
     for (const [name, text] of Object.entries(files)) fs.writeFileSync(join(folder, name), text);
     if (uid !== null) fs.chownSync(folder, uid, uid);
     return folder;
   }
+}
+
+function tooMany(): AppError {
+  return new AppError('engine_unavailable', 'Too many dumps, loads and copies are under way', {
+    hint: 'try again when some are done; one account has at most two of each at a time',
+    retryAfterSeconds: 30,
+  });
 }
 
 async function firstOf(stream: Readable): Promise<string> {

@@ -39,8 +39,8 @@ export class DataTemplate {
   }
 
   /**
-   * Puts a copy of the template of that version into `to`, for its user, once it is on the disk. `make`: fills
-   * the home of one, in a way that a crash leaves nothing that looks whole.
+   * Puts a copy of the template of that version into `to`, for its user, once it is on the disk. `make`:
+   * fills the home of one, in a way that a crash leaves nothing that looks whole.
    */
   async copy(
     version: string,

@@ -1,6 +1,6 @@
 /**
- * Keeps the servers of accounts from taking the disk of the host: one that takes far more than it may is ended,
- * and all of them only read while there is next to no room.
+ * Keeps the servers of accounts from taking the disk of the host: one that takes far more than it may is
+ * ended, and all of them only read while there is next to no room.
  */
 import { statfs } from 'node:fs/promises';
 

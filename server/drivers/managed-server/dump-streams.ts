@@ -6,6 +6,11 @@ import { LoadFailed } from '../../databases/engine.ts';
 import type { ClientRun } from './client-programs.ts';
 
 const LOOK_MS = 500;
+/** Who takes less than so many bytes in that time, while there are more, loses the dump. */
+const SLOW_BYTES = 256 * 1024;
+const SLOW_MS = 30_000;
+/** A reader who has so much to take yet is the one who is slow. */
+const FULL_BYTES = 16 * 1024;
 
 /** What the client writes, by way of `through`. Throws `asError` of its complaint when it fails at once. */
 export async function dumpOf(
@@ -21,7 +26,7 @@ export async function dumpOf(
   },
 ): Promise<Readable> {
   run.stdin.destroy();
-  const stream = new PassThrough();
+  const stream = notSlow(run);
   signal.addEventListener('abort', run.kill, { once: true });
   stream.once('close', run.kill);
   stream.once('error', () => {});
@@ -40,6 +45,26 @@ export async function dumpOf(
   const first = new Promise<null>((resolve) => stream.once('readable', () => resolve(null)));
   const complaint = await Promise.race([first, ended]);
   if (complaint !== null) throw asError(complaint);
+  return stream;
+}
+
+/** A stream that ends when its reader hardly reads: others wait for the program that it holds. */
+function notSlow(run: ClientRun): PassThrough {
+  let entered = 0;
+  let before = 0;
+  const stream = new PassThrough({
+    transform: (piece: Buffer, _encoding, done) => {
+      entered += piece.length;
+      done(null, piece);
+    },
+  });
+  const timer = setInterval(() => {
+    const taken = entered - stream.readableLength;
+    const isSlow = stream.readableLength >= FULL_BYTES && taken - before < SLOW_BYTES;
+    before = taken;
+    if (isSlow) stream.destroy(new Error('the dump was read too slowly'));
+  }, SLOW_MS).unref();
+  void run.ended.finally(() => clearInterval(timer));
   return stream;
 }
 

@@ -41,12 +41,13 @@ export interface ExternalPlaceHow<Facts, Programs, Work> {
   /** Those of clients. `facts`: null until the server was found good. */
   readonly programs: (facts: Facts | null) => Promise<Programs | NoPrograms>;
   readonly command: (programs: Programs, place: RemotePlace, work: Work) => ClientCommand;
+  readonly isDump: (work: Work) => boolean;
 }
 
 export function externalPlace<Facts extends ExternalFacts, Programs extends { version: string }, Work>(
   options: Pick<ManagedEngineOptions, 'folder' | 'processes' | 'uidBase' | 'alarms'>,
   address: ServerAddress,
-  { name, dumper, ask, begin, programs, command }: ExternalPlaceHow<Facts, Programs, Work>,
+  { name, dumper, ask, begin, programs, command, isDump }: ExternalPlaceHow<Facts, Programs, Work>,
 ) {
   const { folder, processes, uidBase, alarms } = options;
   const { host, port, tls } = address;
@@ -56,12 +57,12 @@ export function externalPlace<Facts extends ExternalFacts, Programs extends { ve
     facts = await ask();
   };
   const server = new ExternalServer({ name, alarms, check, begin });
-  const clients = new ClientPrograms({
-    processes,
-    uids: uidBase === null ? null : uidBase + 1,
-    folder: join(folder, 'clients'),
-    name,
+  const uids = uidBase === null ? null : uidBase + 1;
+  const clients = new ClientPrograms({ processes, uids, folder: join(folder, 'clients'), name }).of({
+    // The server is everybody's, so these are.
+    accountId: null,
     socket: null,
+    isDump,
     command: async (work: Work) => {
       const ca = tls ? (caOf(address) ?? rootCertificates.join('\n')) : null;
       return command(programsOrThrow(dumper, await programs(facts)), { host, port, ca }, work);

@@ -1,6 +1,6 @@
 /**
- * What the server of an account has, in a small file for each database: it is known while the server sleeps, and
- * what it was to be brought to is done when it wakes.
+ * What the server of an account has, in a small file for each database: it is known while the server
+ * sleeps, and what it was to be brought to is done when it wakes.
  */
 import * as fs from 'node:fs';
 import { join } from 'node:path';

@@ -1,8 +1,8 @@
 /**
  * A database server that Cloudlet looks after: one process, of a user of its own where there are such, that
- * sees its folder only. It serves on when Cloudlet is killed, and is adopted by the next start. One that users
- * reach directly comes back when it dies, at a port that never changes: their programs have it in their
- * settings. One of an account (account-servers.ts) runs while it is wanted, at any port.
+ * sees its folder only. It serves on when Cloudlet is killed, and is adopted by the next start. One that
+ * users reach directly comes back when it dies, at a port that never changes: their programs have it in
+ * their settings. One of an account (account-servers.ts) runs while it is wanted, at any port.
  */
 import * as fs from 'node:fs';
 import { join } from 'node:path';
@@ -12,10 +12,6 @@ import { AppError } from '../../platform/errors.ts';
 import { lastReason } from '../host-process/foreign-files.ts';
 import type { ForeignProgram, HostProcesses } from '../host-process/host-processes.ts';
 import type { RunningProcess } from '../host-process/running-process.ts';
-import type { DataTemplate } from './data-template.ts';
-import type { EngineServer } from './engine-server.ts';
-import { processName } from './server-data.ts';
-import { ServerLog } from './server-log.ts';
 import {
   forgetPort,
   freePort,
@@ -25,7 +21,11 @@ import {
   keepPort,
   keptPort,
   newPort,
-} from './server-port.ts';
+} from '../server-port.ts';
+import type { DataTemplate } from './data-template.ts';
+import type { EngineServer } from './engine-server.ts';
+import { processName } from './server-data.ts';
+import { ServerLog } from './server-log.ts';
 import type { ServerTls } from './server-tls.ts';
 
 export interface ServerPlaces {

@@ -12,8 +12,8 @@ export interface LogRing {
 }
 
 /**
- * Bytes of the blocks below `home`, without what `ring` may take. du does it: a server has thousands of files,
- * and this must not hold up anybody else. Throws when it cannot look.
+ * Bytes of the blocks below `home`, without what `ring` may take. du does it: a server has thousands of
+ * files, and this must not hold up anybody else. Throws when it cannot look.
  */
 export async function serverBytes(home: string, ring: LogRing | null): Promise<number> {
   // What was counted once du does not count again.

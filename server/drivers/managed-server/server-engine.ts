@@ -14,6 +14,7 @@ import type {
 import { AppError } from '../../platform/errors.ts';
 import type { HostProcesses } from '../host-process/host-processes.ts';
 import type { AccountPlace } from './account-servers.ts';
+import type { ClientPrograms } from './client-programs.ts';
 import type { DataTemplate } from './data-template.ts';
 import type { EngineServer } from './engine-server.ts';
 import type { ManagedServerDeps } from './managed-server.ts';
@@ -154,6 +155,7 @@ export interface OwnServer extends Pick<AccountPlace, 'port' | 'onEnd'> {
   readonly uid: number | null;
   readonly accountId: number;
   readonly template: DataTemplate;
+  readonly clients: ClientPrograms;
 }
 
 type Found = { readonly version: string } | NoPrograms;
@@ -182,7 +184,10 @@ export function programsOrThrow<P extends { readonly version: string }>(
   });
 }
 
-/** Servers behind doors take the first free port from here on: far from the doors, which begin at `firstPort`. */
+/**
+ * Servers behind doors take the first free port from here on: far from the doors, which begin at
+ * `firstPort`.
+ */
 export function innerPort(firstPort: number): number {
   return firstPort > 2 * DOORS ? firstPort - DOORS : firstPort + DOORS;
 }

@@ -10,8 +10,8 @@ import { connect, noPostgresql, postgresqlFixture } from '../../testing/postgres
 import type { FixtureOptions, ServerFixture } from '../../testing/server-fixture.ts';
 import { MysqlEngine } from '../engine-mysql/mysql-engine.ts';
 import { PostgresqlEngine } from '../engine-postgresql/postgresql-engine.ts';
+import { keptPort } from '../server-port.ts';
 import type { AccountServers } from './account-servers.ts';
-import { keptPort } from './server-port.ts';
 import type { MovableEngine } from './shared-server.ts';
 
 const STAYS = new AbortController().signal;

@@ -8,9 +8,9 @@ import type { Access, EngineDatabase } from '../../databases/engine.ts';
 import { systemClock } from '../../platform/clock.ts';
 import { randomBase62 } from '../../platform/ids.ts';
 import { removeTree } from '../host-process/tree-removal.ts';
+import { keptPort } from '../server-port.ts';
 import type { AccountEngine } from './account-server.ts';
 import type { ManagedServerDeps } from './managed-server.ts';
-import { keptPort } from './server-port.ts';
 
 /** An engine whose databases can move to another server. */
 export interface MovableEngine extends AccountEngine {

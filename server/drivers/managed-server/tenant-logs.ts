@@ -1,4 +1,7 @@
-/** What we did to databases on a server of the operator's, for their owners: a small file of ours per database. */
+/**
+ * What we did to databases on a server of the operator's, for their owners: a small file of ours per
+ * database.
+ */
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { lastLines } from '../host-process/foreign-files.ts';

@@ -131,6 +131,7 @@ export class Passage {
 
   #pump(client: Socket, server: Socket): void {
     client.on('data', (bytes: Buffer) => {
+      if (!this.#isProven) this.#deps.heard();
       if (!server.write(bytes)) client.pause();
     });
     server.on('drain', () => client.resume());

@@ -6,9 +6,9 @@ import { Passage } from './passage.ts';
 import type { Door, DoorFigures } from './server-proxy.ts';
 
 /** At one door, of those who are not known to have logged in; whoever comes beyond displaces one. */
-const MAX_STRANGERS = 160;
+const MAX_STRANGERS = 256;
 /** At one door, and at all: each takes two descriptors of the host's. */
-const MAX_OPEN = 500;
+const MAX_OPEN = 600;
 const MAX_ALL = 8000;
 /** A server that has not come by then does not come. */
 const WAIT_MS = 60_000;

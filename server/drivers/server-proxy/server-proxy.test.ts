@@ -7,7 +7,7 @@ import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isAppError } from '../../platform/errors.ts';
 import { eventually } from '../../testing/eventually.ts';
-import { freePort } from '../managed-server/server-port.ts';
+import { freePort } from '../server-port.ts';
 import { directRules } from './direct-ways.ts';
 import { LoginWatch } from './login-watch.ts';
 import { type Door, ServerProxy } from './server-proxy.ts';
@@ -130,7 +130,7 @@ test('strangers who are silent make room for who comes', async (t) => {
   const { proxy, serve, open } = await given(t, 'postgresql');
   const silent = Array.from({ length: 400 }, open);
   await eventually(async () => (await proxy.figures('one')).accepted === 400);
-  assert.ok((await proxy.figures('one')).waiting <= 160);
+  assert.ok((await proxy.figures('one')).waiting <= 256);
   const { port } = await serve(echo);
   const user = open();
   const answer = said(user, 'x');

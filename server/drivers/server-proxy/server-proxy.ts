@@ -1,10 +1,11 @@
 /**
- * Where users of database servers connect, whether these run or not: a port that never changes. A connection to
- * a server that sleeps waits until that is up. Who has not logged in yet is bounded for each door.
+ * Where users of database servers connect, whether these run or not: a port that never changes. A
+ * connection to a server that sleeps waits until that is up. Who has not logged in yet is bounded for each
+ * door.
  */
 import { Worker } from 'node:worker_threads';
 import { AppError } from '../../platform/errors.ts';
-import { holderOf } from '../managed-server/server-port.ts';
+import { holderOf } from '../server-port.ts';
 import { DirectWays } from './direct-ways.ts';
 import type { Protocol } from './login-watch.ts';
 
@@ -100,8 +101,7 @@ export class ServerProxy {
     const isLocal = door.addresses.some((address) => LOOPBACK.includes(address));
     if (isLocal && port === null) await this.#direct.set(door.port, null);
     await this.#ask({ kind: 'lead', name, port });
-    // Until it is in force they go by us.
-    if (isLocal && port !== null) void this.#direct.set(door.port, port);
+    if (isLocal && port !== null) await this.#direct.set(door.port, port);
   }
 
   /** Ends all that wait, with these bytes. */

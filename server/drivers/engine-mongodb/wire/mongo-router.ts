@@ -9,15 +9,8 @@ import { createSecureContext, TLSSocket } from 'node:tls';
 import { SEE_LOG } from '../../../platform/alarms.ts';
 import { AppError } from '../../../platform/errors.ts';
 import { KeyedMutex } from '../../../platform/keyed-mutex.ts';
-import {
-  freePort,
-  hadPort,
-  holderOf,
-  keepPort,
-  keptPort,
-  newPort,
-} from '../../managed-server/server-port.ts';
 import type { ServerTls } from '../../managed-server/server-tls.ts';
+import { freePort, hadPort, holderOf, keepPort, keptPort, newPort } from '../../server-port.ts';
 import { Strangers } from '../../strangers.ts';
 import { CommandError } from '../command-error.ts';
 import { ClientConnection, type ConnectionDeps } from './client-connection.ts';

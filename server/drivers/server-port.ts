@@ -2,7 +2,7 @@
 import { existsSync, readdirSync, readFileSync, readlinkSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
-import { writeDurableFile } from '../../platform/durable-file.ts';
+import { writeDurableFile } from '../platform/durable-file.ts';
 
 const FILE = 'port';
 const TRIES = 1000;
