@@ -70,7 +70,7 @@ test('a database is made, used, restarted, limited and removed; what needs clien
   await engine.close();
 
   const again = fixture.reopen();
-  await again.prepare();
+  await again.wake();
   await again.rotate(database, SECRET.toUpperCase());
   await assert.rejects(connect(again, database, SECRET), { code: '28P01' });
   const second = await connect(again, database, SECRET.toUpperCase());
