@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
-import { spawnSync } from 'node:child_process';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { noOwnNetwork, runInOwnNetwork } from '../../testing/own-network.ts';
 import { AddressGuard, addressRules } from './address-guard.ts';
 
 test('a block of addresses is at most 256, and never more than the network', () => {
@@ -83,11 +83,9 @@ process.exit();
 `;
 
 test('no program that listens everywhere answers for a machine, or is kept from starting by one', {
-  skip: cannotIsolate(),
+  skip: noOwnNetwork(),
 }, () => {
-  const node = [process.execPath, '--input-type=module-typescript', '-e', SCRIPT];
-  const words = ['-n', 'sh', '-c', 'ip link set lo up && exec "$@"', 'sh', ...node];
-  const { stdout, stderr } = spawnSync('unshare', words, { encoding: 'utf8', timeout: 60_000 });
+  const { stdout, stderr } = runInOwnNetwork(SCRIPT);
   assert.deepEqual(
     stdout.trim().split('\n'),
     [
@@ -112,15 +110,4 @@ test('no program that listens everywhere answers for a machine, or is kept from 
 
 function from(path: string): string {
   return fileURLToPath(new URL(path, import.meta.url));
-}
-
-function cannotIsolate(): string | false {
-  if (process.getuid?.() !== 0) return 'needs root';
-  const probe = spawnSync('unshare', [
-    '-n',
-    'sh',
-    '-c',
-    'PATH=$PATH:/usr/sbin:/sbin; ip link && nft list ruleset',
-  ]);
-  return probe.status === 0 ? false : 'this host gives no network namespaces';
 }

@@ -1,0 +1,19 @@
+/** Scripts of tests that change the network of the host: each has one of its own. */
+import { spawnSync } from 'node:child_process';
+
+const TIMEOUT_MS = 120_000;
+
+/** Why scripts cannot have one here; false: they can. For the `skip` of tests. */
+export function noOwnNetwork(): string | false {
+  if (process.getuid?.() !== 0) return 'needs root';
+  const probe = 'PATH=$PATH:/usr/sbin:/sbin; ip link && nft list ruleset';
+  const isPossible = spawnSync('unshare', ['-n', 'sh', '-c', probe]).status === 0;
+  return isPossible ? false : 'this host gives no network namespaces';
+}
+
+/** Runs a module of TypeScript on a network with nothing but a loopback. */
+export function runInOwnNetwork(script: string): { readonly stdout: string; readonly stderr: string } {
+  const node = [process.execPath, '--input-type=module-typescript', '-e', script];
+  const words = ['-n', 'sh', '-c', 'ip link set lo up && exec "$@"', 'sh', ...node];
+  return spawnSync('unshare', words, { encoding: 'utf8', timeout: TIMEOUT_MS });
+}
