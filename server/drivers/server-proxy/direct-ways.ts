@@ -1,28 +1,48 @@
 /**
- * Leads new connections of this host past the proxy, straight to the servers behind the doors, where root may
- * place rules of nftables: a hop costs a small statement a third of its time. Only so many a second: what is
- * beyond that goes by the proxy, which has the bounds.
+ * Leads new connections of this host past the proxy, straight to the servers behind the doors, where root
+ * may place rules of nftables: a hop costs a small statement as much again. Only so many a second go past:
+ * what is beyond that goes by the proxy, which has the bounds.
  */
 import { HostToolError, nft } from '../host-network/host-tool.ts';
 import { PROXY_ADDRESS } from './passage.ts';
+
+export interface DirectWaysDeps {
+  /** Name of the table: one per cloud of a host. */
+  readonly table: string;
+  readonly warn: (text: string) => void;
+  /** The user that may place rules, and that the proxy runs as; null: it may not. For tests. */
+  readonly uid?: number | null;
+}
+
+type Ways = ReadonlyMap<number, number>;
 
 const LOOPBACK = '127.0.0.1';
 /** Connections past us to one door: at once, and each second. */
 const BURST = 40;
 const RATE = 10;
 const IS_NEW = 'tcp flags & (fin | syn | rst | ack) == syn';
+const RETRY_MS = 5000;
 
 export class DirectWays {
-  readonly #table: string;
+  readonly #deps: DirectWaysDeps;
+  readonly #uid: number | null;
   /** Ports of servers by those of their doors. */
   readonly #ways = new Map<number, number>();
+  /** What is in force; null: not known, the table is to be placed whole. */
+  #placed: Ways | null = null;
   #problem: string | null;
-  #placing: Promise<void> | null = null;
+  /** The program is not there: nothing was placed, and nothing will be. */
+  #isOff: boolean;
+  #isClosed = false;
+  #turn: Promise<void> = Promise.resolve();
   #next: Promise<void> | null = null;
+  #retry: NodeJS.Timeout | undefined;
 
-  constructor(table: string, isRoot = process.getuid?.() === 0) {
-    this.#table = table;
-    this.#problem = isRoot ? null : 'only root may place rules of nftables';
+  constructor({ uid = process.getuid?.() === 0 ? 0 : null, ...deps }: DirectWaysDeps) {
+    this.#deps = deps;
+    this.#uid = uid;
+    this.#isOff = uid === null;
+    this.#problem = uid === null ? 'only root may place rules of nftables' : null;
   }
 
   /** Why connections go by the proxy, for humans; null: those of this host do not. */
@@ -30,9 +50,13 @@ export class DirectWays {
     return this.#problem;
   }
 
-  /** Resolves when it is in force. Never rejects. */
+  /** Replaces what a Cloudlet that was killed left. Called again, it does nothing. Never rejects. */
+  async begin(): Promise<void> {
+    if (this.#placed === null && this.#problem === null) await this.#place();
+  }
+
+  /** Resolves when it is in force, or cannot be. Connections that are there go on. Never rejects. */
   async set(door: number, server: number | null): Promise<void> {
-    if (this.#problem !== null || (this.#ways.get(door) ?? null) === server) return;
     if (server === null) this.#ways.delete(door);
     else this.#ways.set(door, server);
     await this.#place();
@@ -40,55 +64,123 @@ export class DirectWays {
 
   /** Takes all of them away. Never rejects. */
   async close(): Promise<void> {
-    this.#ways.clear();
-    if (this.#problem === null) await this.#place();
+    this.#isClosed = true;
+    clearTimeout(this.#retry);
+    await this.#place();
   }
 
   /** Changes that come meanwhile go together. */
-  async #place(): Promise<void> {
-    if (this.#next !== null) return this.#next;
-    const before = this.#placing ?? Promise.resolve();
-    this.#next = before.then(() => {
+  #place(): Promise<void> {
+    if (this.#isOff) return Promise.resolve();
+    this.#next ??= this.#turn.then(() => {
       this.#next = null;
-      this.#placing = this.#placeNow();
-      return this.#placing;
+      this.#turn = this.#placeNow();
+      return this.#turn;
     });
     return this.#next;
   }
 
   async #placeNow(): Promise<void> {
+    const ways = new Map(this.#ways);
+    const { table } = this.#deps;
+    if (this.#isClosed) return void (await nft(removalOf(table)).catch(() => undefined));
     try {
-      await nft(directRules(this.#table, this.#ways));
+      const change = this.#placed === null ? null : changeOf(table, this.#placed, ways);
+      if (change === '') return;
+      // It may have been taken away by others: then it is placed whole.
+      const isChanged = change !== null && (await nft(change).then(isDone, () => false));
+      if (!isChanged) await nft(this.#whole(ways));
+      this.#placed = ways;
+      this.#problem = null;
     } catch (error) {
-      this.#problem = error instanceof HostToolError ? error.message : String(error);
-      // What may be left of it would lead to servers that are gone.
-      await nft(directRules(this.#table, new Map())).catch(() => undefined);
+      await this.#fail(error);
     }
+  }
+
+  /** What may be left of it must not lead to servers that are gone. */
+  async #fail(error: unknown): Promise<void> {
+    const { table, warn } = this.#deps;
+    const before = this.#problem;
+    this.#placed = null;
+    this.#problem = error instanceof Error ? error.message : String(error);
+    this.#isOff = error instanceof HostToolError && error.isMissing;
+    if (this.#isOff) return;
+    if (this.#problem !== before)
+      warn(`connections of this host to databases go by the proxy: ${this.#problem}; it is tried again`);
+    await nft(removalOf(table)).catch(() => undefined);
+    this.#retry = setTimeout(() => void this.#place(), RETRY_MS).unref();
+  }
+
+  #whole(ways: Ways): string {
+    return tableOf({ table: this.#deps.table, ways, uid: this.#uid ?? 0 });
   }
 }
 
-/** A table that stands in the place of the one of that name, in one step; without ways there is none. */
-export function directRules(table: string, ways: ReadonlyMap<number, number>): string {
-  const removal = [`table ip ${table}`, `delete table ip ${table}`];
-  if (ways.size === 0) return `${removal.join('\n')}\n`;
+interface Table {
+  readonly table: string;
+  readonly ways: Ways;
+  /** The proxy's. */
+  readonly uid: number;
+}
+
+/**
+ * A table that stands in the place of the one of that name, in one step. New connections to a door are led to
+ * its server; others to a server are refused unless they are the proxy's. It stays while nothing leads: with
+ * the last table of a host, connections that were led would end.
+ */
+export function tableOf({ table, ways, uid }: Table): string {
   const to = `ip daddr ${LOOPBACK} tcp dport`;
-  const led = [...ways].map(
-    ([door, server]) =>
-      `    ${to} ${door} limit rate ${RATE}/second burst ${BURST} packets dnat to ${LOOPBACK}:${server}`,
-  );
-  const servers = [...ways.values()].join(', ');
+  const limit = `update @bounds { tcp dport limit rate ${RATE}/second burst ${BURST} packets }`;
   return [
-    ...removal,
+    removalOf(table).trimEnd(),
     `table ip ${table} {`,
-    '  chain ways {',
+    '  set doors { type inet_service; }',
+    '  map ways { type inet_service : inet_service; }',
+    '  set servers { type inet_service; }',
+    '  set bounds { type inet_service; flags dynamic; size 65535; }',
+    '  chain leading {',
     '    type nat hook output priority -100; policy accept;',
-    ...led,
+    `    ${to} @doors ${limit} dnat to ${LOOPBACK} : tcp dport map @ways`,
     '  }',
     '  chain others {',
     '    type filter hook output priority 10; policy accept;',
-    `    ${to} { ${servers} } ${IS_NEW} ct status & dnat == 0 ip saddr != ${PROXY_ADDRESS} reject with tcp reset`,
+    `    ${to} @servers ${IS_NEW} ct status & dnat == 0 jump guarded`,
+    '  }',
+    '  chain guarded {',
+    `    ip saddr ${PROXY_ADDRESS} meta skuid ${uid} accept`,
+    '    reject with tcp reset',
     '  }',
     '}',
-    '',
+    changeOf(table, new Map(), ways),
   ].join('\n');
 }
+
+/** Changes those that differ and leaves the bounds of all others as they are; empty: none does. */
+export function changeOf(table: string, from: Ways, to: Ways): string {
+  const isIn =
+    (ways: Ways) =>
+    ([door, server]: readonly [number, number]) =>
+      ways.get(door) === server;
+  const lines = (verb: string, ways: readonly (readonly [number, number])[]) =>
+    ways.flatMap(([door, server]) => [
+      `${verb} element ip ${table} doors { ${door} }`,
+      `${verb} element ip ${table} ways { ${door} : ${server} }`,
+      `${verb} element ip ${table} servers { ${server} }`,
+    ]);
+  const gone = lines(
+    'delete',
+    [...from].filter((way) => !isIn(to)(way)),
+  );
+  const come = lines(
+    'add',
+    [...to].filter((way) => !isIn(from)(way)),
+  );
+  return [...gone, ...come].map((line) => `${line}\n`).join('');
+}
+
+/** Takes the table away; missing is no error. */
+function removalOf(table: string): string {
+  return `table ip ${table}\ndelete table ip ${table}\n`;
+}
+
+const isDone = () => true;

@@ -1,36 +1,49 @@
 /** One user's connection: it waits at a door, and then goes through to a server. */
 import { connect, type Socket } from 'node:net';
-import { LoginWatch, type Protocol } from './login-watch.ts';
+import { relay, reset } from '../loopback-ingress/relay.ts';
+import { LoginWatch, noEncryption, type Protocol } from './login-watch.ts';
 
 export interface PassageDeps {
   readonly protocol: Protocol;
-  /** It said something; a stranger who has is not silent any more. */
+  /** It is worth a server: it said something, or its protocol lets the server speak first. */
+  readonly ready: () => void;
+  /** It said something: it is no silent stranger any more. */
   readonly heard: () => void;
   /** Its user has logged in, or so it seems. */
   readonly proven: () => void;
-  /** The server is not there: it waits again. */
-  readonly refused: () => void;
+  /** No server listens at that port: it waits again. */
+  readonly refused: (port: number) => void;
   readonly gone: () => void;
 }
 
 /** From where the proxy comes: rules of the host let it through (direct-ways.ts). */
 export const PROXY_ADDRESS = '127.94.0.1';
+/** Other systems have one address of the loopback only. */
+const FROM = process.platform === 'linux' ? { localAddress: PROXY_ADDRESS } : {};
 /** A server ends a log-in after five seconds: who is there for longer is in. */
 const PROVEN_MS = 5500;
-const LAST_WORDS_MS = 1000;
+/** Who says nothing to a server that waits for it is ended as the server would. */
+const SILENT_MS = 5000;
+/** Who was told why it is not let in may take so long to read it. */
+const PART_MS = 5000;
+/** Who does not leave when the server has. */
+const LINGER_MS = 30_000;
+const KEEPALIVE_MS = 60_000;
+const NO_COUNTS = { onIn() {}, onOut() {} };
 
 export class Passage {
   readonly host: string;
+  /** When it came, ms of the door's clock. */
   readonly since: number;
   readonly #client: Socket;
   readonly #deps: PassageDeps;
+  /** What the client said before it was through: one piece at most, as it is not read further. */
+  #said: Buffer | null = null;
   #server: Socket | null = null;
-  /** What the client said before it was through. */
-  #said: Buffer[] = [];
-  #port: number | null = null;
   #passedAt = 0;
+  #isReady = false;
+  #isJoined = false;
   #isProven = false;
-  #reply: Buffer | null = null;
 
   /** `client`: not read yet. `now`: ms of any clock. */
   constructor(client: Socket, now: number, deps: PassageDeps) {
@@ -38,106 +51,115 @@ export class Passage {
     this.#deps = deps;
     this.host = client.remoteAddress ?? '';
     this.since = now;
-    client.on('error', () => client.destroy());
+    // An error is always followed by `close`.
+    client.on('error', () => {});
     client.once('close', () => {
-      this.#server?.destroy();
+      // A joined pair settles its end between themselves.
+      if (this.#server !== null && !this.#isJoined) reset(this.#server);
       deps.gone();
     });
-    // Only its first words: that it is no silent stranger.
-    if (deps.protocol === 'postgresql') this.#listen();
+    client.setKeepAlive(true, KEEPALIVE_MS);
+    client.once('data', this.#hear).once('end', this.#leave).resume();
   }
 
+  /** It is joined to a server, or about to be. */
   get isThrough(): boolean {
     return this.#server !== null;
   }
 
-  /** Goes to that port as soon as it has said something, where the client speaks first. */
+  /** To be called once it can be passed on. */
+  start(): void {
+    if (this.#deps.protocol === 'mysql') this.#beReady();
+  }
+
+  /** Goes to that port. */
   pass(port: number, now: number): void {
-    this.#port = port;
+    if (this.#server !== null || this.#client.destroyed) return;
     this.#passedAt = now;
-    if (this.#deps.protocol === 'mysql' || this.#said.length > 0) this.#connect();
+    const where = { host: '127.0.0.1', port, noDelay: true, allowHalfOpen: true };
+    const server = connect({ ...where, ...FROM });
+    this.#server = server;
+    server.once('connect', () => this.#join(server));
+    server.on('error', ({ code }: NodeJS.ErrnoException) => {
+      if (code !== 'ECONNREFUSED' || this.#isJoined || this.#client.destroyed) return;
+      this.#server = null;
+      this.#deps.refused(port);
+    });
+    server.once('close', () => {
+      if (this.#server === server && !this.#isJoined) reset(this.#client);
+    });
   }
 
-  /** It waits: the server is not there any more. */
-  wait(): void {
-    if (this.#server === null) this.#port = null;
-  }
-
-  /** Proves by its time what cannot be seen. */
+  /** Settles by its time what cannot be seen. */
   age(now: number): void {
-    if (this.isThrough && now - this.#passedAt > PROVEN_MS) this.#prove();
+    if (this.#server !== null && now - this.#passedAt > PROVEN_MS) this.#prove();
+    if (!this.#isReady && now - this.since > SILENT_MS) this.end();
   }
 
-  /** Ends it with the server's words, once they can be heard. */
+  /** Ends it with the server's words. */
   refuse(reply: Buffer): void {
-    this.#reply = reply;
-    if (this.#deps.protocol === 'mysql' || this.#said.length > 0) this.#part(reply);
+    const client = this.#client.off('data', this.#hear).off('end', this.#leave);
+    setTimeout(() => client.destroy(), PART_MS).unref();
+    const answer = (words: Buffer) => {
+      const no = noEncryption(this.#deps.protocol, words);
+      if (no !== null) return void client.once('data', answer).write(no);
+      client.end(reply);
+      // What it says now nobody needs; unread it would cut off the reply.
+      client.on('data', () => {});
+    };
+    answer(this.#said ?? Buffer.alloc(0));
+    client.once('end', () => client.destroySoon()).resume();
   }
 
   /** At once. */
   end(): void {
-    this.#client.destroy();
+    reset(this.#client);
   }
 
-  #listen(): void {
-    this.#client.once('data', (words: Buffer) => {
-      this.#client.pause();
-      this.#said.push(words);
-      this.#deps.heard();
-      if (this.#reply !== null) this.#part(this.#reply);
-      else if (this.#port !== null) this.#connect();
+  readonly #hear = (words: Buffer) => {
+    this.#client.pause();
+    this.#said = words;
+    this.#deps.heard();
+    this.#beReady();
+  };
+
+  /** Who hangs up before it is through is gone. */
+  readonly #leave = () => {
+    if (this.#server === null) this.#client.destroy();
+  };
+
+  #beReady(): void {
+    if (this.#isReady) return;
+    this.#isReady = true;
+    this.#deps.ready();
+  }
+
+  #join(server: Socket): void {
+    const client = this.#client.off('data', this.#hear).off('end', this.#leave);
+    this.#isJoined = true;
+    if (this.#said !== null) server.write(this.#said);
+    this.#said = null;
+    this.#watch(server);
+    server.once('end', () => {
+      const cut = setTimeout(() => this.end(), LINGER_MS).unref();
+      client.once('close', () => clearTimeout(cut));
     });
-    // Who leaves before is gone.
-    this.#client.once('end', () => {
-      if (this.#server === null) this.#client.destroy();
-    });
-    this.#client.resume();
+    relay(client, server, NO_COUNTS);
   }
 
-  #part(reply: Buffer): void {
-    this.#client.end(reply);
-    // What it says now nobody needs; unread it would cut off the reply.
-    this.#client.resume();
-    setTimeout(() => this.#client.destroy(), LAST_WORDS_MS).unref();
-  }
-
-  #connect(): void {
-    const client = this.#client;
-    const where = { host: '127.0.0.1', port: this.#port ?? 0, localAddress: PROXY_ADDRESS };
-    const server = connect({ ...where, noDelay: true, allowHalfOpen: true });
+  #watch(server: Socket): void {
     const watch = new LoginWatch(this.#deps.protocol);
-    this.#server = server;
-    server.once('connect', () => {
-      for (const words of this.#said) server.write(words);
-      this.#said = [];
-      this.#pump(client, server);
-    });
-    server.on('data', (bytes: Buffer) => {
-      if (!this.#isProven && watch.sees(bytes)) this.#prove();
-      if (!client.write(bytes)) server.pause();
-    });
-    client.on('drain', () => server.resume());
-    server.once('end', () => client.end());
-    server.once('error', (error: NodeJS.ErrnoException) => {
-      if (error.code !== 'ECONNREFUSED' || client.destroyed) return client.destroy();
-      this.#server = null;
-      this.#port = null;
-      this.#deps.refused();
-    });
-    server.once('close', () => {
-      if (this.#server === server) client.destroySoon();
-    });
-  }
-
-  #pump(client: Socket, server: Socket): void {
-    client.on('data', (bytes: Buffer) => {
-      if (!this.#isProven) this.#deps.heard();
-      if (!server.write(bytes)) client.pause();
-    });
-    server.on('drain', () => client.resume());
-    client.once('end', () => server.end());
-    if (client.readableEnded) server.end();
-    client.resume();
+    const look = (bytes: Buffer) => {
+      const sight = this.#isProven ? 'never' : watch.sees(bytes);
+      if (sight === 'in') this.#prove();
+      if (sight !== 'not yet') server.off('data', look);
+    };
+    server.on('data', look);
+    const heard = () => {
+      if (this.#isProven) this.#client.off('data', heard);
+      else this.#deps.heard();
+    };
+    this.#client.on('data', heard);
   }
 
   #prove(): void {

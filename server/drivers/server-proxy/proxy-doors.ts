@@ -1,19 +1,27 @@
 /** The doors of one thread: their listeners, who waits, and who is through. */
 import { createServer, type Server, type Socket } from 'node:net';
 import { systemClock } from '../../platform/clock.ts';
+import { Descriptors } from '../../platform/descriptors.ts';
 import { Strangers } from '../strangers.ts';
 import { Passage } from './passage.ts';
 import type { Door, DoorFigures } from './server-proxy.ts';
 
 /** At one door, of those who are not known to have logged in; whoever comes beyond displaces one. */
 const MAX_STRANGERS = 256;
-/** At one door, and at all: each takes two descriptors of the host's. */
+/** At one door, of those who are. Servers take fewer. */
 const MAX_OPEN = 600;
+/** At all doors; each takes two descriptors of the process, of which these may be half. */
 const MAX_ALL = 8000;
+const PER_PASSAGE = 2;
+const PART_OF_LIMIT = 4;
+/** What is beyond this part of all is for doors that have few: no crowd at one keeps others out. */
+const COMMON_PART = 0.75;
+const FEW = 32;
 /** A server that has not come by then does not come. */
 const WAIT_MS = 60_000;
 const LOOK_MS = 1000;
 const BACKLOG = 511;
+const now = () => systemClock.monotonic();
 
 interface State {
   readonly door: Door;
@@ -23,30 +31,36 @@ interface State {
   readonly waiting: Set<Passage>;
   port: number | null;
   accepted: number;
+  /** When its server was last missing where it should be. */
+  missedAt: number;
 }
 
 export class ProxyDoors {
   readonly #doors = new Map<string, State>();
   readonly #wanted: (door: string) => void;
-  readonly #looking: NodeJS.Timeout;
+  /** Only a part of what is left to the process is taken, too. */
+  readonly #descriptors = new Descriptors({ clock: systemClock, reserve: Number.POSITIVE_INFINITY });
+  readonly #capacity = Math.min(MAX_ALL, Math.floor(this.#descriptors.limit / PART_OF_LIMIT));
+  /** Passages at all doors. */
+  #count = 0;
 
   constructor(wanted: (door: string) => void) {
     this.#wanted = wanted;
-    this.#looking = setInterval(() => this.#look(), LOOK_MS);
+    setInterval(() => this.#look(), LOOK_MS);
   }
 
   /** Listens, and rejects with the error of the system when it cannot. */
   async open(door: Door): Promise<void> {
     if (this.#doors.has(door.name)) return;
-    const strangers = new Strangers(now);
     const state: State = {
       door,
       servers: [],
-      strangers,
+      strangers: new Strangers(now),
       all: new Set(),
       waiting: new Set(),
       port: null,
       accepted: 0,
+      missedAt: Number.NEGATIVE_INFINITY,
     };
     this.#doors.set(door.name, state);
     try {
@@ -61,22 +75,24 @@ export class ProxyDoors {
     const state = this.#doors.get(name);
     if (state === undefined) return;
     this.#doors.delete(name);
+    const closed = state.servers.map((server) => new Promise((resolve) => server.close(resolve)));
     for (const passage of state.all) passage.end();
-    await Promise.all(state.servers.map((server) => new Promise((resolve) => server.close(resolve))));
+    await Promise.all(closed);
   }
 
   lead(name: string, port: number | null): void {
     const state = this.#doors.get(name);
     if (state === undefined) return;
     state.port = port;
-    for (const passage of state.all) {
-      if (port === null) passage.wait();
-      else if (!passage.isThrough) this.#pass(state, passage, port);
-    }
+    if (port === null) return;
+    for (const passage of state.waiting) passage.pass(port, now());
+    state.waiting.clear();
   }
 
   refuse(name: string, reply: Buffer): void {
-    for (const passage of this.#doors.get(name)?.waiting ?? []) passage.refuse(reply);
+    const waiting = this.#doors.get(name)?.waiting;
+    for (const passage of waiting ?? []) passage.refuse(reply);
+    waiting?.clear();
   }
 
   endConnections(name: string): void {
@@ -84,14 +100,9 @@ export class ProxyDoors {
   }
 
   figures(name: string): DoorFigures {
-    const { all, waiting, accepted } = this.#doors.get(name) ?? { all: [], waiting: [], accepted: 0 };
-    const [there, outside] = [[...all].length, [...waiting].length];
-    return { open: there - outside, waiting: outside, accepted };
-  }
-
-  async close(): Promise<void> {
-    clearInterval(this.#looking);
-    await Promise.all([...this.#doors.keys()].map((name) => this.shut(name)));
+    const state = this.#doors.get(name);
+    const open = [...(state?.all ?? [])].filter(({ isThrough }) => isThrough).length;
+    return { open, waiting: state?.waiting.size ?? 0, accepted: state?.accepted ?? 0 };
   }
 
   async #listen(state: State, address: string): Promise<Server> {
@@ -103,42 +114,57 @@ export class ProxyDoors {
       server.once('error', reject);
       server.listen({ port, backlog: BACKLOG, exclusive: true, ...host }, resolve);
     });
-    // Running out of descriptors ends nothing: who comes waits in the system's queue.
+    // What goes wrong with one connection must not end all others.
     server.on('error', () => {});
     return server;
   }
 
   #enter(state: State, socket: Socket): void {
     const { strangers, all, waiting } = state;
-    const known = all.size - strangers.size;
-    if (known >= MAX_OPEN || this.#count() >= MAX_ALL) return void socket.destroy();
-    if (strangers.size >= MAX_STRANGERS) strangers.makeRoom();
+    const isFull = all.size - strangers.size >= MAX_OPEN || !this.#hasRoom(state);
+    // Whose place is free at once.
+    if (strangers.size > 0 && (isFull || strangers.size >= MAX_STRANGERS)) strangers.makeRoom();
+    else if (isFull) return void socket.destroy();
     state.accepted++;
+    this.#count++;
     const passage: Passage = new Passage(socket, now(), {
       protocol: state.door.protocol,
+      ready: () => this.#admit(state, passage),
       heard: () => strangers.heard(passage),
       proven: () => strangers.leave(passage),
-      refused: () => {
-        waiting.add(passage);
-        state.port = null;
-        this.#wanted(state.door.name);
-      },
+      refused: (port) => this.#miss(state, passage, port),
       gone: () => {
+        this.#count--;
         strangers.leave(passage);
         all.delete(passage);
         waiting.delete(passage);
       },
     });
     all.add(passage);
-    waiting.add(passage);
     strangers.enter(passage);
-    if (state.port !== null) this.#pass(state, passage, state.port);
-    else if (waiting.size === 1) this.#wanted(state.door.name);
+    passage.start();
   }
 
-  #pass({ waiting }: State, passage: Passage, port: number): void {
-    waiting.delete(passage);
-    passage.pass(port, now());
+  #hasRoom({ all }: State): boolean {
+    const isCommon = this.#count < this.#capacity * COMMON_PART;
+    const isKept = all.size < FEW && this.#count < this.#capacity;
+    return (isCommon || isKept) && this.#descriptors.take(PER_PASSAGE);
+  }
+
+  #admit({ door, port, waiting }: State, passage: Passage): void {
+    if (port !== null) return void passage.pass(port, now());
+    waiting.add(passage);
+    if (waiting.size === 1) this.#wanted(door.name);
+  }
+
+  /** Its server is not where it was: it is asked for at once, but not again and again. */
+  #miss(state: State, passage: Passage, port: number): void {
+    if (state.port !== port && state.port !== null) return void passage.pass(state.port, now());
+    state.waiting.add(passage);
+    state.port = null;
+    const last = state.missedAt;
+    state.missedAt = now();
+    if (state.missedAt - last > LOOK_MS) this.#wanted(state.door.name);
   }
 
   #look(): void {
@@ -149,12 +175,4 @@ export class ProxyDoors {
       if (port === null && waiting.size > 0) this.#wanted(door.name);
     }
   }
-
-  #count(): number {
-    let count = 0;
-    for (const { all } of this.#doors.values()) count += all.size;
-    return count;
-  }
 }
-
-const now = () => systemClock.monotonic();

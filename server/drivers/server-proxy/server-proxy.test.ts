@@ -1,195 +1,323 @@
-/** The doors of database servers, with plain servers behind them. */
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { connect, createServer, type Server, type Socket } from 'node:net';
-import { buffer } from 'node:stream/consumers';
-import { test } from 'node:test';
+import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
+import { Readable } from 'node:stream';
+import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Worker } from 'node:worker_threads';
 import { isAppError } from '../../platform/errors.ts';
 import { eventually } from '../../testing/eventually.ts';
 import { freePort } from '../server-port.ts';
-import { directRules } from './direct-ways.ts';
-import { LoginWatch } from './login-watch.ts';
-import { type Door, ServerProxy } from './server-proxy.ts';
+import type { Protocol } from './login-watch.ts';
+import { ServerProxy } from './server-proxy.ts';
 
-const MIB = 2 ** 20;
-let nextPort = 11_000 + (process.pid % 4000);
+/** None of those that rules lead past the proxy. */
+const HOST = '127.0.0.2';
+const DOOR = 'door';
+const MANY = 50;
+/** That a door bears. */
+const STRANGERS = 256;
+let nextPort = 20_000 + (process.pid % 10_000);
 
-async function given(t: { after(work: () => Promise<void>): void }, protocol: Door['protocol'] = 'mysql') {
-  const wanted: string[] = [];
-  const table = `cloudlet_proxy_test_${process.pid}`;
-  const proxy = new ServerProxy({ wanted: (door) => wanted.push(door), warn: () => {}, table });
-  const servers: Server[] = [];
+interface Fixture {
+  readonly proxy: ServerProxy;
+  readonly port: number;
+  /** Names of doors at which somebody waited. */
+  readonly wanted: string[];
+  readonly warnings: string[];
+  client(): Socket;
+}
+
+async function fixture(t: TestContext, protocol: Protocol = 'postgresql'): Promise<Fixture> {
+  const [wanted, warnings]: [string[], string[]] = [[], []];
+  const proxy = new ServerProxy({
+    wanted: (door) => void wanted.push(door),
+    warn: (text) => void warnings.push(text),
+    table: `cloudlet_proxy_test_${process.pid}`,
+  });
+  const clients: Socket[] = [];
   t.after(async () => {
+    for (const client of clients) client.destroy();
     await proxy.close();
-    for (const server of servers) server.close();
   });
   const port = await freePort(nextPort);
   nextPort = port + 1;
-  const door: Door = { name: 'one', addresses: ['127.0.0.1'], port, protocol };
-  await proxy.open(door);
-  /** Listens somewhere. */
-  const serve = async (onConnection: (socket: Socket) => void) => {
-    const server = createServer({ allowHalfOpen: true }, (socket) => {
-      socket.on('error', () => {});
-      onConnection(socket);
-    });
-    servers.push(server);
-    await once(server.listen(0, '127.0.0.1'), 'listening');
-    return { server, port: (server.address() as { port: number }).port };
-  };
-  const open = () => {
-    const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
-    socket.on('error', () => {});
+  await proxy.open({ name: DOOR, addresses: [HOST], port, protocol });
+  const client = () => {
+    const socket = connect({ port, host: HOST, allowHalfOpen: true });
+    clients.push(socket.on('error', () => {}));
     return socket;
   };
-  return { proxy, door, wanted, serve, open };
+  return { proxy, port, wanted, warnings, client };
+}
+
+/** A server and its port. */
+async function listening(t: TestContext, serve: (socket: Socket) => void, port = 0): Promise<number> {
+  const sockets: Socket[] = [];
+  const server = createServer({ allowHalfOpen: true }, (socket) => {
+    sockets.push(socket.on('error', () => {}));
+    serve(socket);
+  });
+  t.after(() => stop(server, sockets));
+  server.listen(port, '127.0.0.1');
+  await once(server, 'listening');
+  return (server.address() as AddressInfo).port;
+}
+
+function stop(server: Server, sockets: readonly Socket[]): void {
+  server.close();
+  for (const socket of sockets) socket.destroy();
 }
 
 const echo = (socket: Socket) => void socket.pipe(socket);
 
-/** What comes back of a word. */
-async function said(socket: Socket, word: string): Promise<string> {
-  socket.write(word);
-  const [bytes] = await once(socket, 'data');
-  return String(bytes);
+/** Greets, and takes any answer as a log-in; then it is an echo. */
+function mysqlLike(socket: Socket): void {
+  socket.write(Buffer.of(2, 0, 0, 0, 10, 49));
+  socket.once('data', () => {
+    socket.write(Buffer.of(3, 0, 0, 2, 0, 0, 0));
+    socket.on('data', (bytes) => socket.write(bytes));
+  });
 }
 
-test('connections to a server that sleeps wait, wake it, and all are served', async (t) => {
-  const { proxy, wanted, serve, open } = await given(t);
-  const sockets = Array.from({ length: 50 }, open);
-  const answers = sockets.map((socket, at) => said(socket, `word ${at}`));
-  await eventually(() => wanted.length > 0);
-  await eventually(async () => (await proxy.figures('one')).waiting === 50);
-  const { port } = await serve(echo);
-  await proxy.lead('one', port);
+/** Its other side is gone. */
+function closed(client: Socket): Promise<void> {
+  client.once('end', () => client.destroy());
+  return new Promise((resolve) => client.once('close', () => resolve()));
+}
+
+async function answer(client: Socket, words: string): Promise<string> {
+  client.write(words);
+  return String((await once(client, 'data'))[0]);
+}
+
+test('fifty that come at once to a server that sleeps all get in when it is up', async (t) => {
+  const { proxy, wanted, client } = await fixture(t);
+  const clients = Array.from({ length: MANY }, client);
+  const answers = clients.map((each, i) => answer(each, `words ${i}`));
+  await eventually(async () => (await proxy.figures(DOOR)).waiting === MANY);
+  assert.equal(wanted[0], DOOR);
+  await proxy.lead(DOOR, await listening(t, echo));
   assert.deepEqual(
     await Promise.all(answers),
-    sockets.map((_, at) => `word ${at}`),
+    clients.map((_, i) => `words ${i}`),
   );
-  for (const socket of sockets) socket.destroy();
-  await eventually(async () => (await proxy.figures('one')).open === 0);
+  assert.deepEqual(await proxy.figures(DOOR), { open: MANY, waiting: 0, accepted: MANY });
 });
 
-test('who is asleep again has newcomers wait, and those that are through stay', async (t) => {
-  const { proxy, serve, open } = await given(t);
-  const { port } = await serve(echo);
-  await proxy.lead('one', port);
-  const first = open();
-  assert.equal(await said(first, 'a'), 'a');
-  await proxy.lead('one', null);
-  assert.equal(await said(first, 'b'), 'b');
-  const second = open();
-  const answer = said(second, 'c');
-  await eventually(async () => (await proxy.figures('one')).waiting === 1);
-  await proxy.lead('one', port);
-  assert.equal(await answer, 'c');
-  for (const socket of [first, second]) socket.destroy();
-});
-
-test('a server that is not there any more is asked for, and comes at another port', async (t) => {
-  const { proxy, wanted, serve, open } = await given(t);
-  const { server, port } = await serve(echo);
-  server.close();
-  await once(server, 'close');
-  await proxy.lead('one', port);
-  // Not past the proxy, where a rule may lead them: that would be refused.
-  await proxy.lead('one', null);
-  const socket = open();
-  const answer = said(socket, 'x');
+test('who says nothing wakes no server whose protocol lets the client begin', async (t) => {
+  const { proxy, wanted, client } = await fixture(t);
+  const silent = client();
+  await eventually(async () => (await proxy.figures(DOOR)).accepted === 1);
+  assert.deepEqual([wanted, (await proxy.figures(DOOR)).waiting], [[], 0]);
+  silent.write('words');
   await eventually(() => wanted.length > 0);
-  const next = await serve(echo);
-  await proxy.lead('one', next.port);
-  assert.equal(await answer, 'x');
-  socket.destroy();
+  const other = await fixture(t, 'mysql');
+  other.client();
+  await eventually(() => other.wanted.length > 0);
 });
 
-test('the end of one side is told to the other, whose last words arrive; a slow reader holds up its server', async (t) => {
-  const { proxy, serve, open } = await given(t);
-  let sent = 0;
-  const { port } = await serve(async (socket) => {
-    const [words] = await once(socket, 'data');
-    assert.equal(String(words), 'all');
-    await once(socket, 'end');
-    const piece = Buffer.alloc(MIB);
-    for (; sent < 64; sent++) if (!socket.write(piece)) await once(socket, 'drain');
-    socket.end();
+test('a server that died and is back elsewhere gets those who came meanwhile', async (t) => {
+  const { proxy, wanted, client } = await fixture(t);
+  const dead = createServer().listen(0, '127.0.0.1');
+  await once(dead, 'listening');
+  const { port } = dead.address() as AddressInfo;
+  await new Promise((resolve) => dead.close(resolve));
+  await proxy.lead(DOOR, port);
+  const answers = Promise.all(Array.from({ length: MANY }, client).map((each) => answer(each, 'words')));
+  await eventually(async () => (await proxy.figures(DOOR)).waiting === MANY && wanted.length > 0);
+  // Again while it is not back; then for good.
+  await proxy.lead(DOOR, port);
+  await eventually(async () => (await proxy.figures(DOOR)).waiting === MANY);
+  await proxy.lead(DOOR, await listening(t, echo));
+  assert.deepEqual(new Set(await answers), new Set(['words']));
+});
+
+test('those that are through stay when the door leads nowhere, and newcomers wait', async (t) => {
+  const { proxy, client } = await fixture(t);
+  await proxy.lead(DOOR, await listening(t, echo));
+  const before = client();
+  assert.equal(await answer(before, 'one'), 'one');
+  await proxy.lead(DOOR, null);
+  client().write('two');
+  await eventually(async () => (await proxy.figures(DOOR)).waiting === 1);
+  assert.equal(await answer(before, 'three'), 'three');
+});
+
+test('one side may end while the other goes on; a reset ends both', async (t) => {
+  const { proxy, client } = await fixture(t);
+  const served: Socket[] = [];
+  const port = await listening(t, (socket) => {
+    served.push(socket);
+    let text = '';
+    socket.on('data', (bytes) => {
+      text += bytes;
+    });
+    socket.on('end', () => socket.end(`${text} and the rest`));
   });
-  // By the proxy, wherever we run.
-  const socket = open();
-  socket.end('all');
-  await eventually(async () => (await proxy.figures('one')).waiting === 1);
-  await proxy.lead('one', port);
-  await once(socket, 'readable');
-  await sleep(300);
-  assert.ok(sent < 32, `${sent} MiB went ahead of their reader`);
-  assert.equal((await buffer(socket)).length, 64 * MIB);
+  await proxy.lead(DOOR, port);
+  const half = client();
+  let heard = '';
+  half.on('data', (bytes) => {
+    heard += bytes;
+  });
+  half.end('words');
+  await once(half, 'end');
+  assert.equal(heard, 'words and the rest');
+  const cut = client();
+  cut.write('words');
+  await eventually(() => served.length === 2);
+  served[1]?.resetAndDestroy();
+  const [error] = await once(cut, 'error');
+  assert.equal(error.code, 'ECONNRESET');
+  await eventually(async () => (await proxy.figures(DOOR)).open === 0);
 });
 
-test('strangers who are silent make room for who comes', async (t) => {
-  const { proxy, serve, open } = await given(t, 'postgresql');
-  const silent = Array.from({ length: 400 }, open);
-  await eventually(async () => (await proxy.figures('one')).accepted === 400);
-  assert.ok((await proxy.figures('one')).waiting <= 256);
-  const { port } = await serve(echo);
-  const user = open();
-  const answer = said(user, 'x');
-  await eventually(async () => (await proxy.figures('one')).accepted === 401);
-  await proxy.lead('one', port);
-  assert.equal(await answer, 'x');
-  for (const socket of [user, ...silent]) socket.destroy();
+test('a reader that is slow holds up its server, and nothing in between fills up', async (t) => {
+  const piece = Buffer.alloc(65_536, 'x');
+  const pieces = 1024;
+  const { proxy, client } = await fixture(t);
+  let given = 0;
+  const port = await listening(t, (socket) => {
+    const give = function* () {
+      for (; given < pieces; given++) yield piece;
+    };
+    socket.once('data', () => Readable.from(give()).pipe(socket));
+  });
+  await proxy.lead(DOOR, port);
+  const reader = client();
+  reader.write('words');
+  // Until somebody holds it up: it gives no more for a while.
+  let last = -1;
+  await eventually(async () => {
+    const before = last;
+    last = given;
+    await sleep(300);
+    return last > 0 && given === last && last === before;
+  });
+  // Only what the system keeps for two connections.
+  assert.ok(given < pieces / 2, `${given} pieces were taken`);
+  let length = 0;
+  for await (const bytes of reader) length += bytes.length;
+  assert.equal(length, pieces * piece.length);
 });
 
-test('who cannot be let in is told why', async (t) => {
-  const { proxy, wanted, open } = await given(t, 'postgresql');
-  const socket = open();
-  socket.write('start-up');
+for (const protocol of ['postgresql', 'mysql'] as const)
+  test(`${protocol}: strangers make room, and who has logged in does not`, async (t) => {
+    const { proxy, client } = await fixture(t, protocol);
+    const ok = Buffer.of('R'.charCodeAt(0), 0, 0, 0, 8, 0, 0, 0, 0);
+    const postgresqlLike = (socket: Socket) =>
+      void socket.once('data', () => {
+        socket.write(ok);
+        socket.on('data', (bytes) => socket.write(bytes));
+      });
+    const serve = protocol === 'mysql' ? mysqlLike : postgresqlLike;
+    await proxy.lead(DOOR, await listening(t, serve));
+    const user = client();
+    if (protocol === 'mysql') await once(user, 'data');
+    await answer(user, 'log-in');
+    const strangers = Array.from({ length: 400 }, client);
+    let ended = 0;
+    for (const each of strangers) each.on('close', () => ended++);
+    await eventually(async () => (await proxy.figures(DOOR)).accepted === 401);
+    await eventually(() => ended === 400 - STRANGERS);
+    const late = client();
+    if (protocol === 'mysql') await once(late, 'data');
+    await answer(late, 'log-in');
+    assert.deepEqual([await answer(user, 'one'), await answer(late, 'two')], ['one', 'two']);
+  });
+
+test('who is silent while the server sleeps makes room for who wakes it', async (t) => {
+  const { proxy, client, wanted } = await fixture(t);
+  const silent = Array.from({ length: 400 }, client);
+  await eventually(async () => (await proxy.figures(DOOR)).accepted === silent.length);
+  const user = client();
+  const told = answer(user, 'words');
   await eventually(() => wanted.length > 0);
-  proxy.refuse('one', Buffer.from('not now'));
-  assert.equal(String(await buffer(socket)), 'not now');
+  await proxy.lead(DOOR, await listening(t, echo));
+  assert.equal(await told, 'words');
 });
 
-test('a port that another program has is named with it', async (t) => {
-  const { proxy, door } = await given(t);
-  await assert.rejects(proxy.open({ ...door, name: 'two' }), (error) => {
-    assert.match(String(error), new RegExp(`port ${door.port} of databases is taken by`));
-    return isAppError(error, 'engine_unavailable');
+test('who waits is told why it is not let in, also when it asks for encryption first', async (t) => {
+  const { proxy, client, wanted } = await fixture(t);
+  const plain = client();
+  plain.write('start-up');
+  const careful = client();
+  careful.write(Buffer.of(0, 0, 0, 8, 4, 210, 22, 47));
+  await eventually(async () => (await proxy.figures(DOOR)).waiting === 2 && wanted.length > 0);
+  proxy.refuse(DOOR, Buffer.from('not now'));
+  assert.equal(String((await once(plain, 'data'))[0]), 'not now');
+  assert.equal(String((await once(careful, 'data'))[0]), 'N');
+  assert.equal(await answer(careful, 'start-up'), 'not now');
+  assert.equal((await proxy.figures(DOOR)).waiting, 0);
+  const other = await fixture(t, 'mysql');
+  const told = once(other.client(), 'data');
+  await eventually(() => other.wanted.length > 0);
+  other.proxy.refuse(DOOR, Buffer.from('not now'));
+  assert.equal(String((await told)[0]), 'not now');
+});
+
+test('a door that is shut ends all its connections, and its port is free', async (t) => {
+  const { proxy, port, client } = await fixture(t);
+  await proxy.lead(DOOR, await listening(t, echo));
+  const through = client();
+  await answer(through, 'words');
+  await proxy.lead(DOOR, null);
+  const waiting = client();
+  waiting.write('words');
+  await eventually(async () => (await proxy.figures(DOOR)).waiting === 1);
+  const over = Promise.all([through, waiting].map(closed));
+  await proxy.shut(DOOR);
+  await over;
+  await proxy.shut(DOOR);
+  await proxy.open({ name: DOOR, addresses: [HOST], port, protocol: 'mysql' });
+  const again = client();
+  await eventually(async () => (await proxy.figures(DOOR)).waiting === 1);
+  proxy.endConnections(DOOR);
+  await closed(again);
+});
+
+test('a port that another program has is named with it, and can be opened later', async (t) => {
+  const { proxy } = await fixture(t);
+  const port = await freePort(nextPort);
+  const script = `require('node:net').createServer().listen(${port}, '0.0.0.0', () => console.log('it has it'))`;
+  const other = spawn(process.execPath, ['-e', script], { stdio: ['ignore', 'pipe', 'inherit'] });
+  t.after(() => other.kill('SIGKILL'));
+  await once(other.stdout, 'data');
+  const door = { name: 'other', addresses: [HOST], port, protocol: 'mysql' as const };
+  await assert.rejects(proxy.open(door), (error: unknown) => {
+    assert.ok(isAppError(error, 'engine_unavailable'));
+    return error.message.includes(`port ${port}`) && error.message.includes(`process ${other.pid}`);
   });
+  other.kill('SIGKILL');
+  await once(other, 'exit');
   await proxy.open(door);
 });
 
-test('that a user is in is seen in what the server says', () => {
-  const message = (type: string, body: Buffer) => {
-    const head = Buffer.alloc(5);
-    head.write(type);
-    head.writeInt32BE(body.length + 4, 1);
-    return Buffer.concat([head, body]);
+test('a thread that dies is replaced: the same doors, leading where they led', async (t) => {
+  const threads: Worker[] = [];
+  const note = (thread: Worker) => void threads.push(thread);
+  process.on('worker', note);
+  // Neither a thread nor a wait for the next one keeps a process.
+  const alive = setInterval(() => {}, 1000);
+  t.after(() => {
+    process.off('worker', note);
+    clearInterval(alive);
+  });
+  const { proxy, client, warnings } = await fixture(t);
+  await proxy.lead(DOOR, await listening(t, echo));
+  const before = client();
+  await answer(before, 'words');
+  const over = closed(before);
+  await threads[0]?.terminate();
+  // Asked while there is no thread.
+  await Promise.all([proxy.lead(DOOR, await listening(t, echo)), over]);
+  const again = () => {
+    const each = client();
+    return Promise.race([answer(each, 'words'), closed(each).then(() => null)]).catch(() => null);
   };
-  const [asked, ok] = [Buffer.alloc(8), Buffer.alloc(4)];
-  asked.writeInt32BE(10);
-  const watch = new LoginWatch('postgresql');
-  assert.equal(watch.sees(Buffer.from('N')), false);
-  assert.equal(watch.sees(message('R', asked)), false);
-  const last = message('R', ok);
-  assert.equal(watch.sees(last.subarray(0, 4)), false);
-  assert.equal(watch.sees(last.subarray(4)), true);
-  const hidden = new LoginWatch('postgresql');
-  assert.equal(hidden.sees(Buffer.from('S')), false);
-  assert.equal(hidden.sees(last), false);
-
-  const packet = (at: number, ...body: number[]) => Buffer.from([body.length, 0, 0, at, ...body]);
-  const mysql = new LoginWatch('mysql');
-  assert.equal(mysql.sees(packet(0, 0x0a, 0)), false);
-  assert.equal(mysql.sees(packet(2, 0xfe, 1)), false);
-  assert.equal(mysql.sees(packet(4, 0x00, 0, 0)), true);
-});
-
-test('rules lead new connections past the proxy, so many a second, and nobody else to the servers', () => {
-  assert.equal(directRules('x', new Map()), 'table ip x\ndelete table ip x\n');
-  const rules = directRules('x', new Map([[5000, 6000]]));
-  assert.match(
-    rules,
-    /daddr 127\.0\.0\.1 tcp dport 5000 limit rate \d+\/second .* dnat to 127\.0\.0\.1:6000/,
-  );
-  assert.match(rules, /tcp dport \{ 6000 \} .* ct status & dnat == 0 ip saddr != 127\.94\.0\.1 reject/);
+  assert.equal(await eventually(again), 'words');
+  assert.match(warnings.join('\n'), /the proxy of database servers ended/);
+  assert.equal(threads.length, 2);
 });

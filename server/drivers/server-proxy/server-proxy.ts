@@ -4,6 +4,7 @@
  * door.
  */
 import { Worker } from 'node:worker_threads';
+import { systemClock } from '../../platform/clock.ts';
 import { AppError } from '../../platform/errors.ts';
 import { holderOf } from '../server-port.ts';
 import { DirectWays } from './direct-ways.ts';
@@ -51,7 +52,15 @@ interface Kept {
   port: number | null;
 }
 
+/** The thread ended before it answered. */
+class ThreadEnded extends Error {}
+
 const LOOPBACK = ['127.0.0.1', '*'];
+/** Before what failed is tried again; doubled with each further time. */
+const RETRY_MS = 500;
+const MOST_RETRY_MS = 60_000;
+/** A thread that ran for so long ended for another reason than the one before. */
+const STEADY_MS = 60_000;
 
 export class ServerProxy {
   readonly #deps: ServerProxyDeps;
@@ -59,12 +68,15 @@ export class ServerProxy {
   readonly #doors = new Map<string, Kept>();
   readonly #asked = new Map<number, PromiseWithResolvers<unknown>>();
   #thread: Worker | null = null;
+  #startedAt = 0;
+  /** Threads that ended soon, in a row. */
+  #failures = 0;
   #lastId = 0;
   #isClosed = false;
 
   constructor(deps: ServerProxyDeps) {
     this.#deps = deps;
-    this.#direct = new DirectWays(deps.table);
+    this.#direct = new DirectWays(deps);
   }
 
   /** Why new connections of this host go by the proxy, for humans; null: they go straight to the servers. */
@@ -75,6 +87,7 @@ export class ServerProxy {
   /** Listens. A door that is open stays so. Throws `engine_unavailable` that names who has its port. */
   async open(door: Door): Promise<void> {
     if (this.#doors.has(door.name)) return;
+    if (isLocal(door)) await this.#direct.begin();
     await this.#ask({ kind: 'open', door }).catch((error: NodeJS.ErrnoException) => {
       throw cannotListen(door, error);
     });
@@ -86,7 +99,7 @@ export class ServerProxy {
     if (!this.#doors.has(name)) return;
     await this.lead(name, null);
     this.#doors.delete(name);
-    await this.#ask({ kind: 'shut', name });
+    await this.#tell({ kind: 'shut', name });
   }
 
   /**
@@ -98,31 +111,38 @@ export class ServerProxy {
     if (kept === undefined) return;
     kept.port = port;
     const { door } = kept;
-    const isLocal = door.addresses.some((address) => LOOPBACK.includes(address));
-    if (isLocal && port === null) await this.#direct.set(door.port, null);
-    await this.#ask({ kind: 'lead', name, port });
-    if (isLocal && port !== null) await this.#direct.set(door.port, port);
+    if (isLocal(door) && port === null) await this.#direct.set(door.port, null);
+    await this.#tell({ kind: 'lead', name, port });
+    if (isLocal(door) && kept.port === port && port !== null) await this.#direct.set(door.port, port);
   }
 
   /** Ends all that wait, with these bytes. */
   refuse(name: string, reply: Buffer): void {
-    void this.#ask({ kind: 'refuse', name, reply }).catch(() => {});
+    void this.#tell({ kind: 'refuse', name, reply });
   }
 
   /** Ends all connections that go by us. */
   endConnections(name: string): void {
-    void this.#ask({ kind: 'end', name }).catch(() => {});
+    void this.#tell({ kind: 'end', name });
   }
 
   async figures(name: string): Promise<DoorFigures> {
-    return (await this.#ask({ kind: 'figures', name })) as DoorFigures;
+    const figures = await this.#tell({ kind: 'figures', name });
+    return (figures as DoorFigures | undefined) ?? { open: 0, waiting: 0, accepted: 0 };
   }
 
   async close(): Promise<void> {
     this.#isClosed = true;
-    await this.#direct.close();
     this.#doors.clear();
+    await this.#direct.close();
     await this.#thread?.terminate();
+  }
+
+  /** As #ask(); when the thread ends, the next one begins with what is kept, and without connections. */
+  #tell(call: ProxyCall): Promise<unknown> {
+    return this.#ask(call).catch((error) => {
+      if (!(error instanceof ThreadEnded)) throw error;
+    });
   }
 
   #ask(call: ProxyCall): Promise<unknown> {
@@ -137,9 +157,10 @@ export class ServerProxy {
 
   #start(): Worker {
     const thread = new Worker(new URL('./proxy-thread.ts', import.meta.url), { execArgv: [] });
+    this.#startedAt = systemClock.monotonic();
     thread.on('message', (told: Told) => this.#hear(told));
     thread.once('error', (error) => this.#deps.warn(`the proxy of database servers failed: ${error}`));
-    thread.once('exit', () => this.#again());
+    thread.once('exit', () => this.#ended());
     thread.unref();
     return thread;
   }
@@ -157,18 +178,43 @@ export class ServerProxy {
     } else asked?.resolve(told.answer);
   }
 
-  /** The thread ended: another one has the same doors. */
-  #again(): void {
+  /** Another thread has the same doors. */
+  #ended(): void {
     this.#thread = null;
-    for (const asked of this.#asked.values()) asked.reject(new Error('the proxy of database servers ended'));
+    for (const asked of this.#asked.values()) asked.reject(new ThreadEnded('the proxy ended'));
     this.#asked.clear();
     if (this.#isClosed) return;
-    for (const { door, port } of this.#doors.values()) {
-      this.#ask({ kind: 'open', door })
-        .then(() => this.#ask({ kind: 'lead', name: door.name, port }))
-        .catch((error) => this.#deps.warn(`port ${door.port} of databases cannot be opened again: ${error}`));
+    const wasSteady = systemClock.monotonic() - this.#startedAt > STEADY_MS;
+    this.#failures = wasSteady ? 0 : this.#failures + 1;
+    const wait = retryMs(this.#failures - 1);
+    this.#deps.warn(`the proxy of database servers ended, with its connections; it is back in ${wait} ms`);
+    const bringBack = () => {
+      for (const kept of this.#doors.values()) void this.#reopen(kept);
+    };
+    setTimeout(bringBack, wait).unref();
+  }
+
+  async #reopen(kept: Kept, tries = 0): Promise<void> {
+    const { door } = kept;
+    if (this.#doors.get(door.name) !== kept) return;
+    try {
+      await this.#ask({ kind: 'open', door });
+      await this.#ask({ kind: 'lead', name: door.name, port: kept.port });
+    } catch (error) {
+      if (error instanceof ThreadEnded) return;
+      const wait = retryMs(tries);
+      this.#deps.warn(`${cannotListen(door, error as NodeJS.ErrnoException).message}; again in ${wait} ms`);
+      setTimeout(() => void this.#reopen(kept, tries + 1), wait).unref();
     }
   }
+}
+
+function isLocal({ addresses }: Door): boolean {
+  return addresses.some((address) => LOOPBACK.includes(address));
+}
+
+function retryMs(failures: number): number {
+  return Math.min(RETRY_MS * 2 ** Math.max(failures, 0), MOST_RETRY_MS);
 }
 
 function cannotListen({ port }: Door, cause: NodeJS.ErrnoException): AppError {

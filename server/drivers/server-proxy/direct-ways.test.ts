@@ -1,0 +1,154 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { noOwnNetwork, runInOwnNetwork } from '../../testing/own-network.ts';
+import { changeOf, DirectWays, tableOf } from './direct-ways.ts';
+
+test('only the ways that differ are changed', () => {
+  const from = new Map([
+    [1, 11],
+    [2, 12],
+  ]);
+  assert.equal(changeOf('t', from, new Map(from)), '');
+  const lines = changeOf('t', from, new Map([...from, [2, 13]]))
+    .trim()
+    .split('\n');
+  assert.deepEqual(lines, [
+    'delete element ip t doors { 2 }',
+    'delete element ip t ways { 2 : 12 }',
+    'delete element ip t servers { 12 }',
+    'add element ip t doors { 2 }',
+    'add element ip t ways { 2 : 13 }',
+    'add element ip t servers { 13 }',
+  ]);
+});
+
+test('the rules name one table', () => {
+  const rules = tableOf({ table: 'mine', ways: new Map([[1, 11]]), uid: 0 });
+  assert.deepEqual(
+    new Set(rules.match(/(?:table|element) ip \S+/g)),
+    new Set(['table ip mine', 'element ip mine']),
+  );
+});
+
+test('without root connections go by the proxy, and it says why', async () => {
+  const direct = new DirectWays({ table: 'mine', warn: () => {}, uid: null });
+  await direct.begin();
+  await direct.set(1, 11);
+  await direct.close();
+  assert.match(direct.problem ?? '', /only root/);
+});
+
+/** Two doors and their servers on a network of its own; prints who answers, and from where it is asked. */
+const SCRIPT = `
+import { spawnSync } from 'node:child_process';
+import { connect, createServer } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { ServerProxy } from ${JSON.stringify(from('./server-proxy.ts'))};
+const [FIRST, SECOND, SERVER, OTHER] = [5432, 5433, 24000, 24001];
+const nft = (input) => spawnSync('nft', ['-f', '-'], { input }).status;
+const listen = (port) => new Promise((resolve) => {
+  createServer((client) => {
+    const { remoteAddress = '' } = client.on('error', () => {});
+    client.on('data', () => client.write(remoteAddress));
+  }).listen(port, '127.0.0.1', resolve);
+});
+const enter = (port, from) => {
+  const socket = connect({ port, host: '127.0.0.1', localAddress: from }).on('error', () => {});
+  const ask = () => new Promise((resolve) => {
+    socket.once('data', (bytes) => resolve(String(bytes) === '127.94.0.1' ? 'proxy' : 'direct'));
+    socket.once('close', () => resolve('refused')).write('?');
+  });
+  return { socket, ask };
+};
+const ask = async (port, from) => {
+  const { socket, ask } = enter(port, from);
+  const said = await Promise.race([ask(), sleep(1000, 'waits')]);
+  socket.destroy();
+  return said;
+};
+/** Asks until it is so: a way is in force a little later than the door leads. */
+const until = async (port, wish) => { while ((await ask(port)) !== wish) await sleep(200); };
+const many = async (count, port) => {
+  const said = await Promise.all(Array.from({ length: count }, () => ask(port)));
+  return said.filter((each) => each === 'direct').length;
+};
+await listen(SERVER);
+await listen(OTHER);
+const left = 'table ip mine { chain a { type nat hook output priority -100; ' +
+  'policy accept; ip daddr 127.0.0.1 tcp dport 5432 dnat to 127.0.0.1:9; }; }';
+console.log('left', nft(left), await ask(FIRST));
+const wanted = new Set();
+const proxy = new ServerProxy({ wanted: (door) => wanted.add(door), warn: console.log, table: 'mine' });
+const doors = [['first', FIRST], ['second', SECOND]];
+for (const [name, port] of doors)
+  await proxy.open({ name, addresses: ['127.0.0.1'], port, protocol: 'postgresql' });
+console.log('asleep', await ask(FIRST), [...wanted]);
+await proxy.lead('first', SERVER);
+await until(FIRST, 'direct');
+console.log('server', await ask(SERVER), await ask(SERVER, '127.94.0.1'), await ask(OTHER));
+process.seteuid(1);
+console.log('another user', await ask(SERVER, '127.94.0.1'));
+process.seteuid(0);
+await sleep(5000);
+const crowd = await many(200, FIRST);
+console.log('crowd', crowd >= 40 && crowd < 80 ? 'bounded' : crowd);
+await proxy.lead('second', OTHER);
+await until(SECOND, 'direct');
+const after = await many(100, FIRST);
+console.log('after a change elsewhere', after < 30 ? 'bounded' : after);
+await sleep(5000);
+const there = enter(FIRST);
+console.log('there', await there.ask());
+wanted.clear();
+await proxy.lead('first', null);
+await proxy.lead('second', null);
+console.log('leads nowhere', await there.ask(), await ask(FIRST), [...wanted]);
+await proxy.lead('first', SERVER);
+await until(FIRST, 'direct');
+console.log('back', await there.ask());
+spawnSync('nft', ['flush', 'ruleset']);
+console.log('flushed', await ask(FIRST));
+await proxy.lead('second', OTHER);
+await until(SECOND, 'direct');
+await until(FIRST, 'direct');
+console.log('placed again', proxy.directProblem);
+await proxy.close();
+console.log('closed', spawnSync('nft', ['list', 'tables']).stdout.length);
+const warnings = [];
+const broken = new ServerProxy({ wanted() {}, warn: (text) => warnings.push(text), table: 'no name' });
+await broken.open({ name: 'first', addresses: ['*'], port: FIRST, protocol: 'postgresql' });
+await broken.lead('first', SERVER);
+console.log('broken', await ask(FIRST), /^nft: /.test(broken.directProblem), warnings.length);
+await broken.close();
+process.exit();
+`;
+
+test('new connections of this host go straight to a server that is up, within bounds', {
+  skip: noOwnNetwork(),
+}, () => {
+  const { stdout, stderr } = runInOwnNetwork(SCRIPT);
+  assert.deepEqual(
+    stdout.trim().split('\n'),
+    [
+      'left 0 refused',
+      "asleep waits [ 'first' ]",
+      'server refused proxy direct',
+      'another user refused',
+      'crowd bounded',
+      'after a change elsewhere bounded',
+      'there direct',
+      "leads nowhere direct waits [ 'first' ]",
+      'back direct',
+      'flushed proxy',
+      'placed again null',
+      'closed 0',
+      'broken proxy true 1',
+    ],
+    stderr,
+  );
+});
+
+function from(path: string): string {
+  return fileURLToPath(new URL(path, import.meta.url));
+}
