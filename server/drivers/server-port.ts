@@ -79,9 +79,23 @@ function inodesOf(table: string, port: number): string[] {
 }
 
 function descriptorsOf(pid: string): string[] {
+  const links: string[] = [];
   try {
-    return readdirSync(`/proc/${pid}/fd`).map((fd) => readlinkSync(`/proc/${pid}/fd/${fd}`));
+    for (const fd of readdirSync(`/proc/${pid}/fd`)) {
+      // It may be closed meanwhile, as that of our own look is.
+      const link = linkOf(`/proc/${pid}/fd/${fd}`);
+      if (link !== null) links.push(link);
+    }
   } catch {
-    return [];
+    // It ended, or is not ours to see.
+  }
+  return links;
+}
+
+function linkOf(path: string): string | null {
+  try {
+    return readlinkSync(path);
+  } catch {
+    return null;
   }
 }

@@ -320,7 +320,9 @@ export class AccountServer<E extends AccountEngine> {
       if (!this.isUp || this.#pending > 0) return;
       await doors.lead(door.name, null);
       const use = await this.engine.use().catch(() => this.#use);
-      const isQuiet = why === 'unused' ? use.sessions === 0 : use.busy === 0;
+      // Log-ins under way are no sessions yet.
+      const { open } = await doors.figures(door.name);
+      const isQuiet = why === 'unused' ? use.sessions === 0 && open === 0 : use.busy === 0;
       // Somebody came just before the door was shut.
       if (!isQuiet || this.#pending > 0) return this.#lead();
       await this.engine.server.stop();
