@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, cpSync, globSync, lchownSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 
 /** How a server was started. */
 export interface ServerLine {
@@ -28,18 +28,28 @@ const UNPACKED = /^(\/.*\/build\/programs\/[^/]+)\//;
 const DATA = /^(?:--datadir=)?(\/.*)\/data$/;
 const PORT = /^(?:--port|port)=(\d+)$/;
 
+/** The process of the server of the first account, also when it has ended. */
+export function serverPidOf(dataDir: string, engine: 'postgresql' | 'mysql'): number {
+  return Number(readFileSync(join(folderOf(dataDir, engine), 'keeper', 'run'), 'latin1').split(' ')[1]);
+}
+
+/** That of the first account: the others are there to be in its way. */
+function folderOf(dataDir: string, engine: 'postgresql' | 'mysql'): string {
+  const found = globSync(join(dataDir, 'databases', engine, 'accounts/*'));
+  return found.sort((one, other) => Number(basename(one)) - Number(basename(other)))[0] ?? '';
+}
+
 /** Reads it off the running server of the cloud in that data directory. */
 export function serverLineOf(dataDir: string, engine: 'postgresql' | 'mysql'): ServerLine {
-  // Those of a bench have one account.
-  const [folder = ''] = globSync(join(dataDir, 'databases', engine, 'accounts/*'));
-  const [, pid] = readFileSync(join(folder, 'keeper', 'run'), 'latin1').split(' ');
+  const folder = folderOf(dataDir, engine);
+  const pid = serverPidOf(dataDir, engine);
   const words = (name: string) => readFileSync(`/proc/${pid}/${name}`, 'utf8').split('\0').slice(0, -1);
   const args = words('cmdline');
   const found = (pattern: RegExp) => args.map((arg) => pattern.exec(arg)?.[1]).find(Boolean) ?? '';
   const status = readFileSync(`/proc/${pid}/status`, 'utf8');
   const id = (name: string) => Number(new RegExp(`^${name}:\\s+(\\d+)`, 'm').exec(status)?.[1]);
   return {
-    pid: Number(pid),
+    pid,
     args,
     env: Object.fromEntries(words('environ').map((word) => word.split(/=(.*)/s).slice(0, 2))),
     uid: id('Uid'),

@@ -58,8 +58,11 @@ process.once('exit', () => {
 });
 
 /** Starts a cloud and registers an account. */
-async function openCloud(folder: string): Promise<Cloud> {
-  const cloud = await CloudProcess.start({ dataDir: join(folder, 'cloud'), env: RAISED });
+async function openCloud(folder: string, env: Readonly<Record<string, string>>): Promise<Cloud> {
+  const cloud = await CloudProcess.start({
+    dataDir: join(folder, 'cloud'),
+    env: { ...RAISED, ...env },
+  });
   clouds.add(cloud);
   try {
     const { api_key: key } = await new Client(cloud.api).register();
@@ -74,8 +77,9 @@ async function openCloud(folder: string): Promise<Cloud> {
 export async function withCloud<Result>(
   options: RunOptions,
   work: (cloud: Cloud) => Promise<Result>,
+  env: Readonly<Record<string, string>> = {},
 ): Promise<Result> {
-  const cloud = await openCloud(options.folder);
+  const cloud = await openCloud(options.folder, env);
   try {
     return await work(cloud);
   } finally {

@@ -132,7 +132,7 @@ export class ManagedServer implements EngineServer {
   constructor(deps: ManagedServerDeps) {
     this.#deps = deps;
     this.log = new ServerLog(join(this.#keeper, 'log'));
-    this.#trimming = setInterval(() => this.log.trim(), TRIM_MS);
+    this.#trimming = setInterval(() => (this.isUp ? this.log.trim() : undefined), TRIM_MS);
     this.#trimming.unref();
     this.#probing = setInterval(() => void this.#probe(), PROBE_MS);
     this.#probing.unref();
