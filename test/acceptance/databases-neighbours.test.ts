@@ -8,7 +8,7 @@ import { createConnection } from 'mysql2/promise';
 import pg from 'pg';
 import { NO_MARIADB, NO_POSTGRESQL } from '../../scripts/installed.ts';
 import { Client } from '../harness/client.ts';
-import { CloudProcess } from '../harness/cloud-process.ts';
+import { ADMIN_KEY, CloudProcess } from '../harness/cloud-process.ts';
 import { eventually } from '../harness/waiting.ts';
 
 type Engine = 'postgresql' | 'mysql';
@@ -169,6 +169,11 @@ const ATTACKS: Readonly<Record<Engine, Readonly<Record<string, Attack>>>> = {
   },
 };
 
+/** Holds all locks there are, or all memory, and does not end. */
+const STUCK = {
+  postgresql: 'SELECT pg_advisory_lock(g), pg_sleep(60) FROM generate_series(1, 21000) g',
+  mysql: "SELECT SLEEP(60), REPEAT('x', 60000000)",
+};
 const IS_THERE = (name: string) => globSync(`build/programs/${name}-*/usr`).length > 0;
 const SKIP = {
   postgresql: IS_THERE('postgresql') ? false : NO_POSTGRESQL,
@@ -202,6 +207,25 @@ for (const engine of ['postgresql', 'mysql'] as const)
         for (const one of held) one.close();
         assert.deepEqual(using.failures, []);
       });
+
+    test('it is suspended in the middle of it, is told so, and comes back with all it had', async () => {
+      const held = await attacker.open();
+      const { id } = (await attacker.user.call('/api/account')).body;
+      const admin = new Client(cloud.api, ADMIN_KEY);
+      const stuck = held.query(STUCK[engine]).catch(() => 'ended');
+      await sleep(100);
+      const accounts = `/api/admin/accounts/${id}`;
+      assert.equal((await admin.call(`${accounts}/suspend`, { json: { reason: 'attacks' } })).status, 200);
+      assert.equal(await stuck, 'ended');
+      await assert.rejects(attacker.open(), /databases of this account are closed/);
+      const other = await victim.open();
+      await other.query('SELECT COUNT(*) FROM t');
+      other.close();
+      assert.equal((await admin.call(`${accounts}/resume`, { method: 'POST' })).status, 200);
+      const again = await eventually('it is back', () => attacker.open().catch(() => null));
+      await again.query('SELECT COUNT(*) FROM t');
+      again.close();
+    });
 
     test('it is restarted, and its databases are as they were', async () => {
       const restarted = await attacker.user.call(`${attacker.path}/restart`, { method: 'POST' });
