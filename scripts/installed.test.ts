@@ -10,7 +10,7 @@ const ROOT = dirname(import.meta.dirname);
 const OTHERS = ['npm', 'node', 'apt-get', 'apt-cache', 'dpkg-deb', 'systemctl', 'update-rc.d'];
 /** A literal program, as the first argument or as the first of a list of words that is handed over. */
 const CALL =
-  /\b(?:spawn|execFile|runProgram|versionOf|answerOf)(?:Sync)?\(\s*(?:\.\.\.\w+\()?\[?'([\w./-]+)'/g;
+  /\b(?:spawn|execFile|runProgram|versionOf|answerOf)(?:Sync)?\)?\(\s*(?:\.\.\.\w+\()?\[?'([\w./-]+)'/g;
 const WORDS = /\[\s*'(unshare|nsenter|setpriv|prlimit|sh|bash|timeout|strace)'/g;
 
 /** Names of programs that the text of a file calls. */

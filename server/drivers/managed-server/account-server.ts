@@ -247,6 +247,8 @@ export class AccountServer<E extends AccountEngine> {
     // Its data go as they are: no statement of its account can stand in the way, nor a full disk.
     await this.engine.server.stop('at_once');
     await this.#locks.run(LOCK, async () => {
+      // A connection may have woken it meanwhile.
+      await this.engine.server.stop('at_once');
       this.#left();
       await this.#deps.doors.shut(this.#deps.door.name);
       this.#isOpen = false;
@@ -258,7 +260,7 @@ export class AccountServer<E extends AccountEngine> {
   /** Ends the server with all its sessions, and starts it again. */
   async restart(): Promise<void> {
     await this.engine.server.stop();
-    await this.#locks.run(LOCK, async () => this.#left());
+    await this.#locks.run(LOCK, async () => this.isUp || this.#left());
     this.#notBefore = 0;
     if (this.#isWanted) await this.wake();
   }
@@ -342,6 +344,8 @@ export class AccountServer<E extends AccountEngine> {
     const { doors, door } = this.#deps;
     await this.engine.server.stop('at_once');
     await this.#locks.run(LOCK, async () => {
+      // Who was wanted meanwhile woke it.
+      if (this.isUp) return this.#lead();
       await doors.lead(door.name, null);
       this.#left();
     });

@@ -29,7 +29,11 @@ interface Fixture {
   client(): Socket;
 }
 
-async function fixture(t: TestContext, protocol: Protocol = 'postgresql'): Promise<Fixture> {
+async function fixture(
+  t: TestContext,
+  protocol: Protocol = 'postgresql',
+  addresses: readonly string[] = [HOST],
+): Promise<Fixture> {
   const [wanted, warnings]: [string[], string[]] = [[], []];
   const proxy = new ServerProxy({
     wanted: (door) => void wanted.push(door),
@@ -43,7 +47,7 @@ async function fixture(t: TestContext, protocol: Protocol = 'postgresql'): Promi
   });
   const port = await freePort(nextPort);
   nextPort = port + 1;
-  await proxy.open({ name: DOOR, addresses: [HOST], port, protocol });
+  await proxy.open({ name: DOOR, addresses, port, protocol });
   const client = () => {
     const socket = connect({ port, host: HOST, allowHalfOpen: true });
     clients.push(socket.on('error', () => {}));
@@ -143,6 +147,14 @@ test('those that are through stay when the door leads nowhere, and newcomers wai
   client().write('two');
   await eventually(async () => (await proxy.figures(DOOR)).waiting === 1);
   assert.equal(await answer(before, 'three'), 'three');
+});
+
+test('a door leads where the last call says, also when that comes before the one before is done', async (t) => {
+  const { proxy, wanted, client } = await fixture(t, 'postgresql', ['127.0.0.1', HOST]);
+  const port = await listening(t, echo);
+  await Promise.all([proxy.lead(DOOR, port), proxy.lead(DOOR, null), proxy.lead(DOOR, port)]);
+  assert.equal(await answer(client(), 'straight in'), 'straight in');
+  assert.deepEqual(wanted, []);
 });
 
 test('one side may end while the other goes on; a reset ends both', async (t) => {

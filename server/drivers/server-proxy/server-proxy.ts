@@ -50,6 +50,8 @@ type Told =
 interface Kept {
   readonly door: Door;
   port: number | null;
+  /** Where it leads is changed by one at a time: the last one called wins. */
+  turn: Promise<void>;
 }
 
 /** The thread ended before it answered. */
@@ -91,7 +93,7 @@ export class ServerProxy {
     await this.#ask({ kind: 'open', door }).catch((error: NodeJS.ErrnoException) => {
       throw cannotListen(door, error);
     });
-    this.#doors.set(door.name, { door, port: null });
+    this.#doors.set(door.name, { door, port: null, turn: Promise.resolve() });
   }
 
   /** Ends its listener and the connections that go by us. */
@@ -110,10 +112,14 @@ export class ServerProxy {
     const kept = this.#doors.get(name);
     if (kept === undefined) return;
     kept.port = port;
-    const { door } = kept;
+    kept.turn = kept.turn.catch(() => {}).then(() => this.#leadNow(kept));
+    await kept.turn;
+  }
+
+  async #leadNow({ door, port }: Kept): Promise<void> {
     if (isLocal(door) && port === null) await this.#direct.set(door.port, null);
-    await this.#tell({ kind: 'lead', name, port });
-    if (isLocal(door) && kept.port === port && port !== null) await this.#direct.set(door.port, port);
+    await this.#tell({ kind: 'lead', name: door.name, port });
+    if (isLocal(door) && port !== null) await this.#direct.set(door.port, port);
   }
 
   /** Ends all that wait, with these bytes. */
