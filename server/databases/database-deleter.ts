@@ -183,7 +183,7 @@ export class DatabaseDeleter {
     await engine.restrict(database, 'none');
     assertRoom(row.size_bytes);
     const work = async (signal: AbortSignal) => {
-      const { stream } = await engine.dump(database, usualFormat(engine), signal);
+      const { stream } = await engine.dump(database, usualFormat(engine), { signal });
       return kept.keep(row.database_id, stream);
     };
     return turns.during([row.database_id], work).catch((error) => {

@@ -60,7 +60,7 @@ export class Dumps {
       throw invalidField('format', `must be one of ${engine.dumpFormats.join(', ')} for ${row.engine}`);
     }
     const work = async (either: AbortSignal) => {
-      const dump = await engine.dump(lifecycle.inEngine(row), wanted, either);
+      const dump = await engine.dump(lifecycle.inEngine(row), wanted, { signal: either });
       await send({ ...dump, counted, fileName: `${row.name}.${dump.extension}` });
     };
     await turns.during([databaseId], work, signal);

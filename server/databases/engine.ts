@@ -132,6 +132,12 @@ export interface Dump {
   readonly stream: Readable;
 }
 
+export interface DumpHow {
+  readonly signal: AbortSignal;
+  /** For a recovery point, whose dumps wait for no user's. */
+  readonly isForPoint?: boolean;
+}
+
 export interface Engine {
   readonly name: EngineName;
   /** Formats of dump(), the usual one first. What load() takes: the usual one. */
@@ -155,7 +161,7 @@ export interface Engine {
   query(database: EngineDatabase, query: Query): Promise<QueryResult>;
   tables(database: EngineDatabase, signal: AbortSignal): Promise<readonly Table[]>;
   /** As of one moment, while others write, and whatever access there is. Throws DumpsMissing. */
-  dump(database: EngineDatabase, format: string, signal: AbortSignal): Promise<Dump>;
+  dump(database: EngineDatabase, format: string, how: DumpHow): Promise<Dump>;
   /**
    * Replaces everything in the database by what a dump holds, once all of it was read and found good; else
    * leaves what is there and throws LoadFailed. Whatever access there is.

@@ -78,7 +78,10 @@ async function copy(
       [id],
       async (either) => {
         const engine = engines.get(row.engine);
-        const dump = engine.dump(lifecycle.inEngine(row), usualFormat(engine), either);
+        const dump = engine.dump(lifecycle.inEngine(row), usualFormat(engine), {
+          signal: either,
+          isForPoint: true,
+        });
         const { stream } = await silence.during(dump);
         await pipeline(silence.broken(stream), out, { signal: either });
       },

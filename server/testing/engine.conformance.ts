@@ -294,7 +294,7 @@ function testBounds(given: Give): void {
 function testCopies(given: Give): void {
   const dumpOf = async ({ fixture, database }: Given) => {
     const [format = ''] = fixture.engine.dumpFormats;
-    return buffer((await fixture.engine.dump(database, format, NOBODY_LEAVES)).stream);
+    return buffer((await fixture.engine.dump(database, format, { signal: NOBODY_LEAVES })).stream);
   };
 
   test('a dump taken while others write is as of one moment, and can be loaded', async () => {

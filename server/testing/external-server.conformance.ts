@@ -109,7 +109,7 @@ function testNeeds(kind: ExternalKind, cloud: Cloud, server: () => OperatorServe
     const client = await kind.connect(engine, database, SECRET);
     await client.ask('CREATE TABLE t AS SELECT 1 AS a');
     await client.end();
-    const { stream } = await engine.dump(database, 'sql', NOBODY_LEAVES);
+    const { stream } = await engine.dump(database, 'sql', { signal: NOBODY_LEAVES });
     assert.match((await stream.toArray()).join(''), kind.tableInDump);
     await engine.drop(database.database);
     assert.deepEqual(await engine.list(), []);

@@ -8,6 +8,7 @@ import { text } from 'node:stream/consumers';
 import {
   type Access,
   type Dump,
+  type DumpHow,
   type Endpoint,
   type Engine,
   type EngineDatabase,
@@ -119,7 +120,7 @@ export class ScriptedEngine implements Engine {
     return [];
   }
 
-  async dump(database: EngineDatabase, _format: string, signal: AbortSignal): Promise<Dump> {
+  async dump(database: EngineDatabase, _format: string, { signal }: DumpHow): Promise<Dump> {
     await this.#begin('dump', signal);
     const stream = Readable.from([Buffer.from(HEADER + this.#held(database).rows.join('\n'))]);
     return { contentType: 'text/plain', extension: 'txt', sizeBytes: null, stream };

@@ -6,6 +6,7 @@ import type { Logger } from 'pino';
 import {
   type Access,
   type Dump,
+  type DumpHow,
   type EngineDatabase,
   LoadFailed,
   type Measured,
@@ -199,7 +200,7 @@ export class ChildEngine {
     return JSON.parse(body.toString()) as Table[];
   }
 
-  async dump(database: EngineDatabase, _format: string, signal: AbortSignal): Promise<Dump> {
+  async dump(database: EngineDatabase, _format: string, { signal }: DumpHow): Promise<Dump> {
     const folder = this.#folders.folder(database.database);
     // One at a time: each writes the same file, and its name is gone when it is handed out.
     const fd = await this.#copies.run(database.database, () =>
@@ -253,7 +254,7 @@ export class ChildEngine {
   }
 
   async fork(from: EngineDatabase, to: EngineDatabase, signal: AbortSignal): Promise<void> {
-    const { stream } = await this.dump(from, this.#kind.dump.format, signal);
+    const { stream } = await this.dump(from, this.#kind.dump.format, { signal });
     await this.load(to, stream, signal);
   }
 

@@ -13,8 +13,6 @@ export interface ClientWork {
 
 export type MysqlClients = Clients<ClientWork>;
 
-export const isDump = ({ program }: ClientWork) => program === 'dump';
-
 const CA_FILE = 'ca.pem';
 
 /** `at`: null: by the server's socket. */

@@ -1,9 +1,10 @@
 /** Whole databases out of MariaDB and into it. */
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
-import type { Dump, EngineDatabase } from '../../databases/engine.ts';
+import type { Dump, DumpHow, EngineDatabase } from '../../databases/engine.ts';
 import { AppError } from '../../platform/errors.ts';
 import { randomName } from '../../platform/ids.ts';
+import type { SlotKind } from '../managed-server/client-programs.ts';
 import { dumpOf, loadInto } from '../managed-server/dump-streams.ts';
 import { removeLeftovers } from '../managed-server/leftovers.ts';
 import type { ManagedEngineOptions } from '../managed-server/server-engine.ts';
@@ -53,8 +54,9 @@ export class MysqlDumps {
     this.#swaps = new Swaps({ links, usersOf, folder, fill, up: () => server.up(), warn });
   }
 
-  async dump({ database }: EngineDatabase, _format: string, signal: AbortSignal): Promise<Dump> {
-    const stream = await this.#taken(database, [...WHOLE, database], signal);
+  async dump({ database }: EngineDatabase, _format: string, { signal, isForPoint }: DumpHow): Promise<Dump> {
+    const kind = isForPoint ? 'point' : 'dump';
+    const stream = await this.#taken(database, [...WHOLE, database], { signal, kind });
     return { contentType: 'application/sql', extension: 'sql', sizeBytes: null, stream };
   }
 
@@ -118,9 +120,14 @@ export class MysqlDumps {
     });
   }
 
-  async #taken(database: string, args: readonly string[], signal: AbortSignal): Promise<Readable> {
+  async #taken(
+    database: string,
+    args: readonly string[],
+    { signal, kind }: { readonly signal: AbortSignal; readonly kind: SlotKind },
+  ): Promise<Readable> {
     const { clients, dumper } = this.#deps.site;
-    const run = await clients.run({ program: 'dump', args: [...WORDS, ...args], ...dumper() });
+    const work = { program: 'dump', args: [...WORDS, ...args], ...dumper() } as const;
+    const run = await clients.run(work, kind);
     return dumpOf(run, { signal, through: new DumpLines(database), asError: dumpFailed });
   }
 
@@ -131,19 +138,14 @@ export class MysqlDumps {
   ): Promise<void> {
     const { links, clients, fileBytes } = this.#deps.site;
     const { database, user, most } = into;
-    const run = await clients.run({
+    const args = ['--sandbox', '--binary-mode', '--batch', '--skip-reconnect', '--max-allowed-packet=64M'];
+    const work = {
       program: 'client',
-      args: [
-        '--sandbox',
-        '--binary-mode',
-        '--batch',
-        '--skip-reconnect',
-        '--max-allowed-packet=64M',
-        database,
-      ],
+      args: [...args, database],
       user,
       password: links.passwordOf(user),
-    });
+    } as const;
+    const run = await clients.run(work, 'load');
     await loadInto(run, {
       dump,
       through: new DumpLines(),
@@ -162,7 +164,8 @@ export class MysqlDumps {
       ...(views.length === 0 ? [] : [['--no-data', '--skip-triggers', database, ...views]]),
     ];
     const pieces: Buffer[] = [];
-    for (const args of parts) pieces.push(await buffer(await this.#taken(database, args, signal)));
+    const how = { signal, kind: 'load' } as const;
+    for (const args of parts) pieces.push(await buffer(await this.#taken(database, args, how)));
     return Buffer.concat(pieces);
   }
 }

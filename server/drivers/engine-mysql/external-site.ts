@@ -3,7 +3,7 @@ import { externalPlace, whyNotReached } from '../managed-server/external-place.t
 import type { ManagedEngineOptions } from '../managed-server/server-engine.ts';
 import { markOf } from '../managed-server/server-secret.ts';
 import { type ServerAddress, tlsOf } from '../managed-server/server-url.ts';
-import { type ClientWork, clientCommand, isDump } from './client-commands.ts';
+import { type ClientWork, clientCommand } from './client-commands.ts';
 import * as contents from './contents-store.ts';
 import { REFUSALS, type ServerFacts, serverFacts, unmetNeed, unverifiable } from './external-server-facts.ts';
 import { MysqlLinks, type MysqlLinksDeps } from './mysql-links.ts';
@@ -26,7 +26,6 @@ export function externalSite(
     begin,
     programs: (_facts: ServerFacts | null) => findClients(),
     command: (programs: MysqlClientPrograms, at, work: ClientWork) => clientCommand(programs, at, work),
-    isDump,
   });
   const { server, clients, facts, secret, endpoint, readiness } = place;
   const ways = () => {

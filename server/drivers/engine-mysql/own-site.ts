@@ -16,7 +16,7 @@ import {
 } from '../managed-server/server-engine.ts';
 import { readServerSecret, rolePassword } from '../managed-server/server-secret.ts';
 import type { NoPrograms } from '../managed-server/unpacked-programs.ts';
-import { type ClientWork, clientCommand, isDump } from './client-commands.ts';
+import { type ClientWork, clientCommand } from './client-commands.ts';
 import { MysqlLinks } from './mysql-links.ts';
 import { findPrograms, type MysqlPrograms } from './mysql-programs.ts';
 import { databaseFolder, MysqlServer, socketFolder } from './mysql-server.ts';
@@ -66,7 +66,6 @@ export function ownSite(options: ManagedEngineOptions, begin: () => Promise<void
   const clients = programsOfClients.of({
     accountId: account?.accountId ?? null,
     socket: () => socket().folder,
-    isDump,
     command: async (work: ClientWork) => clientCommand(await programs(), null, work),
   });
   return {

@@ -229,7 +229,7 @@ describe('a tenant of MariaDB', { skip: noMysql }, () => {
     assert.equal((await rowsOf('SELECT fu() AS n', copy))[0]?.n, 1);
     assert.match((await rowsOf('SHOW CREATE PROCEDURE pr', copy))[0]?.['Create Procedure'], /INSERT INTO c/);
     await refuses('INSERT INTO c VALUES (2, 1000000)', [1452], copy);
-    const dump = await buffer((await fixture.engine.dump(to, 'sql', STAYS)).stream);
+    const dump = await buffer((await fixture.engine.dump(to, 'sql', { signal: STAYS })).stream);
     assert.doesNotMatch(dump.toString(), /sandbox mode|DEFINER=`[uw]_|`d_/);
     for (const one of [session, copy]) one.destroy();
   });

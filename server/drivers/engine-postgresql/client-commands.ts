@@ -15,8 +15,6 @@ export interface ClientWork {
 
 export type PostgresqlClients = Clients<ClientWork>;
 
-export const isDump = ({ program }: ClientWork) => program === 'pg_dump';
-
 /** By its socket, which has the port in its name; or over the network. */
 type At = { readonly port: number } | RemotePlace;
 

@@ -1,7 +1,7 @@
 /** Whole databases out of PostgreSQL and into it. */
 import type { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Dump, EngineDatabase } from '../../databases/engine.ts';
+import type { Dump, DumpHow, EngineDatabase } from '../../databases/engine.ts';
 import { AppError } from '../../platform/errors.ts';
 import { randomBase62, randomName } from '../../platform/ids.ts';
 import { dumpOf, loadInto } from '../managed-server/dump-streams.ts';
@@ -44,20 +44,21 @@ export class PostgresqlDumps {
     this.#deps = deps;
   }
 
-  async dump(of: EngineDatabase, format: string, signal: AbortSignal): Promise<Dump> {
+  async dump(of: EngineDatabase, format: string, { signal, isForPoint }: DumpHow): Promise<Dump> {
     const { links, clients, guest, rolesOf } = this.#deps;
     // Who may read everything cannot be made by everyone.
     const user = guest() === null ? store.DUMPER : rolesOf(of).local;
     if (guest() !== null) await links.putBackPassword(user);
     const { option, contentType, extension } = FORMATS[format as keyof typeof FORMATS];
-    const run = await clients.run({
+    const work = {
       program: 'pg_dump',
       args: [option, '--no-owner', '--no-acl', LOCK_WAIT],
       user,
       password: links.passwordOf(user),
       database: of.database,
       options: '-c statement_timeout=0 -c default_transaction_read_only=on',
-    });
+    } as const;
+    const run = await clients.run(work, isForPoint ? 'point' : 'dump');
     const stream = await dumpOf(run, { signal, asError: dumpFailed });
     return { contentType, extension, sizeBytes: null, stream };
   }
@@ -99,14 +100,15 @@ export class PostgresqlDumps {
     const { local } = rolesOf(what.database);
     // The tenant may have changed it, as everyone may with his own.
     await links.putBackPassword(local);
-    const run = await clients.run({
+    const work = {
       program: 'psql',
       args: ['--no-psqlrc', '--quiet', '--no-password', '--set=ON_ERROR_STOP=1', '--file=-'],
       user: local,
       password: links.passwordOf(local),
       database: fresh,
       options: '-c statement_timeout=0 -c client_min_messages=warning -c synchronous_commit=off',
-    });
+    } as const;
+    const run = await clients.run(work, 'load');
     const maxBytes = what.database.sizeLimitBytes * MAX_GROWTH;
     await loadInto(run, {
       dump: what.dump,

@@ -6,7 +6,7 @@ import type { LinksDeps } from '../managed-server/server-links.ts';
 import { markOf } from '../managed-server/server-secret.ts';
 import { type ServerAddress, tlsOf } from '../managed-server/server-url.ts';
 import type { NoPrograms } from '../managed-server/unpacked-programs.ts';
-import { type ClientWork, clientCommand, isDump } from './client-commands.ts';
+import { type ClientWork, clientCommand } from './client-commands.ts';
 import { REFUSALS, type ServerFacts, serverFacts, unmetNeed } from './external-server-facts.ts';
 import { PostgresqlLinks } from './postgresql-links.ts';
 import { findPrograms, type PostgresqlPrograms } from './postgresql-programs.ts';
@@ -27,7 +27,6 @@ export function externalSite(
     begin,
     programs: (facts: ServerFacts | null) => clientPrograms(facts?.major ?? 0),
     command: (programs: PostgresqlPrograms, at, work: ClientWork) => clientCommand(programs, at, work),
-    isDump,
   });
   const { server, clients, facts, secret, endpoint, readiness } = place;
   const links = linksTo(address, { secret, isUp: () => server.isUp });

@@ -62,7 +62,7 @@ test('a database is made, used, restarted, limited and removed; what needs clien
   assert.ok(extensions.includes('pgcrypto') && !extensions.includes('plperl'));
   await first.query('CREATE TABLE notes AS SELECT uuid_generate_v4() AS id');
   for (const refused of [
-    () => engine.dump(database, 'sql', NOBODY_LEAVES),
+    () => engine.dump(database, 'sql', { signal: NOBODY_LEAVES }),
     () => engine.load(database, Readable.from(['SELECT 1;']), NOBODY_LEAVES),
     () => engine.fork(database, database, NOBODY_LEAVES),
   ])

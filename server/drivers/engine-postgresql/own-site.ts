@@ -8,7 +8,7 @@ import { ManagedServer } from '../managed-server/managed-server.ts';
 import { endpointOf, innerPort, programsOrThrow, readinessOf } from '../managed-server/server-engine.ts';
 import { readServerSecret, rolePassword } from '../managed-server/server-secret.ts';
 import type { NoPrograms } from '../managed-server/unpacked-programs.ts';
-import { type ClientWork, clientCommand, isDump } from './client-commands.ts';
+import { type ClientWork, clientCommand } from './client-commands.ts';
 import { dataMajor, takeAnalysis, upgradeData } from './data-directory.ts';
 import { PostgresqlLinks } from './postgresql-links.ts';
 import {
@@ -69,7 +69,6 @@ export function ownSite(options: PostgresqlOptions, begin: () => Promise<void>):
   const clients = programsOfClients.of({
     accountId: account?.accountId ?? null,
     socket: () => socket().folder,
-    isDump,
     command: async (work: ClientWork) => clientCommand(withClients(await programs()), socket(), work),
   });
   return {

@@ -192,13 +192,13 @@ describe('what one sees', () => {
     ];
     const before = fs.readFileSync(secret);
     fs.symlinkSync(secret, join(folder, mine.database, 'copy'));
-    const { stream } = await engine.dump(mine, 'sqlite', NOBODY_LEAVES);
+    const { stream } = await engine.dump(mine, 'sqlite', { signal: NOBODY_LEAVES });
     assert.ok(!(await buffer(stream)).includes('secret'));
     await engine.rotate(mine, 'next');
     fs.rmSync(file);
     fs.symlinkSync(secret, file);
     await assert.rejects(run(mine, 'SELECT * FROM a'), (error) => isAppError(error, 'engine_unavailable'));
-    await assert.rejects(engine.dump(mine, 'sqlite', NOBODY_LEAVES));
+    await assert.rejects(engine.dump(mine, 'sqlite', { signal: NOBODY_LEAVES }));
     assert.deepEqual(fs.readFileSync(secret), before);
     await engine.drop(mine.database);
     assert.deepEqual(await run(other, 'SELECT b FROM a'), [['secret']]);
@@ -216,7 +216,7 @@ describe('a file that a stranger made', () => {
       (WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c LIMIT 300) SELECT n FROM c)`,
     );
     await run(target, 'CREATE TABLE here (x)');
-    const whole = await buffer((await engine.dump(source, 'sqlite', NOBODY_LEAVES)).stream);
+    const whole = await buffer((await engine.dump(source, 'sqlite', { signal: NOBODY_LEAVES })).stream);
     let refused = 0;
     for (const at of [16, 28, 44, 52, 100, 103, 4096, 4099, 5000, 8192, 8200, 20_000]) {
       const crafted = Buffer.from(whole);
@@ -239,7 +239,7 @@ describe('a file that a stranger made', () => {
     const [source, target] = [await make(), await make({ sizeLimitBytes: 100_000 })];
     await run(source, 'CREATE TABLE a AS SELECT zeroblob(200000) AS b');
     await run(target, 'CREATE TABLE here (x)');
-    const { stream } = await engine.dump(source, 'sqlite', NOBODY_LEAVES);
+    const { stream } = await engine.dump(source, 'sqlite', { signal: NOBODY_LEAVES });
     await assert.rejects(engine.load(target, stream, NOBODY_LEAVES), LoadFailed);
     assert.deepEqual(await run(target, 'SELECT name FROM sqlite_schema'), [['here']]);
   });
@@ -260,12 +260,16 @@ test('a full disk is told as that, tears nothing, and does no harm when there is
     const filler = join(disk, 'filler');
     const { bavail, bsize } = fs.statfsSync(disk);
     fs.writeFileSync(filler, Buffer.alloc(Math.max(0, bavail * bsize - 2 * 2 ** 20)));
-    await assert.rejects(engine.dump(database, 'sqlite', NOBODY_LEAVES), noRoom, 'some is left, too little');
+    await assert.rejects(
+      engine.dump(database, 'sqlite', { signal: NOBODY_LEAVES }),
+      noRoom,
+      'some is left, too little',
+    );
     fs.rmSync(filler);
-    const dump = await buffer((await engine.dump(database, 'sqlite', NOBODY_LEAVES)).stream);
+    const dump = await buffer((await engine.dump(database, 'sqlite', { signal: NOBODY_LEAVES })).stream);
     await assert.rejects(run(database, 'INSERT INTO a VALUES (zeroblob(9000000))'), noRoom);
     await run(database, 'INSERT INTO a VALUES (zeroblob(2000000))');
-    await assert.rejects(engine.dump(database, 'sqlite', NOBODY_LEAVES), noRoom);
+    await assert.rejects(engine.dump(database, 'sqlite', { signal: NOBODY_LEAVES }), noRoom);
     await assert.rejects(engine.load(other, Readable.from([dump, dump]), NOBODY_LEAVES), noRoom);
     assert.deepEqual(
       fs.readdirSync(join(folder, database.database)).filter((name) => /copy/.test(name)),

@@ -8,6 +8,7 @@ import type { Readable } from 'node:stream';
 import type {
   Access,
   Dump,
+  DumpHow,
   Endpoint,
   Engine,
   EngineDatabase,
@@ -218,14 +219,14 @@ export class AccountServers<E extends MovableEngine> implements Engine, PlacesUs
     return this.#of(database).using((engine) => engine.tables(database, signal));
   }
 
-  async dump(database: EngineDatabase, format: string, signal: AbortSignal): Promise<Dump> {
+  async dump(database: EngineDatabase, format: string, how: DumpHow): Promise<Dump> {
     const server = this.#of(database);
     const { promise: isRead, resolve } = Promise.withResolvers<void>();
     const { promise: dump, resolve: began, reject } = Promise.withResolvers<Dump>();
     // It has the server up until its last byte.
     void server
       .using(async (engine) => {
-        const made = await engine.dump(database, format, signal);
+        const made = await engine.dump(database, format, how);
         made.stream.once('close', resolve);
         began(made);
         await isRead;
@@ -239,7 +240,7 @@ export class AccountServers<E extends MovableEngine> implements Engine, PlacesUs
   }
 
   async fork(from: EngineDatabase, to: EngineDatabase, signal: AbortSignal): Promise<void> {
-    const { stream } = await this.dump(from, this.dumpFormats[0] ?? '', signal);
+    const { stream } = await this.dump(from, this.dumpFormats[0] ?? '', { signal });
     await this.load(to, stream, signal).finally(() => stream.destroy());
   }
 

@@ -33,13 +33,12 @@ export interface ClientsOf<Work> {
   readonly accountId: number | null;
   /** Folder of the server's socket; null: it is reached over the network. */
   readonly socket: (() => string) | null;
-  readonly isDump: (work: Work) => boolean;
   readonly command: (work: Work) => Promise<ClientCommand>;
 }
 
 export interface Clients<Work> {
-  /** Waits for a slot. Throws `engine_unavailable` when none comes. */
-  run(work: Work): Promise<ClientRun>;
+  /** Waits for a slot of that kind. Throws `engine_unavailable` when none comes. */
+  run(work: Work, kind: SlotKind): Promise<ClientRun>;
 }
 
 export interface ClientRun {
@@ -50,10 +49,13 @@ export interface ClientRun {
   kill(): void;
 }
 
-/** So many of each kind at a time; others wait. A copy takes one of both: none waits for itself. */
-const DUMPS = 5;
-const LOADS = 3;
-export const SLOTS = DUMPS + LOADS;
+/**
+ * So many of each kind at a time; others wait. A copy takes a dump and a load: none waits for itself.
+ * Recovery points have theirs, as no user may keep a database out of them.
+ */
+const COUNTS = { dump: 5, load: 3, point: 2 };
+export type SlotKind = keyof typeof COUNTS;
+export const SLOTS = COUNTS.dump + COUNTS.load + COUNTS.point;
 /** Of each kind, of one account. */
 const SHARE = 2;
 const WAIT_MS = 60_000;
@@ -67,7 +69,7 @@ interface Waiting {
   readonly take: (slot: number) => void;
 }
 
-/** Slots of one kind: first come, first served, but for an account that has its share. */
+/** Slots of one kind. Who has fewest of them is served first, then who came first. */
 class Slots {
   readonly #free: number[];
   readonly #taken = new Map<number, number>();
@@ -96,14 +98,19 @@ class Slots {
     this.#serve();
   }
 
+  #takenBy({ accountId }: Waiting): number {
+    return accountId === null ? 0 : (this.#taken.get(accountId) ?? 0);
+  }
+
+  #next(): Waiting | undefined {
+    if (this.#free.length === 0) return undefined;
+    // The order of those with as many stays.
+    const [first] = this.#waiting.toSorted((one, other) => this.#takenBy(one) - this.#takenBy(other));
+    return first && this.#takenBy(first) < SHARE ? first : undefined;
+  }
+
   #serve(): void {
-    const mayTake = ({ accountId }: Waiting) =>
-      accountId === null || (this.#taken.get(accountId) ?? 0) < SHARE;
-    for (
-      let next = this.#waiting.find(mayTake);
-      next && this.#free.length > 0;
-      next = this.#waiting.find(mayTake)
-    ) {
+    for (let next = this.#next(); next !== undefined; next = this.#next()) {
       const { accountId, take } = next;
       this.#waiting = this.#waiting.filter((one) => one.take !== take);
       if (accountId !== null) this.#taken.set(accountId, (this.#taken.get(accountId) ?? 0) + 1);
@@ -115,8 +122,11 @@ class Slots {
 /** Of one engine, for all its servers. */
 export class ClientPrograms {
   readonly #deps: ClientProgramsDeps;
-  readonly #dumps = new Slots(0, DUMPS);
-  readonly #loads = new Slots(DUMPS, LOADS);
+  readonly #slots: Readonly<Record<SlotKind, Slots>> = {
+    dump: new Slots(0, COUNTS.dump),
+    load: new Slots(COUNTS.dump, COUNTS.load),
+    point: new Slots(COUNTS.dump + COUNTS.load, COUNTS.point),
+  };
 
   constructor(deps: ClientProgramsDeps) {
     this.#deps = deps;
@@ -124,11 +134,10 @@ export class ClientPrograms {
 
   /** Those of one server. */
   of<Work>(server: ClientsOf<Work>): Clients<Work> {
-    return { run: (work) => this.#run(server, work) };
+    return { run: (work, kind) => this.#run(server, work, this.#slots[kind]) };
   }
 
-  async #run<Work>(server: ClientsOf<Work>, work: Work): Promise<ClientRun> {
-    const slots = server.isDump(work) ? this.#dumps : this.#loads;
+  async #run<Work>(server: ClientsOf<Work>, work: Work, slots: Slots): Promise<ClientRun> {
     const { accountId } = server;
     const slot = await slots.take(accountId);
     try {

@@ -41,13 +41,12 @@ export interface ExternalPlaceHow<Facts, Programs, Work> {
   /** Those of clients. `facts`: null until the server was found good. */
   readonly programs: (facts: Facts | null) => Promise<Programs | NoPrograms>;
   readonly command: (programs: Programs, place: RemotePlace, work: Work) => ClientCommand;
-  readonly isDump: (work: Work) => boolean;
 }
 
 export function externalPlace<Facts extends ExternalFacts, Programs extends { version: string }, Work>(
   options: Pick<ManagedEngineOptions, 'folder' | 'processes' | 'uidBase' | 'alarms'>,
   address: ServerAddress,
-  { name, dumper, ask, begin, programs, command, isDump }: ExternalPlaceHow<Facts, Programs, Work>,
+  { name, dumper, ask, begin, programs, command }: ExternalPlaceHow<Facts, Programs, Work>,
 ) {
   const { folder, processes, uidBase, alarms } = options;
   const { host, port, tls } = address;
@@ -62,7 +61,6 @@ export function externalPlace<Facts extends ExternalFacts, Programs extends { ve
     // The server is everybody's, so these are.
     accountId: null,
     socket: null,
-    isDump,
     command: async (work: Work) => {
       const ca = tls ? (caOf(address) ?? rootCertificates.join('\n')) : null;
       return command(programsOrThrow(dumper, await programs(facts)), { host, port, ca }, work);

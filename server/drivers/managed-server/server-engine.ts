@@ -4,6 +4,7 @@ import type { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type {
   Dump,
+  DumpHow,
   Endpoint,
   EngineDatabase,
   Query,
@@ -33,7 +34,7 @@ export interface ServerEngineParts<Admin> {
     tables(database: EngineDatabase, signal: AbortSignal): Promise<readonly Table[]>;
   };
   readonly dumps: {
-    dump(database: EngineDatabase, format: string, signal: AbortSignal): Promise<Dump>;
+    dump(database: EngineDatabase, format: string, how: DumpHow): Promise<Dump>;
     load(database: EngineDatabase, dump: Readable, signal: AbortSignal): Promise<void>;
   };
   /** Who looks at the server all the time; null: whoever has the engine does. */
@@ -88,9 +89,9 @@ export class ServerEngine<Admin> {
     return this.#parts.queries.tables(database, signal);
   }
 
-  async dump(database: EngineDatabase, format: string, signal: AbortSignal): Promise<Dump> {
+  async dump(database: EngineDatabase, format: string, how: DumpHow): Promise<Dump> {
     await this.#server.up();
-    return this.#parts.dumps.dump(database, format, signal);
+    return this.#parts.dumps.dump(database, format, how);
   }
 
   async load(database: EngineDatabase, dump: Readable, signal: AbortSignal): Promise<void> {
@@ -99,7 +100,7 @@ export class ServerEngine<Admin> {
   }
 
   async fork(from: EngineDatabase, to: EngineDatabase, signal: AbortSignal): Promise<void> {
-    const { stream } = await this.dump(from, this.dumpFormats[0] ?? '', signal);
+    const { stream } = await this.dump(from, this.dumpFormats[0] ?? '', { signal });
     await this.load(to, stream, signal);
   }
 

@@ -88,7 +88,7 @@ export class SharedServer<E extends MovableEngine> {
     const signal = AbortSignal.timeout(MOVE_MS);
     await to.provision(database, randomBase62(24));
     await to.restrict(database, 'none');
-    const { stream } = await from.dump(database, 'sql', signal);
+    const { stream } = await from.dump(database, 'sql', { signal });
     await to.load(database, stream, signal);
     const [there, here] = [await from.counts(database), await to.counts(database)];
     for (const [table, rows] of there) {

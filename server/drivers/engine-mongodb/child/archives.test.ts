@@ -17,7 +17,7 @@ after(() => fixture.close());
 const load = (database: EngineDatabase, archive: Buffer) =>
   fixture.engine.load(database, Readable.from([archive]), NOBODY_LEAVES);
 const dump = async (database: EngineDatabase) =>
-  buffer((await fixture.engine.dump(database, 'archive', NOBODY_LEAVES)).stream);
+  buffer((await fixture.engine.dump(database, 'archive', { signal: NOBODY_LEAVES })).stream);
 
 /** As mongodump has it: segments of any collections in turn, and an end of each. */
 function archiveOf(

@@ -158,7 +158,7 @@ describe("the operator's MongoDB", () => {
     await source.client.db().collection('notes').insertMany(before);
     await source.client.db().collection('notes').createIndex({ l: 1 }, { unique: true });
     await target.client.db().collection('goes').insertOne({});
-    const dump = await buffer((await engine.dump(source.database, 'archive', STAYS)).stream);
+    const dump = await buffer((await engine.dump(source.database, 'archive', { signal: STAYS })).stream);
     const cut = engine.load(target.database, Readable.from([dump.subarray(0, -20)]), STAYS);
     await assert.rejects(cut, LoadFailed);
     const namesOf = async () => (await engine.tables(target.database, STAYS)).map(({ name }) => name);

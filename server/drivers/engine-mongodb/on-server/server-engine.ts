@@ -10,6 +10,7 @@ import { type Document, type MongoClient, MongoError, MongoServerError } from 'm
 import {
   type Access,
   type Dump,
+  type DumpHow,
   type Endpoint,
   type Engine,
   type EngineDatabase,
@@ -168,7 +169,7 @@ export class ServerMongodb implements Engine {
     return tables.sort((one, other) => (one.name < other.name ? -1 : 1));
   }
 
-  async dump(database: EngineDatabase, format: string, signal: AbortSignal): Promise<Dump> {
+  async dump(database: EngineDatabase, format: string, { signal }: DumpHow): Promise<Dump> {
     await this.#ready(database);
     const { version = '', isReplicaSet: isSnapshot = false } = this.#site.facts() ?? {};
     const pieces = archiveOf(this.#client, database.database, { version, isSnapshot, signal });
@@ -200,7 +201,7 @@ export class ServerMongodb implements Engine {
   }
 
   async fork(from: EngineDatabase, to: EngineDatabase, signal: AbortSignal): Promise<void> {
-    const { stream } = await this.dump(from, 'archive', signal);
+    const { stream } = await this.dump(from, 'archive', { signal });
     await this.load({ ...to, sizeLimitBytes: Number.POSITIVE_INFINITY }, stream, signal);
   }
 
