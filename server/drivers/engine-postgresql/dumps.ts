@@ -9,8 +9,10 @@ import { removeLeftovers } from '../managed-server/leftovers.ts';
 import type { ManagedEngineOptions } from '../managed-server/server-engine.ts';
 import type { PostgresqlClients } from './client-commands.ts';
 import { DumpFilter } from './dump-filter.ts';
+import { DumpPrelude } from './dump-prelude.ts';
 import type { PostgresqlLinks } from './postgresql-links.ts';
 import * as store from './postgresql-store.ts';
+import { rolesNeeded } from './roles-store.ts';
 
 /** By format. */
 const FORMATS = {
@@ -49,6 +51,7 @@ export class PostgresqlDumps {
     // Who may read everything cannot be made by everyone.
     const user = guest() === null ? store.DUMPER : rolesOf(of).local;
     if (guest() !== null) await links.putBackPassword(user);
+    const roles = guest() === null ? await links.inDatabase(of.database, rolesNeeded) : '';
     const { option, contentType, extension } = FORMATS[format as keyof typeof FORMATS];
     const work = {
       program: 'pg_dump',
@@ -59,7 +62,8 @@ export class PostgresqlDumps {
       options: '-c statement_timeout=0 -c default_transaction_read_only=on',
     } as const;
     const run = await clients.run(work, isForPoint ? 'point' : 'dump');
-    const stream = await dumpOf(run, { signal, asError: dumpFailed });
+    const through = new DumpPrelude(format === 'sql' ? roles : '');
+    const stream = await dumpOf(run, { signal, through, asError: dumpFailed });
     return { contentType, extension, sizeBytes: null, stream };
   }
 

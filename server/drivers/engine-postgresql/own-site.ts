@@ -18,7 +18,7 @@ import {
   type PostgresqlPrograms,
   trustedExtensions,
 } from './postgresql-programs.ts';
-import { PostgresqlServer, socketFolder } from './postgresql-server.ts';
+import { noteShutOut, PostgresqlServer, socketFolder } from './postgresql-server.ts';
 import { ADMIN, analyse, DUMPER, databases, setPassword, setUpServer } from './postgresql-store.ts';
 import { scramVerifier } from './scram-verifier.ts';
 import type { PostgresqlOptions, PostgresqlSite } from './site.ts';
@@ -76,6 +76,7 @@ export function ownSite(options: PostgresqlOptions, begin: () => Promise<void>):
     links,
     clients,
     guest: () => null,
+    shutOut: (database, isOut) => noteShutOut(server.places, database, isOut),
     endpoint: () => endpointOf(account?.port ?? server.port, tls),
     readiness: async () => readinessOfPrograms(await found(), server.problem),
     upgrade: async () => {

@@ -22,6 +22,7 @@ import { ownSite } from './own-site.ts';
 import type { PostgresqlLinks } from './postgresql-links.ts';
 import { MAX_WAL_MB } from './postgresql-server.ts';
 import * as store from './postgresql-store.ts';
+import * as roleStore from './roles-store.ts';
 import { scramVerifier } from './scram-verifier.ts';
 import type { PostgresqlOptions, PostgresqlSite, Upgrade } from './site.ts';
 import { rowCounts } from './tables-store.ts';
@@ -98,7 +99,7 @@ export class PostgresqlEngine extends ServerEngine<ClientBase> implements Movabl
     await this.#links.asAdmin(async (client) => {
       const guest = this.#site.guest();
       await store.isThere(client, roles.group, guest);
-      await store.makeRoles(client, roles, { verifiers: { user: ofUser, local: ofLocal }, guest });
+      await roleStore.makeRoles(client, roles, { verifiers: { user: ofUser, local: ofLocal }, guest });
       await store.makeDatabase(client, roles.group, { roles, guest });
     });
     await this.#links.inDatabase(roles.group, (client) => store.giveSchema(client, roles.group));
@@ -126,9 +127,11 @@ export class PostgresqlEngine extends ServerEngine<ClientBase> implements Movabl
         await store.setReadOnly(client, group, isReadOnly);
         await store.setLogin(client, user, access === 'none' ? 0 : limits.connections);
       });
+      await this.#shutOut(client, group, access === 'none');
       // A session keeps what it began with.
       const isChanged = before?.isReadOnly !== isReadOnly;
-      if (access === 'none' || isChanged) await store.endSessions(client, { role: user });
+      if (access === 'none' || isChanged)
+        await roleStore.endTenant(client, rolesOf(database), this.#site.guest());
       // On a server of the operator's a tenant who has the local role's password may use it from anywhere.
       if (access === 'none' && this.#site.guest() !== null) await store.endSessions(client, { role: local });
     });
@@ -172,8 +175,9 @@ export class PostgresqlEngine extends ServerEngine<ClientBase> implements Movabl
     if (!this.#site.server.isMade) return;
     await this.asAdmin(async (client) => {
       await store.dropDatabase(client, roles.group);
-      await store.dropOwned(client, roles);
-      await store.dropRoles(client, roles);
+      await roleStore.dropOwned(client, roles);
+      await roleStore.dropRoles(client, roles);
+      await this.#shutOut(client, roles.group, false);
     });
     this.#notes.remove(name);
   }
@@ -231,7 +235,13 @@ export class PostgresqlEngine extends ServerEngine<ClientBase> implements Movabl
     await store.pastTenant(client, user, () =>
       store.setLogin(client, user, mayLogIn ? database.limits.connections : 0),
     );
-    if (!mayLogIn) await store.endSessions(client, { role: user });
+    await this.#shutOut(client, database.database, !mayLogIn);
+    if (!mayLogIn) await roleStore.endTenant(client, rolesOf(database), this.#site.guest());
+  }
+
+  /** Its tenant may have roles beside the one that we gave. */
+  async #shutOut(client: ClientBase, name: string, isOut: boolean): Promise<void> {
+    if (this.#site.shutOut?.(name, isOut)) await store.reload(client);
   }
 
   #assertRoom(): void {

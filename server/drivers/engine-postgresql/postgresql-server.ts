@@ -1,5 +1,7 @@
 /** PostgreSQL as a server that we look after. */
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { writeDurableFile } from '../../platform/durable-file.ts';
 import { AppError } from '../../platform/errors.ts';
 import type { ServerKind, ServerKindDeps, ServerPlaces } from '../managed-server/managed-server.ts';
 import { makeFolder, placeOf } from '../managed-server/server-data.ts';
@@ -14,6 +16,8 @@ import { ADMIN, LOCAL } from './postgresql-store.ts';
 /** In the server's home. */
 const RUN = 'run';
 const HBA = 'pg_hba.conf';
+/** Beside it, a copy of what is ours: databases that nobody may log in to. */
+const SHUT = 'shut';
 const MEMORY_MB = 512;
 /** Data of one process: a tenant may set work_mem to what it likes. */
 const PROCESS_MB = 384;
@@ -54,6 +58,7 @@ export class PostgresqlServer implements ServerKind {
     makeServerSecret(places);
     makeFolder(join(places.home, RUN), uid);
     writeNew(join(places.home, HBA), hba(this.#deps.tls !== null));
+    placeShut(places, shutOut(places));
     this.#deps.tls?.place(places.home, uid);
     await this.#checkUser();
     if (made !== null) return;
@@ -125,12 +130,33 @@ export function socketFolder({ home }: Pick<ServerPlaces, 'home'>): string {
   return join(home, RUN);
 }
 
+/** Notes whether nobody may log in to a database over the network; whether that is new. */
+export function noteShutOut(places: Omit<ServerPlaces, 'seen'>, database: string, isOut: boolean): boolean {
+  const before = shutOut(places);
+  if (before.includes(database) === isOut) return false;
+  const now = isOut ? [...before, database] : before.filter((name) => name !== database);
+  writeDurableFile(join(places.keeper, SHUT), now.join('\n'), 0o600);
+  placeShut(places, now);
+  return true;
+}
+
+/** A file without any name would not be read. */
+function placeShut({ home }: Pick<ServerPlaces, 'home'>, databases: readonly string[]): void {
+  writeNew(join(home, SHUT), ['template0', ...databases, ''].join('\n'));
+}
+
+function shutOut({ keeper }: Pick<ServerPlaces, 'keeper'>): readonly string[] {
+  const path = join(keeper, SHUT);
+  return existsSync(path) ? readFileSync(path, 'utf8').split('\n').filter(Boolean) : [];
+}
+
 /** Who may come how. Only those who get past the folders reach the socket. */
 function hba(hasTls: boolean): string {
   return [
     'local all all scram-sha-256',
     `host all ${ADMIN} all reject`,
     `host all +${LOCAL} all reject`,
+    `host @${SHUT} all all reject`,
     // Users come by the proxy, or by rules of the host, from its loopback.
     `${hasTls ? 'hostssl' : 'host'} all all 127.0.0.0/8 scram-sha-256`,
     '',

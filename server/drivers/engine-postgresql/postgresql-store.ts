@@ -56,18 +56,18 @@ export interface Session {
 }
 
 /** A name as SQL. Throws for what we never made. */
-function id(name: string): string {
+export function id(name: string): string {
   if (!NAME.test(name)) throw new Error('not a name of ours');
   return `"${name}"`;
 }
 
-/** A name of the operator's as SQL. */
-function foreign(name: string): string {
+/** A name of somebody else's as SQL. */
+export function foreign(name: string): string {
   return `"${name.replaceAll('"', '""')}"`;
 }
 
 /** A verifier as SQL. */
-function text(value: string): string {
+export function text(value: string): string {
   if (!/^[A-Za-z0-9$:+/= -]*$/.test(value)) throw new Error('not a text of ours');
   return `'${value}'`;
 }
@@ -86,54 +86,20 @@ export async function setUpServer(client: ClientBase, dumperVerifier: string): P
     `GRANT pg_read_all_data TO ${id(DUMPER)}`,
     'REVOKE ALL ON DATABASE postgres FROM PUBLIC',
     'REVOKE ALL ON DATABASE template1 FROM PUBLIC',
+    // Before version 16 who makes roles may have any of them, and these lead out of the server.
+    `DELETE FROM pg_authid WHERE rolname IN ('pg_execute_server_program', 'pg_read_server_files', 'pg_write_server_files')`,
   ];
   await client.query(statements.join(';'));
   await holdWrites(client, false);
 }
 
-async function existing(client: ClientBase, names: readonly string[]): Promise<Set<string>> {
+/** Those of the names that roles have. */
+export async function existing(client: ClientBase, names: readonly string[]): Promise<Set<string>> {
   const { rows } = await client.query<{ rolname: string }>(
     'SELECT rolname FROM pg_roles WHERE rolname = ANY($1)',
     [names],
   );
   return new Set(rows.map(({ rolname }) => rolname));
-}
-
-interface Verifiers {
-  readonly user: string;
-  readonly local: string;
-}
-
-/** The roles of a database, with their passwords. */
-export async function makeRoles(
-  client: ClientBase,
-  { group, user, local }: Roles,
-  { verifiers, guest }: { readonly verifiers: Verifiers; readonly guest: Guest | null },
-): Promise<void> {
-  const there = await existing(client, [group, user, local]);
-  const make = [group, user, local]
-    .filter((name) => !there.has(name))
-    .map((name) => `CREATE ROLE ${id(name)}`);
-  const statements = [
-    ...make,
-    `ALTER ROLE ${id(user)} LOGIN PASSWORD ${text(verifiers.user)}`,
-    `ALTER ROLE ${id(local)} LOGIN PASSWORD ${text(verifiers.local)}`,
-    `GRANT ${id(group)} TO ${id(user)}, ${id(local)}`,
-    ...(guest === null ? ownRights({ group, user, local }) : []),
-    ...(guest?.member
-      ? [`GRANT ${[group, user, local].map(id).join(', ')} TO ${foreign(guest.member)}`]
-      : []),
-  ];
-  await client.query(statements.join(';'));
-}
-
-/** On a server of its account's own: databases for tests, and a look at all sessions, which may be ended. */
-function ownRights({ group, user, local }: Roles): string[] {
-  return [
-    `GRANT ${id(LOCAL)} TO ${id(local)}`,
-    ...[group, user, local].map((role) => `ALTER ROLE ${id(role)} CREATEDB`),
-    `GRANT pg_read_all_stats, pg_signal_backend TO ${id(group)}`,
-  ];
 }
 
 export async function setPassword(client: ClientBase, role: string, verifier: string): Promise<void> {
@@ -156,7 +122,7 @@ export async function makeDatabase(
   if (!(await isThere(client, name, guest))) await client.query(`CREATE DATABASE ${id(name)}`);
   const statements = [
     `REVOKE ALL ON DATABASE ${id(name)} FROM PUBLIC`,
-    `GRANT CONNECT, TEMPORARY, CREATE ON DATABASE ${id(name)} TO ${id(group)}`,
+    `GRANT CONNECT, TEMPORARY, CREATE ON DATABASE ${id(name)} TO ${id(group)}${guest === null ? ' WITH GRANT OPTION' : ''}`,
     guest === null
       ? `GRANT CONNECT ON DATABASE ${id(name)} TO ${id(DUMPER)}`
       : `COMMENT ON DATABASE ${id(name)} IS ${text(guest.mark)}`,
@@ -293,20 +259,6 @@ export async function dropDatabase(client: ClientBase, name: string): Promise<vo
   await client.query(`DROP DATABASE IF EXISTS ${id(name)} WITH (FORCE)`);
 }
 
-/** Removes the databases that a role made for itself. */
-export async function dropOwned(client: ClientBase, { group, user, local }: Roles): Promise<void> {
-  const { rows } = await client.query(
-    `SELECT d.datname FROM pg_database d JOIN pg_roles r ON r.oid = d.datdba WHERE r.rolname = ANY($1)`,
-    [[group, user, local]],
-  );
-  for (const { datname } of rows)
-    await client.query(`DROP DATABASE IF EXISTS ${foreign(datname)} WITH (FORCE)`);
-}
-
-export async function dropRoles(client: ClientBase, { group, user, local }: Roles): Promise<void> {
-  await client.query(`DROP ROLE IF EXISTS ${[user, local, group].map(id).join(', ')}`);
-}
-
 /** Puts `fresh` in the place of `name`, which is `old` from then on. Waits for their sessions to end. */
 export async function swapDatabases(
   client: ClientBase,
@@ -328,7 +280,7 @@ export async function swapDatabases(
 export async function activity(client: ClientBase): Promise<Map<string, string>> {
   const { rows } = await client.query(
     `SELECT s.datname, s.xact_commit + s.xact_rollback AS done, max(a.state_change) AS last
-     FROM pg_stat_database s LEFT JOIN pg_stat_activity a ON a.datid = s.datid AND a.usename ~ '^[uq]_'
+     FROM pg_stat_database s LEFT JOIN pg_stat_activity a ON a.datid = s.datid AND a.usename NOT IN ('${ADMIN}', '${DUMPER}')
      WHERE s.datname ~ '^d_' GROUP BY 1, 2`,
   );
   return new Map(rows.map((row) => [String(row.datname), `${row.done} ${row.last?.getTime()}`]));
@@ -338,7 +290,7 @@ export async function activity(client: ClientBase): Promise<Map<string, string>>
 export async function serverUse(client: ClientBase): Promise<ServerUse> {
   const { rows } = await client.query(
     `SELECT count(*)::int AS sessions, (count(*) FILTER (WHERE state <> 'idle'))::int AS busy
-     FROM pg_stat_activity WHERE backend_type = 'client backend' AND usename !~ '^cloudlet'`,
+     FROM pg_stat_activity WHERE backend_type = 'client backend' AND usename NOT IN ('${ADMIN}', '${DUMPER}')`,
   );
   return { sessions: rows[0].sessions, busy: rows[0].busy, done: await activity(client) };
 }
@@ -385,13 +337,18 @@ export async function endStrays(client: ClientBase): Promise<void> {
 /** Whether transactions that do not say otherwise are read-only, in all databases. */
 export async function holdWrites(client: ClientBase, isHeld: boolean): Promise<void> {
   await client.query(`ALTER SYSTEM ${isHeld ? 'SET default_transaction_read_only = on' : RELEASE}`);
+  await reload(client);
+}
+
+/** Has the server read its settings again, and who may come in. */
+export async function reload(client: ClientBase): Promise<void> {
   await client.query('SELECT pg_reload_conf()');
 }
 
 /** Ends sessions of tenants, and loads, that have written in a transaction that is not over. */
 export async function endWriters(client: ClientBase): Promise<void> {
   await client.query(
-    `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_xid IS NOT NULL AND usename ~ '^[uq]_'`,
+    `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_xid IS NOT NULL AND usename <> '${ADMIN}'`,
   );
 }
 

@@ -24,6 +24,11 @@ export interface PostgresqlSite {
   readonly clients: PostgresqlClients;
   /** What we are there; null: it is all ours. Known once the server is up. */
   guest(): Guest | null;
+  /**
+   * Notes whether anybody may log in to that database over the network; true: that is new, and in force once
+   * the server reads its settings again. Undefined: who may log in there is not ours to say.
+   */
+  readonly shutOut?: (database: string, isOut: boolean) => boolean;
   /** The endpoint of databases; without their names. */
   endpoint(): Omit<Endpoint, 'uri'>;
   readiness(): Promise<Readiness>;
