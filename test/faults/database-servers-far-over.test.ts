@@ -1,0 +1,117 @@
+/** A server takes far more of the disk than its databases may, by ways that read-only does not stop. */
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { globSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { createConnection } from 'mysql2/promise';
+import pg from 'pg';
+import { NO_MARIADB, NO_POSTGRESQL } from '../../scripts/installed.ts';
+import { Client } from '../harness/client.ts';
+import { CloudProcess } from '../harness/cloud-process.ts';
+import { eventually } from '../harness/waiting.ts';
+
+const LIMIT_MB = 20;
+/** Of temporary files or tables, each of the two sessions. */
+const MB = 400;
+
+interface Session {
+  query(sql: string): Promise<unknown>;
+  close(): void;
+}
+
+async function openPostgresql(uri: string): Promise<Session> {
+  const client = new pg.Client({ connectionString: uri });
+  client.on('error', () => {});
+  await client.connect();
+  return { query: (sql) => client.query(sql), close: () => void client.end().catch(() => {}) };
+}
+
+async function openMysql(uri: string): Promise<Session> {
+  const driver = await createConnection(uri);
+  driver.on('error', () => {});
+  return { query: (sql) => driver.query(sql), close: () => driver.destroy() };
+}
+
+const NUMBERS = `WITH RECURSIVE n AS (SELECT 1 AS a UNION ALL SELECT a + 1 FROM n WHERE a < ${MB * 16})`;
+const CASES = [
+  {
+    engine: 'postgresql',
+    programs: 'postgresql',
+    missing: NO_POSTGRESQL,
+    open: openPostgresql,
+    /** Holds what it has read in a file, until the session ends. */
+    take: [
+      `BEGIN; DECLARE held CURSOR WITH HOLD FOR SELECT repeat('x', 1000) || g FROM generate_series(1, ${MB * 1000}) g; COMMIT`,
+    ],
+  },
+  {
+    engine: 'mysql',
+    programs: 'mariadb',
+    missing: NO_MARIADB,
+    open: openMysql,
+    take: [
+      'SET max_recursive_iterations = 1000000',
+      `CREATE TEMPORARY TABLE held AS ${NUMBERS} SELECT a, REPEAT('x', 65000) AS text FROM n`,
+    ],
+  },
+];
+
+for (const { engine, programs, missing, open, take } of CASES) {
+  const skip = globSync(`build/programs/${programs}-*/usr`).length > 0 ? false : missing;
+  test(`${engine}: that server is ended, gives its space back, and nobody else notices`, {
+    skip,
+  }, async (t) => {
+    const cloud = await CloudProcess.start();
+    t.after(() => cloud.stop());
+    const newUri = async () => {
+      const user = await new Client(cloud.api).newUser();
+      const json = { name: 'shop', engine, size_limit_mb: LIMIT_MB };
+      const { status, body } = await user.call('/api/databases', { json });
+      assert.equal(status, 201, JSON.stringify(body));
+      return String(body.connection.uri);
+    };
+    const [mine, others] = [await newUri(), await newUri()];
+    const neighbour = await open(others);
+    t.after(() => neighbour.close());
+    let rounds = 0;
+    let isOver = false;
+    t.after(() => {
+      isOver = true;
+    });
+    const using = (async () => {
+      for (; !isOver; rounds++) {
+        await neighbour.query('SELECT 1');
+        await sleep(10);
+      }
+    })();
+    const bytes = () =>
+      Number.parseInt(execFileSync('du', ['-sm', join(cloud.dataDir, 'databases', engine)]).toString(), 10);
+    const before = bytes();
+    const sessions = [await open(mine), await open(mine)];
+    const taken = sessions.map(async (session) => {
+      for (const sql of take) await session.query(sql);
+      // What it holds goes with it.
+      await session.query(engine === 'mysql' ? 'SELECT SLEEP(60)' : 'SELECT pg_sleep(60)');
+    });
+    const ends = await Promise.allSettled(taken);
+    assert.deepEqual(
+      ends.map(({ status }) => status),
+      ['rejected', 'rejected'],
+    );
+    await eventually('it is told of', () =>
+      /was ended: it takes \d+ MB, its databases may \d+ MB/.test(cloud.output),
+    );
+    await eventually('its server is back', async () => {
+      const again = await open(mine).catch(() => null);
+      const isMade = await again?.query('CREATE TABLE t (a int)').catch(() => null);
+      again?.close();
+      return isMade;
+    });
+    await eventually('its space is free', () => bytes() < before + MB / 2);
+    isOver = true;
+    await using;
+    assert.ok(rounds > 10);
+  });
+}
