@@ -132,36 +132,43 @@ step('tables, charts and what can be done with it are shown', async () => {
   await tab('Manage');
   await page.getByRole('button', { name: 'Make the copy' }).waitFor();
   await assertAccessible(page, 'what can be done');
-  for (const opener of ['Change the password', 'Delete database']) await assertOpens(page, opener);
+  for (const opener of ['Restart the server', 'Change the password', 'Delete database'])
+    await assertOpens(page, opener);
 });
 
-step('it is forked, its password changed, and after its deletion it is brought back', async () => {
-  const { page, user } = ada;
-  const [before] = await user.expect(200, '/api/databases');
-  const path = `/api/databases/${before.database_id}`;
-  const old = await user.expect(200, `${path}/credentials`);
-  await page.getByRole('button', { name: 'Change the password' }).click();
-  await page.getByRole('dialog').getByRole('button', { name: 'Change the password' }).click();
-  await page.getByText('The new connection string').waitFor();
-  const { connection } = await user.expect(200, `${path}/credentials`);
-  assert.notEqual(connection.password, old.connection.password);
-  await page.getByRole('dialog').getByText(connection.uri).waitFor();
-  await assertAccessible(page, 'the new password', '[role=dialog]');
-  await page.getByRole('button', { name: 'Done' }).click();
-  await page.getByRole('button', { name: 'Make the copy' }).click();
-  await page.getByRole('heading', { level: 1, name: `${before.name}-copy` }).waitFor();
+step(
+  'it is restarted and forked, its password changed, and after its deletion it is brought back',
+  async () => {
+    const { page, user } = ada;
+    const [before] = await user.expect(200, '/api/databases');
+    const path = `/api/databases/${before.database_id}`;
+    const old = await user.expect(200, `${path}/credentials`);
+    await page.getByRole('button', { name: 'Restart the server' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Restart the server' }).click();
+    await page.getByText('The server was restarted').waitFor();
+    await page.getByRole('button', { name: 'Change the password' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Change the password' }).click();
+    await page.getByText('The new connection string').waitFor();
+    const { connection } = await user.expect(200, `${path}/credentials`);
+    assert.notEqual(connection.password, old.connection.password);
+    await page.getByRole('dialog').getByText(connection.uri).waitFor();
+    await assertAccessible(page, 'the new password', '[role=dialog]');
+    await page.getByRole('button', { name: 'Done' }).click();
+    await page.getByRole('button', { name: 'Make the copy' }).click();
+    await page.getByRole('heading', { level: 1, name: `${before.name}-copy` }).waitFor();
 
-  await page.goto(`${ada.fixture.cloud.api}/databases/${before.database_id}?tab=manage`);
-  await page.getByRole('button', { name: 'Delete database' }).click();
-  await page.getByRole('dialog').getByRole('button', { name: 'Delete database' }).click();
-  await page.getByText('Deleted, and still kept').waitFor();
-  await assertAccessible(page, 'the list of databases');
-  await page.getByRole('button', { name: 'Undo' }).click();
-  await page.getByRole('link', { name: before.name, exact: true }).waitFor();
-  const { rows } = await run(user, path, 'SELECT count(*) FROM people');
-  assert.deepEqual(rows, [[2]]);
-  assert.deepEqual(ada.fixture.complaints, []);
-});
+    await page.goto(`${ada.fixture.cloud.api}/databases/${before.database_id}?tab=manage`);
+    await page.getByRole('button', { name: 'Delete database' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Delete database' }).click();
+    await page.getByText('Deleted, and still kept').waitFor();
+    await assertAccessible(page, 'the list of databases');
+    await page.getByRole('button', { name: 'Undo' }).click();
+    await page.getByRole('link', { name: before.name, exact: true }).waitFor();
+    const { rows } = await run(user, path, 'SELECT count(*) FROM people');
+    assert.deepEqual(rows, [[2]]);
+    assert.deepEqual(ada.fixture.complaints, []);
+  },
+);
 
 step('each engine that is there is queried; one that is not says why', async () => {
   const { page, user } = ada;

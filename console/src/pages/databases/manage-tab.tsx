@@ -4,6 +4,7 @@ import type { Database } from '../../../../sdk/index.ts';
 import { DeletePart } from './delete-part.tsx';
 import { DumpPart, LoadPart } from './dump-parts.tsx';
 import { ForkPart } from './fork-part.tsx';
+import { RestartPart } from './restart-part.tsx';
 import { RotatePart } from './rotate-part.tsx';
 import { SettingsPart } from './settings-part.tsx';
 
@@ -14,6 +15,7 @@ export function ManageTab({ database }: { database: Database }) {
       <ForkPart database={database} />
       <DumpPart database={database} />
       <LoadPart database={database} />
+      <RestartPart database={database} />
       <RotatePart database={database} />
       <DeletePart database={database} />
     </Stack>

@@ -176,6 +176,13 @@ export const databases = {
     loadSubmit: 'Replace by this dump',
     loading: (percent: number) => `${percent} % sent`,
     loaded: 'The dump was loaded',
+    restart: 'Restart',
+    restartLead: 'Ends all of its sessions, whatever they do. What was committed stays.',
+    restartLeadShared:
+      'Ends all sessions of the server that your databases of this engine share, whatever they do. What was committed stays.',
+    restartSubmit: 'Restart the server',
+    restartAsk: 'Restart the server?',
+    restarted: 'The server was restarted',
     rotate: 'Password',
     rotateLead: 'Gives it another password. The old one and its sessions end at once.',
     rotateSubmit: 'Change the password',
