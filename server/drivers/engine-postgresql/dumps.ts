@@ -13,6 +13,7 @@ import { DumpPrelude } from './dump-prelude.ts';
 import type { PostgresqlLinks } from './postgresql-links.ts';
 import * as store from './postgresql-store.ts';
 import { rolesNeeded } from './roles-store.ts';
+import { scramVerifier } from './scram-verifier.ts';
 
 /** By format. */
 const FORMATS = {
@@ -51,7 +52,7 @@ export class PostgresqlDumps {
     // Who may read everything cannot be made by everyone.
     const user = guest() === null ? store.DUMPER : rolesOf(of).local;
     if (guest() !== null) await links.putBackPassword(user);
-    const roles = guest() === null ? await links.inDatabase(of.database, rolesNeeded) : '';
+    const roles = guest() === null ? await this.#prepare(of.database) : '';
     const { option, contentType, extension } = FORMATS[format as keyof typeof FORMATS];
     const work = {
       program: 'pg_dump',
@@ -65,6 +66,16 @@ export class PostgresqlDumps {
     const through = new DumpPrelude(format === 'sql' ? roles : '');
     const stream = await dumpOf(run, { signal, through, asError: dumpFailed });
     return { contentType, extension, sizeBytes: null, stream };
+  }
+
+  /** On a server of our own; what a dump in SQL begins with. */
+  async #prepare(database: string): Promise<string> {
+    const { links } = this.#deps;
+    const verifier = await scramVerifier(links.passwordOf(store.DUMPER));
+    return links.inDatabase(database, async (client) => {
+      await store.putBackDumper(client, database, verifier);
+      return rolesNeeded(client);
+    });
   }
 
   /** See Engine.load(): into a database beside it, which then takes its place. */

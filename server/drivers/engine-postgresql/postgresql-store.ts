@@ -79,11 +79,7 @@ export async function setUpServer(client: ClientBase, dumperVerifier: string): P
   const statements = [
     ...make,
     `ALTER ROLE ${id(LOCAL)} NOLOGIN`,
-    `ALTER ROLE ${id(DUMPER)} LOGIN NOSUPERUSER NOINHERIT BYPASSRLS PASSWORD ${text(dumperVerifier)}`,
-    `ALTER ROLE ${id(DUMPER)} INHERIT`,
-    // Large objects, too.
-    `ALTER ROLE ${id(DUMPER)} SET lo_compat_privileges = on`,
-    `GRANT pg_read_all_data TO ${id(DUMPER)}`,
+    ...rightsOfDumper(dumperVerifier),
     'REVOKE ALL ON DATABASE postgres FROM PUBLIC',
     'REVOKE ALL ON DATABASE template1 FROM PUBLIC',
     // Before version 16 who makes roles may have any of them, and these lead out of the server.
@@ -91,6 +87,23 @@ export async function setUpServer(client: ClientBase, dumperVerifier: string): P
   ];
   await client.query(statements.join(';'));
   await holdWrites(client, false);
+}
+
+/** Gives the role that dumps what its tenant, who makes roles, may have taken from it. */
+export async function putBackDumper(client: ClientBase, name: string, verifier: string): Promise<void> {
+  const connect = `GRANT CONNECT ON DATABASE ${id(name)} TO ${id(DUMPER)}`;
+  await client.query([...rightsOfDumper(verifier), connect].join(';'));
+}
+
+function rightsOfDumper(verifier: string): string[] {
+  const name = id(DUMPER);
+  return [
+    `ALTER ROLE ${name} LOGIN NOSUPERUSER INHERIT BYPASSRLS CONNECTION LIMIT -1 VALID UNTIL 'infinity' PASSWORD ${text(verifier)}`,
+    `ALTER ROLE ${name} RESET ALL`,
+    // Large objects, too.
+    `ALTER ROLE ${name} SET lo_compat_privileges = on`,
+    `GRANT pg_read_all_data TO ${name}`,
+  ];
 }
 
 /** Those of the names that roles have. */
