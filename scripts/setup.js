@@ -31,6 +31,7 @@ import {
   PURPOSES,
 } from './outside-programs.js';
 import { fetchSpecificationTests, hasSpecificationTests } from './specification-tests.js';
+import { trustExtensions } from './trusted-extensions.js';
 
 const ROOT = dirname(dirname(fileURLToPath(import.meta.url)));
 const MODULES = join(ROOT, 'node_modules');
@@ -258,6 +259,16 @@ function databasePrograms() {
       if (name === 'postgresql' && error instanceof NoPackages) lastPostgresql();
     }
   }
+  extensions(folderOf(ROOT));
+}
+
+/** Those that tenants may create beyond what PostgreSQL trusts; those fetched by earlier versions, too. */
+function extensions(folder) {
+  try {
+    trustExtensions(folder);
+  } catch (error) {
+    console.log(`  no pg_stat_statements: ${error.message}; run the set-up as the owner of ${folder}`);
+  }
 }
 
 /** For hosts that have none and no packages of it: better a PostgreSQL without dumps than none. */
@@ -272,6 +283,7 @@ function testedPostgresql() {
   const output = join(ROOT, 'build', 'test-programs');
   if (isInNpm() && !existsSync(join(output, `postgresql-${NPM_POSTGRESQL_VERSION}`)))
     tryPostgresqlOfNpm(output);
+  extensions(output);
 }
 
 function tryPostgresqlOfNpm(output, then = () => {}) {

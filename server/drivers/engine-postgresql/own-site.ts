@@ -10,7 +10,7 @@ import { readServerSecret, rolePassword } from '../managed-server/server-secret.
 import type { NoPrograms } from '../managed-server/unpacked-programs.ts';
 import { type ClientWork, clientCommand } from './client-commands.ts';
 import { dataMajor, takeAnalysis, upgradeData } from './data-directory.ts';
-import { PostgresqlLinks } from './postgresql-links.ts';
+import { PostgresqlLinks, UNCOUNTED } from './postgresql-links.ts';
 import {
   findPrograms,
   missingOf,
@@ -110,7 +110,8 @@ async function takeAdministration(places: ManagedServer['places'], links: Postgr
   const first = firstSecret(places);
   if (first === null) return;
   const verifier = await scramVerifier(links.passwordOf(ADMIN));
-  const who = { user: ADMIN, password: rolePassword(first, ADMIN), database: 'postgres' };
+  const password = rolePassword(first, ADMIN);
+  const who = { user: ADMIN, password, database: 'postgres', options: UNCOUNTED };
   try {
     await links.as(who, (client) => setPassword(client, ADMIN, verifier));
   } catch (error) {

@@ -11,6 +11,8 @@ import { scramVerifier } from './scram-verifier.ts';
 const MAX_ADMINS = 4;
 /** Nothing of a tenant's is to be found by a name without its schema; and we may make room. */
 const ADMIN_OPTIONS = '-c search_path=pg_catalog -c default_transaction_read_only=off';
+/** On a server of ours: whoever may see what statements were run learns no verifier of a password. */
+export const UNCOUNTED = '-c pg_stat_statements.track=none';
 const CONNECT_MS = 10_000;
 /** Ours are few, and each is a process of the server. */
 const IDLE_MS = 10_000;
@@ -43,7 +45,7 @@ export class PostgresqlLinks {
   /** The administrator in a tenant's database: for statements that run nothing of the tenant's. */
   async inDatabase<T>(database: string, work: (client: ClientBase) => Promise<T>): Promise<T> {
     const { user, password } = this.#deps.administrator;
-    return this.as({ user, password: password(), database, options: ADMIN_OPTIONS }, work);
+    return this.as({ user, password: password(), database, options: this.#options }, work);
   }
 
   /** As another role of ours. `maxBytes`: the connection ends when the server sends more. */
@@ -96,11 +98,16 @@ export class PostgresqlLinks {
       allowExitOnIdle: true,
       password,
       ...this.#where(),
-      options: ADMIN_OPTIONS,
+      options: this.#options,
     });
     // The server went: what is under way rejects, and whoever asks next connects anew.
     this.#admins = pool.on('error', () => {}).on('connect', (client) => client.on('error', () => {}));
     return pool;
+  }
+
+  /** An administrator of another's server may not be allowed all of it. */
+  get #options(): string {
+    return 'socket' in this.#deps.place ? `${ADMIN_OPTIONS} ${UNCOUNTED}` : ADMIN_OPTIONS;
   }
 
   #patiently<T>(connect: () => Promise<T>): Promise<T> {

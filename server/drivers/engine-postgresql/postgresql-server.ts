@@ -10,7 +10,7 @@ import { CERT_FILE, KEY_FILE, type ServerTls } from '../managed-server/server-tl
 import { SLOW_MS } from '../managed-server/slow-statements.ts';
 import { hadPort } from '../server-port.ts';
 import { DATA, dataMajor, makeData, settleUpgrade, writeNew } from './data-directory.ts';
-import type { PostgresqlPrograms } from './postgresql-programs.ts';
+import { type PostgresqlPrograms, trustedExtensions } from './postgresql-programs.ts';
 import { ADMIN, LOCAL } from './postgresql-store.ts';
 
 /** In the server's home. */
@@ -26,6 +26,10 @@ export const MAX_WAL_MB = 64;
 
 /** The server that all accounts shared: its log has larger pieces, and its users are elsewhere. */
 const FOR_US_ALONE = { listen_addresses: '', min_wal_size: '32MB' };
+
+/** Counts only in a server that began with it. */
+const STATISTICS = 'pg_stat_statements';
+const STATISTICS_SETTINGS = { shared_preload_libraries: STATISTICS, [`${STATISTICS}.max`]: 1000 };
 
 type Deps = ServerKindDeps<PostgresqlPrograms>;
 
@@ -76,10 +80,11 @@ export class PostgresqlServer implements ServerKind {
   program({ seen }: ServerPlaces, port: number) {
     const programs = this.#programs;
     if (programs === null) throw new Error('not initialised');
-    const { bin, env, readOnly } = programs;
+    const { bin, env, readOnly, major } = programs;
     const settings = Object.entries({
       ...settingsOf(seen, port),
       ...tlsSettings(seen, this.#deps.tls),
+      ...(trustedExtensions(bin, major).includes(STATISTICS) ? STATISTICS_SETTINGS : {}),
       ...(this.#deps.template === null ? FOR_US_ALONE : {}),
     }).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
     return {
