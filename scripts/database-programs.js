@@ -29,6 +29,8 @@ const PROGRAMS = {
       packages
         .dependencies('postgresql')
         .flatMap((name) => (/^postgresql-\d+$/.test(name) ? [name, name.replace('-', '-client-')] : [])),
+    // Debian has it from 13 on, Ubuntu from 24.04.
+    extras: (root) => [`${root}-pgvector`],
   },
   mariadb: {
     title: 'MariaDB',
@@ -105,7 +107,7 @@ export function fetchDatabasePrograms({ root, outsidePath, name }) {
 }
 
 function fetch(packages, { name, output }) {
-  const { title, oldest, known = name } = PROGRAMS[name];
+  const { title, oldest, known = name, extras = () => [] } = PROGRAMS[name];
   try {
     packages.firstKnown([known]);
   } catch (error) {
@@ -118,7 +120,8 @@ function fetch(packages, { name, output }) {
     throw new NoPackages(`${title} ${version} is the newest package, and ${oldest} or newer is needed`);
   const isTaken = (other) =>
     /^(?:lib|zlib)/.test(other) && !NOT_TAKEN.test(other) && !other.endsWith('-perl');
-  const tree = packages.unpack(packages.closure(roots, isTaken));
+  const there = extras(roots[0]).filter((each) => packages.firstKnown([each, roots[0]]) === each);
+  const tree = packages.unpack(packages.closure([...roots, ...there], isTaken));
   for (const path of [...SUPERFLUOUS, ...PROGRAMS[name].superfluous(roots[0], tree)])
     rmSync(join(tree, path), { recursive: true, force: true });
   // Its name says that it is whole.

@@ -68,6 +68,22 @@ test('programs and their libraries are unpacked, whatever the major version, and
   assert.deepEqual(files.sort(), ['libldap.so.2', 'libpq.so.5', 'postgres', 'psql']);
 });
 
+test('pgvector comes along where the distribution has it', { skip: noApt }, (t) => {
+  const root = repository('trixie');
+  const place = 'usr/share/postgresql/17/extension';
+  const pgvector = {
+    name: 'postgresql-17-pgvector',
+    version: '0.8.0-1',
+    depends: 'postgresql-17, libc6',
+    files: { [`${place}/vector.control`]: '', 'usr/lib/postgresql/17/lib/vector.so': '' },
+  };
+  useArchive(t, join(DIRECTORY, 'with-pgvector'), [...PACKAGES, pgvector]);
+  assert.equal(fetchDatabasePrograms({ root, outsidePath, name: 'postgresql' }), '17.4');
+  const tree = join(root, 'build/programs/postgresql-17.4');
+  for (const path of [...Object.keys(pgvector.files), `${BIN}/postgres`])
+    assert.ok(existsSync(join(tree, path)));
+});
+
 test('packages that are too old are not fetched', { skip: noApt }, (t) => {
   const root = repository('ubuntu');
   const old = PACKAGES.map((one) => ({ ...one, version: one.version?.replace('17.4', '15.9') }));
