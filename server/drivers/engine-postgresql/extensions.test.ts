@@ -120,7 +120,7 @@ describe('extensions of a tenant', { skip: noPostgresql }, () => {
     const [fork, loaded] = [newDatabase(), newDatabase()];
     for (const database of [fork, loaded]) await fixture.engine.provision(database, SECRET);
     await fixture.engine.fork(own, fork, STAYS);
-    const { stream } = await fixture.engine.dump(own, 'sql', STAYS);
+    const { stream } = await fixture.engine.dump(own, 'sql', { signal: STAYS });
     await fixture.engine.load(loaded, Readable.from([await buffer(stream)]), STAYS);
     for (const database of [fork, loaded]) {
       const session = await connect(fixture.engine, database, SECRET);
