@@ -35,11 +35,15 @@ function exchange(text: string, find: string, value: string): string {
   return text.replaceAll(find, value);
 }
 
-/** Lines without what differs from run to run: words with a digit, units behind these, long secrets. */
+/**
+ * Lines without what differs from run to run, words with a digit, units behind these, long secrets; and from
+ * user to user: machines of an ordinary one are reached at a port of their own.
+ */
 function linesOf(text: string): string[] {
   const shape = text
     .replace(/\b(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun), (?=\d)/g, '')
     .replace(/ (?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) (?=\d)/g, ' ')
+    .replace(/\bssh -p \d+ (?=root@)/g, 'ssh ')
     .replace(/[^\s"',{}[\]()]*\d[^\s"',{}[\]()]*( [KMG]?B\b)?/g, '#')
     .replace(/[\w+/=-]{30,}/g, '#')
     .replace(/[^\S\n]+/g, ' ');

@@ -107,11 +107,16 @@ export class AccountServer<E extends AccountEngine> {
     return this.#databases.all().some(({ access, isMoving }) => access !== 'none' && isMoving !== true);
   }
 
-  /** Listens for its users, and takes over a server that runs already. Rejects when its port is taken. */
-  async open(): Promise<void> {
-    if (this.#isOpen) return;
+  /** Listens for its users; whether it did not before. Rejects when its port is taken. */
+  async open(): Promise<boolean> {
+    if (this.#isOpen) return false;
     await this.#deps.doors.open(this.#deps.door);
     this.#isOpen = true;
+    return true;
+  }
+
+  /** Takes over a server that an earlier Cloudlet left running. */
+  async takeOver(): Promise<void> {
     await this.#locks.run(LOCK, async () => {
       if (this.isUp || !(await this.engine.server.takeOver())) return;
       this.#leave = await this.#deps.takePlace();

@@ -122,7 +122,7 @@ export class AccountServers<E extends MovableEngine> implements Engine, PlacesUs
   /** Listens for the users of all servers there are, and takes over those that run. Never rejects. */
   async wake(): Promise<void> {
     this.#isAwake = true;
-    for (const server of this.#servers.values()) await this.#open(server);
+    await this.#openAll();
   }
 
   /**
@@ -301,19 +301,28 @@ export class AccountServers<E extends MovableEngine> implements Engine, PlacesUs
   async #look(): Promise<void> {
     if (this.#isClosed) return;
     const isTime = this.#looks++ % LOOKS_TO_OPEN === 0;
-    if (isTime && this.#isAwake) for (const server of this.#servers.values()) await this.#open(server);
+    if (isTime && this.#isAwake) await this.#openAll();
     await Promise.all([...this.#servers.values()].map((server) => server.look()));
   }
 
-  async #open(server: AccountServer<E>): Promise<void> {
+  /** One that hangs while it is taken over holds up no other. */
+  async #openAll(): Promise<void> {
+    for (const server of this.#servers.values())
+      if (await this.#open(server)) void server.takeOver().catch(() => {});
+  }
+
+  /** Whether it listens since now. */
+  async #open(server: AccountServer<E>): Promise<boolean> {
     const alarms = this.#kind.alarms.of(server.accountId);
     const code = `${this.name}_port_taken`;
     try {
-      await server.open();
+      const isNew = await server.open();
       alarms.clear(code);
+      return isNew;
     } catch (error) {
       const { message, hint = SEE_LOG } = error as AppError;
       alarms.raise(code, message, hint);
+      return false;
     }
   }
 
