@@ -171,7 +171,8 @@ export function buildEngines(options: EnginesOptions) {
       : new MysqlEngine({ ...atMysql, external: externalServer });
   const uidBase = users === null ? null : users.first + users.count - USERS - MYSQL_USERS - 1;
   const sent = ({ databaseId }: EngineDatabase, bytes: number) => egress.count(databaseId, bytes);
-  const mongodb = mongodbEngine({ config, alarms, log }, { ...children, tls, sent }, { processes, uidBase });
+  const ofMongodb = { ...children, tls: tls.isRequired ? tls : null, sent };
+  const mongodb = mongodbEngine({ config, alarms, log }, ofMongodb, { processes, uidBase });
   const exchange = (database: EngineDatabase, call: HranaCall) => exchangeHrana(sqlite, database, call);
   return { sqlite, postgresql, mysql, mongodb, exchange, doors };
 }
@@ -194,10 +195,8 @@ function mongodbEngine(
   return new ServerMongodb({ folder, site });
 }
 
-/** For servers that users on other hosts reach; null: there are none. */
-function tlsOf(config: EnginesOptions['config'], clock: Clock): ServerTls | null {
+function tlsOf(config: EnginesOptions['config'], clock: Clock): ServerTls {
   const { dataDir, databaseHost: host, tlsCert: certFile, tlsKey: keyFile } = config;
-  if (host === '') return null;
   return new ServerTls({ host, certFile, keyFile, folder: join(dataDir, 'databases', 'tls'), clock });
 }
 

@@ -304,7 +304,7 @@ export const SETTINGS = {
   databaseHost: text(
     'CLOUDLET_DATABASE_HOST',
     '',
-    'Name or address of this host by which other hosts reach PostgreSQL, MySQL and MongoDB databases, with TLS; empty: they are reached at 127.0.0.1 alone, without',
+    'Name or address of this host by which other hosts reach PostgreSQL, MySQL and MongoDB databases, with TLS; empty: they are reached at 127.0.0.1 alone, where none needs it',
     hostName,
   ),
   tlsCert: text(

@@ -7,6 +7,7 @@ import { ChildPlaces } from '../drivers/engine-children/child-places.ts';
 import { HostProcesses } from '../drivers/host-process/host-processes.ts';
 import { AccountServers, type AccountServersDeps } from '../drivers/managed-server/account-servers.ts';
 import type { ManagedEngineOptions } from '../drivers/managed-server/server-engine.ts';
+import { ServerTls } from '../drivers/managed-server/server-tls.ts';
 import type { MovableEngine } from '../drivers/managed-server/shared-server.ts';
 import { ServerProxy } from '../drivers/server-proxy/server-proxy.ts';
 import { systemClock } from '../platform/clock.ts';
@@ -62,6 +63,7 @@ export function serverFixture<E extends Engine>(
       folder,
       processes: new HostProcesses({ clock: systemClock, group, hasUsers, ground: folder }),
       uidBase: hasUsers ? testUidBase() : null,
+      tls: new ServerTls({ host: '', certFile: '', keyFile: '', folder, clock: systemClock }),
       alarms: {
         raise: (code, detail) => alarms.set(code, detail),
         clear: (code) => alarms.delete(code),

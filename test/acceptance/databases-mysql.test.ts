@@ -80,6 +80,20 @@ describe('MySQL databases', { skip: isThere ? false : NO_MARIADB }, () => {
     await assert.rejects(connect(made.connection.uri), { errno: 4151 });
   });
 
+  test('a driver that insists on TLS has it, one that does not goes without', async () => {
+    const json = { name: 'encrypted', engine: 'mysql' };
+    const { connection } = await expect(201, '/api/databases', { json });
+    for (const [more, version] of [
+      [{ ssl: { rejectUnauthorized: false } }, /^TLSv1\.[23]$/],
+      [{}, /^$/],
+    ] as const) {
+      const driver = await createConnection({ uri: connection.uri, ...more });
+      const [row] = await rowsOf(driver, "SHOW STATUS LIKE 'Ssl_version'");
+      assert.match(String(row?.['Value']), version);
+      await driver.end();
+    }
+  });
+
   test('its server serves on when Cloudlet is killed, and is there again after a proper stop', async () => {
     const json = { name: 'kept', engine: 'mysql' };
     const { connection } = await expect(201, '/api/databases', { json });

@@ -112,6 +112,17 @@ describe('PostgreSQL databases', { skip: isThere ? false : NO_POSTGRESQL }, () =
     await assert.rejects(connect(connection));
   });
 
+  test('a driver that insists on TLS has it, one that does not goes without', async () => {
+    const { connection } = await make('encrypted');
+    for (const ssl of [{ rejectUnauthorized: false }, false]) {
+      const driver = new Driver({ connectionString: connection.uri, ssl });
+      await driver.connect();
+      const asked = await driver.query('SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()');
+      assert.deepEqual(asked.rows, [{ ssl: ssl !== false }]);
+      await driver.end();
+    }
+  });
+
   test('the server serves on when Cloudlet is killed, and is adopted; a stop ends it, and a start brings it back', async () => {
     const { connection } = await make('kept');
     let driver = await connect(connection);

@@ -205,7 +205,7 @@ function tlsWords({ seen, tls }: Pick<Settings, 'seen' | 'tls'>): string[] {
     `--ssl-cert=${join(seen, CERT_FILE)}`,
     `--ssl-key=${join(seen, KEY_FILE)}`,
     '--tls-version=TLSv1.2,TLSv1.3',
-    '--require-secure-transport=ON',
+    ...(tls.isRequired ? ['--require-secure-transport=ON'] : []),
   ];
 }
 

@@ -1,4 +1,4 @@
-/** MariaDB for users on other hosts: with TLS, and never without. */
+/** MariaDB with TLS: for users on other hosts never without, on this host for whoever asks. */
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -10,6 +10,7 @@ import { mysqlFixture, noMysql } from '../../testing/mysql-fixture.ts';
 import { newDatabase } from '../../testing/new-database.ts';
 import { makeAuthority } from '../managed-server/certificates.ts';
 import { ServerTls } from '../managed-server/server-tls.ts';
+import { freePort } from '../server-port.ts';
 
 const SECRET = 'aaaaaaaaaaaaaaaaaaaaaaaa';
 const HOST = '127.0.0.2';
@@ -46,4 +47,29 @@ test('MariaDB beyond loopback serves verified connections, and no plain one', {
   await assert.rejects(ask(undefined), /insecure transport|Access denied/);
   const span = { from: systemClock.now(), until: systemClock.now() + 1e6 };
   await assert.rejects(ask({ ca: makeAuthority('Cloudlet databases', span).cert }));
+});
+
+test('on this host MariaDB offers TLS, whether drivers come straight or by the proxy', {
+  skip: noMysql,
+}, async (t) => {
+  const { engine, options, close } = mysqlFixture();
+  t.after(close);
+  const database = newDatabase();
+  await engine.provision(database, SECRET);
+  const { tls, ca, uri } = await engine.endpoint(database);
+  assert.deepEqual([tls, ca], [false, null]);
+  const { doors } = options().servers;
+  const port = await freePort(20_000 + (process.pid % 10_000));
+  await doors.open({ name: 'other', addresses: [HOST], port, protocol: 'mysql' });
+  await doors.lead('other', engine.serverOf(database.accountId)?.engine.server.port ?? null);
+  for (const place of [uri(SECRET), uri(SECRET).replace(/@[^/]+/, `@${HOST}:${port}`)]) {
+    for (const ssl of [{ rejectUnauthorized: false }, undefined]) {
+      const connection = await createConnection({ uri: place, ...(ssl === undefined ? {} : { ssl }) });
+      const [rows] = await connection.query<RowDataPacket[]>("SHOW STATUS LIKE 'Ssl_version'");
+      assert.match(String(rows[0]?.['Value']), ssl === undefined ? /^$/ : /^TLSv1\.[23]$/);
+      const [long] = await connection.query<RowDataPacket[]>("SELECT repeat('x', 3000000) AS x");
+      assert.equal(long[0]?.['x'].length, 3_000_000);
+      await connection.end();
+    }
+  }
 });

@@ -32,6 +32,7 @@ const FIRST_SAFE_MINOR: Readonly<Record<number, number>> = { 15: 19 };
 /** In the control file of an extension that every tenant may create. */
 const TRUSTED = /^\s*trusted\s*=\s*(?:true|on|yes|1)\s*(?:#.*)?$/m;
 const known = new Map<string, readonly string[]>();
+const tlsKnown = new Map<string, boolean>();
 
 export interface PostgresqlPrograms {
   /** `15.20`. */
@@ -173,6 +174,15 @@ export function trustedExtensions(bin: string, major: number): readonly string[]
   if (found === undefined) return [];
   known.set(bin, found);
   return found;
+}
+
+/** Whether they were built with OpenSSL: those of distributions are. */
+export function speaksTls(bin: string): boolean {
+  const before = tlsKnown.get(bin);
+  if (before !== undefined) return before;
+  const can = readFileSync(join(bin, 'postgres')).includes('libssl');
+  tlsKnown.set(bin, can);
+  return can;
 }
 
 function trustedIn(folder: string): string[] {

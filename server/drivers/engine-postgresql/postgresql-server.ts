@@ -10,7 +10,7 @@ import { CERT_FILE, KEY_FILE, type ServerTls } from '../managed-server/server-tl
 import { SLOW_MS } from '../managed-server/slow-statements.ts';
 import { hadPort } from '../server-port.ts';
 import { DATA, dataMajor, makeData, settleUpgrade, writeNew } from './data-directory.ts';
-import { type PostgresqlPrograms, trustedExtensions } from './postgresql-programs.ts';
+import { type PostgresqlPrograms, speaksTls, trustedExtensions } from './postgresql-programs.ts';
 import { ADMIN, LOCAL } from './postgresql-store.ts';
 
 /** In the server's home. */
@@ -61,7 +61,7 @@ export class PostgresqlServer implements ServerKind {
     }
     makeServerSecret(places);
     makeFolder(join(places.home, RUN), uid);
-    writeNew(join(places.home, HBA), hba(this.#deps.tls !== null));
+    writeNew(join(places.home, HBA), hba(this.#deps.tls?.isRequired ?? false));
     placeShut(places, shutOut(places));
     this.#deps.tls?.place(places.home, uid);
     await this.#checkUser();
@@ -83,7 +83,7 @@ export class PostgresqlServer implements ServerKind {
     const { bin, env, readOnly, major } = programs;
     const settings = Object.entries({
       ...settingsOf(seen, port),
-      ...tlsSettings(seen, this.#deps.tls),
+      ...tlsSettings(seen, this.#canTls(bin) ? this.#deps.tls : null),
       ...(trustedExtensions(bin, major).includes(STATISTICS) ? STATISTICS_SETTINGS : {}),
       ...(this.#deps.template === null ? FOR_US_ALONE : {}),
     }).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
@@ -100,6 +100,11 @@ export class PostgresqlServer implements ServerKind {
       env: { ...env, TZ: 'UTC', LANG: 'C.UTF-8' },
       readOnly,
     };
+  }
+
+  /** One that somebody built without does not start with it. */
+  #canTls(bin: string): boolean {
+    return this.#deps.tls?.isRequired || speaksTls(bin);
   }
 
   ping(): Promise<void> {
@@ -156,14 +161,14 @@ function shutOut({ keeper }: Pick<ServerPlaces, 'keeper'>): readonly string[] {
 }
 
 /** Who may come how. Only those who get past the folders reach the socket. */
-function hba(hasTls: boolean): string {
+function hba(isTlsRequired: boolean): string {
   return [
     'local all all scram-sha-256',
     `host all ${ADMIN} all reject`,
     `host all +${LOCAL} all reject`,
     `host @${SHUT} all all reject`,
     // Users come by the proxy, or by rules of the host, from its loopback.
-    `${hasTls ? 'hostssl' : 'host'} all all 127.0.0.0/8 scram-sha-256`,
+    `${isTlsRequired ? 'hostssl' : 'host'} all all 127.0.0.0/8 scram-sha-256`,
     '',
   ].join('\n');
 }

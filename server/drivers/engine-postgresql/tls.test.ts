@@ -1,6 +1,6 @@
-/** PostgreSQL for users on other hosts: with TLS, and never without. */
+/** PostgreSQL with TLS: for users on other hosts never without, on this host for whoever asks. */
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
@@ -13,6 +13,7 @@ import { newDatabase } from '../../testing/new-database.ts';
 import { noPostgresql, postgresqlFixture } from '../../testing/postgresql-fixture.ts';
 import { makeAuthority, makeServerCertificate } from '../managed-server/certificates.ts';
 import { ServerTls } from '../managed-server/server-tls.ts';
+import { freePort } from '../server-port.ts';
 
 const SECRET = 'aaaaaaaaaaaaaaaaaaaaaaaa';
 /** An address of this host, and not the one at which it listens anyway. */
@@ -97,4 +98,39 @@ describe('PostgreSQL beyond loopback', { skip: noPostgresql }, () => {
     assert.deepEqual([ca, uri('x').split('?')[1]], [null, 'sslmode=require']);
     assert.deepEqual(await ask(engine, database, { ca: authority.cert }), [{ one: 1 }]);
   });
+});
+
+test('on this host TLS is for those who ask for it, whether they come straight or by the proxy', {
+  skip: noPostgresql,
+}, async (t) => {
+  const { engine, folder, options, close } = postgresqlFixture();
+  const host = '127.0.0.2';
+  t.after(close);
+  const database = newDatabase();
+  await engine.provision(database, SECRET);
+  const { tls, ca, uri } = await engine.endpoint(database);
+  assert.deepEqual([tls, ca], [false, null]);
+  assert.doesNotMatch(uri('x'), /ssl/);
+  const { doors } = options().servers;
+  const port = await freePort(20_000 + (process.pid % 10_000));
+  await doors.open({ name: 'other', addresses: [host], port, protocol: 'postgresql' });
+  await doors.lead('other', engine.serverOf(database.accountId)?.engine.server.port ?? null);
+  const isEncrypted = 'SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()';
+  const whole = "SELECT length(repeat('x', 3000000)) AS length, repeat('x', 3000000) AS x";
+  for (const place of [uri(SECRET), uri(SECRET).replace(/@[^/]+/, `@${host}:${port}`)]) {
+    for (const ssl of [{ rejectUnauthorized: false }, false]) {
+      const client = new Client({ connectionString: place, ssl });
+      await client.connect();
+      assert.deepEqual((await client.query(isEncrypted)).rows, [{ ssl: ssl !== false }]);
+      const { rows } = await client.query(whole);
+      assert.equal(rows[0].x.length, rows[0].length);
+      await client.end();
+    }
+    // As psql, and what is made with libpq, say it.
+    const client = new Client({ connectionString: `${place}?sslmode=no-verify` });
+    await client.connect();
+    await client.end();
+  }
+  // Nothing that could be lost, or leak.
+  assert.equal(existsSync(join(folder, 'authority.pem')), false);
 });

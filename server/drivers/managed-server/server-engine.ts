@@ -144,7 +144,7 @@ export interface ManagedEngineOptions {
   readonly warn: (text: string) => void;
   /** The operator's own server; null: one of ours is looked after. */
   readonly external?: ServerAddress | null;
-  /** For users on other hosts; null: databases are reached on loopback alone, without TLS. */
+  /** Null: databases are reached on loopback alone, without TLS. */
   readonly tls?: ServerTls | null;
   /** The server's port when it is first made; where it is taken, the next that is free. */
   readonly firstPort: number;
@@ -195,7 +195,12 @@ export function innerPort(firstPort: number): number {
 
 /** Where users connect. */
 export function endpointOf(port: number | null, tls: ServerTls | null): Omit<Endpoint, 'uri'> {
-  return { host: tls?.host ?? '127.0.0.1', port: port ?? 0, tls: tls !== null, ca: tls?.ca ?? null };
+  return {
+    host: tls?.host ?? '127.0.0.1',
+    port: port ?? 0,
+    tls: tls?.isRequired ?? false,
+    ca: tls?.ca ?? null,
+  };
 }
 
 /** `db.example:5432`. */

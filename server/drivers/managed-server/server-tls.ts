@@ -1,6 +1,7 @@
 /**
- * TLS of the servers that we look after, for users on other hosts: with the operator's certificate, or with
- * one of our own, whose authority users are given.
+ * TLS of the servers that we look after. For users on other hosts with the operator's certificate, or with
+ * one of our own, whose authority users are given. On this host alone it is there for drivers that insist on
+ * it, with a certificate that nobody can verify and nobody needs to.
  */
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import * as fs from 'node:fs';
@@ -12,7 +13,7 @@ import { AppError } from '../../platform/errors.ts';
 import { type Certificate, makeAuthority, makeServerCertificate } from './certificates.ts';
 
 export interface ServerTlsOptions {
-  /** Name or address by which users reach the servers. */
+  /** Name or address by which users on other hosts reach the servers; empty: there are none. */
   readonly host: string;
   /** Paths of the operator's certificate and key; empty: ours. */
   readonly certFile: string;
@@ -26,6 +27,7 @@ export interface ServerTlsOptions {
 export const CERT_FILE = 'tls.crt';
 export const KEY_FILE = 'tls.key';
 const AUTHORITY = 'Cloudlet databases';
+const LOOPBACK = '127.0.0.1';
 const DAY_MS = 86_400_000;
 /** Some systems trust no server's certificate for longer than 825 days. */
 const SERVER_DAYS = 800;
@@ -37,18 +39,23 @@ export class ServerTls {
   #known: Certificate | null = null;
 
   constructor(options: ServerTlsOptions) {
-    this.host = options.host;
+    this.host = options.host || LOOPBACK;
     this.#options = options;
+  }
+
+  /** Whether nobody comes in without. */
+  get isRequired(): boolean {
+    return this.#options.host !== '';
   }
 
   /** Addresses to listen at: every one where only a name is known. */
   get listen(): readonly string[] {
-    return isIP(this.host) === 0 ? ['*'] : [...new Set(['127.0.0.1', this.host])];
+    return isIP(this.host) === 0 ? ['*'] : [...new Set([LOOPBACK, this.host])];
   }
 
-  /** The authority that users must be given (PEM); null: the operator's certificate is in use. */
+  /** The authority that users must be given (PEM); null: they need none. */
   get ca(): string | null {
-    return this.#options.certFile === '' ? this.#authority().cert : null;
+    return this.isRequired && !this.#isGiven ? this.#authority().cert : null;
   }
 
   /** Puts certificate and key into `home`, for that user alone. Throws `engine_unavailable`. */
@@ -68,13 +75,17 @@ export class ServerTls {
 
   /** A new one where it is ours. Throws `engine_unavailable`. */
   certificate(): Certificate {
-    return this.#options.certFile === '' ? this.#made() : this.#given();
+    return this.#isGiven ? this.#given() : this.#made();
+  }
+
+  get #isGiven(): boolean {
+    return this.isRequired && this.#options.certFile !== '';
   }
 
   #made(): Certificate {
     const now = this.#options.clock.now();
     // This host's own programs may connect as they did.
-    const names = [...new Set([this.host, 'localhost', '127.0.0.1'])];
+    const names = [...new Set([this.host, 'localhost', LOOPBACK])];
     const span = { from: now - DAY_MS, until: now + SERVER_DAYS * DAY_MS };
     return makeServerCertificate({ name: AUTHORITY, key: this.#authority().key }, names, span);
   }
@@ -94,23 +105,31 @@ export class ServerTls {
     }
   }
 
-  /** Made once: users have it in their settings. */
+  /** Made once. */
   #authority(): Certificate {
     if (this.#known !== null) return this.#known;
-    const { folder, clock } = this.#options;
+    this.#known = this.isRequired ? this.#keptAuthority() : this.#newAuthority();
+    return this.#known;
+  }
+
+  #newAuthority(): Certificate {
+    const now = this.#options.clock.now();
+    return makeAuthority(AUTHORITY, { from: now - DAY_MS, until: now + AUTHORITY_DAYS * DAY_MS });
+  }
+
+  /** Users have it in their settings. */
+  #keptAuthority(): Certificate {
+    const { folder } = this.#options;
     const path = join(folder, 'authority.pem');
     if (!fs.existsSync(path)) {
       fs.mkdirSync(folder, { recursive: true, mode: 0o700 });
-      const now = clock.now();
-      const span = { from: now - DAY_MS, until: now + AUTHORITY_DAYS * DAY_MS };
-      const { cert, key } = makeAuthority(AUTHORITY, span);
+      const { cert, key } = this.#newAuthority();
       writeDurableFile(path, cert + key, 0o600);
     }
     const text = fs.readFileSync(path, 'utf8');
     const at = text.indexOf('-----BEGIN PRIVATE KEY');
     const found = { cert: text.slice(0, at), key: text.slice(at) };
     assertWhole(found);
-    this.#known = found;
     return found;
   }
 }
