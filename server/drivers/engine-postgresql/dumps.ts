@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Dump, DumpHow, EngineDatabase } from '../../databases/engine.ts';
 import { AppError } from '../../platform/errors.ts';
 import { randomBase62, randomName } from '../../platform/ids.ts';
+import { KeyedMutex } from '../../platform/keyed-mutex.ts';
 import { dumpOf, loadInto } from '../managed-server/dump-streams.ts';
 import { removeLeftovers } from '../managed-server/leftovers.ts';
 import type { ManagedEngineOptions } from '../managed-server/server-engine.ts';
@@ -40,8 +41,11 @@ export interface DumpsDeps {
   readonly warn: (text: string) => void;
 }
 
+const DUMPER_LOCK = 'dumper';
+
 export class PostgresqlDumps {
   readonly #deps: DumpsDeps;
+  readonly #locks = new KeyedMutex();
 
   constructor(deps: DumpsDeps) {
     this.#deps = deps;
@@ -73,7 +77,8 @@ export class PostgresqlDumps {
     const { links } = this.#deps;
     const verifier = await scramVerifier(links.passwordOf(store.DUMPER));
     return links.inDatabase(database, async (client) => {
-      await store.putBackDumper(client, database, verifier);
+      // Two that change the same role or database at the same time fail.
+      await this.#locks.run(DUMPER_LOCK, () => store.putBackDumper(client, database, verifier));
       return rolesNeeded(client);
     });
   }

@@ -17,6 +17,8 @@ const OURS = 5;
 const HELD_MS = 500;
 const HELD_TRIES = 20;
 const LOCK_NOT_AVAILABLE = '55P03';
+/** An internal error: nothing else is ours to meet. */
+const CONCURRENTLY_UPDATED = 'XX000';
 const RELEASE = 'RESET default_transaction_read_only';
 /** What every database begins with; where it may not be asked for, about that. */
 const EMPTY = `(CASE WHEN has_database_privilege('template1', 'CONNECT') THEN pg_database_size('template1') ELSE 7500000 END)`;
@@ -92,7 +94,16 @@ export async function setUpServer(client: ClientBase, dumperVerifier: string): P
 /** Gives the role that dumps what its tenant, who makes roles, may have taken from it. */
 export async function putBackDumper(client: ClientBase, name: string, verifier: string): Promise<void> {
   const connect = `GRANT CONNECT ON DATABASE ${id(name)} TO ${id(DUMPER)}`;
-  await client.query([...rightsOfDumper(verifier), connect].join(';'));
+  const change = () => client.query([...rightsOfDumper(verifier), connect].join(';'));
+  for (let tries = 1; ; tries++) {
+    const failure = await change().then(
+      () => null,
+      (error: { readonly code?: unknown }) => error,
+    );
+    if (failure === null) return;
+    // Its tenant changed the same at that moment.
+    if (failure.code !== CONCURRENTLY_UPDATED || tries === HELD_TRIES) throw failure;
+  }
 }
 
 function rightsOfDumper(verifier: string): string[] {

@@ -82,6 +82,11 @@ describe('roles of a tenant of PostgreSQL', { skip: noPostgresql }, () => {
     assert.deepEqual(rows, [{ rolcanlogin: false }]);
   });
 
+  test("dumps at the same time do not get in each other's way", async () => {
+    const dump = async () => buffer((await fixture.engine.dump(own, 'sql', { signal: STAYS })).stream);
+    for (const one of await Promise.all(Array.from({ length: 6 }, dump))) assert.ok(one.length > 1000);
+  });
+
   test('one that has rights elsewhere does not keep a database from being dropped', async () => {
     const other = newDatabase();
     await fixture.engine.provision(other, SECRET);
