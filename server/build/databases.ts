@@ -48,6 +48,7 @@ import { HostProcesses } from '../drivers/host-process/host-processes.ts';
 import { KeptDumpFiles } from '../drivers/kept-dump-files.ts';
 import { AccountServers } from '../drivers/managed-server/account-servers.ts';
 import { ServerTls } from '../drivers/managed-server/server-tls.ts';
+import { tableNameOf } from '../drivers/server-proxy/direct-ways.ts';
 import { ServerProxy } from '../drivers/server-proxy/server-proxy.ts';
 import { Changes } from '../metadata/change.ts';
 import type { Metadata } from '../metadata/metadata.ts';
@@ -138,7 +139,7 @@ export function buildEngines(options: EnginesOptions) {
   const wanted = (door: string) => {
     for (const engine of [postgresql, mysql]) if (engine instanceof AccountServers) engine.wanted(door);
   };
-  const doors = new ServerProxy({ wanted, warn, table: `cloudlet_databases_${config.databaseUidBase}` });
+  const doors = new ServerProxy({ wanted, warn, table: tableNameOf(config.dataDir) });
   const servers = { doors, places, idleMs, isDiskLow, clock, warn };
   const last = users === null ? null : users.first + users.count - 1;
   const uidOf = (nth: number) => (accountId: number) =>

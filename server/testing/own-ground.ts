@@ -8,7 +8,8 @@ import { dirname } from 'node:path';
 import { whyNoOtherUsers } from '../platform/other-users.ts';
 
 const NETWORKS = 7680;
-const USER_RANGES = 1000;
+const USER_RANGES = 600;
+/** For machines; as many more follow for databases. */
 const USERS_EACH = 1_100_000;
 
 /**
@@ -35,5 +36,10 @@ function closedTo(path: string): string | false {
 
 /** First of the user ids for guests. */
 export function testUidBase(pid = process.pid): number {
-  return 800_000_000 + (pid % USER_RANGES) * USERS_EACH;
+  return 660_000_000 + (pid % USER_RANGES) * 2 * USERS_EACH;
+}
+
+/** First of the user ids for databases. */
+export function testDatabaseUidBase(): number {
+  return testUidBase() + USERS_EACH;
 }

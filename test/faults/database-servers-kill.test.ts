@@ -236,4 +236,43 @@ test('ten servers: Cloudlet is killed under their writers, and takes each over',
   for (const { writer } of all) writer.stop();
   await Promise.all(all.map(({ running }) => running));
   for (const { driver, writer } of all) await assertAllThere(driver, [writer]);
+  await cloud.crash();
+  await cloud.start();
+  // Before all were taken over.
+  await cloud.end();
+  assert.deepEqual(before.filter(isRunning), []);
 });
+
+function isRunning(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}
+
+for (const { engine, programs, missing, open, hostOf } of CASES) {
+  const skip = globSync(`build/programs/${programs}-*/usr`).length > 0 ? false : missing;
+  test(`${engine}: another cloud of this host that stops ends nobody's session here`, { skip }, async (t) => {
+    const [ours, other] = [await CloudProcess.start(), await CloudProcess.start()];
+    t.after(() => Promise.all([ours.stop(), other.stop()]));
+    const newUri = async (cloud: CloudProcess): Promise<string> => {
+      const user = await new Client(cloud.api).newUser();
+      const { status, body } = await user.call('/api/databases', { json: { name: 'numbers', engine } });
+      assert.equal(status, 201, JSON.stringify(body));
+      return body.connection.uri;
+    };
+    const uri = await newUri(ours);
+    const theirs = await newUri(other);
+    const isStraight = async () => (await hostOf(uri)) === '127.0.0.1';
+    if (GOES_STRAIGHT) await eventually('the way past Cloudlet', isStraight);
+    const driver = await open(uri);
+    t.after(() => driver.close());
+    await driver.add(1);
+    await (await open(theirs)).close();
+    await other.end();
+    // Not one of a pool: the very session.
+    assert.deepEqual([...(await driver.numbers())], [[1, 1]]);
+    if (GOES_STRAIGHT) assert.ok(await isStraight());
+  });
+}

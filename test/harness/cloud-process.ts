@@ -7,7 +7,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { noGuestUsers, noOtherReaders, testPool, testUidBase } from '../../server/testing/own-ground.ts';
+import {
+  noGuestUsers,
+  noOtherReaders,
+  testDatabaseUidBase,
+  testPool,
+  testUidBase,
+} from '../../server/testing/own-ground.ts';
 import { noteStarted } from './leftovers.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
@@ -27,6 +33,7 @@ const FIRST_PORT = 10_000 + (process.pid % 900) * 10;
 export const OWN_GROUND = {
   CLOUDLET_VM_POOL: POOL,
   CLOUDLET_VM_UID_BASE: String(testUidBase()),
+  CLOUDLET_DATABASE_UID_BASE: String(testDatabaseUidBase()),
   // A server that a test kills must find its port free again.
   CLOUDLET_POSTGRESQL_PORT: String(FIRST_PORT),
   CLOUDLET_MYSQL_PORT: String(FIRST_PORT + 3),

@@ -7,6 +7,7 @@ import { spawnSync } from 'node:child_process';
 import * as fs from 'node:fs';
 import { constants, tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { tableNameOf } from '../../server/drivers/server-proxy/direct-ways.ts';
 import { testUidBase } from '../../server/testing/own-ground.ts';
 
 interface Started {
@@ -88,16 +89,19 @@ function sweepDeadRuns(): void {
   }
 }
 
-/** What clouds of a test process leave in the host's firewall, on purpose. */
+/** Clouds of a test process leave their rules in the host's firewall when they are killed. */
 function removeRules(pid: number): void {
-  if (UID !== 0) return;
-  for (const table of [`inet cloudlet_${testUidBase(pid)}`, `ip cloudlet_databases_${testUidBase(pid)}`])
-    spawnSync('nft', ['delete', 'table', ...table.split(' ')], { stdio: 'ignore' });
+  removeTable('inet', `cloudlet_${testUidBase(pid)}`);
+}
+
+function removeTable(family: string, name: string): void {
+  if (UID === 0) spawnSync('nft', ['delete', 'table', family, name], { stdio: 'ignore' });
 }
 
 function end({ pid, startTime, dataDir, isTemporary }: Started): void {
   if (startTimeOf(pid) === startTime) kill(-pid);
   for (const inside of [...processesIn(dataDir), ...serversIn(dataDir)]) kill(inside);
+  removeTable('ip', tableNameOf(dataDir));
   if (isTemporary) fs.rmSync(dataDir, { recursive: true, force: true, maxRetries: 3 });
 }
 

@@ -304,6 +304,11 @@ export class AccountServer<E extends AccountEngine> {
     return this.#sleep('room');
   }
 
+  /** Knows a server that takeOver() has not reached yet, so that close() ends it. Never rejects. */
+  async adopt(): Promise<void> {
+    await this.#locks.run(LOCK, async () => this.isUp || this.engine.server.takeOver()).catch(() => {});
+  }
+
   /** Ends it properly; it is back with the next Cloudlet. */
   async close(): Promise<void> {
     await this.#deps.doors.shut(this.#deps.door.name);

@@ -274,7 +274,10 @@ export class AccountServers<E extends MovableEngine> implements Engine, PlacesUs
     this.#isClosed = true;
     clearInterval(this.#looking);
     this.#disk.close();
-    await Promise.all([...this.#servers.values()].map((server) => server.close()));
+    const servers = [...this.#servers.values()];
+    // A stop may come right after a start.
+    if (this.#isAwake) await Promise.all(servers.map((server) => server.adopt()));
+    await Promise.all(servers.map((server) => server.close()));
     await this.#kind.shared.close();
   }
 
@@ -308,7 +311,7 @@ export class AccountServers<E extends MovableEngine> implements Engine, PlacesUs
   /** One that hangs while it is taken over holds up no other. */
   async #openAll(): Promise<void> {
     for (const server of this.#servers.values())
-      if (await this.#open(server)) void server.takeOver().catch(() => {});
+      if (!this.#isClosed && (await this.#open(server))) void server.takeOver().catch(() => {});
   }
 
   /** Whether it listens since now. */

@@ -3,6 +3,8 @@
  * may place rules of nftables: a hop costs a small statement as much again. Only so many a second go past:
  * what is beyond that goes by the proxy, which has the bounds.
  */
+import { createHash } from 'node:crypto';
+import { resolve } from 'node:path';
 import { HostToolError, nft } from '../host-network/host-tool.ts';
 import { PROXY_ADDRESS } from './passage.ts';
 
@@ -22,6 +24,14 @@ const BURST = 40;
 const RATE = 10;
 const IS_NEW = 'tcp flags & (fin | syn | rst | ack) == syn';
 const RETRY_MS = 5000;
+
+/**
+ * The name of the table of the cloud with this data directory: the same at each start, and no other cloud's.
+ * Two clouds with one table would end each other's connections.
+ */
+export function tableNameOf(dataDir: string): string {
+  return `cloudlet_databases_${createHash('sha256').update(resolve(dataDir)).digest('hex').slice(0, 12)}`;
+}
 
 export class DirectWays {
   readonly #deps: DirectWaysDeps;
