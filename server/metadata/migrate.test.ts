@@ -6,8 +6,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import Database from 'better-sqlite3';
 import { migrate, renderSchema } from './migrate.ts';
-import type { Migration } from './migrations/migrations.ts';
-import { migrations } from './migrations/migrations.ts';
+import { type Migration, migrations } from './migrations/migrations.ts';
 
 const first: Migration = {
   number: 1,

@@ -1,5 +1,5 @@
-/** Accounts, keys, sessions, ledger, buckets, objects. Times are ms since 1970; money is micro-credits. */
-export const initial = `
+-- Accounts, keys, sessions, ledger, buckets, objects. Times are ms since 1970; money is micro-credits.
+
 CREATE TABLE settings (
   name TEXT PRIMARY KEY,
   value TEXT NOT NULL
@@ -162,4 +162,3 @@ CREATE TABLE job_runs (
   state TEXT NOT NULL,                      -- JSON: progress and result
   cursor TEXT
 ) STRICT, WITHOUT ROWID;
-`;

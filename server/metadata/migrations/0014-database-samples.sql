@@ -1,5 +1,5 @@
-/** Readings of databases, as those of machines are kept: every 5 s for an hour, every 300 s for 30 days. */
-export const databaseSamples = `
+-- Readings of databases, as those of machines are kept: every 5 s for an hour, every 300 s for 30 days.
+
 CREATE TABLE database_samples (
   database INTEGER NOT NULL REFERENCES databases(id) ON DELETE CASCADE,
   step_seconds INTEGER NOT NULL,
@@ -12,4 +12,3 @@ CREATE TABLE database_samples (
   PRIMARY KEY (database, step_seconds, at)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX database_samples_age ON database_samples(step_seconds, at);
-`;

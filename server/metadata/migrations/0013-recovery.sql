@@ -1,5 +1,5 @@
-/** Recovery points, as their manifests say; and what keeps the sweeper away while one is being made. */
-export const recovery = `
+-- Recovery points, as their manifests say; and what keeps the sweeper away while one is being made.
+
 -- A cache: what counts is the manifest in the target.
 CREATE TABLE recovery_points (
   id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -26,4 +26,3 @@ CREATE TABLE recovery_holds (
   point_id TEXT PRIMARY KEY,
   renewed_at INTEGER NOT NULL             -- ms since 1970
 ) STRICT, WITHOUT ROWID;
-`;

@@ -1,8 +1,6 @@
-/**
- * What is used, what it costs and who may use more. `steady` times are of billing/steady-clock.ts; quantities
- * are in the units of billing/meters.ts; all others as before: ms since 1970, money in micro-credits.
- */
-export const billing = `
+-- What is used, what it costs and who may use more. `steady` times are of billing/steady-clock.ts; quantities
+-- are in the units of billing/meters.ts; all others as before: ms since 1970, money in micro-credits.
+
 -- One row per account, made with it.
 CREATE TABLE billing_accounts (
   account_id INTEGER PRIMARY KEY REFERENCES accounts(id),
@@ -111,4 +109,3 @@ CREATE TABLE steady_clock (
   wall_ms INTEGER NOT NULL,
   steady_ms INTEGER NOT NULL
 ) STRICT;
-`;

@@ -1,5 +1,5 @@
-/** Machines, their images, readings and usage. Times are ms since 1970. */
-export const machines = `
+-- Machines, their images, readings and usage. Times are ms since 1970.
+
 CREATE TABLE vms (
   id INTEGER PRIMARY KEY AUTOINCREMENT,
   vm_id TEXT NOT NULL UNIQUE,
@@ -78,4 +78,3 @@ CREATE TABLE images (
   source TEXT NOT NULL,
   created_at INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
-`;

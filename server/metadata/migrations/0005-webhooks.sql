@@ -1,5 +1,5 @@
-/** Webhooks: where events go, the events, and each attempt to deliver one. Times are ms since 1970. */
-export const webhooks = `
+-- Webhooks: where events go, the events, and each attempt to deliver one. Times are ms since 1970.
+
 CREATE TABLE webhooks (
   id INTEGER PRIMARY KEY AUTOINCREMENT,
   webhook_id TEXT NOT NULL UNIQUE,
@@ -58,4 +58,3 @@ CREATE TABLE webhook_attempts (
   error TEXT
 ) STRICT;
 CREATE INDEX webhook_attempts_delivery ON webhook_attempts(delivery, id);
-`;

@@ -1,5 +1,5 @@
-/** Databases of tenants. Times are ms since 1970. */
-export const databases = `
+-- Databases of tenants. Times are ms since 1970.
+
 CREATE TABLE databases (
   id INTEGER PRIMARY KEY AUTOINCREMENT,   -- never used again: engines derive users of the host from it
   database_id TEXT NOT NULL UNIQUE,
@@ -32,4 +32,3 @@ CREATE UNIQUE INDEX databases_name ON databases(account_id, name) WHERE state <>
 -- What has to be brought in line when Cloudlet starts.
 CREATE INDEX databases_unsettled ON databases(id)
   WHERE applied <> generation OR state IN ('creating', 'deleting');
-`;

@@ -1,5 +1,5 @@
-/** Images that are taken in over time: their state, and what they were made of. */
-export const images = `
+-- Images that are taken in over time: their state, and what they were made of.
+
 ALTER TABLE images RENAME TO images_before;
 CREATE TABLE images (
   image_id TEXT PRIMARY KEY,
@@ -18,4 +18,3 @@ INSERT INTO images (image_id, name, state, size_bytes, virtual_bytes, source, cr
   SELECT image_id, name, 'ready', size_bytes, virtual_bytes, source, created_at FROM images_before;
 DROP TABLE images_before;
 CREATE INDEX vms_image ON vms(image_id) WHERE image_id <> 'tiny';
-`;

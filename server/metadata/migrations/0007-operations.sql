@@ -1,5 +1,5 @@
-/** Calls that are answered before they have ended: what became of them, for a day. */
-export const operations = `
+-- Calls that are answered before they have ended: what became of them, for a day.
+
 CREATE TABLE operations (
   operation_id TEXT PRIMARY KEY,
   account_id INTEGER NOT NULL REFERENCES accounts(id),
@@ -11,4 +11,3 @@ CREATE TABLE operations (
   sealed_body BLOB
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX operations_age ON operations(created_at);
-`;
