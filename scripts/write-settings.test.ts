@@ -2,12 +2,15 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { renderSettings } from '../server/config/config.ts';
-import { README, withSettings } from './write-settings.ts';
+import { SETTINGS_PAGE, withSettings } from './write-settings.ts';
 
-test("README's settings are those of server/config/config.ts", () => {
-  const readme = readFileSync(README, 'utf8');
-  const advice = 'run `node scripts/write-settings.ts` and commit README.md';
-  assert.ok(withSettings(readme) === readme, `the table of settings in README.md is out of date: ${advice}`);
+test('the settings page has those of server/config/config.ts', () => {
+  const page = readFileSync(SETTINGS_PAGE, 'utf8');
+  const advice = 'run `node scripts/write-settings.ts` and commit docs/settings.md';
+  assert.ok(
+    withSettings(page) === page,
+    `the table of settings in docs/settings.md is out of date: ${advice}`,
+  );
 });
 
 test('only what stands between the markers is replaced', () => {
@@ -17,7 +20,7 @@ test('only what stands between the markers is replaced', () => {
   assert.match(table, /CLOUDLET_PORT/);
 });
 
-test('a README without its markers, or with too many, is refused', () => {
+test('a page without its markers, or with too many, is refused', () => {
   const pair = '<!-- settings -->\n<!-- /settings -->\n';
   for (const text of ['', '<!-- settings -->', '<!-- /settings -->\n<!-- settings -->', pair + pair]) {
     assert.throws(() => withSettings(text), /needs one/);
