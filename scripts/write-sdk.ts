@@ -1,6 +1,7 @@
 /**
- * Writes build/sdk/schema.d.ts: the types of every call in openapi.json, which sdk/ is checked against. The
- * console's build and the type check run it; the file is not in git.
+ * Writes what sdk/ is made of, from openapi.json: build/sdk/schema.d.ts, its types; and
+ * build/sdk/operations.ts, the table of operations (operationId → method, path, parts of the input) with the
+ * signature of each as a method of the client. The set-up runs it; the files are not in git.
  */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -34,6 +35,7 @@ interface Content {
 interface Operation {
   readonly operationId: string;
   readonly summary: string;
+  readonly description?: string;
   readonly parameters?: readonly Parameter[];
   readonly requestBody?: Content & { readonly required?: boolean };
   readonly responses: Readonly<Record<string, Content>>;
@@ -47,24 +49,124 @@ interface Document {
   };
 }
 
+const HEAD = '/** Made by scripts/write-sdk.ts from openapi.json. */';
 const JSON_TYPE = 'application/json';
 const ROOT = join(import.meta.dirname, '..');
 
-/** Every schema as a type of its name, and `Calls`: what each call takes and gives. */
+/**
+ * Every schema as a type of its name, `Calls`: what each operation takes and gives, and `Methods`: the
+ * client's method for each operation, which takes ids first, then the body, then the query, then options.
+ */
 function renderTypes(document: Document): string {
   const { schemas, parameters } = document.components;
   const types = Object.entries(schemas).map(
     ([name, schema]) => `${comment(schema.description)}export type ${name} = ${typeOf(schema)};`,
   );
-  const calls = Object.entries(document.paths).flatMap(([path, item]) =>
-    Object.entries(item).map(([method, operation]) => {
-      const input = inputOf(operation, parameters);
-      const call = `'${method.toUpperCase()} ${path}'`;
-      return `${comment(operation.summary)}${call}: { input: ${input}; result: ${resultOf(operation)} };`;
-    }),
+  const calls = operationsOf(document).map(({ operation }) => {
+    const input = inputOf(operation, parameters);
+    const { operationId, summary } = operation;
+    return `${comment(summary)}${operationId}: { input: ${input}; result: ${resultOf(operation)} };`;
+  });
+  const imports = "import type { CallOptions, Pages, UploadOptions } from '../../sdk/types.ts';";
+  const methods = operationsOf(document).flatMap(({ path, operation }) =>
+    methodOf(path, operation, parameters),
   );
-  const head = '/** Made by scripts/write-sdk.ts from openapi.json. */';
-  return [head, ...types, 'export interface Calls {', ...calls, '}', ''].join('\n');
+  return [
+    ...[HEAD, imports, ...types],
+    ...['export interface Calls {', ...calls, '}'],
+    ...['export interface Methods {', ...methods, '}', ''],
+  ].join('\n');
+}
+
+interface Called {
+  readonly method: string;
+  readonly path: string;
+  readonly operation: Operation;
+}
+
+function operationsOf({ paths }: Document): Called[] {
+  return Object.entries(paths).flatMap(([path, item]) =>
+    Object.entries(item).map(([method, operation]) => ({ method: method.toUpperCase(), path, operation })),
+  );
+}
+
+/** Parameters that a list pages by; the client does so itself. */
+const PAGING = ['limit', 'cursor'];
+const FORM_TYPE = 'multipart/form-data';
+
+/** What a method of the client gives for an operation. */
+type Gives = 'json' | 'pages' | 'text' | 'bytes' | 'socket';
+
+function givesOf({ operationId, responses, parameters = [] }: Operation): Gives {
+  const success = Object.entries(responses).find(([status]) => status.startsWith('2'))?.[1];
+  if (success === undefined) return 'socket';
+  const [type = ''] = Object.keys(success.content ?? {});
+  if (type !== JSON_TYPE) return type.startsWith('text/') ? 'text' : 'bytes';
+  const isPaged = parameters.some(
+    ({ $ref }) => $ref?.endsWith('/Cursor') && operationId.match(/[lL]ist|browse/),
+  );
+  return isPaged ? 'pages' : 'json';
+}
+
+/** The table of operations. */
+function renderOperations(document: Document): string {
+  const { parameters: shared } = document.components;
+  const entries = operationsOf(document).map(({ method, path, operation }) => {
+    const gives = givesOf(operation);
+    const content = Object.keys(operation.requestBody?.content ?? {});
+    const body = content.includes(FORM_TYPE) ? 'form' : content.includes(JSON_TYPE) ? 'json' : null;
+    const query = queryOf(operation, shared, gives).length > 0;
+    const entry = { method, path, body, query, gives };
+    return `  ${operation.operationId}: ${JSON.stringify(entry)},`;
+  });
+  return [
+    HEAD,
+    "import type { CallShape } from '../../sdk/transport.ts';",
+    "import type { Calls } from './schema.d.ts';",
+    'export const OPERATIONS = {',
+    ...entries,
+    '} as const satisfies Record<keyof Calls, CallShape>;',
+    '',
+  ].join('\n');
+}
+
+function queryOf(operation: Operation, shared: Document['components']['parameters'], gives: Gives) {
+  return (operation.parameters ?? [])
+    .map((one) => (one.$ref === undefined ? one : (shared[nameOf(one.$ref)] as Parameter)))
+    .filter(({ in: place, name }) => place === 'query' && !(gives === 'pages' && PAGING.includes(name)));
+}
+
+/** Nothing for what is no ordinary request: sdk/index.ts has WebSockets. */
+function methodOf(
+  path: string,
+  operation: Operation,
+  shared: Document['components']['parameters'],
+): string[] {
+  const { operationId: id, summary, description = '', requestBody } = operation;
+  const gives = givesOf(operation);
+  if (gives === 'socket') return [];
+  const names = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name);
+  const form = requestBody?.content?.[FORM_TYPE];
+  const json = requestBody?.content?.[JSON_TYPE];
+  const body = form ?? json;
+  const query = queryOf(operation, shared, gives);
+  const fields = query.map(({ name, required, schema }) => field(name, schema, required === true));
+  const isQueryNeeded = query.some(({ required }) => required === true);
+  const args = [
+    ...names.map((name) => `${name}: string | number`),
+    ...(body === undefined ? [] : [`body${requestBody?.required ? '' : '?'}: ${typeOf(body.schema)}`]),
+    ...(query.length === 0 ? [] : [`query${isQueryNeeded ? '' : '?'}: { ${fields.join(' ')} }`]),
+    `options?: ${form === undefined ? 'CallOptions' : 'UploadOptions'}`,
+  ];
+  const entry = `Calls['${id}']['result'][number]`;
+  const result = {
+    json: `Promise<Calls['${id}']['result']>`,
+    pages: `Pages<${entry}>`,
+    text: 'Promise<string>',
+    bytes: 'Promise<Response>',
+  }[gives];
+  const words = [summary, description].filter((text) => text !== '').join('. ');
+  return [`  ${comment(words)}`, `  ${id}(${args.join(', ')}): ${result};`];
 }
 
 function inputOf(operation: Operation, shared: Document['components']['parameters']): string {
@@ -147,11 +249,12 @@ function comment(text: string | undefined): string {
   return text === undefined ? '' : `/** ${text.replaceAll('*/', '* /')} */ `;
 }
 
-/** Writes the file; it needs nothing but openapi.json. */
+/** Writes both files; it needs nothing but openapi.json. */
 export function writeSdkTypes(): void {
   const document = JSON.parse(readFileSync(join(ROOT, 'openapi.json'), 'utf8')) as Document;
   mkdirSync(join(ROOT, 'build/sdk'), { recursive: true });
   writeFileSync(join(ROOT, 'build/sdk/schema.d.ts'), renderTypes(document));
+  writeFileSync(join(ROOT, 'build/sdk/operations.ts'), renderOperations(document));
 }
 
 if (import.meta.main) writeSdkTypes();

@@ -1,50 +1,61 @@
 /**
- * The cloud as an object: `cloud.buckets.list()`, `cloud.vms.start(id)`. Every call of openapi.json has a
- * method, which takes ids first, then a body or query in the API's own names, and CallOptions last. Refusals
- * reject with CloudError. Nothing is tried again by itself: `retryAfterSeconds` says when, and an
- * `idempotencyKey` makes it safe. It needs fetch and nothing else.
+ * The cloud as an object: `cloud.listBuckets()`, `cloud.startVm(id)`. Every operation of openapi.json is a
+ * method of its operationId, which takes ids first, then the body and the query in the API's own names, and
+ * CallOptions last. Refusals reject with CloudError. Nothing is tried again by itself: `retryAfterSeconds`
+ * says when, and an `idempotencyKey` makes it safe. It needs fetch and nothing else.
  */
-import { accountCalls } from './resources/account.ts';
-import { adminCalls } from './resources/admin.ts';
-import { billingCalls } from './resources/billing.ts';
-import { databaseCalls } from './resources/databases.ts';
-import { recoveryCalls } from './resources/recovery.ts';
-import { storageCalls } from './resources/storage.ts';
-import { systemCalls } from './resources/system.ts';
-import { updateCalls } from './resources/updates.ts';
-import { vmCalls } from './resources/vms.ts';
-import { webhookCalls } from './resources/webhooks.ts';
-import { type CloudOptions, Transport } from './transport.ts';
+import { OPERATIONS } from '../build/sdk/operations.ts';
+import type { Methods } from '../build/sdk/schema.d.ts';
+import { type CloudOptions, type OperationName, Transport } from './transport.ts';
+import type { CallOptions } from './types.ts';
+import { type UpdateListener, watchUpdates } from './updates.ts';
 
+export { OPERATIONS } from '../build/sdk/operations.ts';
 export type * from '../build/sdk/schema.d.ts';
 export { CloudError, type ErrorCode } from './problem.ts';
-export type {
-  CallName,
-  CallOptions,
-  CloudOptions,
-  Input,
-  Page,
-  Pages,
-  Result,
-  UploadOptions,
+export {
+  type CallShape,
+  type CloudOptions,
+  type OperationName,
+  paramsOf,
+  type Result,
 } from './transport.ts';
+export type { CallOptions, Page, Pages, UploadOptions } from './types.ts';
 export type { ChangedThing, UpdateListener } from './updates.ts';
 
-export type Cloud = ReturnType<typeof createCloud>;
+export interface Cloud extends Methods {
+  /** The items of getUsage() as a table (RFC 4180). */
+  getUsageCsv(query?: { from?: string; to?: string }, options?: CallOptions): Promise<string>;
+  /**
+   * Tells `listener` what changes until the result is called; connects again by itself. In browsers the
+   * session says who listens: their WebSocket takes no key.
+   */
+  watchUpdates(listener: UpdateListener): () => void;
+  /** Address of an operation, for a link or a WebSocket. `params`: what goes into its path, in that order. */
+  urlOf(
+    operation: OperationName,
+    params?: readonly (string | number)[],
+    query?: Readonly<Record<string, unknown>>,
+  ): string;
+}
 
 /** A client; in a page of the cloud itself no option is needed. */
-export function createCloud(options: CloudOptions = {}) {
+export function createCloud(options: CloudOptions = {}): Cloud {
   const transport = new Transport(options);
+  const methods = Object.entries(OPERATIONS).map(([name, operation]) => [
+    name,
+    (...args: unknown[]) => transport.call(operation, args),
+  ]);
+  const usage = { ...OPERATIONS.getUsage, gives: 'text' } as const;
   return {
-    account: accountCalls(transport),
-    ...storageCalls(transport),
-    ...vmCalls(transport),
-    ...databaseCalls(transport),
-    recovery: recoveryCalls(transport),
-    billing: billingCalls(transport),
-    webhooks: webhookCalls(transport),
-    system: systemCalls(transport),
-    updates: updateCalls(transport),
-    admin: adminCalls(transport),
+    ...(Object.fromEntries(methods) as Methods),
+    getUsageCsv: (query = {}, rest = {}) =>
+      transport.call(usage, [query, { ...rest, accept: 'text/csv' }]) as Promise<string>,
+    watchUpdates: (listener) =>
+      watchUpdates(transport.url(OPERATIONS.watchUpdates, []), {
+        headers: transport.credentials,
+        listener,
+      }),
+    urlOf: (operation, params = [], query = {}) => transport.url(OPERATIONS[operation], params, query),
   };
 }

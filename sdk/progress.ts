@@ -1,5 +1,5 @@
-/** Bytes of the body that were sent, and how many there are. */
-export type ProgressListener = (sentBytes: number, totalBytes: number) => void;
+/** Uploads that tell how far they are. */
+import type { ProgressListener } from './types.ts';
 
 interface Sent {
   readonly method: string;

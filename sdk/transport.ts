@@ -1,7 +1,8 @@
-/** One call of the API over fetch: typed by openapi.json, refused with CloudError. */
+/** One operation of the API over fetch: typed by openapi.json, refused with CloudError. */
 import type { Calls } from '../build/sdk/schema.d.ts';
 import { noAnswer, notUnderstood, readProblem } from './problem.ts';
-import { fetchWithProgress, type ProgressListener } from './progress.ts';
+import { fetchWithProgress } from './progress.ts';
+import type { CallOptions, Pages, UploadOptions } from './types.ts';
 
 export interface CloudOptions {
   /** `https://cloud.example.com`; default: the origin of the page. Programs outside browsers need it. */
@@ -12,47 +13,25 @@ export interface CloudOptions {
   readonly fetch?: typeof globalThis.fetch;
 }
 
-/** The last argument of every call. */
-export interface CallOptions {
-  /** Ends the call, which rejects with its reason. `AbortSignal.timeout(ms)` limits the time of a call. */
-  readonly signal?: AbortSignal | undefined;
-  /** A change that is sent again with the same key within 24 hours has one effect. */
-  readonly idempotencyKey?: string | undefined;
+export type OperationName = keyof Calls;
+export type Result<O extends OperationName> = Calls[O]['result'];
+
+/** How an operation is called: what it takes, and what its method gives. */
+export interface CallShape {
+  readonly method: string;
+  /** With `{name}` for what goes into it. */
+  readonly path: string;
+  readonly body: 'json' | 'form' | null;
+  readonly query: boolean;
+  readonly gives: 'json' | 'pages' | 'text' | 'bytes' | 'socket';
 }
 
-export interface UploadOptions extends CallOptions {
-  /** Only browsers tell the progress of an upload; a `fetch` of your own does not. */
-  readonly onProgress?: ProgressListener | undefined;
-}
-
-export type CallName = keyof Calls;
-export type Input<C extends CallName> = Calls[C]['input'];
-export type Result<C extends CallName> = Calls[C]['result'];
-/** Calls that answer with a list, by what is in it. */
-export type Entry<C extends CallName> = Result<C> extends readonly (infer T)[] ? T : never;
-
-interface AnyInput {
-  readonly params?: Readonly<Record<string, unknown>>;
-  readonly query?: Readonly<Record<string, unknown>>;
+interface Request {
+  readonly operation: CallShape;
+  readonly params: readonly unknown[];
   readonly body?: unknown;
-  /** Fields of a multipart form, in place of a body. */
-  readonly form?: Readonly<Record<string, string | Blob | undefined>>;
-  /** Media type of the answer; default: application/json. */
-  readonly accept?: string;
-}
-
-export interface Page<T> {
-  readonly items: readonly T[];
-  /** For the next page; null when this was the last. */
-  readonly cursor: string | null;
-}
-
-/** A list that is read page by page, or as a whole: `for await (const bucket of cloud.buckets.list())`. */
-export interface Pages<T> extends AsyncIterable<T> {
-  /** The first page, or the one after `cursor`; at most `limit` entries (default 100). */
-  page(options?: { cursor?: string | undefined; limit?: number }): Promise<Page<T>>;
-  /** Everything in one array. */
-  all(): Promise<T[]>;
+  readonly query: Readonly<Record<string, unknown>>;
+  readonly options: UploadOptions & { readonly accept?: string };
 }
 
 const PAGE_ENTRIES = 100;
@@ -76,41 +55,29 @@ export class Transport {
     return this.#apiKey === undefined ? {} : { 'x-api-key': this.#apiKey };
   }
 
-  /** Throws CloudError, or the reason of the signal. */
-  async json<C extends CallName>(
-    name: C,
-    input: Input<C> & AnyInput,
-    options: UploadOptions | undefined,
-  ): Promise<Result<C>> {
-    return (await this.#send(name, input, options)).body as Result<C>;
+  /**
+   * Calls an operation. `args`: those of its method (scripts/write-sdk.ts). Throws CloudError, or the
+   * reason of the signal.
+   */
+  call(operation: CallShape, args: readonly unknown[]): unknown {
+    const rest = [...args];
+    const params = rest.splice(0, paramsOf(operation).length);
+    const body = operation.body === null ? undefined : rest.shift();
+    const query = (operation.query ? (rest.shift() ?? {}) : {}) as Request['query'];
+    const options = (rest.shift() ?? {}) as Request['options'];
+    const request: Request = { operation, params, body, query, options };
+    if (operation.gives === 'pages') return this.#pages(request);
+    if (operation.gives === 'text')
+      return this.#ask(request).then((answer) => textOf(answer, request.options));
+    if (operation.gives === 'bytes') return this.#ask(request);
+    return this.#send(request).then((answer) => answer.body);
   }
 
-  /** The answer as it comes. Throws as json(). */
-  bytes<C extends CallName>(
-    name: C,
-    input: Input<C> & AnyInput,
-    options: CallOptions | undefined,
-  ): Promise<Response> {
-    return this.#ask(name, { accept: '*/*', ...(input as AnyInput) }, options);
-  }
-
-  async text<C extends CallName>(
-    name: C,
-    input: Input<C> & AnyInput,
-    options: CallOptions | undefined,
-  ): Promise<string> {
-    return textOf(await this.bytes(name, input, options), options);
-  }
-
-  pages<C extends CallName>(
-    name: C,
-    input: Input<C> & AnyInput,
-    options: CallOptions | undefined,
-  ): Pages<Entry<C>> {
-    const page: Pages<Entry<C>>['page'] = async ({ cursor, limit = PAGE_ENTRIES } = {}) => {
-      const query = { ...input.query, limit, cursor };
-      const { body, headers } = await this.#send(name, { ...input, query }, options);
-      return { items: body as readonly Entry<C>[], cursor: nextCursor(headers.get('link')) };
+  #pages(request: Request): Pages<unknown> {
+    const page: Pages<unknown>['page'] = async ({ cursor, limit = PAGE_ENTRIES } = {}) => {
+      const query = { ...request.query, limit, cursor };
+      const { body, headers } = await this.#send({ ...request, query });
+      return { items: body as readonly unknown[], cursor: nextCursor(headers.get('link')) };
     };
     async function* entries() {
       let cursor: string | null | undefined;
@@ -123,10 +90,14 @@ export class Transport {
     return { page, [Symbol.asyncIterator]: entries, all: () => Array.fromAsync(entries()) };
   }
 
-  /** Address of a call. Throws TypeError for a parameter that would lead to another call. */
-  url(name: CallName, { params = {}, query = {} }: AnyInput): string {
-    const path = name.slice(name.indexOf(' ') + 1);
-    const filled = path.replace(/\{(\w+)\}/g, (_, member: string) => segment(member, params[member]));
+  /** Address of an operation. Throws TypeError for a parameter that would lead to another one. */
+  url(
+    { path }: CallShape,
+    params: readonly unknown[],
+    query: Readonly<Record<string, unknown>> = {},
+  ): string {
+    let next = 0;
+    const filled = path.replace(/\{(\w+)\}/g, (_, member: string) => segment(member, params[next++]));
     const search = new URLSearchParams();
     for (const [key, value] of Object.entries(query)) {
       if (value !== undefined && value !== null) search.set(key, String(value));
@@ -134,20 +105,20 @@ export class Transport {
     return this.#baseUrl + filled + (search.size === 0 ? '' : `?${search}`);
   }
 
-  async #send(name: CallName, input: AnyInput, options?: UploadOptions) {
-    const response = await this.#ask(name, input, options);
-    const text = await textOf(response, options);
+  async #send(request: Request) {
+    const response = await this.#ask(request);
+    const text = await textOf(response, request.options);
     try {
-      return { body: JSON.parse(text), headers: response.headers };
+      return { body: JSON.parse(text) as unknown, headers: response.headers };
     } catch (cause) {
       throw notUnderstood(response.status, { cause });
     }
   }
 
-  async #ask(name: CallName, input: AnyInput, options: UploadOptions = {}): Promise<Response> {
-    const { signal, onProgress } = options;
-    const url = this.url(name, input);
-    const init = this.#requestOf(name, input, options);
+  async #ask(request: Request): Promise<Response> {
+    const { signal, onProgress } = request.options;
+    const url = this.url(request.operation, request.params, request.query);
+    const init = this.#initOf(request);
     let response: Response;
     try {
       response =
@@ -159,26 +130,37 @@ export class Transport {
       throw noAnswer(error);
     }
     if (response.ok) return response;
-    throw readProblem(response.status, await textOf(response, options), response.headers.get('retry-after'));
+    const text = await textOf(response, request.options);
+    throw readProblem(response.status, text, response.headers.get('retry-after'));
   }
 
-  #requestOf(name: CallName, input: AnyInput, { signal, idempotencyKey }: CallOptions) {
-    const { body, form, accept } = input;
-    const headers: Record<string, string> = { accept: accept ?? 'application/json', ...this.credentials };
-    if (body !== undefined) headers['content-type'] = 'application/json';
-    if (idempotencyKey !== undefined) headers['idempotency-key'] = idempotencyKey;
-    return {
-      method: name.slice(0, name.indexOf(' ')),
-      headers,
-      body: form === undefined ? JSON.stringify(body) : formData(form),
-      signal: signal ?? null,
+  #initOf({ operation, body, options }: Request) {
+    const { signal, idempotencyKey, accept } = options;
+    const { gives, method } = operation;
+    const headers: Record<string, string> = {
+      accept: accept ?? (gives === 'json' || gives === 'pages' ? 'application/json' : '*/*'),
+      ...this.credentials,
     };
+    const isForm = operation.body === 'form';
+    if (body !== undefined && !isForm) headers['content-type'] = 'application/json';
+    if (idempotencyKey !== undefined) headers['idempotency-key'] = idempotencyKey;
+    const sent = isForm ? formData(body as Parameters<typeof formData>[0]) : JSON.stringify(body);
+    return { method, headers, body: sent, signal: signal ?? null };
   }
 }
 
-function formData(fields: NonNullable<AnyInput['form']>): FormData {
+/** Names of what goes into the path, in their order. */
+export function paramsOf({ path }: CallShape): string[] {
+  return [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name);
+}
+
+/** Files come last: what is wrong with the other fields is known before they are sent. */
+function formData(fields: Readonly<Record<string, string | Blob | undefined>>): FormData {
   const form = new FormData();
-  for (const [name, value] of Object.entries(fields)) if (value !== undefined) form.set(name, value);
+  const isFile = ([, value]: readonly [string, unknown]) => Number(value instanceof Blob);
+  for (const [name, value] of Object.entries(fields).sort((a, b) => isFile(a) - isFile(b))) {
+    if (value !== undefined) form.set(name, value);
+  }
   return form;
 }
 

@@ -13,7 +13,7 @@ test('changes are told, and a connection that is lost is opened again', async ()
   const cloud = createCloud({ baseUrl: `http://127.0.0.1:${port}`, apiKey: 'clk_1' });
   const things: ChangedThing[] = [{ kind: 'vm', id: 'vm-1' }];
   const first = once(server, 'connection');
-  const stop = cloud.updates.watch({
+  const stop = cloud.watchUpdates({
     sync: () => told.push('sync'),
     changed: (changed) => {
       told.push(...changed.map(({ id }) => id));

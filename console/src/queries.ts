@@ -80,4 +80,4 @@ export const queryClient = new QueryClient({
 });
 
 /** Who is signed in. */
-export const accountQuery = queryOptions({ queryKey: ['account'], queryFn: () => cloud.account.get() });
+export const accountQuery = queryOptions({ queryKey: ['account'], queryFn: () => cloud.getAccount() });

@@ -54,6 +54,6 @@ whenSessionEnds(async () => {
   if (queryClient.getQueryData(accountQuery.queryKey) === undefined || session.get() === 'over') return;
   if (isAtDoor()) return;
   // The refusal may be of a call that was made before one signed in again.
-  const isOver = await cloud.account.get().then(() => false, isSignedOut);
+  const isOver = await cloud.getAccount().then(() => false, isSignedOut);
   if (isOver && !isAtDoor()) session.set('over');
 });

@@ -138,7 +138,7 @@ test('a recovery point is taken and verified, and its key is proved to be kept',
   await dialog.getByRole('alert').waitFor();
   await proof.fill(String(await dialog.locator('pre').textContent()));
   await dialog.getByRole('button', { name: 'I have it' }).click();
-  await page.getByText('Somebody has proved to have it.').waitFor();
+  await page.getByText('An administrator has confirmed having the key.').waitFor();
 });
 
 test('whoever is no administrator is shown no such page, and refused at its address', { skip }, async () => {

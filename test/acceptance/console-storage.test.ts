@@ -281,7 +281,7 @@ test('type and metadata are changed where they stand; what has no preview says w
   await dropFiles(page, { 'beside.txt': 'words' });
   await reading;
   await drawer.getByRole('button', { name: 'Save' }).click();
-  await drawer.getByText(/Another version of the object is current/).waitFor();
+  await drawer.getByText(/The current version is not the one you specified/).waitFor();
   assert.deepEqual(bodyOf(await client.call(`/api/storage/${object_id}`)).metadata, json.metadata);
   for (const [content, words] of [
     ['', 'This file is empty.'],

@@ -37,8 +37,7 @@ test('a linter finds nothing to say', () => {
 
 /** What a program of somebody else looks like; the lines after `@ts-expect-error` must not compile. */
 const PROGRAM = `
-import { ApiError, configure, createBucket, getAccount, getBucket, listInstanceTypes } from './client.ts';
-import type { Account, Bucket, InstanceType, NewVm, Problem, StorageObject, Vm } from './client.ts';
+import { ApiError, configure, createBucket, getAccount, getBucket, listInstanceTypes, type Account, type Bucket, type InstanceType, type NewVm, type Problem, type StorageObject, type Vm } from './client.ts';
 
 configure({ serverUrl: process.env.CLOUD, auth: { apiKey: { apiKey: process.env.KEY ?? '' } } });
 const account: Account = await getAccount();

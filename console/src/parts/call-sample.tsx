@@ -3,25 +3,17 @@
 import { CodeBracketIcon } from '@heroicons/react/24/outline';
 import { Code, Group, SegmentedControl, Stack } from '@mantine/core';
 import { useState } from 'react';
-import type { CallName, Cloud } from '../../../sdk/index.ts';
+import { type CallShape, type Methods, OPERATIONS, paramsOf } from '../../../sdk/index.ts';
 import { text } from '../texts/text.ts';
 import { CopyIcon } from './copy.tsx';
 import { Fold } from './fold.tsx';
 import { shellWord } from './shell-word.ts';
 
-type MethodName<T> = {
-  [K in keyof T & string]: T[K] extends (...args: never[]) => unknown ? K : `${K}.${MethodName<T[K]>}`;
-}[keyof T & string];
-
 interface CallSampleProps {
-  readonly call: CallName;
-  readonly params?: Readonly<Record<string, string>>;
-  readonly query?: Readonly<Record<string, string | number | boolean | undefined>>;
-  readonly body?: unknown;
-  /** Lines of a form to be uploaded: `file=@photo.jpg`. */
-  readonly form?: readonly string[];
-  /** Method of the SDK: `buckets.create`; its arguments follow. */
-  readonly method: MethodName<Cloud>;
+  readonly operation: keyof Methods;
+  /**
+   * Of its method: ids first, then the body or the fields of a form (`@photo.jpg`: a file), then the query.
+   */
   readonly args: readonly unknown[];
 }
 
@@ -52,26 +44,34 @@ export function CallSample(props: CallSampleProps) {
   );
 }
 
-function curlOf({ call, params = {}, query = {}, body, form = [] }: CallSampleProps): string {
-  const [method = 'GET', path = ''] = call.split(' ');
-  const filled = path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(params[name] ?? ''));
+function curlOf({ operation, args }: CallSampleProps): string {
+  const shape: CallShape = OPERATIONS[operation];
+  const rest = [...args];
+  const params = rest.splice(0, paramsOf(shape).length);
+  const body = shape.body === null ? undefined : rest.shift();
+  const query = Object.entries((shape.query && rest.shift()) || {});
+  let next = 0;
+  const path = shape.path.replace(/\{\w+\}/g, () => encodeURIComponent(String(params[next++])));
   const search = new URLSearchParams();
-  for (const [name, value] of Object.entries(query)) if (value !== undefined) search.set(name, String(value));
-  const address = shellWord(location.origin + filled + (search.size === 0 ? '' : `?${search}`));
-  const lines = [`curl ${method === 'GET' || form.length > 0 ? '' : `-X ${method} `}${address}`];
+  for (const [name, value] of query) if (value !== undefined) search.set(name, String(value));
+  const address = shellWord(location.origin + path + (search.size === 0 ? '' : `?${search}`));
+  const isForm = shape.body === 'form';
+  const lines = [`curl ${shape.method === 'GET' || isForm ? '' : `-X ${shape.method} `}${address}`];
   lines.push('-H "X-API-Key: $KEY"');
-  for (const field of form) lines.push(`-F ${shellWord(field)}`);
-  if (body !== undefined)
+  if (isForm) {
+    for (const [name, value] of Object.entries(body ?? {})) lines.push(`-F ${shellWord(`${name}=${value}`)}`);
+  } else if (body !== undefined) {
     lines.push("-H 'Content-Type: application/json'", `-d ${shellWord(JSON.stringify(body))}`);
+  }
   return lines.join(' \\\n  ');
 }
 
-function sdkOf({ method, args }: CallSampleProps): string {
+function sdkOf({ operation, args }: CallSampleProps): string {
   return [
-    'import { createCloud } from "./sdk/index.ts"; // in a clone of Cloudlet',
+    'import { createCloud } from "cloudlet-client"; // node scripts/pack-sdk.ts makes it',
     '',
     `const cloud = createCloud({ baseUrl: ${literal(location.origin)}, apiKey: process.env.KEY });`,
-    `await cloud.${method}(${args.map(literal).join(', ')});`,
+    `await cloud.${operation}(${args.map(literal).join(', ')});`,
   ].join('\n');
 }
 

@@ -1,9 +1,9 @@
 /** A log as a page shows it: its end, which follows while its writer runs, and saved as a file. */
 import { ArrowDownTrayIcon, ArrowPathIcon, ChevronDoubleDownIcon } from '@heroicons/react/24/outline';
 import { Button, Group, Stack, Text } from '@mantine/core';
-import { type ReactNode, useEffect, useState } from 'react';
+import { type ReactNode, useEffect, useLayoutEffect, useRef, useState } from 'react';
 import { text } from '../texts/text.ts';
-import { LogText, wordsOfLog } from './log-text.tsx';
+import classes from './log-text.module.css';
 import { Loaded, type Read } from './page.tsx';
 import { saveText } from './save.ts';
 import { StateBadge } from './state-badge.tsx';
@@ -90,4 +90,50 @@ function useFollowing({ isFetching, refetch }: LogViewProps['query'], isWanted: 
     const timer = setInterval(() => document.hidden || refetch(), FOLLOW_MS);
     return () => clearInterval(timer);
   }, [isWanted, isFetching, refetch]);
+}
+
+/** The end of a log. Colours and cursor movements of terminals are left out: only the words are shown. */
+const COMMANDS = new RegExp(
+  [
+    String.raw`\x1b\[[0-?]*[ -/]*[@-~]`,
+    String.raw`\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)`,
+    String.raw`\x1b[ -/]*[0-~]`,
+    String.raw`[\0-\x08\x0b-\x1f]`,
+  ].join('|'),
+  'g',
+);
+
+/** As it is read; what a terminal was cleared with leaves no empty lines at the beginning. */
+function wordsOfLog(log: string): string {
+  return log.replaceAll('\r\n', '\n').replace(COMMANDS, '').replace(/^\n+/, '');
+}
+
+interface LogTextProps {
+  readonly log: string;
+  /** Its end stays in sight when more is written. */
+  readonly isAtEnd: boolean;
+  readonly onScroll: (isAtEnd: boolean) => void;
+}
+
+/** px above the end that still count as the end. */
+const NEARLY = 30;
+
+function LogText({ log, isAtEnd, onScroll }: LogTextProps) {
+  const box = useRef<HTMLPreElement>(null);
+  useLayoutEffect(() => {
+    if (isAtEnd && log !== '') box.current?.scrollTo({ top: box.current.scrollHeight });
+  }, [log, isAtEnd]);
+  return (
+    <pre
+      ref={box}
+      className={classes.log}
+      // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached with the keyboard
+      tabIndex={0}
+      onScroll={({ currentTarget: { scrollHeight, scrollTop, clientHeight } }) =>
+        onScroll(scrollHeight - scrollTop - clientHeight < NEARLY)
+      }
+    >
+      {wordsOfLog(log)}
+    </pre>
+  );
 }

@@ -1,5 +1,5 @@
 /** An error in words: what the server said, and its hint. */
-import { CloudError } from '../../../sdk/index.ts';
+import { CloudError } from '../../../sdk/problem.ts';
 import { text } from '../texts/text.ts';
 
 export interface Refusal {
@@ -16,6 +16,17 @@ export function refusalOf(error: unknown): Refusal {
   const fields = error.fields.map(({ field, message }) => `${field} ${message}`);
   const detail = [...fields, error.hint].filter((part) => part !== undefined).join('. ');
   return { title: error.message, detail, requestId: error.requestId };
+}
+
+/** What of a refusal has no place at these fields of a form; null: each wrong member is at one of them. */
+export function besideFields(error: unknown, fields: readonly string[]): Refusal | null {
+  const refusal = refusalOf(error);
+  if (!(error instanceof CloudError) || error.fields.length === 0) return refusal;
+  const others = error.fields.filter(({ field }) => !fields.includes(field.split('.', 1)[0] ?? field));
+  if (others.length === error.fields.length) return refusal;
+  if (others.length === 0) return null;
+  const [title = '', ...rest] = others.map(({ field, message }) => `${field} ${message}`);
+  return { title, detail: rest.join('. '), requestId: refusal.requestId };
 }
 
 /** What is wrong with one field of a form, or with an entry of its list, for its `error`. */

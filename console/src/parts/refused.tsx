@@ -4,20 +4,24 @@ import type { ReactNode } from 'react';
 import { isSignedOut } from '../queries.ts';
 import { text } from '../texts/text.ts';
 import { Prose } from './prose.tsx';
-import { refusalOf } from './refusal.ts';
+import { besideFields } from './refusal.ts';
 import { Warning } from './warning.tsx';
 
 interface RefusedProps {
   readonly error: unknown;
   readonly onRetry?: () => void;
+  /** Members that have their error at a field of the form: only what else is wrong is said here. */
+  readonly atFields?: readonly string[];
   /** How to go on. */
   readonly children?: ReactNode;
 }
 
-export function Refused({ error, onRetry, children }: RefusedProps) {
+export function Refused({ error, onRetry, atFields = [], children }: RefusedProps) {
   // That the session ended is said once, over the page.
   if (error === null || error === undefined || isSignedOut(error)) return null;
-  const { title, detail, requestId } = refusalOf(error);
+  const refusal = besideFields(error, atFields);
+  if (refusal === null) return null;
+  const { title, detail, requestId } = refusal;
   return (
     <Warning isError title={<Prose>{title}</Prose>} role="alert">
       {detail !== '' && (

@@ -23,7 +23,7 @@ let isUnread = false;
 export function followCloud(): () => void {
   isFirst = true;
   const ask = () => void lost();
-  const stop = cloud.updates.watch({ sync, changed, lost: ask });
+  const stop = cloud.watchUpdates({ sync, changed, lost: ask });
   window.addEventListener('offline', ask);
   return () => {
     stop();
@@ -67,7 +67,7 @@ async function lost(): Promise<void> {
   const { signal } = asking;
   waiting ??= setTimeout(() => live.set('gone'), PATIENCE_MS);
   try {
-    const account = await cloud.account.get({ signal });
+    const account = await cloud.getAccount({ signal });
     signal.throwIfAborted();
     queryClient.setQueryData(accountQuery.queryKey, account);
     answered();

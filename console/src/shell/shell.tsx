@@ -1,25 +1,45 @@
 /** The frame: navigation at the side (a drawer on a phone), search, account, and the page. */
-
-import { MagnifyingGlassIcon } from '@heroicons/react/24/outline';
-import { ActionIcon, AppShell, Burger, Group, Kbd, Text, UnstyledButton } from '@mantine/core';
+import {
+  ArrowRightStartOnRectangleIcon,
+  MagnifyingGlassIcon,
+  UserCircleIcon,
+} from '@heroicons/react/24/outline';
+import {
+  ActionIcon,
+  AppShell,
+  Avatar,
+  Burger,
+  Group,
+  Kbd,
+  type MantineColorScheme,
+  Menu,
+  Stack,
+  Text,
+  UnstyledButton,
+  useMantineColorScheme,
+} from '@mantine/core';
 import { useDisclosure } from '@mantine/hooks';
-import { useQuery } from '@tanstack/react-query';
+import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link, Outlet, useLocation } from '@tanstack/react-router';
 import { useEffect, useSyncExternalStore } from 'react';
+import type { Account } from '../../../sdk/index.ts';
+import { SignInForm } from '../pages/door/door-form.tsx';
+import { UploadsWait } from '../pages/door/uploads-wait.tsx';
 import { openPalette, Palette } from '../palette/palette.tsx';
-import { accountQuery, session } from '../queries.ts';
+import { Dialog } from '../parts/dialog.tsx';
+import { Warning } from '../parts/warning.tsx';
+import { accountQuery, live, session } from '../queries.ts';
 import { text } from '../texts/text.ts';
 import { DropZone } from '../uploads/drop-zone.tsx';
+import { uploadQueue } from '../uploads/upload-queue.ts';
 import { UploadTray } from '../uploads/upload-tray.tsx';
 import { AREAS } from './areas.ts';
-import { ConnectionNotice } from './connection-notice.tsx';
 import { NotFound } from './failures.tsx';
 import { followCloud } from './live.ts';
 import { Logo } from './logo.tsx';
-import { useOneAccount } from './one-account.ts';
+import { beginAnewAs, useOneAccount } from './one-account.ts';
 import classes from './shell.module.css';
-import { SignInAgain } from './sign-in-again.tsx';
-import { UserMenu } from './user-menu.tsx';
+import { useSignOut } from './use-sign-out.ts';
 
 export function Shell() {
   const [isOpen, { toggle, close }] = useDisclosure();
@@ -118,5 +138,96 @@ function SearchButton() {
         <MagnifyingGlassIcon width={20} />
       </ActionIcon>
     </>
+  );
+}
+
+/** One line while the cloud does not answer, on every page. */
+function ConnectionNotice() {
+  const state = useSyncExternalStore(live.subscribe, live.get);
+  return (
+    <div role="status" className="connection-notice">
+      {state === 'gone' && <Warning title={text.shell.gone}>{text.shell.goneLead}</Warning>}
+    </div>
+  );
+}
+
+/** Over the page whose session ended: it stays as it is, with what was typed into it. */
+function SignInAgain({ account }: { account: Account }) {
+  const isOver = useSyncExternalStore(session.subscribe, session.get) === 'over';
+  const queryClient = useQueryClient();
+  const enter = async (entered: Account) => {
+    if (entered.id !== account.id) return beginAnewAs(entered.id);
+    queryClient.setQueryData(accountQuery.queryKey, entered);
+    session.set('alive');
+    uploadQueue.signedIn(entered.id);
+    await queryClient.invalidateQueries();
+  };
+  return (
+    <Dialog
+      opened={isOver}
+      onClose={() => {}}
+      title={text.door.ended}
+      withCloseButton={false}
+      closeOnEscape={false}
+      closeOnClickOutside={false}
+      zIndex={1000}
+      size="sm"
+    >
+      <Stack>
+        <Text size="sm">{text.door.endedLead}</Text>
+        <UploadsWait />
+        <SignInForm given={{ username: account.username }} onEnter={enter} />
+      </Stack>
+    </Dialog>
+  );
+}
+
+/** Who is signed in, the colours, and the way out. */
+const { scheme } = text.shell;
+const SCHEMES = ['light', 'dark', 'auto'] as const;
+
+function UserMenu({ account }: { account: Account }) {
+  const { colorScheme, setColorScheme } = useMantineColorScheme();
+  const signOut = useSignOut();
+  return (
+    <Menu position="bottom-end" width={268} withinPortal>
+      <Menu.Target>
+        <UnstyledButton aria-label={text.shell.signedInAs(account.username)}>
+          <Avatar size={32} radius="xl" color="petrol" alt="" />
+        </UnstyledButton>
+      </Menu.Target>
+      <Menu.Dropdown>
+        <Menu.Label>
+          <Text size="sm" fw={600} c="var(--mantine-color-text)" truncate>
+            {account.username}
+          </Text>
+          <Text size="xs" truncate>
+            {account.email}
+          </Text>
+        </Menu.Label>
+        <Menu.Item component={Link} to="/account" leftSection={<UserCircleIcon width={18} />}>
+          {text.shell.areas.account}
+        </Menu.Item>
+        <Menu.Divider />
+        <Menu.Label>{scheme.label}</Menu.Label>
+        <Menu.RadioGroup
+          value={colorScheme}
+          onChange={(chosen) => setColorScheme(chosen as MantineColorScheme)}
+        >
+          {SCHEMES.map((name) => (
+            <Menu.RadioItem key={name} value={name}>
+              {scheme[name]}
+            </Menu.RadioItem>
+          ))}
+        </Menu.RadioGroup>
+        <Menu.Divider />
+        <Menu.Item
+          leftSection={<ArrowRightStartOnRectangleIcon width={18} />}
+          onClick={() => signOut.mutate()}
+        >
+          {text.shell.signOut}
+        </Menu.Item>
+      </Menu.Dropdown>
+    </Menu>
   );
 }

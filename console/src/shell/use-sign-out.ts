@@ -4,5 +4,5 @@ import { tellSignedOut } from './one-account.ts';
 
 /** Ends the session; every tab of this browser forgets what it read of the account. */
 export function useSignOut() {
-  return useMutation({ mutationFn: () => cloud.account.logOut(), onSuccess: tellSignedOut });
+  return useMutation({ mutationFn: () => cloud.logout(), onSuccess: tellSignedOut });
 }

@@ -30,11 +30,11 @@ export function useUpload(): (files: readonly FoundFile[]) => Promise<void> {
 }
 
 async function findBucket(): Promise<string> {
-  const buckets = await cloud.buckets.list().all();
+  const buckets = await cloud.listBuckets().all();
   const [only] = buckets;
   if (buckets.length === 1 && only !== undefined) return only.name;
   if (!buckets.some(({ name }) => name === DEFAULT_BUCKET)) {
-    await cloud.buckets.create({ name: DEFAULT_BUCKET, versioning: true });
+    await cloud.createBucket({ name: DEFAULT_BUCKET, versioning: true });
     await queryClient.invalidateQueries({ queryKey: ['buckets'] });
   }
   return DEFAULT_BUCKET;

@@ -8,7 +8,6 @@ import { CloudError } from '../../../sdk/index.ts';
 import { cloud } from '../cloud.ts';
 import { accountQuery, isSignedOut, queryClient, sessionEnded } from '../queries.ts';
 import { text } from '../texts/text.ts';
-import { readAgain } from './read-again.ts';
 
 type UploadState = 'waiting' | 'sending' | 'done' | 'failed' | 'cancelled';
 
@@ -144,7 +143,7 @@ class UploadQueue {
     clearTimeout(this.#asking);
     if (this.#halt === undefined) return;
     try {
-      this.signedIn((await cloud.account.get()).id);
+      this.signedIn((await cloud.getAccount()).id);
       this.#goOn();
     } catch (error) {
       if (isSignedOut(error)) this.#waitForSession();
@@ -181,7 +180,7 @@ class UploadQueue {
       if (!signal.aborted) this.#set(id, { sentBytes: Math.min(sent, file.size) });
     };
     try {
-      await cloud.objects.upload(bucket, { file, name }, { signal, onProgress, idempotencyKey });
+      await cloud.uploadObject(bucket, { file, name }, { signal, onProgress, idempotencyKey });
       this.#set(id, { state: 'done', sentBytes: file.size });
       this.#refreshLater(bucket);
     } catch (error) {
@@ -302,3 +301,9 @@ window.addEventListener('online', uploadQueue.ask);
 window.addEventListener('beforeunload', (event) => {
   if (uploadQueue.snapshot().items.some(isOpen)) event.preventDefault();
 });
+
+/** A first reading that is under way would be taken for a new one, though it may lack what has changed. */
+async function readAgain(queryKey: readonly string[]): Promise<void> {
+  await queryClient.cancelQueries({ queryKey });
+  await queryClient.invalidateQueries({ queryKey });
+}

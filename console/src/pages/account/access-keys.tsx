@@ -66,7 +66,7 @@ function KeyRow({
   const [isAsked, setAsked] = useState(false);
   const queryClient = useQueryClient();
   const revoke = useMutation({
-    mutationFn: () => cloud.account.accessKeys.delete(id),
+    mutationFn: () => cloud.deleteAccessKey(id),
     meta: { shown: true },
     onSuccess: async () => {
       setAsked(false);

@@ -25,7 +25,7 @@ export function ApiKey() {
   const { data: account } = useQuery(accountQuery);
   const body = { overlap_seconds: Number(overlap) };
   const rotate = useMutation({
-    mutationFn: () => cloud.account.rotateApiKey(body),
+    mutationFn: () => cloud.rotateApiKey(body),
     meta: { shown: true },
     onSuccess: async () => {
       setAsked(false);
@@ -68,12 +68,7 @@ export function ApiKey() {
             allowDeselect={false}
             onChange={(value) => setOverlap(value ?? overlap)}
           />
-          <CallSample
-            call="POST /api/account/api-key"
-            body={body}
-            method="account.rotateApiKey"
-            args={[body]}
-          />
+          <CallSample operation="rotateApiKey" args={[body]} />
         </Stack>
       </Confirm>
     </Stack>

@@ -79,7 +79,7 @@ function useChange() {
   const queryClient = useQueryClient();
   const change = useMutation({
     mutationFn: () =>
-      cloud.account.change({
+      cloud.updateAccount({
         ...(email === undefined ? {} : { email }),
         ...(password === '' ? {} : { password, current_password: current }),
       }),

@@ -49,7 +49,7 @@ export function NewAccessKeyForm({ isOpen, onClose }: { isOpen: boolean; onClose
   const [fields, setFields] = useState(NOTHING);
   const queryClient = useQueryClient();
   const create = useMutation({
-    mutationFn: () => cloud.account.accessKeys.create(bodyOf(fields)),
+    mutationFn: () => cloud.createAccessKey(bodyOf(fields)),
     meta: { shown: true },
     onSuccess: () => queryClient.invalidateQueries({ queryKey: accessKeysQuery.queryKey }),
   });
@@ -121,13 +121,8 @@ function KeyForm({ fields, setFields, create, onClose }: KeyFormProps) {
           allowDeselect={false}
           onChange={(value) => setFields({ ...fields, term: value ?? '' })}
         />
-        <Refused error={create.error} />
-        <CallSample
-          call="POST /api/account/access-keys"
-          body={body}
-          method="account.accessKeys.create"
-          args={[body]}
-        />
+        <Refused error={create.error} atFields={['name', 'scopes', 'buckets']} />
+        <CallSample operation="createAccessKey" args={[body]} />
         <Group justify="flex-end">
           <Button variant="default" onClick={onClose}>
             {text.shell.cancel}

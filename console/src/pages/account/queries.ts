@@ -3,10 +3,10 @@ import { cloud } from '../../cloud.ts';
 
 export const sessionsQuery = queryOptions({
   queryKey: ['sessions'],
-  queryFn: () => cloud.account.sessions.list().all(),
+  queryFn: () => cloud.listSessions().all(),
 });
 
 export const accessKeysQuery = queryOptions({
   queryKey: ['access-keys'],
-  queryFn: () => cloud.account.accessKeys.list().all(),
+  queryFn: () => cloud.listAccessKeys().all(),
 });

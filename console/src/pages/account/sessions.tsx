@@ -8,7 +8,6 @@ import { showDone } from '../../parts/notices.tsx';
 import { Loaded } from '../../parts/page.tsx';
 import { When } from '../../parts/when.tsx';
 import { text } from '../../texts/text.ts';
-import { browserOf } from './browser-name.ts';
 import { sessionsQuery } from './queries.ts';
 
 const words = text.account.sessions;
@@ -21,7 +20,7 @@ const HEADS = [
 
 export function Sessions() {
   const sessions = useQuery(sessionsQuery);
-  const endOthers = useEnd(() => cloud.account.sessions.endOthers(), words.endedOthers);
+  const endOthers = useEnd(() => cloud.endOtherSessions(), words.endedOthers);
   return (
     <Stack component="section" gap="xs" aria-labelledby="sessions">
       <Group justify="space-between">
@@ -51,7 +50,7 @@ export function Sessions() {
 function SessionRow({ session }: { session: Session }) {
   const { id, user_agent, address, is_current, created_at, last_used_at } = session;
   const browser = browserOf(user_agent) ?? words.unknown;
-  const end = useEnd(() => cloud.account.sessions.end(id), words.ended);
+  const end = useEnd(() => cloud.endSession(id), words.ended);
   return (
     <Table.Tr>
       <Table.Td title={user_agent}>
@@ -95,4 +94,34 @@ function useEnd(mutationFn: () => Promise<unknown>, done: string) {
     onSuccess: () => showDone(done),
     onSettled: () => queryClient.invalidateQueries({ queryKey: sessionsQuery.queryKey }),
   });
+}
+
+/** What a User-Agent header tells, in the words people know. */
+// Each also names those that come after it, so the first that fits counts.
+const BROWSERS = [
+  ['Edg', 'Edge'],
+  ['OPR', 'Opera'],
+  ['Firefox', 'Firefox'],
+  ['HeadlessChrome', 'Chrome'],
+  ['Chrome', 'Chrome'],
+  ['Safari', 'Safari'],
+  ['curl', 'curl'],
+] as const;
+const SYSTEMS = [
+  ['iPhone', 'iPhone'],
+  ['iPad', 'iPad'],
+  ['Android', 'Android'],
+  ['Windows', 'Windows'],
+  ['Mac OS X', 'macOS'],
+  ['CrOS', 'ChromeOS'],
+  ['Linux', 'Linux'],
+] as const;
+
+/** `Firefox · Linux`; the program's own first word when it is no browser; undefined for an empty text. */
+function browserOf(userAgent: string): string | undefined {
+  const browser = BROWSERS.find(([sign]) => userAgent.includes(`${sign}/`))?.[1];
+  const system = SYSTEMS.find(([sign]) => userAgent.includes(sign))?.[1];
+  const name = browser ?? userAgent.split(/[\s/]/, 1)[0];
+  const parts = [name, system].filter((part) => part !== undefined && part !== '');
+  return parts.length === 0 ? undefined : parts.join(' · ');
 }

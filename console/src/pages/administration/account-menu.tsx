@@ -1,17 +1,23 @@
 /** What an administrator does with one account. */
 import { EllipsisHorizontalIcon } from '@heroicons/react/24/outline';
-import { ActionIcon, Menu, NumberInput, TextInput } from '@mantine/core';
-import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { ActionIcon, Menu, NumberInput, Select, Stack, Text, TextInput } from '@mantine/core';
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
-import type { AdminAccount } from '../../../../sdk/index.ts';
+import type { AccountTerms, AdminAccount } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
 import { CallSample } from '../../parts/call-sample.tsx';
+import { Dialog } from '../../parts/dialog.tsx';
+import { Figures } from '../../parts/figures.tsx';
 import { FormModal } from '../../parts/form-modal.tsx';
+import { Loaded } from '../../parts/page.tsx';
+import { sayCredits } from '../../parts/price.ts';
 import { text } from '../../texts/text.ts';
-import { AccountStatement } from './account-statement.tsx';
-import { accountsQuery } from './queries.ts';
+import { EntryTable } from '../billing/entry-table.tsx';
+import { thisMonth } from '../billing/month.ts';
+import { MonthSelect } from '../billing/month-select.tsx';
+import { accountsQuery, plansQuery, statementQuery } from './queries.ts';
+import { QuotaFields } from './quota-fields.tsx';
 import { ShownKey } from './shown-key.tsx';
-import { TermsForm } from './terms-form.tsx';
 
 type Form = 'credits' | 'suspend' | 'statement';
 
@@ -27,12 +33,12 @@ export function AccountMenu({ account }: { account: AdminAccount }) {
   const [form, setForm] = useState<Form>();
   const queryClient = useQueryClient();
   const resume = useMutation({
-    mutationFn: () => cloud.admin.accounts.resume(account.id),
+    mutationFn: () => cloud.adminResumeAccount(account.id),
     onSuccess: () => queryClient.invalidateQueries({ queryKey: accountsQuery.queryKey }),
   });
-  const showKey = useMutation({ mutationFn: () => cloud.admin.accounts.apiKey(account.id) });
+  const showKey = useMutation({ mutationFn: () => cloud.adminShowApiKey(account.id) });
   // An empty change changes nothing, and is answered with the terms that hold.
-  const terms = useMutation({ mutationFn: () => cloud.admin.accounts.change(account.id, {}) });
+  const terms = useMutation({ mutationFn: () => cloud.adminChangeAccount(account.id, {}) });
   const shared = { account, onClose: () => setForm(undefined) };
   return (
     <>
@@ -85,7 +91,7 @@ function CreditsForm({ account: { id, username }, isOpen, onClose }: FormProps) 
   const [amount, setAmount] = useState<number | string>(10);
   const [reason, setReason] = useState('');
   const body = { amount: Number(amount), reason };
-  const send = useSending(() => cloud.admin.accounts.adjustCredits(id, body), onClose);
+  const send = useSending(() => cloud.adminAdjustCredits(id, body), onClose);
   return (
     <FormModal
       isOpen={isOpen}
@@ -111,20 +117,14 @@ function CreditsForm({ account: { id, username }, isOpen, onClose }: FormProps) 
         withAsterisk={false}
         onChange={({ currentTarget }) => setReason(currentTarget.value)}
       />
-      <CallSample
-        call="POST /api/admin/accounts/{id}/credits"
-        params={{ id: String(id) }}
-        body={body}
-        method="admin.accounts.adjustCredits"
-        args={[id, body]}
-      />
+      <CallSample operation="adminAdjustCredits" args={[id, body]} />
     </FormModal>
   );
 }
 
 function SuspendForm({ account: { id, username }, isOpen, onClose }: FormProps) {
   const [reason, setReason] = useState('');
-  const send = useSending(() => cloud.admin.accounts.suspend(id, { reason }), onClose);
+  const send = useSending(() => cloud.adminSuspendAccount(id, { reason }), onClose);
   return (
     <FormModal
       isOpen={isOpen}
@@ -143,13 +143,87 @@ function SuspendForm({ account: { id, username }, isOpen, onClose }: FormProps) 
         withAsterisk={false}
         onChange={({ currentTarget }) => setReason(currentTarget.value)}
       />
-      <CallSample
-        call="POST /api/admin/accounts/{id}/suspend"
-        params={{ id: String(id) }}
-        body={{ reason }}
-        method="admin.accounts.suspend"
-        args={[id, { reason }]}
+      <CallSample operation="adminSuspendAccount" args={[id, { reason }]} />
+    </FormModal>
+  );
+}
+
+/** What was booked for an account in a month. */
+const words = text.administration.statement;
+
+function AccountStatement({ account, onClose }: { account: AdminAccount; onClose: () => void }) {
+  const [month, setMonth] = useState(thisMonth);
+  const statement = useQuery(statementQuery(account.id, month));
+  return (
+    <Dialog opened onClose={onClose} title={words.of(account.username)} size="xl">
+      <Stack pb="sm">
+        <MonthSelect value={month} onChange={setMonth} />
+        <Loaded query={statement}>
+          {({ opening_balance: opening, closing_balance: closing, entries }) => (
+            <>
+              <Figures
+                figures={[
+                  { name: words.opening, value: sayCredits(opening) },
+                  { name: words.closing, value: sayCredits(closing) },
+                ]}
+              />
+              {entries.length === 0 ? (
+                <Text c="dimmed">{words.none}</Text>
+              ) : (
+                <EntryTable entries={entries.toReversed()} />
+              )}
+            </>
+          )}
+        </Loaded>
+      </Stack>
+    </Dialog>
+  );
+}
+
+/** The plan of one account, and limits of its own. */
+interface TermsFormProps {
+  readonly account: AdminAccount;
+  readonly present: AccountTerms;
+  readonly onClose: () => void;
+}
+
+function TermsForm({ account: { id, username }, present, onClose }: TermsFormProps) {
+  const [plan, setPlan] = useState(present.plan);
+  const [quotas, setQuotas] = useState(present.own_quotas);
+  const plans = useQuery(plansQuery);
+  const queryClient = useQueryClient();
+  const terms = { plan, quotas };
+  const save = useMutation({
+    mutationFn: () => cloud.adminChangeAccount(id, terms),
+    meta: { shown: true },
+    onSuccess: async () => {
+      onClose();
+      await queryClient.invalidateQueries({ queryKey: accountsQuery.queryKey });
+    },
+  });
+  return (
+    <FormModal
+      isOpen
+      title={administration.termsOf(username)}
+      action={administration.save}
+      isBusy={save.isPending}
+      error={save.error ?? plans.error}
+      onSubmit={() => save.mutate()}
+      onClose={onClose}
+    >
+      <Select
+        data-autofocus
+        label={administration.plan}
+        data={plans.data?.map(({ name }) => name) ?? [present.plan]}
+        value={plan}
+        allowDeselect={false}
+        onChange={(chosen) => setPlan(chosen ?? present.plan)}
       />
+      <Text size="sm" c="dimmed">
+        {administration.ownLimitsLead}
+      </Text>
+      <QuotaFields quotas={quotas} placeholder={administration.asThePlan} onChange={setQuotas} />
+      <CallSample operation="adminChangeAccount" args={[id, terms]} />
     </FormModal>
   );
 }

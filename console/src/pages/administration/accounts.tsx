@@ -1,9 +1,12 @@
 /** The accounts of this cloud: credits, plan, suspension. */
-import { Badge, Button, Group, Stack, Table, Text, TextInput } from '@mantine/core';
-import { useQuery } from '@tanstack/react-query';
+import { Badge, Button, Group, PasswordInput, Stack, Switch, Table, Text, TextInput } from '@mantine/core';
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { useState } from 'react';
 import type { AdminAccount } from '../../../../sdk/index.ts';
+import { cloud } from '../../cloud.ts';
+import { CallSample } from '../../parts/call-sample.tsx';
+import { FormModal } from '../../parts/form-modal.tsx';
 import { ListTable } from '../../parts/list-table.tsx';
 import { Loaded } from '../../parts/page.tsx';
 import { sayCredits } from '../../parts/price.ts';
@@ -11,8 +14,8 @@ import { sayBytes } from '../../parts/size.ts';
 import { When } from '../../parts/when.tsx';
 import { text } from '../../texts/text.ts';
 import { AccountMenu } from './account-menu.tsx';
-import { NewAccountForm } from './new-account-form.tsx';
 import { accountsQuery } from './queries.ts';
+import { ShownKey } from './shown-key.tsx';
 
 export function Accounts() {
   const accounts = useQuery(accountsQuery);
@@ -91,5 +94,65 @@ function AccountRow({ account }: { account: AdminAccount }) {
         <AccountMenu account={account} />
       </Table.Td>
     </Table.Tr>
+  );
+}
+
+/** Makes an account for somebody; its key is shown once made. */
+const NOBODY = { username: '', email: '', password: '', is_admin: false };
+
+function NewAccountForm({ isOpen, onClose }: { isOpen: boolean; onClose: () => void }) {
+  const { administration } = text;
+  const [account, setAccount] = useState(NOBODY);
+  const queryClient = useQueryClient();
+  const { password, ...rest } = account;
+  /** As it is shown to whoever looks over one's shoulder. */
+  const sample = password === '' ? rest : { ...account, password: '…' };
+  const create = useMutation({
+    mutationFn: () => cloud.adminCreateAccount(password === '' ? rest : account),
+    meta: { shown: true },
+    onSuccess: async () => {
+      onClose();
+      setAccount(NOBODY);
+      await queryClient.invalidateQueries({ queryKey: accountsQuery.queryKey });
+    },
+  });
+  const field = (name: 'username' | 'email') => ({
+    value: account[name],
+    required: true,
+    withAsterisk: false,
+    spellCheck: false,
+    onChange: ({ currentTarget }: { currentTarget: { value: string } }) =>
+      setAccount({ ...account, [name]: currentTarget.value }),
+  });
+  return (
+    <>
+      <FormModal
+        isOpen={isOpen}
+        title={administration.createAccount}
+        action={administration.createAccount}
+        isBusy={create.isPending}
+        error={create.error}
+        onSubmit={() => create.mutate()}
+        onClose={onClose}
+      >
+        <TextInput data-autofocus label={administration.username} {...field('username')} />
+        <TextInput type="email" label={administration.email} {...field('email')} />
+        <PasswordInput
+          label={administration.password}
+          description={administration.passwordLead}
+          autoComplete="new-password"
+          value={account.password}
+          onChange={({ currentTarget }) => setAccount({ ...account, password: currentTarget.value })}
+        />
+        <Switch
+          label={administration.administrator}
+          description={administration.administratorLead}
+          checked={account.is_admin}
+          onChange={({ currentTarget }) => setAccount({ ...account, is_admin: currentTarget.checked })}
+        />
+        <CallSample operation="adminCreateAccount" args={[sample]} />
+      </FormModal>
+      <ShownKey made={create.data} onClose={() => create.reset()} />
+    </>
   );
 }

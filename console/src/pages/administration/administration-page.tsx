@@ -1,14 +1,20 @@
 /** What an operator of the cloud looks after. */
-import { Tabs } from '@mantine/core';
+import { Stack, Tabs, Text, Title } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
-import { Page } from '../../parts/page.tsx';
+import { Figures } from '../../parts/figures.tsx';
+import { Loaded, Page } from '../../parts/page.tsx';
 import tabs from '../../parts/page-tabs.module.css';
+import { sayCredits } from '../../parts/price.ts';
 import { text } from '../../texts/text.ts';
+import { DayBars } from '../billing/day-bars.tsx';
+import { thisMonth } from '../billing/month.ts';
+import { MonthSelect } from '../billing/month-select.tsx';
 import { Accounts } from './accounts.tsx';
 import { AllMachines } from './all-machines.tsx';
 import { Images } from './images.tsx';
 import { Plans } from './plans.tsx';
-import { Revenue } from './revenue.tsx';
+import { revenueQuery } from './queries.ts';
 import { SetPrices } from './set-prices.tsx';
 import { Status } from './status.tsx';
 import { TABS, type Tab } from './tabs.ts';
@@ -48,5 +54,43 @@ export function AdministrationPage() {
         </Tabs.Panel>
       </Tabs>
     </Page>
+  );
+}
+
+/** What all accounts together were charged in a month. */
+const words = text.administration.revenue;
+const AMOUNTS = ['total', 'compute', 'storage', 'egress', 'databases', 'written_off'] as const;
+
+export function Revenue() {
+  const { month = thisMonth() } = useSearch({ from: '/shell/administration' });
+  const navigate = useNavigate({ from: '/administration' });
+  const revenue = useQuery(revenueQuery(month));
+  return (
+    <Stack gap="lg">
+      <Text c="dimmed">{words.lead}</Text>
+      <MonthSelect
+        value={month}
+        onChange={(value) => navigate({ search: { tab: 'revenue', month: value } })}
+      />
+      <Loaded query={revenue}>
+        {({ total, daily }) => (
+          <Stack gap="xl">
+            <Figures
+              figures={AMOUNTS.map((amount) => ({ name: words[amount], value: sayCredits(total[amount]) }))}
+            />
+            {Number(total.total) === 0 ? (
+              <Text c="dimmed">{words.none}</Text>
+            ) : (
+              <section>
+                <Title order={2} mb="sm">
+                  {text.billing.daily}
+                </Title>
+                <DayBars days={daily.map(({ date, total: cost }) => ({ date, cost }))} />
+              </section>
+            )}
+          </Stack>
+        )}
+      </Loaded>
+    </Stack>
   );
 }

@@ -80,14 +80,14 @@ function VmMenu({ vm }: { vm: AdminVm }) {
   const queryClient = useQueryClient();
   const onSettled = () => queryClient.invalidateQueries({ queryKey: allVmsQuery.queryKey });
   const stop = useMutation({
-    mutationFn: () => cloud.admin.vms.stop(id),
+    mutationFn: () => cloud.adminStopVm(id),
     onSuccess: () => showDone(machines.stopped(name)),
     onSettled,
   });
   const remove = useMutation({
     mutationFn: async () => {
-      if (mustStop) await cloud.admin.vms.stop(id, { force: true });
-      return cloud.admin.vms.delete(id);
+      if (mustStop) await cloud.adminStopVm(id, { force: true });
+      return cloud.adminDeleteVm(id);
     },
     meta: { shown: true },
     onSuccess: () => showDone(machines.deleted(name)),

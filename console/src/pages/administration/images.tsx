@@ -70,7 +70,7 @@ function ImageRow({ image }: { image: AdminImage }) {
   const [isAsking, setAsking] = useState(false);
   const queryClient = useQueryClient();
   const remove = useMutation({
-    mutationFn: () => cloud.admin.images.delete(image.image_id),
+    mutationFn: () => cloud.adminDeleteImage(image.image_id),
     meta: { shown: true },
     onSuccess: () => queryClient.invalidateQueries({ queryKey: imagesQuery.queryKey }),
   });
@@ -120,10 +120,10 @@ function ImageForm({ onClose }: { onClose: () => void }) {
   const queryClient = useQueryClient();
   const add = useMutation({
     mutationFn: () => {
-      if (way === 'url') return cloud.admin.images.add({ name, url });
+      if (way === 'url') return cloud.adminAddImage({ name, url });
       if (file === null) throw new Error(administration.chooseFile);
       const onProgress = (sent: number) => setPercent((sent / file.size) * 100);
-      return cloud.admin.images.upload({ file, fields: { name } }, { onProgress });
+      return cloud.adminUploadImage({ file, name }, { onProgress });
     },
     meta: { shown: true },
     onSuccess: async () => {
@@ -184,15 +184,8 @@ function ImageForm({ onClose }: { onClose: () => void }) {
 
 function ImageCall({ body, file }: { body: NewImage; file: string | undefined }) {
   if (file === undefined) {
-    return <CallSample call="POST /api/admin/images" body={body} method="admin.images.add" args={[body]} />;
+    return <CallSample operation="adminAddImage" args={[body]} />;
   }
   const { name } = body;
-  return (
-    <CallSample
-      call="POST /api/admin/images/upload"
-      form={[`name=${name}`, `file=@${file}`]}
-      method="admin.images.upload"
-      args={[{ file, fields: { name } }]}
-    />
-  );
+  return <CallSample operation="adminUploadImage" args={[{ file: `@${file}`, name }]} />;
 }

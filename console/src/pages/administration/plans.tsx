@@ -52,7 +52,7 @@ function PlanRow({ plan, onEdit }: { plan: Plan; onEdit: () => void }) {
   const [isAsking, setAsking] = useState(false);
   const queryClient = useQueryClient();
   const remove = useMutation({
-    mutationFn: () => cloud.admin.plans.delete(plan.name),
+    mutationFn: () => cloud.adminDeletePlan(plan.name),
     meta: { shown: true },
     onSuccess: () => queryClient.invalidateQueries({ queryKey: plansQuery.queryKey }),
   });
@@ -104,7 +104,7 @@ function PlanForm({ plan, onClose }: { plan: typeof NO_PLAN & { isNew: boolean }
   const terms = { monthly_credits: Number(credits), quotas };
   const save = useMutation({
     mutationFn: () =>
-      plan.isNew ? cloud.admin.plans.create({ name, ...terms }) : cloud.admin.plans.change(name, terms),
+      plan.isNew ? cloud.adminCreatePlan({ name, ...terms }) : cloud.adminChangePlan(name, terms),
     meta: { shown: true },
     onSuccess: async () => {
       onClose();
@@ -141,20 +141,9 @@ function PlanForm({ plan, onClose }: { plan: typeof NO_PLAN & { isNew: boolean }
       />
       <QuotaFields quotas={quotas} placeholder={administration.unlimited} onChange={setQuotas} />
       {plan.isNew ? (
-        <CallSample
-          call="POST /api/admin/plans"
-          body={{ name, ...terms }}
-          method="admin.plans.create"
-          args={[{ name, ...terms }]}
-        />
+        <CallSample operation="adminCreatePlan" args={[{ name, ...terms }]} />
       ) : (
-        <CallSample
-          call="PATCH /api/admin/plans/{name}"
-          params={{ name }}
-          body={terms}
-          method="admin.plans.change"
-          args={[name, terms]}
-        />
+        <CallSample operation="adminChangePlan" args={[name, terms]} />
       )}
     </FormModal>
   );

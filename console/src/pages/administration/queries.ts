@@ -8,59 +8,59 @@ const STATUS_MS = 15_000;
 
 export const adminStatusQuery = queryOptions({
   queryKey: ['admin', 'status'],
-  queryFn: () => cloud.system.status(),
+  queryFn: () => cloud.getSystemStatus(),
   refetchInterval: STATUS_MS,
 });
 
 export const accountsQuery = queryOptions({
   queryKey: ['admin', 'accounts'],
-  queryFn: () => cloud.admin.accounts.list().all(),
+  queryFn: () => cloud.adminListAccounts().all(),
 });
 
 /** `month`: YYYY-MM. */
 export const statementQuery = (id: number, month: string) =>
   queryOptions({
     queryKey: ['admin', 'accounts', id, 'statement', month],
-    queryFn: () => cloud.admin.accounts.statement(id, { month }),
+    queryFn: () => cloud.adminGetStatement(id, { month }),
   });
 
 /** `month`: YYYY-MM. */
 export const revenueQuery = (month: string) =>
   queryOptions({
     queryKey: ['admin', 'revenue', month],
-    queryFn: () => cloud.admin.revenue(periodOf(month)),
+    queryFn: () => cloud.adminGetRevenue(periodOf(month)),
   });
 
 export const allVmsQuery = queryOptions({
   queryKey: ['admin', 'vms'],
-  queryFn: () => cloud.admin.vms.list().all(),
+  queryFn: () => cloud.adminListVms().all(),
 });
 
 export const plansQuery = queryOptions({
   queryKey: ['admin', 'plans'],
-  queryFn: () => cloud.admin.plans.list(),
+  queryFn: () => cloud.adminListPlans(),
 });
 
 export const setPricesQuery = queryOptions({
   queryKey: ['admin', 'prices'],
-  queryFn: () => cloud.admin.prices.list(),
+  queryFn: () => cloud.adminListPrices(),
 });
 
 export const imagesQuery = queryOptions({
   queryKey: ['admin', 'images'],
-  queryFn: () => cloud.admin.images.list(),
+  queryFn: () => cloud.adminListImages(),
   refetchInterval: ({ state: { data } }) =>
     data?.some(({ state }) => state === 'importing') ? BUSY_MS : false,
 });
 
 export const scrubQuery = queryOptions({
   queryKey: ['admin', 'scrub'],
-  queryFn: () => cloud.admin.scrub.get(),
+  queryFn: () => cloud.getScrub(),
   refetchInterval: ({ state: { data } }) => (data?.running ? BUSY_MS : false),
 });
 
 export const ledgerCheckQuery = queryOptions({
   queryKey: ['admin', 'ledger'],
-  queryFn: () => cloud.admin.ledger.verification(),
+  queryFn: () => cloud.getLedgerVerification(),
   refetchInterval: ({ state: { data } }) => (data?.running ? BUSY_MS : false),
 });

@@ -90,7 +90,7 @@ function PriceForm({ isOpen, onClose }: { isOpen: boolean; onClose: () => void }
     ...(plan === '' ? {} : { plan }),
   };
   const set = useMutation({
-    mutationFn: () => cloud.admin.prices.set(price),
+    mutationFn: () => cloud.adminSetPrice(price),
     meta: { shown: true },
     onSuccess: async () => {
       onClose();
@@ -139,7 +139,7 @@ function PriceForm({ isOpen, onClose }: { isOpen: boolean; onClose: () => void }
         value={amount}
         onChange={setAmount}
       />
-      <CallSample call="POST /api/admin/prices" body={price} method="admin.prices.set" args={[price]} />
+      <CallSample operation="adminSetPrice" args={[price]} />
     </FormModal>
   );
 }

@@ -41,7 +41,7 @@ function Scrub() {
   const scrub = useQuery(scrubQuery);
   const queryClient = useQueryClient();
   const start = useMutation({
-    mutationFn: () => cloud.admin.scrub.start(),
+    mutationFn: () => cloud.startScrub(),
     onSuccess: () => queryClient.invalidateQueries({ queryKey: scrubQuery.queryKey }),
   });
   return (
@@ -86,7 +86,7 @@ function LedgerCheck() {
   const check = useQuery(ledgerCheckQuery);
   const queryClient = useQueryClient();
   const start = useMutation({
-    mutationFn: () => cloud.admin.ledger.verify(),
+    mutationFn: () => cloud.startLedgerVerification(),
     onSuccess: () => queryClient.invalidateQueries({ queryKey: ledgerCheckQuery.queryKey }),
   });
   return (
@@ -121,7 +121,7 @@ function LedgerCheck() {
 function MasterKey() {
   const [isAsking, setAsking] = useState(false);
   const rotate = useMutation({
-    mutationFn: () => cloud.admin.rotateMasterKey(),
+    mutationFn: () => cloud.rotateMasterKey(),
     meta: { shown: true },
     onSuccess: ({ resealed }) => {
       setAsking(false);

@@ -1,12 +1,21 @@
 /** Billing: what is in use and what it costs, the report of a month, the ledger, and the prices. */
-import { Tabs } from '@mantine/core';
+
+import { ChevronDownIcon, ChevronRightIcon } from '@heroicons/react/24/outline';
+import { Button, Stack, Table, Tabs, Text, UnstyledButton } from '@mantine/core';
+import { useInfiniteQuery } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
-import { Page } from '../../parts/page.tsx';
+import { Fragment } from 'react';
+import type { LedgerEntry } from '../../../../sdk/index.ts';
+import { ListTable } from '../../parts/list-table.tsx';
+import { Loaded, Page } from '../../parts/page.tsx';
 import tabs from '../../parts/page-tabs.module.css';
+import { readerLocales } from '../../texts/reader-locales.ts';
 import { text } from '../../texts/text.ts';
-import { Ledger } from './ledger.tsx';
+import { Amounts, EntryRow, LEDGER_HEADS } from './entry-table.tsx';
+import { daysOf, type LedgerDay } from './ledger-days.ts';
 import { Now } from './now.tsx';
 import { Prices } from './prices.tsx';
+import { ledgerQuery } from './queries.ts';
 import { Report } from './report.tsx';
 import { TABS, type Tab } from './tabs.ts';
 
@@ -39,5 +48,83 @@ export function BillingPage() {
         })}
       </Tabs>
     </Page>
+  );
+}
+
+/** Every change of the balance by day, newest first. */
+export function Ledger() {
+  const ledger = useInfiniteQuery(ledgerQuery);
+  return (
+    <Loaded query={ledger}>
+      {({ pages }) => {
+        const days = daysOf(pages.flatMap(({ items }) => items));
+        // The sums of the oldest day are not known before all of it was read.
+        const whole = ledger.hasNextPage ? days.slice(0, -1) : days;
+        if (days.length === 0) return <Text c="dimmed">{text.billing.noEntries}</Text>;
+        return (
+          <Stack>
+            <Text c="dimmed">{text.billing.ledgerLead}</Text>
+            <DayTable days={whole} />
+            {ledger.hasNextPage && (
+              <Button
+                variant="default"
+                loading={ledger.isFetchingNextPage}
+                onClick={() => ledger.fetchNextPage()}
+              >
+                {text.shell.more}
+              </Button>
+            )}
+          </Stack>
+        );
+      }}
+    </Loaded>
+  );
+}
+
+/** The days of the ledger as rows; each opens its entries below it. */
+type Day = LedgerDay<LedgerEntry>;
+
+const dateFormat = new Intl.DateTimeFormat(readerLocales, { dateStyle: 'medium', timeZone: 'UTC' });
+
+export function DayTable({ days }: { days: readonly Day[] }) {
+  const { day: open } = useSearch({ from: '/shell/billing' });
+  const navigate = useNavigate({ from: '/billing' });
+  const toggle = (day: string) =>
+    navigate({
+      search: day === open ? { tab: 'ledger' } : { tab: 'ledger', day },
+      replace: true,
+      resetScroll: false,
+    });
+  return (
+    <ListTable heads={LEDGER_HEADS}>
+      {days.map((day) => (
+        <Fragment key={day.date}>
+          <DayRow day={day} isOpen={day.date === open} onToggle={() => toggle(day.date)} />
+          {day.date === open && day.entries.map((entry) => <EntryRow key={entry.id} entry={entry} />)}
+        </Fragment>
+      ))}
+    </ListTable>
+  );
+}
+
+interface DayRowProps {
+  readonly day: Day;
+  readonly isOpen: boolean;
+  readonly onToggle: () => void;
+}
+
+function DayRow({ day, isOpen, onToggle }: DayRowProps) {
+  const Icon = isOpen ? ChevronDownIcon : ChevronRightIcon;
+  return (
+    <Table.Tr fw={550}>
+      <Table.Td>
+        <UnstyledButton fz="inherit" fw="inherit" aria-expanded={isOpen} onClick={onToggle}>
+          <Icon width={14} aria-hidden style={{ verticalAlign: -2, marginInlineEnd: 6 }} />
+          {dateFormat.format(Date.parse(`${day.date}T00:00:00Z`))}
+        </UnstyledButton>
+      </Table.Td>
+      <Table.Td>{text.billing.entries(day.entries.length)}</Table.Td>
+      <Amounts amount={day.amount} held={day.held} balance={day.balance} />
+    </Table.Tr>
   );
 }

@@ -1,7 +1,9 @@
 /** Balance, what is spent per hour, how long it lasts, and on what. */
 import { Progress, SimpleGrid, Stack, Table, Text, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
+import { useMemo } from 'react';
 import type { Result } from '../../../../sdk/index.ts';
+import { Chart } from '../../parts/chart.tsx';
 import { CreditWarning } from '../../parts/credit-warning.tsx';
 import { Figures } from '../../parts/figures.tsx';
 import { ListTable } from '../../parts/list-table.tsx';
@@ -9,12 +11,11 @@ import { Loaded } from '../../parts/page.tsx';
 import { sayCredits } from '../../parts/price.ts';
 import { sayBytes, sayCount } from '../../parts/size.ts';
 import { text } from '../../texts/text.ts';
-import { Forecast } from './forecast.tsx';
 import { estimateQuery, quotasQuery } from './queries.ts';
 import { ResourceLink } from './resource-link.tsx';
 
-type Estimate = Result<'GET /api/billing/estimate'>;
-type Quotas = Result<'GET /api/billing/quotas'>;
+type Estimate = Result<'getEstimate'>;
+type Quotas = Result<'getQuotas'>;
 type Bound = keyof typeof text.billing.quotas;
 
 export function Now() {
@@ -133,5 +134,33 @@ function Limit({ name, used, limit }: { name: Bound } & Quotas['quotas'][Bound])
       </Text>
       {limit !== null && <Progress value={shareOf(used, limit)} size="sm" mt={4} aria-label={label} />}
     </div>
+  );
+}
+
+/** How the credits go down if everything in use stays in use. */
+const DAY_SECONDS = 86_400;
+/** A chart of years would show a level line. */
+const SHOWN_DAYS = 90;
+const POINTS = 60;
+
+function Forecast({ spendable, daysLeft }: { spendable: number; daysLeft: number }) {
+  const { times, lines } = useMemo(() => {
+    const days = Math.min(SHOWN_DAYS, Math.max(1, daysLeft * 1.1));
+    const now = Date.now() / 1000;
+    const ahead = Array.from({ length: POINTS + 1 }, (_, point) => (days * point) / POINTS);
+    const left = (day: number) => (daysLeft > 0 ? Math.max(0, spendable * (1 - day / daysLeft)) : 0);
+    return {
+      times: ahead.map((day) => now + day * DAY_SECONDS),
+      lines: [{ label: text.billing.spendable, values: ahead.map(left) }],
+    };
+  }, [spendable, daysLeft]);
+  return (
+    <section>
+      <Title order={2}>{text.billing.forecast}</Title>
+      <Text c="dimmed" size="sm" mb="sm">
+        {text.billing.forecastLead}
+      </Text>
+      <Chart label={text.billing.forecast} times={times} lines={lines} say={sayCredits} />
+    </section>
   );
 }

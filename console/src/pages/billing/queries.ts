@@ -7,17 +7,17 @@ import { periodOf } from './month.ts';
 
 export const estimateQuery = queryOptions({
   queryKey: ['billing', 'estimate'],
-  queryFn: () => cloud.billing.estimate(),
+  queryFn: () => cloud.getEstimate(),
 });
 
 export const quotasQuery = queryOptions({
   queryKey: ['billing', 'quotas'],
-  queryFn: () => cloud.billing.quotas(),
+  queryFn: () => cloud.getQuotas(),
 });
 
 export const pricesQuery = queryOptions({
   queryKey: ['billing', 'prices'],
-  queryFn: () => cloud.billing.prices(),
+  queryFn: () => cloud.listPrices(),
 });
 
 const LEDGER_PAGE_ENTRIES = 1000;
@@ -27,8 +27,8 @@ async function wholeDays(from: string): Promise<Page<LedgerEntry>> {
   const items: LedgerEntry[] = [];
   let cursor: string | null = from;
   do {
-    const page: Page<LedgerEntry> = await cloud.billing
-      .ledger()
+    const page: Page<LedgerEntry> = await cloud
+      .listLedger()
       .page({ limit: LEDGER_PAGE_ENTRIES, cursor: cursor === '' ? undefined : cursor });
     items.push(...page.items);
     cursor = page.cursor;
@@ -47,5 +47,5 @@ export const ledgerQuery = infiniteQueryOptions({
 export const reportQuery = (month: string) =>
   queryOptions({
     queryKey: ['billing', 'report', month],
-    queryFn: () => cloud.billing.usage(periodOf(month)),
+    queryFn: () => cloud.getUsage(periodOf(month)),
   });

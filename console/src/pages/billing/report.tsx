@@ -19,7 +19,7 @@ import { MonthSelect } from './month-select.tsx';
 import { reportQuery } from './queries.ts';
 import { ResourceLink } from './resource-link.tsx';
 
-type Usage = Result<'GET /api/billing/usage'>;
+type Usage = Result<'getUsage'>;
 
 /** As exact as the API. */
 const quantity = new Intl.NumberFormat(readerLocales, { maximumFractionDigits: 9 });
@@ -61,7 +61,7 @@ function DownloadButton({ month }: { month: string }) {
   const download = async () => {
     setBusy(true);
     try {
-      const content = await cloud.billing.usageCsv(periodOf(month));
+      const content = await cloud.getUsageCsv(periodOf(month));
       saveText({ name: `usage-${month}.csv`, type: 'text/csv', content });
     } catch (error) {
       showRefusal(error);

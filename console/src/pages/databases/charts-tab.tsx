@@ -19,7 +19,7 @@ export function ChartsTab({ database: { database_id: id } }: { database: Databas
   const navigate = useNavigate({ from: '/databases/$database' });
   const metrics = useQuery({
     queryKey: ['databases', id, 'metrics', span],
-    queryFn: () => cloud.databases.metrics(id, spanQuery(span)),
+    queryFn: () => cloud.getDatabaseMetrics(id, spanQuery(span)),
     refetchInterval: SPANS[span].refreshMs,
   });
   return (

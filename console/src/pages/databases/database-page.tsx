@@ -6,6 +6,7 @@ import { useEffect, useRef } from 'react';
 import type { Database } from '../../../../sdk/index.ts';
 import { lazyPart } from '../../parts/lazy-part.tsx';
 import { AnchorLink } from '../../parts/links.tsx';
+import { LogView } from '../../parts/log-view.tsx';
 import { Loaded, Page } from '../../parts/page.tsx';
 import tabs from '../../parts/page-tabs.module.css';
 import { sayCredits } from '../../parts/price.ts';
@@ -14,9 +15,8 @@ import { Warning } from '../../parts/warning.tsx';
 import { text } from '../../texts/text.ts';
 import { ConnectTab } from './connect-tab.tsx';
 import { DatabaseState } from './database-state.tsx';
-import { LogTab } from './log-tab.tsx';
 import { ManageTab } from './manage-tab.tsx';
-import { databaseQuery } from './queries.ts';
+import { databaseQuery, logQuery } from './queries.ts';
 import { TablesTab } from './tables-tab.tsx';
 import { DATABASE_TABS, type DatabaseTab } from './tabs.ts';
 
@@ -95,5 +95,19 @@ function Inside({ database }: { database: Database }) {
         </Tabs.Panel>
       </Tabs>
     </>
+  );
+}
+
+/** What the server told of a database last. */
+export function LogTab({ database: { database_id: id, name, state } }: { database: Database }) {
+  const log = useQuery(logQuery(id));
+  return (
+    <LogView
+      query={log}
+      lead={text.databases.log.lead}
+      empty={text.databases.log.empty}
+      fileName={`${name}.log`}
+      isLive={state === 'ready' || state === 'read_only'}
+    />
   );
 }

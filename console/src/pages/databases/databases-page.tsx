@@ -84,7 +84,7 @@ function Kept() {
   const { data: kept = [] } = useQuery(keptDatabasesQuery);
   const queryClient = useQueryClient();
   const restore = useMutation({
-    mutationFn: (id: string) => cloud.databases.undelete(id),
+    mutationFn: (id: string) => cloud.undeleteDatabase(id),
     onSuccess: ({ name }) => showDone(words.kept.restored(name)),
     onSettled: () => queryClient.invalidateQueries({ queryKey: databasesQuery.queryKey }),
   });

@@ -17,7 +17,12 @@ export function DumpPart({ database }: { database: Database }) {
       title={words.dump}
       lead={words.dumpLead}
       action={
-        <Button component="a" variant="default" href={cloud.databases.dumpUrl(database.database_id)} download>
+        <Button
+          component="a"
+          variant="default"
+          href={cloud.urlOf('dumpDatabase', [database.database_id])}
+          download
+        >
           {words.dumpSubmit}
         </Button>
       }
@@ -31,9 +36,13 @@ export function LoadPart({ database }: { database: Database }) {
   const queryClient = useQueryClient();
   const load = useMutation({
     mutationFn: (chosen: File) =>
-      cloud.databases.load(database.database_id, chosen, {
-        onProgress: (sent, total) => setPercent(Math.floor((sent / total) * 100)),
-      }),
+      cloud.loadDatabase(
+        database.database_id,
+        { file: chosen },
+        {
+          onProgress: (sent, total) => setPercent(Math.floor((sent / total) * 100)),
+        },
+      ),
     meta: { shown: true },
     onSuccess: async () => {
       setFile(null);

@@ -1,12 +1,21 @@
 /** What can be done with a whole database. */
-import { Stack } from '@mantine/core';
-import type { Database } from '../../../../sdk/index.ts';
-import { DeletePart } from './delete-part.tsx';
+import { Button, Checkbox, Group, NumberInput, Stack, Switch, Text, TextInput } from '@mantine/core';
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useNavigate } from '@tanstack/react-router';
+import { useState } from 'react';
+import type { Database, DatabaseChange } from '../../../../sdk/index.ts';
+import { cloud } from '../../cloud.ts';
+import { CallSample } from '../../parts/call-sample.tsx';
+import { CodeLine } from '../../parts/code-line.tsx';
+import { Confirm } from '../../parts/confirm.tsx';
+import { Dialog } from '../../parts/dialog.tsx';
+import { showDone, showRefusal } from '../../parts/notices.tsx';
+import { fieldError } from '../../parts/refusal.ts';
+import { Refused } from '../../parts/refused.tsx';
+import { text } from '../../texts/text.ts';
 import { DumpPart, LoadPart } from './dump-parts.tsx';
-import { ForkPart } from './fork-part.tsx';
-import { RestartPart } from './restart-part.tsx';
-import { RotatePart } from './rotate-part.tsx';
-import { SettingsPart } from './settings-part.tsx';
+import { Part } from './part.tsx';
+import { credentialsQuery, databasesQuery, keptDatabasesQuery } from './queries.ts';
 
 export function ManageTab({ database }: { database: Database }) {
   return (
@@ -19,5 +28,273 @@ export function ManageTab({ database }: { database: Database }) {
       <RotatePart database={database} />
       <DeletePart database={database} />
     </Stack>
+  );
+}
+
+const words = text.databases.manage;
+
+/** The way out when its sessions hold all of its server. */
+function RestartPart({ database: { database_id: id, engine } }: { database: Database }) {
+  const [isAsked, setAsked] = useState(false);
+  const restart = useMutation({
+    mutationFn: () => cloud.restartDatabase(id),
+    meta: { shown: true },
+    onSuccess: () => {
+      setAsked(false);
+      showDone(words.restarted);
+    },
+  });
+  const isShared = engine === 'postgresql' || engine === 'mysql';
+  return (
+    <Part
+      title={words.restart}
+      lead={isShared ? words.restartLeadShared : words.restartLead}
+      action={
+        <Button variant="default" onClick={() => setAsked(true)}>
+          {words.restartSubmit}
+        </Button>
+      }
+    >
+      <Confirm
+        isOpen={isAsked}
+        title={words.restartAsk}
+        action={words.restartSubmit}
+        isBusy={restart.isPending}
+        error={restart.error}
+        onConfirm={() => restart.mutate()}
+        onClose={() => setAsked(false)}
+      >
+        {isShared ? words.restartLeadShared : words.restartLead}
+      </Confirm>
+    </Part>
+  );
+}
+
+/** Another password; the connection string with it is shown at once. */
+function RotatePart({ database: { database_id: id, name } }: { database: Database }) {
+  const [isAsked, setAsked] = useState(false);
+  const [uri, setUri] = useState<string | null>(null);
+  const queryClient = useQueryClient();
+  const rotate = useMutation({
+    mutationFn: () => cloud.rotateDatabaseCredentials(id),
+    meta: { shown: true },
+    onSuccess: async ({ connection }) => {
+      setAsked(false);
+      setUri(connection.uri);
+      await queryClient.invalidateQueries({ queryKey: credentialsQuery(id).queryKey });
+    },
+  });
+  return (
+    <Part
+      title={text.databases.manage.rotate}
+      lead={text.databases.manage.rotateLead}
+      action={
+        <Button variant="default" onClick={() => setAsked(true)}>
+          {text.databases.manage.rotateSubmit}
+        </Button>
+      }
+    >
+      <Confirm
+        isOpen={isAsked}
+        title={text.databases.manage.rotateAsk(name)}
+        action={text.databases.manage.rotateSubmit}
+        isBusy={rotate.isPending}
+        error={rotate.error}
+        onConfirm={() => rotate.mutate()}
+        onClose={() => setAsked(false)}
+      >
+        {text.databases.manage.rotateAskLead}
+      </Confirm>
+      <Dialog
+        opened={uri !== null}
+        onClose={() => setUri(null)}
+        title={text.databases.manage.rotated}
+        size="lg"
+      >
+        <Stack>
+          <Text size="sm">{text.databases.manage.rotatedLead}</Text>
+          <CodeLine value={uri ?? ''} label={text.databases.connect.copyUri} />
+          <Group justify="flex-end">
+            <Button onClick={() => setUri(null)}>{text.databases.manage.done}</Button>
+          </Group>
+        </Stack>
+      </Dialog>
+    </Part>
+  );
+}
+
+/** A second database of it, as of now. */
+function ForkPart({ database }: { database: Database }) {
+  const [name, setName] = useState(`${database.name}-copy`);
+  const queryClient = useQueryClient();
+  const navigate = useNavigate();
+  const body = { name, from: { database_id: database.database_id } };
+  const fork = useMutation({
+    mutationFn: () => cloud.createDatabase(body),
+    meta: { shown: true },
+    onSuccess: async (made) => {
+      showDone(text.databases.manage.forked(made.name));
+      await navigate({ to: '/databases/$database', params: { database: made.database_id } });
+      await queryClient.invalidateQueries({ queryKey: databasesQuery.queryKey });
+    },
+  });
+  const nameError = fieldError(fork.error, 'name');
+  return (
+    <Part title={text.databases.manage.fork} lead={text.databases.manage.forkLead}>
+      <form
+        onSubmit={(event) => {
+          event.preventDefault();
+          fork.mutate();
+        }}
+      >
+        <Stack mt="sm">
+          <Group align="flex-end">
+            <TextInput
+              flex={1}
+              miw={180}
+              label={text.databases.manage.forkName}
+              value={name}
+              error={nameError}
+              spellCheck={false}
+              onChange={({ currentTarget }) => setName(currentTarget.value)}
+            />
+            <Button type="submit" variant="default" loading={fork.isPending}>
+              {text.databases.manage.forkSubmit}
+            </Button>
+          </Group>
+          <Refused error={fork.error} atFields={['name']} />
+          <CallSample operation="createDatabase" args={[body]} />
+        </Stack>
+      </form>
+    </Part>
+  );
+}
+
+/** Name, size limit, protection. */
+function SettingsPart({ database }: { database: Database }) {
+  const [name, setName] = useState(database.name);
+  const [limit, setLimit] = useState(database.size_limit_mb);
+  const queryClient = useQueryClient();
+  const change = useMutation({
+    mutationFn: (body: DatabaseChange) => cloud.changeDatabase(database.database_id, body),
+    meta: { shown: true },
+    onSuccess: async () => {
+      showDone(text.databases.manage.saved);
+      await queryClient.invalidateQueries({ queryKey: databasesQuery.queryKey });
+    },
+  });
+  const body = {
+    ...(name === database.name ? {} : { name }),
+    ...(limit === database.size_limit_mb ? {} : { size_limit_mb: limit }),
+  };
+  const [nameError, limitError] = ['name', 'size_limit_mb'].map((field) => fieldError(change.error, field));
+  return (
+    <Part title={text.databases.manage.rename}>
+      <form
+        onSubmit={(event) => {
+          event.preventDefault();
+          change.mutate(body);
+        }}
+      >
+        <Stack mt="sm">
+          <Group align="flex-end">
+            <TextInput
+              flex={1}
+              miw={180}
+              label={text.databases.name}
+              value={name}
+              error={nameError}
+              spellCheck={false}
+              onChange={({ currentTarget }) => setName(currentTarget.value)}
+            />
+            <NumberInput
+              flex={1}
+              miw={180}
+              label={text.databases.form.sizeLimit}
+              value={limit}
+              min={1}
+              error={limitError}
+              thousandSeparator=","
+              onChange={(value) => setLimit(Number(value) || database.size_limit_mb)}
+            />
+            <Button
+              type="submit"
+              variant="default"
+              loading={change.isPending}
+              disabled={name === database.name && limit === database.size_limit_mb}
+            >
+              {text.databases.manage.save}
+            </Button>
+          </Group>
+          <Switch
+            label={text.databases.manage.protection}
+            description={text.databases.manage.protectionLead}
+            checked={database.delete_protection}
+            onChange={({ currentTarget }) => change.mutate({ delete_protection: currentTarget.checked })}
+          />
+          <Refused error={change.error} atFields={['name', 'size_limit_mb']} />
+          <CallSample operation="changeDatabase" args={[database.database_id, body]} />
+        </Stack>
+      </form>
+    </Part>
+  );
+}
+
+/** Deletes it; the message of it has an Undo for as long as a dump is kept. */
+function DeletePart({ database: { database_id: id, name } }: { database: Database }) {
+  const [isAsked, setAsked] = useState(false);
+  const [isKept, setKept] = useState(true);
+  const queryClient = useQueryClient();
+  const navigate = useNavigate();
+  /** The two lists; the page of what is gone is not asked for again. */
+  const refresh = () =>
+    Promise.all(
+      [databasesQuery, keptDatabasesQuery].map(({ queryKey }) =>
+        queryClient.invalidateQueries({ queryKey, exact: true }),
+      ),
+    );
+  const undo = () =>
+    cloud
+      .undeleteDatabase(id)
+      .then(() => showDone(text.databases.kept.restored(name)))
+      .catch(showRefusal)
+      .finally(refresh);
+  const remove = useMutation({
+    mutationFn: () => cloud.deleteDatabase(id, { keep: isKept }),
+    meta: { shown: true },
+    onSuccess: async ({ deletes_at }) => {
+      showDone(text.databases.manage.deleted(name), deletes_at === null ? undefined : undo);
+      await navigate({ to: '/databases' });
+      await refresh();
+    },
+  });
+  return (
+    <Part
+      title={text.databases.manage.delete}
+      lead={text.databases.manage.deleteLead}
+      action={
+        <Button variant="default" c="var(--wrong)" onClick={() => setAsked(true)}>
+          {text.databases.manage.deleteSubmit}
+        </Button>
+      }
+    >
+      <Confirm
+        isOpen={isAsked}
+        title={text.databases.manage.deleteAsk(name)}
+        action={text.databases.manage.deleteSubmit}
+        isBusy={remove.isPending}
+        error={remove.error}
+        onConfirm={() => remove.mutate()}
+        onClose={() => setAsked(false)}
+      >
+        {text.databases.manage.deleteAskLead}
+        <Checkbox
+          mt="sm"
+          label={text.databases.manage.deleteForGood}
+          checked={!isKept}
+          onChange={({ currentTarget }) => setKept(!currentTarget.checked)}
+        />
+      </Confirm>
+    </Part>
   );
 }

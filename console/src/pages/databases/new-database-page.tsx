@@ -97,14 +97,14 @@ function Form({ engines }: { engines: readonly DatabaseEngine[] }) {
             onChange={(value) => setLimit(Number(value) || DEFAULT_LIMIT_MB)}
           />
         </SimpleGrid>
-        {nameError === undefined && limitError === undefined && <Refused error={create.error} />}
+        <Refused error={create.error} atFields={['name', 'size_limit_mb']} />
         <SubmitBar notice={<TooFewCredits needed={0} />}>
           <Price engine={engine?.engine} />
           <Button type="submit" loading={create.isPending} disabled={engine === undefined}>
             {words.form.submit}
           </Button>
         </SubmitBar>
-        <CallSample call="POST /api/databases" body={body} method="databases.create" args={[body]} />
+        <CallSample operation="createDatabase" args={[body]} />
       </Stack>
     </form>
   );
@@ -114,7 +114,7 @@ function useCreate(body: NewDatabase) {
   const queryClient = useQueryClient();
   const navigate = useNavigate();
   return useMutation({
-    mutationFn: () => cloud.databases.create(body),
+    mutationFn: () => cloud.createDatabase(body),
     meta: { shown: true },
     onSuccess: async (database) => {
       const { database_id: id } = database;

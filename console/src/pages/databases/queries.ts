@@ -8,39 +8,39 @@ const isMoving = ({ state }: Database) => state === 'creating' || state === 'del
 
 export const databasesQuery = queryOptions({
   queryKey: ['databases'],
-  queryFn: () => cloud.databases.list().all(),
+  queryFn: () => cloud.listDatabases().all(),
   refetchInterval: ({ state }) => figuresEvery(state.data?.some(isMoving) === true),
 });
 
 export const keptDatabasesQuery = queryOptions({
   queryKey: ['databases', 'kept'],
-  queryFn: () => cloud.databases.list({ deleted: true }).all(),
+  queryFn: () => cloud.listDatabases({ deleted: true }).all(),
 });
 
 export const databaseQuery = (id: string) =>
   queryOptions({
     queryKey: ['databases', id],
-    queryFn: () => cloud.databases.get(id),
+    queryFn: () => cloud.getDatabase(id),
     refetchInterval: ({ state }) => figuresEvery(state.data !== undefined && isMoving(state.data)),
   });
 
 export const credentialsQuery = (id: string) =>
   queryOptions({
     queryKey: ['databases', id, 'credentials'],
-    queryFn: () => cloud.databases.credentials(id),
+    queryFn: () => cloud.getDatabaseCredentials(id),
     // A password is not kept longer than it is shown.
     gcTime: 0,
   });
 
 export const tablesQuery = (id: string) =>
-  queryOptions({ queryKey: ['databases', id, 'tables'], queryFn: () => cloud.databases.tables(id) });
+  queryOptions({ queryKey: ['databases', id, 'tables'], queryFn: () => cloud.listDatabaseTables(id) });
 
 export const logQuery = (id: string) =>
-  queryOptions({ queryKey: ['databases', id, 'log'], queryFn: () => cloud.databases.log(id) });
+  queryOptions({ queryKey: ['databases', id, 'log'], queryFn: () => cloud.getDatabaseLog(id) });
 
 export const enginesQuery = queryOptions({
   queryKey: ['database-engines'],
-  queryFn: () => cloud.databaseEngines.list(),
+  queryFn: () => cloud.listDatabaseEngines(),
 });
 
-export const pricesQuery = queryOptions({ queryKey: ['prices'], queryFn: () => cloud.billing.prices() });
+export const pricesQuery = queryOptions({ queryKey: ['prices'], queryFn: () => cloud.listPrices() });

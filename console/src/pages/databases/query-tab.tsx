@@ -176,13 +176,5 @@ function Sample({ database, statement, isReadOnly }: SampleProps) {
     if (error instanceof SyntaxError) return null;
     throw error;
   }
-  return (
-    <CallSample
-      call="POST /api/databases/{database_id}/query"
-      params={{ database_id: id }}
-      body={body}
-      method="databases.query"
-      args={[id, body]}
-    />
-  );
+  return <CallSample operation="queryDatabase" args={[id, body]} />;
 }

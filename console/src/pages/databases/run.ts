@@ -40,7 +40,7 @@ export function useRun({ database_id: id, engine }: Database) {
       for (const statement of statements) {
         try {
           const body = bodyOf(engine, statement.text, isReadOnly);
-          const result = await cloud.databases.query(id, body, { signal });
+          const result = await cloud.queryDatabase(id, body, { signal });
           setDone((before) => [...before, { statement: statement.text, result }]);
         } catch (error) {
           setWrong(wrongPlace(statement, error, statements.length > 1));

@@ -25,7 +25,7 @@ export function TableRows({ database, table, skip, onSkip }: TableRowsProps) {
   const statement = selectOf(engine, table, { limit: PAGE_ROWS, skip });
   const rows = useQuery({
     queryKey: ['databases', id, 'tables', nameOf(table), statement],
-    queryFn: ({ signal }) => cloud.databases.query(id, bodyOf(engine, statement, true), { signal }),
+    queryFn: ({ signal }) => cloud.queryDatabase(id, bodyOf(engine, statement, true), { signal }),
     placeholderData: keepPreviousData,
   });
   return (

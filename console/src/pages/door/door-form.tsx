@@ -39,7 +39,6 @@ export function DoorForm<F extends string>(props: DoorFormProps<F>) {
     onSuccess: onEnter,
     meta: { shown: true },
   });
-  const isOfFields = fields.some(({ name }) => fieldError(enter.error, name) !== undefined);
   return (
     <form
       onSubmit={(event) => {
@@ -68,7 +67,7 @@ export function DoorForm<F extends string>(props: DoorFormProps<F>) {
             />
           );
         })}
-        {!isOfFields && <Refused error={enter.error} />}
+        <Refused error={enter.error} atFields={fields.map(({ name }) => name)} />
         <Button type="submit" loading={enter.isPending}>
           {action}
         </Button>
@@ -86,6 +85,6 @@ const SIGN_IN = [
 type SignInProps = Pick<DoorFormProps<'username' | 'password'>, 'given' | 'onEnter' | 'children'>;
 
 export function SignInForm(props: SignInProps) {
-  const send = (login: { username: string; password: string }) => cloud.account.logIn(login);
+  const send = (login: { username: string; password: string }) => cloud.login(login);
   return <DoorForm {...props} fields={SIGN_IN} action={text.door.signIn} send={send} />;
 }

@@ -10,7 +10,7 @@ import { UploadsWait } from './uploads-wait.tsx';
 
 export function SignInPage() {
   const { next } = useSearch({ from: '/sign-in' });
-  const index = useQuery({ queryKey: ['index'], queryFn: () => cloud.system.index() });
+  const index = useQuery({ queryKey: ['index'], queryFn: () => cloud.getIndex() });
   return (
     <Door
       title={text.door.signIn}

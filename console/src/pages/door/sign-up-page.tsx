@@ -19,8 +19,8 @@ const FIELDS = [
 ] as const;
 
 async function signUp(fields: { username: string; email: string; password: string }) {
-  await cloud.account.register(fields);
-  return cloud.account.logIn({ username: fields.username, password: fields.password });
+  await cloud.register(fields);
+  return cloud.login({ username: fields.username, password: fields.password });
 }
 
 export function SignUpPage() {

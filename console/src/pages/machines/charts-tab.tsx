@@ -19,7 +19,7 @@ export function ChartsTab({ vm }: { vm: Vm }) {
   const navigate = useNavigate({ from: '/machines/$vm' });
   const metrics = useQuery({
     queryKey: ['vms', vm.vm_id, 'metrics', span],
-    queryFn: () => cloud.vms.metrics(vm.vm_id, spanQuery(span)),
+    queryFn: () => cloud.getVmMetrics(vm.vm_id, spanQuery(span)),
     refetchInterval: vm.state === 'running' ? SPANS[span].refreshMs : false,
   });
   const memoryBytes = vm.memory_mb * MIB;

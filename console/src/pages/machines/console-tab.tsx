@@ -1,5 +1,4 @@
 /** The serial console, loaded where it is shown: typing, pasting, the whole screen, and a way out by keys. */
-
 import {
   ArrowPathIcon,
   ArrowsPointingInIcon,
@@ -15,10 +14,9 @@ import type { Vm } from '../../../../sdk/index.ts';
 import { Dialog } from '../../parts/dialog.tsx';
 import { Empty } from '../../parts/empty.tsx';
 import { text } from '../../texts/text.ts';
-import { ConsoleKeys } from './console-keys.tsx';
 import classes from './console-tab.module.css';
 import { vmQuery, WITH_CONSOLE } from './queries.ts';
-import { useTerminal } from './use-terminal.ts';
+import { type TerminalHandle, useTerminal } from './use-terminal.ts';
 
 const words = text.machines.console;
 
@@ -159,5 +157,50 @@ function PasteForm({ isOpen, onClose, onSend }: PasteProps) {
         </Stack>
       </form>
     </Dialog>
+  );
+}
+
+/** Keys that the keyboards of phones lack. */
+const ARROWS = [
+  ['↑', 'A', text.machines.console.up],
+  ['↓', 'B', text.machines.console.down],
+  ['←', 'D', text.machines.console.left],
+  ['→', 'C', text.machines.console.right],
+] as const;
+
+export function ConsoleKeys({ terminal }: { terminal: TerminalHandle }) {
+  const { type, arrow, isControl, setControl } = terminal;
+  return (
+    <Group gap={4} className={classes.keys ?? ''} role="group" aria-label={text.machines.console.keys}>
+      <Key says="Esc" onPress={() => type('\x1b')} />
+      <Key says="Tab" onPress={() => type('\t')} />
+      <Key says="Ctrl" isHeld={isControl} onPress={() => setControl(!isControl)} />
+      {ARROWS.map(([sign, end, name]) => (
+        <Key key={end} says={sign} label={name} onPress={() => arrow(end)} />
+      ))}
+    </Group>
+  );
+}
+
+interface KeyProps {
+  readonly says: string;
+  readonly label?: string;
+  readonly isHeld?: boolean;
+  readonly onPress: () => void;
+}
+
+function Key({ says, label = says, isHeld, onPress }: KeyProps) {
+  return (
+    <Button
+      size="compact-sm"
+      className={classes.key ?? ''}
+      aria-label={label}
+      aria-pressed={isHeld}
+      // The terminal keeps the focus, and with it the keyboard on the screen stays open.
+      onMouseDown={(event) => event.preventDefault()}
+      onClick={onPress}
+    >
+      {says}
+    </Button>
   );
 }

@@ -68,7 +68,7 @@ export function useMachineForm() {
   const queryClient = useQueryClient();
   const navigate = useNavigate();
   const create = useMutation({
-    mutationFn: () => cloud.vms.create(bodyOf(fields)),
+    mutationFn: () => cloud.createVm(bodyOf(fields)),
     meta: { shown: true },
     onSuccess: async (vm) => {
       keepKeys(fields.isRemembered ? fields.keys : '');

@@ -1,23 +1,25 @@
 /** One machine: its state and what can be done with it, and in tabs its facts, console, log and charts. */
-
 import { PlayIcon, StopIcon } from '@heroicons/react/24/outline';
 import { Button, Group, Tabs } from '@mantine/core';
-import { useQuery } from '@tanstack/react-query';
+import { useMutationState, useQuery } from '@tanstack/react-query';
 import { useNavigate, useParams, useSearch } from '@tanstack/react-router';
-import type { Vm } from '../../../../sdk/index.ts';
+import { useState } from 'react';
+import { CloudError, type Vm } from '../../../../sdk/index.ts';
+import { MoreCredits } from '../../parts/credit-warning.tsx';
 import { lazyPart } from '../../parts/lazy-part.tsx';
 import { AnchorLink } from '../../parts/links.tsx';
+import { LogView } from '../../parts/log-view.tsx';
 import { Loaded, Page } from '../../parts/page.tsx';
 import tabs from '../../parts/page-tabs.module.css';
 import { sayCredits } from '../../parts/price.ts';
+import { Refused } from '../../parts/refused.tsx';
+import { useIsAdmin } from '../../parts/use-is-admin.ts';
 import { Warning } from '../../parts/warning.tsx';
 import { text } from '../../texts/text.ts';
-import { LogTab } from './log-tab.tsx';
 import { MachineFacts } from './machine-facts.tsx';
 import { MachineMenu } from './machine-menu.tsx';
-import { isOff, usePower } from './power.ts';
-import { vmQuery } from './queries.ts';
-import { RefusedStart } from './refused-start.tsx';
+import { isOff, startKey, usePower } from './power.ts';
+import { vmLogQuery, vmQuery, WITH_CONSOLE } from './queries.ts';
 import { MACHINE_TABS, type MachineTab } from './tabs.ts';
 import { VmState } from './vm-state.tsx';
 
@@ -111,5 +113,53 @@ function Inside({ vm }: { vm: Vm }) {
         </Tabs.Panel>
       </Tabs>
     </>
+  );
+}
+
+/** Refusals that a smaller one might not get. */
+const SIZE_MATTERS = ['insufficient_credits', 'insufficient_capacity', 'quota_exceeded'];
+
+export function RefusedStart({ vm }: { vm: Vm }) {
+  const errors = useMutationState({
+    filters: { mutationKey: startKey(vm.vm_id), exact: true },
+    select: ({ state }) => state.error,
+  });
+  if (!isOff(vm)) return null;
+  const error = errors.at(-1);
+  return (
+    <Refused error={error}>
+      <WayOut code={error instanceof CloudError ? error.code : undefined} />
+    </Refused>
+  );
+}
+
+function WayOut({ code }: { code: string | undefined }) {
+  const isAdmin = useIsAdmin();
+  if (code === 'insufficient_credits' && isAdmin) return <MoreCredits />;
+  if (code === undefined || !SIZE_MATTERS.includes(code)) return null;
+  return <AnchorLink to="/machines/new">{text.machines.createSmaller}</AnchorLink>;
+}
+
+/** What the machine wrote to its serial console. */
+const SHORT_BYTES = 64 * 1024;
+const WHOLE_BYTES = 2 ** 20;
+
+export function LogTab({ vm }: { vm: Vm }) {
+  const [bytes, setBytes] = useState(SHORT_BYTES);
+  const log = useQuery(vmLogQuery(vm.vm_id, bytes));
+  return (
+    <LogView
+      query={log}
+      lead={text.machines.log.lead}
+      empty={text.machines.log.empty}
+      fileName={`${vm.name}.log`}
+      isLive={WITH_CONSOLE.includes(vm.state)}
+    >
+      {bytes === SHORT_BYTES && (log.data?.length ?? 0) >= SHORT_BYTES / 2 && (
+        <Button variant="default" onClick={() => setBytes(WHOLE_BYTES)}>
+          {text.machines.log.whole}
+        </Button>
+      )}
+    </LogView>
   );
 }

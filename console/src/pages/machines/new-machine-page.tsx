@@ -70,7 +70,6 @@ interface FormProps {
 function Form({ images, types }: FormProps) {
   const { fields, set, create } = useMachineForm();
   const type = types.find(({ instance_type }) => instance_type === fields.instance_type);
-  const isAtField = FIELDS.some((field) => fieldError(create.error, field) !== undefined);
   const body = bodyOf(fields);
   return (
     <form
@@ -104,7 +103,7 @@ function Form({ images, types }: FormProps) {
           onChange={(instance_type) => set({ instance_type })}
         />
         <MachineMore fields={fields} set={set} error={create.error} />
-        {!isAtField && <Refused error={create.error} />}
+        <Refused error={create.error} atFields={FIELDS} />
         <SubmitBar
           notice={
             <TooFewCredits
@@ -125,7 +124,7 @@ function Form({ images, types }: FormProps) {
             </Button>
           </Group>
         </SubmitBar>
-        <CallSample call="POST /api/vms" body={body} method="vms.create" args={[body]} />
+        <CallSample operation="createVm" args={[body]} />
       </Stack>
     </form>
   );

@@ -42,8 +42,8 @@ function actionOf({ vm_id: vm, name, state }: Vm): PaletteEntry {
 }
 
 const start = (id: string, name: string) =>
-  cloud.vms
-    .start(id)
+  cloud
+    .startVm(id)
     .then(() => showDone(machines.started(name)))
     .catch(showRefusal)
     .finally(() => queryClient.invalidateQueries({ queryKey: vmsQuery.queryKey }));

@@ -25,7 +25,7 @@ export const startKey = (id: string) => ['vms', 'start', id];
 export async function startUnseen(queryClient: QueryClient, id: string): Promise<void> {
   const start = queryClient.defaultMutationOptions({
     mutationKey: startKey(id),
-    mutationFn: () => cloud.vms.start(id),
+    mutationFn: () => cloud.startVm(id),
     meta: { shown: true },
   });
   await queryClient
@@ -43,21 +43,21 @@ export function usePower({ vm_id: id, name, state }: Vm, isOwnPage = false) {
   const shown = { meta: { shown: true }, onSettled };
   const start = useMutation({
     mutationKey: startKey(id),
-    mutationFn: () => cloud.vms.start(id),
+    mutationFn: () => cloud.startVm(id),
     meta: { shown: isOwnPage },
     onMutate: () => showState(queryClient, id, 'starting'),
     onSettled,
   });
   const stop = useMutation({
-    mutationFn: ({ force }: { force: boolean }) => cloud.vms.stop(id, force ? { force } : {}),
+    mutationFn: ({ force }: { force: boolean }) => cloud.stopVm(id, force ? { force } : {}),
     onMutate: () => showState(queryClient, id, 'stopping'),
     onSuccess: () => showDone(text.machines.stopped(name)),
     ...shown,
   });
   const restart = useMutation({
     mutationFn: async () => {
-      await cloud.vms.stop(id);
-      return cloud.vms.start(id);
+      await cloud.stopVm(id);
+      return cloud.startVm(id);
     },
     onMutate: () => showState(queryClient, id, 'stopping'),
     ...shown,
@@ -65,8 +65,8 @@ export function usePower({ vm_id: id, name, state }: Vm, isOwnPage = false) {
   const remove = useMutation({
     mutationFn: async () => {
       if (state === 'running' || state === 'starting' || state === 'stopping')
-        await cloud.vms.stop(id, { force: true });
-      return cloud.vms.delete(id);
+        await cloud.stopVm(id, { force: true });
+      return cloud.deleteVm(id);
     },
     onSuccess: () => showDone(text.machines.deleted(name)),
     ...shown,

@@ -19,23 +19,23 @@ export const WITH_CONSOLE: readonly Vm['state'][] = ['starting', 'running', 'sto
 
 export const vmsQuery = queryOptions({
   queryKey: ['vms'],
-  queryFn: () => cloud.vms.list().all(),
+  queryFn: () => cloud.listVms().all(),
   refetchInterval: ({ state }) => watchEvery(state.data?.some(isMoving) === true),
 });
 
 export const vmQuery = (id: string) =>
   queryOptions({
     queryKey: ['vms', id],
-    queryFn: () => cloud.vms.get(id),
+    queryFn: () => cloud.getVm(id),
     refetchInterval: ({ state }) => watchEvery(state.data !== undefined && isMoving(state.data)),
   });
 
 export const vmLogQuery = (id: string, bytes: number) =>
-  queryOptions({ queryKey: ['vms', id, 'log', bytes], queryFn: () => cloud.vms.log(id, { bytes }) });
+  queryOptions({ queryKey: ['vms', id, 'log', bytes], queryFn: () => cloud.getVmLog(id, { bytes }) });
 
 export const typesQuery = queryOptions({
   queryKey: ['instance-types'],
-  queryFn: () => cloud.instanceTypes.list(),
+  queryFn: () => cloud.listInstanceTypes(),
 });
 
-export const imagesQuery = queryOptions({ queryKey: ['images'], queryFn: () => cloud.images.list() });
+export const imagesQuery = queryOptions({ queryKey: ['images'], queryFn: () => cloud.listImages() });

@@ -55,9 +55,9 @@ export class SerialLine {
   async #open(): Promise<void> {
     this.#events.onState('connecting');
     try {
-      const { ticket } = await cloud.vms.consoleTicket(this.#vmId);
+      const { ticket } = await cloud.createConsoleTicket(this.#vmId);
       if (this.#isClosed) return;
-      const url = new URL(cloud.vms.consoleUrl(this.#vmId, { ticket }), location.href);
+      const url = new URL(cloud.urlOf('openConsole', [this.#vmId], { ticket }), location.href);
       url.protocol = url.protocol.replace('http', 'ws');
       this.#listen(new WebSocket(url));
     } catch (error) {

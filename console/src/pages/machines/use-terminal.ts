@@ -6,7 +6,6 @@ import { type RefObject, useEffect, useRef, useState } from 'react';
 import { copyText } from '../../parts/copy.tsx';
 import { text } from '../../texts/text.ts';
 import { type LineState, SerialLine } from './serial-line.ts';
-import { letSpansHaveStyles } from './span-styles.ts';
 
 const SCROLLBACK_LINES = 10_000;
 /** Dark in both themes, as most programs expect. */
@@ -125,4 +124,18 @@ function openTerminal(element: HTMLElement, onLeave: () => void): Terminal {
     return !isLeave && !isCopy;
   });
   return terminal;
+}
+
+/**
+ * The terminal writes the true colours of its text as `style` attributes of spans. The policy of the page
+ * lets nothing through that way, but a script may set the same styles.
+ */
+function letSpansHaveStyles(): void {
+  const { prototype } = HTMLSpanElement;
+  if (Object.hasOwn(prototype, 'setAttribute')) return;
+  const { setAttribute } = prototype;
+  prototype.setAttribute = function (name, value) {
+    if (name === 'style') this.style.cssText = value;
+    else setAttribute.call(this, name, value);
+  };
 }

@@ -1,13 +1,21 @@
 /** Where one begins: the first steps, what there is, and how the cloud is doing. */
-import { Stack } from '@mantine/core';
+import { Group, Progress, Stack, Text, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { CreditWarning } from '../../parts/credit-warning.tsx';
-import { Page } from '../../parts/page.tsx';
+import { Figures } from '../../parts/figures.tsx';
+import { AnchorLink } from '../../parts/links.tsx';
+import { Loaded, Page } from '../../parts/page.tsx';
+import { sayCredits, sayPrice } from '../../parts/price.ts';
+import { sayBytes, sayCount } from '../../parts/size.ts';
 import { accountQuery } from '../../queries.ts';
 import { text } from '../../texts/text.ts';
-import { AtAGlance } from './at-a-glance.tsx';
-import { CloudStatus } from './cloud-status.tsx';
+import { estimateQuery } from '../billing/queries.ts';
+import { databasesQuery } from '../databases/queries.ts';
+import { vmsQuery } from '../machines/queries.ts';
+import { bucketsQuery } from '../storage/queries.ts';
 import { FirstSteps } from './first-steps.tsx';
+import classes from './overview-page.module.css';
+import { statusQuery } from './queries.ts';
 
 export function OverviewPage() {
   const { data: account } = useQuery(accountQuery);
@@ -21,5 +29,108 @@ export function OverviewPage() {
         <CloudStatus isAdmin={isAdmin} />
       </Stack>
     </Page>
+  );
+}
+
+/** What there is, and what it costs. Nothing while there is nothing. */
+const words = text.overview.glance;
+const { areas } = text.shell;
+
+export function AtAGlance() {
+  const { data: buckets = [] } = useQuery(bucketsQuery);
+  const { data: machines = [] } = useQuery(vmsQuery);
+  const { data: databases = [] } = useQuery(databasesQuery);
+  const { data: estimate } = useQuery(estimateQuery);
+  if (buckets.length + machines.length + databases.length === 0) return null;
+  const running = machines.filter(({ state }) => state === 'running').length;
+  const stored = buckets.reduce((sum, { total_size }) => sum + total_size, 0);
+  const bytes = databases.reduce((sum, { size_bytes }) => sum + size_bytes, 0);
+  return (
+    <section aria-labelledby="glance">
+      <Title order={2} id="glance" mb="sm">
+        {words.title}
+      </Title>
+      <Figures
+        figures={[
+          {
+            name: <AnchorLink to="/storage">{areas.storage}</AnchorLink>,
+            value: sayBytes(stored),
+            note: words.inBuckets(buckets.length),
+          },
+          {
+            name: <AnchorLink to="/machines">{areas.machines}</AnchorLink>,
+            value: sayCount(machines.length),
+            note: words.running(running),
+          },
+          {
+            name: <AnchorLink to="/databases">{areas.databases}</AnchorLink>,
+            value: sayCount(databases.length),
+            note: words.take(sayBytes(bytes)),
+          },
+          {
+            name: <AnchorLink to="/billing">{text.billing.spendable}</AnchorLink>,
+            value: estimate === undefined ? '–' : sayCredits(estimate.spendable),
+            note: estimate && words.perHour(sayPrice(estimate.per_hour)),
+          },
+        ]}
+      />
+    </section>
+  );
+}
+
+/** How the cloud is doing: the host's load, and for administrators what needs them. */
+export function CloudStatus({ isAdmin }: { isAdmin: boolean }) {
+  const status = useQuery(statusQuery);
+  return (
+    <section aria-labelledby="status">
+      <Loaded query={status}>
+        {({ status: state, metrics, alarms, version, components }) => (
+          <>
+            <Group justify="space-between" align="baseline">
+              <Title order={2} id="status">
+                {text.overview.status}
+              </Title>
+              <Text size="sm" c="dimmed">
+                {sayState(state, isAdmin ? components.recovery.warnings.length : 0)} · {version}
+              </Text>
+            </Group>
+            <dl className={classes.gauges}>
+              <Gauge label={text.overview.processor} percent={metrics.cpu} />
+              <Gauge label={text.overview.memory} percent={metrics.memory} />
+              <Gauge label={text.overview.disk} percent={metrics.disk} />
+            </dl>
+            {isAdmin && (
+              <ul className={classes.alarms}>
+                {[...alarms, ...components.recovery.warnings].map(({ code, detail, fix }) => (
+                  <li key={code + detail}>
+                    {detail}
+                    <br />
+                    {text.administration.fix}: {fix}
+                  </li>
+                ))}
+              </ul>
+            )}
+          </>
+        )}
+      </Loaded>
+    </section>
+  );
+}
+
+/** `warnings`: what would be in the way if this cloud were lost now; for administrators. */
+function sayState(state: 'ok' | 'degraded', warnings: number): string {
+  if (state === 'degraded') return text.overview.degraded;
+  return warnings === 0 ? text.overview.healthy : text.overview.unprotected;
+}
+
+function Gauge({ label, percent }: { label: string; percent: number | null }) {
+  return (
+    <div>
+      <dt>{label}</dt>
+      <dd>
+        {percent === null ? '–' : `${Math.round(percent)} %`}
+        <Progress value={percent ?? 0} size={4} mt={6} aria-label={label} />
+      </dd>
+    </div>
   );
 }

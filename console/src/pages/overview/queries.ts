@@ -5,6 +5,6 @@ const STATUS_EVERY_MS = 15_000;
 
 export const statusQuery = queryOptions({
   queryKey: ['status'],
-  queryFn: () => cloud.system.status(),
+  queryFn: () => cloud.getSystemStatus(),
   refetchInterval: STATUS_EVERY_MS,
 });

@@ -12,8 +12,8 @@ export const recoveryPalette: PaletteSource = {
 
 /** Not waited for: the page of the points shows how far it is. */
 function take(): Promise<unknown> {
-  return cloud.recovery.points
-    .create({ wait: 0 })
+  return cloud
+    .createRecoveryPoint({ wait: 0 })
     .then(() => showDone(text.recovery.taking))
     .catch(showRefusal)
     .finally(() => queryClient.invalidateQueries({ queryKey: ['recovery'] }));

@@ -171,12 +171,11 @@ function PointMenu({
   const [isAsking, setAsking] = useState(false);
   const queryClient = useQueryClient();
   const onSuccess = () => queryClient.invalidateQueries({ queryKey: ['recovery'] });
-  const { points } = cloud.recovery;
-  const verify = useMutation({ mutationFn: () => points.verify(id, { wait: 0 }), onSuccess });
-  const cancel = useMutation({ mutationFn: () => points.cancel(id), onSuccess });
-  const undelete = useMutation({ mutationFn: () => points.undelete(id), onSuccess });
+  const verify = useMutation({ mutationFn: () => cloud.verifyRecoveryPoint(id, { wait: 0 }), onSuccess });
+  const cancel = useMutation({ mutationFn: () => cloud.cancelRecoveryPoint(id), onSuccess });
+  const undelete = useMutation({ mutationFn: () => cloud.undeleteRecoveryPoint(id), onSuccess });
   const remove = useMutation({
-    mutationFn: () => points.delete(id),
+    mutationFn: () => cloud.deleteRecoveryPoint(id),
     meta: { shown: true },
     onSuccess: async () => {
       setAsking(false);

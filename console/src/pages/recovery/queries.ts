@@ -10,12 +10,12 @@ export const isBusy = ({ state, verifying_percent: verifying }: RecoveryPoint) =
 
 export const pointsQuery = queryOptions({
   queryKey: ['recovery', 'points'],
-  queryFn: () => cloud.recovery.points.list().all(),
+  queryFn: () => cloud.listRecoveryPoints().all(),
   // Only while something is on its way.
   refetchInterval: ({ state: { data } }) => (data?.some(isBusy) ? BUSY_MS : false),
 });
 
 export const statusQuery = queryOptions({
   queryKey: ['recovery', 'status'],
-  queryFn: async () => (await cloud.system.status()).components.recovery,
+  queryFn: async () => (await cloud.getSystemStatus()).components.recovery,
 });

@@ -13,13 +13,13 @@ import { text } from '../../texts/text.ts';
 export function RecoveryKey({ isTaken }: { isTaken: boolean | null }) {
   const queryClient = useQueryClient();
   const [proof, setProof] = useState('');
-  const show = useMutation({ mutationFn: () => cloud.recovery.showKey() });
+  const show = useMutation({ mutationFn: () => cloud.showRecoveryKey() });
   const close = () => {
     show.reset();
     setProof('');
   };
   const confirm = useMutation({
-    mutationFn: () => cloud.recovery.confirmKey({ recovery_key: proof.trim() }),
+    mutationFn: () => cloud.confirmRecoveryKey({ recovery_key: proof.trim() }),
     meta: { shown: true },
     onSuccess: async () => {
       close();

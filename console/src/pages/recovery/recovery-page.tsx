@@ -17,7 +17,7 @@ import { PointTable } from './point-table.tsx';
 import { isBusy, pointsQuery, statusQuery } from './queries.ts';
 import { RecoveryKey } from './recovery-key.tsx';
 
-type Status = Result<'GET /api/system/status'>['components']['recovery'];
+type Status = Result<'getSystemStatus'>['components']['recovery'];
 
 export function RecoveryPage() {
   const points = useQuery(pointsQuery);
@@ -26,11 +26,11 @@ export function RecoveryPage() {
   const renew = () => queryClient.invalidateQueries({ queryKey: ['recovery'] });
   const create = useMutation({
     // Not waited for: the list shows how far it is.
-    mutationFn: () => cloud.recovery.points.create({ wait: 0 }),
+    mutationFn: () => cloud.createRecoveryPoint({ wait: 0 }),
     onSuccess: renew,
   });
   const check = useMutation({
-    mutationFn: () => cloud.recovery.checkTarget(),
+    mutationFn: () => cloud.checkRecoveryTarget(),
     onSuccess: async ({ points: found, freed_bytes: freed }) => {
       showDone(text.recovery.checked(found, sayBytes(freed)));
       await renew();

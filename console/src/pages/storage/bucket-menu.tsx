@@ -40,7 +40,7 @@ export function BucketMenu({ bucket }: { bucket: Bucket }) {
   const navigate = useNavigate();
   const refresh = () => queryClient.invalidateQueries({ queryKey: bucketsQuery.queryKey });
   const change = useMutation({
-    mutationFn: (what: Switch) => cloud.buckets.change(bucket.name, what.change),
+    mutationFn: (what: Switch) => cloud.changeBucket(bucket.name, what.change),
     meta: { shown: true },
     onSuccess: async (_, { done }) => {
       setSwitched(null);
@@ -50,7 +50,7 @@ export function BucketMenu({ bucket }: { bucket: Bucket }) {
   });
   const { versions, encryption } = switchesOf(bucket);
   const remove = useMutation({
-    mutationFn: () => cloud.buckets.delete(bucket.name, bucket.version_count > 0 ? { force: true } : {}),
+    mutationFn: () => cloud.deleteBucket(bucket.name, bucket.version_count > 0 ? { force: true } : {}),
     meta: { shown: true },
     onSuccess: async () => {
       setAsked(false);

@@ -1,5 +1,4 @@
 /** A folder of a bucket: what is in it, found by name, uploaded to, deleted from. */
-
 import {
   ArrowDownTrayIcon,
   ArrowUpTrayIcon,
@@ -7,14 +6,17 @@ import {
   MagnifyingGlassIcon,
   TrashIcon,
 } from '@heroicons/react/24/outline';
-import { ActionIcon, Button, Group, Menu, Switch, TextInput } from '@mantine/core';
+import { ActionIcon, Button, Drawer, Group, Menu, Switch, TextInput } from '@mantine/core';
 import { useDebouncedCallback } from '@mantine/hooks';
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import { useNavigate, useParams, useSearch } from '@tanstack/react-router';
 import { useMemo, useRef, useState } from 'react';
 import type { BucketEntry } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
+import { FocusReturn } from '../../parts/dialog.tsx';
 import { Empty } from '../../parts/empty.tsx';
+import { lazyPart } from '../../parts/lazy-part.tsx';
+import { sayName } from '../../parts/name.ts';
 import { Loaded, Page } from '../../parts/page.tsx';
 import { text } from '../../texts/text.ts';
 import { ChooseFiles } from '../../uploads/choose-files.tsx';
@@ -23,9 +25,9 @@ import { useUpload } from '../../uploads/upload-place.ts';
 import { BucketBadges } from './bucket-badges.tsx';
 import { BucketMenu } from './bucket-menu.tsx';
 import { FileTable } from './file-table.tsx';
-import { ObjectDrawer } from './object-drawer.tsx';
+import classes from './object-drawer.module.css';
 import { PathBar } from './path-bar.tsx';
-import { bucketQuery, filesQuery } from './queries.ts';
+import { bucketQuery, filesQuery, objectQuery } from './queries.ts';
 
 /** React does not know it. */
 const FOLDERS = { webkitdirectory: '' };
@@ -49,7 +51,7 @@ export function FilesPage() {
           <UploadButtons />
           <ActionIcon
             component="a"
-            href={cloud.objects.archiveUrl(name, prefix === '' ? {} : { prefix })}
+            href={cloud.urlOf('downloadFolder', [name], prefix === '' ? {} : { prefix })}
             variant="default"
             size={36}
             aria-label={text.storage.downloadFolder}
@@ -185,5 +187,36 @@ function NothingHere({ kind }: { kind: 'search' | 'deleted' | 'folder' }) {
     <Empty icon={NOTHING[kind]} title={title}>
       {lead}
     </Empty>
+  );
+}
+
+/** One object, opened beside its folder. */
+const ObjectDetails = lazyPart(() => import('./object-details.tsx').then((made) => made.ObjectDetails));
+
+interface ObjectDrawerProps {
+  readonly bucket: string;
+  readonly id: string;
+  readonly isVersioned: boolean;
+}
+
+export function ObjectDrawer({ bucket, id, isVersioned }: ObjectDrawerProps) {
+  const object = useQuery(objectQuery(bucket, id));
+  const navigate = useNavigate({ from: '/storage/$bucket' });
+  const close = () =>
+    void navigate({ search: ({ object: _, ...search }) => search, resetScroll: false, replace: true });
+  const name = object.data?.name ?? '';
+  return (
+    <Drawer
+      opened
+      onClose={close}
+      position="right"
+      size="lg"
+      title={<span className={classes.title}>{sayName(name.slice(name.lastIndexOf('/') + 1) || name)}</span>}
+    >
+      <FocusReturn />
+      <Loaded query={object}>
+        {(data) => <ObjectDetails object={data} isVersioned={isVersioned} onGone={close} />}
+      </Loaded>
+    </Drawer>
   );
 }

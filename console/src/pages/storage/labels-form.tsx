@@ -33,7 +33,7 @@ export function LabelsForm({ object, onEnd }: LabelsFormProps) {
   const metadata = labels.length === 0 ? null : metadataOf(labels);
   const body = { metadata, mime_type: mimeType, version_id };
   const save = useMutation({
-    mutationFn: () => cloud.objects.change(id, body),
+    mutationFn: () => cloud.changeObject(id, body),
     meta: { shown: true },
     onSuccess: async () => {
       showDone(text.storage.labelsSaved(object.name));
@@ -87,7 +87,7 @@ export function LabelsForm({ object, onEnd }: LabelsFormProps) {
             {text.storage.addLabel}
           </Button>
         </Stack>
-        {typeError === undefined && <Refused error={save.error} />}
+        <Refused error={save.error} atFields={['mime_type']} />
         <Group>
           <Button type="submit" loading={save.isPending} disabled={labels.some(isTwice)}>
             {text.storage.saveLabels}
@@ -96,13 +96,7 @@ export function LabelsForm({ object, onEnd }: LabelsFormProps) {
             {text.shell.cancel}
           </Button>
         </Group>
-        <CallSample
-          call="PATCH /api/storage/{id}"
-          params={{ id }}
-          body={body}
-          method="objects.change"
-          args={[id, body]}
-        />
+        <CallSample operation="changeObject" args={[id, body]} />
       </Stack>
     </form>
   );

@@ -19,7 +19,7 @@ export function NewBucketForm({ isOpen, onClose }: { isOpen: boolean; onClose: (
   const queryClient = useQueryClient();
   const navigate = useNavigate();
   const create = useMutation({
-    mutationFn: () => cloud.buckets.create(bucket),
+    mutationFn: () => cloud.createBucket(bucket),
     meta: { shown: true },
     onSuccess: async ({ name }) => {
       await queryClient.invalidateQueries({ queryKey: bucketsQuery.queryKey });
@@ -60,9 +60,9 @@ export function NewBucketForm({ isOpen, onClose }: { isOpen: boolean; onClose: (
             checked={bucket.encryption}
             onChange={({ currentTarget }) => setBucket({ ...bucket, encryption: currentTarget.checked })}
           />
-          {nameError === undefined && <Refused error={create.error} />}
+          <Refused error={create.error} atFields={['name']} />
           <StoragePrice />
-          <CallSample call="POST /api/buckets" body={bucket} method="buckets.create" args={[bucket]} />
+          <CallSample operation="createBucket" args={[bucket]} />
           <Group justify="flex-end">
             <Button variant="default" onClick={onClose}>
               {text.shell.cancel}

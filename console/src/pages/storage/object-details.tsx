@@ -46,7 +46,7 @@ export function ObjectDetails({ object, isVersioned, onGone }: ObjectDetailsProp
         <Group gap="xs">
           <Button
             component="a"
-            href={cloud.objects.downloadUrl(object.id)}
+            href={cloud.urlOf('downloadObject', [object.id])}
             leftSection={<ArrowDownTrayIcon width={18} />}
           >
             {text.storage.download}
@@ -122,12 +122,7 @@ function Facts({ object }: { object: StorageObjectDetails }) {
           {text.storage.editLabels}
         </Button>
       )}
-      <CallSample
-        call="GET /api/storage/{id}/download"
-        params={{ id: object.id }}
-        method="objects.download"
-        args={[object.id]}
-      />
+      <CallSample operation="downloadObject" args={[object.id]} />
     </Stack>
   );
 }

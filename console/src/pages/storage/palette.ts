@@ -68,7 +68,7 @@ function notSearched(count: number): PaletteEntry {
 }
 
 async function objectsIn(bucket: string, search: string, signal: AbortSignal) {
-  const { items } = await cloud.objects.browse(bucket, { search }, { signal }).page({ limit: FOUND_MAX });
+  const { items } = await cloud.browseBucket(bucket, { search }, { signal }).page({ limit: FOUND_MAX });
   return items.flatMap(({ name, object }) => {
     if (object === null) return [];
     const prefix = name.slice(0, name.lastIndexOf('/') + 1);

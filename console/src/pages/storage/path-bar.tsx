@@ -118,10 +118,10 @@ async function findPlace(path: string): Promise<{ bucket: string; search: FilesS
     .split('/');
   const name = rest.join('/');
   if (name === '' || name.endsWith('/')) {
-    await cloud.buckets.get(bucket);
+    await cloud.getBucket(bucket);
     return { bucket, search: name === '' ? {} : { prefix: name } };
   }
-  const { items } = await cloud.objects.browse(bucket, { prefix: name }).page({ limit: 1 });
+  const { items } = await cloud.browseBucket(bucket, { prefix: name }).page({ limit: 1 });
   const object = items[0]?.name === name ? items[0].object : null;
   if (object === null) return { bucket, search: { prefix: `${name}/` } };
   const folder = inFolder({}, name.slice(0, name.lastIndexOf('/') + 1));

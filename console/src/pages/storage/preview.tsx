@@ -59,7 +59,7 @@ function LinkedPreview({ object, kind }: { object: StorageObjectDetails; kind: L
   const { id, version_id, bucket, name } = object;
   const { data, error } = useQuery({
     queryKey: ['files', bucket, 'link', id, version_id],
-    queryFn: () => cloud.objects.share(id, { expires_in: LINK_SECONDS, version_id }),
+    queryFn: () => cloud.getCdnUrl(id, { expires_in: LINK_SECONDS, version_id }),
     staleTime: (LINK_SECONDS / 2) * 1000,
   });
   if (data === undefined) return <Refused error={error} />;
@@ -74,7 +74,7 @@ function TextPreview({ object }: { object: StorageObjectDetails }) {
   const { id, version_id, bucket, name, mime_type } = object;
   const { data, error } = useQuery({
     queryKey: ['files', bucket, 'content', id, version_id],
-    queryFn: async ({ signal }) => (await cloud.objects.download(id, { version_id }, { signal })).text(),
+    queryFn: async ({ signal }) => (await cloud.downloadObject(id, { version_id }, { signal })).text(),
     staleTime: Number.POSITIVE_INFINITY,
     gcTime: 60_000,
   });

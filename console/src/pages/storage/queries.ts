@@ -9,11 +9,11 @@ const NEXT_ENTRIES = 1000;
 
 export const bucketsQuery = queryOptions({
   queryKey: ['buckets'],
-  queryFn: () => cloud.buckets.list().all(),
+  queryFn: () => cloud.listBuckets().all(),
 });
 
 export const bucketQuery = (name: string) =>
-  queryOptions({ queryKey: ['buckets', name], queryFn: () => cloud.buckets.get(name) });
+  queryOptions({ queryKey: ['buckets', name], queryFn: () => cloud.getBucket(name) });
 
 /** A folder, or what is found in it, page by page. */
 export const filesQuery = (bucket: string, search: FilesSearch) => {
@@ -24,7 +24,7 @@ export const filesQuery = (bucket: string, search: FilesSearch) => {
     initialPageParam: undefined as string | undefined,
     queryFn: ({ pageParam, signal }) => {
       const limit = pageParam === undefined ? FIRST_ENTRIES : NEXT_ENTRIES;
-      return cloud.objects.browse(bucket, query, { signal }).page({ cursor: pageParam, limit });
+      return cloud.browseBucket(bucket, query, { signal }).page({ cursor: pageParam, limit });
     },
     getNextPageParam: ({ cursor }) => cursor ?? undefined,
     // Pages are compared member by member otherwise, all of them for each that is added.
@@ -35,5 +35,5 @@ export const filesQuery = (bucket: string, search: FilesSearch) => {
 export const objectQuery = (bucket: string, id: string) =>
   queryOptions({
     queryKey: ['files', bucket, 'object', id],
-    queryFn: ({ signal }) => cloud.objects.get(id, { signal }),
+    queryFn: ({ signal }) => cloud.getObject(id, {}, { signal }),
   });

@@ -24,7 +24,7 @@ export function SharePanel({ object }: { object: StorageObjectDetails }) {
   const [seconds, setSeconds] = useState(String(24 * HOUR));
   const query = { expires_in: Number(seconds) };
   const share = useMutation({
-    mutationFn: () => cloud.objects.share(object.id, query),
+    mutationFn: () => cloud.getCdnUrl(object.id, query),
     meta: { shown: true },
   });
   return (
@@ -58,13 +58,7 @@ export function SharePanel({ object }: { object: StorageObjectDetails }) {
           <QrCode value={share.data.cdn_url} />
         </>
       )}
-      <CallSample
-        call="GET /api/storage/{id}/cdn-url"
-        params={{ id: object.id }}
-        query={query}
-        method="objects.share"
-        args={[object.id, query]}
-      />
+      <CallSample operation="getCdnUrl" args={[object.id, query]} />
     </Stack>
   );
 }

@@ -86,7 +86,7 @@ async function deleteAll(bucket: string, targets: readonly Target[]): Promise<De
   let failure: unknown;
   await eachOf(idsOf(bucket, targets), async (id) => {
     try {
-      const { version_id, is_delete_marker } = await patiently(() => cloud.objects.delete(id));
+      const { version_id, is_delete_marker } = await patiently(() => cloud.deleteObject(id));
       count++;
       if (is_delete_marker && version_id !== null) markers.push({ id, version_id });
     } catch (error) {
@@ -99,12 +99,12 @@ async function deleteAll(bucket: string, targets: readonly Target[]): Promise<De
 async function* idsOf(bucket: string, targets: readonly Target[]): AsyncGenerator<string> {
   for (const { id, name } of targets) {
     if (id !== undefined) yield id;
-    else for await (const object of cloud.objects.list(bucket, { prefix: name })) yield object.id;
+    else for await (const object of cloud.listObjects(bucket, { prefix: name })) yield object.id;
   }
 }
 
 async function undelete(markers: readonly Marker[]): Promise<void> {
-  await eachOf(markers, ({ id, version_id }) => patiently(() => cloud.objects.delete(id, { version_id })));
+  await eachOf(markers, ({ id, version_id }) => patiently(() => cloud.deleteObject(id, { version_id })));
 }
 
 async function eachOf<T>(

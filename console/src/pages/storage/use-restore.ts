@@ -10,7 +10,7 @@ export function useRestore({ bucket, onDone }: { bucket: string; onDone?: () => 
   return useMutation({
     mutationFn: async (objects: readonly StorageObject[]) => {
       for (const { id, version_id } of objects) {
-        if (version_id !== undefined) await cloud.objects.restore(id, version_id);
+        if (version_id !== undefined) await cloud.restoreObject(id, { version_id });
       }
     },
     onSuccess: (_, objects) => {

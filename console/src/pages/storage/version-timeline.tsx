@@ -14,7 +14,7 @@ export function VersionTimeline({ object }: { object: StorageObjectDetails }) {
   const queryClient = useQueryClient();
   const refresh = () => queryClient.invalidateQueries({ queryKey: ['files', object.bucket] });
   const restore = useMutation({
-    mutationFn: (version: string) => cloud.objects.restore(object.id, version),
+    mutationFn: (version: string) => cloud.restoreObject(object.id, { version_id: version }),
     onSuccess: async () => {
       showDone(text.storage.restored(object.name));
       await refresh();
@@ -22,7 +22,7 @@ export function VersionTimeline({ object }: { object: StorageObjectDetails }) {
   });
   const [asked, setAsked] = useState<{ readonly version_id: string; readonly size: number }>();
   const remove = useMutation({
-    mutationFn: (version_id: string) => cloud.objects.delete(object.id, { version_id }),
+    mutationFn: (version_id: string) => cloud.deleteObject(object.id, { version_id }),
     meta: { shown: true },
     onSuccess: async () => {
       setAsked(undefined);
@@ -96,7 +96,7 @@ function VersionActions({ version, isBusy, onRestore, onDelete }: VersionActions
         component="a"
         size="compact-xs"
         variant="subtle"
-        href={cloud.objects.downloadUrl(id, { version_id })}
+        href={cloud.urlOf('downloadObject', [id], { version_id })}
       >
         {text.storage.download}
       </Button>

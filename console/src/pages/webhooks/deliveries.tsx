@@ -4,12 +4,13 @@ import { useInfiniteQuery, useMutation, useQueryClient } from '@tanstack/react-q
 import { useState } from 'react';
 import type { WebhookDelivery } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
+import { CodeLine } from '../../parts/code-line.tsx';
 import { ListTable } from '../../parts/list-table.tsx';
 import { showDone } from '../../parts/notices.tsx';
 import { Loaded } from '../../parts/page.tsx';
 import { When } from '../../parts/when.tsx';
 import { text } from '../../texts/text.ts';
-import { DeliveryDetails, sayAttempt } from './delivery-details.tsx';
+import classes from './delivery-details.module.css';
 import { deliveriesQuery, STATES, type StateFilter } from './queries.ts';
 
 const words = text.webhooks;
@@ -31,7 +32,7 @@ export function Deliveries({ id, state, onState }: DeliveriesProps) {
   const deliveries = useInfiniteQuery(deliveriesQuery(id, state));
   const renew = useRenewing(id);
   const recover = useMutation({
-    mutationFn: () => cloud.webhooks.recover(id, { since: '1970-01-01 00:00:00' }),
+    mutationFn: () => cloud.recoverWebhook(id, { since: '1970-01-01 00:00:00' }),
     onSuccess: async ({ recovered }) => {
       showDone(words.recovered(recovered));
       await renew();
@@ -91,7 +92,10 @@ function Row({ webhook, delivery }: { webhook: string; delivery: WebhookDelivery
   const { id, type, state, created_at: at, attempts, reason } = delivery;
   const [isOpen, setOpen] = useState(false);
   const renew = useRenewing(webhook);
-  const replay = useMutation({ mutationFn: () => cloud.webhooks.replay(webhook, id), onSuccess: renew });
+  const replay = useMutation({
+    mutationFn: () => cloud.replayWebhookDelivery(webhook, id),
+    onSuccess: renew,
+  });
   const last = attempts.at(-1);
   return (
     <>
@@ -137,4 +141,39 @@ function Row({ webhook, delivery }: { webhook: string; delivery: WebhookDelivery
       )}
     </>
   );
+}
+
+/** One delivery: what is sent, and what each attempt was answered. */
+type Attempt = WebhookDelivery['attempts'][number];
+
+function DeliveryDetails({ delivery }: { delivery: WebhookDelivery }) {
+  const { event_id: eventId, payload, reason, next_attempt_at: next, attempts } = delivery;
+  return (
+    <Stack gap="xs" className={classes.details ?? ''}>
+      <Text size="sm">
+        <span className="mono">{eventId}</span>
+        {reason !== null && `: ${reason}`}
+      </Text>
+      <CodeLine value={JSON.stringify(payload, null, 2)} label={text.webhooks.copyPayload} />
+      {attempts.map((attempt) => (
+        <Stack key={attempt.at} gap={4}>
+          <Text size="sm">
+            <When at={attempt.at} />: {sayAttempt(attempt)}
+          </Text>
+          {attempt.response !== null && attempt.response !== '' && (
+            <CodeLine value={attempt.response} label={text.webhooks.copyResponse} />
+          )}
+        </Stack>
+      ))}
+      {next !== null && attempts.length > 0 && (
+        <Text size="sm" c="dimmed">
+          {text.webhooks.nextAttempt} <When at={next} />.
+        </Text>
+      )}
+    </Stack>
+  );
+}
+
+function sayAttempt({ error, status, duration_ms: ms }: Attempt): string {
+  return error ?? text.webhooks.answered(String(status), String(ms));
 }

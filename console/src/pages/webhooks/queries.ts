@@ -6,7 +6,7 @@ const BUSY_MS = 1500;
 
 export const webhooksQuery = queryOptions({
   queryKey: ['webhooks'],
-  queryFn: () => cloud.webhooks.list().all(),
+  queryFn: () => cloud.listWebhooks().all(),
 });
 
 export const STATES = ['failed', 'pending', 'delivered'] as const;
@@ -16,8 +16,8 @@ export const deliveriesQuery = (id: string, state: StateFilter) =>
   infiniteQueryOptions({
     queryKey: ['webhooks', id, 'deliveries', state],
     queryFn: ({ pageParam }) =>
-      cloud.webhooks
-        .deliveries(id, state === 'all' ? {} : { state })
+      cloud
+        .listWebhookDeliveries(id, state === 'all' ? {} : { state })
         .page(pageParam === '' ? {} : { cursor: pageParam }),
     initialPageParam: '',
     getNextPageParam: ({ cursor }) => cursor,
@@ -28,7 +28,7 @@ export const deliveriesQuery = (id: string, state: StateFilter) =>
 export const secretQuery = (id: string) =>
   queryOptions({
     queryKey: ['webhooks', id, 'secret'],
-    queryFn: () => cloud.webhooks.secret(id),
+    queryFn: () => cloud.getWebhookSecret(id),
     // It is not kept longer than it is shown.
     gcTime: 0,
   });

@@ -36,7 +36,7 @@ export function WebhookForm({ present, onClose, onMade }: WebhookFormProps) {
   const webhook = { url, events } as NewWebhook;
   const save = useMutation({
     mutationFn: () =>
-      present === undefined ? cloud.webhooks.create(webhook) : cloud.webhooks.change(present.id, webhook),
+      present === undefined ? cloud.createWebhook(webhook) : cloud.changeWebhook(present.id, webhook),
     meta: { shown: true },
     onSuccess: async ({ id }) => {
       onClose();
@@ -72,15 +72,9 @@ export function WebhookForm({ present, onClose, onMade }: WebhookFormProps) {
         onChange={setEvents}
       />
       {present === undefined ? (
-        <CallSample call="POST /api/webhooks" body={webhook} method="webhooks.create" args={[webhook]} />
+        <CallSample operation="createWebhook" args={[webhook]} />
       ) : (
-        <CallSample
-          call="PATCH /api/webhooks/{id}"
-          params={{ id: present.id }}
-          body={webhook}
-          method="webhooks.change"
-          args={[present.id, webhook]}
-        />
+        <CallSample operation="changeWebhook" args={[present.id, webhook]} />
       )}
     </FormModal>
   );

@@ -25,18 +25,18 @@ export function WebhookMenu({ webhook, onLog, onSecret }: WebhookMenuProps) {
   const queryClient = useQueryClient();
   const onSuccess = () => queryClient.invalidateQueries({ queryKey: webhooksQuery.queryKey });
   const test = useMutation({
-    mutationFn: () => cloud.webhooks.test(id),
+    mutationFn: () => cloud.testWebhook(id),
     onSuccess: async () => {
       onLog();
       await onSuccess();
     },
   });
   const change = useMutation({
-    mutationFn: () => cloud.webhooks.change(id, { enabled: !enabled }),
+    mutationFn: () => cloud.changeWebhook(id, { enabled: !enabled }),
     onSuccess,
   });
   const remove = useMutation({
-    mutationFn: () => cloud.webhooks.delete(id),
+    mutationFn: () => cloud.deleteWebhook(id),
     meta: { shown: true },
     onSuccess,
   });

@@ -1,18 +1,20 @@
 /** Where the events of this account are sent, and how each delivery went. */
 import { BoltIcon, PlusIcon } from '@heroicons/react/24/outline';
-import { Badge, Button, Table, Text } from '@mantine/core';
-import { useQuery } from '@tanstack/react-query';
+import { Badge, Button, Group, Stack, Table, Text } from '@mantine/core';
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { useState } from 'react';
 import type { Webhook } from '../../../../sdk/index.ts';
+import { cloud } from '../../cloud.ts';
+import { CodeLine } from '../../parts/code-line.tsx';
 import { Dialog } from '../../parts/dialog.tsx';
 import { Empty } from '../../parts/empty.tsx';
 import { ListTable } from '../../parts/list-table.tsx';
 import { Loaded, Page } from '../../parts/page.tsx';
+import { When } from '../../parts/when.tsx';
 import { text } from '../../texts/text.ts';
 import { Deliveries } from './deliveries.tsx';
-import { type StateFilter, webhooksQuery } from './queries.ts';
-import { Secret } from './secret.tsx';
+import { type StateFilter, secretQuery, webhooksQuery } from './queries.ts';
 import { WebhookForm } from './webhook-form.tsx';
 import { WebhookMenu } from './webhook-menu.tsx';
 
@@ -93,5 +95,54 @@ function WebhookTable({ webhooks, onLog, onSecret }: WebhookTableProps) {
         </Table.Tr>
       ))}
     </ListTable>
+  );
+}
+
+/** The old secret signs, too, while programs learn the new one. */
+const OVERLAP_SECONDS = 86_400;
+
+export function Secret({ id }: { id: string }) {
+  const secret = useQuery(secretQuery(id));
+  const queryClient = useQueryClient();
+  const rotate = useMutation({
+    mutationFn: (overlap: number) => cloud.rotateWebhookSecret(id, { overlap_seconds: overlap }),
+    onSuccess: (rotated) => queryClient.setQueryData(secretQuery(id).queryKey, rotated),
+  });
+  return (
+    <Stack pb="sm">
+      <Text size="sm">{text.webhooks.secretLead}</Text>
+      <Loaded query={secret}>
+        {({ secret: value, previous_expires_at: ends }) => (
+          <>
+            <CodeLine value={value} label={text.webhooks.copySecret} />
+            {ends !== null && (
+              <Text size="sm">
+                {text.webhooks.previousSigns} <When at={ends} />.
+              </Text>
+            )}
+          </>
+        )}
+      </Loaded>
+      <Text size="sm" c="dimmed">
+        {text.webhooks.rotateLead}
+      </Text>
+      <Group gap="xs">
+        <Button
+          variant="default"
+          loading={rotate.isPending && rotate.variables > 0}
+          onClick={() => rotate.mutate(OVERLAP_SECONDS)}
+        >
+          {text.webhooks.rotate}
+        </Button>
+        <Button
+          variant="default"
+          color="red"
+          loading={rotate.isPending && rotate.variables === 0}
+          onClick={() => rotate.mutate(0)}
+        >
+          {text.webhooks.rotateNow}
+        </Button>
+      </Group>
+    </Stack>
   );
 }

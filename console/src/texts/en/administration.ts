@@ -66,7 +66,7 @@ export const administration = {
   changeTerms: 'Plan and limits',
   termsOf: (name: string) => `Plan and limits of ${name}`,
   ownLimitsLead: 'Limits of its own go before those of the plan. Leave a field empty and the plan decides.',
-  asThePlan: 'as the plan says',
+  asThePlan: 'Plan default',
   revenue: {
     total: 'Charged',
     compute: 'Machines',

@@ -37,7 +37,7 @@ export const billing = {
   noLimit: (used: string) => `${used}, not limited`,
   quotas: {
     vms: 'Machines',
-    vcpus: 'Processors of machines',
+    vcpus: 'Machine vCPUs',
     memory_mb: 'Memory of running machines, MiB',
     storage_bytes: 'Stored bytes',
     buckets: 'Buckets',
@@ -64,7 +64,7 @@ export const billing = {
   freeToo: (items: number) => `${counted(items, 'more in use costs', 'more in use cost')} nothing.`,
   noUse: 'Nothing was charged in this month.',
   csv: 'Download as CSV',
-  asOf: 'Everything used is in it up to',
+  asOf: 'Usage included up to',
   when: 'When',
   entry: 'Entry',
   amount: 'Amount',

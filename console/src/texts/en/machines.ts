@@ -140,7 +140,7 @@ export const machines = {
     leave: 'Ctrl + . leaves the console. Ctrl + Shift + C copies, Ctrl + Shift + V pastes.',
   },
   log: {
-    lead: 'What the machine wrote to its serial console last, also in earlier runs.',
+    lead: 'Latest serial console output, including earlier runs.',
     empty: 'Nothing yet. It appears with the first start.',
     whole: 'Show up to 1 MB',
   },

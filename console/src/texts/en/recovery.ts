@@ -59,7 +59,7 @@ export const recovery = {
   warnings: 'If this machine were lost now',
   key: 'Recovery key',
   keyNone: 'There is none yet: the first recovery point makes it.',
-  keyTaken: 'Somebody has proved to have it.',
+  keyTaken: 'An administrator has confirmed having the key.',
   keyNotTaken: 'Nobody has proved to have it. Without it no point can be restored.',
   showKey: 'Show recovery key',
   keyLead: 'Write it down or put it into a password manager, and type it in below to prove that you have it.',

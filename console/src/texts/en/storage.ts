@@ -64,7 +64,7 @@ export const storage = {
   find: 'Find by name',
   trail: 'Folders',
   nothing: {
-    search: { title: 'Nothing found', lead: 'No name in this folder or below has these letters.' },
+    search: { title: 'Nothing found', lead: 'No files in this folder or its subfolders match.' },
     deleted: {
       title: 'Nothing was deleted here',
       lead: 'Files that are deleted from a bucket with versions stay here until their versions are deleted too.',

@@ -5,8 +5,7 @@ export const webhooks = {
   lead: 'What happens to your machines, databases and credits is sent to an address of yours, signed.',
   create: 'Create webhook',
   none: 'No webhooks yet',
-  noneLead:
-    'Name an address that takes POST requests. Until it answers, each event is sent again and again, for a day.',
+  noneLead: 'Enter a URL that accepts POST requests. Failed deliveries are retried for 24 hours.',
   address: 'Address',
   events: 'Events',
   eventsLead: '* is everything, also what is added later.',
@@ -31,7 +30,7 @@ export const webhooks = {
   copyResponse: 'Copy the answer',
   nextAttempt: 'The next attempt:',
   recover: 'Send all failed again',
-  recovered: (deliveries: number) => `Deliveries that are sent again: ${count(deliveries)}`,
+  recovered: (deliveries: number) => `Deliveries being retried: ${count(deliveries)}`,
   deliveryStates: { pending: 'pending', delivered: 'delivered', failed: 'failed' },
   answered: (status: string, ms: string) => `Answered ${status} in ${ms} ms`,
   replay: 'Send again',
