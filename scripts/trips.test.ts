@@ -1,0 +1,32 @@
+/**
+ * How many files a typical request runs through, and how many of them run one function only. A ceiling
+ * may fall, never rise: a change that adds a file to a trip takes another out.
+ */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { figuresOf, measureTrips } from './trips.ts';
+
+const CEILINGS: Readonly<Record<string, { readonly files: number; readonly single: number }>> = {
+  'upload of 4 KiB': { files: 43, single: 11 },
+  'upload of 1 MiB': { files: 54, single: 12 },
+  'download of 1 MiB': { files: 28, single: 6 },
+  'list of files': { files: 22, single: 6 },
+  'machine create': { files: 61, single: 15 },
+  'machine start': { files: 81, single: 12 },
+  'machine stop': { files: 56, single: 13 },
+  'database create': { files: 57, single: 12 },
+  'recovery point': { files: 96, single: 20 },
+  charge: { files: 39, single: 7 },
+};
+
+test('trips stay below their ceilings', async () => {
+  const trips = await measureTrips();
+  assert.deepEqual(trips.map(({ name }) => name).sort(), Object.keys(CEILINGS).sort());
+  for (const trip of trips) {
+    const { files, single } = figuresOf(trip);
+    const ceiling = CEILINGS[trip.name];
+    const hint = `see node scripts/trips.ts '${trip.name}'`;
+    assert.ok(ceiling && files <= ceiling.files, `${trip.name} runs through ${files} files: ${hint}`);
+    assert.ok(single <= ceiling.single, `${single} files of ${trip.name} run one function: ${hint}`);
+  }
+});

@@ -1,0 +1,196 @@
+/**
+ * Measures the trips of typical requests: which files of the server run, and how many functions of each.
+ *
+ *   node scripts/trips.ts            a table of all trips
+ *   node scripts/trips.ts upload     also the functions of the trips with this in their name
+ *
+ * A function counts when it ran in each of two runs of a journey, after a first one that filled the caches,
+ * and did not run while the cloud idled.
+ */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { createConnection } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { json } from 'node:stream/consumers';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { CheckedClient } from '../test/harness/checked-client.ts';
+import { ADMIN_KEY, CloudProcess } from '../test/harness/cloud-process.ts';
+import type { RanFunction } from './count-functions.ts';
+
+/** File from the root of the project → the functions of it that ran. */
+type Ran = ReadonlyMap<string, ReadonlySet<string>>;
+
+export interface Trip {
+  readonly name: string;
+  readonly ran: Ran;
+}
+
+interface Journey {
+  readonly name: string;
+  readonly run: () => Promise<unknown>;
+  /** What comes before and after it is not measured. */
+  readonly before?: () => Promise<unknown>;
+  readonly after?: () => Promise<unknown>;
+}
+
+/** Longer than the periods of the jobs that run all the time. */
+const IDLE_MS = 12_000;
+/** For what a request leaves to be done after its response. */
+const SETTLE_MS = 300;
+const POST = { method: 'POST' };
+const DELETE = { method: 'DELETE' };
+const POINTS = '/api/disaster-recovery/points';
+
+/** Runs every journey against a new cloud. Resolves with what each took. */
+export async function measureTrips(): Promise<Trip[]> {
+  const folder = mkdtempSync(join(tmpdir(), 'cloudlet-trips-'));
+  const socket = join(folder, 'socket');
+  const counter = new URL('./count-functions.ts', import.meta.url).href;
+  const command = [
+    'env',
+    `TRIPS_SOCKET=${socket}`,
+    `NODE_OPTIONS=--import=${counter}`,
+    'bin/cloudlet',
+    'start',
+  ];
+  const cloud = await CloudProcess.start({ command });
+  try {
+    const journeys = await journeysOn(cloud);
+    const measured = async ({ run, before, after }: Journey) => {
+      await before?.();
+      await sleep(SETTLE_MS);
+      await taken(socket);
+      await run();
+      await sleep(SETTLE_MS);
+      const ran = await taken(socket);
+      await after?.();
+      return ran;
+    };
+    for (const journey of journeys) await measured(journey);
+    await taken(socket);
+    await sleep(IDLE_MS);
+    const idle = await taken(socket);
+    const trips: Trip[] = [];
+    for (const journey of journeys) {
+      const [first, second] = [await measured(journey), await measured(journey)];
+      const isOwn = (file: string, each: string) => !idle.get(file)?.has(each) && second.get(file)?.has(each);
+      trips.push({ name: journey.name, ran: filtered(first, isOwn) });
+    }
+    return trips;
+  } finally {
+    await cloud.stop();
+    rmSync(folder, { recursive: true });
+  }
+}
+
+async function taken(socket: string): Promise<Ran> {
+  const ran = new Map<string, Set<string>>();
+  const functions = (await json(createConnection(socket))) as RanFunction[];
+  for (const [file, name] of functions) ran.set(file, (ran.get(file) ?? new Set()).add(name));
+  return ran;
+}
+
+/** Those that `keep` accepts, without files of which none is left. */
+function filtered(ran: Ran, keep: (file: string, name: string) => boolean | undefined): Ran {
+  const kept = [...ran].map(
+    ([file, names]) => [file, new Set([...names].filter((name) => keep(file, name)))] as const,
+  );
+  return new Map(kept.filter(([, names]) => names.size > 0));
+}
+
+async function journeysOn(cloud: CloudProcess): Promise<Journey[]> {
+  const admin = await CheckedClient.open(cloud.api, ADMIN_KEY);
+  const account = await admin.register();
+  const user = admin.as(account.api_key);
+  const credits = `/api/admin/accounts/${account.id}/credits`;
+  const credit = () => admin.expect(200, credits, { json: { amount: 100, reason: 'trips' } });
+  await credit();
+  return [
+    ...(await storageJourneys(user)),
+    ...(await machineJourneys(user)),
+    await databaseJourney(user),
+    { name: 'recovery point', run: () => admin.expect(201, `${POINTS}?wait=60`, POST) },
+    // Credits that come have all usage until then charged.
+    { name: 'charge', run: credit },
+  ];
+}
+
+async function storageJourneys(user: CheckedClient): Promise<Journey[]> {
+  await user.expect(201, '/api/buckets', { json: { name: 'files' } });
+  const send = async (size: number): Promise<string> => {
+    const { status, body } = await user.upload('files', nameFor('file'), Buffer.alloc(size, 7));
+    if (status !== 200) throw new Error(JSON.stringify(body));
+    return body.object_id;
+  };
+  const object = await send(2 ** 20);
+  return [
+    { name: 'upload of 4 KiB', run: () => send(4096) },
+    { name: 'upload of 1 MiB', run: () => send(2 ** 20) },
+    { name: 'download of 1 MiB', run: () => user.download(object) },
+    { name: 'list of files', run: () => user.expect(200, '/api/buckets/files/files') },
+  ];
+}
+
+async function machineJourneys(user: CheckedClient): Promise<Journey[]> {
+  const create = async () => {
+    const json = { name: nameFor('machine'), image: 'tiny', instance_type: 't2.micro' };
+    return `/api/vms/${(await user.expect(201, '/api/vms', { json })).vm_id}`;
+  };
+  const vm = await create();
+  const start = () => user.expect(200, `${vm}/start`, POST);
+  const stop = () => user.expect(200, `${vm}/stop?force=true`, POST);
+  return [
+    { name: 'machine create', run: create },
+    { name: 'machine start', run: start, after: stop },
+    { name: 'machine stop', before: start, run: stop },
+  ];
+}
+
+/** The account has a database already, so that its server runs. */
+async function databaseJourney(user: CheckedClient): Promise<Journey> {
+  let created = '';
+  const run = async () => {
+    const json = { name: nameFor('database'), engine: 'postgresql' };
+    created = `/api/databases/${(await user.expect(201, '/api/databases', { json })).database_id}`;
+  };
+  await run();
+  return { name: 'database create', run, after: () => user.expect(200, created, DELETE) };
+}
+
+let names = 0;
+
+function nameFor(kind: string): string {
+  return `${kind}-${++names}`;
+}
+
+/** How many files and functions ran, and how many of the files ran one function only. */
+export function figuresOf({ ran }: Trip): { files: number; functions: number; single: number } {
+  const sizes = [...ran.values()].map(({ size }) => size);
+  return {
+    files: sizes.length,
+    functions: sizes.reduce((sum, size) => sum + size, 0),
+    single: sizes.filter((size) => size === 1).length,
+  };
+}
+
+if (import.meta.main) {
+  const [wanted] = process.argv.slice(2);
+  const trips = await measureTrips();
+  for (const { name, ran } of trips.filter(({ name }) => wanted !== undefined && name.includes(wanted))) {
+    console.log(`\n${name}`);
+    for (const [file, functions] of [...ran].sort(([a], [b]) => a.localeCompare(b))) {
+      console.log(`  ${file}: ${[...functions].map((each) => each.split('@', 1)[0]).join(', ')}`);
+    }
+  }
+  console.log(`\n${'trip'.padEnd(20)} files  functions  files with one`);
+  for (const trip of trips) {
+    const { files, functions, single } = figuresOf(trip);
+    const cells = [
+      trip.name.padEnd(20),
+      `${files}`.padStart(5),
+      `${functions}`.padStart(10),
+      `${single}`.padStart(15),
+    ];
+    console.log(cells.join(' '));
+  }
+}
