@@ -21,7 +21,7 @@ const HELP = `Usage: cloudlet <command>
   doctor                check disk, ports, clock, QEMU, KVM and database engines
 
 Each command explains itself with --help. --version prints the version. Settings come from the environment;
-see README.md.
+see docs/settings.md.
 `;
 const HELP_ON_DATA_DIR = `
   --data-dir PATH   the data directory that is meant; without it CLOUDLET_DATA_DIR, or else ./data

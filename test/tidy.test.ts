@@ -27,11 +27,22 @@ const RULES: Readonly<Record<string, (files: readonly SourceFile[]) => Finding[]
   'no traces of a registry or a machine': checkMachineTraces,
 };
 
+/** A comment begins with its subject. It may fall, never rise. */
+const MOST_WITHOUT_SUBJECT = 1003;
+const WITHOUT_SUBJECT =
+  /^\s*(?:\/\*\*|\/\/|\*) (?:What|Who|Whose|Whoever|Whom|Of|With which|To which|In which|That|As|Those|One that|All that) /gm;
+
 describe('tidy', () => {
   const files = repositoryFiles(dirname(import.meta.dirname));
 
   test('there is something to check', () =>
     assert.ok(files.some(({ path }) => path === 'server/config/config.ts')));
+
+  test('few comments begin without a subject', () => {
+    const shown = files.filter(({ path }) => /^(?:server|console|sdk)\/.*(?<!\.test)\.tsx?$/.test(path));
+    const count = shown.reduce((sum, { text }) => sum + [...text.matchAll(WITHOUT_SUBJECT)].length, 0);
+    assert.ok(count <= MOST_WITHOUT_SUBJECT, `${count} comments begin with What, Who, Of, That, As, …`);
+  });
 
   for (const [name, rule] of Object.entries(RULES)) {
     test(name, () => {

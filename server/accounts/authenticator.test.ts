@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import type { Principal } from '../calls/principal.ts';
-import { NOBODY } from '../calls/principal.ts';
+import { NOBODY, type Principal } from '../calls/principal.ts';
 import { Changes, UNASKED } from '../metadata/change.ts';
 import { isAppError } from '../platform/errors.ts';
 import { type AccountFixture, by, openAccountFixture } from '../testing/account-fixture.ts';

@@ -3,11 +3,9 @@
  * usual request costs two look-ups; whoever revokes, rotates, suspends or closes calls
  * forget… after its commit, and the credential is refused from then on.
  */
-import type { BucketLimit, Principal, Scope } from '../calls/principal.ts';
-import { NOBODY } from '../calls/principal.ts';
-import type { Changes } from '../metadata/change.ts';
+import { type BucketLimit, NOBODY, type Principal, type Scope } from '../calls/principal.ts';
+import { type Changes, WriteBehind } from '../metadata/change.ts';
 import type { Awaitable, Statement } from '../metadata/metadata.ts';
-import { WriteBehind } from '../metadata/write-behind.ts';
 import type { Clock } from '../platform/clock.ts';
 import { AppError } from '../platform/errors.ts';
 import { apiKeyTextProblem, hashSecret } from './api-key-text.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { endOfTick } from '../platform/tick.ts';
-import { FairQueue } from './fair-queue.ts';
+import { FairQueue } from './passwords.ts';
 
 /** A queue whose work ends when the test says so; `order` is who was let in. */
 function gated(limits: { running: number; waiting: number }) {

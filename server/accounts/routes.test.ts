@@ -3,7 +3,7 @@ import { after, before, test } from 'node:test';
 import { pino } from 'pino';
 import { Idempotency } from '../calls/idempotency.ts';
 import { IdempotencyStore } from '../calls/idempotency-store.ts';
-import { BodyRoom } from '../http/body-room.ts';
+import { BodyRoom } from '../http/body.ts';
 import { createEdge } from '../http/edge.ts';
 import { UNASKED } from '../metadata/change.ts';
 import { Meters } from '../platform/prometheus.ts';

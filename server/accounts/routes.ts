@@ -4,7 +4,7 @@ import {
   readSessionCookie,
   renderEndedSessionCookie,
   renderSessionCookie,
-} from '../http/credentials.ts';
+} from '../http/caller.ts';
 import { invalidCursor, listPage, Paging } from '../http/list-page.ts';
 import { pageHeaders } from '../http/page.ts';
 import { defineRoute, type Route, type RouteInput } from '../http/route.ts';
@@ -15,7 +15,7 @@ import type { AccessKeys } from './access-keys.ts';
 import type { Accounts } from './accounts.ts';
 import type { ApiKeys } from './api-keys.ts';
 import * as shapes from './schema.ts';
-import { sessionRoutes } from './session-routes.ts';
+import { EndedSession, EndedSessions, Session, SessionPath } from './schema.ts';
 import { SESSION_MAX_MS, type Sessions } from './sessions.ts';
 import type { SetupLinks } from './setup-links.ts';
 import { ENDED_LINK_PAGE, SETUP_PAGE } from './setup-page.ts';
@@ -316,4 +316,54 @@ function loginName(body: { username?: string; email?: string }): string {
 
 function setCookie(request: RouteInput<unknown, unknown, unknown>['request'], cookie: string): void {
   request.responseHeaders['set-cookie'] = cookie;
+}
+
+/** Everything under /api/account/sessions. */
+function sessionRoutes({ sessions }: { readonly sessions: Sessions }): Route[] {
+  return [
+    defineRoute({
+      method: 'GET',
+      path: '/api/account/sessions',
+      name: 'listSessions',
+      tag: 'accounts',
+      summary: 'List where you are signed in, oldest first',
+      permission: 'account:read',
+      query: Type.Object(Paging),
+      responses: { 200: Type.Array(Session) },
+      produces: 'list',
+      errors: ['invalid_cursor'],
+      handler: async ({ principal, query, request }) => {
+        const { limit, cursor } = query;
+        if (cursor !== undefined && !isId('ses', cursor)) throw invalidCursor();
+        const most = limit === undefined ? Number.MAX_SAFE_INTEGER : limit + 1;
+        const entries = sessions.list(principal, { afterId: cursor ?? '', limit: most });
+        return await listPage({ request, limit, entries, cursorOf: (session) => session.id });
+      },
+    }),
+    defineRoute({
+      method: 'DELETE',
+      path: '/api/account/sessions/{id}',
+      name: 'endSession',
+      endsCredential: true,
+      tag: 'accounts',
+      summary: 'End a session at once',
+      description: 'Needs the account’s current key or a session.',
+      permission: 'account:write',
+      params: SessionPath,
+      responses: { 200: EndedSession },
+      errors: ['session_not_found'],
+      handler: (call) => sessions.end(call, call.params.id),
+    }),
+    defineRoute({
+      method: 'DELETE',
+      path: '/api/account/sessions',
+      name: 'endOtherSessions',
+      tag: 'accounts',
+      summary: 'End all your sessions but the one that asks',
+      description: 'With a key: all of them. Needs the account’s current key or a session.',
+      permission: 'account:write',
+      responses: { 200: EndedSessions },
+      handler: (call) => sessions.endOthers(call),
+    }),
+  ];
 }

@@ -1,4 +1,5 @@
 /** The first administrator: made by who holds the one-use link that the first start prints. */
+
 import type { Change, Changes, Recorder } from '../metadata/change.ts';
 import type { Clock } from '../platform/clock.ts';
 import { AppError } from '../platform/errors.ts';
@@ -6,7 +7,7 @@ import { randomSecret } from '../platform/ids.ts';
 import type { Accounts, NewAccount } from './accounts.ts';
 import { hashSecret } from './api-key-text.ts';
 import type { Account } from './schema.ts';
-import type { SetupLinkStore } from './setup-links-store.ts';
+import type { SetupLinkStore } from './sessions-store.ts';
 import type { AccountStore } from './store.ts';
 
 const LINK_LIFE_MS = 30 * 60_000;

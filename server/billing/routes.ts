@@ -1,6 +1,7 @@
 /** Billing over REST: what an account used, paid, and will pay. */
-import { varyOn } from '../http/cors.ts';
+
 import { listPage, Paging, rowIdCursor } from '../http/list-page.ts';
+import { varyOn } from '../http/origins.ts';
 import { defineRoute, type Route } from '../http/route.ts';
 import type { Clock } from '../platform/clock.ts';
 import { Type } from '../platform/json-schema.ts';

@@ -2,7 +2,10 @@
 import { join } from 'node:path';
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
+import { type AccountsPart, accountsPart } from '../accounts/part.ts';
 import type { SetupLinks } from '../accounts/setup-links.ts';
+import { transferStatements } from '../billing/ledger/ledger.ts';
+import { billingPart, openBilling } from '../billing/part.ts';
 import { Idempotency } from '../calls/idempotency.ts';
 import { IdempotencyStore } from '../calls/idempotency-store.ts';
 import { Operations } from '../calls/operations.ts';
@@ -11,47 +14,38 @@ import type { Principal } from '../calls/principal.ts';
 import { consoleSocket } from '../compute/console/console-routes.ts';
 import { machineSource } from '../compute/machines/point-machines.ts';
 import type { Config } from '../config/config.ts';
-import { DataCheck } from '../databases/data-check.ts';
-import { DataFaults } from '../databases/data-faults.ts';
+import { DataCheck, DataFaults } from '../databases/data-faults.ts';
 import { Egress } from '../databases/egress.ts';
+import { databasesPart } from '../databases/part.ts';
+import { KeptDumpFiles } from '../drivers/kept-dump-files.ts';
+import { damageIn } from '../drivers/metadata-sqlite/integrity.ts';
+import type { ControlSockets } from '../http/caller.ts';
 import type { ConnectionGuard } from '../http/connection-guard.ts';
 import { ConsoleFiles } from '../http/console-files.ts';
-import type { ControlSockets } from '../http/credentials.ts';
-import { type Addresses, OwnAddresses } from '../http/own-addresses.ts';
-import { updatesSocket } from '../http/update-routes.ts';
+import { updatesSocket } from '../http/operation-routes.ts';
+import { type Addresses, OwnAddresses } from '../http/origins.ts';
 import { rotateMasterKey } from '../metadata/key-rotation.ts';
 import type { Alarms } from '../platform/alarms.ts';
 import type { Clock } from '../platform/clock.ts';
 import { Jobs } from '../platform/jobs.ts';
 import { Meters } from '../platform/prometheus.ts';
 import { VERSION } from '../platform/version.ts';
-import { gaugeLoopDelay } from '../status/event-loop-delay.ts';
+import { gaugeLoopDelay } from '../status/host-metrics.ts';
 import { Status } from '../status/status.ts';
 import { cdnRoutes } from '../storage/content-routes.ts';
 import { Links } from '../storage/links.ts';
-import { buildBilling, buildCredits, buildReports, followHost, startBilling } from './billing.ts';
-import { buildCompute, closeCompute, startCompute } from './compute.ts';
-import {
-  buildDatabases,
-  buildEngines,
-  closeDatabases,
-  startDatabases,
-  startEngines,
-  upgradePostgresql,
-} from './databases.ts';
-import {
-  type AccountParts,
-  buildAccounts,
-  buildStorage,
-  buildWebhooks,
-  flushAll,
-  startJobs,
-  startWebhooks,
-} from './domains.ts';
+import { storagePart } from '../storage/part.ts';
+import { eventStatements } from '../webhooks/events.ts';
+import { webhooksPart } from '../webhooks/part.ts';
+import { BUILT_IN, followHost } from './catalog.ts';
+import { buildCompute } from './compute.ts';
 import { apiRoutes, buildEdges } from './edges.ts';
+import { buildEngines, upgradePostgresql } from './engines.ts';
 import { closeFoundations, type Foundations, openFoundations } from './foundations.ts';
-import { buildRecovery, closeRecovery, recoveryHold, startRecovery } from './recovery.ts';
+import type { Part } from './part.ts';
+import { buildRecovery, recoveryHold } from './recovery.ts';
 
+const HOUR_MS = 3_600_000;
 /** What the set-up builds from console/. */
 const CONSOLE_FOLDER = join(import.meta.dirname, '../../build/console');
 
@@ -91,15 +85,13 @@ export async function buildCloud(options: BuildOptions): Promise<Cloud> {
   const { config, clock, log } = options;
   const base = await openFoundations(options);
   const meters = new Meters();
-  const jobs = new Jobs(log);
   const addresses = new OwnAddresses({ apiUrl: config.publicUrl, dataUrl: config.dataUrl });
-  const parts = await buildDomains(options, { base, meters, addresses });
-  const { billing, storage, compute, databases, credits, accounts, webhooks, recovery } = parts;
+  const domains = await buildDomains(options, { base, meters, addresses });
+  const { storage, compute, databases, credits, accounts, webhooks, recovery, engines } = domains;
   const answers = { clock, log, apiKeys: accounts.apiKeys, maxKept: config.keptAnswers };
   const idempotency = buildIdempotency(base, answers);
   const operations = buildOperations(base, answers);
   const pages = new ConsoleFiles({ folder: CONSOLE_FOLDER, dataUrl: () => addresses.dataUrl });
-  const routes = routesOf(options, { parts, base, meters, operations, addresses, pages });
   const control: ControlSockets = new WeakSet();
   const edges = buildEdges(config, {
     clock,
@@ -109,42 +101,39 @@ export async function buildCloud(options: BuildOptions): Promise<Cloud> {
     control,
     idempotency,
     operations,
-    apiRoutes: routes,
+    apiRoutes: routesOf(options, { domains, base, meters, operations, addresses, pages }),
     pages,
     dataRoutes: cdnRoutes({ ...storage, apiUrl: () => addresses.apiUrl }),
     hrana: {
       find: databases.logins.find.bind(databases.logins),
-      exchange: parts.engines.exchange,
+      exchange: engines.exchange,
       egress: databases.egress,
     },
     sockets: [consoleSocket(compute.routes), updatesSocket(base.updates)],
     addresses,
-    connections: compute.descriptors.connections,
+    connections: compute.connections,
   });
   gaugeHealth(meters, { guard: edges.guard, alarms: base.alarms });
   const loopDelay = gaugeLoopDelay(meters);
-  await startJobs(jobs, { config, clock, storage, accounts, idempotency, operations });
+  const calls: Part = {
+    jobs: [
+      { name: 'sweep idempotency keys', everyMs: HOUR_MS, per: 'cluster', run: () => idempotency.sweep() },
+      { name: 'sweep operations', everyMs: HOUR_MS, per: 'cluster', run: () => operations.sweep() },
+    ],
+  };
+  // In the order in which they start; they end in the other one.
+  const parts: Part[] = [
+    ...[storage, accounts, calls, compute, engines, databases],
+    ...[recovery, webhooks, credits],
+  ];
+  const jobs = new Jobs(log);
   const close = async () => {
     edges.guard.close();
-    storage.sweeper.stop();
-    storage.scrubber.stop();
-    webhooks.sweeper.stop();
+    for (const part of parts) part.stop?.();
     await jobs.stop();
-    await credits.creditStates.whenIdle();
-    await billing.checks.close();
-    await webhooks.dispatcher.close();
-    await closeRecovery(recovery);
-    await closeDatabases(databases);
-    await parts.engines.doors.close();
-    await closeCompute(compute);
+    for (const part of parts.toReversed()) await part.close?.();
     loopDelay.stop();
-    await flushAll(log, [
-      storage.egress,
-      databases.egress,
-      storage.accessTimes,
-      accounts.authenticator,
-      billing,
-    ]);
+    for (const part of parts) await flush(part, log);
     await closeFoundations(base);
   };
   return {
@@ -156,20 +145,24 @@ export async function buildCloud(options: BuildOptions): Promise<Cloud> {
     close,
     setupLinks: accounts.setupLinks,
     drain: (ms) => operations.drain(ms),
-    upgradePostgresql: () => upgradePostgresql(parts.engines),
+    upgradePostgresql: () => upgradePostgresql(engines),
     countRunning: () => compute.countRunning(),
-    serve: () => startDomains(options, parts, jobs),
+    serve: () => {
+      for (const part of parts) {
+        part.start?.();
+        for (const job of part.jobs ?? []) jobs.start(job);
+      }
+    },
   };
 }
 
-function startDomains({ config, log }: BuildOptions, parts: Domains, jobs: Jobs): void {
-  const { billing, compute, credits, databases, engines, recovery, webhooks } = parts;
-  startCompute(compute, jobs, config.sweepGraceSeconds * 1000);
-  startRecovery(recovery, jobs, log);
-  startEngines(engines);
-  startDatabases(databases, jobs);
-  startWebhooks(webhooks, jobs);
-  startBilling(billing, credits, jobs);
+async function flush(part: Part, log: Logger): Promise<void> {
+  try {
+    await part.flush?.();
+  } catch (error) {
+    // Figures of the last seconds are not worth a failed stop.
+    log.warn({ err: error }, 'figures of the last seconds were not stored');
+  }
 }
 
 type Domains = Awaited<ReturnType<typeof buildDomains>>;
@@ -179,50 +172,65 @@ async function buildDomains(
   { config, clock, log }: BuildOptions,
   { base, meters, addresses }: { base: Foundations; meters: Meters; addresses: Addresses },
 ) {
-  const billing = await buildBilling({ clock, log, base });
+  const billing = await openBilling({ clock, log, base, builtIn: BUILT_IN });
   const isHeld = recoveryHold(base, clock);
-  const storage = buildStorage({ config, clock, base, billing: billing.storageCharges, isHeld });
+  const metadataDamage = () => damageIn(config.dataDir);
+  const storage = await storagePart({
+    config,
+    clock,
+    base,
+    isHeld,
+    metadataDamage,
+    billing: billing.storageCharges,
+  });
   const compute = await buildCompute({ config, clock, log, base, meters, billing: billing.vmCharges });
   const faults = new DataFaults(base.alarms);
   const egress = new Egress({ changes: billing.changes, billing: billing.databaseCharges });
-  const engines = buildEngines({
-    faults,
-    config,
+  const { alarms, room } = base;
+  const dataUrl = () => addresses.dataUrl;
+  const engines = buildEngines({ faults, config, clock, log, alarms, room, dataUrl, egress });
+  const keptDumps = { directory: join(config.dataDir, 'databases', 'kept'), assertRoom: base.assertRoom };
+  const databases = await databasesPart({
     clock,
-    log,
-    alarms: base.alarms,
-    room: base.room,
-    dataUrl: () => addresses.dataUrl,
-    egress,
-  });
-  const databases = await buildDatabases({
-    config,
-    clock,
-    log,
-    base,
     meters,
-    billing: billing.databaseCharges,
     faults,
     egress,
-    engines: [engines.sqlite, engines.postgresql, engines.mysql, engines.mongodb],
+    alarms,
+    announce: eventStatements,
+    metadata: base.metadata,
+    sealer: base.keys,
+    assertRoom: base.assertRoom,
+    sweepGuard: base.sweepGuard,
+    billing: billing.databaseCharges,
+    engines: engines.list,
+    kept: await KeptDumpFiles.open(keptDumps),
+    limits: {
+      connections: config.databaseConnections,
+      statementMs: config.databaseStatementSeconds * 1000,
+    },
+    maxSizeMb: config.databaseSizeMb,
+    keepMs: config.databaseKeepHours * HOUR_MS,
+    pointDumpMs: config.recoveryDumpMinutes * 60_000,
+    pointSilenceMs: config.recoverySilenceSeconds * 1000,
+    orphanGraceMs: config.sweepGraceSeconds * 1000,
+    onError: (id, what, error) => log.error({ id, err: error }, what),
   });
   storage.scrubber.join(new DataCheck({ source: databases.pointSource, reads: base.metadata, faults }));
   const sources = [machineSource(compute.hypervisor.copies), databases.pointSource];
   const recovery = buildRecovery({ config, clock, log, base, meters, sources });
-  const credits = buildCredits(
-    billing,
-    [compute.accountStops, databases.accountStops],
-    config.creditGraceSeconds * 1000,
-  );
-  const size = { diskBytes: base.room.usableBytes, memoryMb: compute.hypervisor.memoryForGuestsMb() };
-  await followHost(billing, credits.plans, size);
-  const accounts = await buildAccounts({ config, clock, base, credits: credits.forAccounts });
-  const webhooks = buildWebhooks({ clock, log, base });
+  const credits = billingPart(billing, [compute.accountStops, databases.accountStops], {
+    graceMs: config.creditGraceSeconds * 1000,
+    announce: eventStatements,
+  });
+  const size = { diskBytes: room.usableBytes, memoryMb: compute.hypervisor.memoryForGuestsMb() };
+  await followHost(log, credits.routes.plans, size);
+  const transfer = transferStatements;
+  const accounts = await accountsPart({ config, clock, base, transfer, credits: credits.forAccounts });
+  const webhooks = webhooksPart({ clock, log, base });
   const links = new Links({ secret: base.linkSecret, clock, keys: accounts.linkKeys });
   return {
-    billing,
-    engines,
     storage: { ...storage, links },
+    engines,
     compute,
     databases,
     credits,
@@ -233,7 +241,7 @@ async function buildDomains(
 }
 
 interface RouteParts {
-  readonly parts: Domains;
+  readonly domains: Domains;
   readonly base: Foundations;
   readonly meters: Meters;
   readonly operations: Operations;
@@ -242,8 +250,8 @@ interface RouteParts {
 }
 
 function routesOf({ config, clock, log }: BuildOptions, from: RouteParts) {
-  const { parts, base, meters, operations, addresses, pages } = from;
-  const { billing, storage, compute, databases, credits, accounts, webhooks, recovery } = parts;
+  const { domains, base, meters, operations, addresses, pages } = from;
+  const { storage, compute, databases, credits, accounts, webhooks, recovery } = domains;
   const status = new Status({
     clock,
     alarms: base.alarms,
@@ -266,7 +274,7 @@ function routesOf({ config, clock, log }: BuildOptions, from: RouteParts) {
     compute: { ...compute.routes, apiUrl: () => addresses.apiUrl },
     databases: databases.routes,
     recovery: recovery.routes,
-    billing: { ...buildReports(billing), plans: credits.plans },
+    billing: credits.routes,
     webhooks,
     operations: { operations },
     index: { needsSetup: () => accounts.setupLinks.needsSetup(), apiUrl: () => addresses.apiUrl, pages },
@@ -281,7 +289,7 @@ function routesOf({ config, clock, log }: BuildOptions, from: RouteParts) {
 }
 
 type AnswersDeps = Pick<BuildOptions, 'clock' | 'log'> &
-  Pick<AccountParts, 'apiKeys'> & { readonly maxKept: number };
+  Pick<AccountsPart, 'apiKeys'> & { readonly maxKept: number };
 
 function buildIdempotency(
   { metadata, keys: sealer }: Foundations,

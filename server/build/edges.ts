@@ -16,19 +16,16 @@ import { type MetricsRoutesDeps, metricsRoutes } from '../compute/metrics/metric
 import type { Config } from '../config/config.ts';
 import { type DatabaseRoutesDeps, databaseRoutes } from '../databases/routes.ts';
 import { HranaEdge, type HranaEdgeDeps } from '../hrana/hrana-edge.ts';
-import { BodyRoom } from '../http/body-room.ts';
+import { BodyRoom } from '../http/body.ts';
+import { CallerLimits, RateLimiter } from '../http/caller.ts';
 import { ConnectionGuard } from '../http/connection-guard.ts';
 import type { ConsoleFiles } from '../http/console-files.ts';
-import { documentRoutes } from '../http/document-routes.ts';
 import { createEdge, type EdgeDeps } from '../http/edge.ts';
-import { hostsOf } from '../http/host-check.ts';
-import { type IndexRoutesDeps, indexRoutes } from '../http/index-routes.ts';
-import { type OperationRoutesDeps, operationRoutes } from '../http/operation-routes.ts';
-import type { OwnAddresses } from '../http/own-addresses.ts';
-import { CallerLimits, RateLimiter } from '../http/rate-limit.ts';
+import { documentRoutes, type IndexRoutesDeps, indexRoutes } from '../http/index-routes.ts';
+import { type OperationRoutesDeps, operationRoutes, updateRoutes } from '../http/operation-routes.ts';
+import { hostsOf, type OwnAddresses } from '../http/origins.ts';
+import { UnreadResponses } from '../http/response.ts';
 import type { Route } from '../http/route.ts';
-import { UnreadResponses } from '../http/unread-responses.ts';
-import { updateRoutes } from '../http/update-routes.ts';
 import { type SocketRoute, WebSockets, type WebSocketsDeps } from '../http/web-sockets.ts';
 import { type RecoveryRoutesDeps, recoveryRoutes } from '../recovery/routes.ts';
 import { type SystemRoutesDeps, systemRoutes } from '../status/routes.ts';
@@ -121,7 +118,7 @@ export function buildEdges(
     connections: number;
   },
 ) {
-  const { clock, log, addresses, control } = deps;
+  const { clock, log, addresses } = deps;
   const hsts = config.publicUrl.startsWith('https:') ? HSTS : {};
   const trustedProxies = config.trustedProxies.split(',').filter((address) => address !== '');
   const limitOf = (name: string, requests: number, windowSeconds: number) =>
@@ -157,9 +154,7 @@ export function buildEdges(
     routeLimiters: new Map([['register', registrations]]),
     routes: deps.apiRoutes,
     pages: deps.pages,
-    // The operator's commands come by a socket, and name no host.
-    called: (request, work) =>
-      control.has(request.raw.socket) ? work() : addresses.answer('apiUrl', request, work),
+    own: { addresses, origin: 'apiUrl' },
     headers: { ...API_HEADERS, ...hsts },
     cors: corsOrigins.length === 0 ? null : { origins: corsOrigins, methodsAt: () => API_METHODS },
   });
@@ -170,7 +165,7 @@ export function buildEdges(
     limiter: null,
     routeLimiters: new Map(),
     routes: deps.dataRoutes,
-    called: (request, work) => addresses.answer('dataUrl', request, work),
+    own: { addresses, origin: 'dataUrl' },
     headers: { ...DATA_HEADERS, ...hsts },
     // Whoever has a link may read what it leads to; whoever has a password, use the database.
     cors: { origins: ['*'], methodsAt: (url) => (url.startsWith('/db/') ? DATABASE_METHODS : LINK_METHODS) },

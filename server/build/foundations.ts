@@ -6,12 +6,11 @@ import { FileBlobStore } from '../drivers/blobs-file/blobs-file.ts';
 import { type DirectoryLock, lockDirectory } from '../drivers/directory-lock.ts';
 import { SqliteMetadata } from '../drivers/metadata-sqlite/sqlite-metadata.ts';
 import { SafeFetch } from '../drivers/safe-fetch/safe-fetch.ts';
-import { withReserve, withWatchers } from '../metadata/commit-layers.ts';
 import { assertDatabaseThere, explainUnreadable, Identity } from '../metadata/identity.ts';
-import type { Metadata } from '../metadata/metadata.ts';
+import { type Metadata, withReserve, withWatchers } from '../metadata/metadata.ts';
 import { SealedColumnsStore } from '../metadata/sealed-columns-store.ts';
 import { Secrets } from '../metadata/secrets-store.ts';
-import { Alarms, assertWritable } from '../platform/alarms.ts';
+import { Alarms } from '../platform/alarms.ts';
 import { openDataDirectory } from '../platform/data-directory.ts';
 import { DiskRoom } from '../platform/disk-room.ts';
 import { MasterKeys } from '../platform/master-key.ts';
@@ -52,7 +51,7 @@ export async function openFoundations({ config, clock, step }: BuildOptions): Pr
     const sqlite = await step('database', () => SqliteMetadata.open({ directory: dataDir, clock, alarms }));
     const updates = new Updates({ maxPerAccount: config.maxUpdateStreams });
     const reserved = withReserve(sqlite, () => room.releaseReserve());
-    const metadata = withWatchers(reserved, (told) => updates.tell(told));
+    const metadata = withWatchers(reserved, updates.tell.bind(updates));
     const makeRoom = () => room.releaseReserve();
     const identity = await Identity.open({ metadata, dataDir, clock, makeRoom });
     const sweepGuard = new SweepGuard({ alarms, isOurs: (folder) => identity.isOurs(folder) });
@@ -73,7 +72,7 @@ export async function openFoundations({ config, clock, step }: BuildOptions): Pr
     );
     const hostMetrics = new HostMetrics({ clock, dataDir });
     await hostMetrics.start();
-    const assertRoom = roomFor({ alarms, room });
+    const assertRoom = room.assertMayStore.bind(room);
     const outbound = new SafeFetch({
       clock,
       allowed: config.fetchAllow.split(',').filter((entry) => entry !== ''),
@@ -105,11 +104,4 @@ export async function closeFoundations(base: Foundations): Promise<void> {
   await base.blobs.close();
   await base.metadata.close();
   base.lock.release();
-}
-
-function roomFor({ alarms, room }: Pick<Foundations, 'alarms' | 'room'>) {
-  return (bytes: number) => {
-    assertWritable(alarms);
-    room.assertRoom(bytes);
-  };
 }

@@ -1,10 +1,12 @@
 /** Makes recovery points. */
+
 import { createHash } from 'node:crypto';
 import { stat } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import type { Logger } from 'pino';
 import type { Config } from '../config/config.ts';
+import { blobPath } from '../drivers/blobs-file/blob-format.ts';
 import { SqliteSnapshots } from '../drivers/metadata-sqlite/sqlite-snapshots.ts';
 import { DirectoryDataFiles } from '../drivers/recovery-directory/data-files.ts';
 import { DirectoryTarget } from '../drivers/recovery-directory/directory-target.ts';
@@ -14,7 +16,7 @@ import type { Metadata } from '../metadata/metadata.ts';
 import type { Secrets } from '../metadata/secrets-store.ts';
 import type { Alarms } from '../platform/alarms.ts';
 import type { Clock } from '../platform/clock.ts';
-import type { Jobs } from '../platform/jobs.ts';
+import type { Job } from '../platform/jobs.ts';
 import type { Meters } from '../platform/prometheus.ts';
 import { VERSION } from '../platform/version.ts';
 import { cloudSources } from '../recovery/cloud-sources.ts';
@@ -55,6 +57,12 @@ export interface RecoveryDeps {
   readonly sources: readonly Source[];
 }
 
+/** As foundations.ts and compute.ts have their drivers keep them. */
+const LAYOUT = { blobPath: (blob: string) => `blobs/${blobPath(blob)}`, images: 'images' };
+const HOUR_MS = 3_600_000;
+const TICK_MS = 10 * 60_000;
+const LOOK_MS = 60_000;
+
 /** Whether a recovery point needs what nobody refers to any more. */
 export function recoveryHold({ metadata }: { readonly metadata: Metadata }, clock: Clock) {
   const store = new RecoveryStore(metadata);
@@ -80,12 +88,9 @@ export function buildRecovery({ config, clock, log, base, meters, sources }: Rec
     host: hostname(),
     silenceMs: config.recoveryLeaseSeconds * 1000,
   });
-  const journals = new Journals({
-    store: new JournalStore(metadata),
-    clock,
-    find: () => keys.find(),
-    cloud: () => cloudName(secrets),
-  });
+  const cloud = () => cloudName(secrets);
+  const journalStore = new JournalStore(metadata);
+  const journals = new Journals({ store: journalStore, clock, find: () => keys.find(), cloud });
   const watch = buildWatch({ config, clock, base, keys, target });
   meterRecovery(meters, watch);
   const outlooks = new OutlookStore(metadata);
@@ -98,12 +103,12 @@ export function buildRecovery({ config, clock, log, base, meters, sources }: Rec
   const points: Points = new Points({
     ...shared,
     lease,
-    cloud: () => cloudName(secrets),
+    cloud,
     makeWay: () => removals.makeWay(),
     sweep: (holding) => removals.sweepWith(holding),
     verifyingPercent: (id) => verifications.percentOf(id),
     snapshots: new SqliteSnapshots({ directory, work: join(directory, 'recovery-work'), assertRoom }),
-    sources: cloudSources(new DirectoryDataFiles(directory), sources),
+    sources: cloudSources(new DirectoryDataFiles(directory, LAYOUT), sources),
     place: target.place,
     version: VERSION,
     bytesPerSecond: config.recoveryBytesPerSecond || Number.POSITIVE_INFINITY,
@@ -117,15 +122,31 @@ export function buildRecovery({ config, clock, log, base, meters, sources }: Rec
     place: target.place,
     graceMs: config.recoveryUndeleteHours * HOUR_MS,
   });
-  const journalMs = config.recoveryJournalSeconds * 1000;
+  const every = (name: string, everyMs: number, run: () => Promise<unknown>): Job => {
+    return { name, everyMs, per: 'cluster', run };
+  };
   return {
     points,
-    verifications,
-    removals,
-    journals,
-    journalMs,
     watch,
     routes: { points, keys, verifications, removals },
+    jobs: [
+      every('remove deleted recovery points', TICK_MS, () => removals.tick()),
+      every('look at the place for recovery points', LOOK_MS, () => watch.look()),
+      every('write down what was revoked', config.recoveryJournalSeconds * 1000, () => journals.write()),
+    ],
+    /** Puts right what a kill left, and from then on removes what was deleted. */
+    start: () => {
+      void points
+        .recover()
+        .then(() => removals.reconcile())
+        .finally(() => watch.look())
+        .catch((err) => log.error({ err }, 'recovery points were not looked after'));
+    },
+    close: async () => {
+      await verifications.close();
+      await removals.makeWay();
+      await points.close();
+    },
   };
 }
 
@@ -159,32 +180,6 @@ function buildWatch({ config, clock, base, keys, target }: WatchParts): Recovery
       return { ...fact, repositoryId: (await keys.find())?.id ?? null };
     },
   });
-}
-
-type RecoveryParts = ReturnType<typeof buildRecovery>;
-
-const HOUR_MS = 3_600_000;
-const TICK_MS = 10 * 60_000;
-const LOOK_MS = 60_000;
-
-/** Puts right what a kill left, and from then on removes what was deleted. */
-export function startRecovery(parts: RecoveryParts, jobs: Jobs, log: Logger): void {
-  const { points, removals, journals, journalMs, watch } = parts;
-  void points
-    .recover()
-    .then(() => removals.reconcile())
-    .finally(() => watch.look())
-    .catch((err) => log.error({ err }, 'recovery points were not looked after'));
-  jobs.every('remove deleted recovery points', TICK_MS, () => removals.tick());
-  jobs.every('look at the place for recovery points', LOOK_MS, () => watch.look());
-  jobs.every('write down what was revoked', journalMs, () => journals.write());
-}
-
-/** Ends what runs. */
-export async function closeRecovery({ points, verifications, removals }: RecoveryParts): Promise<void> {
-  await verifications.close();
-  await removals.makeWay();
-  await points.close();
 }
 
 /** Stays when the data directory is moved; a restored cloud has another one. */

@@ -10,8 +10,7 @@ import type { Clock } from '../platform/clock.ts';
 import { AppError } from '../platform/errors.ts';
 import { newId } from '../platform/ids.ts';
 import type { Sealer } from '../platform/master-key.ts';
-import type { StoredResponse } from './idempotency.ts';
-import { TrimTurns } from './idempotency.ts';
+import { type StoredResponse, TrimTurns } from './idempotency.ts';
 import type { OperationRow, OperationsStore } from './operations-store.ts';
 import type { Principal } from './principal.ts';
 

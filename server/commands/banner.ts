@@ -3,8 +3,9 @@ import type { AddressInfo } from 'node:net';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Cloud } from '../build/cloud.ts';
+import type { Config } from '../config/config.ts';
+import { isLoopback } from '../http/origins.ts';
 import { openParentOf } from '../platform/data-directory.ts';
-import { EXPOSED, EXPOSED_FIX, isExposed } from './exposure.ts';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 
@@ -74,4 +75,23 @@ function commandLine(verb: readonly string[], dataDir: string, isTerminal: boole
 /** For a shell. */
 function quoted(word: string): string {
   return /^[\w./:=@%+,-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
+}
+
+/** Whether others on the network could read what users send. */
+export const EXPOSED =
+  'other machines reach these ports, and nothing encrypts the passwords and keys they send';
+export const EXPOSED_FIX =
+  'put a proxy with TLS in front (deploy/Caddyfile, deploy/nginx.conf), and set CLOUDLET_PUBLIC_URL and ' +
+  'CLOUDLET_DATA_URL to its https:// addresses';
+
+/** `address`: what the ports are bound to. */
+export function isExposed({ publicUrl, dataUrl }: Config, address: string): boolean {
+  return !isLoopback(address) && !(isPrivate(publicUrl) && isPrivate(dataUrl));
+}
+
+/** Reached by TLS, or from this machine alone, as where a container's ports are published on loopback. */
+function isPrivate(url: string): boolean {
+  if (url === '') return false;
+  const { protocol, hostname } = new URL(url);
+  return protocol === 'https:' || hostname === 'localhost' || isLoopback(hostname.replace(/^\[|\]$/g, ''));
 }

@@ -8,11 +8,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Config } from '../config/config.ts';
 import { lockDirectory } from '../drivers/directory-lock.ts';
 import { checkedSqliteVersion } from '../drivers/metadata-sqlite/connection.ts';
-import { isLoopback } from '../http/host-check.ts';
+import { isLoopback } from '../http/origins.ts';
 import type { Clock } from '../platform/clock.ts';
 import { openParentOf, otherOwnerOf } from '../platform/data-directory.ts';
+import { EXPOSED, EXPOSED_FIX, isExposed } from './banner.ts';
 import type { Finding } from './doctor.ts';
-import { EXPOSED, EXPOSED_FIX, isExposed } from './exposure.ts';
 
 const GIB = 2 ** 30;
 const LITTLE_ROOM_BYTES = 5 * GIB;

@@ -5,7 +5,7 @@ import { UIDS } from '../drivers/qemu/guest-folders.ts';
 import { lookAtDirectory } from '../drivers/recovery-directory/target-fact.ts';
 import { type Clock, systemClock } from '../platform/clock.ts';
 import { whyNoOtherUsers } from '../platform/other-users.ts';
-import { formatSize } from '../storage/format-size.ts';
+import { formatSize } from '../storage/entries.ts';
 import { type Command, UsageError } from './command.ts';
 import { checkVmAddresses } from './doctor-addresses.ts';
 import {

@@ -1,7 +1,7 @@
 /** What a command asks who sits at the terminal, such as the recovery key when no cloud runs. */
 import { readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline/promises';
-import { readRecoveryKey } from '../recovery/recovery-key.ts';
+import { readRecoveryKey } from '../recovery/recovery-keys.ts';
 
 /** From the file, or from who sits there. */
 export async function givenRecoveryKey(file: string | undefined): Promise<Buffer> {

@@ -3,9 +3,8 @@ import type { Config } from '../config/config.ts';
 import { type Command, UsageError, type Words } from './command.ts';
 import { asOperator } from './operator-call.ts';
 import { ask } from './recovery-key-text.ts';
-import { cancel, create, fsck, get, list, remove, undelete } from './recovery-points.ts';
+import { cancel, create, fsck, get, list, remove, status, undelete } from './recovery-points.ts';
 import { restore } from './recovery-restore.ts';
-import { status } from './recovery-status.ts';
 import { verify } from './recovery-verify.ts';
 
 const HELP = `Usage: cloudlet recovery create

@@ -14,6 +14,8 @@ export interface HypervisorCapabilities {
   readonly console: boolean;
   /** Guests outlive this process. */
   readonly survivesRestart: boolean;
+  /** Files that a start opens in this process. */
+  readonly filesToStart: number;
 }
 
 /** What a guest is made of. Everything here is validated text: an engine may still never let it be syntax. */

@@ -1,6 +1,6 @@
 /** What machines look like from outside. */
 import { Paging } from '../http/list-page.ts';
-import { Reason } from '../http/reason.ts';
+import { Reason } from '../http/response.ts';
 import { namedObject, type Static, Type } from '../platform/json-schema.ts';
 import { VM_STATES } from './machines/transitions.ts';
 

@@ -67,7 +67,7 @@ test('the edges of good values are accepted', () => {
 test('a misspelt setting is refused, and the one that was meant is named', () => {
   assert.throws(
     () => loadConfig({ CLOUDLET_PROT: '80' }),
-    /unknown setting CLOUDLET_PROT \(did you mean CLOUDLET_PORT\?\); README/,
+    /unknown setting CLOUDLET_PROT \(did you mean CLOUDLET_PORT\?\); docs\/settings.md/,
   );
   const unlike = { CLOUDLET_COLOUR_OF_THE_SKY: 'blue', CLOUDLET_LOGLEVEL: 'info' };
   assert.throws(
@@ -126,7 +126,7 @@ test('one port cannot be both', () => {
   assert.doesNotThrow(() => loadConfig({ CLOUDLET_PORT: '0', CLOUDLET_DATA_PORT: '0' }));
 });
 
-test('the table for README has every setting with its default', () => {
+test('the table for docs/settings.md has every setting with its default', () => {
   const table = renderSettings();
   assert.ok(table.includes('| `CLOUDLET_PORT` | `8080` |'));
   assert.ok(table.includes('| `CLOUDLET_ADMIN_KEY` |  |'));

@@ -70,7 +70,7 @@ function assertKnown(environment: Texts): void {
   const unknown = Object.keys(environment).filter((name) => name.startsWith('CLOUDLET_') && !known.has(name));
   if (unknown.length === 0) return;
   const named = unknown.map((name) => withGuess(name, known));
-  throw new ConfigError(`unknown setting ${named.join(', ')}; README has the list`);
+  throw new ConfigError(`unknown setting ${named.join(', ')}; docs/settings.md has the list`);
 }
 
 function withGuess(name: string, known: Iterable<string>): string {
@@ -88,7 +88,7 @@ export function pathFolders(environment: Texts = process.env): string[] {
   return (environment['PATH'] ?? '').split(delimiter).filter(isAbsolute);
 }
 
-/** The settings as a Markdown table, for README. */
+/** The settings as a Markdown table, for docs/settings.md. */
 export function renderSettings(): string {
   const rows = Object.values(SETTINGS).map(
     ({ env, fallback, help }) => `| \`${env}\` | ${fallback === '' ? '' : `\`${fallback}\``} | ${help} |`,

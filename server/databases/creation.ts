@@ -4,23 +4,24 @@
  *
  * A creation that was cut off is undone: nobody was answered, and whoever asks again finds the name free.
  */
+
+import { createHash } from 'node:crypto';
 import type { Call, Principal } from '../calls/principal.ts';
 import { type Change, type Changes, UNASKED } from '../metadata/change.ts';
 import { CommitOutcomeUnknown } from '../metadata/metadata.ts';
 import type { Clock } from '../platform/clock.ts';
 import { invalidField } from '../platform/errors.ts';
-import { newId, randomName } from '../platform/ids.ts';
-import type { DatabaseBilling } from './database-billing.ts';
-import { type DatabaseSecrets, hashPassword } from './database-secrets.ts';
+import { newId, randomBase62, randomName } from '../platform/ids.ts';
+import type { Sealer } from '../platform/master-key.ts';
 import { type DatabaseViews, MIB } from './database-view.ts';
+import type { DatabaseBilling } from './egress.ts';
 import type { Engine, EngineName } from './engine.ts';
 import { DEFAULT_ENGINE, type Engines } from './engines.ts';
 import { databaseExists, type Lifecycle } from './lifecycle.ts';
 import type { OwnedDatabases } from './owned-databases.ts';
 import type { Database, NewDatabase } from './schema.ts';
-import { assertReadable } from './states.ts';
+import { assertReadable, type DatabaseTurns } from './states.ts';
 import type { DatabaseRow, DatabaseStore } from './store.ts';
-import type { DatabaseTurns } from './turns.ts';
 
 const DEFAULT_REGION = 'us-east-1';
 const DEFAULT_SIZE_MB = 1024;
@@ -203,4 +204,36 @@ export class Creation {
       return (await engine.measure(target)).sizeBytes;
     });
   }
+}
+
+/** About 190 bits, and nothing that a URL, a shell or SQL would take for its own. */
+const PASSWORD_CHARACTERS = 32;
+
+export class DatabaseSecrets {
+  readonly #sealer: Sealer;
+
+  constructor(deps: { readonly sealer: Sealer }) {
+    this.#sealer = deps.sealer;
+  }
+
+  newPassword(): string {
+    return randomBase62(PASSWORD_CHARACTERS);
+  }
+
+  seal(databaseId: string, password: string): Buffer {
+    return this.#sealer.seal(Buffer.from(password, 'utf8'), contextOf(databaseId));
+  }
+
+  unseal(databaseId: string, sealed: Uint8Array): string {
+    return this.#sealer.unseal(sealed, contextOf(databaseId)).toString('utf8');
+  }
+}
+
+function contextOf(databaseId: string): string {
+  return `database-password:${databaseId}`;
+}
+
+/** Without a salt: nobody guesses what is random. */
+export function hashPassword(password: string): Buffer {
+  return createHash('sha256').update(password).digest();
 }

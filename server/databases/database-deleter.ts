@@ -7,22 +7,22 @@
  * database stays in its engine, closed to everybody. undelete goes the way back; cut off before its commit,
  * it has not happened. An engine that has no dumps on this host keeps the database until its time is up.
  */
+
+import type { Readable } from 'node:stream';
 import type { Call } from '../calls/principal.ts';
 import { type Change, type Changes, UNASKED } from '../metadata/change.ts';
 import type { Clock } from '../platform/clock.ts';
 import { AppError, isAppError } from '../platform/errors.ts';
-import type { DatabaseBilling } from './database-billing.ts';
 import type { DatabaseViews } from './database-view.ts';
+import type { DatabaseBilling } from './egress.ts';
 import { DumpsMissing, type Engine } from './engine.ts';
 import type { Engines } from './engines.ts';
-import type { KeptDumps } from './kept-dumps.ts';
 import { databaseExists, type Lifecycle, writeConflict } from './lifecycle.ts';
 import type { OwnedDatabases } from './owned-databases.ts';
 import type { Refill } from './refill.ts';
 import type { Database, Undeletion } from './schema.ts';
-import { ACCESS, openStateOf } from './states.ts';
+import { ACCESS, type DatabaseTurns, deletedMeanwhile, openStateOf } from './states.ts';
 import type { DatabaseRow, DatabaseStore } from './store.ts';
-import type { DatabaseTurns } from './turns.ts';
 
 export interface DatabaseDeleterDeps {
   readonly store: DatabaseStore;
@@ -73,7 +73,7 @@ export class DatabaseDeleter {
       keep ? owned.findLive(call.principal, databaseId) : owned.findAny(call.principal, databaseId);
     const seen = await find();
     assertUnprotected(seen);
-    turns.interrupt(databaseId);
+    turns.interrupt(databaseId, deletedMeanwhile());
     const response = await turns.alone(databaseId, async () => {
       const isUndone = seen.state === 'creating' && (await store.find(databaseId))?.state !== 'ready';
       // What was still being made is gone by its interruption.
@@ -94,7 +94,7 @@ export class DatabaseDeleter {
     await owned.findKept(principal, databaseId);
     await billing.assertCredit(principal.accountId);
     // Its last dump need not be finished first: the database is still there.
-    turns.interrupt(databaseId);
+    turns.interrupt(databaseId, deletedMeanwhile());
     try {
       return await turns.alone(databaseId, async () => {
         const row = await owned.findKept(principal, databaseId);
@@ -254,4 +254,19 @@ function assertUnprotected({ name, is_protected }: DatabaseRow): void {
 
 function nameTaken(name: string): AppError {
   return databaseExists(name, 'Send {"name": "…"} to bring it back under another name');
+}
+
+/** What the databases domain needs of a place for the last dumps of deleted databases. */
+export interface KeptDumps {
+  /**
+   * Resolves with its bytes when the whole dump is on disk, in place of an earlier one of that database.
+   * Throws `out_of_space`, and what `dump` fails with; nothing of it is left then.
+   */
+  keep(databaseId: string, dump: Readable): Promise<number>;
+  /** Has `take` read it, and closes it afterwards. Throws when there is none, and what `take` throws. */
+  read(databaseId: string, take: (dump: Readable) => Promise<void>): Promise<void>;
+  /** Fine when there is none. */
+  remove(databaseId: string): Promise<void>;
+  /** Ids of the databases of which there is one. */
+  list(): Promise<readonly string[]>;
 }

@@ -1,6 +1,6 @@
 /** A database's row as its owner sees it. */
 import { formatTime, formatTimeOrNull } from '../platform/clock.ts';
-import type { DatabaseBilling } from './database-billing.ts';
+import type { DatabaseBilling } from './egress.ts';
 import type { EngineDatabase } from './engine.ts';
 import type { Engines } from './engines.ts';
 import type { Connection, Database } from './schema.ts';

@@ -3,17 +3,16 @@ import type { Call, Principal } from '../calls/principal.ts';
 import type { Change } from '../metadata/change.ts';
 import { Listed, listRows, type Page } from '../metadata/list.ts';
 import { AppError, invalidField } from '../platform/errors.ts';
-import type { DatabaseBilling } from './database-billing.ts';
-import { type DatabaseSecrets, hashPassword } from './database-secrets.ts';
+import { type DatabaseSecrets, hashPassword } from './creation.ts';
 import { type DatabaseViews, MIB } from './database-view.ts';
+import type { DatabaseBilling } from './egress.ts';
 import type { Engines } from './engines.ts';
 import { databaseExists, type Lifecycle, writeConflict } from './lifecycle.ts';
 import type { OwnedDatabases } from './owned-databases.ts';
 import type { Credentials, Database, DatabaseChange } from './schema.ts';
 import { snippetsFor } from './snippets.ts';
-import { assertReadable, isOpen, isOpening, openStateOf } from './states.ts';
+import { assertReadable, type DatabaseTurns, isOpen, isOpening, openStateOf } from './states.ts';
 import type { DatabaseRow, DatabaseStore } from './store.ts';
-import type { DatabaseTurns } from './turns.ts';
 
 export interface DatabasesDeps {
   readonly store: DatabaseStore;

@@ -9,9 +9,8 @@ import type { Engines } from './engines.ts';
 import type { Lifecycle } from './lifecycle.ts';
 import type { OwnedDatabases } from './owned-databases.ts';
 import type { Database } from './schema.ts';
-import { assertReadable } from './states.ts';
+import { assertReadable, type DatabaseTurns } from './states.ts';
 import type { DatabaseRow } from './store.ts';
-import type { DatabaseTurns } from './turns.ts';
 
 export interface DumpsDeps {
   readonly owned: OwnedDatabases;

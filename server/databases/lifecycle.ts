@@ -6,10 +6,10 @@
  */
 import type { Call } from '../calls/principal.ts';
 import { type Change, type Changes, type Refusal, UNASKED } from '../metadata/change.ts';
+import type { Statement } from '../metadata/metadata.ts';
 import type { Clock } from '../platform/clock.ts';
 import { AppError } from '../platform/errors.ts';
-import { type Announce, announcement } from './database-events.ts';
-import type { DatabaseSecrets } from './database-secrets.ts';
+import type { DatabaseSecrets } from './creation.ts';
 import type { EngineDatabase, EngineLimits } from './engine.ts';
 import type { Engines } from './engines.ts';
 import { ACCESS, isOpening } from './states.ts';
@@ -129,4 +129,37 @@ function notBack({ name }: DatabaseRow): AppError {
 export function databaseExists(name: string, hint?: string): AppError {
   const detail = `You already have a database named ${name}`;
   return new AppError('database_exists', detail, hint === undefined ? {} : { hint });
+}
+
+/** What is told of a database whose state changed. */
+export interface DatabaseAnnouncement {
+  readonly accountId: number;
+  readonly type: `database.${'created' | 'deleted' | 'read_only' | 'suspended' | 'resumed' | 'failed'}`;
+  readonly data: Readonly<Record<string, unknown>>;
+  /** ms since 1970. */
+  readonly at: number;
+}
+
+export type Announce = (announcement: DatabaseAnnouncement) => readonly Statement[];
+
+/** undefined: the change is not worth telling. */
+function announcement(before: DatabaseRow, after: DatabaseRow, at: number): DatabaseAnnouncement | undefined {
+  const type = typeOf(before, after);
+  if (type === undefined) return undefined;
+  const { account_id, database_id, name, engine, region, size_limit_bytes, reason_code } = after;
+  const state = after.state === 'deleting' ? 'deleted' : after.state;
+  const reason = reason_code === null ? null : { code: reason_code, message: after.reason_message };
+  const size_limit_mb = Math.floor(size_limit_bytes / 2 ** 20);
+  const data = { database_id, name, engine, region, state, size_limit_mb, reason };
+  return { accountId: account_id, type, data, at };
+}
+
+function typeOf(before: DatabaseRow, after: DatabaseRow): DatabaseAnnouncement['type'] | undefined {
+  if (before.state === after.state) return undefined;
+  if (after.state === 'deleting') return before.state === 'creating' ? undefined : 'database.deleted';
+  if (after.state === 'read_only') return 'database.read_only';
+  if (after.state === 'suspended') return 'database.suspended';
+  if (after.state === 'error') return 'database.failed';
+  // Deleted and had back, it begins again.
+  return before.state === 'creating' || before.state === 'deleting' ? 'database.created' : 'database.resumed';
 }

@@ -2,12 +2,11 @@
 import { PassThrough, type Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { Snapshot, Source, SourceFile } from '../recovery/sources.ts';
-import { usualFormat } from './database-deleter.ts';
+import { type KeptDumps, usualFormat } from './database-deleter.ts';
 import type { Engines } from './engines.ts';
-import type { KeptDumps } from './kept-dumps.ts';
 import type { Lifecycle } from './lifecycle.ts';
+import type { DatabaseTurns } from './states.ts';
 import { type DatabaseRow, DatabaseStore } from './store.ts';
-import type { DatabaseTurns } from './turns.ts';
 
 export interface PointDumpsDeps {
   readonly store: DatabaseStore;

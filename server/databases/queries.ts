@@ -2,7 +2,7 @@
 import type { Principal } from '../calls/principal.ts';
 import type { Clock } from '../platform/clock.ts';
 import { AppError, invalidField } from '../platform/errors.ts';
-import { KeyedSemaphore } from '../platform/semaphore.ts';
+import { KeyedSemaphore } from '../platform/keyed-mutex.ts';
 import { type Query, QueryFailed, type Table } from './engine.ts';
 import type { Engines } from './engines.ts';
 import type { Lifecycle } from './lifecycle.ts';

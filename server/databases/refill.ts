@@ -4,13 +4,12 @@
  * without being deleted; until it is loaded its owner sees `error` with the reason.
  */
 import { AppError } from '../platform/errors.ts';
+import type { KeptDumps } from './database-deleter.ts';
 import type { Engine } from './engine.ts';
 import type { Engines } from './engines.ts';
-import type { KeptDumps } from './kept-dumps.ts';
 import type { Lifecycle } from './lifecycle.ts';
-import { ACCESS, openStateOf } from './states.ts';
+import { ACCESS, type DatabaseTurns, openStateOf } from './states.ts';
 import type { DatabaseRow, DatabaseStore } from './store.ts';
-import type { DatabaseTurns } from './turns.ts';
 
 export interface RefillDeps {
   readonly store: DatabaseStore;

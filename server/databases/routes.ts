@@ -1,7 +1,7 @@
 /** Databases over REST. */
 import { listPage, rowIdCursor } from '../http/list-page.ts';
 import { defineRoute, type Route } from '../http/route.ts';
-import { MetricsQuery } from '../metadata/sample-schema.ts';
+import { MetricsQuery } from '../metadata/sample-history.ts';
 import { Type } from '../platform/json-schema.ts';
 import { type DatabaseContentRoutesDeps, databaseContentRoutes } from './content-routes.ts';
 import type { Creation } from './creation.ts';
@@ -9,8 +9,7 @@ import type { DatabaseDeleter } from './database-deleter.ts';
 import type { Databases } from './databases.ts';
 import type { EngineLimits } from './engine.ts';
 import { DEFAULT_ENGINE, type Engines } from './engines.ts';
-import type { Metrics } from './metrics.ts';
-import { DatabaseMetrics } from './metrics-schema.ts';
+import { DatabaseMetrics, type Metrics } from './metrics.ts';
 import {
   Credentials,
   Database,

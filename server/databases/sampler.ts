@@ -3,19 +3,17 @@
  * their owner and for billing, and one over its size limit becomes read-only until it has room again.
  */
 import type { Metadata, Statement } from '../metadata/metadata.ts';
-import { SampleUpkeep } from '../metadata/sample-history.ts';
-import type { Figures, SamplesStore, SampleTable } from '../metadata/samples-store.ts';
-import { FINE_STEP } from '../metadata/samples-store.ts';
+import { FINE_STEP, type Figures, type SamplesStore, type SampleTable } from '../metadata/samples-store.ts';
 import type { Clock } from '../platform/clock.ts';
 import { eachOf } from '../platform/each-of.ts';
 import type { Meters } from '../platform/prometheus.ts';
-import type { DatabaseBilling } from './database-billing.ts';
+import { AT_ONCE, Readings } from '../resources/readings.ts';
+import type { DatabaseBilling } from './egress.ts';
 import type { EngineName, Measured } from './engine.ts';
 import type { Engines } from './engines.ts';
 import type { Lifecycle } from './lifecycle.ts';
-import { isOpen, openStateOf } from './states.ts';
+import { type DatabaseTurns, isOpen, openStateOf } from './states.ts';
 import type { DatabaseCount, DatabaseRow, DatabaseStore } from './store.ts';
-import type { DatabaseTurns } from './turns.ts';
 
 /** What is kept of the readings. Counters are those of the engine, which may begin anew. */
 export const DATABASE_SAMPLES = {
@@ -56,34 +54,30 @@ export interface EngineWork {
   connections: number;
 }
 
-const TIMEOUT_MS = 2000;
-const AT_ONCE = 16;
-const STATEMENTS_PER_COMMIT = 1000;
 /** Within which each database that nobody uses is looked at once. */
 const ROUND_SECONDS = 300;
 
 export class Sampler {
   readonly #deps: SamplerDeps;
-  readonly #upkeep: SampleUpkeep<keyof DatabaseFigures>;
+  readonly #readings: Readings<DatabaseFigure>;
   /** In use at the last tick: measured once more, for what came after its look. */
   #active: ReadonlySet<string> = new Set();
   /** Row id of the last one that was measured in turn. */
   #turn = 0;
   #counts: readonly DatabaseCount[] = [];
-  readonly #underWay = new Set<string>();
   readonly #statements = new Map<string, number>();
   readonly #startedAt: number;
   readonly #work = new Map<EngineName, EngineWork>();
 
   constructor(deps: SamplerDeps) {
     this.#deps = deps;
-    this.#upkeep = new SampleUpkeep(deps.samples);
+    this.#readings = new Readings(deps);
     this.#startedAt = deps.clock.now();
   }
 
   /** To be called every FINE_STEP seconds. */
   async tick(): Promise<void> {
-    const { metadata, clock, store } = this.#deps;
+    const { clock, store } = this.#deps;
     this.#counts = await store.counts();
     const at = clock.now();
     const active = this.#takeActive();
@@ -99,34 +93,16 @@ export class Sampler {
       statements.push(...this.#statementsOf(row, measured, isActive ? at : null));
       grown.push({ ...row, size_bytes: measured.sizeBytes });
     });
-    const upkeep = this.#upkeep.due(at);
-    if (statements.length > 0 || !upkeep.isQuiet) {
-      const all = [...upkeep.statements, ...statements];
-      for (let i = 0; i < all.length; i += STATEMENTS_PER_COMMIT) {
-        await metadata.commit(all.slice(i, i + STATEMENTS_PER_COMMIT));
-      }
-      this.#upkeep.done(at);
-    }
+    await this.#readings.store(at, statements);
     await eachOf(grown.filter(isInWrongState), AT_ONCE, (row) => this.#hold(row.database_id));
   }
 
   /** What its engine says of it now; null when it says nothing in time. */
   async measure(row: DatabaseRow): Promise<Measured | null> {
-    const { engines, lifecycle, timeoutMs = TIMEOUT_MS } = this.#deps;
-    const { database_id: id } = row;
-    // An engine that hangs is not asked again about the same database until it has answered.
-    if (this.#underWay.has(id)) return null;
-    this.#underWay.add(id);
-    const answer = (async () => engines.get(row.engine).measure(lifecycle.inEngine(row)))()
-      .catch(() => null)
-      .finally(() => this.#underWay.delete(id));
-    let timer: NodeJS.Timeout | undefined;
-    const patience = new Promise<null>((resolve) => {
-      timer = setTimeout(() => resolve(null), timeoutMs);
-    });
-    const measured = await Promise.race([answer, patience]);
-    clearTimeout(timer);
-    return measured;
+    const { engines, lifecycle } = this.#deps;
+    return this.#readings.take(row.database_id, () =>
+      engines.get(row.engine).measure(lifecycle.inEngine(row)),
+    );
   }
 
   /** By engine and state, as of the last tick. */

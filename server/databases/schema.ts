@@ -1,6 +1,6 @@
 /** What databases look like from outside. */
 import { Paging } from '../http/list-page.ts';
-import { Reason } from '../http/reason.ts';
+import { Reason } from '../http/response.ts';
 import { namedObject, type Static, Type } from '../platform/json-schema.ts';
 import { ENGINES } from './engine.ts';
 import { DATABASE_STATES } from './states.ts';
@@ -31,7 +31,7 @@ export const Database = namedObject('Database', {
   version: textOrNull('Of the engine'),
   state: Type.String({ enum: [...DATABASE_STATES] }),
   state_reason: Type.Union([Reason, Type.Null()], {
-    description: 'Why it is in this state, when that was not simply asked for',
+    description: 'Reason for the state, unless the user requested it',
   }),
   region: Type.String(),
   size_bytes: Type.Integer({ description: 'As last measured' }),
@@ -50,7 +50,7 @@ const sizeLimit = Type.Integer({
 });
 
 export const NewDatabase = namedObject('NewDatabase', {
-  name: Type.String({ ...NAME, description: 'Yours alone: unique among your databases' }),
+  name: Type.String({ ...NAME, description: 'Unique within your account' }),
   engine: Type.Optional(
     Type.String({ enum: [...ENGINES], default: 'sqlite', description: 'One of GET /api/database-engines' }),
   ),

@@ -1,5 +1,6 @@
 /** What state a database is in, and which may follow which. */
 import { AppError } from '../platform/errors.ts';
+import type { Turns } from '../resources/turns.ts';
 import type { Access } from './engine.ts';
 
 export const DATABASE_STATES = ['creating', 'ready', 'read_only', 'suspended', 'error', 'deleting'] as const;
@@ -72,4 +73,11 @@ function notReady({ name, state }: { readonly name: string; readonly state: Data
     deleting: 'is being deleted',
   }[state];
   return new AppError('database_not_ready', `The database ${name} ${what}`, { extra: { state } });
+}
+
+export type DatabaseTurns = Turns;
+
+/** Why long work is ended on a database that is being deleted. */
+export function deletedMeanwhile(): AppError {
+  return new AppError('database_not_ready', 'The database was deleted meanwhile');
 }

@@ -86,6 +86,16 @@ export class DatabaseStore {
     );
   }
 
+  /** All of an account, the deleted ones too, in the order of their row ids. */
+  listAllOf(accountId: number, { after, limit }: Page): Awaitable<DatabaseRow[]> {
+    return this.#reads.all(
+      `SELECT ${COLUMNS} FROM databases WHERE account_id = ? AND id > ? ORDER BY id LIMIT ?`,
+      accountId,
+      after,
+      limit,
+    );
+  }
+
   /** Whose engine is not yet, or perhaps not, as the row says, and deleted ones whose time is up. */
   listUnapplied(): Awaitable<DatabaseRow[]> {
     return this.#reads.all(

@@ -3,15 +3,14 @@ import type { Clock } from '../platform/clock.ts';
 import { eachOf } from '../platform/each-of.ts';
 import { AppError } from '../platform/errors.ts';
 import type { SweepGuard } from '../platform/sweep-guard.ts';
+import { Orphans, type Unnamed } from '../resources/orphans.ts';
 import type { Creation } from './creation.ts';
-import type { DatabaseDeleter } from './database-deleter.ts';
+import type { DatabaseDeleter, KeptDumps } from './database-deleter.ts';
 import type { Engines } from './engines.ts';
-import type { KeptDumps } from './kept-dumps.ts';
 import type { Lifecycle } from './lifecycle.ts';
 import type { Refill } from './refill.ts';
-import { openStateOf } from './states.ts';
+import { type DatabaseTurns, openStateOf } from './states.ts';
 import type { DatabaseRow, DatabaseStore } from './store.ts';
-import type { DatabaseTurns } from './turns.ts';
 
 export interface SupervisorDeps {
   readonly store: DatabaseStore;
@@ -36,8 +35,6 @@ const RETRY_MS = 15_000;
 const MAX_RETRY_MS = 15 * 60_000;
 /** Failures in a row, of a database that its engine should have, after which its owner is told. */
 const FAILURES_TO_ERROR = 3;
-/** After what no row knows could not be removed, beside the grace. */
-const ORPHAN_RETRY_MS = 60 * 60_000;
 
 interface Failures {
   readonly count: number;
@@ -48,11 +45,11 @@ interface Failures {
 export class DatabaseSupervisor {
   readonly #deps: SupervisorDeps;
   readonly #failures = new Map<string, Failures>();
-  /** What no row knows → when it was first noticed, monotonic ms. */
-  readonly #orphans = new Map<string, number>();
+  readonly #orphans: Orphans;
 
   constructor(deps: SupervisorDeps) {
     this.#deps = deps;
+    this.#orphans = new Orphans({ ...deps, isClosing: () => deps.turns.isClosing });
   }
 
   /**
@@ -99,26 +96,27 @@ export class DatabaseSupervisor {
 
   /** Removes what engines and the place of last dumps have, and no row knows. */
   async sweepOrphans(): Promise<void> {
-    const { engines, kept, store, sweepGuard } = this.#deps;
-    const unnamed = new Map<string, () => Promise<void>>();
-    let found = 0;
+    const { engines, kept, store } = this.#deps;
+    const unnamed = new Map<string, Unnamed>();
+    let count = 0;
     for (const engine of engines.all()) {
       try {
         // Rows come before what engines make, and go after it.
         const names = await engine.list();
         const known = await store.engineDatabases(engine.name);
-        found += names.length;
-        for (const name of names) if (!known.has(name)) unnamed.set(name, () => engine.drop(name));
+        count += names.length;
+        for (const name of names)
+          if (!known.has(name)) unnamed.set(name, { remove: () => engine.drop(name) });
       } catch (error) {
         this.#deps.onError('', `databases of ${engine.name} could not be listed`, error);
       }
     }
     const ids = await kept.list();
     const known = await store.withKeptDump();
-    found += ids.length;
-    for (const id of ids) if (!known.has(id)) unnamed.set(id, () => kept.remove(id));
-    const sweep = { folder: 'databases', what: 'databases and last dumps', found, unnamed: unnamed.size };
-    if (await sweepGuard.allows(sweep)) await this.#removeOld(unnamed);
+    count += ids.length;
+    for (const id of ids) if (!known.has(id)) unnamed.set(id, { remove: () => kept.remove(id) });
+    const what = 'databases and last dumps';
+    await this.#orphans.sweep({ folder: 'databases', what, count, unnamed });
   }
 
   async #reconcileAll(rows: readonly DatabaseRow[]): Promise<void> {
@@ -162,23 +160,6 @@ export class DatabaseSupervisor {
       const reason_message = 'Its engine cannot open it; your administrator finds the reason in the log';
       await lifecycle.commit(row, { state: 'error', reason_code: 'engine_failed', reason_message });
     });
-  }
-
-  async #removeOld(found: ReadonlyMap<string, () => Promise<void>>): Promise<void> {
-    const { clock, orphanGraceMs, turns, onError } = this.#deps;
-    for (const known of this.#orphans.keys()) if (!found.has(known)) this.#orphans.delete(known);
-    for (const [name, remove] of found) {
-      const noticed = this.#orphans.get(name) ?? clock.monotonic();
-      this.#orphans.set(name, noticed);
-      if (turns.isClosing || clock.monotonic() - noticed < orphanGraceMs) continue;
-      try {
-        await remove();
-        this.#orphans.delete(name);
-      } catch (error) {
-        onError(name, 'what no row knows could not be removed', error);
-        this.#orphans.set(name, clock.monotonic() + ORPHAN_RETRY_MS);
-      }
-    }
   }
 }
 

@@ -31,3 +31,12 @@ export function sha256(bytes: Buffer): Buffer {
 export function hmac(key: Buffer, text: string): Buffer {
   return createHmac('sha256', key).update(text).digest();
 }
+
+/** The password is ASCII. */
+export async function scramVerifier(password: string): Promise<string> {
+  const { iterations, ...keys } = await scramKeys(password);
+  const [salt, storedKey, serverKey] = [keys.salt, keys.storedKey, keys.serverKey].map((bytes) =>
+    bytes.toString('base64'),
+  );
+  return `SCRAM-SHA-256$${iterations}:${salt}$${storedKey}:${serverKey}`;
+}

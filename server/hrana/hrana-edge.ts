@@ -11,11 +11,8 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
 import type { Egress } from '../databases/egress.ts';
 import type { EngineDatabase } from '../databases/engine.ts';
-import type { BodyRoom } from '../http/body-room.ts';
-import { announcesBody } from '../http/media-type.ts';
-import { problemHeaders, toAppError, toProblem } from '../http/problem.ts';
-import { dropRest, readBody } from '../http/read-body.ts';
-import type { UnreadResponses } from '../http/unread-responses.ts';
+import { announcesBody, type BodyRoom, dropRest, readBody } from '../http/body.ts';
+import { problemHeaders, toAppError, toProblem, type UnreadResponses } from '../http/response.ts';
 import { AppError } from '../platform/errors.ts';
 import { endOfTick } from '../platform/tick.ts';
 

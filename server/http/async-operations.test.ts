@@ -13,7 +13,7 @@ import { Type } from '../platform/json-schema.ts';
 import { Meters } from '../platform/prometheus.ts';
 import { type AccountFixture, openAccountFixture } from '../testing/account-fixture.ts';
 import { eventually } from '../testing/eventually.ts';
-import { BodyRoom } from './body-room.ts';
+import { BodyRoom } from './body.ts';
 import { createEdge } from './edge.ts';
 import { operationRoutes } from './operation-routes.ts';
 import { defineRoute } from './route.ts';

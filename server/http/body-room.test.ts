@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { isAppError } from '../platform/errors.ts';
-import { BodyRoom } from './body-room.ts';
+import { BodyRoom } from './body.ts';
 
 const refused = (error: unknown) => isAppError(error, 'overloaded');
 

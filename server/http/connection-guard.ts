@@ -9,7 +9,7 @@ import type { Logger } from 'pino';
 import { AppError, type ErrorCode } from '../platform/errors.ts';
 import { newId } from '../platform/ids.ts';
 import { ConnectionRoom, type RoomDeps } from './connection-room.ts';
-import { PROBLEM_TYPE, problemHeaders, toProblem } from './problem.ts';
+import { PROBLEM_TYPE, problemHeaders, toProblem } from './response.ts';
 
 export interface GuardDeps extends RoomDeps {
   /** A transfer under MIN_BYTES_PER_SECOND for this long is cut. */

@@ -3,8 +3,7 @@
  * that waits between two requests makes it, else one on which the address with the most still sends one;
  * and a few places are kept for asking whether Cloudlet is well.
  */
-import type { Socket } from 'node:net';
-import { BlockList, isIP } from 'node:net';
+import { BlockList, isIP, type Socket } from 'node:net';
 import { sourceOf } from '../platform/caller-networks.ts';
 import type { Clock } from '../platform/clock.ts';
 

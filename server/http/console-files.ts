@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import mime from 'mime';
 import { randomSecret } from '../platform/ids.ts';
-import { varyOn } from './cors.ts';
+import { varyOn } from './origins.ts';
 
 /** Files whose names change with their content. */
 const ASSETS = '/assets/';

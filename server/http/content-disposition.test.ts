@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { validateHeaderValue } from 'node:http';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { contentDisposition } from './content-disposition.ts';
+import { contentDisposition } from './response.ts';
 
 const TOKEN = /^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/;
 /** Every character, the dangerous ones more often. */

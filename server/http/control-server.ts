@@ -10,7 +10,7 @@ import { dirname, join } from 'node:path';
 import type { FastifyInstance } from 'fastify';
 import type { Config } from '../config/config.ts';
 import { randomSecret } from '../platform/ids.ts';
-import type { ControlSockets } from './credentials.ts';
+import type { ControlSockets } from './caller.ts';
 
 /** The header that carries the token. */
 export const TOKEN_HEADER = 'x-cloudlet-control';

@@ -3,7 +3,7 @@ import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { test } from 'node:test';
 import { NOBODY, OPERATOR } from '../calls/principal.ts';
 import { isAppError } from '../platform/errors.ts';
-import { identify } from './credentials.ts';
+import { identify } from './caller.ts';
 
 const TOKEN = 'a'.repeat(43);
 const socket = {};

@@ -8,39 +8,34 @@ import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest }
 import type { Logger } from 'pino';
 import type { Idempotency } from '../calls/idempotency.ts';
 import type { Operations } from '../calls/operations.ts';
-import { NOBODY, type Permission, type Principal, permits } from '../calls/principal.ts';
+import { NOBODY, type Principal } from '../calls/principal.ts';
 import type { Clock } from '../platform/clock.ts';
-import { detachBuffer } from '../platform/detach-buffer.ts';
 import { AppError } from '../platform/errors.ts';
 import { newId } from '../platform/ids.ts';
-import { JSON_MAX_BYTES, parseJson } from '../platform/json.ts';
+import { JSON_MAX_BYTES } from '../platform/json.ts';
 import type { Meters } from '../platform/prometheus.ts';
 import { endOfTick } from '../platform/tick.ts';
-import type { BodyRoom } from './body-room.ts';
+import { acceptBodies, assertMultipart, assertNoForm, type BodyRoom } from './body.ts';
+import { type AdmitDeps, admit } from './caller.ts';
 import type { ConsoleFiles } from './console-files.ts';
-import { allowOrigin, answersPreflight, type CorsRules } from './cors.ts';
-import { carriesKey, type IdentifyDeps, identify } from './credentials.ts';
 import { handleRoute } from './handle.ts';
-import { hostCheck } from './host-check.ts';
-import { announcesBody, assertMultipart, assertNoForm, assertNotEncoded, notJson } from './media-type.ts';
-import { PROBLEM_TYPE, problemHeaders, toAppError, toProblem } from './problem.ts';
-import { addressKey, type CallerLimits, type RateLimiter } from './rate-limit.ts';
-import { dropRest, readBody } from './read-body.ts';
-import type { Route } from './route.ts';
-import { lineOf, type RouteResponse } from './route.ts';
-import { freePaths, unknownPath } from './unknown-path.ts';
-import type { UnreadResponses } from './unread-responses.ts';
+import {
+  type Addresses,
+  allowOrigin,
+  answersPreflight,
+  type CorsRules,
+  hostCheck,
+  type OwnAddresses,
+} from './origins.ts';
+import { logFailure, sendProblem, sendResponse, type UnreadResponses } from './response.ts';
+import { freePaths, type Route, unknownPath } from './route.ts';
 
-export interface EdgeDeps extends IdentifyDeps {
+export interface EdgeDeps extends AdmitDeps {
   readonly clock: Clock;
   readonly log: Logger;
   readonly meters: Meters;
   readonly idempotency: Idempotency;
   readonly operations: Operations;
-  /** null: no limit on this origin. */
-  readonly limiter: CallerLimits | null;
-  /** A further limit for some routes, by operation name. */
-  readonly routeLimiters: ReadonlyMap<string, RateLimiter>;
   readonly routes: readonly Route[];
   /** Headers of every response. */
   readonly headers: Readonly<Record<string, string>>;
@@ -54,8 +49,8 @@ export interface EdgeDeps extends IdentifyDeps {
   readonly bodies: BodyRoom;
   /** See ConnectionGuard.isReserve. */
   readonly isReserve?: (socket: Socket) => boolean;
-  /** See OwnAddresses.answer. */
-  readonly called?: <T>(request: FastifyRequest, work: () => T) => T;
+  /** Links in responses lead to where this origin was called. */
+  readonly own?: { readonly addresses: OwnAddresses; readonly origin: keyof Addresses };
   /** Answers requests that no route answers. */
   readonly pages?: Pick<ConsoleFiles, 'answer'>;
 }
@@ -105,7 +100,6 @@ export function createEdge(deps: EdgeDeps): FastifyInstance {
   app.decorateRequest('heldBody', null as never);
   acceptBodies(app, deps.bodies);
   const checkHost = hostCheck(app.server, deps.hostNames ?? []);
-  const called = deps.called ?? here;
   app.addHook('onRequest', (request, reply, done) => {
     open(deps, request, reply);
     const { raw, responseHeaders } = request;
@@ -127,7 +121,7 @@ export function createEdge(deps: EdgeDeps): FastifyInstance {
   app.setNotFoundHandler((request, reply) => {
     try {
       deps.limiter?.take(request, request.responseHeaders);
-      if (isFree(request.url) && called(request, () => deps.pages?.answer(request, reply))) return;
+      if (isFree(request.url) && called(deps, request, () => deps.pages?.answer(request, reply))) return;
       sendProblem(deps, reply, unknownPath(deps.routes, request.method, request.url));
     } catch (error) {
       sendProblem(deps, reply, error);
@@ -137,7 +131,11 @@ export function createEdge(deps: EdgeDeps): FastifyInstance {
   return app;
 }
 
-const here = <T>(_request: FastifyRequest, work: () => T): T => work();
+function called<T>({ own, control }: EdgeDeps, request: FastifyRequest, work: () => T): T {
+  // The operator's commands come by a socket, and name no host.
+  if (own === undefined || control.has(request.raw.socket)) return work();
+  return own.addresses.answer(own.origin, request, work);
+}
 
 function open(deps: EdgeDeps, request: FastifyRequest, reply: FastifyReply): void {
   request.startedAt = deps.clock.monotonic();
@@ -160,33 +158,9 @@ function addressOf({ ip, raw }: FastifyRequest): string {
   return isIP(ip) === 0 ? (raw.socket.remoteAddress ?? '') : ip;
 }
 
-function acceptBodies(app: FastifyInstance, room: BodyRoom): void {
-  app.removeAllContentTypeParsers();
-  app.addContentTypeParser('application/json', async (request: FastifyRequest) => {
-    assertNotEncoded(request.headers);
-    const { accountId } = request.principal;
-    const maxBytes = request.routeOptions.bodyLimit ?? JSON_MAX_BYTES;
-    const bytes = await readBody(request, { room, accountId, maxBytes, tooLarge: () => tooLarge(maxBytes) });
-    const body = parseJson(bytes);
-    detachBuffer(bytes);
-    return body;
-  });
-  // The handler reads a form as a stream.
-  app.addContentTypeParser('multipart/form-data', (_request, _payload, done) => done(null));
-  // Without a body every type is accepted: `curl -X POST -d ''` sends one.
-  app.addContentTypeParser('*', ({ headers }, _payload, done) =>
-    done(announcesBody(headers) ? notJson(headers['content-type']) : null),
-  );
-}
-
-function tooLarge(maxBytes: number): AppError {
-  return new AppError('payload_too_large', `The body is larger than ${Math.floor(maxBytes / 1024)} KiB`);
-}
-
 function mount(app: FastifyInstance, deps: EdgeDeps, route: Route): void {
   const onFailure = (error: AppError, requestId: string) => logFailure(deps, error, requestId);
   const handle = handleRoute(route, { ...deps, onFailure });
-  const called = deps.called ?? here;
   const gate = (request: FastifyRequest) => admit(deps, route, request);
   const methods = route.method === 'GET' ? ['GET', 'HEAD'] : [route.method];
   app.route({
@@ -224,7 +198,7 @@ function mount(app: FastifyInstance, deps: EdgeDeps, route: Route): void {
     },
     handler: async (request, reply) => {
       try {
-        const response = await called(request, () => handle(request, reply));
+        const response = await called(deps, request, () => handle(request, reply));
         if (response !== undefined) sendResponse(deps, reply, response);
       } catch (error) {
         // Fastify leaves a reply that was taken over alone, and its reader would wait for ever.
@@ -234,109 +208,6 @@ function mount(app: FastifyInstance, deps: EdgeDeps, route: Route): void {
       return reply;
     },
   });
-}
-
-/** Who, how often, and may they. Synchronous when the key is known already. */
-function admit(deps: EdgeDeps, route: Route, request: FastifyRequest): Promise<void> | undefined {
-  if (route.permission === 'public' && route.knowsCaller !== true) {
-    limit(deps, route, request);
-    return undefined;
-  }
-  let found: ReturnType<typeof identify>;
-  try {
-    const byLink = route.acceptsLink?.(request) === true && !carriesKey(request.raw);
-    found = byLink ? NOBODY : identify(request.raw, deps);
-  } catch (error) {
-    limit(deps, route, request);
-    throw error;
-  }
-  if (!(found instanceof Promise)) {
-    request.principal = found;
-    enter(deps, route, request);
-    return undefined;
-  }
-  return found.then(
-    (principal) => {
-      request.principal = principal;
-      enter(deps, route, request);
-    },
-    (error) => {
-      limit(deps, route, request);
-      throw error;
-    },
-  );
-}
-
-function enter(deps: EdgeDeps, route: Route, request: FastifyRequest): void {
-  const { principal } = request;
-  limit(deps, route, request);
-  if (principal.via === 'nobody' && route.acceptsLink?.(request)) return;
-  assertPermitted(principal, route.permission);
-}
-
-function limit(deps: EdgeDeps, route: Route, request: FastifyRequest): void {
-  if (deps.limiter === null || request.principal.via === 'control') return;
-  deps.limiter.take(request, request.responseHeaders);
-  deps.routeLimiters.get(route.name)?.take(addressKey(request.address), request.responseHeaders);
-}
-
-/** Throws `missing_api_key`, `admin_required` or `scope_required` unless the principal may. */
-export function assertPermitted(principal: Principal, permission: Permission): void {
-  if (permits(principal, permission)) return;
-  if (principal.via === 'nobody') {
-    throw new AppError('missing_api_key', 'This call needs an API key', {
-      hint: 'Send it as X-API-Key: <key> or Authorization: Bearer <key>',
-    });
-  }
-  if (permission === 'admin') throw new AppError('admin_required', "This call needs an administrator's key");
-  throw new AppError('scope_required', `This key lacks the scope ${permission}`);
-}
-
-/** Past Fastify, whose hooks and serializers are not used here and cost a twentieth of a small request. */
-function sendResponse({ unread }: EdgeDeps, reply: FastifyReply, response: RouteResponse): void {
-  const { principal, responseHeaders } = reply.request;
-  const body = lineOf(response);
-  const bytes = Buffer.byteLength(body);
-  // Callers without a credential get the same few texts, which take no memory each.
-  if (principal.via !== 'nobody') unread?.add(principal.accountId, bytes, reply.raw);
-  responseHeaders['content-type'] = response.contentType;
-  responseHeaders['content-length'] = String(bytes);
-  reply.hijack();
-  reply.raw.writeHead(response.status, responseHeaders);
-  reply.raw.end(body);
-}
-
-/** Logs errors that are the server's own fault. */
-function logFailure({ log }: EdgeDeps, error: AppError, requestId: string): void {
-  if (error.code !== 'internal_error' && error.code !== 'data_corrupted') return;
-  log.error({ request_id: requestId, err: error.cause ?? error }, error.message);
-}
-
-function sendProblem(deps: EdgeDeps, reply: FastifyReply, thrown: unknown): void {
-  const { request } = reply;
-  const error = toAppError(thrown);
-  logFailure(deps, error, request.id);
-  if (reply.raw.headersSent) {
-    // Too late for words: a cut connection is the only honest end of a half-sent body.
-    reply.raw.destroy();
-    return;
-  }
-  const problem = toProblem(error, request.id);
-  reply.headers({ ...request.responseHeaders, ...problemHeaders(error), 'content-type': PROBLEM_TYPE });
-  keepOpen(request, reply);
-  reply.code(problem.status).send(`${JSON.stringify(problem)}\n`);
-}
-
-/**
- * Fastify would close at once after a body that it could not read; that a stop ends the connection stays
- * said. Without such a header there is nothing to remove: it would take Node's own away, and the head would
- * tell whether the body had come by then.
- */
-function keepOpen(request: FastifyRequest, reply: FastifyReply): void {
-  const bodyComes = !request.raw.complete && announcesBody(request.headers);
-  const isStopping = reply.raw.hasHeader('connection');
-  if (reply.hasHeader('connection') && (bodyComes || !isStopping)) reply.removeHeader('connection');
-  if (bodyComes) dropRest(request.raw);
 }
 
 /** 500 is a fault of ours; what else is refused with 5xx, such as 503, was foreseen and says its fix. */

@@ -1,19 +1,27 @@
-/** From a declared route to a function that answers one request. */
+/**
+ * From a declared route to a function that answers one request: it checks the input, runs the handler at most
+ * once per Idempotency-Key (decisions/0005), and answers before the end where the caller prefers that
+ * (`Prefer: respond-async`, RFC 7240 §4.1; decisions/0016).
+ */
+import { createHash } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { FieldProblem } from '../platform/errors.ts';
-import { type AsyncOperationsDeps, prefersAsync, respondAsync } from './async-operations.ts';
-import { type OnceInput, once, type Retry, withoutKey } from './once.ts';
-import { ACCEPTED } from './operation-view.ts';
+import type { Attempt, Idempotency, StoredResponse } from '../calls/idempotency.ts';
+import type { Operation, Operations } from '../calls/operations.ts';
+import type { Recorder } from '../metadata/change.ts';
+import type { Statement } from '../metadata/metadata.ts';
+import { AppError, ERRORS, type ErrorCode, type FieldProblem, isAppError } from '../platform/errors.ts';
+import { ACCEPTED, operationHeaders, presentOperation } from './operation-routes.ts';
+import { PROBLEM_TYPE, streamList, toAppError, toProblem } from './response.ts';
 import {
   JSON_TYPE,
   mayRespondAsync,
   type Route,
+  type RouteInput,
   type RouteResponse,
   statusOf,
   takesIdempotencyKey,
 } from './route.ts';
-import { unknownMembers } from './unknown-members.ts';
-import { bodyCheck, textCheck, withUnknown } from './validate.ts';
+import { bodyCheck, textCheck, unknownMembers, withUnknown } from './validate.ts';
 
 const CONTENT_TYPES = {
   json: JSON_TYPE,
@@ -40,6 +48,7 @@ export function handleRoute(route: Route, deps: HandleDeps): Handle {
   const status = statusOf(route);
   const produces = route.produces ?? 'json';
   const mayBeAsync = mayRespondAsync(route);
+  const takesKey = takesIdempotencyKey(route);
   const findUnknown = unknownMembers(route);
 
   const run = async ({ request, reply, isAsync, unknown }: Asked, retry: Retry) => {
@@ -63,7 +72,7 @@ export function handleRoute(route: Route, deps: HandleDeps): Handle {
     const isAsync = mayBeAsync && prefersAsync(request);
     // A replayed response tells of them too.
     const asked = { request, reply, isAsync, unknown: findUnknown(request) };
-    const key = takesIdempotencyKey(route) ? request.headers['idempotency-key'] : undefined;
+    const key = takesKey ? request.headers['idempotency-key'] : undefined;
     if (key === undefined) return run(asked, withoutKey());
     const { idempotency } = deps;
     return once({ idempotency, route, status: isAsync ? ACCEPTED : status, key, request }, (retry) =>
@@ -72,60 +81,154 @@ export function handleRoute(route: Route, deps: HandleDeps): Handle {
   };
 }
 
-const FLUSH_CHARACTERS = 64 * 1024;
-
-/**
- * `entries` yields JSON texts. The first is awaited before the head is sent, so that an error found at
- * once is still a proper problem; a later one cuts the connection. Resolves undefined: the response is sent.
- */
-export async function streamList(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  entries: AsyncIterable<string>,
-): Promise<undefined> {
-  const iterator = entries[Symbol.asyncIterator]();
-  let next = await iterator.next();
-  reply.hijack();
-  const { raw } = reply;
-  raw.writeHead(200, { ...request.responseHeaders, 'content-type': JSON_TYPE });
-  try {
-    if (request.method === 'HEAD') {
-      raw.end();
-      return undefined;
-    }
-    let text = '[';
-    let separator = '';
-    while (!next.done) {
-      text += separator + next.value;
-      separator = ',';
-      if (text.length >= FLUSH_CHARACTERS) {
-        const ready = raw.write(text);
-        text = '';
-        if (!ready) await drained(raw);
-      }
-      if (raw.destroyed) return undefined;
-      next = await iterator.next();
-    }
-    raw.end(`${text}]\n`);
-  } catch (error) {
-    raw.destroy(error as Error);
-  } finally {
-    await iterator.return?.();
-  }
-  return undefined;
+/** What a handler can do with the Idempotency-Key of its request. */
+export interface Retry extends Pick<RouteInput<unknown, unknown, unknown>, 'record' | 'identify'> {
+  /** Forgets the response that `record` stored: the same request may be made again. */
+  readonly withdraw: () => readonly Statement[];
 }
 
-/** Resolves when the response can take more, or is closed. */
-function drained(raw: FastifyReply['raw']): Promise<void> {
-  return new Promise((resolve) => {
-    // Closed while the next entry was awaited: neither event will come any more.
-    if (raw.destroyed) return resolve();
-    const done = () => {
-      raw.off('drain', done);
-      raw.off('close', done);
-      resolve();
-    };
-    raw.on('drain', done);
-    raw.on('close', done);
+const NOTHING = { identify: () => {}, withdraw: () => [] };
+
+/** For a request without a key. Each request needs an object of its own: see Changes.run(). */
+function withoutKey(): Retry {
+  return { ...NOTHING, record: () => [] };
+}
+
+/** Thrown by `identify` when the response is known already; caught below. */
+class Replay extends Error {
+  readonly stored: StoredResponse;
+  constructor(stored: StoredResponse) {
+    super('replay');
+    this.stored = stored;
+  }
+}
+
+export interface OnceInput {
+  readonly idempotency: Idempotency;
+  readonly route: Route;
+  /** The status of the response, when there is no failure. */
+  readonly status: number;
+  readonly key: string | string[];
+  readonly request: FastifyRequest;
+}
+
+/** An earlier response is replayed, a running request with the key refuses. */
+async function once(
+  { idempotency, route, status, key, request }: OnceInput,
+  run: (retry: Retry) => Promise<RouteResponse | undefined>,
+): Promise<RouteResponse | undefined> {
+  const { principal: caller, address } = request;
+  const attempt = await idempotency.begin({ caller, address, route: route.name, key: keyOf(key) });
+  const where = request.url.split('?', 1)[0] ?? '';
+  const identify = (content: unknown) => {
+    const text = JSON.stringify(content) ?? '';
+    const fingerprint = createHash('sha256').update(`${where}\n${text}`).digest('hex');
+    const stored = attempt.bindRequest(fingerprint);
+    if (stored) throw new Replay(stored);
+  };
+  const record: Recorder['record'] = (response) => attempt.record({ status, body: JSON.stringify(response) });
+  try {
+    if (route.consumes !== 'multipart') identify(request.body);
+    const response = await run({ identify, record, withdraw: () => attempt.withdraw() });
+    if (response) await attempt.complete(response);
+    return response;
+  } catch (error) {
+    if (error instanceof Replay) return replay(request, error.stored);
+    // Refusals of callers without a credential are not kept: anybody could fill the table with them.
+    const isKept = caller.via !== 'nobody' && isAppError(error) && isDecision(error);
+    if (isKept) await keepRefusal(attempt, error, request.id);
+    throw error;
+  } finally {
+    attempt.end();
+  }
+}
+
+function replay({ responseHeaders }: FastifyRequest, { status, body }: StoredResponse): RouteResponse {
+  responseHeaders['idempotent-replayed'] = 'true';
+  if (status === ACCEPTED) Object.assign(responseHeaders, operationHeaders(JSON.parse(body).operation_id));
+  return { status, contentType: status < 400 ? JSON_TYPE : PROBLEM_TYPE, body };
+}
+
+/** Refusals that may end by themselves, so that a retry may succeed. */
+const TRANSIENT: ReadonlySet<ErrorCode> = new Set([
+  'write_conflict',
+  'idempotency_in_flight',
+  'idempotency_mismatch',
+  'job_running',
+  'vm_locked',
+  'image_not_ready',
+  'vm_invalid_state',
+  'database_not_ready',
+  'point_in_progress',
+  'point_invalid_state',
+  'target_in_use',
+]);
+
+/**
+ * True for what the domain decided, which may come out differently later. Malformed input is the same each
+ * time and may be corrected under its key; who may not at all never got this far.
+ */
+function isDecision({ code }: AppError): boolean {
+  const { http } = ERRORS[code];
+  return [402, 403, 404, 409, 412].includes(http) && !TRANSIENT.has(code);
+}
+
+async function keepRefusal(attempt: Attempt, refusal: AppError, requestId: string): Promise<void> {
+  if (!attempt.isBound) return; // an upload that was refused before it was read
+  const problem = toProblem(refusal, requestId);
+  try {
+    await attempt.refuse({ status: problem.status, body: JSON.stringify(problem) });
+  } catch {
+    // Nothing had an effect, so the caller learns of the refusal and not of the disk.
+  }
+}
+
+function keyOf(key: string | string[]): string {
+  if (typeof key === 'string' && /^[\x21-\x7e]{1,255}$/.test(key)) return key;
+  throw new AppError('invalid_request', 'Idempotency-Key must be 1 to 255 visible ASCII characters');
+}
+
+/** True when the caller asks for an operation. The operator on the machine has no account to own one. */
+export function prefersAsync({ headers: { prefer }, principal }: FastifyRequest): boolean {
+  if (prefer === undefined || principal.accountId === 0) return false;
+  return /(?:^|,)\s*respond-async\s*(?:[;,]|$)/i.test(String(prefer));
+}
+
+export interface AsyncOperationsDeps {
+  readonly operations: Operations;
+  /** Told of a failure that its caller does not see here. */
+  readonly onFailure: (error: AppError, requestId: string) => void;
+}
+
+type Input = RouteInput<unknown, unknown, unknown>;
+
+/**
+ * Takes the call and answers with the operation; what is checked without the domain was checked before.
+ * Throws what Operations.begin does.
+ */
+async function respondAsync(
+  route: Route,
+  { operations, onFailure }: AsyncOperationsDeps,
+  { withdraw, ...input }: Input & Retry,
+): Promise<RouteResponse> {
+  const { principal, request, record } = input;
+  const view = (operation: Operation) => presentOperation(operation, request.id);
+  const pending = await operations.begin(principal, route.name, (operation) => record(view(operation)));
+  const status = statusOf(route);
+  const responseOf = (result: unknown) => ({ status, body: JSON.stringify(result) });
+  void pending.run(async () => {
+    try {
+      const own = { ...input, record: (response: unknown) => pending.record(responseOf(response)) };
+      return responseOf(await route.handler(own));
+    } catch (thrown) {
+      const error = toAppError(thrown);
+      onFailure(error, request.id);
+      const problem = toProblem(error, request.id);
+      // A refusal that says "not now" may be retried under the same key, as without the preference.
+      const also = isDecision(error) ? [] : withdraw();
+      return { status: problem.status, body: JSON.stringify(problem), also };
+    }
   });
+  Object.assign(request.responseHeaders, operationHeaders(pending.operation.operationId));
+  return { status: ACCEPTED, contentType: JSON_TYPE, body: JSON.stringify(view(pending.operation)) };
 }

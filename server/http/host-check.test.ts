@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage } from 'node:http';
 import { type TestContext, test } from 'node:test';
 import { isAppError } from '../platform/errors.ts';
-import { hostCheck, hostsOf } from './host-check.ts';
+import { hostCheck, hostsOf } from './origins.ts';
 
 const NAMES = ['Cloud.Lan', ...hostsOf('https://cloud.example.org', '', 'http://[fd00::1]:9000')];
 

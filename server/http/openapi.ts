@@ -3,8 +3,8 @@ import { STATUS_CODES } from 'node:http';
 import { ERRORS, type ErrorCode } from '../platform/errors.ts';
 import { JSON_MAX_BYTES } from '../platform/json.ts';
 import { Components } from './openapi-components.ts';
-import { ACCEPTED, OperationView } from './operation-view.ts';
-import { PROBLEM_SCHEMA } from './problem.ts';
+import { ACCEPTED, OperationView } from './operation-routes.ts';
+import { PROBLEM_SCHEMA } from './response.ts';
 import { mayRespondAsync, type Route, takesIdempotencyKey } from './route.ts';
 
 const WRONG_CREDENTIAL = ['invalid_api_key', 'invalid_session', 'account_suspended'] as const;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { AppError, ERRORS, type ErrorCode } from '../platform/errors.ts';
-import { problemHeaders, toAppError, toProblem } from './problem.ts';
+import { problemHeaders, toAppError, toProblem } from './response.ts';
 
 const CODES = Object.keys(ERRORS) as ErrorCode[];
 

@@ -5,7 +5,7 @@ import { after, before, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { AppError } from '../platform/errors.ts';
-import { problemHeaders, toAppError, toProblem } from './problem.ts';
+import { problemHeaders, toAppError, toProblem } from './response.ts';
 import { type SentContent, sendContent } from './send-content.ts';
 
 let begun = 0;

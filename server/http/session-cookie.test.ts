@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { readSessionCookie, renderEndedSessionCookie, renderSessionCookie } from './credentials.ts';
+import { readSessionCookie, renderEndedSessionCookie, renderSessionCookie } from './caller.ts';
 
 const token = `${'A'.repeat(42)}_`;
 

@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import Fastify from 'fastify';
 import { eventually } from '../testing/eventually.ts';
-import { streamList } from './handle.ts';
+import { streamList } from './response.ts';
 
 interface Served {
   readonly port: number;

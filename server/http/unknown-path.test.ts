@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { declaredRoutes } from '../build/edges.ts';
-import { unknownPath } from './unknown-path.ts';
+import { unknownPath } from './route.ts';
 
 const routes = declaredRoutes();
 const said = (path: string, method = 'GET') => unknownPath(routes, method, path);

@@ -8,10 +8,10 @@ import { systemClock } from '../platform/clock.ts';
 import { Type } from '../platform/json-schema.ts';
 import { Meters } from '../platform/prometheus.ts';
 import { eventually } from '../testing/eventually.ts';
-import { BodyRoom } from './body-room.ts';
+import { BodyRoom } from './body.ts';
 import { createEdge } from './edge.ts';
+import { UnreadResponses } from './response.ts';
 import { defineRoute } from './route.ts';
-import { UnreadResponses } from './unread-responses.ts';
 
 /** More than the buffers of a connection hold. */
 const LARGE_BYTES = 32 * 2 ** 20;

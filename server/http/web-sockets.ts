@@ -2,6 +2,7 @@
  * WebSockets on the API server. Who calls, how often and whether they may is settled before the upgrade, so
  * that a refusal is problem details like any other; what is then said is the matter of the SocketRoute.
  */
+
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { FastifyInstance } from 'fastify';
@@ -13,12 +14,17 @@ import type { Clock } from '../platform/clock.ts';
 import { AppError, ERRORS } from '../platform/errors.ts';
 import { newId } from '../platform/ids.ts';
 import type { Meters } from '../platform/prometheus.ts';
+import {
+  type Authenticates,
+  assertPermitted,
+  type CallerLimits,
+  type ControlSockets,
+  hasOwnOrigin,
+  identify,
+} from './caller.ts';
 import { endWith, rawProblem } from './connection-guard.ts';
-import { type Authenticates, type ControlSockets, hasOwnOrigin, identify } from './credentials.ts';
-import { assertPermitted } from './edge.ts';
-import { type HostCheck, hostCheck } from './host-check.ts';
-import { toAppError } from './problem.ts';
-import type { CallerLimits } from './rate-limit.ts';
+import { type HostCheck, hostCheck } from './origins.ts';
+import { toAppError } from './response.ts';
 
 export type SocketParams = Readonly<Record<string, string | undefined>>;
 

@@ -2,8 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { AppError, type ErrorCode, isAppError } from '../platform/errors.ts';
 import { openAccountFixture } from '../testing/account-fixture.ts';
-import { withReserve } from './commit-layers.ts';
-import type { Metadata } from './metadata.ts';
+import { type Metadata, withReserve } from './metadata.ts';
 
 const STATEMENT = {
   sql: "INSERT INTO settings (name, value) VALUES ('a', 'b')",

@@ -3,14 +3,13 @@
  * data and `master.key` name the same id, `cloud.json` id and count. What does not belong together is not
  * started: the sweepers would remove all that no row names.
  */
-import { existsSync, mkdirSync, readdirSync, statSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Clock } from '../platform/clock.ts';
 import { StartupError } from '../platform/data-directory.ts';
-import { type IdentityMark, markCommand, readMark, writeMark } from '../platform/identity-mark.ts';
+import { writeDurableFile } from '../platform/durable-file.ts';
 import { newId } from '../platform/ids.ts';
-import { IdentityStore } from './identity-store.ts';
-import type { Metadata } from './metadata.ts';
+import type { Awaitable, Metadata } from './metadata.ts';
 
 const DATABASE = 'metadata.db';
 const KEY = 'master.key';
@@ -178,4 +177,73 @@ async function putMark({ makeRoom }: IdentityDeps, path: string, mark: IdentityM
 
 function isFull(error: unknown): boolean {
   return error instanceof Error && 'code' in error && (error.code === 'ENOSPC' || error.code === 'EDQUOT');
+}
+
+/** SQL of the cloud's identity. */
+class IdentityStore {
+  readonly #metadata: Metadata;
+
+  constructor(metadata: Metadata) {
+    this.#metadata = metadata;
+  }
+
+  find(): Awaitable<IdentityMark | undefined> {
+    return this.#metadata.get<IdentityMark>('SELECT cloud_id, starts FROM identity WHERE id = 1');
+  }
+
+  /** True when a cloud was started on this database, as one of a version without identity may have been. */
+  async wasUsed(): Promise<boolean> {
+    return (await this.#metadata.get('SELECT 1 FROM secrets LIMIT 1')) !== undefined;
+  }
+
+  async write({ cloud_id, starts }: IdentityMark): Promise<void> {
+    const sql = `INSERT INTO identity (id, cloud_id, starts) VALUES (1, ?, ?)
+                 ON CONFLICT (id) DO UPDATE SET starts = excluded.starts`;
+    await this.#metadata.commit([{ sql, params: [cloud_id, starts] }]);
+  }
+}
+
+/** The files by which data say which cloud they belong to. */
+export interface IdentityMark {
+  /** `cld-…` */
+  readonly cloud_id: string;
+  /** How often the cloud had been started when it was written. */
+  readonly starts: number;
+}
+
+/** null: there is none. Throws an Error of one clear line when it cannot be read. */
+function readMark(path: string): IdentityMark | null {
+  let text: string;
+  try {
+    text = readFileSync(path, 'utf8');
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return null;
+    throw new Error(`${path} cannot be read: ${(error as Error).message}`, { cause: error });
+  }
+  const mark = parseMark(text);
+  if (mark !== null) return mark;
+  throw new Error(`${path} is damaged: put it back from your copy, or restore a recovery point`);
+}
+
+function parseMark(text: string): IdentityMark | null {
+  try {
+    const { cloud_id, starts } = JSON.parse(text) as Partial<IdentityMark>;
+    return typeof cloud_id === 'string' && typeof starts === 'number' ? { cloud_id, starts } : null;
+  } catch {
+    return null;
+  }
+}
+
+/** It is on disk when this returns, or the one before is. */
+function writeMark(path: string, mark: IdentityMark): void {
+  writeDurableFile(path, textOf(mark), 0o600);
+}
+
+/** What puts it there by hand. */
+function markCommand(path: string, mark: IdentityMark): string {
+  return `echo '${textOf(mark).trimEnd()}' > ${path}`;
+}
+
+function textOf(mark: IdentityMark): string {
+  return `${JSON.stringify(mark)}\n`;
 }

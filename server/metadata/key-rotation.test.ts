@@ -3,16 +3,14 @@ import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { TestContext } from 'node:test';
-import { test } from 'node:test';
+import { type TestContext, test } from 'node:test';
 import { SqliteMetadata } from '../drivers/metadata-sqlite/sqlite-metadata.ts';
 import { Alarms } from '../platform/alarms.ts';
 import { systemClock } from '../platform/clock.ts';
 import { MasterKeys } from '../platform/master-key.ts';
 import { rotateMasterKey } from './key-rotation.ts';
 import type { Metadata, Statement } from './metadata.ts';
-import type { SealedRow } from './sealed-columns-store.ts';
-import { SEALED_COLUMNS, SealedColumnsStore } from './sealed-columns-store.ts';
+import { SEALED_COLUMNS, SealedColumnsStore, type SealedRow } from './sealed-columns-store.ts';
 import { Secrets } from './secrets-store.ts';
 
 const ROWS = 150;

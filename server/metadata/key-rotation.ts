@@ -8,8 +8,12 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { MasterKeys } from '../platform/master-key.ts';
 import type { Metadata } from './metadata.ts';
-import type { SealedColumn, SealedRow } from './sealed-columns-store.ts';
-import { SEALED_COLUMNS, SealedColumnsStore } from './sealed-columns-store.ts';
+import {
+  SEALED_COLUMNS,
+  type SealedColumn,
+  SealedColumnsStore,
+  type SealedRow,
+} from './sealed-columns-store.ts';
 
 export interface KeyRotationDeps {
   readonly metadata: Metadata;

@@ -1,6 +1,7 @@
 /** Readings over time: what of them a caller is shown, and which are kept. */
 import { readTime } from '../platform/clock.ts';
 import { invalidField } from '../platform/errors.ts';
+import { type Static, Type } from '../platform/json-schema.ts';
 import type { Statement } from './metadata.ts';
 import { COARSE_STEP, FINE_STEP, type Figures, type Sample, type SamplesStore } from './samples-store.ts';
 
@@ -116,3 +117,21 @@ export function readRange(text: RangeText, now: number): MetricsRange {
   }
   return { from, to, stepMs: step * 1000, fineFrom: isFine ? from : fineFrom };
 }
+
+/** How a caller asks for readings over time. */
+const TIME = 'YYYY-MM-DD HH:MM:SS (UTC) or ISO 8601';
+
+export const MetricsQuery = Type.Object({
+  from: Type.Optional(Type.String({ maxLength: 40, description: `${TIME}; default: one hour before to` })),
+  to: Type.Optional(Type.String({ maxLength: 40, description: `${TIME}, not included; default: now` })),
+  step: Type.Optional(
+    Type.Integer({
+      minimum: 5,
+      maximum: 86_400,
+      multipleOf: 5,
+      description:
+        'Seconds; what is older than an hour is kept in steps of 300. Default: the finest there is',
+    }),
+  ),
+});
+export type MetricsQuery = Static<typeof MetricsQuery>;

@@ -4,9 +4,8 @@ import type { Principal } from '../calls/principal.ts';
 import { AppError } from '../platform/errors.ts';
 import { by } from '../testing/account-fixture.ts';
 import { openStorageFixture, type StorageFixture } from '../testing/storage-fixture.ts';
-import { Changes } from './change.ts';
+import { Changes, WriteBehind } from './change.ts';
 import type { Metadata } from './metadata.ts';
-import { WriteBehind } from './write-behind.ts';
 
 const BUCKET = 'touched';
 let fixture: StorageFixture;

@@ -7,7 +7,7 @@
  */
 import { open, rm, stat, statfs, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Alarms } from './alarms.ts';
+import { type Alarms, assertWritable } from './alarms.ts';
 import type { Clock } from './clock.ts';
 import { StartupError } from './data-directory.ts';
 import { AppError } from './errors.ts';
@@ -111,6 +111,12 @@ export class DiskRoom {
   /** Of the whole disk, what is used included and what is kept for root left out. */
   get usableBytes(): number {
     return this.#usableBytes;
+  }
+
+  /** As assertRoom(), and throws `read_only` while the metadata cannot be written. */
+  assertMayStore(bytes: number): void {
+    assertWritable(this.#deps.alarms);
+    this.assertRoom(bytes);
   }
 
   /** Bytes that assertRoom would still let in. Never negative. */

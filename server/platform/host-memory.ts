@@ -69,7 +69,7 @@ function meminfo(root: string): (name: string) => number | undefined {
   };
 }
 
-/** Has the host promise programs more memory than it has, as most hosts do. */
+/** Whether the host overcommits memory, as most hosts do. */
 export const ALLOW_PROMISES = 'sysctl -w vm.overcommit_memory=0';
 
 /**

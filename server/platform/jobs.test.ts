@@ -15,12 +15,16 @@ async function until(done: () => boolean): Promise<void> {
   assert.ok(done(), 'it never came to that');
 }
 
+function every(jobs: Jobs, name: string, run: () => Promise<unknown>): void {
+  jobs.start({ name, everyMs: 1, per: 'node', run });
+}
+
 test('a job runs again and again, and one that takes long never twice at once', async () => {
   const { jobs } = open();
   let runs = 0;
   let busy = 0;
   let release = () => {};
-  jobs.every('slow', 1, async () => {
+  every(jobs, 'slow', async () => {
     busy++;
     assert.equal(busy, 1);
     runs++;
@@ -30,7 +34,7 @@ test('a job runs again and again, and one that takes long never twice at once', 
     busy--;
   });
   let others = 0;
-  jobs.every('quick', 1, async () => ++others);
+  every(jobs, 'quick', async () => ++others);
   await until(() => others >= 5 && runs === 1);
   assert.equal(runs, 1);
   release();
@@ -42,7 +46,7 @@ test('a job runs again and again, and one that takes long never twice at once', 
 test('a failure is logged with the name of the job, and the next run comes', async () => {
   const { jobs, lines } = open();
   let runs = 0;
-  jobs.every('flaky', 1, async () => {
+  every(jobs, 'flaky', async () => {
     if (++runs === 1) throw new Error('this time not');
   });
   await until(() => runs >= 3);
@@ -58,7 +62,7 @@ test('stop waits for what runs, and nothing begins after it', async () => {
   let runs = 0;
   let ended = false;
   let release = () => {};
-  jobs.every('last', 1, async () => {
+  every(jobs, 'last', async () => {
     runs++;
     await new Promise<void>((resolve) => {
       release = resolve;

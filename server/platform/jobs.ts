@@ -1,6 +1,15 @@
 /** Work that repeats. One run of a job at a time; a failure is logged and the next run tries again. */
 import type { Logger } from 'pino';
 
+export interface Job {
+  readonly name: string;
+  /** The first run comes after as long. */
+  readonly everyMs: number;
+  /** Each node runs it, or one node of a cluster for all. Today a cloud is one node. */
+  readonly per: 'node' | 'cluster';
+  readonly run: () => Promise<unknown>;
+}
+
 export class Jobs {
   readonly #log: Logger;
   readonly #timers: NodeJS.Timeout[] = [];
@@ -10,9 +19,8 @@ export class Jobs {
     this.#log = log;
   }
 
-  /** Runs `work` every `ms`, the first time after `ms`. */
-  every(name: string, ms: number, work: () => Promise<unknown>): void {
-    this.#timers.push(setInterval(() => this.#run(name, work), ms).unref());
+  start({ name, everyMs, run }: Job): void {
+    this.#timers.push(setInterval(() => this.#run(name, run), everyMs).unref());
   }
 
   #run(name: string, work: () => Promise<unknown>): void {

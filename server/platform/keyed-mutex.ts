@@ -1,4 +1,5 @@
 /** Lets work on the same key happen one after the other, in the order it was asked for. */
+
 export class KeyedMutex {
   readonly #tails = new Map<string, Promise<void>>();
 
@@ -15,6 +16,75 @@ export class KeyedMutex {
     } finally {
       release();
       if (this.#tails.get(key) === mine) this.#tails.delete(key);
+    }
+  }
+}
+
+/** Lets only so many at once; the others wait in the order in which they came. */
+export class Semaphore {
+  #free: number;
+  readonly #waiting = new Set<() => void>();
+
+  constructor(atOnce: number) {
+    this.#free = atOnce;
+  }
+
+  /** Resolves with what `work` resolves with. Throws the signal's reason when that comes before its turn. */
+  async run<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+    await this.#turn(signal);
+    try {
+      return await work();
+    } finally {
+      this.#free++;
+      const [next] = this.#waiting;
+      next?.();
+    }
+  }
+
+  #turn(signal: AbortSignal): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const take = () => {
+        leave();
+        this.#free--;
+        resolve();
+      };
+      const giveUp = () => {
+        leave();
+        reject(signal.reason);
+      };
+      const leave = () => {
+        this.#waiting.delete(take);
+        signal.removeEventListener('abort', giveUp);
+      };
+      if (signal.aborted) reject(signal.reason);
+      else if (this.#free > 0) take();
+      else {
+        this.#waiting.add(take);
+        signal.addEventListener('abort', giveUp);
+      }
+    });
+  }
+}
+
+/** A semaphore for each key, kept while somebody has it or waits. */
+export class KeyedSemaphore<K> {
+  readonly #atOnce: number;
+  readonly #held = new Map<K, { readonly semaphore: Semaphore; users: number }>();
+
+  constructor(atOnce: number) {
+    this.#atOnce = atOnce;
+  }
+
+  /** As Semaphore.run, among those of the same key. */
+  async run<T>(key: K, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+    const held = this.#held.get(key) ?? { semaphore: new Semaphore(this.#atOnce), users: 0 };
+    this.#held.set(key, held);
+    held.users++;
+    try {
+      return await held.semaphore.run(signal, work);
+    } finally {
+      held.users--;
+      if (held.users === 0) this.#held.delete(key);
     }
   }
 }

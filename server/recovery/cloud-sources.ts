@@ -44,8 +44,7 @@ function blobs(files: DataFiles): Source {
       const store = new RecoveryStore(reads);
       for (let after = ''; ; ) {
         const names = await store.blobs(after, PAGE);
-        // As drivers/blobs-file keeps them.
-        for (const name of names) yield plainFile(files, `blobs/${name.slice(-2)}/${name}`, 'never');
+        for (const name of names) yield plainFile(files, files.blobPath(name), 'never');
         after = names.at(-1) ?? after;
         if (names.length < PAGE) return;
       }
@@ -60,8 +59,8 @@ function images(files: DataFiles): Source {
     consistency: 'each file as it is for good',
     order: 'name',
     async *files() {
-      const names = (await files.list('images')).filter((name) => !name.startsWith('.'));
-      for (const name of names.sort()) yield plainFile(files, `images/${name}`, 'never');
+      const names = (await files.list(files.images)).filter((name) => !name.startsWith('.'));
+      for (const name of names.sort()) yield plainFile(files, `${files.images}/${name}`, 'never');
     },
   };
 }

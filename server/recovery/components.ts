@@ -1,9 +1,10 @@
 /** Writes the components of a point: the files of one part of a cloud, and the index of them. */
+
+import { setTimeout as sleep } from 'node:timers/promises';
 import { type Clock, formatTime } from '../platform/clock.ts';
-import { contentChunks, fixedBlocks } from './chunks.ts';
+import { contentChunks, fixedBlocks, HOLE } from './chunks.ts';
 import { entriesOf } from './entries.ts';
 import type { Component, Entry } from './manifest.ts';
-import { Pace } from './pace.ts';
 import type { Repository, StoredBytes } from './repository.ts';
 import type { OpenedFile, PlainFile, Snapshot, Source, SourceFile } from './sources.ts';
 
@@ -198,5 +199,40 @@ class Earlier {
   async #advance(): Promise<void> {
     this.#isBegun = true;
     this.#next = (await this.#entries?.next())?.value;
+  }
+}
+
+/** Lets bytes through no faster than they may be read, of all files together. */
+export interface PaceDeps {
+  readonly clock: Clock;
+  readonly bytesPerSecond: number;
+  readonly signal: AbortSignal;
+}
+
+class Pace {
+  readonly #deps: PaceDeps;
+  /** When what was let through so far may have been read; ms of the monotonic clock. */
+  #dueAt = 0;
+
+  constructor(deps: PaceDeps) {
+    this.#deps = deps;
+  }
+
+  /** `onPiece` is told of the bytes of each. Rejects when the signal aborts. */
+  async *through(pieces: AsyncIterable<Buffer>, onPiece: (bytes: number) => void): AsyncGenerator<Buffer> {
+    for await (const piece of pieces) {
+      // Nobody reads a hole.
+      if (piece !== HOLE) await this.wait(piece.length);
+      onPiece(piece.length);
+      yield piece;
+    }
+  }
+
+  /** Until so many bytes may have been read. Rejects when the signal aborts. */
+  async wait(bytes: number): Promise<void> {
+    const { clock, bytesPerSecond, signal } = this.#deps;
+    this.#dueAt = Math.max(this.#dueAt, clock.monotonic()) + (bytes / bytesPerSecond) * 1000;
+    const aheadMs = this.#dueAt - clock.monotonic();
+    if (aheadMs > 1) await sleep(aheadMs, undefined, { signal });
   }
 }

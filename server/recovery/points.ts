@@ -58,6 +58,8 @@ const NOT_INCLUDED = [
   'TLS certificates and what else lies outside the data directory',
 ];
 const RENEW_MS = 60_000;
+/** Rows read at once for a list. */
+const PAGE = 1000;
 
 interface Materials {
   readonly snapshot: Snapshot;
@@ -177,8 +179,14 @@ export class Points {
   }
 
   async *list(after: number, limit: number): AsyncGenerator<Listed<PointRow, Point>> {
-    const rows = await this.#deps.store.list(after, Number.isFinite(limit) ? limit : 1_000_000);
-    for (const row of rows) yield new Listed(row, this.#present(row));
+    for (let [left, from] = [limit, after]; left > 0; ) {
+      const step = Math.min(left, PAGE);
+      const rows = await this.#deps.store.list(from, step);
+      for (const row of rows) yield new Listed(row, this.#present(row));
+      if (rows.length < step) return;
+      left -= rows.length;
+      from = rows.at(-1)?.id ?? from;
+    }
   }
 
   /** Once it is no longer being made, or `ms` have passed. */

@@ -8,7 +8,7 @@ import { DirectoryTarget } from '../drivers/recovery-directory/directory-target.
 import { randomSecret } from '../platform/ids.ts';
 import { BLOCK_BYTES, contentChunks, fixedBlocks } from './chunks.ts';
 import { Damaged } from './piece-box.ts';
-import { newRecoveryKey, readRecoveryKey, recoveryKeyText } from './recovery-key.ts';
+import { newRecoveryKey, readRecoveryKey, recoveryKeyText } from './recovery-keys.ts';
 import { Repository, type RepositoryKeys } from './repository.ts';
 
 const never = new AbortController().signal;

@@ -1,5 +1,5 @@
 /** Recovery points over REST, for administrators. */
-import { prefersAsync } from '../http/async-operations.ts';
+import { prefersAsync } from '../http/handle.ts';
 import { listPage, Paging, rowIdCursor } from '../http/list-page.ts';
 import { defineRoute, type Route } from '../http/route.ts';
 import { UNASKED } from '../metadata/change.ts';
@@ -121,7 +121,7 @@ function careRoutes({ points, verifications, removals }: RecoveryRoutesDeps): Ro
       name: 'deleteRecoveryPoint',
       summary: 'Delete a recovery point',
       description:
-        'It can be had back until `deletes_at`. Then it is removed, and what only it held. One that failed or ' +
+        'It can be undeleted until `deletes_at`. Then it is removed with the data that only it held. One that failed or ' +
         'was cancelled goes at once.',
       params: PointPath,
       responses: { 200: Point },
@@ -152,7 +152,7 @@ function targetRoutes({ keys, removals }: RecoveryRoutesDeps): Route[] {
       method: 'POST',
       path: '/api/disaster-recovery/check',
       name: 'checkRecoveryTarget',
-      summary: 'Put the place of recovery points in order',
+      summary: 'Check and repair the recovery repository',
       description:
         'Makes the list of points agree with what is in the target, names points with missing pieces, and ' +
         'removes what no point needs: of deleted ones whose time is over, and of those that were never whole.',

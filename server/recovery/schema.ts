@@ -13,15 +13,15 @@ export const Point = namedObject('RecoveryPoint', {
     description: '`partial`: it lacks what `gaps` names, and is otherwise complete, verified or drilled',
   }),
   state_reason: textOrNull('Why it failed, is damaged, or could not be verified'),
-  percent: Type.Number({ description: 'Of what has to be read' }),
+  percent: Type.Number({ description: 'Bytes to read' }),
   verifying_percent: Type.Union([Type.Number(), Type.Null()], {
     description: 'Of its bytes that were read; null: it is not being verified',
   }),
   created_at: Type.String({ description: 'The moment that it keeps' }),
   completed_at: textOrNull('null: not complete'),
   verified_at: textOrNull('When every byte of it was last read and found right'),
-  size_bytes: Type.Integer({ description: 'Of all that is in it' }),
-  stored_bytes: Type.Integer({ description: 'That no earlier point had' }),
+  size_bytes: Type.Integer({ description: 'Total size' }),
+  stored_bytes: Type.Integer({ description: 'Bytes new in this point' }),
   contents: Type.Record(Type.String(), Type.Integer(), { description: 'How many of each are in it' }),
   gaps: Type.Array(Gap, {
     description: 'What should be in it and is not',

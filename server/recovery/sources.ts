@@ -63,6 +63,10 @@ export interface Source {
 
 /** The files of the data directory. */
 export interface DataFiles {
+  /** Path of the blob's file, from the data directory. */
+  blobPath(blob: string): string;
+  /** The folder of the files that disks are made of. */
+  readonly images: string;
   /** Where a file is on this host. */
   placeOf(path: string): string;
   /** Names in a folder; none when there is no such folder. */

@@ -1,6 +1,5 @@
 /** The state of the cloud as a whole. */
-import type { Alarm, Alarms } from '../platform/alarms.ts';
-import { isWritable } from '../platform/alarms.ts';
+import { type Alarm, type Alarms, isWritable } from '../platform/alarms.ts';
 import type { Clock } from '../platform/clock.ts';
 
 /** What the engine of virtual machines says of itself. */

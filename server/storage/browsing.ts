@@ -1,16 +1,16 @@
 /** A bucket as folders, which "/" in names stands for, and names found by a part of them. */
 
 import type { Principal } from '../calls/principal.ts';
-import type { WriteBehind } from '../metadata/write-behind.ts';
+import type { WriteBehind } from '../metadata/change.ts';
 import { formatTime } from '../platform/clock.ts';
 import { AppError } from '../platform/errors.ts';
 import type { BrowsedRow, BrowseSql, From, Order, SortKey, View } from './browse-sql.ts';
 import { presentEntry } from './entries.ts';
 import { afterFolder, startOf, walkFolder } from './folder-walk.ts';
 import { decodeCursor, encodeCursor, type Listing } from './listing.ts';
-import { asciiLower } from './object-names.ts';
 import type { BucketEntry } from './schema.ts';
 import { SortedBrowsing } from './sorted-browsing.ts';
+import { asciiLower } from './upload-fields.ts';
 
 export interface BrowsingDeps {
   readonly store: BrowseSql;

@@ -2,10 +2,9 @@
 import { listPage, Paging, rowIdCursor } from '../http/list-page.ts';
 import { defineRoute, type Route } from '../http/route.ts';
 import { Type } from '../platform/json-schema.ts';
-import type { BucketEmptier } from './bucket-emptier.ts';
-import type { Buckets } from './buckets.ts';
-import { assertBucketName } from './object-names.ts';
+import type { BucketEmptier, Buckets } from './buckets.ts';
 import { Bucket, BucketChange, BucketPath, NewBucket } from './schema.ts';
+import { assertBucketName } from './upload-fields.ts';
 
 export interface BucketRoutesDeps {
   readonly buckets: Buckets;

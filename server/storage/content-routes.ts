@@ -1,6 +1,7 @@
 /** Bytes of objects over REST: downloads, and signed links on both origins. */
-import { contentDisposition } from '../http/content-disposition.ts';
-import { isLoopback } from '../http/host-check.ts';
+
+import { isLoopback } from '../http/origins.ts';
+import { contentDisposition } from '../http/response.ts';
 import { defineRoute, type Route, type RouteInput } from '../http/route.ts';
 import { sendContent, sendStream } from '../http/send-content.ts';
 import { formatTime } from '../platform/clock.ts';

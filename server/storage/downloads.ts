@@ -1,6 +1,6 @@
 /** The bytes of objects: found for whoever may read them, verified, sent in ranges. */
 import { mayTouch, type Principal } from '../calls/principal.ts';
-import type { WriteBehind } from '../metadata/write-behind.ts';
+import type { WriteBehind } from '../metadata/change.ts';
 import type { Clock } from '../platform/clock.ts';
 import { AppError, isAppError } from '../platform/errors.ts';
 import type { BlobRange, BlobSink, BlobStore } from './blobs.ts';

@@ -1,8 +1,8 @@
-/** Rows as listings show them, and versions as an upload is answered. */
-import type { WriteBehind } from '../metadata/write-behind.ts';
+/** Rows as listings show them, versions as an upload is answered, and the conditions on a change of one. */
+import type { WriteBehind } from '../metadata/change.ts';
 import { formatTime, formatTimeOrNull } from '../platform/clock.ts';
+import { AppError } from '../platform/errors.ts';
 import type { BucketRow } from './bucket-sql.ts';
-import { formatSize } from './format-size.ts';
 import type { EntryRow, ObjectRow, VersionRow } from './object-sql.ts';
 import type { ObjectEntry, Uploaded } from './schema.ts';
 import type { ReceivedBytes } from './upload.ts';
@@ -80,4 +80,62 @@ export function presentUpload(bucket: BucketRow, objectId: string, version: NewV
       created_at: createdAt,
     },
   );
+}
+
+const UNITS = ['B', 'KB', 'MB', 'GB', 'TB', 'PB'];
+
+/** From here on two decimals show 1024.00. */
+const ROUNDS_UP = 1023.995;
+
+/** `1.50 KB`: 1024-based, two decimals. A value that would round to 1024.00 moves to the next unit. */
+export function formatSize(bytes: number): string {
+  let value = bytes;
+  let unit = 0;
+  while (unit < UNITS.length - 1 && value >= ROUNDS_UP) {
+    value /= 1024;
+    unit++;
+  }
+  return `${value.toFixed(2)} ${UNITS[unit]}`;
+}
+
+/** What a condition may name: each change renews the id, another upload the etag. */
+export type Tagged = Pick<VersionRow, 'version_id' | 'etag'>;
+
+/**
+ * Throws `precondition_failed` unless what is there now is what the caller means; undefined: nothing is
+ * there, or a delete marker. To be asked where the change is built: of two who mean the same, one wins.
+ */
+export type Condition = (current: Tagged | undefined) => void;
+
+interface Headers {
+  readonly 'if-match'?: string | undefined;
+  readonly 'if-none-match'?: string | undefined;
+}
+
+const ANOTHER = 'The current version is not the one you specified';
+
+/** `If-Match` and `If-None-Match` (RFC 9110 §13.1); always fine where the request has neither. */
+export function conditionOf(headers: Headers): Condition {
+  const { 'if-match': wanted, 'if-none-match': unwanted } = headers;
+  return (current) => {
+    if (wanted !== undefined && (current === undefined || !names(wanted, current, { isStrong: true }))) {
+      throw failed(current === undefined ? 'There is no such object' : ANOTHER);
+    }
+    if (unwanted !== undefined && current !== undefined && names(unwanted, current, { isStrong: false })) {
+      throw failed('There is such an object already');
+    }
+  };
+}
+
+/** `isStrong`: a weak tag names nothing (RFC 9110 §8.8.3.2). */
+function names(header: string, { version_id, etag }: Tagged, { isStrong }: { isStrong: boolean }): boolean {
+  const tags = header.split(',').map((tag) => tag.trim());
+  const known = [`"${version_id}"`, `"${etag}"`];
+  return tags.some((tag) => tag === '*' || known.includes(isStrong ? tag : tag.replace(/^W\//, '')));
+}
+
+function failed(what: string): AppError {
+  return new AppError('precondition_failed', what, {
+    hint: 'Somebody else has changed the object: read it again, then make your change to what it is now',
+  });
 }

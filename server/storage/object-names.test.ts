@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { isAppError } from '../platform/errors.ts';
-import { assertBucketName, assertObjectName } from './object-names.ts';
+import { assertBucketName, assertObjectName } from './upload-fields.ts';
 
 function refuses(check: (name: string) => void, name: string): boolean {
   try {

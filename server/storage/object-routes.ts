@@ -3,9 +3,8 @@ import { jsonTexts, linkHeader, Paging, rowIdCursor } from '../http/list-page.ts
 import { defineRoute, type Route } from '../http/route.ts';
 import { Type } from '../platform/json-schema.ts';
 import type { Browsing } from './browsing.ts';
-import { type Condition, conditionOf } from './conditions.ts';
-import type { Listing } from './listing.ts';
-import type { ObjectInspector } from './object-inspector.ts';
+import { type Condition, conditionOf } from './entries.ts';
+import type { Listing, ObjectInspector } from './listing.ts';
 import type { Objects } from './objects.ts';
 import {
   BucketEntry,

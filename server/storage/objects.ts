@@ -12,14 +12,13 @@ import { KeyedMutex } from '../platform/keyed-mutex.ts';
 import type { BlobStore } from './blobs.ts';
 import type { BucketRow } from './bucket-sql.ts';
 import type { Buckets } from './buckets.ts';
-import type { Condition } from './conditions.ts';
-import { present, presentUpload } from './entries.ts';
+import { type Condition, present, presentUpload } from './entries.ts';
 import type { HotContents } from './hot-contents.ts';
-import { assertObjectName } from './object-names.ts';
 import { markerOf, type ObjectRow, type ObjectSql, type VersionRow } from './object-sql.ts';
 import type { Deleted, Uploaded } from './schema.ts';
 import type { StorageBilling } from './storage-billing.ts';
 import { type ReceivedBytes, Upload } from './upload.ts';
+import { assertObjectName } from './upload-fields.ts';
 
 export interface ObjectsDeps {
   readonly changes: Changes;

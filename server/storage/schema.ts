@@ -67,7 +67,7 @@ export const BucketEntry = namedObject('BucketEntry', {
   kind: Type.Union([Type.Literal('folder'), Type.Literal('object')]),
   name: Type.String({ description: 'The whole name; of a folder with "/" at its end' }),
   object: Type.Union([ObjectEntry, Type.Null()], {
-    description: 'null for a folder; of a deleted object the version that can be restored',
+    description: 'null for a folder; for a deleted object, the version that can be restored',
   }),
   deleted_at: Type.Optional(Type.String({ description: 'With deleted' })),
 });

@@ -6,7 +6,7 @@
 import { AppError } from '../platform/errors.ts';
 import type { BrowsedRow, BrowseSql, KeyRow, Order, SortKey } from './browse-sql.ts';
 import { afterFolder, folderOf, startOf, walkFolder } from './folder-walk.ts';
-import { asciiLower } from './object-names.ts';
+import { asciiLower } from './upload-fields.ts';
 
 export interface SortedQuery {
   readonly bucketId: number;

@@ -1,8 +1,8 @@
 /** Uploads over REST: a form in any order becomes a published version. */
 import { readForm } from '../http/multipart.ts';
 import { defineRoute, type Route, type RouteInput } from '../http/route.ts';
-import { unknownFields } from '../http/unknown-members.ts';
-import { conditionOf } from './conditions.ts';
+import { unknownFields } from '../http/validate.ts';
+import { conditionOf } from './entries.ts';
 import type { Objects } from './objects.ts';
 import { BucketPath, Uploaded, UploadForm } from './schema.ts';
 import { readNaming } from './upload-fields.ts';

@@ -1,7 +1,7 @@
 /** Everything of compute on a real database, with an engine and an ingress that obey. For tests. */
 import { pino } from 'pino';
-import { buildBilling } from '../build/billing.ts';
-import { assembleCompute } from '../build/compute.ts';
+import { openBilling } from '../billing/part.ts';
+import { BUILT_IN } from '../build/catalog.ts';
 import type { Call } from '../calls/principal.ts';
 import type { Hypervisor } from '../compute/hypervisor.ts';
 import { ImageSources } from '../compute/images/image-sources.ts';
@@ -9,6 +9,7 @@ import { AddressPool } from '../compute/machines/addresses.ts';
 import type { OpenFiles } from '../compute/machines/machines.ts';
 import type { VmBilling } from '../compute/machines/vm-billing.ts';
 import { VmStore } from '../compute/machines/vm-store.ts';
+import { assembleCompute } from '../compute/part.ts';
 import { SafeFetch } from '../drivers/safe-fetch/safe-fetch.ts';
 import { UNASKED } from '../metadata/change.ts';
 import type { Metadata } from '../metadata/metadata.ts';
@@ -52,7 +53,8 @@ export async function openComputeFixture() {
   const engine = new Engine();
   const store = new VmStore(metadata);
   const log = pino({ level: 'silent' });
-  const { vmCharges: billing } = await buildBilling({
+  const { vmCharges: billing } = await openBilling({
+    builtIn: BUILT_IN,
     clock,
     log,
     base: { metadata, alarms: new Alarms(clock) },
@@ -129,7 +131,6 @@ async function openCompute({ engine, ...base }: ComputeBase, options: ComputeOpt
   const parts = assembleCompute({
     metadata,
     clock,
-    store,
     hypervisor,
     ingress,
     billing,

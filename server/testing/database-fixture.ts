@@ -1,12 +1,13 @@
 /** Everything of databases on a real metadata database, with an engine that obeys. For tests. */
 import { join } from 'node:path';
 import { pino } from 'pino';
-import { buildBilling } from '../build/billing.ts';
-import { assembleDatabases } from '../build/databases.ts';
+import { openBilling } from '../billing/part.ts';
+import { BUILT_IN } from '../build/catalog.ts';
 import type { Call } from '../calls/principal.ts';
+import type { KeptDumps } from '../databases/database-deleter.ts';
 import { Egress } from '../databases/egress.ts';
 import type { Engine } from '../databases/engine.ts';
-import type { KeptDumps } from '../databases/kept-dumps.ts';
+import { assembleDatabases } from '../databases/part.ts';
 import { DatabaseStore } from '../databases/store.ts';
 import { KeptDumpFiles } from '../drivers/kept-dump-files.ts';
 import { Changes } from '../metadata/change.ts';
@@ -40,7 +41,7 @@ export async function openDatabaseFixture() {
   const store = new DatabaseStore(metadata);
   const log = pino({ level: 'silent' });
   const base = { metadata, alarms: new Alarms(clock) };
-  const { databaseCharges: billing } = await buildBilling({ clock, log, base });
+  const { databaseCharges: billing } = await openBilling({ builtIn: BUILT_IN, clock, log, base });
   const directory = join(fixture.directory, 'kept');
   return {
     metadata,

@@ -38,7 +38,7 @@ class ScriptedConsole implements GuestConsole {
 }
 
 export class ScriptedConsoles implements Pick<Hypervisor, 'capabilities' | 'openConsole' | 'consoleLog'> {
-  readonly capabilities = { guestStatistics: false, console: true, survivesRestart: true };
+  readonly capabilities = { guestStatistics: false, console: true, survivesRestart: true, filesToStart: 48 };
   /** Guests that run. */
   readonly running = new Set<string>();
   readonly opened: ScriptedConsole[] = [];

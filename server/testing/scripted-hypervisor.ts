@@ -76,7 +76,7 @@ export class ScriptedHypervisor implements Hypervisor {
     this.engine = deps.engine;
     this.#clock = deps.clock;
     const survivesRestart = deps.survivesRestart ?? true;
-    this.capabilities = { guestStatistics: false, console: false, survivesRestart };
+    this.capabilities = { guestStatistics: false, console: false, survivesRestart, filesToStart: 48 };
   }
 
   /** Each call of `method` waits for `work` first, and fails with it. Without `work`: no longer. */

@@ -1,8 +1,8 @@
 /** Everything of storage on a real database and real files in a temporary directory. For tests. */
 import { join } from 'node:path';
 import { pino } from 'pino';
-import { buildBilling } from '../build/billing.ts';
-import { writtenLater } from '../build/domains.ts';
+import { openBilling } from '../billing/part.ts';
+import { BUILT_IN } from '../build/catalog.ts';
 import type { Principal } from '../calls/principal.ts';
 import { FileBlobStore, type FileBlobStoreDeps } from '../drivers/blobs-file/blobs-file.ts';
 import { UNASKED } from '../metadata/change.ts';
@@ -14,15 +14,14 @@ import { Archives } from '../storage/archives.ts';
 import { BlobSql } from '../storage/blob-sql.ts';
 import { BrowseSql } from '../storage/browse-sql.ts';
 import { Browsing } from '../storage/browsing.ts';
-import { BucketEmptier } from '../storage/bucket-emptier.ts';
 import { BucketSql } from '../storage/bucket-sql.ts';
-import { Buckets } from '../storage/buckets.ts';
+import { BucketEmptier, Buckets } from '../storage/buckets.ts';
 import { Downloads } from '../storage/downloads.ts';
 import { HotContents } from '../storage/hot-contents.ts';
-import { Listing } from '../storage/listing.ts';
-import { ObjectInspector } from '../storage/object-inspector.ts';
+import { Listing, ObjectInspector } from '../storage/listing.ts';
 import { ObjectSql } from '../storage/object-sql.ts';
 import { type Naming, Objects } from '../storage/objects.ts';
+import { writtenLater } from '../storage/part.ts';
 import type { Uploaded } from '../storage/schema.ts';
 import { Scrubber } from '../storage/scrubber.ts';
 import { Sweeper } from '../storage/sweeper.ts';
@@ -69,7 +68,12 @@ export async function openStorageFixture(options: StorageFixtureOptions = {}) {
   };
   const blobs = await openBlobs({ directory, clock, alarms, room });
   const log = pino({ level: 'silent' });
-  const { storageCharges: billing } = await buildBilling({ clock, log, base: { metadata, alarms } });
+  const { storageCharges: billing } = await openBilling({
+    builtIn: BUILT_IN,
+    clock,
+    log,
+    base: { metadata, alarms },
+  });
   const store = new ObjectSql(metadata);
   const bucketSql = new BucketSql(metadata);
   const blobSql = new BlobSql(metadata);

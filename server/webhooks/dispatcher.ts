@@ -14,9 +14,8 @@ import { newId, randomSecret } from '../platform/ids.ts';
 import type { Sealer } from '../platform/master-key.ts';
 import type { Outbound } from '../platform/outbound.ts';
 import type { DeliveryStore, DueRow, OutgoingRow, PendingEventRow } from './deliveries-store.ts';
-import { type AttemptResult, attemptDelivery } from './delivery-attempt.ts';
+import { type AttemptResult, attemptDelivery, MAX_DELAY_MS, retryDelayMs } from './delivery-attempt.ts';
 import { ALL_EVENTS } from './event-types.ts';
-import { MAX_DELAY_MS, retryDelayMs } from './retry-schedule.ts';
 import { openSecret } from './signature.ts';
 import type { ListenerRow, WebhookStore } from './store.ts';
 

@@ -18,8 +18,7 @@ import {
   WebhookPath,
   WebhookSecret,
 } from './schema.ts';
-import type { Webhooks } from './webhooks.ts';
-import { assertWebhookFields } from './webhooks.ts';
+import { assertWebhookFields, type Webhooks } from './webhooks.ts';
 
 export interface WebhookRoutesDeps {
   readonly webhooks: Webhooks;

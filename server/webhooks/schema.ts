@@ -1,5 +1,5 @@
 /** What webhooks look like from outside. */
-import { Reason } from '../http/reason.ts';
+import { Reason } from '../http/response.ts';
 import { namedObject, type Static, Type } from '../platform/json-schema.ts';
 import { ALL_EVENTS, EVENT_TYPES } from './event-types.ts';
 

@@ -120,8 +120,10 @@ test('metrics move while the guest works, and are kept', { skip }, async () => {
   });
   assert.ok(busy.memory_percent > 0 && busy.memory_percent < 100);
   assert.ok(busy.network_rx_bytes > 0 && busy.network_tx_bytes > 0);
-  const { history } = await user.expect(200, `${vm}/metrics?step=5`);
-  assert.ok(history.length >= 2);
+  await eventually('two kept figures', async () => {
+    const { history } = await user.expect(200, `${vm}/metrics?step=5`);
+    return history.length >= 2;
+  });
 });
 
 test('the console takes what is typed and shows what comes', { skip }, async () => {

@@ -6,7 +6,7 @@ import { places, sample } from './sample.ts';
 /** One import from one place of another: refused or not. */
 const CASES: readonly [from: string, specifier: string, refused: boolean][] = [
   ['server/storage/objects.ts', '../drivers/blobs-file.ts', true],
-  ['server/storage/objects.ts', '../http/problem.ts', true],
+  ['server/storage/objects.ts', '../http/response.ts', true],
   ['server/storage/objects.ts', '../http/route.ts', true],
   ['server/storage/routes.ts', '../http/route.ts', false],
   ['server/storage/schema.ts', '../http/route.ts', false],
@@ -32,7 +32,7 @@ const CASES: readonly [from: string, specifier: string, refused: boolean][] = [
   ['server/platform/jobs.ts', '../metadata/metadata.ts', true],
   ['server/calls/operations.ts', '../metadata/metadata.ts', false],
   ['server/calls/operations.ts', '../accounts/accounts.ts', true],
-  ['server/calls/operations.ts', '../http/problem.ts', true],
+  ['server/calls/operations.ts', '../http/response.ts', true],
   ['server/http/edge.ts', 'fastify', false],
   ['server/storage/routes.ts', 'fastify', true],
   ['server/storage/objects.ts', 'better-sqlite3', true],

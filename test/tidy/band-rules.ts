@@ -5,7 +5,7 @@ import { type Finding, isCode, isTest, type SourceFile } from './source-files.ts
 const DOMAINS = ['accounts', 'storage', 'compute', 'databases', 'billing', 'webhooks', 'recovery', 'status'];
 const EDGES_IN = ['http', 's3', 'hrana'];
 /** What all stand on, from the bottom up: each knows only those before it. */
-const GROUND = ['config', 'platform', 'metadata', 'calls'];
+const GROUND = ['config', 'platform', 'metadata', 'resources', 'calls'];
 
 /** Runs what other drivers start, whatever it is. */
 const PROCESS_ROOM = 'server/drivers/host-process/';

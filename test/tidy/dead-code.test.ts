@@ -43,8 +43,8 @@ test('a type that the file itself uses is part of a signature', () => {
 test('migrations with a gap, a double or another form are refused', () => {
   const at = (...names: string[]) =>
     sample(Object.fromEntries(names.map((name) => [`server/metadata/migrations/${name}`, ''])));
-  assert.deepEqual(checkMigrations(at('0001-initial.ts', '0002-more.ts', 'migrations.ts')), []);
-  assert.equal(checkMigrations(at('0001-initial.ts', '0003-more.ts')).length, 1);
-  assert.equal(checkMigrations(at('0001-initial.ts', '0001-other.ts')).length, 1);
-  assert.equal(checkMigrations(at('0001-initial.ts', '0002_more.ts')).length, 1);
+  assert.deepEqual(checkMigrations(at('0001-initial.sql', '0002-more.sql', 'migrations.ts')), []);
+  assert.equal(checkMigrations(at('0001-initial.sql', '0003-more.sql')).length, 1);
+  assert.equal(checkMigrations(at('0001-initial.sql', '0001-other.sql')).length, 1);
+  assert.equal(checkMigrations(at('0001-initial.sql', '0002_more.sql')).length, 1);
 });

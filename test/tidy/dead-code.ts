@@ -73,7 +73,7 @@ export function checkMigrations(files: readonly SourceFile[]): Finding[] {
     .sort();
   return paths.flatMap((path, position) => {
     const wanted = String(position + 1).padStart(4, '0');
-    if (new RegExp(`/${wanted}-[a-z0-9-]+\\.ts$`).test(path)) return [];
-    return [{ path, line: 1, message: `expected migration ${wanted}-<name>.ts here` }];
+    if (new RegExp(`/${wanted}-[a-z0-9-]+\\.sql$`).test(path)) return [];
+    return [{ path, line: 1, message: `expected migration ${wanted}-<name>.sql here` }];
   });
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { limitsOfHost } from './host-limits.ts';
+import { limitsOfHost } from './plans.ts';
 
 const GIB = 2 ** 30;
 

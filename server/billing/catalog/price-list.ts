@@ -124,7 +124,8 @@ export class PriceList {
     const { reports, clock } = this.#deps;
     const { meter, plan, price, effective_from } = wanted;
     const variant = this.#variantOf(wanted);
-    if (plan !== undefined && !(await reports.hasPlan(plan))) throw invalidField('plan', 'is no known plan');
+    if (plan !== undefined && !(await reports.hasPlan(plan)))
+      throw invalidField('plan', 'is an unknown plan');
     // Not in the last moments of an hour: it must be stored and read before its own begins.
     const nextHour = hourOf(clock.now() + STORED_WITHIN_MS) + HOUR_MS;
     const from = effective_from === undefined ? nextHour : readDayOrTime('effective_from', effective_from);

@@ -4,8 +4,7 @@
  */
 import type { Clock } from '../../platform/clock.ts';
 import { hourOf } from '../metering/charge.ts';
-import type { Meter, MeterName } from '../metering/meters.ts';
-import { METERS } from '../metering/meters.ts';
+import { METERS, type Meter, type MeterName } from '../metering/meters.ts';
 import type { CatalogStore, PriceRow } from './catalog-store.ts';
 
 /** A price that holds while nothing else was set, nano-credits for a unit. */

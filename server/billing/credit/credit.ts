@@ -2,12 +2,14 @@
  * Whether an account has credits, how long they last, and which state follows: pure rules, but for the
  * question itself.
  */
+
 import { toCredits } from '../../accounts/credits.ts';
 import { formatTime } from '../../platform/clock.ts';
 import { AppError } from '../../platform/errors.ts';
 import type { PriceQuestion } from '../catalog/prices.ts';
 import type { Checks } from '../ledger/checks.ts';
-import { METERS, type MeterName, ticksOf } from '../metering/meters.ts';
+import { METERS, type MeterName } from '../metering/meters.ts';
+import { ticksOf } from '../metering/steady-clock.ts';
 import type { BillingAccountStore, BillingState } from './billing-account-store.ts';
 
 /** How somebody without credits goes on. */

@@ -3,8 +3,7 @@
  * add up to: with that, every figure that is cached elsewhere can be compared at any time.
  */
 import { hash as digest } from 'node:crypto';
-import type { CachedRow, HashedRow, LedgerStore } from './ledger-store.ts';
-import { FIRST_PREV_HASH } from './ledger-store.ts';
+import { type CachedRow, FIRST_PREV_HASH, type HashedRow, type LedgerStore } from './ledger-store.ts';
 
 export interface LedgerHead {
   /** Number of the last transfer; 0 when there is none. */

@@ -3,8 +3,7 @@
  * was used equal to what was charged, every machine that runs metered. While anything is wrong an alarm says
  * so, and nothing that costs credits is begun.
  */
-import type { Clock } from '../../platform/clock.ts';
-import { formatTime, formatTimeOrNull } from '../../platform/clock.ts';
+import { type Clock, formatTime, formatTimeOrNull } from '../../platform/clock.ts';
 import { AppError } from '../../platform/errors.ts';
 import { type LedgerHead, LedgerWalk } from './checks-walk.ts';
 import type { LedgerStore } from './ledger-store.ts';

@@ -2,16 +2,14 @@ import assert from 'node:assert/strict';
 import { copyFileSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { TestContext } from 'node:test';
-import { test } from 'node:test';
+import { type TestContext, test } from 'node:test';
 import Database from 'better-sqlite3';
 import fc from 'fast-check';
 import { SqliteMetadata } from '../../drivers/metadata-sqlite/sqlite-metadata.ts';
 import { CommitRejected } from '../../metadata/metadata.ts';
 import { Alarms } from '../../platform/alarms.ts';
 import { systemClock } from '../../platform/clock.ts';
-import type { Transfer } from './ledger.ts';
-import { Ledger, transferStatements } from './ledger.ts';
+import { Ledger, type Transfer, transferStatements } from './ledger.ts';
 
 interface Fixture {
   readonly directory: string;

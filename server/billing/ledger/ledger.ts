@@ -12,8 +12,7 @@
 import type { Metadata, RowIdOf, Statement } from '../../metadata/metadata.ts';
 import { AppError } from '../../platform/errors.ts';
 import { type LedgerHead, LedgerWalk } from './checks-walk.ts';
-import type { Balance } from './ledger-store.ts';
-import { addToBalance, insertTransfer, LedgerStore, takeFromBalance } from './ledger-store.ts';
+import { addToBalance, type Balance, insertTransfer, LedgerStore, takeFromBalance } from './ledger-store.ts';
 
 /**
  * `account:<id>`, `held:<id>`, `system:<name>`, or the account that an earlier statement of the same commit

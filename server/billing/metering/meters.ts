@@ -83,8 +83,3 @@ export function resourceTypeOf(meter: MeterName, resourceId: string): Meter['res
 }
 
 export const METER_NAMES = Object.keys(METERS) as readonly MeterName[];
-
-/** Steady time in ticks of the meter. */
-export function ticksOf(meter: Meter, steadyMs: number): number {
-  return Math.floor(steadyMs / meter.tickMs);
-}

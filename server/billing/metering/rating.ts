@@ -3,6 +3,7 @@
  * ledger, those of each line in one commit. Rating twice charges once, and rating more often charges the
  * same. Between ratings nothing is owed that is not in the lines.
  */
+
 import { type Changes, UNASKED } from '../../metadata/change.ts';
 import type { Statement } from '../../metadata/metadata.ts';
 import type { Clock } from '../../platform/clock.ts';
@@ -14,17 +15,17 @@ import {
   type BillingRow,
 } from '../credit/billing-account-store.ts';
 import { transferStatements } from '../ledger/ledger.ts';
-import { hourOf } from './charge.ts';
-import { rateLine } from './line-rating.ts';
+import { charge, hourOf, spreadOverHours } from './charge.ts';
 import { METERS, type Service } from './meters.ts';
 import { balancesOf, settle } from './settlement.ts';
-import type { SteadyClock } from './steady-clock.ts';
+import { type SteadyClock, ticksOf } from './steady-clock.ts';
 import {
   FIRST_LINE,
   type HoldRow,
   type LineKey,
   type LineRow,
   PAGE_LINES,
+  type RatedLine,
   reduceHold,
   type UsageStore,
   type WindowRow,
@@ -211,4 +212,62 @@ export class Rating {
       return isEnd ? undefined : last;
     });
   }
+}
+
+/** One moment on both clocks, the same for all lines that were read together. */
+export interface Moment {
+  readonly wallMs: number;
+  readonly steadyMs: number;
+}
+
+export interface LineRating {
+  readonly costMicro: bigint;
+  readonly windows: readonly WindowRow[];
+  /** What the line is then. */
+  readonly rated: RatedLine;
+}
+
+interface RatingTerms {
+  readonly plan: string;
+  readonly moment: Moment;
+  readonly priceNano: (question: PriceQuestion) => bigint;
+}
+
+/** null: nothing was used. */
+function rateLine(line: LineRow, { plan, moment, priceNano: priceOf }: RatingTerms): LineRating | null {
+  const meter = METERS[line.meter];
+  const now = ticksOf(meter, moment.steadyMs);
+  const openTicks = BigInt(now) - BigInt(line.level_since);
+  const open = BigInt(line.level) * openTicks;
+  const quantity = BigInt(line.pending) + open;
+  if (quantity === 0n) return null;
+  const openSince = moment.wallMs - Number(openTicks) * meter.tickMs;
+  const settledTo = moment.wallMs - (now - Number(line.settled_to)) * meter.tickMs;
+  // After an end that was earlier than what is charged, it goes back to the hours it was charged in.
+  const [from, to] = settledTo <= openSince ? [settledTo, openSince] : [openSince, settledTo];
+  const parts = [
+    ...spreadOverHours(BigInt(line.pending), from, to),
+    ...spreadOverHours(open, openSince, moment.wallMs),
+  ];
+  const { meter: name, resource_id, variant, account_id } = line;
+  let carry = BigInt(line.carry);
+  let costMicro = 0n;
+  const windows = parts.map(({ windowStart, quantity: used }) => {
+    const priceNano = priceOf({ meter: name, variant, plan, at: windowStart });
+    const charged = charge(meter, { quantity: used, priceNano, carry });
+    carry = charged.carry;
+    costMicro += charged.costMicro;
+    return {
+      account_id,
+      window_start: windowStart,
+      meter: name,
+      resource_id,
+      name: line.name,
+      variant,
+      price_nano: priceNano,
+      quantity: used,
+      cost_micro: charged.costMicro,
+    };
+  });
+  return { costMicro, windows, rated: { meter: name, resourceId: resource_id, now, quantity, carry } };
 }

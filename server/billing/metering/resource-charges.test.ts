@@ -23,7 +23,7 @@ beforeEach(async () => {
   const { usage, prices, clock, metadata, accounts, holds } = fixture;
   const quotas = new Quotas({ store: new CatalogStore(metadata) });
   const credit = new Credit({ accounts, checks: { assertSound() {} } });
-  const deps = { usage, prices, quotas, accounts, credit, now: () => clock.now() };
+  const deps = { usage, prices, quotas, accounts, credit, clock };
   charges = databaseCharges(deps);
   ofVms = vmCharges({ ...deps, holds });
 });

@@ -1,5 +1,7 @@
 /** What billing does for machines, object storage and databases: the interfaces that these domains own. */
+
 import type { Statement } from '../../metadata/metadata.ts';
+import type { Clock } from '../../platform/clock.ts';
 import type { Prices } from '../catalog/prices.ts';
 import type { Quotas } from '../catalog/quotas.ts';
 import type { BillingAccountStore } from '../credit/billing-account-store.ts';
@@ -11,7 +13,7 @@ interface ChargesDeps {
   readonly usage: Usage;
   readonly quotas: Quotas;
   readonly prices: Prices;
-  readonly now: () => number;
+  readonly clock: Clock;
   readonly credit: Credit;
 }
 
@@ -41,7 +43,7 @@ interface PricedDatabase {
 
 const NANO = 1e9;
 
-export function vmCharges({ usage, holds, prices, quotas, accounts, now, credit }: VmChargesDeps) {
+export function vmCharges({ usage, holds, prices, quotas, accounts, clock, credit }: VmChargesDeps) {
   return {
     /** A refusal says that an hour of the type is needed. */
     assertCredit: ({ account_id, plan, instance_type }: WantedVm) =>
@@ -52,12 +54,12 @@ export function vmCharges({ usage, holds, prices, quotas, accounts, now, credit 
 
     /** Credits an hour that it runs, now. */
     pricePerHour: (plan: string, variant: string) =>
-      Number(prices.priceNano({ meter: 'vm.time', variant, plan, at: now() })) / NANO,
+      Number(prices.priceNano({ meter: 'vm.time', variant, plan, at: clock.now() })) / NANO,
 
     /** Credits an hour that its disk exists, now. */
     diskPricePerHour(plan: string, { instance_type: variant, disk_gb: level }: PricedVm): number {
       const meter = 'vm.disk';
-      const priceNano = prices.priceNano({ meter, variant, plan, at: now() });
+      const priceNano = prices.priceNano({ meter, variant, plan, at: clock.now() });
       return Number(burnNanoOf({ meter, level }, priceNano)) / NANO;
     },
 
@@ -95,7 +97,7 @@ export function storageCharges({ usage, quotas, credit }: ChargesDeps) {
   };
 }
 
-export function databaseCharges({ usage, quotas, prices, now, credit }: ChargesDeps) {
+export function databaseCharges({ usage, quotas, prices, clock, credit }: ChargesDeps) {
   return {
     assertCredit: (accountId: number) => credit.assertCredit(accountId),
     created: ({ account_id }: UsedDatabase) => quotas.claimDatabase(account_id),
@@ -113,7 +115,7 @@ export function databaseCharges({ usage, quotas, prices, now, credit }: ChargesD
 
     pricePerHour(plan: string, { engine, size_bytes: level }: PricedDatabase): number {
       const meter = 'database.storage';
-      const priceNano = prices.priceNano({ meter, variant: engine, plan, at: now() });
+      const priceNano = prices.priceNano({ meter, variant: engine, plan, at: clock.now() });
       return Number(burnNanoOf({ meter, level }, priceNano)) / NANO;
     },
   };

@@ -3,7 +3,9 @@
  * went on, so that a wall clock that is set, or that jitters, is never billed. It begins as wall time, is
  * written down each minute, and goes on where it was when Cloudlet starts again.
  */
+
 import type { Clock } from '../../platform/clock.ts';
+import type { Meter } from './meters.ts';
 
 /** One moment on all clocks. */
 export interface Anchor {
@@ -98,4 +100,9 @@ function countedSince(anchor: Anchor, now: Omit<Anchor, 'steadyMs'>): number {
 
 function offTime(wallMs: number): number {
   return wallMs >= 0 && wallMs <= MAX_OFF_MS ? wallMs : 0;
+}
+
+/** Steady time in ticks of the meter. */
+export function ticksOf(meter: Meter, steadyMs: number): number {
+  return Math.floor(steadyMs / meter.tickMs);
 }

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { openBillingFixture } from '../../testing/billing-fixture.ts';
 import { randomFrom } from '../../testing/random.ts';
-import { METERS, ticksOf } from './meters.ts';
+import { METERS } from './meters.ts';
+import { ticksOf } from './steady-clock.ts';
 import { UsageStore } from './usage-store.ts';
 
 const METER = 'storage';

@@ -2,9 +2,10 @@
  * What other domains write of their use, in the very commit of the change: statements only, so that no
  * change is counted that did not happen, and none happens uncounted.
  */
+
 import type { RowIdOf, Statement } from '../../metadata/metadata.ts';
-import { METERS, ticksOf } from './meters.ts';
-import type { SteadyClock } from './steady-clock.ts';
+import { METERS } from './meters.ts';
+import { type SteadyClock, ticksOf } from './steady-clock.ts';
 import type { UsageStore } from './usage-store.ts';
 
 /** What is charged of a machine. */

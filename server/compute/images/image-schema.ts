@@ -1,5 +1,5 @@
 /** What images look like from outside. */
-import { Reason } from '../../http/reason.ts';
+import { Reason } from '../../http/response.ts';
 import { namedObject, type Static, Type } from '../../platform/json-schema.ts';
 
 const textOrNull = (description: string) => Type.Union([Type.String(), Type.Null()], { description });

@@ -52,7 +52,7 @@ test('what there are no credits for yet goes on waiting', async (t) => {
   await fixture.spendAll();
   assert.deepEqual(await compute.accountStops.resume(ada.principal.accountId), { waiting: 1 });
   assert.equal((await fixture.store.find(vmId))?.reason_code, 'credits_exhausted');
-  assert.match(compute.reports.join(), /could not be started again.*insufficient_credits|credits/);
+  assert.match(compute.reports.join(), /could not be resumed.*insufficient_credits|credits/);
 });
 
 test('a stop for want of credits that a crash cut off is still known as one', async (t) => {
@@ -100,7 +100,7 @@ test('what its owner started while its account was being resumed is left alone',
   const restarted = await fixture.open();
   const mayGoOn = Promise.withResolvers<void>();
   const find = () => restarted.machines.findFor(ada.principal, vmId);
-  const started = restarted.actions.run({ vmId, action: 'start', find }, async () => {
+  const started = restarted.turns.act({ id: vmId, action: 'start', find }, async () => {
     await mayGoOn.promise;
     await fixture.metadata.commit([
       { sql: "UPDATE vms SET state = 'running', desired_state = 'running', reason_code = NULL", params: [] },

@@ -118,7 +118,7 @@ async function killAt(name: string, step: number): Promise<boolean> {
       () => 'done',
       (error: unknown) => (error instanceof Killed ? 'killed' : Promise.reject(error)),
     );
-    await cloud.actions.idle();
+    await cloud.turns.idle();
     if (outcome === 'done') return false;
     const after = await restart(fixture);
     await assertClean(fixture, after, where);

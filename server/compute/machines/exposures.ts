@@ -3,7 +3,7 @@ import { type Changes, UNASKED } from '../../metadata/change.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { Hypervisor } from '../hypervisor.ts';
 import type { Ingress, PortState } from '../ingress.ts';
-import { guestNetwork } from './guest-spec.ts';
+import { guestNetwork } from './runs.ts';
 import type { VmRow, VmStore } from './vm-store.ts';
 
 /** Told what went wrong with a machine while nobody waited for a response. */

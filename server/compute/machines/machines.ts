@@ -10,7 +10,7 @@ import type { Hypervisor } from '../hypervisor.ts';
 import { DEFAULT_IMAGE, type Images } from '../images/images.ts';
 import type { NewVm, Vm } from '../schema.ts';
 import type { AddressPool } from './addresses.ts';
-import { guestNetwork, guestSpec } from './guest-spec.ts';
+import { guestNetwork, guestSpec } from './runs.ts';
 import type { VmBilling } from './vm-billing.ts';
 import { type CheckedVm, checkNewVm } from './vm-fields.ts';
 import type { VmRow, VmStore } from './vm-store.ts';

@@ -169,7 +169,7 @@ test('a guest that ends by itself: stopped or error, at the time it ended', asyn
     const end = cloud.scripted.end(vmId, cause, false);
     fixture.clock.advance(4000);
     cloud.scripted.report(end);
-    await cloud.actions.idle();
+    await cloud.turns.idle();
     const vm = await read();
     assert.deepEqual([vm.state, vm.state_reason?.code], [state, cause]);
     assert.deepEqual((await fixture.usage(vmId)).at(-1), { event: 'stopped', at: end.at });
@@ -180,10 +180,10 @@ test('a guest that ends by itself: stopped or error, at the time it ended', asyn
 test('the end of an earlier run says nothing of the present one', async () => {
   await cloud.power.start(ann, vmId);
   const end = cloud.scripted.end(vmId, 'crashed');
-  await cloud.actions.idle();
+  await cloud.turns.idle();
   await cloud.power.start(ann, vmId);
   cloud.scripted.report(end);
-  await cloud.actions.idle();
+  await cloud.turns.idle();
   assert.equal((await read()).state, 'running');
 });
 
@@ -197,7 +197,7 @@ test('a guest that ends before its start is stored is not left as running', asyn
   while (!fixture.engine.running().includes(vmId)) await Promise.resolve();
   cloud.scripted.end(vmId, 'crashed');
   await starting;
-  await cloud.actions.idle();
+  await cloud.turns.idle();
   assert.equal((await read()).state, 'error');
   assert.deepEqual(await events(), ['created', 'started', 'stopped']);
 });

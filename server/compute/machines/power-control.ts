@@ -1,32 +1,29 @@
 /** Starts and stops machines for their owners. */
+
 import type { Call } from '../../calls/principal.ts';
 import { type Recorder, UNASKED } from '../../metadata/change.ts';
 import type { Hypervisor } from '../hypervisor.ts';
 import { assertNotTooLarge } from '../instance-types.ts';
 import type { Vm } from '../schema.ts';
-import type { Actions, Wanted } from './actions.ts';
 import type { Lifecycle, Reason } from './lifecycle.ts';
 import type { MachineCall, Machines, OpenFiles } from './machines.ts';
 import type { Runs } from './runs.ts';
 import { accountBlocked } from './stop-causes.ts';
-import { nextState } from './transitions.ts';
+import { type MachineTurns, nextState, type VmWanted } from './transitions.ts';
 import type { VmBilling } from './vm-billing.ts';
 import type { VmRow, VmStore } from './vm-store.ts';
 import type { VmViews } from './vm-view.ts';
 
-/** Files that a start opens: listeners, consoles, pipes of programs. */
-const FILES_TO_START = 48;
-
 export interface PowerControlDeps {
   readonly store: VmStore;
   readonly machines: Machines;
-  readonly actions: Actions;
+  readonly turns: MachineTurns;
   readonly lifecycle: Lifecycle;
   readonly runs: Runs;
   readonly views: VmViews;
   readonly billing: Pick<VmBilling, 'assertCredit'>;
   readonly descriptors: OpenFiles;
-  readonly hypervisor: Pick<Hypervisor, 'memoryForGuestsMb'>;
+  readonly hypervisor: Pick<Hypervisor, 'memoryForGuestsMb' | 'capabilities'>;
   /** How long a guest is asked to shut down when the caller does not say, ms. */
   readonly graceMs: number;
 }
@@ -57,16 +54,16 @@ export class PowerControl {
   }
 
   /** As start(), for a caller that knows whose machine it is. */
-  startOwned(vmId: string, find: Wanted['find'], call: Recorder = UNASKED): Promise<VmRow> {
-    const { store, actions, lifecycle, runs, billing, descriptors, hypervisor } = this.#deps;
-    return actions.run({ vmId, action: 'start', find }, async (row) => {
+  startOwned(vmId: string, find: VmWanted['find'], call: Recorder = UNASKED): Promise<VmRow> {
+    const { store, turns, lifecycle, runs, billing, descriptors, hypervisor } = this.#deps;
+    return turns.act({ id: vmId, action: 'start', find }, async (row) => {
       if (nextState(row.state, 'start') === 'running') return row;
       const isUnderWay = row.state === 'starting';
       // Any other is asked by the commit.
       if (isUnderWay && (await store.blockOf(row.account_id)) !== null) throw accountBlocked();
       assertNotTooLarge(row.memory_mb, hypervisor.memoryForGuestsMb());
       await billing.assertCredit(row);
-      descriptors.assertFree(FILES_TO_START);
+      descriptors.assertFree(hypervisor.capabilities.filesToStart);
       const starting = isUnderWay ? row : await lifecycle.apply(row, { event: 'start', desired: 'running' });
       const before = isUnderWay ? 'stopped' : row.state;
       return runs.boot(starting, { before, call, since: null });
@@ -78,15 +75,15 @@ export class PowerControl {
    * `vm_not_found`, `vm_invalid_state`, `vm_locked`.
    */
   async stop(call: MachineCall, vmId: string, request: StopRequest = {}): Promise<Vm> {
-    const { machines, actions, runs, views } = this.#deps;
+    const { machines, turns, runs, views } = this.#deps;
     const { graceMs = this.#deps.graceMs, reason } = request;
     const find = async () => {
       const row = await machines.findFor(call.principal, vmId);
       // The same stop gets two callers; who wants it at once is not made to wait for the other's grace.
-      if (graceMs === 0) actions.abort(vmId, 'stop');
+      if (graceMs === 0) turns.abort(vmId, 'stop');
       return row;
     };
-    const stopped = await actions.run({ vmId, action: 'stop', find }, (row, signal) =>
+    const stopped = await turns.act({ id: vmId, action: 'stop', find }, (row, signal) =>
       runs.halt(row, { graceMs, call, signal, reason }),
     );
     return views.present(stopped);

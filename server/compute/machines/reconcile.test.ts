@@ -64,7 +64,7 @@ test('a guest that ran on is adopted: same run, same usage, its address answers,
   assert.ok(cloud.scripted.adopted.includes(vmId));
   assert.equal(cloud.ingress.places.get(vmId)?.isRunning, true);
   cloud.scripted.end(vmId, 'guest_shutdown');
-  await cloud.actions.idle();
+  await cloud.turns.idle();
   assert.deepEqual(await read(cloud, vmId), ['stopped', 'guest_shutdown']);
   assert.deepEqual(await events(vmId), ['created', 'started', 'stopped']);
 });

@@ -1,13 +1,13 @@
 /** What is done about a machine whose row and guest were left by a crash, as a table. */
+
 import { UNASKED } from '../../metadata/change.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { isAppError } from '../../platform/errors.ts';
 import type { GuestFact, Hypervisor, LastEnd } from '../hypervisor.ts';
-import type { Actions, Wanted } from './actions.ts';
 import type { Exposures } from './exposures.ts';
 import { CRASHED_UNSEEN, HOST_RESTARTED, type Runs, type UnseenEnd } from './runs.ts';
 import { type AccountBlock, STOP_REASONS } from './stop-causes.ts';
-import type { VmAction, VmState } from './transitions.ts';
+import type { MachineTurns, VmAction, VmState, VmWanted } from './transitions.ts';
 import type { VmDeleter } from './vm-deleter.ts';
 import type { VmRow, VmStore } from './vm-store.ts';
 
@@ -52,7 +52,7 @@ export interface ReconcilerDeps {
   readonly store: VmStore;
   readonly clock: Clock;
   readonly hypervisor: Hypervisor;
-  readonly actions: Actions;
+  readonly turns: MachineTurns;
   readonly runs: Runs;
   readonly deleter: VmDeleter;
   readonly exposures: Exposures;
@@ -74,13 +74,13 @@ export class Reconciler {
    * about to be told. Throws what the engine says; the row then says it too.
    */
   async reconcile(vmId: string, { isSure }: { readonly isSure: boolean }): Promise<void> {
-    const { hypervisor, store, actions } = this.#deps;
+    const { hypervisor, store, turns } = this.#deps;
     const before = await store.find(vmId);
-    if (before === undefined || actions.isRunning(vmId)) return;
+    if (before === undefined || turns.isBusy(vmId)) return;
     const fact = await hypervisor.inspect(vmId);
     const block = await store.blockOf(before.account_id);
     const row = await store.find(vmId);
-    if (row?.generation !== before.generation || actions.isRunning(vmId)) return;
+    if (row?.generation !== before.generation || turns.isBusy(vmId)) return;
     const step = reconcileStep(row.state, fact.running);
     const isSuspect = this.#suspects.get(vmId) === row.generation;
     this.#suspects.delete(vmId);
@@ -97,26 +97,26 @@ export class Reconciler {
 
   /** The row is as it was just read: from there to the action nothing else gets its turn. */
   async #apply(step: ReconcileStep, found: Found): Promise<void> {
-    const { actions, deleter, hypervisor, graceMs } = this.#deps;
+    const { turns, deleter, hypervisor, graceMs } = this.#deps;
     const { row, fact } = found;
     const vmId = row.vm_id;
     if (step === 'adopt') await this.#adopt(row, fact);
     if (step === 'start') await this.#start(found);
     if (step === 'stop') await this.#stop(found);
-    if (step === 'end_stray') await actions.runExclusive(vmId, () => hypervisor.stop(vmId, { graceMs }));
+    if (step === 'end_stray') await turns.alone(vmId, () => hypervisor.stop(vmId, { graceMs }));
     if (step === 'note_gone') await this.#noteGone(found);
-    if (step === 'delete') await actions.run(known('delete', row), () => deleter.finish(row));
+    if (step === 'delete') await turns.act(known('delete', row), () => deleter.finish(row));
   }
 
   async #start({ row, fact, block }: Found): Promise<void> {
     if (block !== null) return this.#stop({ row, block });
-    await this.#deps.actions.run(known('start', row), () => this.#boot(row, fact.runningSince));
+    await this.#deps.turns.act(known('start', row), () => this.#boot(row, fact.runningSince));
   }
 
   async #stop({ row, block }: Pick<Found, 'row' | 'block'>): Promise<void> {
-    const { actions, runs, graceMs } = this.#deps;
+    const { turns, runs, graceMs } = this.#deps;
     const reason = block === null ? undefined : STOP_REASONS[block];
-    await actions.run(known('stop', row), (_, signal) =>
+    await turns.act(known('stop', row), (_, signal) =>
       runs.halt(row, { graceMs, call: UNASKED, signal, reason }),
     );
   }
@@ -128,23 +128,23 @@ export class Reconciler {
       return;
     }
     // Another run than the row knows of: the engine is right.
-    await this.#deps.actions.run(known('start', row), () => this.#boot(row, fact.runningSince));
+    await this.#deps.turns.act(known('start', row), () => this.#boot(row, fact.runningSince));
   }
 
   async #noteGone({ row, fact, block }: Found): Promise<void> {
-    const { actions, runs } = this.#deps;
+    const { turns, runs } = this.#deps;
     const vmId = row.vm_id;
     // That of another run says nothing of this one.
     const end = fact.end?.handle === row.handle ? fact.end : null;
     const wentWithHost = this.#wentWithHost(row, end);
     if (end !== null && end.cause !== 'host_restarted' && !wentWithHost) {
-      await actions.runExclusive(vmId, () => runs.noteEnd({ vmId, ...end }));
+      await turns.alone(vmId, () => runs.noteEnd({ vmId, ...end }));
       return;
     }
     const gone = wentWithHost ? afterHostRestart(block) : CRASHED_UNSEEN;
-    const after = await actions.runExclusive(vmId, () => runs.noteGone(row, gone, end?.at ?? null));
+    const after = await turns.alone(vmId, () => runs.noteGone(row, gone, end?.at ?? null));
     if (after.state !== 'starting') return;
-    await actions.run(known('start', after), () => this.#boot(after, null));
+    await turns.act(known('start', after), () => this.#boot(after, null));
   }
 
   #boot(row: VmRow, since: number | null): Promise<VmRow> {
@@ -159,8 +159,8 @@ export class Reconciler {
 }
 
 /** For a row that was just read. */
-function known(action: VmAction, row: VmRow): Wanted {
-  return { vmId: row.vm_id, action, find: () => row };
+function known(action: VmAction, row: VmRow): VmWanted {
+  return { id: row.vm_id, action, find: () => row };
 }
 
 /** Nothing of an account that is blocked is started again: it counts as stopped with the others. */

@@ -2,9 +2,9 @@
 import type { Recorder } from '../../metadata/change.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { AppError, type ErrorCode } from '../../platform/errors.ts';
-import type { GuestEnd, Hypervisor, LastEnd, StopMethod } from '../hypervisor.ts';
+import type { GuestEnd, GuestNetwork, GuestSpec, Hypervisor, LastEnd, StopMethod } from '../hypervisor.ts';
+import { guestImage } from '../images/images.ts';
 import type { Exposures } from './exposures.ts';
-import { guestSpec } from './guest-spec.ts';
 import type { Happening, Lifecycle, NewRun, Reason } from './lifecycle.ts';
 import { nextState, type VmState } from './transitions.ts';
 import type { VmRow, VmStore } from './vm-store.ts';
@@ -181,4 +181,36 @@ function backTo(before: VmState, error: unknown): 'not_started' | 'not_started_n
 function whyNot(error: unknown): Reason {
   if (error instanceof AppError) return { code: error.code, message: error.message };
   return { code: 'internal_error', message: 'The engine failed; its operator finds why in the log' };
+}
+
+/** What an engine is told of a machine. */
+export function guestSpec(row: Omit<VmRow, 'id'>): GuestSpec {
+  return {
+    vmId: row.vm_id,
+    uuid: row.uuid,
+    hostname: hostnameOf(row.name, row.vm_id),
+    vcpus: row.vcpus,
+    memoryMb: row.memory_mb,
+    diskGb: row.disk_gb,
+    image: guestImage(row.image_id),
+    sshKeys: JSON.parse(row.ssh_keys) as string[],
+    userData: row.user_data,
+    network: guestNetwork(row),
+  };
+}
+
+export function guestNetwork(row: Pick<VmRow, 'mac' | 'ports' | 'outbound' | 'address'>): GuestNetwork {
+  const { mac, address } = row;
+  return { mac, address, ports: JSON.parse(row.ports) as number[], outbound: row.outbound === 1 };
+}
+
+/** 1 to 63 of `a-z0-9-`, beginning and ending with a letter or digit; of a name without any, the id. */
+export function hostnameOf(name: string, vmId: string): string {
+  const words = name
+    .normalize('NFKD')
+    .toLowerCase()
+    .replace(/\p{M}/gu, '')
+    .replace(/[^a-z0-9]+/g, '-');
+  const hostname = words.slice(0, 64).replace(/^-+/, '').slice(0, 63).replace(/-+$/, '');
+  return hostname === '' ? vmId : hostname;
 }

@@ -3,12 +3,13 @@ import type { Clock } from '../../platform/clock.ts';
 import { eachOf } from '../../platform/each-of.ts';
 import { idTime, isId } from '../../platform/ids.ts';
 import type { SweepGuard } from '../../platform/sweep-guard.ts';
+import { Orphans, type Unnamed } from '../../resources/orphans.ts';
 import type { GuestEnd, GuestFact, Hypervisor } from '../hypervisor.ts';
-import type { Actions } from './actions.ts';
 import type { OnError } from './exposures.ts';
 import type { Machines } from './machines.ts';
 import type { Reconciler } from './reconcile.ts';
 import type { Runs } from './runs.ts';
+import type { MachineTurns } from './transitions.ts';
 import type { VmRow, VmStore } from './vm-store.ts';
 
 export interface SupervisorDeps {
@@ -16,7 +17,7 @@ export interface SupervisorDeps {
   readonly clock: Clock;
   readonly hypervisor: Hypervisor;
   readonly machines: Machines;
-  readonly actions: Actions;
+  readonly turns: MachineTurns;
   readonly runs: Runs;
   readonly reconciler: Reconciler;
   readonly sweepGuard: SweepGuard;
@@ -31,13 +32,13 @@ const AT_ONCE = 2;
 
 export class Supervisor {
   readonly #deps: SupervisorDeps;
-  /** Guests without a row → when they were first noticed, monotonic ms. */
-  readonly #orphans = new Map<string, number>();
+  readonly #orphans: Orphans;
   #recovered: Promise<void> = Promise.resolve();
   #isClosing = false;
 
   constructor(deps: SupervisorDeps) {
     this.#deps = deps;
+    this.#orphans = new Orphans({ ...deps, isClosing: () => this.#isClosing });
   }
 
   /** Begins to look after what was left by the last run of Cloudlet. Does not wait for it. */
@@ -61,27 +62,22 @@ export class Supervisor {
 
   /** Removes guests that no row knows: their creation was cut off before its commit. */
   async sweepOrphans(): Promise<void> {
-    const { hypervisor, clock, sweepGuard, orphanGraceMs } = this.#deps;
+    const { hypervisor, clock, orphanGraceMs } = this.#deps;
     const facts = await hypervisor.list();
-    const now = clock.monotonic();
-    const orphans: string[] = [];
-    for (const { vmId } of facts) if (await this.#isOrphan(vmId)) orphans.push(vmId);
-    for (const known of this.#orphans.keys()) if (!orphans.includes(known)) this.#orphans.delete(known);
-    const sweep = { folder: 'vms', what: 'machines', found: facts.length, unnamed: orphans.length };
-    if (!(await sweepGuard.allows(sweep))) return;
-    for (const vmId of orphans) {
-      const noticed = this.#orphans.get(vmId) ?? now;
-      this.#orphans.set(vmId, noticed);
-      const isOld = now - noticed >= orphanGraceMs && clock.now() - idTime(vmId) >= orphanGraceMs;
-      if (isOld && !this.#isClosing) await this.#removeOrphan(vmId);
+    const unnamed = new Map<string, Unnamed>();
+    for (const { vmId } of facts) {
+      if (!(await this.#isOrphan(vmId))) continue;
+      const isYoung = clock.now() - idTime(vmId) < orphanGraceMs;
+      unnamed.set(vmId, { remove: () => this.#removeOrphan(vmId), isYoung });
     }
+    await this.#orphans.sweep({ folder: 'vms', what: 'machines', count: facts.length, unnamed });
   }
 
   /** Begins nothing more; resolves when what runs has ended. */
   async close(): Promise<void> {
     this.#isClosing = true;
     await this.#recovered;
-    await this.#deps.actions.idle();
+    await this.#deps.turns.idle();
   }
 
   async #recover(): Promise<void> {
@@ -121,10 +117,10 @@ export class Supervisor {
   }
 
   async #noteEnd(end: GuestEnd): Promise<void> {
-    const { actions, runs, onError } = this.#deps;
+    const { turns, runs, onError } = this.#deps;
     try {
       // After what runs: a start under way has yet to store which run this is.
-      await actions.runExclusive(end.vmId, () => runs.noteEnd(end));
+      await turns.alone(end.vmId, () => runs.noteEnd(end));
     } catch (error) {
       onError(end.vmId, 'its end was not stored', error);
     }
@@ -138,14 +134,8 @@ export class Supervisor {
   }
 
   async #removeOrphan(vmId: string): Promise<void> {
-    const { hypervisor, onError } = this.#deps;
-    try {
-      await hypervisor.stop(vmId, { graceMs: 0 });
-      await hypervisor.discard(vmId);
-      this.#orphans.delete(vmId);
-    } catch (error) {
-      onError(vmId, 'a guest that no row knows could not be removed', error);
-    }
+    await this.#deps.hypervisor.stop(vmId, { graceMs: 0 });
+    await this.#deps.hypervisor.discard(vmId);
   }
 }
 

@@ -1,5 +1,8 @@
 /** Which state follows which: the only place that decides it. */
+
 import { AppError } from '../../platform/errors.ts';
+import type { Turns, Wanted } from '../../resources/turns.ts';
+import type { VmRow } from './vm-store.ts';
 
 export const VM_STATES = [
   'created',
@@ -96,5 +99,20 @@ export function nextState(state: VmState, event: VmEvent): VmState {
     ...(found.refused === 'vm_not_stopped' && state !== 'deleting'
       ? { hint: 'Stop it first; a machine that was never started can be stopped as well' }
       : {}),
+  });
+}
+
+export type MachineTurns = Turns<VmAction, VmRow>;
+export type VmWanted = Wanted<VmAction, VmRow>;
+
+const STATES_UNDER = { start: 'starting', stop: 'stopping', delete: 'deleting' } as const;
+
+/** `vm_locked`: the refusal of an action while another one runs. */
+export function locked(running: VmAction, asked: VmAction): AppError {
+  const state = STATES_UNDER[running];
+  return new AppError('vm_locked', `Another action (${running}) is running on this machine`, {
+    hint: 'Try again when it is done',
+    retryAfterSeconds: 1,
+    extra: { state, action: asked, allowed: allowedActions(state).filter((action) => action === running) },
   });
 }

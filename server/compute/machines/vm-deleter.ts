@@ -2,11 +2,11 @@
 import type { Changes } from '../../metadata/change.ts';
 import type { Hypervisor } from '../hypervisor.ts';
 import type { DeletedVm } from '../schema.ts';
-import type { Actions } from './actions.ts';
 import type { AddressPool } from './addresses.ts';
 import type { Exposures } from './exposures.ts';
 import type { Lifecycle } from './lifecycle.ts';
 import type { MachineCall, Machines } from './machines.ts';
+import type { MachineTurns } from './transitions.ts';
 import type { VmRow, VmStore } from './vm-store.ts';
 
 export interface VmDeleterDeps {
@@ -14,7 +14,7 @@ export interface VmDeleterDeps {
   readonly store: VmStore;
   readonly hypervisor: Hypervisor;
   readonly machines: Machines;
-  readonly actions: Actions;
+  readonly turns: MachineTurns;
   readonly lifecycle: Lifecycle;
   readonly exposures: Exposures;
   readonly addresses: AddressPool;
@@ -32,9 +32,9 @@ export class VmDeleter {
    * being deleted, and that has the answer of the call. Throws `vm_not_found`, `vm_not_stopped`, `vm_locked`.
    */
   async remove(call: MachineCall, vmId: string): Promise<DeletedVm> {
-    const { machines, actions, lifecycle } = this.#deps;
+    const { machines, turns, lifecycle } = this.#deps;
     const find = () => machines.findFor(call.principal, vmId);
-    const removed = await actions.run({ vmId, action: 'delete', find }, async (row) => {
+    const removed = await turns.act({ id: vmId, action: 'delete', find }, async (row) => {
       const answer = deletedVm(row);
       await lifecycle.apply(row, { event: 'delete', desired: 'deleted', answer }, call);
       return this.finish(row);

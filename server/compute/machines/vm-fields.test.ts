@@ -3,8 +3,8 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { isAppError } from '../../platform/errors.ts';
 import type { NewVm } from '../schema.ts';
-import { hostnameOf, vmNameProblem } from '../vm-names.ts';
-import { checkNewVm, sshKeyProblem } from './vm-fields.ts';
+import { hostnameOf } from './runs.ts';
+import { checkNewVm, sshKeyProblem, vmNameProblem } from './vm-fields.ts';
 
 const ID = 'vm-01hzzzzzzz0123456789abcdef';
 const GOOD: NewVm = { name: 'web', instance_type: 't2.micro' };

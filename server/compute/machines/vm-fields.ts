@@ -3,7 +3,6 @@ import { assertFields, type FieldProblem } from '../../platform/errors.ts';
 import { DEFAULT_IMAGE } from '../images/images.ts';
 import { findInstanceType, INSTANCE_TYPES, type InstanceType } from '../instance-types.ts';
 import type { NewVm } from '../schema.ts';
-import { vmNameProblem } from '../vm-names.ts';
 
 const USER_DATA_MAX_BYTES = 64 * 1024;
 /** SSH and the usual web ports. */
@@ -109,4 +108,17 @@ export function sshKeyProblem(line: string): string | undefined {
   if (bytes.length < MIN_BLOB_BYTES) return 'has a key that is too short';
   const inner = bytes.subarray(4, 4 + bytes.readUInt32BE(0)).toString('latin1');
   return inner === type ? undefined : `says ${type}, and the key itself something else`;
+}
+
+/** Names that people give to machines, and the host name made of one. */
+const MAX_CHARACTERS = 128;
+
+/** What is wrong with a name (already trimmed), or undefined. */
+export function vmNameProblem(name: string): string | undefined {
+  const length = [...name].length;
+  if (!name.isWellFormed()) return 'must be well-formed Unicode';
+  if (/[\p{Cc}\p{Zl}\p{Zp}]/u.test(name)) return 'must have no control characters or line breaks';
+  // Characters that show nothing may join others, but are no name by themselves.
+  if (!/[^\p{C}\p{Z}\p{M}]/u.test(name)) return 'must have a visible character';
+  return length <= MAX_CHARACTERS ? undefined : `must have at most ${MAX_CHARACTERS} characters`;
 }

@@ -8,9 +8,8 @@ import { isAppError } from '../../platform/errors.ts';
 import { Meters } from '../../platform/prometheus.ts';
 import { type AccountFixture, openAccountFixture } from '../../testing/account-fixture.ts';
 import type { GuestSample } from '../hypervisor.ts';
-import { type MeasuredVm, Metrics } from './metrics.ts';
+import { type MeasuredVm, Metrics, meterVms } from './metrics.ts';
 import { Sampler, VM_SAMPLES } from './sampler.ts';
-import { meterVms } from './vm-series.ts';
 
 const MIB = 1_048_576;
 const SAMPLE: GuestSample = {
@@ -54,7 +53,7 @@ function restart(): void {
   sampler = new Sampler({
     metadata,
     clock,
-    store,
+    samples: store,
     timeoutMs: 20,
     ingress: { traffic: () => traffic },
     hypervisor: {

@@ -1,6 +1,5 @@
 /** Reads every running machine's figures every few seconds; keeps the latest in memory, and stores all. */
 import type { Awaitable, Metadata, Statement } from '../../metadata/metadata.ts';
-import { SampleUpkeep } from '../../metadata/sample-history.ts';
 import {
   FINE_STEP,
   type Figures,
@@ -9,6 +8,8 @@ import {
   type SampleTable,
 } from '../../metadata/samples-store.ts';
 import type { Clock } from '../../platform/clock.ts';
+import { eachOf } from '../../platform/each-of.ts';
+import { AT_ONCE, Readings } from '../../resources/readings.ts';
 import type { GuestSample, Hypervisor } from '../hypervisor.ts';
 import type { Ingress } from '../ingress.ts';
 import type { VmRow } from '../machines/vm-store.ts';
@@ -20,7 +21,7 @@ interface SamplerDeps {
   readonly hypervisor: Pick<Hypervisor, 'sample'>;
   readonly ingress: Pick<Ingress, 'traffic'>;
   readonly metadata: Metadata;
-  readonly store: VmSamplesStore;
+  readonly samples: VmSamplesStore;
   /** Machines in state `running`. */
   readonly running: () => Awaitable<readonly SampledVm[]>;
   /** An engine that takes longer for one sample has none, ms. */
@@ -43,9 +44,6 @@ interface Offsets {
   readonly tx: number;
 }
 
-const TIMEOUT_MS = 2000;
-const CONCURRENCY = 16;
-const STATEMENTS_PER_COMMIT = 1000;
 /** A figure that is older says nothing of now. */
 const FRESH_MS = 3 * FINE_STEP * 1000;
 /** The first share of a younger run is that since its start; of an older one it would not be of now. */
@@ -59,13 +57,12 @@ export class Sampler {
   readonly #deps: SamplerDeps;
   readonly #latest = new Map<string, Reading>();
   readonly #offsets = new Map<string, Offsets>();
-  readonly #underWay = new Set<string>();
   #running: readonly SampledVm[] = [];
-  readonly #upkeep: SampleUpkeep<keyof VmFigures>;
+  readonly #readings: Readings<VmFigure>;
 
   constructor(deps: SamplerDeps) {
     this.#deps = deps;
-    this.#upkeep = new SampleUpkeep(deps.store);
+    this.#readings = new Readings(deps);
   }
 
   /** Samples all running machines once and stores what came, in one commit. To be called every 5 s. */
@@ -75,21 +72,11 @@ export class Sampler {
     this.#forget(new Set(vms.map((vm) => vm.vm_id)));
     const at = this.#deps.clock.now();
     const statements: Statement[] = [];
-    const queue = vms[Symbol.iterator]();
-    const worker = async () => {
-      for (const vm of queue) {
-        const reading = await this.#read(vm, at);
-        if (reading !== null) statements.push(this.#deps.store.insert(vm.id, reading));
-      }
-    };
-    await Promise.all(Array.from({ length: CONCURRENCY }, worker));
-    const upkeep = this.#upkeep.due(at);
-    if (statements.length === 0 && upkeep.isQuiet) return;
-    const all = [...upkeep.statements, ...statements];
-    for (let i = 0; i < all.length; i += STATEMENTS_PER_COMMIT) {
-      await this.#deps.metadata.commit(all.slice(i, i + STATEMENTS_PER_COMMIT));
-    }
-    this.#upkeep.done(at);
+    await eachOf(vms, AT_ONCE, async (vm) => {
+      const reading = await this.#read(vm, at);
+      if (reading !== null) statements.push(this.#deps.samples.insert(vm.id, reading));
+    });
+    await this.#readings.store(at, statements);
   }
 
   /** The newest figures, if they are of this run and not older than 15 s; else a sample is taken now. */
@@ -123,9 +110,7 @@ export class Sampler {
   }
 
   async #read(vm: SampledVm, at: number): Promise<Reading | null> {
-    // An engine that hangs is not asked again about the same guest until it has answered.
-    if (this.#underWay.has(vm.vm_id)) return null;
-    const sample = await this.#ask(vm.vm_id);
+    const sample = await this.#readings.take(vm.vm_id, () => this.#deps.hypervisor.sample(vm.vm_id));
     if (sample === null) return null;
     const takenAt = this.#deps.clock.monotonic();
     const before = this.#latest.get(vm.vm_id);
@@ -142,21 +127,6 @@ export class Sampler {
     const reading = { vm, at, takenAt, cpuMs: sample.cpuMs, ...figures };
     this.#latest.set(vm.vm_id, reading);
     return reading;
-  }
-
-  async #ask(vmId: string): Promise<GuestSample | null> {
-    this.#underWay.add(vmId);
-    const answer = this.#deps.hypervisor
-      .sample(vmId)
-      .catch(() => null)
-      .finally(() => this.#underWay.delete(vmId));
-    let timer: NodeJS.Timeout | undefined;
-    const patience = new Promise<null>((resolve) => {
-      timer = setTimeout(() => resolve(null), this.#deps.timeoutMs ?? TIMEOUT_MS);
-    });
-    const sample = await Promise.race([answer, patience]);
-    clearTimeout(timer);
-    return sample;
   }
 
   /** The engine's counters, or else the bytes that passed through the machine's address in this run. */
@@ -178,7 +148,7 @@ export class Sampler {
   async #offsetsOf(vm: SampledVm): Promise<Offsets> {
     const known = this.#offsets.get(vm.vm_id);
     if (known !== undefined && known.startedAt === vm.started_at) return known;
-    const stored = vm.started_at === null ? null : await this.#deps.store.newest(vm.id, vm.started_at);
+    const stored = vm.started_at === null ? null : await this.#deps.samples.newest(vm.id, vm.started_at);
     const offsets = {
       startedAt: vm.started_at,
       rx: stored?.network_rx_bytes ?? 0,

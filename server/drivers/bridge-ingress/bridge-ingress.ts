@@ -10,8 +10,8 @@ import {
   type PortState,
 } from '../../compute/ingress.ts';
 import type { Clock } from '../../platform/clock.ts';
-import { IngressRun } from '../loopback-ingress/ingress-run.ts';
 import { TIMINGS } from '../loopback-ingress/loopback-ingress.ts';
+import { IngressRun } from '../loopback-ingress/machine-ingress.ts';
 
 interface Machine {
   readonly exposure: Exposure;

@@ -108,7 +108,7 @@ function withServer({ root, ...clients }: MysqlClientPrograms & { readonly root:
 function whyNone(series: string | null): NoPrograms {
   if (series !== null) {
     return {
-      reason: `its data are of MariaDB ${series}, whose programs are no longer here`,
+      reason: `the data directory is of MariaDB ${series}, which is no longer installed`,
       fix: `install MariaDB ${series} again, or copy build/programs of the Cloudlet that made them`,
     };
   }

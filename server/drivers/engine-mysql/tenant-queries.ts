@@ -1,8 +1,13 @@
 /** Statements that we run for a tenant: in the tenant's name, few rows, and not for long. */
 import type { Connection } from 'mysql2';
 import mysql from 'mysql2';
-import type { EngineDatabase, Query, QueryResult, Table } from '../../databases/engine.ts';
-import { QueryFailed } from '../../databases/engine.ts';
+import {
+  type EngineDatabase,
+  type Query,
+  QueryFailed,
+  type QueryResult,
+  type Table,
+} from '../../databases/engine.ts';
 import { AppError, hostDiskFull } from '../../platform/errors.ts';
 import { connectionEnded, diskFull, timedOut } from '../managed-server/server-engine.ts';
 import * as contents from './contents-store.ts';

@@ -11,9 +11,9 @@ import type { ForeignProgram, HostProcesses } from '../host-process/host-process
 import { removeTree } from '../host-process/tree-removal.ts';
 import type { ServerPlaces } from '../managed-server/managed-server.ts';
 import { processName, runMaker } from '../managed-server/server-data.ts';
+import { scramVerifier } from '../scram-keys.ts';
 import type { PostgresqlPrograms } from './postgresql-programs.ts';
 import { ADMIN } from './postgresql-store.ts';
-import { scramVerifier } from './scram-verifier.ts';
 
 /** In the server's home. */
 export const DATA = 'data';

@@ -8,13 +8,13 @@ import { KeyedMutex } from '../../platform/keyed-mutex.ts';
 import { dumpOf, loadInto } from '../managed-server/dump-streams.ts';
 import { removeLeftovers } from '../managed-server/leftovers.ts';
 import type { ManagedEngineOptions } from '../managed-server/server-engine.ts';
+import { scramVerifier } from '../scram-keys.ts';
 import type { PostgresqlClients } from './client-commands.ts';
 import { DumpFilter } from './dump-filter.ts';
 import { DumpPrelude } from './dump-prelude.ts';
 import type { PostgresqlLinks } from './postgresql-links.ts';
 import * as store from './postgresql-store.ts';
 import { rolesNeeded } from './roles-store.ts';
-import { scramVerifier } from './scram-verifier.ts';
 
 /** By format. */
 const FORMATS = {

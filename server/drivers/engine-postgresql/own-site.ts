@@ -8,6 +8,7 @@ import { ManagedServer } from '../managed-server/managed-server.ts';
 import { endpointOf, innerPort, programsOrThrow, readinessOf } from '../managed-server/server-engine.ts';
 import { readServerSecret, rolePassword } from '../managed-server/server-secret.ts';
 import type { NoPrograms } from '../managed-server/unpacked-programs.ts';
+import { scramVerifier } from '../scram-keys.ts';
 import { type ClientWork, clientCommand } from './client-commands.ts';
 import { dataMajor, takeAnalysis, upgradeData } from './data-directory.ts';
 import { PostgresqlLinks, UNCOUNTED } from './postgresql-links.ts';
@@ -20,7 +21,6 @@ import {
 } from './postgresql-programs.ts';
 import { noteShutOut, PostgresqlServer, socketFolder } from './postgresql-server.ts';
 import { ADMIN, analyse, DUMPER, databases, setPassword, setUpServer } from './postgresql-store.ts';
-import { scramVerifier } from './scram-verifier.ts';
 import type { PostgresqlOptions, PostgresqlSite } from './site.ts';
 
 const WRONG_PASSWORD = '28P01';

@@ -2,11 +2,10 @@
 import { Socket } from 'node:net';
 import { Client, type ClientBase, type ClientConfig, Pool } from 'pg';
 import { holdSocket } from '../host-process/owned-socket.ts';
-import type { LinksDeps } from '../managed-server/server-links.ts';
-import { patiently } from '../managed-server/server-links.ts';
+import { type LinksDeps, patiently } from '../managed-server/server-links.ts';
 import { rolePassword } from '../managed-server/server-secret.ts';
+import { scramVerifier } from '../scram-keys.ts';
 import { setPassword } from './postgresql-store.ts';
-import { scramVerifier } from './scram-verifier.ts';
 
 const MAX_ADMINS = 4;
 /** Nothing of a tenant's is to be found by a name without its schema; and we may make room. */

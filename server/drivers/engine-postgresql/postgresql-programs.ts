@@ -150,7 +150,7 @@ function whyNone(major: number | null, hosts: readonly PostgresqlPrograms[]): No
   const [old] = hosts;
   if (major !== null && old === undefined) {
     return {
-      reason: `its data are of PostgreSQL ${major}, whose programs are no longer here`,
+      reason: `the data directory is of PostgreSQL ${major}, which is no longer installed`,
       fix: `install PostgreSQL ${major} again, or copy build/programs of the Cloudlet that made them`,
     };
   }

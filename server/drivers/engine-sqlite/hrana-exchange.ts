@@ -59,7 +59,7 @@ function said(error: unknown): unknown {
       cause: error,
     });
   }
-  return new AppError('engine_unavailable', `The database ended while it worked. ${undone}`, {
+  return new AppError('engine_unavailable', `The database process exited during the request. ${undone}`, {
     hint: 'Look whether your last write is there, and try again',
     cause: error,
   });

@@ -4,6 +4,7 @@
  */
 import { closeSync, fstatSync, openSync, readFileSync } from 'node:fs';
 import { constants } from 'node:os';
+import { hostProgram } from '../../platform/host-programs.ts';
 
 /** The note, in our folder of the process. */
 export const ENDED = 'ended';
@@ -89,4 +90,21 @@ export function exitOf(status: number): { readonly code: number | null; readonly
 export function signalName(number: number): string {
   const found = Object.entries(constants.signals).find(([, value]) => value === number);
   return found?.[0] ?? `signal ${number}`;
+}
+
+/** Lines for Bash, as other shells know no descriptor above 9: it keeps so many, from 0 on. */
+export function closeOthers(kept: number): string {
+  return `for fd in /proc/$$/fd/*; do
+fd=\${fd##*/}
+((fd < ${kept})) || eval "exec $fd>&-"
+done`;
+}
+
+/**
+ * The words that run `words` with nothing open above descriptor 3, and no environment. What Cloudlet opens
+ * itself is not inherited, but what it was given by whoever started it may be. A shell closes that; it then
+ * becomes the program, with the same process id. Throws `engine_unavailable` where there is no Bash.
+ */
+export function withoutOthers(words: readonly string[]): [program: string, args: string[]] {
+  return [hostProgram('bash'), ['--norc', '-c', `${closeOthers(4)}\nexec -c "$@"`, 'bash', ...words]];
 }

@@ -319,7 +319,7 @@ test('a process of another user is refused where a directory above does not let 
   );
   await assert.rejects(start, (error: AppError) => {
     assert.equal(error.code, 'engine_unavailable');
-    return error.message.includes(`${root} does not let other users pass`);
+    return error.message.includes(`${root} is not traversable by other users`);
   });
   assert.equal(fs.statSync(root).mode & 0o777, 0o700);
 });

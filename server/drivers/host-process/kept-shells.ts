@@ -6,7 +6,7 @@
 import type { ChildProcess } from 'node:child_process';
 import type { Readable, Writable } from 'node:stream';
 import { startProgram } from '../../platform/child-process.ts';
-import { withoutOthers } from './own-descriptors.ts';
+import { withoutOthers } from './ending-note.ts';
 import { isThere } from './process-identity.ts';
 
 /** What others see in a list of processes; the shell takes no other words. */

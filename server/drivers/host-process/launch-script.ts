@@ -1,7 +1,6 @@
 /** The shell scripts that bring a foreign process to where it may run, and wait for it. */
 import { hostPath, hostProgram } from '../../platform/host-programs.ts';
-import { ENDED, quoted } from './ending-note.ts';
-import { closeOthers } from './own-descriptors.ts';
+import { closeOthers, ENDED, quoted } from './ending-note.ts';
 import { AT, ROOT, type View, viewScript } from './view-script.ts';
 
 /** In the keeper's folder: which process runs, `<boot id> <line of /proc/…/stat>`. */

@@ -31,7 +31,7 @@ function waysTo(path: string): string[] {
 function closed(directory: string): AppError {
   return new AppError(
     'engine_unavailable',
-    `Databases run as users of their own, and ${directory} does not let other users pass`,
+    `Databases run as users of their own, and ${directory} is not traversable by other users (chmod o+x)`,
     {
       hint:
         'Put Cloudlet and its data directory where every user may pass, as /opt and /var/lib are, ' +

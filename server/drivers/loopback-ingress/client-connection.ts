@@ -1,7 +1,9 @@
 /** One connection of a client: it waits until the guest really answers, and only then is joined to it. */
 import type { Socket } from 'node:net';
-import { type IngressRun, type IngressTimings, SSH_PORT } from './ingress-run.ts';
+import type { IngressRun, IngressTimings } from './machine-ingress.ts';
 import { type RelayCounts, relay, reset } from './relay.ts';
+
+export const SSH_PORT = 22;
 
 interface ClientConnectionDeps {
   readonly client: Socket;

@@ -12,8 +12,7 @@ import {
 import type { Clock } from '../../platform/clock.ts';
 import type { AddressGuard } from './address-guard.ts';
 import { HostAddresses } from './host-addresses.ts';
-import type { IngressTimings } from './ingress-run.ts';
-import { type Descriptors, ingressPorts, MachineIngress } from './machine-ingress.ts';
+import { type Descriptors, type IngressTimings, ingressPorts, MachineIngress } from './machine-ingress.ts';
 
 export interface LoopbackIngressDeps {
   readonly clock: Clock;

@@ -4,8 +4,13 @@
  */
 import Database from 'better-sqlite3';
 import type { SqlValue } from '../../metadata/metadata.ts';
-import type { BatchFailure, BatchMessage, CommitFailure } from './batch.ts';
-import { BatchCursor, type RowIds } from './batch.ts';
+import {
+  BatchCursor,
+  type BatchFailure,
+  type BatchMessage,
+  type CommitFailure,
+  type RowIds,
+} from './batch.ts';
 import { toBound } from './integers.ts';
 import { stablePlan } from './stable-plan.ts';
 

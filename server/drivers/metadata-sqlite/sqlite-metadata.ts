@@ -5,13 +5,18 @@
  */
 import { Worker } from 'node:worker_threads';
 import Database from 'better-sqlite3';
-import type { Metadata, SqlValue, Statement, StatementResult } from '../../metadata/metadata.ts';
-import { CommitOutcomeUnknown, CommitRejected } from '../../metadata/metadata.ts';
+import {
+  CommitOutcomeUnknown,
+  CommitRejected,
+  type Metadata,
+  type SqlValue,
+  type Statement,
+  type StatementResult,
+} from '../../metadata/metadata.ts';
 import { type Alarms, CHECK_DISK } from '../../platform/alarms.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { AppError } from '../../platform/errors.ts';
-import type { BatchFailure, WriterReply, WriterRequest } from './batch.ts';
-import { packBatch, SqlNumbers } from './batch.ts';
+import { type BatchFailure, packBatch, SqlNumbers, type WriterReply, type WriterRequest } from './batch.ts';
 import { openReader } from './connection.ts';
 import { SqliteReads } from './sqlite-reads.ts';
 import type { WriterOptions } from './writer.ts';

@@ -1,8 +1,7 @@
 /** Queries on one connection, prepared once each. */
 import type Database from 'better-sqlite3';
 import type { Reads, SqlValue } from '../../metadata/metadata.ts';
-import type { ExactQuery } from './integers.ts';
-import { readExactly, readFirstExactly } from './integers.ts';
+import { type ExactQuery, readExactly, readFirstExactly } from './integers.ts';
 import { stablePlan } from './stable-plan.ts';
 
 const MAX_PREPARED = 500;

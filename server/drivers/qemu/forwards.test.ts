@@ -7,8 +7,8 @@ import { test } from 'node:test';
 import type { GuestSpec } from '../../compute/hypervisor.ts';
 import { isAppError } from '../../platform/errors.ts';
 import { buildQemuFixture, noQemu } from '../../testing/qemu-fixture.ts';
-import { addForwards } from './forwards.ts';
 import type { RunRecord } from './guest-folders.ts';
+import { addForwards } from './guest-networks.ts';
 
 const HOST = '127.96.0.1';
 

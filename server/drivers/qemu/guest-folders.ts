@@ -12,8 +12,8 @@ import { AppError } from '../../platform/errors.ts';
 import { isId } from '../../platform/ids.ts';
 import { ENDED, type Ending, readEnding } from '../host-process/ending-note.ts';
 import { removeTree } from '../host-process/tree-removal.ts';
-import type { Forwards } from './forwards.ts';
-import type { GuestSize } from './guest-limits.ts';
+import type { GuestSize } from './guest-launcher.ts';
+import type { Forwards } from './guest-networks.ts';
 
 /** What never changes between prepare() and discard(), once it is known. */
 export interface GuestRecord {

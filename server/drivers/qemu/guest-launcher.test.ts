@@ -11,7 +11,7 @@ import { buildQemuFixture, noQemu, type QemuFixture } from '../../testing/qemu-f
 import { isThere } from '../host-process/process-identity.ts';
 import type { RunRecord } from './guest-folders.ts';
 import type { OutboundGuard } from './guest-networks.ts';
-import { identifyGuest } from './guest-processes.ts';
+import { identifyGuest } from './guest-run.ts';
 import type { QemuHypervisor } from './qemu-hypervisor.ts';
 
 const letOut = (spec: GuestSpec): GuestSpec => ({ ...spec, network: { ...spec.network, outbound: true } });

@@ -1,4 +1,6 @@
 /** Makes the process of a guest out of what is known of it, and lets it run. */
+
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { GuestSpec } from '../../compute/hypervisor.ts';
 import { AppError } from '../../platform/errors.ts';
@@ -7,17 +9,15 @@ import type { Cgroups } from '../host-process/cgroups.ts';
 import { lastLine } from '../host-process/foreign-files.ts';
 import type { KeptShells } from '../host-process/kept-shells.ts';
 import { FILES, qemuArguments } from './arguments.ts';
-import { asDiskError, lendFile } from './disk.ts';
-import type { Forwards } from './forwards.ts';
+import { asDiskError, createOverlay, createRawDisk, lendBase, lendFile, writeSeed } from './disk.ts';
 import { trimLog } from './guest-console.ts';
 import { GUEST, type GuestFolders, type GuestRecord } from './guest-folders.ts';
-import { type GuestSize, limitsOf } from './guest-limits.ts';
-import type { GuestNetworks } from './guest-networks.ts';
+import type { Forwards, GuestNetworks } from './guest-networks.ts';
 import type { GuestRun } from './guest-run.ts';
 import type { GuestRuns } from './guest-runs.ts';
 import { type Accel, kvmUser } from './kvm.ts';
 import { letGuestRun, spawnQemu } from './launch.ts';
-import { chooseMachine, type QemuProgram } from './program.ts';
+import { chooseMachine, noQemuImg, type QemuProgram, type QemuPrograms } from './program.ts';
 import { clearGuest, stopRun } from './stopping.ts';
 import { type TinyImage, whyNoTinyImage } from './tiny-image.ts';
 
@@ -189,4 +189,75 @@ export function failedStart(words: string | null, cause: unknown): AppError {
 
 function userOf(uid: number, accel: Accel['accel']): { uid: number; gid: number } {
   return accel === 'kvm' ? kvmUser(uid) : { uid, gid: uid };
+}
+
+/** What a guest's process may take of this host, by its control group. */
+export interface GuestSize {
+  readonly vcpus: number;
+  readonly memoryMb: number;
+}
+
+/** The group of all guests. */
+export const CGROUPS = 'cloudlet-machines';
+const MIB = 1024 * 1024;
+/** QEMU's own: 150 MiB were seen, with half of its cache of translated code in use; and room to spare. */
+const OVERHEAD_BYTES = 512 * MIB;
+/** Page tables and the like, which grow with the guest. */
+const OVERHEAD_SHARE = 1 / 64;
+const PERIOD_US = 100_000;
+/** For the threads that do a guest's input and output: of one processor. */
+const IO_SHARE = 0.25;
+/** QEMU takes up to 64 threads for disks, and some of its own. */
+const OTHER_THREADS = 128;
+
+/** What is written into which file of a guest's group. */
+export function limitsOf({ vcpus, memoryMb }: GuestSize): Readonly<Record<string, string>> {
+  const memory = memoryMb * MIB;
+  return {
+    'memory.max': String(memory + OVERHEAD_BYTES + Math.ceil(memory * OVERHEAD_SHARE)),
+    // Half of a guest is no guest.
+    'memory.oom.group': '1',
+    'cpu.max': `${Math.round((vcpus + IO_SHARE) * PERIOD_US)} ${PERIOD_US}`,
+    'pids.max': String(vcpus + OTHER_THREADS),
+  };
+}
+
+/** Makes what a guest is on this host before it is started: its folders, its disk and its seed. */
+export interface PreparationDeps {
+  readonly folders: GuestFolders;
+  readonly programs: QemuPrograms;
+  readonly imagesDirectory: string;
+}
+
+/** Does nothing for one that is there. Throws AppErrors. */
+export async function prepareGuest(deps: PreparationDeps, spec: GuestSpec): Promise<GuestRecord> {
+  const { folders, programs, imagesDirectory } = deps;
+  const { vmId, uuid, image } = spec;
+  const base = join(imagesDirectory, `${image.imageId}.${image.format}`);
+  const known = folders.find(vmId);
+  try {
+    if (known !== undefined) {
+      lendBaseAgain(folders.guestPath(vmId), base, known);
+      return known;
+    }
+    const diskFormat = image.boot === 'kernel' ? 'raw' : 'qcow2';
+    const machine = (await programs.system())?.machine;
+    return await folders.create(
+      { vmId, uuid, boot: image.boot, diskFormat, ...(machine === undefined ? {} : { machine }) },
+      async (folder, { uid: owner }) => {
+        writeSeed(folder, spec, owner);
+        if (image.boot === 'kernel') return createRawDisk(folder, spec.diskGb, owner);
+        const qemuImg = await programs.image();
+        if (qemuImg === null) throw noQemuImg();
+        await createOverlay(folder, { base, format: image.format, diskGb: spec.diskGb, owner, qemuImg });
+      },
+    );
+  } catch (error) {
+    throw asDiskError(error);
+  }
+}
+
+/** A recovery point has an image once, and not in the folder of each guest. */
+function lendBaseAgain(folder: string, base: string, { diskFormat, uid }: GuestRecord): void {
+  if (diskFormat === 'qcow2' && !existsSync(join(folder, FILES.base))) lendBase(folder, base, uid);
 }

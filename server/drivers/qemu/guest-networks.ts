@@ -1,10 +1,11 @@
 /** How guests are connected: QEMU's own network behind this host, or a device on a bridge of it. */
+
+import { isIPv4 } from 'node:net';
 import type { GuestEndpoint, GuestNetwork, GuestSpec } from '../../compute/hypervisor.ts';
 import { AppError } from '../../platform/errors.ts';
 import type { NoOtherUsers } from '../../platform/other-users.ts';
 import type { Launch } from './arguments.ts';
 import { writeSeed } from './disk.ts';
-import { addForwards, type Forwards } from './forwards.ts';
 import { type GuestFolders, type GuestRecord, guestAddress, SLOTS } from './guest-folders.ts';
 import type { GuestRun } from './guest-run.ts';
 import type { StaticNetwork } from './seed.ts';
@@ -140,5 +141,58 @@ export class GuestNetworks {
 function notOfThisNetwork(address: string | null): AppError {
   const detail = `the address of this machine (${address ?? 'none'}) is not of the bridge's network`;
   const hint = 'make the machine anew, or set CLOUDLET_VM_POOL and CLOUDLET_VM_NETWORK as they were';
+  return new AppError('engine_unavailable', detail, { hint });
+}
+
+/** By ports of the guest. */
+export type Forwards = Readonly<Record<number, GuestEndpoint>>;
+
+/** Above those that need privilege, below those that the kernel gives to anybody. */
+const FIRST_PORT = 20_000;
+/** So many programs that listen at every address, in a row, no host has. */
+const MAX_REFUSED = 1000;
+
+/**
+ * Makes QEMU listen for these ports at `host`, a loopback address of this guest alone. A port that is not to
+ * be had, because another program listens at every address, is passed over. Throws `engine_unavailable`, and
+ * QmpErrors.
+ */
+export async function addForwards(
+  run: Pick<GuestRun, 'command'>,
+  host: string,
+  guestPorts: readonly number[],
+): Promise<Forwards> {
+  if (!isIPv4(host) || !host.startsWith('127.')) throw new Error('not an address for a forward');
+  const forwards: Record<number, GuestEndpoint> = {};
+  let next = FIRST_PORT;
+  for (let missing = guestPorts; missing.length > 0; ) {
+    const tries = missing.map((guestPort) => ({ guestPort, port: next++ }));
+    // Sent together: the guest waits for them.
+    const answers = await Promise.all(
+      tries.map(({ port, guestPort }) => add(run, { host, port }, guestPort)),
+    );
+    for (const [index, { guestPort, port }] of tries.entries()) {
+      if (answers[index] === '') forwards[guestPort] = { host, port };
+    }
+    missing = missing.filter((guestPort) => forwards[guestPort] === undefined);
+    if (next > FIRST_PORT + guestPorts.length + MAX_REFUSED) throw nothingFree(host, answers.find(Boolean));
+  }
+  return forwards;
+}
+
+/** Resolves with what QEMU says to it; nothing: it is done. */
+async function add(
+  run: Pick<GuestRun, 'command'>,
+  { host, port }: GuestEndpoint,
+  guestPort: number,
+): Promise<string> {
+  const line = `hostfwd_add net0 tcp:${host}:${port}-:${guestPort}`;
+  const answer = await run.command('human-monitor-command', { 'command-line': line });
+  return String(answer).trim();
+}
+
+function nothingFree(host: string, words: string | undefined): AppError {
+  const detail = `QEMU cannot listen at ${host}, an address of this host: ${words ?? 'it says nothing'}`;
+  const hint = 'see what of this host keeps programs from listening on ports from 20000 on';
   return new AppError('engine_unavailable', detail, { hint });
 }

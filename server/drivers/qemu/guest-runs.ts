@@ -3,10 +3,17 @@ import type { GuestEnd, GuestFact, LastEnd } from '../../compute/hypervisor.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { lastLine } from '../host-process/foreign-files.ts';
 import { isAlive, residentBytes } from '../host-process/process-identity.ts';
-import type { Forwards } from './forwards.ts';
 import type { GuestFolders, RunRecord } from './guest-folders.ts';
-import { findGuests, type GuestIdentity, handleOf, identityOf, isOfEarlierBoot } from './guest-processes.ts';
-import { GuestRun, unwatchedEnd } from './guest-run.ts';
+import type { Forwards } from './guest-networks.ts';
+import {
+  findGuests,
+  type GuestIdentity,
+  GuestRun,
+  handleOf,
+  identityOf,
+  isOfEarlierBoot,
+  unwatchedEnd,
+} from './guest-run.ts';
 import { runStatus } from './launch.ts';
 
 export interface RunsDeps {

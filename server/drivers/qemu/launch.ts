@@ -9,8 +9,7 @@ import { ENDED, supervise } from '../host-process/ending-note.ts';
 import type { KeptShells } from '../host-process/kept-shells.ts';
 import { isThere, yieldMemoryFirst } from '../host-process/process-identity.ts';
 import { BALLOON_ID, withTap } from './arguments.ts';
-import { type GuestIdentity, identifyGuest } from './guest-processes.ts';
-import type { GuestRun } from './guest-run.ts';
+import { type GuestIdentity, type GuestRun, identifyGuest } from './guest-run.ts';
 
 export interface LaunchOptions {
   readonly program: string;

@@ -13,7 +13,7 @@ import { isAlive, signalProcess } from '../host-process/process-identity.ts';
 import { userOf } from '../host-process/user-processes.ts';
 import { FILES } from './arguments.ts';
 import type { RunRecord } from './guest-folders.ts';
-import { findGuests, handleOf, identifyGuest, identityOf } from './guest-processes.ts';
+import { findGuests, handleOf, identifyGuest, identityOf } from './guest-run.ts';
 import type { QemuHypervisor } from './qemu-hypervisor.ts';
 
 if (!noQemu) testHypervisor('QemuHypervisor', async () => buildQemuFixture());

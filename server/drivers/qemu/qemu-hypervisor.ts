@@ -12,10 +12,8 @@ import { FILES } from './arguments.ts';
 import { DiskCopies } from './disk-copies.ts';
 import { consoleBytes, readLog, SocketConsole, trimLog } from './guest-console.ts';
 import { GuestFolders, type GuestRecord, UIDS } from './guest-folders.ts';
-import { failedStart, GuestLauncher, type LaunchMeans } from './guest-launcher.ts';
-import { CGROUPS } from './guest-limits.ts';
+import { CGROUPS, failedStart, GuestLauncher, type LaunchMeans, prepareGuest } from './guest-launcher.ts';
 import { type GuestBridge, GuestNetworks, type OutboundGuard } from './guest-networks.ts';
-import { prepareGuest } from './guest-preparation.ts';
 import type { GuestRun } from './guest-run.ts';
 import { GuestRuns, STATUS_MS } from './guest-runs.ts';
 import { ImageLibrary } from './image-library.ts';
@@ -64,11 +62,18 @@ export interface QemuDeps {
 const FIRST_SIGN = { withinCpuMs: 8000, withinMs: 60_000 };
 const NO_SIGN = 'KVM passed its test, but this guest did nothing at all with it';
 const TURNED_OFF = 'KVM is turned off in the settings';
+/** Listeners, consoles, pipes of programs. */
+const FILES_TO_START = 48;
 const ENDLESS: HostDisk = { isLow: () => false, isOut: () => false };
 
 export class QemuHypervisor implements hv.Hypervisor {
   readonly name = 'qemu';
-  readonly capabilities = { guestStatistics: true, console: true, survivesRestart: true };
+  readonly capabilities = {
+    guestStatistics: true,
+    console: true,
+    survivesRestart: true,
+    filesToStart: FILES_TO_START,
+  };
   readonly #deps: QemuDeps;
   readonly #folders: GuestFolders;
   readonly #programs: QemuPrograms;

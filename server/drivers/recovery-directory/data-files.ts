@@ -6,9 +6,14 @@ import { isCode } from './file-errors.ts';
 
 export class DirectoryDataFiles implements DataFiles {
   readonly #root: string;
+  readonly blobPath: DataFiles['blobPath'];
+  readonly images: string;
 
-  constructor(root: string) {
+  /** `layout`: where other drivers keep theirs below `root`. */
+  constructor(root: string, layout: Pick<DataFiles, 'blobPath' | 'images'>) {
     this.#root = root;
+    this.blobPath = layout.blobPath;
+    this.images = layout.images;
   }
 
   placeOf(path: string): string {

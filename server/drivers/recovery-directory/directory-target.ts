@@ -4,6 +4,7 @@ import type { Dirent } from 'node:fs';
 import {
   access,
   type FileHandle,
+  link,
   mkdir,
   open,
   opendir,
@@ -61,15 +62,19 @@ export class DirectoryTarget implements Target {
 
   async create(name: string, bytes: Uint8Array): Promise<boolean> {
     const path = join(this.place, name);
+    const unfinished = `${path}.${randomName(8)}${UNFINISHED}`;
     // Whoever begins here may find another disk than the last time.
     this.#made.clear();
     try {
       await this.#makeFolder(dirname(path));
-      await writeFile(path, bytes, { flag: 'wx', mode: 0o600 });
+      await writeFile(unfinished, bytes, { flag: 'wx', mode: 0o600 });
+      await linkOrWrite(unfinished, path, bytes);
       return true;
     } catch (error) {
       if (isCode(error, 'EEXIST')) return false;
       throw this.#explain(error);
+    } finally {
+      await rm(unfinished, { force: true }).catch(() => {});
     }
   }
 
@@ -173,6 +178,19 @@ export class DirectoryTarget implements Target {
       `${this.place} cannot be written: ${codeOf(cause) ?? 'I/O error'}`,
       { cause },
     );
+  }
+}
+
+/**
+ * Gives a written file its name, in one step: a process that is killed leaves no empty file under that name.
+ * A file system without hard links (FAT, some network shares) takes two steps. Throws EEXIST.
+ */
+async function linkOrWrite(written: string, path: string, bytes: Uint8Array): Promise<void> {
+  try {
+    await link(written, path);
+  } catch (error) {
+    if (!['EPERM', 'ENOTSUP', 'ENOSYS', 'EOPNOTSUPP'].some((code) => isCode(error, code))) throw error;
+    await writeFile(path, bytes, { flag: 'wx', mode: 0o600 });
   }
 }
 

@@ -110,7 +110,7 @@ interface Sorted<T> {
 }
 
 export interface Sorting<T> {
-  /** As many of the first as are wanted; null: all. */
+  /** The limit; null: none. */
   readonly limit: number | null;
   keyOf(item: T): SortKey;
   compare: SortOrder['compare'];

@@ -1,0 +1,85 @@
+/** Makes accounts: registration, sessions, keys, administration. */
+
+import type { Config } from '../config/config.ts';
+import { Changes } from '../metadata/change.ts';
+import type { Metadata } from '../metadata/metadata.ts';
+import type { Clock } from '../platform/clock.ts';
+import type { Job } from '../platform/jobs.ts';
+import type { MasterKeys } from '../platform/master-key.ts';
+import { AccessKeys } from './access-keys.ts';
+import { type AccountsDeps as AccountDeps, Accounts } from './accounts.ts';
+import { Administration, type AdministrationDeps } from './administration.ts';
+import { ApiKeys } from './api-keys.ts';
+import { Authenticator } from './authenticator.ts';
+import { LoginThrottle } from './login-throttle.ts';
+import { Passwords, readBlocklist } from './passwords.ts';
+import { Sessions } from './sessions.ts';
+import { SessionStore, SetupLinkStore } from './sessions-store.ts';
+import { SetupLinks } from './setup-links.ts';
+import { AccountStore } from './store.ts';
+
+export interface AccountsDeps {
+  readonly config: Config;
+  readonly clock: Clock;
+  readonly base: { readonly metadata: Metadata; readonly keys: MasterKeys };
+  readonly transfer: AccountDeps['transfer'];
+  readonly credits: Pick<AdministrationDeps, 'creditsAdded' | 'accountChanged' | 'reactivation'> &
+    Pick<AccountDeps, 'balance'>;
+}
+
+export type AccountsPart = Awaited<ReturnType<typeof accountsPart>>;
+
+const HOUR_MS = 3_600_000;
+const FLUSH_MS = 5000;
+
+/** Makes accounts, and the administrator that the settings name. */
+export async function accountsPart({ config, clock, base, credits, transfer }: AccountsDeps) {
+  const { metadata, keys } = base;
+  const store = new AccountStore({ reads: metadata });
+  const changes = new Changes({ metadata });
+  const authenticator = new Authenticator({ store, changes, clock });
+  const passwords = new Passwords({ blocklist: readBlocklist(config.passwordBlocklist) });
+  const throttle = new LoginThrottle({ clock, freeFailures: config.loginFailures });
+  const shared = {
+    store,
+    changes,
+    clock,
+    sealer: keys,
+    cache: authenticator,
+    passwords,
+    throttle,
+    transfer,
+    ...credits,
+  };
+  const apiKeys = new ApiKeys(shared);
+  const accessKeys = new AccessKeys({ ...shared, maxKeys: config.maxAccessKeys });
+  const accounts = new Accounts({ ...shared, apiKeys, signupMicro: config.signupCredits * 1_000_000 });
+  const sessions = new Sessions({ ...shared, apiKeys, sessionStore: new SessionStore({ reads: metadata }) });
+  const administration = new Administration({ ...shared, accounts, apiKeys, authenticator });
+  const setupLinks = new SetupLinks({
+    ...shared,
+    setupLinkStore: new SetupLinkStore({ reads: metadata }),
+    accounts,
+  });
+  if (config.adminKey !== '') await administration.ensureAdminKey(config.adminKey);
+  const linkKeys = {
+    currentId: (accountId: number) => apiKeys.currentId(accountId),
+    holderOf: (keyId: string) => authenticator.holderOf(keyId),
+  };
+  const jobs: Job[] = [
+    { name: 'flush key use', everyMs: FLUSH_MS, per: 'node', run: () => authenticator.flush() },
+    { name: 'sweep sessions', everyMs: HOUR_MS, per: 'cluster', run: () => sessions.sweep() },
+  ];
+  return {
+    accounts,
+    apiKeys,
+    accessKeys,
+    sessions,
+    administration,
+    setupLinks,
+    authenticator,
+    linkKeys,
+    jobs,
+    flush: () => authenticator.flush(),
+  };
+}

@@ -1,0 +1,158 @@
+/** Makes billing: what charges, and what follows from it. */
+
+import type { Logger } from 'pino';
+import { Changes } from '../metadata/change.ts';
+import type { Metadata } from '../metadata/metadata.ts';
+import type { Alarms } from '../platform/alarms.ts';
+import type { Clock } from '../platform/clock.ts';
+import { isAppError } from '../platform/errors.ts';
+import { hostBootId } from '../platform/host-boot.ts';
+import type { Job } from '../platform/jobs.ts';
+import { CatalogStore } from './catalog/catalog-store.ts';
+import { Monthly, Plans } from './catalog/plans.ts';
+import { PriceList } from './catalog/price-list.ts';
+import { type BuiltInPrice, Prices } from './catalog/prices.ts';
+import { Quotas } from './catalog/quotas.ts';
+import { BillingAccountStore } from './credit/billing-account-store.ts';
+import { Credit } from './credit/credit.ts';
+import { type AccountStops, CreditStates, type CreditStatesDeps } from './credit/credit-state.ts';
+import { Checks } from './ledger/checks.ts';
+import { LedgerStore } from './ledger/ledger-store.ts';
+import { Holds } from './metering/holds.ts';
+import { Rating } from './metering/rating.ts';
+import { databaseCharges, storageCharges, vmCharges } from './metering/resource-charges.ts';
+import { SteadyClock } from './metering/steady-clock.ts';
+import { Usage } from './metering/usage.ts';
+import { UsageStore } from './metering/usage-store.ts';
+import { balanceOf, estimate } from './reports/estimate.ts';
+import { Reports, revenueReport } from './reports/report.ts';
+import { LedgerReports } from './reports/report-ledger.ts';
+import type { Period } from './reports/report-period.ts';
+
+export interface BillingDeps {
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** What costs something until the operator sets a price. */
+  readonly builtIn: readonly BuiltInPrice[];
+  readonly base: {
+    readonly metadata: Metadata;
+    readonly alarms: Alarms;
+  };
+}
+
+const MINUTE_MS = 60_000;
+/** Two clocks never agree to the millisecond. */
+const NOTED_MS = 1000;
+
+export type Billing = Awaited<ReturnType<typeof openBilling>>;
+
+/** Makes what charges: needs nothing that is charged for. */
+export async function openBilling({ clock, log, base, builtIn }: BillingDeps) {
+  const { metadata, alarms } = base;
+  const changes = new Changes({ metadata });
+  const usageStore = new UsageStore(metadata);
+  const anchor = await usageStore.findAnchor();
+  const steady = new SteadyClock({ clock, bootId: hostBootId(), anchor });
+  if (steady.uncountedMs > NOTED_MS) log.warn({ ms: steady.uncountedMs }, 'time that is not charged');
+  const accounts = new BillingAccountStore(metadata);
+  const catalog = new CatalogStore(metadata);
+  const ledger = new LedgerStore(metadata);
+  const prices = new Prices({ store: catalog, clock, builtIn });
+  await prices.load();
+  const shared = { changes, clock, steady, prices, accounts };
+  const rating = new Rating({ ...shared, usage: usageStore });
+  const checks = new Checks({
+    clock,
+    alarms,
+    store: ledger,
+    rateUsage: (accountId) => rating.rateUsage(accountId),
+    onError: (error) => {
+      if (!isAppError(error, 'shutting_down')) log.error({ err: error }, 'a check of billing failed');
+    },
+  });
+  const usage = new Usage({ store: usageStore, steady });
+  const holds = new Holds({ ...shared, store: usageStore });
+  const quotas = new Quotas({ store: catalog });
+  const credit = new Credit({ accounts, checks });
+  const charges = { usage, holds, quotas, prices, accounts, credit, clock };
+  return {
+    clock,
+    log,
+    metadata,
+    changes,
+    accounts,
+    steady,
+    prices,
+    catalog,
+    ledger,
+    usageStore,
+    rating,
+    holds,
+    quotas,
+    checks,
+    vmCharges: vmCharges(charges),
+    databaseCharges: databaseCharges(charges),
+    storageCharges: storageCharges(charges),
+    /** Writes the charged time down. */
+    flush: () => changes.store([usageStore.putAnchor(steady.reanchor())]),
+  };
+}
+
+/** What follows when credits run out or come, or an account is suspended: needs what is stopped then. */
+export function billingPart(
+  billing: Billing,
+  stops: readonly AccountStops[],
+  { graceMs, announce }: { readonly graceMs: number; readonly announce: CreditStatesDeps['announce'] },
+) {
+  const { clock, log, accounts, catalog: store, changes, usageStore: usage, ledger } = billing;
+  const { checks, rating, prices, flush } = billing;
+  const creditStates = new CreditStates({
+    ...billing,
+    usage,
+    stops,
+    graceMs,
+    announce,
+    store: accounts,
+    onError: (accountId, what, error) => log.error({ account_id: accountId, err: error }, what),
+  });
+  const creditsAdded = (accountId: number) => creditStates.creditsAdded(accountId);
+  const monthly = new Monthly({ changes, clock, store, creditsAdded });
+  const every = (name: string, run: () => Promise<unknown>, everyMs = MINUTE_MS): Job => {
+    return { name, everyMs, per: 'cluster', run };
+  };
+  return {
+    forAccounts: {
+      creditsAdded,
+      accountChanged: (accountId: number) => creditStates.accountChanged(accountId),
+      reactivation: (accountId: number) => [accounts.resumeDue(accountId)],
+      balance: (accountId: number) => balanceOf(billing, accountId),
+    },
+    routes: {
+      clock,
+      checks,
+      plans: new Plans({ ...billing, store, monthly }),
+      reports: new Reports({ store: ledger, clock, rating }),
+      ledgerReports: new LedgerReports({ store: ledger }),
+      priceList: new PriceList({ prices, accounts, changes, clock, reports: ledger, catalog: store }),
+      estimate: (accountId: number) => estimate({ accounts, prices, clock, rating }, accountId),
+      revenue: (period: Period) => revenueReport(ledger, period),
+    },
+    jobs: [
+      every('write the charged time down', flush),
+      every('charge what is used', () => rating.rateHour()),
+      every('check billing', () => checks.check()),
+      // A short grace is to be noticed when it is over.
+      every('look at credits', () => creditStates.tick(), Math.min(graceMs, MINUTE_MS)),
+      every('give the credits of plans', () => monthly.tick()),
+    ],
+    start: () => {
+      checks.startVerification();
+      creditStates.serve();
+    },
+    close: async () => {
+      await creditStates.whenIdle();
+      await checks.close();
+    },
+    flush,
+  };
+}

@@ -1,0 +1,32 @@
+/** What the catalogue takes from other domains and from this host. */
+import { availableParallelism } from 'node:os';
+import type { Logger } from 'pino';
+import { type HostSize, limitsOfHost, type Plans } from '../billing/catalog/plans.ts';
+import type { BuiltInPrice } from '../billing/catalog/prices.ts';
+import { INSTANCE_TYPES } from '../compute/instance-types.ts';
+import { ENGINES } from '../databases/engine.ts';
+
+/** Machines cost what the catalogue says; the rest nothing, until the operator sets a price. */
+export const BUILT_IN: readonly BuiltInPrice[] = [
+  ...INSTANCE_TYPES.map(({ name, priceMicro }) => ({
+    meter: 'vm.time' as const,
+    variant: name,
+    priceNano: priceMicro * 1000,
+  })),
+  ...INSTANCE_TYPES.map(({ name }) => ({ meter: 'vm.disk' as const, variant: name, priceNano: 0 })),
+  { meter: 'storage', variant: '', priceNano: 0 },
+  { meter: 'egress', variant: '', priceNano: 0 },
+  ...ENGINES.map((variant) => ({ meter: 'database.storage' as const, variant, priceNano: 0 })),
+];
+
+/** The limits of plans that follow from this host. Where they cannot be stored, those of before hold. */
+export async function followHost(
+  log: Logger,
+  plans: Plans,
+  { diskBytes, memoryMb }: Pick<HostSize, 'diskBytes' | 'memoryMb'>,
+): Promise<void> {
+  const startable = INSTANCE_TYPES.map((type) => type.memoryMb).filter((size) => size <= memoryMb);
+  const size = { diskBytes, memoryMb, largestMb: Math.max(0, ...startable), cores: availableParallelism() };
+  const give = plans.followHost(limitsOfHost(size));
+  await give.catch((error: unknown) => log.warn({ err: error }, 'the limits of plans were not stored'));
+}

@@ -1,0 +1,193 @@
+/** Makes the engines of databases. */
+import { join } from 'node:path';
+import type { Logger } from 'pino';
+import type { Config } from '../config/config.ts';
+import type { DataFaults } from '../databases/data-faults.ts';
+import type { Egress } from '../databases/egress.ts';
+import type { EngineDatabase } from '../databases/engine.ts';
+import { CHILD_MEMORY_MB } from '../drivers/engine-children/child-host.ts';
+import { ChildPlaces } from '../drivers/engine-children/child-places.ts';
+import { MongodbEngine, type MongodbEngineOptions } from '../drivers/engine-mongodb/mongodb-engine.ts';
+import { chooseMongodb } from '../drivers/engine-mongodb/on-server/choice.ts';
+import { type HostSiteOptions, hostSite } from '../drivers/engine-mongodb/on-server/host-site.ts';
+import { ServerMongodb } from '../drivers/engine-mongodb/on-server/server-engine.ts';
+import { operatorSite } from '../drivers/engine-mongodb/on-server/site.ts';
+import { externalMysql } from '../drivers/engine-mysql/external-server-facts.ts';
+import { MYSQL_USERS, MysqlEngine } from '../drivers/engine-mysql/mysql-engine.ts';
+import { mysqlServers } from '../drivers/engine-mysql/mysql-servers.ts';
+import { externalPostgresql } from '../drivers/engine-postgresql/external-server-facts.ts';
+import { PostgresqlEngine, USERS } from '../drivers/engine-postgresql/postgresql-engine.ts';
+import { postgresqlServers } from '../drivers/engine-postgresql/postgresql-servers.ts';
+import type { Upgrade } from '../drivers/engine-postgresql/site.ts';
+import { exchangeHrana, type HranaCall } from '../drivers/engine-sqlite/hrana-exchange.ts';
+import { SqliteEngine } from '../drivers/engine-sqlite/sqlite-engine.ts';
+import { HostProcesses } from '../drivers/host-process/host-processes.ts';
+import { AccountServers } from '../drivers/managed-server/account-servers.ts';
+import { ServerTls } from '../drivers/managed-server/server-tls.ts';
+import { tableNameOf } from '../drivers/server-proxy/direct-ways.ts';
+import { ServerProxy } from '../drivers/server-proxy/server-proxy.ts';
+import type { Alarms } from '../platform/alarms.ts';
+import type { Clock } from '../platform/clock.ts';
+import type { DiskRoom } from '../platform/disk-room.ts';
+import { readHostMemory } from '../platform/host-memory.ts';
+import { whyNoOtherUsers } from '../platform/other-users.ts';
+
+export interface EnginesOptions {
+  readonly config: Pick<
+    Config,
+    | 'dataDir'
+    | 'databaseUidBase'
+    | 'databaseProcesses'
+    | 'databaseIdleSeconds'
+    | 'postgresqlUrl'
+    | 'mysqlUrl'
+    | 'postgresqlPort'
+    | 'mysqlPort'
+    | 'mongodbPort'
+    | 'mongodbUrl'
+    | 'mongodbServer'
+    | 'databaseHost'
+    | 'tlsCert'
+    | 'tlsKey'
+  >;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly alarms: Alarms;
+  readonly room: Pick<DiskRoom, 'isLow' | 'headroomBytes'>;
+  readonly faults: DataFaults;
+  /** The data origin's URL; known once it listens. */
+  readonly dataUrl: () => string;
+  readonly egress: Egress;
+}
+
+/** Of the host's memory, what the processes of databases may take. */
+const MEMORY_SHARE = 1 / 3;
+
+function processesFor(memoryBytes: number): number {
+  return Math.max(6, Math.min(48, Math.floor((memoryBytes * MEMORY_SHARE) / (CHILD_MEMORY_MB * 2 ** 20))));
+}
+
+/** Users of what makes data and of clients, of all engines; and servers that an account may have. */
+const RESERVED_UIDS = 64;
+const SERVERS_EACH = 2;
+
+/** As many as there are machines; databases take them from the first on, servers from the last. */
+const UIDS = 2 ** 20;
+
+export type DatabaseEngines = ReturnType<typeof buildEngines>;
+
+/** No database is opened until it is used. */
+export function buildEngines(options: EnginesOptions) {
+  const { config, clock, log, alarms, room, faults, dataUrl, egress } = options;
+  const range = { first: config.databaseUidBase, count: UIDS };
+  const users = whyNoOtherUsers(range, config.dataDir) === null ? range : null;
+  const places = new ChildPlaces(config.databaseProcesses || processesFor(readHostMemory().totalBytes));
+  const idleMs = config.databaseIdleSeconds * 1000;
+  const children = {
+    clock,
+    log,
+    ground: config.dataDir,
+    users,
+    places,
+    idleMs,
+    keepFreeBytes: () => room.headroomBytes(),
+    onFault: (id: string, what: string | null) => faults.note(id, what),
+  };
+  const atSqlite = join(config.dataDir, 'databases', 'sqlite');
+  const sqlite = new SqliteEngine({ ...children, folder: atSqlite, address: dataUrl });
+  const tls = tlsOf(config, clock);
+  const processes = new HostProcesses({
+    clock,
+    group: 'cloudlet-servers',
+    hasUsers: users !== null,
+    ground: config.dataDir,
+  });
+  const warn = (text: string) => log.warn(text);
+  const isDiskLow = () => room.isLow();
+  const wanted = (door: string) => {
+    for (const engine of [postgresql, mysql]) if (engine instanceof AccountServers) engine.wanted(door);
+  };
+  const doors = new ServerProxy({ wanted, warn, table: tableNameOf(config.dataDir) });
+  const servers = { doors, places, idleMs, isDiskLow, clock, warn };
+  const last = users === null ? null : users.first + users.count - 1;
+  const uidOf = (nth: number) => (accountId: number) =>
+    last === null ? null : last - RESERVED_UIDS - SERVERS_EACH * accountId - nth;
+  const atPostgresql = {
+    folder: join(config.dataDir, 'databases', 'postgresql'),
+    processes,
+    uidBase: users === null ? null : users.first + users.count - USERS,
+    firstPort: config.postgresqlPort,
+    tls,
+    alarms,
+    isDiskLow,
+    warn,
+  };
+  const external = externalPostgresql(config);
+  const postgresql =
+    external === null
+      ? postgresqlServers({ ...atPostgresql, servers, uidOf: uidOf(0) })
+      : new PostgresqlEngine({ ...atPostgresql, external });
+  const atMysql = {
+    ...atPostgresql,
+    folder: join(config.dataDir, 'databases', 'mysql'),
+    uidBase: users === null ? null : users.first + users.count - USERS - MYSQL_USERS,
+    firstPort: config.mysqlPort,
+  };
+  const externalServer = externalMysql(config);
+  const mysql =
+    externalServer === null
+      ? mysqlServers({ ...atMysql, servers, uidOf: uidOf(1) })
+      : new MysqlEngine({ ...atMysql, external: externalServer });
+  const uidBase = users === null ? null : users.first + users.count - USERS - MYSQL_USERS - 1;
+  const sent = ({ databaseId }: EngineDatabase, bytes: number) => egress.count(databaseId, bytes);
+  const ofMongodb = { ...children, tls: tls.isRequired ? tls : null, sent };
+  const mongodb = mongodbEngine({ config, alarms, log }, ofMongodb, { processes, uidBase });
+  const exchange = (database: EngineDatabase, call: HranaCall) => exchangeHrana(sqlite, database, call);
+  return {
+    list: [sqlite, postgresql, mysql, mongodb],
+    postgresql,
+    exchange,
+    /** Has the servers up that there are. */
+    start: () => {
+      void postgresql.wake();
+      void mysql.wake();
+      mongodb.wake();
+    },
+    close: () => doors.close(),
+  };
+}
+
+function mongodbEngine(
+  { config, alarms, log }: Pick<EnginesOptions, 'config' | 'alarms' | 'log'>,
+  own: Omit<MongodbEngineOptions, 'folder' | 'firstPort' | 'alarms'>,
+  host: Pick<HostSiteOptions, 'processes' | 'uidBase'>,
+) {
+  const folder = join(config.dataDir, 'databases', 'mongodb');
+  const firstPort = config.mongodbPort;
+  const choice = chooseMongodb(config, folder);
+  if (choice.kind === 'built-in')
+    return new MongodbEngine({ ...own, folder, firstPort, alarms, whyNoServer: choice.why });
+  const warn = (text: string) => log.warn(text);
+  const site =
+    choice.kind === 'url'
+      ? operatorSite({ folder, address: choice.address, alarms })
+      : hostSite({ ...host, folder, firstPort, alarms, warn });
+  return new ServerMongodb({ folder, site });
+}
+
+function tlsOf(config: EnginesOptions['config'], clock: Clock): ServerTls {
+  const { dataDir, databaseHost: host, tlsCert: certFile, tlsKey: keyFile } = config;
+  return new ServerTls({ host, certFile, keyFile, folder: join(dataDir, 'databases', 'tls'), clock });
+}
+
+/** Brings the data of each server of PostgreSQL to the newest version here; null: none needs it. */
+export async function upgradePostgresql({
+  postgresql,
+}: Pick<DatabaseEngines, 'postgresql'>): Promise<Upgrade | null> {
+  if (postgresql instanceof PostgresqlEngine) return postgresql.upgrade();
+  let done: Upgrade | null = null;
+  await postgresql.each(async (engine) => {
+    done = (await engine.upgrade()) ?? done;
+  });
+  return done;
+}

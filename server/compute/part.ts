@@ -1,0 +1,205 @@
+/** Makes compute: machines, images, consoles, metrics. */
+import type { Logger } from 'pino';
+import { Changes } from '../metadata/change.ts';
+import type { Metadata } from '../metadata/metadata.ts';
+import { SamplesStore } from '../metadata/samples-store.ts';
+import type { Alarms } from '../platform/alarms.ts';
+import type { Clock } from '../platform/clock.ts';
+import type { AppError } from '../platform/errors.ts';
+import type { Job } from '../platform/jobs.ts';
+import type { Meters } from '../platform/prometheus.ts';
+import type { SweepGuard } from '../platform/sweep-guard.ts';
+import { Turns } from '../resources/turns.ts';
+import { Consoles } from './console/console.ts';
+import { ConsoleTickets } from './console/console-tickets.ts';
+import type { Hypervisor } from './hypervisor.ts';
+import { ImageImports } from './images/image-imports.ts';
+import type { ImageSources } from './images/image-sources.ts';
+import { ImageStore } from './images/image-store.ts';
+import { Images } from './images/images.ts';
+import type { Ingress } from './ingress.ts';
+import { machineStops } from './machines/account-stops.ts';
+import type { AddressPool } from './machines/addresses.ts';
+import { Exposures, type ExposuresDeps } from './machines/exposures.ts';
+import { type Announce, Lifecycle } from './machines/lifecycle.ts';
+import { Machines, type OpenFiles } from './machines/machines.ts';
+import { PowerControl } from './machines/power-control.ts';
+import { Reconciler } from './machines/reconcile.ts';
+import { Runs } from './machines/runs.ts';
+import { Supervisor } from './machines/supervisor.ts';
+import { locked, type VmAction } from './machines/transitions.ts';
+import type { VmBilling } from './machines/vm-billing.ts';
+import { VmDeleter } from './machines/vm-deleter.ts';
+import { type VmRow, VmStore } from './machines/vm-store.ts';
+import { VmViews } from './machines/vm-view.ts';
+import { Metrics, meterVms } from './metrics/metrics.ts';
+import { Sampler, VM_SAMPLES } from './metrics/sampler.ts';
+
+export interface ComputeDeps {
+  readonly metadata: Metadata;
+  readonly clock: Clock;
+  readonly hypervisor: Hypervisor;
+  readonly ingress: Ingress;
+  readonly addresses: AddressPool;
+  readonly imageSources: ImageSources;
+  readonly billing: VmBilling;
+  readonly announce: Announce;
+  readonly sweepGuard: SweepGuard;
+  /** Throws when so many bytes more must not be stored. */
+  readonly assertRoom: (bytes: number) => void;
+  readonly onError: (id: string, what: string, error: unknown) => void;
+  readonly onClosedPorts: ExposuresDeps['onClosedPorts'];
+  readonly descriptors: OpenFiles;
+  readonly outbound: boolean;
+  readonly maxImageBytes: number;
+  /** ms. */
+  readonly graceMs: number;
+  readonly orphanGraceMs: number;
+}
+
+/** Makes the parts; nothing runs until `supervisor.start()`. */
+export function assembleCompute(given: ComputeDeps) {
+  const { metadata } = given;
+  const store = new VmStore(metadata);
+  const changes = new Changes({ metadata });
+  const imageStore = new ImageStore(metadata);
+  const images = new Images({ store: imageStore });
+  const { imageSources: sources, maxImageBytes: maxBytes } = given;
+  const imports = new ImageImports({ ...given, changes, store: imageStore, sources, maxBytes });
+  const exposures = new Exposures({ ...given, store, changes });
+  const base = { ...given, store, changes, images, exposures, views: new VmViews(given) };
+  const machines = new Machines(base);
+  const turns = new Turns<VmAction, VmRow>(locked);
+  const lifecycle = new Lifecycle(base);
+  const runs = new Runs({ ...base, lifecycle });
+  const parts = { ...base, machines, turns, lifecycle, runs };
+  const power = new PowerControl(parts);
+  const deleter = new VmDeleter(parts);
+  const reconciler = new Reconciler({ ...parts, deleter });
+  const supervisor = new Supervisor({ ...parts, reconciler });
+  const accountStops = machineStops({ ...parts, power, deleter });
+  return {
+    store,
+    images,
+    imports,
+    machines,
+    turns,
+    lifecycle,
+    runs,
+    exposures,
+    power,
+    deleter,
+    reconciler,
+    supervisor,
+    accountStops,
+    addresses: given.addresses,
+    billing: given.billing,
+    hypervisor: given.hypervisor,
+  };
+}
+
+const WAITING = 'machines_wait_for_room';
+const FILES = 'few_files_left';
+/** Too few to make a machine. */
+const FEW_FILES = 16;
+const RAISE = 'Raise the limit (LimitNOFILE= in the service, or ulimit -n), or stop machines';
+const SAMPLE_MS = 5000;
+const CHECK_MS = 15_000;
+const ROOM_MS = 250;
+
+/** What a host gives to its machines beside their engine. */
+export interface Host {
+  readonly hypervisor: Hypervisor;
+  /** Machines that stand still for want of disk. */
+  readonly waits: { readonly count: number; look(): Promise<unknown> };
+  /** Keep this host closed to machines; each once it is in place. */
+  readonly networks: readonly { readonly refusal: AppError | null | undefined; ensure(): Promise<unknown> }[];
+  /** Lets go of addresses that no machine has any more. */
+  readonly sweepAddresses: () => Promise<unknown>;
+  readonly descriptors: OpenFiles & { readonly limit: number; hasRoom(count: number): boolean };
+  close(): Promise<void>;
+}
+
+/** Makes compute, with what runs by itself once it is started. */
+export function computePart(
+  deps: ComputeDeps & {
+    readonly host: Host;
+    readonly alarms: Alarms;
+    readonly log: Logger;
+    readonly meters: Meters;
+  },
+) {
+  const { metadata, clock, hypervisor, ingress, orphanGraceMs, host, alarms, log, meters } = deps;
+  const parts = assembleCompute(deps);
+  const { store, machines, power, deleter, images, imports, supervisor, accountStops, addresses } = parts;
+  const samples = new SamplesStore(metadata, VM_SAMPLES);
+  const running = () => store.listRunning();
+  const sampler = new Sampler({ clock, hypervisor, ingress, metadata, samples, running });
+  const find: Machines['findFor'] = (principal, vmId) => machines.findFor(principal, vmId);
+  const metrics = new Metrics({ clock, store: samples, sampler, find });
+  meterVms(meters, sampler);
+  const consoles = new Consoles({ hypervisor });
+  const tickets = new ConsoleTickets(clock);
+  // Guests run on when another program empties the host's rules, or ours are from before an update.
+  const guard = async () => {
+    for (const network of host.networks) {
+      const before = network.refusal?.message;
+      await network.ensure().catch(({ message, hint }: AppError) => {
+        const say = `the rules for machines are not in place: ${message}. Fix: ${hint}`;
+        if (message !== before) log.warn(say);
+      });
+    }
+  };
+  const haltWaiting = async () => {
+    await host.waits.look();
+    const { count } = host.waits;
+    if (count === 0) return alarms.clear(WAITING);
+    const fix = 'Make room on the disk of the data directory; they go on by themselves';
+    alarms.raise(WAITING, `${count} virtual machines stand still: the disk is nearly full`, fix);
+  };
+  const watchFiles = async () => {
+    const { limit } = host.descriptors;
+    if (host.descriptors.hasRoom(FEW_FILES)) return alarms.clear(FILES);
+    alarms.raise(FILES, `Nearly all of ${limit} files are open: no machine is made or started`, RAISE);
+  };
+  const every = (name: string, everyMs: number, run: () => Promise<unknown>): Job => {
+    return { name, everyMs, per: 'node', run };
+  };
+  const sweepMs = Math.max(orphanGraceMs, CHECK_MS);
+  const own = { machines, power, deleter, images, imports, metrics, find, consoles, tickets };
+  return {
+    accountStops,
+    routes: { ...own, hypervisor, billing: deps.billing },
+    countRunning: async () => (await store.listRunning()).length,
+    jobs: [
+      every('keep this host closed to machines', CHECK_MS, guard),
+      every('halt machines that fill the disk', ROOM_MS, haltWaiting),
+      every('watch for open files', CHECK_MS, watchFiles),
+      every('sample machines', SAMPLE_MS, () => sampler.tick()),
+      every('look after machines', CHECK_MS, () => supervisor.check()),
+      every('sweep machines without a row', sweepMs, () => supervisor.sweepOrphans()),
+    ],
+    start: () => {
+      supervisor.start();
+      void addresses.claimTaken().then((blocks) => {
+        if (blocks.length > 0)
+          log.warn({ blocks }, 'addresses of machines that another cloud on this host has too');
+        return host.sweepAddresses();
+      });
+      void imports
+        .start()
+        .catch((error) => log.error({ err: error }, 'what was left of imports was not removed'));
+      void guard();
+      // Begins to find out, in the background, what guests may be started with.
+      void hypervisor.readiness();
+    },
+    /** Lets go of machines, which run on. */
+    close: async () => {
+      await imports.close();
+      await supervisor.close();
+      consoles.close();
+      await ingress.closeAll();
+      await host.close();
+    },
+  };
+}

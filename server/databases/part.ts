@@ -1,0 +1,150 @@
+/** Makes databases, whatever their engines. */
+
+import { Changes } from '../metadata/change.ts';
+import type { Metadata } from '../metadata/metadata.ts';
+import { SamplesStore } from '../metadata/samples-store.ts';
+import type { Alarms } from '../platform/alarms.ts';
+import type { Clock } from '../platform/clock.ts';
+import type { Job } from '../platform/jobs.ts';
+import type { Sealer } from '../platform/master-key.ts';
+import type { Meters } from '../platform/prometheus.ts';
+import type { SweepGuard } from '../platform/sweep-guard.ts';
+import { Turns } from '../resources/turns.ts';
+import { databaseStops } from './account-stops.ts';
+import { Creation, DatabaseSecrets } from './creation.ts';
+import type { DataFaults } from './data-faults.ts';
+import { DatabaseDeleter, type KeptDumps } from './database-deleter.ts';
+import { DatabaseViews } from './database-view.ts';
+import { Databases } from './databases.ts';
+import { Dumps } from './dumps.ts';
+import type { DatabaseBilling, Egress } from './egress.ts';
+import type { Engine, EngineLimits } from './engine.ts';
+import { Engines, watchEngines } from './engines.ts';
+import { type Announce, Lifecycle } from './lifecycle.ts';
+import { Metrics } from './metrics.ts';
+import { moveDatabases } from './moves.ts';
+import { Logins, OwnedDatabases } from './owned-databases.ts';
+import { databaseSource } from './point-dumps.ts';
+import { Queries } from './queries.ts';
+import { Refill } from './refill.ts';
+import { DATABASE_SAMPLES, meterDatabases, Sampler } from './sampler.ts';
+import { DatabaseStore } from './store.ts';
+import { DatabaseSupervisor } from './supervisor.ts';
+
+export interface DatabasesDeps {
+  readonly metadata: Metadata;
+  readonly clock: Clock;
+  readonly sealer: Sealer;
+  readonly billing: DatabaseBilling;
+  readonly egress: Egress;
+  readonly engines: readonly Engine[];
+  readonly kept: KeptDumps;
+  readonly limits: EngineLimits;
+  /** Throws `out_of_space` when so many bytes more must not be stored. */
+  readonly assertRoom: (bytes: number) => void;
+  /** Largest size_limit_mb. */
+  readonly maxSizeMb: number;
+  /** How long the last dump of a deleted database is kept; 0: there is none. */
+  readonly keepMs: number;
+  /** How long the dump of one may take for a recovery point, ms. */
+  readonly pointDumpMs: number;
+  /** How long it may give nothing meanwhile, ms. */
+  readonly pointSilenceMs: number;
+  /** How long what no row knows is left alone, ms. */
+  readonly orphanGraceMs: number;
+  readonly announce: Announce;
+  readonly sweepGuard: SweepGuard;
+  readonly onError: (databaseId: string, what: string, error: unknown) => void;
+}
+
+/** Makes the parts; nothing runs by itself. */
+export function assembleDatabases({ engines: list, sealer, ...given }: DatabasesDeps) {
+  const { metadata, clock, billing, limits, maxSizeMb, announce } = given;
+  const store = new DatabaseStore(metadata);
+  const changes = new Changes({ metadata });
+  const engines = new Engines(list);
+  const secrets = new DatabaseSecrets({ sealer });
+  const turns = new Turns();
+  const owned = new OwnedDatabases(store);
+  const lifecycle = new Lifecycle({ store, changes, engines, secrets, clock, limits, announce });
+  const views = new DatabaseViews({ engines, billing, inEngine: (row) => lifecycle.inEngine(row) });
+  const parts = { ...given, store, changes, engines, secrets, turns, owned, lifecycle, views };
+  const databases = new Databases(parts);
+  const creation = new Creation(parts);
+  const reconcileSoon = (databaseId: string) => supervisor.reconcileSoon(databaseId);
+  const refill = new Refill(parts);
+  const deleter = new DatabaseDeleter({ ...parts, refill, reconcileSoon });
+  const supervisor = new DatabaseSupervisor({ ...parts, creation, deleter, refill });
+  const accountStops = databaseStops({ ...parts, reconcileSoon });
+  const samples = new SamplesStore(metadata, DATABASE_SAMPLES);
+  const sampler = new Sampler({ ...parts, samples });
+  const metrics = new Metrics({ ...parts, samples, sampler });
+  const queries = new Queries(parts);
+  const dumps = new Dumps(parts);
+  const routes = { databases, creation, deleter, engines, limits, maxSizeMb, queries, dumps, metrics };
+  const logins = new Logins({ store, lifecycle, engine: 'sqlite' });
+  const pointSource = databaseSource(parts);
+  const { kept } = given;
+  return {
+    store,
+    engines,
+    logins,
+    lifecycle,
+    turns,
+    supervisor,
+    accountStops,
+    sampler,
+    kept,
+    pointSource,
+    routes,
+  };
+}
+
+const CHECK_MS = 15_000;
+const SWEEP_MS = 60_000;
+const MOVE_MS = 60_000;
+const SAMPLE_MS = 5000;
+const FLUSH_MS = 5000;
+
+/**
+ * Makes databases, with what runs by itself, and frees the names of creations that the last run of Cloudlet
+ * was cut off in.
+ */
+export async function databasesPart(
+  deps: DatabasesDeps & { readonly alarms: Alarms; readonly faults: DataFaults; readonly meters: Meters },
+) {
+  const { alarms, faults, egress, meters } = deps;
+  const parts = assembleDatabases(deps);
+  const { engines, store, supervisor, sampler, turns } = parts;
+  meterDatabases(meters, sampler);
+  await supervisor.recover();
+  const move = () => moveDatabases(parts);
+  const every = (name: string, everyMs: number, run: () => Promise<unknown>): Job => {
+    return { name, everyMs, per: 'node', run };
+  };
+  return {
+    ...parts,
+    egress,
+    jobs: [
+      every('move databases to servers of their accounts', MOVE_MS, move),
+      every('look after databases', CHECK_MS, () => supervisor.check()),
+      every('flush bytes that databases sent', FLUSH_MS, () => egress.flush()),
+      every('measure databases', SAMPLE_MS, () => sampler.tick()),
+      every('watch the engines of databases', CHECK_MS, () =>
+        watchEngines({ engines, alarms, counts: () => store.counts() }),
+      ),
+      every('look for databases that are missing', SWEEP_MS, () => faults.look(parts)),
+      every('sweep databases', SWEEP_MS, () => supervisor.sweepOrphans()),
+    ],
+    start: () => {
+      void supervisor.check();
+      void move().catch(() => {});
+    },
+    /** Ends loads and copies under way, then the engines. */
+    close: async () => {
+      await turns.close();
+      for (const engine of engines.all()) await engine.close();
+    },
+    flush: () => egress.flush(),
+  };
+}

@@ -1,0 +1,264 @@
+/**
+ * What comes in: which types of bodies are taken, and reading one as a whole. What bodies take in memory is
+ * counted before they come, for everybody together and for each account.
+ */
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { detachBuffer } from '../platform/detach-buffer.ts';
+import { AppError } from '../platform/errors.ts';
+import { JSON_MAX_BYTES, parseJson } from '../platform/json.ts';
+
+/** Throws `unsupported_media_type` for a form where JSON is wanted. Before the body is read. */
+export function assertNoForm({ 'content-type': type }: IncomingHttpHeaders): void {
+  if (/^multipart\//i.test(type ?? '')) throw notJson(type);
+}
+
+/** Throws `unsupported_media_type` unless the body is a form. Before the body is read. */
+export function assertMultipart({ 'content-type': type }: IncomingHttpHeaders): void {
+  if (/^multipart\/form-data\s*;/i.test(type ?? '')) return;
+  const detail = `The body must be multipart/form-data with a boundary, ${butIs(type)}`;
+  throw new AppError('unsupported_media_type', detail, {
+    hint: 'curl sends such a form with -F file=@photo.jpg',
+  });
+}
+
+/** `unsupported_media_type` for a body of this type where JSON is wanted. */
+function notJson(type: string | undefined): AppError {
+  const form = type === 'application/x-www-form-urlencoded' ? " (curl's own choice with -d)" : '';
+  const detail = `The body must be application/json, ${butIs(type)}${form}`;
+  const hint =
+    "Send JSON and the header Content-Type: application/json; curl: -H 'Content-Type: application/json'";
+  return new AppError('unsupported_media_type', detail, { hint });
+}
+
+function butIs(type: string | undefined): string {
+  return type === undefined ? 'and the request names no Content-Type' : `not ${type.slice(0, 100)}`;
+}
+
+/** Throws `unsupported_media_type` for a compressed body. */
+function assertNotEncoded({ 'content-encoding': encoding }: IncomingHttpHeaders): void {
+  if (encoding === undefined || encoding === 'identity') return;
+  throw new AppError(
+    'unsupported_media_type',
+    `The body must not be compressed, and is ${encoding.slice(0, 100)}`,
+  );
+}
+
+/** True when the head says that a body follows. */
+export function announcesBody(headers: IncomingHttpHeaders): boolean {
+  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
+}
+
+/** Smaller bodies are not counted: their connections take as much. */
+const COUNTED_BODY_BYTES = 16 * 1024;
+
+/** The body of one request. */
+export interface HeldBody {
+  /** Counts so many bytes more, before they are read. Throws `overloaded`. */
+  add(bytes: number): void;
+  /** The request is over. Called again, it does nothing. */
+  release(): void;
+}
+
+export class BodyRoom {
+  readonly #maxBytes: number;
+  #bytes = 0;
+  readonly #byAccount = new Map<number, number>();
+
+  constructor(maxBytes: number) {
+    this.#maxBytes = maxBytes;
+  }
+
+  /** Nothing of it is counted yet. */
+  hold(accountId: number): HeldBody {
+    let held = 0;
+    let isOver = false;
+    return {
+      add: (bytes) => {
+        if (isOver) throw new AppError('bad_http', 'The client went away before its body was read');
+        this.#take(accountId, bytes);
+        held += bytes;
+      },
+      release: () => {
+        if (!isOver && held > 0) this.#take(accountId, -held);
+        isOver = true;
+      },
+    };
+  }
+
+  #take(accountId: number, bytes: number): void {
+    const own = this.#byAccount.get(accountId) ?? 0;
+    if (bytes > 0 && !this.#hasRoom(own, bytes)) {
+      throw new AppError('overloaded', 'Too many large requests are under way', {
+        hint: 'Send fewer at the same time, or smaller ones',
+        retryAfterSeconds: 1,
+      });
+    }
+    this.#bytes += bytes;
+    if (own + bytes === 0) this.#byAccount.delete(accountId);
+    else this.#byAccount.set(accountId, own + bytes);
+  }
+
+  /** An account may hold no more than is left for the others then: whoever comes next finds room. */
+  #hasRoom(own: number, bytes: number): boolean {
+    const left = this.#maxBytes - this.#bytes - bytes;
+    return left >= 0 && (own === 0 || own + bytes <= left);
+  }
+}
+
+const LINGER_MS = 5000;
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Given back when the response is over; null: nothing was read. */
+    heldBody: HeldBody | null;
+  }
+}
+
+export interface BodyBounds {
+  readonly room: BodyRoom;
+  readonly accountId: number;
+  readonly maxBytes: number;
+  /** The error for a body that is larger. */
+  readonly tooLarge: () => AppError;
+}
+
+/** Throws `overloaded` when there is no room for it, what `tooLarge` gives, `bad_http` when it is cut off. */
+export async function readBody(request: FastifyRequest, bounds: BodyBounds): Promise<Buffer> {
+  const { room, accountId, maxBytes, tooLarge } = bounds;
+  const { raw } = request;
+  const held = room.hold(accountId);
+  request.heldBody = held;
+  const announced = Number(raw.headers['content-length'] ?? Number.NaN);
+  if (announced > maxBytes) throw tooLarge();
+  const isCounted = announced > COUNTED_BODY_BYTES;
+  if (isCounted) held.add(announced);
+  const pieces = isCounted ? new WholePieces(announced) : new UnknownPieces(held);
+  try {
+    await eachPiece(raw, (piece) => {
+      if (pieces.bytes + piece.length > maxBytes) throw tooLarge();
+      pieces.add(piece);
+    });
+    return pieces.whole();
+  } catch (error) {
+    pieces.forget();
+    throw error;
+  }
+}
+
+/**
+ * Drops the rest of a refused body for a while: a client that is still sending when its connection closes
+ * sees a broken pipe instead of the response.
+ */
+export function dropRest(raw: IncomingMessage): void {
+  const cut = setTimeout(() => raw.socket.destroy(), LINGER_MS).unref();
+  raw.once('close', () => clearTimeout(cut)).once('end', () => clearTimeout(cut));
+  raw.resume();
+}
+
+/** `take` must not keep the piece. Rejects with what it threw; the rest is left to the caller then. */
+function eachPiece(raw: IncomingMessage, take: (piece: Buffer) => void): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const onData = (piece: Buffer) => {
+      try {
+        take(piece);
+      } catch (error) {
+        leave();
+        raw.pause();
+        reject(error);
+      }
+    };
+    const onEnd = () => {
+      leave();
+      resolve();
+    };
+    const onLost = (cause?: Error) => {
+      leave();
+      reject(new AppError('bad_http', 'The client went away before its body was read', { cause }));
+    };
+    const leave = () => {
+      raw.off('data', onData).off('end', onEnd).off('error', onLost).off('close', onLost);
+    };
+    if (raw.destroyed && !raw.complete) return onLost();
+    raw.on('data', onData).on('end', onEnd).on('error', onLost).on('close', onLost);
+  });
+}
+
+/** A body of a length that is known, and counted. */
+class WholePieces {
+  readonly #whole: Buffer;
+  bytes = 0;
+
+  constructor(length: number) {
+    this.#whole = Buffer.allocUnsafeSlow(length);
+  }
+
+  add(piece: Buffer): void {
+    this.bytes += piece.copy(this.#whole, this.bytes);
+    detachBuffer(piece);
+  }
+
+  whole(): Buffer {
+    return this.#whole;
+  }
+
+  forget(): void {
+    detachBuffer(this.#whole);
+  }
+}
+
+/** A small body, or one that comes in chunks: it is counted as it comes. */
+class UnknownPieces {
+  readonly #held: HeldBody;
+  #pieces: Buffer[] = [];
+  #counted = 0;
+  bytes = 0;
+
+  constructor(held: HeldBody) {
+    this.#held = held;
+  }
+
+  add(piece: Buffer): void {
+    this.bytes += piece.length;
+    if (this.bytes > COUNTED_BODY_BYTES) {
+      this.#held.add(this.bytes - this.#counted);
+      this.#counted = this.bytes;
+    }
+    this.#pieces.push(piece);
+  }
+
+  whole(): Buffer {
+    const whole = Buffer.concat(this.#pieces, this.bytes);
+    this.forget();
+    return whole;
+  }
+
+  forget(): void {
+    for (const piece of this.#pieces) detachBuffer(piece);
+    this.#pieces = [];
+  }
+}
+
+/** Has `app` read JSON, leave forms to the handlers, and refuse other bodies. */
+export function acceptBodies(app: FastifyInstance, room: BodyRoom): void {
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser('application/json', async (request: FastifyRequest) => {
+    assertNotEncoded(request.headers);
+    const { accountId } = request.principal;
+    const maxBytes = request.routeOptions.bodyLimit ?? JSON_MAX_BYTES;
+    const bytes = await readBody(request, { room, accountId, maxBytes, tooLarge: () => tooLarge(maxBytes) });
+    const body = parseJson(bytes);
+    detachBuffer(bytes);
+    return body;
+  });
+  // The handler reads a form as a stream.
+  app.addContentTypeParser('multipart/form-data', (_request, _payload, done) => done(null));
+  // Without a body every type is accepted: `curl -X POST -d ''` sends one.
+  app.addContentTypeParser('*', ({ headers }, _payload, done) =>
+    done(announcesBody(headers) ? notJson(headers['content-type']) : null),
+  );
+}
+
+function tooLarge(maxBytes: number): AppError {
+  return new AppError('payload_too_large', `The body is larger than ${Math.floor(maxBytes / 1024)} KiB`);
+}

@@ -1,0 +1,328 @@
+/**
+ * Who calls, how often, and whether they may: credentials (a key in a header, the console's cookie, the
+ * control socket), token buckets in memory, and the permission of a route.
+ */
+import type { IncomingMessage } from 'node:http';
+import type { FastifyRequest } from 'fastify';
+import { NOBODY, OPERATOR, type Permission, type Principal, permits } from '../calls/principal.ts';
+import type { Awaitable } from '../metadata/metadata.ts';
+import { sourceOf } from '../platform/caller-networks.ts';
+import type { Clock } from '../platform/clock.ts';
+import { AppError } from '../platform/errors.ts';
+import type { Route } from './route.ts';
+
+export interface Authenticates {
+  authenticate(credentials: { apiKey?: string; sessionToken?: string }): Awaitable<Principal>;
+}
+
+/** Connections by the control socket that showed the token, which only the operator's own user can read. */
+export type ControlSockets = WeakSet<object>;
+
+/** The key of `X-API-Key` or `Authorization: Bearer`, if any. Throws `invalid_api_key` for another scheme. */
+function apiKeyOf(request: IncomingMessage): string | undefined {
+  const direct = request.headers['x-api-key'];
+  if (typeof direct === 'string') return direct;
+  const authorization = request.headers.authorization;
+  if (authorization === undefined) return undefined;
+  const match = /^Bearer +(\S+) *$/i.exec(authorization);
+  if (!match) throw new AppError('invalid_api_key', 'The Authorization header must be "Bearer <API key>"');
+  return match[1];
+}
+
+/** True when the request has a key in a header, right or wrong. */
+function carriesKey({ headers }: IncomingMessage): boolean {
+  return headers['x-api-key'] !== undefined || headers.authorization !== undefined;
+}
+
+export interface IdentifyDeps {
+  readonly accounts: Authenticates;
+  readonly control: ControlSockets;
+  /** Where users reach the API by a proxy that may name another host to us; empty: as they say. */
+  readonly publicUrl: string;
+}
+
+/** The caller's Principal; NOBODY when no credential was sent. */
+export function identify(
+  request: IncomingMessage,
+  { accounts, control, publicUrl }: IdentifyDeps,
+): Awaitable<Principal> {
+  if (control.has(request.socket)) return OPERATOR;
+  const apiKey = apiKeyOf(request);
+  if (apiKey !== undefined) return accounts.authenticate({ apiKey });
+  const sessionToken = readSessionCookie(request.headers.cookie);
+  if (sessionToken === undefined) return NOBODY;
+  assertSameSite(request, publicUrl);
+  return accounts.authenticate({ sessionToken });
+}
+
+/**
+ * A cookie travels with requests that other sites make. Browsers mark those: a change by cookie, or a log-in,
+ * needs Sec-Fetch-Site same-origin (or none: typed by the user), or an Origin of our own. Throws
+ * `cross_site_request`.
+ */
+export function assertSameSite(request: IncomingMessage, publicUrl: string): void {
+  if (request.method === 'GET' || request.method === 'HEAD') return;
+  const site = request.headers['sec-fetch-site'];
+  const trusted =
+    site === undefined ? hasOwnOrigin(request, publicUrl) : site === 'same-origin' || site === 'none';
+  if (!trusted) {
+    throw new AppError(
+      'cross_site_request',
+      'A session is begun and used only from the pages of this origin',
+      {
+        hint: 'Use an API key in X-API-Key for calls from elsewhere',
+      },
+    );
+  }
+}
+
+/** True unless the request names an origin other than the host that was called, and than `publicUrl`. */
+export function hasOwnOrigin({ headers: { origin, host } }: IncomingMessage, publicUrl: string): boolean {
+  if (origin === undefined || (publicUrl !== '' && origin === new URL(publicUrl).origin)) return true;
+  try {
+    return host !== undefined && new URL(origin).host === host;
+  } catch {
+    return false;
+  }
+}
+
+/**
+ * The console's session cookie (RFC 6265). Behind https it has the `__Host-` prefix, with which browsers
+ * refuse a cookie that another host or an unencrypted page tries to plant.
+ */
+const NAME = 'cloudlet_session';
+const SECURE_NAME = `__Host-${NAME}`;
+/** base64url of 32 bytes. */
+const TOKEN = /^[A-Za-z0-9_-]{43}$/;
+
+interface SessionCookie {
+  readonly token: string;
+  /** Users reach us by https. */
+  readonly secure: boolean;
+  readonly maxAgeSeconds: number;
+}
+
+/** The value of Set-Cookie that begins a session. */
+export function renderSessionCookie({ token, secure, maxAgeSeconds }: SessionCookie): string {
+  const name = secure ? SECURE_NAME : NAME;
+  const flags = `Path=/; Max-Age=${maxAgeSeconds}; HttpOnly; SameSite=Lax`;
+  return `${name}=${token}; ${flags}${secure ? '; Secure' : ''}`;
+}
+
+/** The value of Set-Cookie that makes the browser forget it. */
+export function renderEndedSessionCookie(secure: boolean): string {
+  return renderSessionCookie({ token: '', secure, maxAgeSeconds: 0 });
+}
+
+/** The token in a Cookie header; undefined when there is none of the right form. The prefixed name wins. */
+export function readSessionCookie(header: string | undefined): string | undefined {
+  if (header === undefined || !header.includes(NAME)) return undefined;
+  let plain: string | undefined;
+  for (const pair of header.split(';')) {
+    const equals = pair.indexOf('=');
+    const name = pair.slice(0, equals).trim();
+    if (equals < 0 || (name !== NAME && name !== SECURE_NAME)) continue;
+    const token = pair.slice(equals + 1).trim();
+    if (!TOKEN.test(token)) continue;
+    if (name === SECURE_NAME) return token;
+    plain ??= token;
+  }
+  return plain;
+}
+
+/** A limit of requests by token buckets. */
+export interface RateLimit {
+  /** Shown in the headers. */
+  readonly name: string;
+  readonly requests: number;
+  readonly windowSeconds: number;
+}
+
+interface Bucket {
+  tokens: number;
+  updatedAt: number;
+}
+
+/** Callers remembered at most; beyond it the oldest is forgotten, which only ever grants tokens. */
+const MAX_BUCKETS = 100_000;
+
+/** Tolerance for rounding: a caller who waited as Retry-After said must find a token. */
+const ROUNDING = 1e-9;
+
+export class RateLimiter {
+  readonly limit: RateLimit;
+  readonly #clock: Clock;
+  readonly #policy: string;
+  readonly #perMs: number;
+  readonly #buckets = new Map<string, Bucket>();
+
+  constructor(limit: RateLimit, clock: Clock) {
+    this.limit = limit;
+    this.#clock = clock;
+    this.#policy = `"${limit.name}";q=${limit.requests};w=${limit.windowSeconds}`;
+    this.#perMs = limit.requests / (limit.windowSeconds * 1000);
+  }
+
+  /**
+   * Takes one token of `caller` and writes the headers. Throws AppError `rate_limited` when there is none.
+   * Headers: RateLimit and RateLimit-Policy of draft-ietf-httpapi-ratelimit-headers, and X-RateLimit-*.
+   */
+  take(caller: string, headers: Record<string, string>): void {
+    const { bucket, isAllowed } = this.#spend(caller);
+    this.#tell(bucket, headers);
+    if (!isAllowed) throw this.#refusal(bucket);
+  }
+
+  /** As take(), but the headers tell of this limit only when it refuses. */
+  takeUnseen(caller: string, headers: Record<string, string>): void {
+    const { bucket, isAllowed } = this.#spend(caller);
+    if (isAllowed) return;
+    this.#tell(bucket, headers);
+    throw this.#refusal(bucket);
+  }
+
+  #spend(caller: string): { readonly bucket: Bucket; readonly isAllowed: boolean } {
+    const bucket = this.#bucketOf(caller, this.#clock.monotonic());
+    const isAllowed = bucket.tokens >= 1 - ROUNDING;
+    if (isAllowed) bucket.tokens = Math.max(0, bucket.tokens - 1);
+    return { bucket, isAllowed };
+  }
+
+  #tell(bucket: Bucket, headers: Record<string, string>): void {
+    const left = Math.floor(bucket.tokens);
+    const resetSeconds = Math.ceil(this.#secondsFor(this.limit.requests - bucket.tokens));
+    headers['ratelimit-policy'] = this.#policy;
+    headers.ratelimit = `"${this.limit.name}";r=${left};t=${resetSeconds}`;
+    headers['x-ratelimit-limit'] = String(this.limit.requests);
+    headers['x-ratelimit-remaining'] = String(left);
+    headers['x-ratelimit-reset'] = String(Math.ceil(this.#clock.now() / 1000) + resetSeconds);
+  }
+
+  #secondsFor(tokens: number): number {
+    return (tokens * this.limit.windowSeconds) / this.limit.requests;
+  }
+
+  #refusal(bucket: Bucket): AppError {
+    const { name, requests, windowSeconds } = this.limit;
+    return new AppError(
+      'rate_limited',
+      `More than ${requests} requests in ${windowSeconds} s (limit "${name}")`,
+      {
+        retryAfterSeconds: this.#secondsFor(1 - bucket.tokens),
+        hint: 'Wait as long as Retry-After says; the operator may raise the limit',
+      },
+    );
+  }
+
+  #bucketOf(caller: string, now: number): Bucket {
+    const known = this.#buckets.get(caller);
+    if (known) {
+      known.tokens = Math.min(this.limit.requests, known.tokens + (now - known.updatedAt) * this.#perMs);
+      known.updatedAt = now;
+      return known;
+    }
+    if (this.#buckets.size >= MAX_BUCKETS) {
+      const oldest = this.#buckets.keys().next().value;
+      if (oldest !== undefined) this.#buckets.delete(oldest);
+    }
+    const fresh = { tokens: this.limit.requests, updatedAt: now };
+    this.#buckets.set(caller, fresh);
+    return fresh;
+  }
+}
+
+/** Who calls, as far as limits go. */
+export interface Caller {
+  readonly principal: Principal;
+  readonly address: string;
+}
+
+/** The limits of every request: of a credential and its account, or of an address that has none. */
+export class CallerLimits {
+  readonly #perCaller: RateLimiter;
+  readonly #perAccount: RateLimiter;
+
+  constructor(perCaller: RateLimiter, perAccount: RateLimiter) {
+    this.#perCaller = perCaller;
+    this.#perAccount = perAccount;
+  }
+
+  /** As RateLimiter.take; the headers are those of the credential's limit unless the account's refuses. */
+  take({ principal, address }: Caller, headers: Record<string, string>): void {
+    const { via, credentialId, accountId } = principal;
+    if (via === 'control') return;
+    this.#perCaller.take(via === 'nobody' ? addressKey(address) : credentialId, headers);
+    if (accountId !== 0) this.#perAccount.takeUnseen(String(accountId), headers);
+  }
+}
+
+/** Key under which the requests of an address are counted. */
+function addressKey(address: string): string {
+  return `address:${sourceOf(address)}`;
+}
+
+export interface AdmitDeps extends IdentifyDeps {
+  /** null: no limit on this origin. */
+  readonly limiter: CallerLimits | null;
+  /** A further limit for some routes, by operation name. */
+  readonly routeLimiters: ReadonlyMap<string, RateLimiter>;
+}
+
+/**
+ * Sets the request's principal, takes a token of its limits and holds the route's permission against it.
+ * Synchronous when the key is known already. Throws, or rejects with, what that refuses.
+ */
+export function admit(deps: AdmitDeps, route: Route, request: FastifyRequest): Promise<void> | undefined {
+  if (route.permission === 'public' && route.knowsCaller !== true) {
+    limit(deps, route, request);
+    return undefined;
+  }
+  let found: ReturnType<typeof identify>;
+  try {
+    const byLink = route.acceptsLink?.(request) === true && !carriesKey(request.raw);
+    found = byLink ? NOBODY : identify(request.raw, deps);
+  } catch (error) {
+    limit(deps, route, request);
+    throw error;
+  }
+  if (!(found instanceof Promise)) {
+    request.principal = found;
+    enter(deps, route, request);
+    return undefined;
+  }
+  return found.then(
+    (principal) => {
+      request.principal = principal;
+      enter(deps, route, request);
+    },
+    (error) => {
+      limit(deps, route, request);
+      throw error;
+    },
+  );
+}
+
+function enter(deps: AdmitDeps, route: Route, request: FastifyRequest): void {
+  const { principal } = request;
+  limit(deps, route, request);
+  if (principal.via === 'nobody' && route.acceptsLink?.(request)) return;
+  assertPermitted(principal, route.permission);
+}
+
+function limit(deps: AdmitDeps, route: Route, request: FastifyRequest): void {
+  if (deps.limiter === null || request.principal.via === 'control') return;
+  deps.limiter.take(request, request.responseHeaders);
+  deps.routeLimiters.get(route.name)?.take(addressKey(request.address), request.responseHeaders);
+}
+
+/** Throws `missing_api_key`, `admin_required` or `scope_required` unless the principal may. */
+export function assertPermitted(principal: Principal, permission: Permission): void {
+  if (permits(principal, permission)) return;
+  if (principal.via === 'nobody') {
+    throw new AppError('missing_api_key', 'This call needs an API key', {
+      hint: 'Send it as X-API-Key: <key> or Authorization: Bearer <key>',
+    });
+  }
+  if (permission === 'admin') throw new AppError('admin_required', "This call needs an administrator's key");
+  throw new AppError('scope_required', `This key lacks the scope ${permission}`);
+}

@@ -1,0 +1,277 @@
+/**
+ * What goes out: responses, lists that are streamed, and problem details (RFC 9457) with the members of the
+ * contract §2.
+ */
+import type { ServerResponse } from 'node:http';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Logger } from 'pino';
+import { AppError, ERRORS, type ErrorCode, type FieldProblem } from '../platform/errors.ts';
+import { namedObject, Type } from '../platform/json-schema.ts';
+import { announcesBody, dropRest } from './body.ts';
+import { JSON_TYPE, type RouteResponse } from './route.ts';
+
+export const PROBLEM_TYPE = 'application/problem+json; charset=utf-8';
+
+export interface Problem {
+  /** Relative to the API: the docs page explains every code. */
+  readonly type: string;
+  readonly title: string;
+  readonly status: number;
+  readonly detail: string;
+  readonly code: ErrorCode;
+  readonly request_id: string;
+  readonly hint?: string;
+  readonly errors?: readonly FieldProblem[];
+  /** Repeats `detail`, for clients that look there. */
+  readonly error: string;
+}
+
+const FieldProblemShape = namedObject('FieldProblem', { field: Type.String(), message: Type.String() });
+
+/** The same, for openapi.json. */
+export const PROBLEM_SCHEMA = namedObject(
+  'Problem',
+  {
+    type: Type.String(),
+    title: Type.String(),
+    status: Type.Integer(),
+    detail: Type.String({ description: 'Names the rule that refused' }),
+    code: Type.String({ description: 'Stable name', enum: Object.keys(ERRORS) }),
+    request_id: Type.String(),
+    hint: Type.Optional(Type.String({ description: 'What to do about it' })),
+    errors: Type.Optional(Type.Array(FieldProblemShape)),
+    error: Type.String({ description: 'The same as detail' }),
+  },
+  { description: 'RFC 9457 problem details' },
+);
+
+/** The body for `error`. Never shows its cause. */
+export function toProblem(error: AppError, requestId: string): Problem {
+  const { http, title } = ERRORS[error.code];
+  return {
+    ...error.extra,
+    type: `/api/docs#error-${error.code}`,
+    title,
+    status: http,
+    detail: error.message,
+    code: error.code,
+    request_id: requestId,
+    ...(error.hint === undefined ? {} : { hint: error.hint }),
+    ...(error.fields === undefined ? {} : { errors: error.fields }),
+    error: error.message,
+  };
+}
+
+/** Headers that belong to the error itself. 429 and 503 always carry Retry-After. */
+export function problemHeaders(error: AppError): Record<string, string> {
+  const headers: Record<string, string> = { ...error.headers };
+  const { http } = ERRORS[error.code];
+  const retryAfter = error.retryAfterSeconds ?? (http === 429 || http === 503 ? 5 : undefined);
+  if (retryAfter !== undefined) headers['retry-after'] = String(Math.max(1, Math.ceil(retryAfter)));
+  if (http === 401) headers['www-authenticate'] = 'Bearer realm="cloudlet"';
+  return headers;
+}
+
+/** What Fastify throws before a handler runs. Anything else unknown is ours and stays private. */
+const FRAMEWORK_ERRORS: Readonly<Record<string, [ErrorCode, string]>> = {
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: ['unsupported_media_type', 'This Content-Type is not accepted here'],
+  FST_ERR_CTP_INVALID_CONTENT_LENGTH: ['bad_http', 'The body does not match its Content-Length'],
+  FST_ERR_BAD_URL: ['bad_http', 'The path is not a valid percent-encoded URL'],
+  FST_ERR_MAX_PARAM_LENGTH: ['not_found', 'There is nothing with so long a name'],
+  FST_ERR_ASYNC_CONSTRAINT: ['bad_http', 'Malformed request'],
+};
+
+/**
+ * Any thrown value as an AppError; what is not known becomes `internal_error` with the value as its cause.
+ */
+export function toAppError(error: unknown): AppError {
+  if (error instanceof AppError) return error;
+  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+  const known = FRAMEWORK_ERRORS[code];
+  if (known) return new AppError(known[0], known[1], { cause: error });
+  if (code === 'ENOSPC' || code === 'EDQUOT') {
+    return new AppError('out_of_space', 'The disk is full; nothing was stored', { cause: error });
+  }
+  if (code === 'EMFILE' || code === 'ENFILE') {
+    return new AppError('insufficient_capacity', 'This host can open no more files', {
+      hint: 'Try again; the operator can raise the limit of open files (LimitNOFILE of the service)',
+      retryAfterSeconds: 5,
+      cause: error,
+    });
+  }
+  return new AppError(
+    'internal_error',
+    'Something went wrong on our side; the request id names the log entry',
+    {
+      cause: error,
+    },
+  );
+}
+
+export function contentDisposition(kind: 'attachment' | 'inline', objectName: string): string {
+  const name = objectName.slice(objectName.lastIndexOf('/') + 1) || 'download';
+  // Anything that could end the header or the quotes is replaced; the extended form keeps it.
+  const ascii = name.replace(/[^\x20-\x7e]|["\\]/gu, '_');
+  const plain = /^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/.test(ascii) ? ascii : `"${ascii}"`;
+  const extended = ascii === name ? '' : `filename*=UTF-8''${encodeExtended(name)}; `;
+  return `${kind}; ${extended}filename=${plain}`;
+}
+
+/** RFC 8187 ext-value: percent-encoded but for attr-char. */
+function encodeExtended(name: string): string {
+  return encodeURIComponent(name).replace(/['()*]/g, (c) => `%${c.charCodeAt(0).toString(16).toUpperCase()}`);
+}
+
+export const Reason = namedObject('Reason', {
+  code: Type.String({ description: 'Stable name' }),
+  message: Type.String(),
+});
+
+/** Smaller responses are not counted: the requests for them take as much. */
+const COUNTED_BYTES = 64 * 1024;
+
+export class UnreadResponses {
+  readonly #maxBytes: number;
+  readonly #waiting = new Map<number, number>();
+
+  constructor(maxBytes: number) {
+    this.#maxBytes = maxBytes;
+  }
+
+  /** Counts a response until it was read or its connection is gone. Throws `overloaded`. */
+  add(accountId: number, bytes: number, response: ServerResponse): void {
+    if (bytes < COUNTED_BYTES || response.destroyed) return;
+    const waiting = this.#waiting.get(accountId) ?? 0;
+    if (waiting > 0 && waiting + bytes > this.#maxBytes) {
+      throw new AppError('overloaded', 'Too many large responses wait for you to read them', {
+        hint: 'Read what earlier calls returned, or close their connections',
+        retryAfterSeconds: 1,
+      });
+    }
+    this.#waiting.set(accountId, waiting + bytes);
+    response.once('close', () => {
+      const rest = (this.#waiting.get(accountId) ?? 0) - bytes;
+      if (rest > 0) this.#waiting.set(accountId, rest);
+      else this.#waiting.delete(accountId);
+    });
+  }
+}
+
+/** The body as it is sent: JSON ends with a line end, so that a terminal's prompt does not stick to it. */
+function lineOf({ contentType, body }: RouteResponse): string {
+  return /^application\/(?:problem\+)?json\b/.test(contentType) ? `${body}\n` : body;
+}
+
+/** Past Fastify, whose hooks and serializers are not used here and cost a twentieth of a small request. */
+export function sendResponse(
+  { unread }: { readonly unread?: UnreadResponses },
+  reply: FastifyReply,
+  response: RouteResponse,
+): void {
+  const { principal, responseHeaders } = reply.request;
+  const body = lineOf(response);
+  const bytes = Buffer.byteLength(body);
+  // Callers without a credential get the same few texts, which take no memory each.
+  if (principal.via !== 'nobody') unread?.add(principal.accountId, bytes, reply.raw);
+  responseHeaders['content-type'] = response.contentType;
+  responseHeaders['content-length'] = String(bytes);
+  reply.hijack();
+  reply.raw.writeHead(response.status, responseHeaders);
+  reply.raw.end(body);
+}
+
+interface Logs {
+  readonly log: Logger;
+}
+
+/** Logs errors that are the server's own fault. */
+export function logFailure({ log }: Logs, error: AppError, requestId: string): void {
+  if (error.code !== 'internal_error' && error.code !== 'data_corrupted') return;
+  log.error({ request_id: requestId, err: error.cause ?? error }, error.message);
+}
+
+/** Answers with the problem that `thrown` is. */
+export function sendProblem(deps: Logs, reply: FastifyReply, thrown: unknown): void {
+  const { request } = reply;
+  const error = toAppError(thrown);
+  logFailure(deps, error, request.id);
+  if (reply.raw.headersSent) {
+    // Too late for words: a cut connection is the only honest end of a half-sent body.
+    reply.raw.destroy();
+    return;
+  }
+  const problem = toProblem(error, request.id);
+  reply.headers({ ...request.responseHeaders, ...problemHeaders(error), 'content-type': PROBLEM_TYPE });
+  keepOpen(request, reply);
+  reply.code(problem.status).send(`${JSON.stringify(problem)}\n`);
+}
+
+/**
+ * Fastify would close at once after a body that it could not read; that a stop ends the connection stays
+ * said. Without such a header there is nothing to remove: it would take Node's own away, and the head would
+ * tell whether the body had come by then.
+ */
+function keepOpen(request: FastifyRequest, reply: FastifyReply): void {
+  const bodyComes = !request.raw.complete && announcesBody(request.headers);
+  const isStopping = reply.raw.hasHeader('connection');
+  if (reply.hasHeader('connection') && (bodyComes || !isStopping)) reply.removeHeader('connection');
+  if (bodyComes) dropRest(request.raw);
+}
+
+const FLUSH_CHARACTERS = 64 * 1024;
+
+/**
+ * `entries` yields JSON texts. The first is awaited before the head is sent, so that an error found at
+ * once is still a proper problem; a later one cuts the connection. Resolves undefined: the response is sent.
+ */
+export async function streamList(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  entries: AsyncIterable<string>,
+): Promise<undefined> {
+  const iterator = entries[Symbol.asyncIterator]();
+  let next = await iterator.next();
+  reply.hijack();
+  const { raw } = reply;
+  raw.writeHead(200, { ...request.responseHeaders, 'content-type': JSON_TYPE });
+  try {
+    if (request.method === 'HEAD') {
+      raw.end();
+      return undefined;
+    }
+    let text = '[';
+    let separator = '';
+    while (!next.done) {
+      text += separator + next.value;
+      separator = ',';
+      if (text.length >= FLUSH_CHARACTERS) {
+        const ready = raw.write(text);
+        text = '';
+        if (!ready) await drained(raw);
+      }
+      if (raw.destroyed) return undefined;
+      next = await iterator.next();
+    }
+    raw.end(`${text}]\n`);
+  } catch (error) {
+    raw.destroy(error as Error);
+  } finally {
+    await iterator.return?.();
+  }
+  return undefined;
+}
+
+/** Resolves when the response can take more, or is closed. */
+function drained(raw: FastifyReply['raw']): Promise<void> {
+  return new Promise((resolve) => {
+    // Closed while the next entry was awaited: neither event will come any more.
+    if (raw.destroyed) return resolve();
+    const done = () => {
+      raw.off('drain', done);
+      raw.off('close', done);
+      resolve();
+    };
+    raw.on('drain', done);
+    raw.on('close', done);
+  });
+}

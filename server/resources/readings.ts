@@ -1,0 +1,57 @@
+/** Reads figures of resources from their engines, and stores them as samples. */
+import type { Metadata, Statement } from '../metadata/metadata.ts';
+import { SampleUpkeep } from '../metadata/sample-history.ts';
+import type { SamplesStore } from '../metadata/samples-store.ts';
+
+export interface ReadingsDeps<Figure extends string> {
+  readonly metadata: Metadata;
+  readonly samples: SamplesStore<Figure>;
+  /** An engine that takes longer for one reading has none, ms. */
+  readonly timeoutMs?: number | undefined;
+}
+
+const TIMEOUT_MS = 2000;
+const STATEMENTS_PER_COMMIT = 1000;
+/** Readings taken at the same time. */
+export const AT_ONCE = 16;
+
+export class Readings<Figure extends string> {
+  readonly #deps: ReadingsDeps<Figure>;
+  readonly #upkeep: SampleUpkeep<Figure>;
+  readonly #underWay = new Set<string>();
+
+  constructor(deps: ReadingsDeps<Figure>) {
+    this.#deps = deps;
+    this.#upkeep = new SampleUpkeep(deps.samples);
+  }
+
+  /**
+   * What `ask` gives; null when it fails or takes too long. An engine that hangs is not asked again about the
+   * same resource until it has answered.
+   */
+  async take<T>(id: string, ask: () => Promise<T>): Promise<T | null> {
+    if (this.#underWay.has(id)) return null;
+    this.#underWay.add(id);
+    const answer = (async () => ask())()
+      .catch(() => null)
+      .finally(() => this.#underWay.delete(id));
+    let timer: NodeJS.Timeout | undefined;
+    const patience = new Promise<null>((resolve) => {
+      timer = setTimeout(() => resolve(null), this.#deps.timeoutMs ?? TIMEOUT_MS);
+    });
+    const reading = await Promise.race([answer, patience]);
+    clearTimeout(timer);
+    return reading;
+  }
+
+  /** Stores the samples of one round. `at`: when it began, ms since 1970. */
+  async store(at: number, statements: readonly Statement[]): Promise<void> {
+    const upkeep = this.#upkeep.due(at);
+    if (statements.length === 0 && upkeep.isQuiet) return;
+    const all = [...upkeep.statements, ...statements];
+    for (let i = 0; i < all.length; i += STATEMENTS_PER_COMMIT) {
+      await this.#deps.metadata.commit(all.slice(i, i + STATEMENTS_PER_COMMIT));
+    }
+    this.#upkeep.done(at);
+  }
+}

@@ -1,0 +1,149 @@
+/** Makes object storage: buckets, objects, downloads, the sweeper and the scrub. */
+import type { Config } from '../config/config.ts';
+import { Changes, WriteBehind } from '../metadata/change.ts';
+import { JobRuns } from '../metadata/job-runs-store.ts';
+import type { Metadata } from '../metadata/metadata.ts';
+import { type Alarms, isWritable } from '../platform/alarms.ts';
+import type { Clock } from '../platform/clock.ts';
+import type { Job } from '../platform/jobs.ts';
+import type { MasterKeys } from '../platform/master-key.ts';
+import type { SweepGuard } from '../platform/sweep-guard.ts';
+import { Archives } from './archives.ts';
+import { BlobSql } from './blob-sql.ts';
+import type { BlobStore } from './blobs.ts';
+import { BrowseSql } from './browse-sql.ts';
+import { Browsing } from './browsing.ts';
+import { BucketSql } from './bucket-sql.ts';
+import { BucketEmptier, Buckets } from './buckets.ts';
+import { Downloads } from './downloads.ts';
+import { HotContents } from './hot-contents.ts';
+import { Listing, ObjectInspector } from './listing.ts';
+import { ObjectSql } from './object-sql.ts';
+import { Objects } from './objects.ts';
+import { Scrubber } from './scrubber.ts';
+import type { StorageBilling } from './storage-billing.ts';
+import { Sweeper } from './sweeper.ts';
+
+export interface StorageDeps {
+  readonly config: Config;
+  readonly clock: Clock;
+  readonly base: {
+    readonly metadata: Metadata;
+    readonly blobs: BlobStore;
+    readonly keys: MasterKeys;
+    readonly alarms: Alarms;
+    readonly sweepGuard: SweepGuard;
+    /** Throws when so many bytes more must not be stored. */
+    readonly assertRoom: (bytes: number) => void;
+  };
+  readonly billing: StorageBilling;
+  /** What a check of the metadata finds. */
+  readonly metadataDamage: () => Promise<string | null>;
+  /** As of SweeperDeps. */
+  readonly isHeld: () => Promise<boolean>;
+}
+
+/** What a download changes. */
+export function writtenLater({
+  changes,
+  store,
+  billing,
+}: {
+  readonly changes: Changes;
+  readonly store: ObjectSql;
+  readonly billing: Pick<StorageBilling, 'bytesSent'>;
+}) {
+  return {
+    accessTimes: new WriteBehind<number, number>({
+      changes,
+      statementOf: (version, at) => store.setLastAccessed(version, at),
+    }),
+    egress: new WriteBehind<number, number>({
+      changes,
+      statementOf: (bucketId, bytes) => billing.bytesSent(bucketId, bytes),
+      join: (earlier, later) => earlier + later,
+    }),
+  };
+}
+
+const FLUSH_MS = 5000;
+const HOUR_MS = 3_600_000;
+
+/** Makes object storage, and raises the alarm again for what an earlier scrub found. */
+export async function storagePart({ config, clock, base, billing, isHeld, metadataDamage }: StorageDeps) {
+  const { metadata, blobs, keys, alarms, assertRoom } = base;
+  const wrapKey = (dataKey: Uint8Array) => keys.seal(dataKey, 'blob-key');
+  const unwrapKey = (wrapped: Uint8Array) => keys.unseal(wrapped, 'blob-key');
+  const garbageGraceMs = config.sweepGraceSeconds * 1000;
+  const store = new ObjectSql(metadata);
+  const bucketSql = new BucketSql(metadata);
+  const blobSql = new BlobSql(metadata);
+  const changes = new Changes({ metadata });
+  const shared = { changes, store, blobs, clock, wrapKey, unwrapKey, billing };
+  const hot = new HotContents();
+  const { accessTimes, egress } = writtenLater(shared);
+  const buckets = new Buckets({ ...shared, store: bucketSql });
+  const objects = new Objects({
+    ...shared,
+    hot,
+    buckets,
+    assertRoom,
+    maxObjectBytes: config.maxObjectBytes,
+    garbageGraceMs,
+  });
+  const runs = new JobRuns(metadata);
+  const listing = new Listing({ store, buckets, accessTimes });
+  const browseSql = new BrowseSql(metadata);
+  const scrubbed = { blobs, runs, alarms, clock, unwrapKey, metadataDamage };
+  const scrubber = new Scrubber({ changes, store: blobSql, ...scrubbed });
+  // What cannot be marked now is found by the next scrub.
+  const onDamaged = (version: number) => void scrubber.noteDamaged(version).catch(() => {});
+  const downloads = new Downloads({ ...shared, accessTimes, hot, egress, onDamaged });
+  const sweeper = new Sweeper({
+    changes,
+    store: blobSql,
+    blobs,
+    clock,
+    sweepGuard: base.sweepGuard,
+    graceMs: garbageGraceMs,
+    isWritable: () => isWritable(alarms),
+    isHeld,
+  });
+  await scrubber.start();
+  const scrub = async () => {
+    const finishedAt = await scrubber.lastFinishedAt();
+    if (finishedAt !== null && clock.now() - finishedAt < config.scrubDays * 24 * HOUR_MS) return;
+    await scrubber.run({ bytesPerSecond: config.scrubBytesPerSecond, fresh: false });
+  };
+  const sweepMs = Math.min(garbageGraceMs, 60_000);
+  const jobs: Job[] = [
+    { name: 'flush access times', everyMs: FLUSH_MS, per: 'node', run: () => accessTimes.flush() },
+    { name: 'flush bytes sent', everyMs: FLUSH_MS, per: 'node', run: () => egress.flush() },
+    { name: 'sweep garbage', everyMs: sweepMs, per: 'cluster', run: () => sweeper.sweepGarbage() },
+    { name: 'sweep orphans', everyMs: garbageGraceMs * 6, per: 'cluster', run: () => sweeper.sweepOrphans() },
+  ];
+  if (config.scrubDays !== 0) jobs.push({ name: 'scrub', everyMs: HOUR_MS, per: 'cluster', run: scrub });
+  return {
+    accessTimes,
+    egress,
+    buckets,
+    objects,
+    downloads,
+    listing,
+    browsing: new Browsing({ store: browseSql, listing, accessTimes }),
+    archives: new Archives({ store: browseSql, listing, downloads, maxFiles: config.maxArchiveFiles }),
+    objectInspector: new ObjectInspector({ objects, store, accessTimes }),
+    bucketEmptier: new BucketEmptier({ buckets, objects, store }),
+    sweeper,
+    scrubber,
+    jobs,
+    stop: () => {
+      sweeper.stop();
+      scrubber.stop();
+    },
+    flush: async () => {
+      await egress.flush();
+      await accessTimes.flush();
+    },
+  };
+}

@@ -1,0 +1,52 @@
+/** Makes webhooks: subscriptions, deliveries, and what sends them. */
+import type { Logger } from 'pino';
+import { Changes } from '../metadata/change.ts';
+import type { Metadata } from '../metadata/metadata.ts';
+import type { Clock } from '../platform/clock.ts';
+import type { Job } from '../platform/jobs.ts';
+import type { MasterKeys } from '../platform/master-key.ts';
+import type { Outbound } from '../platform/outbound.ts';
+import { Deliveries, Retention } from './deliveries.ts';
+import { DeliveryStore } from './deliveries-store.ts';
+import { Dispatcher } from './dispatcher.ts';
+import { WebhookStore } from './store.ts';
+import { Webhooks } from './webhooks.ts';
+
+const LOOK_MS = 1000;
+const SWEEP_MS = 3_600_000;
+
+export interface WebhooksDeps {
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly base: { readonly metadata: Metadata; readonly keys: MasterKeys; readonly outbound: Outbound };
+}
+
+/** Makes webhooks; nothing is sent until `start`. */
+export function webhooksPart({ clock, log, base }: WebhooksDeps) {
+  const { metadata, outbound } = base;
+  const shared = {
+    changes: new Changes({ metadata }),
+    clock,
+    sealer: base.keys,
+    outbound,
+    webhookStore: new WebhookStore(metadata),
+    deliveryStore: new DeliveryStore(metadata),
+    onError: (what: string, error: unknown) => log.error({ err: error }, what),
+  };
+  const dispatcher = new Dispatcher(shared);
+  const webhooks = new Webhooks(shared);
+  const deliveries = new Deliveries({ ...shared, webhooks, wake: () => dispatcher.wake() });
+  const sweeper = new Retention(shared);
+  const jobs: Job[] = [
+    { name: 'deliver webhooks', everyMs: LOOK_MS, per: 'cluster', run: async () => dispatcher.wake() },
+    { name: 'sweep webhooks', everyMs: SWEEP_MS, per: 'cluster', run: () => sweeper.sweep() },
+  ];
+  return {
+    webhooks,
+    deliveries,
+    jobs,
+    start: () => dispatcher.start(),
+    stop: () => sweeper.stop(),
+    close: () => dispatcher.close(),
+  };
+}
