@@ -1,6 +1,7 @@
 /** Makes accounts: registration, sessions, keys, administration. */
 
 import type { Config } from '../config/config.ts';
+import type { Route } from '../http/route.ts';
 import { Changes } from '../metadata/change.ts';
 import type { Metadata } from '../metadata/metadata.ts';
 import type { Clock } from '../platform/clock.ts';
@@ -8,11 +9,13 @@ import type { Job } from '../platform/jobs.ts';
 import type { MasterKeys } from '../platform/master-key.ts';
 import { AccessKeys } from './access-keys.ts';
 import { type AccountsDeps as AccountDeps, Accounts } from './accounts.ts';
+import { type AdminRoutesDeps, adminRoutes } from './admin-routes.ts';
 import { Administration, type AdministrationDeps } from './administration.ts';
 import { ApiKeys } from './api-keys.ts';
 import { Authenticator } from './authenticator.ts';
 import { LoginThrottle } from './login-throttle.ts';
 import { Passwords, readBlocklist } from './passwords.ts';
+import { type AccountRoutesDeps, accountRoutes } from './routes.ts';
 import { Sessions } from './sessions.ts';
 import { SessionStore, SetupLinkStore } from './sessions-store.ts';
 import { SetupLinks } from './setup-links.ts';
@@ -25,6 +28,12 @@ export interface AccountsDeps {
   readonly transfer: AccountDeps['transfer'];
   readonly credits: Pick<AdministrationDeps, 'creditsAdded' | 'accountChanged' | 'reactivation'> &
     Pick<AccountDeps, 'balance'>;
+  /** Where users reach the API, without a slash at the end. */
+  readonly apiUrl: () => string;
+}
+
+export function accountsRoutes(deps: AccountRoutesDeps & AdminRoutesDeps): Route[] {
+  return [...accountRoutes(deps), ...adminRoutes(deps)];
 }
 
 export type AccountsPart = Awaited<ReturnType<typeof accountsPart>>;
@@ -33,7 +42,7 @@ const HOUR_MS = 3_600_000;
 const FLUSH_MS = 5000;
 
 /** Makes accounts, and the administrator that the settings name. */
-export async function accountsPart({ config, clock, base, credits, transfer }: AccountsDeps) {
+export async function accountsPart({ config, clock, base, credits, transfer, apiUrl }: AccountsDeps) {
   const { metadata, keys } = base;
   const store = new AccountStore({ reads: metadata });
   const changes = new Changes({ metadata });
@@ -70,15 +79,22 @@ export async function accountsPart({ config, clock, base, credits, transfer }: A
     { name: 'flush key use', everyMs: FLUSH_MS, per: 'node', run: () => authenticator.flush() },
     { name: 'sweep sessions', everyMs: HOUR_MS, per: 'cluster', run: () => sessions.sweep() },
   ];
+  const { publicUrl } = config;
+  const origin = { secureCookies: publicUrl.startsWith('https:'), publicUrl, apiUrl };
   return {
-    accounts,
     apiKeys,
-    accessKeys,
-    sessions,
-    administration,
     setupLinks,
     authenticator,
     linkKeys,
+    routes: accountsRoutes({
+      ...origin,
+      accounts,
+      apiKeys,
+      accessKeys,
+      sessions,
+      setupLinks,
+      administration,
+    }),
     jobs,
     flush: () => authenticator.flush(),
   };

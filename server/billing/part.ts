@@ -1,6 +1,7 @@
 /** Makes billing: what charges, and what follows from it. */
 
 import type { Logger } from 'pino';
+import type { Route } from '../http/route.ts';
 import { Changes } from '../metadata/change.ts';
 import type { Metadata } from '../metadata/metadata.ts';
 import type { Alarms } from '../platform/alarms.ts';
@@ -8,6 +9,12 @@ import type { Clock } from '../platform/clock.ts';
 import { isAppError } from '../platform/errors.ts';
 import { hostBootId } from '../platform/host-boot.ts';
 import type { Job } from '../platform/jobs.ts';
+import {
+  type BillingAdminRoutesDeps,
+  billingAdminRoutes,
+  type PlanRoutesDeps,
+  planRoutes,
+} from './admin-routes.ts';
 import { CatalogStore } from './catalog/catalog-store.ts';
 import { Monthly, Plans } from './catalog/plans.ts';
 import { PriceList } from './catalog/price-list.ts';
@@ -28,6 +35,7 @@ import { balanceOf, estimate } from './reports/estimate.ts';
 import { Reports, revenueReport } from './reports/report.ts';
 import { LedgerReports } from './reports/report-ledger.ts';
 import type { Period } from './reports/report-period.ts';
+import { type BillingRoutesDeps, billingRoutes as ownRoutes } from './routes.ts';
 
 export interface BillingDeps {
   readonly clock: Clock;
@@ -43,6 +51,10 @@ export interface BillingDeps {
 const MINUTE_MS = 60_000;
 /** Two clocks never agree to the millisecond. */
 const NOTED_MS = 1000;
+
+export function billingRoutes(deps: BillingRoutesDeps & BillingAdminRoutesDeps & PlanRoutesDeps): Route[] {
+  return [...ownRoutes(deps), ...planRoutes(deps), ...billingAdminRoutes(deps)];
+}
 
 export type Billing = Awaited<ReturnType<typeof openBilling>>;
 
@@ -120,23 +132,25 @@ export function billingPart(
   const every = (name: string, run: () => Promise<unknown>, everyMs = MINUTE_MS): Job => {
     return { name, everyMs, per: 'cluster', run };
   };
+  const plans = new Plans({ ...billing, store, monthly });
   return {
+    plans,
     forAccounts: {
       creditsAdded,
       accountChanged: (accountId: number) => creditStates.accountChanged(accountId),
       reactivation: (accountId: number) => [accounts.resumeDue(accountId)],
       balance: (accountId: number) => balanceOf(billing, accountId),
     },
-    routes: {
+    routes: billingRoutes({
       clock,
       checks,
-      plans: new Plans({ ...billing, store, monthly }),
+      plans,
       reports: new Reports({ store: ledger, clock, rating }),
       ledgerReports: new LedgerReports({ store: ledger }),
       priceList: new PriceList({ prices, accounts, changes, clock, reports: ledger, catalog: store }),
       estimate: (accountId: number) => estimate({ accounts, prices, clock, rating }, accountId),
       revenue: (period: Period) => revenueReport(ledger, period),
-    },
+    }),
     jobs: [
       every('write the charged time down', flush),
       every('charge what is used', () => rating.rateHour()),

@@ -120,16 +120,28 @@ export interface Host {
   close(): Promise<void>;
 }
 
+export function computeRoutes(
+  deps: VmRoutesDeps & ImageRoutesDeps & MetricsRoutesDeps & ConsoleRoutesDeps,
+): Route[] {
+  return [
+    ...vmRoutes(deps),
+    ...vmAdminRoutes(deps),
+    ...imageRoutes(deps),
+    ...metricsRoutes(deps),
+    ...consoleRoutes(deps),
+  ];
+}
+
 /** Makes compute, with what runs by itself once it is started. */
 export function computePart(
   deps: ComputeDeps & {
     readonly host: Host;
     readonly alarms: Alarms;
     readonly log: Logger;
-    readonly meters: Meters;
+    readonly apiUrl: () => string;
   },
 ) {
-  const { metadata, clock, hypervisor, ingress, orphanGraceMs, host, alarms, log, meters } = deps;
+  const { metadata, clock, hypervisor, ingress, orphanGraceMs, host, alarms, log } = deps;
   const parts = assembleCompute(deps);
   const { store, machines, power, deleter, images, imports, supervisor, accountStops, addresses } = parts;
   const samples = new SamplesStore(metadata, VM_SAMPLES);
@@ -137,7 +149,6 @@ export function computePart(
   const sampler = new Sampler({ clock, hypervisor, ingress, metadata, samples, running });
   const find: Machines['findFor'] = (principal, vmId) => machines.findFor(principal, vmId);
   const metrics = new Metrics({ clock, store: samples, sampler, find });
-  meterVms(meters, sampler);
   const consoles = new Consoles({ hypervisor });
   const tickets = new ConsoleTickets(clock);
   // Guests run on when another program empties the host's rules, or ours are from before an update.
@@ -167,9 +178,12 @@ export function computePart(
   };
   const sweepMs = Math.max(orphanGraceMs, CHECK_MS);
   const own = { machines, power, deleter, images, imports, metrics, find, consoles, tickets };
+  const routeDeps = { ...own, hypervisor, billing: deps.billing, apiUrl: deps.apiUrl };
   return {
     accountStops,
-    routes: { ...own, hypervisor, billing: deps.billing },
+    routes: computeRoutes(routeDeps),
+    sockets: [consoleSocket(routeDeps)],
+    gauges: (meters: Meters) => meterVms(meters, sampler),
     countRunning: async () => (await store.listRunning()).length,
     jobs: [
       every('keep this host closed to machines', CHECK_MS, guard),

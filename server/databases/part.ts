@@ -27,6 +27,7 @@ import { Logins, OwnedDatabases } from './owned-databases.ts';
 import { databaseSource } from './point-dumps.ts';
 import { Queries } from './queries.ts';
 import { Refill } from './refill.ts';
+import { databaseRoutes } from './routes.ts';
 import { DATABASE_SAMPLES, meterDatabases, Sampler } from './sampler.ts';
 import { DatabaseStore } from './store.ts';
 import { DatabaseSupervisor } from './supervisor.ts';
@@ -111,12 +112,11 @@ const FLUSH_MS = 5000;
  * was cut off in.
  */
 export async function databasesPart(
-  deps: DatabasesDeps & { readonly alarms: Alarms; readonly faults: DataFaults; readonly meters: Meters },
+  deps: DatabasesDeps & { readonly alarms: Alarms; readonly faults: DataFaults },
 ) {
-  const { alarms, faults, egress, meters } = deps;
+  const { alarms, faults, egress } = deps;
   const parts = assembleDatabases(deps);
   const { engines, store, supervisor, sampler, turns } = parts;
-  meterDatabases(meters, sampler);
   await supervisor.recover();
   const move = () => moveDatabases(parts);
   const every = (name: string, everyMs: number, run: () => Promise<unknown>): Job => {
@@ -125,6 +125,8 @@ export async function databasesPart(
   return {
     ...parts,
     egress,
+    routes: databaseRoutes(parts.routes),
+    gauges: (meters: Meters) => meterDatabases(meters, sampler),
     jobs: [
       every('move databases to servers of their accounts', MOVE_MS, move),
       every('look after databases', CHECK_MS, () => supervisor.check()),

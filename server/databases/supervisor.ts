@@ -1,9 +1,8 @@
 /** Looks after all databases: at the start of Cloudlet and from time to time. */
 import type { Clock } from '../platform/clock.ts';
-import { eachOf } from '../platform/each-of.ts';
 import { AppError } from '../platform/errors.ts';
 import type { SweepGuard } from '../platform/sweep-guard.ts';
-import { Orphans, type Unnamed } from '../resources/orphans.ts';
+import { type Failure, type Orphan, Supervision } from '../resources/supervision.ts';
 import type { Creation } from './creation.ts';
 import type { DatabaseDeleter, KeptDumps } from './database-deleter.ts';
 import type { Engines } from './engines.ts';
@@ -30,26 +29,17 @@ export interface SupervisorDeps {
 
 /** Databases brought in line at the same time: each may be a dump. */
 const AT_ONCE = 4;
-/** After a failure; doubled with each further one. */
-const RETRY_MS = 15_000;
-const MAX_RETRY_MS = 15 * 60_000;
 /** Failures in a row, of a database that its engine should have, after which its owner is told. */
 const FAILURES_TO_ERROR = 3;
 
-interface Failures {
-  readonly count: number;
-  /** When it is tried again, monotonic ms. */
-  readonly again: number;
-}
-
 export class DatabaseSupervisor {
   readonly #deps: SupervisorDeps;
-  readonly #failures = new Map<string, Failures>();
-  readonly #orphans: Orphans;
+  readonly #supervision: Supervision;
 
   constructor(deps: SupervisorDeps) {
     this.#deps = deps;
-    this.#orphans = new Orphans({ ...deps, isClosing: () => deps.turns.isClosing });
+    const isClosing = () => deps.turns.isClosing;
+    this.#supervision = new Supervision({ ...deps, atOnce: AT_ONCE, isClosing });
   }
 
   /**
@@ -79,25 +69,26 @@ export class DatabaseSupervisor {
   async reconcile(databaseId: string): Promise<void> {
     const { turns, store, onError } = this.#deps;
     if (turns.isClosing) return;
-    try {
-      await turns.alone(databaseId, async () => {
-        const row = await store.find(databaseId);
-        if (row !== undefined) await this.#bringInLine(row);
-      });
-      this.#failures.delete(databaseId);
-    } catch (error) {
-      if (isInterruption(error)) return;
-      onError(databaseId, 'its engine could not be brought in line with it', error);
-      await this.#noteFailure(databaseId, error).catch((failure: unknown) =>
-        onError(databaseId, 'its error could not be stored', failure),
-      );
-    }
+    const failure = await this.#supervision.attempt(databaseId, async () => {
+      try {
+        await turns.alone(databaseId, async () => {
+          const row = await store.find(databaseId);
+          if (row !== undefined) await this.#bringInLine(row);
+        });
+      } catch (error) {
+        if (!isInterruption(error)) throw error;
+      }
+    });
+    if (failure === null) return;
+    await this.#noteFailure(databaseId, failure).catch((error: unknown) =>
+      onError(databaseId, 'its error could not be stored', error),
+    );
   }
 
   /** Removes what engines and the place of last dumps have, and no row knows. */
   async sweepOrphans(): Promise<void> {
     const { engines, kept, store } = this.#deps;
-    const unnamed = new Map<string, Unnamed>();
+    const orphans = new Map<string, Orphan>();
     let count = 0;
     for (const engine of engines.all()) {
       try {
@@ -106,7 +97,7 @@ export class DatabaseSupervisor {
         const known = await store.engineDatabases(engine.name);
         count += names.length;
         for (const name of names)
-          if (!known.has(name)) unnamed.set(name, { remove: () => engine.drop(name) });
+          if (!known.has(name)) orphans.set(name, { remove: () => engine.drop(name) });
       } catch (error) {
         this.#deps.onError('', `databases of ${engine.name} could not be listed`, error);
       }
@@ -114,16 +105,15 @@ export class DatabaseSupervisor {
     const ids = await kept.list();
     const known = await store.withKeptDump();
     count += ids.length;
-    for (const id of ids) if (!known.has(id)) unnamed.set(id, { remove: () => kept.remove(id) });
+    for (const id of ids) if (!known.has(id)) orphans.set(id, { remove: () => kept.remove(id) });
     const what = 'databases and last dumps';
-    await this.#orphans.sweep({ folder: 'databases', what, count, unnamed });
+    await this.#supervision.sweep({ folder: 'databases', what, count, orphans });
   }
 
   async #reconcileAll(rows: readonly DatabaseRow[]): Promise<void> {
-    const { clock, turns } = this.#deps;
-    const isDue = (id: string) => (this.#failures.get(id)?.again ?? 0) <= clock.monotonic();
-    await eachOf(rows, AT_ONCE, async ({ database_id: id }) => {
-      if (!turns.isBusy(id) && isDue(id)) await this.reconcile(id);
+    const ids = rows.map(({ database_id }) => database_id);
+    await this.#supervision.each(ids, async (id) => {
+      if (!this.#deps.turns.isBusy(id)) await this.reconcile(id);
     });
   }
 
@@ -145,14 +135,10 @@ export class DatabaseSupervisor {
     await lifecycle.setDesired(row, openStateOf(row));
   }
 
-  async #noteFailure(databaseId: string, error: unknown): Promise<void> {
-    const { clock, turns, store, lifecycle } = this.#deps;
-    const count = (this.#failures.get(databaseId)?.count ?? 0) + 1;
-    // An engine that is away is asked each time: it costs nothing, and it comes back for all at once.
-    const isAway = error instanceof AppError;
-    const wait = isAway ? 0 : Math.min(RETRY_MS * 2 ** (count - 1), MAX_RETRY_MS);
-    this.#failures.set(databaseId, { count, again: clock.monotonic() + wait });
-    if (isAway || count < FAILURES_TO_ERROR || turns.isClosing) return;
+  /** Tells the owner once the engine has failed FAILURES_TO_ERROR times; one that is away has not failed. */
+  async #noteFailure(databaseId: string, { error, count }: Failure): Promise<void> {
+    const { turns, store, lifecycle } = this.#deps;
+    if (error instanceof AppError || count < FAILURES_TO_ERROR || turns.isClosing) return;
     await turns.alone(databaseId, async () => {
       const row = await store.find(databaseId);
       if (row?.state !== 'ready' && row?.state !== 'read_only') return;

@@ -1,5 +1,6 @@
 /** Makes object storage: buckets, objects, downloads, the sweeper and the scrub. */
 import type { Config } from '../config/config.ts';
+import type { Route } from '../http/route.ts';
 import { Changes, WriteBehind } from '../metadata/change.ts';
 import { JobRuns } from '../metadata/job-runs-store.ts';
 import type { Metadata } from '../metadata/metadata.ts';
@@ -13,16 +14,21 @@ import { BlobSql } from './blob-sql.ts';
 import type { BlobStore } from './blobs.ts';
 import { BrowseSql } from './browse-sql.ts';
 import { Browsing } from './browsing.ts';
+import { type BucketRoutesDeps, bucketRoutes } from './bucket-routes.ts';
 import { BucketSql } from './bucket-sql.ts';
 import { BucketEmptier, Buckets } from './buckets.ts';
+import { type ContentRoutesDeps, cdnRoutes, contentRoutes } from './content-routes.ts';
 import { Downloads } from './downloads.ts';
 import { HotContents } from './hot-contents.ts';
+import { Links, type LinksDeps } from './links.ts';
 import { Listing, ObjectInspector } from './listing.ts';
+import { type ObjectRoutesDeps, objectRoutes } from './object-routes.ts';
 import { ObjectSql } from './object-sql.ts';
 import { Objects } from './objects.ts';
 import { Scrubber } from './scrubber.ts';
 import type { StorageBilling } from './storage-billing.ts';
 import { Sweeper } from './sweeper.ts';
+import { uploadRoutes } from './upload-routes.ts';
 
 export interface StorageDeps {
   readonly config: Config;
@@ -33,6 +39,7 @@ export interface StorageDeps {
     readonly keys: MasterKeys;
     readonly alarms: Alarms;
     readonly sweepGuard: SweepGuard;
+    readonly linkSecret: Uint8Array;
     /** Throws when so many bytes more must not be stored. */
     readonly assertRoom: (bytes: number) => void;
   };
@@ -41,6 +48,14 @@ export interface StorageDeps {
   readonly metadataDamage: () => Promise<string | null>;
   /** As of SweeperDeps. */
   readonly isHeld: () => Promise<boolean>;
+  /** API keys that signed links stand for. */
+  readonly linkKeys: LinksDeps['keys'];
+  /** Where the origins are reached, `http://host:port`. */
+  readonly addresses: { readonly apiUrl: string; readonly dataUrl: string };
+}
+
+export function storageRoutes(deps: BucketRoutesDeps & ObjectRoutesDeps & ContentRoutesDeps): Route[] {
+  return [...bucketRoutes(deps), ...uploadRoutes(deps), ...objectRoutes(deps), ...contentRoutes(deps)];
 }
 
 /** What a download changes. */
@@ -70,7 +85,8 @@ const FLUSH_MS = 5000;
 const HOUR_MS = 3_600_000;
 
 /** Makes object storage, and raises the alarm again for what an earlier scrub found. */
-export async function storagePart({ config, clock, base, billing, isHeld, metadataDamage }: StorageDeps) {
+export async function storagePart(deps: StorageDeps) {
+  const { config, clock, base, billing, isHeld, metadataDamage, linkKeys, addresses } = deps;
   const { metadata, blobs, keys, alarms, assertRoom } = base;
   const wrapKey = (dataKey: Uint8Array) => keys.seal(dataKey, 'blob-key');
   const unwrapKey = (wrapped: Uint8Array) => keys.unseal(wrapped, 'blob-key');
@@ -123,19 +139,22 @@ export async function storagePart({ config, clock, base, billing, isHeld, metada
     { name: 'sweep orphans', everyMs: garbageGraceMs * 6, per: 'cluster', run: () => sweeper.sweepOrphans() },
   ];
   if (config.scrubDays !== 0) jobs.push({ name: 'scrub', everyMs: HOUR_MS, per: 'cluster', run: scrub });
+  const links = new Links({ secret: base.linkSecret, clock, keys: linkKeys });
   return {
-    accessTimes,
-    egress,
-    buckets,
-    objects,
-    downloads,
-    listing,
-    browsing: new Browsing({ store: browseSql, listing, accessTimes }),
-    archives: new Archives({ store: browseSql, listing, downloads, maxFiles: config.maxArchiveFiles }),
-    objectInspector: new ObjectInspector({ objects, store, accessTimes }),
-    bucketEmptier: new BucketEmptier({ buckets, objects, store }),
-    sweeper,
     scrubber,
+    routes: storageRoutes({
+      buckets,
+      bucketEmptier: new BucketEmptier({ buckets, objects, store }),
+      objects,
+      listing,
+      browsing: new Browsing({ store: browseSql, listing, accessTimes }),
+      objectInspector: new ObjectInspector({ objects, store, accessTimes }),
+      archives: new Archives({ store: browseSql, listing, downloads, maxFiles: config.maxArchiveFiles }),
+      downloads,
+      links,
+      dataUrl: () => addresses.dataUrl,
+    }),
+    dataRoutes: cdnRoutes({ downloads, links, apiUrl: () => addresses.apiUrl }),
     jobs,
     stop: () => {
       sweeper.stop();

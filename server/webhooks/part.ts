@@ -9,6 +9,7 @@ import type { Outbound } from '../platform/outbound.ts';
 import { Deliveries, Retention } from './deliveries.ts';
 import { DeliveryStore } from './deliveries-store.ts';
 import { Dispatcher } from './dispatcher.ts';
+import { webhookRoutes } from './routes.ts';
 import { WebhookStore } from './store.ts';
 import { Webhooks } from './webhooks.ts';
 
@@ -42,8 +43,7 @@ export function webhooksPart({ clock, log, base }: WebhooksDeps) {
     { name: 'sweep webhooks', everyMs: SWEEP_MS, per: 'cluster', run: () => sweeper.sweep() },
   ];
   return {
-    webhooks,
-    deliveries,
+    routes: webhookRoutes({ webhooks, deliveries }),
     jobs,
     start: () => dispatcher.start(),
     stop: () => sweeper.stop(),

@@ -1,9 +1,8 @@
 /** Looks after all machines: at the start of Cloudlet, when a guest ends, and from time to time. */
 import type { Clock } from '../../platform/clock.ts';
-import { eachOf } from '../../platform/each-of.ts';
 import { idTime, isId } from '../../platform/ids.ts';
 import type { SweepGuard } from '../../platform/sweep-guard.ts';
-import { Orphans, type Unnamed } from '../../resources/orphans.ts';
+import { type Orphan, Supervision } from '../../resources/supervision.ts';
 import type { GuestEnd, GuestFact, Hypervisor } from '../hypervisor.ts';
 import type { OnError } from './exposures.ts';
 import type { Machines } from './machines.ts';
@@ -32,13 +31,13 @@ const AT_ONCE = 2;
 
 export class Supervisor {
   readonly #deps: SupervisorDeps;
-  readonly #orphans: Orphans;
+  readonly #supervision: Supervision;
   #recovered: Promise<void> = Promise.resolve();
   #isClosing = false;
 
   constructor(deps: SupervisorDeps) {
     this.#deps = deps;
-    this.#orphans = new Orphans({ ...deps, isClosing: () => this.#isClosing });
+    this.#supervision = new Supervision({ ...deps, atOnce: AT_ONCE, isClosing: () => this.#isClosing });
   }
 
   /** Begins to look after what was left by the last run of Cloudlet. Does not wait for it. */
@@ -64,13 +63,13 @@ export class Supervisor {
   async sweepOrphans(): Promise<void> {
     const { hypervisor, clock, orphanGraceMs } = this.#deps;
     const facts = await hypervisor.list();
-    const unnamed = new Map<string, Unnamed>();
+    const orphans = new Map<string, Orphan>();
     for (const { vmId } of facts) {
       if (!(await this.#isOrphan(vmId))) continue;
       const isYoung = clock.now() - idTime(vmId) < orphanGraceMs;
-      unnamed.set(vmId, { remove: () => this.#removeOrphan(vmId), isYoung });
+      orphans.set(vmId, { remove: () => this.#removeOrphan(vmId), isYoung });
     }
-    await this.#orphans.sweep({ folder: 'vms', what: 'machines', count: facts.length, unnamed });
+    await this.#supervision.sweep({ folder: 'vms', what: 'machines', count: facts.length, orphans });
   }
 
   /** Begins nothing more; resolves when what runs has ended. */
@@ -106,14 +105,9 @@ export class Supervisor {
   }
 
   async #reconcileAll(rows: readonly VmRow[], how: { readonly isSure: boolean }): Promise<void> {
-    await eachOf(rows, AT_ONCE, async ({ vm_id }) => {
-      if (this.#isClosing) return;
-      try {
-        await this.#deps.reconciler.reconcile(vm_id, how);
-      } catch (error) {
-        this.#deps.onError(vm_id, 'it could not be looked after', error);
-      }
-    });
+    const ids = rows.map(({ vm_id }) => vm_id);
+    const reconcile = (id: string) => this.#deps.reconciler.reconcile(id, how);
+    await this.#supervision.each(ids, (id) => this.#supervision.attempt(id, () => reconcile(id)));
   }
 
   async #noteEnd(end: GuestEnd): Promise<void> {

@@ -1,0 +1,113 @@
+/**
+ * Keeps resources of one kind in line with their engines. A reconciliation that failed is retried with
+ * exponential back-off; what engines have and no row names is removed after a grace: a creation was cut off
+ * before its commit, or a deletion after it.
+ */
+import type { Clock } from '../platform/clock.ts';
+import { eachOf } from '../platform/each-of.ts';
+import { AppError } from '../platform/errors.ts';
+import type { SweepGuard } from '../platform/sweep-guard.ts';
+
+export interface SupervisionDeps {
+  readonly clock: Clock;
+  readonly sweepGuard: SweepGuard;
+  /** How long an orphan is left alone after it was first found, ms. */
+  readonly orphanGraceMs: number;
+  /** Resources reconciled at the same time. */
+  readonly atOnce: number;
+  readonly isClosing: () => boolean;
+  readonly onError: (id: string, what: string, error: unknown) => void;
+}
+
+/** An engine's resource that no row names. */
+export interface Orphan {
+  readonly remove: () => Promise<void>;
+  /** It was made a moment ago: it is counted but left alone. */
+  readonly isYoung?: boolean;
+}
+
+/** One listing of the engines. */
+export interface Found {
+  /** The folder of the data directory that is swept, and its contents in words. */
+  readonly folder: string;
+  readonly what: string;
+  /** How many there are, those with a row included. */
+  readonly count: number;
+  /** By name. */
+  readonly orphans: ReadonlyMap<string, Orphan>;
+}
+
+/** One more failure of a resource. */
+export interface Failure {
+  readonly error: unknown;
+  /** Failures in a row, this one included. */
+  readonly count: number;
+}
+
+/** Wait after a failure, ms; doubled with each further one. */
+const RETRY_MS = 15_000;
+const MAX_RETRY_MS = 15 * 60_000;
+/** Wait after an orphan that could not be removed, beside the grace, ms. */
+const ORPHAN_RETRY_MS = 60 * 60_000;
+
+export class Supervision {
+  readonly #deps: SupervisionDeps;
+  readonly #failures = new Map<string, { readonly count: number; readonly retryAt: number }>();
+  /** When each orphan was first found, monotonic ms. */
+  readonly #orphansSince = new Map<string, number>();
+
+  constructor(deps: SupervisionDeps) {
+    this.#deps = deps;
+  }
+
+  /** Reconciles all that are not waiting for a retry, `atOnce` at the same time, until Cloudlet closes. */
+  async each(ids: readonly string[], reconcile: (id: string) => Promise<unknown>): Promise<void> {
+    const { clock, atOnce, isClosing } = this.#deps;
+    await eachOf(ids, atOnce, async (id) => {
+      if (isClosing() || (this.#failures.get(id)?.retryAt ?? 0) > clock.monotonic()) return;
+      await reconcile(id);
+    });
+  }
+
+  /**
+   * Runs `work` on a resource and reports its error. Resolves with the failure, null when there was none. An
+   * AppError says that the engine is away or full, not that it failed: that is retried at the next round.
+   */
+  async attempt(id: string, work: () => Promise<unknown>): Promise<Failure | null> {
+    const { clock, onError } = this.#deps;
+    try {
+      await work();
+      this.#failures.delete(id);
+      return null;
+    } catch (error) {
+      onError(id, 'its engine could not be brought in line with it', error);
+      const count = (this.#failures.get(id)?.count ?? 0) + 1;
+      const wait = error instanceof AppError ? 0 : Math.min(RETRY_MS * 2 ** (count - 1), MAX_RETRY_MS);
+      this.#failures.set(id, { count, retryAt: clock.monotonic() + wait });
+      return { error, count };
+    }
+  }
+
+  /**
+   * Removes orphans that were found long ago. Removes nothing when there are far too many (SweepGuard).
+   * Failures are reported.
+   */
+  async sweep({ folder, what, count, orphans }: Found): Promise<void> {
+    const { clock, sweepGuard, orphanGraceMs, isClosing, onError } = this.#deps;
+    const firstFound = this.#orphansSince;
+    for (const known of firstFound.keys()) if (!orphans.has(known)) firstFound.delete(known);
+    if (!(await sweepGuard.allows({ folder, what, found: count, unnamed: orphans.size }))) return;
+    for (const [id, { remove, isYoung = false }] of orphans) {
+      const since = firstFound.get(id) ?? clock.monotonic();
+      firstFound.set(id, since);
+      if (isClosing() || isYoung || clock.monotonic() - since < orphanGraceMs) continue;
+      try {
+        await remove();
+        firstFound.delete(id);
+      } catch (error) {
+        onError(id, 'what no row names could not be removed', error);
+        firstFound.set(id, clock.monotonic() + ORPHAN_RETRY_MS);
+      }
+    }
+  }
+}
