@@ -1,7 +1,6 @@
 /** Makes accounts: registration, sessions, keys, administration. */
 
 import type { Config } from '../config/config.ts';
-import type { Route } from '../http/route.ts';
 import { Changes } from '../metadata/change.ts';
 import type { Metadata } from '../metadata/metadata.ts';
 import type { Clock } from '../platform/clock.ts';
@@ -32,7 +31,7 @@ export interface AccountsDeps {
   readonly apiUrl: () => string;
 }
 
-export function accountsRoutes(deps: AccountRoutesDeps & AdminRoutesDeps): Route[] {
+export function accountsRoutes(deps: AccountRoutesDeps & AdminRoutesDeps) {
   return [...accountRoutes(deps), ...adminRoutes(deps)];
 }
 

@@ -1,7 +1,6 @@
 /** Makes billing: what charges, and what follows from it. */
 
 import type { Logger } from 'pino';
-import type { Route } from '../http/route.ts';
 import { Changes } from '../metadata/change.ts';
 import type { Metadata } from '../metadata/metadata.ts';
 import type { Alarms } from '../platform/alarms.ts';
@@ -52,7 +51,7 @@ const MINUTE_MS = 60_000;
 /** Two clocks never agree to the millisecond. */
 const NOTED_MS = 1000;
 
-export function billingRoutes(deps: BillingRoutesDeps & BillingAdminRoutesDeps & PlanRoutesDeps): Route[] {
+export function billingRoutes(deps: BillingRoutesDeps & BillingAdminRoutesDeps & PlanRoutesDeps) {
   return [...ownRoutes(deps), ...planRoutes(deps), ...billingAdminRoutes(deps)];
 }
 

@@ -11,7 +11,6 @@ import { IdempotencyStore } from '../calls/idempotency-store.ts';
 import { Operations } from '../calls/operations.ts';
 import { OperationsStore } from '../calls/operations-store.ts';
 import type { Principal } from '../calls/principal.ts';
-import { consoleSocket } from '../compute/console/console-routes.ts';
 import { machineSource } from '../compute/machines/point-machines.ts';
 import type { Config } from '../config/config.ts';
 import { DataCheck, DataFaults } from '../databases/data-faults.ts';
@@ -20,26 +19,21 @@ import { databasesPart } from '../databases/part.ts';
 import { KeptDumpFiles } from '../drivers/kept-dump-files.ts';
 import { damageIn } from '../drivers/metadata-sqlite/integrity.ts';
 import type { ControlSockets } from '../http/caller.ts';
-import type { ConnectionGuard } from '../http/connection-guard.ts';
 import { ConsoleFiles } from '../http/console-files.ts';
+import { indexRoutes } from '../http/index-routes.ts';
 import { updatesSocket } from '../http/operation-routes.ts';
 import { type Addresses, OwnAddresses } from '../http/origins.ts';
 import { rotateMasterKey } from '../metadata/key-rotation.ts';
-import type { Alarms } from '../platform/alarms.ts';
 import type { Clock } from '../platform/clock.ts';
-import { Jobs } from '../platform/jobs.ts';
+import { type Job, Jobs } from '../platform/jobs.ts';
 import { Meters } from '../platform/prometheus.ts';
-import { VERSION } from '../platform/version.ts';
-import { gaugeLoopDelay } from '../status/host-metrics.ts';
-import { Status } from '../status/status.ts';
-import { cdnRoutes } from '../storage/content-routes.ts';
-import { Links } from '../storage/links.ts';
+import { systemPart } from '../status/part.ts';
 import { storagePart } from '../storage/part.ts';
 import { eventStatements } from '../webhooks/events.ts';
 import { webhooksPart } from '../webhooks/part.ts';
 import { BUILT_IN, followHost } from './catalog.ts';
 import { buildCompute } from './compute.ts';
-import { apiRoutes, buildEdges } from './edges.ts';
+import { buildEdges, callsRoutes, withDocuments } from './edges.ts';
 import { buildEngines, upgradePostgresql } from './engines.ts';
 import { closeFoundations, type Foundations, openFoundations } from './foundations.ts';
 import type { Part } from './part.ts';
@@ -84,55 +78,52 @@ export interface Cloud {
 export async function buildCloud(options: BuildOptions): Promise<Cloud> {
   const { config, clock, log } = options;
   const base = await openFoundations(options);
-  const meters = new Meters();
   const addresses = new OwnAddresses({ apiUrl: config.publicUrl, dataUrl: config.dataUrl });
-  const domains = await buildDomains(options, { base, meters, addresses });
-  const { storage, compute, databases, credits, accounts, webhooks, recovery, engines } = domains;
-  const answers = { clock, log, apiKeys: accounts.apiKeys, maxKept: config.keptAnswers };
-  const idempotency = buildIdempotency(base, answers);
-  const operations = buildOperations(base, answers);
+  const domains = await buildDomains(options, { base, addresses });
+  const { compute, databases, credits, accounts, engines } = domains;
+  const calls = buildCalls(base, { clock, log, apiKeys: accounts.apiKeys, maxKept: config.keptAnswers });
+  const meters = new Meters();
+  const system = buildSystem(options, { domains, base, meters });
+  const { operations, idempotency } = calls;
+  // In the order in which they start; they end in the other one.
+  const parts: Part[] = [
+    ...[accounts, domains.storage, compute, engines, databases],
+    ...[domains.recovery, domains.webhooks, credits, calls, system],
+  ];
   const pages = new ConsoleFiles({ folder: CONSOLE_FOLDER, dataUrl: () => addresses.dataUrl });
+  const { setupLinks, authenticator } = accounts;
+  const needsSetup = () => setupLinks.needsSetup();
+  const index = indexRoutes({ needsSetup, apiUrl: () => addresses.apiUrl, pages });
   const control: ControlSockets = new WeakSet();
   const edges = buildEdges(config, {
     clock,
     log,
     meters,
-    accounts: accounts.authenticator,
+    accounts: authenticator,
     control,
     idempotency,
     operations,
-    apiRoutes: routesOf(options, { domains, base, meters, operations, addresses, pages }),
+    apiRoutes: withDocuments([...parts.flatMap(({ routes = [] }) => routes), ...index]),
     pages,
-    dataRoutes: cdnRoutes({ ...storage, apiUrl: () => addresses.apiUrl }),
+    dataRoutes: parts.flatMap(({ dataRoutes = [] }) => dataRoutes),
     hrana: {
       find: databases.logins.find.bind(databases.logins),
       exchange: engines.exchange,
       egress: databases.egress,
     },
-    sockets: [consoleSocket(compute.routes), updatesSocket(base.updates)],
+    sockets: parts.flatMap(({ sockets = [] }) => sockets),
     addresses,
     connections: compute.connections,
   });
-  gaugeHealth(meters, { guard: edges.guard, alarms: base.alarms });
-  const loopDelay = gaugeLoopDelay(meters);
-  const calls: Part = {
-    jobs: [
-      { name: 'sweep idempotency keys', everyMs: HOUR_MS, per: 'cluster', run: () => idempotency.sweep() },
-      { name: 'sweep operations', everyMs: HOUR_MS, per: 'cluster', run: () => operations.sweep() },
-    ],
-  };
-  // In the order in which they start; they end in the other one.
-  const parts: Part[] = [
-    ...[storage, accounts, calls, compute, engines, databases],
-    ...[recovery, webhooks, credits],
-  ];
+  const countConnections = () => edges.guard.connections;
+  meters.gauge('cloudlet_connections', { help: 'Open connections', type: 'gauge', read: countConnections });
+  for (const part of parts) part.gauges?.(meters);
   const jobs = new Jobs(log);
   const close = async () => {
     edges.guard.close();
     for (const part of parts) part.stop?.();
     await jobs.stop();
     for (const part of parts.toReversed()) await part.close?.();
-    loopDelay.stop();
     for (const part of parts) await flush(part, log);
     await closeFoundations(base);
   };
@@ -143,7 +134,7 @@ export async function buildCloud(options: BuildOptions): Promise<Cloud> {
     control,
     addresses,
     close,
-    setupLinks: accounts.setupLinks,
+    setupLinks,
     drain: (ms) => operations.drain(ms),
     upgradePostgresql: () => upgradePostgresql(engines),
     countRunning: () => compute.countRunning(),
@@ -170,7 +161,7 @@ type Domains = Awaited<ReturnType<typeof buildDomains>>;
 /** In the order in which they need each other. */
 async function buildDomains(
   { config, clock, log }: BuildOptions,
-  { base, meters, addresses }: { base: Foundations; meters: Meters; addresses: Addresses },
+  { base, addresses }: { base: Foundations; addresses: Addresses },
 ) {
   const billing = await openBilling({ clock, log, base, builtIn: BUILT_IN });
   const isHeld = recoveryHold(base, clock);
@@ -182,8 +173,15 @@ async function buildDomains(
     isHeld,
     metadataDamage,
     billing: billing.storageCharges,
+    // Accounts are made after what they may use.
+    linkKeys: {
+      currentId: (accountId) => accounts.linkKeys.currentId(accountId),
+      holderOf: (keyId) => accounts.linkKeys.holderOf(keyId),
+    },
+    addresses,
   });
-  const compute = await buildCompute({ config, clock, log, base, meters, billing: billing.vmCharges });
+  const apiUrl = () => addresses.apiUrl;
+  const compute = await buildCompute({ config, clock, log, base, apiUrl, billing: billing.vmCharges });
   const faults = new DataFaults(base.alarms);
   const egress = new Egress({ changes: billing.changes, billing: billing.databaseCharges });
   const { alarms, room } = base;
@@ -192,7 +190,6 @@ async function buildDomains(
   const keptDumps = { directory: join(config.dataDir, 'databases', 'kept'), assertRoom: base.assertRoom };
   const databases = await databasesPart({
     clock,
-    meters,
     faults,
     egress,
     alarms,
@@ -217,116 +214,77 @@ async function buildDomains(
   });
   storage.scrubber.join(new DataCheck({ source: databases.pointSource, reads: base.metadata, faults }));
   const sources = [machineSource(compute.hypervisor.copies), databases.pointSource];
-  const recovery = buildRecovery({ config, clock, log, base, meters, sources });
+  const recovery = buildRecovery({ config, clock, log, base, sources });
   const credits = billingPart(billing, [compute.accountStops, databases.accountStops], {
     graceMs: config.creditGraceSeconds * 1000,
     announce: eventStatements,
   });
   const size = { diskBytes: room.usableBytes, memoryMb: compute.hypervisor.memoryForGuestsMb() };
-  await followHost(log, credits.routes.plans, size);
+  await followHost(log, credits.plans, size);
   const transfer = transferStatements;
-  const accounts = await accountsPart({ config, clock, base, transfer, credits: credits.forAccounts });
-  const webhooks = webhooksPart({ clock, log, base });
-  const links = new Links({ secret: base.linkSecret, clock, keys: accounts.linkKeys });
-  return {
-    storage: { ...storage, links },
-    engines,
-    compute,
-    databases,
-    credits,
-    accounts,
-    webhooks,
-    recovery,
-  };
-}
-
-interface RouteParts {
-  readonly domains: Domains;
-  readonly base: Foundations;
-  readonly meters: Meters;
-  readonly operations: Operations;
-  readonly addresses: Addresses;
-  readonly pages: ConsoleFiles;
-}
-
-function routesOf({ config, clock, log }: BuildOptions, from: RouteParts) {
-  const { domains, base, meters, operations, addresses, pages } = from;
-  const { storage, compute, databases, credits, accounts, webhooks, recovery } = domains;
-  const status = new Status({
+  const accounts = await accountsPart({
+    config,
     clock,
+    base,
+    transfer,
+    apiUrl,
+    credits: credits.forAccounts,
+  });
+  const webhooks = webhooksPart({ clock, log, base });
+  return { storage, engines, compute, databases, credits, accounts, webhooks, recovery };
+}
+
+function buildSystem(
+  { clock, log }: BuildOptions,
+  { domains, base, meters }: { domains: Domains; base: Foundations; meters: Meters },
+) {
+  const { storage, compute, databases, recovery } = domains;
+  const { hypervisor } = compute;
+  return systemPart({
+    clock,
+    meters,
     alarms: base.alarms,
-    version: VERSION,
     metrics: () => base.hostMetrics.read(),
     scrub: () => storage.scrubber.status(),
     databases: () => databases.engines.readiness(),
     recovery: () => recovery.watch.read(),
-    compute: async () => ({ engine: compute.hypervisor.name, ...(await compute.hypervisor.readiness()) }),
-  });
-  return apiRoutes({
-    accounts: {
-      ...accounts,
-      secureCookies: config.publicUrl.startsWith('https:'),
-      publicUrl: config.publicUrl,
-      apiUrl: () => addresses.apiUrl,
-    },
-    administration: { administration: accounts.administration },
-    storage: { ...storage, dataUrl: () => addresses.dataUrl },
-    compute: { ...compute.routes, apiUrl: () => addresses.apiUrl },
-    databases: databases.routes,
-    recovery: recovery.routes,
-    billing: credits.routes,
-    webhooks,
-    operations: { operations },
-    index: { needsSetup: () => accounts.setupLinks.needsSetup(), apiUrl: () => addresses.apiUrl, pages },
-    system: {
-      status,
-      meters,
-      scrubber: storage.scrubber,
-      rotateMasterKey: () => recovery.points.apart(() => rotateKeys(base)),
-      onJobError: (job, error) => log.error({ job, err: error }, 'a job failed'),
-    },
+    compute: async () => ({ engine: hypervisor.name, ...(await hypervisor.readiness()) }),
+    scrubber: storage.scrubber,
+    rotateMasterKey: () => recovery.points.apart(() => rotateKeys(base)),
+    onJobError: (job, error) => log.error({ job, err: error }, 'a job failed'),
   });
 }
 
-type AnswersDeps = Pick<BuildOptions, 'clock' | 'log'> &
+type CallsDeps = Pick<BuildOptions, 'clock' | 'log'> &
   Pick<AccountsPart, 'apiKeys'> & { readonly maxKept: number };
 
-function buildIdempotency(
-  { metadata, keys: sealer }: Foundations,
-  { clock, apiKeys, maxKept }: AnswersDeps,
-): Idempotency {
-  const store = new IdempotencyStore(metadata);
+/** Responses that are kept: for a repeated Idempotency-Key, and of operations answered before their end. */
+function buildCalls(
+  { metadata, keys: sealer, updates }: Foundations,
+  { clock, log, apiKeys, maxKept }: CallsDeps,
+) {
+  const common = { metadata, sealer, clock, maxKept };
   const ownKeyState = (caller: Principal) => apiKeys.ownKeyState(caller);
-  return new Idempotency({ metadata, store, sealer, clock, maxKept, ownKeyState });
-}
-
-function buildOperations(
-  { metadata, keys }: Foundations,
-  { clock, log, apiKeys, maxKept }: AnswersDeps,
-): Operations {
-  return new Operations({
-    metadata,
+  const idempotency = new Idempotency({ ...common, store: new IdempotencyStore(metadata), ownKeyState });
+  const operations = new Operations({
+    ...common,
     store: new OperationsStore(metadata),
-    sealer: keys,
-    clock,
-    maxKept,
     isOwner: (caller) => apiKeys.ownsAccount(caller),
     onLost: (operation, err) => log.error({ operation, err }, 'the outcome of an operation was not stored'),
   });
-}
-
-function gaugeHealth(meters: Meters, parts: { guard: ConnectionGuard; alarms: Alarms }): void {
-  const { guard, alarms } = parts;
-  meters.gauge('cloudlet_connections', {
-    help: 'Open connections',
-    type: 'gauge',
-    read: () => guard.connections,
-  });
-  meters.gauge('cloudlet_alarms', {
-    help: 'Active alarms',
-    type: 'gauge',
-    read: () => alarms.list().length,
-  });
+  const hourly = (name: string, run: () => Promise<unknown>): Job => {
+    return { name, everyMs: HOUR_MS, per: 'cluster', run };
+  };
+  return {
+    idempotency,
+    operations,
+    routes: callsRoutes({ operations }),
+    sockets: [updatesSocket(updates)],
+    jobs: [
+      hourly('sweep idempotency keys', () => idempotency.sweep()),
+      hourly('sweep operations', () => operations.sweep()),
+    ],
+  };
 }
 
 async function rotateKeys({ metadata, keys }: Foundations): Promise<{ key_id: string; resealed: number }> {

@@ -20,7 +20,6 @@ import type { Clock } from '../platform/clock.ts';
 import { Descriptors } from '../platform/descriptors.ts';
 import { type NoOtherUsers, whyNoOtherUsers } from '../platform/other-users.ts';
 import type { Outbound } from '../platform/outbound.ts';
-import type { Meters } from '../platform/prometheus.ts';
 import { eventStatements } from '../webhooks/events.ts';
 import type { Foundations } from './foundations.ts';
 
@@ -29,14 +28,14 @@ export interface HostDeps {
   readonly clock: Clock;
   readonly log: Logger;
   readonly base: Pick<Foundations, 'metadata' | 'assertRoom' | 'room' | 'alarms' | 'outbound' | 'sweepGuard'>;
-  readonly meters: Meters;
+  readonly apiUrl: () => string;
   readonly billing: VmBilling;
 }
 
 const GIB = 2 ** 30;
 
 export async function buildCompute(deps: HostDeps) {
-  const { config, clock, log, meters, billing } = deps;
+  const { config, clock, log, billing, apiUrl } = deps;
   const { metadata, assertRoom, alarms, sweepGuard, outbound } = deps.base;
   const noUsers = whyNoOtherUsers({ first: config.vmUidBase, count: UIDS.count }, config.dataDir);
   const { guard, addressGuard, bridge } = buildNetwork(config, noUsers);
@@ -56,8 +55,8 @@ export async function buildCompute(deps: HostDeps) {
     sweepGuard,
     clock,
     log,
-    meters,
     billing,
+    apiUrl,
     hypervisor,
     ingress,
     addresses,

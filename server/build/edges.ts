@@ -1,98 +1,53 @@
 /** Makes the edges: every route of the two origins, the API, the data origin, WebSockets. */
-import { type AdminRoutesDeps, adminRoutes } from '../accounts/admin-routes.ts';
-import { type AccountRoutesDeps, accountRoutes } from '../accounts/routes.ts';
-import {
-  type BillingAdminRoutesDeps,
-  billingAdminRoutes,
-  type PlanRoutesDeps,
-  planRoutes,
-} from '../billing/admin-routes.ts';
-import { type BillingRoutesDeps, billingRoutes } from '../billing/routes.ts';
-import { type ConsoleRoutesDeps, consoleRoutes } from '../compute/console/console-routes.ts';
-import { type ImageRoutesDeps, imageRoutes } from '../compute/images/image-routes.ts';
-import { vmAdminRoutes } from '../compute/machines/vm-admin-routes.ts';
-import { type VmRoutesDeps, vmRoutes } from '../compute/machines/vm-routes.ts';
-import { type MetricsRoutesDeps, metricsRoutes } from '../compute/metrics/metrics-routes.ts';
+import { accountsRoutes } from '../accounts/part.ts';
+import { billingRoutes } from '../billing/part.ts';
+import { computeRoutes } from '../compute/part.ts';
 import type { Config } from '../config/config.ts';
-import { type DatabaseRoutesDeps, databaseRoutes } from '../databases/routes.ts';
+import { databaseRoutes } from '../databases/routes.ts';
 import { HranaEdge, type HranaEdgeDeps } from '../hrana/hrana-edge.ts';
 import { BodyRoom } from '../http/body.ts';
 import { CallerLimits, RateLimiter } from '../http/caller.ts';
 import { ConnectionGuard } from '../http/connection-guard.ts';
 import type { ConsoleFiles } from '../http/console-files.ts';
 import { createEdge, type EdgeDeps } from '../http/edge.ts';
-import { documentRoutes, type IndexRoutesDeps, indexRoutes } from '../http/index-routes.ts';
+import { documentRoutes, indexRoutes } from '../http/index-routes.ts';
 import { type OperationRoutesDeps, operationRoutes, updateRoutes } from '../http/operation-routes.ts';
 import { hostsOf, type OwnAddresses } from '../http/origins.ts';
 import { UnreadResponses } from '../http/response.ts';
 import type { Route } from '../http/route.ts';
 import { type SocketRoute, WebSockets, type WebSocketsDeps } from '../http/web-sockets.ts';
-import { type RecoveryRoutesDeps, recoveryRoutes } from '../recovery/routes.ts';
-import { type SystemRoutesDeps, systemRoutes } from '../status/routes.ts';
-import { type BucketRoutesDeps, bucketRoutes } from '../storage/bucket-routes.ts';
-import { type ContentRoutesDeps, contentRoutes } from '../storage/content-routes.ts';
-import { type ObjectRoutesDeps, objectRoutes } from '../storage/object-routes.ts';
-import { uploadRoutes } from '../storage/upload-routes.ts';
-import { type WebhookRoutesDeps, webhookRoutes } from '../webhooks/routes.ts';
+import { recoveryRoutes } from '../recovery/routes.ts';
+import { systemRoutes } from '../status/routes.ts';
+import { storageRoutes } from '../storage/part.ts';
+import { webhookRoutes } from '../webhooks/routes.ts';
 
-export interface ApiDeps {
-  readonly accounts: AccountRoutesDeps;
-  readonly administration: AdminRoutesDeps;
-  readonly storage: BucketRoutesDeps & ObjectRoutesDeps & ContentRoutesDeps;
-  readonly compute: VmRoutesDeps & ImageRoutesDeps & MetricsRoutesDeps & ConsoleRoutesDeps;
-  readonly databases: DatabaseRoutesDeps;
-  readonly recovery: RecoveryRoutesDeps;
-  readonly billing: BillingRoutesDeps & BillingAdminRoutesDeps & PlanRoutesDeps;
-  readonly webhooks: WebhookRoutesDeps;
-  readonly system: SystemRoutesDeps;
-  readonly operations: OperationRoutesDeps;
-  readonly index: IndexRoutesDeps;
-}
-
-/** The API origin. */
-export function apiRoutes(deps: ApiDeps): Route[] {
-  const routes = [
-    ...accountRoutes(deps.accounts),
-    ...bucketRoutes(deps.storage),
-    ...uploadRoutes(deps.storage),
-    ...objectRoutes(deps.storage),
-    ...contentRoutes(deps.storage),
-    ...vmRoutes(deps.compute),
-    ...vmAdminRoutes(deps.compute),
-    ...imageRoutes(deps.compute),
-    ...metricsRoutes(deps.compute),
-    ...consoleRoutes(deps.compute),
-    ...databaseRoutes(deps.databases),
-    ...recoveryRoutes(deps.recovery),
-    ...billingRoutes(deps.billing),
-    ...webhookRoutes(deps.webhooks),
-    ...operationRoutes(deps.operations),
-    ...updateRoutes(),
-    ...systemRoutes(deps.system),
-    ...adminRoutes(deps.administration),
-    ...planRoutes(deps.billing),
-    ...billingAdminRoutes(deps.billing),
-    ...indexRoutes(deps.index),
-  ];
-  return [...routes, ...documentRoutes(routes)];
-}
+/** Every domain's operations, in the order of the document. */
+const DOMAINS = [
+  accountsRoutes,
+  storageRoutes,
+  computeRoutes,
+  databaseRoutes,
+  recoveryRoutes,
+  webhookRoutes,
+  billingRoutes,
+  callsRoutes,
+  systemRoutes,
+  indexRoutes,
+];
 
 /** The API's routes as declared, without anything behind them: enough to document them. */
 export function declaredRoutes(): Route[] {
-  const nothing = {} as never;
-  return apiRoutes({
-    accounts: nothing,
-    administration: nothing,
-    storage: nothing,
-    compute: nothing,
-    databases: nothing,
-    recovery: nothing,
-    billing: nothing,
-    webhooks: nothing,
-    system: nothing,
-    operations: nothing,
-    index: nothing,
-  });
+  return withDocuments(DOMAINS.flatMap((routes) => routes({} as never)));
+}
+
+/** All of these routes, and those that document them. */
+export function withDocuments(routes: readonly Route[]): Route[] {
+  return [...routes, ...documentRoutes(routes)];
+}
+
+/** Operations that are answered before their end, and the stream of updates. */
+export function callsRoutes(deps: OperationRoutesDeps): Route[] {
+  return [...operationRoutes(deps), ...updateRoutes()];
 }
 
 type CommonEdgeDeps = Pick<EdgeDeps, 'clock' | 'log' | 'meters' | 'idempotency' | 'operations' | 'control'> &

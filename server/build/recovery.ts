@@ -28,6 +28,7 @@ import { PointNews } from '../recovery/point-news.ts';
 import { Points } from '../recovery/points.ts';
 import { RecoveryKeys } from '../recovery/recovery-keys.ts';
 import { Removals } from '../recovery/removals.ts';
+import { recoveryRoutes } from '../recovery/routes.ts';
 import type { Source } from '../recovery/sources.ts';
 import { RecoveryStore, WRITER } from '../recovery/store.ts';
 import { Verifications } from '../recovery/verifications.ts';
@@ -52,7 +53,6 @@ export interface RecoveryDeps {
     readonly alarms: Alarms;
     readonly assertRoom: (bytes: number) => void;
   };
-  readonly meters: Meters;
   /** What the domains put into a point. */
   readonly sources: readonly Source[];
 }
@@ -69,7 +69,7 @@ export function recoveryHold({ metadata }: { readonly metadata: Metadata }, cloc
   return () => store.isHeld(clock.now());
 }
 
-export function buildRecovery({ config, clock, log, base, meters, sources }: RecoveryDeps) {
+export function buildRecovery({ config, clock, log, base, sources }: RecoveryDeps) {
   const { metadata, secrets, assertRoom } = base;
   const { dataDir: directory } = config;
   const store = new RecoveryStore(metadata);
@@ -92,7 +92,6 @@ export function buildRecovery({ config, clock, log, base, meters, sources }: Rec
   const journalStore = new JournalStore(metadata);
   const journals = new Journals({ store: journalStore, clock, find: () => keys.find(), cloud });
   const watch = buildWatch({ config, clock, base, keys, target });
-  meterRecovery(meters, watch);
   const outlooks = new OutlookStore(metadata);
   const news = new PointNews({ outlooks, clock, announce: eventStatements });
   const onEnd = () => {
@@ -128,7 +127,8 @@ export function buildRecovery({ config, clock, log, base, meters, sources }: Rec
   return {
     points,
     watch,
-    routes: { points, keys, verifications, removals },
+    routes: recoveryRoutes({ points, keys, verifications, removals }),
+    gauges: (meters: Meters) => meterRecovery(meters, watch),
     jobs: [
       every('remove deleted recovery points', TICK_MS, () => removals.tick()),
       every('look at the place for recovery points', LOOK_MS, () => watch.look()),

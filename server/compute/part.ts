@@ -11,9 +11,11 @@ import type { Meters } from '../platform/prometheus.ts';
 import type { SweepGuard } from '../platform/sweep-guard.ts';
 import { Turns } from '../resources/turns.ts';
 import { Consoles } from './console/console.ts';
+import { type ConsoleRoutesDeps, consoleRoutes, consoleSocket } from './console/console-routes.ts';
 import { ConsoleTickets } from './console/console-tickets.ts';
 import type { Hypervisor } from './hypervisor.ts';
 import { ImageImports } from './images/image-imports.ts';
+import { type ImageRoutesDeps, imageRoutes } from './images/image-routes.ts';
 import type { ImageSources } from './images/image-sources.ts';
 import { ImageStore } from './images/image-store.ts';
 import { Images } from './images/images.ts';
@@ -28,11 +30,14 @@ import { Reconciler } from './machines/reconcile.ts';
 import { Runs } from './machines/runs.ts';
 import { Supervisor } from './machines/supervisor.ts';
 import { locked, type VmAction } from './machines/transitions.ts';
+import { vmAdminRoutes } from './machines/vm-admin-routes.ts';
 import type { VmBilling } from './machines/vm-billing.ts';
 import { VmDeleter } from './machines/vm-deleter.ts';
+import { type VmRoutesDeps, vmRoutes } from './machines/vm-routes.ts';
 import { type VmRow, VmStore } from './machines/vm-store.ts';
 import { VmViews } from './machines/vm-view.ts';
 import { Metrics, meterVms } from './metrics/metrics.ts';
+import { type MetricsRoutesDeps, metricsRoutes } from './metrics/metrics-routes.ts';
 import { Sampler, VM_SAMPLES } from './metrics/sampler.ts';
 
 export interface ComputeDeps {
@@ -120,9 +125,7 @@ export interface Host {
   close(): Promise<void>;
 }
 
-export function computeRoutes(
-  deps: VmRoutesDeps & ImageRoutesDeps & MetricsRoutesDeps & ConsoleRoutesDeps,
-): Route[] {
+export function computeRoutes(deps: VmRoutesDeps & ImageRoutesDeps & MetricsRoutesDeps & ConsoleRoutesDeps) {
   return [
     ...vmRoutes(deps),
     ...vmAdminRoutes(deps),

@@ -1,6 +1,5 @@
 /** Makes object storage: buckets, objects, downloads, the sweeper and the scrub. */
 import type { Config } from '../config/config.ts';
-import type { Route } from '../http/route.ts';
 import { Changes, WriteBehind } from '../metadata/change.ts';
 import { JobRuns } from '../metadata/job-runs-store.ts';
 import type { Metadata } from '../metadata/metadata.ts';
@@ -54,7 +53,7 @@ export interface StorageDeps {
   readonly addresses: { readonly apiUrl: string; readonly dataUrl: string };
 }
 
-export function storageRoutes(deps: BucketRoutesDeps & ObjectRoutesDeps & ContentRoutesDeps): Route[] {
+export function storageRoutes(deps: BucketRoutesDeps & ObjectRoutesDeps & ContentRoutesDeps) {
   return [...bucketRoutes(deps), ...uploadRoutes(deps), ...objectRoutes(deps), ...contentRoutes(deps)];
 }
 
