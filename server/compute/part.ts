@@ -9,6 +9,7 @@ import type { AppError } from '../platform/errors.ts';
 import type { Job } from '../platform/jobs.ts';
 import type { Meters } from '../platform/prometheus.ts';
 import type { SweepGuard } from '../platform/sweep-guard.ts';
+import type { Announce } from '../resources/row-change.ts';
 import { Turns } from '../resources/turns.ts';
 import { Consoles } from './console/console.ts';
 import { type ConsoleRoutesDeps, consoleRoutes, consoleSocket } from './console/console-routes.ts';
@@ -23,7 +24,7 @@ import type { Ingress } from './ingress.ts';
 import { machineStops } from './machines/account-stops.ts';
 import type { AddressPool } from './machines/addresses.ts';
 import { Exposures, type ExposuresDeps } from './machines/exposures.ts';
-import { type Announce, Lifecycle } from './machines/lifecycle.ts';
+import { Lifecycle, type VmEventType } from './machines/lifecycle.ts';
 import { Machines, type OpenFiles } from './machines/machines.ts';
 import { PowerControl } from './machines/power-control.ts';
 import { Reconciler } from './machines/reconcile.ts';
@@ -48,7 +49,7 @@ export interface ComputeDeps {
   readonly addresses: AddressPool;
   readonly imageSources: ImageSources;
   readonly billing: VmBilling;
-  readonly announce: Announce;
+  readonly announce: Announce<VmEventType>;
   readonly sweepGuard: SweepGuard;
   /** Throws when so many bytes more must not be stored. */
   readonly assertRoom: (bytes: number) => void;

@@ -13,11 +13,12 @@ import type { Call } from '../calls/principal.ts';
 import { type Change, type Changes, UNASKED } from '../metadata/change.ts';
 import type { Clock } from '../platform/clock.ts';
 import { AppError, isAppError } from '../platform/errors.ts';
+import { writeConflict } from '../resources/row-change.ts';
 import type { DatabaseViews } from './database-view.ts';
 import type { DatabaseBilling } from './egress.ts';
 import { DumpsMissing, type Engine } from './engine.ts';
 import type { Engines } from './engines.ts';
-import { databaseExists, type Lifecycle, writeConflict } from './lifecycle.ts';
+import { databaseExists, type Lifecycle } from './lifecycle.ts';
 import type { OwnedDatabases } from './owned-databases.ts';
 import type { Refill } from './refill.ts';
 import type { Database, Undeletion } from './schema.ts';
@@ -223,7 +224,7 @@ export class DatabaseDeleter {
       change.addAll(await billing.created(row), 'retry');
       change.addAll(billing.opened({ ...row, name }, sizeBytes));
     };
-    const refused = (reason: string) => (reason === 'unique' ? nameTaken(name) : writeConflict());
+    const refused = (reason: string) => (reason === 'unique' ? nameTaken(name) : writeConflict('database'));
     await lifecycle.commit(begun, ready, { also, refused, recorded: { call, response } });
     // One that stays is swept.
     await kept
@@ -236,7 +237,7 @@ export class DatabaseDeleter {
     const { engines, changes, store, kept } = this.#deps;
     if (row.is_dropped === 0) await engines.get(row.engine).drop(row.engine_database);
     await kept.remove(row.database_id);
-    await changes.run(UNASKED, (change) => change.expect(store.delete(row), writeConflict));
+    await changes.run(UNASKED, (change) => change.expect(store.delete(row), () => writeConflict('database')));
   }
 }
 

@@ -3,11 +3,12 @@ import type { Call, Principal } from '../calls/principal.ts';
 import type { Change } from '../metadata/change.ts';
 import { Listed, listRows, type Page } from '../metadata/list.ts';
 import { AppError, invalidField } from '../platform/errors.ts';
+import { writeConflict } from '../resources/row-change.ts';
 import { type DatabaseSecrets, hashPassword } from './creation.ts';
 import { type DatabaseViews, MIB } from './database-view.ts';
 import type { DatabaseBilling } from './egress.ts';
 import type { Engines } from './engines.ts';
-import { databaseExists, type Lifecycle, writeConflict } from './lifecycle.ts';
+import { databaseExists, type Lifecycle } from './lifecycle.ts';
 import type { OwnedDatabases } from './owned-databases.ts';
 import type { Credentials, Database, DatabaseChange } from './schema.ts';
 import { snippetsFor } from './snippets.ts';
@@ -66,7 +67,7 @@ export class Databases {
       };
       const moved = sizeLimitBytes === undefined ? {} : stateWithLimit(row, sizeLimitBytes);
       const refused = (reason: string) =>
-        reason === 'unique' ? databaseExists(wanted.name) : writeConflict();
+        reason === 'unique' ? databaseExists(wanted.name) : writeConflict('database');
       const also = (change: Change) => change.addAll(billing.renamed({ ...row, ...wanted }));
       if (isOpening(row, moved)) {
         return this.#open(call, await lifecycle.commit(row, wanted, { refused, also }), moved);

@@ -6,13 +6,13 @@
  */
 import type { Call } from '../calls/principal.ts';
 import { type Change, type Changes, type Refusal, UNASKED } from '../metadata/change.ts';
-import type { Statement } from '../metadata/metadata.ts';
 import type { Clock } from '../platform/clock.ts';
 import { AppError } from '../platform/errors.ts';
+import { type Announce, eventOf, nextRow, writeConflict } from '../resources/row-change.ts';
 import type { DatabaseSecrets } from './creation.ts';
 import type { EngineDatabase, EngineLimits } from './engine.ts';
 import type { Engines } from './engines.ts';
-import { ACCESS, isOpening } from './states.ts';
+import { ACCESS, assertFollows, isOpening } from './states.ts';
 import type { DatabaseRow, DatabaseStore } from './store.ts';
 
 export interface LifecycleDeps {
@@ -23,7 +23,7 @@ export interface LifecycleDeps {
   readonly clock: Clock;
   readonly limits: EngineLimits;
   /** What tells the owner's webhooks, in the same commit. */
-  readonly announce: Announce;
+  readonly announce: Announce<DatabaseEventType>;
 }
 
 interface Commit {
@@ -74,17 +74,11 @@ export class Lifecycle {
   /** One change of the row. Throws `write_conflict` when it has changed since it was read. */
   async commit(before: DatabaseRow, wanted: Partial<DatabaseRow>, how: Commit = {}): Promise<DatabaseRow> {
     const { changes, store, clock, announce } = this.#deps;
-    const state = wanted.state ?? before.state;
-    const isMoved = state !== before.state;
-    const row: DatabaseRow = {
-      ...before,
-      ...wanted,
-      generation: before.generation + 1,
-      state_changed_at: isMoved ? clock.now() : before.state_changed_at,
-    };
-    const event = announcement(before, row, clock.now());
+    const row = nextRow(before, wanted, clock.now());
+    assertFollows(before.state, row.state);
+    const event = eventFor(before, row, clock.now());
     await changes.run(how.recorded?.call ?? UNASKED, async (change) => {
-      change.expect(store.update(row), how.refused ?? writeConflict);
+      change.expect(store.update(row), how.refused ?? (() => writeConflict('database')));
       await how.also?.(change);
       if (event !== undefined) change.addAll(announce(event));
       return how.recorded?.response;
@@ -116,10 +110,6 @@ export class Lifecycle {
   }
 }
 
-export function writeConflict(): AppError {
-  return new AppError('write_conflict', 'The database was changed meanwhile; try again');
-}
-
 /** For one of a restored cloud: its engine follows when it is loaded. */
 function notBack({ name }: DatabaseRow): AppError {
   return new AppError('database_not_ready', `The database ${name} is not back from its recovery point yet`);
@@ -131,30 +121,23 @@ export function databaseExists(name: string, hint?: string): AppError {
   return new AppError('database_exists', detail, hint === undefined ? {} : { hint });
 }
 
-/** What is told of a database whose state changed. */
-export interface DatabaseAnnouncement {
-  readonly accountId: number;
-  readonly type: `database.${'created' | 'deleted' | 'read_only' | 'suspended' | 'resumed' | 'failed'}`;
-  readonly data: Readonly<Record<string, unknown>>;
-  /** ms since 1970. */
-  readonly at: number;
-}
+export type DatabaseEventType =
+  `database.${'created' | 'deleted' | 'read_only' | 'suspended' | 'resumed' | 'failed'}`;
 
-export type Announce = (announcement: DatabaseAnnouncement) => readonly Statement[];
-
-/** undefined: the change is not worth telling. */
-function announcement(before: DatabaseRow, after: DatabaseRow, at: number): DatabaseAnnouncement | undefined {
+/** undefined: the change is not worth an event. */
+function eventFor(before: DatabaseRow, after: DatabaseRow, at: number) {
   const type = typeOf(before, after);
   if (type === undefined) return undefined;
-  const { account_id, database_id, name, engine, region, size_limit_bytes, reason_code } = after;
-  const state = after.state === 'deleting' ? 'deleted' : after.state;
-  const reason = reason_code === null ? null : { code: reason_code, message: after.reason_message };
-  const size_limit_mb = Math.floor(size_limit_bytes / 2 ** 20);
-  const data = { database_id, name, engine, region, state, size_limit_mb, reason };
-  return { accountId: account_id, type, data, at };
+  const { database_id, engine, size_limit_bytes } = after;
+  return eventOf(type, after, {
+    at,
+    database_id,
+    engine,
+    size_limit_mb: Math.floor(size_limit_bytes / 2 ** 20),
+  });
 }
 
-function typeOf(before: DatabaseRow, after: DatabaseRow): DatabaseAnnouncement['type'] | undefined {
+function typeOf(before: DatabaseRow, after: DatabaseRow): DatabaseEventType | undefined {
   if (before.state === after.state) return undefined;
   if (after.state === 'deleting') return before.state === 'creating' ? undefined : 'database.deleted';
   if (after.state === 'read_only') return 'database.read_only';

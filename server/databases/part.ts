@@ -9,6 +9,7 @@ import type { Job } from '../platform/jobs.ts';
 import type { Sealer } from '../platform/master-key.ts';
 import type { Meters } from '../platform/prometheus.ts';
 import type { SweepGuard } from '../platform/sweep-guard.ts';
+import type { Announce } from '../resources/row-change.ts';
 import { Turns } from '../resources/turns.ts';
 import { databaseStops } from './account-stops.ts';
 import { Creation, DatabaseSecrets } from './creation.ts';
@@ -20,7 +21,7 @@ import { Dumps } from './dumps.ts';
 import type { DatabaseBilling, Egress } from './egress.ts';
 import type { Engine, EngineLimits } from './engine.ts';
 import { Engines, watchEngines } from './engines.ts';
-import { type Announce, Lifecycle } from './lifecycle.ts';
+import { type DatabaseEventType, Lifecycle } from './lifecycle.ts';
 import { Metrics } from './metrics.ts';
 import { moveDatabases } from './moves.ts';
 import { Logins, OwnedDatabases } from './owned-databases.ts';
@@ -53,7 +54,7 @@ export interface DatabasesDeps {
   readonly pointSilenceMs: number;
   /** How long what no row knows is left alone, ms. */
   readonly orphanGraceMs: number;
-  readonly announce: Announce;
+  readonly announce: Announce<DatabaseEventType>;
   readonly sweepGuard: SweepGuard;
   readonly onError: (databaseId: string, what: string, error: unknown) => void;
 }

@@ -6,6 +6,23 @@ import type { Access } from './engine.ts';
 export const DATABASE_STATES = ['creating', 'ready', 'read_only', 'suspended', 'error', 'deleting'] as const;
 export type DatabaseState = (typeof DATABASE_STATES)[number];
 
+/** The states that may follow each. */
+const FOLLOWING: Readonly<Record<DatabaseState, readonly DatabaseState[]>> = {
+  creating: ['ready', 'deleting'],
+  ready: ['read_only', 'suspended', 'error', 'deleting'],
+  read_only: ['ready', 'suspended', 'error', 'deleting'],
+  suspended: ['ready', 'read_only', 'error', 'deleting'],
+  error: ['ready', 'read_only', 'suspended', 'deleting'],
+  // Undeleted.
+  deleting: ['ready', 'read_only', 'suspended'],
+};
+
+/** Throws unless `after` may follow `before`: a fault of ours, which no caller can cause. */
+export function assertFollows(before: DatabaseState, after: DatabaseState): void {
+  if (before === after || FOLLOWING[before].includes(after)) return;
+  throw new Error(`a database that is ${before} cannot become ${after}`);
+}
+
 /** What the tenant's own sessions may do in each. */
 export const ACCESS: Readonly<Record<DatabaseState, Access>> = {
   creating: 'none',

@@ -2,7 +2,13 @@
 import { type Changes, type Recorder, UNASKED } from '../../metadata/change.ts';
 import type { Statement } from '../../metadata/metadata.ts';
 import type { Clock } from '../../platform/clock.ts';
-import { AppError } from '../../platform/errors.ts';
+import {
+  type Announce,
+  eventOf,
+  nextRow,
+  type ResourceEvent,
+  writeConflict,
+} from '../../resources/row-change.ts';
 import { accountBlocked } from './stop-causes.ts';
 import { nextState, type VmEvent } from './transitions.ts';
 import type { VmBilling } from './vm-billing.ts';
@@ -40,7 +46,7 @@ interface LifecycleDeps {
   readonly clock: Clock;
   readonly views: VmViews;
   /** What tells the owner's webhooks, in the same commit. */
-  readonly announce: Announce;
+  readonly announce: Announce<VmEventType>;
   readonly billing: Pick<
     VmBilling,
     'memoryTaken' | 'reserved' | 'released' | 'started' | 'stopped' | 'deleted'
@@ -63,9 +69,9 @@ export class Lifecycle {
     const { changes, clock, store, announce, views } = this.#deps;
     const now = clock.now();
     const row = changed(before, happening, now);
-    const event = announcement(before, row, now);
+    const event = eventFor(before, row, now);
     await changes.run(call, async (change) => {
-      change.expect(store.update(row), writeConflict);
+      change.expect(store.update(row), () => writeConflict('machine'));
       change.addAll(this.#usage(before, row, happening.endedAt ?? now));
       if (row.state === 'starting' && before.state !== 'starting') {
         change.expect(store.expectNoBlock(row.account_id), accountBlocked);
@@ -113,10 +119,6 @@ export function isUp({ state, started_at }: VmRow): boolean {
   return started_at !== null || state === 'starting' || state === 'stopping';
 }
 
-function writeConflict(): AppError {
-  return new AppError('write_conflict', 'The machine was changed meanwhile; try again');
-}
-
 /** It is not known whether an error's run is over: only a stop, or its end, ends it. */
 const WITH_RUN = ['running', 'stopping', 'error'];
 
@@ -135,42 +137,29 @@ function changed(before: VmRow, { event, desired, reason, run, endedAt }: Happen
           accel_reason: run.accelReason,
           started_at: run.startedAt,
         };
-  return {
-    ...before,
+  const wanted = {
     ...kept,
     ...begun,
     state,
     address: state === 'deleting' ? null : before.address,
     desired_state: desired ?? before.desired_state,
-    generation: before.generation + 1,
     reason_code: reason?.code ?? null,
     reason_message: reason?.message ?? null,
-    state_changed_at: state === before.state ? before.state_changed_at : now,
   };
+  return nextRow(before, wanted, now);
 }
 
-interface VmAnnouncement {
-  readonly accountId: number;
-  readonly type: 'vm.started' | 'vm.stopped' | 'vm.failed' | 'vm.deleted';
-  readonly data: Readonly<Record<string, unknown>>;
-  /** ms since 1970. */
-  readonly at: number;
-}
+export type VmEventType = 'vm.started' | 'vm.stopped' | 'vm.failed' | 'vm.deleted';
 
-export type Announce = (announcement: VmAnnouncement) => readonly Statement[];
-
-/** undefined: the change is not worth telling, or a step on the way to one that is. */
-export function announcement(before: VmRow, after: VmRow, at: number): VmAnnouncement | undefined {
+/** undefined: the change is not worth an event, or a step on the way to one that is. */
+export function eventFor(before: VmRow, after: VmRow, at: number): ResourceEvent<VmEventType> | undefined {
   const type = typeOf(before, after);
   if (type === undefined) return undefined;
-  const { account_id, vm_id, name, instance_type, region, reason_code } = after;
-  const state = after.state === 'deleting' ? 'deleted' : after.state;
-  const reason = reason_code === null ? null : { code: reason_code, message: after.reason_message };
-  const data = { vm_id, name, instance_type, region, state, ip_address: before.address, reason };
-  return { accountId: account_id, type, data, at };
+  const { vm_id, instance_type } = after;
+  return eventOf(type, after, { at, vm_id, instance_type, ip_address: before.address });
 }
 
-function typeOf(before: VmRow, after: VmRow): VmAnnouncement['type'] | undefined {
+function typeOf(before: VmRow, after: VmRow): VmEventType | undefined {
   if (after.state === 'running') return after.started_at === before.started_at ? undefined : 'vm.started';
   if (after.state === before.state) return undefined;
   if (after.state === 'deleting') return 'vm.deleted';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { announcement } from './lifecycle.ts';
+import { eventFor } from './lifecycle.ts';
 import { VM_STATES, type VmState } from './transitions.ts';
 import type { VmRow } from './vm-store.ts';
 
@@ -47,7 +47,7 @@ test('what is told of each step', () => {
   const told: Record<string, string> = {};
   for (const before of VM_STATES) {
     for (const after of VM_STATES) {
-      const said = announcement(row(before, startOf(before)), row(after, startOf(after)), 5);
+      const said = eventFor(row(before, startOf(before)), row(after, startOf(after)), 5);
       if (said !== undefined) told[`${before} → ${after}`] = said.type;
     }
   }
@@ -78,9 +78,9 @@ test('what is told of each step', () => {
 });
 
 test('a run that follows a run is told; what is told names the machine as it was', () => {
-  assert.equal(announcement(row('running', 1), row('running', 2), 5)?.type, 'vm.started');
-  assert.equal(announcement(row('running', 1), row('running', 1), 5), undefined);
-  const gone = announcement(row('stopped', null), row('deleting', null), 5);
+  assert.equal(eventFor(row('running', 1), row('running', 2), 5)?.type, 'vm.started');
+  assert.equal(eventFor(row('running', 1), row('running', 1), 5), undefined);
+  const gone = eventFor(row('stopped', null), row('deleting', null), 5);
   assert.deepEqual(gone, {
     accountId: 7,
     type: 'vm.deleted',

@@ -1,0 +1,53 @@
+/**
+ * A change of a resource's row, a machine's or a database's. The row says what is wanted and `generation`
+ * counts its changes, so that whoever works with an older one is refused; what the owner is told belongs to
+ * the same commit.
+ */
+import type { Statement } from '../metadata/metadata.ts';
+import { AppError } from '../platform/errors.ts';
+
+export interface ResourceRow<State extends string = string> {
+  readonly account_id: number;
+  readonly name: string;
+  readonly region: string;
+  readonly state: State;
+  readonly reason_code: string | null;
+  readonly reason_message: string | null;
+  readonly generation: number;
+  /** ms since 1970. */
+  readonly state_changed_at: number;
+}
+
+/** An event for the owner's webhooks. */
+export interface ResourceEvent<Type extends string> {
+  readonly accountId: number;
+  readonly type: Type;
+  readonly data: Readonly<Record<string, unknown>>;
+  /** ms since 1970. */
+  readonly at: number;
+}
+
+/** Gives the statements that store an event. */
+export type Announce<Type extends string> = (event: ResourceEvent<Type>) => readonly Statement[];
+
+/** The row after a change at `now`, ms since 1970. */
+export function nextRow<Row extends ResourceRow>(before: Row, wanted: Partial<Row>, now: number): Row {
+  const after = { ...before, ...wanted, generation: before.generation + 1 };
+  return { ...after, state_changed_at: after.state === before.state ? before.state_changed_at : now };
+}
+
+/** The event that `type` names; `own`: what its kind of resource adds. */
+export function eventOf<Type extends string>(
+  type: Type,
+  { account_id, name, region, state, reason_code, reason_message }: ResourceRow,
+  { at, ...own }: { readonly at: number } & Readonly<Record<string, unknown>>,
+): ResourceEvent<Type> {
+  const reason = reason_code === null ? null : { code: reason_code, message: reason_message };
+  const data = { ...own, name, region, state: state === 'deleting' ? 'deleted' : state, reason };
+  return { accountId: account_id, type, data, at };
+}
+
+/** The refusal of an update whose row has changed since it was read. */
+export function writeConflict(noun: 'machine' | 'database'): AppError {
+  return new AppError('write_conflict', `The ${noun} was changed meanwhile; try again`);
+}
