@@ -59,15 +59,17 @@ test('too few credits are told before a form is sent, and a refused start says h
   await give(-9.98);
   await page.goto(`${fixture.cloud.api}/machines/new`);
   await page.getByLabel('Name', { exact: true }).fill('small');
-  const warning = page.getByText('Starting it sets 0.023 credits aside for an hour, and 0.02 are left.');
+  const warning = page.getByText(
+    'Starting this machine holds 0.023 credits for one hour, and you have 0.02 left.',
+  );
   await page.getByText('0.0116 / hour').waitFor();
   assert.equal(await warning.count(), 0, 'there are enough for the smallest');
   await page.getByRole('radio', { name: /t2\.small/ }).click();
   await warning.waitFor();
   await assertAccessible(page, 'a form without enough credits');
-  await page.getByLabel('Start it at once').uncheck();
+  await page.getByLabel('Start immediately').uncheck();
   await warning.waitFor({ state: 'detached' });
-  await page.getByLabel('Start it at once').check();
+  await page.getByLabel('Start immediately').check();
   await page.getByRole('button', { name: 'Create and start' }).click();
   const refused = page.getByRole('alert').filter({ hasText: 'an hour of t2.small needs 0.023 credits' });
   await refused.getByRole('link', { name: 'Create a smaller machine' }).waitFor();
@@ -78,14 +80,14 @@ test('too few credits are told before a form is sent, and a refused start says h
   await page.getByText('Connected', { exact: true }).waitFor();
   const { accel_reason } = (await hostOf(admin)) as { accel_reason: string };
   await page.getByRole('tab', { name: 'Overview' }).click();
-  await page.getByText('Programs run slower in it').waitFor();
+  await page.getByText('Programs run slower in an emulated machine').waitFor();
   assert.equal(await page.getByText(accel_reason).count(), 0, 'what only operators can mend');
   await removeAll(await CheckedClient.open(fixture.cloud.api, api_key));
 
   await give(-5);
   await give(-Number((await account(page)).credits));
   await page.goto(`${fixture.cloud.api}/databases/new`);
-  await page.getByText('No credits are left: nothing new can be created or started.').waitFor();
+  await page.getByText('You have no credits left, so nothing can be created or started.').waitFor();
   await page.close();
 });
 
@@ -114,7 +116,7 @@ test('why machines are slow here is told to administrators, and to others only t
   const { accel, accel_reason } = await hostOf(admin);
   assert.equal(accel, 'tcg');
   const page = await fixture.signedUp('tenant', '/machines/new');
-  await page.getByText('Machines are emulated on this host: programs run slower in them.').waitFor();
+  await page.getByText('Machines are emulated on this host, so programs run slower in them.').waitFor();
   assert.equal(await page.getByText(String(accel_reason)).count(), 0);
   const json = { username: 'chief', email: 'chief@example.org', password: PASSWORD, is_admin: true };
   await admin.expect(201, '/api/admin/accounts', { json });

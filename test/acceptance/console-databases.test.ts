@@ -45,7 +45,7 @@ step('a database is made in one click, and says how to connect', async () => {
   const [{ database_id: id }] = await user.expect(200, '/api/databases');
   const { connection } = await user.expect(200, `/api/databases/${id}/credentials`);
   assert.doesNotMatch(await page.locator('main').innerText(), new RegExp(connection.password));
-  await page.getByRole('button', { name: 'Show the password' }).click();
+  await page.getByRole('button', { name: 'Show password' }).click();
   await page.getByText(connection.uri, { exact: true }).waitFor();
   for (const language of ['Python', 'Go', 'PHP', 'Command line', 'Node.js']) {
     await page.getByText(language, { exact: true }).click();
@@ -130,9 +130,9 @@ step('tables, charts and what can be done with it are shown', async () => {
   await page.getByText('Gaps are times').waitFor();
   await assertAccessible(page, 'the charts');
   await tab('Manage');
-  await page.getByRole('button', { name: 'Make the copy' }).waitFor();
+  await page.getByRole('button', { name: 'Create fork' }).waitFor();
   await assertAccessible(page, 'what can be done');
-  for (const opener of ['Restart the server', 'Change the password', 'Delete database'])
+  for (const opener of ['Restart server', 'Change password', 'Delete database'])
     await assertOpens(page, opener);
 });
 
@@ -143,24 +143,24 @@ step(
     const [before] = await user.expect(200, '/api/databases');
     const path = `/api/databases/${before.database_id}`;
     const old = await user.expect(200, `${path}/credentials`);
-    await page.getByRole('button', { name: 'Restart the server' }).click();
-    await page.getByRole('dialog').getByRole('button', { name: 'Restart the server' }).click();
+    await page.getByRole('button', { name: 'Restart server' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Restart server' }).click();
     await page.getByText('The server was restarted').waitFor();
-    await page.getByRole('button', { name: 'Change the password' }).click();
-    await page.getByRole('dialog').getByRole('button', { name: 'Change the password' }).click();
-    await page.getByText('The new connection string').waitFor();
+    await page.getByRole('button', { name: 'Change password' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Change password' }).click();
+    await page.getByText('New connection string').waitFor();
     const { connection } = await user.expect(200, `${path}/credentials`);
     assert.notEqual(connection.password, old.connection.password);
     await page.getByRole('dialog').getByText(connection.uri).waitFor();
     await assertAccessible(page, 'the new password', '[role=dialog]');
     await page.getByRole('button', { name: 'Done' }).click();
-    await page.getByRole('button', { name: 'Make the copy' }).click();
+    await page.getByRole('button', { name: 'Create fork' }).click();
     await page.getByRole('heading', { level: 1, name: `${before.name}-copy` }).waitFor();
 
     await page.goto(`${ada.fixture.cloud.api}/databases/${before.database_id}?tab=manage`);
     await page.getByRole('button', { name: 'Delete database' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Delete database' }).click();
-    await page.getByText('Deleted, and still kept').waitFor();
+    await page.getByText('Recently deleted').waitFor();
     await assertAccessible(page, 'the list of databases');
     await page.getByRole('button', { name: 'Undo' }).click();
     await page.getByRole('link', { name: before.name, exact: true }).waitFor();

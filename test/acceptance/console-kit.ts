@@ -55,7 +55,7 @@ export class ConsoleFixture {
     page.on('console', (said) => {
       // Refusals are said there too, and that the cloud is out of reach.
       const isRefusal =
-        /^(?:Failed to load resource|WebSocket connection to|Error: A part of the console did not come)/.test(
+        /^(?:Failed to load resource|WebSocket connection to|Error: A part of the console could not be loaded)/.test(
           said.text(),
         );
       if (said.type() === 'error' && !isRefusal) this.complaints.push(said.text());

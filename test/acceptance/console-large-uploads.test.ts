@@ -67,7 +67,7 @@ test('10,000 files at once: the page answers, and each is stored or said to be c
   const done = await uploadedOf(page);
   const stored: { name: string }[] = (await client.call('/api/buckets/uploads/files')).body;
   assert.ok(done <= stored.length && stored.length <= done + SENT_AT_ONCE, `${stored.length} of ${done}`);
-  await tray(page).getByRole('button', { name: 'Send again' }).click();
+  await tray(page).getByRole('button', { name: 'Retry', exact: true }).click();
   await eventually('more are uploaded', async () => (await countsOf(page)).done > done);
   await tray(page).getByRole('button', { name: 'Cancel all' }).click();
   assert.ok((await uploadedOf(page)) > done);
@@ -95,7 +95,7 @@ test('an upload of 2 GiB that is cancelled in the middle stores nothing, and all
   await tray(page).getByRole('button', { name: 'Cancel huge.bin' }).click();
   await tray(page).getByText('0 of 1 uploaded · 1 cancelled').waitFor();
   assert.deepEqual((await client.call('/api/buckets/archive/files')).body, []);
-  await tray(page).getByRole('button', { name: 'Send huge.bin again' }).click();
+  await tray(page).getByRole('button', { name: 'Retry huge.bin' }).click();
   await tray(page).getByText('1 of 1 uploaded', { exact: true }).waitFor({ timeout: 240_000 });
   const { body } = await client.call('/api/buckets/archive/files');
   assert.deepEqual(

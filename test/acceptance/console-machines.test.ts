@@ -94,9 +94,9 @@ step('a text is pasted in as it stands', async () => {
   await page.getByRole('button', { name: 'Paste' }).click();
   await assertAccessible(page, 'the window for a text', '[role=dialog]');
   await page
-    .getByRole('textbox', { name: 'Type a text into the machine' })
+    .getByRole('textbox', { name: 'Paste text into the console' })
     .fill('echo "a  b"\necho pasted-$((2+3))\n');
-  await page.getByRole('button', { name: 'Type it in' }).click();
+  await page.getByRole('button', { name: 'Paste text' }).click();
   await shows(/a {2}b[\s\S]*pasted-5/);
 });
 
@@ -105,10 +105,10 @@ step('10 KB are pasted on the full screen, and nothing is lost', async () => {
   await page.getByRole('button', { name: 'Full screen' }).click();
   await page.getByRole('button', { name: 'Paste' }).click();
   const lines = Array.from({ length: 200 }, (_, line) => `${line} ${'grüße 😀 '.repeat(4)}`).join('\n');
-  await page.getByRole('textbox', { name: 'Type a text into the machine' }).fill(`md5sum <<E\n${lines}\nE\n`);
-  await page.getByRole('button', { name: 'Type it in' }).click();
+  await page.getByRole('textbox', { name: 'Paste text into the console' }).fill(`md5sum <<E\n${lines}\nE\n`);
+  await page.getByRole('button', { name: 'Paste text' }).click();
   await shows(new RegExp(createHash('md5').update(`${lines}\n`).digest('hex')));
-  await page.getByRole('button', { name: 'Leave full screen' }).click();
+  await page.getByRole('button', { name: 'Exit full screen' }).click();
   await page.getByRole('button', { name: 'Full screen' }).waitFor();
 });
 
@@ -141,8 +141,8 @@ step('its facts, log and charts are shown, and markup in names is text', async (
     async () => Number(await page.evaluate(`${hidden}(document.querySelector('main pre'))`)) < 2,
   );
   await page.evaluate("document.querySelector('main pre').scrollTo(0, 0)");
-  await page.getByRole('button', { name: 'Follow the end' }).click();
-  await page.getByText('follows', { exact: true }).waitFor();
+  await page.getByRole('button', { name: 'Follow log' }).click();
+  await page.getByText('following', { exact: true }).waitFor();
   await page.getByRole('tab', { name: 'Charts' }).click();
   await eventually('a chart is drawn', async () => {
     if ((await page.locator('.u-over').count()) === 4) return true;
@@ -151,7 +151,7 @@ step('its facts, log and charts are shown, and markup in names is text', async (
     return false;
   });
   await assertAccessible(page, 'the charts');
-  await page.getByRole('button', { name: 'As a table' }).click();
+  await page.getByRole('button', { name: 'Show as table' }).click();
   await page.getByRole('columnheader', { name: 'CPU: used' }).waitFor();
   await page.getByRole('cell', { name: /UTC$/ }).first().waitFor();
   await assertAccessible(page, 'the readings');

@@ -59,10 +59,10 @@ test('the overview tells an administrator, and nobody else, what is missing befo
   skip,
 }, async () => {
   await open('/');
-  await page.getByText('Everything runs, but is not safe yet.').waitFor();
+  await page.getByText('All systems are operational, but this cloud is not protected yet.').waitFor();
   await page.getByText('There is no recovery point of this cloud').waitFor();
   const other = await fixture.signedUp('bystander', '/');
-  await other.getByText('Everything works.').waitFor();
+  await other.getByText('All systems are operational.').waitFor();
   assert.equal(await other.getByText('There is no recovery point').count(), 0);
   await other.close();
 });
@@ -120,10 +120,10 @@ test('an account that is suspended is marked, and works again when that ends', {
 test('a recovery point is taken and verified, and its key is proved to be kept', { skip }, async () => {
   await open('/recovery');
   await page.getByRole('heading', { name: 'No recovery points yet' }).waitFor();
-  await page.getByRole('button', { name: 'Take recovery point' }).first().click();
+  await page.getByRole('button', { name: 'Create recovery point' }).first().click();
   await page.getByText('complete', { exact: true }).waitFor();
   await page.getByRole('button', { name: /^Actions for drp-/ }).click();
-  await page.getByRole('menuitem', { name: 'Verify every byte' }).click();
+  await page.getByRole('menuitem', { name: 'Verify all data' }).click();
   await page.getByText('verified', { exact: true }).waitFor();
   await press('Details');
   await page.getByText(/^cloudlet recovery restore --from .* --point drp-\w+ --to NEW_DIR$/).waitFor();
@@ -132,12 +132,12 @@ test('a recovery point is taken and verified, and its key is proved to be kept',
   await assertOpens(page, 'Show recovery key');
   await press('Show recovery key');
   const dialog = page.getByRole('dialog');
-  const proof = dialog.getByLabel('The recovery key, from where you keep it');
+  const proof = dialog.getByLabel('Recovery key, as you saved it');
   await proof.fill('not this');
-  await dialog.getByRole('button', { name: 'I have it' }).click();
+  await dialog.getByRole('button', { name: 'Confirm' }).click();
   await dialog.getByRole('alert').waitFor();
   await proof.fill(String(await dialog.locator('pre').textContent()));
-  await dialog.getByRole('button', { name: 'I have it' }).click();
+  await dialog.getByRole('button', { name: 'Confirm' }).click();
   await page.getByText('An administrator has confirmed having the key.').waitFor();
 });
 
@@ -146,7 +146,7 @@ test('whoever is no administrator is shown no such page, and refused at its addr
   await plain.getByText('10.00', { exact: true }).waitFor();
   assert.equal(await plain.getByRole('link', { name: 'Administration' }).count(), 0);
   await plain.goto(`${fixture.cloud.api}/administration?tab=accounts`);
-  await plain.getByText('There is no such page').waitFor();
+  await plain.getByText('Page not found').waitFor();
   assert.equal(await plain.getByText('chief@example.org').count(), 0);
 
   await plain.goto(`${fixture.cloud.api}/account`);
@@ -164,7 +164,7 @@ test('whoever has an account has webhooks of their own, and sees each delivery',
   const own = await fixture.signedUp('hooked', '/webhooks');
   await own.getByText('No webhooks yet').waitFor();
   await own.getByRole('button', { name: 'Create webhook' }).first().click();
-  await own.getByLabel('Address').fill(receiver.url);
+  await own.getByLabel('URL', { exact: true }).fill(receiver.url);
   await own.getByRole('dialog').getByRole('button', { name: 'Create webhook' }).click();
   const secret = own.getByRole('dialog', { name: 'Signing secret' });
   assert.match(String(await secret.locator('pre').textContent()), /^whsec_/);
@@ -173,11 +173,11 @@ test('whoever has an account has webhooks of their own, and sees each delivery',
   const menu = `Actions for ${receiver.url}`;
   await assertOpens(own, menu, 'Deliveries');
   await own.getByRole('button', { name: menu }).click();
-  await own.getByRole('menuitem', { name: 'Send a test' }).click();
+  await own.getByRole('menuitem', { name: 'Send test event' }).click();
   const log = own.getByRole('dialog', { name: 'Deliveries' });
-  await log.getByText(/^Answered 500 in/).waitFor();
+  await log.getByText(/^Response 500 in/).waitFor();
   receiver.reply = () => ({ status: 204 });
-  await log.getByRole('button', { name: 'Send webhook.test again' }).click();
+  await log.getByRole('button', { name: 'Resend webhook.test' }).click();
   await log.getByText('delivered', { exact: true }).waitFor();
   await own.reload();
   await log.getByText('delivered', { exact: true }).waitFor();
@@ -186,15 +186,15 @@ test('whoever has an account has webhooks of their own, and sees each delivery',
   await log.getByText('"message": "It works"').waitFor();
   await log.getByText('out of order').first().waitFor();
   await log.getByText('Failed', { exact: true }).click();
-  await log.getByText('There is none in this state.').waitFor();
+  await log.getByText('There are no deliveries in this state.').waitFor();
   assert.match(own.url(), /&state=failed$/);
   await own.keyboard.press('Escape');
   await log.waitFor({ state: 'detached' });
   await own.getByRole('button', { name: menu }).click();
   await own.getByRole('menuitem', { name: 'Signing secret' }).click();
   const first = await secret.locator('pre').textContent();
-  await secret.getByRole('button', { name: 'Make a new secret' }).click();
-  await secret.getByText('The previous secret also signs.').waitFor();
+  await secret.getByRole('button', { name: 'Rotate secret' }).click();
+  await secret.getByText('Requests are also signed with the previous secret').waitFor();
   assert.notEqual(await secret.locator('pre').textContent(), first);
   await own.close();
 });
@@ -212,12 +212,12 @@ test('what is made elsewhere is shown without a reload, and so is that the cloud
   // The browser may say it has no network before the connection breaks, or after.
   await page.evaluate("window.dispatchEvent(new Event('offline'))");
   await page.context().setOffline(true);
-  await page.getByText('The cloud does not answer').waitFor();
+  await page.getByText('Cannot connect to the cloud').waitFor();
   await assertAccessible(page, 'the cloud out of reach');
   await chief.expect(200, `/api/databases/${database_id}`, { method: 'DELETE' });
   await page.context().setOffline(false);
   await page.getByRole('heading', { name: 'No databases yet' }).waitFor();
-  await page.getByText('The cloud does not answer').waitFor({ state: 'detached' });
+  await page.getByText('Cannot connect to the cloud').waitFor({ state: 'detached' });
 });
 
 test('a form outlives the end of the session', { skip }, async () => {
@@ -241,16 +241,16 @@ test('who is signed in elsewhere is listed, and can be signed out', { skip }, as
   const json = { username: 'chief', password: PASSWORD };
   await elsewhere.expect(200, '/api/login', { json, headers: { 'user-agent': agent } });
   await open('/account');
-  const rows = page.getByRole('region', { name: 'Where you are signed in' }).getByRole('row');
-  const own = rows.filter({ hasText: 'this one' });
+  const rows = page.getByRole('region', { name: 'Active sessions' }).getByRole('row');
+  const own = rows.filter({ hasText: 'this session' });
   assert.match(String(await own.textContent()), /^Chrome · Linux/);
   assert.equal(await own.getByRole('button').count(), 0);
-  await press('End the session of Firefox · Linux');
+  await press('End the session in Firefox · Linux');
   await rows.filter({ hasText: 'Firefox' }).waitFor({ state: 'detached' });
   const { headers } = await elsewhere.call('/api/login', { json });
   const cookie = String(headers.get('set-cookie')).split(';', 1)[0] ?? '';
   await open('/account');
-  await press('End all others');
+  await press('End all other sessions');
   await page.getByText('All other sessions were ended').waitFor();
   await elsewhere.refused(401, 'invalid_session', ['/api/account', { headers: { cookie } }]);
   await own.waitFor();
@@ -269,7 +269,7 @@ test('the palette finds objects and does things, and can be used by everybody', 
   await chief.upload('papers', '2026/plan <b>.txt', Buffer.from('a plan'));
   await page.getByRole('heading', { name: 'Access keys' }).waitFor();
   await page.keyboard.press('Control+k');
-  const palette = page.getByRole('dialog', { name: 'Search or do…' });
+  const palette = page.getByRole('dialog', { name: 'Search or run a command…' });
   await palette.waitFor();
   await assertAccessible(page, 'the palette');
   await page.keyboard.insertText('PLAN <b');
@@ -310,7 +310,7 @@ test('a machine and a database are made with the keyboard alone', { skip }, asyn
     await tabTo('Name');
     await page.keyboard.type('by-keyboard');
     if (area === 'machines') {
-      await tabTo('Start it at once');
+      await tabTo('Start immediately');
       await page.keyboard.press('Space');
     }
     await tabTo(name);
@@ -324,7 +324,7 @@ test('a wrong password is told at its field', { skip }, async () => {
   await page.getByLabel('New password').fill('a new pass phrase');
   await page.getByLabel('Current password').fill('not this');
   await page.getByRole('button', { name: 'Save' }).click();
-  await page.getByText('This is not your password').waitFor();
+  await page.getByText('This password is incorrect').waitFor();
   assert.equal(await page.getByRole('alert').count(), 0, 'it is said more than once');
 });
 
@@ -336,7 +336,7 @@ test('menus and windows can be used by everybody, and give the focus back', { sk
   const [point] = await chief.expect(200, '/api/disaster-recovery/points');
   const menuOf = (name: string) => `Actions for ${name}`;
   const openers: Readonly<Record<string, readonly [string, ...string[]][]>> = {
-    '/account': [['Signed in as chief'], ['Replace the key'], ['Create access key'], ['Revoke backup']],
+    '/account': [['Signed in as chief'], ['Replace API key'], ['Create access key'], ['Revoke backup']],
     '/recovery': [['Details'], [menuOf(point.point_id), 'Delete']],
     '/administration?tab=accounts': [
       ['Create account'],

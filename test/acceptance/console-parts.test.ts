@@ -19,7 +19,7 @@ test('a part of the console that does not come is told in its place, and comes w
   await dropFiles(page, { 'notes.txt': 'words' });
   await uploaded(page, 1);
   const navigation = page.getByRole('navigation', { name: 'Main' });
-  const missing = page.getByText('A part of the console did not come');
+  const missing = page.getByText('A part of the console could not be loaded');
   await page.route('**/assets/**', (route) => route.abort());
   await page.getByRole('link', { name: 'notes.txt', exact: true }).click();
   const drawer = page.getByRole('dialog');

@@ -54,15 +54,15 @@ test('from the set-up link to a shared file: drop, version, restore, link', { sk
   await drawer.getByRole('button', { name: 'Restore' }).click();
   await drawer.getByText('the first words').waitFor();
   await drawer.getByRole('tab', { name: 'Versions (3)' }).waitFor();
-  await drawer.getByRole('button', { name: 'Delete for good' }).first().click();
+  await drawer.getByRole('button', { name: 'Delete version' }).first().click();
   const question = page.getByRole('dialog', { name: 'Delete this version?' });
-  await question.getByRole('button', { name: 'Delete for good' }).click();
+  await question.getByRole('button', { name: 'Delete version' }).click();
   await drawer.getByRole('tab', { name: 'Versions (2)' }).waitFor();
 
   await drawer.getByRole('tab', { name: 'Share' }).click();
-  await drawer.getByRole('button', { name: 'Make link' }).click();
+  await drawer.getByRole('button', { name: 'Create link' }).click();
   const link = await drawer.getByLabel('Link', { exact: true }).inputValue();
-  await drawer.getByRole('img', { name: 'The link as a QR code' }).waitFor();
+  await drawer.getByRole('img', { name: 'QR code of the link' }).waitFor();
   const answer = await fetch(link);
   assert.deepEqual([answer.status, await answer.text()], [200, 'the first words']);
 
@@ -85,21 +85,21 @@ test('folders, search, deep links and deleting with undo', { skip }, async () =>
   await page.reload();
   await row(page, 'may.txt').waitFor();
   await page.getByRole('navigation', { name: 'Folders' }).getByRole('link', { name: 'uploads' }).click();
-  await assertOpens(page, 'More ways to upload');
+  await assertOpens(page, 'More upload options');
   await assertOpens(page, 'top.txt');
   await assertOpens(page, 'Actions for uploads', 'Delete bucket');
-  await page.getByLabel('Find by name').fill('JUNE');
+  await page.getByLabel('Search by name').fill('JUNE');
   await row(page, 'year/2025/june.txt').waitFor();
   await page.goBack();
 
   await page.goto(`${fixture.cloud.api}/storage/uploads`);
-  await page.getByLabel('Choose top.txt').check();
+  await page.getByLabel('Select top.txt').check();
   await page.getByRole('button', { name: 'Delete' }).click();
   await row(page, 'top.txt').waitFor({ state: 'detached' });
   await page.getByRole('button', { name: 'Undo' }).click();
   await row(page, 'top.txt').waitFor();
   await page.getByRole('button', { name: 'Undo' }).waitFor({ state: 'detached' });
-  await page.getByLabel('Choose year').check();
+  await page.getByLabel('Select year').check();
   await page.getByRole('button', { name: 'Delete' }).click();
   await row(page, 'year').waitFor({ state: 'detached' });
   await page.getByRole('button', { name: 'Undo' }).click();
@@ -138,29 +138,29 @@ test('a folder is sorted by the cloud, a path is typed, and what was deleted com
   await page.getByRole('button', { name: 'Name' }).click();
   await names('year c.txt b.txt a.txt');
 
-  const zip = await page.getByRole('link', { name: 'Download this folder as a zip' }).getAttribute('href');
+  const zip = await page.getByRole('link', { name: 'Download folder as ZIP' }).getAttribute('href');
   const answer = await page.request.get(fixture.cloud.api + zip);
   assert.equal(answer.headers()['content-disposition'], 'attachment; filename=uploads.zip');
   for (const name of ['uploads/year/may.txt', 'uploads/c.txt'])
     assert.ok((await answer.text()).includes(name));
 
-  await page.getByLabel('Choose b.txt').check();
+  await page.getByLabel('Select b.txt').check();
   await page.getByRole('button', { name: 'Delete', exact: true }).click();
   await names('year c.txt a.txt');
   await page.getByRole('switch', { name: 'Deleted files' }).click();
   await names('b.txt');
   await page.getByRole('button', { name: 'Restore b.txt' }).click();
-  await page.getByText('Nothing was deleted here').waitFor();
+  await page.getByText('No deleted files').waitFor();
   await page.getByRole('switch', { name: 'Deleted files' }).click();
   await names('a.txt b.txt c.txt year');
 
-  await page.getByRole('button', { name: 'Type or paste a path' }).click();
+  await page.getByRole('button', { name: 'Edit path' }).click();
   await page.getByLabel('Path').fill('uploads/year/june.txt');
   await page.keyboard.press('Enter');
   await page.getByRole('dialog').getByText('june.txt').first().waitFor();
   await page.keyboard.press('Escape');
   await names('june.txt may.txt');
-  await page.getByRole('button', { name: 'Type or paste a path' }).click();
+  await page.getByRole('button', { name: 'Edit path' }).click();
   await page.getByLabel('Path').fill('nowhere-at-all');
   await page.keyboard.press('Enter');
   await page.getByText('You have no bucket named nowhere-at-all').waitFor();
@@ -178,16 +178,16 @@ test('names and content with markup are text', { skip }, async () => {
   await page.keyboard.press('Escape');
   await drawer.waitFor({ state: 'detached' });
   await page.getByRole('button', { name: 'Actions for uploads' }).click();
-  await page.getByRole('menuitem', { name: 'Stop keeping versions' }).click();
-  const asked = page.getByRole('dialog', { name: 'Stop keeping versions in uploads?' });
+  await page.getByRole('menuitem', { name: 'Disable versioning' }).click();
+  const asked = page.getByRole('dialog', { name: 'Disable versioning for uploads?' });
   await asked.getByRole('button', { name: 'Cancel' }).click();
-  await page.getByText('versions', { exact: true }).waitFor();
+  await page.getByText('versioned', { exact: true }).waitFor();
   await page.getByRole('button', { name: 'Actions for uploads' }).click();
-  await page.getByRole('menuitem', { name: 'Stop keeping versions' }).click();
-  await asked.getByRole('button', { name: 'Stop keeping versions' }).click();
-  await page.getByText('uploads keeps no further versions now').waitFor();
-  await page.getByText('no versions', { exact: true }).waitFor();
-  await page.getByRole('checkbox', { name: `Choose ${HOSTILE}` }).check();
+  await page.getByRole('menuitem', { name: 'Disable versioning' }).click();
+  await asked.getByRole('button', { name: 'Disable versioning' }).click();
+  await page.getByText('Versioning was disabled for uploads').waitFor();
+  await page.getByText('unversioned', { exact: true }).waitFor();
+  await page.getByRole('checkbox', { name: `Select ${HOSTILE}` }).check();
   await assertOpens(page, 'Delete');
   assert.doesNotMatch(await page.title(), /ran/);
   await page.close();
@@ -257,7 +257,7 @@ test('type and metadata are changed where they stand; what has no preview says w
   await drawer.getByRole('textbox', { name: 'Type' }).fill('no type');
   await drawer.getByRole('button', { name: 'Remove old' }).click();
   await drawer.getByLabel('Value').first().fill('<b>X200</b>');
-  await drawer.getByRole('button', { name: 'Add a key' }).click();
+  await drawer.getByRole('button', { name: 'Add key' }).click();
   await drawer.getByLabel('Key').last().fill('place');
   await drawer.getByLabel('Value').last().fill('42');
   await drawer.getByRole('button', { name: 'Save' }).click();
@@ -285,7 +285,7 @@ test('type and metadata are changed where they stand; what has no preview says w
   assert.deepEqual(bodyOf(await client.call(`/api/storage/${object_id}`)).metadata, json.metadata);
   for (const [content, words] of [
     ['', 'This file is empty.'],
-    ['x'.repeat(600_000), 'Text is shown up to 512 KB. Download it to read it all.'],
+    ['x'.repeat(600_000), 'Only text files up to 512 KB are previewed. Download the file to view it.'],
   ] as const) {
     const other = bodyOf(await client.upload('labels', 'other.txt', content));
     await page.goto(`${fixture.cloud.api}/storage/labels?object=${other.object_id}`);
@@ -349,23 +349,23 @@ test('no serious accessibility fault, in both themes', { skip }, async () => {
   await dropFiles(page, { 'notes.txt': 'words' });
   await uploaded(page, 1);
   await assertAccessible(page, 'files');
-  await page.getByRole('button', { name: 'Type or paste a path' }).click();
+  await page.getByRole('button', { name: 'Edit path' }).click();
   await assertAccessible(page, 'path');
   await page.keyboard.press('Escape');
   await page.getByRole('switch', { name: 'Deleted files' }).click();
-  await page.getByText('Nothing was deleted here').waitFor();
+  await page.getByText('No deleted files').waitFor();
   await assertAccessible(page, 'deleted files');
   await page.goBack();
   await row(page, 'notes.txt').click();
-  for (const tab of ['Versions (1)', 'Share', 'About']) {
+  for (const tab of ['Versions (1)', 'Share', 'Details']) {
     await page.getByRole('tab', { name: tab }).click();
     await assertAccessible(page, tab);
   }
   for (const [path, words] of [
     ['/', 'First five minutes'],
     ['/storage', 'Buckets hold your files'],
-    ['/storage?create=true', 'Keep every version'],
-    ['/none/such', 'There is no such page'],
+    ['/storage?create=true', 'Versioning'],
+    ['/none/such', 'Page not found'],
     ['/sign-in', 'Welcome back'],
     ['/sign-up', 'free credits'],
   ] as const) {

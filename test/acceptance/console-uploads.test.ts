@@ -154,7 +154,7 @@ test('an upload that fails says why and is sent again, also after leaving the pa
   await page.getByRole('link', { name: 'Overview' }).click();
   await page.getByText('First five minutes').waitFor();
   await page.unroute('**/upload');
-  await page.getByRole('button', { name: 'Send failed ones again' }).click();
+  await page.getByRole('button', { name: 'Retry failed uploads' }).click();
   await uploaded(page, 2);
   await page.close();
 });
@@ -172,9 +172,9 @@ test('a cancelled upload stores nothing and can be sent again, and 300 files at 
   await page.getByText('0 of 2 uploaded · 2 cancelled').waitFor();
   await page.unroute('**/upload');
   assert.deepEqual((await client.call('/api/buckets/uploads/files')).body, []);
-  await page.getByRole('button', { name: 'Send huge.bin again' }).click();
+  await page.getByRole('button', { name: 'Retry huge.bin' }).click();
   await page.getByText('1 of 2 uploaded · 1 cancelled').waitFor();
-  await page.getByRole('button', { name: 'Put away' }).click();
+  await page.getByRole('button', { name: 'Close uploads' }).click();
   await page.getByRole('region', { name: 'Uploads' }).waitFor({ state: 'detached' });
   const names = Array.from({ length: 300 }, (_, i) => `file-${i}`);
   await dropFiles(page, Object.fromEntries(names.map((name) => [name, name])));

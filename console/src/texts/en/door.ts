@@ -5,11 +5,11 @@ export const door = {
   signIn: 'Sign in',
   signInLead: 'Welcome back.',
   ended: 'Your session ended',
-  endedLead: 'Sign in to go on where you were. What you typed on this page is still there.',
+  endedLead: 'Sign in to continue. Your input on this page has been kept.',
   uploadsWait: (files: number) =>
     files === 1
-      ? 'One file is not uploaded yet. It is sent when you sign in; until then, keep this page open.'
-      : `${count(files)} files are not uploaded yet. They are sent when you sign in; until then, keep this page open.`,
+      ? 'One file has not been uploaded yet. It will be uploaded when you sign in. Keep this page open until then.'
+      : `${count(files)} files have not been uploaded yet. They will be uploaded when you sign in. Keep this page open until then.`,
   name: 'User name or e-mail address',
   password: 'Password',
   passwordRule: '8 to 256 characters of any kind.',
@@ -19,8 +19,8 @@ export const door = {
   username: 'User name',
   usernameRule: '3 to 64 characters: letters, digits, and . _ -',
   email: 'E-mail address',
-  emailRule: 'You can sign in with it too. Cloudlet sends no mail.',
-  haveAccount: 'Have an account already?',
+  emailRule: 'You can also sign in with it. Cloudlet does not send e-mail.',
+  haveAccount: 'Already have an account?',
   needsSetup: 'This cloud has no administrator yet',
-  needsSetupLead: 'On the machine itself, run this. It prints a link that makes one:',
+  needsSetupLead: 'Run this command on the host. It prints a link to create one:',
 };
