@@ -325,7 +325,7 @@ describe('bin/cloudlet', () => {
   test('says in one line when set-up has not run', () => {
     const { status, stderr } = spawnSync(launcher, ['start'], { encoding: 'utf8' });
     assert.equal(status, 1);
-    assert.match(stderr, /^cloudlet: set-up has not run yet; run `npm start` [^\n]*\n$/);
+    assert.match(stderr, /^cloudlet: not set up yet; run `npm start` [^\n]*\n$/);
   });
 
   test('is executable, keeps arguments, directory and exit code, from anywhere and through links', () => {

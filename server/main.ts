@@ -8,23 +8,23 @@ import { VERSION } from './platform/version.ts';
 
 const HELP = `Usage: cloudlet <command>
 
-  start                 run the cloud (the same as npm start)
-  admin setup-link      print a link that makes the first administrator
-  admin create          create an administrator and show the key
-  admin key             show an administrator's key
-  admin credits         grant or deduct credits of an account
-  scrub                 verify every stored byte now
-  ledger verify         verify the whole ledger and name what was changed
-  keys rotate           make a new master key and seal all secrets under it
-  recovery              make recovery points, and restore a lost cloud from one
-  databases upgrade     bring PostgreSQL's data to the newest major version that is here
+  start                 run the cloud (same as npm start)
+  admin setup-link      print a link to create the first administrator
+  admin create          create an administrator and print the API key
+  admin key             print the API key of an account
+  admin credits         grant credits to an account, or deduct them
+  scrub                 verify all stored data now
+  ledger verify         verify the whole ledger
+  keys rotate           rotate the master key and re-encrypt all secrets
+  recovery              create recovery points, and restore a lost cloud from one
+  databases upgrade     upgrade PostgreSQL data to the newest installed major version
   doctor                check disk, ports, clock, QEMU, KVM and database engines
 
-Each command explains itself with --help. --version prints the version. Settings come from the environment;
+Use --help with a command for details, and --version to print the version. Settings are environment variables;
 see docs/settings.md.
 `;
 const HELP_ON_DATA_DIR = `
-  --data-dir PATH   the data directory that is meant; without it CLOUDLET_DATA_DIR, or else ./data
+  --data-dir PATH   data directory; default: CLOUDLET_DATA_DIR, or ./data
 `;
 
 /** Each is loaded when it is called: a question to a running server must not load a whole cloud. */

@@ -8,13 +8,13 @@ const HELP = `Usage: cloudlet admin setup-link
        cloudlet admin key [--username admin]
        cloudlet admin credits --username NAME --amount CREDITS --reason TEXT
 
-setup-link  prints a link that makes the first administrator, once and within 30 minutes
-create      makes an administrator and prints the API key; without a password only the key lets in.
-            Where there is one already, name the new one
+setup-link  prints a single-use link to create the first administrator; it is valid for 30 minutes
+create      creates an administrator and prints the API key. Without --password the administrator can
+            sign in only with the API key. If an administrator exists already, --username is required
 key         prints the API key of an account
 credits     grants credits, or deducts them when the amount is negative
 
-A set-up link needs a server that runs; the others work without one too.
+setup-link requires a running server. The other commands also work while the server is stopped.
 `;
 
 interface Account {
@@ -49,7 +49,7 @@ const VERBS = new Map([
 
 async function showSetupLink(call: CallAsOperator): Promise<number> {
   const { url } = await call<{ url: string }>({ method: 'POST', path: '/api/admin/setup-link' });
-  console.log(`Become administrator within 30 minutes at\n${url}`);
+  console.log(`Open this link within 30 minutes to become administrator:\n${url}`);
   return 0;
 }
 
@@ -75,8 +75,8 @@ async function assertNew(call: CallAsOperator, wanted: string | undefined): Prom
   if (found === undefined) return;
   const { username, id } = found;
   throw new Error(
-    `there is an administrator ${username} (account ${id}) already. Show the key: ` +
-      `cloudlet admin key --username ${username}. Add another: cloudlet admin create --username NAME`,
+    `an administrator ${username} (account ${id}) exists already. To show the API key: ` +
+      `cloudlet admin key --username ${username}. To create another: cloudlet admin create --username NAME`,
   );
 }
 
@@ -90,7 +90,9 @@ async function showKey(call: CallAsOperator, values: Values): Promise<number> {
 async function credits(call: CallAsOperator, values: Values): Promise<number> {
   const amount = Number(values.amount);
   if (values.username === undefined || values.reason === undefined || !Number.isFinite(amount)) {
-    throw new UsageError('admin credits: needs --username, --amount and --reason; see cloudlet admin --help');
+    throw new UsageError(
+      'admin credits: --username, --amount and --reason are required; see cloudlet admin --help',
+    );
   }
   const { id } = await find(call, values.username);
   const body = { amount, reason: values.reason };

@@ -24,7 +24,7 @@ export async function banner(cloud: Cloud, isTerminal: boolean): Promise<string>
     `  Data         ${config.dataDir}`,
   ];
   if (hearsAll(cloud))
-    lines.push('', '  Other machines write the name or address of this one in the place of localhost.');
+    lines.push('', '  From other machines, use the name or address of this host instead of localhost.');
   for (const warning of warnings(cloud)) lines.push('', `  Warning: ${warning}`);
   if (await cloud.setupLinks.needsSetup()) lines.push('', ...(await setupLines(cloud, isTerminal)));
   return lines.join('\n');
@@ -40,10 +40,10 @@ function warnings({ api, config }: Cloud): string[] {
   const { address } = api.server.address() as AddressInfo;
   const open = openParentOf(config.dataDir);
   return [
-    ...(isExposed(config, address) ? [`${EXPOSED}.\n  To mend it, ${EXPOSED_FIX}.`] : []),
+    ...(isExposed(config, address) ? [`${EXPOSED}.\n  To fix this, ${EXPOSED_FIX}.`] : []),
     ...(open === null
       ? []
-      : [`every user of this host may rename what is in ${open}. To mend it, chmod o-w ${open}`]),
+      : [`every user of this host can rename files in ${open}. To fix this, run chmod o-w ${open}`]),
   ];
 }
 
@@ -51,16 +51,16 @@ async function setupLines({ config, addresses, setupLinks }: Cloud, isTerminal: 
   const command = (verb: string) => commandLine(['admin', verb], config.dataDir, isTerminal);
   if (!isTerminal) {
     return [
-      '  There is no administrator yet. For a link that makes one, run on this machine',
+      '  There is no administrator yet. To get a link that creates one, run this command on this host:',
       `  ${command('setup-link')}`,
-      `  or make one at once with: ${command('create')}`,
+      `  Or create one directly with: ${command('create')}`,
     ];
   }
   const token = await setupLinks.createSetupLink();
   return [
-    '  There is no administrator yet. Become one within 30 minutes at',
+    '  There is no administrator yet. Open this link within 30 minutes to become one:',
     `  ${addresses.apiUrl}/setup?token=${token}`,
-    `  or at any time with: ${command('create')}`,
+    `  Or create one at any time with: ${command('create')}`,
   ];
 }
 
@@ -79,9 +79,9 @@ function quoted(word: string): string {
 
 /** Whether others on the network could read what users send. */
 export const EXPOSED =
-  'other machines reach these ports, and nothing encrypts the passwords and keys they send';
+  'other machines can reach these ports, and passwords and keys are sent without encryption';
 export const EXPOSED_FIX =
-  'put a proxy with TLS in front (deploy/Caddyfile, deploy/nginx.conf), and set CLOUDLET_PUBLIC_URL and ' +
+  'run a reverse proxy with TLS (deploy/Caddyfile, deploy/nginx.conf), and set CLOUDLET_PUBLIC_URL and ' +
   'CLOUDLET_DATA_URL to its https:// addresses';
 
 /** `address`: what the ports are bound to. */

@@ -5,9 +5,9 @@ import { assertCloud, withClosedCloud } from './operator-call.ts';
 
 const HELP = `Usage: cloudlet databases upgrade postgresql
 
-Brings the data of PostgreSQL to the newest major version whose programs are on this host (of the set-up, or
-installed). It needs the programs of both versions, room for a second copy of the data, and that Cloudlet is
-stopped. The old data are kept for 7 days beside the new ones. If it fails, nothing has changed.
+Upgrades the PostgreSQL data to the newest major version installed on this host, by the set-up or by the
+operating system. It requires the programs of both versions and free disk space for a second copy of the data,
+and Cloudlet must be stopped. The old data is kept for 7 days. If the upgrade fails, nothing is changed.
 `;
 
 export const DATABASES: Command = {
@@ -22,8 +22,11 @@ export const DATABASES: Command = {
         throw new Error(`${error.message}. Fix: ${error.hint}`);
       });
       if (done === null)
-        console.log('Nothing to upgrade: there are no data of PostgreSQL, or no newer major version.');
-      else console.log(`Upgraded PostgreSQL from ${done.from} to ${done.to}. The old data stay for 7 days.`);
+        console.log(
+          'Nothing to upgrade: there is no PostgreSQL data, or no newer major version is installed.',
+        );
+      else
+        console.log(`Upgraded PostgreSQL from ${done.from} to ${done.to}. The old data is kept for 7 days.`);
       return 0;
     });
   },

@@ -37,7 +37,10 @@ const table = (name: string) => `nft add table ip ${name}`;
 
 test('as root with nftables programs at every address do not answer for machines', { skip }, () => {
   const { level, detail } = inNetwork(table('cloudlet_127_80_7_0'));
-  assert.deepEqual([level, detail.startsWith('connections to machines are led past programs')], ['ok', true]);
+  assert.deepEqual(
+    [level, detail.startsWith('nftables redirects connections to the machines')],
+    ['ok', true],
+  );
 });
 
 test('rules that a killed Cloudlet left are named', { skip }, () => {
@@ -45,7 +48,10 @@ test('rules that a killed Cloudlet left are named', { skip }, () => {
     `${table('cloudlet_127_80_4_0')}; ${table('cloudlet_127_90_0_0')}`,
   );
   assert.equal(level, 'warn');
-  assert.match(detail, /was killed left rules \(ip cloudlet_127_80_4_0\): nothing answers there/);
+  assert.match(
+    detail,
+    /killed Cloudlet left nftables rules behind \(ip cloudlet_127_80_4_0\): those addresses are/,
+  );
   assert.equal(fix, 'start Cloudlet, or nft delete table ip cloudlet_127_80_4_0');
 });
 
@@ -55,8 +61,8 @@ test('without root it says which ports are closed, and where another program ans
   const nobody = ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups', '--inh-caps=-all'];
   const { level, detail, fix } = inNetwork(':', nobody);
   assert.equal(level, 'warn');
-  assert.match(detail, /^ports 22, 80, 443 of machines stay closed .*; on 8080 other programs .* answer for/);
-  assert.match(detail, /SSH is reached on 2222$/);
+  assert.match(detail, /^ports 22, 80, 443 of machines are closed .*; other programs .* use ports 8080/);
+  assert.match(detail, /SSH is reachable on port 2222$/);
   assert.match(fix ?? '', /^run Cloudlet as root with nftables/);
 });
 

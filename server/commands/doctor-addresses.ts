@@ -9,8 +9,8 @@ import type { Finding } from './doctor.ts';
 const subject = 'VM addresses';
 /** Every machine's ports; 2222 leads to SSH too. */
 const PORTS = [22, 80, 443, 2222, 8080];
-const NEEDS = 'they need root of the host, or a lower net.ipv4.ip_unprivileged_port_start';
-const LED = 'whose rules lead connections past them';
+const NEEDS = 'opening them requires root, or a lower net.ipv4.ip_unprivileged_port_start';
+const LED = 'whose rules redirect these connections to the machines';
 
 export async function checkVmAddresses({ vmNetwork, vmPool }: Config): Promise<Finding[]> {
   // There the machines' own systems answer.
@@ -20,11 +20,12 @@ export async function checkVmAddresses({ vmNetwork, vmPool }: Config): Promise<F
   const left: string[] = [];
   for (const base of rules.bases) if (await isUnclaimed(base)) left.push(tableOf(base));
   if (left.length === 0) {
-    const detail = 'connections to machines are led past programs that listen at every address';
+    const detail =
+      'nftables redirects connections to the machines, even where other programs listen on all addresses';
     return [{ level: 'ok', subject, detail }];
   }
-  const rest = 'nothing answers there until it is back';
-  const detail = `a Cloudlet that was killed left rules (${left.join(', ')}): ${rest}`;
+  const rest = 'those addresses are unreachable until Cloudlet runs again';
+  const detail = `a killed Cloudlet left nftables rules behind (${left.join(', ')}): ${rest}`;
   const fix = `start Cloudlet, or ${left.map((table) => `nft delete table ${table}`).join(' && ')}`;
   return [{ level: 'warn', subject, detail, fix }];
 }
@@ -33,7 +34,7 @@ export async function checkVmAddresses({ vmNetwork, vmPool }: Config): Promise<F
 async function rulesOf(network: string): Promise<{ bases: string[] } | { fix: string }> {
   if (!network.startsWith('127.'))
     return {
-      fix: 'let those programs listen at addresses of their own, or leave CLOUDLET_VM_POOL as it was',
+      fix: 'make those programs listen on specific addresses, or do not change CLOUDLET_VM_POOL',
     };
   if (process.getuid?.() !== 0) return { fix: `run Cloudlet as root with nftables, ${LED}` };
   try {
@@ -51,12 +52,12 @@ async function checkPortsHere(fix: string): Promise<Finding> {
   const those = (code: string) => PORTS.filter((_, index) => refusals[index] === code);
   const [closed, taken] = [those('EACCES'), those('EADDRINUSE')];
   if (closed.length === 0 && taken.length === 0)
-    return { level: 'ok', subject, detail: `machines answer on ${PORTS.join(', ')}` };
+    return { level: 'ok', subject, detail: `machines are reachable on ports ${PORTS.join(', ')}` };
   const parts = [
-    ...(closed.length === 0 ? [] : [`ports ${closed.join(', ')} of machines stay closed (${NEEDS})`]),
-    ...(taken.length === 0 ? [] : [`on ${taken.join(', ')} other programs of this host answer for machines`]),
+    ...(closed.length === 0 ? [] : [`ports ${closed.join(', ')} of machines are closed (${NEEDS})`]),
+    ...(taken.length === 0 ? [] : [`other programs on this host use ports ${taken.join(', ')} of machines`]),
   ];
   const ssh = [22, 2222].find((port) => refusals[PORTS.indexOf(port)] === undefined);
-  const detail = `${parts.join('; ')}; SSH is reached on ${ssh ?? 'no port'}`;
+  const detail = `${parts.join('; ')}; ${ssh === undefined ? 'SSH is not reachable' : `SSH is reachable on port ${ssh}`}`;
   return { level: 'warn', subject, detail, fix };
 }

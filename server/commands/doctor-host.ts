@@ -58,14 +58,14 @@ export async function checkDataDirectory({ dataDir }: Config): Promise<Finding[]
     // access() says yes to root on a read-only file system of some kinds; making something says the truth.
     await rmdir(await mkdtemp(join(directory, '.doctor-')));
   } catch (error) {
-    const fix = `chown it to the user who runs Cloudlet, or set CLOUDLET_DATA_DIR`;
+    const fix = `chown it to the user that runs Cloudlet, or set CLOUDLET_DATA_DIR`;
     return [{ level: 'fail', subject, detail: `${directory} is not writable (${messageOf(error)})`, fix }];
   }
   const state = exists
     ? isInUse(dataDir)
       ? 'in use by a running Cloudlet'
       : 'not in use'
-    : 'made at first start';
+    : 'will be created at the first start';
   const open = openParentOf(await realpath(directory));
   const place: Finding =
     open === null
@@ -73,7 +73,7 @@ export async function checkDataDirectory({ dataDir }: Config): Promise<Finding[]
       : {
           level: 'warn',
           subject,
-          detail: `${dataDir} (${state}): every user of this host may rename what is in ${open}`,
+          detail: `${dataDir} (${state}): every user of this host can rename files in ${open}`,
           fix: `chmod o-w ${open}, or set CLOUDLET_DATA_DIR`,
         };
   return [place, await checkSpace(directory)];
@@ -84,7 +84,7 @@ async function checkSpace(directory: string): Promise<Finding> {
   const free = bavail * bsize;
   const detail = `${(free / GIB).toFixed(1)} GiB free of ${((blocks * bsize) / GIB).toFixed(1)} GiB`;
   const level = free < NO_ROOM_BYTES ? 'fail' : free < LITTLE_ROOM_BYTES ? 'warn' : 'ok';
-  const fix = 'free some space, or set CLOUDLET_DATA_DIR to a larger disk';
+  const fix = 'free some disk space, or set CLOUDLET_DATA_DIR to a directory on a larger disk';
   return { level, subject: 'disk space', detail, ...(level === 'ok' ? {} : { fix }) };
 }
 
@@ -109,7 +109,9 @@ export async function checkExposure(config: Config): Promise<Finding[]> {
   const { address } = await lookup(config.host).catch(() => ({ address: '' }));
   if (address === '') return []; // the ports tell that nothing can listen there
   if (isExposed(config, address)) return [{ level: 'warn', subject, detail: EXPOSED, fix: EXPOSED_FIX }];
-  const detail = isLoopback(address) ? 'only this machine reaches the ports' : 'a proxy with TLS is named';
+  const detail = isLoopback(address)
+    ? 'only this host can reach the ports'
+    : 'a reverse proxy with TLS is configured';
   return [{ level: 'ok', subject, detail }];
 }
 
@@ -123,22 +125,20 @@ async function checkPort(
   { host, dataDir }: Config,
   { subject, port, setting }: PortQuestion,
 ): Promise<Finding> {
-  if (port === 0) return { level: 'ok', subject, detail: 'any free one' };
+  if (port === 0) return { level: 'ok', subject, detail: 'any free port' };
   const where = `${host}:${port}`;
   const problem = await tryListen(host, port);
   if (problem === undefined) return { level: 'ok', subject, detail: `${where} is free` };
   if (problem === 'EADDRINUSE') {
     if (isInUse(dataDir) && (await answersHttp(host, port))) {
-      return { level: 'ok', subject, detail: `${where} is answered by the running Cloudlet` };
+      return { level: 'ok', subject, detail: `${where} is in use by the running Cloudlet` };
     }
     const fix = `stop the other program (ss -ltnp 'sport = :${port}'), or set ${setting}`;
-    return { level: 'fail', subject, detail: `${where} is taken by another program`, fix };
+    return { level: 'fail', subject, detail: `${where} is in use by another program`, fix };
   }
   const fix =
-    problem === 'EACCES'
-      ? `set ${setting} to 1024 or more`
-      : 'set CLOUDLET_HOST to an address of this machine';
-  return { level: 'fail', subject, detail: `${where} cannot be listened on (${problem})`, fix };
+    problem === 'EACCES' ? `set ${setting} to 1024 or more` : 'set CLOUDLET_HOST to an address of this host';
+  return { level: 'fail', subject, detail: `cannot listen on ${where} (${problem})`, fix };
 }
 
 /** The code of the error that listening gave, or undefined when it worked. */
@@ -175,7 +175,7 @@ export async function checkClock(clock: Clock): Promise<Finding[]> {
   const fix = 'timedatectl set-ntp true (apt-get install systemd-timesyncd)';
   const year = new Date(before.wall).getUTCFullYear();
   if (year < FIRST_YEAR || year >= LAST_YEAR) {
-    return [{ level: 'fail', subject, detail: `it is set to the year ${year}`, fix }];
+    return [{ level: 'fail', subject, detail: `the clock is set to the year ${year}`, fix }];
   }
   const now = new Date(before.wall).toISOString();
   if (Math.abs(drift) > CLOCK_SLACK_MS) {
@@ -183,7 +183,7 @@ export async function checkClock(clock: Clock): Promise<Finding[]> {
       {
         level: 'warn',
         subject,
-        detail: `${now}, and it jumped by ${Math.round(drift)} ms while we looked`,
+        detail: `${now}; the clock jumped by ${Math.round(drift)} ms during the check`,
         fix,
       },
     ];
@@ -196,17 +196,17 @@ export async function checkDescriptors({ maxConnections }: Config): Promise<Find
   const subject = 'open files';
   const limits = await readFile('/proc/self/limits', 'utf8').catch(() => '');
   const text = /^Max open files\s+(\S+)/m.exec(limits)?.[1];
-  if (text === undefined) return [{ level: 'ok', subject, detail: 'the limit is not known on this system' }];
+  if (text === undefined) return [{ level: 'ok', subject, detail: 'the limit is unknown on this system' }];
   const limit = text === 'unlimited' ? Number.POSITIVE_INFINITY : Number(text);
   // Two ports, and a file open for each connection.
   const needed = maxConnections * 3;
-  if (limit >= needed) return [{ level: 'ok', subject, detail: `at most ${text}` }];
+  if (limit >= needed) return [{ level: 'ok', subject, detail: `the limit is ${text}` }];
   const fix = `ulimit -n ${needed} (or LimitNOFILE=${needed} in the service), or lower CLOUDLET_MAX_CONNECTIONS`;
   return [
     {
       level: 'warn',
       subject,
-      detail: `at most ${text}, ${needed} are needed for ${maxConnections} connections`,
+      detail: `the limit is ${text}, but ${maxConnections} connections need ${needed}`,
       fix,
     },
   ];

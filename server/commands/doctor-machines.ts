@@ -11,7 +11,7 @@ import { TINY_FOLDER, tinyIn, whyNoTinyImage } from '../drivers/qemu/tiny-image.
 import { ALLOW_PROMISES, type HostMemory, promisableBytes, readHostMemory } from '../platform/host-memory.ts';
 import type { Finding } from './doctor.ts';
 
-const SLOWER = 'virtual machines run emulated, several times slower';
+const SLOWER = 'virtual machines are emulated and run several times slower';
 const subject = 'KVM';
 
 /**
@@ -24,21 +24,21 @@ export async function checkKvm(
   device = KVM_DEVICE,
 ): Promise<Finding[]> {
   if (vmAccel === 'tcg') {
-    return [{ level: 'ok', subject, detail: `turned off by CLOUDLET_VM_ACCEL: ${SLOWER}` }];
+    return [{ level: 'ok', subject, detail: `disabled by CLOUDLET_VM_ACCEL: ${SLOWER}` }];
   }
   const program = await new QemuPrograms().system();
   const past = program === null ? null : readProbe(join(dataDir, 'vms'), program, device);
   const when = past === null ? '' : `tested ${new Date(past.at).toISOString()}`;
   if (past?.accel === 'kvm') {
-    return [{ level: 'ok', subject, detail: `virtual machines run with it (${when})` }];
+    return [{ level: 'ok', subject, detail: `virtual machines use it (${when})` }];
   }
   if (past !== null) {
     return [warning(past, when)];
   }
   const problem = await whyNotOpen(device, shared);
   if (problem !== null) return [problem];
-  const detail = `${device} opens; whether guests boot with it is not known yet`;
-  return [{ level: 'ok', subject, detail: `${detail}: Cloudlet tests it when it starts` }];
+  const detail = `${device} can be opened, but no guest has been booted with it yet`;
+  return [{ level: 'ok', subject, detail: `${detail}; Cloudlet tests this at its next start` }];
 }
 
 function warning({ reason, fix }: Accel, when = ''): Finding {
@@ -72,7 +72,7 @@ export function checkMemory(memory: HostMemory = readHostMemory()): Finding[] {
   const { totalBytes, availableBytes, isLimited } = memory;
   const needed = neededForGuest(memory);
   const mib = (bytes: number) => `${Math.round(bytes / 2 ** 20)} MiB`;
-  const whose = isLimited ? ' that this command, by its cgroup, may use' : '';
+  const whose = isLimited ? ' available to the cgroup of this command' : '';
   const detail = `${mib(availableBytes)} free of ${mib(totalBytes)}${whose}`;
   if (availableBytes >= needed) return [{ level: 'ok', subject: 'memory', detail }];
   const problem = `${detail}; ${mib(needed)} are needed to start a machine`;
@@ -85,15 +85,16 @@ export function checkMemory(memory: HostMemory = readHostMemory()): Finding[] {
 export function checkPromises(left = promisableBytes()): Finding[] {
   if (left === null) return [];
   const size = `${Math.floor(left / 2 ** 20)} MiB are left`;
-  const detail = `vm.overcommit_memory=2: a machine needs its whole size at its start, and ${size}`;
-  return [{ level: 'warn', subject: 'promised memory', detail, fix: ALLOW_PROMISES }];
+  const detail = `vm.overcommit_memory=2: a machine reserves all its memory when it starts, and ${size}`;
+  return [{ level: 'warn', subject: 'overcommit', detail, fix: ALLOW_PROMISES }];
 }
 
 /** By where this very command runs. A service has a place of its own; it logs at its first machine. */
 export function checkGuestLimits(): Finding[] {
   const { problem } = findParent();
   const about = 'guest limits';
-  if (problem === '') return [{ level: 'ok', subject: about, detail: 'memory, processors, processes' }];
-  const detail = `started from here, machines get no cgroup limits: ${problem}`;
+  if (problem === '')
+    return [{ level: 'ok', subject: about, detail: 'memory, CPU and processes are limited' }];
+  const detail = `machines get no cgroup limits when Cloudlet is started from this shell: ${problem}`;
   return [{ level: 'ok', subject: about, detail }];
 }

@@ -30,27 +30,33 @@ export async function checkVmNetwork(
       const detail = `${problem}: virtual machines cannot start`;
       return [{ level: 'warn', subject, detail, fix: `${mend}, or set ${setting}` }];
     }
-    const detail = `${problem}: a virtual machine whose process was taken over could reach this host's ports`;
+    const detail = `${problem}: a compromised QEMU process could reach this host's ports`;
     return [{ level: 'warn', subject, detail, fix: mend }];
   };
   if (noUsers !== null) return refuse(noUsers.problem, noUsers.fix);
   const version = await versionOf('nft', '--version');
   if (version === undefined) return refuse('nftables is not installed', 'apt-get install nftables');
   if ((await answerOf('nft', 'list', 'tables')) === undefined)
-    return refuse('nft may change nothing', "give Cloudlet CAP_NET_ADMIN and the kernel's nf_tables");
+    return refuse(
+      'nft is not permitted to change rules',
+      "give Cloudlet CAP_NET_ADMIN and the kernel's nf_tables",
+    );
   if (isBridge && (await versionOf('ip', '-V')) === undefined)
     return refuse('iproute2 is not installed', 'apt-get install iproute2');
   if (isBridge && (await versionOf('perl', '-v')) === undefined)
     return refuse('perl is not installed', 'apt-get install perl-base');
   const mustForward = isBridge && vmOutbound === 'on';
   if (isBridge && keepsIpv6())
-    return refuse("IPv6 cannot be turned off on machines' devices: /proc/sys is read-only here", QUIET_FIX);
+    return refuse(
+      "IPv6 cannot be disabled on the machines' network interfaces: /proc/sys is read-only",
+      QUIET_FIX,
+    );
   if (mustForward && !isOn(FORWARDING))
-    return refuse('this host forwards no packets', wayToTurnOn(FORWARDING));
+    return refuse('IP forwarding is off on this host', wayToTurnOn(FORWARDING));
   const ruleset = mustForward ? await answerOf('nft', '-j', 'list', 'ruleset') : undefined;
   const drop = ruleset === undefined ? null : forwardDrop(ruleset, bridgeOf(vmUidBase));
   if (drop !== null) {
-    const detail = `rules of this host (${drop.chain}) drop what virtual machines send to the outside`;
+    const detail = `firewall rules of this host (${drop.chain}) drop outbound packets of virtual machines`;
     return [{ level: 'warn', subject, detail, fix: drop.fix }];
   }
   return [{ level: 'ok', subject, detail: `${vmNetwork}, outbound ${vmOutbound}, ${version}` }];

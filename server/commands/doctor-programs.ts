@@ -17,7 +17,7 @@ import { dataSeries } from '../drivers/managed-server/server-data.ts';
 import { QemuPrograms } from '../drivers/qemu/program.ts';
 import type { Finding } from './doctor.ts';
 
-const NOT_FOUND = 'not found: databases of this kind are unavailable';
+const NOT_FOUND = 'not found: databases of this engine are unavailable';
 
 export async function checkQemu(): Promise<Finding[]> {
   const subject = 'QEMU';
@@ -44,13 +44,13 @@ async function checkMongodb(config: EngineSettings): Promise<Finding> {
   const choice = chooseMongodb(config, folder);
   if (choice.kind === 'url') return checkExternal(subject, probeMongodb(choice.address));
   if (choice.kind === 'built-in') {
-    const why = choice.why ?? 'there is no mongod on this host, and CLOUDLET_MONGODB_URL names no other';
-    return { level: 'ok', subject, detail: `Cloudlet's own engine; ${why}` };
+    const why = choice.why ?? 'mongod is not installed, and CLOUDLET_MONGODB_URL is not set';
+    return { level: 'ok', subject, detail: `built-in engine; ${why}` };
   }
   const found = await findMongod(dataSeries({ keeper: join(folder, 'server/keeper') }));
   if (!('version' in found))
     return { level: 'warn', subject, detail: `${NOT_FOUND}: ${found.reason}`, fix: found.fix };
-  const untried = 'Cloudlet looks after it, but was never tested with one';
+  const untried = 'Cloudlet manages it, but has never been tested with a real mongod';
   return { level: 'ok', subject, detail: `${found.version}, ${found.command}; ${untried}` };
 }
 
@@ -66,7 +66,7 @@ async function checkPostgresql(config: Pick<Config, 'dataDir' | 'postgresqlUrl'>
     return { level: 'warn', subject, detail: `${NOT_FOUND}: ${found.reason}`, fix: found.fix };
   const upgrade = 'cloudlet databases upgrade postgresql';
   const isOld = made !== null && newest !== null && newest.major > made;
-  const more = isOld ? `; ${newest.version} is here too: ${upgrade}` : '';
+  const more = isOld ? `; ${newest.version} is also installed; to upgrade, run ${upgrade}` : '';
   const missing = missingOf(found);
   if (missing !== null)
     return { level: 'warn', subject, detail: `${missing.reason} (${found.bin})`, fix: missing.fix };

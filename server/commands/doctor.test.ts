@@ -113,7 +113,7 @@ describe('doctor', () => {
     const path = join(dataDir, 'later', 'data');
     const { code, about } = await report({ CLOUDLET_DATA_DIR: path });
     assert.equal(code, 0);
-    assert.match(about('data directory'), /^ok .*made at first start/);
+    assert.match(about('data directory'), /^ok .*will be created at the first start/);
     assert.ok(!existsSync(join(dataDir, 'later')));
   });
 
@@ -129,7 +129,7 @@ describe('doctor', () => {
       assert.equal(code, 1);
       assert.match(
         about('API port'),
-        new RegExp(`^fail .*:${port} is taken by another program.*CLOUDLET_PORT`),
+        new RegExp(`^fail .*:${port} is in use by another program.*CLOUDLET_PORT`),
       );
       assert.match(about('data port'), /^ok/);
     });
@@ -141,7 +141,7 @@ describe('doctor', () => {
       const { code, about } = await report({ CLOUDLET_PORT: port });
       lock.release();
       assert.equal(code, 0);
-      assert.match(about('API port'), /^ok .*answered by the running Cloudlet/);
+      assert.match(about('API port'), /^ok .*in use by the running Cloudlet/);
       assert.match(about('data directory'), /in use by a running Cloudlet/);
       const other = await report({ CLOUDLET_PORT: port });
       assert.match(other.about('API port'), /^fail/, 'it belongs to a Cloudlet with other data');
@@ -174,11 +174,11 @@ describe('doctor', () => {
     const url = 'https://cloud.example';
     const proxied = { ...open, CLOUDLET_PUBLIC_URL: url, CLOUDLET_DATA_URL: url };
     const about = async (settings: Record<string, string>) => (await report(settings)).about('encryption');
-    assert.match(await about({}), /^ok .* only this machine/);
-    assert.match(await about({ CLOUDLET_HOST: 'localhost' }), /^ok .* only this machine/);
+    assert.match(await about({}), /^ok .* only this host/);
+    assert.match(await about({ CLOUDLET_HOST: 'localhost' }), /^ok .* only this host/);
     assert.match(
       await about(open),
-      /^warn .* nothing encrypts .*Fix: put a proxy with TLS in front .*CLOUDLET_PUBLIC_URL/,
+      /^warn .* without encryption.*Fix: run a reverse proxy with TLS .*CLOUDLET_PUBLIC_URL/,
     );
     assert.match(await about(proxied), /^ok .* proxy with TLS/);
   });
@@ -257,13 +257,16 @@ describe('doctor', () => {
     assert.match(finding?.detail ?? '', /may not open \S+: it is of user \d+ and group \d+, mode 0: virtual/);
     assert.match(finding?.fix ?? '', /^chgrp kvm/);
     assert.match((await checkKvm(auto, true, dataDir))[0]?.detail ?? '', /cannot be opened \(EISDIR\)/);
-    assert.match(await detail({ dataDir, vmAccel: 'tcg' }, false), /turned off by CLOUDLET_VM_ACCEL/);
+    assert.match(await detail({ dataDir, vmAccel: 'tcg' }, false), /disabled by CLOUDLET_VM_ACCEL/);
   });
 
   test('KVM: what the test boot found is told with its time, and not before it is known', async () => {
     const auto = { dataDir, vmAccel: 'auto' } as const;
     const ask = async (device = join(dataDir, 'no-kvm')) => (await checkKvm(auto, false, device))[0];
-    assert.match((await ask('/dev/null'))?.detail ?? '', /not known yet: Cloudlet tests it when it starts/);
+    assert.match(
+      (await ask('/dev/null'))?.detail ?? '',
+      /no guest has been booted with it yet; Cloudlet tests this at its next start/,
+    );
     const program = await new QemuPrograms().system();
     if (program === null) return;
     const clock = new FakeClock(Date.UTC(2026, 5, 1, 12));
@@ -278,7 +281,7 @@ describe('doctor', () => {
     const cache = join(deps.directory, 'accel-probe.json');
     const kept = JSON.parse(readFileSync(cache, 'utf8'));
     writeFileSync(cache, JSON.stringify({ ...kept, accel: 'kvm', reason: '' }));
-    assert.match((await ask())?.detail ?? '', /^virtual machines run with it \(tested/);
+    assert.match((await ask())?.detail ?? '', /^virtual machines use it \(tested/);
     writeFileSync(cache, JSON.stringify({ ...kept, key: 'of another boot' }));
     assert.match((await ask())?.detail ?? '', /^this host offers no KVM/);
   });

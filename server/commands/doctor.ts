@@ -37,7 +37,7 @@ const HELP = `Usage: cloudlet doctor [--port PORT]
 
 Checks what Cloudlet needs on this machine and suggests a fix for each problem.
 
-  --port PORT       of the API; without it CLOUDLET_PORT, or else 8080
+  --port PORT       port of the API; default: CLOUDLET_PORT, or 8080
 `;
 
 export const DOCTOR: Command = {
@@ -103,10 +103,17 @@ async function checkRecovery({ recoveryTarget, dataDir }: Config): Promise<Findi
     const { isOnDataDisk, freeBytes } = await lookAtDirectory(place, dataDir);
     const detail = `${place}, ${formatSize(freeBytes)} free`;
     if (!isOnDataDisk) return [{ level: 'ok', subject, detail }];
-    const fix = 'set CLOUDLET_RECOVERY_TARGET to a directory on another disk, or on NFS';
-    return [{ level: 'warn', subject, detail: `${detail}: on the disk of the data, and lost with it`, fix }];
+    const fix = 'set CLOUDLET_RECOVERY_TARGET to a directory on another disk or on NFS';
+    return [
+      {
+        level: 'warn',
+        subject,
+        detail: `${detail}; on the same disk as the data, so both would be lost together`,
+        fix,
+      },
+    ];
   } catch (error) {
-    const fix = 'mount it, make it writable, or set CLOUDLET_RECOVERY_TARGET';
+    const fix = 'mount the directory, make it writable, or set CLOUDLET_RECOVERY_TARGET';
     return [{ level: 'warn', subject, detail: `${place} cannot be used: ${(error as Error).message}`, fix }];
   }
 }

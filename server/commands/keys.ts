@@ -6,8 +6,8 @@ import { asOperator } from './operator-call.ts';
 
 const HELP = `Usage: cloudlet keys rotate
 
-Makes a new master key, seals every stored secret and data key under it, and retires the old one. Objects
-are not rewritten. Interrupted, it may simply be run again. Keep a copy of master.key with your backups.
+Creates a new master key, re-encrypts all stored secrets and data keys with it, and retires the old key.
+Objects are not rewritten. If interrupted, run the command again. Keep a copy of master.key with your backups.
 `;
 
 export const KEYS: Command = { help: HELP, run: rotate };
@@ -17,9 +17,9 @@ async function rotate(config: Config, { positionals }: Words): Promise<number> {
     throw new UsageError('keys: expected rotate; see cloudlet keys --help');
   const path = '/api/admin/master-key/rotate';
   const { key_id, resealed } = await asOperator(config, (call) => {
-    console.log('Sealing every secret under a new key. It waits 10 s for calls under way.');
+    console.log('Re-encrypting all secrets with a new key. This waits 10 s for requests in progress.');
     return call<{ key_id: string; resealed: number }>({ method: 'POST', path });
   });
-  console.log(`Master key ${key_id} is in use, with ${plural(resealed, 'secret')} sealed under it`);
+  console.log(`Master key ${key_id} is in use; ${plural(resealed, 'secret')} re-encrypted`);
   return 0;
 }

@@ -12,10 +12,10 @@ import { askServer, asOperator, type CallAsOperator, serverAnswers } from './ope
 
 const HELP = `Usage: cloudlet ledger verify [--head <number>:<hash>]
 
-Verifies every transfer of the ledger, and all balances against it. Exit code 0 when all are correct, 1 when
-a transfer was changed, is missing, or does not add up: it is named.
+Verifies every transfer of the ledger and all balances. The exit code is 0 if everything is correct, and 1 if a
+transfer was changed, is missing or does not add up; the output names it.
 
-  --head   the head that an earlier call printed: finds transfers cut off the end since
+  --head   a head printed by an earlier run; detects transfers removed from the end of the ledger since then
 `;
 
 /** What the API tells of a walk. */
@@ -37,7 +37,7 @@ export const LEDGER: Command = {
   options: ['head'],
   run: async (config, { positionals, values }) => {
     if (positionals.join(' ') !== 'verify')
-      throw new UsageError('ledger knows only verify; see cloudlet ledger --help');
+      throw new UsageError('ledger: expected verify; see cloudlet ledger --help');
     const head = values['head'] === undefined ? undefined : readHead(values['head']);
     if (!(await serverAnswers(config))) return tell(await asOperator(config, (call) => ask(call, head)));
     const found = await walkBeside(config, head);
@@ -49,7 +49,7 @@ export const LEDGER: Command = {
 function readHead(text: string): LedgerHead {
   const [, seq, hash] = /^(\d{1,15}):([0-9a-f]{64})$/.exec(text) ?? [];
   if (seq === undefined || hash === undefined) {
-    throw new UsageError('--head must be <number>:<hash>, as an earlier call printed it');
+    throw new UsageError('--head must be <number>:<hash>, as printed by an earlier run');
   }
   return { seq: BigInt(seq), hash };
 }
@@ -87,9 +87,9 @@ async function endAlarm(call: CallAsOperator): Promise<void> {
 }
 
 function tell({ seconds, head, problem }: Found): number {
-  const speed = seconds ? `, ${Math.round(head.seq / seconds)} a second` : '';
+  const speed = seconds ? `, ${Math.round(head.seq / seconds)} per second` : '';
   console.log(`${plural(head.seq, 'transfer')} verified${speed}; head ${head.seq}:${head.hash}`);
-  if (seconds === null) throw new Error('the walk was broken off; the log says why');
+  if (seconds === null) throw new Error('the verification was aborted; see the log for the reason');
   if (problem === null) return 0;
   console.log(`inconsistent: ${problem}`);
   return 1;

@@ -36,7 +36,7 @@ export async function asOperator<T>(config: Config, work: (call: CallAsOperator)
 export async function askServer<T>(config: Config, work: (call: CallAsOperator) => Promise<T>): Promise<T> {
   assertCloud(config.dataDir);
   const path = controlPath(config);
-  if (!(await answers(path))) throw new Error(`No server runs on ${config.dataDir}: start it first`);
+  if (!(await answers(path))) throw new Error(`No server is running on ${config.dataDir}: start it first`);
   return work((input) => callSocket(path, input));
 }
 
@@ -54,13 +54,13 @@ export function assertCloud(dataDir: string): void {
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     throw new Error(
-      `You may not look into ${dataDir} (${code}): run this as the user of Cloudlet, or as root`,
+      `No permission to read ${dataDir} (${code}): run this as the user that runs Cloudlet, or as root`,
     );
   }
   if (isThere) return;
   throw new Error(
-    `There is no cloud in ${dataDir}: name its data directory with --data-dir or CLOUDLET_DATA_DIR, ` +
-      'or make one with cloudlet start',
+    `There is no cloud in ${dataDir}: pass its data directory with --data-dir or CLOUDLET_DATA_DIR, ` +
+      'or create one with cloudlet start',
   );
 }
 

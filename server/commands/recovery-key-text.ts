@@ -6,8 +6,8 @@ import { readRecoveryKey } from '../recovery/recovery-keys.ts';
 /** From the file, or from who sits there. */
 export async function givenRecoveryKey(file: string | undefined): Promise<Buffer> {
   if (file !== undefined) return readRecoveryKey(readFileSync(file, 'utf8'));
-  const typed = await ask('The recovery key: ');
-  if (typed === '') throw new Error('a recovery key is needed: type it, or name a file with --key-file');
+  const typed = await ask('Recovery key: ');
+  if (typed === '') throw new Error('a recovery key is required: enter it, or pass a file with --key-file');
   return readRecoveryKey(typed);
 }
 

@@ -44,13 +44,13 @@ export async function create(config: Config): Promise<number> {
     bar.end();
     const { point_id: id, size_bytes: size, stored_bytes: stored } = point;
     if (point.state !== 'complete' && point.state !== 'partial') {
-      console.log(`${id} is ${point.state}: ${point.state_reason ?? 'no reason is known'}`);
+      console.log(`${id} is ${point.state}: ${point.state_reason ?? 'the reason is unknown'}`);
       return 1;
     }
     console.log(
-      `${id} is ${point.state}: ${formatSize(size)}, ${formatSize(stored)} of it new, in ${point.target}`,
+      `${id} is ${point.state}: ${formatSize(size)}, ${formatSize(stored)} new, in ${point.target}`,
     );
-    for (const { component, reason } of point.gaps) console.log(`not in it: ${component} (${reason})`);
+    for (const { component, reason } of point.gaps) console.log(`not included: ${component} (${reason})`);
     await warn(call);
     return point.state === 'complete' ? 0 : 1;
   });
@@ -62,7 +62,7 @@ export async function list(config: Config): Promise<number> {
     console.log(`${point_id}  ${created_at}  ${state}  ${formatSize(size_bytes)}`);
   }
   if (points.length === 0)
-    console.log('There is no recovery point yet: make one with cloudlet recovery create');
+    console.log('There are no recovery points yet. Create one with cloudlet recovery create');
   return 0;
 }
 
@@ -80,15 +80,20 @@ function tellAll(point: Point): void {
   const { point_id: id, state, state_reason: reason } = point;
   const counts = Object.entries(point.contents).map(([what, count]) => `${count} ${what}`);
   console.log(`${id} is ${state}${reason === null ? '' : `: ${reason}`}`);
-  tell('as of', point.created_at, ' UTC');
-  tell('complete', point.completed_at, ' UTC');
-  tell('verified', point.verified_at, ' UTC');
-  tell('deleted for good', point.deletes_at, ' UTC');
-  tell('size', `${formatSize(point.size_bytes)}, ${formatSize(point.stored_bytes)} of it new`);
-  tell('in it', counts.join(', '));
-  for (const { component, reason: why } of point.gaps) tell('not in it', `${component} (${why})`);
-  tell('damaged', point.damaged_files === 0 ? null : `files: ${point.damaged_files}; verify names them`);
-  tell('kept in', point.target);
+  tell('taken at', point.created_at, ' UTC');
+  tell('completed at', point.completed_at, ' UTC');
+  tell('verified at', point.verified_at, ' UTC');
+  tell('removed at', point.deletes_at, ' UTC');
+  tell('size', `${formatSize(point.size_bytes)}, ${formatSize(point.stored_bytes)} new`);
+  tell('contents', counts.join(', '));
+  for (const { component, reason: why } of point.gaps) tell('not included', `${component} (${why})`);
+  tell(
+    'damaged',
+    point.damaged_files === 0
+      ? null
+      : `${plural(point.damaged_files, 'file')}; list them with cloudlet recovery verify ${id}`,
+  );
+  tell('location', point.target);
 }
 
 function tell(what: string, value: string | null, unit = ''): void {
@@ -105,14 +110,14 @@ export async function cancel(config: Config, words: Words): Promise<number> {
 export async function remove(config: Config, words: Words): Promise<number> {
   const path = pathOfId(words);
   const point = await askServer(config, (call) => call<Point>({ method: 'DELETE', path }));
-  console.log(`${point.point_id} is deleted; until ${point.deletes_at} UTC it can be had back`);
+  console.log(`${point.point_id} is deleted; it can be undeleted until ${point.deletes_at} UTC`);
   return 0;
 }
 
 export async function undelete(config: Config, words: Words): Promise<number> {
   const path = `${pathOfId(words)}/undelete`;
   const { point_id: id, state } = await askServer(config, (call) => call<Point>({ method: 'POST', path }));
-  console.log(`${id} is back: ${state}`);
+  console.log(`${id} was undeleted; it is ${state}`);
   return 0;
 }
 
@@ -131,16 +136,18 @@ export async function fsck(config: Config): Promise<number> {
   const path = `${ROOT}/check`;
   const checked = await askServer(config, (call) => call<Checked>({ method: 'POST', path }));
   const { removed_pieces: pieces, freed_bytes: freed, unfinished_files: unfinished } = checked;
-  for (const id of checked.removed_points) console.log(`${id} is removed`);
-  if (unfinished > 0) console.log(`Removed ${plural(unfinished, 'unfinished file')} of a kill`);
-  console.log(`Removed ${plural(pieces, 'piece')} that no point needs: ${formatSize(freed)}`);
+  for (const id of checked.removed_points) console.log(`Removed ${id}`);
+  if (unfinished > 0) console.log(`Removed ${plural(unfinished, 'incomplete file')} left behind by a crash`);
+  console.log(`Removed ${plural(pieces, 'unreferenced piece')}: ${formatSize(freed)}`);
   for (const id of checked.damaged_points) {
-    console.log(`${id} is damaged: cloudlet recovery verify ${id} names what is`);
+    console.log(`${id} is damaged; list the damaged files with cloudlet recovery verify ${id}`);
   }
   for (const id of checked.blocked_by) {
-    console.log(`The list of what ${id} needs is damaged: nothing is removed before that point is deleted`);
+    console.log(
+      `The piece list of ${id} is damaged; no pieces are removed until that recovery point is deleted`,
+    );
   }
-  console.log(`${plural(checked.points, 'point')}, ${checked.damaged_points.length} of them damaged`);
+  console.log(`${plural(checked.points, 'recovery point')}, ${checked.damaged_points.length} damaged`);
   return checked.damaged_points.length === 0 ? 0 : 1;
 }
 
@@ -153,14 +160,14 @@ export async function pathsOf(words: Words, call: CallAsOperator): Promise<strin
   if (which !== 'latest' && which !== 'all') return [pathOfId(words)];
   const points = await call<Point[]>({ method: 'GET', path: POINTS });
   const whole = points.filter(({ state }) => state === 'partial' || LASTING.includes(state));
-  if (whole.length === 0) throw new Error('There is no recovery point that is whole');
+  if (whole.length === 0) throw new Error('There is no complete recovery point');
   const latest = whole.filter(({ state }) => state !== 'partial').at(-1) ?? whole.at(-1);
   return (which === 'all' ? whole : [latest]).map((point) => `${POINTS}/${point?.point_id}`);
 }
 
 function pathOfId({ positionals: [verb, id] }: Words): string {
   if (id === undefined)
-    throw new UsageError(`${verb} needs the id of a point; cloudlet recovery list has them`);
+    throw new UsageError(`${verb} needs the ID of a recovery point; see cloudlet recovery list`);
   return `${POINTS}/${encodeURIComponent(id)}`;
 }
 
@@ -182,11 +189,13 @@ export async function status(config: Config): Promise<number> {
     const found = await recoveryOf(call);
     const { points, newest_at: newest, verified_at: verified, free_bytes: free } = found;
     console.log(
-      `${plural(points, 'point')} can be restored${newest === null ? '' : `, the newest is of ${newest} UTC`}`,
+      `${plural(points, 'recovery point')} can be restored${newest === null ? '' : `; the newest was taken at ${newest} UTC`}`,
     );
-    console.log(verified === null ? 'None is verified' : `Last verified at ${verified} UTC`);
-    if (found.key_taken === true) console.log('The recovery key was taken');
-    if (free !== null) console.log(`${formatSize(free)} are free where they are kept`);
+    console.log(
+      verified === null ? 'No recovery point has been verified' : `Last verified at ${verified} UTC`,
+    );
+    if (found.key_taken === true) console.log('An administrator has confirmed having the recovery key');
+    if (free !== null) console.log(`${formatSize(free)} of free space in the recovery repository`);
     tellWarnings(found);
     if (found.problem !== null) console.log(`${found.problem}. Fix: ${found.fix}`);
     return found.problem === null ? 0 : 1;

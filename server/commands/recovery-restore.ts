@@ -26,12 +26,12 @@ import { givenRecoveryKey } from './recovery-key-text.ts';
 export async function restore(_config: Config, { values }: Words): Promise<number> {
   const { from, to, point = 'latest', partial } = values;
   if (from === undefined || to === undefined)
-    throw new UsageError('restore needs --from and --to; see --help');
+    throw new UsageError('restore needs --from and --to; see cloudlet recovery --help');
   const directory = resolve(to);
   const folder = await RestoreDirectory.open(directory);
   if (await folder.isWhole()) {
     await folder.finish();
-    console.log(`A restore in ${directory} that was as good as done is finished. ${startIt(directory)}`);
+    console.log(`The interrupted restore in ${directory} is now complete. ${startIt(directory)}`);
     return 0;
   }
   const target = new DirectoryTarget(resolve(from));
@@ -70,7 +70,7 @@ async function write(options: Omit<RestoreOptions, 'onProgress'>): Promise<Resto
     return await restoreFiles({ ...options, onProgress });
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error;
-    throw new Error('The disk is full. Make room and run this again: it goes on where it was', {
+    throw new Error('The disk is full. Free some disk space and run this command again to resume', {
       cause: error,
     });
   } finally {
@@ -78,7 +78,7 @@ async function write(options: Omit<RestoreOptions, 'onProgress'>): Promise<Resto
   }
 }
 
-const PHASES = { reading: 'Reading every piece', writing: 'Writing' };
+const PHASES = { reading: 'Reading all pieces', writing: 'Writing files' };
 
 interface FirstStart {
   readonly journal: Journal | string;
@@ -106,7 +106,7 @@ async function prepareFirstStart(
     const now = systemClock.now();
     const keyTaken = new RecoveryStore(metadata).setKeyTaken(repositoryId, now);
     await metadata.commit([...statements, ...all, ...afterRestore({ now, cut }, dumps), keyTaken]);
-    return [...told, ...(isAllRevoked ? ['All keys are revoked'] : [])];
+    return [...told, ...(isAllRevoked ? ['All keys were revoked'] : [])];
   } finally {
     await metadata.close();
   }
@@ -114,8 +114,8 @@ async function prepareFirstStart(
 
 function unknownSince(why: string): Replay {
   const told = [
-    `Keys that were revoked after the point work again, and so do old passwords: ${why}`,
-    'To be sure, restore with --revoke-all-keys; administrators then give new ones',
+    `Keys revoked and passwords changed after the recovery point was taken are valid again: ${why}`,
+    'To be safe, restore with --revoke-all-keys; administrators can then issue new keys',
   ];
   return { statements: [], told };
 }
@@ -123,14 +123,14 @@ function unknownSince(why: string): Replay {
 function tell({ manifest, missing }: Restored, directory: string, told: readonly string[]): void {
   const { contents, cut_at, point_id } = manifest;
   const counts = Object.entries(contents).map(([what, count]) => plural(count, what.replace(/s$/, '')));
-  console.log(`${point_id} of ${cut_at} UTC is restored in ${directory}: ${counts.join(', ')}`);
+  console.log(`Restored ${point_id}, taken at ${cut_at} UTC, to ${directory}: ${counts.join(', ')}`);
   for (const { component, reason } of manifest.gaps)
-    console.log(`was not in the point: ${component} (${reason})`);
+    console.log(`not included in the recovery point: ${component} (${reason})`);
   for (const line of told) console.log(line);
   for (const path of missing) console.log(`missing or damaged: ${path}`);
   console.log(startIt(directory));
 }
 
 function startIt(directory: string): string {
-  return `Start it: bin/cloudlet start --data-dir ${directory}`;
+  return `To start it, run bin/cloudlet start --data-dir ${directory}`;
 }

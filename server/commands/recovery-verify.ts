@@ -47,7 +47,7 @@ async function verifyThere(from: string, { positionals: [, id = 'latest'], value
   const repository = new Repository(target, keys);
   const there = await pointsThere(repository);
   const chosen = id === 'all' ? there : [(await findPoint(repository, id)).point_id];
-  if (chosen.length === 0) throw new Error('The repository has no recovery point');
+  if (chosen.length === 0) throw new Error('The recovery repository has no recovery points');
   const sound = new PieceSet();
   const bar = new Progress();
   let code = 0;
@@ -62,12 +62,12 @@ async function verifyThere(from: string, { positionals: [, id = 'latest'], value
     bar.end();
     tellDamage(damage, damagedFiles);
     const damaged = `${damagedFiles} ${damagedFiles === 1 ? 'file is' : 'files are'} missing or damaged`;
-    console.log(`${pointId}: ${damagedFiles === 0 ? 'every byte is there' : damaged}`);
+    console.log(`${pointId}: ${damagedFiles === 0 ? 'all data is intact' : damaged}`);
     if (damagedFiles > 0) code = 1;
   }
   const others = there.filter((one) => !chosen.includes(one)).length;
-  const read = others === 1 ? 'point was' : 'points were';
-  if (others > 0) console.log(`${others} other ${read} not read: name one, or all`);
+  const read = others === 1 ? 'recovery point was' : 'recovery points were';
+  if (others > 0) console.log(`${others} other ${read} not read; to verify more, pass an ID or all`);
   return code;
 }
 

@@ -18,20 +18,21 @@ const HELP = `Usage: cloudlet recovery create
                                  [--revoke-all-keys]
        cloudlet recovery verify --from DIR [POINT|latest|all] [--key-file FILE]
 
-create    makes a recovery point of the whole cloud and waits for its end.
-list      lists the points of this cloud.
-status    says whether this cloud could be had back if it were lost now, and what is in the way.
-get       shows all that is known of a point.
-verify    reads every byte of a point, or of all, and names each file that is missing or damaged. With --from
-          it needs the points and the recovery key, and no running cloud; it reads the newest if none is named.
-cancel    stops making a point, or verifying one.
-delete    deletes a point. undelete has it back, for 72 hours (CLOUDLET_RECOVERY_UNDELETE_HOURS).
-fsck      makes the list agree with what is there, and frees what no point needs.
-key       shows the recovery key, and asks for it back. Without it a lost cloud cannot be restored.
-restore   makes a data directory of a point. It needs the points and the recovery key, and no running cloud.
-          Run again after a kill, it goes on where it was.
-          --partial goes on without what is missing or damaged, and lists it.
-          --revoke-all-keys leaves no key of the point valid.
+create    creates a recovery point of the whole cloud and waits until it is complete.
+list      lists the recovery points of this cloud.
+status    shows whether this cloud could be restored if it were lost now, and any problems.
+get       shows the details of a recovery point.
+verify    reads all data of a recovery point and lists files that are missing or damaged. With --from it needs
+          the recovery repository and the recovery key, but no running cloud; POINT defaults to latest.
+cancel    cancels the creation or verification of a recovery point.
+delete    deletes a recovery point. It can be undeleted for 72 hours (CLOUDLET_RECOVERY_UNDELETE_HOURS).
+undelete  undoes the deletion of a recovery point.
+fsck      checks and repairs the recovery repository, and removes pieces that no recovery point uses.
+key       shows the recovery key and asks you to confirm it. Without the key a lost cloud cannot be restored.
+restore   restores a recovery point to a data directory. It needs the recovery repository and the recovery key,
+          but no running cloud. If interrupted, run it again to resume.
+          --partial skips files that are missing or damaged, and lists them.
+          --revoke-all-keys revokes all keys of the restored cloud.
 `;
 
 export const RECOVERY: Command = {
@@ -72,16 +73,16 @@ interface RecoveryKey {
 export async function key(config: Config): Promise<number> {
   const path = '/api/admin/recovery-key';
   const shown = await asOperator(config, (call) => call<RecoveryKey>({ method: 'POST', path }));
-  console.log(`The recovery key opens every recovery point of this cloud:\n\n  ${shown.recovery_key}\n`);
-  console.log(
-    'Keep it where this machine is not: on paper, in a password manager. It is shown until you prove',
+  console.log(`The recovery key decrypts all recovery points of this cloud:\n\n  ${shown.recovery_key}\n`);
+  console.log('Store it outside this host, on paper or in a password manager. It is shown until you confirm');
+  console.log('that you have it, and never again.\n');
+  const typed = await ask(
+    'When you have stored it, enter it here to confirm (or press Enter to do so later): ',
   );
-  console.log('to have it, and never again.\n');
-  const typed = await ask('Type or paste it here once you have kept it (or press Enter to do so later): ');
   if (typed === '') return 0;
   await asOperator(config, (call) =>
     call<RecoveryKey>({ method: 'POST', path: `${path}/confirm`, body: { recovery_key: typed } }),
   );
-  console.log('That is it. This machine has forgotten it.');
+  console.log('The recovery key is confirmed. It is no longer stored on this host.');
   return 0;
 }

@@ -6,7 +6,7 @@ import { asOperator, type CallAsOperator } from './operator-call.ts';
 
 const HELP = `Usage: cloudlet scrub
 
-Reads and verifies every object, database and last dump at full speed. Exit code 0 when all are sound, 1 when some are damaged.
+Reads and verifies all objects, databases and final dumps at full speed. The exit code is 0 if nothing is damaged, and 1 otherwise.
 `;
 
 interface Report {

@@ -17,9 +17,9 @@ import { type Command, UsageError, type Words } from './command.ts';
 
 const HELP = `Usage: cloudlet start [--port PORT]
 
-Runs the cloud in the foreground until SIGTERM or Ctrl+C. Requests under way then get 10 seconds to finish.
+Runs the cloud in the foreground until SIGTERM or Ctrl+C. Requests in progress then have 10 seconds to finish.
 
-  --port PORT       of the API; without it CLOUDLET_PORT, or else 8080
+  --port PORT       port of the API; default: CLOUDLET_PORT, or 8080
 `;
 
 const STOP_SECONDS = 10;
@@ -37,10 +37,10 @@ async function run(config: Config, { positionals }: Words): Promise<number> {
   const stopped = stopSignal(); // who reads that it is ready may stop it at once
   const lines = await banner(running.cloud, process.stdout.isTTY === true);
   const seconds = (systemClock.monotonic() - began) / 1000;
-  console.log(`${lines}\n\nReady in ${seconds.toFixed(2)} s. Ctrl+C stops.`);
+  console.log(`${lines}\n\nReady in ${seconds.toFixed(2)} s. Press Ctrl+C to stop.`);
   flushCompileCache(); // else only an orderly stop would keep it
   await stopped;
-  console.log('Stopping: requests under way may finish …');
+  console.log('Stopping: waiting for requests in progress …');
   const machines = await running.stop();
   if (machines > 0) console.log(machinesRunOn(machines));
   return 0;
@@ -66,7 +66,7 @@ async function startCloud(config: Config): Promise<RunningCloud> {
     });
     cloud.addresses.listenAt({ apiUrl: api, dataUrl: data });
     cloud.serve();
-    process.on('unhandledRejection', (error) => log.error({ err: error }, 'a promise was not handled'));
+    process.on('unhandledRejection', (error) => log.error({ err: error }, 'unhandled promise rejection'));
     return { cloud, stop: () => stop(cloud, control) };
   } catch (error) {
     await cloud.close();
@@ -100,13 +100,15 @@ async function listen(app: FastifyInstance, { host, port, setting }: Place): Pro
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? error.code : '';
     if (code === 'EADDRINUSE')
-      throw new StartupError(`Port ${port} on ${host} is taken: stop what uses it or set ${setting}`);
+      throw new StartupError(
+        `Port ${port} on ${host} is in use: stop the program that uses it, or set ${setting}`,
+      );
     if (code === 'EACCES')
-      throw new StartupError(`Port ${port} needs more rights: set ${setting} to 1024 or above`);
+      throw new StartupError(`No permission to listen on port ${port}: set ${setting} to 1024 or above`);
     if (code === 'EADDRNOTAVAIL')
-      throw new StartupError(`${host} is no address of this machine: set CLOUDLET_HOST`);
+      throw new StartupError(`${host} is not an address of this host: set CLOUDLET_HOST`);
     if (code === 'ENOTFOUND' || code === 'EAI_AGAIN')
-      throw new StartupError(`CLOUDLET_HOST: the name ${host} leads to no address (${code})`);
+      throw new StartupError(`CLOUDLET_HOST: the host name ${host} cannot be resolved (${code})`);
     throw error;
   }
   const { port: actual } = app.server.address() as AddressInfo;
@@ -116,11 +118,11 @@ async function listen(app: FastifyInstance, { host, port, setting }: Place): Pro
 
 function machinesRunOn(count: number): string {
   const [run, address] =
-    count === 1 ? ['machine runs', 'its address answers'] : ['machines run', 'their addresses answer'];
+    count === 1 ? ['machine keeps', 'its address is'] : ['machines keep', 'their addresses are'];
   return [
-    `${count} virtual ${run} on, and ${address} again when Cloudlet is back.`,
+    `${count} virtual ${run} running; ${address} reachable again when Cloudlet is restarted.`,
     'To stop machines, start Cloudlet and call POST /api/vms/{vm_id}/stop for each; GET /api/vms lists yours,',
-    "GET /api/admin/vms everybody's.",
+    'GET /api/admin/vms lists those of all accounts.',
   ].join('\n');
 }
 

@@ -34,7 +34,7 @@ function healthRoutes({ status, meters }: SystemRoutesDeps): Route[] {
       ...common,
       path: '/api/system/status',
       name: 'getSystemStatus',
-      summary: 'State of the cloud; cpu, memory and disk of the host in percent',
+      summary: 'Status of the cloud, with CPU, memory and disk usage of the host in percent',
       responses: { 200: SystemStatus },
       handler: () => status.read(),
     }),
@@ -43,7 +43,7 @@ function healthRoutes({ status, meters }: SystemRoutesDeps): Route[] {
       path: '/healthz',
       usesReserve: true,
       name: 'getHealth',
-      summary: 'Responds while the process lives',
+      summary: 'Liveness check: responds while the process runs',
       responses: { 200: Health },
       handler: () => ({ status: 'ok' }),
     }),
@@ -52,12 +52,12 @@ function healthRoutes({ status, meters }: SystemRoutesDeps): Route[] {
       path: '/readyz',
       usesReserve: true,
       name: 'getReadiness',
-      summary: 'Responds with 200 while reads and writes can be served',
+      summary: 'Readiness check: 200 while reads and writes can be served',
       responses: { 200: Health },
       errors: ['read_only'],
       handler: () => {
         if (status.isReady()) return { status: 'ok' };
-        throw new AppError('read_only', 'Writes are refused after a disk error', {
+        throw new AppError('read_only', 'Writes are rejected after a disk error', {
           hint: 'See GET /api/system/status',
         });
       },
@@ -76,7 +76,7 @@ function healthRoutes({ status, meters }: SystemRoutesDeps): Route[] {
       path: '/api/admin/metrics',
       name: 'adminGetMetrics',
       tag: 'admin',
-      summary: 'The counters of /metrics, and those of each virtual machine',
+      summary: 'Metrics of /metrics, and of each virtual machine',
       description: "For Prometheus with an administrator's key as bearer token.",
       permission: 'admin',
       responses: { 200: Type.String() },
@@ -99,12 +99,12 @@ function maintenanceRoutes({ scrubber, rotateMasterKey, onJobError }: SystemRout
       method: 'POST',
       path: '/api/admin/scrub',
       name: 'startScrub',
-      summary: 'Start verifying all stored bytes at full speed; poll the report',
+      summary: 'Start a scrub that verifies all stored data; poll its report',
       responses: { 200: ScrubReport },
       errors: ['job_running'],
       handler: async () => {
         if ((await scrubber.status()).running)
-          throw new AppError('job_running', 'A scrub is running already');
+          throw new AppError('job_running', 'A scrub is already running');
         scrubber
           .run({ bytesPerSecond: Number.POSITIVE_INFINITY, fresh: true })
           .catch((error) => onJobError('scrub', error));
@@ -116,7 +116,7 @@ function maintenanceRoutes({ scrubber, rotateMasterKey, onJobError }: SystemRout
       method: 'GET',
       path: '/api/admin/scrub',
       name: 'getScrub',
-      summary: 'The running or last scrub, and what is damaged',
+      summary: 'Report of the current or last scrub, with damaged files',
       responses: { 200: ScrubReport },
       handler: report,
     }),
@@ -125,7 +125,7 @@ function maintenanceRoutes({ scrubber, rotateMasterKey, onJobError }: SystemRout
       method: 'POST',
       path: '/api/admin/master-key/rotate',
       name: 'rotateMasterKey',
-      summary: 'Make a new master key and seal every secret under it',
+      summary: 'Rotate the master key and re-encrypt all secrets',
       responses: { 200: KeyRotation },
       errors: ['point_in_progress'],
       handler: rotateMasterKey,

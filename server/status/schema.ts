@@ -11,13 +11,13 @@ const ScrubStatus = namedObject('ScrubStatus', {
   checked_blobs: Type.Integer(),
   checked_bytes: Type.Integer(),
   damaged_blobs: Type.Integer(),
-  checked_databases: Type.Integer({ description: 'Read whole by the last scrub that finished' }),
+  checked_databases: Type.Integer({ description: 'Databases read by the last completed scrub' }),
 });
 
 const component = {
-  status: Type.String({ description: '`ok`, or `degraded` with the problem' }),
+  status: Type.String({ description: '`ok`, or `degraded` with a problem' }),
   problem: Type.Union([Type.String(), Type.Null()]),
-  fix: Type.Union([Type.String(), Type.Null()], { description: 'What to do about the problem' }),
+  fix: Type.Union([Type.String(), Type.Null()], { description: 'How to fix the problem' }),
 };
 
 const Component = namedObject('Component', component);
@@ -33,25 +33,25 @@ const RecoveryWarning = namedObject('RecoveryWarning', {
 
 export const SystemStatus = namedObject('SystemStatus', {
   status: Type.Union([Type.Literal('ok'), Type.Literal('degraded')], {
-    description: '`degraded` while any component is not `ok`; each says why',
+    description: '`degraded` while any component is not `ok`; see the components for the reason',
   }),
   version: Type.String(),
   uptime_seconds: Type.Number(),
   metrics: namedObject(
     'HostMetrics',
     { cpu: Percent, memory: Percent, disk: Type.Union([Percent, Type.Null()]) },
-    { description: 'Percent, measured on the host; disk is null while its file system does not answer' },
+    { description: 'Usage of the host in percent; `disk` is null while its file system does not respond' },
   ),
   components: namedObject('SystemComponents', {
     metadata: Component,
     storage: namedObject('StorageComponent', { ...component, scrub: ScrubStatus }),
     billing: Component,
     compute: namedObject('ComputeComponent', {
-      status: Type.String({ description: '`ok`, `degraded`, or `unavailable` with problem and fix' }),
+      status: Type.String({ description: '`ok`, or `degraded` or `unavailable` with problem and fix' }),
       engine: Type.String(),
       version: Type.String(),
-      accel: Type.String({ description: 'What a machine that starts now runs on' }),
-      accel_reason: Type.String({ description: 'Why nothing faster' }),
+      accel: Type.String({ description: 'Accelerator that new machines use' }),
+      accel_reason: Type.String({ description: 'Why no faster accelerator is used' }),
       problem: component.problem,
       fix: component.fix,
     }),
@@ -66,25 +66,26 @@ export const SystemStatus = namedObject('SystemStatus', {
           reason: OrNull,
           fix: OrNull,
         }),
-        { description: 'One that is missing is a problem only where databases of it exist' },
+        { description: 'A missing engine is a problem only if databases of it exist' },
       ),
     }),
     recovery: namedObject('RecoveryComponent', {
       ...component,
-      points: Type.Integer({ description: 'That can be restored, as far as Cloudlet knows' }),
+      points: Type.Integer({ description: 'Recovery points that can be restored' }),
       newest_at: Time,
       newest_age_seconds: Type.Union([Type.Integer(), Type.Null()]),
       verified_at: Time,
       last_failure: Type.Union([RecoveryFailure, Type.Null()], {
-        description: 'Of the last point, when it failed',
+        description: 'Failure of the last recovery point, if it failed',
       }),
       key_taken: Type.Union([Type.Boolean(), Type.Null()], {
-        description: 'Whether somebody has proved to have the recovery key; null: there is none yet',
+        description:
+          'Whether an administrator has confirmed having the recovery key; null if there is no key yet',
       }),
       on_data_disk: Type.Union([Type.Boolean(), Type.Null()]),
       free_bytes: Type.Union([Type.Integer(), Type.Null()]),
       warnings: Type.Array(RecoveryWarning, {
-        description: 'What would be in the way if this cloud were lost now',
+        description: 'Reasons why this cloud could not be fully restored if it were lost now',
       }),
     }),
   }),
@@ -92,7 +93,7 @@ export const SystemStatus = namedObject('SystemStatus', {
     namedObject('Alarm', {
       code: Type.String(),
       detail: Type.String(),
-      fix: Type.String({ description: 'What to do about it' }),
+      fix: Type.String({ description: 'How to fix the problem' }),
       since: Type.String(),
     }),
   ),

@@ -122,7 +122,7 @@ async function tellAdminStory(operator: Operator, name: string, blobs: string): 
   await operator.fail(2, ...credits);
   await operator.fail(2, ...credits, '--amount', 'much', '--reason', 'x');
   const rotated = await operator.succeed('keys', 'rotate');
-  assert.match(rotated, /^Sealing .*\nMaster key [0-9a-f]{16} is in use, with \d+ secrets sealed/);
+  assert.match(rotated, /^Re-encrypting .*\nMaster key [0-9a-f]{16} is in use; \d+ secrets re-encrypted/);
   assert.equal(await showKey(name), key, 'secrets open under the new key');
   const scrubbed = await operator.succeed('scrub');
   assert.equal(scrubbed, `${blobs} and 0 databases verified; 0 damaged`);
@@ -133,7 +133,10 @@ describe('bin/cloudlet tells the same story', { concurrency: 2 }, () => {
   test('without a server', async () => {
     const operator = new Operator('offline');
     await operator.haveCloud();
-    assert.match(await operator.fail(1, 'admin', 'setup-link'), /No server runs on \S+: start it first/);
+    assert.match(
+      await operator.fail(1, 'admin', 'setup-link'),
+      /No server is running on \S+: start it first/,
+    );
     await tellAdminStory(operator, 'boss', '0 blobs, 0 bytes');
   });
 

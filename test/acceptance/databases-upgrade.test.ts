@@ -24,5 +24,5 @@ test('the data of PostgreSQL are upgraded while Cloudlet is stopped, and only th
   assert.deepEqual([unknown.code, unknown.stderr.includes('upgrade postgresql')], [2, true]);
   const nothing = await upgrade('postgresql');
   assert.deepEqual([nothing.code, nothing.stderr], [0, '']);
-  assert.match(nothing.stdout, /^Nothing to upgrade: there are no data of PostgreSQL/);
+  assert.match(nothing.stdout, /^Nothing to upgrade: there is no PostgreSQL data/);
 });

@@ -35,8 +35,8 @@ describe('a start is refused', () => {
     await once(server, 'listening');
     const port = String((server.address() as AddressInfo).port);
     try {
-      await refusesToStart({ CLOUDLET_PORT: port }, /Port \d+ .* taken.*CLOUDLET_PORT/);
-      await refusesToStart({ CLOUDLET_DATA_PORT: port }, /Port \d+ .* taken.*CLOUDLET_DATA_PORT/);
+      await refusesToStart({ CLOUDLET_PORT: port }, /Port \d+ .* in use.*CLOUDLET_PORT/);
+      await refusesToStart({ CLOUDLET_DATA_PORT: port }, /Port \d+ .* in use.*CLOUDLET_DATA_PORT/);
     } finally {
       server.close();
     }
@@ -77,7 +77,7 @@ describe('a start is refused', () => {
     await refusesToStart({ CLOUDLET_PROT: '80' }, /unknown setting CLOUDLET_PROT .*CLOUDLET_PORT\?/, 2);
     await refusesToStart({ CLOUDLET_PORT: '9000', CLOUDLET_DATA_PORT: '9000' }, /are both 9000/, 2);
     await refusesToStart({ CLOUDLET_HOST: 'no-such-host.invalid' }, /CLOUDLET_HOST: .*no-such-host\.invalid/);
-    await refusesToStart({ CLOUDLET_HOST: '192.0.2.1' }, /192\.0\.2\.1 is no address of this machine/);
+    await refusesToStart({ CLOUDLET_HOST: '192.0.2.1' }, /192\.0\.2\.1 is not an address of this host/);
     await refusesToStart({ CLOUDLET_PORT: '80a' }, /CLOUDLET_PORT.*whole number/, 2);
     await refusesToStart(
       { CLOUDLET_PASSWORD_BLOCKLIST: '/no/such/file' },

@@ -166,12 +166,12 @@ describe('delete', () => {
 
   test('of the command line', async () => {
     const [{ point_id: id }] = await lost.admin.expect(200, POINTS);
-    assert.match((await cli('delete', id)).stdout, /is deleted; until 20.* it can be had back/);
-    assert.match((await cli('undelete', id)).stdout, /is back: verified/);
+    assert.match((await cli('delete', id)).stdout, /is deleted; it can be undeleted until 20/);
+    assert.match((await cli('undelete', id)).stdout, /was undeleted; it is verified/);
     assert.equal((await cli('delete')).code, 2);
     const { code, stdout } = await cli('fsck');
     assert.equal(code, 0, stdout);
-    assert.match(stdout, /Removed 0 pieces that no point needs/);
+    assert.match(stdout, /Removed 0 unreferenced pieces/);
   });
 
   test('in the end frees what only it held, and leftovers of what was killed', async () => {

@@ -38,9 +38,9 @@ function verifyThere(...words: readonly string[]): Promise<Ended> {
 test('get shows a point, and latest is the newest that was not deleted', async () => {
   const { code, stdout } = await recovery('get', 'latest');
   assert.equal(code, 0);
-  assert.match(stdout, new RegExp(`^${points[1]} is complete\n {2}as of +\\d{4}-\\S+ \\S+ UTC\n`));
-  assert.match(stdout, / {2}in it +2 accounts, 1 buckets, 1 objects, 1 versions, /);
-  assert.match((await recovery('get', String(points[2]))).stdout, /is deleting\n[\s\S]*deleted for good +\d/);
+  assert.match(stdout, new RegExp(`^${points[1]} is complete\n {2}taken at +\\d{4}-\\S+ \\S+ UTC\n`));
+  assert.match(stdout, / {2}contents +2 accounts, 1 buckets, 1 objects, 1 versions, /);
+  assert.match((await recovery('get', String(points[2]))).stdout, /is deleting\n[\s\S]*removed at +\d/);
   const none = await recovery('get', 'drp-none');
   assert.deepEqual([none.code, none.stdout], [1, '']);
   assert.match(none.stderr, /There is no recovery point drp-none/);
@@ -57,9 +57,12 @@ test('without a running cloud every byte is read, and what is damaged is named',
   const before = readdirSync(lost.target, { recursive: true }).length;
   const sound = await verifyThere();
   assert.equal(sound.code, 0, sound.stderr);
-  assert.match(sound.stdout, new RegExp(`${points[1]}: every byte is there\n1 other point was not read`));
+  assert.match(
+    sound.stdout,
+    new RegExp(`${points[1]}: all data is intact\n1 other recovery point was not read`),
+  );
   const deleted = await verifyThere(String(points[2]));
-  assert.match(deleted.stdout, new RegExp(`${points[2]}: every byte is there\n`));
+  assert.match(deleted.stdout, new RegExp(`${points[2]}: all data is intact\n`));
   const unknown = await verifyThere('drp-none');
   assert.deepEqual([unknown.code, unknown.stdout], [1, '']);
   assert.match(unknown.stderr, /No point drp-none: there are drp-/);

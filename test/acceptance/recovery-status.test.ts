@@ -37,14 +37,14 @@ test('with a point the key is asked for, until it was taken', async () => {
   assert.deepEqual([points, newest, isTaken], [1, at, false]);
   const { code, stdout } = await told(['status']);
   assert.equal(code, 0);
-  assert.match(stdout, /^1 point can be restored, the newest is of \S+ \S+ UTC\n/);
+  assert.match(stdout, /^1 recovery point can be restored; the newest was taken at \S+ \S+ UTC\n/);
   assert.match(stdout, /Nobody has taken the recovery key: .* Fix: cloudlet recovery key\n/);
   assert.match((await told(['create'])).stdout, /Fix: cloudlet recovery key\n/);
   await lost.keepKey();
   const proof = { json: { recovery_key: readFileSync(lost.keyFile, 'utf8') } };
   await lost.admin.expect(200, '/api/admin/recovery-key/confirm', proof);
   assert.deepEqual(await codes(), ['recovery_target_on_data_disk']);
-  assert.match((await told(['status'])).stdout, /The recovery key was taken\n/);
+  assert.match((await told(['status'])).stdout, /An administrator has confirmed having the recovery key\n/);
   const metrics = await (await fetch(`${lost.cloud.api}/metrics`)).text();
   assert.match(metrics, /^cloudlet_recovery_points 2$/m);
   assert.match(metrics, /^cloudlet_recovery_point_age_seconds \d/m);

@@ -65,7 +65,7 @@ describe('without an administrator', () => {
 
 describe('others on the network', () => {
   const WARNING =
-    /Warning: other machines reach these ports, .*\n.*CLOUDLET_PUBLIC_URL and CLOUDLET_DATA_URL/;
+    /Warning: other machines can reach these ports, .*\n.*CLOUDLET_PUBLIC_URL and CLOUDLET_DATA_URL/;
   const everywhere = { CLOUDLET_HOST: '0.0.0.0' };
   const urls = (url: string) => ({ CLOUDLET_PUBLIC_URL: url, CLOUDLET_DATA_URL: url });
 
@@ -88,8 +88,8 @@ describe('others on the network', () => {
     test(what, () =>
       withCloud({ env }, async ({ output }) => {
         if (isWarned) assert.match(output, WARNING);
-        else assert.doesNotMatch(output, /other machines/);
-        const isTold = output.includes('Other machines write the name or address of this one');
+        else assert.doesNotMatch(output, /other machines can/);
+        const isTold = output.includes('From other machines, use the name or address of this host');
         assert.equal(isTold, env === everywhere);
       }),
     );

@@ -128,8 +128,11 @@ test('a Cloudlet that is stopped says how many machines run on, and how to stop 
   const paths = [await newVm(user), await newVm(user)];
   for (const path of paths) await post(`${path}/start`);
   for (const [left, words] of [
-    [2, /^2 virtual machines run on, and their addresses answer again when Cloudlet is back\.\n.*\/stop/m],
-    [1, /^1 virtual machine runs on, and its address answers again/m],
+    [
+      2,
+      /^2 virtual machines keep running; their addresses are reachable again when Cloudlet is restarted\.\n.*\/stop/m,
+    ],
+    [1, /^1 virtual machine keeps running; its address is reachable again/m],
     [0, /^Stopping: .*\n$/m],
   ] as const) {
     await cloud.end();

@@ -170,10 +170,7 @@ test('where /proc/sys is read-only the bridge says what to do', { skip: noNetwor
     hint ?? '',
     /--sysctl net\.ipv6\.conf\.default\.disable_ipv6=1, or set CLOUDLET_VM_NETWORK=loop/,
   );
-  assert.match(
-    JSON.stringify(doctor),
-    /"warn".*\/proc\/sys is read-only here: virtual machines cannot start/,
-  );
+  assert.match(JSON.stringify(doctor), /"warn".*\/proc\/sys is read-only: virtual machines cannot start/);
 });
 
 test('where /proc/sys is read-only and IPv6 is off the bridge is made', { skip: noNetworks }, () => {
