@@ -59,7 +59,7 @@ export const databases = {
   collections: 'Collections',
   connect: {
     uri: 'Connection string',
-    uriLead: 'The connection string contains the password. Keep it secret.',
+    uriLead: 'It contains the password. Keep it secret.',
     copyUri: 'Copy connection string',
     show: 'Show password',
     hide: 'Hide password',
