@@ -137,7 +137,7 @@ class Check {
     const failed = results.filter(({ step, failures }) => step.patterns && failures.length > 0);
     const counting = new Map(results.map((result) => [result.file, result]));
     if (failed.length > MAX_FLAKY_FILES) {
-      console.log(`${failed.length} files failed, too many to be accidents: none is tried again`);
+      console.log(`${failed.length} files failed, too many to be flaky: none is retried`);
       return [...results];
     }
     for (const { step, file } of failed) {
@@ -145,7 +145,7 @@ class Check {
       report('again', [again]);
       if (again.failures.length > 0) continue;
       counting.set(file, again);
-      console.log(`  flaky: ${file} failed among the others, and passed alone`);
+      console.log(`  flaky: ${file} failed with the others and passed when run alone`);
     }
     return [...counting.values()];
   }

@@ -42,7 +42,7 @@ export function buildConsole(root, node) {
   const result = spawnSync(node, [BUILD, consoleStamp(root)], { cwd: root, encoding: 'utf8' });
   if (result.error) throw result.error;
   if (result.status === 0) return;
-  throw new Error(String(result.stderr).trim() || `it ended with ${result.signal || result.status}`);
+  throw new Error(String(result.stderr).trim() || `the build exited with ${result.signal || result.status}`);
 }
 
 /** Each file under a path, from the root, in an order that does not change. */

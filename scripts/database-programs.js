@@ -52,8 +52,8 @@ const NOT_TAKEN = /^lib(?:c6|c-bin|c-l10n|llvm\d|z3-|perl|pam-modules|elogind|de
 const SUPERFLUOUS = ['usr/share/doc', 'usr/share/man', 'usr/share/locale', 'usr/share/lintian', 'etc', 'var'];
 const RETRY_MS = 3_600_000;
 const AGAIN =
-  'connect apt to its mirror, remove build/programs/*.problem.json and run the set-up again (npm start)';
-const ELSEWHERE = 'set Cloudlet up on Debian 12, Ubuntu 24.04 or newer (npm start)';
+  'make sure apt can reach its mirror, remove build/programs/*.problem.json and run the set-up again (npm start)';
+const ELSEWHERE = 'set up Cloudlet on Debian 12, Ubuntu 24.04 or newer (npm start)';
 
 /** This distribution has none that will do, today and tomorrow. */
 export class NoPackages extends Error {}
@@ -117,7 +117,7 @@ function fetch(packages, { name, output }) {
   const roots = PROGRAMS[name].roots(packages);
   const version = /^(?:\d+:)?([\d.]+)/.exec(packages.candidates(roots)[roots[0]])[1];
   if (isOlder(version, oldest))
-    throw new NoPackages(`${title} ${version} is the newest package, and ${oldest} or newer is needed`);
+    throw new NoPackages(`the newest package is ${title} ${version}, but ${oldest} or newer is required`);
   const isTaken = (other) =>
     /^(?:lib|zlib)/.test(other) && !NOT_TAKEN.test(other) && !other.endsWith('-perl');
   const there = extras(roots[0]).filter((each) => packages.firstKnown([each, roots[0]]) === each);

@@ -8,14 +8,14 @@ import PROGRAMS from './programs.json' with { type: 'json' };
 const SYSTEM_FOLDERS = ['/usr/sbin', '/sbin'];
 const FIX = 'apt-get install ';
 /** For the `skip` of tests that start machines. */
-export const NO_GUEST_IMAGE = 'the guest image is not built; npm start builds it';
+export const NO_GUEST_IMAGE = 'the guest image has not been built; run npm start to build it';
 /** For the `skip` of tests that start a server of PostgreSQL. */
-export const NO_POSTGRESQL = 'the programs of PostgreSQL are not here; npm start fetches them';
+export const NO_POSTGRESQL = 'PostgreSQL has not been fetched; run npm start to fetch it';
 /** For the `skip` of tests that start a server of MariaDB. */
-export const NO_MARIADB = 'the programs of MariaDB are not here; npm start fetches them';
+export const NO_MARIADB = 'MariaDB has not been fetched; run npm start to fetch it';
 /** For the `skip` of the specification tests of MongoDB's drivers. */
 export const NO_MONGODB_SPECIFICATION =
-  'the specification tests are not here; node scripts/setup.js long fetches them';
+  'the specification tests have not been fetched; run node scripts/setup.js long to fetch them';
 /** What the set-up unpacks, by the reason; of the image that package which not every descendant has. */
 const UNPACKED: Readonly<Record<string, string>> = {
   [NO_GUEST_IMAGE]: 'linux-image-cloud-amd64',

@@ -19,7 +19,7 @@ const NPM_FAILURES = [
   },
   {
     pattern: /\bETARGET\b|\bE404\b/,
-    message: 'the registry in use does not have a package that package-lock.json names',
+    message: 'the registry does not have a package listed in package-lock.json',
   },
   {
     pattern: /\bEUSAGE\b/,
@@ -67,7 +67,7 @@ function explainNpm(result) {
   const log = said.find((line) => line.startsWith(NPM_LOG));
   const cause = said.filter((line) => line !== log).slice(0, CAUSE_LINES);
   return [
-    `npm ci ended with ${result.signal || result.status}${cause.length > 0 ? ':' : ''}`,
+    `npm ci exited with ${result.signal || result.status}${cause.length > 0 ? ':' : ''}`,
     ...cause.map((line) => `  ${line}`),
     ...(log ? [`npm's log: ${log.slice(NPM_LOG.length)}`] : []),
   ].join('\n');

@@ -96,9 +96,9 @@ export function installPackages(packages) {
   if (problem === null) return 'done';
   const there = packages.filter((name) => install([name], '--simulate') === null);
   if (there.length === packages.length || there.length === 0 || install(there) !== null)
-    return `could not (${problem}); what needs them will say so`;
+    return `failed (${problem}); features that need them are unavailable`;
   const absent = packages.filter((name) => !there.includes(name));
-  return `done, but not ${absent.join(', ')}: ${problem}`;
+  return `done, except ${absent.join(', ')}: ${problem}`;
 }
 
 /** Takes back what packages did so that these services start with the host from now on. */

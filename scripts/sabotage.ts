@@ -54,7 +54,8 @@ function copyRepository(target: string): void {
 function apply(root: string, { file, find, replace }: Edit): void {
   const path = join(root, file);
   const parts = readFileSync(path, 'utf8').split(find);
-  if (parts.length !== 2) throw new Error(`${file} has ${parts.length - 1} times, not once: ${find.trim()}`);
+  if (parts.length !== 2)
+    throw new Error(`${file} has ${parts.length - 1} matches instead of one: ${find.trim()}`);
   writeFileSync(path, parts.join(replace));
 }
 
@@ -150,7 +151,7 @@ const { only } = parseArgs({ options: { only: { type: 'string' } } }).values;
 const chosen = SABOTAGES.filter(({ name }) => only === undefined || name.includes(only));
 if (chosen.length === 0) {
   const names = SABOTAGES.map(({ name }) => `  ${name}`).join('\n');
-  throw new Error(`No sabotage is named like ${only}. There are:\n${names}`);
+  throw new Error(`No sabotage name contains ${only}. Available sabotages:\n${names}`);
 }
 const width = Math.max(...chosen.map(({ name }) => name.length));
 console.log(`${'sabotage'.padEnd(width)} | ${'test'.padEnd(16)} | went red`);

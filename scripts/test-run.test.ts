@@ -60,7 +60,10 @@ describe('a test run', () => {
     assert.equal(failures.length, 2);
     const [lacking, failed] = failures;
     assert.equal(lacking?.name, 'mixed.test.mjs › suite › lacks a package');
-    assert.match(lacking?.error ?? '', /^skipped, though the set-up installs some-package on this host \(no/);
+    assert.match(
+      lacking?.error ?? '',
+      /^skipped although the set-up installs some-package on this host \(no/,
+    );
     assert.equal(failed?.name, 'mixed.test.mjs › suite › fails');
     assert.match(failed?.error ?? '', /^Error: boom\n\s+at .*mixed\.test\.mjs[\s\S]*a child said why/);
   });
@@ -68,7 +71,7 @@ describe('a test run', () => {
   for (const [name, said] of [
     ['broken.test.mjs', /^broken\.test\.mjs: [\s\S]*about to break[\s\S]*at import/],
     ['empty.test.mjs', /^empty\.test\.mjs: this file contains no test/],
-    ['killed.test.mjs', /^killed\.test\.mjs: its process was ended by SIGKILL/],
+    ['killed.test.mjs', /^killed\.test\.mjs: its process was killed by SIGKILL/],
     ['hangs.test.mjs', /^hangs\.test\.mjs › hangs: [\s\S]*timed out after 2000ms/],
   ] as const) {
     test(`${name} is one failure`, () => {
@@ -85,6 +88,6 @@ describe('a test run', () => {
       failures.map(({ name }) => name),
       ['leaks.test.mjs'],
     );
-    assert.match(failures[0]?.error ?? '', /did not end within 4000 ms/);
+    assert.match(failures[0]?.error ?? '', /did not finish within 4000 ms/);
   });
 });

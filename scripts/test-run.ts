@@ -41,7 +41,7 @@ export async function runTestFile(file: string, options: TestRunOptions): Promis
   const deadline = new AbortController();
   // node:test has a deadline for each test, but none for a file.
   const timer = setTimeout(() => {
-    deadline.abort(new Error(`did not end within ${timeoutMs} ms; is a server or timer left open?`));
+    deadline.abort(new Error(`did not finish within ${timeoutMs} ms; a server or timer may be left open`));
   }, timeoutMs);
   const env = options.env as NodeJS.ProcessEnv;
   const tally = new Tally(file, options.curable);
@@ -85,7 +85,7 @@ class Tally {
     const { skip, todo } = test;
     if (test.details.type === 'suite') return;
     if (skip !== undefined && skip !== false) this.#skipped(test, skip === true ? 'no reason' : skip);
-    else if (todo !== undefined && todo !== false) this.#fail(test, 'a test that is still to be written');
+    else if (todo !== undefined && todo !== false) this.#fail(test, 'this test has not been written yet');
     else if (this.#isFile(test)) this.#death = 'this file contains no test';
     else this.#passed++;
   }
@@ -93,7 +93,7 @@ class Tally {
   #skipped(test: Finished, reason: string): void {
     const cure = this.#curable(reason);
     if (cure === undefined) this.#skips.push({ name: this.#fullName(test), reason });
-    else this.#fail(test, `skipped, though the set-up installs ${cure} on this host (${reason})`);
+    else this.#fail(test, `skipped although the set-up installs ${cure} on this host (${reason})`);
   }
 
   failed(test: Finished): void {
@@ -136,7 +136,7 @@ interface NodeTestError {
 }
 
 function describeError(error: NodeTestError | undefined): string {
-  if (error?.signal) return `its process was ended by ${error.signal}`;
+  if (error?.signal) return `its process was killed by ${error.signal}`;
   const cause = error?.cause ?? error;
   if (!(cause instanceof Error)) return typeof cause === 'string' ? cause : inspect(cause);
   const frames = (cause.stack ?? '').split('\n').filter((line) => /^\s+at (?!.*node:)/.test(line));

@@ -42,7 +42,7 @@ function recoveryKey(text) {
     .replace(/o/g, '0')
     .replace(/[il]/g, '1');
   if (!/^[0-9a-hjkmnp-tv-z]{56}$/.test(plain)) {
-    throw new Problem('the recovery key is not clr- and 56 letters and digits');
+    throw new Problem('the recovery key must be clr- followed by 56 letters and digits');
   }
   const bits = [...plain].map((digit) => DIGITS.indexOf(digit).toString(2).padStart(5, '0')).join('');
   const byte = (at) => Number.parseInt(bits.slice(at * 8, at * 8 + 8), 2);
@@ -51,7 +51,7 @@ function recoveryKey(text) {
     .map((part) => part.toString(2).padStart(8, '0'))
     .join('')
     .slice(0, 20);
-  if (bits.slice(260) !== sum) throw new Problem('the recovery key is mistyped: its checksum does not fit');
+  if (bits.slice(260) !== sum) throw new Problem('the recovery key is mistyped: its checksum does not match');
   return key;
 }
 
@@ -89,12 +89,13 @@ class Repository {
   constructor(place, keyText) {
     this.#place = place;
     const head = join(place, 'repository.json');
-    if (!existsSync(head)) throw new Problem(`${place} holds no recovery points: ${head} is missing`);
+    if (!existsSync(head)) throw new Problem(`${place} is not a recovery repository: ${head} is missing`);
     const { format, repository_id: id, sealed_key: sealed } = JSON.parse(readFileSync(head, 'utf8'));
-    if (format !== FORMAT) throw new Problem(`${place} has format ${format}, this script knows ${FORMAT}`);
+    if (format !== FORMAT)
+      throw new Problem(`${place} has format ${format}, but this script supports ${FORMAT}`);
     const slot = derive(recoveryKey(keyText), id, 'cloudlet recovery key');
     const key = decrypt(slot, Buffer.from(sealed, 'base64'));
-    if (key === undefined) throw new Problem('the recovery key is not the one of these points');
+    if (key === undefined) throw new Problem('the recovery key does not match this repository');
     this.#naming = derive(key, '', 'cloudlet pieces name');
     this.#sealing = derive(key, '', 'cloudlet pieces seal');
     this.#manifests = derive(key, '', 'cloudlet manifests');
@@ -104,7 +105,7 @@ class Repository {
   manifest(wanted) {
     const ids = readdirSync(join(this.#place, 'points')).filter((id) => /^drp-[0-9a-z]+$/.test(id));
     if (wanted !== undefined && !ids.includes(wanted)) {
-      throw new Problem(`there is no point ${wanted}, only ${ids.join(', ') || 'none at all'}`);
+      throw new Problem(`recovery point ${wanted} does not exist; available: ${ids.join(', ') || 'none'}`);
     }
     const read = (id) => {
       const sealed = readFileSync(join(this.#place, 'points', id));
@@ -114,15 +115,15 @@ class Repository {
     const readable = ids.flatMap((id) => {
       try {
         if (existsSync(join(this.#place, 'deleting', id)))
-          throw new Problem('it was deleted; name it to have it');
+          throw new Problem('it was deleted; pass its ID to unpack it');
         return [read(id)];
       } catch (error) {
-        console.error(`left out: the point ${id}: ${error.message}`);
+        console.error(`skipped recovery point ${id}: ${error.message}`);
         return [];
       }
     });
     const [newest] = readable.sort((a, b) => (a.cut_at < b.cut_at ? 1 : -1));
-    if (newest === undefined) throw new Problem('there is no point that can be read and was not deleted');
+    if (newest === undefined) throw new Problem('there is no readable recovery point that was not deleted');
     return newest;
   }
 
@@ -131,7 +132,7 @@ class Repository {
     if (!existsSync(file)) throw new Problem(`piece ${name} is missing`);
     const bytes = unseal(this.#sealing, readFileSync(file), name);
     const found = createHmac('sha256', this.#naming).update(bytes).digest('hex');
-    if (found !== name) throw new Problem(`piece ${name} holds other bytes`);
+    if (found !== name) throw new Problem(`piece ${name} does not match its checksum`);
     return bytes;
   }
 
@@ -151,7 +152,7 @@ class Repository {
 /** Removes the file again when a piece of it cannot be had. */
 function write(repository, out, { path, mode, size_bytes: size, pieces }) {
   if (path.startsWith('/') || path.startsWith('..') || normalize(path) !== path) {
-    throw new Problem('its path leads out of the directory');
+    throw new Problem('its path is outside the output directory');
   }
   const place = join(out, path);
   mkdirSync(dirname(place), { recursive: true, mode: 0o700 });
@@ -163,11 +164,11 @@ function write(repository, out, { path, mode, size_bytes: size, pieces }) {
       // Holes stay holes: disks are mostly made of them.
       const isHole = bytes.equals(ZEROS.subarray(0, bytes.length));
       const written = isHole ? bytes.length : writeSync(file, bytes, 0, bytes.length, at);
-      if (written < bytes.length) throw new Problem('it could not be written whole: the disk is full');
+      if (written < bytes.length) throw new Problem('it could not be written completely: the disk is full');
       at += bytes.length;
     }
     ftruncateSync(file, at);
-    if (at !== size) throw new Problem(`it has ${at} bytes and should have ${size}`);
+    if (at !== size) throw new Problem(`it has ${at} bytes instead of ${size}`);
   } catch (error) {
     rmSync(place);
     throw error;
@@ -204,8 +205,9 @@ function unpack([place, keyFile, out, wanted]) {
       }
     });
   }
-  for (const { component, reason } of gaps) console.error(`never in the point: ${component}: ${reason}`);
-  console.log(`${id} of ${cutAt} UTC: ${files} files in ${out}, ${missing} missing`);
+  for (const { component, reason } of gaps)
+    console.error(`not included in the recovery point: ${component}: ${reason}`);
+  console.log(`${id}, taken at ${cutAt} UTC: ${files} files unpacked to ${out}, ${missing} missing`);
   return missing;
 }
 

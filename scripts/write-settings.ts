@@ -12,7 +12,7 @@ export function withSettings(page: string): string {
   const [before, inside, ...more] = page.split(BEGIN);
   const [, after, ...rest] = (inside ?? '').split(END);
   if (before === undefined || after === undefined || more.length > 0 || rest.length > 0) {
-    throw new Error(`docs/settings.md needs one ${BEGIN} and, after it, one ${END}`);
+    throw new Error(`docs/settings.md must contain one ${BEGIN}, followed by one ${END}`);
   }
   return `${before}${BEGIN}\n${renderSettings()}\n${END}${after}`;
 }

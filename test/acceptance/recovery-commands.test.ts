@@ -91,8 +91,8 @@ test('the script takes the newest that was not deleted too', async () => {
   const unpacked = promisify(execFile)(process.execPath, [SCRIPT, lost.target, lost.keyFile, to]);
   // The piece that the test before removed is missing, the rest is there.
   const { stdout, stderr } = await unpacked.catch((error) => error);
-  assert.match(stdout, new RegExp(`^${points[1]} of .*, 1 missing\n$`));
-  assert.match(stderr, new RegExp(`^left out: the point ${points[2]}: it was deleted`));
+  assert.match(stdout, new RegExp(`^${points[1]}, taken at .*, 1 missing\n$`));
+  assert.match(stderr, new RegExp(`^skipped recovery point ${points[2]}: it was deleted`));
   assert.ok(existsSync(join(to, 'metadata.db')));
   assert.ok(readFileSync(join(to, 'master.key')).length > 0);
 });

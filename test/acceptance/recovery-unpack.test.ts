@@ -58,7 +58,7 @@ test('the unpacked tree has the bytes of the original one', async () => {
   const to = join(lost.root, 'unpacked');
   const { code, out, said } = await unpack(lost.target, lost.keyFile, to);
   assert.deepEqual([code, said], [0, '']);
-  assert.match(out, /^drp-\S+ of \S+ \S+ UTC: \d+ files in .*, 0 missing\n$/);
+  assert.match(out, /^drp-\S+, taken at \S+ \S+ UTC: \d+ files unpacked to .*, 0 missing\n$/);
   const blobs = sumsBelow(join(lost.dataDir, 'blobs'));
   assert.equal(Object.keys(blobs).length, 8);
   assert.deepEqual(sumsBelow(join(to, 'blobs')), blobs);
@@ -99,9 +99,9 @@ test('another key, another point and a directory with files are refused in one l
   }
   assert.match(
     (await unpack(lost.target, lost.keyFile, to, 'drp-none')).said,
-    /^unpack-recovery: .*only drp-/,
+    /^unpack-recovery: .*available: drp-/,
   );
-  assert.match((await unpack(lost.root, lost.keyFile, to)).said, /holds no recovery points/);
+  assert.match((await unpack(lost.root, lost.keyFile, to)).said, /is not a recovery repository/);
   assert.match((await unpack(lost.target, lost.keyFile, lost.dataDir)).said, /is not empty/);
   assert.ok(!existsSync(to));
 });
