@@ -10,9 +10,9 @@ export const account = {
   hide: 'Hide',
   rotate: 'Replace API key',
   rotateLead:
-    'A new API key is created immediately. The old key, and share links created with it, keep working for the time you choose.',
-  overlap: 'Keep the old key valid for',
-  noOverlap: 'Expire immediately',
+    'A new API key is created immediately. The old key, and share links created with it, keep working for the overlap period.',
+  overlap: 'Overlap period',
+  noOverlap: 'None',
   hour: '1 hour',
   day: '1 day',
   week: '7 days',
