@@ -1,4 +1,6 @@
-/** What an access key may be given: no more than the credential that makes it, or revokes it. */
+/**
+ * Limits on what an access key may be granted: no more than the credential that creates or revokes it has.
+ */
 import type { BucketLimit, Principal, Scope } from '../calls/principal.ts';
 import { type Clock, formatTime } from '../platform/clock.ts';
 import { AppError, invalidField } from '../platform/errors.ts';
@@ -33,14 +35,17 @@ export interface KeyRights {
 export function assertCovered(principal: Principal, { scopes, limits, expiresAt }: KeyRights): void {
   const beyond = scopes.filter((scope) => !coversScope(principal.scopes, scope));
   if (beyond.length > 0) {
-    throw new AppError('scope_required', `A key cannot grant what it does not have: ${beyond.join(', ')}`);
+    throw new AppError('scope_required', `A key cannot grant scopes it does not have: ${beyond.join(', ')}`);
   }
   if (!coversLimits(principal.bucketLimits, limits)) {
-    throw new AppError('scope_required', 'A key limited to buckets can only make keys within its own limits');
+    throw new AppError(
+      'scope_required',
+      'A key limited to buckets can only create keys within its own limits',
+    );
   }
   const end = principal.keyExpiresAt;
   if (end !== null && (expiresAt === null || expiresAt > end)) {
-    throw new AppError('scope_required', 'A key that expires can only make keys that expire no later', {
+    throw new AppError('scope_required', 'A key that expires cannot create keys that expire later', {
       hint: `This key expires at ${formatTime(end)}`,
     });
   }
@@ -51,7 +56,7 @@ export function assertCouldHaveMade(principal: Principal, rights: KeyRights): vo
   try {
     assertCovered(principal, rights);
   } catch (cause) {
-    throw new AppError('scope_required', 'A key can only revoke keys that may do no more than itself', {
+    throw new AppError('scope_required', 'A key can only revoke keys with no more rights than its own', {
       hint: "Use the account's own key or a session",
       cause,
     });
@@ -83,6 +88,6 @@ export function readExpiry(body: AccessKeyBody, clock: Clock): number | null {
   if (text === undefined) return null;
   const ms = parseTime(text);
   if (ms === undefined) throw invalidField('expires_at', 'must be YYYY-MM-DD HH:MM:SS, UTC, or RFC 3339');
-  if (ms <= clock.now() || ms > LAST_TIME) throw invalidField('expires_at', 'must lie in the future');
+  if (ms <= clock.now() || ms > LAST_TIME) throw invalidField('expires_at', 'must be in the future');
   return ms;
 }

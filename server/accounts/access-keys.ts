@@ -19,7 +19,7 @@ export interface AccessKeysDeps {
   readonly clock: Clock;
   readonly sealer: Sealer;
   readonly cache: CredentialCache;
-  /** An account may have at most so many at a time. */
+  /** Maximum number of access keys per account. */
   readonly maxKeys: number;
 }
 
@@ -46,7 +46,7 @@ export class AccessKeys {
   async create(call: Call, body: AccessKeyBody): Promise<CreatedAccessKey> {
     const { store, changes, clock, sealer, maxKeys } = this.#deps;
     if (!body.name.isWellFormed() || /\p{Cc}/u.test(body.name)) {
-      throw invalidField('name', 'must have no control characters');
+      throw invalidField('name', 'must not contain control characters');
     }
     const scopes: Scope[] = [...new Set(body.scopes)];
     const limits = body.buckets?.map(({ name, prefix }) => ({ bucket: name, prefix: prefix ?? '' })) ?? null;
@@ -112,8 +112,8 @@ function newS3AccessKey(): string {
 }
 
 function tooManyKeys(maxKeys: number): AppError {
-  return new AppError('too_many_access_keys', `An account has at most ${maxKeys} access keys`, {
-    hint: 'Delete one that is no longer used',
+  return new AppError('too_many_access_keys', `An account can have at most ${maxKeys} access keys`, {
+    hint: 'Delete an unused one',
   });
 }
 
@@ -147,7 +147,7 @@ function describeLimits(limits: readonly BucketLimit[] | null): AccessKey['bucke
   return limits?.map(({ bucket, prefix }) => ({ name: bucket, prefix })) ?? null;
 }
 
-/** What an S3 secret is sealed for. */
+/** The sealing context of an S3 secret. */
 export function s3SecretContext(keyId: string): string {
   return `s3-secret:${keyId}`;
 }

@@ -8,7 +8,7 @@ export const EMAIL_PATTERN =
   '[^\\s@.,;:<>()\\[\\]"\\\\\\u0000-\\u001f\\u007f]+(\\.[^\\s@.,;:<>()\\[\\]"\\\\\\u0000-\\u001f\\u007f]+)*$';
 /** RFC 5321 §4.5.3.1.3, less the angle brackets. */
 export const EMAIL_MAX_LENGTH = 254;
-export const USERNAME_RULE = 'must be 3 to 64 of the characters A-Z, a-z, 0-9, ".", "_" and "-"';
+export const USERNAME_RULE = 'must be 3 to 64 characters from A-Z, a-z, 0-9, ".", "_" and "-"';
 export const EMAIL_RULE = `must be an e-mail address of at most ${EMAIL_MAX_LENGTH} characters`;
 export const PASSWORD_MIN_LENGTH = 8;
 export const PASSWORD_MAX_LENGTH = 256;

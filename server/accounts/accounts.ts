@@ -40,7 +40,7 @@ export interface CreateOptions {
   readonly isAdmin: boolean;
   /** Adds to the same commit what is to be refused before everything else. */
   readonly precede?: (change: Change) => void;
-  /** Taken as it is instead of a new key. */
+  /** Used as the key instead of a new one. */
   readonly apiKey?: string;
   /** false: the address is shown but not claimed, and cannot be used to log in. */
   readonly claimEmail?: boolean;
@@ -65,9 +65,9 @@ export interface AccountsDeps {
   readonly transfer: Transfer;
   /** Whole micro-credits granted at registration. */
   readonly signupMicro: number;
-  /** What is left of its credits, micro-credits, what it used and was not charged yet taken off. */
+  /** The remaining credits, micro-credits, less usage that was not charged yet. */
   readonly balance?: (accountId: number) => Promise<{ readonly free: bigint; readonly held: bigint }>;
-  /** Told after the commit that closed an account. */
+  /** Called after the commit that closed an account. */
   readonly accountChanged?: (accountId: number) => void;
 }
 
@@ -172,9 +172,9 @@ export class Accounts {
   }
 
   /**
-   * Closes the caller's account: keys and sessions end, the name and the address become free, what it
-   * stored can no longer be reached, its machines are stopped and deleted. The ledger keeps its entries.
-   * Throws `scope_required`.
+   * Closes the caller's account: keys and sessions end, the name and the e-mail address become available,
+   * stored data becomes unreachable, machines are stopped and deleted. The ledger keeps its entries. Throws
+   * `scope_required`.
    */
   async close(call: Call): Promise<ClosedAccount> {
     const { id, username } = await this.#own(call.principal);
@@ -209,7 +209,7 @@ export class Accounts {
       if (password === undefined && principal.via === 'session') return;
       throw invalidField(
         'current_password',
-        'is required for a new password, and with a key for a new address',
+        'is required to change the password, and, with an API key, to change the e-mail address',
       );
     }
     const attempt = { target: ofAccount(row.id), address };

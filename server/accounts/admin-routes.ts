@@ -23,7 +23,7 @@ function accountRoutes(administration: Administration): Route[] {
       name: 'adminListAccounts',
       tag: 'admin',
       summary: 'List all accounts',
-      description: 'Oldest first. Closed accounts are left out.',
+      description: 'Oldest first. Closed accounts are not listed.',
       permission: 'admin',
       query: Type.Object(Paging),
       responses: { 200: Type.Array(shapes.AdminAccount) },
@@ -43,7 +43,7 @@ function accountRoutes(administration: Administration): Route[] {
       name: 'adminCreateAccount',
       tag: 'admin',
       summary: 'Create an account',
-      description: 'Without a password the account has no login, only keys.',
+      description: 'An account without a password cannot log in; it has only keys.',
       permission: 'admin',
       body: shapes.AdminCreateBody,
       responses: { 201: shapes.Account },
@@ -64,8 +64,9 @@ function actionRoutes(administration: Administration): Route[] {
       path: '/api/admin/accounts/{id}/credits',
       name: 'adminAdjustCredits',
       tag: 'admin',
-      summary: 'Grant credits, or take them away',
-      description: 'A ledger entry with the reason and who did it. A balance never falls below zero.',
+      summary: 'Grant or deduct credits',
+      description:
+        'Adds a ledger entry with the reason and the administrator. A balance never falls below zero.',
       permission: 'admin',
       params: shapes.AdminAccountPath,
       body: shapes.CreditsBody,
@@ -83,8 +84,8 @@ function actionRoutes(administration: Administration): Route[] {
       tag: 'admin',
       summary: 'Suspend an account',
       description:
-        'Its keys and sessions are refused with 403 until it is resumed, and its machines are shut down, ' +
-        'with `account_suspended` as the reason. Nothing is removed.',
+        'Its keys and sessions are refused with 403 until it is resumed. Its machines are shut down, ' +
+        'with the reason `account_suspended`. No data is deleted.',
       permission: 'admin',
       params: shapes.AdminAccountPath,
       body: shapes.SuspendBody,
@@ -100,8 +101,8 @@ function actionRoutes(administration: Administration): Route[] {
       tag: 'admin',
       summary: 'Resume a suspended account',
       description:
-        'Machines that its suspension stopped start again, unless they were started and stopped since. ' +
-        'Without credits they wait for some.',
+        'Machines that the suspension stopped start again, unless they were started and stopped since. ' +
+        'If the account has no credits, they start once it gets some.',
       permission: 'admin',
       params: shapes.AdminAccountPath,
       responses: { 200: shapes.AdminAccount },
@@ -114,7 +115,7 @@ function actionRoutes(administration: Administration): Route[] {
       name: 'adminShowApiKey',
       tag: 'admin',
       summary: 'Show the API key of an account',
-      description: 'Makes one when the account has none.',
+      description: 'Creates one if the account has none.',
       permission: 'admin',
       params: shapes.AdminAccountPath,
       responses: { 200: shapes.Account },

@@ -1,4 +1,4 @@
-/** What administrators do with accounts. */
+/** Account operations for administrators. */
 import type { Call, Principal } from '../calls/principal.ts';
 import { type Change, type Changes, type Recorder, UNASKED } from '../metadata/change.ts';
 import { listRows } from '../metadata/list.ts';
@@ -23,9 +23,12 @@ export interface AdministrationDeps {
   readonly apiKeys: ApiKeys;
   readonly authenticator: Authenticator;
   readonly transfer: Transfer;
-  /** What lets the machines of a resumed account start again (billing), for the commit that resumes it. */
+  /**
+   * Statements that let the machines of a resumed account start again (billing); part of the commit that
+   * resumes it.
+   */
   readonly reactivation: (accountId: number) => readonly Statement[];
-  /** Told after the commit. */
+  /** Called after the commit. */
   readonly creditsAdded?: (accountId: number) => void;
   readonly accountChanged?: (accountId: number) => void;
 }
@@ -34,7 +37,7 @@ export interface Adjustment {
   /** Credits; negative takes them away. */
   readonly amount: number;
   readonly reason: string;
-  /** Chosen by the caller: it is booked once. */
+  /** Chosen by the caller: makes a repeated request book only once. */
   readonly transferId?: string | undefined;
 }
 
@@ -110,21 +113,24 @@ export class Administration {
   }
 
   /**
-   * Every key and session of the account is refused from now on, and its machines are stopped. Throws
-   * `invalid_request` for oneself.
+   * Rejects every key and session of the account from now on, and stops its machines. Throws
+   * `invalid_request` for the caller's own account.
    */
   async suspend(
     call: Call,
     target: { readonly accountId: number; readonly reason: string },
   ): Promise<AdminAccount> {
     if (call.principal.accountId === target.accountId) {
-      throw new AppError('invalid_request', 'An administrator cannot suspend the account in use');
+      throw new AppError('invalid_request', 'An administrator cannot suspend their own account');
     }
     assertPlainText('reason', target.reason);
     return this.#setSuspended(call, target.accountId, target.reason);
   }
 
-  /** Machines that its suspension stopped start again, given credits. Throws `account_not_found`. */
+  /**
+   * Restarts the machines that the suspension stopped, if the account has credits. Throws
+   * `account_not_found`.
+   */
   resume(recorder: Recorder, accountId: number): Promise<AdminAccount> {
     return this.#setSuspended(recorder, accountId, null);
   }
@@ -140,8 +146,8 @@ export class Administration {
   }
 
   /**
-   * At start: makes `key`, any text, the key of the administrator `admin`, whom it creates when missing.
-   * When a user who is no administrator took that name, the next free of `admin-2`, `admin-3`, … is used.
+   * At start: makes `key` (any text) the key of the administrator `admin`, created if missing. If a user
+   * without administrator rights has that name, the next free of `admin-2`, `admin-3`, … is used.
    */
   async ensureAdminKey(key: string): Promise<void> {
     const { store, accounts, apiKeys, authenticator, changes } = this.#deps;
@@ -173,7 +179,7 @@ export class Administration {
       row.reference === booking.reference;
     if (isSame) return true;
     throw new AppError('transfer_exists', 'The transfer_id was used for another adjustment', {
-      hint: 'Give each adjustment an id of its own',
+      hint: 'Use a new transfer_id for each adjustment',
     });
   }
 
@@ -225,19 +231,22 @@ function assertBalance(row: AccountRow, after: number): void {
   if (after < 0) {
     const available = toCredits(row.credits_micro);
     const held = toCredits(row.held_micro);
-    const what = held === 0 ? '' : `; ${held} more are held for what runs`;
-    throw new AppError('insufficient_credits', `The account has only ${available} credits to spend${what}`, {
+    const what = held === 0 ? '' : `; ${held} more are on hold for running machines`;
+    throw new AppError('insufficient_credits', `The account has only ${available} credits available${what}`, {
       extra: { available, held },
     });
   }
   if (toCredits(after) > MAX_CREDITS) {
-    throw invalidField('amount', `would bring the balance above ${MAX_CREDITS} credits`);
+    throw invalidField('amount', `would raise the balance above ${MAX_CREDITS} credits`);
   }
 }
 
-/** Reasons stand in the ledger and in logs: no line breaks that forge another entry, nothing unprintable. */
+/**
+ * Reasons are shown in the ledger and in logs: no line breaks that forge another entry, no control
+ * characters.
+ */
 function assertPlainText(field: string, text: string): void {
   if (text.trim() === '' || !text.isWellFormed() || /\p{Cc}/u.test(text)) {
-    throw invalidField(field, 'must be text without control characters');
+    throw invalidField(field, 'must not be empty or contain control characters');
   }
 }

@@ -1,7 +1,7 @@
 /**
- * The text of an API key: `clk_`, 32 base62 characters from the CSPRNG, 6 of checksum. The checksum is
- * the CRC-32 of what stands before it, in base62, so that typing errors and invented keys are refused
- * without asking the database, and a scanner for leaked keys has few false alarms.
+ * The text of an API key: `clk_`, 32 base62 characters from the CSPRNG, 6 of checksum. The checksum is the
+ * CRC-32 of the characters before it, in base62, so that typing errors and invented keys are refused without
+ * a database query, and a scanner for leaked keys has few false alarms.
  */
 import { hash } from 'node:crypto';
 import { crc32 } from 'node:zlib';
@@ -27,9 +27,9 @@ export function newApiKey(): string {
   return checked + checksum(checked);
 }
 
-/** What keeps `text` from being a key; undefined when it may be one. Says nothing of its existence. */
+/** Why `text` is not a well-formed key; undefined when it is. Does not reveal whether the key exists. */
 export function apiKeyTextProblem(text: string): string | undefined {
-  if (!FORM.test(text)) return 'a key is clk_ and 38 letters and digits';
+  if (!FORM.test(text)) return 'a key is clk_ followed by 38 letters and digits';
   const isRight = checksum(text.slice(0, CHECKED_LENGTH)) === text.slice(CHECKED_LENGTH);
   return isRight ? undefined : 'its checksum, the last 6 characters, is wrong';
 }

@@ -88,7 +88,7 @@ export class ApiKeys {
   /** Throws `scope_required` unless ownsAccount. */
   async assertOwner(principal: Principal): Promise<void> {
     if (await this.ownsAccount(principal)) return;
-    throw new AppError('scope_required', "This needs the account's own current key or a session");
+    throw new AppError('scope_required', "This call needs the account's current key or a session");
   }
 
   /**
@@ -135,8 +135,8 @@ export class ApiKeys {
     const rows = await this.#store.mainKeys(accountId);
     const living = rows.filter((row) => row.expires_at === null || row.expires_at > now);
     if (living.length < MAX_MAIN_KEYS) return;
-    throw new AppError('too_many_access_keys', `${MAX_MAIN_KEYS} keys of this account are in use`, {
-      hint: 'Rotate without an overlap to end them all',
+    throw new AppError('too_many_access_keys', `This account has ${MAX_MAIN_KEYS} keys, the maximum`, {
+      hint: 'Rotate with overlap_seconds 0 to end the older keys',
     });
   }
 }

@@ -1,7 +1,7 @@
 /**
- * From a key or session token to a Principal. Good credentials are remembered in memory, so that the
- * usual request costs two look-ups; whoever revokes, rotates, suspends or closes calls
- * forget… after its commit, and the credential is refused from then on.
+ * Resolves a key or session token to a Principal. Valid credentials are cached in memory, so that the usual
+ * request costs two look-ups; code that revokes, rotates, suspends or closes calls forget… after its commit,
+ * and the credential is refused from then on.
  */
 import { type BucketLimit, NOBODY, type Principal, type Scope } from '../calls/principal.ts';
 import { type Changes, WriteBehind } from '../metadata/change.ts';
@@ -22,7 +22,7 @@ export interface Credentials {
   readonly sessionToken?: string;
 }
 
-/** What those who change credentials need. Call after the commit. */
+/** Cache invalidation, for code that changes credentials. Call after the commit. */
 export interface CredentialCache {
   /** Every key and session of an account. */
   forgetAccount(accountId: number): void;
@@ -39,7 +39,7 @@ interface Entry {
   lastSeenAt: number;
 }
 
-/** What an entry is remembered by, and how it is read when it is not remembered. */
+/** A cache key, and how to read the entry on a miss. */
 interface Lookup {
   readonly name: string;
   readonly find: () => Awaitable<CredentialRow | undefined>;
@@ -61,8 +61,8 @@ export class Authenticator implements CredentialCache {
   readonly #store: AccountStore;
   readonly #clock: Clock;
   readonly #generationSize: number;
-  // Least-recently-used at the cost of a plain Map: what is used moves to the young generation, and when
-  // that is full the old one is dropped whole.
+  // Least-recently-used at the cost of a plain Map: a used entry moves to the young generation, and when that
+  // is full the old one is dropped whole.
   #young = new Map<string, Entry>();
   #old = new Map<string, Entry>();
   /** Hashes of secrets seen lately, good or bad: a hash never becomes wrong. */
@@ -70,7 +70,7 @@ export class Authenticator implements CredentialCache {
   /** By the hash of the secret. */
   readonly #uses: WriteBehind<string, Entry>;
   #presetHash: string | undefined;
-  /** Counts forgettings: what was read from the database before one must not be remembered after it. */
+  /** Counts invalidations: a row read from the database before one must not be cached after it. */
   #epoch = 0;
 
   constructor(deps: AuthenticatorDeps) {
@@ -92,8 +92,8 @@ export class Authenticator implements CredentialCache {
   }
 
   /**
-   * The holder of the key with this id, for links that were made with it: their use is its use. Throws or
-   * rejects as `authenticate` does.
+   * The holder of the key with this id, for links that were made with it: using the link counts as using the
+   * key. Throws or rejects as `authenticate` does.
    */
   holderOf(keyId: string): Awaitable<Principal> {
     return (
@@ -103,15 +103,15 @@ export class Authenticator implements CredentialCache {
   }
 
   /**
-   * False once the key or session that `principal` came by has ended or its account is suspended or closed:
-   * for what outlasts a request. That a session was not used for long does not count, because it is in use.
+   * False once the key or session of `principal` has ended or its account is suspended or closed: for
+   * connections that outlast a request. Idle expiry of the session does not count, because it is in use.
    */
   async isCurrent({ via, credentialId }: Principal): Promise<boolean> {
     if (via !== 'key' && via !== 'session') return true;
     return this.#store.isCredentialGood(via, credentialId.replace(/^session-/, ''), this.#clock.now());
   }
 
-  /** Lets this one key pass although it has not our form: the operator chose it. */
+  /** Accepts this one key although it has not the usual format: the operator chose it. */
   allowPresetKey(key: string): void {
     this.#presetHash = hashSecret(key);
   }
@@ -233,7 +233,7 @@ function toPrincipal(row: CredentialRow, via: 'key' | 'session'): Principal {
   return Object.freeze({
     accountId: row.account_id,
     username: row.username,
-    // A key that was limited on purpose carries none of its holder's power over others.
+    // A key with bucket limits never carries its holder's administrator rights.
     isAdmin: row.is_admin === 1 && bucketLimits === null && scopes.includes('*'),
     scopes,
     bucketLimits,
@@ -247,7 +247,7 @@ function invalidKey(): AppError {
   return new AppError('invalid_api_key', 'The API key is unknown, expired or revoked');
 }
 
-/** Throws `invalid_api_key` for what can be no key. Whether one exists is not told. */
+/** Throws `invalid_api_key` for text that cannot be a key. Does not reveal whether one exists. */
 function assertKeyText(key: string): void {
   const problem = apiKeyTextProblem(key);
   if (problem === undefined) return;

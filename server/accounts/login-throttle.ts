@@ -21,18 +21,18 @@ interface Failures {
 
 /** A guess at somebody's password. */
 export interface Attempt {
-  /** What the guesses are counted by: see `typedName` and `ofAccount`. */
+  /** Identifies the account or name that failures are counted for: see `typedName` and `ofAccount`. */
   readonly target: string;
-  /** The caller's. */
+  /** The caller's address. */
   readonly address: string;
 }
 
-/** Counts by what was typed, folded: whether any account has that name shows in nothing. */
+/** Counts by the typed name, folded, so that the result does not reveal whether an account has that name. */
 export function typedName(name: string): string {
   return `name ${name.slice(0, 256)}`;
 }
 
-/** Counts by account, whichever of its names was typed. */
+/** Counts by account, whether its user name or its e-mail address was typed. */
 export function ofAccount(accountId: number): string {
   return `account ${accountId}`;
 }
@@ -50,7 +50,7 @@ export class LoginThrottle {
     this.#maxPairs = deps.maxPairs ?? MAX_PAIRS;
   }
 
-  /** How long no guess of this pair counts, ms; 0 when it may go on. */
+  /** Time until the next attempt of this pair is accepted, ms; 0: now. */
   waitMs(attempt: Attempt): number {
     const blockedUntil = this.#failures.get(keyOf(attempt))?.blockedUntil ?? 0;
     return Math.max(0, blockedUntil - this.#clock.monotonic());
@@ -62,7 +62,7 @@ export class LoginThrottle {
     if (waitMs === 0) return;
     throw new AppError('rate_limited', 'Too many failed logins of this account from this network', {
       retryAfterSeconds: Math.ceil(waitMs / 1000),
-      hint: 'Wait as long as Retry-After says; logins from other networks are not affected',
+      hint: 'Wait for the seconds in Retry-After; logins from other networks are not affected',
     });
   }
 

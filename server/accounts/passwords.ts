@@ -42,13 +42,13 @@ export class Passwords {
   }
 
   /**
-   * The PHC string to store. Throws `invalid_request` for a password that the operator does not allow, or of
-   * an administrator that is among the commonest; `overloaded` when many wait.
+   * The PHC string to store. Throws `invalid_request` for a password on the operator's blocklist, or a common
+   * one of an administrator; `overloaded` when the queue is full.
    */
   async hash(password: string, { address = '', isAdmin = false }: Hashing = {}): Promise<string> {
     const folded = foldPassword(password);
     if (this.#blocklist.has(folded) || (isAdmin && (await commonPasswords()).has(folded))) {
-      throw invalidField('password', 'is one of those that everybody tries first; choose another');
+      throw invalidField('password', 'is too common; choose another');
     }
     return await this.#queue.run(sourceOf(address), async () => {
       const salt = randomSecret(SALT_BYTES);
@@ -94,16 +94,16 @@ export class Passwords {
   }
 }
 
-/** Whose password is made. */
+/** Owner of the new password. */
 interface Hashing {
-  /** The caller's, for the turn; empty: the operator's. */
+  /** The caller's address, for fair queueing; empty: the operator's. */
   readonly address?: string | undefined;
   readonly isAdmin?: boolean;
 }
 
 let common: Promise<ReadonlySet<string>> | undefined;
 
-/** Some 50,000 from published leaks, read when the first administrator is made. */
+/** About 50,000 passwords from published leaks, read when the first administrator is created. */
 function commonPasswords(): Promise<ReadonlySet<string>> {
   common ??= import('@zxcvbn-ts/language-common').then(
     ({ dictionary }) => new Set(dictionary['passwords-common'].map(foldPassword)),
@@ -111,18 +111,18 @@ function commonPasswords(): Promise<ReadonlySet<string>> {
   return common;
 }
 
-/** Who has a password checked. */
+/** The source of a password check. */
 interface Caller {
   readonly address?: string;
   /**
-   * Runs when the turn has come, just before hashing, and may throw: so a throttle counts the failures of
-   * those that waited before.
+   * Runs when the check leaves the queue, just before hashing, and may throw: a throttle thus counts the
+   * failures of checks queued before.
    */
   readonly admit?: () => void;
 }
 
 function overloaded(): AppError {
-  return new AppError('overloaded', 'Too many passwords are being checked', {
+  return new AppError('overloaded', 'Too many password checks are in progress', {
     retryAfterSeconds: RETRY_AFTER_SECONDS,
   });
 }
@@ -151,7 +151,7 @@ function parse(stored: string | null) {
   };
 }
 
-/** As many lines as fit in it are kept in memory. */
+/** Size limit of the list, which is kept in memory. */
 const MAX_BYTES = 16 * 2 ** 20;
 
 /** The form in which passwords are compared with the list. */
@@ -173,9 +173,10 @@ export function readBlocklist(path: string): ReadonlySet<string> {
 }
 
 /**
- * Costly work, few at a time, shared fairly among those who ask for it (max-min fairness): sources take
- * turns, and when the queue is full the one that waits for most gives up its newest place. So whoever floods
- * waits for itself, and one request from elsewhere is served after at most one of each other source.
+ * Runs expensive work, few at a time, shared fairly among its sources (max-min fairness): sources are served
+ * round-robin, and when the queue is full the source with the most waiting loses its newest entry. A flooding
+ * source thus waits for itself, and one request from elsewhere is served after at most one of each other
+ * source.
  */
 interface Waiter {
   readonly begin: () => void;
@@ -185,13 +186,13 @@ interface Waiter {
 interface FairQueueLimits {
   readonly running: number;
   readonly waiting: number;
-  /** What a request is told that has no place. */
+  /** The error of a request that is dropped from the queue. */
   readonly refusal: () => Error;
 }
 
 export class FairQueue {
   readonly #limits: FairQueueLimits;
-  /** By source, in the order of their turns; none is empty. */
+  /** By source, in round-robin order; no queue is empty. */
   readonly #queues = new Map<string, Waiter[]>();
   #waiting = 0;
   #running = 0;
@@ -200,14 +201,14 @@ export class FairQueue {
     this.#limits = limits;
   }
 
-  /** Does `work` when the turn of `source` has come. Throws the refusal when it has no place. */
+  /** Does `work` when it is the turn of `source`. Throws the refusal when the queue is full. */
   async run<T>(source: string, work: () => Promise<T>): Promise<T> {
     if (this.#running < this.#limits.running) this.#running++;
     else await this.#wait(source);
     try {
       return await work();
     } finally {
-      // The one that leaves hands its place over, so #running does not change.
+      // The finished task passes its slot on, so #running does not change.
       const next = this.#next();
       if (next) next.begin();
       else this.#running--;
@@ -223,7 +224,7 @@ export class FairQueue {
     return turn;
   }
 
-  /** For one more of a source of which `own` wait. */
+  /** Makes room for one more task of a source with `own` tasks waiting. */
   #makeRoom(own: number): void {
     let longest: Waiter[] = [];
     for (const queue of this.#queues.values()) if (queue.length > longest.length) longest = queue;

@@ -26,11 +26,11 @@ export interface AccountRoutesDeps {
   readonly accessKeys: AccessKeys;
   readonly sessions: Sessions;
   readonly setupLinks: SetupLinks;
-  /** Users reach the console by https. */
+  /** Whether users reach the console over HTTPS. */
   readonly secureCookies: boolean;
-  /** As the operator set it; empty: where the request says. */
+  /** CLOUDLET_PUBLIC_URL as set by the operator; empty: taken from the request. */
   readonly publicUrl: string;
-  /** Where users reach the API, without a slash at the end. */
+  /** Base URL of the API, without a slash at the end. */
   readonly apiUrl: () => string;
 }
 
@@ -46,7 +46,7 @@ export function accountRoutes(deps: AccountRoutesDeps): Route[] {
   ];
 }
 
-/** For who has no key yet. */
+/** Routes for callers without a key. */
 function doorRoutes({ accounts, sessions, secureCookies, publicUrl }: AccountRoutesDeps): Route[] {
   return [
     defineRoute({
@@ -55,7 +55,7 @@ function doorRoutes({ accounts, sessions, secureCookies, publicUrl }: AccountRou
       name: 'register',
       tag: 'accounts',
       summary: 'Register an account',
-      description: 'Gives the account its API key and its first credits.',
+      description: 'The response has the API key. The account gets its sign-up credits.',
       permission: 'public',
       body: shapes.RegisterBody,
       responses: { 201: shapes.Registration },
@@ -73,7 +73,7 @@ function doorRoutes({ accounts, sessions, secureCookies, publicUrl }: AccountRou
       tag: 'accounts',
       summary: 'Log in with a password',
       description:
-        'Give `username` (a user name or an e-mail address) or `email`. Sets the console’s session cookie.',
+        'Send `username` (a user name or an e-mail address) or `email`. Sets the console’s session cookie.',
       permission: 'public',
       body: shapes.LoginBody,
       responses: { 200: shapes.Account },
@@ -103,7 +103,7 @@ function doorRoutes({ accounts, sessions, secureCookies, publicUrl }: AccountRou
       name: 'logout',
       isRepeatable: true,
       tag: 'accounts',
-      summary: 'End the session of the cookie',
+      summary: 'Log out: end the session of the cookie',
       // Public: the cookie of a session that is over can be cleared too, though by no form of another site.
       permission: 'public',
       responses: { 200: shapes.Empty },
@@ -119,7 +119,7 @@ function doorRoutes({ accounts, sessions, secureCookies, publicUrl }: AccountRou
   ];
 }
 
-/** For who makes the first administrator. */
+/** Routes that create the first administrator. */
 function setupRoutes({ setupLinks, apiUrl }: AccountRoutesDeps): Route[] {
   return [
     defineRoute({
@@ -128,10 +128,10 @@ function setupRoutes({ setupLinks, apiUrl }: AccountRoutesDeps): Route[] {
       name: 'adminCreateSetupLink',
       isRepeatable: true,
       tag: 'admin',
-      summary: 'Make a set-up link',
+      summary: 'Create a set-up link',
       description:
-        'For the operator, while there is no administrator: `cloudlet admin setup-link` asks for it. The link ' +
-        'works once, for 30 minutes; earlier ones end.',
+        'For the operator, while there is no administrator; used by `cloudlet admin setup-link`. The link ' +
+        'works once, for 30 minutes; earlier links stop working.',
       permission: 'admin',
       responses: { 201: shapes.SetupLink },
       errors: ['administrator_exists'],
@@ -180,7 +180,7 @@ function ownAccountRoutes({ accounts, secureCookies }: AccountRoutesDeps): Route
       name,
       tag: 'accounts',
       summary: 'Show your account',
-      description: '`api_key` is shown to a session and to that key itself; to access keys it is null.',
+      description: '`api_key` is returned to a session and to that key itself; for access keys it is null.',
       permission: 'account:read',
       responses: { 200: shapes.Account },
       errors: ['account_not_found'],
@@ -195,7 +195,7 @@ function ownAccountRoutes({ accounts, secureCookies }: AccountRoutesDeps): Route
       name: 'updateAccount',
       tag: 'accounts',
       summary: 'Change your e-mail address or password',
-      description: 'A new password ends all other sessions. Keys stay as they are.',
+      description: 'A new password ends all other sessions. Keys do not change.',
       permission: 'account:write',
       body: shapes.UpdateBody,
       responses: { 200: shapes.Account },
@@ -213,8 +213,8 @@ function ownAccountRoutes({ accounts, secureCookies }: AccountRoutesDeps): Route
       tag: 'accounts',
       summary: 'Close your account',
       description:
-        'For good. All keys and sessions end, the user name and e-mail address become free, what the ' +
-        'account stored can no longer be reached, and its machines are shut down and deleted. Needs the ' +
+        'Permanent. All keys and sessions end, the user name and e-mail address become available, the data of the ' +
+        'account can no longer be accessed, and its machines are shut down and deleted. Needs the ' +
         'account’s current key or a session.',
       permission: 'account:write',
       responses: { 200: shapes.ClosedAccount },
@@ -240,8 +240,8 @@ function ownKeyRoutes({ apiKeys }: AccountRoutesDeps): Route[] {
       tag: 'accounts',
       summary: 'Replace your API key',
       description:
-        'Needs the account’s current key or a session. The old key stays valid for the overlap, and so do the ' +
-        'links that were made with it or in a session.',
+        'Needs the account’s current key or a session. The old key stays valid during the overlap, and so do ' +
+        'links that were created with it or in a session.',
       permission: 'account:write',
       body: shapes.RotateBody,
       responses: { 200: shapes.RotatedKey },
@@ -282,7 +282,7 @@ function accessKeyRoutes({ accessKeys }: AccountRoutesDeps): Route[] {
       tag: 'accounts',
       summary: 'Create an access key',
       description:
-        'Its key and its S3 secret are shown only now. A key cannot make one that may do more than itself.',
+        'The key and its S3 secret are shown only once. A key cannot create one with more rights than its own.',
       permission: 'account:write',
       body: shapes.AccessKeyBody,
       maxBodyBytes: 256 * 1024, // a hundred prefixes
@@ -297,7 +297,7 @@ function accessKeyRoutes({ accessKeys }: AccountRoutesDeps): Route[] {
       tag: 'accounts',
       summary: 'Revoke an access key at once',
       description:
-        'The links that were made with it end too. A key can only revoke keys that may do no more than itself.',
+        'Links created with it end too. A key can only revoke keys with no more rights than its own.',
       permission: 'account:write',
       params: shapes.AccessKeyPath,
       responses: { 200: shapes.RevokedAccessKey },
@@ -310,7 +310,7 @@ function accessKeyRoutes({ accessKeys }: AccountRoutesDeps): Route[] {
 function loginName(body: { username?: string; email?: string }): string {
   const name = body.username ?? body.email;
   if (name !== undefined) return name;
-  const fields = [{ field: 'username', message: 'is required, or email' }];
+  const fields = [{ field: 'username', message: 'is required, unless email is given' }];
   throw new AppError('invalid_request', 'username or email is required', { fields });
 }
 
@@ -326,7 +326,7 @@ function sessionRoutes({ sessions }: { readonly sessions: Sessions }): Route[] {
       path: '/api/account/sessions',
       name: 'listSessions',
       tag: 'accounts',
-      summary: 'List where you are signed in, oldest first',
+      summary: 'List your sessions, oldest first',
       permission: 'account:read',
       query: Type.Object(Paging),
       responses: { 200: Type.Array(Session) },
@@ -359,8 +359,8 @@ function sessionRoutes({ sessions }: { readonly sessions: Sessions }): Route[] {
       path: '/api/account/sessions',
       name: 'endOtherSessions',
       tag: 'accounts',
-      summary: 'End all your sessions but the one that asks',
-      description: 'With a key: all of them. Needs the account’s current key or a session.',
+      summary: 'End all your other sessions',
+      description: 'With a key, ends all sessions. Needs the account’s current key or a session.',
       permission: 'account:write',
       responses: { 200: EndedSessions },
       handler: (call) => sessions.endOthers(call),

@@ -1,4 +1,4 @@
-/** What accounts look like from outside (contract §3). */
+/** API schemas of accounts (contract §3). */
 import { SCOPES } from '../calls/principal.ts';
 import { namedObject, type Static, Type } from '../platform/json-schema.ts';
 import {
@@ -18,14 +18,14 @@ const Time = (description: string) =>
 const Username = Type.String({
   pattern: USERNAME_PATTERN,
   'x-rule': USERNAME_RULE,
-  description: '3 to 64 of A-Z, a-z, 0-9, ".", "_" and "-"; unique without regard to case',
+  description: '3 to 64 characters from A-Z, a-z, 0-9, ".", "_" and "-"; unique, case-insensitive',
   examples: ['ada'],
 });
 const Email = Type.String({
   pattern: EMAIL_PATTERN,
   'x-rule': EMAIL_RULE,
   maxLength: EMAIL_MAX_LENGTH,
-  description: 'Unique without regard to case',
+  description: 'Unique, case-insensitive',
   examples: ['ada@example.com'],
 });
 const Password = Type.String({
@@ -65,9 +65,9 @@ const registered = {
   id: Type.Integer(),
   username: Type.String(),
   email: Type.String(),
-  api_key: Nullable("The account's key; null when the credential used may not see it"),
+  api_key: Nullable("The account's key; null if the credential used may not read it"),
   plan: Type.String({ examples: ['free'] }),
-  credits: Type.Number({ description: 'Balance, in credits, those that are held included' }),
+  credits: Type.Number({ description: 'Balance in credits, including credits on hold' }),
   is_active: Type.Boolean({ description: 'false while suspended' }),
   created_at: Time('Time of registration'),
   last_login: Nullable('Time of the last login with the password; null before the first'),
@@ -79,14 +79,14 @@ export type Registration = Static<typeof Registration>;
 export const Account = namedObject('Account', {
   ...registered,
   is_admin: Type.Boolean(),
-  credits_held: Type.Number({ description: 'Part of the balance that is set aside for what runs' }),
+  credits_held: Type.Number({ description: 'Part of the balance on hold for running machines' }),
   billing_state: Type.Enum(['ok', 'low', 'critical', 'grace', 'suspended'], {
     description:
-      'low: credits last for less than 7 days; critical: for less than 24 hours; grace: none are left and ' +
-      'machines run until grace_ends_at; suspended: they were stopped',
+      'low: credits last less than 7 days; critical: less than 24 hours; grace: no credits left, ' +
+      'machines run until grace_ends_at; suspended: machines were stopped',
   }),
-  credits_exhausted_at: Nullable('Since when no credits are left; null while there are'),
-  grace_ends_at: Nullable('When machines are stopped; null unless in grace'),
+  credits_exhausted_at: Nullable('When the credits ran out; null while credits are left'),
+  grace_ends_at: Nullable('When machines will be stopped; null unless in grace'),
 });
 export type Account = Static<typeof Account>;
 
@@ -96,14 +96,14 @@ export const RotateBody = namedObject('ApiKeyRotation', {
       minimum: 0,
       maximum: 2_592_000,
       default: 0,
-      description: 'How long the old key stays valid; 0 ends it, and any older one, at once',
+      description: 'How long the old key stays valid; 0 ends it, and any older one, immediately',
     }),
   ),
 });
 
 export const RotatedKey = namedObject('RotatedApiKey', {
   ...Account.properties,
-  previous_key_expires_at: Nullable('End of the overlap; null without one'),
+  previous_key_expires_at: Nullable('End of the overlap; null: no overlap'),
 });
 export type RotatedKey = Static<typeof RotatedKey>;
 
@@ -114,7 +114,7 @@ export const UpdateBody = namedObject('AccountChange', {
     Type.String({
       maxLength: 1024,
       description:
-        'Needed for a new password when the account has one; and with a key also for a new address',
+        'Required to change an existing password and, with an API key, to change the e-mail address',
     }),
   ),
 });
@@ -133,7 +133,7 @@ const ScopeName = Type.Enum([...SCOPES]);
 const BucketAccess = namedObject('NewAccessKeyBucket', {
   name: Type.String({ minLength: 3, maxLength: 63 }),
   prefix: Type.Optional(
-    Type.String({ maxLength: 1024, description: 'Only objects whose names begin so; empty: all' }),
+    Type.String({ maxLength: 1024, description: 'Only objects whose names begin with this; empty: all' }),
   ),
 });
 
@@ -144,7 +144,7 @@ export const AccessKeyBody = namedObject('NewAccessKey', {
     Type.Array(BucketAccess, {
       minItems: 1,
       maxItems: 100,
-      description: 'Limits the key to these; default: all',
+      description: 'Limits the key to these buckets; default: all',
     }),
   ),
   expires_in: Type.Optional(
@@ -168,26 +168,26 @@ export const AccessKey = namedObject('AccessKey', {
   buckets: Type.Union([Type.Array(KeyBucket), Type.Null({ description: 'No limit' })]),
   access_key_id: Type.String({ description: 'S3 access key' }),
   created_at: Time('Time of creation'),
-  expires_at: Nullable('End; null: never'),
-  last_used_at: Nullable('Last use, seconds late at most; null before the first'),
+  expires_at: Nullable('Expiry time; null: never'),
+  last_used_at: Nullable('Last use, accurate to seconds; null: never used'),
 });
 export type AccessKey = Static<typeof AccessKey>;
 
 export const CreatedAccessKey = namedObject('CreatedAccessKey', {
   ...AccessKey.properties,
-  api_key: Type.String({ description: 'Shown only now' }),
-  secret_access_key: Type.String({ description: 'S3 secret; shown only now' }),
+  api_key: Type.String({ description: 'Shown only once' }),
+  secret_access_key: Type.String({ description: 'S3 secret; shown only once' }),
 });
 export type CreatedAccessKey = Static<typeof CreatedAccessKey>;
 
 export const Session = namedObject('Session', {
   id: Type.String({ examples: ['ses-01kd8vcz1p7m3s5t9w2x4y6z8a'] }),
-  is_current: Type.Boolean({ description: 'This request came by it' }),
-  user_agent: Type.String({ description: 'What the browser called itself at the login; empty: not known' }),
-  address: Type.String({ description: 'Where the login came from; empty: not known' }),
+  is_current: Type.Boolean({ description: 'Whether this request used this session' }),
+  user_agent: Type.String({ description: 'User-Agent at login; empty: unknown' }),
+  address: Type.String({ description: 'IP address of the login; empty: unknown' }),
   created_at: Time('Time of the login'),
-  last_used_at: Time('Last use, seconds late at most'),
-  expires_at: Time('When it ends if it is not used again'),
+  last_used_at: Time('Last use, accurate to seconds'),
+  expires_at: Time('Expiry time if it is not used again'),
 });
 export type Session = Static<typeof Session>;
 
@@ -195,7 +195,7 @@ export const SessionPath = Type.Object({ id: Type.String({ $id: 'SessionId' }) }
 
 export const EndedSession = namedObject('EndedSession', { id: Type.String() });
 export const EndedSessions = namedObject('EndedSessions', {
-  ended: Type.Integer({ description: 'How many' }),
+  ended: Type.Integer({ description: 'Number of sessions ended' }),
 });
 
 export const RevokedAccessKey = namedObject('RevokedAccessKey', { id: Type.String() });
@@ -205,8 +205,8 @@ export const AccessKeyPath = Type.Object({ id: Type.String() });
 const { api_key: _, ...shown } = Account.properties;
 export const AdminAccount = namedObject('AdminAccount', {
   ...shown,
-  suspended_reason: Nullable('Why, while suspended'),
-  storage_bytes: Type.Number({ description: 'Of all versions' }),
+  suspended_reason: Nullable('Reason of the suspension; null if not suspended'),
+  storage_bytes: Type.Number({ description: 'Bytes of all object versions' }),
 });
 export type AdminAccount = Static<typeof AdminAccount>;
 
@@ -225,18 +225,18 @@ export const CreditsBody = namedObject('CreditAdjustment', {
   amount: Type.Number({
     minimum: -1e9,
     maximum: 1e9,
-    description: 'Credits, at most 6 decimals; negative takes them away',
+    description: 'Credits, at most 6 decimals; negative deducts',
   }),
   reason: Type.String({
     minLength: 1,
     maxLength: 500,
-    description: 'Recorded in the ledger, with who did it',
+    description: 'Recorded in the ledger with the administrator',
   }),
   transfer_id: Type.Optional(
     Type.String({
       pattern: '^[A-Za-z0-9._:-]{1,64}$',
-      'x-rule': 'must have 1 to 64 of A-Z, a-z, 0-9, ".", "_", ":" and "-"',
-      description: 'Chosen by you: the same again changes nothing and gives the same response as once',
+      'x-rule': 'must be 1 to 64 characters from A-Z, a-z, 0-9, ".", "_", ":" and "-"',
+      description: 'Chosen by you; repeating it changes nothing and returns the same response',
     }),
   ),
 });

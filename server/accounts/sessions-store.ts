@@ -1,4 +1,4 @@
-/** The SQL of sessions. That one lets its account in is read in store.ts, together with the account. */
+/** The SQL of sessions. Session authentication is in store.ts, which joins the account. */
 import type { Awaitable, Reads, Statement } from '../metadata/metadata.ts';
 
 export interface SessionRow {

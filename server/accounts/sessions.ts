@@ -1,4 +1,4 @@
-/** Logging in and out, and where one is signed in. A session is an opaque token, stored as its hash. */
+/** Login, logout and the list of sessions. A session is an opaque token, stored as its hash. */
 import type { Call, Principal } from '../calls/principal.ts';
 import type { Change, Changes, Recorder } from '../metadata/change.ts';
 import { type Clock, formatTime } from '../platform/clock.ts';
@@ -15,11 +15,11 @@ import type { Account, Session } from './schema.ts';
 import { deleteSessionsExcept, type SessionRow, type SessionStore } from './sessions-store.ts';
 import type { AccountRow, AccountStore } from './store.ts';
 
-/** However much it is used, a session ends after this long. */
+/** Maximum lifetime of a session, even when it is in use. */
 export const SESSION_MAX_MS = 30 * 24 * 3600_000;
 /** Beyond it the account's oldest session ends. */
 const MAX_SESSIONS = 100;
-/** So much is kept of what a browser calls itself. */
+/** Maximum stored length of a User-Agent. */
 const USER_AGENT_MAX_LENGTH = 400;
 /** How long an expired access key is still listed. */
 const EXPIRED_KEYS_KEPT_MS = 30 * 24 * 3600_000;
@@ -28,9 +28,9 @@ export interface Login {
   /** User name or e-mail address. */
   readonly name: string;
   readonly password: string;
-  /** The caller's. */
+  /** The caller's address. */
   readonly address: string;
-  /** What the caller's program calls itself. */
+  /** The User-Agent header. */
   readonly userAgent?: string;
 }
 
@@ -60,7 +60,7 @@ export class Sessions {
 
   /**
    * Begins a session. An unknown name and a wrong password cannot be told apart. Throws
-   * `invalid_credentials`, `rate_limited`, `account_suspended` (to who knows the password), `overloaded`.
+   * `invalid_credentials`, `rate_limited`, `account_suspended` (only if the password is right), `overloaded`.
    */
   async login(
     recorder: Recorder,
@@ -150,7 +150,7 @@ export class Sessions {
     change.after(() => cache.forgetCredential(sessionCredentialId(tokenHash)));
   }
 
-  /** Removes sessions, keys and set-up links that ended long enough ago. To be called now and then. */
+  /** Removes sessions, keys and set-up links that ended long enough ago. Called periodically. */
   async sweep(): Promise<void> {
     const { store, changes, clock } = this.#deps;
     await changes.store(store.sweep(clock.now(), { idleMs: SESSION_IDLE_MS, keptMs: EXPIRED_KEYS_KEPT_MS }));
@@ -170,8 +170,8 @@ export class Sessions {
       isHeld = account !== undefined && throttle.waitMs(account) > 0;
     };
     const right = await passwords.verify(password, row?.password_hash ?? null, { address, admit });
-    // Guesses by name and by e-mail address count together. To say so would tell which address belongs to
-    // which name, so until the wait is over even the right password is called wrong.
+    // Failures by name and by e-mail address count together. A distinct error would reveal which address
+    // belongs to which name, so until the wait is over even the right password is rejected.
     if (!right || row === undefined || isHeld) {
       throttle.failed(typed);
       if (account !== undefined && !isHeld) throttle.failed(account);
@@ -187,7 +187,7 @@ export class Sessions {
   }
 }
 
-/** When it ends, unless it is used again. */
+/** When the session expires if it is not used again. */
 function endOf({ last_seen_at, expires_at }: SessionRow): number {
   return Math.min(expires_at, last_seen_at + SESSION_IDLE_MS);
 }
@@ -210,6 +210,6 @@ function sessionNotFound(): AppError {
 
 function wrong(): AppError {
   return new AppError('invalid_credentials', 'The user name or the password is wrong', {
-    hint: 'After many failures the right password is refused too, for a while: wait, and try again',
+    hint: 'After many failures even the right password is refused for a while; wait, then try again',
   });
 }

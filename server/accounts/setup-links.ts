@@ -1,4 +1,4 @@
-/** The first administrator: made by who holds the one-use link that the first start prints. */
+/** The first administrator: created with the one-use link that the first start prints. */
 
 import type { Change, Changes, Recorder } from '../metadata/change.ts';
 import type { Clock } from '../platform/clock.ts';
@@ -36,9 +36,13 @@ export class SetupLinks {
   async createSetupLink(): Promise<string> {
     const { setupLinkStore, changes, clock } = this.#deps;
     if (!(await this.needsSetup()))
-      throw new AppError('administrator_exists', 'A set-up link is only for the first administrator', {
-        hint: 'cloudlet admin create makes further ones on the machine itself',
-      });
+      throw new AppError(
+        'administrator_exists',
+        'There is an administrator already; a set-up link only creates the first one',
+        {
+          hint: 'Run "cloudlet admin create" on the host to create another',
+        },
+      );
     const token = randomSecret(32).toString('base64url');
     await changes.store(setupLinkStore.replace(hashSecret(token), clock.now() + LINK_LIFE_MS));
     return token;
@@ -62,6 +66,6 @@ export class SetupLinks {
 
 function invalidLink(): AppError {
   return new AppError('invalid_link', 'The set-up link is unknown, used or expired', {
-    hint: 'Run "cloudlet admin setup-link" on the machine itself: it prints a new one',
+    hint: 'Run "cloudlet admin setup-link" on the host to get a new one',
   });
 }

@@ -1,4 +1,6 @@
-/** The pages behind the one-use set-up link: a form that makes the first administrator, or why not. */
+/**
+ * The pages behind the one-use set-up link: a form that creates the first administrator, or an error page.
+ */
 import { PAGE_ICON, PAGE_STYLE } from '../http/page.ts';
 import { EMAIL_MAX_LENGTH, PASSWORD_MAX_LENGTH, PASSWORD_MIN_LENGTH } from './account-fields.ts';
 
@@ -17,11 +19,14 @@ form > button { margin-top: 1rem; width: 100%; padding: .65rem; } button:disable
 [hidden] { display: none; }
 `;
 
-/** `{address}` and `{key}` are put in by the page. Each of these runs as it is. */
+/** `{address}` and `{key}` are filled in by the page. Each command runs as it is. */
 const NEXT_STEPS: readonly (readonly [string, string])[] = [
-  ['In a terminal, name your cloud and your key:', `export CLOUD='{address}'\nexport KEY='{key}'`],
   [
-    'Make a bucket, and put a file into it:',
+    'In a terminal, set the address of your cloud and your key:',
+    `export CLOUD='{address}'\nexport KEY='{key}'`,
+  ],
+  [
+    'Create a bucket and upload a file:',
     `curl "$CLOUD/api/buckets" -H "X-API-Key: $KEY" \\
   -H 'Content-Type: application/json' \\
   -d '{"name": "first-bucket"}'
@@ -30,14 +35,14 @@ curl "$CLOUD/api/buckets/first-bucket/upload" \\
   -H "X-API-Key: $KEY" -F file=@hello.txt`,
   ],
   [
-    'Make an account for somebody else; the response has its key:',
+    'Create an account for somebody else; the response has its key:',
     `curl "$CLOUD/api/admin/accounts" -H "X-API-Key: $KEY" \\
   -H 'Content-Type: application/json' \\
   -d '{"username": "ada", "email": "ada@example.org"}'`,
   ],
 ];
 
-/** The mark of the console, and the name. */
+/** The console's logo, and the name. */
 const BRAND = `<p class="brand"><svg viewBox="0 0 32 32" width="26" height="26" aria-hidden="true">
 <rect width="32" height="32" rx="8" fill="#0f5f5c"/>
 <path d="M10.5 22.5a5 5 0 0 1-.6-9.96 6.6 6.6 0 0 1 12.6 1.5 4.3 4.3 0 0 1-.5 8.46z" fill="none" stroke="#fff" stroke-width="2.2" stroke-linejoin="round"/>
@@ -90,7 +95,7 @@ form.addEventListener('submit', async (event) => {
     showWrong(errors);
     if (errors.length === 0) message.textContent = [answer.detail, answer.hint].filter(Boolean).join('.\\n');
   } catch {
-    message.textContent = 'Cloudlet does not answer. Is it still running?';
+    message.textContent = 'Cloudlet does not respond. Is it still running?';
   } finally {
     button.disabled = false;
   }
@@ -113,7 +118,7 @@ find('#copy').addEventListener('click', async () => {
     find('#copied').textContent = 'Copied';
   } catch {
     getSelection().selectAllChildren(find('#key'));
-    find('#copied').textContent = 'It is selected now: copy it with Ctrl+C';
+    find('#copied').textContent = 'Selected; press Ctrl+C to copy';
   }
 });
 `;
@@ -137,13 +142,13 @@ const FIELDS: readonly Field[] = [
   {
     name: 'email',
     label: 'E-mail address',
-    rule: 'You can log in with it too. Cloudlet sends no mail.',
+    rule: 'You can also log in with it. Cloudlet sends no mail.',
     attributes: `type="email" autocomplete="email" maxlength="${EMAIL_MAX_LENGTH}"`,
   },
   {
     name: 'password',
     label: 'Password',
-    rule: `${PASSWORD_MIN_LENGTH} to ${PASSWORD_MAX_LENGTH} characters of any kind. There is no way to reset it by mail.`,
+    rule: `${PASSWORD_MIN_LENGTH} to ${PASSWORD_MAX_LENGTH} characters. It cannot be reset by e-mail.`,
     attributes: `type="password" autocomplete="new-password" minlength="${PASSWORD_MIN_LENGTH}" maxlength="${PASSWORD_MAX_LENGTH}"`,
   },
 ];
@@ -178,14 +183,14 @@ ${main}
 `;
 }
 
-/** For a link that is good. */
+/** The page of a valid link. */
 export const SETUP_PAGE = renderPage(
   'Set up Cloudlet',
   `<main>
 ${BRAND}
 <form>
 <h1>Set up Cloudlet</h1>
-<p class="soft">You are about to become the administrator. This link works once.</p>
+<p class="soft">This creates the administrator account. The link works once.</p>
 ${FIELDS.map(renderField).join('\n')}
 <p role="alert"></p>
 <button>Create administrator</button>
@@ -196,29 +201,29 @@ ${FIELDS.map(renderField).join('\n')}
 <p>This is your API key. Whoever has it can do all that you can do, so keep it like a password.</p>
 <pre id="key">{key}</pre>
 <p class="copied"><button type="button" id="copy">Copy the key</button> <span id="copied" role="status"></span></p>
-<p class="soft">It is shown again by <code>bin/cloudlet admin key --username <span class="name"></span></code> on the machine itself.</p>
+<p class="soft">To show it again, run <code>bin/cloudlet admin key --username <span class="name"></span></code> on the host.</p>
 <h2>What to do next</h2>
 ${NEXT_STEPS.map(([text, commands]) => `<p>${text}</p>\n<pre class="commands">${commands}</pre>`).join('\n')}
-<p><a href="/api/docs">All calls of the API</a>, with an example of each.</p>
+<p><a href="/api/docs">API reference</a>, with an example of each call.</p>
 </section>
 </main>
 <script>${SCRIPT}</script>`,
 );
 
-/** For a link that is not: nothing to fill in. */
+/** The page of an expired or unknown link, without a form. */
 export const ENDED_LINK_PAGE = renderPage(
   'This set-up link does not work',
   `<main>
 ${BRAND}
 <h1>This set-up link does not work</h1>
-<p>It was used, is older than 30 minutes, is not complete, or is from before the last start. A link works once.</p>
+<p>It was used before, is older than 30 minutes, is incomplete, or was created before the last restart. A link works once.</p>
 <h2>If there is no administrator yet</h2>
 <ul>
-<li>Run <code>bin/cloudlet admin setup-link</code> on the machine itself: it prints a new link.</li>
+<li>Run <code>bin/cloudlet admin setup-link</code> on the host to get a new link.</li>
 <li>Or run <code>bin/cloudlet admin create</code> there.</li>
 </ul>
 <h2>If you are the administrator</h2>
-<p><code>bin/cloudlet admin key --username NAME</code> on the machine itself shows your API key. What to do with
-it is in the <a href="/api/docs">list of all calls</a>.</p>
+<p><code>bin/cloudlet admin key --username NAME</code> on the host shows your API key. The
+<a href="/api/docs">API reference</a> lists all calls.</p>
 </main>`,
 );

@@ -10,9 +10,9 @@ export interface AccountRow {
   readonly is_admin: number;
   readonly is_active: number;
   readonly suspended_reason: string | null;
-  /** May be spent. */
+  /** Available balance. */
   readonly credits_micro: number | bigint;
-  /** Set aside for what runs. */
+  /** Balance on hold for running resources. */
   readonly held_micro: number | bigint;
   readonly billing_state: 'ok' | 'low' | 'critical' | 'grace' | 'suspended';
   readonly exhausted_at: number | null;
@@ -44,7 +44,7 @@ export interface TransferRow {
   readonly reference: string;
 }
 
-/** What the authenticator needs of a key or session, and of the account behind it. */
+/** The columns of a key or session, and of its account, that authentication needs. */
 export interface CredentialRow {
   readonly account_id: number;
   readonly username: string;
@@ -122,7 +122,7 @@ export class AccountStore {
 
   /** The highest of all accounts ever, closed ones included; 0 when there is none. */
   async highestAccountId(): Promise<number> {
-    // Never one that was given before: a restore moves the sequence ahead of the accounts there are.
+    // Never reuses an id: a restore moves the sequence ahead of the existing accounts.
     const sql = `SELECT max(seq) AS id FROM sqlite_sequence WHERE name = 'accounts'`;
     const row = await this.#reads.get<{ id: number | null }>(sql);
     return row?.id ?? 0;
@@ -251,7 +251,7 @@ export class AccountStore {
     };
   }
 
-  /** Frees the name and the address; the row stays for the ledger. */
+  /** Releases the name and the address; the row stays for the ledger. */
   closeAccount(id: number, at: number): Statement[] {
     return [
       {

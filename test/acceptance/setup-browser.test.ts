@@ -69,7 +69,7 @@ test('a link that is no good says so at once, with the way out', { skip }, async
   }
   assert.match(
     await textOf('main'),
-    /bin\/cloudlet admin setup-link[\s\S]*it prints a new link[\s\S]*bin\/cloudlet admin create/,
+    /bin\/cloudlet admin setup-link[\s\S]*to get a new link[\s\S]*bin\/cloudlet admin create/,
   );
   await page.goto(link);
   assert.equal(await page.locator('form').count(), 1, 'the right one was not used up by looking');
