@@ -1,4 +1,4 @@
-/** Makes billing: what charges, and what follows from it. */
+/** Makes billing: charging, and the credit states of accounts. */
 
 import type { Logger } from 'pino';
 import { Changes } from '../metadata/change.ts';
@@ -39,7 +39,7 @@ import { type BillingRoutesDeps, billingRoutes as ownRoutes } from './routes.ts'
 export interface BillingDeps {
   readonly clock: Clock;
   readonly log: Logger;
-  /** What costs something until the operator sets a price. */
+  /** Prices that apply until the operator sets one. */
   readonly builtIn: readonly BuiltInPrice[];
   readonly base: {
     readonly metadata: Metadata;
@@ -57,14 +57,14 @@ export function billingRoutes(deps: BillingRoutesDeps & BillingAdminRoutesDeps &
 
 export type Billing = Awaited<ReturnType<typeof openBilling>>;
 
-/** Makes what charges: needs nothing that is charged for. */
+/** Makes the charging part, which needs nothing that is charged for. */
 export async function openBilling({ clock, log, base, builtIn }: BillingDeps) {
   const { metadata, alarms } = base;
   const changes = new Changes({ metadata });
   const usageStore = new UsageStore(metadata);
   const anchor = await usageStore.findAnchor();
   const steady = new SteadyClock({ clock, bootId: hostBootId(), anchor });
-  if (steady.uncountedMs > NOTED_MS) log.warn({ ms: steady.uncountedMs }, 'time that is not charged');
+  if (steady.uncountedMs > NOTED_MS) log.warn({ ms: steady.uncountedMs }, 'time not charged');
   const accounts = new BillingAccountStore(metadata);
   const catalog = new CatalogStore(metadata);
   const ledger = new LedgerStore(metadata);
@@ -104,12 +104,12 @@ export async function openBilling({ clock, log, base, builtIn }: BillingDeps) {
     vmCharges: vmCharges(charges),
     databaseCharges: databaseCharges(charges),
     storageCharges: storageCharges(charges),
-    /** Writes the charged time down. */
+    /** Stores the charged time. */
     flush: () => changes.store([usageStore.putAnchor(steady.reanchor())]),
   };
 }
 
-/** What follows when credits run out or come, or an account is suspended: needs what is stopped then. */
+/** Makes the credit states of accounts, which need the resources to stop. */
 export function billingPart(
   billing: Billing,
   stops: readonly AccountStops[],
@@ -151,12 +151,12 @@ export function billingPart(
       revenue: (period: Period) => revenueReport(ledger, period),
     }),
     jobs: [
-      every('write the charged time down', flush),
-      every('charge what is used', () => rating.rateHour()),
+      every('store the charged time', flush),
+      every('charge usage', () => rating.rateHour()),
       every('check billing', () => checks.check()),
-      // A short grace is to be noticed when it is over.
-      every('look at credits', () => creditStates.tick(), Math.min(graceMs, MINUTE_MS)),
-      every('give the credits of plans', () => monthly.tick()),
+      // A short grace must be noticed when it ends.
+      every('check credits', () => creditStates.tick(), Math.min(graceMs, MINUTE_MS)),
+      every('grant plan credits', () => monthly.tick()),
     ],
     start: () => {
       checks.startVerification();

@@ -1,4 +1,4 @@
-/** Billing over REST: what an account used, paid, and will pay. */
+/** Billing over REST: usage, payments and prices of an account. */
 
 import { listPage, Paging, rowIdCursor } from '../http/list-page.ts';
 import { varyOn } from '../http/origins.ts';
@@ -32,10 +32,10 @@ function reportRoutes({ reports, ledgerReports, clock }: BillingRoutesDeps): Rou
       ...common,
       path: '/api/billing/usage',
       name: 'getUsage',
-      summary: 'What you used, what it cost, and what is left',
+      summary: 'Show your usage, its cost and your balance',
       description:
-        'Everything used up to now is in it, also what the ledger has no entry of yet: those come by the ' +
-        'hour. With `Accept: text/csv` the items as a table. A period has at most 400 days.',
+        'Includes all usage up to now, even if the ledger has no entry for it yet; entries are made ' +
+        'hourly. With `Accept: text/csv` the response is a table of the items. A period has at most 400 days.',
       query: shapes.PeriodQuery,
       responses: { 200: shapes.UsageReport },
       errors: ['account_not_found'],
@@ -71,7 +71,7 @@ function reportRoutes({ reports, ledgerReports, clock }: BillingRoutesDeps): Rou
         const found = ledgerReports.list(principal.accountId, asked);
         let last = 0n;
         let count = 0;
-        // The cursor is the number of the last entry shown, which the entry itself does not tell.
+        // The cursor is the number of the last entry shown, which is not a member of the entry.
         async function* shown() {
           for await (const { seq, entry } of found) {
             if (limit === undefined || count < limit) last = seq;
@@ -91,7 +91,7 @@ function forecastRoutes({ estimate, priceList }: BillingRoutesDeps): Route[] {
       ...common,
       path: '/api/billing/estimate',
       name: 'getEstimate',
-      summary: 'What is in use now, what it costs, and how long your credits last',
+      summary: 'Show resources in use, their cost, and how long your credits last',
       responses: { 200: shapes.Estimate },
       errors: ['account_not_found'],
       handler: ({ principal }) => estimate(principal.accountId),
@@ -119,10 +119,10 @@ function itemsCsv(items: readonly ReportItem[]): string {
 type Cell = string | number;
 
 const MUST_QUOTE = /[",\r\n]/;
-/** A spreadsheet takes text that begins so for a formula. */
+/** A spreadsheet takes text with such a beginning for a formula. */
 const FORMULA = /^[=+\-@\t\r]/;
 
-/** Rows end with CRLF. Text that a spreadsheet would compute is put behind an apostrophe. */
+/** Rows end with CRLF. Text that a spreadsheet would evaluate gets an apostrophe in front. */
 export function csvText(rows: readonly (readonly Cell[])[]): string {
   return rows.map((row) => `${row.map(cellText).join(',')}\r\n`).join('');
 }
@@ -133,7 +133,7 @@ function cellText(cell: Cell): string {
   return MUST_QUOTE.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
-/** Without an exponent, which JavaScript writes for very small ones. */
+/** Without an exponent, which JavaScript writes for very small numbers. */
 function plainNumber(value: number): string {
   const text = String(value);
   return text.includes('e') ? value.toFixed(9).replace(/0+$/, '').replace(/\.$/, '') : text;

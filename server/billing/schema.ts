@@ -1,4 +1,4 @@
-/** What billing looks like over REST. */
+/** API schemas of billing. */
 import { describedAs, namedObject, type Static, Type } from '../platform/json-schema.ts';
 import { MAX_PRICE } from './catalog/price-list.ts';
 import { QUOTAS } from './catalog/quotas.ts';
@@ -6,23 +6,23 @@ import { METER_NAMES } from './metering/meters.ts';
 
 const TIME = 'YYYY-MM-DD HH:MM:SS, UTC';
 
-/** Money is exact: no double is asked for more digits than it has. */
+/** Money is exact: a double never carries more digits than it can. */
 const Amount = Type.Union([Type.Number(), Type.String()], {
   $id: 'Credits',
   description:
-    'In credits, exact: a number, or a string of the same decimal when a double does not hold it (beyond 2^53 ' +
+    'In credits, exact: a number, or a decimal string if a double cannot hold it (beyond 2^53 ' +
     'micro-credits, 9 billion credits)',
 });
 const Credits = (description: string) => describedAs(Amount, `${description}, in credits`);
 const Quantity = Type.Union([Type.Number(), Type.String()], {
-  description: 'In units, rounded to 9 decimals; the cost is not made from what is rounded',
+  description: 'In units, rounded to 9 decimals; the cost is computed before rounding',
 });
 const Time = (description: string) => Type.String({ description: `${description}, ${TIME}` });
 const MeterName = Type.Enum([...METER_NAMES], {
   description:
-    'vm.time: while it runs; vm.disk: as long as it exists; storage: all versions; egress: sent, of a ' +
-    'bucket or a database, as dumps and to drivers of SQLite and of the built-in MongoDB; ' +
-    'database.storage: what a database takes',
+    'vm.time: running time; vm.disk: disk size, while it exists; storage: bytes of all versions; egress: bytes sent from ' +
+    'buckets and from databases, in dumps and to drivers of SQLite and of the built-in MongoDB; ' +
+    'database.storage: size of a database',
 });
 const Nullable = (description: string) => Type.Union([Type.String(), Type.Null()], { description });
 
@@ -32,30 +32,33 @@ export const PeriodQuery = Type.Object({
     Type.String({ maxLength: 40, description: `${given}; rounded down to the hour. Default: this month` }),
   ),
   to: Type.Optional(
-    Type.String({ maxLength: 40, description: `${given}; not included, rounded up to the hour` }),
+    Type.String({ maxLength: 40, description: `${given}; exclusive, rounded up to the hour` }),
   ),
 });
 
-const ReportPeriod = namedObject('ReportPeriod', { from: Time('Included'), to: Time('Not included') });
+const ReportPeriod = namedObject('ReportPeriod', {
+  from: Time('Start, inclusive'),
+  to: Time('End, exclusive'),
+});
 
 const resource = {
   resource_type: Type.String({ examples: ['vm', 'bucket', 'database'] }),
-  resource_id: Type.String({ description: 'vm-… or db-…; of a bucket its name' }),
+  resource_id: Type.String({ description: 'vm-… or db-…; for a bucket, its name' }),
   name: Type.String(),
   meter: MeterName,
   quantity: Quantity,
   unit: Type.String({ description: '`hour`, `GB-hour` or `GB` (of 2^30 bytes)' }),
-  unit_price: Credits('Of one unit'),
+  unit_price: Credits('Price per unit'),
 };
 
-const UsageItem = namedObject('UsageItem', { ...resource, cost: Credits('Of the period') });
+const UsageItem = namedObject('UsageItem', { ...resource, cost: Credits('Cost in the period') });
 const UsageDay = namedObject('UsageDay', {
   date: Type.String({ description: 'YYYY-MM-DD, UTC' }),
-  cost: Credits('All of it'),
-  compute: Credits('Of machines'),
-  storage: Credits('Of stored bytes'),
-  egress: Credits('Of sent bytes'),
-  databases: Credits('Of what databases take'),
+  cost: Credits('Total'),
+  compute: Credits('Machines'),
+  storage: Credits('Object storage'),
+  egress: Credits('Egress'),
+  databases: Credits('Databases'),
 });
 
 export const UsageReport = namedObject('UsageReport', {
@@ -63,24 +66,24 @@ export const UsageReport = namedObject('UsageReport', {
   plan: Type.String(),
   currency: Type.Literal('credits'),
   period: ReportPeriod,
-  as_of: Time('Everything used up to then is charged and shown'),
+  as_of: Time('Usage is included up to this time'),
   credits: namedObject(
     'UsageCredits',
     {
-      granted: Credits('Everything ever given, less what was taken away'),
-      used: Credits('Everything ever paid for use'),
-      balance: Credits('What may be spent, and what is held'),
-      held: Credits('Set aside for what runs: a part of the balance'),
-      written_off: Type.Optional(Credits('Use that the account could not pay; nobody asks for it')),
+      granted: Credits('All grants, less deductions'),
+      used: Credits('All payments for usage'),
+      balance: Credits('Available and on hold'),
+      held: Credits('Part of the balance on hold for running machines'),
+      written_off: Type.Optional(Credits('Usage that the account could not pay; it is not owed')),
     },
     {
       description:
-        'Sums over all time: granted − used = balance, and used + written_off is what all use cost',
+        'Totals of all time: granted − used = balance; used + written_off is the cost of all usage',
     },
   ),
-  total_cost: Credits('Of the period: the sum of the items, and of the days'),
+  total_cost: Credits('Cost in the period: the sum of the items, and of the days'),
   items: Type.Array(UsageItem, {
-    description: 'One for each resource, meter and price',
+    description: 'One per resource, meter and price',
   }),
   daily: Type.Array(UsageDay, { description: 'Every day of the period up to now' }),
 });
@@ -90,49 +93,55 @@ export const Entry = namedObject('LedgerEntry', {
   code: Type.String({
     examples: ['signup_grant', 'admin_grant', 'hold', 'release', 'usage', 'usage_correction'],
   }),
-  reference: Type.String({ description: 'What it was for' }),
-  counterpart: Type.String({ description: 'The other side', examples: ['system:revenue-compute'] }),
-  amount: Credits('What it changed of the balance; 0 when something is only held or released'),
-  held: Credits('What it changed of what is held'),
+  reference: Type.String({ description: 'Purpose' }),
+  counterpart: Type.String({
+    description: 'The other side of the transfer',
+    examples: ['system:revenue-compute'],
+  }),
+  amount: Credits('Change of the balance; 0 for a hold or release'),
+  held: Credits('Change of the credits on hold'),
   balance: Credits('Afterwards'),
-  created_at: Time('When it was booked'),
-  hash: Type.String({ description: 'SHA-256 of the entry and of the one before it in the whole ledger' }),
+  created_at: Time('Time of booking'),
+  hash: Type.String({
+    description: 'SHA-256 over the entry and the hash of the previous entry of the whole ledger',
+  }),
 });
 
 const burn = {
-  per_hour: Credits('As long as nothing changes'),
-  per_day: Credits('Of 24 hours'),
-  per_month: Credits('Of 730 hours'),
+  per_hour: Credits('At the current rate'),
+  per_day: Credits('For 24 hours'),
+  per_month: Credits('For 730 hours'),
 };
 export const Estimate = namedObject('Estimate', {
   account_id: Type.Integer(),
   currency: Type.Literal('credits'),
   ...burn,
-  spendable: Credits('What may be spent'),
-  held: Credits('Set aside for what runs'),
+  spendable: Credits('Available'),
+  held: Credits('On hold for running machines'),
   days_left: Type.Union([Type.Number(), Type.Null()], {
-    description: 'Until nothing is left to spend; null while nothing that costs anything is in use',
+    description: 'Days until the available credits are used up; null if nothing in use costs anything',
   }),
   items: Type.Array(namedObject('EstimateItem', { ...resource, ...burn }), {
-    description: 'What is in use now',
+    description: 'Resources in use',
   }),
 });
 
 export const ListedPrice = namedObject('ListedPrice', {
   meter: MeterName,
   resource_type: Type.String(),
-  instance_type: Nullable('null where the price does not depend on it'),
-  engine: Nullable('null where the price does not depend on it'),
+  instance_type: Nullable('null if the price does not depend on it'),
+  engine: Nullable('null if the price does not depend on it'),
   unit: Type.String(),
-  price: Credits('Of one unit, now'),
+  price: Credits('Current price per unit'),
   price_per_month: Type.Union([Amount, Type.Null()], {
-    description: 'In credits, of one hour or GB for 730 hours; null where it is not for time',
+    description:
+      'In credits, for 730 hours (of 1 GB, for a GB-hour price); null if the price is not per hour',
   }),
-  effective_from: Nullable(`Since when, ${TIME}; null: since ever`),
+  effective_from: Nullable(`Start, ${TIME}; null: always`),
   upcoming: Type.Array(
     namedObject('UpcomingPrice', {
-      price: Credits('Of one unit'),
-      effective_from: Time('The hour from which it holds'),
+      price: Credits('Price per unit'),
+      effective_from: Time('Hour at which it takes effect'),
     }),
   ),
 });
@@ -141,26 +150,28 @@ export const NewPrice = namedObject('NewPrice', {
   meter: MeterName,
   instance_type: Type.Optional(Type.String({ maxLength: 64, description: 'For vm.time and vm.disk' })),
   engine: Type.Optional(Type.String({ maxLength: 64, description: 'For database.storage' })),
-  plan: Type.Optional(Type.String({ maxLength: 64, description: 'Only for its accounts; default: all' })),
+  plan: Type.Optional(
+    Type.String({ maxLength: 64, description: 'Only for accounts on this plan; default: all' }),
+  ),
   price: Type.Number({
     minimum: 0,
     maximum: MAX_PRICE,
-    description: 'Credits for one unit, at most 9 decimals',
+    description: 'Credits per unit, at most 9 decimals',
   }),
   effective_from: Type.Optional(
-    Type.String({ maxLength: 40, description: `${given}; a whole hour to come. Default: the next one` }),
+    Type.String({ maxLength: 40, description: `${given}; a whole, future hour. Default: the next hour` }),
   ),
 });
 export type NewPrice = Static<typeof NewPrice>;
 
 export const SetPrice = namedObject('SetPrice', {
   meter: MeterName,
-  instance_type: Nullable('null where the price does not depend on it'),
-  engine: Nullable('null where the price does not depend on it'),
-  plan: Nullable('null: for all'),
+  instance_type: Nullable('null if the price does not depend on it'),
+  engine: Nullable('null if the price does not depend on it'),
+  plan: Nullable('null: all plans'),
   unit: Type.String(),
-  price: Credits('Of one unit'),
-  effective_from: Time('The hour from which it holds'),
+  price: Credits('Price per unit'),
+  effective_from: Time('Hour at which it takes effect'),
 });
 
 export const MonthQuery = Type.Object({
@@ -169,18 +180,18 @@ export const MonthQuery = Type.Object({
 export const AccountStatement = namedObject('AccountStatement', {
   account_id: Type.Integer(),
   month: Type.String(),
-  opening_balance: Credits('At the beginning of the month'),
+  opening_balance: Credits('Balance at the start of the month'),
   entries: Type.Array(Entry, { description: 'Oldest first' }),
-  closing_balance: Credits('At its end, or now'),
+  closing_balance: Credits('Balance at the end of the month, or now'),
 });
 
 const amounts = {
-  compute: Credits('Of machines'),
-  storage: Credits('Of stored bytes'),
-  egress: Credits('Of sent bytes'),
-  databases: Credits('Of what databases take'),
-  total: Credits('All of it'),
-  written_off: Credits('What no account could pay of it'),
+  compute: Credits('Machines'),
+  storage: Credits('Object storage'),
+  egress: Credits('Egress'),
+  databases: Credits('Databases'),
+  total: Credits('Total'),
+  written_off: Credits('Part of the total that accounts could not pay'),
 };
 export const Revenue = namedObject('Revenue', {
   period: ReportPeriod,
@@ -192,22 +203,22 @@ export const Revenue = namedObject('Revenue', {
 
 const Hash = Type.String({
   pattern: '^[0-9a-f]{64}$',
-  'x-rule': 'must be a SHA-256: 64 hexadecimal digits in lower case',
+  'x-rule': 'must be a SHA-256: 64 lower-case hexadecimal digits',
   description: 'SHA-256 in hex',
 });
 const Head = namedObject(
   'LedgerHead',
   { seq: Type.Integer({ minimum: 0, description: 'Number of the last transfer' }), hash: Hash },
-  { description: 'Keep it somewhere else: with it, transfers cut off the end are found later' },
+  { description: 'Keep it elsewhere: a later verification with it detects transfers removed from the end' },
 );
 export const VerifyBody = namedObject('LedgerVerificationRequest', { head: Type.Optional(Head) });
 export const Verification = namedObject('LedgerVerification', {
   running: Type.Boolean(),
-  started_at: Nullable(`${TIME}; null: never since the start`),
-  seconds: Type.Union([Type.Number(), Type.Null()], { description: 'It took; null while it runs' }),
+  started_at: Nullable(`${TIME}; null: not since Cloudlet started`),
+  seconds: Type.Union([Type.Number(), Type.Null()], { description: 'Duration; null while it runs' }),
   checked: Type.Integer({ description: 'Transfers' }),
   head: Head,
-  problem: Nullable('What is wrong, naming the transfer or account; null: nothing was found'),
+  problem: Nullable('The inconsistency, naming the transfer or account; null: none found'),
 });
 
 const limitOf = (what: string) =>
@@ -219,25 +230,25 @@ const Limit = limitOf('');
 const limits = {
   vms: Type.Optional(Limit),
   vcpus: Type.Optional(Limit),
-  memory_mb: Type.Optional(limitOf('Of machines that run, together; ')),
+  memory_mb: Type.Optional(limitOf('Total of running machines; ')),
   storage_bytes: Type.Optional(Limit),
   buckets: Type.Optional(Limit),
   databases: Type.Optional(Limit),
 };
 
-export const Limits = namedObject('Quotas', limits, { description: 'What is missing is not limited' });
+export const Limits = namedObject('Quotas', limits, { description: 'A missing quota is unlimited' });
 export type Limits = Static<typeof Limits>;
 
 const Name = Type.String({
   pattern: '^[a-z][a-z0-9-]{0,31}$',
-  'x-rule': 'must have 1 to 32 of a-z, 0-9 and "-", and begin with a letter',
-  description: 'A lower-case letter, then up to 31 of a-z, 0-9 and "-"',
+  'x-rule': 'must be 1 to 32 characters from a-z, 0-9 and "-", and begin with a letter',
+  description: 'A lower-case letter, then up to 31 characters from a-z, 0-9 and "-"',
   examples: ['pro'],
 });
 const MonthlyCredits = Type.Number({
   minimum: 0,
   maximum: 1e9,
-  description: 'Given to each account of the plan once a calendar month (UTC); at most 6 decimals',
+  description: 'Granted to each account on the plan once per calendar month (UTC); at most 6 decimals',
 });
 
 export const Plan = namedObject('Plan', {
@@ -245,9 +256,9 @@ export const Plan = namedObject('Plan', {
   monthly_credits: Type.Number(),
   quotas: Limits,
   follows_host: Type.Boolean({
-    description: 'Its quotas are made of the size of this host at each start, until quotas are set',
+    description: 'Its quotas are derived from the size of this host at each start, until quotas are set',
   }),
-  account_count: Type.Integer({ description: 'Accounts that have it, closed ones left out' }),
+  account_count: Type.Integer({ description: 'Open accounts on the plan' }),
   created_at: Type.String({ description: 'UTC', examples: ['2026-01-31 09:30:00'] }),
 });
 export type Plan = Static<typeof Plan>;
@@ -261,7 +272,7 @@ export type NewPlan = Static<typeof NewPlan>;
 
 export const PlanChange = namedObject('PlanChange', {
   monthly_credits: Type.Optional(MonthlyCredits),
-  quotas: Type.Optional(describedAs(Limits, 'In place of all limits of before')),
+  quotas: Type.Optional(describedAs(Limits, 'Replaces all previous limits')),
 });
 export type PlanChange = Static<typeof PlanChange>;
 
@@ -289,7 +300,7 @@ export type AccountQuotas = Static<typeof AccountQuotas>;
 export const TermsChange = namedObject('AccountTermsChange', {
   plan: Type.Optional(Name),
   quotas: Type.Optional(
-    describedAs(Limits, 'The account’s own limits, which go before its plan’s, in place of all of before'),
+    describedAs(Limits, 'The account’s own limits, which override its plan’s; replaces all previous ones'),
   ),
 });
 export type TermsChange = Static<typeof TermsChange>;

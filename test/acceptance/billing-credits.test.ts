@@ -82,7 +82,7 @@ describe('without a credit left', () => {
     await leave(account, 11_599);
     const problem = await user.refused(402, 'insufficient_credits', [`${vm}/start`, { method: 'POST' }]);
     assert.deepEqual([problem.needed, problem.available], [0.0116, 0.011599]);
-    assert.match(problem.hint, /^Stop another machine, create one of a smaller instance type, or ask your /);
+    assert.match(problem.hint, /^Stop another machine, use a smaller instance type, or ask your /);
   });
 });
 

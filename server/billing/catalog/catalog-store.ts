@@ -1,11 +1,11 @@
-/** SQL of what is on offer: prices, plans, quotas. */
+/** SQL of the catalogue: prices, plans, quotas. */
 import type { Awaitable, Increment, Reads, Statement } from '../../metadata/metadata.ts';
 import type { MeterName } from '../metering/meters.ts';
 
 export interface PriceRow {
   readonly meter: MeterName;
   readonly variant: string;
-  /** '' for all. */
+  /** '' for all plans. */
   readonly plan: string;
   /** ms since 1970, a whole hour. */
   readonly effective_from: number;
@@ -17,12 +17,12 @@ export interface PlanRow {
   readonly monthly_micro: number | bigint;
   /** JSON. */
   readonly quotas: string;
-  /** 1: its quotas are made of the size of the host. */
+  /** 1: its quotas are derived from the size of the host. */
   readonly follows_host: number;
   readonly created_at: number;
 }
 
-/** Somebody who has not got the credits of the month. */
+/** An account that has not received the credits of the month. */
 export interface DueRow {
   readonly account_id: number;
   readonly plan: string;
@@ -33,20 +33,20 @@ const PLAN = 'SELECT name, monthly_micro, quotas, follows_host, created_at FROM 
 
 export interface QuotaRow {
   readonly plan: string;
-  /** JSON, of the plan; null: there is no such plan. */
+  /** JSON of the plan's quotas; null: the plan does not exist. */
   readonly plan_quotas: string | null;
-  /** JSON, of the account. */
+  /** JSON of the account's own quotas. */
   readonly quotas: string;
   readonly vms: number;
   readonly vcpus: number;
   readonly buckets: number;
   readonly databases: number;
   readonly storage_bytes: number | bigint;
-  /** Of machines that run, or are about to start or stop. */
+  /** Memory of machines that run, or are about to start or stop, MiB. */
   readonly memory_mb: number;
 }
 
-/** What one more, or fewer, of something changes of what an account has. */
+/** Changes of an account's resource counts. */
 export interface Counts {
   readonly vms: number;
   readonly vcpus: number;
@@ -54,7 +54,7 @@ export interface Counts {
   readonly databases: number;
 }
 
-/** More than 64 bits of anything cannot be used. */
+/** The largest 64-bit integer: no resource can exceed it. */
 const UNLIMITED = 2n ** 63n - 1n;
 
 const COLUMNS = {
@@ -68,7 +68,7 @@ const MOVE = `UPDATE billing_accounts SET ${COUNTED.map((name) => `${COLUMNS[nam
   WHERE account_id = ?`;
 const CLAIM = `${MOVE} ${COUNTED.map((name) => `AND ${COLUMNS[name]} + ? <= ?`).join(' ')}`;
 
-/** What such machines of an account have, MiB. */
+/** Memory of the account's machines that run, or are about to start or stop, MiB. */
 const MEMORY = `SELECT coalesce(sum(memory_mb), 0) FROM vms WHERE vms.account_id = b.account_id
   AND (started_at IS NOT NULL OR state IN ('starting', 'stopping'))`;
 
@@ -79,12 +79,12 @@ export class CatalogStore {
     this.#reads = reads;
   }
 
-  /** All that were ever set. */
+  /** Every price ever set. */
   prices(): Awaitable<PriceRow[]> {
     return this.#reads.all('SELECT meter, variant, plan, effective_from, price_nano FROM prices');
   }
 
-  /** In place of one for the same hour. */
+  /** Replaces a price for the same hour. */
   setPrice({ meter, variant, plan, effective_from, price_nano }: PriceRow): Statement {
     return {
       sql: `INSERT INTO prices (meter, variant, plan, effective_from, price_nano) VALUES (?, ?, ?, ?, ?)
@@ -101,7 +101,7 @@ export class CatalogStore {
     return this.#reads.get(`${PLAN} WHERE name = ?`, name);
   }
 
-  /** How many open accounts have it. */
+  /** Number of open accounts on the plan. */
   async countAccounts(name: string): Promise<number> {
     const sql = 'SELECT count(*) AS count FROM accounts WHERE plan = ? AND closed_at IS NULL';
     return (await this.#reads.get<{ count: number }>(sql, name))?.count ?? 0;
@@ -113,7 +113,7 @@ export class CatalogStore {
     return (await this.#reads.get<{ plan: string }>(sql, accountId))?.plan;
   }
 
-  /** Rejected as `unique` when there is one of that name. */
+  /** Rejected as `unique` if a plan of that name exists. */
   insertPlan({ name, monthly_micro, quotas, created_at }: Omit<PlanRow, 'follows_host'>): Statement {
     return {
       sql: 'INSERT INTO plans (name, monthly_micro, quotas, created_at) VALUES (?, ?, ?, ?)',
@@ -133,7 +133,7 @@ export class CatalogStore {
     };
   }
 
-  /** Changes no row while an open account has it, and when it is gone. */
+  /** Changes no row while an open account is on the plan, or if it does not exist. */
   deletePlan(name: string): Statement {
     return {
       sql: `DELETE FROM plans WHERE name = ?
@@ -142,7 +142,7 @@ export class CatalogStore {
     };
   }
 
-  /** Changes no row when there is no such plan, or the account is closed. */
+  /** Changes no row if the plan does not exist or the account is closed. */
   assignPlan(accountId: number, name: string): Statement {
     return {
       sql: `UPDATE accounts SET plan = ? WHERE id = ? AND closed_at IS NULL
@@ -151,7 +151,10 @@ export class CatalogStore {
     };
   }
 
-  /** Open accounts whose plan gives credits, and that have none of `month` (YYYY-MM), after id `after`. */
+  /**
+   * Open accounts, after id `after`, whose plan grants credits and that have not received those of `month`
+   * (YYYY-MM).
+   */
   due(month: string, after: number, limit: number): Awaitable<DueRow[]> {
     return this.#reads.all(
       `SELECT a.id AS account_id, plan, monthly_micro FROM accounts a JOIN plans p ON p.name = a.plan
@@ -189,19 +192,19 @@ export class CatalogStore {
     return row !== undefined;
   }
 
-  /** Counts what is released. */
+  /** Subtracts the counts of a released resource. */
   release(accountId: number, counts: Counts): Statement {
     return { sql: MOVE, params: [...COUNTED.map((name) => -counts[name]), accountId], expectChanges: 1 };
   }
 
-  /** Counts what is claimed. Refuses what would then be more than a limit of it; null: unlimited. */
+  /** Adds the counts of a claim. Refuses if a count would exceed its limit; null: unlimited. */
   claim(
     accountId: number,
     counts: Counts,
     limits: Readonly<Partial<Record<string, number | null>>>,
   ): Statement {
     const fits = COUNTED.flatMap((name) => {
-      // What is not asked for may be over its limit, which was lowered.
+      // A quota that is not claimed may be exceeded already, because its limit was lowered.
       const limit = counts[name] > 0 ? limits[name] : null;
       return [counts[name], limit ?? UNLIMITED];
     });
@@ -209,7 +212,7 @@ export class CatalogStore {
     return { sql: CLAIM, params, expectChanges: 1 };
   }
 
-  /** Refuses when the account keeps more bytes than that now, what the commit added before it included. */
+  /** Refuses if the account now stores more bytes than the limit, including those this commit added. */
   expectStorage(accountId: number, limit: number): Increment {
     return {
       sql: 'UPDATE accounts SET id = id WHERE id = ? AND storage_bytes <= ?',
@@ -219,7 +222,10 @@ export class CatalogStore {
     };
   }
 
-  /** Refuses when machines of the account that run have more memory, what the commit starts included. */
+  /**
+   * Refuses if the account's running machines have more memory than the limit, including those this commit
+   * starts.
+   */
   expectMemory(accountId: number, limitMb: number): Statement {
     return {
       sql: `UPDATE billing_accounts AS b SET account_id = account_id WHERE account_id = ? AND (${MEMORY}) <= ?`,

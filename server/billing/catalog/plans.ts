@@ -1,4 +1,4 @@
-/** Plans: prices, quotas, and credits every month. */
+/** Plans: prices, quotas, and monthly credits. */
 import { accountNotFound } from '../../accounts/accounts.ts';
 import { toCredits, toMicro } from '../../accounts/credits.ts';
 import { type Changes, type Recorder, UNASKED } from '../../metadata/change.ts';
@@ -12,7 +12,7 @@ import type { AccountQuotas, AccountTerms, NewPlan, Plan, PlanChange, TermsChang
 import type { CatalogStore, DueRow, PlanRow } from './catalog-store.ts';
 import { type Limits, QUOTAS, type Quotas } from './quotas.ts';
 
-/** Every new account has it. */
+/** The plan of every new account. */
 const FIRST_PLAN = 'free';
 
 export interface PlansDeps {
@@ -47,7 +47,7 @@ export class Plans {
       created_at: clock.now(),
     };
     return changes.run(call, (change) => {
-      const exists = () => new AppError('plan_exists', `There is a plan ${input.name} already`);
+      const exists = () => new AppError('plan_exists', `A plan named ${input.name} already exists`);
       change.add(store.insertPlan(row), exists);
       change.after(() => quotas.limitsChanged());
       return present({ ...row, follows_host: 0 }, 0);
@@ -55,8 +55,8 @@ export class Plans {
   }
 
   /**
-   * Lowered limits take nothing away; changed monthly credits are given at once to who has none of this
-   * month. Throws `invalid_request`, `plan_not_found`.
+   * Lowered limits remove nothing; changed monthly credits are given at once to accounts that have received
+   * none this month. Throws `invalid_request`, `plan_not_found`.
    */
   change(call: Recorder, name: string, input: PlanChange): Promise<Plan> {
     const { changes, store, monthly, quotas: allQuotas } = this.#deps;
@@ -68,7 +68,7 @@ export class Plans {
         monthly_micro: credits === undefined ? before.monthly_micro : toMicro(credits, 'monthly_credits'),
         quotas: quotas === undefined ? before.quotas : JSON.stringify(known(quotas)),
       };
-      // A form that says again what there is sets nothing.
+      // A form that sends the current quotas back unchanged must not detach them from the host's size.
       const follows_host = after.quotas === before.quotas ? before.follows_host : 0;
       change.expect(store.updatePlan(before, { ...after, follows_host }), 'retry');
       change.after(() => {
@@ -79,7 +79,7 @@ export class Plans {
     });
   }
 
-  /** Gives plans whose limits follow from the host these; `limits` are those of its present size. */
+  /** Sets the limits of plans that follow the size of the host; `limits` are those of its present size. */
   async followHost(limits: Limits): Promise<void> {
     const { changes, store, quotas } = this.#deps;
     const wanted = JSON.stringify(known(limits));
@@ -93,7 +93,10 @@ export class Plans {
   async remove(call: Recorder, name: string): Promise<Plan> {
     const { changes, store } = this.#deps;
     if (name === FIRST_PLAN) {
-      throw new AppError('plan_in_use', `New accounts get the plan ${name}: it cannot be deleted`);
+      throw new AppError(
+        'plan_in_use',
+        `The plan ${name} is the default for new accounts and cannot be deleted`,
+      );
     }
     return changes.run(call, async (change) => {
       const row = await this.#find(name);
@@ -102,7 +105,7 @@ export class Plans {
         if (count === 0) return planNotFound(name);
         return new AppError(
           'plan_in_use',
-          `The plan ${name} has ${plural(count, 'account')}: give each another plan first`,
+          `The plan ${name} has ${plural(count, 'account')}: assign another plan to each first`,
         );
       });
       return present(row, 0);
@@ -110,8 +113,8 @@ export class Plans {
   }
 
   /**
-   * Gives an account another plan, with the credits of this month, or limits of its own. What it used so far
-   * is charged by the plan of before. Throws `account_not_found`, `plan_not_found`.
+   * Gives an account another plan, with the credits of this month, or limits of its own. Earlier usage is
+   * charged by the previous plan. Throws `account_not_found`, `plan_not_found`.
    */
   async setTerms(call: Recorder, accountId: number, input: TermsChange): Promise<AccountTerms> {
     const { changes, store, quotas, rating, monthly } = this.#deps;
@@ -126,13 +129,13 @@ export class Plans {
       const isOpen = (await store.planOf(accountId)) !== undefined;
       const terms = isOpen ? await quotas.termsOf(accountId, { plan, own }) : undefined;
       if (terms === undefined) throw accountNotFound();
-      // The plan went, or the account was closed, since they were looked at.
+      // The plan was deleted, or the account closed, since they were read.
       if (plan !== undefined) change.expect(store.assignPlan(accountId, plan.name), 'retry');
       if (own !== undefined) change.expect(quotas.setOwn(accountId, own), 'retry');
       change.after(() => quotas.limitsChanged());
       return { id: accountId, ...terms };
     });
-    // Should it fail, the next tick gives it.
+    // If it fails, the next tick gives them.
     if (input.plan !== undefined) await monthly.giveTo(accountId).catch(() => monthly.changed());
     return response;
   }
@@ -153,10 +156,10 @@ export class Plans {
 }
 
 function planNotFound(name: string): AppError {
-  return new AppError('plan_not_found', `There is no plan ${name}`);
+  return new AppError('plan_not_found', `There is no plan named ${name}`);
 }
 
-/** Only the quotas there are: members unknown to us are never stored. */
+/** Only known quotas: unknown members are never stored. */
 function known(limits: Limits): Limits {
   return Object.fromEntries(
     QUOTAS.filter((quota) => limits[quota] !== undefined).map((quota) => [quota, limits[quota]]),
@@ -178,7 +181,7 @@ export interface MonthlyDeps {
   readonly changes: Changes;
   readonly clock: Clock;
   readonly store: CatalogStore;
-  /** Told after the commit. */
+  /** Called after the commit. */
   readonly creditsAdded: (accountId: number) => void;
 }
 
@@ -186,14 +189,14 @@ const PAGE = 200;
 
 export class Monthly {
   readonly #deps: MonthlyDeps;
-  /** Everybody up to this id has the credits of this month: only new accounts have to be looked at. */
+  /** Accounts up to this id have the credits of this month: only newer accounts need to be checked. */
   #done = { month: '', upTo: 0 };
 
   constructor(deps: MonthlyDeps) {
     this.#deps = deps;
   }
 
-  /** Gives everybody what is due. Returns to how many. */
+  /** Gives all accounts what is due. Returns the number of accounts that got credits. */
   async tick(): Promise<number> {
     const { store } = this.#deps;
     const month = this.#month();
@@ -203,17 +206,17 @@ export class Monthly {
     const highest = await store.highestAccountId();
     for (let after = started.upTo; after < highest; ) {
       const rows = await store.due(month, after, PAGE);
-      // Together, so that they share commits.
+      // Run in parallel, so that they share commits.
       const outcomes = await Promise.all(rows.map((row) => this.#give(row, month)));
       given += outcomes.filter(Boolean).length;
       after = rows.length < PAGE ? highest : (rows.at(-1)?.account_id ?? highest);
     }
-    // Unless a plan was changed meanwhile.
+    // Skipped if a plan was changed meanwhile.
     if (this.#done === started) this.#done = { month, upTo: highest };
     return given;
   }
 
-  /** What a plan gives, or who has it, was changed: the next tick looks at everybody. */
+  /** Called when a plan's credits or an account's plan changed: the next tick checks all accounts. */
   changed(): void {
     this.#done = { month: '', upTo: 0 };
   }
@@ -228,7 +231,7 @@ export class Monthly {
   async #give(row: DueRow, month: string): Promise<boolean> {
     let isGiven = false;
     await this.#deps.changes.run(UNASKED, (change) => {
-      // Somebody else gave it.
+      // Another tick gave them.
       change.addAll(this.#grant(row, month), 'skip');
       change.after(() => {
         isGiven = true;
@@ -255,11 +258,11 @@ export class Monthly {
   }
 }
 
-/** The limits of a plan that follow from the size of the host: nobody can take all of it. */
+/** The host figures that a plan's limits are derived from: no account can take all of the host. */
 export interface HostSize {
-  /** Of the disk with the data directory. */
+  /** Size of the disk with the data directory. */
   readonly diskBytes: number;
-  /** What machines that run may have together, MiB. */
+  /** Memory for all running machines together, MiB. */
   readonly memoryMb: number;
   /** The largest machine that this host can start, MiB. */
   readonly largestMb: number;
@@ -268,16 +271,19 @@ export interface HostSize {
 
 const GIB = 2 ** 30;
 const GIB_MB = 1024;
-/** Rows and small files, which take next to nothing of any host. */
+/** Rows and small files, which take almost nothing of any host. */
 const SMALL_THINGS = { buckets: 1000, databases: 50 };
-/** What the tour and an ordinary test-suite need, on the smallest host too. */
+/** Minimum for the tour and an ordinary test suite, even on the smallest host. */
 const LEAST = { vms: 25, vcpus: 128, memoryMb: 4 * GIB_MB, storageBytes: GIB };
 
-/** Half of memory and disk, and whichever machine this host can start; a small host gives more than half. */
+/**
+ * Half of memory and disk, and at least the largest machine this host can start; a small host gives more than
+ * half.
+ */
 export function limitsOfHost({ diskBytes, memoryMb, largestMb, cores }: HostSize): Limits {
   const leastMb = Math.min(memoryMb, LEAST.memoryMb);
   return {
-    // A machine that does not run takes little: twice as many as can run, of the smallest type.
+    // A stopped machine takes little: twice as many machines as can run, of the smallest type.
     vms: Math.max(LEAST.vms, 2 * Math.floor(memoryMb / GIB_MB)),
     vcpus: Math.max(LEAST.vcpus, 16 * cores),
     memory_mb: Math.max(wholeOf(memoryMb / 2, GIB_MB), largestMb, leastMb),

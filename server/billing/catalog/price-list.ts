@@ -27,9 +27,9 @@ export interface ListedPrice {
   readonly engine: string | null;
   readonly unit: string;
   readonly price: Figure;
-  /** The price of 730 hours; null where it is not for time. */
+  /** The price of 730 hours; null if the price is not per hour. */
   readonly price_per_month: Figure | null;
-  /** null: since ever. */
+  /** null: always. */
   readonly effective_from: string | null;
   readonly upcoming: { readonly price: Figure; readonly effective_from: string }[];
 }
@@ -49,7 +49,7 @@ export interface NewPrice {
   readonly instance_type?: string | undefined;
   readonly engine?: string | undefined;
   readonly plan?: string | undefined;
-  /** Credits for a unit. */
+  /** Credits per unit. */
   readonly price: number;
   readonly effective_from?: string | undefined;
 }
@@ -57,7 +57,7 @@ export interface NewPrice {
 const HOUR_MS = 3_600_000;
 const STORED_WITHIN_MS = 10_000;
 const NANO_PER_CREDIT = 1e9;
-/** So that an hour of a petabyte is one transfer of the ledger still. */
+/** Bounded so that an hour of a petabyte still fits one transfer of the ledger. */
 export const MAX_PRICE = 1000;
 
 export class PriceList {
@@ -67,7 +67,7 @@ export class PriceList {
     this.#deps = deps;
   }
 
-  /** What everything costs this account now, and what it will. */
+  /** This account's prices, current and scheduled. */
   async of(accountId: number): Promise<ListedPrice[]> {
     const { prices, accounts, clock } = this.#deps;
     const plan = (await accounts.find(accountId))?.plan ?? '';
@@ -104,12 +104,15 @@ export class PriceList {
     });
   }
 
-  /** Everything that was ever set, the newest first. */
+  /** All prices ever set, newest first. */
   all(): SetPrice[] {
     return this.#deps.prices.all().map(describeRow);
   }
 
-  /** Throws `invalid_request`. The price is in force from its hour on; none is changed that began. */
+  /**
+   * Throws `invalid_request`. The price takes effect at its hour; the price of an hour that has begun never
+   * changes.
+   */
   async set(call: Recorder, wanted: NewPrice): Promise<SetPrice> {
     const { prices, catalog, changes } = this.#deps;
     const row = await this.#rowOf(wanted);
@@ -124,9 +127,8 @@ export class PriceList {
     const { reports, clock } = this.#deps;
     const { meter, plan, price, effective_from } = wanted;
     const variant = this.#variantOf(wanted);
-    if (plan !== undefined && !(await reports.hasPlan(plan)))
-      throw invalidField('plan', 'is an unknown plan');
-    // Not in the last moments of an hour: it must be stored and read before its own begins.
+    if (plan !== undefined && !(await reports.hasPlan(plan))) throw invalidField('plan', 'unknown plan');
+    // Not in the last moments of an hour: it must be stored and loaded before its own hour begins.
     const nextHour = hourOf(clock.now() + STORED_WITHIN_MS) + HOUR_MS;
     const from = effective_from === undefined ? nextHour : readDayOrTime('effective_from', effective_from);
     if (from % HOUR_MS !== 0) throw invalidField('effective_from', 'must be a whole hour');
@@ -141,7 +143,7 @@ export class PriceList {
     const given = { instance_type, engine };
     for (const other of ['instance_type', 'engine'] as const) {
       if (other !== word && given[other] !== undefined) {
-        throw invalidField(other, `must be left out for ${meter}`);
+        throw invalidField(other, `is not allowed for ${meter}`);
       }
     }
     if (word === null) return '';
@@ -149,12 +151,12 @@ export class PriceList {
     const known = this.#deps.prices
       .priced()
       .some((one) => one.meter.name === meter && one.variant === variant);
-    if (!known) throw invalidField(word, `must be one of the catalogue for ${meter}`);
+    if (!known) throw invalidField(word, `must be a value from the catalogue for ${meter}`);
     return variant;
   }
 }
 
-/** By the word that the meter's prices are set with. */
+/** The variant under the field that selects the meter's price: instance type or engine. */
 function variantOf(meter: MeterName, variant: string) {
   const word = PRICED_BY[METERS[meter].resourceType];
   return {

@@ -1,13 +1,13 @@
 /**
- * What a unit costs, and since when. The operator's prices are kept with the hour from which they hold, and
- * none is changed for an hour that has begun: what was charged stays explained.
+ * Unit prices and when they take effect. The operator's prices are stored with the hour from which they
+ * apply, and the price of an hour that has begun never changes, so that earlier charges can be explained.
  */
 import type { Clock } from '../../platform/clock.ts';
 import { hourOf } from '../metering/charge.ts';
 import { METERS, type Meter, type MeterName } from '../metering/meters.ts';
 import type { CatalogStore, PriceRow } from './catalog-store.ts';
 
-/** A price that holds while nothing else was set, nano-credits for a unit. */
+/** A price that applies until another is set, nano-credits per unit. */
 export interface BuiltInPrice {
   readonly meter: MeterName;
   readonly variant: string;
@@ -36,19 +36,19 @@ export class Prices {
     this.#deps = deps;
   }
 
-  /** Reads what was set. Call once before anything else. */
+  /** Loads the stored prices. Call once before anything else. */
   async load(): Promise<void> {
     this.#rows = inOrder(await this.#deps.store.prices());
   }
 
-  /** A price that was set just now, in place of one for the same hour. */
+  /** Adds a price that was just stored, replacing one for the same hour. */
   put(row: PriceRow): void {
     this.#rows = inOrder([row, ...this.#rows.filter((other) => !isSameHour(other, row))]);
   }
 
   /**
-   * Nano-credits for a unit; 0 where nobody ever set one. What was set for the plan goes before what was set
-   * for all, whichever is newer.
+   * Nano-credits per unit; 0 if none was ever set. The price of a plan takes precedence over the general one,
+   * whichever is newer.
    */
   priceNano({ meter, variant, plan, at }: PriceQuestion): bigint {
     const holds = this.#rows.filter(
@@ -68,7 +68,7 @@ export class Prices {
     return this.#deps.builtIn.map(({ meter, variant }) => ({ meter: METERS[meter], variant }));
   }
 
-  /** Rows that were set, the newest first. */
+  /** All stored rows, newest first. */
   all(): readonly PriceRow[] {
     return this.#rows;
   }
@@ -79,7 +79,7 @@ export class Prices {
   }
 }
 
-/** The newest first, and those for one plan before those for all. */
+/** Newest first, and those for one plan before those for all. */
 function inOrder(rows: readonly PriceRow[]): PriceRow[] {
   return [...rows].sort((a, b) => b.effective_from - a.effective_from || b.plan.localeCompare(a.plan));
 }

@@ -1,6 +1,6 @@
 /**
- * What an account may have at most. A claim is refused by the commit that would go beyond, so that no number
- * of requests at once gets past a limit; what is there already stays when a limit is lowered.
+ * Quotas of an account. A claim beyond a limit is refused by its own commit, so that no number of parallel
+ * requests exceeds the limit; existing resources stay when a limit is lowered.
  */
 import type { Statement } from '../../metadata/metadata.ts';
 import { AppError } from '../../platform/errors.ts';
@@ -44,7 +44,7 @@ const NONE = { vms: 0, vcpus: 0, buckets: 0, databases: 0 };
 
 export class Quotas {
   readonly #store: CatalogStore;
-  /** Whether any plan or account has a limit of bytes; null: to be looked up. */
+  /** Whether any plan or account has a limit on stored bytes; null: not loaded. */
   #limitsStorage: boolean | null = null;
 
   constructor(deps: { readonly store: CatalogStore }) {
@@ -52,8 +52,9 @@ export class Quotas {
   }
 
   /**
-   * The statements of one machine more. They, and those of the claims below, refuse the commit when somebody
-   * else took the last meanwhile: claim again then. Throws `quota_exceeded` when it is too many already.
+   * The statements that claim one more machine. They, and those of the claims below, refuse the commit if
+   * another request took the last of the quota meanwhile: claim again then. Throws `quota_exceeded` if the
+   * quota is used up already.
    */
   claimVm({ account_id, vcpus }: CountedVm): Promise<readonly Statement[]> {
     return this.#claim(account_id, { vms: 1, vcpus });
@@ -63,7 +64,7 @@ export class Quotas {
     return [this.#store.release(account_id, { ...NONE, vms: 1, vcpus })];
   }
 
-  /** To stand behind the statement that has a machine more start. */
+  /** Must come after the statement that starts one more machine. */
   async claimMemory({ account_id, memory_mb }: StartedVm): Promise<readonly Statement[]> {
     const { memory_mb: limit = null } = await this.#assertEnough(account_id, { memory_mb });
     return limit === null ? [] : [this.#store.expectMemory(account_id, limit)];
@@ -85,9 +86,9 @@ export class Quotas {
     return [this.#store.release(accountId, { ...NONE, databases: 1 })];
   }
 
-  /** To stand behind the statement that counts the bytes in accounts.storage_bytes. */
+  /** Must come after the statement that counts the bytes in accounts.storage_bytes. */
   async claimStorage(accountId: number, bytes: number): Promise<readonly Statement[]> {
-    // Asked by every upload: where nobody has such a limit, nothing is looked up.
+    // Called by every upload: without any such limit, nothing is read.
     this.#limitsStorage ??= await this.#store.limitsStorage();
     if (!this.#limitsStorage) return [];
     const { storage_bytes: limit = null } = await this.#assertEnough(accountId, { storage_bytes: bytes });
@@ -99,12 +100,12 @@ export class Quotas {
     return [this.#store.claim(accountId, { ...NONE, ...claim }, limits)];
   }
 
-  /** To be called after a commit that changed limits of a plan or an account. */
+  /** Must be called after a commit that changed limits of a plan or an account. */
   limitsChanged(): void {
     this.#limitsStorage = null;
   }
 
-  /** The limits that hold. Throws `quota_exceeded`, which names the first quota that is not enough. */
+  /** The effective limits. Throws `quota_exceeded`, which names the first quota that is exceeded. */
   async #assertEnough(accountId: number, claim: Claim): Promise<Limits> {
     const row = await this.#store.findQuotas(accountId);
     if (row === undefined) return {};
@@ -120,8 +121,8 @@ export class Quotas {
   }
 
   /**
-   * Plan, limits of its own and every quota of an account, as they are or as they would be with another plan
-   * and other limits of its own; undefined without such an account.
+   * Plan, own limits and every quota of an account, as they are or as they would be with another plan and
+   * other limits of its own; undefined if the account does not exist.
    */
   async termsOf(accountId: number, wanted: WantedTerms = {}): Promise<Terms | undefined> {
     const found = await this.#store.findQuotas(accountId);
@@ -139,7 +140,7 @@ export class Quotas {
     return { plan: row.plan, own_quotas, quotas };
   }
 
-  /** Replaces the account's own limits. Changes no row when there is no such account. */
+  /** Replaces the account's own limits. Changes no row if the account does not exist. */
   setOwn(accountId: number, limits: Limits): Statement {
     return this.#store.setQuotas(accountId, JSON.stringify(limits));
   }
@@ -149,14 +150,14 @@ function limitsOf(row: QuotaRow): Limits {
   return { ...(JSON.parse(row.plan_quotas ?? '{}') as Limits), ...(JSON.parse(row.quotas) as Limits) };
 }
 
-const LESS_MEMORY = 'Stop another machine, create one of a smaller instance type';
+const LESS_MEMORY = 'Stop another machine, use a smaller instance type';
 const ASK = 'administrator for a higher quota';
 
 const WORDS: Readonly<Record<Quota, string>> = {
   vms: 'virtual machines',
   vcpus: 'virtual CPUs',
-  memory_mb: 'MiB of memory of machines that run',
-  storage_bytes: 'stored bytes, of all versions',
+  memory_mb: 'MiB of memory of running machines',
+  storage_bytes: 'stored bytes (all versions)',
   buckets: 'buckets',
   databases: 'databases',
 };
@@ -167,7 +168,7 @@ function exceeded(quota: Quota, figures: { limit: number; used: number; requeste
     'quota_exceeded',
     `Your quota of ${limit} ${WORDS[quota]} is not enough for ${requested} more: ${used} are in use`,
     {
-      hint: `${quota === 'memory_mb' ? LESS_MEMORY : 'Delete what is no longer needed'}, or ask your ${ASK}`,
+      hint: `${quota === 'memory_mb' ? LESS_MEMORY : 'Delete unused resources'}, or ask your ${ASK}`,
       extra: { quota, limit, used, requested },
     },
   );

@@ -1,4 +1,4 @@
-/** SQL of the credits of accounts: what is left, and the state that follows. */
+/** SQL of the credits of accounts: the balance, and the credit state. */
 import type { Awaitable, Reads, Statement } from '../../metadata/metadata.ts';
 import type { MeterName } from '../metering/meters.ts';
 
@@ -9,18 +9,18 @@ export type BillingState = 'ok' | 'low' | 'critical' | 'grace' | 'suspended';
 export interface BillingRow {
   readonly account_id: number;
   readonly plan: string;
-  /** May be spent. */
+  /** Available balance. */
   readonly credits_micro: Int;
-  /** Set aside for what runs. */
+  /** Balance on hold for running machines. */
   readonly held_micro: Int;
-  /** The part of its use that it could not pay. */
+  /** Charges that the account could not pay. */
   readonly written_off_micro: Int;
   /** Number of the last rating. */
   readonly settlement: number;
   readonly state: BillingState;
   /** ms since 1970. */
   readonly exhausted_at: number | null;
-  /** Since when, ms since 1970. */
+  /** When the state began, ms since 1970. */
   readonly state_at: number;
 }
 
@@ -37,9 +37,9 @@ export interface CreditStateRow {
   /** Steady, ms; in grace only. */
   readonly grace_until: number | null;
   readonly resume_due: number;
-  /** In grace and suspended: credits were added since. */
+  /** In grace and suspended: whether credits were added since. */
   readonly is_topped_up: number;
-  /** Suspended for want of credits, or blocked: a machine runs, or a database is open, all the same. */
+  /** Whether a machine runs, or a database is open, although the account is out of credits or blocked. */
   readonly is_in_use: number;
   /** 0: an administrator suspended it, or it is closed. */
   readonly is_active: number;
@@ -49,17 +49,17 @@ export interface CreditStateRow {
 export interface CreditStateChange {
   readonly before: BillingState;
   readonly after: BillingState;
-  /** The balance that was judged. */
+  /** The balance that the decision is based on. */
   readonly creditsMicro: Int;
   /** ms since 1970. */
   readonly at: number;
   readonly exhaustedAt: number | null;
-  /** In grace: as it is shown, ms since 1970, and steady. */
+  /** End of the grace: as shown, ms since 1970, and steady. */
   readonly graceEndsAt: number | null;
   readonly graceUntil: number | null;
 }
 
-/** A line that uses something, or has used something that is not rated, with its account. */
+/** A line that uses something, or has usage that is not rated, with its account. */
 export interface BurningLine {
   readonly meter: MeterName;
   readonly resource_id: string;
@@ -99,7 +99,7 @@ export class BillingAccountStore {
     return this.#reads.get(`${ROWS} WHERE account_id = ?`, accountId);
   }
 
-  /** Changes no row when another rating was faster than the one that saw number `before`. */
+  /** Changes no row if another rating came first, after the one numbered `before`. */
   countRating(accountId: number, before: number, at: number): Statement {
     return {
       sql: `UPDATE billing_accounts SET settlement = settlement + 1, settled_at = ?
@@ -112,7 +112,7 @@ export class BillingAccountStore {
     return this.#reads.get(`${ROW} WHERE account_id = ?`, accountId);
   }
 
-  /** Accounts that are not in order, or have machines to be started, by id, those after `after`. */
+  /** Accounts whose credit state is not ok, or with machines to start, by id, after `after`. */
   watched(after: number, limit: number): Awaitable<CreditStateRow[]> {
     return this.#reads.all(
       `${ROW} WHERE (state <> 'ok' OR resume_due = 1) AND account_id > ? ORDER BY account_id LIMIT ?`,
@@ -122,8 +122,8 @@ export class BillingAccountStore {
   }
 
   /**
-   * Accounts that are suspended by an administrator and have machines that run or databases that are open, or
-   * that are closed and have machines (each has a disk) or databases (kept ones included).
+   * Accounts that an administrator suspended and that have running machines or open databases, or that are
+   * closed and have machines (each has a disk) or databases (retained ones included).
    */
   async barredInUse(): Promise<number[]> {
     const rows = await this.#reads.all<{ account_id: number }>(
@@ -138,7 +138,7 @@ export class BillingAccountStore {
     return rows.map((row) => row.account_id);
   }
 
-  /** Lines of a meter in use, by resource, those after `after`. */
+  /** Lines in use of a meter, by resource, after `after`. */
   burning(meter: MeterName, after: string, limit: number): Awaitable<BurningLine[]> {
     return this.#reads.all(
       `SELECT meter, resource_id, l.account_id, variant, level, level_since, pending, plan, credits_micro, state
@@ -151,7 +151,7 @@ export class BillingAccountStore {
     );
   }
 
-  /** Refuses when state or balance are no longer those that were judged. */
+  /** Refuses if state or balance have changed since the decision. */
   changeState(accountId: number, change: CreditStateChange): Statement {
     const { before, after, creditsMicro, at, exhaustedAt, graceEndsAt, graceUntil } = change;
     return {
@@ -168,12 +168,12 @@ export class BillingAccountStore {
     };
   }
 
-  /** Machines that were stopped are to be started again once nothing stands against it. */
+  /** Stopped machines are due to start again once nothing prevents it. */
   resumeDue(accountId: number): Statement {
     return { sql: 'UPDATE billing_accounts SET resume_due = 1 WHERE account_id = ?', params: [accountId] };
   }
 
-  /** Nothing waits to be started any more. */
+  /** No machine is due to start any more. */
   resumed(accountId: number): Statement {
     return {
       sql: "UPDATE billing_accounts SET resume_due = 0 WHERE account_id = ? AND state <> 'suspended'",
@@ -182,7 +182,7 @@ export class BillingAccountStore {
   }
 }
 
-/** Refuses when there is no such account. */
+/** Refuses if the account does not exist. */
 export function addToWrittenOff(accountId: number, micro: bigint): Statement {
   const sql = 'UPDATE billing_accounts SET written_off_micro = written_off_micro + ? WHERE account_id = ?';
   return { sql, params: [micro, accountId], expectChanges: 1 };

@@ -1,9 +1,9 @@
 /**
- * Looks after accounts that may not go on. Whose credits run out is warned; machines and databases get a
- * grace, are stopped, and go on once there are credits. Those of an account that an administrator suspends
- * are stopped at once, and go on when it is resumed; those of a closed one go. What is decided
- * stands in the database before anything follows from it, and all that follows can be done twice: after a
- * crash the next tick goes on where it ended.
+ * Follows accounts that run out of credits or are blocked. An account low on credits is warned; then its
+ * machines and databases get a grace period, are stopped, and continue once there are credits. Those of an
+ * account that an administrator suspends are stopped at once, and continue when it is resumed; those of a
+ * closed account are deleted. Each decision is stored before it takes effect, and every effect is idempotent:
+ * after a crash the next tick continues.
  */
 import { toCredits } from '../../accounts/credits.ts';
 import { type Changes, UNASKED } from '../../metadata/change.ts';
@@ -32,15 +32,20 @@ import {
   unratedMicroOf,
 } from './credit.ts';
 
-/** What a domain does with all that an account has in it. All of it may be called again and again. */
+/** Stops and resumes an account's resources in one domain. Every method is idempotent. */
 export interface AccountStops {
-  /** Stops what runs, and remembers why; deletes all of a closed account. Resolves when it is done. */
+  /**
+   * Stops running resources and records the cause; deletes everything of a closed account. Resolves when
+   * done.
+   */
   stop(accountId: number, cause: StopCause): Promise<unknown>;
-  /** Starts what stop() stopped, unless it was closed; `waiting`: how many could not be started yet. */
+  /** Starts what stop() stopped, unless its owner closed it; `waiting`: how many could not be started yet. */
   resume(accountId: number): Promise<{ readonly waiting: number }>;
 }
 
-/** The credit state `suspended` is the first of them; an administrator's suspension is the second. */
+/**
+ * `credits_exhausted` is the credit state `suspended`; `account_suspended` is an administrator's decision.
+ */
 export type StopCause = 'credits_exhausted' | 'account_suspended' | 'account_closed';
 
 export interface CreditStatesDeps {
@@ -52,21 +57,21 @@ export interface CreditStatesDeps {
   readonly prices: Prices;
   readonly rating: Rating;
   readonly holds: Holds;
-  /** The stops of each domain that has something to stop. */
+  /** One per domain with resources to stop. */
   readonly stops: readonly AccountStops[];
-  /** What tells the account's webhooks, in the same commit. */
+  /** Statements that notify the account's webhooks, in the same commit. */
   readonly announce: (event: {
     readonly accountId: number;
     readonly type: CreditEvent;
     readonly data: Readonly<Record<string, unknown>>;
     readonly at: number;
   }) => readonly Statement[];
-  /** How long everything goes on without credits, ms. */
+  /** How long resources keep running without credits, ms. */
   readonly graceMs: number;
   readonly onError: (accountId: number, what: string, error: unknown) => void;
 }
 
-/** About an account, without settling it. */
+/** An estimate for an account, without charging it. */
 interface Estimate {
   readonly plan: string;
   readonly state: BillingState;
@@ -76,12 +81,12 @@ interface Estimate {
 
 const PAGE_LINES = 1000;
 const PAGE_ACCOUNTS = 500;
-/** Judged at the same time, so that they share commits. */
+/** Evaluated in parallel, so that they share commits. */
 const JUDGED_TOGETHER = 64;
 
 export class CreditStates {
   readonly #deps: CreditStatesDeps;
-  /** Accounts whose machines and databases are being stopped or started; true: look once more afterwards. */
+  /** Accounts whose machines and databases are being stopped or started; true: check once more afterwards. */
   readonly #following = new Map<number, boolean>();
   readonly #underWay = new Set<Promise<void>>();
   #isServing = false;
@@ -91,15 +96,17 @@ export class CreditStates {
   }
 
   /**
-   * From now on machines and databases may be stopped and started: not by an operator's command, which soon
-   * ends. Begins with what was decided while nobody served, in the background.
+   * Enables stopping and starting of machines and databases; an operator's command, which soon ends, does not
+   * call it. Begins with earlier decisions, in the background.
    */
   serve(): void {
     this.#isServing = true;
-    this.#track(this.tick().catch((error: unknown) => this.#deps.onError(0, 'nobody was looked at', error)));
+    this.#track(
+      this.tick().catch((error: unknown) => this.#deps.onError(0, 'credit states were not checked', error)),
+    );
   }
 
-  /** Looks at everybody; rates and evaluates those who may have come into another state. */
+  /** Checks all accounts; rates and evaluates those whose state may have changed. */
   async tick(): Promise<void> {
     const { store, steady } = this.#deps;
     const estimates = await this.#estimateAll();
@@ -127,19 +134,21 @@ export class CreditStates {
   }
 
   /**
-   * To be called after a commit that gave credits. What follows goes on in the background. Where nothing is
-   * served, the next tick of the server sees it.
+   * Must be called after a commit that added credits. The consequences run in the background. Without
+   * serve(), the next tick of the server applies them.
    */
   creditsAdded(accountId: number): void {
     if (this.#isServing) this.#track(this.#judgeOrReport(accountId));
   }
 
-  /** To be called after a commit that suspended, resumed or closed an account. As creditsAdded(). */
+  /**
+   * Must be called after a commit that suspended, resumed or closed an account. Works like creditsAdded().
+   */
   accountChanged(accountId: number): void {
     if (this.#isServing) this.#enforce(accountId);
   }
 
-  /** Rates an account and gives it the state that is due. What follows goes on in the background. */
+  /** Rates an account and sets the state that is due. The consequences run in the background. */
   async evaluate(accountId: number): Promise<void> {
     const { changes, store, rating, holds, steady } = this.#deps;
     await rating.rateUsage(accountId);
@@ -151,9 +160,9 @@ export class CreditStates {
       const after = creditStateOf(factsOf(row, { burnNano, freeMicro, steadyMs: steady.now() }));
       const isSame = after === row.state;
       if (!isSame) {
-        // Credits came or went since they were looked at.
+        // The balance changed since it was read.
         change.addAll(this.#changeStatements(row, { after, burnNano }), 'retry');
-        // The next grace is to be paid for as well.
+        // The next grace needs its holds paid as well.
         const isPaid = row.state === 'grace' && after !== 'suspended';
         if (isPaid) change.addAll(await holds.refill(accountId), 'retry');
       }
@@ -162,7 +171,7 @@ export class CreditStates {
     });
   }
 
-  /** Resolves when nothing goes on in the background. */
+  /** Resolves when no background work is left. */
   async whenIdle(): Promise<void> {
     while (this.#underWay.size > 0) await Promise.all(this.#underWay);
   }
@@ -209,7 +218,7 @@ export class CreditStates {
     return burnNano;
   }
 
-  /** Everybody whose credits something uses now. */
+  /** All accounts that use credits now. */
   async #estimateAll(): Promise<Map<number, Estimate>> {
     const { prices, clock, steady } = this.#deps;
     const estimates = new Map<number, Estimate>();
@@ -243,12 +252,12 @@ export class CreditStates {
       for (const line of lines) work(line);
       after = lines.at(-1)?.resource_id ?? after;
       if (lines.length < PAGE_LINES) return;
-      // Lets requests in between.
+      // Yields to requests.
       await new Promise((resolve) => setImmediate(resolve));
     }
   }
 
-  /** The others' lines, perhaps many, need not be looked at. */
+  /** Lines of other meters, perhaps many, need not be read. */
   #pricedMeters(): readonly MeterName[] {
     const { prices } = this.#deps;
     const set = new Set(
@@ -270,7 +279,7 @@ export class CreditStates {
     );
   }
 
-  /** Stops or starts what an account has in the background, one thing at a time for an account. */
+  /** Stops or starts the resources of an account in the background, one run at a time per account. */
   #enforce(accountId: number): void {
     if (this.#following.has(accountId)) {
       this.#following.set(accountId, true);
@@ -279,7 +288,7 @@ export class CreditStates {
     this.#following.set(accountId, false);
     const work = this.#followUp(accountId)
       .catch((error: unknown) =>
-        this.#deps.onError(accountId, 'what an account has was not stopped or started with it', error),
+        this.#deps.onError(accountId, 'the resources of an account were not stopped or started', error),
       )
       .then(() => {
         const isAskedAgain = this.#following.get(accountId);
@@ -332,7 +341,7 @@ function stopCauseOf({ is_closed, is_active, state }: CreditStateRow): StopCause
   return state === 'suspended' ? 'credits_exhausted' : null;
 }
 
-/** Without credits to spend no start would succeed. */
+/** Without credits no start would succeed. */
 function mayResume({ resume_due, credits_micro, state }: CreditStateRow): boolean {
   return resume_due === 1 && BigInt(credits_micro) > 0n && state !== 'grace';
 }

@@ -1,6 +1,6 @@
 /**
- * Whether an account has credits, how long they last, and which state follows: pure rules, but for the
- * question itself.
+ * Whether an account has credits, how long they last, and its credit state: pure rules, except for the check
+ * itself.
  */
 
 import { toCredits } from '../../accounts/credits.ts';
@@ -12,7 +12,7 @@ import { METERS, type MeterName } from '../metering/meters.ts';
 import { ticksOf } from '../metering/steady-clock.ts';
 import type { BillingAccountStore, BillingState } from './billing-account-store.ts';
 
-/** How somebody without credits goes on. */
+/** How to get more credits. */
 export function moreCredits(accountId: number): string {
   const call = `POST /api/admin/accounts/${accountId}/credits`;
   return `ask your administrator for credits (Administration in the console, or ${call})`;
@@ -31,8 +31,8 @@ export class Credit {
   }
 
   /**
-   * Throws `insufficient_credits` unless something is left; also while the account is in grace or suspended,
-   * until it gets credits. The refusal tells of `neededMicro`, which is not demanded. One read.
+   * Throws `insufficient_credits` if no credits are left; also while the account is in grace or suspended,
+   * until it gets credits. The refusal mentions `neededMicro`, which is not required. One read.
    */
   async assertCredit(accountId: number, neededMicro = 1n): Promise<void> {
     const { accounts, checks } = this.#deps;
@@ -60,11 +60,11 @@ function detail(isOut: boolean, exhaustedAt: number | null): string {
 
 export interface CreditFacts {
   readonly state: BillingState;
-  /** What may be spent, micro-credits. */
+  /** Available balance, micro-credits. */
   readonly freeMicro: bigint;
-  /** What runs and is charged, nano-credits an hour. */
+  /** Cost of running resources, nano-credits per hour. */
   readonly burnNano: bigint;
-  /** Credits were added since the state began; only what was held and came back does not count. */
+  /** Whether credits were added since the state began; a released hold does not count. */
   readonly isToppedUp: boolean;
   readonly isGraceOver: boolean;
 }
@@ -74,9 +74,9 @@ const LOW_HOURS = 7n * 24n;
 const CRITICAL_HOURS = 24n;
 
 /**
- * The state that follows. Grace ends with new credits, with enough for another hour, or when nothing charged
- * runs: else what is held for one machine and comes back when it stops would give the others another grace.
- * Only credits that are added end a suspension.
+ * The next credit state. Grace ends with new credits, with enough for another hour, or when nothing charged
+ * runs: otherwise the released hold of one machine would give the others another grace. Only added credits
+ * end a suspension.
  */
 export function creditStateOf(facts: CreditFacts): BillingState {
   const { state, freeMicro, burnNano, isToppedUp, isGraceOver } = facts;
@@ -95,15 +95,15 @@ export type CreditEvent = 'credits.low' | 'credits.exhausted' | 'credits.restore
 
 const RANK: Readonly<Record<BillingState, number>> = { ok: 0, low: 1, critical: 2, grace: 3, suspended: 4 };
 
-/** What a change of state tells the account's webhooks; null: nothing. */
+/** The webhook event of a change of state; null: none. */
 export function eventOf(before: BillingState, after: BillingState, freeMicro: bigint): CreditEvent | null {
   if (RANK[after] > RANK[before]) return RANK[after] >= RANK.grace ? 'credits.exhausted' : 'credits.low';
-  // Without credits nothing is restored: what ran was stopped by its owner.
+  // Without credits nothing is restored: the resources were stopped by their owner.
   const wasOut = RANK[before] >= RANK.grace && RANK[after] < RANK.grace;
   return wasOut && freeMicro > 0n ? 'credits.restored' : null;
 }
 
-/** Hours that credits last; null: nothing uses them. */
+/** Hours that the credits last; null: nothing uses credits. */
 export function hoursLeft(freeMicro: bigint, burnNano: bigint): number | null {
   if (burnNano <= 0n) return null;
   return Number((freeMicro * NANO_PER_MICRO * 100n) / burnNano) / 100;
@@ -118,13 +118,13 @@ export interface UsedLine {
   readonly pending: number | bigint;
 }
 
-/** Nano-credits an hour, while the level stays. */
+/** Nano-credits per hour, at the current level. */
 export function burnNanoOf({ meter, level }: Pick<UsedLine, 'meter' | 'level'>, priceNano: bigint): bigint {
   const { tickMs, perUnit } = METERS[meter];
   return (BigInt(level) * BigInt(HOUR_MS / tickMs) * priceNano) / perUnit;
 }
 
-/** About what is owed for what was used up to `steadyMs`, micro-credits; a rating is exact. */
+/** Approximate charge for usage up to `steadyMs` that is not rated, micro-credits; a rating is exact. */
 export function unratedMicroOf(
   line: UsedLine,
   { priceNano, steadyMs }: { readonly priceNano: bigint; readonly steadyMs: number },
@@ -135,7 +135,7 @@ export function unratedMicroOf(
   return (quantity * priceNano) / (meter.perUnit * NANO_PER_MICRO);
 }
 
-/** Asks for each price once. */
+/** Memoizes prices: looks each up once. */
 export function rememberedPrices(
   prices: { priceNano(question: PriceQuestion): bigint },
   at: number,

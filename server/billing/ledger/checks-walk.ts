@@ -1,6 +1,6 @@
 /**
- * Walks the ledger's chain, goes on where it ended when asked again, and keeps what all transfers it walked
- * add up to: with that, every figure that is cached elsewhere can be compared at any time.
+ * Walks the hash chain of the ledger, incrementally, and keeps the sums of all transfers walked, so that
+ * every cached figure can be compared with them at any time.
  */
 import { hash as digest } from 'node:crypto';
 import { type CachedRow, FIRST_PREV_HASH, type HashedRow, type LedgerStore } from './ledger-store.ts';
@@ -14,14 +14,14 @@ export interface LedgerHead {
 
 export interface LedgerWalkDeps {
   readonly store: LedgerStore;
-  /** Ends a walk, which is rejected then. */
+  /** Aborts the walk, which then rejects. */
   readonly signal?: AbortSignal | undefined;
 }
 
-/** One turn of the event loop: some milliseconds. */
+/** One batch, some milliseconds; other work runs between batches. */
 const PAGE_ROWS = 1000;
 const PAGE_ACCOUNTS = 500;
-/** A commit between two looks of the same turn is possible only where the database is another process. */
+/** A commit between two reads of the same batch is possible only if the database is another process. */
 const MAX_LOOKS = 20;
 /** The hashed text begins with this, and the previous hash. */
 const HASH_BEGINS = '64:';
@@ -29,7 +29,7 @@ const HASH_BEGINS = '64:';
 const ID_FIELD = 2;
 const REVENUE = 'system:revenue-';
 const WRITE_OFFS = 'system:write-offs';
-/** How the hashed text of a write-off ends: reference and time; see payments.ts. */
+/** How the hashed text of a write-off ends: reference and time; see rating.ts. */
 const WRITTEN_OFF_FOR = / of (account:\d+),\d+:\d+,$/;
 
 export class LedgerWalk {
@@ -50,23 +50,23 @@ export class LedgerWalk {
   }
 
   /**
-   * Walks what is new. Returns what is wrong, in words that name the transfer, or null; then all that is in
-   * the ledger was walked.
+   * Walks the new transfers. Returns the problem, naming the transfer, or null; then the whole ledger was
+   * walked.
    */
   async advance(): Promise<string | null> {
     for (;;) {
       this.#signal?.throwIfAborted();
-      // With the last one walked, which must still be there.
+      // Starts with the last one walked, which must still exist.
       const again = this.#seq === 0 ? 0 : 1;
       const rows = await this.#store.hashedFrom(this.#seq + 1 - again, again + PAGE_ROWS);
       const problem = this.#recheckLast(rows[0]) ?? this.#verifyRows(rows.slice(again));
       if (problem !== null || rows.length < again + PAGE_ROWS) return problem;
-      // Others get their turn: a read runs on the calling thread.
+      // Yields: a read runs on the calling thread.
       await new Promise((resolve) => setImmediate(resolve));
     }
   }
 
-  /** All that can be compared: chain, balances, what was used, what is held. */
+  /** Checks everything: chain, balances, usage and holds. */
   async wholeProblem(): Promise<string | null> {
     return (await this.balanceProblem()) ?? (await this.#allUsageProblem()) ?? (await this.holdsProblem());
   }
@@ -88,16 +88,16 @@ export class LedgerWalk {
     const wrong = await this.#store.unequalHolds();
     if (wrong === undefined) return null;
     const { account_id, held_micro, holds_micro } = wrong;
-    return `account ${account_id} shows ${held_micro} micro-credits held, its holds sum up to ${holds_micro}`;
+    return `account ${account_id} shows ${held_micro} micro-credits on hold, but its holds sum up to ${holds_micro}`;
   }
 
-  /** Whether the chain that was walked holds a head that was noted elsewhere: what is wrong, or null. */
+  /** Checks that the walked chain contains a head recorded elsewhere: the problem, or null. */
   async anchorProblem({ seq, hash }: LedgerHead): Promise<string | null> {
     if (seq > BigInt(this.#seq)) return `transfers ${this.#seq + 1} to ${seq} are missing`;
     if (seq === 0n) return null;
     const [row] = await this.#store.hashedFrom(Number(seq), 1);
     if (row === undefined) return `transfer ${seq} is missing`;
-    return row.hash === hash ? null : `transfer ${seq} (${nameOf(row)}) is not the one that was noted before`;
+    return row.hash === hash ? null : `transfer ${seq} (${nameOf(row)}) differs from the one recorded before`;
   }
 
   #recheckLast(row: HashedRow | undefined): string | null {
@@ -159,8 +159,8 @@ export class LedgerWalk {
   }
 
   /**
-   * Compares every cached balance with its transfers. Returns what is wrong, naming the account, or null. As
-   * all others here, it first walks what is new.
+   * Compares every cached balance with its transfers. Returns the problem, naming the account, or null. Like
+   * all checks here, it first walks new transfers.
    */
   async balanceProblem(): Promise<string | null> {
     for (let after = 0; ; ) {
@@ -188,13 +188,13 @@ export class LedgerWalk {
         const difference = micro - this.#total();
         return difference === 0n
           ? null
-          : `all balances and all transfers differ by ${difference} micro-credits`;
+          : `the sum of all balances differs from the sum of all transfers by ${difference} micro-credits`;
       };
       return { seq, wrong };
     });
   }
 
-  /** Compares what an account's windows cost with what was booked for its use. As balanceProblem(). */
+  /** Compares the cost of an account's windows with its booked charges. Returns the problem, or null. */
   usageProblem(accountId: number): Promise<string | null> {
     return this.#compare(async () => {
       const { seq, micro } = await this.#store.usedBy(accountId);
@@ -202,7 +202,7 @@ export class LedgerWalk {
         const booked = this.#used(accountId);
         return micro === booked
           ? null
-          : `the use of account ${accountId} cost ${micro} micro-credits, ${booked} were booked`;
+          : `the usage of account ${accountId} cost ${micro} micro-credits, but ${booked} were booked`;
       };
       return { seq, wrong };
     });
@@ -212,14 +212,14 @@ export class LedgerWalk {
     const name = `account ${row.account_id}`;
     const summed = this.#micro(`account:${row.account_id}`);
     if (BigInt(row.credits_micro) !== summed) {
-      return `${name} shows ${row.credits_micro} micro-credits, its transfers sum up to ${summed}`;
+      return `${name} shows ${row.credits_micro} micro-credits, but its transfers sum up to ${summed}`;
     }
     const held = this.#micro(`held:${row.account_id}`);
     if (BigInt(row.held_micro) === held) return null;
-    return `${name} shows ${row.held_micro} micro-credits held, its transfers sum up to ${held}`;
+    return `${name} shows ${row.held_micro} micro-credits on hold, but its transfers sum up to ${held}`;
   }
 
-  /** Judges what was read at a moment whose transfers were all walked. */
+  /** Compares figures read at a moment whose transfers were all walked. */
   async #compare(
     read: () => Promise<{ readonly seq: number | bigint | undefined; readonly wrong: () => string | null }>,
   ): Promise<string | null> {
@@ -230,12 +230,12 @@ export class LedgerWalk {
       if (seq === undefined) return null;
       if (Number(seq) === this.#seq) return wrong();
     }
-    // Busier than we can look: nothing is known to be wrong.
+    // The database changes faster than it can be read: no problem is known.
     return null;
   }
 }
 
-/** The transfer's id, as its hashed text has it. */
+/** The id of the transfer, from its hashed text. */
 function nameOf({ text }: HashedRow): string {
   let rest = text;
   for (let field = 0; ; field++) {
@@ -247,7 +247,7 @@ function nameOf({ text }: HashedRow): string {
   }
 }
 
-/** What transfers moved on one side of an account, and what of it was for use. */
+/** Sums of transfers on one side of an account, and the part of them that paid for usage. */
 class Moved {
   /** Doubles as long as they are exact, which is nearly always and much faster. */
   #micro = 0;
@@ -263,7 +263,7 @@ class Moved {
     return this.#largeUsed + BigInt(this.#used);
   }
 
-  /** `amount` below 0 was taken; `used`: for use. */
+  /** Negative `amount`: a debit; `used`: the part for usage. */
   add(amount: number | bigint, used: number | bigint): void {
     const micro = this.#micro + Number(amount);
     const usedMicro = this.#used + Number(used);

@@ -93,15 +93,15 @@ const BREAKS: readonly (readonly [string, RegExp])[] = [
   ],
   [
     'UPDATE billing_accounts SET held_micro = 1',
-    /account 1 shows 1 micro-credits held, its transfers sum up to 0/,
+    /account 1 shows 1 micro-credits on hold, but its transfers sum up to 0/,
   ],
   [
     `INSERT INTO holds VALUES ('vm-9', 1, 7, 0)`,
-    /account 1 shows 0 micro-credits held, its holds sum up to 7/,
+    /account 1 shows 0 micro-credits on hold, but its holds sum up to 7/,
   ],
   [
     `INSERT INTO usage_windows VALUES (1, 0, 'egress', '7', 'b', '', 1, 1, 9)`,
-    /the use of account 1 cost 9 micro-credits, 0 were booked/,
+    /the usage of account 1 cost 9 micro-credits, but 0 were booked/,
   ],
   ['UPDATE ledger_transfers SET hash = hash || hash WHERE seq = 2', /transfer 2 \(grant-1-1\) was changed/],
   ['DELETE FROM ledger_transfers WHERE seq = 2', /transfer 2 is missing/],
@@ -163,7 +163,10 @@ test('a head that was noted finds transfers cut off the end, and a wrong note st
     return checks.verification().problem;
   };
   assert.equal(await anchored(BigInt(head.seq), head.hash), null);
-  assert.match((await anchored(1n, head.hash)) ?? '', /transfer 1 \(grant-1-0\) is not the one/);
+  assert.match(
+    (await anchored(1n, head.hash)) ?? '',
+    /transfer 1 \(grant-1-0\) differs from the one recorded/,
+  );
   await tamper('DELETE FROM ledger_transfers WHERE seq = 2; UPDATE accounts SET credits_micro = 10000000');
   assert.match((await anchored(2n, head.hash)) ?? '', /transfers 2 to 2 are missing/);
   assert.deepEqual(alarms.list(), []);
@@ -174,7 +177,7 @@ test('a machine that runs is metered, one that does not is not, and both are rat
   const { clock, metadata, usage } = fixture;
   await runs(clock.now());
   await checks.check();
-  assert.match(alarms.list()[0]?.detail ?? '', /the machine vm-1 runs and is not metered/);
+  assert.match(alarms.list()[0]?.detail ?? '', /machine vm-1 is running but not metered/);
   await metadata.commit([...usage.vmCreated(VM), ...usage.vmStarted(VM, clock.now())]);
   await checks.check();
   assert.deepEqual(alarms.list(), []);
@@ -184,13 +187,13 @@ test('a machine that runs is metered, one that does not is not, and both are rat
   unchargeable.add(1);
   clock.advance(3 * 3_600_000);
   await checks.check();
-  assert.match(alarms.list()[0]?.detail ?? '', /account 1 was not charged since/);
+  assert.match(alarms.list()[0]?.detail ?? '', /account 1 has not been charged since/);
   unchargeable.clear();
   await checks.check();
   assert.deepEqual(alarms.list(), []);
   await runs(null);
   await checks.check();
-  assert.match(alarms.list()[0]?.detail ?? '', /the machine vm-1 is metered and does not run/);
+  assert.match(alarms.list()[0]?.detail ?? '', /machine vm-1 is metered but not running/);
 });
 
 test('a walk ends when it is told to, as at the end of Cloudlet', async (t) => {

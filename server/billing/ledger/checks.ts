@@ -1,7 +1,7 @@
 /**
- * Looks each minute whether billing is sound: the chain whole, what is cached equal to what was booked, what
- * was used equal to what was charged, every machine that runs metered. While anything is wrong an alarm says
- * so, and nothing that costs credits is begun.
+ * Checks each minute that billing is consistent: the chain whole, cached figures equal to the ledger, usage
+ * equal to charges, every running machine metered. While a problem exists an alarm is raised, and nothing
+ * that costs credits can start.
  */
 import { type Clock, formatTime, formatTimeOrNull } from '../../platform/clock.ts';
 import { AppError } from '../../platform/errors.ts';
@@ -12,13 +12,13 @@ export interface ChecksDeps {
   readonly store: LedgerStore;
   readonly clock: Clock;
   readonly alarms: { raise(code: string, detail: string, fix: string): void; clear(code: string): void };
-  /** Charges an account what it used up to now. */
+  /** Charges an account for its usage up to now. */
   readonly rateUsage: (accountId: number) => Promise<void>;
-  /** Told of a walk that could not be ended, and of an account that could not be charged. */
+  /** Called with the error of a walk that failed, and of an account that could not be charged. */
   readonly onError: (error: unknown) => void;
 }
 
-/** The whole walk, as an operator sees it. */
+/** The full verification, as shown to an operator. */
 export interface Verification {
   readonly running: boolean;
   readonly started_at: string | null;
@@ -30,17 +30,17 @@ export interface Verification {
 
 const BILLING_ALARM = 'billing_inconsistent';
 const FIX =
-  'Keep a copy of the data directory and run `cloudlet ledger verify`: it names the transfer. A recovery point of before then has a ledger that is whole';
+  'Copy the data directory, then run `cloudlet ledger verify`, which names the transfer. An earlier recovery point has an intact ledger';
 const SETTLED_WITHIN_MS = 2 * 3_600_000;
-/** The part of each minute for comparing the use of accounts in turn. */
+/** Time per minute for comparing the usage of accounts, round-robin. */
 const TURN_MS = 20;
 const PAGE_ACCOUNTS = 100;
 
 export class Checks {
   readonly #deps: ChecksDeps;
-  /** The last walk that found nothing; goes on from there each minute. */
+  /** The last walk without a problem; continued each minute. */
   #walk: LedgerWalk | null = null;
-  /** Under way, or the last. */
+  /** The running walk, or the last one. */
   #latest: LedgerWalk;
   #running: Promise<void> | null = null;
   readonly #closing = new AbortController();
@@ -56,11 +56,11 @@ export class Checks {
     this.#latest = this.#newWalk();
   }
 
-  /** Throws `billing_inconsistent` while something is wrong. In front of all that costs credits. */
+  /** Throws `billing_inconsistent` while a problem exists. Called before anything that costs credits. */
   assertSound(): void {
     if (this.#problem === null) return;
     throw new AppError('billing_inconsistent', 'New charges are blocked until the ledger is verified', {
-      hint: 'Reading, stopping and deleting still work; the operator finds the cause in the alarms',
+      hint: 'Reading, stopping and deleting still work. The system status shows the operator the cause',
       retryAfterSeconds: 60,
     });
   }
@@ -69,7 +69,9 @@ export class Checks {
     return this.#walkProblem ?? this.#minuteProblem;
   }
 
-  /** One look, each minute. What can be checked without the whole walk is, also while the first runs. */
+  /**
+   * One check, each minute. Checks that do not need the full walk run while the first walk is in progress.
+   */
   async check(): Promise<void> {
     const sound = this.#walk === null ? null : await this.#checkLedger(this.#walk);
     this.#minuteProblem = sound ?? (await this.#latest.holdsProblem()) ?? (await this.#meterProblem());
@@ -77,9 +79,9 @@ export class Checks {
   }
 
   /**
-   * Begins to walk the whole ledger. Throws `job_running`. When it finds nothing, it ends an alarm that an
-   * earlier walk raised. `anchor` as in Ledger.verify(): a wrong one is reported, and stops nothing, because
-   * it may be the note that is wrong.
+   * Starts a walk of the whole ledger. Throws `job_running`. If it finds no problem, it clears an alarm that
+   * an earlier walk raised. `anchor` as in Ledger.verify(): a wrong one is reported and blocks nothing,
+   * because the recorded head may be the wrong one.
    */
   startVerification(anchor?: LedgerHead): void {
     if (this.#running !== null) throw new AppError('job_running', 'The ledger is already being verified');
@@ -90,12 +92,12 @@ export class Checks {
       });
   }
 
-  /** Resolves when no walk is under way. */
+  /** Resolves when no walk is running. */
   async untilIdle(): Promise<void> {
     await this.#running;
   }
 
-  /** Ends a walk that is under way. */
+  /** Aborts a running walk. */
   async close(): Promise<void> {
     this.#closing.abort(new AppError('shutting_down', 'Cloudlet is being stopped'));
     await this.#running;
@@ -136,7 +138,7 @@ export class Checks {
     return (await walk.advance()) ?? (await walk.balanceProblem()) ?? (await this.#usageProblem(walk));
   }
 
-  /** Accounts in turn, for as long as one look may take. */
+  /** Checks accounts round-robin, within the time limit of one check. */
   async #usageProblem(walk: LedgerWalk): Promise<string | null> {
     const { store, clock } = this.#deps;
     const until = clock.monotonic() + TURN_MS;
@@ -161,17 +163,17 @@ export class Checks {
     const wrong = await store.mismetered();
     if (wrong !== undefined) {
       return wrong.runs === 1
-        ? `the machine ${wrong.vm_id} runs and is not metered`
-        : `the machine ${wrong.vm_id} is metered and does not run`;
+        ? `machine ${wrong.vm_id} is running but not metered`
+        : `machine ${wrong.vm_id} is metered but not running`;
     }
     const before = clock.now() - SETTLED_WITHIN_MS;
-    // After a long stop, or a jump of the wall clock, nothing is wrong yet.
+    // After a long stop, or a jump of the wall clock, unrated usage is no problem yet.
     for (const id of await store.unratedSince(before)) {
-      // One that cannot be charged is named below, and keeps nobody else from being charged.
+      // An account that cannot be charged is reported below, and does not keep others from being charged.
       await rateUsage(id).catch((error: unknown) => onError(error));
     }
     const [late] = await store.unratedSince(before);
-    return late === undefined ? null : `account ${late} was not charged since ${formatTime(before)}`;
+    return late === undefined ? null : `account ${late} has not been charged since ${formatTime(before)}`;
   }
 
   #tell(): void {

@@ -1,9 +1,9 @@
-/** SQL of the ledger: its transfers, the checks of them, and what reports read of it. */
+/** SQL of the ledger: its transfers, their checks, and the queries of reports. */
 import type { Awaitable, Reads, RowIdOf, Statement } from '../../metadata/metadata.ts';
 import type { MeterName } from '../metering/meters.ts';
 import type { Period } from '../reports/report-period.ts';
 
-/** A side of the ledger that is cached in a row of its account. */
+/** A side of the ledger whose balance is cached in the row of its account. */
 export interface Balance {
   readonly kind: 'account' | 'held';
   readonly accountId: number | RowIdOf;
@@ -17,19 +17,19 @@ const HASHED_FIELDS = [
 ];
 
 /**
- * What is hashed of a row: previous hash, number, id, debit, credit, amount, code, reference and time, each
+ * The hashed text of a row: previous hash, number, id, debit, credit, amount, code, reference and time, each
  * as netstring, `<bytes in UTF-8>:<text>,`, which keeps two fields from running together; numbers in decimal.
- * concat() makes it in one go, which a chain of || does not.
+ * concat() builds it in one step, which a chain of || does not.
  */
 const HASHED_TEXT = `concat(${HASHED_FIELDS.map((field) => `octet_length(${field}), ':', ${field}, ','`).join(', ')})`;
 
 const SIDE = { text: 'CAST(? AS TEXT)', account: "'account:' || CAST(? AS TEXT)" };
 
 /**
- * Number and hashes are made by the statement itself, behind the last row that its commit sees. With one
- * writer no two commits see the same. With many, the transaction takes the ledger's lock before its first
- * transfer and keeps it to its end (decisions/0020); should one be without, `seq` and `hash` are unique, and
- * the later commit is refused.
+ * Number and hashes are computed by the statement itself, from the last row that its commit sees. With one
+ * writer no two commits see the same. With several, the transaction takes the ledger's lock before its first
+ * transfer and keeps it to its end (decisions/0020); without it, `seq` and `hash` are unique, and the later
+ * commit is refused.
  */
 const insertInto = (debit: string, credit: string) => `
 INSERT INTO ledger_transfers
@@ -45,7 +45,7 @@ FROM (
     CAST(? AS TEXT) AS code, CAST(? AS TEXT) AS reference, CAST(? AS BIGINT) AS created_at
 ) AS transfer`;
 const INSERT_TRANSFER = insertInto(SIDE.text, SIDE.text);
-/** With an account that an earlier statement of the commit inserts. */
+/** For an account that an earlier statement of the commit inserts. */
 const INSERT_FROM_NEW = insertInto(SIDE.account, SIDE.text);
 const INSERT_TO_NEW = insertInto(SIDE.text, SIDE.account);
 
@@ -81,13 +81,13 @@ export function addToBalance({ kind, accountId }: Balance, amountMicro: bigint):
   return { sql: ADD[kind], params: [amountMicro, accountId], expectChanges: 1, ...tells(accountId) };
 }
 
-/** Takes from a cached balance. Changes no row when it holds less, or does not exist. */
+/** Subtracts from a cached balance. Changes no row if the balance is too low or does not exist. */
 export function takeFromBalance({ kind, accountId }: Balance, amountMicro: bigint): Statement {
   const params = [amountMicro, accountId, amountMicro];
   return { sql: TAKE[kind], params, expectChanges: 1, ...tells(accountId) };
 }
 
-/** Nobody watches an account that this very commit makes. */
+/** An account created by this very commit has no watchers. */
 function tells(accountId: Balance['accountId']): Pick<Statement, 'tells'> {
   if (typeof accountId !== 'number') return {};
   return { tells: { accountId, kind: 'balance', id: String(accountId) } };
@@ -101,11 +101,11 @@ export interface HashedRow {
   readonly credit: string;
   readonly amount_micro: Int;
   readonly hash: string;
-  /** What its hash must be of; begins with the hash of the row before it. */
+  /** The text that its hash is made of; begins with the hash of the row before it. */
   readonly text: string;
 }
 
-/** Read at one moment, at which `seq` was the last transfer's number. */
+/** Read at one moment; `seq` is the number of the last transfer then. */
 export interface CachedRow {
   readonly account_id: number;
   readonly credits_micro: Int;
@@ -122,7 +122,7 @@ export interface UsedRow {
   readonly resource_id: string;
   readonly name: string;
   readonly price_nano: Int;
-  /** The sum of the quantities is high × 2^32 + low: a month of much storage is beyond 64 bits. */
+  /** The sum of the quantities is high × 2^32 + low: a month of much storage exceeds 64 bits. */
   readonly high: Int;
   readonly low: Int;
   readonly cost_micro: Int;
@@ -153,7 +153,7 @@ export interface RevenueRow {
   readonly day: number;
   /** A system side. */
   readonly side: string;
-  /** Less what was given back. */
+  /** Net of refunds. */
   readonly amount_micro: Int;
 }
 
@@ -203,7 +203,7 @@ export class LedgerStore {
     return { micro: BigInt(row?.micro ?? 0), seq: row?.seq ?? 0 };
   }
 
-  /** What all windows of an account cost. */
+  /** Total cost of all windows of an account. */
   async usedBy(accountId: number): Promise<{ readonly micro: bigint; readonly seq: Int }> {
     const row = await this.#reads.get<{ micro: Int; seq: Int }>(
       `SELECT coalesce(sum(cost_micro), 0) AS micro, (${LAST}) AS seq
@@ -223,7 +223,7 @@ export class LedgerStore {
     return rows.map(({ id }) => id);
   }
 
-  /** An account that holds more or less than its holds say. */
+  /** An account whose held balance differs from the sum of its holds. */
   unequalHolds(): Awaitable<{ account_id: number; held_micro: Int; holds_micro: Int } | undefined> {
     return this.#reads.get(
       `SELECT account_id, held_micro, holds_micro FROM (
@@ -245,7 +245,7 @@ export class LedgerStore {
     );
   }
 
-  /** Accounts with a machine that runs since before `before` and was not rated since, ms since 1970. */
+  /** Accounts with a machine running since before `before` that was not rated since, ms since 1970. */
   async unratedSince(before: number): Promise<number[]> {
     const rows = await this.#reads.all<{ account_id: number }>(
       `SELECT DISTINCT vms.account_id FROM vms JOIN billing_accounts USING (account_id)
@@ -256,7 +256,7 @@ export class LedgerStore {
     return rows.map((row) => row.account_id);
   }
 
-  /** What an account used, by day, resource and price, the oldest day first. */
+  /** Usage of an account by day, resource and price, oldest day first. */
   usedOf(accountId: number, { from, to }: Period): Awaitable<UsedRow[]> {
     return this.#reads.all(
       `SELECT window_start / ${DAY_MS} AS day, meter, resource_id, name, price_nano,
@@ -271,8 +271,8 @@ export class LedgerStore {
   }
 
   /**
-   * Totals of all time, from the ledger. Grants are what came from anywhere but the account's own holds and
-   * what services gave back, less what an administrator took away.
+   * Totals of all time, from the ledger. Grants are credits from anywhere but the account's own holds and
+   * refunds of services, less deductions by an administrator.
    */
   totalsOf(accountId: number): Awaitable<TotalsRow | undefined> {
     return this.#reads.get(
@@ -290,7 +290,7 @@ export class LedgerStore {
     );
   }
 
-  /** What an account may spend and what it holds after transfer `seq`, by its transfers up to then. */
+  /** Available and held balance of an account after transfer `seq`, summed from its transfers. */
   async balanceAfter(accountId: number, seq: bigint): Promise<bigint> {
     const summed = (role: string) => `(SELECT coalesce(sum(amount_micro), 0) FROM ledger_transfers
       WHERE ${role} IN (?, ?) AND seq <= ?)`;
@@ -304,8 +304,8 @@ export class LedgerStore {
   }
 
   /**
-   * Up to `limit` transfers of an account before number `before`, the newest first; also those between what
-   * it may spend and what it holds.
+   * Up to `limit` transfers of an account before number `before`, newest first; including those between its
+   * available and its held balance.
    */
   entriesBefore(accountId: number, before: bigint, limit: number): Awaitable<EntryRow[]> {
     const part = (role: string) => `SELECT * FROM (SELECT ${ENTRY} FROM ledger_transfers
@@ -319,7 +319,7 @@ export class LedgerStore {
     );
   }
 
-  /** What services took and gave back, and what was written off, by day. */
+  /** Charges, refunds and write-offs of services, by day. */
   revenueOf({ from, to }: Period): Awaitable<RevenueRow[]> {
     const part = (role: string, sign: string) => `SELECT created_at / ${DAY_MS} AS day, ${role} AS side,
         ${sign}sum(amount_micro) AS amount_micro FROM ledger_transfers

@@ -1,13 +1,11 @@
 /**
- * Credits, by double entry: every transfer takes from one side and gives to the other, so the sum over
- * all sides is always 0. Rows are only ever inserted; a correction is a new transfer. Each row carries
- * the hash of the one before it, so that one changed, removed or put in between is found and named.
- *
- * Sides are `account:<id>`, what an account may spend, and `held:<id>`, what it has set aside for what runs:
- * both are cached in a row and never go below zero. `system:<name>` has no row and may: `system:grants` is
- * where given credits come from, `system:revenue-<service>` where charged ones go, `system:write-offs` pays
- * what an account no longer could.
- * Amounts are whole micro-credits (1 credit = 1,000,000), as bigint.
+ * Credits, by double entry: every transfer takes from one side and gives to the other, so the sum over all
+ * sides is always 0. Rows are only ever inserted; a correction is a new transfer. Each row carries the hash
+ * of the one before it, so that a changed, removed or inserted row is detected and named. Sides are
+ * `account:<id>`, the available balance, and `held:<id>`, the balance on hold for running machines: both are
+ * cached in a row and never fall below zero. `system:<name>` has no row and may: `system:grants` is the
+ * source of granted credits, `system:revenue-<service>` the target of charges, `system:write-offs` pays what
+ * an account no longer could. Amounts are whole micro-credits (1 credit = 1,000,000), as bigint.
  */
 import type { Metadata, RowIdOf, Statement } from '../../metadata/metadata.ts';
 import { AppError } from '../../platform/errors.ts';
@@ -21,30 +19,27 @@ import { addToBalance, type Balance, insertTransfer, LedgerStore, takeFromBalanc
 export type Side = string | RowIdOf;
 
 export interface Transfer {
-  /** Made and kept by the caller: a second commit with the same id is rejected as `unique`. */
+  /** Chosen and kept by the caller: a second commit with the same id is rejected as `unique`. */
   readonly id: string;
-  /** Gives. */
+  /** The side that gives. */
   readonly debit: Side;
-  /** Takes. */
+  /** The side that receives. */
   readonly credit: Side;
   /** More than 0; a number must be a safe integer. */
   readonly amountMicro: bigint | number;
-  /** What kind of transfer: `signup_grant`, … */
+  /** The kind of transfer: `signup_grant`, … */
   readonly code: string;
-  /** What it was for, in words or as an id. */
+  /** The purpose, in words or as an id. */
   readonly reference: string;
   /** ms since 1970. */
   readonly at: number;
 }
 
-/**
- * Σ over all sides stays far inside 64 bits whatever is granted: 9.2 billion credits in one transfer at
- * most.
- */
+/** Keeps Σ over all sides far inside 64 bits: at most 9.2 billion credits in one transfer. */
 const MAX_AMOUNT_MICRO = 2n ** 53n;
 const SIDE = /^(?:(account|held):([1-9][0-9]{0,15})|system:[a-z][a-z0-9-]*)$/;
 
-/** The row that a side is cached in; null: none. */
+/** The row that caches the balance of a side; null: none. */
 function balanceOf(side: Side): Balance | null {
   if (typeof side !== 'string') return { kind: 'account', accountId: side };
   const match = SIDE.exec(side);
@@ -56,23 +51,23 @@ function balanceOf(side: Side): Balance | null {
 
 function assertText(name: string, text: string): void {
   if (text.includes('\0') || !text.isWellFormed()) {
-    throw new AppError('invalid_request', `${name} must be text without NUL`, {
-      fields: [{ field: name, message: 'must be text without NUL' }],
+    throw new AppError('invalid_request', `${name} must not contain NUL or lone surrogates`, {
+      fields: [{ field: name, message: 'must not contain NUL or lone surrogates' }],
     });
   }
 }
 
 /**
- * The statements that book a transfer, to be appended to the commit that has the effect paid for.
- * The commit is rejected with CommitRejected `unique` when the id was booked before, and with
- * `expectation` when an account does not exist or would go below zero. Throws TypeError or RangeError
- * for sides and amounts that cannot be.
+ * The statements that book a transfer, to be appended to the commit with the effect that is paid for. The
+ * commit is rejected with CommitRejected `unique` if the id was booked before, and with `expectation` if an
+ * account does not exist or would fall below zero. Throws TypeError or RangeError for impossible sides and
+ * amounts.
  */
 export function transferStatements(transfer: Transfer): Statement[] {
   const { id, debit, credit, code, reference, at } = transfer;
   const amountMicro = BigInt(transfer.amountMicro);
   if (amountMicro <= 0n || amountMicro > MAX_AMOUNT_MICRO) {
-    throw new RangeError(`a transfer of ${amountMicro} micro-credits cannot be`);
+    throw new RangeError(`a transfer cannot have ${amountMicro} micro-credits`);
   }
   if (debit === credit) throw new TypeError('both sides of a transfer are the same');
   for (const [name, text] of Object.entries({ id, code, reference })) assertText(name, text);
@@ -86,9 +81,9 @@ export function transferStatements(transfer: Transfer): Statement[] {
 }
 
 export interface LedgerCheck {
-  /** What is wrong, in words that name the row; null when all is well. */
+  /** The problem, naming the row; null: none. */
   readonly problem: string | null;
-  /** The last row that was sound. */
+  /** The last sound row. */
   readonly head: LedgerHead;
 }
 
@@ -100,9 +95,9 @@ export class Ledger {
   }
 
   /**
-   * Walks the whole chain and compares every cached balance with the sum of its transfers.
-   * `anchor` is a head that was noted elsewhere before (a recovery point's): the chain must still hold it,
-   * which is what finds rows cut off the end.
+   * Walks the whole chain and compares every cached balance with the sum of its transfers. `anchor` is a head
+   * recorded elsewhere before (in a recovery point): the chain must still contain it, which detects rows cut
+   * off the end.
    */
   async verify(anchor?: LedgerHead): Promise<LedgerCheck> {
     const walk = new LedgerWalk({ store: this.#store });

@@ -1,4 +1,4 @@
-/** What a quantity costs, and when it was used. All of it is exact: nothing is rounded away. */
+/** Charges for quantities, and the hours they were used in. All of it is exact: nothing is rounded away. */
 import type { Meter } from './meters.ts';
 
 const NANO_PER_MICRO = 1000n;
@@ -7,12 +7,12 @@ const HOUR_MS = 3_600_000;
 export interface Charge {
   /** Whole micro-credits; below 0 for a quantity below 0. */
   readonly costMicro: bigint;
-  /** What is left for the next charge of the same line: 0 to less than a micro-credit. */
+  /** Remainder for the next charge of the same line: 0 to less than a micro-credit. */
   readonly carry: bigint;
 }
 
 /**
- * The charge for `quantity` (the meter's, see Meter.perUnit) at `priceNano` for a unit. The remainder is
+ * The charge for `quantity` (the meter's, see Meter.perUnit) at `priceNano` per unit. The remainder is
  * carried, so that any split of a quantity into charges adds up to the same.
  */
 export function charge(
@@ -37,8 +37,8 @@ export interface HourPart {
 }
 
 /**
- * Spreads a quantity that was used evenly from `fromMs` to `toMs` (wall time) over the hours between. The
- * parts add up to the whole; what does not divide is in the later ones.
+ * Spreads a quantity used evenly from `fromMs` to `toMs` (wall time) over the hours between. The parts add up
+ * to the whole; the remainder of the division goes to the later ones.
  */
 export function spreadOverHours(quantity: bigint, fromMs: number, toMs: number): HourPart[] {
   const last = hourOf(toMs);
@@ -56,7 +56,7 @@ export function spreadOverHours(quantity: bigint, fromMs: number, toMs: number):
   return parts;
 }
 
-/** The whole hour that a moment is in, ms since 1970, UTC. */
+/** The whole hour that contains a moment, ms since 1970, UTC. */
 export function hourOf(ms: number): number {
   return Math.floor(ms / HOUR_MS) * HOUR_MS;
 }

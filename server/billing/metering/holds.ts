@@ -1,6 +1,6 @@
 /**
- * Credits set aside for what runs: an hour of its price, from its start to its stop, so that machines started
- * at the same time cannot spend the same credits. When the account has nothing else left, they pay for what
+ * Credits on hold for running machines: an hour of the price, from start to stop, so that machines started at
+ * the same time cannot spend the same credits. When the account has no other credits left, holds pay for what
  * still runs.
  */
 import type { Statement } from '../../metadata/metadata.ts';
@@ -31,9 +31,9 @@ export class Holds {
   }
 
   /**
-   * The statements that set an hour of the machine's price aside; none when that was done before, or it
-   * costs nothing. Throws `insufficient_credits` with what is needed; the commit is refused when somebody
-   * else spent it meanwhile.
+   * The statements that hold an hour of the machine's price; none if that was done before, or it costs
+   * nothing. Throws `insufficient_credits` with the amount needed; the commit is refused if the credits were
+   * spent meanwhile.
    */
   async place(vm: UsedVm): Promise<Statement[]> {
     const { store, accounts, clock } = this.#deps;
@@ -59,8 +59,8 @@ export class Holds {
   }
 
   /**
-   * The statements that fill up what a grace has used of an account's holds, as far as its credits go. They
-   * are refused when somebody else spent these meanwhile.
+   * The statements that refill the holds that a grace used up, as far as the account's credits allow. They
+   * are refused if these credits were spent meanwhile.
    */
   async refill(accountId: number): Promise<Statement[]> {
     const { store, accounts, clock } = this.#deps;
@@ -80,15 +80,15 @@ export class Holds {
     return statements;
   }
 
-  /** What is set aside for a machine of that type now, micro-credits. */
+  /** The hold for a machine of that type now, micro-credits. */
   hourMicro(plan: string, instanceType: string): bigint {
     const { prices, clock } = this.#deps;
     const priceNano = prices.priceNano({ meter: 'vm.time', variant: instanceType, plan, at: clock.now() });
-    // Rounded up: less than the price is not an hour of it.
+    // Rounded up: less than the price would not cover an hour.
     return (priceNano + NANO_PER_MICRO - 1n) / NANO_PER_MICRO;
   }
 
-  /** The statements that give back what is left of it; none without one. */
+  /** The statements that release what is left of the hold; none without one. */
   async release({ vm_id, account_id }: Pick<UsedVm, 'vm_id' | 'account_id'>): Promise<Statement[]> {
     const { store, clock } = this.#deps;
     const hold = await store.findHold(vm_id);
@@ -106,9 +106,9 @@ function insufficient({ account_id, instance_type }: UsedVm, needed: bigint, fre
   const shown = (micro: bigint) => Number(micro) / 1e6;
   return new AppError(
     'insufficient_credits',
-    `an hour of ${instance_type} needs ${shown(needed)} credits, ${shown(free)} can be spent`,
+    `an hour of ${instance_type} costs ${shown(needed)} credits; ${shown(free)} are available`,
     {
-      hint: `Stop another machine, create one of a smaller instance type, or ${moreCredits(account_id)}`,
+      hint: `Stop another machine, use a smaller instance type, or ${moreCredits(account_id)}`,
       extra: { needed: shown(needed), available: shown(free) },
     },
   );

@@ -1,8 +1,8 @@
-/** What is measured and charged. */
+/** The meters: what is measured and charged. */
 
 export type MeterName = 'vm.time' | 'vm.disk' | 'storage' | 'egress' | 'database.storage';
 
-/** Where the ledger books it: `system:revenue-<service>`. */
+/** Charges are booked to `system:revenue-<service>`. */
 export const SERVICES = ['compute', 'storage', 'egress', 'databases'] as const;
 export type Service = (typeof SERVICES)[number];
 
@@ -11,11 +11,11 @@ export interface Meter {
   readonly service: Service;
   /** The type of its resources, in reports; see resourceTypeOf(). */
   readonly resourceType: 'vm' | 'bucket' | 'database';
-  /** What a price is for. */
+  /** The unit of a price. */
   readonly unit: 'hour' | 'GB-hour' | 'GB';
-  /** Length of a tick of its lines, ms: the finest that keeps a petabyte for hours inside 64 bits. */
+  /** Length of a tick of its lines, ms: the finest that keeps hours of a petabyte inside 64 bits. */
   readonly tickMs: number;
-  /** How much of a line's quantity (level × ticks; for egress bytes) is in one unit. */
+  /** Quantity of a line (level × ticks; for egress bytes) per unit. */
   readonly perUnit: bigint;
 }
 
@@ -50,7 +50,7 @@ export const METERS: Readonly<Record<MeterName, Meter>> = {
     tickMs: 1000,
     perUnit: GIB * 3600n,
   },
-  // No level: bytes that were sent are added.
+  // No level: sent bytes are added.
   egress: {
     name: 'egress',
     service: 'egress',
@@ -59,7 +59,7 @@ export const METERS: Readonly<Record<MeterName, Meter>> = {
     tickMs: 1000,
     perUnit: GIB,
   },
-  // Level: bytes that it takes, as last measured.
+  // Level: size of the database in bytes, as last measured.
   'database.storage': {
     name: 'database.storage',
     service: 'databases',
@@ -70,14 +70,14 @@ export const METERS: Readonly<Record<MeterName, Meter>> = {
   },
 };
 
-/** What a price may depend on, by the word that prices are set with; null: one price for all. */
+/** The field that a price may depend on; null: one price for all. */
 export const PRICED_BY: Readonly<Record<Meter['resourceType'], 'instance_type' | 'engine' | null>> = {
   vm: 'instance_type',
   bucket: null,
   database: 'engine',
 };
 
-/** The type of a line's resource: databases have lines of egress too, with ids that begin with `db-`. */
+/** The type of a line's resource: databases have egress lines too, with ids that begin with `db-`. */
 export function resourceTypeOf(meter: MeterName, resourceId: string): Meter['resourceType'] {
   return meter === 'egress' && resourceId.startsWith('db-') ? 'database' : METERS[meter].resourceType;
 }

@@ -1,7 +1,7 @@
 /**
- * Turns use into charges: what was used since the last rating becomes hourly records and transfers of the
- * ledger, those of each line in one commit. Rating twice charges once, and rating more often charges the
- * same. Between ratings nothing is owed that is not in the lines.
+ * Turns usage into charges: usage since the last rating becomes hourly records and transfers of the ledger,
+ * those of each line in one commit. Rating is idempotent, and its frequency does not change the charge.
+ * Between ratings all unpaid usage is in the lines.
  */
 
 import { type Changes, UNASKED } from '../../metadata/change.ts';
@@ -34,7 +34,7 @@ import {
 const CORRECTIONS = ['back', 'unwritten'];
 
 export interface Bill {
-  /** Micro-credits; below 0 goes back to the account. */
+  /** Micro-credits; a negative amount is refunded to the account. */
   readonly owed: ReadonlyMap<Service, bigint>;
   /** The account's holds, oldest first. */
   readonly holds: readonly HoldRow[];
@@ -42,7 +42,7 @@ export interface Bill {
   readonly at: number;
 }
 
-/** The statements that pay a bill. They are refused when balance or holds have changed meanwhile. */
+/** The statements that pay a bill. They are refused if balance or holds have changed meanwhile. */
 function payments(account: BillingRow, { owed, holds, at }: Bill): Statement[] {
   const { account_id, settlement } = account;
   const before = balancesOf(account);
@@ -84,11 +84,11 @@ export interface RatingDeps {
   readonly accounts: BillingAccountStore;
 }
 
-/** What was used and is not charged yet, of one moment. */
+/** Usage that is not charged yet, at one moment. */
 export interface Unrated {
   /** All lines of the account. */
   readonly lines: readonly LineRow[];
-  /** What would be added to them. */
+  /** The windows that rating would add. */
   readonly windows: readonly WindowRow[];
   readonly owed: ReadonlyMap<Service, bigint>;
 }
@@ -100,14 +100,14 @@ const STATEMENTS_PER_COMMIT = 1000;
 export class Rating {
   readonly #deps: RatingDeps;
   readonly #locks = new KeyedMutex();
-  /** In which everybody was rated last, ms since 1970. */
+  /** The hour of the last rating of all accounts, ms since 1970. */
   #hour: number | null = null;
 
   constructor(deps: RatingDeps) {
     this.#deps = deps;
   }
 
-  /** Charges an account all it used up to now. Does nothing for an account that does not exist. */
+  /** Charges an account for all usage up to now. Does nothing if the account does not exist. */
   rateUsage(accountId: number): Promise<void> {
     return this.#locks.run(String(accountId), async () => {
       for (let after: LineKey | undefined = FIRST_LINE; after !== undefined; ) {
@@ -117,8 +117,8 @@ export class Rating {
   }
 
   /**
-   * Has `read` told what rateUsage() would charge now. Nothing is charged for it, and of this account nothing
-   * at all until `read` is through: what it reads of hours and ledger belongs to the same state.
+   * Calls `read` with what rateUsage() would charge now. Nothing is charged, and the account is not rated
+   * until `read` has ended: the hours and the ledger it reads belong to the same state.
    */
   withUnrated<T>(accountId: number, read: (unrated: Unrated) => Promise<T>): Promise<T> {
     return this.#locks.run(String(accountId), async () => {
@@ -145,13 +145,13 @@ export class Rating {
     return { plan, moment, priceNano: (question: PriceQuestion) => prices.priceNano(question) };
   }
 
-  /** Every account that uses something. Returns how many. Throws when some failed, at the end. */
+  /** Rates every account with usage. Returns their number. Throws at the end if some failed. */
   async rateAll(): Promise<number> {
     let count = 0;
     const failures: unknown[] = [];
     for (let after = 0; ; ) {
       const ids = await this.#deps.usage.accountsInUse(after, PAGE_ACCOUNTS);
-      // Together, so that they share commits. One that fails keeps nobody else from being charged.
+      // Run in parallel, so that they share commits. A failure does not keep others from being charged.
       for (const outcome of await Promise.allSettled(ids.map((id) => this.rateUsage(id)))) {
         if (outcome.status === 'rejected') failures.push(outcome.reason);
       }
@@ -164,8 +164,8 @@ export class Rating {
   }
 
   /**
-   * As rateAll(), once in each hour that it is called in: soon after an hour began, so that what was used
-   * before is not taken for used by the prices of the next.
+   * Runs rateAll() once per hour: soon after an hour began, so that earlier usage is not charged at the next
+   * hour's prices.
    */
   async rateHour(): Promise<void> {
     const hour = hourOf(this.#deps.clock.now());
@@ -175,7 +175,7 @@ export class Rating {
   }
 
   /**
-   * Rates as many lines behind `after` as one commit should hold. Returns the last of them; undefined when
+   * Rates as many lines after `after` as one commit should hold. Returns the last of them; undefined when
    * none are left.
    */
   #rateSome(accountId: number, after: LineKey): Promise<LineKey | undefined> {
@@ -205,7 +205,7 @@ export class Rating {
       const isEnd = last === lines.at(-1) && lines.length < PAGE_LINES;
       if (statements.length > 0) {
         const bill = { owed, holds: await usage.holdsOf(accountId), at: wallMs };
-        // Somebody else rated, or spent the credits, since they were looked at.
+        // Another rating ran, or the credits were spent, since they were read.
         change.expect(accounts.countRating(accountId, account.settlement, wallMs), 'retry');
         change.addAll([...statements, ...payments(account, bill)], 'retry');
       }
@@ -223,7 +223,7 @@ export interface Moment {
 export interface LineRating {
   readonly costMicro: bigint;
   readonly windows: readonly WindowRow[];
-  /** What the line is then. */
+  /** The line after rating. */
   readonly rated: RatedLine;
 }
 
@@ -243,7 +243,7 @@ function rateLine(line: LineRow, { plan, moment, priceNano: priceOf }: RatingTer
   if (quantity === 0n) return null;
   const openSince = moment.wallMs - Number(openTicks) * meter.tickMs;
   const settledTo = moment.wallMs - (now - Number(line.settled_to)) * meter.tickMs;
-  // After an end that was earlier than what is charged, it goes back to the hours it was charged in.
+  // If the end is earlier than the charged time, the difference is refunded to the hours it was charged in.
   const [from, to] = settledTo <= openSince ? [settledTo, openSince] : [openSince, settledTo];
   const parts = [
     ...spreadOverHours(BigInt(line.pending), from, to),

@@ -1,4 +1,4 @@
-/** What billing does for machines, object storage and databases: the interfaces that these domains own. */
+/** Billing's implementations of the interfaces that machines, object storage and databases own. */
 
 import type { Statement } from '../../metadata/metadata.ts';
 import type { Clock } from '../../platform/clock.ts';
@@ -45,18 +45,18 @@ const NANO = 1e9;
 
 export function vmCharges({ usage, holds, prices, quotas, accounts, clock, credit }: VmChargesDeps) {
   return {
-    /** A refusal says that an hour of the type is needed. */
+    /** The refusal mentions the cost of an hour of the type. */
     assertCredit: ({ account_id, plan, instance_type }: WantedVm) =>
       credit.assertCredit(account_id, holds.hourMicro(plan, instance_type) || undefined),
 
-    /** '' without such an account. */
+    /** '' if the account does not exist. */
     planOf: async (accountId: number) => (await accounts.find(accountId))?.plan ?? '',
 
-    /** Credits an hour that it runs, now. */
+    /** Current price of a running hour, credits. */
     pricePerHour: (plan: string, variant: string) =>
       Number(prices.priceNano({ meter: 'vm.time', variant, plan, at: clock.now() })) / NANO,
 
-    /** Credits an hour that its disk exists, now. */
+    /** Current price of the disk, credits per hour that it exists. */
     diskPricePerHour(plan: string, { instance_type: variant, disk_gb: level }: PricedVm): number {
       const meter = 'vm.disk';
       const priceNano = prices.priceNano({ meter, variant, plan, at: clock.now() });

@@ -1,19 +1,19 @@
-/** Who pays what was used: what can be spent first, then what is held; what is left is written off. */
+/** How a charge is paid: first from the available balance, then from holds; the rest is written off. */
 import type { Transfer } from '../ledger/ledger.ts';
 import type { Service } from './meters.ts';
 
-/** Of one account, micro-credits. */
+/** Balances of one account, micro-credits. */
 export interface Balances {
-  /** May be spent. */
+  /** Available balance. */
   readonly free: bigint;
   readonly held: bigint;
-  /** The part of its use that it could not pay. */
+  /** Charges that the account could not pay. */
   readonly writtenOff: bigint;
 }
 
 interface Booking extends Pick<Transfer, 'debit' | 'credit' | 'amountMicro'> {
   readonly service: Service;
-  /** `back` and `unwritten`: what was charged too much, to the account and to what was written off. */
+  /** `back` and `unwritten`: refunds, to the account and of earlier write-offs. */
   readonly part: 'free' | 'held' | 'unpaid' | 'back' | 'unwritten';
 }
 
@@ -22,14 +22,14 @@ export interface Settlement {
   readonly bookings: readonly Booking[];
 }
 
-/** `owed`: micro-credits by service; below 0 goes back to the account. */
+/** `owed`: micro-credits by service; a negative amount is refunded to the account. */
 export function settle(accountId: number, before: Balances, owed: ReadonlyMap<Service, bigint>): Settlement {
   let { free, held, writtenOff } = before;
   const bookings: Booking[] = [];
   const book = (booking: Booking) => {
     if (booking.amountMicro !== 0n) bookings.push(booking);
   };
-  // What goes back first: it pays for the rest.
+  // Refunds first: they pay for the rest.
   const bills = [...owed].sort(([, a], [, b]) => Number(b < 0n) - Number(a < 0n));
   for (const [service, cost] of bills) {
     const revenue = `system:revenue-${service}`;

@@ -1,7 +1,7 @@
 /**
- * The time that is charged: it goes on by the smaller of what the wall clock and the host's monotonic clock
- * went on, so that a wall clock that is set, or that jitters, is never billed. It begins as wall time, is
- * written down each minute, and goes on where it was when Cloudlet starts again.
+ * The clock that charges are based on: it advances by the smaller of the wall clock's and the host's
+ * monotonic clock's advance, so that a wall clock that is set or jitters is never billed. It begins as wall
+ * time, is stored each minute, and continues from there when Cloudlet starts again.
  */
 
 import type { Clock } from '../../platform/clock.ts';
@@ -20,25 +20,25 @@ export interface SteadyClockDeps {
   readonly clock: Clock;
   /** Names the host's present boot. */
   readonly bootId: string;
-  /** The last one written down; null: there is none yet. */
+  /** The last one stored; null: none yet. */
   readonly anchor: Anchor | null;
 }
 
 /**
- * After a boot there is only the wall clock to go by. A longer time than this is not believed, and not
- * charged: two windows.
+ * After a reboot only the wall clock is available. A longer time than this is not trusted, and not charged:
+ * two windows.
  */
 const MAX_OFF_MS = 2 * 3_600_000;
 
-/** Instead of a boot, in the anchor of a cloud that was restored: the time since is not charged at all. */
+/** Replaces the boot id in the anchor of a restored cloud: the time since is not charged at all. */
 export const RESTORED = 'restored';
 
 export class SteadyClock {
   readonly #deps: SteadyClockDeps;
   #anchor: Anchor;
-  /** The one before, maybe of the process before. */
+  /** The previous anchor, possibly of the previous process. */
   #before: Anchor;
-  /** Time between the anchor of the process before and now that is not charged, ms. */
+  /** Time between the previous process's anchor and now that is not charged, ms. */
   readonly uncountedMs: number;
 
   constructor(deps: SteadyClockDeps) {
@@ -64,9 +64,9 @@ export class SteadyClock {
   }
 
   /**
-   * The steady time of a moment of the past, given as wall time. Not later than now(). Where time between was
-   * not counted, because the wall clock was set or the host was off, it is the distance to the last anchor
-   * before the moment that counts: the distance to now would give back what was never charged.
+   * The steady time of a past moment, given as wall time. Not later than now(). Across a gap that was not
+   * counted, because the wall clock was set or the host was off, the distance to the last anchor before the
+   * moment counts: the distance to now would refund time that was never charged.
    */
   at(wallMs: number): number {
     const now = this.now();
@@ -78,7 +78,9 @@ export class SteadyClock {
     return Math.min(now, from.steadyMs + wallMs - from.wallMs);
   }
 
-  /** To be written down, each minute: a jump of the wall clock costs at most the time since the last call. */
+  /**
+   * The anchor to store, each minute: a jump of the wall clock costs at most the time since the last call.
+   */
   reanchor(): Anchor {
     const { clock, bootId } = this.#deps;
     this.#before = this.#anchor;

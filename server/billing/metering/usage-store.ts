@@ -1,7 +1,4 @@
-/**
- * SQL of metering: lines that are open, hours that were rated, the clock they are measured by, and credits
- * held for runs.
- */
+/** SQL of metering: open lines, rated hours, the steady clock's anchor, and holds of running machines. */
 import type { Awaitable, Increment, Reads, RowIdOf, Statement } from '../../metadata/metadata.ts';
 import { endOfTick } from '../../platform/tick.ts';
 import type { MeterName } from './meters.ts';
@@ -40,9 +37,9 @@ type UsedLine = Pick<NewLine, 'meter' | 'resourceId'>;
 export interface RatedLine {
   readonly meter: MeterName;
   readonly resourceId: string;
-  /** Up to when, steady, ticks of the meter. */
+  /** End of the rated period, steady, ticks of the meter. */
   readonly now: number;
-  /** That was charged. */
+  /** The charged quantity. */
   readonly quantity: bigint;
   readonly carry: bigint;
 }
@@ -62,7 +59,7 @@ export interface WindowRow {
 
 const LINE = `meter, resource_id, account_id, name, variant, level, level_since, pending, settled_to, carry,
   is_closed`;
-/** A line at rest is not rated. What it used before is, and what is used from now on was not used then. */
+/** An idle line is not rated. Its earlier usage is, and later usage did not happen before. */
 const AFTER_REST = `settled_to = CASE WHEN usage_lines.level = 0 AND usage_lines.pending = 0 THEN ?
   ELSE usage_lines.settled_to END`;
 const WINDOW = `account_id, window_start, meter, resource_id, name, variant, price_nano, quantity,
@@ -93,7 +90,9 @@ export class UsageStore {
     this.#reads = reads;
   }
 
-  /** All lines of an account, perhaps one for each of thousands of buckets: others get their turn between. */
+  /**
+   * All lines of an account, perhaps one for each of thousands of buckets, in pages between which others run.
+   */
   async *linePages(accountId: number): AsyncGenerator<LineRow[]> {
     for (let last: LineKey | undefined = FIRST_LINE; last !== undefined; ) {
       const lines: LineRow[] = await this.linesAfter(accountId, last);
@@ -114,7 +113,7 @@ export class UsageStore {
     );
   }
 
-  /** Accounts with something to rate, by id, those after `after`. */
+  /** Accounts with usage to rate, by id, after `after`. */
   async accountsInUse(after: number, limit: number): Promise<number[]> {
     const rows = await this.#reads.all<{ account_id: number }>(
       `SELECT DISTINCT account_id FROM usage_lines
@@ -135,7 +134,7 @@ export class UsageStore {
     };
   }
 
-  /** As open(), also when the line was closed and is not rated yet. Refuses when it is open. */
+  /** Like open(), also for a line that was closed and is not rated yet. Refuses if it is open. */
   reopen(line: NewLine): Statement {
     const { sql, params } = this.open(line);
     const { now } = line;
@@ -147,7 +146,7 @@ export class UsageStore {
     };
   }
 
-  /** From `now` (steady, ticks) on, so much is used at a time. Changes nothing when the line is closed. */
+  /** Sets the level from `now` (steady, ticks) on. Changes nothing if the line is closed. */
   setLevel({ meter, resourceId }: UsedLine, level: number, now: number): Statement {
     return {
       sql: `UPDATE usage_lines SET ${AFTER_REST}, pending = pending + level * (? - level_since),
@@ -161,7 +160,7 @@ export class UsageStore {
     return { sql, params: [name, meter, resourceId] };
   }
 
-  /** From `now` (steady, ticks) on, `delta` more is used at a time. Refuses when there is no such line. */
+  /** Adds `delta` to the level from `now` (steady, ticks) on. Refuses if the line does not exist. */
   change({ meter, resourceId }: UsedLine, delta: number, now: number): Increment {
     return {
       sql: `UPDATE usage_lines SET ${AFTER_REST}, pending = pending + level * (? - level_since),
@@ -172,7 +171,7 @@ export class UsageStore {
     };
   }
 
-  /** Nothing is used any more; what was is still to be rated. */
+  /** Ends the usage; earlier usage is still to be rated. */
   close({ meter, resourceId }: UsedLine, now: number): Statement {
     return {
       sql: `UPDATE usage_lines SET pending = pending + level * (? - level_since), level_since = ?, level = 0,
@@ -182,7 +181,7 @@ export class UsageStore {
     };
   }
 
-  /** `quantity` was used at once, at `now` (steady, ticks). Changes nothing when the line is gone. */
+  /** Adds `quantity`, used at once at `now` (steady, ticks). Changes nothing if the line does not exist. */
   add({ meter, resourceId }: UsedLine, quantity: number, now: number): Statement {
     return {
       sql: `UPDATE usage_lines SET ${AFTER_REST}, pending = pending + level * (? - level_since) + ?,
@@ -192,8 +191,8 @@ export class UsageStore {
   }
 
   /**
-   * `bytes` of a database were sent, at `now` (steady, ticks). Its line is there from the first ones on; what
-   * comes after its deletion closes it again. Changes nothing when the database is gone.
+   * Adds `bytes` that a database sent, at `now` (steady, ticks). Its line is created with the first ones;
+   * bytes after its deletion close it again. Changes nothing if the database does not exist.
    */
   addDatabaseEgress(databaseId: string, bytes: number, now: number): Statement {
     return {
@@ -207,15 +206,15 @@ export class UsageStore {
     };
   }
 
-  /** What was sent is still to be rated; nothing when nothing ever was. */
+  /** Closes the egress line: sent bytes are still to be rated. Does nothing without a line. */
   closeDatabaseEgress(databaseId: string): Statement {
     const sql = "UPDATE usage_lines SET is_closed = 1 WHERE meter = 'egress' AND resource_id = ?";
     return { sql, params: [databaseId] };
   }
 
   /**
-   * Takes what was charged off the line. What was used by commits since it was read stays, whichever way
-   * they changed it. Refuses when the line is gone.
+   * Subtracts the charged usage from the line. Usage committed since it was read stays, whatever its sign.
+   * Refuses if the line does not exist.
    */
   storeRated({ meter, resourceId, now, quantity, carry }: RatedLine): Statement {
     return {
@@ -226,7 +225,7 @@ export class UsageStore {
     };
   }
 
-  /** Lines of an account that are closed and rated. */
+  /** Deletes lines of an account that are closed and rated. */
   forgetClosed(accountId: number): Statement {
     return {
       sql: 'DELETE FROM usage_lines WHERE account_id = ? AND is_closed = 1 AND pending = 0',
@@ -234,7 +233,7 @@ export class UsageStore {
     };
   }
 
-  /** Adds to the window when it is there. It shows the name that the resource had last. */
+  /** Adds to the window if it exists. The window shows the latest name of the resource. */
   addToWindow(row: WindowRow): Statement {
     return {
       sql: `INSERT INTO usage_windows (${WINDOW}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
@@ -260,7 +259,7 @@ export class UsageStore {
     );
   }
 
-  /** The steady clock's anchor, the last one written down, or null. */
+  /** The steady clock's anchor, the last one stored, or null. */
   async findAnchor(): Promise<Anchor | null> {
     const row = await this.#reads.get<Anchor>(
       `SELECT boot_id AS "bootId", uptime_ms AS "uptimeMs", wall_ms AS "wallMs", steady_ms AS "steadyMs"
@@ -285,7 +284,7 @@ export class UsageStore {
     );
   }
 
-  /** Those of machines that exist, with their type. */
+  /** Holds of existing machines, with their type. */
   typedHoldsOf(accountId: number): Awaitable<(HoldRow & { readonly instance_type: string })[]> {
     return this.#reads.all(
       `SELECT h.resource_id, h.account_id, h.amount_micro, l.variant AS instance_type
@@ -303,7 +302,7 @@ export class UsageStore {
   }
 }
 
-/** Refuses when it is no longer as it was read. */
+/** Refuses if it has changed since it was read. */
 export function reduceHold({ resource_id, amount_micro }: HoldRow, byMicro: bigint): Statement {
   return {
     sql: 'UPDATE holds SET amount_micro = amount_micro - ? WHERE resource_id = ? AND amount_micro = ?',
@@ -312,7 +311,7 @@ export function reduceHold({ resource_id, amount_micro }: HoldRow, byMicro: bigi
   };
 }
 
-/** Refuses when it is no longer as it was read. */
+/** Refuses if it has changed since it was read. */
 export function raiseHold({ resource_id, amount_micro }: HoldRow, byMicro: bigint): Statement {
   return {
     sql: 'UPDATE holds SET amount_micro = amount_micro + ? WHERE resource_id = ? AND amount_micro = ?',
@@ -321,7 +320,7 @@ export function raiseHold({ resource_id, amount_micro }: HoldRow, byMicro: bigin
   };
 }
 
-/** Refuses when it is no longer as it was read. */
+/** Refuses if it has changed since it was read. */
 export function deleteHold({ resource_id, amount_micro }: HoldRow): Statement {
   return {
     sql: 'DELETE FROM holds WHERE resource_id = ? AND amount_micro = ?',

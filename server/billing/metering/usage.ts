@@ -1,6 +1,6 @@
 /**
- * What other domains write of their use, in the very commit of the change: statements only, so that no
- * change is counted that did not happen, and none happens uncounted.
+ * Usage statements that other domains add to the very commit of the change, so that usage is counted if and
+ * only if the change happened.
  */
 
 import type { RowIdOf, Statement } from '../../metadata/metadata.ts';
@@ -8,7 +8,7 @@ import { METERS } from './meters.ts';
 import { type SteadyClock, ticksOf } from './steady-clock.ts';
 import type { UsageStore } from './usage-store.ts';
 
-/** What is charged of a machine. */
+/** The facts that a machine is charged by. */
 export interface UsedVm {
   readonly vm_id: string;
   readonly account_id: number;
@@ -17,7 +17,7 @@ export interface UsedVm {
   readonly disk_gb: number;
 }
 
-/** What is charged of a bucket. */
+/** The facts that a bucket is charged by. */
 export interface UsedBucket {
   /** Row id; RowIdOf when the commit makes it. */
   readonly id: number | RowIdOf;
@@ -25,7 +25,7 @@ export interface UsedBucket {
   readonly name: string;
 }
 
-/** What is charged of a database. */
+/** The facts that a database is charged by. */
 export interface UsedDatabase {
   readonly database_id: string;
   readonly account_id: number;
@@ -82,7 +82,7 @@ export class Usage {
     });
   }
 
-  /** `bytes` more (or fewer) are kept. */
+  /** Adds `bytes` (negative: removes) to the stored bytes. */
   bucketChanged(id: number, bytes: number): Statement {
     const { store, steady } = this.#deps;
     return store.change({ meter: 'storage', resourceId: id }, bytes, ticksOf(METERS.storage, steady.now()));
@@ -95,20 +95,20 @@ export class Usage {
     );
   }
 
-  /** `bytes` of the bucket's objects were sent to someone. */
+  /** Adds `bytes` sent from the bucket's objects. */
   bucketSent(id: number, bytes: number): Statement {
     const { store, steady } = this.#deps;
     return store.add({ meter: 'egress', resourceId: id }, bytes, ticksOf(METERS.egress, steady.now()));
   }
 
-  /** Also of one that was deleted before and is had back. */
+  /** Also for a deleted database that is restored. */
   databaseOpened({ database_id, account_id, name, engine }: UsedDatabase, bytes: number): Statement {
     const now = this.#databaseTicks();
     const line = { meter: 'database.storage', resourceId: database_id, accountId: account_id, now } as const;
     return this.#deps.store.reopen({ ...line, name, variant: engine, level: bytes });
   }
 
-  /** It takes so many bytes from now on. Nothing for one that was deleted. */
+  /** Sets the size of the database, bytes. Does nothing for a deleted one. */
   databaseResized(databaseId: string, bytes: number): Statement {
     const line = { meter: 'database.storage', resourceId: databaseId } as const;
     return this.#deps.store.setLevel(line, bytes, this.#databaseTicks());
@@ -124,7 +124,7 @@ export class Usage {
     return [store.close(line, this.#databaseTicks()), store.closeDatabaseEgress(databaseId)];
   }
 
-  /** `bytes` of the database were sent to its user. Nothing for one that is gone for good. */
+  /** Adds `bytes` that the database sent to its user. Does nothing for a purged one. */
   databaseSent(databaseId: string, bytes: number): Statement {
     const { store, steady } = this.#deps;
     return store.addDatabaseEgress(databaseId, bytes, ticksOf(METERS.egress, steady.now()));

@@ -1,4 +1,4 @@
-/** What runs now, what it costs as long as it does, and how long the credits last. */
+/** Running resources, their cost at the current rate, and how long the credits last. */
 import type { Clock } from '../../platform/clock.ts';
 import { AppError } from '../../platform/errors.ts';
 import type { Prices } from '../catalog/prices.ts';
@@ -17,7 +17,7 @@ export interface EstimateDeps {
   readonly clock: Clock;
 }
 
-/** Credits, as long as everything stays as it is. */
+/** Credits at the current rate. */
 export interface Burn {
   readonly per_hour: Figure;
   readonly per_day: Figure;
@@ -40,7 +40,7 @@ export interface EstimateReport extends Burn {
   readonly currency: 'credits';
   readonly spendable: Figure;
   readonly held: Figure;
-  /** Until nothing is left to spend; null when nothing that runs costs anything. */
+  /** Days until the balance is used up; null if no running resource costs anything. */
   readonly days_left: number | null;
   readonly items: EstimateItem[];
 }
@@ -49,7 +49,7 @@ const HOUR_MS = 3_600_000;
 const HOURS_PER_DAY = 24n;
 const NANO_PER_MICRO = 1000n;
 
-/** What is used and not charged yet counts as spent; reading charges nothing. Throws `account_not_found`. */
+/** Usage that is not charged yet counts as spent; reading charges nothing. Throws `account_not_found`. */
 export function estimate(deps: EstimateDeps, accountId: number): Promise<EstimateReport> {
   return deps.rating.withUnrated(accountId, (unrated) => estimateWith(deps, accountId, unrated));
 }
@@ -83,7 +83,7 @@ async function estimateWith(
   };
 }
 
-/** What an account has left, micro-credits, what is used and not charged yet taken off. */
+/** The balance of an account, micro-credits, less usage that is not charged yet. */
 export function balanceOf(
   { accounts, rating }: Pick<EstimateDeps, 'accounts' | 'rating'>,
   accountId: number,

@@ -1,4 +1,4 @@
-/** The transfers of one account, as it sees them: how each changed its balance, and what was left. */
+/** The ledger entries of one account: the change of its balance by each, and the balance after it. */
 import { formatTime } from '../../platform/clock.ts';
 import { AppError } from '../../platform/errors.ts';
 import type { EntryRow, LedgerStore } from '../ledger/ledger-store.ts';
@@ -7,13 +7,13 @@ import { creditsOf, type Figure, formatMonth, type Period } from './report-perio
 export interface Entry {
   readonly id: string;
   readonly code: string;
-  /** What it was for. */
+  /** The purpose. */
   readonly reference: string;
-  /** The side of the ledger that gave or took. */
+  /** The other side of the transfer. */
   readonly counterpart: string;
-  /** Change of the balance: what may be spent and what is held. */
+  /** Change of the balance, available and held. */
   readonly amount: Figure;
-  /** Change of what is held. */
+  /** Change of the held balance. */
   readonly held: Figure;
   readonly balance: Figure;
   readonly created_at: string;
@@ -30,7 +30,7 @@ export interface Statement {
 }
 
 const PAGE_ENTRIES = 500;
-/** Above every number of a transfer. */
+/** Above every transfer number. */
 const END = 2n ** 62n;
 
 export class LedgerReports {
@@ -41,8 +41,8 @@ export class LedgerReports {
   }
 
   /**
-   * The newest first, those before transfer `before` (0: all); each with its number for a cursor. A limit
-   * bounds how many are read.
+   * Newest first, before transfer `before` (0: all); each with its number for a cursor. A limit bounds how
+   * many are read.
    */
   async *list(
     accountId: number,
@@ -71,7 +71,7 @@ export class LedgerReports {
     if (totals === undefined) throw new AppError('account_not_found', 'There is no such account');
     let opening = 0n;
     const found: EntryRow[] = [];
-    // All of them: a wall clock that was set may have put a transfer after later ones.
+    // All of them: after a change of the wall clock a transfer may be older than its predecessors.
     for (let before = END; ; ) {
       const rows = await this.#store.entriesBefore(accountId, before, PAGE_ENTRIES);
       for (const row of rows) {
@@ -97,7 +97,7 @@ export class LedgerReports {
   }
 }
 
-/** What a transfer changed of an account, micro-credits. */
+/** The change of an account by a transfer, micro-credits. */
 function changeOf(accountId: number, row: EntryRow): { amount: bigint; held: bigint } {
   const micro = BigInt(row.amount_micro);
   const of = (side: string) => (row.credit === side ? micro : 0n) - (row.debit === side ? micro : 0n);

@@ -1,4 +1,4 @@
-/** Periods of reports, and how figures are written in them. */
+/** Periods of reports, and the format of figures in them. */
 import { formatTime, readTime } from '../../platform/clock.ts';
 import { invalidField } from '../../platform/errors.ts';
 import { hourOf } from '../metering/charge.ts';
@@ -21,8 +21,8 @@ export const DAY_MS = 24 * HOUR_MS;
 const MAX_DAYS = 400;
 
 /**
- * The hours that `from` to `to` touch; by default this calendar month (UTC), and the month of the one that
- * is given. Throws `invalid_request` that names the field.
+ * The hours that `from` to `to` touch; by default this calendar month (UTC), or the month of the given one.
+ * Throws `invalid_request` that names the field.
  */
 export function readPeriod(text: PeriodText, now: number): Period {
   const given = {
@@ -33,9 +33,12 @@ export function readPeriod(text: PeriodText, now: number): Period {
   const month = monthOf(given.from ?? (given.to === undefined ? now : given.to - 1));
   const from = given.from ?? month.from;
   const to = given.to ?? Math.max(month.to, given.from === undefined ? 0 : monthOf(now).to);
-  if (from > to) throw invalidField('from', 'must not lie after to');
+  if (from > to) throw invalidField('from', 'must not be after to');
   if (to - from > MAX_DAYS * DAY_MS) {
-    throw invalidField(text.from === undefined ? 'to' : 'from', `a period has at most ${MAX_DAYS} days`);
+    throw invalidField(
+      text.from === undefined ? 'to' : 'from',
+      `the period must not exceed ${MAX_DAYS} days`,
+    );
   }
   return { from: hourOf(from), to: hourOf(to + HOUR_MS - 1) };
 }
@@ -56,7 +59,7 @@ export function formatMonth(ms: number): string {
 
 const DAY = /^\d{4}-\d\d-\d\d$/;
 
-/** As readTime(); a day is its beginning. */
+/** Like readTime(); a day stands for its beginning. */
 export function readDayOrTime(field: string, text: string): number {
   return readTime(field, DAY.test(text) ? `${text} 00:00:00` : text);
 }
@@ -72,9 +75,9 @@ export type Figure = number | string;
 
 const MICRO_DIGITS = 6;
 const NANO_DIGITS = 9;
-/** Digits of a quantity, which is rounded to be shown; costs are not made from what is shown. */
+/** Digits of a quantity, rounded for display; costs are computed from exact quantities. */
 const QUANTITY_DIGITS = 9;
-/** From here on toFixed() writes exponents. */
+/** From this value on toFixed() writes exponents. */
 const FIXED_LIMIT = 1e21;
 
 /** Micro-credits in credits, exactly. */
@@ -82,7 +85,7 @@ export function creditsOf(micro: bigint): Figure {
   return figure(decimalText(micro, MICRO_DIGITS), MICRO_DIGITS);
 }
 
-/** Hours of an average month, as prices are commonly told. */
+/** Hours of an average month, the usual unit of monthly prices. */
 export const HOURS_PER_MONTH = 730n;
 
 /** Nano-credits in credits, exactly. */

@@ -1,4 +1,4 @@
-/** What an account used and paid in a period, by resource; and what all paid. */
+/** Usage and charges of an account in a period, by resource; and the revenue from all accounts. */
 import { type Clock, formatTime } from '../../platform/clock.ts';
 import { AppError } from '../../platform/errors.ts';
 import { endOfTick } from '../../platform/tick.ts';
@@ -15,7 +15,7 @@ export interface ReportsDeps {
   readonly rating: Pick<Rating, 'withUnrated'>;
 }
 
-/** The use of one resource at one price. */
+/** Usage of one resource at one price. */
 export interface ReportItem {
   readonly resource_type: string;
   readonly resource_id: string;
@@ -56,7 +56,7 @@ export class Reports {
     this.#deps = deps;
   }
 
-  /** Also of what is not charged yet; reading charges nothing. Throws `account_not_found`. */
+  /** Includes usage that is not charged yet; reading charges nothing. Throws `account_not_found`. */
   usage(accountId: number, period: Period): Promise<UsageReport> {
     return this.#deps.rating.withUnrated(accountId, (unrated) => this.#usage(accountId, period, unrated));
   }
@@ -65,7 +65,7 @@ export class Reports {
     const { store, clock } = this.#deps;
     const now = clock.now();
     const usage = new UsageSums(period, now);
-    // Many buckets have many rows: days that are over are read one by one, and other requests come between.
+    // Many buckets have many rows: past days are read one by one, and other requests run in between.
     const today = Math.max(period.from, Math.min(period.to, dayOf(now)));
     for (let from = period.from; from < today; from = dayOf(from) + DAY_MS) {
       usage.add(await store.usedOf(accountId, { from, to: Math.min(dayOf(from) + DAY_MS, today) }));
@@ -89,7 +89,7 @@ export class Reports {
   }
 }
 
-/** As LedgerStore.usedOf tells of hours that were rated. */
+/** A window as a row of LedgerStore.usedOf(). */
 function usedRow({ window_start, meter, resource_id, name, price_nano, ...row }: WindowRow): UsedRow {
   const quantity = BigInt(row.quantity);
   const high = quantity >> LOW_BITS;
@@ -98,7 +98,7 @@ function usedRow({ window_start, meter, resource_id, name, price_nano, ...row }:
   return { day, meter, resource_id, name, price_nano, high, low, cost_micro: row.cost_micro };
 }
 
-/** `used` is what the account itself paid; what it could not is written off. */
+/** `used` is what the account itself paid; the unpaid part is written off. */
 function describeCredits(
   totals: Pick<TotalsRow, 'granted_micro'>,
   { free, held, writtenOff }: Balances,
@@ -121,13 +121,13 @@ interface ItemSum {
   cost: bigint;
 }
 
-/** What was used, added up by resource and by day. */
+/** Usage summed by resource and by day. */
 class UsageSums {
   total = 0n;
   readonly #items = new Map<string, ItemSum>();
   readonly #days = new Map<number, Map<Service, bigint>>();
 
-  /** Every day of the period up to now is told, also those on which nothing was used. */
+  /** Includes every day of the period up to now, also those without usage. */
   constructor({ from, to }: Period, now: number) {
     const end = Math.min(to, now + 1);
     for (let day = Math.floor(from / DAY_MS); day * DAY_MS < end; day++) this.#days.set(day, new Map());
@@ -163,14 +163,14 @@ class UsageSums {
   }
 
   #addItem(row: UsedRow, cost: bigint): void {
-    // A bucket is known by its name, also one that was deleted and made again.
+    // A bucket is identified by its name, also after it was deleted and created again.
     const isBucket = resourceTypeOf(row.meter, row.resource_id) === 'bucket';
     const id = isBucket ? row.name : row.resource_id;
     const key = JSON.stringify([row.meter, id, String(row.price_nano)]);
     const sum = this.#items.get(key) ?? { row, id, quantity: 0n, cost: 0n };
     sum.quantity += (BigInt(row.high) << LOW_BITS) + BigInt(row.low);
     sum.cost += cost;
-    // Days come oldest first: it has the name that it had last.
+    // Days come oldest first, so the latest name wins.
     sum.row = row;
     this.#items.set(key, sum);
   }
@@ -213,7 +213,7 @@ const WRITE_OFFS = 'system:write-offs';
 
 type Sums = Map<string, bigint>;
 
-/** By the times of the transfers; days on which nothing was booked are left out. */
+/** By the times of the transfers; days without bookings are left out. */
 export async function revenueReport(store: LedgerStore, period: Period): Promise<RevenueReport> {
   const days = new Map<number, Sums>();
   const all: Sums = new Map();
@@ -223,7 +223,7 @@ export async function revenueReport(store: LedgerStore, period: Period): Promise
       days.set(day, sums);
       for (const each of [sums, all]) each.set(side, (each.get(side) ?? 0n) + BigInt(amount_micro));
     }
-    // An hour of a large cloud is thousands of transfers: others get their turn.
+    // An hour of a large cloud has thousands of transfers, so other work runs in between.
     if (from % DAY_MS === 0 || days.size > 0) await new Promise((resolve) => setImmediate(resolve));
   }
   return {

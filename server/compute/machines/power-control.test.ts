@@ -266,7 +266,7 @@ test('machines that run share the quota of memory, however many are started at o
   const refusals = outcomes.flatMap((one) => (one.status === 'rejected' ? [one.reason] : []));
   assert.ok(refusals.every(code('quota_exceeded')));
   const { message, hint, extra } = refusals[0] as AppError;
-  assert.match(message, /^Your quota of 4096 MiB of memory of machines that run is not enough for 1024 more/);
+  assert.match(message, /^Your quota of 4096 MiB of memory of running machines is not enough for 1024 more/);
   assert.match(hint ?? '', /^Stop another machine/);
   assert.deepEqual(extra, { quota: 'memory_mb', limit: 4096, used: 4096, requested: 1024 });
   await assert.rejects(cloud.power.start(ben, large), code('insufficient_capacity'), 'whoever asks');
