@@ -1,4 +1,4 @@
-/** A folder of a bucket as one zip, made while it is sent. */
+/** A folder of a bucket as a zip, generated while it is sent. */
 import type { Principal } from '../calls/principal.ts';
 import { AppError, isAppError } from '../platform/errors.ts';
 import { endOfTick } from '../platform/tick.ts';
@@ -12,7 +12,7 @@ export interface ArchivesDeps {
   readonly store: BrowseSql;
   readonly listing: Pick<Listing, 'bucketFor'>;
   readonly downloads: Downloads;
-  /** Files of one zip: its directory is kept in memory until the end. */
+  /** Maximum files in one zip: its central directory is kept in memory until the end. */
   readonly maxFiles: number;
 }
 
@@ -26,7 +26,7 @@ type Sink = (chunk: Uint8Array) => Promise<void>;
 
 interface Archive {
   readonly fileName: string;
-  /** Rejects when the caller has gone or a file is damaged: then the zip is not whole. */
+  /** Rejects if the caller disconnects or a file is damaged: the zip is then incomplete. */
   readonly send: (sink: Sink, signal: AbortSignal) => Promise<void>;
 }
 
@@ -41,7 +41,7 @@ interface Added {
 const PAGE = 1000;
 /** Names read at a time: reads are synchronous, and other requests run between them. */
 const SCANNED_AT_ONCE = 20_000;
-/** Bytes of directories that an account's zips may hold at a time, for each file of the largest zip. */
+/** Bytes of central directories that an account's zips may hold at a time, per file of the largest zip. */
 const SHARE_PER_FILE = 300;
 
 export class Archives {
@@ -66,7 +66,7 @@ export class Archives {
     const { files, nameBytes } = await this.#measure(bucket.id, prefix);
     const longer = Buffer.byteLength(`${root}/`) - Buffer.byteLength(prefix);
     const directoryBytes = directoryRoom(files, nameBytes + files * longer);
-    if (directoryBytes > this.#shareBytes) throw tooLarge('The names in the folder are too long for one zip');
+    if (directoryBytes > this.#shareBytes) throw tooLarge('The names in the folder are too long for a zip');
     const send = async (sink: Sink, signal: AbortSignal) => {
       const held = this.#room.hold(principal.accountId);
       try {
@@ -77,7 +77,7 @@ export class Archives {
           if (name.endsWith('/') && size_bytes === 0) continue;
           const inFolder = name.slice(prefix.length);
           const path = safePath(inFolder);
-          // Two names must not become one.
+          // Sanitizing must not make two names equal.
           const own = path === inFolder ? path : `${path}~${object_id.slice(-6)}`;
           await this.#add(zip, { principal, objectId: object_id, path: `${root}/${own}`, signal });
           held.atLeast(zip.directoryBytes);
@@ -122,7 +122,7 @@ export class Archives {
     }
   }
 
-  /** Leaves out what was deleted meanwhile. */
+  /** Skips objects deleted meanwhile. */
   async #add(zip: ZipWriter, { principal, objectId, path, signal }: Added): Promise<void> {
     const { downloads } = this.#deps;
     const content = await downloads.find(principal, objectId).catch((error: unknown) => {
@@ -151,19 +151,19 @@ export class Archives {
 }
 
 function tooLarge(detail: string): AppError {
-  return new AppError('invalid_request', detail, { hint: 'Download its folders one by one' });
+  return new AppError('invalid_request', detail, { hint: 'Download its subfolders one by one' });
 }
 
 /**
- * A name that leads nowhere but into the folder it is unpacked in, on any system: no "..", no empty part, no
- * "\\" and no ":", which are "/" and a disk to Windows.
+ * A path that stays inside the folder it is unpacked in, on any system: no "..", no empty part, no "\\" and
+ * no ":", which are "/" and a drive to Windows.
  */
 function safePath(name: string): string {
   const parts = name.split('/').map((part) => part.replace(/[\\:]/g, '_'));
   return parts.map((part) => (/^\.{0,2}$/.test(part) ? `_${part.replaceAll('.', '_')}` : part)).join('/');
 }
 
-/** Limits the memory for directories of zips that are being sent, of one account and of all together. */
+/** Limits the memory for central directories of zips being sent, per account and in total. */
 const SHARES = 4;
 
 export interface Held {
@@ -201,7 +201,7 @@ class DirectoryRoom {
     const total = this.#total + bytes;
     if (bytes > 0 && (own > this.#shareBytes || total > this.#shareBytes * SHARES)) {
       throw new AppError('overloaded', 'Too many large folders are being downloaded at once', {
-        hint: 'Wait until another download has ended',
+        hint: 'Try again when another download has ended',
         retryAfterSeconds: 10,
       });
     }

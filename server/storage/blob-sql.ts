@@ -32,7 +32,7 @@ export class BlobSql {
     this.#reads = reads;
   }
 
-  /** Blobs whose grace is over and that nothing names again. */
+  /** Unreferenced blobs whose grace period is over. */
   dueGarbage(now: number, limit: number): Awaitable<GarbageRow[]> {
     return this.#reads.all(
       `SELECT g.blob, b.name FROM blob_garbage g JOIN blobs b ON b.id = g.blob AND b.refs = 0
@@ -42,7 +42,7 @@ export class BlobSql {
     );
   }
 
-  /** Refuses unless nothing names the blob any more. */
+  /** Refuses unless the blob is unreferenced. */
   deleteGarbage(blob: number): Statement[] {
     return [
       { sql: 'DELETE FROM blob_garbage WHERE blob = ?', params: [blob], expectChanges: 1 },
@@ -54,7 +54,7 @@ export class BlobSql {
     return (await this.#reads.get('SELECT 1 AS known FROM blobs WHERE name = ?', name)) !== undefined;
   }
 
-  /** Blobs that something names, by row id, those after `after`. */
+  /** Referenced blobs, by row id, after `after`. */
   page(after: number, limit: number): Awaitable<BlobRow[]> {
     return this.#reads.all(
       `SELECT id, name, size_bytes, data, checksum, wrapped_key, damaged_at FROM blobs

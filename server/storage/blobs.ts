@@ -1,11 +1,11 @@
 /**
- * What storage needs of a place for bytes. A blob is written once, under an unguessable name, and
- * never changed; the row that names it is the commit point, so a blob without a row is an orphan
- * for the sweeper and a crash needs no repair.
+ * The blob store that object storage needs. A blob is written once, under an unguessable name, and never
+ * changed; the row that references it is the commit point, so a blob without a row is an orphan for the
+ * sweeper and a crash needs no repair.
  */
 
 export interface BlobRef {
-  /** As returned by BlobWriter.name: `blob-` + 26 characters. */
+  /** The name from BlobWriter.name: `blob-` + 26 characters. */
   readonly name: string;
   /** Length of the plaintext, bytes. */
   readonly sizeBytes: number;
@@ -24,7 +24,7 @@ export interface WrittenBlob {
 export interface BlobWriter {
   readonly name: string;
   /**
-   * Takes the bytes (they are copied before the call returns). Returns undefined while there is room,
+   * Takes the bytes (they are copied before the call returns). Returns undefined while the buffer has space,
    * else a promise that resolves when the caller may write again. Throws or rejects with AppError
    * `out_of_space`, `read_only`; the writer must then be aborted.
    */
@@ -32,13 +32,13 @@ export interface BlobWriter {
   /** Resolves when the bytes and the directory entry are on disk (fsync). Not callable after abort. */
   finish(): Promise<WrittenBlob>;
   /**
-   * Ends the write and removes what was written. Idempotent; allowed after a failed or a successful
-   * finish as long as no commit named the blob.
+   * Ends the write and removes the written bytes. Idempotent; allowed after a failed or a successful finish
+   * as long as no commit references the blob.
    */
   abort(): Promise<void>;
   /**
-   * The commit that names the finished blob was answered, or its outcome is unknown; until then it counts as
-   * being written. Idempotent.
+   * Call when the commit that references the finished blob has ended, also with an unknown outcome; until
+   * then the blob counts as being written. Idempotent.
    */
   release(): void;
 }
@@ -84,7 +84,7 @@ export interface BlobStore {
   read(ref: BlobRef, range: BlobRange, reader: BlobReader): Promise<void>;
   /** Removes a blob; a missing one is no error. */
   remove(name: string): Promise<void>;
-  /** Every blob there is, finished or not, in no order, at constant memory. */
+  /** Every stored blob, finished or not, in no order, at constant memory. */
   list(): AsyncIterable<StoredBlob>;
   /** True from when the blob is created until it is released or aborted. */
   isBeingWritten(name: string): boolean;

@@ -1,18 +1,18 @@
-/** SQL of a bucket as people look at it: by name, size or time, live objects or deleted ones. */
+/** SQL for browsing a bucket: by name, size or time, live or deleted objects. */
 import type { Awaitable, Reads } from '../metadata/metadata.ts';
 import { ENTRY_COLUMNS, type EntryRow } from './object-sql.ts';
 
 export type Order = 'asc' | 'desc';
 export type SortKey = 'size' | 'created_at';
 
-/** Which objects, and which way through their names. */
+/** The objects to list, and the order of their names. */
 export interface View {
   readonly bucketId: number;
   readonly isDeleted: boolean;
   readonly order: Order;
 }
 
-/** A place among names. */
+/** A position among names. */
 export interface From {
   readonly name: string;
   readonly after: boolean;
@@ -22,7 +22,7 @@ export interface BrowsedRow extends EntryRow {
   readonly changed_at: number;
 }
 
-/** An object as far as sorting needs it. */
+/** The columns of an object needed for sorting. */
 export interface KeyRow {
   readonly id: number;
   readonly name: string;
@@ -65,7 +65,7 @@ export class BrowseSql {
     );
   }
 
-  /** Objects whose names have `words` (lower case), among the next `scan` names. */
+  /** Objects whose names contain `words` (lower case), among the next `scan` names. */
   found(
     view: View,
     from: From,
@@ -114,7 +114,7 @@ export class BrowseSql {
     return measured ?? { files: 0, nameBytes: 0, last: null };
   }
 
-  /** The first of the next `scan` live names that has a "/" at or after a place in characters. */
+  /** The first of the next `scan` live names with a "/" at or after a character offset. */
   nameInFolder(
     bucketId: number,
     from: From,
@@ -132,7 +132,7 @@ export class BrowseSql {
     );
   }
 
-  /** Live objects by name, with what they are sorted by. */
+  /** Live objects by name, with their sort key. */
   keysByName(bucketId: number, from: From, page: { by: SortKey; limit: number }): Awaitable<KeyRow[]> {
     return this.#reads.all(
       `SELECT o.id, o.name, o.${KEY_COLUMN[page.by]} AS key FROM objects o
@@ -143,7 +143,9 @@ export class BrowseSql {
     );
   }
 
-  /** Live objects whose names have `words` (lower case), among the next `scan` names, with their sort key. */
+  /**
+   * Live objects whose names contain `words` (lower case), among the next `scan` names, with their sort key.
+   */
   foundKeys(
     bucketId: number,
     from: From,
@@ -161,7 +163,7 @@ export class BrowseSql {
     );
   }
 
-  /** Live objects beyond a key, by size or time. Objects with the same key: see equal(). */
+  /** Live objects after a sort key, by size or time. For objects with the same key see equal(). */
   beyond(bucketId: number, key: number, page: KeyPage): Awaitable<KeyRow[]> {
     const column = KEY_COLUMN[page.by];
     const direction = DIRECTION[page.order];
@@ -174,7 +176,7 @@ export class BrowseSql {
     );
   }
 
-  /** Live objects with the key, beyond a row id. */
+  /** Live objects with the sort key, after a row id. */
   equal(bucketId: number, { key, id }: Pick<KeyRow, 'key' | 'id'>, page: KeyPage): Awaitable<KeyRow[]> {
     const column = KEY_COLUMN[page.by];
     return this.#reads.all(

@@ -1,4 +1,4 @@
-/** A bucket as folders, which "/" in names stands for, and names found by a part of them. */
+/** Browses a bucket as folders, separated by "/" in names, and searches names for a substring. */
 
 import type { Principal } from '../calls/principal.ts';
 import type { WriteBehind } from '../metadata/change.ts';
@@ -20,12 +20,12 @@ export interface BrowsingDeps {
 
 export interface BrowsingQuery {
   readonly prefix: string;
-  /** Only objects whose names have this, in all folders below. */
+  /** Only objects whose names contain this, in all subfolders. */
   readonly search?: string | undefined;
   /** Default: the name. */
   readonly sort?: 'name' | SortKey | undefined;
   readonly order?: Order | undefined;
-  /** Lists deleted objects that can be restored, in place of live ones. */
+  /** Lists deleted objects that can be restored, instead of live ones. */
   readonly deleted?: boolean | undefined;
   readonly limit: number;
   readonly cursor?: string | undefined;
@@ -40,7 +40,7 @@ type ByName = Pick<BrowsingQuery, 'prefix' | 'limit'> & { readonly view: View; r
 
 /** Names read at a time: reads are synchronous, and other requests run between them. */
 const SCANNED_AT_ONCE = 20_000;
-/** In cursors: go on after this object, or after everything in this folder. */
+/** Cursor positions: after this object, or after everything in this folder. */
 const OBJECT = 1;
 
 export class Browsing {
@@ -54,7 +54,7 @@ export class Browsing {
 
   /**
    * One page; names are in the order of UTF-8 bytes. Throws `bucket_not_found`, `scope_required`,
-   * `invalid_cursor`, and `invalid_request` for deleted objects by anything but their names.
+   * `invalid_cursor`, and `invalid_request` for deleted objects sorted by anything but name.
    */
   async page(principal: Principal, bucketName: string, query: BrowsingQuery): Promise<Page> {
     const { prefix, limit, cursor, sort = 'name', order = 'asc', deleted = false } = query;

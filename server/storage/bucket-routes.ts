@@ -72,7 +72,7 @@ function changeRoutes({ buckets, bucketEmptier }: BucketRoutesDeps): Route[] {
       path: BUCKET,
       name: 'changeBucket',
       tag: 'storage',
-      summary: 'Turn versioning or encryption on or off, for later uploads',
+      summary: 'Change versioning or encryption for later uploads',
       permission: 'storage:write',
       params: BucketPath,
       body: BucketChange,
@@ -87,7 +87,7 @@ function changeRoutes({ buckets, bucketEmptier }: BucketRoutesDeps): Route[] {
       tag: 'storage',
       summary: 'Delete a bucket',
       description:
-        'Refused while anything is in it, unless `force=true`, which deletes every object and version first.',
+        'Refused unless the bucket is empty, or `force=true` is set, which first deletes every object and version.',
       permission: 'storage:write',
       params: BucketPath,
       query: Type.Object({ force: Type.Optional(Type.Boolean()) }),

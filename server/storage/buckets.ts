@@ -1,4 +1,4 @@
-/** Buckets: made, found, changed and removed by their owner. */
+/** Creates, finds, changes and deletes buckets. */
 import type { Call, Principal } from '../calls/principal.ts';
 import type { Changes } from '../metadata/change.ts';
 import { Listed, listRows } from '../metadata/list.ts';
@@ -24,7 +24,7 @@ export interface BucketsDeps {
 
 export class Buckets {
   readonly #deps: BucketsDeps;
-  /** Row ids of buckets that are being emptied to be deleted. */
+  /** Row ids of buckets that are being emptied for deletion. */
   readonly #deleting = new Set<number>();
 
   constructor(deps: BucketsDeps) {
@@ -76,7 +76,7 @@ export class Buckets {
     }
   }
 
-  /** Settings count for what is uploaded from now on; what is stored stays as it is. */
+  /** Settings apply to later uploads; stored objects do not change. */
   async change(call: Call, name: string, wanted: BucketChange): Promise<Bucket> {
     if (call.principal.bucketLimits !== null) throw limitedKey();
     const { changes, store } = this.#deps;
@@ -130,8 +130,8 @@ function bucketExists(name: string): AppError {
 function notEmpty(name: string): AppError {
   return new AppError(
     'bucket_not_empty',
-    `The bucket ${name} still holds objects, old versions or delete markers`,
-    { hint: 'Delete them first, or repeat the call with ?force=true to delete everything in it' },
+    `The bucket ${name} still contains objects, old versions or delete markers`,
+    { hint: 'Delete them first, or use ?force=true to delete everything in the bucket' },
   );
 }
 
@@ -139,11 +139,11 @@ function mayEnter({ bucketLimits }: Principal, bucket: string): boolean {
   return bucketLimits === null || bucketLimits.some((limit) => limit.bucket === bucket);
 }
 
-/** For what changes or empties whole buckets. */
+/** Refuses changes of whole buckets to a limited key. */
 function limitedKey(): AppError {
   return new AppError(
     'scope_required',
-    'This key is limited to some buckets and may not create, change or delete any',
+    'This key is limited to certain buckets and cannot create, change or delete buckets',
   );
 }
 
@@ -162,7 +162,7 @@ function present(row: BucketRow): Bucket {
   };
 }
 
-/** Deletes a bucket with all in it, some versions at a time, each step an ordinary durable commit. */
+/** Deletes a bucket with its contents, a batch of versions at a time, each an ordinary durable commit. */
 const AT_ONCE = 64;
 const TRIES = 10;
 
@@ -173,7 +173,7 @@ export class BucketEmptier {
     this.#deps = deps;
   }
 
-  /** Empties and removes the bucket, in which nothing is stored meanwhile. Throws what empty() does. */
+  /** Empties and removes the bucket, while uploads to it are refused. Throws what empty() does. */
   async remove(call: Call, bucketName: string): Promise<Bucket> {
     const { principal } = call;
     const { buckets } = this.#deps;
@@ -190,7 +190,7 @@ export class BucketEmptier {
     });
   }
 
-  /** Interrupted, it may be called again. Throws `bucket_not_found`, `scope_required`. */
+  /** May be called again after an interruption. Throws `bucket_not_found`, `scope_required`. */
   async empty(principal: Principal, bucketName: string): Promise<void> {
     const { buckets, objects, store } = this.#deps;
     // A limited key could not delete the names beyond its limits, so it is refused before the first delete.
@@ -204,7 +204,7 @@ export class BucketEmptier {
   }
 }
 
-/** Someone else deleted it first. */
+/** Ignores an object that another request deleted first. */
 function ignoreGone(error: unknown): void {
   if (!isAppError(error, 'object_not_found')) throw error;
 }

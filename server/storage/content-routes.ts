@@ -15,15 +15,17 @@ export interface ContentRoutesDeps {
   readonly archives: Archives;
   readonly downloads: Downloads;
   readonly links: Links;
-  /** Where the data origin is reached, `http://host:port`. */
+  /** URL of the data origin, `http://host:port`. */
   readonly dataUrl: () => string;
 }
 
 const LINK_SECONDS_DEFAULT = 24 * 3600;
 const LINK_SECONDS_MAX = 365 * 24 * 3600;
-/** Caches may keep the current bytes this long before they ask again whether they changed. */
+/** Time for which caches may keep the current bytes before they revalidate. */
 const CURRENT_MAX_AGE_SECONDS = 60;
-/** Caches may keep a version's bytes, which never change, so long after the link's key has ended. */
+/**
+ * Time for which caches may keep a version's bytes, which never change, even after the link's key has ended.
+ */
 const VERSION_MAX_AGE_SECONDS = 3600;
 const Bytes = Type.Unsafe<Uint8Array>({ type: 'string', format: 'binary' });
 const LinkQuery = Type.Object({
@@ -33,24 +35,24 @@ const LinkQuery = Type.Object({
   signature: Type.Optional(Type.String()),
 });
 
-/** On the API origin. */
+/** Routes of the API origin. */
 export function contentRoutes(deps: ContentRoutesDeps): Route[] {
   return [downloadRoute(deps), linkRoute(deps), archiveRoute(deps)];
 }
 
 interface CdnRoutesDeps extends Pick<ContentRoutesDeps, 'downloads' | 'links'> {
-  /** Where the console is reached, `http://host:port`. */
+  /** URL of the console, `http://host:port`. */
   readonly apiUrl: () => string;
 }
 
-/** On the data origin: users' files by signed link, apart from where sessions live. */
+/** Routes of the data origin: users' files by signed link, separate from the origin with sessions. */
 export function cdnRoutes({ downloads, links, apiUrl }: CdnRoutesDeps): Route[] {
   const route = defineRoute({
     method: 'GET',
     path: '/cdn/{id}/{fileName}',
     name: 'cdnDownload',
     tag: 'storage',
-    summary: 'Read an object by its signed link',
+    summary: 'Download an object by signed link',
     permission: 'public',
     params: Type.Object({ id: Type.String(), fileName: Type.String() }),
     query: LinkQuery,
@@ -79,9 +81,9 @@ function downloadRoute({ downloads, links }: ContentRoutesDeps): Route {
     path: '/api/storage/{id}/download',
     name: 'downloadObject',
     tag: 'storage',
-    summary: 'Download the current bytes, or one version',
+    summary: 'Download an object, or one of its versions',
     description:
-      'Serves HEAD, Range, If-None-Match and If-Range. Without a key a signed link or the session cookie is needed.',
+      'Supports HEAD, Range, If-None-Match and If-Range. Needs a key, a signed link or the session cookie.',
     permission: 'storage:read',
     params: ObjectPath,
     query: LinkQuery,
@@ -114,8 +116,8 @@ function archiveRoute({ archives }: ContentRoutesDeps): Route {
     tag: 'storage',
     summary: 'Download a folder as a zip',
     description:
-      'With all folders below it; without `prefix`, the whole bucket. It is made while it is sent, and is billed as ' +
-      'a download of each file. A zip that was cut short has no directory: no program takes it for whole.',
+      'Includes all subfolders; without `prefix`, the whole bucket. The zip is generated while it is sent, and billed as ' +
+      'a download of each file. A truncated zip has no directory, so every program rejects it.',
     permission: 'storage:read',
     params: BucketPath,
     query: Type.Object({
@@ -137,16 +139,16 @@ function archiveRoute({ archives }: ContentRoutesDeps): Route {
 }
 
 function linkRoute({ downloads, links, dataUrl }: ContentRoutesDeps): Route {
-  const seconds = { minimum: 1, maximum: LINK_SECONDS_MAX, description: 'Seconds; default one day' };
+  const seconds = { minimum: 1, maximum: LINK_SECONDS_MAX, description: 'Seconds; default: one day' };
   return defineRoute({
     method: 'GET',
     path: '/api/storage/{id}/cdn-url',
     name: 'getCdnUrl',
     tag: 'storage',
-    summary: 'Get a signed address on the data origin that needs no key',
+    summary: 'Create a signed link on the data origin that needs no key',
     description:
-      'The link ends after `expires_in` seconds, or with the key it was made with, if that ends sooner: when it ' +
-      'expires, is revoked or is replaced. A link made in a session ends with the account’s own key.',
+      'The link expires after `expires_in` seconds, or with the key it was created with, if that ends sooner: when it ' +
+      'expires, is revoked or is replaced. A link created in a session ends with the account’s own key.',
     permission: 'storage:read',
     params: ObjectPath,
     query: Type.Object({
@@ -179,11 +181,11 @@ interface Download {
 }
 
 const PDF = 'application/pdf';
-/** Types a browser shows without running anything; all others are saved, not opened. */
+/** Types that a browser displays without running anything; all others are downloaded. */
 const SHOWN =
   /^(image\/(?!svg)|audio\/|video\/|text\/plain\b|text\/css\b|font\/|application\/(json|wasm|pdf)\b)/;
 
-/** The console alone may frame it. One that only this machine reaches has two names. */
+/** Lets only the console frame the page. A loopback address has two names. */
 function allowFrame(headers: Record<string, string>, apiUrl: string): void {
   const { origin, hostname, port } = new URL(apiUrl);
   const framers = isLoopback(hostname) ? `${origin} http://localhost:${port}` : origin;

@@ -1,4 +1,4 @@
-/** The bytes of objects: found for whoever may read them, verified, sent in ranges. */
+/** Downloads: finds objects for permitted callers, verifies and sends their bytes in ranges. */
 import { mayTouch, type Principal } from '../calls/principal.ts';
 import type { WriteBehind } from '../metadata/change.ts';
 import type { Clock } from '../platform/clock.ts';
@@ -19,7 +19,7 @@ export interface DownloadsDeps {
   readonly egress: WriteBehind<number, number>;
   readonly hot: HotContents;
   readonly unwrapKey: (wrapped: Uint8Array) => Uint8Array;
-  /** Told the row id of a version whose bytes are damaged. */
+  /** Called with the row id of a version whose bytes are damaged. */
   readonly onDamaged: (version: number) => void;
 }
 
@@ -32,7 +32,7 @@ export interface Content {
   readonly mimeType: string;
   /** ms since 1970. */
   readonly createdAt: number;
-  /** The verified plaintext, when it is kept in the row. */
+  /** The verified plaintext, if it is stored in the row. */
   readonly inline: Uint8Array | null;
 }
 
@@ -61,7 +61,7 @@ export class Downloads {
     const row = await this.#row(objectId, versionId);
     if (row && owns(principal, row)) {
       const content = await this.#watch(row, async () => this.#open(row));
-      // Content that is encrypted at rest is not kept in memory in the clear.
+      // Plaintext of encrypted objects is not cached in memory.
       const keep = versionId === undefined && content.inline !== null && row.wrapped_key === null;
       if (keep) hot.put(objectId, content, epoch);
       return content;
@@ -71,7 +71,7 @@ export class Downloads {
     if (object?.account_id !== principal.accountId || !mayTouch(principal, object.bucket, object.name)) {
       throw notFound(objectId);
     }
-    throw new AppError('version_not_found', `The object has no version ${versionId} with bytes`);
+    throw new AppError('version_not_found', `The object has no version ${versionId} that can be downloaded`);
   }
 
   #row(objectId: string, versionId: string | undefined) {

@@ -1,4 +1,4 @@
-/** Rows as listings show them, versions as an upload is answered, and the conditions on a change of one. */
+/** Rows as listing entries, versions as upload responses, and the preconditions of changes. */
 import type { WriteBehind } from '../metadata/change.ts';
 import { formatTime, formatTimeOrNull } from '../platform/clock.ts';
 import { AppError } from '../platform/errors.ts';
@@ -34,7 +34,7 @@ export function presentEntry(
   };
 }
 
-/** A version as an upload is answered. */
+/** The response to an upload. */
 export function present(
   bucket: BucketRow,
   { object_id, name }: Pick<ObjectRow, 'object_id' | 'name'>,
@@ -64,7 +64,7 @@ interface NewVersionFacts {
   readonly metadata: string | null;
 }
 
-/** The answer to an upload whose version is about to be committed. */
+/** The response to an upload whose version is about to be committed. */
 export function presentUpload(bucket: BucketRow, objectId: string, version: NewVersionFacts): Uploaded {
   const { versionId, createdAt, received, name, mimeType, metadata } = version;
   return present(
@@ -84,7 +84,7 @@ export function presentUpload(bucket: BucketRow, objectId: string, version: NewV
 
 const UNITS = ['B', 'KB', 'MB', 'GB', 'TB', 'PB'];
 
-/** From here on two decimals show 1024.00. */
+/** From here on two decimals would show 1024.00. */
 const ROUNDS_UP = 1023.995;
 
 /** `1.50 KB`: 1024-based, two decimals. A value that would round to 1024.00 moves to the next unit. */
@@ -98,12 +98,12 @@ export function formatSize(bytes: number): string {
   return `${value.toFixed(2)} ${UNITS[unit]}`;
 }
 
-/** What a condition may name: each change renews the id, another upload the etag. */
+/** The tags that a precondition may name: each change renews the id, another upload the etag. */
 export type Tagged = Pick<VersionRow, 'version_id' | 'etag'>;
 
 /**
- * Throws `precondition_failed` unless what is there now is what the caller means; undefined: nothing is
- * there, or a delete marker. To be asked where the change is built: of two who mean the same, one wins.
+ * Throws `precondition_failed` unless the current version is the expected one; undefined: no object, or a
+ * delete marker. Must run where the change is built, so that only one of two concurrent changes succeeds.
  */
 export type Condition = (current: Tagged | undefined) => void;
 
@@ -114,7 +114,7 @@ interface Headers {
 
 const ANOTHER = 'The current version is not the one you specified';
 
-/** `If-Match` and `If-None-Match` (RFC 9110 §13.1); always fine where the request has neither. */
+/** `If-Match` and `If-None-Match` (RFC 9110 §13.1); accepts anything if the request has neither. */
 export function conditionOf(headers: Headers): Condition {
   const { 'if-match': wanted, 'if-none-match': unwanted } = headers;
   return (current) => {
@@ -122,12 +122,12 @@ export function conditionOf(headers: Headers): Condition {
       throw failed(current === undefined ? 'There is no such object' : ANOTHER);
     }
     if (unwanted !== undefined && current !== undefined && names(unwanted, current, { isStrong: false })) {
-      throw failed('There is such an object already');
+      throw failed('An object of that name already exists');
     }
   };
 }
 
-/** `isStrong`: a weak tag names nothing (RFC 9110 §8.8.3.2). */
+/** `isStrong`: a weak tag never matches (RFC 9110 §8.8.3.2). */
 function names(header: string, { version_id, etag }: Tagged, { isStrong }: { isStrong: boolean }): boolean {
   const tags = header.split(',').map((tag) => tag.trim());
   const known = [`"${version_id}"`, `"${etag}"`];
@@ -136,6 +136,6 @@ function names(header: string, { version_id, etag }: Tagged, { isStrong }: { isS
 
 function failed(what: string): AppError {
   return new AppError('precondition_failed', what, {
-    hint: 'Somebody else has changed the object: read it again, then make your change to what it is now',
+    hint: 'The object was changed meanwhile: read it again, then repeat your change',
   });
 }

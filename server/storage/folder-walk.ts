@@ -1,4 +1,4 @@
-/** Through the names of a bucket as through folders: what "/" in names stands for is stepped over. */
+/** Walks the names of a bucket as folders: names inside a listed subfolder are skipped. */
 import type { Awaitable } from '../metadata/metadata.ts';
 import type { From, Order } from './browse-sql.ts';
 
@@ -8,7 +8,7 @@ interface Walk<T> {
   readonly prefix: string;
   readonly order: Order;
   readonly start: From;
-  /** Rows read at a time, at most. */
+  /** Maximum rows per read. */
   readonly batch: number;
 }
 
@@ -18,12 +18,12 @@ type Step<T> =
 
 /** Rows read after a folder: the next entry is often a folder too. */
 const FIRST_BATCH = 4;
-/** Comes right after "/". */
+/** The character after "/". */
 const AFTER_SLASH = '0';
 /** No name is greater than a prefix with this: names have at most 1,024 bytes. */
 const GREATEST = '\u{10FFFF}'.repeat(256);
 
-/** What stands directly in a folder. A folder in it costs one look into the index, whatever it holds. */
+/** The direct entries of a folder. A subfolder costs one index lookup, whatever its size. */
 export async function* walkFolder<T extends { readonly name: string }>(
   walk: Walk<T>,
 ): AsyncGenerator<Step<T>> {
@@ -51,24 +51,24 @@ export async function* walkFolder<T extends { readonly name: string }>(
   }
 }
 
-/** The folder in `prefix` that a name is in; undefined: it is in none. */
+/** The subfolder of `prefix` that contains a name; undefined: none. */
 export function folderOf(name: string, prefix: string): string | undefined {
   const slash = name.indexOf('/', prefix.length);
   return slash === -1 || name === prefix ? undefined : name.slice(0, slash + 1);
 }
 
-/** The place before the first name with the prefix. */
+/** The position before the first name with the prefix. */
 export function startOf(prefix: string, order: Order): From {
   return { name: order === 'asc' ? prefix : prefix + GREATEST, after: false };
 }
 
-/** The place after the last name in a folder. */
+/** The position after the last name in a folder. */
 export function afterFolder(folder: string, order: Order): From {
   if (order === 'desc') return { name: folder, after: true };
   return { name: folder.slice(0, -1) + AFTER_SLASH, after: false };
 }
 
-/** True for rows of a batch that stand in a folder that is listed already. */
+/** True for rows of a batch inside a subfolder that is listed already. */
 function isBefore(name: string, { name: from, after }: From, order: Order): boolean {
   const difference = Buffer.compare(Buffer.from(name), Buffer.from(from));
   const ahead = order === 'asc' ? difference : -difference;

@@ -1,12 +1,12 @@
 /**
- * Small objects that are downloaded again and again, kept in memory, verified already. Whoever changes an
- * object calls forget() once its commit has ended, before anyone is told that it has.
+ * Caches small, frequently downloaded objects in memory, already verified. Code that changes an object calls
+ * forget() after its commit, before the response is sent.
  */
 import type { Content } from './downloads.ts';
 
-/** All kept bytes; two generations of half as much each. */
+/** Size of the cache; two generations of half as much each. */
 const MAX_BYTES = 16 * 2 ** 20;
-/** Counted for each entry besides its bytes. */
+/** Overhead counted per entry. */
 const ENTRY_BYTES = 1024;
 
 export class HotContents {
@@ -29,7 +29,7 @@ export class HotContents {
     return old;
   }
 
-  /** Keeps what was read since `epoch`, unless something was forgotten in between. */
+  /** Caches content that was read at `epoch`, unless forget() was called since. */
   put(objectId: string, content: Content, epoch: number): void {
     if (epoch === this.#epoch) this.#put(objectId, content);
   }

@@ -1,7 +1,7 @@
 /**
- * Signed links: whoever has one may read one object without a key of their own, as long as the key that the
- * link was made with may. The signature is HMAC-SHA256 over object, version, key and expiry under a secret of
- * this cloud. A link made in a session counts as made with the account's own key.
+ * Signed links: a link lets anyone read one object without an API key, as long as the key that it was created
+ * with has access. The signature is HMAC-SHA256 over object, version, key and expiry under a secret of this
+ * cloud. A link created in a session counts as created with the account's own key.
  */
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { Principal } from '../calls/principal.ts';
@@ -12,26 +12,26 @@ import { notFound } from './objects.ts';
 
 export interface LinkTarget {
   readonly objectId: string;
-  /** Absent: the object's current bytes, whatever they are then. */
+  /** Absent: the object's current bytes at the time of the request. */
   readonly versionId?: string | undefined;
 }
 
 export interface LinkQuery {
   readonly version_id?: string | undefined;
-  /** The key that the link was made with. */
+  /** The key that the link was created with. */
   readonly key_id?: string | undefined;
   /** Seconds since 1970. */
   readonly expires?: number | undefined;
   readonly signature?: string | undefined;
 }
 
-/** The keys that links are made with. */
+/** The keys that links are created with. */
 export interface LinkKeys {
   /** The id of an account's own current key. */
   currentId(accountId: number): Promise<string | undefined>;
   /**
-   * The holder of a key, by its id; from memory for keys used lately. Throws or rejects with
-   * `invalid_api_key` when the key has ended, `account_suspended`.
+   * The holder of a key, by its id; recently used keys come from memory. Throws or rejects with
+   * `invalid_api_key` if the key has ended, `account_suspended`.
    */
   holderOf(keyId: string): Awaitable<Principal>;
 }
@@ -74,22 +74,24 @@ export class Links {
   }
 
   /**
-   * Whose link it is, and the seconds left. Throws `invalid_link` unless the query was made by sign() for
-   * this object, has not expired, and its key has not ended; `object_not_found` of a suspended account.
+   * The holder of the link's key, and the seconds left. Throws `invalid_link` unless the query was made by
+   * sign() for this object, has not expired, and its key has not ended; `object_not_found` if the account is
+   * suspended.
    */
   async check(objectId: string, query: LinkQuery): Promise<{ holder: Principal; secondsLeft: number }> {
     const { version_id: versionId, key_id: keyId = '', expires = 0, signature = '' } = query;
     const given = Buffer.from(signature);
     const right = Buffer.from(this.#signature({ target: { objectId, versionId }, keyId, expires }));
     if (given.length !== right.length || !timingSafeEqual(given, right)) {
-      throw new AppError('invalid_link', 'The link was changed or is incomplete');
+      throw new AppError('invalid_link', 'The link is invalid or incomplete');
     }
     const secondsLeft = expires - this.#seconds();
     if (secondsLeft <= 0) throw ended('The link has expired');
     try {
       return { holder: await this.#deps.keys.holderOf(keyId), secondsLeft };
     } catch (error) {
-      if (isAppError(error, 'invalid_api_key')) throw ended('The key that this link was made with has ended');
+      if (isAppError(error, 'invalid_api_key'))
+        throw ended('The key that this link was created with has ended');
       if (isAppError(error, 'account_suspended')) throw notFound(objectId);
       throw error;
     }
@@ -98,7 +100,7 @@ export class Links {
   async #keyOf({ via, accountId, credentialId }: Principal): Promise<string> {
     const keyId = via === 'session' ? await this.#deps.keys.currentId(accountId) : credentialId;
     if (keyId === undefined)
-      throw new AppError('scope_required', 'The account has no key to make a link with');
+      throw new AppError('scope_required', 'The account has no API key to create a link with');
     return keyId;
   }
 
@@ -114,5 +116,5 @@ export class Links {
 }
 
 function ended(detail: string): AppError {
-  return new AppError('invalid_link', detail, { hint: 'Ask its owner for a new one' });
+  return new AppError('invalid_link', detail, { hint: 'Ask the owner for a new link' });
 }

@@ -1,4 +1,4 @@
-/** Listings of a bucket: by pages with a cursor, or all of it as a stream at constant memory. */
+/** Lists a bucket: by pages with a cursor, or as a stream at constant memory. */
 import type { Principal } from '../calls/principal.ts';
 import type { WriteBehind } from '../metadata/change.ts';
 import { AppError } from '../platform/errors.ts';
@@ -28,7 +28,7 @@ interface Position {
   readonly version: number;
 }
 
-/** Where to go on, and how far. */
+/** The start and length of the next read. */
 interface Step {
   readonly from: Position | undefined;
   readonly limit: number;
@@ -73,7 +73,7 @@ export class Listing {
       const last = rows.at(-1);
       if (rows.length < STREAM_PAGE || !last) return;
       from = positionOf(last);
-      // Reads are synchronous: others get their turn between pages.
+      // Reads are synchronous: other requests run between pages.
       await new Promise(setImmediate);
     }
   }
@@ -84,8 +84,8 @@ export class Listing {
     const limits = principal.bucketLimits?.filter((limit) => limit.bucket === name);
     if (limits && !limits.some((limit) => prefix.startsWith(limit.prefix))) {
       const prefixes = limits.map((limit) => limit.prefix).join(', ');
-      throw new AppError('scope_required', `This key may only list names that begin with: ${prefixes}`, {
-        hint: 'Send that as ?prefix=',
+      throw new AppError('scope_required', `This key can only list names that begin with: ${prefixes}`, {
+        hint: 'Set ?prefix= accordingly',
       });
     }
     return bucket;
@@ -95,7 +95,7 @@ export class Listing {
     const { store } = this.#deps;
     const start = from ? { name: from.name, after: true } : { name: query.prefix, after: false };
     if (!query.versions) return withPrefix(await store.liveEntries(bucket.id, start, limit), query.prefix);
-    // The rest of the last page's last name comes first. A cursor may be forged, so what it leads to is held
+    // The rest of the last page's last name comes first. A cursor may be forged, so its position is checked
     // against bucket and prefix like everything else.
     const ended = from && { id: from.object, bucket_id: bucket.id };
     const rest = ended ? await store.versionsOf(ended, from.version, limit) : [];
@@ -105,7 +105,7 @@ export class Listing {
 }
 
 /**
- * Rows come in byte order, so those with the prefix stand together; a forged cursor may begin before them.
+ * Rows come in byte order, so those with the prefix are contiguous; a forged cursor may begin before them.
  */
 function withPrefix(rows: EntryRow[], prefix: string): EntryRow[] {
   return prefix === '' ? rows : rows.filter((row) => row.name.startsWith(prefix));
@@ -129,17 +129,17 @@ export function decodeCursor(text: string): Position {
       }
     }
   } catch {
-    // Not ours: refused below.
+    // Not valid JSON: refused below.
   }
-  throw new AppError('invalid_cursor', 'The cursor is not one that this listing gave', {
-    hint: 'Follow the Link header of the previous page as it is',
+  throw new AppError('invalid_cursor', 'The cursor is not from this list', {
+    hint: 'Use the URL of the previous page’s Link header unchanged',
   });
 }
 
-/** Some of an object's versions, and where those after them begin. */
+/** A page of an object's versions, and the position of the next one. */
 interface Description {
   readonly details: ObjectDetails;
-  /** Row id of the last version shown; null: there are no more. */
+  /** Row id of the last version on the page; null: it is the last page. */
   readonly next: number | null;
 }
 

@@ -1,4 +1,4 @@
-/** Objects over REST: listed, described, deleted. */
+/** Objects over REST: list, read, change and delete. */
 import { jsonTexts, linkHeader, Paging, rowIdCursor } from '../http/list-page.ts';
 import { defineRoute, type Route } from '../http/route.ts';
 import { Type } from '../platform/json-schema.ts';
@@ -27,10 +27,15 @@ export interface ObjectRoutesDeps {
 }
 
 const MOST_VERSIONS = 1000;
-/** Entries of a page, unless the caller says. */
+/** Default page size. */
 const BROWSED = 100;
 const VersionLimit = Type.Optional(
-  Type.Integer({ minimum: 1, maximum: MOST_VERSIONS, default: MOST_VERSIONS, description: 'Of versions' }),
+  Type.Integer({
+    minimum: 1,
+    maximum: MOST_VERSIONS,
+    default: MOST_VERSIONS,
+    description: 'Maximum number of versions',
+  }),
 );
 
 export function objectRoutes(deps: ObjectRoutesDeps): Route[] {
@@ -46,7 +51,7 @@ function listRoutes({ listing, browsing }: ObjectRoutesDeps): Route[] {
       tag: 'storage',
       summary: 'List the objects of a bucket',
       description:
-        'By name, in UTF-8 byte order; with versions newest first within a name. Without `limit` the whole list is streamed.',
+        'By name, in UTF-8 byte order; versions of a name newest first. Without `limit` the whole list is streamed.',
       permission: 'storage:read',
       params: BucketPath,
       query: Type.Object({
@@ -73,11 +78,11 @@ function listRoutes({ listing, browsing }: ObjectRoutesDeps): Route[] {
       path: '/api/buckets/{name}/browse',
       name: 'browseBucket',
       tag: 'storage',
-      summary: 'Show a bucket as folders, or find objects by a part of their names',
+      summary: 'Browse a bucket by folder, or search object names',
       description:
-        '"/" in names stands for folders: what is directly in the folder `prefix` is listed. With `search`, the ' +
-        'objects in it and in all folders below whose names have that; letters from A to Z match in either case. ' +
-        'By size or time, folders come first. With `deleted`, by name: what was deleted and can be restored.',
+        'Names are split into folders at "/"; lists the direct entries of the folder `prefix`. With `search`, lists the ' +
+        'objects in it and its subfolders whose names contain the text; A to Z are case-insensitive. ' +
+        'Sorted by size or time, folders come first. With `deleted`, lists deleted objects that can be restored, by name.',
       permission: 'storage:read',
       params: BucketPath,
       query: Type.Object({
@@ -110,7 +115,7 @@ function singleRoutes({ objects, objectInspector }: ObjectRoutesDeps): Route[] {
       name: 'restoreObject',
       tag: 'storage',
       summary: 'Restore an earlier version',
-      description: 'As a new version with the same bytes; no version is lost.',
+      description: 'Creates a new version with the same bytes; no version is lost.',
       permission: 'storage:write',
       params: ObjectPath,
       body: VersionChoice,
@@ -129,9 +134,9 @@ function singleRoutes({ objects, objectInspector }: ObjectRoutesDeps): Route[] {
       path: '/api/storage/{id}',
       name: 'getObject',
       tag: 'storage',
-      summary: 'Read the record of an object and its versions',
+      summary: 'Read the metadata of an object and its versions',
       description:
-        'At most `limit` versions at a time; when there are more, `versions_truncated` is true and the `Link` header names the next page.',
+        'At most `limit` versions per page; if there are more, `versions_truncated` is true and the `Link` header has the next page.',
       permission: 'storage:read',
       params: ObjectPath,
       query: Type.Object({ ...Paging, limit: VersionLimit }),
@@ -151,13 +156,13 @@ function singleRoutes({ objects, objectInspector }: ObjectRoutesDeps): Route[] {
       path: '/api/storage/{id}',
       name: 'deleteObject',
       tag: 'storage',
-      summary: 'Delete an object, or one version for good',
+      summary: 'Delete an object, or one version permanently',
       permission: 'storage:write',
       params: ObjectPath,
       query: Type.Object({ version_id: Type.Optional(Type.String()) }),
       description:
-        'In a versioned bucket a delete marker is put on top; `version_id` removes that version for good. With ' +
-        '`If-Match`, only if what goes has that `ETag` or `version_id`.',
+        'In a versioned bucket this adds a delete marker; `version_id` removes that version permanently. With ' +
+        '`If-Match`, only if the deleted version has that `ETag` or `version_id`.',
       responses: { 200: Deleted },
       errors: ['object_not_found', 'version_not_found', 'precondition_failed', 'write_conflict'],
       handler: (call) => {
@@ -174,11 +179,11 @@ function changeRoute({ objects }: ObjectRoutesDeps): Route {
     path: '/api/storage/{id}',
     name: 'changeObject',
     tag: 'storage',
-    summary: 'Change the metadata or the type of an object',
+    summary: 'Change the metadata or the Content-Type of an object',
     description:
-      'Its bytes are not copied. In a versioned bucket this is a new version, elsewhere it replaces what was there. ' +
-      'With `If-Match` only if nobody has changed the object since: its tag is the `ETag` of `GET /api/storage/{id}` ' +
-      '(the `version_id`), which each change renews, or that of the bytes, which another upload does.',
+      'Bytes are not copied. In a versioned bucket this creates a new version, elsewhere it replaces the object. ' +
+      'With `If-Match`, only if the object has not changed: the tag is the `ETag` of `GET /api/storage/{id}` ' +
+      '(the `version_id`), which every change renews, or that of the bytes, which every upload renews.',
     permission: 'storage:write',
     params: ObjectPath,
     body: ObjectChange,
@@ -204,7 +209,7 @@ function changeRoute({ objects }: ObjectRoutesDeps): Route {
   });
 }
 
-/** The version that a body names is the current one, and `more` holds. */
+/** True if the version named in the body is the current one and `more` holds. */
 function seen(versionId: string | undefined, more: Condition): Condition {
   const isNamed = conditionOf({ 'if-match': versionId === undefined ? undefined : `"${versionId}"` });
   return (current) => {

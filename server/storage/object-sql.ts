@@ -1,7 +1,7 @@
 /** SQL of objects, versions and blobs. (Buckets: bucket-sql.ts.) */
 import type { Awaitable, Reads, RowIdOf, Statement } from '../metadata/metadata.ts';
 
-/** An object's identity and what it points at now. */
+/** An object's identity and its current version. */
 export interface ObjectRow {
   readonly id: number;
   readonly object_id: string;
@@ -85,12 +85,12 @@ export interface NewVersion {
   readonly createdAt: number;
 }
 
-/** What an object points at. */
+/** The current version of an object. */
 export interface Pointed {
-  /** Row id; null: nothing, for it was deleted. */
+  /** Row id; null: deleted. */
   readonly version: number | RowIdOf | null;
   readonly sizeBytes: number;
-  /** ms: when the version was made, or the object deleted. */
+  /** Creation of the version or deletion of the object, ms. */
   readonly at: number;
 }
 
@@ -112,7 +112,7 @@ export class ObjectSql {
     this.#reads = reads;
   }
 
-  /** What an upload meets: the bucket as it is now, and the object of that name if there is one. */
+  /** The target of an upload: the bucket as it is now, and the object of that name, if it exists. */
   async target(bucketId: number, name: string): Promise<UploadTarget | undefined> {
     const row = await this.#reads.get<TargetRow>(
       `SELECT b.versioning, o.id, o.object_id, o.current, v.blob, v.size_bytes, v.version_id, v.etag
@@ -197,7 +197,7 @@ export class ObjectSql {
     );
   }
 
-  /** Newest first, those older than `before` (a row id). Nothing unless the object is in that bucket. */
+  /** Newest first, older than `before` (a row id). Empty unless the object is in that bucket. */
   versionsOf(
     object: Pick<ObjectRow, 'id' | 'bucket_id'>,
     before: number,
@@ -213,7 +213,7 @@ export class ObjectSql {
     );
   }
 
-  /** Live objects by name (UTF-8 byte order), those after `after`. */
+  /** Live objects by name (UTF-8 byte order), after `after`. */
   liveEntries(
     bucketId: number,
     from: { name: string; after: boolean },
@@ -272,7 +272,7 @@ export class ObjectSql {
     };
   }
 
-  /** Points an object at another version; refuses unless it still points at `from`. */
+  /** Sets the current version; refuses unless it is still `from`. */
   setCurrent(object: number | RowIdOf, from: number | null, to: Pointed): Statement {
     return {
       sql: `UPDATE objects SET current = ?, size_bytes = ?, changed_at = ?
@@ -291,7 +291,7 @@ export class ObjectSql {
     return { sql: 'DELETE FROM objects WHERE id = ?', params: [id], expectChanges: 1 };
   }
 
-  /** One version more names the blob. */
+  /** Adds one to the references of the blob. */
   shareBlob(blob: number): Statement {
     return {
       sql: 'UPDATE blobs SET refs = refs + 1 WHERE id = ? AND refs > 0',
@@ -300,7 +300,10 @@ export class ObjectSql {
     };
   }
 
-  /** One version fewer names the blob. At none, bytes in the row go at once, a file after `notBefore`. */
+  /**
+   * Removes one reference of the blob. At zero, bytes in the row are deleted at once, a file after
+   * `notBefore`.
+   */
   releaseBlob(blob: number, notBefore: number): Statement[] {
     return [
       { sql: 'UPDATE blobs SET refs = refs - 1 WHERE id = ?', params: [blob], expectChanges: 1 },
@@ -317,7 +320,7 @@ export class ObjectSql {
   }
 }
 
-/** What a delete marker is as a version. */
+/** The version row of a delete marker. */
 export function markerOf(object: number, versionId: string, createdAt: number): NewVersion {
   const nothing = {
     blob: null,

@@ -1,7 +1,7 @@
 /**
- * Objects and their versions. An object id stands for (bucket, name); each upload is a version. Every
- * change is one commit that also moves the counters; work on the same name is done in turn, and each
- * commit states what it expects to find, so that nothing is lost if that ever were not enough.
+ * Objects and their versions. An object id stands for (bucket, name); each upload is a version. Every change
+ * is one commit that also updates the counters; changes of the same name run one at a time, and each commit
+ * states its expectations, so that nothing is lost even if that were not enough.
  */
 import { type Call, mayTouch, type Principal } from '../calls/principal.ts';
 import { type Change, type Changes, type Recorder, UNASKED } from '../metadata/change.ts';
@@ -32,11 +32,11 @@ export interface ObjectsDeps {
   readonly assertRoom: (bytes: number) => void;
   readonly maxObjectBytes: number;
   readonly hot: HotContents;
-  /** How long the file of a removed blob is kept, for downloads under way. */
+  /** Time for which the file of a removed blob is kept, for running downloads. */
   readonly garbageGraceMs: number;
 }
 
-/** What a version is called and what the caller wants remembered of it. */
+/** Name, type and metadata of a version. */
 export interface Naming {
   readonly name: string;
   readonly mimeType: string;
@@ -63,7 +63,7 @@ interface Removed {
   readonly condition: Condition | undefined;
 }
 
-/** How a change moves what a bucket holds. */
+/** The changes of a bucket's counters. */
 interface BucketDelta {
   /** Live objects and their bytes. */
   readonly objects: number;
@@ -73,7 +73,7 @@ interface BucketDelta {
   readonly totalBytes: number;
 }
 
-/** So many versions of one name go in one commit: more would keep other commits waiting. */
+/** Maximum versions of one name removed in one commit: more would delay other commits. */
 const REMOVED_AT_ONCE = 64;
 
 export class Objects {
@@ -84,7 +84,7 @@ export class Objects {
     this.#deps = deps;
   }
 
-  /** Throws `bucket_not_found`, `insufficient_credits`. The caller publishes or aborts what it gets. */
+  /** Throws `bucket_not_found`, `insufficient_credits`. The caller must publish or abort the result. */
   async beginUpload(
     principal: Principal,
     bucketName: string,
@@ -106,7 +106,7 @@ export class Objects {
     throw new AppError('scope_required', `This key's limits do not cover ${name} in ${bucket.name}`);
   }
 
-  /** Makes received bytes the current version of a name. The response is durable when this resolves. */
+  /** Makes the received bytes the current version of a name. The change is durable when this resolves. */
   publish(call: Recorder, { bucket, received, naming, condition }: Publication): Promise<Uploaded> {
     const { store, clock, buckets } = this.#deps;
     return this.#inTurn(call, { bucketId: bucket.id, name: naming.name }, async (change) => {
@@ -150,8 +150,8 @@ export class Objects {
   }
 
   /**
-   * Makes an earlier version current again. One that is current stays as it is. Throws `object_not_found`,
-   * `version_not_found`, and as an upload.
+   * Makes an earlier version current again. Does nothing if it is current. Throws `object_not_found`,
+   * `version_not_found`, and the errors of an upload.
    */
   restore(
     call: Call,
@@ -160,13 +160,16 @@ export class Objects {
     return this.#renew(call, objectId, async (object) => {
       const old = await this.#deps.store.versionById(object.id, versionId);
       if (old !== undefined && old.blob !== null) return old;
-      throw new AppError('version_not_found', `The object has no version ${versionId} with bytes`);
+      throw new AppError(
+        'version_not_found',
+        `The object has no version ${versionId} that can be downloaded`,
+      );
     });
   }
 
   /**
-   * Gives the current bytes another type or metadata. Throws `object_not_found`, what `condition` throws, and
-   * as an upload.
+   * Changes the type or metadata of the current version. Throws `object_not_found`, what `condition` throws,
+   * and the errors of an upload.
    */
   relabel(
     call: Call,
@@ -183,7 +186,7 @@ export class Objects {
     });
   }
 
-  /** Makes what `choose` gives current, as a new version that names the same bytes. */
+  /** Makes the result of `choose` current, as a new version that references the same bytes. */
   async #renew(
     call: Call,
     objectId: string,
@@ -231,9 +234,10 @@ export class Objects {
   }
 
   /**
-   * Without a version id: in a versioned bucket a delete marker is put on top, elsewhere the object goes
-   * (if older versions remain from versioned times, they stay behind a marker). With one: that version or
-   * marker goes for good. `condition` is asked of what goes. Throws `object_not_found`, `version_not_found`.
+   * Without a version id: in a versioned bucket adds a delete marker, elsewhere removes the object (if older
+   * versions remain from versioned times, they stay behind a marker). With one: removes that version or
+   * marker permanently. `condition` is checked against the version to remove. Throws `object_not_found`,
+   * `version_not_found`.
    */
   async remove(call: Call, objectId: string, removal: Removal = {}): Promise<Deleted> {
     const { versionId, condition } = removal;
@@ -289,7 +293,7 @@ export class Objects {
     if (!version) throw new AppError('version_not_found', `The object has no version ${versionId}`);
     condition?.(version.blob === null ? undefined : version);
     const rest = await store.newestVersion(object.id, version.id);
-    // What is then on top is live, unless it is a marker.
+    // The newest remaining version becomes live, unless it is a marker.
     const current = rest === undefined || rest.blob === null ? null : rest.id;
     const before = object.current === null ? undefined : await store.version(object.current);
     const after = current === null ? undefined : await store.version(current);
@@ -310,8 +314,8 @@ export class Objects {
   }
 
   /**
-   * Removes the oldest versions and markers of an object for good, many in one commit, and with the last of
-   * them the object. Throws `object_not_found`.
+   * Removes the oldest versions and markers of an object permanently, many in one commit, and with the last
+   * of them the object. Throws `object_not_found`.
    */
   async removeOldest(principal: Principal, objectId: string): Promise<void> {
     const { store, buckets, clock } = this.#deps;
@@ -336,7 +340,7 @@ export class Objects {
     });
   }
 
-  /** The counters of bucket and account, and what is charged for them. */
+  /** Updates the counters of bucket and account, and the usage. */
   async #count(change: Change, bucket: BucketRow, delta: BucketDelta): Promise<void> {
     const { id, account_id } = bucket;
     const { objects, bytes, versions, totalBytes } = delta;
@@ -352,7 +356,7 @@ export class Objects {
     change.addAll(await this.#deps.billing.bytesKept(bucket, totalBytes), 'retry');
   }
 
-  /** Drops the object from memory after the commit, also when its outcome is unknown. */
+  /** Removes the object from the cache after the commit, also if its outcome is unknown. */
   #forgetAfter(change: Change, objectId: string): void {
     change.after(() => this.#deps.hot.forget(objectId));
   }
@@ -376,7 +380,7 @@ export class Objects {
     return object;
   }
 
-  /** Builds anew when another writer was faster: the next try sees what it did. */
+  /** Builds the change again if another writer came first. */
   #inTurn<T>(
     recorder: Recorder,
     { bucketId, name }: { readonly bucketId: number; readonly name: string },

@@ -43,9 +43,9 @@ export interface StorageDeps {
     readonly assertRoom: (bytes: number) => void;
   };
   readonly billing: StorageBilling;
-  /** What a check of the metadata finds. */
+  /** Checks the metadata; null: no damage found. */
   readonly metadataDamage: () => Promise<string | null>;
-  /** As of SweeperDeps. */
+  /** See SweeperDeps.isHeld. */
   readonly isHeld: () => Promise<boolean>;
   /** API keys that signed links stand for. */
   readonly linkKeys: LinksDeps['keys'];
@@ -57,7 +57,7 @@ export function storageRoutes(deps: BucketRoutesDeps & ObjectRoutesDeps & Conten
   return [...bucketRoutes(deps), ...uploadRoutes(deps), ...objectRoutes(deps), ...contentRoutes(deps)];
 }
 
-/** What a download changes. */
+/** Facts of downloads that are written later: access times and sent bytes. */
 export function writtenLater({
   changes,
   store,
@@ -83,7 +83,7 @@ export function writtenLater({
 const FLUSH_MS = 5000;
 const HOUR_MS = 3_600_000;
 
-/** Makes object storage, and raises the alarm again for what an earlier scrub found. */
+/** Makes object storage, and raises the alarm again for damage that an earlier scrub found. */
 export async function storagePart(deps: StorageDeps) {
   const { config, clock, base, billing, isHeld, metadataDamage, linkKeys, addresses } = deps;
   const { metadata, blobs, keys, alarms, assertRoom } = base;
@@ -111,7 +111,7 @@ export async function storagePart(deps: StorageDeps) {
   const browseSql = new BrowseSql(metadata);
   const scrubbed = { blobs, runs, alarms, clock, unwrapKey, metadataDamage };
   const scrubber = new Scrubber({ changes, store: blobSql, ...scrubbed });
-  // What cannot be marked now is found by the next scrub.
+  // If marking fails, the next scrub finds the damage.
   const onDamaged = (version: number) => void scrubber.noteDamaged(version).catch(() => {});
   const downloads = new Downloads({ ...shared, accessTimes, hot, egress, onDamaged });
   const sweeper = new Sweeper({

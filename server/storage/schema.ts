@@ -1,4 +1,4 @@
-/** What storage looks like from outside. */
+/** API schemas of object storage. */
 import { namedObject, type Static, Type } from '../platform/json-schema.ts';
 
 export const Bucket = namedObject('Bucket', {
@@ -18,12 +18,12 @@ export type Bucket = Static<typeof Bucket>;
 export const NewBucket = namedObject('NewBucket', {
   name: Type.String({
     description:
-      '3 to 63 lower-case letters, digits, dots and hyphens; starts and ends with a letter or digit',
+      '3 to 63 lower-case letters, digits, dots and hyphens; begins and ends with a letter or digit',
   }),
   region: Type.Optional(
     Type.String({
       pattern: '^[a-z0-9-]{1,32}$',
-      'x-rule': 'must have 1 to 32 of a-z, 0-9 and "-"',
+      'x-rule': 'must be 1 to 32 characters from a-z, 0-9 and "-"',
       default: 'us-east-1',
     }),
   ),
@@ -34,21 +34,21 @@ export type NewBucket = Static<typeof NewBucket>;
 
 export const BucketChange = namedObject('BucketChange', {
   versioning: Type.Optional(Type.Boolean()),
-  encryption: Type.Optional(Type.Boolean({ description: 'For objects uploaded from now on' })),
+  encryption: Type.Optional(Type.Boolean({ description: 'Applies to later uploads' })),
 });
 export type BucketChange = Static<typeof BucketChange>;
 
 const Metadata = Type.Union([Type.Record(Type.String(), Type.Unknown()), Type.Null()]);
 
 const entryMembers = {
-  id: Type.String({ description: 'obj-…; stands for (bucket, name)' }),
+  id: Type.String({ description: 'obj-…; identifies (bucket, name)' }),
   name: Type.String(),
   size: Type.Integer(),
   size_formatted: Type.String(),
   mime_type: Type.String(),
   created_at: Type.String(),
   last_accessed: Type.Union([Type.String(), Type.Null()], {
-    description: 'When this version was last downloaded; null: never',
+    description: 'Last download of this version; null: never',
   }),
   etag: Type.String({ description: 'MD5 of the bytes, hex' }),
   storage_class: Type.String(),
@@ -57,19 +57,19 @@ const entryMembers = {
 
 export const ObjectEntry = namedObject('StorageObject', {
   ...entryMembers,
-  version_id: Type.Optional(Type.String({ description: 'With include_versions' })),
-  is_latest: Type.Optional(Type.Boolean({ description: 'With include_versions' })),
-  is_delete_marker: Type.Optional(Type.Boolean({ description: 'With include_versions' })),
+  version_id: Type.Optional(Type.String({ description: 'Only with include_versions' })),
+  is_latest: Type.Optional(Type.Boolean({ description: 'Only with include_versions' })),
+  is_delete_marker: Type.Optional(Type.Boolean({ description: 'Only with include_versions' })),
 });
 export type ObjectEntry = Static<typeof ObjectEntry>;
 
 export const BucketEntry = namedObject('BucketEntry', {
   kind: Type.Union([Type.Literal('folder'), Type.Literal('object')]),
-  name: Type.String({ description: 'The whole name; of a folder with "/" at its end' }),
+  name: Type.String({ description: 'Full name; a folder’s ends with "/"' }),
   object: Type.Union([ObjectEntry, Type.Null()], {
-    description: 'null for a folder; for a deleted object, the version that can be restored',
+    description: 'null for a folder; for a deleted object, the restorable version',
   }),
-  deleted_at: Type.Optional(Type.String({ description: 'With deleted' })),
+  deleted_at: Type.Optional(Type.String({ description: 'Only with deleted' })),
 });
 export type BucketEntry = Static<typeof BucketEntry>;
 
@@ -80,18 +80,18 @@ export const MIME_TYPE_MAX_LENGTH = 255;
 export const ObjectChange = namedObject('ObjectChange', {
   metadata: Type.Optional(
     Type.Union([Type.Record(Type.String(), Type.Unknown()), Type.Null()], {
-      description: 'In place of all there is; null: none. At most 8 KiB as JSON',
+      description: 'Replaces all metadata; null: none. At most 8 KiB as JSON',
     }),
   ),
   mime_type: Type.Optional(
     Type.String({
       pattern: MIME_TYPE,
       maxLength: MIME_TYPE_MAX_LENGTH,
-      'x-rule': 'must be a type such as text/plain or "text/html; charset=utf-8"',
+      'x-rule': 'must be a media type such as text/plain or "text/html; charset=utf-8"',
     }),
   ),
   version_id: Type.Optional(
-    Type.String({ description: 'The version that you have seen: refused when another one is current' }),
+    Type.String({ description: 'The expected current version; refused if another one is current' }),
   ),
 });
 
@@ -106,16 +106,14 @@ export const ObjectDetails = namedObject('StorageObjectDetails', {
   is_delete_marker: Type.Boolean(),
   versions: Type.Array(ObjectEntry, { description: 'Newest first' }),
   versions_truncated: Type.Boolean({
-    description: 'There are older versions: the `Link` header names the next page',
+    description: 'Whether there are older versions; the `Link` header has the next page',
   }),
 });
 export type ObjectDetails = Static<typeof ObjectDetails>;
 
 export const UploadForm = namedObject('UploadForm', {
   file: Type.String({ format: 'binary', description: 'The bytes' }),
-  name: Type.Optional(
-    Type.String({ description: 'Object name; may hold "/". Default: the name of the file' }),
-  ),
+  name: Type.Optional(Type.String({ description: 'Object name; may contain "/". Default: the file name' })),
   metadata: Type.Optional(Type.String({ description: 'A JSON object, as text, of at most 8 KiB' })),
   storage_class: Type.Optional(Type.String({ enum: ['STANDARD'] })),
 });
@@ -139,14 +137,14 @@ export const Deleted = namedObject('DeletedObject', {
   id: Type.String(),
   deleted: Type.Literal(true),
   version_id: Type.Union([Type.String(), Type.Null()], {
-    description: 'The delete marker that was made, or the version that was removed',
+    description: 'The created delete marker, or the removed version',
   }),
-  is_delete_marker: Type.Boolean({ description: 'True when a marker was made' }),
+  is_delete_marker: Type.Boolean({ description: 'Whether a delete marker was created' }),
 });
 export type Deleted = Static<typeof Deleted>;
 
 export const CdnLink = namedObject('CdnLink', {
-  cdn_url: Type.String({ description: 'Needs no header; serves GET and HEAD, ranges and ETags' }),
+  cdn_url: Type.String({ description: 'Needs no header; supports GET, HEAD, ranges and ETags' }),
   expires_at: Type.String(),
 });
 export type CdnLink = Static<typeof CdnLink>;

@@ -1,6 +1,6 @@
 /**
- * Reads every stored byte and verifies it, so that damage is found while a copy may still exist.
- * Progress survives a restart. What is damaged is marked, named in the status, and never sent.
+ * Reads and verifies every stored byte, so that damage is found while a copy may still exist. Progress
+ * survives a restart. Damaged versions are marked, listed in the status, and never sent.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Changes } from '../metadata/change.ts';
@@ -20,15 +20,15 @@ export interface ScrubberDeps {
   readonly alarms: Alarms;
   readonly clock: Clock;
   readonly unwrapKey: (wrapped: Uint8Array) => Uint8Array;
-  /** What is wrong with the metadata; null: nothing that can be found. */
+  /** The damage of the metadata; null: none found. */
   readonly metadataDamage: () => Promise<string | null>;
 }
 
-/** Data that others keep. */
+/** Data of other domains that a run verifies too. */
 export interface OtherData {
-  /** Reads all; resolves to how many things that were. Throws the reason of `signal`. */
+  /** Verifies all of it; resolves to the number of items. Throws the reason of `signal`. */
   run(signal: AbortSignal): Promise<number>;
-  /** By its id, what is wrong with a thing. */
+  /** Problems, by the id of the damaged item. */
   damage(): ReadonlyMap<string, string>;
 }
 
@@ -36,7 +36,7 @@ interface Progress {
   readonly checkedBlobs: number;
   readonly checkedBytes: number;
   readonly damagedBlobs: number;
-  /** Missing in what was written before databases were read. */
+  /** Missing in states stored before databases were verified. */
   readonly checkedDatabases?: number;
 }
 
@@ -64,17 +64,17 @@ export class Scrubber {
     this.#deps = deps;
   }
 
-  /** From now on a run reads these too, after the blobs. */
+  /** Adds data that runs verify after the blobs. */
   join(databases: OtherData): void {
     this.#databases = databases;
   }
 
-  /** Ends a run under way; the next one goes on where it was. */
+  /** Stops the current run; the next one continues. */
   stop(): void {
     this.#stop.abort(new AppError('shutting_down', 'Cloudlet is stopping'));
   }
 
-  /** Raises the alarm again for what an earlier run found. */
+  /** Raises the alarm again for damage found by an earlier run. */
   async start(): Promise<void> {
     await this.#tellAlarm();
   }
@@ -102,7 +102,10 @@ export class Scrubber {
     return this.#deps.store.damage(DAMAGE_SHOWN);
   }
 
-  /** Marks the blob of a version, by its row id, and tells: a reader has found it damaged. */
+  /**
+   * Marks the blob of a version, by its row id, as damaged and raises the alarm: a reader has found the
+   * damage.
+   */
   async noteDamaged(version: number): Promise<void> {
     const { changes, store, clock } = this.#deps;
     await changes.store([store.setVersionDamaged(version, clock.now())]);
@@ -116,11 +119,11 @@ export class Scrubber {
   }
 
   /**
-   * Verifies everything at no more than `bytesPerSecond`. Resolves at the end. Throws `job_running`.
-   * `fresh` begins anew even when an interrupted run could go on.
+   * Verifies everything at no more than `bytesPerSecond`. Resolves at the end. Throws `job_running`. `fresh`
+   * starts over even if an interrupted run could continue.
    */
   async run(options: { bytesPerSecond: number; fresh: boolean }): Promise<void> {
-    if (this.#running) throw new AppError('job_running', 'A scrub is running already; see the system status');
+    if (this.#running) throw new AppError('job_running', 'A scrub is already running; see the system status');
     this.#running = true;
     try {
       await this.#walk(options);
@@ -167,18 +170,18 @@ export class Scrubber {
   async #checkMetadata(): Promise<void> {
     const { metadataDamage, alarms } = this.#deps;
     const damage = await metadataDamage();
-    const fix = 'Look at the disk, then restore the last sound recovery point into an empty directory';
+    const fix = 'Check the disk, then restore the latest intact recovery point into an empty directory';
     if (damage === null) alarms.clear('metadata_damaged');
     else alarms.raise('metadata_damaged', `The metadata database is damaged: ${damage}`, fix);
   }
 
-  /** Throws the reason of a stop that comes meanwhile. */
+  /** Throws the reason of a stop that happens meanwhile. */
   async #pause(ms: number): Promise<void> {
     const { signal } = this.#stop;
     await sleep(ms, undefined, { signal }).catch(() => signal.throwIfAborted());
   }
 
-  /** True when the blob is sound, or was deleted meanwhile. Keeps its mark right. */
+  /** True if the blob is sound, or was deleted meanwhile. Updates its damage mark. */
   async #check(blob: BlobRow): Promise<boolean> {
     const { changes, store, clock } = this.#deps;
     const sound = await this.#verify(blob);
@@ -213,7 +216,7 @@ export class Scrubber {
       this.#deps.alarms.raise(
         'damaged_objects',
         `${damaged} stored blobs are damaged`,
-        'Run `cloudlet scrub`, which names the objects, and upload those again; a recovery point may have them whole',
+        'Run `cloudlet scrub`, which names the objects, and upload them again; a recovery point may have intact copies',
       );
   }
 }

@@ -1,7 +1,6 @@
 /**
- * A folder, or what is found in it, by size or time: folders first, by name. Where few names stand there
- * they are read and sorted; elsewhere an index gives the objects in order, and those of other folders are
- * left out.
+ * Browses or searches a folder by size or time: folders first, by name. Small folders are read and sorted in
+ * memory; in large ones an index gives the objects in order, and those of other folders are skipped.
  */
 import { AppError } from '../platform/errors.ts';
 import type { BrowsedRow, BrowseSql, KeyRow, Order, SortKey } from './browse-sql.ts';
@@ -11,7 +10,7 @@ import { asciiLower } from './upload-fields.ts';
 export interface SortedQuery {
   readonly bucketId: number;
   readonly prefix: string;
-  /** '': everything that stands directly in the folder. */
+  /** '': all direct entries of the folder. */
   readonly search: string;
   readonly by: SortKey;
   readonly order: Order;
@@ -25,8 +24,8 @@ interface SortedPage {
 }
 
 /**
- * The last item of a page. `scan`: there are many names, as the page before found out. A cursor is only a
- * claim: it says where to go on, and what is there is asked as of everything else.
+ * The last item of a page. `scan`: the folder is large, as the previous page found. A cursor is untrusted: it
+ * only gives the position, and the entries are checked like any other.
  */
 type Position =
   | { readonly stage: 'start' }
@@ -35,7 +34,7 @@ type Position =
 
 type Item = { readonly folder: string } | KeyRow;
 
-/** Most entries that are sorted in memory for every page; a larger folder is read through the index. */
+/** Maximum entries sorted in memory for every page; a larger folder is read through the index. */
 const SORTED_MAX = 10_000;
 const WALKED_AT_ONCE = 1000;
 /** Names read at a time: reads are synchronous, and other requests run between them. */
@@ -199,9 +198,9 @@ function decode(cursor: string): Position {
       return { stage, key: first as number, id: second as number };
     }
   } catch {
-    // Not ours: refused below.
+    // Not valid JSON: refused below.
   }
-  throw new AppError('invalid_cursor', 'The cursor is not one that this listing gave', {
-    hint: 'Follow the Link header of the previous page as it is',
+  throw new AppError('invalid_cursor', 'The cursor is not from this list', {
+    hint: 'Use the URL of the previous page’s Link header unchanged',
   });
 }

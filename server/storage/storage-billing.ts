@@ -1,6 +1,6 @@
 /**
- * What storage needs of billing: its statements go into the commit of the change that they count, so that
- * neither is there without the other.
+ * The billing interface of object storage: its statements go into the commit of the change that they count,
+ * so that neither is there without the other.
  */
 import type { Awaitable, RowIdOf, Statement } from '../metadata/metadata.ts';
 
@@ -15,16 +15,19 @@ export interface StorageBilling {
   /** Throws `insufficient_credits` when the account has none left. */
   assertCredit(accountId: number): Awaitable<void>;
   /**
-   * What a new bucket adds to a commit. Throws `quota_exceeded`. The commit is refused when somebody else
-   * took the last of a quota meanwhile: ask again then.
+   * The statements that a new bucket adds to its commit. Throws `quota_exceeded`. The commit is refused if
+   * another request took the last of a quota meanwhile: ask again then.
    */
   bucketCreated(bucket: BilledBucket): Awaitable<readonly Statement[]>;
   bucketDeleted(bucket: { readonly id: number; readonly account_id: number }): readonly Statement[];
-  /** `bytes` more (or fewer) are kept in the bucket. Throws and is refused as bucketCreated(). */
+  /**
+   * Adds `bytes` (negative: removes) to the bucket's stored bytes. Throws and is refused like
+   * bucketCreated().
+   */
   bytesKept(
     bucket: { readonly id: number; readonly account_id: number },
     bytes: number,
   ): Awaitable<readonly Statement[]>;
-  /** `bytes` of the bucket's objects were sent to someone. */
+  /** Adds `bytes` sent from the bucket's objects. */
   bytesSent(bucketId: number, bytes: number): Statement;
 }

@@ -1,6 +1,6 @@
 /**
- * Removes bytes that no object names: blobs whose last version was deleted, once their grace is over,
- * and orphans, files without a row, which an upload leaves when the process dies before its commit.
+ * Removes unreferenced bytes: blobs whose last version was deleted, once their grace period is over, and
+ * orphans, files without a row, which an upload leaves if the process dies before its commit.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Changes } from '../metadata/change.ts';
@@ -19,12 +19,12 @@ export interface SweeperDeps {
   readonly graceMs: number;
   /** False after a disk error: only a restart tells which rows are stored. */
   readonly isWritable: () => boolean;
-  /** True while a recovery point is copied: the blobs that it names must stay. */
+  /** True while a recovery point is copied: the blobs it references must stay. */
   readonly isHeld: () => Promise<boolean>;
 }
 
 const PAGE = 200;
-/** Between this many files of an orphan walk others get their turn. */
+/** Files of an orphan walk between which other work runs. */
 const WALK_STEP = 200;
 
 export class Sweeper {
@@ -35,14 +35,14 @@ export class Sweeper {
     this.#deps = deps;
   }
 
-  /** Ends a sweep under way soon. */
+  /** Stops a running sweep soon. */
   stop(): void {
     this.#stopped = true;
   }
 
   /**
-   * Removes blobs whose grace is over; returns how many. The row goes first: a crash then leaves an orphan,
-   * never a row without bytes.
+   * Removes blobs whose grace period is over; returns their number. The row goes first: a crash then leaves
+   * an orphan, never a row without bytes.
    */
   async sweepGarbage(): Promise<number> {
     const { changes, store, blobs, clock, isHeld } = this.#deps;
@@ -57,16 +57,16 @@ export class Sweeper {
         await blobs.remove(name);
         removed++;
       }
-      // Nothing could be removed: without this the loop would ask for the same rows for ever.
+      // Nothing was removed: without this check the loop would read the same rows forever.
       if (removed === before) return removed;
     }
   }
 
-  /** Removes files that no row names and that are older than the grace; returns how many. */
+  /** Removes files without a row that are older than the grace period; returns their number. */
   async sweepOrphans(): Promise<number> {
     const { blobs, sweepGuard } = this.#deps;
     const { orphans, found } = await this.#findOrphans();
-    const sweep = { folder: 'blobs', what: 'files of objects', found, unnamed: orphans.length };
+    const sweep = { folder: 'blobs', what: 'object files', found, unnamed: orphans.length };
     if (!(await sweepGuard.allows(sweep))) return 0;
     let removed = 0;
     for (const name of orphans) {

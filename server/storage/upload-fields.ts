@@ -1,4 +1,4 @@
-/** What the fields of an upload form say of the object. */
+/** Reads name, type and metadata of an object from the fields of its upload form. */
 import mime from 'mime';
 import { AppError, type FieldProblem } from '../platform/errors.ts';
 import { JsonProblem, readJson } from '../platform/json.ts';
@@ -19,8 +19,8 @@ export interface UploadFields {
 /** Throws `invalid_request`, naming all fields that are wrong. */
 export function readNaming({ fields, file }: UploadFields): Naming {
   if (!file) {
-    throw new AppError('invalid_request', 'file: the form has no file part', {
-      fields: [{ field: 'file', message: 'is required, as a part with a file name' }],
+    throw new AppError('invalid_request', 'file: the form has no file', {
+      fields: [{ field: 'file', message: 'is required as a form part with a file name' }],
     });
   }
   const problems: FieldProblem[] = [];
@@ -39,7 +39,7 @@ export function readNaming({ fields, file }: UploadFields): Naming {
   return { name, mimeType, metadata };
 }
 
-/** JSON text, or null. What is wrong is added to `problems`. */
+/** JSON text, or null. Adds problems to `problems`. */
 function readMetadata(text: string | undefined, problems: FieldProblem[]): string | null {
   if (text === undefined) return null;
   const refuse = (message: string) => {
@@ -69,8 +69,8 @@ export function metadataText(metadata: Readonly<Record<string, unknown>> | null)
 }
 
 /**
- * As mime.getType(name), which looks for the last folder and the last dot with expressions that go over the
- * whole name: a fiftieth of a small upload.
+ * A faster mime.getType(name), whose expressions scan the whole name for the last folder and dot: a fiftieth
+ * of a small upload.
  */
 function typeByName(name: string): string | null {
   const folder = Math.max(name.lastIndexOf('/'), name.lastIndexOf('\\'));
@@ -81,8 +81,8 @@ function typeByName(name: string): string | null {
 }
 
 /**
- * What the client said, unless it said nothing: many send octet-stream or text/plain for every file.
- * undefined when it is malformed.
+ * The client's type, unless it is a generic one: many send octet-stream or text/plain for every file.
+ * undefined if malformed.
  */
 function mimeTypeOf(
   { mimeType: said, charset }: NonNullable<UploadFields['file']>,
@@ -94,11 +94,11 @@ function mimeTypeOf(
   return WELL_FORMED_TYPE.test(type) && type.length <= MIME_TYPE_MAX_LENGTH ? type : undefined;
 }
 
-/** Which names buckets and objects may have. */
+/** Naming rules of buckets and objects. */
 const BUCKET_RULE =
-  'A bucket name has 3 to 63 lower-case letters, digits, dots and hyphens, and starts and ends with a letter or digit';
+  'A bucket name has 3 to 63 lower-case letters, digits, dots and hyphens, and begins and ends with a letter or digit';
 
-/** The rules of the specification §8, no more and no less. Throws `invalid_bucket_name`. */
+/** The rules of the specification §8. Throws `invalid_bucket_name`. */
 export function assertBucketName(name: string): void {
   if (/^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/.test(name)) return;
   throw new AppError('invalid_bucket_name', BUCKET_RULE, {
@@ -109,8 +109,8 @@ export function assertBucketName(name: string): void {
 const OBJECT_NAME_MAX_BYTES = 1024;
 
 /**
- * 1 to 1,024 bytes of UTF-8 without control characters or lone surrogates. Anything else is just a
- * name: `../x` and `a//b` lead nowhere, because no path is ever made from it. Throws `invalid_object_name`.
+ * 1 to 1,024 bytes of UTF-8 without control characters or lone surrogates. `../x` and `a//b` are valid and
+ * harmless, because no path is ever made from a name. Throws `invalid_object_name`.
  */
 export function assertObjectName(name: string): void {
   const problem = objectNameProblem(name);
@@ -121,16 +121,16 @@ export function assertObjectName(name: string): void {
 }
 
 function objectNameProblem(name: string): string | undefined {
-  if (name === '') return 'is empty; send a file name or the form field "name"';
+  if (name === '') return 'must not be empty; send a file name or the form field "name"';
   if (Buffer.byteLength(name) > OBJECT_NAME_MAX_BYTES)
-    return `is longer than ${OBJECT_NAME_MAX_BYTES} bytes of UTF-8`;
-  if (!name.isWellFormed()) return 'is not valid Unicode';
+    return `must not exceed ${OBJECT_NAME_MAX_BYTES} bytes of UTF-8`;
+  if (!name.isWellFormed()) return 'must be valid Unicode';
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is refused
-  if (/[\u0000-\u001f\u007f]/.test(name)) return 'has a control character';
+  if (/[\u0000-\u001f\u007f]/.test(name)) return 'must not contain control characters';
   return undefined;
 }
 
-/** As SQLite's lower(). */
+/** Like SQLite's lower(). */
 export function asciiLower(text: string): string {
   return text.replace(/[A-Z]/g, (letter) => letter.toLowerCase());
 }

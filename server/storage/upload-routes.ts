@@ -16,8 +16,8 @@ export function uploadRoutes({ objects }: { readonly objects: Objects }): Route[
       tag: 'storage',
       summary: 'Upload a file',
       description:
-        'Fields may come in any order. The response means that bytes and record are on disk. A name that exists gets a new version in a versioned bucket and is replaced elsewhere. ' +
-        'With `If-None-Match: *` only if there is no object of that name; with `If-Match` only if it has that `ETag` or `version_id`.',
+        'Fields may come in any order. When the call returns, the object is on disk. An existing name gets a new version in a versioned bucket and is replaced elsewhere. ' +
+        'With `If-None-Match: *`, only if no object of that name exists; with `If-Match`, only if it has that `ETag` or `version_id`.',
       permission: 'storage:write',
       params: BucketPath,
       consumes: 'multipart',
@@ -42,7 +42,7 @@ export function uploadRoutes({ objects }: { readonly objects: Objects }): Route[
 
 type UploadInput = RouteInput<{ name: string }, unknown, unknown>;
 
-/** Stores the file part of the request, or nothing at all. */
+/** Stores the file part of the request, or nothing. */
 async function receive(objects: Objects, call: UploadInput): Promise<Uploaded> {
   const { principal, params, request, identify } = call;
   const { bucket, upload } = await objects.beginUpload(principal, params.name);

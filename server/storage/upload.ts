@@ -1,7 +1,7 @@
 /**
- * One upload: bytes first, name later (a form may name the object after its file). Up to
- * INLINE_MAX_BYTES the bytes are kept in memory and will live in the database row; beyond, they go to a
- * blob as they come. Nothing is visible until publish() has committed.
+ * One upload: bytes first, name later (a form may name the object after its file). Up to INLINE_MAX_BYTES the
+ * bytes are kept in memory and stored in the database row; larger ones are streamed to a blob. Nothing is
+ * visible until publish() has committed.
  */
 import { createCipheriv, createDecipheriv, hash } from 'node:crypto';
 import { crc32 } from 'node:zlib';
@@ -23,13 +23,13 @@ export interface UploadDeps {
   readonly maxBytes: number;
 }
 
-/** The received bytes: what the row will say of them. */
+/** The received bytes, for the row. */
 export interface ReceivedBytes {
   readonly sizeBytes: number;
   /** The plaintext's MD5, hex. */
   readonly md5: string;
   readonly blob: NewBlob;
-  /** To be called when a row may name the blob: end() then leaves it. */
+  /** Call when a row may reference the blob: end() then keeps it. */
   readonly keep: () => void;
 }
 
@@ -54,7 +54,7 @@ export class Upload {
   write(chunk: Uint8Array): Promise<void> | undefined {
     this.#sizeBytes += chunk.length;
     if (this.#sizeBytes > this.#deps.maxBytes) {
-      throw new AppError('payload_too_large', `An object may have at most ${this.#deps.maxBytes} bytes`);
+      throw new AppError('payload_too_large', `An object can have at most ${this.#deps.maxBytes} bytes`);
     }
     if (this.#writer) return this.#writer.write(chunk);
     this.#head.push(Buffer.from(chunk));
@@ -69,7 +69,7 @@ export class Upload {
     for (const chunk of head) await this.#writer.write(chunk);
   }
 
-  /** All bytes are here: makes them durable (a blob) or ready to be committed (inline). */
+  /** All bytes were received: makes them durable (a blob) or ready to be committed (inline). */
   async finish(): Promise<ReceivedBytes> {
     if (!this.#writer) return this.#finishInline();
     const { name, sizeBytes, md5 } = await this.#writer.finish();
@@ -94,7 +94,7 @@ export class Upload {
       this.#deps.assertRoom(bytes);
     } catch (error) {
       if (!isAppError(error, 'out_of_space')) throw error;
-      const detail = `The disk of this cloud has no room for these ${this.#sizeBytes} bytes; nothing was stored`;
+      const detail = `The disk of this cloud has no space for these ${this.#sizeBytes} bytes; nothing was stored`;
       throw new AppError('out_of_space', detail, { ...(error.hint && { hint: error.hint }), cause: error });
     }
   }
@@ -103,11 +103,11 @@ export class Upload {
     this.#isKept = true;
   }
 
-  /** Removes what was received, unless keep() was called. Every upload must call it at its end. */
+  /** Removes the received bytes, unless keep() was called. Every upload must call it at its end. */
   async end(): Promise<void> {
     this.#head = [];
     if (!this.#isKept) {
-      // The client may be gone while its file is still being made.
+      // The client may disconnect while its file is being created.
       const writer = await this.#opening?.catch(() => undefined);
       await writer?.abort();
     }
@@ -142,7 +142,7 @@ export function openInline(
 }
 
 function damaged(cause?: unknown): AppError {
-  return new AppError('data_corrupted', 'The stored bytes do not match their checksum; none were sent', {
+  return new AppError('data_corrupted', 'The stored bytes do not match their checksum and were not sent', {
     cause,
   });
 }

@@ -1,6 +1,6 @@
 /**
- * A zip as a stream (APPNOTE 6.3): bytes as they are, checksums after them, the directory at the end. Beyond
- * 4 GiB or 65,534 files by ZIP64. All readers that look at the directory take it, which is all but toys.
+ * Writes a zip as a stream (APPNOTE 6.3): stored bytes, checksums after them, the central directory at the
+ * end; ZIP64 beyond 4 GiB or 65,534 files. Every reader that uses the central directory accepts it.
  */
 import { crc32 } from 'node:zlib';
 
@@ -12,28 +12,28 @@ interface ZipFile {
   /** ms since 1970. */
   readonly modifiedAt: number;
   readonly sizeBytes: number;
-  /** Gives `sizeBytes` to the sink. */
+  /** Writes `sizeBytes` bytes to the sink. */
   readonly read: (sink: Sink) => Promise<void>;
 }
 
-/** Sizes follow the bytes, and names are UTF-8. */
+/** Sizes follow the data, and names are UTF-8. */
 const FLAGS = 0x0808;
 const VERSION = 20;
 const VERSION_ZIP64 = 45;
 const MOST = 0xffff_ffff;
 const MOST_FILES = 0xffff;
 const BLOCK_BYTES = 64 * 1024;
-/** Most bytes of a file's entry in the directory, besides its name. */
+/** Maximum size of a file's directory entry, without its name, bytes. */
 const ENTRY_BYTES = 46 + 28;
 
-/** Most bytes that ZipWriter.directoryBytes reaches with so many files. */
+/** Upper bound of ZipWriter.directoryBytes for this many files. */
 export function directoryRoom(files: number, nameBytes: number): number {
   return files * ENTRY_BYTES + nameBytes + BLOCK_BYTES;
 }
 
 export class ZipWriter {
   readonly #sink: Sink;
-  /** In blocks: a buffer of its own for each file takes much more memory than what is in it. */
+  /** In blocks: one buffer per file would take much more memory than its contents. */
   readonly #directory: Buffer[] = [];
   #used = 0;
   #files = 0;
@@ -43,18 +43,18 @@ export class ZipWriter {
     this.#sink = sink;
   }
 
-  /** Memory that the directory takes. */
+  /** Memory used by the directory, bytes. */
   get directoryBytes(): number {
     return this.#directory.length * BLOCK_BYTES;
   }
 
-  /** Writes one file, which must come to an end before the next begins. Throws what `read` does. */
+  /** Writes one file, which must end before the next begins. Throws what `read` does. */
   async add(file: ZipFile): Promise<void> {
     const offset = this.#at;
     const name = Buffer.from(file.name);
     const isLarge = file.sizeBytes >= MOST;
     const common = commonFields(file.modifiedAt, isLarge);
-    // Its presence says that the sizes behind the bytes have eight bytes each.
+    // Its presence means that the sizes after the data have eight bytes each.
     const extra = isLarge ? extraOf([0, 0]) : Buffer.alloc(0);
     const sizes = isLarge ? u32(0, MOST, MOST) : u32(0, 0, 0);
     await this.#write(u32(0x04034b50), common, sizes, u16(name.length, extra.length), name, extra);
@@ -69,7 +69,7 @@ export class ZipWriter {
     this.#keep(directoryEntry({ name, common, checksum, size, offset }));
   }
 
-  /** Writes the directory: without it, it is no zip. */
+  /** Writes the directory, without which the zip is invalid. */
   async end(): Promise<void> {
     const start = this.#at;
     for (const [place, block] of this.#directory.entries()) {
@@ -108,10 +108,10 @@ export class ZipWriter {
   }
 }
 
-/** What the head of a file and its entry in the directory have in common. */
+/** The fields shared by a file's local header and its directory entry. */
 function commonFields(modifiedAt: number, isLarge: boolean): Buffer {
   const at = new Date(modifiedAt);
-  // A zip knows the years from 1980 on, and every second second.
+  // Zip times begin in 1980 and have a resolution of two seconds.
   const year = Math.max(at.getUTCFullYear(), 1980) - 1980;
   const date = (year << 9) | ((at.getUTCMonth() + 1) << 5) | at.getUTCDate();
   const time = (at.getUTCHours() << 11) | (at.getUTCMinutes() << 5) | (at.getUTCSeconds() >> 1);

@@ -261,7 +261,7 @@ test('type and metadata are changed where they stand; what has no preview says w
   await drawer.getByLabel('Key').last().fill('place');
   await drawer.getByLabel('Value').last().fill('42');
   await drawer.getByRole('button', { name: 'Save' }).click();
-  await drawer.getByText('must be a type such as').waitFor();
+  await drawer.getByText('must be a media type such as').waitFor();
   assert.deepEqual(await seriousFaults(page), []);
   await drawer.getByRole('textbox', { name: 'Type' }).fill('text/markdown');
   await drawer.getByRole('button', { name: 'Save' }).click();
