@@ -3,12 +3,12 @@ import type { Awaitable, Reads, Statement } from '../metadata/metadata.ts';
 
 export interface IdempotencyRow {
   readonly status: number;
-  /** Fingerprint of the request, a line end, the body of its response. */
+  /** Fingerprint of the request, a newline, the body of its response. */
   readonly sealed_body: Uint8Array;
 }
 
 export interface NewIdempotencyRow {
-  /** 0: of nobody, or of the operator. */
+  /** 0: no account, or the operator. */
   readonly accountId: number;
   readonly scope: string;
   readonly key: string;
@@ -52,7 +52,7 @@ export class IdempotencyStore {
     return { sql: 'DELETE FROM idempotency WHERE scope = ? AND key = ?', params: [name.scope, name.key] };
   }
 
-  /** All of an account but the newest `kept`; of those of the same moment some more stay. */
+  /** Deletes all but the `kept` newest of an account; a few more stay if their times are equal. */
   deleteBeyond(accountId: number, kept: number): Statement {
     return {
       sql: `DELETE FROM idempotency WHERE account_id = ? AND created_at <

@@ -1,11 +1,11 @@
 /**
  * Idempotency-Key: one effect and one response, however often a change is repeated within 24 h. The response
  * is stored in the same commit as the effect (see metadata/change.ts), so that a crash cannot come between
- * them. Races are decided in memory: the data directory has one process. Each
- * credential has its own keys: a response may hold what another one of the account must not see. Only the
- * account's own key leaves them to its successor, so that a retry after a rotation finds its response.
- * Bodies may hold secrets (a new API key) and are therefore sealed, and with them the request's
- * fingerprint, from which a password in it could be guessed.
+ * them. Races are decided in memory: the data directory has one process. Each credential has its own keys: a
+ * response may hold data that another credential of the account must not see. Only the account's own key
+ * leaves them to its successor, so that a retry after a rotation finds its response. Bodies may hold secrets
+ * (a new API key) and are therefore sealed, and with them the request's fingerprint, from which a password in
+ * it could be guessed.
  */
 import type { Metadata, Statement } from '../metadata/metadata.ts';
 import type { Clock } from '../platform/clock.ts';
@@ -26,16 +26,16 @@ interface IdempotencyDeps {
   readonly store: IdempotencyStore;
   readonly sealer: Sealer;
   readonly clock: Clock;
-  /** Responses kept of an account; beyond, the oldest go. */
+  /** Maximum stored responses per account; beyond, the oldest are deleted. */
   readonly maxKept: number;
-  /** As of ApiKeys. */
+  /** See ApiKeys.ownKeyState. */
   readonly ownKeyState: (caller: Principal) => Promise<'current' | 'ending' | null>;
 }
 
-/** Who asks, for what, under which key. */
+/** Caller, route and Idempotency-Key of a request. */
 export interface Asked {
   readonly caller: Principal;
-  /** Stands for who has no credential. */
+  /** Identifies a caller without a credential. */
   readonly address: string;
   readonly route: string;
   readonly key: string;
@@ -43,7 +43,7 @@ export interface Asked {
 
 interface AttemptName {
   readonly accountId: number;
-  /** Which credential and which route. */
+  /** The credential and the route. */
   readonly scope: string;
   readonly key: string;
 }
@@ -60,7 +60,7 @@ export class Idempotency {
 
   /**
    * Throws `idempotency_in_flight` while the first request with this key runs, and `idempotency_mismatch` to
-   * an older key of the account when its current one has used this. The caller must end() what it gets.
+   * an older key of the account if its current one has used this. The caller must call end() on the result.
    */
   async begin({ caller, address, route, key }: Asked): Promise<Attempt> {
     const state = await this.#deps.ownKeyState(caller);
@@ -90,7 +90,7 @@ export class Idempotency {
     return attempt;
   }
 
-  /** What was done before a rotation must not be done again by a key that may no longer see the response. */
+  /** An older API key may no longer read the response of the current one, and must not repeat its effect. */
   async #assertUnknown(name: AttemptName): Promise<void> {
     const { store, clock } = this.#deps;
     if (!(await store.find(name, clock.now() - IDEMPOTENCY_TTL_MS))) return;
@@ -103,7 +103,7 @@ export class Idempotency {
     );
   }
 
-  /** Forgets responses older than 24 h. */
+  /** Deletes responses older than 24 h. */
   async sweep(): Promise<void> {
     await this.#deps.metadata.commit([
       this.#deps.store.deleteOlderThan(this.#deps.clock.now() - IDEMPOTENCY_TTL_MS),
@@ -112,7 +112,7 @@ export class Idempotency {
 }
 
 interface AttemptHooks {
-  /** True when storing one more response should remove the account's oldest. */
+  /** True if the account's oldest responses should be removed with the next one stored. */
   readonly isTrimDue: () => boolean;
   readonly release: () => void;
 }
@@ -127,7 +127,7 @@ export class Attempt {
   readonly #hooks: AttemptHooks;
   #known: Known | undefined;
   #fingerprint: string | undefined;
-  /** The body that was stored with the effect; null: none yet. */
+  /** The body stored with the effect; null: none yet. */
   #recorded: string | null = null;
 
   constructor(deps: IdempotencyDeps, name: AttemptName, hooks: AttemptHooks) {
@@ -144,7 +144,7 @@ export class Attempt {
     this.#known = { fingerprint: text.slice(0, end), status: row.status, body: text.slice(end + 1) };
   }
 
-  /** The request is known, so that a response may be stored for it. */
+  /** True once the request is known, so that a response can be stored for it. */
   get isBound(): boolean {
     return this.#fingerprint !== undefined;
   }
@@ -165,7 +165,7 @@ export class Attempt {
     return this.#known;
   }
 
-  /** To be part of the commit that has the effect. */
+  /** Statements for the commit with the effect. */
   record(response: StoredResponse): Statement[] {
     if (this.#fingerprint === undefined) throw new Error('bindRequest() comes before record()');
     this.#recorded = response.body;
@@ -181,8 +181,8 @@ export class Attempt {
   }
 
   /**
-   * Stores the response of a request whose domain had no commit to attach it to, or that waited for more
-   * after that commit: a retry gets what the first caller got.
+   * Stores the response of a request whose domain had no commit to attach it to, or that did more work after
+   * that commit: a retry gets the first caller's response.
    */
   async complete(response: StoredResponse): Promise<void> {
     if (this.#recorded === response.body) return;
@@ -190,33 +190,33 @@ export class Attempt {
     await this.#deps.metadata.commit([...earlier, ...this.record(response)]);
   }
 
-  /** Stores a refusal: the commit that it was recorded in, if any, did not happen. */
+  /** Stores a refusal: the commit with the response, if any, did not happen. */
   async refuse(response: StoredResponse): Promise<void> {
     await this.#deps.metadata.commit(this.record(response));
   }
 
-  /** Forgets what record() stored: the request may be made again under its key. */
+  /** Deletes what record() stored: the request may be sent again under its key. */
   withdraw(): Statement[] {
     return [this.#deps.store.delete(this.#name)];
   }
 
-  /** Lets the next request with this key in. */
+  /** Lets the next request with this key run. */
   end(): void {
     this.#hooks.release();
   }
 }
 
-/** When an account has stored so many rows more that its oldest are to be removed: not with every row. */
+/** Tells when to remove an account's oldest rows: after a number of new ones, not with every row. */
 export class TrimTurns {
   readonly #every: number;
   readonly #added = new Map<number, number>();
 
-  /** `kept`: rows that an account may have; it has a hundredth more at most. */
+  /** `kept`: maximum rows per account, exceeded by at most a hundredth. */
   constructor(kept: number) {
     this.#every = Math.max(1, Math.floor(kept / 100));
   }
 
-  /** To be asked once for each row. The first since the start counts as due: nobody knows what was before. */
+  /** Call once per row. The first after the start counts as due: the number of stored rows is unknown. */
   isDue(accountId: number): boolean {
     const added = this.#added.get(accountId) ?? 0;
     this.#added.set(accountId, (added + 1) % this.#every);

@@ -40,7 +40,7 @@ export class OperationsStore {
     };
   }
 
-  /** The first of two ends counts. */
+  /** Stores an outcome, unless one is stored already. */
   end(operationId: string, { accountId, endedAt, status, sealedBody }: OperationEnd): Statement {
     return {
       sql: `UPDATE operations SET ended_at = ?, status = ?, sealed_body = ?
@@ -50,7 +50,10 @@ export class OperationsStore {
     };
   }
 
-  /** An account's that have ended, all but the newest `kept`; of those of the same moment some more stay. */
+  /**
+   * Deletes all but the `kept` newest ended operations of an account; a few more stay if their times are
+   * equal.
+   */
   deleteBeyond(accountId: number, kept: number): Statement {
     return {
       sql: `DELETE FROM operations WHERE account_id = ? AND ended_at IS NOT NULL AND created_at <

@@ -1,7 +1,7 @@
 /**
- * Calls that are answered at once and end later (`Prefer: respond-async`, RFC 7240 §4.1; decisions/0016).
- * Its outcome is stored in the same commit as its effect (like the response under an Idempotency-Key):
- * after a crash an operation that is called ended has had its effect. Of one that was running nobody knows.
+ * Calls that are answered at once and end later (`Prefer: respond-async`, RFC 7240 §4.1; decisions/0016). The
+ * outcome is stored in the same commit as the effect (like the response under an Idempotency-Key): after a
+ * crash an ended operation has had its effect. The outcome of one that was running is unknown.
  */
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -15,7 +15,10 @@ import type { OperationRow, OperationsStore } from './operations-store.ts';
 import type { Principal } from './principal.ts';
 
 const KEPT_MS = 24 * 3600 * 1000;
-/** For one account at a time: unlike other calls they are not bounded by the number of connections. */
+/**
+ * Maximum running operations per account: unlike other calls they are not bounded by the number of
+ * connections.
+ */
 const MAX_RUNNING = 100;
 
 export interface OperationsDeps {
@@ -23,11 +26,13 @@ export interface OperationsDeps {
   readonly store: OperationsStore;
   readonly sealer: Sealer;
   readonly clock: Clock;
-  /** Throws nothing: true for an account's own key and its sessions, which may see all that it has. */
+  /**
+   * True for an account's own key and its sessions, which may read everything of the account. Never throws.
+   */
   readonly isOwner: (caller: Principal) => Promise<boolean>;
-  /** Operations kept of an account; beyond, the oldest that have ended go. */
+  /** Maximum stored operations per account; beyond, the oldest ended ones are deleted. */
   readonly maxKept: number;
-  /** Told of an end that could not be stored. */
+  /** Called with an outcome that could not be stored. */
   readonly onLost: (operationId: string, error: unknown) => void;
 }
 
@@ -38,11 +43,11 @@ export interface Operation {
   readonly createdAt: number;
   readonly endedAt: number | null;
   readonly state: 'running' | 'ended' | 'interrupted';
-  /** What the call would have been answered; null unless it has ended. */
+  /** The response that the call would have had; null until it has ended. */
   readonly response: StoredResponse | null;
 }
 
-/** How long, and for whom, a reader waits for the end. */
+/** How long a reader waits for the end, and its abort signal. */
 export interface Wait {
   readonly ms: number;
   readonly signal: AbortSignal;
@@ -50,7 +55,9 @@ export interface Wait {
 
 interface Running {
   readonly accountId: number;
-  /** Waiters come and go: a signal forgets those that are gone, a promise would keep them. */
+  /**
+   * An AbortController, because a signal drops listeners of readers that left, and a promise would keep them.
+   */
   readonly ended: AbortController;
 }
 
@@ -66,8 +73,8 @@ export class Operations {
   }
 
   /**
-   * Stores that the call was taken; `also` goes into the same commit. Throws `rate_limited` when the account
-   * has too many running, `shutting_down`, and what a commit throws. What it returns must be run().
+   * Stores the accepted call; `also` goes into the same commit. Throws `rate_limited` if the account has too
+   * many running, `shutting_down`, and the errors of a commit. The caller must run() the result.
    */
   async begin(
     { accountId, credentialId }: Principal,
@@ -109,7 +116,7 @@ export class Operations {
     return this.#present(await this.#rowFor(caller, operationId), isRunning);
   }
 
-  /** Takes no more and ends all waiting. Resolves when nothing runs, but after `ms` at the latest. */
+  /** Accepts no more calls and ends all waiting. Resolves when none is running, after `ms` at the latest. */
   async drain(ms: number): Promise<void> {
     this.#stopping.abort();
     const done = new AbortController();
@@ -120,7 +127,7 @@ export class Operations {
     done.abort();
   }
 
-  /** Forgets what was begun more than 24 h ago. */
+  /** Deletes operations older than 24 h. */
   async sweep(): Promise<void> {
     const { metadata, store, clock } = this.#deps;
     await metadata.commit([store.deleteOlderThan(clock.now() - KEPT_MS)]);
@@ -131,12 +138,12 @@ export class Operations {
     let count = 0;
     for (const running of this.#running.values()) if (running.accountId === accountId) count++;
     if (count < MAX_RUNNING) return;
-    throw new AppError('rate_limited', `At most ${MAX_RUNNING} operations of one account run at a time`, {
+    throw new AppError('rate_limited', `An account can run at most ${MAX_RUNNING} operations at a time`, {
       retryAfterSeconds: 1,
     });
   }
 
-  /** A response may hold what the key that asked may see and another may not: the account's own key, say. */
+  /** A response may hold data that only the key that asked may read: the account's own key, for example. */
   async #rowFor(caller: Principal, operationId: string): Promise<OperationRow> {
     const row = await this.#deps.store.find(operationId);
     if (row?.account_id === caller.accountId) {
@@ -160,7 +167,7 @@ interface WorkEnd extends StoredResponse {
   readonly also?: readonly Statement[];
 }
 
-/** An operation that was taken. */
+/** An accepted operation. */
 class PendingOperation {
   readonly #deps: OperationsDeps;
   readonly #end: () => void;
@@ -178,21 +185,21 @@ class PendingOperation {
     this.#end = end;
   }
 
-  /** To be part of the commit that has the effect. */
+  /** Statements for the commit with the effect. */
   record(response: StoredResponse): Statement[] {
     this.#recorded = true;
     return [this.#endWith(response)];
   }
 
   /**
-   * Does the work and stores its response, unless record() did. `work` answers failures too, and says what
-   * else is to be stored with one.
+   * Runs the work and stores its response, unless record() did. `work` returns failures too, with the
+   * statements to store with one.
    */
   async run(work: () => Promise<WorkEnd>): Promise<void> {
     try {
       const { also = [], ...response } = await work();
       if (this.#recorded && response.status < 400) return;
-      // Had a commit with the record failed, none was stored; had it not, the first end counts.
+      // If the commit with the record failed, no outcome was stored; otherwise the first one counts.
       await this.#deps.metadata.commit([this.#endWith(response), ...also]);
     } catch (error) {
       this.#deps.onLost(this.operation.operationId, error);

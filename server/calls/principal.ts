@@ -1,4 +1,4 @@
-/** Who is calling and what they may do. Edges make one per request; domains ask it. */
+/** The caller and its permissions. Edges make one per request; domains check it. */
 import type { Recorder } from '../metadata/change.ts';
 
 /** `*`, `<area>:*` or `<area>:read|write`. */
@@ -24,7 +24,7 @@ export const SCOPES = [
 ] as const;
 export type Scope = (typeof SCOPES)[number];
 
-/** What a route demands: nothing, any credential, a scope, or an administrator. */
+/** The permission a route requires: none, any credential, a scope, or an administrator. */
 export type Permission =
   | 'public'
   | 'authenticated'
@@ -50,7 +50,7 @@ export interface BucketLimit {
 }
 
 export interface Principal {
-  /** 0 for nobody and for the control socket. */
+  /** 0 without a credential and for the control socket. */
   readonly accountId: number;
   readonly username: string;
   readonly isAdmin: boolean;
@@ -64,7 +64,10 @@ export interface Principal {
   readonly credentialId: string;
 }
 
-/** Who calls, and what records their response in the commit that has the effect: see metadata/change.ts. */
+/**
+ * The caller, and the statements that record the response in the commit with the effect: see
+ * metadata/change.ts.
+ */
 export interface Call extends Recorder {
   readonly principal: Principal;
 }
@@ -80,7 +83,7 @@ export const NOBODY: Principal = {
   credentialId: 'nobody',
 };
 
-/** The operator on the machine itself, by the control socket and its token. */
+/** The operator on the host, by the control socket and its token. */
 export const OPERATOR: Principal = {
   accountId: 0,
   username: 'operator',

@@ -1,12 +1,12 @@
 /**
- * What changed, told at once to who watches: that a thing changed, not what it is now. Nothing is kept, so
- * who was away reads everything again.
+ * Notifies watchers of changed resources: which resource changed, not its new state. Nothing is stored, so a
+ * watcher that reconnects must read everything again.
  */
 import type { ResourceKind, Told } from '../metadata/metadata.ts';
 import { AppError } from '../platform/errors.ts';
 import { type Permission, type Principal, permits } from './principal.ts';
 
-/** What one must be allowed to read to be told of it. */
+/** The permission needed to be notified of a kind. */
 const NEEDED: Readonly<Record<ResourceKind, Permission>> = {
   vm: 'compute:read',
   database: 'databases:read',
@@ -14,9 +14,9 @@ const NEEDED: Readonly<Record<ResourceKind, Permission>> = {
   operation: 'account:read',
   recovery_point: 'admin',
 };
-/** Changes that come within so long of each other are told together. */
+/** Changes within this time are sent together. */
 const GATHER_MS = 100;
-/** Beyond so many things it is only told that much has changed. */
+/** With more changes than this, only `lost` is sent. */
 const GATHER_MAX = 200;
 
 export interface Changed {
@@ -24,10 +24,10 @@ export interface Changed {
   readonly id: string;
 }
 
-/** Whoever watches. Its methods must neither throw nor keep the sender waiting. */
+/** A subscriber. Its methods must neither throw nor block. */
 export interface Watcher {
   changed(things: readonly Changed[]): void;
-  /** More changed than can be named. */
+  /** Too many changes to list. */
   lost(): void;
 }
 
@@ -46,13 +46,16 @@ export class Updates {
     this.#maxPerAccount = deps.maxPerAccount;
   }
 
-  /** Tells `watcher` until the result is called. Throws `overloaded`: the account has enough of them. */
+  /**
+   * Notifies `watcher` until the returned function is called. Throws `overloaded` if the account has too many
+   * watchers.
+   */
   watch(principal: Principal, watcher: Watcher): () => void {
     const { accountId } = principal;
     const own = this.#watches.get(accountId) ?? new Set<Watch>();
     if (own.size >= this.#maxPerAccount) {
-      const detail = `One account watches its changes at most ${this.#maxPerAccount} times at once`;
-      throw new AppError('overloaded', detail, { hint: 'Close a connection that is no longer needed' });
+      const detail = `An account can have at most ${this.#maxPerAccount} update connections`;
+      throw new AppError('overloaded', detail, { hint: 'Close an unused connection' });
     }
     const watch: Watch = { principal, watcher, gathered: new Map(), timer: undefined };
     this.#watches.set(accountId, own.add(watch));
@@ -63,7 +66,7 @@ export class Updates {
     };
   }
 
-  /** What belongs to no account is told to all who may read it. */
+  /** Resources without an account are reported to every watcher with the permission. */
   tell({ accountId, kind, id }: Told): void {
     const places = accountId === null ? this.#watches.values() : [this.#watches.get(accountId) ?? []];
     for (const place of places) {

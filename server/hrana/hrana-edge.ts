@@ -1,10 +1,9 @@
 /**
- * Where libSQL's drivers reach a SQLite database: Hrana over HTTP on the data origin, under
- * `/db/<database_id>/`, with the database's password as bearer token. Bodies go through as they are: the
- * process that has the database open reads and writes them.
- *
- * Drivers put paths together in two ways. Those that resolve `v2/pipeline` against `…/db/<database_id>` lose
- * the id, so that the password alone tells the database; those that append leave `//`.
+ * Serves libSQL drivers of SQLite databases: Hrana over HTTP on the data origin, under `/db/<database_id>/`,
+ * with the database's password as bearer token. Bodies are passed through: the process that has the database
+ * open reads and writes them. Drivers build paths in two ways. Those that resolve `v2/pipeline` against
+ * `…/db/<database_id>` lose the id, so that the password alone identifies the database; those that append
+ * leave `//`.
  */
 import { pipeline } from 'node:stream/promises';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
@@ -17,10 +16,10 @@ import { AppError } from '../platform/errors.ts';
 import { endOfTick } from '../platform/tick.ts';
 
 export interface HranaCall {
-  /** After the database: `v2/pipeline`. */
+  /** The path after the database: `v2/pipeline`. */
   readonly path: string;
   readonly body: Uint8Array;
-  /** Aborts when the caller has left. */
+  /** Aborts when the client disconnects. */
   readonly signal: AbortSignal;
 }
 
@@ -33,13 +32,13 @@ export interface HranaReply {
 export interface HranaEdgeDeps {
   readonly log: Logger;
   readonly databases: {
-    /** As Logins.find(). */
+    /** See Logins.find(). */
     find(databaseId: string | null, password: string): Promise<EngineDatabase>;
     /** Throws AppError. */
     exchange(database: EngineDatabase, call: HranaCall): Promise<HranaReply>;
     readonly egress: Pick<Egress, 'count' | 'counted'>;
   };
-  /** Calls of one database that may be under way, those whose body still comes among them. */
+  /** Maximum concurrent calls of one database, including those whose body is still arriving. */
   readonly maxCalls: number;
   readonly maxBodyBytes: number;
   readonly bodies: BodyRoom;
@@ -52,13 +51,13 @@ declare module 'fastify' {
   }
 }
 
-/** What a client may ask for, and the name of it in the figures. */
+/** The calls of the protocol, with their names in metrics. */
 const CALLS: ReadonlyMap<string, string> = new Map([
   ['v2/pipeline', 'hranaPipeline'],
   ['v3/pipeline', 'hranaPipeline'],
   ['v3/cursor', 'hranaCursor'],
 ]);
-/** Protobuf is not spoken: a client that asks for `v3-protobuf` is told so and takes JSON. */
+/** Protobuf is not supported: a client that asks for `v3-protobuf` gets an error and falls back to JSON. */
 const VERSIONS: ReadonlySet<string> = new Set(['v2', 'v3']);
 
 export class HranaEdge {
@@ -69,7 +68,7 @@ export class HranaEdge {
     this.#deps = deps;
   }
 
-  /** Puts it on a server that does not listen yet. */
+  /** Adds the routes to a server that does not listen yet. */
   serve(app: FastifyInstance): void {
     app.register(async (scope) => {
       scope.decorateRequest('hranaCall', null);
@@ -110,7 +109,7 @@ export class HranaEdge {
     await endOfTick();
   }
 
-  /** Counts a call until it is over. */
+  /** Counts a call until it ends. */
   #begin({ databaseId }: EngineDatabase, reply: FastifyReply): void {
     const { maxCalls } = this.#deps;
     const underWay = (this.#underWay.get(databaseId) ?? 0) + 1;
@@ -159,11 +158,13 @@ export class HranaEdge {
     request.responseHeaders['cache-control'] = 'no-store';
     reply.hijack();
     reply.raw.writeHead(status, request.responseHeaders);
-    // Cut short, its reader sees that it is.
+    // A reader notices that a truncated response is incomplete.
     await pipeline(egress.counted(databaseId, body), reply.raw).catch(() => {});
   }
 
-  /** As the drivers read errors (`message`, `code`), with the members of our problems. */
+  /**
+   * Sends an error with the members that drivers read (`message`, `code`) and those of our problem details.
+   */
   #refuse(request: FastifyRequest, reply: FastifyReply, thrown: unknown): void {
     const error = toAppError(thrown);
     if (error.code === 'internal_error') {
@@ -193,7 +194,9 @@ interface Place {
   readonly path: string;
 }
 
-/** The place in `/db/<database_id>/v2/pipeline` and `/db/v2/pipeline`, with any number of slashes. */
+/**
+ * The database and path of `/db/<database_id>/v2/pipeline` or `/db/v2/pipeline`, with any number of slashes.
+ */
 function readPath(request: FastifyRequest): Place {
   const [path = ''] = request.url.split('?', 1);
   const [, first = '', ...rest] = path.split('/').filter((segment) => segment !== '');
@@ -204,16 +207,16 @@ function readPath(request: FastifyRequest): Place {
 function passwordOf({ headers }: FastifyRequest): string {
   const [, password] = /^Bearer +(\S+) *$/i.exec(headers.authorization ?? '') ?? [];
   if (password !== undefined) return password;
-  throw new AppError('invalid_database_password', 'The password of the database is missing', {
+  throw new AppError('invalid_database_password', 'The database password is missing', {
     hint: 'Send it as Authorization: Bearer <password>; drivers call it authToken',
   });
 }
 
-/** A driver takes an error for one only with exactly this type. */
+/** A driver recognizes an error only by exactly this type. */
 const JSON_TYPE = 'application/json';
 const NO_BODY = Buffer.alloc(0);
 
-/** Past Fastify, as http/edge.ts does. */
+/** Bypasses Fastify, as http/edge.ts does. */
 function send(
   request: FastifyRequest,
   reply: FastifyReply,
@@ -230,17 +233,23 @@ function send(
 
 function tooLarge(maxBytes: number): AppError {
   const mebibytes = Math.floor(maxBytes / 2 ** 20);
-  return new AppError('payload_too_large', `A call to a database is at most ${mebibytes} MiB`, {
+  return new AppError('payload_too_large', `A call to a database can have at most ${mebibytes} MiB`, {
     hint: 'Send the rows in several calls',
   });
 }
 
 function nothingAt(path: string): AppError {
-  return new AppError('not_found', `A database has no ${path === '' ? 'page of its own' : path}`, {
-    hint: 'Connect a libSQL driver to /db/<database_id>/ with the password as authToken',
-  });
+  return new AppError(
+    'not_found',
+    `There is no ${path === '' ? 'page at the address of a database' : `${path} at a database`}`,
+    {
+      hint: 'Connect a libSQL driver to /db/<database_id>/ with the password as authToken',
+    },
+  );
 }
 
 function tooMany(max: number): AppError {
-  return new AppError('overloaded', `${max} calls to this database are under way`, { retryAfterSeconds: 1 });
+  return new AppError('overloaded', `${max} calls to this database are already running`, {
+    retryAfterSeconds: 1,
+  });
 }
