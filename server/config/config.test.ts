@@ -121,7 +121,7 @@ test('an option goes before its variable, and is named when it is wrong', () => 
 test('one port cannot be both', () => {
   assert.throws(
     () => loadConfig({ CLOUDLET_PORT: '9000' }),
-    /CLOUDLET_PORT and CLOUDLET_DATA_PORT are both 9000: they must differ/,
+    /CLOUDLET_PORT and CLOUDLET_DATA_PORT are both 9000; they must differ/,
   );
   assert.doesNotThrow(() => loadConfig({ CLOUDLET_PORT: '0', CLOUDLET_DATA_PORT: '0' }));
 });

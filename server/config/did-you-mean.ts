@@ -1,8 +1,8 @@
-/** Guesses what a mistyped name was meant to be. */
+/** Suggests the meant name for a mistyped one. */
 
 /**
- * The one of `known` that `typed` is nearest to, without regard to case; undefined when none is so near that
- * a slip of the keyboard explains it. Whatever it returns is one of `known`, never what was typed.
+ * The entry of `known` closest to `typed`, case-insensitive; undefined if none is close enough for a typing
+ * error. Always returns an entry of `known`, never `typed`.
  */
 export function didYouMean(typed: string, known: Iterable<string>): string | undefined {
   if (typed.length > LONGEST) return undefined;
@@ -17,7 +17,7 @@ export function didYouMean(typed: string, known: Iterable<string>): string | und
   return nearest;
 }
 
-/** Characters. The work goes with the square of it. */
+/** Maximum characters compared. The work grows with the square of it. */
 const LONGEST = 128;
 
 function slipsOf(length: number): number {
@@ -25,7 +25,7 @@ function slipsOf(length: number): number {
   return length < 6 ? 1 : 2;
 }
 
-/** Characters to insert, remove or replace, and neighbours to swap, to make `b` of `a`. */
+/** Edit distance from `a` to `b`: insertions, deletions, replacements, and swaps of neighbours. */
 function distance(a: string, b: string): number {
   let before: number[] = [];
   let last = Array.from({ length: b.length + 1 }, (_, j) => j);

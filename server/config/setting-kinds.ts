@@ -1,4 +1,4 @@
-/** What a setting is, and the kinds there are: a text, a whole number, one of several words. */
+/** The type of a setting, and its kinds: text, whole number, one of several words. */
 
 export interface Setting<T> {
   readonly env: string;
@@ -7,7 +7,7 @@ export interface Setting<T> {
   readonly parse: (text: string) => T;
 }
 
-/** A setting that cannot be. */
+/** An invalid setting. */
 export class ConfigError extends Error {}
 
 export function text(
@@ -72,11 +72,11 @@ export const networks = (value: string) =>
     : 'must be networks like 10.0.0.0/8, separated by commas';
 export const absolutePath = (value: string) =>
   value === '' || value.startsWith('/') ? undefined : 'must be an absolute path';
-/** A wildcard is nothing that a client could connect to. */
+/** A wildcard is no address that clients could connect to. */
 export const hostName = (value: string) =>
   /^(?!0\.0\.0\.0$|::$)[0-9A-Za-z.:-]{0,253}$/.test(value)
     ? undefined
-    : 'must be a name or address like db.example.com, which clients can connect to';
+    : 'must be a host name or address that clients can connect to, like db.example.com';
 export const folders = (value: string) =>
   value === '' || value.split(',').every((entry) => entry.startsWith('/'))
     ? undefined
@@ -88,7 +88,7 @@ export const url = (value: string) =>
     ? undefined
     : 'must be http(s)://host[:port] without a path';
 const isOrigin = (entry: string) => /^https?:/.test(entry) && URL.parse(entry)?.origin === entry;
-/** As browsers send them: in lower case, and without the port that the scheme has anyway. */
+/** Origins as browsers send them: in lower case, without the default port of the scheme. */
 export const origins = (value: string) =>
   value === '' || value.split(',').every((entry) => entry === '*' || isOrigin(entry))
     ? undefined
@@ -97,7 +97,7 @@ export const pool = (value: string) =>
   /^\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3}\/(1[6-9]|2\d|30)$/.test(value)
     ? undefined
     : 'must be an IPv4 network like 127.80.0.0/16, of /16 to /30';
-/** Its password is not repeated. */
+/** The password is not repeated in the message. */
 export const serverUrl = (scheme: RegExp, example: string) => (value: string) => {
   const { protocol = '', hostname, username, searchParams } = URL.parse(value) ?? {};
   const mode = searchParams?.get('sslmode') ?? 'disable';
