@@ -39,7 +39,7 @@ export interface DueRow {
   readonly next_at: number;
 }
 
-/** At most `limit`, those before row id `before`, in one state or any. */
+/** At most `limit`, before row id `before`, in one state or any. */
 export interface DeliveryPage {
   readonly before: number;
   readonly limit: number;
@@ -78,7 +78,7 @@ export class DeliveryStore {
     );
   }
 
-  /** The next delivery of each webhook with pending ones: one seek each, however many wait. */
+  /** The next delivery of each webhook with pending ones: one index lookup each, however many are pending. */
   nextOfEach(): Awaitable<DueRow[]> {
     return this.#reads.all(
       `WITH RECURSIVE waiting (webhook) AS (
@@ -131,7 +131,7 @@ export class DeliveryStore {
     );
   }
 
-  /** Refuses when that was done before. */
+  /** Refuses if the event was resolved before. */
   resolveEvent(id: number): Statement {
     return {
       sql: 'UPDATE webhook_events SET is_pending = 0 WHERE id = ? AND is_pending = 1',
@@ -140,7 +140,7 @@ export class DeliveryStore {
     };
   }
 
-  /** An event that nobody wants. Refuses when that was done before. */
+  /** Drops an event without subscribers. Refuses if it was resolved before. */
   dropEvent(id: number): Statement {
     return {
       sql: 'DELETE FROM webhook_events WHERE id = ? AND is_pending = 1',
@@ -149,7 +149,7 @@ export class DeliveryStore {
     };
   }
 
-  /** An event that goes to one webhook only, which gets it by a delivery of the same commit. */
+  /** An event for one webhook only, whose delivery is in the same commit. */
   insertResolvedEvent(event: WrittenEvent): Statement {
     return {
       sql: `INSERT INTO webhook_events (event_id, account_id, type, body, is_pending, at)
@@ -158,12 +158,12 @@ export class DeliveryStore {
     };
   }
 
-  /** Refuses (foreign key) when the webhook is gone. */
+  /** Refuses (foreign key) if the webhook does not exist. */
   insertDelivery(row: {
     readonly deliveryId: string;
     readonly webhook: number;
     readonly event: number | RowIdOf;
-    /** null: it is pending, from `at` on. */
+    /** Reason of the failure; null: pending, due at `at`. */
     readonly failed: string | null;
     readonly at: number;
   }): Statement {
@@ -178,7 +178,9 @@ export class DeliveryStore {
     };
   }
 
-  /** After an attempt. Refuses when it was replayed, given up or removed meanwhile. */
+  /**
+   * Stores the state after an attempt. Refuses if the delivery was replayed, given up or removed meanwhile.
+   */
   resolve(before: DeliveryRow, after: Pick<DeliveryRow, 'state' | 'reason' | 'next_at'>): Statement {
     return {
       sql: `UPDATE webhook_deliveries SET state = ?, reason = ?, next_at = ?, tries = tries + 1
@@ -196,7 +198,7 @@ export class DeliveryStore {
     };
   }
 
-  /** All but the `kept` newest attempts of a delivery, which may be replayed any number of times. */
+  /** Deletes all but the `kept` newest attempts of a delivery, which may be replayed any number of times. */
   deleteOldAttempts(delivery: number, kept: number): Statement {
     return {
       sql: `DELETE FROM webhook_attempts WHERE delivery = ? AND id <=
@@ -205,7 +207,7 @@ export class DeliveryStore {
     };
   }
 
-  /** What waits for this webhook is not sent. */
+  /** Fails the pending deliveries of a webhook. */
   giveUpOn(webhook: number, reason: string): Statement {
     return {
       sql: `UPDATE webhook_deliveries SET state = 'failed', next_at = NULL, reason = ?
@@ -214,7 +216,7 @@ export class DeliveryStore {
     };
   }
 
-  /** From the beginning, now. Refuses when it is gone. */
+  /** Makes a delivery pending again, due now, with no attempts. Refuses if it does not exist. */
   replay(id: number, now: number): Statement {
     return {
       sql: `UPDATE webhook_deliveries SET state = 'pending', reason = NULL, tries = 0, next_at = ?
@@ -234,7 +236,7 @@ export class DeliveryStore {
     return row?.count ?? 0;
   }
 
-  /** All that failed since, from the beginning, now. */
+  /** Makes all deliveries that failed since a time pending again, due now, with no attempts. */
   replayFailed(webhook: number, since: number, now: number): Statement {
     return {
       sql: `UPDATE webhook_deliveries SET state = 'pending', reason = NULL, tries = 0, next_at = ?
@@ -252,7 +254,7 @@ export class DeliveryStore {
     return rows.map(({ webhook }) => webhook);
   }
 
-  /** The oldest of those that are beyond the `kept` newest and wait for nothing. */
+  /** The oldest deliveries beyond the `kept` newest that are not pending. */
   beyond(
     webhook: number,
     { kept, limit }: { readonly kept: number; readonly limit: number },
@@ -265,7 +267,7 @@ export class DeliveryStore {
     );
   }
 
-  /** A delivery, unless it waits again, and its event, unless there are others of it. */
+  /** Deletes a delivery, unless it is pending again, and its event, unless it has other deliveries. */
   deleteDelivery({ id, event }: { readonly id: number; readonly event: number }): Statement[] {
     return [
       { sql: "DELETE FROM webhook_deliveries WHERE id = ? AND state <> 'pending'", params: [id] },
@@ -277,7 +279,7 @@ export class DeliveryStore {
     ];
   }
 
-  /** Events of before `before` that wait for nothing. */
+  /** Events older than `before` without pending deliveries. */
   oldEvents(before: number, limit: number): Awaitable<{ readonly id: number }[]> {
     return this.#reads.all(
       `SELECT id FROM webhook_events WHERE at < ? AND is_pending = 0 AND ${NOT_WAITING} ORDER BY at LIMIT ?`,
@@ -286,13 +288,13 @@ export class DeliveryStore {
     );
   }
 
-  /** An event with its deliveries and their attempts, unless it waits again. */
+  /** Deletes an event with its deliveries and their attempts, unless one is pending again. */
   deleteEvent(id: number): Statement {
     return { sql: `DELETE FROM webhook_events WHERE id = ? AND ${NOT_WAITING}`, params: [id] };
   }
 }
 
-/** Does nothing while the account has no webhook. */
+/** Inserts nothing if the account has no webhook. */
 export function insertEventIfSubscribed(event: WrittenEvent): Statement {
   return {
     sql: `INSERT INTO webhook_events (event_id, account_id, type, body, at)

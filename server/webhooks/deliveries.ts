@@ -1,4 +1,4 @@
-/** What was sent to a webhook, as its owner sees it; tests, replays and recoveries. */
+/** Deliveries of a webhook as its owner sees them; tests, replays and recoveries. */
 import type { Call, Principal } from '../calls/principal.ts';
 import type { Changes } from '../metadata/change.ts';
 import { Listed, listRows } from '../metadata/list.ts';
@@ -16,7 +16,7 @@ export interface DeliveriesDeps {
   readonly deliveryStore: DeliveryStore;
   readonly webhooks: Webhooks;
   readonly clock: Clock;
-  /** Something is due now. */
+  /** Called when a delivery is due now. */
   readonly wake: () => void;
 }
 
@@ -30,8 +30,8 @@ export class Deliveries {
   }
 
   /**
-   * At most `limit`, newest first, those before row id `before` (0: from the newest on), in one `state` or
-   * any. `id` is that row id, for the cursor only. Throws `webhook_not_found`, before anything is listed.
+   * At most `limit`, newest first, before row id `before` (0: from the newest on), in one `state` or any.
+   * `id` is that row id, for the cursor only. Throws `webhook_not_found`, before anything is listed.
    */
   async list(
     principal: Principal,
@@ -83,7 +83,7 @@ export class Deliveries {
   }
 
   /**
-   * Sends an event again, under the id it had. Throws `webhook_not_found`, `delivery_not_found`,
+   * Sends an event again, with the same id. Throws `webhook_not_found`, `delivery_not_found`,
    * `webhook_disabled`.
    */
   replay(
@@ -104,8 +104,8 @@ export class Deliveries {
   }
 
   /**
-   * Sends everything again that failed since, oldest first. Throws `invalid_request`, `webhook_not_found`,
-   * `webhook_disabled`.
+   * Retries every delivery that failed since a time, oldest first. Throws `invalid_request`,
+   * `webhook_not_found`, `webhook_disabled`.
    */
   recover(call: Call, webhookId: string, since: string): Promise<Recovered> {
     const { changes, deliveryStore, clock, wake } = this.#deps;
@@ -135,7 +135,7 @@ export class Deliveries {
 }
 
 function deliveryNotFound(): AppError {
-  return new AppError('delivery_not_found', 'This webhook has no such delivery');
+  return new AppError('delivery_not_found', 'There is no such delivery of this webhook');
 }
 
 function present(row: DeliveryRow, attempts: readonly AttemptRow[]): Delivery {
@@ -158,13 +158,13 @@ function present(row: DeliveryRow, attempts: readonly AttemptRow[]): Delivery {
   };
 }
 
-/** Removes what webhooks no longer need: old events and deliveries, and secrets that sign no longer. */
+/** Removes old events and deliveries, and expired secrets. */
 export interface RetentionDeps {
   readonly changes: Changes;
   readonly webhookStore: WebhookStore;
   readonly deliveryStore: DeliveryStore;
   readonly clock: Clock;
-  /** Deliveries of one webhook; 10,000 without it. */
+  /** Maximum deliveries of one webhook; default: 10,000. */
   readonly keptDeliveries?: number;
 }
 
@@ -180,14 +180,14 @@ export class Retention {
     this.#deps = deps;
   }
 
-  /** Ends a sweep under way soon. */
+  /** Stops a running sweep soon. */
   stop(): void {
     this.#isStopped = true;
   }
 
   /**
-   * Removes events of more than 30 days, deliveries of a webhook beyond its newest 10,000, webhooks of closed
-   * accounts, and secrets that sign no longer. What still waits to be delivered stays.
+   * Removes events older than 30 days, deliveries of a webhook beyond its newest 10,000, webhooks of closed
+   * accounts, and expired secrets. Pending deliveries stay.
    */
   async sweep(): Promise<void> {
     const { changes, webhookStore, deliveryStore, clock } = this.#deps;
@@ -198,7 +198,7 @@ export class Retention {
     for (const webhook of await deliveryStore.crowded(kept)) await this.#removeBeyond(webhook, kept);
   }
 
-  /** In commits that others need not wait for long. */
+  /** Uses small commits, so that others do not wait long. */
   async #removeOld(before: number): Promise<void> {
     const { changes, deliveryStore } = this.#deps;
     for (;;) {

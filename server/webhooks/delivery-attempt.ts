@@ -1,4 +1,4 @@
-/** One attempt to deliver: a POST, and what came of it. */
+/** One delivery attempt: a POST and its result. */
 import type { Clock } from '../platform/clock.ts';
 import { type Outbound, OutboundRefused } from '../platform/outbound.ts';
 import { signedHeaders } from './signature.ts';
@@ -22,13 +22,13 @@ export interface AttemptResult {
   readonly response: string | null;
   /** Why there was no response, in words for the webhook's owner. */
   readonly error: string | null;
-  /** How long the receiver wants to be left alone, ms; null: it did not say. */
+  /** Retry-After of the receiver, ms; null: none. */
   readonly retryAfterMs: number | null;
 }
 
 const TOTAL_MS = 10_000;
 const KEPT_BYTES = 1024;
-/** A receiver that says no more than this can finish; of more nothing is read. */
+/** Maximum bytes read of a response, so that a receiver with a short one can finish. */
 const READ_BYTES = 64 * 1024;
 const NO_STATUS = { status: null, response: null, retryAfterMs: null };
 
@@ -49,7 +49,7 @@ export async function attemptDelivery(
       totalMs: TOTAL_MS,
       signal,
       headers: { 'content-type': 'application/json', ...signedHeaders(message, secrets) },
-      // How much is read is decided below; a long response is no failure.
+      // The limit is applied below; a long response is no failure.
       maxBytes: Number.MAX_SAFE_INTEGER,
     });
     const response = await readBeginning(answer.bytes, signal);
@@ -57,12 +57,12 @@ export async function attemptDelivery(
     return { at, status: answer.status, durationMs: took(), response, error: null, retryAfterMs };
   } catch (error) {
     signal.throwIfAborted();
-    const words = error instanceof OutboundRefused ? error.message : 'the request could not be made';
+    const words = error instanceof OutboundRefused ? error.message : 'the request could not be sent';
     return { ...NO_STATUS, at, durationMs: took(), error: words };
   }
 }
 
-/** The status has decided already, so a response that breaks off is as good as a whole one. */
+/** The status decides, so a truncated response counts as a complete one. */
 async function readBeginning(bytes: AsyncIterable<Uint8Array>, signal: AbortSignal): Promise<string> {
   const pieces: Uint8Array[] = [];
   let total = 0;
@@ -76,39 +76,39 @@ async function readBeginning(bytes: AsyncIterable<Uint8Array>, signal: AbortSign
     signal.throwIfAborted();
   }
   const kept = Buffer.concat(pieces).subarray(0, KEPT_BYTES);
-  // As a stream, so that a character cut in two is left out; SQLite's texts end at a NUL.
+  // Decoded as a stream, so that a character cut in two is left out; SQLite's texts end at a NUL.
   return new TextDecoder().decode(kept, { stream: true }).replaceAll('\0', '\ufffd');
 }
 
-/** When a delivery that failed is tried again. */
+/** Retry schedule of a failed delivery. */
 const SECOND_MS = 1000;
 const MINUTE_MS = 60 * SECOND_MS;
 const HOUR_MS = 60 * MINUTE_MS;
 
-/** After the first attempt, the second, …; after the last of them it has failed. */
+/** Delays after the first attempt, the second, …; after the last it has failed. */
 const DELAYS_MS = [
   ...[5 * SECOND_MS, 5 * MINUTE_MS, 30 * MINUTE_MS],
   ...[2 * HOUR_MS, 5 * HOUR_MS, 10 * HOUR_MS, 10 * HOUR_MS],
 ];
-/** Added at most, so that what failed together does not come back together. */
+/** Maximum share added at random, so that deliveries that failed together are not retried together. */
 const JITTER = 0.1;
-/** No receiver may postpone for longer. */
+/** Maximum Retry-After that is honoured. */
 const MAX_RETRY_AFTER_MS = 24 * HOUR_MS;
 
-/** No next attempt lies further ahead, unless the wall clock was set back since. */
+/** Upper bound of the time to the next attempt, unless the wall clock was set back. */
 export const MAX_DELAY_MS = MAX_RETRY_AFTER_MS;
 export const MAX_TRIES = DELAYS_MS.length + 1;
 
 export interface Retry {
   /** Attempts so far, 1 or more. */
   readonly tries: number;
-  /** From 0 to 1. */
+  /** A random number from 0 to 1. */
   readonly chance: number;
-  /** What the receiver asked for, ms; null: nothing. */
+  /** Delay that the receiver asked for, ms; null: none. */
   readonly retryAfterMs: number | null;
 }
 
-/** How long to wait, ms, or null when it was the last attempt. */
+/** Delay before the next attempt, ms; null: it was the last. */
 export function retryDelayMs({ tries, chance, retryAfterMs }: Retry): number | null {
   const delay = DELAYS_MS[tries - 1];
   if (delay === undefined) return null;

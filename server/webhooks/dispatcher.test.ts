@@ -302,7 +302,10 @@ test('a result that cannot be stored is no reason to send the same again at once
   await cloud.dispatcher.whenIdle();
   await passed(59_000);
   assert.equal(receiver.received.length, 1);
-  assert.match(cloud.reports.join('\n'), /^a delivery to a webhook was not stored.*The disk is full$/);
+  assert.match(
+    cloud.reports.join('\n'),
+    /^the result of a webhook delivery was not stored.*The disk is full$/,
+  );
   isFull = false;
   await passed(2000);
   assert.equal(receiver.received.length, 2);

@@ -1,11 +1,9 @@
 /**
- * Brings events to webhooks. All it knows is in the database: an event without deliveries gets them, a
- * pending delivery that is due gets an attempt, and what came of it is stored before the next one begins. A
- * kill between an attempt and its commit repeats the attempt under the same id: at least once, never less.
- *
- * One attempt at a time per webhook, so that events come in order while none fails; one that failed waits
- * for its retry and holds up nothing. Attempts to many webhooks run side by side, and those that were served
- * least recently go first.
+ * Delivers events to webhooks. All state is in the database: an event without deliveries gets them, a pending
+ * delivery that is due gets an attempt, and its result is stored before the next one begins. A kill between
+ * an attempt and its commit repeats the attempt under the same id: at-least-once delivery. One attempt at a
+ * time per webhook, so that events arrive in order while none fails; a failed one waits for its retry and
+ * blocks nothing. Attempts to many webhooks run in parallel, and the webhooks served least recently go first.
  */
 import { type Changes, UNASKED } from '../metadata/change.ts';
 import type { Statement } from '../metadata/metadata.ts';
@@ -29,16 +27,16 @@ export interface DispatcherDeps {
   readonly onError: (what: string, error: unknown) => void;
 }
 
-/** Attempts at a time, of all accounts and of one. */
+/** Concurrent attempts, in total and per account. */
 const MAX_BUSY = 16;
 const MAX_BUSY_OF_ACCOUNT = 4;
 const EVENT_BATCH = 100;
-/** After a result that could not be stored: the receiver must not get the same again at once. */
+/** Pause after a result that could not be stored: the receiver must not get the same event again at once. */
 const PAUSE_MS = 60_000;
-/** How long a webhook's other deliveries wait at most when it answers one with Retry-After. */
+/** Maximum pause of a webhook's other deliveries after a response with Retry-After. */
 const MAX_REST_MS = 3_600_000;
 const FAILING_MS = 5 * 24 * 3_600_000;
-/** Attempts of one delivery, which may be replayed any number of times. */
+/** Stored attempts of one delivery, which may be replayed any number of times. */
 const KEPT_ATTEMPTS = 50;
 const GONE = 410;
 
@@ -52,9 +50,9 @@ interface Busy {
 export class Dispatcher {
   readonly #deps: DispatcherDeps;
   readonly #busy = new Map<number, Busy>();
-  /** Webhook → when it may be served again, monotonic. */
+  /** Webhook → end of its pause, monotonic. */
   readonly #paused = new Map<number, number>();
-  /** Webhook → number of the attempt that served it last. */
+  /** Webhook → number of its latest attempt. */
   readonly #served = new Map<number, number>();
   readonly #end = new AbortController();
   #attempts = 0;
@@ -66,20 +64,20 @@ export class Dispatcher {
     this.#deps = deps;
   }
 
-  /** Attempts are made from now on; before, `wake` does nothing. */
+  /** Starts making attempts; before, `wake` does nothing. */
   start(): void {
     this.#isOpen = true;
     this.wake();
   }
 
-  /** Something may be due. */
+  /** Call when something may be due. */
   wake(): void {
     if (!this.#isOpen) return;
     this.#isWanted = true;
     this.#pass ??= this.#run();
   }
 
-  /** Makes the attempts that are due, and resolves when they and what followed from them have ended. */
+  /** Makes the attempts that are due, and resolves when they and those that follow have ended. */
   async whenIdle(): Promise<void> {
     this.wake();
     while (this.#pass !== null || this.#busy.size > 0) {
@@ -87,7 +85,7 @@ export class Dispatcher {
     }
   }
 
-  /** Breaks off attempts under way, which are repeated at the next start. */
+  /** Aborts running attempts, which are repeated at the next start. */
   async close(): Promise<void> {
     this.#isOpen = false;
     this.#end.abort(new Error('closed'));
@@ -104,13 +102,13 @@ export class Dispatcher {
       }
     } catch (error) {
       // The next tick tries again.
-      this.#deps.onError('webhooks were not served', error);
+      this.#deps.onError('webhook deliveries were not processed', error);
     } finally {
       this.#pass = null;
     }
   }
 
-  /** Gives every new event its deliveries, each event exactly once. */
+  /** Creates the deliveries of every new event, each event exactly once. */
   async #fanOut(): Promise<void> {
     const { changes, deliveryStore } = this.#deps;
     let hasMore = true;
@@ -146,7 +144,7 @@ export class Dispatcher {
     return statements;
   }
 
-  /** Begins an attempt for each webhook whose turn it is. */
+  /** Starts an attempt for each webhook that is next. */
   async #serve(): Promise<void> {
     const { deliveryStore, clock } = this.#deps;
     const rows = await deliveryStore.nextOfEach();
@@ -185,7 +183,7 @@ export class Dispatcher {
     } catch (error) {
       if (this.#end.signal.aborted) return;
       this.#paused.set(webhook, clock.monotonic() + PAUSE_MS);
-      onError('a delivery to a webhook was not stored; it is repeated', error);
+      onError('the result of a webhook delivery was not stored; the delivery will be repeated', error);
     }
   }
 
@@ -206,7 +204,7 @@ export class Dispatcher {
       const ms = Math.min(result.retryAfterMs, MAX_REST_MS);
       this.#paused.set(row.webhook, clock.monotonic() + ms);
     }
-    // It may be replayed, given up or removed meanwhile: the row as it is then counts.
+    // It may have been replayed, given up or removed meanwhile: the current row counts.
     await changes.store(this.#outcome(row, result), 'skip');
   }
 
@@ -265,17 +263,17 @@ function hears({ events }: ListenerRow, type: string): boolean {
   return wanted.includes(ALL_EVENTS) || wanted.includes(type);
 }
 
-/** A time further ahead than any delay is of a clock that was set back since. */
+/** A time beyond the maximum delay comes from a wall clock that was set back since. */
 function isDue(nextAt: number, now: number): boolean {
   return nextAt <= now || nextAt > now + MAX_DELAY_MS;
 }
 
-/** Why no more is sent there, or null. */
+/** Why the webhook is disabled after this result, or null. */
 function whyOver(
   { failing_since }: OutgoingRow,
   { status, now }: { readonly status: number | null; readonly now: number },
 ): { readonly code: string; readonly message: string } | null {
-  if (status === GONE) return { code: 'gone', message: 'The address answered 410: it wants no more events' };
+  if (status === GONE) return { code: 'gone', message: 'The URL responded with 410 Gone' };
   if (failing_since === null || now - failing_since < FAILING_MS) return null;
-  return { code: 'failing', message: 'Every attempt of 5 days failed' };
+  return { code: 'failing', message: 'All attempts in 5 days failed' };
 }

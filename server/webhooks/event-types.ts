@@ -1,4 +1,4 @@
-/** What a webhook may be told of. */
+/** The event types that a webhook can subscribe to. */
 export const EVENT_TYPES = [
   'credits.low',
   'credits.exhausted',
@@ -23,5 +23,5 @@ export const EVENT_TYPES = [
 ] as const;
 export type EventType = (typeof EVENT_TYPES)[number];
 
-/** Stands for all types, also those that are yet to come. */
+/** Matches all types, including future ones. */
 export const ALL_EVENTS = '*';

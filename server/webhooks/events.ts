@@ -1,4 +1,4 @@
-/** Events: written by other domains in the very commit of the change they tell of. */
+/** Events: written by other domains in the very commit of the change they report. */
 import type { Statement } from '../metadata/metadata.ts';
 import { newId } from '../platform/ids.ts';
 import { insertEventIfSubscribed } from './deliveries-store.ts';
@@ -7,13 +7,13 @@ import type { EventType } from './event-types.ts';
 export interface NewEvent {
   readonly accountId: number;
   readonly type: EventType;
-  /** What JSON can hold, small; sent as it is to everyone the account named. */
+  /** JSON data, small; sent as it is to every subscribed webhook. */
   readonly data: Readonly<Record<string, unknown>>;
-  /** When it happened, ms since 1970. */
+  /** Time of the event, ms since 1970. */
   readonly at: number;
 }
 
-/** An event with its id, and its body as it is signed and sent each time. */
+/** An event with its id, and the body that is signed and sent each time. */
 export interface WrittenEvent {
   readonly eventId: string;
   readonly accountId: number;
@@ -30,8 +30,8 @@ export function writeEvent({ accountId, type, data, at }: NewEvent): WrittenEven
 }
 
 /**
- * What makes an event part of a commit: one INSERT, which does nothing while the account has no webhook.
- * The event is sent once the commit is on disk, and never when it is rejected.
+ * Statements that add an event to a commit: one INSERT, which does nothing while the account has no webhook.
+ * The event is sent once the commit is on disk, and never if it is rejected.
  */
 export function eventStatements(event: NewEvent): Statement[] {
   return [insertEventIfSubscribed(writeEvent(event))];

@@ -1,4 +1,4 @@
-/** Makes webhooks: subscriptions, deliveries, and what sends them. */
+/** Makes webhooks: subscriptions, deliveries and the dispatcher. */
 import type { Logger } from 'pino';
 import { Changes } from '../metadata/change.ts';
 import type { Metadata } from '../metadata/metadata.ts';

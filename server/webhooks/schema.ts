@@ -1,4 +1,4 @@
-/** What webhooks look like from outside. */
+/** API schemas of webhooks. */
 import { Reason } from '../http/response.ts';
 import { namedObject, type Static, Type } from '../platform/json-schema.ts';
 import { ALL_EVENTS, EVENT_TYPES } from './event-types.ts';
@@ -8,17 +8,17 @@ const Nullable = (description: string) => Type.Union([Type.String(), Type.Null()
 const Url = Type.String({
   minLength: 1,
   maxLength: 2048,
-  description: 'https or http, without name and password',
+  description: 'https or http, without user name and password',
   examples: ['https://example.com/cloudlet-events'],
 });
 const Events = Type.Array(Type.Enum([ALL_EVENTS, ...EVENT_TYPES]), {
   minItems: 1,
   maxItems: EVENT_TYPES.length + 1,
-  description: 'What is sent there; `*` for everything, also what is added later',
+  description: 'Event types to send; `*`: all, including future ones',
 });
 const Description = Type.String({ maxLength: 200 });
 const Secret = Type.String({
-  description: 'Of Standard Webhooks: `whsec_` and the base64 of the key',
+  description: 'Standard Webhooks secret: `whsec_` and the key in base64',
   examples: ['whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oDTS4bC5/fEXA='],
 });
 
@@ -34,7 +34,7 @@ export const WebhookChange = namedObject('WebhookChange', {
   events: Type.Optional(Events),
   description: Type.Optional(Description),
   enabled: Type.Optional(
-    Type.Boolean({ description: 'false gives up what is not delivered yet; recover sends it later' }),
+    Type.Boolean({ description: 'false fails pending deliveries; recover retries them later' }),
   ),
 });
 export type WebhookChange = Static<typeof WebhookChange>;
@@ -46,9 +46,9 @@ const webhookMembers = {
   description: Type.String(),
   enabled: Type.Boolean(),
   disabled_reason: Type.Union([Reason, Type.Null()], {
-    description: 'Code `owner`, `gone` (it answered 410) or `failing` (for 5 days)',
+    description: 'Code `owner`, `gone` (410 response) or `failing` (for 5 days)',
   }),
-  failing_since: Nullable('The first attempt that failed since one succeeded; null: none did'),
+  failing_since: Nullable('First failed attempt since the last success; null: none'),
   created_at: Type.String(),
 };
 
@@ -61,8 +61,8 @@ export type CreatedWebhook = Static<typeof CreatedWebhook>;
 export const WebhookSecret = namedObject('WebhookSecret', {
   id: Type.String(),
   secret: Secret,
-  previous_secret: Nullable('Signs too, until previous_expires_at'),
-  previous_expires_at: Nullable('null: there is none'),
+  previous_secret: Nullable('Also signs until previous_expires_at'),
+  previous_expires_at: Nullable('null: no previous secret'),
 });
 export type WebhookSecret = Static<typeof WebhookSecret>;
 
@@ -74,7 +74,7 @@ export const SecretRotation = namedObject('WebhookSecretRotation', {
       minimum: 0,
       maximum: DAY_SECONDS,
       default: DAY_SECONDS,
-      description: 'How long the previous secret also signs; 0 when it was leaked',
+      description: 'How long the previous secret also signs; use 0 if it was leaked',
     }),
   ),
 });
@@ -83,35 +83,35 @@ export const DeletedWebhook = namedObject('DeletedWebhook', { id: Type.String() 
 
 const Attempt = namedObject('DeliveryAttempt', {
   at: Type.String(),
-  status: Type.Union([Type.Integer(), Type.Null()], { description: 'null: there was no response' }),
+  status: Type.Union([Type.Integer(), Type.Null()], { description: 'null: no response' }),
   duration_ms: Type.Integer(),
-  response: Nullable('The first 1 KiB of the response'),
-  error: Nullable('Why there was no response'),
+  response: Nullable('First 1 KiB of the response'),
+  error: Nullable('Reason if there was no response'),
 });
 
 const DeliveryState = Type.Enum(['pending', 'delivered', 'failed']);
 
 export const Delivery = namedObject('WebhookDelivery', {
   id: Type.String({ description: 'dlv-…' }),
-  event_id: Type.String({ description: 'evt-…; the header webhook-id, the same at each attempt' }),
+  event_id: Type.String({ description: 'evt-…; sent as the header webhook-id, the same for each attempt' }),
   type: Type.String(),
-  payload: Type.Unknown({ description: 'What is sent: type, timestamp and data' }),
+  payload: Type.Unknown({ description: 'Request body: type, timestamp and data' }),
   state: DeliveryState,
-  reason: Nullable('Why it failed, beyond what its last attempt says'),
+  reason: Nullable('Reason of the failure, other than the result of the last attempt'),
   created_at: Type.String(),
-  next_attempt_at: Nullable('null: there will be none'),
+  next_attempt_at: Nullable('null: none scheduled'),
   attempts: Type.Array(Attempt, { description: 'Oldest first' }),
 });
 export type Delivery = Static<typeof Delivery>;
 
-/** Which deliveries are listed. */
+/** The query of the list of deliveries. */
 export const DeliveryFilter = { state: Type.Optional(DeliveryState) };
 
 export const Recovery = namedObject('WebhookRecovery', {
   since: Type.String({ description: 'YYYY-MM-DD HH:MM:SS, UTC, or RFC 3339' }),
 });
 export const Recovered = namedObject('RecoveredDeliveries', {
-  recovered: Type.Integer({ description: 'Deliveries that are tried again' }),
+  recovered: Type.Integer({ description: 'Deliveries being retried' }),
 });
 export type Recovered = Static<typeof Recovered>;
 

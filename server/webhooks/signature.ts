@@ -41,7 +41,7 @@ export function sealSecret(sealer: Sealer, webhookId: string, secret: string): U
   return sealer.seal(Buffer.from(secret), contextOf(webhookId));
 }
 
-/** Throws `data_corrupted` when it does not open. */
+/** Throws `data_corrupted` if it cannot be unsealed. */
 export function openSecret(sealer: Sealer, webhookId: string, sealed: Uint8Array): string {
   return sealer.unseal(sealed, contextOf(webhookId)).toString();
 }

@@ -1,4 +1,4 @@
-/** SQL of webhooks: where events go. */
+/** SQL of webhooks. */
 import type { Awaitable, Reads, Statement } from '../metadata/metadata.ts';
 
 /** Times are ms since 1970. */
@@ -20,7 +20,7 @@ export interface WebhookRow {
   readonly created_at: number;
 }
 
-/** Where an event may go. */
+/** A webhook as the target of events. */
 export interface ListenerRow {
   readonly id: number;
   readonly events: string;
@@ -41,7 +41,7 @@ export class WebhookStore {
     return this.#reads.get(`SELECT ${COLUMNS} FROM webhooks WHERE webhook_id = ?`, webhookId);
   }
 
-  /** Oldest first, those after row id `after`. */
+  /** Oldest first, after row id `after`. */
   list(accountId: number, after: number, limit: number): Awaitable<WebhookRow[]> {
     return this.#reads.all(
       `SELECT ${COLUMNS} FROM webhooks WHERE account_id = ? AND id > ? ORDER BY id LIMIT ?`,
@@ -60,7 +60,7 @@ export class WebhookStore {
     );
   }
 
-  /** Refuses when the account has `most` of them. */
+  /** Refuses if the account has `most` of them. */
   insert(
     row: Pick<
       WebhookRow,
@@ -79,7 +79,7 @@ export class WebhookStore {
     };
   }
 
-  /** What its owner changes. Refuses unless it is as it was read. */
+  /** Stores the owner's changes. Refuses if the row has changed since it was read. */
   update(before: WebhookRow, after: WebhookRow): Statement {
     return {
       sql: `UPDATE webhooks SET url = ?, description = ?, events = ?, is_enabled = ?, disabled_code = ?,
@@ -96,7 +96,7 @@ export class WebhookStore {
     };
   }
 
-  /** Leaves one that is disabled already with the reason it has. */
+  /** Keeps the reason of a webhook that is disabled already. */
   disable(id: number, reason: { readonly code: string; readonly message: string }): Statement {
     return {
       sql: `UPDATE webhooks SET is_enabled = 0, disabled_code = ?, disabled_message = ?
@@ -119,7 +119,7 @@ export class WebhookStore {
     };
   }
 
-  /** The secret of `before` signs as well until `until`. Refuses when it is no longer the secret. */
+  /** The secret of `before` also signs until `until`. Refuses if it is no longer the current secret. */
   replaceSecret({ id, sealed_secret }: WebhookRow, sealed: Uint8Array, until: number): Statement {
     return {
       sql: `UPDATE webhooks SET sealed_old_secret = sealed_secret, old_secret_until = ?, sealed_secret = ?
@@ -129,7 +129,7 @@ export class WebhookStore {
     };
   }
 
-  /** Deliveries and their attempts go with it. */
+  /** Also deletes its deliveries and their attempts. */
   delete(id: number): Statement {
     return { sql: 'DELETE FROM webhooks WHERE id = ?', params: [id], expectChanges: 1 };
   }
@@ -142,7 +142,7 @@ export class WebhookStore {
     };
   }
 
-  /** Secrets that sign no longer. */
+  /** Deletes expired secrets. */
   forgetOldSecrets(now: number): Statement {
     return {
       sql: `UPDATE webhooks SET sealed_old_secret = NULL, old_secret_until = NULL WHERE old_secret_until <= ?`,

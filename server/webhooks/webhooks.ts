@@ -1,4 +1,4 @@
-/** Webhooks: made, found, changed and removed by their owner. */
+/** Creates, finds, changes and deletes webhooks. */
 import type { Call, Principal } from '../calls/principal.ts';
 import type { Changes } from '../metadata/change.ts';
 import { Listed, listRows } from '../metadata/list.ts';
@@ -66,7 +66,7 @@ export class Webhooks {
     return present(await this.findFor(principal, webhookId));
   }
 
-  /** At most `limit`, oldest first, those after row id `after`. `id` is that row id, for the cursor only. */
+  /** At most `limit`, oldest first, after row id `after`. `id` is that row id, for the cursor only. */
   async *list(
     principal: Principal,
     after: number,
@@ -79,7 +79,7 @@ export class Webhooks {
     for await (const row of rows) yield new Listed(row, present(row));
   }
 
-  /** What is not named stays. Throws `invalid_request`, `webhook_not_found`. */
+  /** Fields that are not given do not change. Throws `invalid_request`, `webhook_not_found`. */
   async change(call: Call, webhookId: string, wanted: WebhookChange): Promise<Webhook> {
     const { changes, webhookStore, deliveryStore } = this.#deps;
     assertWebhookFields(wanted);
@@ -94,7 +94,7 @@ export class Webhooks {
     });
   }
 
-  /** The log of its deliveries goes with it. Throws `webhook_not_found`. */
+  /** Also deletes the log of its deliveries. Throws `webhook_not_found`. */
   async remove(call: Call, webhookId: string): Promise<{ readonly id: string }> {
     const { id } = await this.findFor(call.principal, webhookId);
     return this.#deps.changes.run(call, (change) => {
@@ -117,7 +117,7 @@ export class Webhooks {
     };
   }
 
-  /** A new secret; that until now signs too for `overlapMs`. Throws `webhook_not_found`. */
+  /** Creates a new secret; the previous one also signs for `overlapMs`. Throws `webhook_not_found`. */
   rotateSecret(call: Call, webhookId: string, overlapMs: number): Promise<WebhookSecret> {
     const { changes, webhookStore, sealer, clock } = this.#deps;
     return changes.run(call, async (change) => {
@@ -134,7 +134,7 @@ export class Webhooks {
     });
   }
 
-  /** Throws `invalid_request` when nothing would ever be sent there. */
+  /** Throws `invalid_request` if the address can never be reached. */
   async #assertReachable(url: string): Promise<void> {
     try {
       await this.#deps.outbound.assertAllowed(url);
@@ -142,23 +142,23 @@ export class Webhooks {
       if (!(error instanceof OutboundRefused)) throw error;
       throw new AppError('invalid_request', `url: ${error.message}`, {
         fields: [{ field: 'url', message: error.message }],
-        hint: 'The operator may allow further networks with CLOUDLET_FETCH_ALLOW',
+        hint: 'The operator can allow more networks with CLOUDLET_FETCH_ALLOW',
       });
     }
   }
 }
 
 export function webhookNotFound(): AppError {
-  return new AppError('webhook_not_found', 'You have no such webhook');
+  return new AppError('webhook_not_found', 'There is no such webhook');
 }
 
 function tooManyWebhooks(): AppError {
-  return new AppError('too_many_webhooks', `An account has at most ${MAX_WEBHOOKS} webhooks`, {
-    hint: 'Delete one that is no longer used',
+  return new AppError('too_many_webhooks', `An account can have at most ${MAX_WEBHOOKS} webhooks`, {
+    hint: 'Delete an unused one',
   });
 }
 
-/** Another address, and being enabled again, begin without the failures of before. */
+/** A changed URL, or enabling it again, resets the earlier failures. */
 function changed(before: WebhookRow, wanted: WebhookChange): WebhookRow {
   const { url = before.url, description = before.description, enabled = before.is_enabled === 1 } = wanted;
   const events = wanted.events ? JSON.stringify([...new Set(wanted.events)]) : before.events;
@@ -211,17 +211,17 @@ export function assertWebhookFields({ url, description }: GivenFields): void {
 /** http or https, without name and password, and without a fragment, which is never sent. */
 function urlProblem(text: string): string | undefined {
   const url = URL.parse(text);
-  if (url === null) return 'is no absolute URL';
+  if (url === null) return 'must be an absolute URL';
   if (url.protocol !== 'http:' && url.protocol !== 'https:') return 'must begin with https:// or http://';
   if (url.username !== '' || url.password !== '') {
-    return 'must hold no name and password; the signature proves who sends';
+    return 'must not contain a user name and password; the signature authenticates the sender';
   }
-  if (text.includes('#')) return 'must have no fragment';
-  if (/[\p{Cc}\s]/u.test(text)) return 'must have no spaces and control characters';
+  if (text.includes('#')) return 'must not have a fragment';
+  if (/[\p{Cc}\s]/u.test(text)) return 'must not contain spaces or control characters';
   return undefined;
 }
 
 function descriptionProblem(text: string): string | undefined {
   const isPlain = text.isWellFormed() && !/\p{Cc}/u.test(text);
-  return isPlain ? undefined : 'must have no control characters';
+  return isPlain ? undefined : 'must not contain control characters';
 }
