@@ -1,7 +1,7 @@
 /**
- * One unit of work: what a request changes, which rule may refuse it, what follows from it, and what the
- * caller is answered. All of it is one commit: effect, refusals and the response under the caller's
- * Idempotency-Key or operation (decisions/0020).
+ * A unit of work: the changes of a request, the rules that may refuse it, the consequences, and the response.
+ * All of it is one commit: effect, refusals and the response under the caller's Idempotency-Key or operation
+ * (decisions/0020).
  */
 import { AppError } from '../platform/errors.ts';
 import {
@@ -19,27 +19,29 @@ import {
 type Reason = CommitRejected['reason'];
 
 /**
- * `retry`: somebody was faster, so build the change anew. `skip`: somebody did this already, so nothing is
- * stored and that is well; for work that nobody waits for. Else what the caller is told.
+ * `retry`: another commit came first, so build the change again. `skip`: another commit did the same already,
+ * so nothing is stored and that is fine; for background work. A function: the error for the caller.
  */
 export type Refusal = 'retry' | 'skip' | ((reason: Reason) => Error | Promise<Error>);
 
-/** Whoever asked: the response is recorded for them in the commit that has the effect. */
+/** Records the response of a request in the commit with the effect. */
 export interface Recorder {
-  /** Statements that record the response, so that a repetition finds effect and response, or neither. */
+  /**
+   * Statements that record the response, so that a repeated request finds effect and response, or neither.
+   */
   readonly record: (response: unknown) => readonly Statement[];
 }
 
-/** For work that nobody waits for: what a timer or a start of Cloudlet finds to do. */
+/** For background work without a caller: timers, and repairs at start. */
 export const UNASKED: Recorder = { record: () => [] };
 
-/** Those whose response is stored: what a call changes is one change, so that no crash comes between. */
+/** Recorders that were used: a call makes one change only, so that a crash cannot leave half of it. */
 const spent = new WeakSet<Recorder['record']>();
 
-/** Times a change is built anew because others were faster, before we give up. */
+/** Maximum attempts to build a change after other commits came first. */
 const MAX_TRIES = 50;
 
-/** What `build` fills. It may run several times, so it has no effect of its own. */
+/** A change, filled by `build`, which may run several times and must have no other effect. */
 export class Change {
   readonly #statements: Statement[] = [];
   readonly #refusals: (Refusal | undefined)[] = [];
@@ -47,13 +49,13 @@ export class Change {
   readonly #incrementRefusals: (Refusal | undefined)[] = [];
   readonly hooks: (() => void)[] = [];
 
-  /** Adds a statement. The result stands for the row id that it will be given. */
+  /** Adds a statement. The result stands for the row id that it will insert. */
   add(statement: Statement, refused?: Refusal): RowIdOf {
     this.#refusals.push(refused);
     return { rowIdOf: this.#statements.push(statement) - 1 };
   }
 
-  /** Adds statements that say themselves what they expect, as those of billing do, and increments. */
+  /** Adds statements with expectations of their own, such as those of billing, and increments. */
   addAll(statements: readonly Statement[], refused?: Refusal): void {
     for (const statement of statements) {
       if (isIncrement(statement)) this.#addIncrement(statement, refused);
@@ -61,7 +63,7 @@ export class Change {
     }
   }
 
-  /** Adds to a counter, behind all statements. Refused when its row is gone. */
+  /** Adds to a counter, after all statements. Refused if its row does not exist. */
   increment(counter: Counter, refused?: Refusal): void {
     this.#addIncrement(increment(counter), refused);
   }
@@ -71,12 +73,12 @@ export class Change {
     this.#incrementRefusals.push(refused);
   }
 
-  /** All of it in the order in which it is stored. */
+  /** All statements, in the order of execution. */
   get steps(): Statement[] {
     return [...this.#statements, ...this.#increments];
   }
 
-  /** What was said of the step with this index. */
+  /** The refusal of the step with this index. */
   refusalAt(index: number): Refusal | undefined {
     const past = index - this.#statements.length;
     return past < 0 ? this.#refusals[index] : this.#incrementRefusals[past];
@@ -88,8 +90,8 @@ export class Change {
   }
 
   /**
-   * Runs `work` once the change is stored, before the caller is answered, and also when nobody knows whether
-   * it is: to forget what is cached, to tell who waits. It must not throw.
+   * Runs `work` once the change is stored, before the response, and also if the outcome is unknown: to
+   * invalidate caches and notify watchers. It must not throw.
    */
   after(work: () => void): void {
     this.hooks.push(work);
@@ -104,10 +106,10 @@ export class Changes {
   }
 
   /**
-   * Builds a change and commits it with the response, which is what `build` returns. Rejects with what a
-   * refusal names, with `write_conflict` when others are faster again and again, with CommitRejected when a
-   * statement refuses that names nothing, and with what Metadata.commit() rejects with. Throws when the call
-   * has changed something before.
+   * Builds a change and commits it with the response, which is what `build` returns. Rejects with the error
+   * of a refusal, with `write_conflict` when other commits keep coming first, with CommitRejected when a
+   * statement without a refusal fails, and with the errors of Metadata.commit(). Throws if the call has made
+   * a change before.
    */
   async run<T>(recorder: Recorder, build: (change: Change) => T | Promise<T>): Promise<T> {
     const { record } = recorder;
@@ -136,7 +138,7 @@ export class Changes {
     }
   }
 
-  /** Stores what a timer, or a start of Cloudlet, finds to do; false: it was skipped. Rejects as run(). */
+  /** Stores background work; false: it was skipped. Rejects like run(). */
   async store(statements: readonly Statement[], refused?: Refusal): Promise<boolean> {
     let isStored = false;
     await this.run(UNASKED, (change) => {
@@ -150,22 +152,22 @@ export class Changes {
 }
 
 function tooManyTries(cause: unknown): AppError {
-  return new AppError('write_conflict', 'Others changed the same thing again and again', {
+  return new AppError('write_conflict', 'Other requests kept changing the same resource', {
     hint: 'Send the request again',
     cause,
   });
 }
 
 /**
- * Small facts that are kept in memory and written now and then, so that to note one costs no write: when
- * something was last used, how much was sent. A crash loses what was not written.
+ * Buffers small facts in memory and writes them periodically, so that noting one costs no write: last use,
+ * sent bytes. A crash loses unwritten ones.
  */
 const STATEMENTS_PER_COMMIT = 500;
 
 export interface WriteBehindDeps<K, V> {
   readonly changes: Changes;
   readonly statementOf: (key: K, value: V) => Statement;
-  /** Joins two facts about one key; without it the later one counts. */
+  /** Combines two facts about one key; without it the later one replaces the earlier. */
   readonly join?: (earlier: V, later: V) => V;
 }
 
@@ -184,12 +186,12 @@ export class WriteBehind<K, V> {
     this.#pending.set(key, join && earlier !== undefined ? join(earlier, value) : value);
   }
 
-  /** What is known of `key` and not written yet; when values are joined, the part noted last. */
+  /** The fact about `key` that is not written yet; when facts are combined, the part noted last. */
   latest(key: K): V | undefined {
     return this.#pending.get(key) ?? this.#writing.get(key);
   }
 
-  /** Writes what has gathered. What could not be stored is kept for the next call. */
+  /** Writes all noted facts. Those that could not be stored are kept for the next call. */
   async flush(): Promise<void> {
     if (this.#pending.size === 0 || this.#writing.size > 0) return;
     this.#writing = this.#pending;

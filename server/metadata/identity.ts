@@ -1,7 +1,7 @@
 /**
- * Whose files these are. metadata.db has the id of its cloud and counts its starts; a mark in each folder of
- * data and `master.key` name the same id, `cloud.json` id and count. What does not belong together is not
- * started: the sweepers would remove all that no row names.
+ * Checks which cloud the files belong to. metadata.db has the id of its cloud and counts its starts; a mark
+ * file in each data folder and `master.key` name the same id, `cloud.json` id and count. Files of different
+ * clouds are not started: the sweepers would remove everything without a row.
  */
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -13,34 +13,32 @@ import type { Awaitable, Metadata } from './metadata.ts';
 
 const DATABASE = 'metadata.db';
 const KEY = 'master.key';
-/** Where a restore keeps its files until all are whole. */
+/** Folder of an unfinished restore. */
 const UNFINISHED = '.restoring';
-/** Tells an older copy of the database from the last one. */
+/** Distinguishes an older copy of the database from the latest. */
 const COUNT = 'cloud.json';
 const MARK = '.cloud';
 const DATABASES = ['sqlite', 'postgresql', 'mysql', 'mongodb', 'kept'].map((name) => `databases/${name}`);
-/** What a mark stands in: each may be a disk of its own. Recovery points have an identity of their own. */
+/** Folders with a mark file: each may be a separate disk. Recovery points have an identity of their own. */
 const MARKED = ['blobs', 'vms', 'images', 'databases', ...DATABASES];
 
 export interface IdentityDeps {
   readonly metadata: Metadata;
   readonly dataDir: string;
   readonly clock: Clock;
-  /** Gives disk space back that was kept for a full disk. */
+  /** Releases the disk space reserved for a full disk. */
   readonly makeRoom: () => Promise<unknown>;
 }
 
 /**
- * To be asked before the database is opened: one that is made anew beside the log of a lost one is of no use.
- * Throws StartupError when data of a cloud are there, and its database is not.
+ * Call before the database is opened: a new one beside the log of a lost one would be useless. Throws
+ * StartupError if the directory has data of a cloud but no database.
  */
 export function assertDatabaseThere(dataDir: string): void {
   const size = statSync(join(dataDir, DATABASE), { throwIfNoEntry: false })?.size;
   if (size !== undefined && size > 0) return;
   if (existsSync(join(dataDir, UNFINISHED))) {
-    throw new StartupError(
-      `A restore into ${dataDir} was not finished: run it again, it goes on where it was`,
-    );
+    throw new StartupError(`A restore into ${dataDir} is incomplete: run it again to continue`);
   }
   if (dataIn(dataDir).length > 0) throw withoutDatabase(dataDir, size === undefined ? 'missing' : 'empty');
 }
@@ -107,9 +105,9 @@ function dataIn(dataDir: string): string[] {
 
 function withoutDatabase(dataDir: string, how: 'missing' | 'empty'): StartupError {
   return new StartupError(
-    `${join(dataDir, DATABASE)} is ${how}, but a cloud has left ${dataIn(dataDir).join(', ')} beside it: ` +
+    `${join(dataDir, DATABASE)} is ${how}, but the directory has ${dataIn(dataDir).join(', ')} of a cloud: ` +
       'put the file back, or restore a recovery point into an empty directory ' +
-      '(cloudlet recovery restore --help); for a new cloud choose an empty directory',
+      '(cloudlet recovery restore --help); for a new cloud use an empty directory',
   );
 }
 
@@ -121,7 +119,7 @@ export function explainUnreadable(dataDir: string, error: unknown): unknown {
   const { message } = error as Error;
   if (!(error instanceof Error) || error instanceof StartupError || !UNREADABLE.test(message)) return error;
   return new StartupError(
-    `${join(dataDir, DATABASE)} cannot be read (${message}): look at the disk, put the file back from a copy, ` +
+    `${join(dataDir, DATABASE)} cannot be read (${message}): check the disk, put the file back from a copy, ` +
       'or restore a recovery point into an empty directory (cloudlet recovery restore --help)',
   );
 }
@@ -131,9 +129,9 @@ function assertNewest(dataDir: string, { cloud_id, starts }: IdentityMark): void
   const mark = readMark(path);
   if (mark === null || mark.cloud_id !== cloud_id || mark.starts <= starts) return;
   throw new StartupError(
-    `${join(dataDir, DATABASE)} is an older copy than the files beside it, of which it would remove what came ` +
-      'later: put back the newest, or restore a recovery point into an empty directory; to lose what came ' +
-      `later, run: ${markCommand(path, { cloud_id, starts })}`,
+    `${join(dataDir, DATABASE)} is older than the files beside it; starting would remove newer ` +
+      'files: put back the newest copy, or restore a recovery point into an empty directory; to discard newer ' +
+      `data, run: ${markCommand(path, { cloud_id, starts })}`,
   );
 }
 
@@ -143,16 +141,16 @@ function assertBelongs(dataDir: string, name: string, mark: IdentityMark): void 
   if (found === null) {
     // Restored, of a version without marks, or cut off in its first start.
     if (mark.starts === 0) return;
-    const what = existsSync(folder) ? 'is not the folder of this cloud' : 'is missing';
+    const what = existsSync(folder) ? 'does not belong to this cloud' : 'is missing';
     throw new StartupError(
-      `${folder} ${what}: mount its disk, or put it back; to go on with what is there, ` +
+      `${folder} ${what}: mount its disk, or put it back; to continue with the current contents, ` +
         `run: mkdir -p ${folder} && ${markCommand(join(folder, MARK), mark)}`,
     );
   }
   if (found.cloud_id === mark.cloud_id) return;
   throw new StartupError(
     `${folder} belongs to another cloud (${found.cloud_id}) than ${join(dataDir, DATABASE)} (${mark.cloud_id}): ` +
-      'put back the one that is of the other, or restore a recovery point into an empty directory',
+      'put back the matching one, or restore a recovery point into an empty directory',
   );
 }
 
@@ -205,7 +203,7 @@ class IdentityStore {
 
 /** The files by which data say which cloud they belong to. */
 export interface IdentityMark {
-  /** `cld-…` */
+  /** Mark file: the cloud that a folder belongs to. */
   readonly cloud_id: string;
   /** How often the cloud had been started when it was written. */
   readonly starts: number;
@@ -222,7 +220,7 @@ function readMark(path: string): IdentityMark | null {
   }
   const mark = parseMark(text);
   if (mark !== null) return mark;
-  throw new Error(`${path} is damaged: put it back from your copy, or restore a recovery point`);
+  throw new Error(`${path} is damaged: restore it from a copy, or restore a recovery point`);
 }
 
 function parseMark(text: string): IdentityMark | null {

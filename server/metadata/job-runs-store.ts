@@ -1,4 +1,4 @@
-/** What long jobs remember of themselves across restarts. */
+/** State of long jobs that survives restarts. */
 import type { Metadata } from './metadata.ts';
 
 export interface JobRun<State> {
@@ -6,7 +6,7 @@ export interface JobRun<State> {
   readonly startedAt: number;
   readonly finishedAt: number | null;
   readonly state: State;
-  /** Where to go on. */
+  /** Position to continue at. */
   readonly cursor: string | null;
 }
 

@@ -1,9 +1,8 @@
 /**
- * Changes the master key while the service runs: a new key seals from now on, every sealed value is
- * sealed anew, and the old key is forgotten when a whole pass has found nothing under it.
- *
- * A kill at any step loses nothing: both keys stay in the file until the last step, and the next call
- * goes on where this one ended, because what is done already is under the new key.
+ * Rotates the master key while the service runs: a new key seals from now on, every sealed value is sealed
+ * again, and the old key is deleted when a whole pass has found no value under it. A kill at any step loses
+ * nothing: both keys stay in the file until the last step, and the next call continues, because finished
+ * values are under the new key.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { MasterKeys } from '../platform/master-key.ts';
@@ -19,16 +18,16 @@ export interface KeyRotationDeps {
   readonly metadata: Metadata;
   readonly keys: MasterKeys;
   /**
-   * How long to wait, ms, before the pass that decides, for requests that sealed a value under the old key
-   * and have not called commit with it yet. 0 is safe only when no request runs. Default 10 seconds.
+   * Time to wait, ms, before the deciding pass, for requests that sealed a value under the old key and have
+   * not committed it yet. 0 is safe only if no request runs. Default 10 seconds.
    */
   readonly waitMs?: number;
-  /** Called after each batch with the number of values sealed anew so far. */
+  /** Called after each batch with the number of values sealed again so far. */
   readonly onProgress?: (resealed: number) => void;
 }
 
 export interface KeyRotation {
-  /** The id of the key that everything is sealed under now. */
+  /** The id of the key that seals everything now. */
   readonly keyId: string;
   readonly retiredIds: readonly string[];
   readonly resealed: number;
@@ -37,14 +36,14 @@ export interface KeyRotation {
 const BATCH_ROWS = 100;
 const WAIT_MS = 10_000;
 
-/** Rotates the master key, or ends a rotation that was interrupted. Resolves when the old keys are gone. */
+/** Rotates the master key, or finishes an interrupted rotation. Resolves when the old keys are deleted. */
 export async function rotateMasterKey(deps: KeyRotationDeps): Promise<KeyRotation> {
   const { keys } = deps;
   if (keys.ids().length === 1) keys.addKey();
   const resealer = new Resealer(deps);
   await resealer.untilClean();
   await delay(deps.waitMs ?? WAIT_MS);
-  // Commits are stored in order: behind this one there is none left from before.
+  // Commits are stored in order: after this one no earlier commit is pending.
   await deps.metadata.commit([]);
   await resealer.untilClean();
   const retiredIds = keys.ids().filter((id) => id !== keys.currentId);
@@ -62,7 +61,7 @@ class Resealer {
     this.#store = new SealedColumnsStore({ metadata: deps.metadata });
   }
 
-  /** Passes over everything until one pass finds nothing to do. */
+  /** Repeats passes until one finds nothing to do. */
   async untilClean(): Promise<void> {
     for (let found = true; found; ) {
       found = false;
@@ -72,7 +71,7 @@ class Resealer {
     }
   }
 
-  /** True when a value under an older key was met, be it replaced or changed meanwhile. */
+  /** True if the pass found a value under an older key, whether replaced or changed meanwhile. */
   async #pass(column: SealedColumn): Promise<boolean> {
     let found = false;
     let after: SealedRow | null = null;

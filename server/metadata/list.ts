@@ -1,8 +1,8 @@
-/** Lists by pages: rows are read some at a time, so that a long list takes little memory. */
+/** Paged lists: rows are read in batches, so that a long list takes little memory. */
 import type { Awaitable } from './metadata.ts';
 
 export interface Page {
-  /** Row id behind which it begins. */
+  /** Row id after which it begins. */
   readonly after: number;
   /** Infinity: all. */
   readonly limit: number;
@@ -12,7 +12,7 @@ interface ListRow {
   readonly id: number;
 }
 
-/** An entry with its row, whose id is the place in the list. As JSON it is the entry alone. */
+/** An entry with its row, whose id is the position in the list. Its JSON is the entry alone. */
 export class Listed<Row extends ListRow, Entry> {
   readonly row: Row;
   readonly #entry: Entry;

@@ -1,10 +1,8 @@
 /**
- * What the domains need of a metadata database. One writer with group commit: a commit is a list of
- * statements, all or nothing, durable (fsynced) when the promise resolves. Reads see every commit
- * whose promise has resolved.
- *
- * Reads are typed Awaitable because SQLite answers at once, on the calling thread, while an engine
- * behind a socket cannot: callers always `await`.
+ * The metadata database that the domains need. One writer with group commit: a commit is a list of
+ * statements, all or nothing, durable (fsynced) when the promise resolves. Reads see every commit whose
+ * promise has resolved. Reads are typed Awaitable because SQLite answers at once, on the calling thread,
+ * while an engine behind a socket cannot: callers always `await`.
  */
 import { AppError, isAppError } from '../platform/errors.ts';
 
@@ -18,12 +16,12 @@ export interface RowIdOf {
   readonly rowIdOf: number;
 }
 
-/** Things whose changes are told to who watches. */
+/** Kinds of resources whose changes are reported to watchers. */
 export type ResourceKind = 'vm' | 'database' | 'balance' | 'operation' | 'recovery_point';
 
-/** That a thing changed. */
+/** A changed resource. */
 export interface Told {
-  /** Whose it is; null: the operators'. */
+  /** Its owner; null: the operators. */
   readonly accountId: number | null;
   readonly kind: ResourceKind;
   readonly id: string;
@@ -35,29 +33,29 @@ export interface Statement {
   readonly params: readonly (SqlValue | RowIdOf)[];
   /** The commit is rolled back and rejected unless exactly this many rows changed. */
   readonly expectChanges?: number;
-  /** Told to who watches, once the commit is stored. */
+  /** Reported to watchers once the commit is stored. */
   readonly tells?: Told;
 }
 
 /**
- * Adds amounts to counters, or demands something of them: to run it with a and then with b is the same as
- * once with a + b, the other params being equal. It stands behind the statements of its commit, which neither
- * read nor write what it changes. So an engine may run those of several commits as one, with the sums; when a
- * rule refuses then, each commit is judged alone.
+ * Adds amounts to counters, or checks a limit on them: running it with a and then with b equals running it
+ * once with a + b, if the other params are equal. It comes after the other statements of its commit, which
+ * neither read nor write the columns it changes. An engine may therefore run those of several commits as one,
+ * with the sums; if a rule then refuses, each commit is run alone.
  */
 export interface Increment extends Statement {
-  /** Indexes of the params that are amounts, whole numbers; none: it only demands. */
+  /** Indexes of the params that are amounts, whole numbers; none: it only checks. */
   readonly amounts: readonly number[];
 }
 
-/** A counter of one row: its columns with what is added to each, and the row's id. */
+/** Counters of one row: the amount to add to each column, and the row's id. */
 export interface Counter {
   readonly table: string;
   readonly id: number;
   readonly add: Readonly<Record<string, number>>;
 }
 
-/** Refuses when the row is gone. */
+/** Refuses if the row does not exist. */
 export function increment({ table, id, add }: Counter): Increment {
   const columns = Object.keys(add);
   const sets = columns.map((column) => `${column} = ${column} + ?`).join(', ');
@@ -79,7 +77,7 @@ export interface StatementResult {
 }
 
 /**
- * A commit was rolled back by a rule of its own: nothing of it is stored, and it may be built anew and tried
+ * A commit was rolled back by a rule of its own: nothing of it is stored, and it may be built and tried
  * again.
  */
 export class CommitRejected extends Error {
@@ -96,8 +94,8 @@ export class CommitRejected extends Error {
 }
 
 /**
- * The disk failed under a commit: it may be stored or not, and no later one is taken until a restart. What it
- * would make visible must neither be removed nor be called done.
+ * The disk failed during a commit: it may be stored or not, and no later one is accepted until a restart. Its
+ * data must neither be removed nor be reported as stored.
  */
 export class CommitOutcomeUnknown extends AppError {
   constructor(detail: string) {
@@ -109,7 +107,7 @@ export class CommitOutcomeUnknown extends AppError {
   }
 }
 
-/** Rows may be shared with other callers: nobody changes them. */
+/** Rows may be shared with other callers and must not be modified. */
 export interface Reads {
   get<T>(sql: string, ...params: SqlValue[]): Awaitable<T | undefined>;
   all<T>(sql: string, ...params: SqlValue[]): Awaitable<T[]>;
@@ -117,17 +115,17 @@ export interface Reads {
 
 export interface Metadata extends Reads {
   /**
-   * Stores all statements in one transaction, or none. Resolves once they are on disk.
-   * Rejects with CommitRejected (a rule refused; other commits are unaffected), AppError `out_of_space`
-   * (nothing stored; recovers by itself when there is room), CommitOutcomeUnknown after an I/O or fsync
-   * error, and from then until a restart AppError `read_only` (nothing stored).
+   * Stores all statements in one transaction, or none. Resolves once they are on disk. Rejects with
+   * CommitRejected (a rule refused; other commits are unaffected), AppError `out_of_space` (nothing stored;
+   * recovers by itself when space is available), CommitOutcomeUnknown after an I/O or fsync error, and from
+   * then until a restart AppError `read_only` (nothing stored).
    */
   commit(statements: readonly Statement[]): Promise<StatementResult[]>;
-  /** Waits for commits under way, then closes. A later call of anything throws. */
+  /** Waits for running commits, then closes. Every later call throws. */
   close(): Promise<void>;
 }
 
-/** The same to read, with another way to commit. */
+/** The same reads, with another commit function. */
 function withCommit(metadata: Metadata, commit: Metadata['commit']): Metadata {
   return {
     get: metadata.get.bind(metadata),
@@ -150,7 +148,7 @@ export function withReserve(metadata: Metadata, releaseReserve: () => Promise<bo
   );
 }
 
-/** Tells who watches what a commit changed, once it is stored. `tell` must not throw. */
+/** Reports changed resources to watchers once a commit is stored. `tell` must not throw. */
 export function withWatchers(metadata: Metadata, tell: (told: Told) => void): Metadata {
   return withCommit(metadata, async (statements) => {
     const results = await metadata.commit(statements);

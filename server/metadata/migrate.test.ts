@@ -48,7 +48,7 @@ test('a database of a newer version is refused, naming both versions and what to
   migrate(database, [first, second], 0);
   assert.throws(
     () => migrate(database, [first], 0),
-    /^Error: The database has schema version 2, this Cloudlet knows versions up to 1: start the newer .*$/,
+    /^Error: The database has schema version 2, but this Cloudlet supports versions up to 1: start the newer .*$/,
   );
 });
 
@@ -56,7 +56,7 @@ test('an edited migration is refused', () => {
   const database = memory();
   migrate(database, [first], 0);
   const edited = { ...first, sql: `${first.sql} -- edited` };
-  assert.throws(() => migrate(database, [edited], 0), /another text of migration 1/);
+  assert.throws(() => migrate(database, [edited], 0), /a different migration 1/);
 });
 
 test('gaps in the numbers are refused', () => {

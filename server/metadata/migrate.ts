@@ -1,11 +1,11 @@
 /**
- * Brings a database to the newest schema: each migration in one transaction together with its record,
- * so that a kill leaves the old schema or the new one. Up only; the way back is a recovery point.
+ * Migrates a database to the newest schema: each migration in one transaction together with its record, so
+ * that a kill leaves the old schema or the new one. Forward only; a recovery point is the way back.
  */
 import { createHash } from 'node:crypto';
 import type { Migration } from './migrations/migrations.ts';
 
-/** What migrating needs of a connection; better-sqlite3's Database has it. */
+/** The connection that migrations need; better-sqlite3's Database implements it. */
 export interface MigrationTarget {
   exec(sql: string): unknown;
   prepare(sql: string): {
@@ -33,12 +33,12 @@ function checksum(migration: Migration): string {
   return createHash('sha256').update(migration.sql).digest('hex');
 }
 
-/** Throws unless what was applied is the beginning of `migrations`, text for text. */
+/** Throws unless the applied migrations are the beginning of `migrations`, text for text. */
 function assertSameHistory(applied: readonly Applied[], migrations: readonly Migration[]): void {
   const newest = applied.at(-1)?.number ?? 0;
   if (newest > migrations.length) {
     throw new Error(
-      `The database has schema version ${newest}, this Cloudlet knows versions up to ${migrations.length}: ` +
+      `The database has schema version ${newest}, but this Cloudlet supports versions up to ${migrations.length}: ` +
         'start the newer Cloudlet that wrote it, or restore a recovery point made by this one',
     );
   }
@@ -46,7 +46,7 @@ function assertSameHistory(applied: readonly Applied[], migrations: readonly Mig
     const migration = migrations[i];
     if (migration === undefined || row.number !== migration.number || row.checksum !== checksum(migration)) {
       throw new Error(
-        `The database was made with another text of migration ${row.number} (${row.name}): ` +
+        `The database was created with a different migration ${row.number} (${row.name}): ` +
           'start the Cloudlet that wrote it, or restore a recovery point',
       );
     }
@@ -74,8 +74,8 @@ function applyOne(target: MigrationTarget, migration: Migration, nowMs: number):
 }
 
 /**
- * Applies every migration not yet applied. `nowMs`: ms since 1970.
- * Throws an Error of one clear line when the database is of a newer version or of another history.
+ * Applies every pending migration. `nowMs`: ms since 1970. Throws an Error with a one-line message if the
+ * database is of a newer version or of another history.
  */
 export function migrate(target: MigrationTarget, migrations: readonly Migration[], nowMs: number): void {
   for (const [i, migration] of migrations.entries()) {
@@ -87,7 +87,7 @@ export function migrate(target: MigrationTarget, migrations: readonly Migration[
     .all() as Applied[];
   assertSameHistory(applied, migrations);
   if (applied.length === migrations.length) return;
-  // SQLite's advice for migrations that rebuild a table; foreign_key_check above stands in for it.
+  // SQLite's advice for migrations that rebuild a table; foreign_key_check above replaces the constraint.
   target.exec('PRAGMA foreign_keys = OFF');
   try {
     for (const migration of migrations.slice(applied.length)) applyOne(target, migration, nowMs);

@@ -1,4 +1,4 @@
-/** Readings over time: what of them a caller is shown, and which are kept. */
+/** Metric readings over time: reading a range, aggregating and pruning. */
 import { readTime } from '../platform/clock.ts';
 import { invalidField } from '../platform/errors.ts';
 import { type Static, Type } from '../platform/json-schema.ts';
@@ -8,10 +8,10 @@ import { COARSE_STEP, FINE_STEP, type Figures, type Sample, type SamplesStore } 
 const COARSE_MS = COARSE_STEP * 1000;
 const FINE_KEPT_MS = 3_600_000;
 const COARSE_KEPT_MS = 30 * 24 * 3_600_000;
-/** A little longer, for callers who mean the last hour and ask a moment later. */
+/** Slightly longer, for callers who ask for the last hour a moment later. */
 const FINE_PRUNED_MS = FINE_KEPT_MS + COARSE_MS;
 
-/** One entry for each step of the range in which something was read, oldest first, with its beginning. */
+/** One entry per step of the range with a reading, oldest first, with its start. */
 export async function readHistory<Figure extends string>(
   store: SamplesStore<Figure>,
   owner: number,
@@ -24,7 +24,7 @@ export async function readHistory<Figure extends string>(
   return [...steps].map(([at, rows]) => [at, combine(store, rows)]);
 }
 
-/** As a coarse row is made. `rows` has at least one. */
+/** Aggregates like SamplesStore.aggregate(). `rows` has at least one. */
 function combine<Figure extends string>(
   { table }: SamplesStore<Figure>,
   rows: readonly Sample<Figure>[],
@@ -41,7 +41,7 @@ function combine<Figure extends string>(
   return Object.fromEntries(entries) as Figures<Figure>;
 }
 
-/** Makes coarse readings of fine ones, and drops those that are too old. */
+/** Aggregates fine readings into coarse ones, and deletes old ones. */
 export class SampleUpkeep<Figure extends string> {
   readonly #store: SamplesStore<Figure>;
   #aggregatedTo: number | undefined;
@@ -50,24 +50,26 @@ export class SampleUpkeep<Figure extends string> {
     this.#store = store;
   }
 
-  /** What is due; `isQuiet`: no coarse step has ended since. To be followed by done() once it is stored. */
+  /**
+   * The statements that are due; `isQuiet`: no coarse step has ended since. Call done() once they are stored.
+   */
   due(now: number): { readonly statements: readonly Statement[]; readonly isQuiet: boolean } {
     const to = endOfStep(now);
-    // After a start all that is left is looked at: the last steps before the stop may not have been made.
+    // After a start everything left is aggregated: the last steps before the stop may not have been made.
     let from = this.#aggregatedTo ?? 0;
-    // A wall clock that was set back leads to steps that are made again, from rows that are still there.
+    // After the wall clock was set back, steps are aggregated again, from rows that still exist.
     if (from > to) from = to - FINE_KEPT_MS;
     const store = this.#store;
     const statements = [
       ...(from < to ? [store.aggregate({ from, to })] : []),
-      // Whole steps only: a coarse row is never made from what is left of one.
+      // Whole steps only: a coarse row is never made from a partly pruned step.
       store.prune(FINE_STEP, to - FINE_PRUNED_MS),
       store.prune(COARSE_STEP, to - COARSE_KEPT_MS),
     ];
     return { statements, isQuiet: from >= to };
   }
 
-  /** `now`: the same as of due(). */
+  /** `now`: the value given to due(). */
   done(now: number): void {
     this.#aggregatedTo = endOfStep(now);
   }
@@ -80,14 +82,14 @@ function endOfStep(now: number): number {
 export interface RangeText {
   readonly from?: string | undefined;
   readonly to?: string | undefined;
-  /** s */
+  /** Seconds. */
   readonly step?: number | undefined;
 }
 
 export interface MetricsRange {
-  /** ms since 1970, included. */
+  /** ms since 1970, inclusive. */
   readonly from: number;
-  /** Not included. */
+  /** Exclusive. */
   readonly to: number;
   readonly stepMs: number;
   /** Before this moment readings are coarse. */
@@ -95,42 +97,41 @@ export interface MetricsRange {
 }
 
 const HOUR_MS = 3_600_000;
-/** More would be a file, not a chart: thirty days of 300 s are 8,640. */
+/** Thirty days of 300 s are 8,640 steps; more would be an export, not a chart. */
 const MAX_STEPS = 11_000;
 
 /** Throws `invalid_request` that names the field. */
 export function readRange(text: RangeText, now: number): MetricsRange {
-  // A reading of this very moment belongs to it.
+  // Includes a reading of this very moment.
   const to = text.to === undefined ? now + 1 : readTime('to', text.to);
   const from = text.from === undefined ? to - HOUR_MS : readTime('from', text.from);
-  if (from >= to) throw invalidField('from', 'must lie before to');
+  if (from >= to) throw invalidField('from', 'must be before to');
   // Only whole coarse steps: a reading belongs to a coarse row or is fine, never both.
   const fineFrom = Math.ceil((now - HOUR_MS) / COARSE_MS) * COARSE_MS;
-  // Who asks for the last hour means it, although some seconds of it have passed meanwhile.
+  // A request for the last hour gets fine readings, although some seconds of it have passed meanwhile.
   const isFine = from >= now - HOUR_MS - COARSE_MS;
   const step = text.step ?? (isFine ? FINE_STEP : COARSE_STEP);
   if (!isFine && step % COARSE_STEP !== 0) {
     throw invalidField('step', `must be a multiple of ${COARSE_STEP} for readings older than an hour`);
   }
   if ((to - from) / (step * 1000) > MAX_STEPS) {
-    throw invalidField('step', `is too short for this range: at most ${MAX_STEPS} steps`);
+    throw invalidField('step', `is too short for this range (at most ${MAX_STEPS} steps)`);
   }
   return { from, to, stepMs: step * 1000, fineFrom: isFine ? from : fineFrom };
 }
 
-/** How a caller asks for readings over time. */
+/** Query parameters for readings over time. */
 const TIME = 'YYYY-MM-DD HH:MM:SS (UTC) or ISO 8601';
 
 export const MetricsQuery = Type.Object({
   from: Type.Optional(Type.String({ maxLength: 40, description: `${TIME}; default: one hour before to` })),
-  to: Type.Optional(Type.String({ maxLength: 40, description: `${TIME}, not included; default: now` })),
+  to: Type.Optional(Type.String({ maxLength: 40, description: `${TIME}, exclusive; default: now` })),
   step: Type.Optional(
     Type.Integer({
       minimum: 5,
       maximum: 86_400,
       multipleOf: 5,
-      description:
-        'Seconds; what is older than an hour is kept in steps of 300. Default: the finest there is',
+      description: 'Seconds; readings older than an hour have steps of 300. Default: the finest available',
     }),
   ),
 });

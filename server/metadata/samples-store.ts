@@ -1,31 +1,31 @@
-/** SQL of readings that are taken every few seconds: fine ones for an hour, coarse ones for a month. */
+/** SQL of readings taken every few seconds: fine ones kept for an hour, coarse ones for a month. */
 import type { Awaitable, Reads, Statement } from './metadata.ts';
 
-/** Steps that are kept, s. */
+/** Stored steps, s. */
 export const FINE_STEP = 5;
 export const COARSE_STEP = 300;
 
-/** A table of readings: (owner, step_seconds, at) and figures, null where nothing is known. */
+/** A table of readings: (owner, step_seconds, at) and figures, null if unknown. */
 export interface SampleTable<Figure extends string> {
   readonly name: string;
-  /** Column of the row id of what was read. */
+  /** The column with the row id of the owner. */
   readonly owner: string;
-  /** Where that row is. */
+  /** The table of the owners. */
   readonly owners: string;
-  /** Each with what a coarse row has of the fine ones: their mean, as it is or whole, or the newest. */
+  /** Each figure with its aggregation in coarse rows: mean, rounded mean, or newest value. */
   readonly figures: Readonly<Record<Figure, 'mean' | 'whole mean' | 'newest'>>;
 }
 
 export type Figures<Figure extends string> = Readonly<Record<Figure, number | null>>;
 
 export type Sample<Figure extends string> = Figures<Figure> & {
-  /** ms since 1970; of a coarse row, the beginning of what it stands for. */
+  /** ms since 1970; of a coarse row, the start of its step. */
   readonly at: number;
 };
 
 interface Span {
   readonly from: number;
-  /** Not included. */
+  /** Exclusive. */
   readonly to: number;
 }
 
@@ -65,7 +65,7 @@ export class SamplesStore<Figure extends string> {
     );
   }
 
-  /** Does nothing for an owner that was deleted meanwhile: the readings of others share the commit. */
+  /** Does nothing if the owner was deleted meanwhile: the readings of others share the commit. */
   insert(owner: number, sample: Sample<Figure>): Statement {
     const { table } = this;
     return {
@@ -76,8 +76,8 @@ export class SamplesStore<Figure extends string> {
   }
 
   /**
-   * Makes one coarse row of each owner's fine ones for each coarse step that begins in the span. SQLite takes
-   * the columns outside of aggregates from the row that has the `max`: that is how the newest is found.
+   * Aggregates each owner's fine rows into one coarse row per coarse step that begins in the span. SQLite
+   * takes the columns outside of aggregates from the row with the `max`, which gives the newest value.
    */
   aggregate(span: Span): Statement {
     const { table } = this;

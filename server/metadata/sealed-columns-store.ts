@@ -4,9 +4,9 @@ import type { Reads, SqlValue, Statement } from './metadata.ts';
 export interface SealedColumn {
   readonly table: string;
   readonly column: string;
-  /** Primary key, in its order. */
+  /** Primary key columns, in their order. */
   readonly key: readonly string[];
-  /** What the value was sealed for, from the values of `key` or of `contextFrom`. */
+  /** The sealing context, from the values of `key` or of `contextFrom`. */
   readonly context: (row: SealedRow) => string;
   /** A column the context needs beyond the key. */
   readonly contextFrom?: string;
@@ -19,7 +19,7 @@ export interface SealedRow {
   readonly contextValue: SqlValue;
 }
 
-/** The contexts are part of the format: whoever seals one of these columns uses the same. */
+/** The contexts are part of the format: code that seals one of these columns uses the same. */
 export const SEALED_COLUMNS: readonly SealedColumn[] = [
   { table: 'secrets', column: 'sealed', key: ['name'], context: ({ key }) => `secret:${key[0]}` },
   {
@@ -73,8 +73,7 @@ export class SealedColumnsStore {
   }
 
   /**
-   * True when the database holds any sealed value, so that a missing key file is a loss and not a first
-   * start.
+   * True if the database has any sealed value, so that a missing key file is a loss and not a first start.
    */
   async holdsSealedValues(): Promise<boolean> {
     for (const { table, column } of SEALED_COLUMNS) {
@@ -85,7 +84,7 @@ export class SealedColumnsStore {
   }
 
   /**
-   * The next rows after `after` (null: the first), in key order, whether they need to be sealed anew or not.
+   * The next rows after `after` (null: the first), in key order, whether they must be sealed again or not.
    */
   async page(column: SealedColumn, after: SealedRow | null, limit: number): Promise<SealedRow[]> {
     const keys = column.key.map((name, i) => `${name} AS k${i}`).join(', ');
@@ -104,7 +103,7 @@ export class SealedColumnsStore {
     }));
   }
 
-  /** Replaces one sealed value, if it is still the one that was read: 0 changes when it is not. */
+  /** Replaces one sealed value, unless it has changed since it was read: 0 changes then. */
   replacement(column: SealedColumn, row: SealedRow, sealed: Uint8Array): Statement {
     const where = [...column.key, column.column].map((name) => `${name} = ?`).join(' AND ');
     return {

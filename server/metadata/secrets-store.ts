@@ -1,4 +1,4 @@
-/** Random secrets that the process makes for itself once and keeps, sealed: for signing links and cursors. */
+/** Random secrets of the process itself, generated once and stored sealed: for signing links and cursors. */
 import { AppError } from '../platform/errors.ts';
 import { randomSecret } from '../platform/ids.ts';
 import type { MasterKeys } from '../platform/master-key.ts';
@@ -17,21 +17,21 @@ export class Secrets {
   }
 
   /**
-   * The 32 bytes of that name, made at the first call ever. Throws AppError `data_corrupted` when they do
-   * not open.
+   * The 32 bytes of that name, generated on the first call ever. Throws AppError `data_corrupted` if they
+   * cannot be unsealed.
    */
   get(name: string): Promise<Buffer> {
     let secret = this.#known.get(name);
     if (secret === undefined) {
       secret = this.#getOrCreate(name);
       this.#known.set(name, secret);
-      // A failure is not remembered: the disk may have room again at the next call.
+      // A failure is not cached: the disk may have space again at the next call.
       secret.catch(() => this.#known.delete(name));
     }
     return secret;
   }
 
-  /** The next get() makes another one. */
+  /** Deletes the secret: the next get() generates a new one. */
   async forget(name: string): Promise<void> {
     await this.#metadata.commit([{ sql: 'DELETE FROM secrets WHERE name = ?', params: [name] }]);
     this.#known.delete(name);
@@ -50,7 +50,7 @@ export class Secrets {
     return (await this.#metadata.get<{ sealed: Uint8Array }>(sql, name))?.sealed;
   }
 
-  /** Stores the secret unless one of that name was stored meanwhile; returns the one that stays. */
+  /** Stores the secret unless one of that name was stored meanwhile; returns the stored one. */
   async #add(name: string, sealed: Uint8Array): Promise<Uint8Array> {
     const sql = 'INSERT INTO secrets (name, sealed) VALUES (?, ?) ON CONFLICT (name) DO NOTHING';
     await this.#metadata.commit([{ sql, params: [name, sealed] }]);

@@ -89,7 +89,7 @@ async function assertWhole(): Promise<void> {
 test('a lost database ends the start; put back, everything is there', async () => {
   const aside = mkdtempSync(join(saved, 'aside-'));
   move(dataDir, aside);
-  assert.match(await refusalOf(dataDir), /metadata\.db is missing, but a cloud has left master\.key, blobs/);
+  assert.match(await refusalOf(dataDir), /metadata\.db is missing, but the directory has master\.key, blobs/);
   assert.match(await refusalOf(dataDir), /recovery restore/, 'and no other one was made');
   move(aside, dataDir);
   await assertWhole();
@@ -97,10 +97,10 @@ test('a lost database ends the start; put back, everything is there', async () =
 
 test('an emptied database ends the start, whether its file or its tables are empty', async () => {
   truncateSync(join(dataDir, 'metadata.db'), 0);
-  assert.match(await refusalOf(dataDir), /metadata\.db is empty, but a cloud has left/);
+  assert.match(await refusalOf(dataDir), /metadata\.db is empty, but the directory has/);
   cpSync(join(saved, 'cloud', 'metadata.db'), join(dataDir, 'metadata.db'));
   new Database(join(dataDir, 'metadata.db')).exec('DELETE FROM identity; DELETE FROM secrets').close();
-  assert.match(await refusalOf(dataDir), /metadata\.db is empty, but a cloud has left/);
+  assert.match(await refusalOf(dataDir), /metadata\.db is empty, but the directory has/);
 });
 
 test('a damaged database ends the start with a line that names it', async () => {
@@ -141,7 +141,7 @@ test('a copy of the database from an earlier start is told from the last one', a
   await assertWhole();
   cpSync(earlier, join(dataDir, 'metadata.db'));
   const line = await refusalOf(dataDir);
-  assert.match(line, /metadata\.db is an older copy than the files beside it/);
+  assert.match(line, /metadata\.db is older than the files beside it/);
   const [, mark = '', path = ''] = /run: echo '(.*)' > (\S+)$/.exec(line) ?? [];
   writeFileSync(path, mark);
   await assertWhole();
@@ -168,7 +168,7 @@ test('a folder of data that is not there is asked for, not made anew', async () 
   assert.match(line, /blobs is missing: mount its disk, or put it back/);
   renameSync(join(saved, 'elsewhere'), join(dataDir, 'blobs'));
   rmSync(join(dataDir, 'databases', 'sqlite', '.cloud'));
-  assert.match(await refusalOf(dataDir), /databases\/sqlite is not the folder of this cloud/);
+  assert.match(await refusalOf(dataDir), /databases\/sqlite does not belong to this cloud/);
 });
 
 test('a directory of other files is not taken for a data directory', async () => {
@@ -198,7 +198,7 @@ describe('when far too much is named by no row', () => {
       return JSON.stringify(body).includes('sweep_stopped_blobs') && body;
     });
     const alarm = alarms.find(({ code }: { code: string }) => code === 'sweep_stopped_blobs');
-    assert.match(alarm.detail, /121 of 121 files of objects are named by no row/);
+    assert.match(alarm.detail, /121 of 121 object files are named by no row/);
     await cloud.end();
     assert.deepEqual(blobFiles(dataDir), files);
   });

@@ -1,4 +1,4 @@
-/** Every change of the schema, in order. Append only: a migration that was released is never edited. */
+/** All migrations of the schema, in order. Append only: a released migration is never edited. */
 import { readdirSync, readFileSync } from 'node:fs';
 
 export interface Migration {
