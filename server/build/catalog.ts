@@ -1,4 +1,4 @@
-/** What the catalogue takes from other domains and from this host. */
+/** The catalogue's built-in prices, and the plan limits that follow from this host. */
 import { availableParallelism } from 'node:os';
 import type { Logger } from 'pino';
 import { type HostSize, limitsOfHost, type Plans } from '../billing/catalog/plans.ts';
@@ -19,7 +19,7 @@ export const BUILT_IN: readonly BuiltInPrice[] = [
   ...ENGINES.map((variant) => ({ meter: 'database.storage' as const, variant, priceNano: 0 })),
 ];
 
-/** The limits of plans that follow from this host. Where they cannot be stored, those of before hold. */
+/** Updates the plan limits that follow from this host. If they cannot be stored, the previous ones stay. */
 export async function followHost(
   log: Logger,
   plans: Plans,

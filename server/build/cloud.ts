@@ -40,14 +40,14 @@ import type { Part } from './part.ts';
 import { buildRecovery, recoveryHold } from './recovery.ts';
 
 const HOUR_MS = 3_600_000;
-/** What the set-up builds from console/. */
+/** Folder of the built console. */
 const CONSOLE_FOLDER = join(import.meta.dirname, '../../build/console');
 
 export interface BuildOptions {
   readonly config: Config;
   readonly clock: Clock;
   readonly log: Logger;
-  /** Told of each step of the start. */
+  /** Called with each step of the start. */
   readonly step: <T>(name: string, work: () => Promise<T>) => Promise<T>;
 }
 
@@ -60,20 +60,20 @@ export interface Cloud {
   readonly control: ControlSockets;
   readonly setupLinks: SetupLinks;
   readonly addresses: OwnAddresses;
-  /** Begins what only a server does, and no operator's command: looking after machines. */
+  /** Starts the work of a server, which operator's commands do not do: watching machines. */
   serve(): void;
-  /** Resolves when no call that was answered before its end still runs; after `ms` at the latest. */
+  /** Resolves when no background operation is running; after `ms` at the latest. */
   drain(ms: number): Promise<void>;
-  /** Virtual machines that run now. */
+  /** Number of running virtual machines. */
   countRunning(): Promise<number>;
   /** See PostgresqlEngine.upgrade(). */
   upgradePostgresql(): Promise<{ readonly from: string; readonly to: string } | null>;
-  /** Ends background work and closes the stores; the edges are closed before. */
+  /** Stops background work and closes the stores; the edges must be closed before. */
   close(): Promise<void>;
 }
 
 /**
- * Opens the data directory and puts the cloud together. Throws StartupError, or an Error of one clear line.
+ * Opens the data directory and builds the cloud. Throws StartupError, or an Error with a one-line message.
  */
 export async function buildCloud(options: BuildOptions): Promise<Cloud> {
   const { config, clock, log } = options;
@@ -85,7 +85,7 @@ export async function buildCloud(options: BuildOptions): Promise<Cloud> {
   const meters = new Meters();
   const system = buildSystem(options, { domains, base, meters });
   const { operations, idempotency } = calls;
-  // In the order in which they start; they end in the other one.
+  // In start order; they stop in reverse.
   const parts: Part[] = [
     ...[accounts, domains.storage, compute, engines, databases],
     ...[domains.recovery, domains.webhooks, credits, calls, system],

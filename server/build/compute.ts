@@ -108,7 +108,10 @@ function buildHypervisor(
   return hypervisor;
 }
 
-/** What connects guests, and keeps this host closed to them. On a bridge no process of theirs connects. */
+/**
+ * The network of guests, with its rules that protect this host. On a bridge guests have no connecting
+ * process.
+ */
 function buildNetwork(config: Config, noUsers: NoOtherUsers | null) {
   const { vmUidBase: uidBase, vmPool: network } = config;
   const users = { uidBase, uidCount: UIDS.count, noUsers };

@@ -35,7 +35,7 @@ const DOMAINS = [
   indexRoutes,
 ];
 
-/** The API's routes as declared, without anything behind them: enough to document them. */
+/** The API's routes without dependencies, for the documentation only. */
 export function declaredRoutes(): Route[] {
   return withDocuments(DOMAINS.flatMap((routes) => routes({} as never)));
 }
@@ -56,7 +56,7 @@ type CommonEdgeDeps = Pick<EdgeDeps, 'clock' | 'log' | 'meters' | 'idempotency' 
 const API_METHODS = ['GET', 'HEAD', 'POST', 'PATCH', 'DELETE'];
 const LINK_METHODS = ['GET', 'HEAD'];
 const DATABASE_METHODS = ['GET', 'POST'];
-/** Of everybody together, on both origins. */
+/** Memory budget of request bodies, in total, on both origins. */
 const REQUEST_BODIES_BYTES = 256 * 2 ** 20;
 
 /** The two origins, each with its limits and headers, and the guard over both's connections. */
@@ -69,7 +69,7 @@ export function buildEdges(
     hrana: HranaEdgeDeps['databases'];
     pages: ConsoleFiles;
     addresses: OwnAddresses;
-    /** How many connections the process has files for. */
+    /** Connections for which the process has file descriptors. */
     connections: number;
   },
 ) {
@@ -122,7 +122,7 @@ export function buildEdges(
     routes: deps.dataRoutes,
     own: { addresses, origin: 'dataUrl' },
     headers: { ...DATA_HEADERS, ...hsts },
-    // Whoever has a link may read what it leads to; whoever has a password, use the database.
+    // A link or a database password grants access from any origin.
     cors: { origins: ['*'], methodsAt: (url) => (url.startsWith('/db/') ? DATABASE_METHODS : LINK_METHODS) },
   });
   new HranaEdge({
@@ -151,8 +151,8 @@ const API_HEADERS: Readonly<Record<string, string>> = {
 };
 
 /**
- * For users' files on the data origin: whatever they are, they run as nobody's script. `sandbox` gives
- * an opened HTML or SVG file an opaque origin without scripts; pages of other origins may embed images.
+ * Users' files on the data origin never run as script. `sandbox` gives an opened HTML or SVG file an opaque
+ * origin without scripts; pages of other origins may embed images.
  */
 const DATA_HEADERS: Readonly<Record<string, string>> = {
   'content-security-policy':
@@ -163,5 +163,5 @@ const DATA_HEADERS: Readonly<Record<string, string>> = {
   'cross-origin-resource-policy': 'cross-origin',
 };
 
-/** Sent besides when users reach us by https. */
+/** Added if users reach us over HTTPS. */
 const HSTS = { 'strict-transport-security': 'max-age=31536000' } as const;

@@ -60,18 +60,18 @@ export interface EnginesOptions {
   readonly egress: Egress;
 }
 
-/** Of the host's memory, what the processes of databases may take. */
+/** Share of the host's memory for database processes. */
 const MEMORY_SHARE = 1 / 3;
 
 function processesFor(memoryBytes: number): number {
   return Math.max(6, Math.min(48, Math.floor((memoryBytes * MEMORY_SHARE) / (CHILD_MEMORY_MB * 2 ** 20))));
 }
 
-/** Users of what makes data and of clients, of all engines; and servers that an account may have. */
+/** User ids of data-making programs and of clients, over all engines; and servers per account. */
 const RESERVED_UIDS = 64;
 const SERVERS_EACH = 2;
 
-/** As many as there are machines; databases take them from the first on, servers from the last. */
+/** Equal to the number of machine user ids; databases take them from the first on, servers from the last. */
 const UIDS = 2 ** 20;
 
 export type DatabaseEngines = ReturnType<typeof buildEngines>;
@@ -147,7 +147,7 @@ export function buildEngines(options: EnginesOptions) {
     list: [sqlite, postgresql, mysql, mongodb],
     postgresql,
     exchange,
-    /** Has the servers up that there are. */
+    /** Starts the existing servers. */
     start: () => {
       void postgresql.wake();
       void mysql.wake();
@@ -180,7 +180,7 @@ function tlsOf(config: EnginesOptions['config'], clock: Clock): ServerTls {
   return new ServerTls({ host, certFile, keyFile, folder: join(dataDir, 'databases', 'tls'), clock });
 }
 
-/** Brings the data of each server of PostgreSQL to the newest version here; null: none needs it. */
+/** Upgrades the data of each PostgreSQL server to the newest installed version; null: none needs it. */
 export async function upgradePostgresql({
   postgresql,
 }: Pick<DatabaseEngines, 'postgresql'>): Promise<Upgrade | null> {

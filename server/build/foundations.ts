@@ -1,4 +1,4 @@
-/** What everything stands on: the data directory, its identity, metadata, object store and keys. */
+/** The foundations of the cloud: data directory, identity, metadata, object store and keys. */
 import { join } from 'node:path';
 import { Updates } from '../calls/updates.ts';
 import { poolThreads } from '../config/config.ts';
@@ -20,17 +20,17 @@ import { HostMetrics } from '../status/host-metrics.ts';
 import type { BlobStore } from '../storage/blobs.ts';
 import type { BuildOptions } from './cloud.ts';
 
-/** What everything stands on. */
+/** The foundations that every part uses. */
 export interface Foundations {
   readonly lock: DirectoryLock;
   readonly keys: MasterKeys;
   readonly alarms: Alarms;
-  /** Asked before anything is removed because no row names it. */
+  /** Called before files without a row are removed. */
   readonly sweepGuard: SweepGuard;
   readonly metadata: Metadata;
   readonly updates: Updates;
   readonly room: DiskRoom;
-  /** Throws `out_of_space` or `read_only` when so many bytes more must not be stored. */
+  /** Throws `out_of_space` or `read_only` if `bytes` more must not be stored. */
   readonly assertRoom: (bytes: number) => void;
   readonly blobs: BlobStore;
   readonly hostMetrics: HostMetrics;
@@ -97,7 +97,7 @@ export async function openFoundations({ config, clock, step }: BuildOptions): Pr
   }
 }
 
-/** After everything that stands on them. */
+/** Call after everything that uses them is closed. */
 export async function closeFoundations(base: Foundations): Promise<void> {
   base.hostMetrics.stop();
   await base.room.stop();

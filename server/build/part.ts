@@ -1,4 +1,4 @@
-/** What a domain gives to the cloud beside its services. The cloud goes through all parts in start order. */
+/** A domain as the cloud sees it, beside its services. The cloud goes through all parts in start order. */
 import type { Route } from '../http/route.ts';
 import type { SocketRoute } from '../http/web-sockets.ts';
 import type { Job } from '../platform/jobs.ts';
@@ -12,14 +12,14 @@ export interface Part {
   readonly sockets?: readonly SocketRoute[];
   /** Registers the gauges and counters that Prometheus reads. */
   readonly gauges?: (meters: Meters) => void;
-  /** Only a server runs them, no operator's command. */
+  /** Run by a server only, not by operator's commands. */
   readonly jobs?: readonly Job[];
-  /** Begins what only a server does. */
+  /** Starts the work of a server. */
   readonly start?: () => void;
-  /** Begins nothing more: the jobs under way are about to be waited for. */
+  /** Starts nothing more: running jobs are about to be awaited. */
   readonly stop?: () => void;
-  /** Ends what runs. */
+  /** Stops everything. */
   readonly close?: () => Promise<void>;
-  /** Writes down what is written now and then, for the last time. */
+  /** Writes buffered facts, for the last time. */
   readonly flush?: () => Promise<unknown>;
 }

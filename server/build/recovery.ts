@@ -53,17 +53,17 @@ export interface RecoveryDeps {
     readonly alarms: Alarms;
     readonly assertRoom: (bytes: number) => void;
   };
-  /** What the domains put into a point. */
+  /** The domains' data for a recovery point. */
   readonly sources: readonly Source[];
 }
 
-/** As foundations.ts and compute.ts have their drivers keep them. */
+/** The file layout that foundations.ts and compute.ts give to their drivers. */
 const LAYOUT = { blobPath: (blob: string) => `blobs/${blobPath(blob)}`, images: 'images' };
 const HOUR_MS = 3_600_000;
 const TICK_MS = 10 * 60_000;
 const LOOK_MS = 60_000;
 
-/** Whether a recovery point needs what nobody refers to any more. */
+/** Whether a recovery point needs unreferenced data. */
 export function recoveryHold({ metadata }: { readonly metadata: Metadata }, clock: Clock) {
   const store = new RecoveryStore(metadata);
   return () => store.isHeld(clock.now());
@@ -77,7 +77,7 @@ export function buildRecovery({ config, clock, log, base, sources }: RecoveryDep
   const place = config.recoveryTarget || join(directory, 'recovery');
   const target = new DirectoryTarget(place);
   const keys = new RecoveryKeys({ secrets, target, store, changes, clock });
-  // With threads of its own: it does not wait for those that a point is made with.
+  // Has threads of its own, so that it does not wait for those that make a point.
   const verifying = new RecoveryKeys({ secrets, target: new DirectoryTarget(place), store, changes, clock });
   const onError = (id: string, err: unknown) =>
     log.error({ id, err }, 'a recovery point, or a part of it, could not be made, read or removed');
@@ -134,7 +134,7 @@ export function buildRecovery({ config, clock, log, base, sources }: RecoveryDep
       every('look at the place for recovery points', LOOK_MS, () => watch.look()),
       every('write down what was revoked', config.recoveryJournalSeconds * 1000, () => journals.write()),
     ],
-    /** Puts right what a kill left, and from then on removes what was deleted. */
+    /** Cleans up after a kill, then removes deleted points. */
     start: () => {
       void points
         .recover()
@@ -182,7 +182,7 @@ function buildWatch({ config, clock, base, keys, target }: WatchParts): Recovery
   });
 }
 
-/** Stays when the data directory is moved; a restored cloud has another one. */
+/** Stays the same if the data directory is moved; a restored cloud has another one. */
 async function cloudName(secrets: Secrets): Promise<string> {
   return createHash('sha256')
     .update('cloudlet journal ')

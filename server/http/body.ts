@@ -1,6 +1,6 @@
 /**
- * What comes in: which types of bodies are taken, and reading one as a whole. What bodies take in memory is
- * counted before they come, for everybody together and for each account.
+ * Request bodies: checks their media type and reads them as a whole. Their memory is reserved before they are
+ * read, with limits in total and per account.
  */
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
@@ -8,12 +8,12 @@ import { detachBuffer } from '../platform/detach-buffer.ts';
 import { AppError } from '../platform/errors.ts';
 import { JSON_MAX_BYTES, parseJson } from '../platform/json.ts';
 
-/** Throws `unsupported_media_type` for a form where JSON is wanted. Before the body is read. */
+/** Throws `unsupported_media_type` for a form where JSON is expected. Call before the body is read. */
 export function assertNoForm({ 'content-type': type }: IncomingHttpHeaders): void {
   if (/^multipart\//i.test(type ?? '')) throw notJson(type);
 }
 
-/** Throws `unsupported_media_type` unless the body is a form. Before the body is read. */
+/** Throws `unsupported_media_type` unless the body is a form. Call before the body is read. */
 export function assertMultipart({ 'content-type': type }: IncomingHttpHeaders): void {
   if (/^multipart\/form-data\s*;/i.test(type ?? '')) return;
   const detail = `The body must be multipart/form-data with a boundary, ${butIs(type)}`;
@@ -22,7 +22,7 @@ export function assertMultipart({ 'content-type': type }: IncomingHttpHeaders): 
   });
 }
 
-/** `unsupported_media_type` for a body of this type where JSON is wanted. */
+/** `unsupported_media_type` for a body of this type where JSON is expected. */
 function notJson(type: string | undefined): AppError {
   const form = type === 'application/x-www-form-urlencoded' ? " (curl's own choice with -d)" : '';
   const detail = `The body must be application/json, ${butIs(type)}${form}`;
@@ -32,7 +32,7 @@ function notJson(type: string | undefined): AppError {
 }
 
 function butIs(type: string | undefined): string {
-  return type === undefined ? 'and the request names no Content-Type' : `not ${type.slice(0, 100)}`;
+  return type === undefined ? 'but the request has no Content-Type' : `not ${type.slice(0, 100)}`;
 }
 
 /** Throws `unsupported_media_type` for a compressed body. */
@@ -40,23 +40,23 @@ function assertNotEncoded({ 'content-encoding': encoding }: IncomingHttpHeaders)
   if (encoding === undefined || encoding === 'identity') return;
   throw new AppError(
     'unsupported_media_type',
-    `The body must not be compressed, and is ${encoding.slice(0, 100)}`,
+    `The body must not be compressed, but is ${encoding.slice(0, 100)}`,
   );
 }
 
-/** True when the head says that a body follows. */
+/** True if the headers announce a body. */
 export function announcesBody(headers: IncomingHttpHeaders): boolean {
   return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
 }
 
-/** Smaller bodies are not counted: their connections take as much. */
+/** Smaller bodies are not counted: their connections take as much memory. */
 const COUNTED_BODY_BYTES = 16 * 1024;
 
 /** The body of one request. */
 export interface HeldBody {
-  /** Counts so many bytes more, before they are read. Throws `overloaded`. */
+  /** Reserves `bytes` more, before they are read. Throws `overloaded`. */
   add(bytes: number): void;
-  /** The request is over. Called again, it does nothing. */
+  /** Call when the request is over. Idempotent. */
   release(): void;
 }
 
@@ -69,13 +69,13 @@ export class BodyRoom {
     this.#maxBytes = maxBytes;
   }
 
-  /** Nothing of it is counted yet. */
+  /** Nothing is reserved yet. */
   hold(accountId: number): HeldBody {
     let held = 0;
     let isOver = false;
     return {
       add: (bytes) => {
-        if (isOver) throw new AppError('bad_http', 'The client went away before its body was read');
+        if (isOver) throw new AppError('bad_http', 'The client disconnected before its body was read');
         this.#take(accountId, bytes);
         held += bytes;
       },
@@ -89,8 +89,8 @@ export class BodyRoom {
   #take(accountId: number, bytes: number): void {
     const own = this.#byAccount.get(accountId) ?? 0;
     if (bytes > 0 && !this.#hasRoom(own, bytes)) {
-      throw new AppError('overloaded', 'Too many large requests are under way', {
-        hint: 'Send fewer at the same time, or smaller ones',
+      throw new AppError('overloaded', 'Too many large requests are in progress', {
+        hint: 'Send fewer requests at the same time, or smaller ones',
         retryAfterSeconds: 1,
       });
     }
@@ -99,7 +99,9 @@ export class BodyRoom {
     else this.#byAccount.set(accountId, own + bytes);
   }
 
-  /** An account may hold no more than is left for the others then: whoever comes next finds room. */
+  /**
+   * An account may hold at most as much as is then left for the others, so that a new caller finds memory.
+   */
   #hasRoom(own: number, bytes: number): boolean {
     const left = this.#maxBytes - this.#bytes - bytes;
     return left >= 0 && (own === 0 || own + bytes <= left);
@@ -110,7 +112,7 @@ const LINGER_MS = 5000;
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Given back when the response is over; null: nothing was read. */
+    /** Released when the response has ended; null: no body was read. */
     heldBody: HeldBody | null;
   }
 }
@@ -119,11 +121,14 @@ export interface BodyBounds {
   readonly room: BodyRoom;
   readonly accountId: number;
   readonly maxBytes: number;
-  /** The error for a body that is larger. */
+  /** The error for a larger body. */
   readonly tooLarge: () => AppError;
 }
 
-/** Throws `overloaded` when there is no room for it, what `tooLarge` gives, `bad_http` when it is cut off. */
+/**
+ * Throws `overloaded` if the memory budget is used up, what `tooLarge` returns, `bad_http` if the body is
+ * truncated.
+ */
 export async function readBody(request: FastifyRequest, bounds: BodyBounds): Promise<Buffer> {
   const { room, accountId, maxBytes, tooLarge } = bounds;
   const { raw } = request;
@@ -147,8 +152,8 @@ export async function readBody(request: FastifyRequest, bounds: BodyBounds): Pro
 }
 
 /**
- * Drops the rest of a refused body for a while: a client that is still sending when its connection closes
- * sees a broken pipe instead of the response.
+ * Discards the rest of a refused body for a while: a client still sending when its connection closes would
+ * see a broken pipe instead of the response.
  */
 export function dropRest(raw: IncomingMessage): void {
   const cut = setTimeout(() => raw.socket.destroy(), LINGER_MS).unref();
@@ -156,7 +161,7 @@ export function dropRest(raw: IncomingMessage): void {
   raw.resume();
 }
 
-/** `take` must not keep the piece. Rejects with what it threw; the rest is left to the caller then. */
+/** `take` must not keep the piece. Rejects with what it threw; the rest is then left to the caller. */
 function eachPiece(raw: IncomingMessage, take: (piece: Buffer) => void): Promise<void> {
   return new Promise((resolve, reject) => {
     const onData = (piece: Buffer) => {
@@ -174,7 +179,7 @@ function eachPiece(raw: IncomingMessage, take: (piece: Buffer) => void): Promise
     };
     const onLost = (cause?: Error) => {
       leave();
-      reject(new AppError('bad_http', 'The client went away before its body was read', { cause }));
+      reject(new AppError('bad_http', 'The client disconnected before its body was read', { cause }));
     };
     const leave = () => {
       raw.off('data', onData).off('end', onEnd).off('error', onLost).off('close', onLost);
@@ -184,7 +189,7 @@ function eachPiece(raw: IncomingMessage, take: (piece: Buffer) => void): Promise
   });
 }
 
-/** A body of a length that is known, and counted. */
+/** A body of known length, reserved in advance. */
 class WholePieces {
   readonly #whole: Buffer;
   bytes = 0;
@@ -207,7 +212,7 @@ class WholePieces {
   }
 }
 
-/** A small body, or one that comes in chunks: it is counted as it comes. */
+/** A small or chunked body: reserved as it arrives. */
 class UnknownPieces {
   readonly #held: HeldBody;
   #pieces: Buffer[] = [];
@@ -239,7 +244,7 @@ class UnknownPieces {
   }
 }
 
-/** Has `app` read JSON, leave forms to the handlers, and refuse other bodies. */
+/** Makes `app` read JSON, leave forms to the handlers, and refuse other bodies. */
 export function acceptBodies(app: FastifyInstance, room: BodyRoom): void {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('application/json', async (request: FastifyRequest) => {
@@ -251,7 +256,7 @@ export function acceptBodies(app: FastifyInstance, room: BodyRoom): void {
     detachBuffer(bytes);
     return body;
   });
-  // The handler reads a form as a stream.
+  // The handler reads the form as a stream.
   app.addContentTypeParser('multipart/form-data', (_request, _payload, done) => done(null));
   // Without a body every type is accepted: `curl -X POST -d ''` sends one.
   app.addContentTypeParser('*', ({ headers }, _payload, done) =>

@@ -1,17 +1,17 @@
-/** What the examples of the docs page send. Every one of them is run by test/acceptance/docs.test.ts. */
+/** Requests for the examples of the docs page. test/acceptance/docs.test.ts runs all of them. */
 
 export interface CallSample {
   /** The JSON body. */
   readonly body?: object;
-  /** The fields of a form; `@name` is a file of the reader's. */
+  /** The fields of a form; `@name` is a local file. */
   readonly form?: Readonly<Record<string, string>>;
-  /** With the question mark. */
+  /** Begins with the question mark. */
   readonly query?: string;
-  /** Further options of curl. */
+  /** Additional options of curl. */
   readonly options?: string;
-  /** Parameters of the path that are not ids. */
+  /** Path parameters that are not ids. */
   readonly path?: Readonly<Record<string, string>>;
-  /** Instead of an example: what to do where curl is of no use. */
+  /** Text shown instead of an example if curl cannot make the call. */
   readonly instead?: string;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Who calls, how often, and whether they may: credentials (a key in a header, the console's cookie, the
- * control socket), token buckets in memory, and the permission of a route.
+ * Authentication, rate limits and permissions of a request: credentials (a key in a header, the console's
+ * cookie, the control socket), token buckets in memory, and the permission of the route.
  */
 import type { IncomingMessage } from 'node:http';
 import type { FastifyRequest } from 'fastify';
@@ -15,7 +15,7 @@ export interface Authenticates {
   authenticate(credentials: { apiKey?: string; sessionToken?: string }): Awaitable<Principal>;
 }
 
-/** Connections by the control socket that showed the token, which only the operator's own user can read. */
+/** Control-socket connections that presented the token, which only the operator's own user can read. */
 export type ControlSockets = WeakSet<object>;
 
 /** The key of `X-API-Key` or `Authorization: Bearer`, if any. Throws `invalid_api_key` for another scheme. */
@@ -29,7 +29,7 @@ function apiKeyOf(request: IncomingMessage): string | undefined {
   return match[1];
 }
 
-/** True when the request has a key in a header, right or wrong. */
+/** True if the request has a key in a header, valid or not. */
 function carriesKey({ headers }: IncomingMessage): boolean {
   return headers['x-api-key'] !== undefined || headers.authorization !== undefined;
 }
@@ -37,7 +37,7 @@ function carriesKey({ headers }: IncomingMessage): boolean {
 export interface IdentifyDeps {
   readonly accounts: Authenticates;
   readonly control: ControlSockets;
-  /** Where users reach the API by a proxy that may name another host to us; empty: as they say. */
+  /** URL of the API behind a proxy that may change the Host header; empty: the Host header counts. */
   readonly publicUrl: string;
 }
 
@@ -56,8 +56,8 @@ export function identify(
 }
 
 /**
- * A cookie travels with requests that other sites make. Browsers mark those: a change by cookie, or a log-in,
- * needs Sec-Fetch-Site same-origin (or none: typed by the user), or an Origin of our own. Throws
+ * A cookie is also sent with requests that other sites make. Browsers mark those: a change by cookie, or a
+ * login, needs Sec-Fetch-Site same-origin (or none: typed by the user), or an Origin of our own. Throws
  * `cross_site_request`.
  */
 export function assertSameSite(request: IncomingMessage, publicUrl: string): void {
@@ -66,17 +66,13 @@ export function assertSameSite(request: IncomingMessage, publicUrl: string): voi
   const trusted =
     site === undefined ? hasOwnOrigin(request, publicUrl) : site === 'same-origin' || site === 'none';
   if (!trusted) {
-    throw new AppError(
-      'cross_site_request',
-      'A session is begun and used only from the pages of this origin',
-      {
-        hint: 'Use an API key in X-API-Key for calls from elsewhere',
-      },
-    );
+    throw new AppError('cross_site_request', 'Sessions can only be used by pages of this origin', {
+      hint: 'For calls from other origins, use an API key in X-API-Key',
+    });
   }
 }
 
-/** True unless the request names an origin other than the host that was called, and than `publicUrl`. */
+/** True unless the request names an origin other than its own host and `publicUrl`. */
 export function hasOwnOrigin({ headers: { origin, host } }: IncomingMessage, publicUrl: string): boolean {
   if (origin === undefined || (publicUrl !== '' && origin === new URL(publicUrl).origin)) return true;
   try {
@@ -87,8 +83,8 @@ export function hasOwnOrigin({ headers: { origin, host } }: IncomingMessage, pub
 }
 
 /**
- * The console's session cookie (RFC 6265). Behind https it has the `__Host-` prefix, with which browsers
- * refuse a cookie that another host or an unencrypted page tries to plant.
+ * The console's session cookie (RFC 6265). With HTTPS it has the `__Host-` prefix, with which browsers refuse
+ * a cookie that another host or an unencrypted page tries to set.
  */
 const NAME = 'cloudlet_session';
 const SECURE_NAME = `__Host-${NAME}`;
@@ -97,7 +93,7 @@ const TOKEN = /^[A-Za-z0-9_-]{43}$/;
 
 interface SessionCookie {
   readonly token: string;
-  /** Users reach us by https. */
+  /** Whether users reach us over HTTPS. */
   readonly secure: boolean;
   readonly maxAgeSeconds: number;
 }
@@ -109,12 +105,12 @@ export function renderSessionCookie({ token, secure, maxAgeSeconds }: SessionCoo
   return `${name}=${token}; ${flags}${secure ? '; Secure' : ''}`;
 }
 
-/** The value of Set-Cookie that makes the browser forget it. */
+/** The value of Set-Cookie that deletes the cookie. */
 export function renderEndedSessionCookie(secure: boolean): string {
   return renderSessionCookie({ token: '', secure, maxAgeSeconds: 0 });
 }
 
-/** The token in a Cookie header; undefined when there is none of the right form. The prefixed name wins. */
+/** The token in a Cookie header; undefined without a well-formed one. The prefixed name wins. */
 export function readSessionCookie(header: string | undefined): string | undefined {
   if (header === undefined || !header.includes(NAME)) return undefined;
   let plain: string | undefined;
@@ -132,7 +128,7 @@ export function readSessionCookie(header: string | undefined): string | undefine
 
 /** A limit of requests by token buckets. */
 export interface RateLimit {
-  /** Shown in the headers. */
+  /** Name shown in the headers. */
   readonly name: string;
   readonly requests: number;
   readonly windowSeconds: number;
@@ -143,10 +139,10 @@ interface Bucket {
   updatedAt: number;
 }
 
-/** Callers remembered at most; beyond it the oldest is forgotten, which only ever grants tokens. */
+/** Maximum callers kept; beyond, the oldest is dropped, which only ever grants tokens. */
 const MAX_BUCKETS = 100_000;
 
-/** Tolerance for rounding: a caller who waited as Retry-After said must find a token. */
+/** Tolerance for rounding: a caller who waited for Retry-After must find a token. */
 const ROUNDING = 1e-9;
 
 export class RateLimiter {
@@ -164,7 +160,7 @@ export class RateLimiter {
   }
 
   /**
-   * Takes one token of `caller` and writes the headers. Throws AppError `rate_limited` when there is none.
+   * Takes one token of `caller` and writes the headers. Throws AppError `rate_limited` if none is left.
    * Headers: RateLimit and RateLimit-Policy of draft-ietf-httpapi-ratelimit-headers, and X-RateLimit-*.
    */
   take(caller: string, headers: Record<string, string>): void {
@@ -173,7 +169,7 @@ export class RateLimiter {
     if (!isAllowed) throw this.#refusal(bucket);
   }
 
-  /** As take(), but the headers tell of this limit only when it refuses. */
+  /** Like take(), but writes the headers of this limit only if it refuses. */
   takeUnseen(caller: string, headers: Record<string, string>): void {
     const { bucket, isAllowed } = this.#spend(caller);
     if (isAllowed) return;
@@ -209,7 +205,7 @@ export class RateLimiter {
       `More than ${requests} requests in ${windowSeconds} s (limit "${name}")`,
       {
         retryAfterSeconds: this.#secondsFor(1 - bucket.tokens),
-        hint: 'Wait as long as Retry-After says; the operator may raise the limit',
+        hint: 'Wait for the seconds in Retry-After; the operator can raise the limit',
       },
     );
   }
@@ -231,13 +227,13 @@ export class RateLimiter {
   }
 }
 
-/** Who calls, as far as limits go. */
+/** The identity that limits apply to. */
 export interface Caller {
   readonly principal: Principal;
   readonly address: string;
 }
 
-/** The limits of every request: of a credential and its account, or of an address that has none. */
+/** The limits of every request: per credential and account, or per address without a credential. */
 export class CallerLimits {
   readonly #perCaller: RateLimiter;
   readonly #perAccount: RateLimiter;
@@ -247,7 +243,7 @@ export class CallerLimits {
     this.#perAccount = perAccount;
   }
 
-  /** As RateLimiter.take; the headers are those of the credential's limit unless the account's refuses. */
+  /** Like RateLimiter.take; the headers are those of the credential's limit unless the account's refuses. */
   take({ principal, address }: Caller, headers: Record<string, string>): void {
     const { via, credentialId, accountId } = principal;
     if (via === 'control') return;
@@ -256,7 +252,7 @@ export class CallerLimits {
   }
 }
 
-/** Key under which the requests of an address are counted. */
+/** Rate limit key of an address. */
 function addressKey(address: string): string {
   return `address:${sourceOf(address)}`;
 }
@@ -264,13 +260,13 @@ function addressKey(address: string): string {
 export interface AdmitDeps extends IdentifyDeps {
   /** null: no limit on this origin. */
   readonly limiter: CallerLimits | null;
-  /** A further limit for some routes, by operation name. */
+  /** Additional limits of some routes, by operation name. */
   readonly routeLimiters: ReadonlyMap<string, RateLimiter>;
 }
 
 /**
- * Sets the request's principal, takes a token of its limits and holds the route's permission against it.
- * Synchronous when the key is known already. Throws, or rejects with, what that refuses.
+ * Sets the request's principal, takes a token of its limits and checks the route's permission. Synchronous if
+ * the key is cached. Throws, or rejects with, the refusal.
  */
 export function admit(deps: AdmitDeps, route: Route, request: FastifyRequest): Promise<void> | undefined {
   if (route.permission === 'public' && route.knowsCaller !== true) {
@@ -315,7 +311,7 @@ function limit(deps: AdmitDeps, route: Route, request: FastifyRequest): void {
   deps.routeLimiters.get(route.name)?.take(addressKey(request.address), request.responseHeaders);
 }
 
-/** Throws `missing_api_key`, `admin_required` or `scope_required` unless the principal may. */
+/** Throws `missing_api_key`, `admin_required` or `scope_required` unless the principal has the permission. */
 export function assertPermitted(principal: Principal, permission: Permission): void {
   if (permits(principal, permission)) return;
   if (principal.via === 'nobody') {

@@ -1,6 +1,6 @@
 /**
- * Bounds what a connection may cost: how many there are, how slowly a body may come or a response be
- * read, and a proper problem for requests that Node's parser refuses before they are requests.
+ * Limits the cost of connections: their number, the minimum speed of bodies and responses, and a problem
+ * document for requests that Node's parser rejects.
  */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
@@ -19,12 +19,12 @@ export interface GuardDeps extends RoomDeps {
 
 const MIN_BYTES_PER_SECOND = 1024;
 const CHECK_MS = 1000;
-/** For a client to read why it is refused. */
+/** Time for a client to read the reason of a refusal. */
 const REFUSAL_MS = 5000;
-/** Connections at a time that are told why they are closed; more are closed without a word. */
+/** Maximum concurrent refusals with a reason; further connections are closed without one. */
 const MAX_REFUSING = 200;
 
-/** The latest request of a connection, and how far it had come when last looked at. */
+/** The latest request of a connection, and its progress at the last check. */
 interface Transfer {
   request: IncomingMessage | undefined;
   response: ServerResponse | undefined;
@@ -37,7 +37,7 @@ export class ConnectionGuard {
   readonly #deps: GuardDeps;
   readonly #room: ConnectionRoom;
   readonly #transfers = new Map<Socket, Transfer>();
-  /** Connections that were refused: whatever still arrives on them must have no effect. */
+  /** Refused connections: later data on them must have no effect. */
   readonly #turnedAway = new WeakSet<Socket>();
   #refusing = 0;
   #hasToldOfTls = false;
@@ -47,7 +47,7 @@ export class ConnectionGuard {
     this.#deps = deps;
     this.#room = new ConnectionRoom(deps, {
       close: (socket, { reason, wasUsed }) => {
-        // A client that was answered before would take a refusal for the answer to its next request.
+        // A client with an earlier response would take a refusal for the response to its next request.
         if (wasUsed || this.#isReceiving(socket)) socket.destroy();
         else this.#turnAway(socket, reason);
       },
@@ -60,12 +60,12 @@ export class ConnectionGuard {
     return this.#room.size;
   }
 
-  /** True for a connection on which only routes with RouteSpec.usesReserve are answered. */
+  /** True for a connection that only serves routes with RouteSpec.usesReserve. */
   isReserve(socket: Socket): boolean {
     return this.#room.isReserve(socket) || this.#turnedAway.has(socket);
   }
 
-  /** Puts the guard on a server. */
+  /** Attaches the guard to a server. */
   watch(server: Server): void {
     server.on('connection', (socket: Socket) => {
       this.#transfers.set(socket, {
@@ -82,7 +82,7 @@ export class ConnectionGuard {
       const place = this.#room.enter(socket);
       if (place.kind === 'none') this.#turnAway(socket, place.reason);
     });
-    // Without a listener of ours for it Node treats the request as an ordinary one, and must go on so.
+    // Without a listener of ours Node treats the request as an ordinary one, and must go on doing so.
     if (server.listenerCount('upgrade') > 0) {
       server.prependListener('upgrade', (_request, socket) => this.#room.busy(socket as Socket));
     }
@@ -94,9 +94,9 @@ export class ConnectionGuard {
       transfer.request = request;
       transfer.response = response;
     });
-    // Node alone would answer 417, without a body; an expectation may be ignored (RFC 9110 §10.1.1).
+    // Node alone would send 417, without a body; an expectation may be ignored (RFC 9110 §10.1.1).
     server.on('checkExpectation', (request, response) => server.emit('request', request, response));
-    // Fastify's own listener would answer first, and not with a problem.
+    // Fastify's own listener would run first, and does not send a problem document.
     server.removeAllListeners('clientError');
     server.on('clientError', (error, socket) => this.#refuse(error, socket));
   }
@@ -146,7 +146,7 @@ export class ConnectionGuard {
     if (!response.headersSent) {
       const error = new AppError(
         'request_timeout',
-        `The body came slower than 1 KiB/s for ${this.#deps.slowSeconds} s`,
+        `The body arrived slower than 1 KiB/s for ${this.#deps.slowSeconds} s`,
       );
       request.socket.end(rawProblem(error, newId('req', this.#deps.clock)));
     }
@@ -167,15 +167,15 @@ export class ConnectionGuard {
     endWith(socket, rawProblem(new AppError(code, detail, extras), newId('req', this.#deps.clock)));
   }
 
-  /** TLS clients hide what they are answered, so the operator is told, once. */
+  /** TLS clients do not show the response, so the operator gets a log line, once. */
   #tellOfTls(): void {
     if (this.#hasToldOfTls) return;
     this.#hasToldOfTls = true;
-    this.#deps.log.warn(`a client calls by https://, but these ports speak HTTP. ${SPEAKS_HTTP.hint}`);
+    this.#deps.log.warn(`a client calls with https://, but these ports serve HTTP. ${SPEAKS_HTTP.hint}`);
   }
 }
 
-/** Sends the last response on a connection, then closes it, also if the client keeps its half open. */
+/** Sends the last response on a connection, then closes it, even if the client keeps its half open. */
 export function endWith(socket: Duplex, response: string): void {
   socket.end(response);
   setTimeout(() => socket.destroy(), REFUSAL_MS).unref();
@@ -183,7 +183,7 @@ export function endWith(socket: Duplex, response: string): void {
 
 interface ParserError extends Error {
   readonly code?: string;
-  /** What could not be parsed. */
+  /** The bytes that could not be parsed. */
   readonly rawPacket?: Buffer;
 }
 
@@ -201,8 +201,8 @@ interface Refusal {
 const NOT_HTTP: Refusal = { code: 'bad_http', detail: 'The request is not valid HTTP/1.1' };
 const SPEAKS_HTTP: Refusal = {
   code: 'bad_http',
-  detail: 'This port speaks HTTP, and was called by https://',
-  hint: 'Call it by http://, or put a proxy with TLS in front: deploy/Caddyfile, deploy/nginx.conf',
+  detail: 'This port serves HTTP, but was called with https://',
+  hint: 'Use http://, or a TLS proxy in front: see deploy/Caddyfile, deploy/nginx.conf',
 };
 const CLIENT_ERRORS: Readonly<Record<string, Refusal>> = {
   HPE_HEADER_OVERFLOW: { code: 'headers_too_large', detail: 'The request headers are larger than 16 KiB' },
@@ -212,7 +212,7 @@ const CLIENT_ERRORS: Readonly<Record<string, Refusal>> = {
   },
 };
 
-/** A whole response as text, for sockets that have no ServerResponse. `further`: headers besides its own. */
+/** A complete response as text, for sockets without a ServerResponse. `further`: additional headers. */
 export function rawProblem(
   error: AppError,
   requestId: string,

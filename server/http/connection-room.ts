@@ -1,7 +1,7 @@
 /**
- * Who may hold how many connections. One address has a share of them; when there is no room, a connection
- * that waits between two requests makes it, else one on which the address with the most still sends one;
- * and a few places are kept for asking whether Cloudlet is well.
+ * Connection limits. Each address has a share of the connections; at the limit, an idle connection is closed,
+ * else one on which the address with the most connections is still sending a request; and a few slots are
+ * reserved for health checks.
  */
 import { BlockList, isIP, type Socket } from 'node:net';
 import { sourceOf } from '../platform/caller-networks.ts';
@@ -17,11 +17,11 @@ export interface RoomDeps {
 
 export type Place =
   | { readonly kind: 'ordinary' | 'reserve' }
-  /** Why there is no place. */
+  /** Why there is no free slot. */
   | { readonly kind: 'none'; readonly reason: string };
 
 export interface Sockets {
-  /** Closes a connection that makes room; it counts no more. */
+  /** Closes a connection to free its slot; it is no longer counted. */
   close(socket: Socket, why: { readonly reason: string; readonly wasUsed: boolean }): void;
   /** True while the rest of a request is awaited on it. */
   isReceiving(socket: Socket): boolean;
@@ -37,7 +37,7 @@ interface Held {
   readonly isReserve: boolean;
   /** Number of requests that were not answered yet. */
   open: number;
-  /** True once a request on it was answered. */
+  /** Whether a request on it was answered. */
   wasUsed: boolean;
   /** When it was opened or became idle. */
   since: number;
@@ -72,12 +72,12 @@ export class ConnectionRoom {
     return this.#held.size;
   }
 
-  /** True for a connection that is only there for questions about health. */
+  /** True for a connection that only serves health checks. */
   isReserve(socket: Socket): boolean {
     return this.#reserve.has(socket);
   }
 
-  /** Gives a new connection a place, which it has until leave(). */
+  /** Assigns a slot to a new connection, until leave(). */
   enter(socket: Socket): Place {
     const address = socket.remoteAddress ?? '';
     const source = sourceOf(address);
@@ -92,7 +92,7 @@ export class ConnectionRoom {
     return { kind: 'reserve' };
   }
 
-  /** A request has begun on it. */
+  /** Call when a request has begun on it. */
   busy(socket: Socket): void {
     const held = this.#held.get(socket);
     if (held === undefined) return;
@@ -101,7 +101,7 @@ export class ConnectionRoom {
     this.#sources.get(held.source)?.idle.delete(socket);
   }
 
-  /** A request of it was answered. */
+  /** Call when a request on it was answered. */
   done(socket: Socket): void {
     const held = this.#held.get(socket);
     if (held === undefined) return;
@@ -110,7 +110,7 @@ export class ConnectionRoom {
     if (held.open === 0) this.#rest(socket, held);
   }
 
-  /** It was closed. Called again, it does nothing. */
+  /** Call when it was closed. Idempotent. */
   leave(socket: Socket): void {
     const held = this.#held.get(socket);
     if (held === undefined) return;
@@ -123,7 +123,7 @@ export class ConnectionRoom {
     if (source.all.size === 0) this.#sources.delete(held.source);
   }
 
-  /** Closes an idle connection if there is no room. Returns why that was not enough, if so. */
+  /** Closes an idle connection if no slot is free. Returns the reason if that was not enough. */
   #makeRoom(source: string, hasShare: boolean): string | undefined {
     const { maxConnections, maxPerAddress } = this.#deps;
     const own = this.#sources.get(source);
@@ -137,7 +137,7 @@ export class ConnectionRoom {
     return hasShare && this.#closeReceiving(own?.all.size ?? 0, reason) ? undefined : reason;
   }
 
-  /** Closes a connection of the address with the most slow senders, so that a few cannot hold all places. */
+  /** Closes a connection of the address with the most slow senders, so that a few cannot hold all slots. */
   #closeReceiving(ownCount: number, reason: string): boolean {
     let largest: Source | undefined;
     for (const source of this.#sources.values()) {
@@ -152,7 +152,7 @@ export class ConnectionRoom {
   /** Limits an address to a quarter of the reserve: one that floods would take it all. */
   #makeReserve(source: string): boolean {
     const own = [...this.#reserve].filter((socket) => this.#held.get(socket)?.source === source);
-    const reason = 'This connection was only for questions about health';
+    const reason = 'This connection is reserved for health checks';
     if (own.length >= Math.ceil(this.#reservePlaces / 4)) return this.#closeOldest(own, reason);
     return this.#reserve.size < this.#reservePlaces || this.#closeOldest(this.#reserve, reason);
   }

@@ -1,6 +1,6 @@
 /**
- * The console: static files that the set-up builds into build/console, each beside its compressed forms, and
- * one page that answers every address of the console.
+ * Serves the console: static files that the set-up builds into build/console, each with its compressed forms,
+ * and one page for every address of the console.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
@@ -10,19 +10,19 @@ import mime from 'mime';
 import { randomSecret } from '../platform/ids.ts';
 import { varyOn } from './origins.ts';
 
-/** Files whose names change with their content. */
+/** Files with a content hash in their names. */
 const ASSETS = '/assets/';
 const ENCODINGS = [
   ['br', '.br'],
   ['gzip', '.gz'],
 ] as const;
-/** Mark in the built page that each response replaces with its nonce. */
+/** Placeholder in the built page that each response replaces with its nonce. */
 const NONCE_MARK = 'CSP_NONCE';
 
 export interface ConsoleFilesDeps {
   /** build/console. */
   readonly folder: string;
-  /** Where the data origin is reached: previews come from there. */
+  /** URL of the data origin, from which previews are loaded. */
   readonly dataUrl: () => string;
 }
 
@@ -37,14 +37,14 @@ export class ConsoleFiles {
     this.#page = this.#names.has('index.html') ? readFileSync(join(deps.folder, 'index.html'), 'utf8') : null;
   }
 
-  /** True when there is a console to show. */
+  /** Whether the console is built. */
   get isBuilt(): boolean {
     return this.#page !== null;
   }
 
   /**
-   * Answers a GET that no route answers: a file of the console, or for a browser that opens an address, the
-   * page. False: it is neither.
+   * Serves a GET without a route: a file of the console, or the page for a browser that opens an address.
+   * False: neither.
    */
   answer(request: FastifyRequest, reply: FastifyReply): boolean {
     const { method, headers } = request;
@@ -111,8 +111,8 @@ function filesIn(folder: string): string[] {
 }
 
 /**
- * No inline script, and no request to any other host than the data origin. Styles that components make while
- * they run carry the nonce of the page.
+ * No inline script, and no requests to other hosts than the data origin. Styles that components create at run
+ * time carry the nonce of the page.
  */
 function policy(nonce: string, dataUrl: string): string {
   return [

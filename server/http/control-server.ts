@@ -1,6 +1,6 @@
 /**
- * The operator's way in on the machine itself: the API on a unix socket in the data directory. Whoever can
- * read the token beside it (their directory is 0700) already owns every byte, so no key is asked for. The
+ * The operator's access on the host: the API on a unix socket in the data directory. A process that can read
+ * the token beside it (their directory is 0700) already has access to every byte, so no key is required. The
  * token is what counts, not the connection: a program of the operator's can be led to connect anywhere.
  */
 import { createHash, timingSafeEqual } from 'node:crypto';
@@ -15,19 +15,19 @@ import type { ControlSockets } from './caller.ts';
 /** The header that carries the token. */
 export const TOKEN_HEADER = 'x-cloudlet-control';
 
-/** Where the running server listens for the operator. */
+/** Path of the control socket. */
 export function controlPath({ dataDir }: Config): string {
   return join(dataDir, 'control.sock');
 }
 
-/** Where the token is of the server that listens on that socket. */
+/** Path of the token file for that socket. */
 export function tokenPath(socketPath: string): string {
   return join(dirname(socketPath), 'control.token');
 }
 
 /**
- * Listens on `path`, replacing what an earlier process left there: the data directory's lock says it is
- * gone. The token is a new one each time.
+ * Listens on `path`, replacing the socket of an earlier process: the data directory's lock guarantees that it
+ * has ended. The token is new each time.
  */
 export async function listenOnControlSocket(
   app: FastifyInstance,

@@ -1,4 +1,4 @@
-/** One call on the docs page: what it takes, an example, what it answers, how it fails. */
+/** One call on the docs page: parameters, an example, the response, the errors. */
 import { ERRORS, type ErrorCode } from '../platform/errors.ts';
 import { CALL_SAMPLES, type CallSample } from './call-samples.ts';
 import { COMMON_ERRORS } from './openapi.ts';
@@ -30,7 +30,7 @@ export interface Entry {
   readonly operation: Operation;
 }
 
-/** Where ids come from, by the variable that stands for them. */
+/** The call that returns an id, by the variable for it. */
 const SOURCES: Readonly<Record<string, string>> = {
   OBJECT_ID: 'listObjects',
   VM_ID: 'listVms',
@@ -42,7 +42,7 @@ const SOURCES: Readonly<Record<string, string>> = {
   ACCOUNT_ID: 'adminListAccounts',
 };
 
-/** `shown`: answers shown so far, by schema, with the call that shows them. This call's are added. */
+/** `shown`: responses shown so far, by schema, with the call that shows them. This call's are added. */
 export function renderOperation(entry: Entry, shown: Map<string, string>): string {
   const { method, path, operation } = entry;
   const { operationId: id, summary, description } = operation;
@@ -57,7 +57,7 @@ ${renderFailures(operation)}
 </div></details>`;
 }
 
-/** Text in which what stands between backticks is code. */
+/** Text as HTML; parts between backticks become code. */
 export function prose(text: string): string {
   return escapeHtml(text).replace(/`([^`]+)`/g, '<code>$1</code>');
 }
@@ -88,10 +88,10 @@ function renderParameters({ parameters, requestBody }: Operation): string {
   ];
   const names = headers.map(({ name }) => `<code>${name}</code>`).join(' and ');
   const more = names && `<p class="soft">Headers: <a href="#headers">${names}</a>.</p>`;
-  return `${rows.length === 0 ? '' : `<h4>Takes</h4><table>${rows.join('')}</table>`}${more}`;
+  return `${rows.length === 0 ? '' : `<h4>Parameters</h4><table>${rows.join('')}</table>`}${more}`;
 }
 
-/** `place`: where it is sent; undefined in a response. */
+/** `place`: path, query or body; undefined in a response. */
 function row({ name, type, isRequired, description }: Field, place?: string): string {
   const where = place === undefined ? '' : ` <i>${place}${isRequired ? '' : ', optional'}</i>`;
   const cells = [`<code>${escapeHtml(name)}</code>${where}`, escapeHtml(type), prose(description)];
@@ -113,7 +113,7 @@ function renderExample({ method, path, operation }: Entry): string {
   return `<h4>Example</h4>${note}<pre class="curl">${fillable(example)}</pre>`;
 }
 
-/** With places that the page's script fills with the reader's address and key. */
+/** With placeholders that the page's script fills with the address and the key. */
 function fillable(example: string): string {
   return escapeHtml(example)
     .replaceAll('$CLOUD', '<span class="cloud">$CLOUD</span>')
@@ -124,7 +124,7 @@ function renderResponse({ operationId, responses }: Operation, shown: Map<string
   const [status, answer] = Object.entries(responses)[0] ?? [];
   const [media, content] = Object.entries(answer?.content ?? {})[0] ?? [];
   if (status === undefined || content === undefined) return '';
-  const head = `<h4>Answers ${status}</h4>`;
+  const head = `<h4>Response ${status}</h4>`;
   if (media !== 'application/json') return `${head}<p>${escapeHtml(mediaWords(media ?? ''))}</p>`;
   const list = content.schema.items;
   const key = JSON.stringify(list ?? content.schema);
@@ -140,11 +140,11 @@ function renderResponse({ operationId, responses }: Operation, shown: Map<string
 }
 
 function mediaWords(media: string): string {
-  if (media === '*/*') return 'The bytes, with the type that they were stored with.';
+  if (media === '*/*') return 'The bytes, with their stored Content-Type.';
   return media === 'text/html' ? 'A page.' : 'Text.';
 }
 
-/** Links to the rows of the table of errors. */
+/** Links to the rows of the error table. */
 export function errorLinks(codes: readonly ErrorCode[]): string {
   return codes.map((code) => `<a href="#error-${code}">${code}</a> ${ERRORS[code].http}`).join(', ');
 }
@@ -153,8 +153,8 @@ function renderFailures({ responses }: Operation): string {
   const failures = Object.entries(responses).filter(([status]) => Number(status) >= 400);
   const codes = failures.flatMap(([, { description }]) => description.split(', ') as ErrorCode[]);
   const own = codes.filter((code) => !COMMON_ERRORS.includes(code));
-  const more = '<a href="#common">what all may fail with</a>';
-  return `<h4>Fails with</h4><p class="codes">${own.length === 0 ? '' : `${errorLinks(own)}, and `}${more}.</p>`;
+  const more = '<a href="#common">the common errors</a>';
+  return `<h4>Errors</h4><p class="codes">${own.length === 0 ? '' : `${errorLinks(own)}, and `}${more}.</p>`;
 }
 
 interface Called {
@@ -164,7 +164,7 @@ interface Called {
   readonly permission: string;
 }
 
-/** undefined: curl is of no use here. */
+/** undefined: curl cannot make the call. */
 function curlExample(called: Called): string | undefined {
   const { method, operationId, permission } = called;
   const sample = CALL_SAMPLES[operationId] ?? {};
@@ -183,14 +183,14 @@ function curlExample(called: Called): string | undefined {
   return lines.join(' \\\n  ');
 }
 
-/** The variables of the shell that the example needs, besides `CLOUD` and `KEY`. */
+/** Shell variables that the example needs, besides `CLOUD` and `KEY`. */
 function variablesOf(example: string): string[] {
   return [...new Set([...example.matchAll(/\$([A-Z_]+)/g)].map(([, name]) => String(name)))].filter(
     (name) => name !== 'CLOUD' && name !== 'KEY',
   );
 }
 
-/** In single quotes, which variables leave for double ones. */
+/** Quotes a shell word in single quotes, with variables in double ones. */
 function quoted(text: string): string {
   return `'${text.replaceAll("'", `'\\''`).replace(/\$[A-Z_]+/g, (variable) => `'"${variable}"'`)}'`;
 }
@@ -205,7 +205,7 @@ function pathOf({ path }: Called, sample: CallSample): string {
   return filled.join('/');
 }
 
-/** `{id}` is named after what it is the id of. */
+/** The variable for `{id}`, named after the resource. */
 function variableFor(name: string, folder: string): string {
   if (name !== 'id') return name.toUpperCase();
   const noun = folder === 'storage' ? 'object' : folder.replace(/s$/, '');

@@ -48,7 +48,7 @@ test('every call is there with its permission, parameters, example, answer and f
   assert.ok(html.includes('<td>How many. Default: 3</td>'));
   assert.ok(html.includes('curl -X POST &quot;<span class="cloud">$CLOUD</span>/api/things/$THING_ID&quot;'));
   assert.ok(html.includes('-H &quot;X-API-Key: <span class="key">$KEY</span>&quot;'));
-  assert.ok(html.includes('<h4>Answers 201</h4>'));
+  assert.ok(html.includes('<h4>Response 201</h4>'));
   assert.ok(html.includes('<code>parts[].etag</code></td><td>string</td><td>Of the bytes</td>'));
   assert.ok(html.includes('<a href="#error-bucket_exists">bucket_exists</a> 409'));
 });

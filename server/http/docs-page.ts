@@ -1,4 +1,4 @@
-/** openapi.json as one page, which asks nobody else for anything: every call with a working example. */
+/** Renders openapi.json as one self-contained page: every call with a working example. */
 import { ERRORS, type ErrorCode } from '../platform/errors.ts';
 import { type Entry, errorLinks, type Operation, prose, renderOperation } from './docs-operation.ts';
 import { ERROR_HELP } from './error-help.ts';
@@ -48,7 +48,7 @@ ${PAGE_ICON}
 <body>
 <nav aria-label="Contents">
 <input id="find" type="search" placeholder="Find a call" aria-label="Find a call" autocomplete="off">
-<p id="none" hidden>No call has these words.</p>
+<p id="none" hidden>No matching calls.</p>
 ${groups.map(({ links }) => links).join('\n')}
 <h2><a href="#errors">Error codes</a></h2>
 </nav>
@@ -56,8 +56,8 @@ ${groups.map(({ links }) => links).join('\n')}
 ${renderIntroduction(String(document.info['version']))}
 ${groups.map(({ calls }) => calls).join('\n')}
 <section><h2 id="errors">Error codes</h2>
-<p id="common">Nearly all calls may fail with: <span class="codes">${errorLinks(COMMON_ERRORS)}</span>.</p>
-<table><tr><th>code</th><th>status</th><th>why</th><th>what to do</th></tr>${renderErrors()}</table></section>
+<p id="common">Common errors of nearly all calls: <span class="codes">${errorLinks(COMMON_ERRORS)}</span>.</p>
+<table><tr><th>code</th><th>status</th><th>cause</th><th>fix</th></tr>${renderErrors()}</table></section>
 </main>
 <script>${DOCS_SCRIPT}</script>
 </body>
@@ -67,16 +67,16 @@ ${groups.map(({ calls }) => calls).join('\n')}
 
 function renderIntroduction(version: string): string {
   return `<h1>Cloudlet API</h1>
-<p class="soft">Version ${escapeHtml(version)}. The same as data: <a href="/api/openapi.json">openapi.json</a>.</p>
+<p class="soft">Version ${escapeHtml(version)}. Machine-readable: <a href="/api/openapi.json">openapi.json</a>.</p>
 <p id="asked" hidden><label for="key">Your API key, for the examples. It stays in this page.</label>
 <input id="key" type="text" autocomplete="off" spellcheck="false" placeholder="clk_…"></p>
 <p>Examples are lines for a shell. Where they still say <code>$CLOUD</code>, <code>$KEY</code> or another variable, set it first:</p>
 <pre>CLOUD=<span class="cloud">http://localhost:8080</span>
 KEY=clk_…</pre>
 <p>Send your key as <code>X-API-Key: …</code> or <code>Authorization: Bearer …</code>. Every response that is not 2xx is problem details
-(RFC 9457) with a stable <code>code</code>; the <a href="#errors">table below</a> says why each comes and what to do. A POST, PATCH or DELETE
-with an <code id="headers">Idempotency-Key</code> has one effect however often it is sent. With <code>Prefer: respond-async</code> it is answered
-with an <a href="#getOperation">operation</a> at once. Members and parameters that a call does not know are refused by <code>PATCH</code> and by administrators' calls. Elsewhere those that look like a slip of a known name are refused, and the rest are ignored and told in a <code>Warning</code> header.</p>`;
+(RFC 9457) with a stable <code>code</code>; the <a href="#errors">table below</a> explains causes and fixes. A POST, PATCH or DELETE
+with an <code id="headers">Idempotency-Key</code> takes effect once, however often it is sent. With <code>Prefer: respond-async</code> the response is
+an immediate <a href="#getOperation">operation</a>. Unknown members and parameters are refused by <code>PATCH</code> and by administrators' calls. Other calls refuse those that look like a mistyped known name, ignore the rest, and list them in a <code>Warning</code> header.</p>`;
 }
 
 function renderLinks(name: string, entries: readonly Entry[]): string {
@@ -96,7 +96,7 @@ function renderErrors(): string {
   return rows.join('');
 }
 
-/** The docs page's own script. The key that the reader types stays in the page: nothing is stored or sent. */
+/** The script of the docs page. The key that is typed stays in the page: it is neither stored nor sent. */
 const DOCS_SCRIPT = `
 const all = (selector) => [...document.querySelectorAll(selector)];
 const find = document.querySelector('#find');

@@ -1,7 +1,7 @@
 /**
  * The HTTP edge: mounts declared routes on Fastify. A request goes through, in this order: request id →
  * credentials → rate limit → permission → end of the event loop's turn → body → validation → idempotency →
- * handler → answer or problem. No rules live here.
+ * handler → response or problem. No rules live here.
  */
 import { isIP, type Socket } from 'node:net';
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
@@ -40,28 +40,28 @@ export interface EdgeDeps extends AdmitDeps {
   /** Headers of every response. */
   readonly headers: Readonly<Record<string, string>>;
   readonly trustedProxies: readonly string[];
-  /** Other sites whose scripts may read the answers; null: none. */
+  /** Other origins whose scripts may read the responses; null: none. */
   readonly cors?: CorsRules | null;
-  /** Names that a `Host` may have while the server listens on loopback only, besides its own. */
+  /** Allowed `Host` names while the server listens on loopback only, besides its own. */
   readonly hostNames?: readonly string[];
   readonly unread?: UnreadResponses;
-  /** Where bodies of JSON are counted. */
+  /** The memory budget of JSON bodies. */
   readonly bodies: BodyRoom;
   /** See ConnectionGuard.isReserve. */
   readonly isReserve?: (socket: Socket) => boolean;
-  /** Links in responses lead to where this origin was called. */
+  /** The addresses used in links of responses. */
   readonly own?: { readonly addresses: OwnAddresses; readonly origin: keyof Addresses };
-  /** Answers requests that no route answers. */
+  /** Serves requests without a route. */
   readonly pages?: Pick<ConsoleFiles, 'answer'>;
 }
 
 declare module 'fastify' {
   interface FastifyRequest {
     principal: Principal;
-    /** Headers collected for the response, whichever way it is sent. */
+    /** Headers collected for the response, however it is sent. */
     responseHeaders: Record<string, string>;
     startedAt: number;
-    /** The caller's address when the request came; `ip` is lost when the connection closes. */
+    /** The caller's address when the request arrived; `ip` is lost when the connection closes. */
     address: string;
     routeName: string;
   }
@@ -132,7 +132,7 @@ export function createEdge(deps: EdgeDeps): FastifyInstance {
 }
 
 function called<T>({ own, control }: EdgeDeps, request: FastifyRequest, work: () => T): T {
-  // The operator's commands come by a socket, and name no host.
+  // The operator's commands use a socket, and name no host.
   if (own === undefined || control.has(request.raw.socket)) return work();
   return own.addresses.answer(own.origin, request, work);
 }
@@ -153,7 +153,7 @@ function noRoom(): AppError {
   return new AppError('overloaded', 'Too many connections are open', { retryAfterSeconds: 2 });
 }
 
-/** What a trusted proxy forwards counts when it is an address; its own does otherwise. */
+/** The forwarded address of a trusted proxy if it is valid, else the proxy's own. */
 function addressOf({ ip, raw }: FastifyRequest): string {
   return isIP(ip) === 0 ? (raw.socket.remoteAddress ?? '') : ip;
 }
@@ -168,7 +168,7 @@ function mount(app: FastifyInstance, deps: EdgeDeps, route: Route): void {
     url: route.path.replace(/\{(\w+)\}/g, ':$1'),
     bodyLimit: route.maxBodyBytes ?? JSON_MAX_BYTES,
     onRequest: (request, reply, done) => {
-      // `/api/buckets/` is no bucket without a name.
+      // `/api/buckets/` must not match a bucket with an empty name.
       if (Object.values(request.params as object).includes('')) {
         sendProblem(deps, reply, unknownPath(deps.routes, request.method, request.url));
         return;
@@ -201,7 +201,7 @@ function mount(app: FastifyInstance, deps: EdgeDeps, route: Route): void {
         const response = await called(deps, request, () => handle(request, reply));
         if (response !== undefined) sendResponse(deps, reply, response);
       } catch (error) {
-        // Fastify leaves a reply that was taken over alone, and its reader would wait for ever.
+        // Fastify ignores a hijacked reply, and its reader would wait forever.
         if (!reply.raw.headersSent) throw error;
         sendProblem(deps, reply, error);
       }
@@ -210,7 +210,7 @@ function mount(app: FastifyInstance, deps: EdgeDeps, route: Route): void {
   });
 }
 
-/** 500 is a fault of ours; what else is refused with 5xx, such as 503, was foreseen and says its fix. */
+/** 500 is a fault of ours; other 5xx errors, such as 503, are expected and say their fix. */
 function levelOf(status: number): 'error' | 'warn' | 'info' | 'debug' {
   if (status === 500) return 'error';
   if (status > 500) return 'warn';

@@ -1,30 +1,30 @@
 /**
- * Takes a multipart/form-data body apart (RFC 7578, RFC 2046 §5.1), piece by piece as it comes. It keeps
- * no bytes but those that may be the beginning of a boundary or of a part's headers.
+ * Parses a multipart/form-data body incrementally (RFC 7578, RFC 2046 §5.1). It buffers only bytes that may
+ * be the beginning of a boundary or of a part's headers.
  */
 
 export interface PartHead {
   readonly name: string;
-  /** As sent; undefined when the part names no file. */
+  /** The file name as sent; undefined if the part has none. */
   readonly fileName: string | undefined;
-  /** Lower case, without parameters; `text/plain` when the part does not say. */
+  /** Lower case, without parameters; default: `text/plain`. */
   readonly type: string;
-  /** As the part's Content-Type says; undefined when it does not say. */
+  /** The charset of the part's Content-Type; undefined: none. */
   readonly charset: string | undefined;
 }
 
 export interface FormEvents {
   onPart(head: PartHead): void;
-  /** At most once a write for the same part, never without bytes. They are valid during the call only. */
+  /** At most once per write for the same part, never without bytes. They are valid during the call only. */
   onBytes(bytes: Buffer): void;
   onPartEnd(): void;
 }
 
-/** What is wrong with a form, in words for its sender. */
+/** The problem of a malformed form, worded for its sender. */
 export class MalformedForm extends Error {}
 
 const MAX_HEADER_BYTES = 16 * 1024;
-/** Blanks behind a delimiter (RFC 2046 §5.1.1), which nobody sends. */
+/** Maximum blanks after a delimiter (RFC 2046 §5.1.1), which no client sends. */
 const MAX_PADDING_BYTES = 256;
 const CR = 0x0d;
 const DASHES = 0x2d2d;
@@ -33,12 +33,12 @@ const LINE_END_BYTES = Buffer.from('\r\n');
 const HEADERS_END = Buffer.from('\r\n\r\n');
 const NOTHING = Buffer.alloc(0);
 
-/** Throws MalformedForm when the Content-Type names no boundary. */
+/** Throws MalformedForm if the Content-Type has no boundary. */
 export function boundaryOf(contentType: string): string {
   const [, quoted, bare] =
     /;\s*boundary=(?:"([^"\r\n]{1,200})"|([^\s;"]{1,200})(?=[\s;]|$))/i.exec(contentType) ?? [];
   const boundary = quoted ?? bare;
-  if (boundary === undefined) throw new MalformedForm('the Content-Type names no boundary');
+  if (boundary === undefined) throw new MalformedForm('the Content-Type has no boundary');
   return boundary;
 }
 
@@ -46,23 +46,23 @@ export class FormParser {
   readonly #events: FormEvents;
   readonly #delimiter: Buffer;
   #state: 'preamble' | 'delimiter' | 'headers' | 'body' | 'end' = 'preamble';
-  /** Not understood yet. The first delimiter needs no line end before it: it is given one. */
+  /** Bytes not parsed yet. The first delimiter needs no line end before it, so one is prepended. */
   #rest: Buffer = LINE_END_BYTES;
 
   constructor(boundary: string, events: FormEvents) {
     this.#events = events;
-    // Headers come as one character for each byte.
+    // Headers are decoded as one character per byte.
     this.#delimiter = Buffer.from(`\r\n--${boundary}`, 'latin1');
   }
 
-  /** The closing delimiter was seen; what follows is ignored. */
+  /** Whether the closing delimiter was seen; later bytes are ignored. */
   get hasEnded(): boolean {
     return this.#state === 'end';
   }
 
   /**
-   * Nothing refers to `piece` afterwards. Throws MalformedForm and what the events throw; the parser is then
-   * of no more use.
+   * `piece` is not referenced afterwards. Throws MalformedForm and what the events throw; the parser is then
+   * unusable.
    */
   write(piece: Buffer): void {
     let at = this.#passFirstDelimiter(piece);
@@ -78,7 +78,7 @@ export class FormParser {
     if (this.#state !== 'end' && at < bytes.length) this.#rest = Buffer.from(bytes.subarray(at));
   }
 
-  /** Nearly every body begins with its first delimiter: it need not be copied behind a line end then. */
+  /** Nearly every body begins with its first delimiter, which then need not be copied after a line end. */
   #passFirstDelimiter(piece: Buffer): number {
     const { length } = this.#delimiter;
     if (this.#rest !== LINE_END_BYTES || piece.length < length - 2) return 0;
@@ -88,7 +88,7 @@ export class FormParser {
     return length - 2;
   }
 
-  /** Where to go on; `at` itself, in the same state, when more bytes are needed. */
+  /** The next position; `at` itself, in the same state, if more bytes are needed. */
   #step(bytes: Buffer, at: number): number {
     switch (this.#state) {
       case 'delimiter':
@@ -112,7 +112,7 @@ export class FormParser {
     return found + this.#delimiter.length;
   }
 
-  /** Where the last bytes begin to look like a delimiter; the end when they do not. */
+  /** The position where the last bytes may begin a delimiter; the end if they do not. */
   #possibleDelimiter(bytes: Buffer, at: number): number {
     const from = Math.max(at, bytes.length - this.#delimiter.length + 1);
     for (let cr = bytes.indexOf(CR, from); cr !== -1; cr = bytes.indexOf(CR, cr + 1)) {
@@ -129,11 +129,11 @@ export class FormParser {
     const two = bytes.readUInt16BE(end);
     if (two === LINE_END) this.#state = 'headers';
     else if (two === DASHES && end === at) this.#state = 'end';
-    else throw new MalformedForm('a boundary is followed by something else');
+    else throw new MalformedForm('a boundary is followed by other characters');
     return end;
   }
 
-  /** `at` is at the line end before the first header, so that no header at all looks the same as some. */
+  /** `at` is at the line end before the first header, so that an empty header block needs no special case. */
   #readHeaders(bytes: Buffer, at: number): number {
     const end = bytes.indexOf(HEADERS_END, at);
     if ((end === -1 ? bytes.length : end) - at > MAX_HEADER_BYTES) {
@@ -179,8 +179,8 @@ interface Parameters {
 const PARAMETER = /\s*;\s*([!#$%&'*+.^\w`|~-]+)\s*=\s*(?:"((?:[^"\\]|\\[\s\S])*)"|([^;"\s]*))/y;
 
 /**
- * `form-data; name="a"; filename="b"`. In quotes a backslash stands for itself, as in the paths that some
- * clients send, unless a quote or a backslash follows.
+ * `form-data; name="a"; filename="b"`. In quotes a backslash is literal, as in the paths that some clients
+ * send, unless a quote or a backslash follows.
  */
 function parseParameters(text: string): Parameters {
   const separator = text.indexOf(';');
@@ -205,7 +205,7 @@ function malformedHeader(): MalformedForm {
   return new MalformedForm('a part has a malformed header');
 }
 
-/** `UTF-8''na%C3%AFve.txt` (RFC 8187), which some clients send for names beyond ASCII. */
+/** `UTF-8''na%C3%AFve.txt` (RFC 8187), which some clients send for non-ASCII names. */
 function decodeExtended(text: string): string {
   const [, charset = '', encoded = ''] = /^([\w-]+)'[^']*'(.*)$/.exec(text) ?? [];
   const bytes = Buffer.from(
@@ -215,10 +215,10 @@ function decodeExtended(text: string): string {
   return decodeText(bytes, charset);
 }
 
-/** Bytes that are none in that charset become U+FFFD. Throws MalformedForm for an unknown charset. */
+/** Invalid bytes become U+FFFD. Throws MalformedForm for an unknown charset. */
 export function decodeText(bytes: Uint8Array, charset: string): string {
   try {
-    // A mark at the beginning is part of the value, as elsewhere.
+    // A byte order mark is part of the value.
     return new TextDecoder(charset, { ignoreBOM: true }).decode(bytes);
   } catch (cause) {
     throw new MalformedForm('a part has an unknown charset', { cause });

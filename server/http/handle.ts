@@ -1,7 +1,7 @@
 /**
- * From a declared route to a function that answers one request: it checks the input, runs the handler at most
- * once per Idempotency-Key (decisions/0005), and answers before the end where the caller prefers that
- * (`Prefer: respond-async`, RFC 7240 §4.1; decisions/0016).
+ * Turns a declared route into a function that handles one request: it checks the input, runs the handler at
+ * most once per Idempotency-Key (decisions/0005), and responds early if the caller prefers that (`Prefer:
+ * respond-async`, RFC 7240 §4.1; decisions/0016).
  */
 import { createHash } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
@@ -36,11 +36,11 @@ interface Asked {
   readonly request: FastifyRequest;
   readonly reply: FastifyReply;
   readonly isAsync: boolean;
-  /** What the call does not know, and refuses. */
+  /** Unknown members that the call refuses. */
   readonly unknown: readonly FieldProblem[];
 }
 
-/** Answers undefined when the handler has sent, or is sending, the response itself. */
+/** Returns undefined if the handler has sent, or is sending, the response itself. */
 export function handleRoute(route: Route, deps: HandleDeps): Handle {
   const checkParams = textCheck(route.params);
   const checkQuery = textCheck(route.query);
@@ -61,7 +61,7 @@ export function handleRoute(route: Route, deps: HandleDeps): Handle {
     const input = Object.assign({ principal, request, reply }, checked, retry);
     if (isAsync) return respondAsync(route, deps, input);
     const result = await route.handler(input);
-    // Handlers that answer in more than one form send the others themselves.
+    // Handlers with several response types send the others themselves.
     if (produces === 'bytes' || reply.sent) return undefined;
     if (produces === 'list') return streamList(request, reply, result as AsyncIterable<string>);
     const text = produces === 'json' ? JSON.stringify(result) : String(result);
@@ -70,7 +70,7 @@ export function handleRoute(route: Route, deps: HandleDeps): Handle {
 
   return async (request, reply) => {
     const isAsync = mayBeAsync && prefersAsync(request);
-    // A replayed response tells of them too.
+    // A replayed response reports them too.
     const asked = { request, reply, isAsync, unknown: findUnknown(request) };
     const key = takesKey ? request.headers['idempotency-key'] : undefined;
     if (key === undefined) return run(asked, withoutKey());
@@ -81,9 +81,9 @@ export function handleRoute(route: Route, deps: HandleDeps): Handle {
   };
 }
 
-/** What a handler can do with the Idempotency-Key of its request. */
+/** The Idempotency-Key operations available to a handler. */
 export interface Retry extends Pick<RouteInput<unknown, unknown, unknown>, 'record' | 'identify'> {
-  /** Forgets the response that `record` stored: the same request may be made again. */
+  /** Deletes the response that `record` stored: the same request may be sent again. */
   readonly withdraw: () => readonly Statement[];
 }
 
@@ -94,7 +94,7 @@ function withoutKey(): Retry {
   return { ...NOTHING, record: () => [] };
 }
 
-/** Thrown by `identify` when the response is known already; caught below. */
+/** Thrown by `identify` if the response is stored already; caught below. */
 class Replay extends Error {
   readonly stored: StoredResponse;
   constructor(stored: StoredResponse) {
@@ -106,13 +106,13 @@ class Replay extends Error {
 export interface OnceInput {
   readonly idempotency: Idempotency;
   readonly route: Route;
-  /** The status of the response, when there is no failure. */
+  /** The status of the response, if there is no failure. */
   readonly status: number;
   readonly key: string | string[];
   readonly request: FastifyRequest;
 }
 
-/** An earlier response is replayed, a running request with the key refuses. */
+/** Replays a stored response; refuses while a request with the key is running. */
 async function once(
   { idempotency, route, status, key, request }: OnceInput,
   run: (retry: Retry) => Promise<RouteResponse | undefined>,
@@ -134,7 +134,7 @@ async function once(
     return response;
   } catch (error) {
     if (error instanceof Replay) return replay(request, error.stored);
-    // Refusals of callers without a credential are not kept: anybody could fill the table with them.
+    // Refusals of callers without a credential are not stored: anybody could fill the table with them.
     const isKept = caller.via !== 'nobody' && isAppError(error) && isDecision(error);
     if (isKept) await keepRefusal(attempt, error, request.id);
     throw error;
@@ -149,7 +149,7 @@ function replay({ responseHeaders }: FastifyRequest, { status, body }: StoredRes
   return { status, contentType: status < 400 ? JSON_TYPE : PROBLEM_TYPE, body };
 }
 
-/** Refusals that may end by themselves, so that a retry may succeed. */
+/** Temporary refusals, so that a retry may succeed. */
 const TRANSIENT: ReadonlySet<ErrorCode> = new Set([
   'write_conflict',
   'idempotency_in_flight',
@@ -165,8 +165,8 @@ const TRANSIENT: ReadonlySet<ErrorCode> = new Set([
 ]);
 
 /**
- * True for what the domain decided, which may come out differently later. Malformed input is the same each
- * time and may be corrected under its key; who may not at all never got this far.
+ * True for decisions of the domain, which may differ later. Malformed input fails the same way each time and
+ * may be corrected under its key; missing permissions are refused earlier.
  */
 function isDecision({ code }: AppError): boolean {
   const { http } = ERRORS[code];
@@ -179,7 +179,7 @@ async function keepRefusal(attempt: Attempt, refusal: AppError, requestId: strin
   try {
     await attempt.refuse({ status: problem.status, body: JSON.stringify(problem) });
   } catch {
-    // Nothing had an effect, so the caller learns of the refusal and not of the disk.
+    // Nothing had an effect, so the caller gets the refusal instead of the disk error.
   }
 }
 
@@ -188,7 +188,7 @@ function keyOf(key: string | string[]): string {
   throw new AppError('invalid_request', 'Idempotency-Key must be 1 to 255 visible ASCII characters');
 }
 
-/** True when the caller asks for an operation. The operator on the machine has no account to own one. */
+/** True if the caller asks for an operation. The operator on the host has no account to own one. */
 export function prefersAsync({ headers: { prefer }, principal }: FastifyRequest): boolean {
   if (prefer === undefined || principal.accountId === 0) return false;
   return /(?:^|,)\s*respond-async\s*(?:[;,]|$)/i.test(String(prefer));
@@ -196,15 +196,15 @@ export function prefersAsync({ headers: { prefer }, principal }: FastifyRequest)
 
 export interface AsyncOperationsDeps {
   readonly operations: Operations;
-  /** Told of a failure that its caller does not see here. */
+  /** Called with a failure that is not part of the response. */
   readonly onFailure: (error: AppError, requestId: string) => void;
 }
 
 type Input = RouteInput<unknown, unknown, unknown>;
 
 /**
- * Takes the call and answers with the operation; what is checked without the domain was checked before.
- * Throws what Operations.begin does.
+ * Accepts the call and responds with the operation; checks that do not need the domain ran before. Throws
+ * what Operations.begin does.
  */
 async function respondAsync(
   route: Route,
@@ -224,7 +224,7 @@ async function respondAsync(
       const error = toAppError(thrown);
       onFailure(error, request.id);
       const problem = toProblem(error, request.id);
-      // A refusal that says "not now" may be retried under the same key, as without the preference.
+      // A temporary refusal may be retried under the same key, as without the preference.
       const also = isDecision(error) ? [] : withdraw();
       return { status: problem.status, body: JSON.stringify(problem), also };
     }

@@ -1,4 +1,4 @@
-/** The start for callers who know only the address: a page for people, an index for programs. */
+/** Entry points for callers who know only the address: a page for people, an index for programs. */
 import { namedObject, Type } from '../platform/json-schema.ts';
 import { VERSION } from '../platform/version.ts';
 import type { ConsoleFiles } from './console-files.ts';
@@ -14,8 +14,8 @@ const Index = namedObject('ApiIndex', {
   docs: Type.String({ description: 'For people' }),
   openapi: Type.String({ description: 'For programs' }),
   status: Type.String(),
-  register: Type.String({ description: 'Where accounts are made, with POST' }),
-  needs_setup: Type.Boolean({ description: 'true while there is no administrator' }),
+  register: Type.String({ description: 'Path for registering an account, with POST' }),
+  needs_setup: Type.Boolean({ description: 'Whether there is no administrator yet' }),
 });
 
 const PLACES = {
@@ -37,7 +37,7 @@ const KEY_HEADER = '-H "X-API-Key: $KEY"';
 
 export interface IndexRoutesDeps {
   readonly needsSetup: () => Promise<boolean>;
-  /** Where this cloud is reached, `http://host:port`. */
+  /** URL of this cloud, `http://host:port`. */
   readonly apiUrl: () => string;
   readonly pages: Pick<ConsoleFiles, 'isBuilt' | 'sendPage'>;
 }
@@ -62,7 +62,7 @@ export function indexRoutes(deps: IndexRoutesDeps): Route[] {
       ...common,
       path: '/api',
       name: 'getIndex',
-      summary: 'Where to go on: JSON, or a page for browsers',
+      summary: 'Entry point: JSON, or a page for browsers',
       handler: (input) => answer(deps, input),
     }),
   ];
@@ -80,13 +80,13 @@ async function answer({ needsSetup, apiUrl }: IndexRoutesDeps, { request, reply 
 }
 
 interface IndexFacts {
-  /** Where this cloud is reached, `http://host:port`. */
+  /** URL of this cloud, `http://host:port`. */
   readonly url: string;
   /** True while there is no administrator. */
   readonly needsSetup: boolean;
 }
 
-/** What this is and the first commands to type, as a whole HTML page without script. */
+/** A complete HTML page without script: an introduction and the first commands. */
 function indexPage({ url, needsSetup }: IndexFacts): string {
   const notice = needsSetup
     ? `<p class="notice">There is no administrator yet. Run <code>bin/cloudlet admin setup-link</code>
@@ -109,8 +109,8 @@ It is used over HTTP, or in the console at <a href="/">/</a>. (Where that is mis
 ${notice}
 <ul>
 <li><a href="/api/docs">The API</a>, each call with an example</li>
-<li><a href="/api/openapi.json">The same for programs</a>, as OpenAPI 3.1</li>
-<li><a href="/api/system/status">How this cloud is doing</a></li>
+<li><a href="/api/openapi.json">OpenAPI 3.1 document</a>, for programs</li>
+<li><a href="/api/system/status">Status of this cloud</a></li>
 </ul>
 <h2>First commands</h2>
 <p>Register. The response holds your API key.</p>
@@ -141,7 +141,7 @@ function firstFile(url: string): string {
   ].join('\n');
 }
 
-/** `routes`: all others; these two are documented beside them. */
+/** `routes`: all others; these two are documented as well. */
 export function documentRoutes(routes: readonly Route[]): Route[] {
   const common = { method: 'GET', tag: 'system', permission: 'public' } as const;
   let document: OpenApiDocument | undefined;
@@ -151,7 +151,7 @@ export function documentRoutes(routes: readonly Route[]): Route[] {
       ...common,
       path: '/api/openapi.json',
       name: 'getOpenApi',
-      summary: 'This API as OpenAPI 3.1',
+      summary: 'This API as an OpenAPI 3.1 document',
       responses: { 200: Type.Record(Type.String(), Type.Unknown()) },
       handler: () => {
         document ??= openApi([...routes, ...own], VERSION);
@@ -162,7 +162,7 @@ export function documentRoutes(routes: readonly Route[]): Route[] {
       ...common,
       path: '/api/docs',
       name: 'getDocs',
-      summary: 'This API as a page',
+      summary: 'This API as a web page',
       responses: { 200: Type.String() },
       produces: 'html',
       handler: ({ request }) => {

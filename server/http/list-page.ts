@@ -1,19 +1,19 @@
-/** The lists of accounts and keys: whole, or by pages whose next one is named in the Link header. */
+/** Lists over REST: complete, or by pages whose next one is named in the Link header. */
 import type { FastifyRequest } from 'fastify';
 import { AppError } from '../platform/errors.ts';
 import { Type } from '../platform/json-schema.ts';
 
 interface ListPage<T> {
   readonly request: FastifyRequest;
-  /** undefined: the whole list. */
+  /** undefined: the complete list. */
   readonly limit: number | undefined;
-  /** With a limit, asked for one more than it: the one that tells whether there is a next page. */
+  /** With a limit, one more entry than the limit, which tells whether there is a next page. */
   readonly entries: AsyncIterable<T>;
-  /** Where the page after this entry begins. */
+  /** The cursor of the page after this entry. */
   readonly cursorOf: (entry: T) => string;
 }
 
-/** The entries as JSON texts; writes the Link header (RFC 8288) when there is a next page. */
+/** The entries as JSON texts; writes the Link header (RFC 8288) if there is a next page. */
 export async function listPage<T>(page: ListPage<T>): Promise<AsyncIterable<string>> {
   const { request, limit, entries, cursorOf } = page;
   if (limit === undefined) return jsonTexts(entries);
@@ -22,14 +22,14 @@ export async function listPage<T>(page: ListPage<T>): Promise<AsyncIterable<stri
   const shown = found.slice(0, limit);
   const last = shown.at(-1);
   if (found.length > limit && last !== undefined) {
-    // What else was asked for holds for the next page as well.
+    // The other query parameters apply to the next page as well.
     linkHeader(request, { ...(request.query as object), limit, cursor: cursorOf(last) });
   }
   return jsonTexts(shown);
 }
 
 export function invalidCursor(): AppError {
-  return new AppError('invalid_cursor', 'The cursor is not one that this list gave');
+  return new AppError('invalid_cursor', 'The cursor is not from this list');
 }
 
 /** Items as JSON texts. */
@@ -53,20 +53,24 @@ export function linkHeader(request: FastifyRequest, query: Readonly<Record<strin
   request.responseHeaders.link = `<${path}?${search}>; rel="next"`;
 }
 
-/** Most entries of a page. */
+/** Maximum page size. */
 const MAX_LIMIT = 1000;
 
-/** Members of a list's query. */
+/** Query parameters of paged lists. */
 export const Paging = {
   limit: Type.Optional(
     Type.Integer({
       $id: 'Limit',
       minimum: 1,
       maximum: MAX_LIMIT,
-      description: 'Turns on paging; the `Link` header names the next page',
+      description: 'Turns on paging; the `Link` header has the next page',
     }),
   ),
   cursor: Type.Optional(
-    Type.String({ $id: 'Cursor', maxLength: 8192, description: 'From the `Link` header of the page before' }),
+    Type.String({
+      $id: 'Cursor',
+      maxLength: 8192,
+      description: 'From the `Link` header of the previous page',
+    }),
   ),
 };

@@ -1,4 +1,4 @@
-/** Reads a multipart form as a stream: fields in any order, at most one file, back-pressure kept. */
+/** Reads a multipart form as a stream: fields in any order, at most one file, with back-pressure. */
 import type { IncomingMessage } from 'node:http';
 import { detachBuffer } from '../platform/detach-buffer.ts';
 import { AppError, invalidField } from '../platform/errors.ts';
@@ -13,17 +13,17 @@ import {
 } from './form-parser.ts';
 
 export interface FilePart {
-  /** As sent, without folders; empty when the client gave none. */
+  /** The file name as sent, without folders; empty: none. */
   readonly fileName: string;
-  /** As sent; `application/octet-stream` or `text/plain` often only mean "unknown". */
+  /** The type as sent; `application/octet-stream` or `text/plain` often only mean "unknown". */
   readonly mimeType: string;
-  /** As sent with the type. */
+  /** The charset as sent with the type. */
   readonly charset: string | undefined;
 }
 
-/** Where the bytes of the file part go. */
+/** Destination of the file part. */
 export interface FileTarget {
-  /** The bytes are copied before the call returns; a promise asks to wait. */
+  /** The bytes are copied before the call returns; a promise asks the caller to wait. */
   write(chunk: Uint8Array): Promise<void> | undefined;
 }
 
@@ -33,8 +33,8 @@ export interface Form {
 }
 
 /**
- * Bytes taken from one form before other requests run. A fast sender has up to 2 MiB ready at once, and a
- * dozen of them would keep the event loop for half a second.
+ * Bytes read from one form before other requests run. A fast sender has up to 2 MiB ready at once, and a
+ * dozen of them would block the event loop for half a second.
  */
 const TURN_BYTES = 512 * 1024;
 
@@ -43,9 +43,9 @@ const MAX_FIELD_BYTES = 64 * 1024;
 const MAX_NAME_LENGTH = 256;
 
 /**
- * Resolves when the whole form was read and every byte of the file handed to `target`. Rejects with
- * AppError `invalid_multipart` or `invalid_request` (two files, a field twice, a file not named `file`),
- * or whatever `target.write` threw. The rest of the body is left to the caller.
+ * Resolves when the whole form was read and every byte of the file passed to `target`. Rejects with AppError
+ * `invalid_multipart` or `invalid_request` (two files, a duplicate field, a file not named `file`), or the
+ * error of `target.write`. The rest of the body is left to the caller.
  */
 export function readForm(request: IncomingMessage, target: FileTarget): Promise<Form> {
   return new Promise((resolve, reject) => {
@@ -70,12 +70,12 @@ export function readForm(request: IncomingMessage, target: FileTarget): Promise<
       waiting.then(() => request.resume(), fail);
     };
     const onEnd = () => {
-      if (!parser.hasEnded) return fail(new MalformedForm('it ends too soon'));
+      if (!parser.hasEnded) return fail(new MalformedForm('it is truncated'));
       leave();
       resolve(contents.finish());
     };
-    // This holds also when the whole body had arrived: what was not read by now never will be.
-    const onLost = () => fail(new AppError('bad_http', 'The client went away before its body was read'));
+    // Also if the whole body had arrived: unread bytes are lost.
+    const onLost = () => fail(new AppError('bad_http', 'The client disconnected before its body was read'));
     const leave = () => {
       request.off('data', onData).off('end', onEnd).off('error', onLost).off('close', onLost);
     };
@@ -90,7 +90,7 @@ export function readForm(request: IncomingMessage, target: FileTarget): Promise<
   });
 }
 
-/** Throws `invalid_multipart` when the Content-Type names no boundary. */
+/** Throws `invalid_multipart` if the Content-Type has no boundary. */
 function openParser(request: IncomingMessage, events: FormEvents): FormParser {
   try {
     return new FormParser(boundaryOf(request.headers['content-type'] ?? ''), events);
@@ -138,7 +138,7 @@ class FormContents implements FormEvents {
       this.#field = head;
       return;
     }
-    if (this.#file) throw invalidField('file', 'only one file may be sent in one form');
+    if (this.#file) throw invalidField('file', 'must be the only file of the form');
     if (name !== 'file') throw invalidField(name, 'the file part must be named "file"');
     this.#field = undefined;
     this.#file = { fileName: withoutFolders(fileName ?? ''), mimeType: type, charset };
@@ -150,7 +150,7 @@ class FormContents implements FormEvents {
       return;
     }
     this.#valueBytes += bytes.length;
-    if (this.#valueBytes > MAX_FIELD_BYTES) throw invalidField(this.#field.name, 'is longer than 64 KiB');
+    if (this.#valueBytes > MAX_FIELD_BYTES) throw invalidField(this.#field.name, 'must not exceed 64 KiB');
     this.#value.push(Buffer.from(bytes));
   }
 
@@ -163,7 +163,7 @@ class FormContents implements FormEvents {
   }
 }
 
-/** The last part of a path with slashes of either kind. */
+/** The last segment of a path with slashes of either kind. */
 function withoutFolders(path: string): string {
   const name = path.slice(Math.max(path.lastIndexOf('/'), path.lastIndexOf('\\')) + 1);
   return name === '.' || name === '..' ? '' : name;

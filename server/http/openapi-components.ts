@@ -1,4 +1,4 @@
-/** The components of openapi.json: whatever has a name (`$id`) stands there once. */
+/** The components of openapi.json: everything with a name (`$id`) is listed once. */
 import { isDeepStrictEqual } from 'node:util';
 import { SHARED_DESCRIPTION } from '../platform/json-schema.ts';
 import { describe } from './schema-fields.ts';
@@ -7,18 +7,18 @@ import { describe } from './schema-fields.ts';
 type Node = Readonly<Record<string, any>>;
 type Kind = 'schemas' | 'parameters' | 'responses';
 
-/** Gathers the components while the operations are rewritten. */
+/** Collects the components while the operations are rewritten. */
 export class Components {
   readonly #found: Record<Kind, Record<string, Node>> = { schemas: {}, parameters: {}, responses: {} };
 
-  /** What was gathered, by name. */
+  /** The collected components, by name. */
   sorted(): Record<Kind, Node> {
     const byName = (nodes: Node) =>
       Object.fromEntries(Object.entries(nodes).sort(([a], [b]) => (a < b ? -1 : 1)));
     return mapMembers(this.#found, byName) as Record<Kind, Node>;
   }
 
-  /** The operation with references instead of what has a name. */
+  /** The operation with references instead of named nodes. */
   operation(operation: Node): Node {
     const { parameters, requestBody, responses } = operation;
     return {
@@ -49,7 +49,7 @@ export class Components {
     return this.#refer('schemas', plain({ ...node, ...inner }));
   }
 
-  /** A reference when the node has a name; where its description is another, that stands beside it. */
+  /** A reference if the node has a name; a differing description stays beside it. */
   #refer(kind: Kind, node: Node): Node {
     const { $id: name, [SHARED_DESCRIPTION]: shared, ...unnamed } = node;
     if (name === undefined) return node;
@@ -68,7 +68,7 @@ function rulesOf({ description: _, ...rules }: Node): Node {
   return rules;
 }
 
-/** Generators of types take a member that has a default for one that is always there, in requests too. */
+/** Code generators treat a member with a default as always present, in requests too. */
 function defaultInWords(node: Node): Node {
   const { default: without, ...rest } = node;
   const { description = '' } = rest;
@@ -76,7 +76,7 @@ function defaultInWords(node: Node): Node {
   return said === '' ? rest : { ...rest, description: said };
 }
 
-/** In the words of JSON Schema that generators of code know best. */
+/** Rewritten to the JSON Schema keywords that code generators support best. */
 function plain({ anyOf, patternProperties, ...rest }: Node): Node {
   const { enum: choices } = rest;
   if (patternProperties) return { ...rest, additionalProperties: Object.values(patternProperties)[0] };

@@ -1,4 +1,4 @@
-/** openapi.json (OpenAPI 3.1) from the declared routes. A pure function: no server is needed to make it. */
+/** Generates openapi.json (OpenAPI 3.1) from the declared routes. A pure function, without a server. */
 import { STATUS_CODES } from 'node:http';
 import { ERRORS, type ErrorCode } from '../platform/errors.ts';
 import { JSON_MAX_BYTES } from '../platform/json.ts';
@@ -9,7 +9,7 @@ import { mayRespondAsync, type Route, takesIdempotencyKey } from './route.ts';
 
 const WRONG_CREDENTIAL = ['invalid_api_key', 'invalid_session', 'account_suspended'] as const;
 
-/** Said once for all calls on the docs page, and as the `default` response in openapi.json. */
+/** Described once for all calls on the docs page, and as the `default` response in openapi.json. */
 export const COMMON_ERRORS: readonly ErrorCode[] = [
   'invalid_request',
   'invalid_json',
@@ -29,10 +29,10 @@ export const COMMON_ERRORS: readonly ErrorCode[] = [
   'shutting_down',
 ];
 
-/** What any route may answer besides its own errors, by what it takes. */
+/** The errors that a route may return in addition to its own, depending on its input and permission. */
 export function errorsOf(route: Route): ErrorCode[] {
   const errors = new Set<ErrorCode>(route.errors);
-  // Whatever asks for credits first asks whether billing is sound.
+  // Every check for credits first checks that billing is consistent.
   if (errors.has('insufficient_credits')) errors.add('billing_inconsistent');
   errors.add('rate_limited');
   errors.add('internal_error');
@@ -68,7 +68,7 @@ export interface OpenApiDocument {
   readonly components: Readonly<Record<string, unknown>>;
 }
 
-/** By tag. */
+/** Descriptions by tag. */
 const TAGS: Readonly<Record<Route['tag'], string>> = {
   accounts: 'Accounts, sessions, API keys and access keys',
   storage: 'Buckets, objects and their versions',
@@ -76,12 +76,12 @@ const TAGS: Readonly<Record<Route['tag'], string>> = {
   databases: 'Databases of several engines',
   recovery: 'Recovery points of the whole cloud',
   billing: 'Credits, usage, prices and quotas',
-  webhooks: 'Events sent to URLs of yours',
+  webhooks: 'Events sent to your URLs',
   system: 'Health, operations and this document',
   admin: 'For administrators',
 };
 
-/** The document for these routes, with each shape where it is used. `version` is the product's. */
+/** The document for these routes, with every schema inline. `version` is the product's. */
 export function inlineOpenApi(routes: readonly Route[], version: string): OpenApiDocument {
   const paths: Record<string, Record<string, Record<string, unknown>>> = {};
   for (const route of routes) {
@@ -111,7 +111,7 @@ export function inlineOpenApi(routes: readonly Route[], version: string): OpenAp
   };
 }
 
-/** The same with references to named components, which clients are generated from. */
+/** The document with references to named components, for client generators. */
 export function openApi(routes: readonly Route[], version: string): OpenApiDocument {
   const inline = inlineOpenApi(routes, version);
   const components = new Components();
@@ -126,12 +126,12 @@ export function openApi(routes: readonly Route[], version: string): OpenApiDocum
   };
 }
 
-/** The document as the committed file openapi.json holds it. */
+/** The text of the committed file openapi.json. */
 export function renderOpenApi(document: OpenApiDocument): string {
   return `${render(document, 0)}\n`;
 }
 
-/** What fits is on one line. */
+/** A value that fits is rendered on one line. */
 function render(value: unknown, indent: number): string {
   const line = JSON.stringify(value, null, 1)?.replace(/\n\s*/g, ' ') ?? 'null';
   if (typeof value !== 'object' || value === null || indent + line.length < 110) return line;
@@ -180,9 +180,9 @@ const IDEMPOTENCY_KEY = {
   name: 'Idempotency-Key',
   in: 'header',
   description:
-    'The same key within 24 h, sent with the same credential: one effect, the same response. Every access key and ' +
-    'session has its own; those of your own API key go over to the one that replaces it. Without a credential ' +
-    'only a success is kept',
+    'Within 24 h, requests with the same key and credential take effect once and get the same response. Each access key and ' +
+    'session has its own keys; those of your main API key pass to its successor. Without a credential ' +
+    'only a success is stored',
   schema: { type: 'string', maxLength: 255 },
 };
 
@@ -190,7 +190,7 @@ const PREFER = {
   $id: 'Prefer',
   name: 'Prefer',
   in: 'header',
-  description: '`respond-async`: 202 and an operation at once',
+  description: '`respond-async`: responds at once with 202 and an operation',
   schema: { type: 'string' },
 };
 
@@ -231,13 +231,13 @@ function successes(route: Route): Record<string, unknown> {
 
 const OPERATION = {
   $id: 'Accepted',
-  description: 'Accepted: the operation shows the outcome once it has ended',
+  description: 'Accepted; the operation has the outcome once it has ended',
   content: { 'application/json': { schema: OperationView } },
 };
 
 const problem = { 'application/problem+json': { schema: PROBLEM_SCHEMA } };
 
-/** Its own errors by status; `default` has those that come with what it takes and whom it lets in. */
+/** A route's own errors by status; `default` has those that follow from its input and permission. */
 function failures(route: Route): Record<string, unknown> {
   const codes = errorsOf(route);
   const own = codes.filter((code) => !COMMON_ERRORS.includes(code));
@@ -254,7 +254,7 @@ function failures(route: Route): Record<string, unknown> {
 
 const VERBS = { GET: 'Read', POST: 'Create', PATCH: 'Change', DELETE: 'Delete' };
 
-/** Such as `AdminReadProblem`: named after all that says which common errors there are. */
+/** A name such as `AdminReadProblem`, made of everything that determines the common errors. */
 function commonName({ permission, knowsCaller, method, consumes, body, params, query }: Route): string {
   const callers: Readonly<Record<string, string>> = {
     public: knowsCaller ? 'AnyCaller' : 'Public',
@@ -265,7 +265,7 @@ function commonName({ permission, knowsCaller, method, consumes, body, params, q
   return `${callers[permission] ?? 'Scoped'}${VERBS[method]}${input}Problem`;
 }
 
-/** Such as `NotFound`. */
+/** A name such as `NotFound`. */
 function nameOf(status: number): string {
   return (STATUS_CODES[status] ?? `Status${status}`).replace(/[^A-Za-z]/g, '');
 }

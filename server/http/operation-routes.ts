@@ -1,4 +1,4 @@
-/** What became of a call that was answered before it had ended. */
+/** Operations over REST, and resource changes over a WebSocket. */
 import type { Operation, Operations } from '../calls/operations.ts';
 import type { Updates } from '../calls/updates.ts';
 import { formatTime, formatTimeOrNull } from '../platform/clock.ts';
@@ -8,22 +8,24 @@ import { PROBLEM_SCHEMA, toProblem } from './response.ts';
 import { defineRoute, type Route } from './route.ts';
 import type { SocketRoute } from './web-sockets.ts';
 
-/** An operation as its caller sees it, in the 202 that begins it and when it is looked up. */
+/** An operation as its caller sees it, in the initial 202 and when it is read. */
 export const OperationView = namedObject(
   'Operation',
   {
     operation_id: Type.String(),
-    name: Type.String({ description: 'The call it is, by its operationId here' }),
+    name: Type.String({ description: 'operationId of the call' }),
     state: Type.Union([Type.Literal('running'), Type.Literal('succeeded'), Type.Literal('failed')]),
     status: Type.Union([Type.Integer(), Type.Null()], {
-      description: 'What the call would have been answered with; null until it has ended',
+      description: 'Status that the call would have returned; null until it has ended',
     }),
-    result: Type.Unknown({ description: 'Once it has succeeded, the body of that response; else null' }),
-    error: Type.Union([PROBLEM_SCHEMA, Type.Null()], { description: 'Once it has failed, its problem' }),
+    result: Type.Unknown({ description: 'Response body of the call if it succeeded; else null' }),
+    error: Type.Union([PROBLEM_SCHEMA, Type.Null()], {
+      description: 'Problem details of the call if it failed; else null',
+    }),
     created_at: Type.String(),
     ended_at: Type.Union([Type.String(), Type.Null()]),
   },
-  { description: 'A call that was answered before it had ended' },
+  { description: 'A call that runs in the background' },
 );
 
 /** Status of a response that is an operation. */
@@ -34,7 +36,7 @@ export function operationHeaders(operationId: string): Record<string, string> {
   return { location: `/api/operations/${operationId}`, 'preference-applied': 'respond-async' };
 }
 
-/** An operation in the shape of OperationView. `requestId`: of the request that asks. */
+/** An operation in the shape of OperationView. `requestId`: of the reading request. */
 export function presentOperation(operation: Operation, requestId: string) {
   const { operationId, name, createdAt, endedAt } = operation;
   return {
@@ -61,7 +63,7 @@ function outcome({ state, response }: Operation, requestId: string) {
 function interrupted(): AppError {
   return new AppError(
     'operation_interrupted',
-    'Cloudlet or its disk failed before the outcome of this call was stored: it may have had its effect or none',
+    'Cloudlet or its disk failed before the outcome of this call was stored: it may or may not have taken effect',
     { hint: 'Check the current state of the resource before retrying' },
   );
 }
@@ -74,7 +76,7 @@ const WaitQuery = Type.Object({
     Type.Integer({
       minimum: 0,
       maximum: MAX_WAIT_SECONDS,
-      description: 'Seconds to wait for its end; the response comes as soon as it has ended',
+      description: 'Seconds to wait for its end; the response is sent as soon as it has ended',
     }),
   ),
 });
@@ -90,8 +92,9 @@ export function operationRoutes({ operations }: OperationRoutesDeps): Route[] {
       path: '/api/operations/{id}',
       name: 'getOperation',
       tag: 'system',
-      summary: 'State and outcome of a call that was sent with Prefer: respond-async',
-      description: "Known for 24 hours, to the key that asked, to the account's own key and to its sessions.",
+      summary: 'Show the state and outcome of a call sent with Prefer: respond-async',
+      description:
+        "Available for 24 hours to the key that made the call, to the account's own key and to its sessions.",
       permission: 'authenticated',
       params: OperationPath,
       query: WaitQuery,
@@ -107,10 +110,10 @@ export function operationRoutes({ operations }: OperationRoutesDeps): Route[] {
   ];
 }
 
-/** Changes of what the caller has, as they happen, over a WebSocket. */
+/** Resource changes as they happen, over a WebSocket. */
 const PATH = '/api/updates';
 const COMMON = { path: PATH, name: 'watchUpdates', permission: 'authenticated' } as const;
-/** Browsers do not see pings, and so not that a connection is dead. */
+/** Browsers do not expose pings, so a dead connection would go unnoticed. */
 const HEARTBEAT_MS = 20_000;
 
 /** The address as it is documented, for callers without WebSocket. */
@@ -120,17 +123,17 @@ export function updateRoutes(): Route[] {
       ...COMMON,
       method: 'GET',
       tag: 'system',
-      summary: 'What changes, as it happens, as a WebSocket',
+      summary: 'Receive resource changes over a WebSocket',
       description:
-        'Messages are JSON. `{"type":"sync"}` comes first, and when too much changed to be named: read again ' +
-        'what you show. `{"type":"changed","things":[{"kind":"vm","id":"vm-…"}]}` names what changed, not how: ' +
-        'kinds are `vm`, `database`, `balance`, `operation` and, for administrators, `recovery_point`; a key is ' +
-        'told only of what it may read. `{"type":"alive"}` comes every 20 seconds. Nothing is kept for those ' +
-        'who were away. Closed with 1008 when the key or session ends. Browsers come with their session.',
+        'Messages are JSON. `{"type":"sync"}` is sent first, and when too much has changed to list: read ' +
+        'everything again. `{"type":"changed","things":[{"kind":"vm","id":"vm-…"}]}` names changed resources, not their new state: ' +
+        'kinds are `vm`, `database`, `balance`, `operation` and, for administrators, `recovery_point`; a key only ' +
+        'gets changes that it may read. `{"type":"alive"}` is sent every 20 seconds. Changes during a disconnection are ' +
+        'not sent later. Closed with 1008 when the key or session ends. Browsers use their session.',
       responses: { 101: Type.Unknown({ description: 'A WebSocket' }) },
       errors: ['overloaded', 'cross_site_request', 'bad_http', 'upgrade_required'],
       handler: () => {
-        throw new AppError('upgrade_required', 'Updates are a WebSocket; this request asks for none', {
+        throw new AppError('upgrade_required', 'Updates need a WebSocket; this request is not an upgrade', {
           hint: 'Open it with a WebSocket client',
           headers: { upgrade: 'websocket' },
         });
@@ -139,12 +142,12 @@ export function updateRoutes(): Route[] {
   ];
 }
 
-/** The same address as the WebSocket it is. */
+/** The same address as the WebSocket. */
 export function updatesSocket(updates: Updates): SocketRoute {
   return {
     ...COMMON,
     redeem: () => {
-      throw new AppError('invalid_ticket', 'Updates are watched with a key or a session, not with a ticket');
+      throw new AppError('invalid_ticket', 'Updates need a key or a session, not a ticket');
     },
     prepare: async (principal) => {
       let send: (message: object) => void = () => {};

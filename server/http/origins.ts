@@ -1,12 +1,12 @@
 /**
- * Under which names and from which origins this cloud is called.
+ * Host names and origins of this cloud.
  *
- * - A cloud that listens on loopback only trusts that nobody else reaches it, and a page elsewhere can make a
- *   browser do so: its own name is made to lead to 127.0.0.1 (DNS rebinding). Such a request still carries
- *   that name, so `Host` is checked.
- * - Links lead to the addresses that the settings name, else to the host that the request itself names.
- * - Scripts of other sites read responses where CORS (Fetch §3.2) lets them. Never with credentials: a
- *   cookie is of use to this origin alone, others send a key.
+ * - A cloud that listens on loopback only must not be reachable for others, but a web page can make a browser
+ *   call it by resolving its own name to 127.0.0.1 (DNS rebinding). Such a request still carries that name, so
+ *   `Host` is checked.
+ * - Links use the addresses from the settings, else the host of the request.
+ * - Scripts of other origins read responses if CORS (Fetch §3.2) allows them. Never with credentials: cookies
+ *   are for this origin only, others send a key.
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { IncomingMessage, Server } from 'node:http';
@@ -14,21 +14,24 @@ import { type AddressInfo, isIP } from 'node:net';
 import type { FastifyRequest } from 'fastify';
 import { AppError } from '../platform/errors.ts';
 
-/** Throws `bad_http` without one `Host`, `misdirected_request` for one that is not ours. */
+/** Throws `bad_http` without exactly one `Host`, `misdirected_request` for a foreign one. */
 export type HostCheck = (request: IncomingMessage) => void;
 
-/** `names`: hosts that pass besides `localhost` and addresses. Other than loopback, every host passes. */
+/**
+ * `names`: allowed hosts besides `localhost` and addresses. Unless it listens on loopback only, every host is
+ * allowed.
+ */
 export function hostCheck(server: Server, names: readonly string[]): HostCheck {
   const known = new Set(['localhost', ...names.map((name) => name.toLowerCase())]);
   let isLocal = false;
   server.on('listening', () => {
-    // A unix socket has a path for an address; only the operator opens it.
+    // A unix socket has a path as its address; only the operator opens it.
     const { address = '' } = server.address() as Partial<AddressInfo>;
     isLocal = isLoopback(address);
   });
   return (request) => {
     const count = hostsIn(request.rawHeaders);
-    if (count > 1) throw new AppError('bad_http', 'There is more than one Host header');
+    if (count > 1) throw new AppError('bad_http', 'The request has more than one Host header');
     if (count === 0) {
       if (request.httpVersion !== '1.1') return;
       throw new AppError('bad_http', 'The Host header is missing');
@@ -37,12 +40,12 @@ export function hostCheck(server: Server, names: readonly string[]): HostCheck {
   };
 }
 
-/** True for an IP address that only this machine reaches. */
+/** True for a loopback IP address. */
 export function isLoopback(address: string): boolean {
   return /^(127\.|::1$|::ffff:127\.)/.test(address);
 }
 
-/** The host of an address as in CLOUDLET_PUBLIC_URL, without its port; nothing for an empty one. */
+/** The host names of URLs such as CLOUDLET_PUBLIC_URL, without ports; empty URLs are skipped. */
 export function hostsOf(...urls: readonly string[]): string[] {
   return urls.filter((url) => url !== '').map((url) => new URL(url).hostname);
 }
@@ -64,20 +67,26 @@ function isOurs(host: string, known: ReadonlySet<string>): boolean {
 }
 
 function misdirected(): AppError {
-  return new AppError('misdirected_request', 'This cloud listens on loopback and has no such host name', {
-    hint:
-      'Call it as localhost or by its address. A proxy in front of it needs CLOUDLET_PUBLIC_URL, and ' +
-      'CLOUDLET_DATA_URL for the data origin, to name the hosts that users call',
-  });
+  return new AppError(
+    'misdirected_request',
+    'This cloud listens on loopback and does not serve this host name',
+    {
+      hint:
+        'Use localhost or its address. For a proxy in front of it, set CLOUDLET_PUBLIC_URL, and ' +
+        'CLOUDLET_DATA_URL for the data origin, to the public host names',
+    },
+  );
 }
 
-/** Of the API and of the data origin, each `http://host:port` without a slash at the end, or empty. */
+/** URLs of the API and of the data origin, each `http://host:port` without a slash at the end, or empty. */
 export interface Addresses {
   readonly apiUrl: string;
   readonly dataUrl: string;
 }
 
-/** A name or an address, and a port: nothing that ends the host of a URL, or a rule of a page's policy. */
+/**
+ * A name or an address, and a port: no characters that end the host of a URL, or a rule of a page's policy.
+ */
 const HOST = /^(\[[0-9a-f:.]+\]|[\w.-]+)(?::\d{1,5})?$/i;
 
 export class OwnAddresses implements Addresses {
@@ -85,12 +94,12 @@ export class OwnAddresses implements Addresses {
   #listening: Addresses = { apiUrl: '', dataUrl: '' };
   readonly #called = new AsyncLocalStorage<Addresses>();
 
-  /** `set`: by the settings; empty where they name none. */
+  /** `set`: from the settings; empty if not set. */
   constructor(set: Addresses) {
     this.#set = set;
   }
 
-  /** Where the servers listen: for who names no host, such as the operator's commands. */
+  /** The listening addresses: for callers without a host, such as the operator's commands. */
   listenAt(listening: Addresses): void {
     this.#listening = listening;
   }
@@ -103,9 +112,9 @@ export class OwnAddresses implements Addresses {
     return this.#set.dataUrl || this.#called.getStore()?.dataUrl || this.#listening.dataUrl;
   }
 
-  /** Answers a request to `origin`: whatever that begins sees the addresses by which we were called. */
+  /** Handles a request to `origin`: code started by `work` sees the addresses by which we were called. */
   answer<T>(origin: keyof Addresses, request: FastifyRequest, work: () => T): T {
-    // What a trusted proxy forwards is in host and protocol already; of others Fastify takes none of it.
+    // Host and protocol include the headers of a trusted proxy; Fastify ignores those of others.
     const { host, protocol } = request;
     const [, name] = HOST.exec(host ?? '') ?? [];
     if (name === undefined) return work();
@@ -116,7 +125,7 @@ export class OwnAddresses implements Addresses {
     return this.#called.run(called, work);
   }
 
-  /** The other origin has the same host, unless the settings say where the called one is. */
+  /** The other origin has the same host, unless the settings name the called one. */
   #beside(origin: keyof Addresses, name: string): Addresses {
     if (this.#set[origin] !== '') return this.#listening;
     const atName = (url: string) => url.replace(/^http:\/\/.*(:\d+)$/, (_, port) => `http://${name}${port}`);
@@ -125,9 +134,9 @@ export class OwnAddresses implements Addresses {
 }
 
 export interface CorsRules {
-  /** As browsers send them, `https://app.example.com`; `*`: all. */
+  /** Origins as browsers send them, `https://app.example.com`; `*`: all. */
   readonly origins: readonly string[];
-  /** Methods that an address has. */
+  /** The methods that an address supports. */
   readonly methodsAt: (url: string) => readonly string[];
 }
 
@@ -142,10 +151,10 @@ const RESPONSE_HEADERS = [
   ...['X-RateLimit-Reset', 'X-Request-Id', 'Idempotent-Replayed', 'Preference-Applied', 'Warning'],
 ].join(', ');
 
-/** Browsers ask again after this long. */
+/** Browsers cache a preflight for this long. */
 const PREFLIGHT_SECONDS = 600;
 
-/** Adds the CORS headers that every response carries; none for a site that is not in `origins`. */
+/** Adds the CORS headers of every response; none for an origin that is not in `origins`. */
 export function allowOrigin(
   { origins }: CorsRules,
   request: IncomingMessage,

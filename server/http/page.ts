@@ -1,8 +1,8 @@
-/** Pages that load nothing from elsewhere: their inline style and script are allowed by hash. */
+/** Self-contained pages: their inline style and script are allowed by hash. */
 import { createHash } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 
-/** Content-Security-Policy that lets exactly the `<style>` and `<script>` elements of this page work. */
+/** Content-Security-Policy that allows exactly the `<style>` and `<script>` elements of this page. */
 export function pageHeaders(html: string): Record<string, string> {
   const hashes = (tag: string) =>
     [...html.matchAll(new RegExp(`<${tag}>([\\s\\S]*?)</${tag}>`, 'g'))].map(
@@ -26,10 +26,10 @@ export function pageHeaders(html: string): Record<string, string> {
   return { 'content-security-policy': policy.join('; ') };
 }
 
-/** Firefox says that the policy blocks its `/favicon.ico` on a page that names no icon. */
+/** Without an icon Firefox requests `/favicon.ico` and reports that the policy blocks it. */
 export const PAGE_ICON = '<link rel="icon" href="/icon.svg" type="image/svg+xml">';
 
-/** Sends a page in place of what a route answers otherwise. */
+/** Sends a page instead of a route's usual response. */
 export function sendPage(
   { responseHeaders, method }: FastifyRequest,
   reply: FastifyReply,
@@ -57,7 +57,7 @@ export function escapeHtml(text: string): string {
   return text.replace(/[&<>"']/g, (character) => ENTITIES[character] as string);
 }
 
-/** The look all pages share, in the colours of the console; follows the reader's light or dark setting. */
+/** The style all pages share, in the colours of the console; follows the light or dark preference. */
 export const PAGE_STYLE = `
 :root { color-scheme: light dark; --text: light-dark(#1d1c1b, #e6e4df); --soft: light-dark(#625d54, #aaa69d);
   --line: light-dark(#d8d5ce, #45433f); --ground: light-dark(#fff, #1d1c1b); --raised: light-dark(#faf9f7, #161514);

@@ -1,7 +1,4 @@
-/**
- * What goes out: responses, lists that are streamed, and problem details (RFC 9457) with the members of the
- * contract §2.
- */
+/** Responses, streamed lists, and problem details (RFC 9457) with the members of the contract §2. */
 import type { ServerResponse } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
@@ -22,23 +19,23 @@ export interface Problem {
   readonly request_id: string;
   readonly hint?: string;
   readonly errors?: readonly FieldProblem[];
-  /** Repeats `detail`, for clients that look there. */
+  /** Repeats `detail`, for clients that read this member. */
   readonly error: string;
 }
 
 const FieldProblemShape = namedObject('FieldProblem', { field: Type.String(), message: Type.String() });
 
-/** The same, for openapi.json. */
+/** The schema of Problem, for openapi.json. */
 export const PROBLEM_SCHEMA = namedObject(
   'Problem',
   {
     type: Type.String(),
     title: Type.String(),
     status: Type.Integer(),
-    detail: Type.String({ description: 'Names the rule that refused' }),
-    code: Type.String({ description: 'Stable name', enum: Object.keys(ERRORS) }),
+    detail: Type.String({ description: 'Names the rule that was violated' }),
+    code: Type.String({ description: 'Stable error code', enum: Object.keys(ERRORS) }),
     request_id: Type.String(),
-    hint: Type.Optional(Type.String({ description: 'What to do about it' })),
+    hint: Type.Optional(Type.String({ description: 'How to fix it' })),
     errors: Type.Optional(Type.Array(FieldProblemShape)),
     error: Type.String({ description: 'The same as detail' }),
   },
@@ -72,18 +69,16 @@ export function problemHeaders(error: AppError): Record<string, string> {
   return headers;
 }
 
-/** What Fastify throws before a handler runs. Anything else unknown is ours and stays private. */
+/** Fastify's errors before a handler runs. Any other unknown error is internal and stays private. */
 const FRAMEWORK_ERRORS: Readonly<Record<string, [ErrorCode, string]>> = {
   FST_ERR_CTP_INVALID_MEDIA_TYPE: ['unsupported_media_type', 'This Content-Type is not accepted here'],
   FST_ERR_CTP_INVALID_CONTENT_LENGTH: ['bad_http', 'The body does not match its Content-Length'],
   FST_ERR_BAD_URL: ['bad_http', 'The path is not a valid percent-encoded URL'],
-  FST_ERR_MAX_PARAM_LENGTH: ['not_found', 'There is nothing with so long a name'],
+  FST_ERR_MAX_PARAM_LENGTH: ['not_found', 'A path segment is too long'],
   FST_ERR_ASYNC_CONSTRAINT: ['bad_http', 'Malformed request'],
 };
 
-/**
- * Any thrown value as an AppError; what is not known becomes `internal_error` with the value as its cause.
- */
+/** Any thrown value as an AppError; unknown ones become `internal_error` with the value as its cause. */
 export function toAppError(error: unknown): AppError {
   if (error instanceof AppError) return error;
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';
@@ -93,41 +88,37 @@ export function toAppError(error: unknown): AppError {
     return new AppError('out_of_space', 'The disk is full; nothing was stored', { cause: error });
   }
   if (code === 'EMFILE' || code === 'ENFILE') {
-    return new AppError('insufficient_capacity', 'This host can open no more files', {
-      hint: 'Try again; the operator can raise the limit of open files (LimitNOFILE of the service)',
+    return new AppError('insufficient_capacity', 'The process cannot open more files', {
+      hint: 'Try again; the operator can raise the open file limit (LimitNOFILE of the service)',
       retryAfterSeconds: 5,
       cause: error,
     });
   }
-  return new AppError(
-    'internal_error',
-    'Something went wrong on our side; the request id names the log entry',
-    {
-      cause: error,
-    },
-  );
+  return new AppError('internal_error', 'Internal error; the request id identifies the log entry', {
+    cause: error,
+  });
 }
 
 export function contentDisposition(kind: 'attachment' | 'inline', objectName: string): string {
   const name = objectName.slice(objectName.lastIndexOf('/') + 1) || 'download';
-  // Anything that could end the header or the quotes is replaced; the extended form keeps it.
+  // Characters that could end the header or the quotes are replaced; the extended form keeps them.
   const ascii = name.replace(/[^\x20-\x7e]|["\\]/gu, '_');
   const plain = /^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/.test(ascii) ? ascii : `"${ascii}"`;
   const extended = ascii === name ? '' : `filename*=UTF-8''${encodeExtended(name)}; `;
   return `${kind}; ${extended}filename=${plain}`;
 }
 
-/** RFC 8187 ext-value: percent-encoded but for attr-char. */
+/** RFC 8187 ext-value: percent-encoded except attr-char. */
 function encodeExtended(name: string): string {
   return encodeURIComponent(name).replace(/['()*]/g, (c) => `%${c.charCodeAt(0).toString(16).toUpperCase()}`);
 }
 
 export const Reason = namedObject('Reason', {
-  code: Type.String({ description: 'Stable name' }),
+  code: Type.String({ description: 'Stable code' }),
   message: Type.String(),
 });
 
-/** Smaller responses are not counted: the requests for them take as much. */
+/** Smaller responses are not counted: the requests for them take as much memory. */
 const COUNTED_BYTES = 64 * 1024;
 
 export class UnreadResponses {
@@ -138,13 +129,13 @@ export class UnreadResponses {
     this.#maxBytes = maxBytes;
   }
 
-  /** Counts a response until it was read or its connection is gone. Throws `overloaded`. */
+  /** Counts a response until it was read or its connection has closed. Throws `overloaded`. */
   add(accountId: number, bytes: number, response: ServerResponse): void {
     if (bytes < COUNTED_BYTES || response.destroyed) return;
     const waiting = this.#waiting.get(accountId) ?? 0;
     if (waiting > 0 && waiting + bytes > this.#maxBytes) {
-      throw new AppError('overloaded', 'Too many large responses wait for you to read them', {
-        hint: 'Read what earlier calls returned, or close their connections',
+      throw new AppError('overloaded', 'Too many large responses have not been read yet', {
+        hint: 'Read the responses of earlier calls, or close their connections',
         retryAfterSeconds: 1,
       });
     }
@@ -157,12 +148,14 @@ export class UnreadResponses {
   }
 }
 
-/** The body as it is sent: JSON ends with a line end, so that a terminal's prompt does not stick to it. */
+/** The body as it is sent: JSON ends with a line end, so that a terminal's prompt starts on a new line. */
 function lineOf({ contentType, body }: RouteResponse): string {
   return /^application\/(?:problem\+)?json\b/.test(contentType) ? `${body}\n` : body;
 }
 
-/** Past Fastify, whose hooks and serializers are not used here and cost a twentieth of a small request. */
+/**
+ * Bypasses Fastify, whose hooks and serializers are not used here and cost a twentieth of a small request.
+ */
 export function sendResponse(
   { unread }: { readonly unread?: UnreadResponses },
   reply: FastifyReply,
@@ -190,13 +183,13 @@ export function logFailure({ log }: Logs, error: AppError, requestId: string): v
   log.error({ request_id: requestId, err: error.cause ?? error }, error.message);
 }
 
-/** Answers with the problem that `thrown` is. */
+/** Sends the problem document for `thrown`. */
 export function sendProblem(deps: Logs, reply: FastifyReply, thrown: unknown): void {
   const { request } = reply;
   const error = toAppError(thrown);
   logFailure(deps, error, request.id);
   if (reply.raw.headersSent) {
-    // Too late for words: a cut connection is the only honest end of a half-sent body.
+    // Too late for a problem document: a cut connection is the only honest end of a half-sent body.
     reply.raw.destroy();
     return;
   }
@@ -207,9 +200,9 @@ export function sendProblem(deps: Logs, reply: FastifyReply, thrown: unknown): v
 }
 
 /**
- * Fastify would close at once after a body that it could not read; that a stop ends the connection stays
- * said. Without such a header there is nothing to remove: it would take Node's own away, and the head would
- * tell whether the body had come by then.
+ * Fastify would close at once after a body that it could not read; a shutdown must still close the
+ * connection. Without such a header there is nothing to remove: it would remove Node's own, and the headers
+ * would reveal whether the body had arrived by then.
  */
 function keepOpen(request: FastifyRequest, reply: FastifyReply): void {
   const bodyComes = !request.raw.complete && announcesBody(request.headers);
@@ -221,8 +214,8 @@ function keepOpen(request: FastifyRequest, reply: FastifyReply): void {
 const FLUSH_CHARACTERS = 64 * 1024;
 
 /**
- * `entries` yields JSON texts. The first is awaited before the head is sent, so that an error found at
- * once is still a proper problem; a later one cuts the connection. Resolves undefined: the response is sent.
+ * `entries` yields JSON texts. The first is awaited before the headers are sent, so that an early error is
+ * still a proper problem; a later one cuts the connection. Resolves undefined: the response is sent.
  */
 export async function streamList(
   request: FastifyRequest,
@@ -264,7 +257,7 @@ export async function streamList(
 /** Resolves when the response can take more, or is closed. */
 function drained(raw: FastifyReply['raw']): Promise<void> {
   return new Promise((resolve) => {
-    // Closed while the next entry was awaited: neither event will come any more.
+    // Closed while the next entry was awaited: neither event will occur.
     if (raw.destroyed) return resolve();
     const done = () => {
       raw.off('drain', done);

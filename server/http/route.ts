@@ -1,6 +1,6 @@
 /**
- * The one way an endpoint is declared. From this come the validation, the handler's types, openapi.json,
- * the docs page and the test that walks every permission.
+ * The declaration of an endpoint. Validation, the handler's types, openapi.json, the docs page and the test
+ * of every permission are derived from it.
  */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Call, Permission } from '../calls/principal.ts';
@@ -16,9 +16,8 @@ export interface RouteInput<P, Q, B> extends Call {
   readonly query: Q;
   readonly body: B;
   /**
-   * Multipart routes call this before their commit with what stands for all they read, as something JSON can
-   * say, so that a retry under the same Idempotency-Key is recognised. JSON routes are identified by their
-   * body.
+   * Multipart routes call this before their commit with a JSON value that represents all they read, so that a
+   * retry under the same Idempotency-Key is recognised. JSON routes are identified by their body.
    */
   readonly identify: (content: unknown) => void;
   /** For streams, headers and cookies; rules do not belong here. */
@@ -45,40 +44,39 @@ interface RouteSpec<P extends TSchema, Q extends TSchema, B extends TSchema> {
   readonly summary: string;
   readonly description?: string;
   readonly permission: Permission;
-  /** For a public route: checks a credential that is sent anyway, so that the handler knows its holder. */
+  /** For a public route: checks an optional credential, so that the handler knows its holder. */
   readonly knowsCaller?: boolean;
   readonly params?: P;
   readonly query?: Q;
   /** JSON body. */
   readonly body?: B;
-  /** The bound on a JSON body; default: JSON_MAX_BYTES. */
+  /** The limit of a JSON body; default: JSON_MAX_BYTES. */
   readonly maxBodyBytes?: number;
   /** Rules of the domain for single members of the body: see bodyCheck. */
   readonly rules?: (members: Partial<Static<B>>) => void;
   /** `multipart`: the handler reads the form from `request.raw`; `body` then only documents its fields. */
   readonly consumes?: 'json' | 'multipart';
   /**
-   * Status → schema. The first status is the one a returned value is sent with.
-   * `bytes`: the handler writes to `reply` itself; `list`: it returns an async iterable of entries,
-   * streamed as a JSON array.
+   * Status → schema. The first status is that of a returned value. `bytes`: the handler writes to `reply`
+   * itself; `list`: it returns an async iterable of entries, streamed as a JSON array.
    */
   readonly responses: Readonly<Record<number, TSchema>>;
   readonly produces?: 'json' | 'bytes' | 'list' | 'html' | 'text';
   /**
-   * A caller without a key is let through when this says so, whatever cookie there is; the handler then
-   * checks the signed link.
+   * Lets a caller without a key through if it returns true, whatever cookie was sent; the handler then checks
+   * the signed link.
    */
   readonly acceptsLink?: (request: FastifyRequest) => boolean;
   /**
-   * A retry does no harm, so an Idempotency-Key has no meaning here. For calls whose effect is
-   * not in the body of the response.
+   * A retry is harmless, so an Idempotency-Key has no meaning here. For calls whose effect is not in the body
+   * of the response.
    */
   readonly isRepeatable?: boolean;
-  /** Answered also on the reserved connections, when all others are taken. */
+  /** Also served on the reserved connections, when all others are taken. */
   readonly usesReserve?: boolean;
-  /** The call ends the caller's credential, so nobody could look an operation up afterwards. */
+  /** The call ends the caller's credential, so an operation could not be read afterwards. */
   readonly endsCredential?: boolean;
-  /** Beyond those every route may give (see COMMON_ERRORS in openapi.ts). */
+  /** In addition to those of every route (see COMMON_ERRORS in openapi.ts). */
   readonly errors?: readonly ErrorCode[];
   readonly handler: (input: RouteInput<Static<P>, Static<Q>, Static<B>>) => unknown;
 }
@@ -97,19 +95,19 @@ export function defineRoute<P extends TSchema, Q extends TSchema, B extends TSch
   return spec as unknown as Route;
 }
 
-/** The status that a returned value is sent with. */
+/** The status of a returned value. */
 export function statusOf({ responses }: Route): number {
   return Number(Object.keys(responses)[0]);
 }
 
-/** True for what has an effect that must not happen twice. */
+/** True for calls with an effect that must not happen twice. */
 export function takesIdempotencyKey({ method, isRepeatable }: Route): boolean {
   return method !== 'GET' && isRepeatable !== true;
 }
 
 /**
- * True for what may be answered before it has ended (`Prefer: respond-async`). What is read as a stream, and
- * what nobody in particular asks for, is not.
+ * True for calls that may respond before they have ended (`Prefer: respond-async`). Streams and public calls
+ * may not.
  */
 export function mayRespondAsync(route: Route): boolean {
   const { method, permission, consumes = 'json', produces = 'json', endsCredential = false } = route;
@@ -125,7 +123,7 @@ export interface RouteResponse {
 
 export const JSON_TYPE = 'application/json; charset=utf-8';
 
-/** `not_found`, with the path that was probably meant; `method_not_allowed` where another method works. */
+/** `not_found`, with the path that was probably meant; `method_not_allowed` if another method exists. */
 export function unknownPath(routes: readonly Route[], method: string, url: string): AppError {
   const path = url.split('?', 1)[0] ?? '';
   const allowed = new Set<string>();
@@ -141,7 +139,7 @@ export function unknownPath(routes: readonly Route[], method: string, url: strin
     });
   }
   const meant = meantPath(routes, path);
-  const hint = meant === undefined ? 'All calls are at /api/docs' : `Did you mean ${meant}?`;
+  const hint = meant === undefined ? 'See all calls at /api/docs' : `Did you mean ${meant}?`;
   return new AppError('not_found', `There is nothing at ${path}`, { hint });
 }
 
@@ -157,7 +155,7 @@ function meantPath(routes: readonly Route[], path: string): string | undefined {
   return undefined;
 }
 
-/** The route's path with the parameters that `segments` have in their place; undefined for another length. */
+/** The route's path filled with `segments`; undefined if the lengths differ. */
 function fill(routePath: string, segments: readonly string[]): string | undefined {
   const pattern = routePath.split('/');
   if (pattern.length !== segments.length) return undefined;
@@ -165,7 +163,7 @@ function fill(routePath: string, segments: readonly string[]): string | undefine
   return filled.slice(1).includes('') ? undefined : filled.join('/');
 }
 
-/** Says of a URL whether no route begins like it, so that pages may be shown there: `/api/x` never is. */
+/** Tests whether a URL has the prefix of no route, so that pages may be shown there: `/api/x` never has. */
 export function freePaths(routes: readonly Route[]): (url: string) => boolean {
   const taken = new Set(routes.map(({ path }) => firstSegment(path)).filter((segment) => segment !== ''));
   return (url) => !taken.has(firstSegment(url));

@@ -1,17 +1,17 @@
-/** Broken rules of schemas in words that need no schema to be understood; never a regular expression. */
+/** Describes broken schema rules in plain words; never shows a regular expression. */
 import type { TSchema } from '../platform/json-schema.ts';
 import { plural } from '../platform/plural.ts';
 
 export interface SchemaError {
   readonly keyword: string;
-  /** Where in the schema, `#/items`. */
+  /** Location in the schema, `#/items`. */
   readonly schemaPath: string;
   readonly instancePath: string;
   readonly params: object;
   readonly message: string;
 }
 
-/** The parts of a schema that words are made of. */
+/** The keywords of a schema that the descriptions use. */
 interface Rules {
   readonly type?: string;
   readonly const?: unknown;
@@ -23,7 +23,7 @@ interface Rules {
   readonly maxLength?: number;
   readonly minItems?: number;
   readonly multipleOf?: number;
-  /** Says in words what `pattern` demands. */
+  /** Describes `pattern` in words. */
   readonly 'x-rule'?: string;
 }
 
@@ -37,7 +37,7 @@ const TYPES: Readonly<Record<string, string>> = {
   null: 'null',
 };
 
-/** What the value must be; `schema` is the one that `error` came from. */
+/** The broken rule as "must …"; `schema` is the one that `error` came from. */
 export function ruleWords(error: SchemaError, schema: TSchema): string {
   const rules = partOf(schema, error.schemaPath);
   const { minimum: least, maximum: most, minLength: fewest = 0, maxLength: longest } = rules;
@@ -66,7 +66,7 @@ export function ruleWords(error: SchemaError, schema: TSchema): string {
   }
 }
 
-/** True for what only says which branches of a choice do not fit, which the choice itself tells better. */
+/** True for errors of single branches of a choice, which the error of the choice itself describes better. */
 export function isOfChoice(error: SchemaError, errors: readonly SchemaError[]): boolean {
   if (!['type', 'const', 'enum'].includes(error.keyword)) return false;
   return errors.some(

@@ -1,4 +1,4 @@
-/** What a JSON schema says, as rows for people and as an example. */
+/** JSON schemas as table rows and as examples, for the docs page. */
 
 export interface Schema {
   readonly type?: string;
@@ -17,7 +17,7 @@ export interface Schema {
 }
 
 export interface Field {
-  /** With the names of what it is in: `errors[].field`. */
+  /** With the names of its parents: `errors[].field`. */
   readonly name: string;
   readonly type: string;
   readonly isRequired: boolean;
@@ -26,7 +26,7 @@ export interface Field {
 
 const MAX_DEPTH = 3;
 
-/** The members of an object, or of the objects in a list, and those of what they hold. */
+/** The members of an object, or of the objects in a list, and their nested members. */
 export function fieldsOf(schema: Schema, prefix = '', depth = 1): Field[] {
   const inner = insideOf(schema);
   if (depth > MAX_DEPTH || inner.schema.properties === undefined) return [];
@@ -46,7 +46,7 @@ function insideOf(schema: Schema): { readonly schema: Schema; readonly isList: b
   return choice === undefined ? { schema, isList: false } : insideOf(choice);
 }
 
-/** What is said of a value, with its default. */
+/** The description of a value, with its default. */
 export function describe({ description, items, anyOf, default: without, 'x-rule': rule }: Schema): string {
   const inner = items?.description ?? anyOf?.find((each) => each.description)?.description;
   const said = description ?? rule ?? inner ?? '';
@@ -54,7 +54,7 @@ export function describe({ description, items, anyOf, default: without, 'x-rule'
   return `${said}${said && '. '}Default: ${String(without)}`;
 }
 
-/** Such as `integer 1–1000`, `string or null`. */
+/** A type such as `integer 1–1000`, `string or null`. */
 export function typeOf(schema: Schema): string {
   const { type, enum: choices, const: only, anyOf, items, minimum, maximum } = schema;
   if (choices !== undefined) return choices.join(' | ');
@@ -65,7 +65,7 @@ export function typeOf(schema: Schema): string {
   return `${type} ${minimum}–${maximum}`;
 }
 
-/** Examples by the name of the member, for schemas without an example of their own. */
+/** Examples by member name, for schemas without an example of their own. */
 const EXAMPLES: Readonly<Record<string, unknown>> = {
   hash: '9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08',
   username: 'ada',
@@ -148,7 +148,7 @@ const EXAMPLES: Readonly<Record<string, unknown>> = {
   enabled: true,
 };
 
-/** A value of that schema as it might come; `name`: of the member that it is the value of. */
+/** An example value of a schema; `name`: of the member with this value. */
 export function exampleOf(schema: Schema, name = ''): unknown {
   const { examples, const: only, enum: choices, anyOf, items, properties, type } = schema;
   if (examples !== undefined) return examples[0];
@@ -175,7 +175,7 @@ const EMPTY: Readonly<Record<string, unknown>> = {
   object: {},
 };
 
-/** null where there may be none, unless the name tells more. */
+/** null if it is allowed, unless the name gives a better example. */
 function exampleOfChoice(anyOf: readonly Schema[], name: string): unknown {
   const mayBeNull = anyOf.some(({ type }) => type === 'null');
   const rest = anyOf.filter(({ type }) => type !== 'null');

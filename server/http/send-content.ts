@@ -1,4 +1,4 @@
-/** Sends bytes with validators and ranges (RFC 9110 §13–15), at the speed of the reader. */
+/** Sends bytes with validators and ranges (RFC 9110 §13–15), with back-pressure. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { AppError } from '../platform/errors.ts';
 
@@ -9,21 +9,23 @@ export interface SentContent {
   readonly mimeType: string;
   /** ms since 1970. */
   readonly createdAt: number;
-  /** The bytes, when they are in memory. */
+  /** The bytes, if they are in memory. */
   readonly inline: Uint8Array | null;
   /** Content-Disposition. */
   readonly disposition: string;
   /** Cache-Control. */
   readonly caching: string;
-  /** Hands over verified bytes; each chunk's memory is free again when the sink's promise settles. */
+  /** Passes on verified bytes; each chunk's memory is reused when the sink's promise settles. */
   read(range: ByteRange, sink: (chunk: Uint8Array) => Promise<void>, signal: AbortSignal): Promise<void>;
   /** Called before the first byte is sent in answer to GET. */
   onBegin(): void;
-  /** Told of bytes that were given to the kernel, as they go. */
+  /** Called with the number of bytes passed to the kernel, as they go. */
   onSent(bytes: number): void;
 }
 
-/** Answers GET or HEAD. Resolves when the last byte was given to the kernel, or the client has gone. */
+/**
+ * Handles GET or HEAD. Resolves when the last byte was passed to the kernel, or the client has disconnected.
+ */
 export async function sendContent(
   request: FastifyRequest,
   reply: FastifyReply,
@@ -51,7 +53,7 @@ export async function sendContent(
   const head = { status: range ? 206 : 200, headers };
   if (request.method !== 'HEAD' && content.inline) {
     content.onBegin();
-    // A client that has gone meanwhile gets nothing.
+    // A client that has disconnected gets nothing.
     const isThere = !reply.raw.destroyed;
     end(reply, head, content.inline.subarray(start, stop));
     if (isThere) content.onSent(stop - start);
@@ -80,14 +82,14 @@ function end(reply: FastifyReply, { status, headers }: Head, body?: Uint8Array):
     reply.raw.end();
     return;
   }
-  // As a one-byte string the body travels with the head in one write, which a Buffer does not.
+  // A one-byte string is sent with the headers in one write, unlike a Buffer.
   const bytes = Buffer.from(body.buffer, body.byteOffset, body.length);
   reply.raw.end(bytes.toString('latin1'), 'latin1');
 }
 
 type Read = (sink: (chunk: Uint8Array) => Promise<void>, signal: AbortSignal) => Promise<void>;
 
-/** Answers GET or HEAD with what `read` hands over, whose number of bytes may not be known. */
+/** Handles GET or HEAD with the bytes from `read`, whose number may be unknown. */
 export async function sendStream(
   request: FastifyRequest,
   reply: FastifyReply,
@@ -96,9 +98,9 @@ export async function sendStream(
   if (request.method === 'HEAD') return end(reply, { status, headers });
   const { raw } = reply;
   const gone = new AbortController();
-  const leave = () => gone.abort(new AppError('bad_http', 'The client went away'));
+  const leave = () => gone.abort(new AppError('bad_http', 'The client disconnected'));
   raw.on('close', leave);
-  // The head waits for the first verified bytes, so that damage found at once is still a proper problem.
+  // The headers wait for the first verified bytes, so that early damage is still a proper problem.
   const open = () => {
     if (raw.headersSent) return;
     reply.hijack();
@@ -110,7 +112,7 @@ export async function sendStream(
       return new Promise((resolve, reject) =>
         raw.write(chunk, (error) => {
           if (!error) return resolve();
-          // Before the close is told, when the connection was cut during the write.
+          // Runs before the close event, if the connection was cut during the write.
           leave();
           reject(error);
         }),
@@ -128,7 +130,7 @@ export async function sendStream(
   }
 }
 
-/** True when a header such as If-Match names `etag`, which has its quotes. */
+/** True if a header such as If-Match names `etag`, which has its quotes. */
 function matches(header: string, etag: string): boolean {
   return (
     header === '*' || header.split(',').some((candidate) => candidate.trim().replace(/^W\//, '') === etag)
@@ -141,7 +143,7 @@ function notModified(request: FastifyRequest, etag: string, createdAt: number): 
   const created = Math.floor(createdAt / 1000) * 1000;
   if (headers['if-match'] !== undefined) {
     if (!matches(headers['if-match'], etag)) {
-      throw new AppError('precondition_failed', 'The object has another ETag than If-Match asks for');
+      throw new AppError('precondition_failed', 'The ETag of the object does not match If-Match');
     }
   } else if (created > Date.parse(headers['if-unmodified-since'] ?? '')) {
     throw new AppError('precondition_failed', 'The object was changed after If-Unmodified-Since');
@@ -151,7 +153,7 @@ function notModified(request: FastifyRequest, etag: string, createdAt: number): 
   return created <= Date.parse(headers['if-modified-since'] ?? '');
 }
 
-/** `validators`: what If-Range may name for the range to count. */
+/** `validators`: the values of If-Range that make the range apply. */
 function requestedRange(
   request: FastifyRequest,
   sizeBytes: number,
@@ -174,8 +176,8 @@ export interface ByteRange {
 }
 
 /**
- * The part of `sizeBytes` that a Range header asks for; 'unsatisfiable' for 416; undefined when the whole
- * is to be sent: no header, another unit, bad syntax, or several ranges (which a server may ignore).
+ * The part of `sizeBytes` that a Range header requests; 'unsatisfiable' for 416; undefined to send
+ * everything: no header, another unit, bad syntax, or several ranges (which a server may ignore).
  */
 export function parseRange(
   header: string | undefined,

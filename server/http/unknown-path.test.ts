@@ -29,7 +29,7 @@ test('a mistyped path is told what it was probably meant to be', () => {
 test('a path like none is told where all are', () => {
   for (const path of ['/wp-admin/setup.php', '/api/qqqqqqqqqq', '/api/buckets/a/b/c/d', '/%00']) {
     assert.equal(said(path).code, 'not_found', path);
-    assert.equal(said(path).hint, 'All calls are at /api/docs', path);
+    assert.equal(said(path).hint, 'See all calls at /api/docs', path);
   }
 });
 

@@ -1,12 +1,11 @@
 /**
- * Checks the input of a call against its schemas.
- *
- * Members and parameters that a call does not know are never stored (contract §1). A PATCH and a call of
- * administrators refuse them. Other calls refuse those that resemble one that they know, and name the rest in
- * the header `Warning: 299 - "…"`: whoever mistyped one finds out, and no program that sends more is hurt.
+ * Validates the input of a call against its schemas. Unknown members and parameters are never stored
+ * (contract §1). PATCH calls and administrators' calls refuse them. Other calls refuse those that resemble a
+ * known one, and list the rest in the header `Warning: 299 - "…"`: a typing error is reported, and a program
+ * that sends more still works.
  */
 import type { FastifyRequest } from 'fastify';
-// typebox/compile can convert besides, which nothing here does: 140 more files at every start.
+// typebox/compile also converts values, which is not needed here: 140 more files at every start.
 import { Compile } from 'typebox/schema';
 import { didYouMean } from '../config/did-you-mean.ts';
 import { AppError, assertFields, type ErrorCode, type FieldProblem } from '../platform/errors.ts';
@@ -24,8 +23,8 @@ const accept: Check = (value) => value;
 export type MemberRules = (members: Readonly<Members>) => void;
 
 /**
- * Checks a JSON body. Unknown members are let through and must be ignored by the handler. Of a body that does
- * not fit the schema, `rules` are given the members that do, so that all wrong fields are named at once; one
+ * Validates a JSON body. Unknown members are let through and must be ignored by the handler. If the body does
+ * not fit the schema, `rules` gets the members that do, so that all wrong fields are named at once; a body
  * that fits is left to the domain, which has the same rules.
  */
 export function bodyCheck(schema: TSchema | undefined, rules?: MemberRules): Check {
@@ -34,7 +33,7 @@ export function bodyCheck(schema: TSchema | undefined, rules?: MemberRules): Che
   const sort = memberSorter(schema);
   return (value) => {
     validator ??= Compile(schema); // not at the start, where all would take 20 ms
-    // Routes whose members are all optional may be called without a body.
+    // A route whose members are all optional may be called without a body.
     const body = value === undefined ? {} : value;
     if (validator.Check(body)) return body;
     if (typeof body !== 'object' || body === null || Array.isArray(body)) {
@@ -46,7 +45,7 @@ export function bodyCheck(schema: TSchema | undefined, rules?: MemberRules): Che
   };
 }
 
-/** Checks query or path parameters, which arrive as text: integers and booleans are read from it first. */
+/** Validates query or path parameters, which arrive as text: integers and booleans are parsed first. */
 export function textCheck(schema: TSchema | undefined): Check {
   if (schema === undefined) return accept;
   let validator: Validator | undefined;
@@ -64,7 +63,7 @@ export function textCheck(schema: TSchema | undefined): Check {
   };
 }
 
-/** What `check` gives; throws what it throws, and names `unknown` besides. */
+/** Returns the result of `check`; adds `unknown` to the errors that it throws. */
 export function withUnknown<T>(unknown: readonly FieldProblem[], check: () => T): T {
   if (unknown.length === 0) return check();
   try {
@@ -93,7 +92,7 @@ interface Member {
 
 /**
  * Sorts the members of a value that does not fit the schema. Each is checked by itself, because a validator
- * of the whole stops after eight problems. The work goes with the schema, not with what was sent.
+ * of the whole stops after eight problems. The work grows with the schema, not with the input.
  */
 function memberSorter(schema: TSchema) {
   let members: [string, Member][] | undefined;
@@ -118,7 +117,7 @@ function memberSorter(schema: TSchema) {
   };
 }
 
-/** At most the first eight. An array that is too long is not looked into: that could take seconds. */
+/** At most the first eight. The items of a too long array are not checked: that could take seconds. */
 function problemsOf(name: string, value: unknown, { schema, validator }: Member): FieldProblem[] {
   const { maxItems = Number.POSITIVE_INFINITY } = schema as { maxItems?: number };
   if (Array.isArray(value) && value.length > maxItems) {
@@ -159,13 +158,13 @@ function refusal(code: ErrorCode, fields: readonly FieldProblem[]): AppError {
   return new AppError(code, `${first.field}: ${first.message}${more}`, { fields });
 }
 
-/** At most so many names of one request are told or refused. */
+/** Maximum unknown names reported or refused per request. */
 const TOLD = 5;
 const NAME_LENGTH = 64;
-/** So many are looked at: the work goes with what a person writes, not with what was sent. */
+/** Maximum members checked: the work is bounded, however much was sent. */
 const LOOKED_INTO = 100;
 
-/** Looks at path and body of a request, once its body is read; gives what is to be refused. */
+/** Checks path and body of a request, once its body is read; returns the problems to refuse. */
 export function unknownMembers(route: Route): (request: FastifyRequest) => FieldProblem[] {
   const { query = NO_MEMBERS, body = NO_MEMBERS, consumes, produces } = route;
   const isStrict = route.method === 'PATCH' || route.permission === 'admin';
@@ -173,10 +172,10 @@ export function unknownMembers(route: Route): (request: FastifyRequest) => Field
     const unknown = unknownIn(request.query, query, { kind: 'parameter', path: '' });
     if (consumes !== 'multipart')
       unknown.push(...unknownIn(request.body, body, { kind: 'member', path: '' }));
-    // Nearly every request has nothing to tell.
+    // Nearly every request has no unknown names.
     if (unknown.length === 0) return [];
     const isRefused = ({ meant }: Unknown) => isStrict || meant !== undefined;
-    // Bytes go out with a head of their own.
+    // Binary responses have headers of their own.
     if (produces !== 'bytes')
       warn(
         request,
@@ -186,7 +185,7 @@ export function unknownMembers(route: Route): (request: FastifyRequest) => Field
   };
 }
 
-/** The same of a form, for those who read one. Throws `invalid_request`. */
+/** The same for the fields of a form. Throws `invalid_request`. */
 export function unknownFields(request: FastifyRequest, names: Iterable<string>, form: TSchema): void {
   const given = Object.fromEntries([...names].map((name) => [name, '']));
   const unknown = unknownIn(given, form, { kind: 'field', path: '' });
@@ -196,9 +195,9 @@ export function unknownFields(request: FastifyRequest, names: Iterable<string>, 
 
 interface Unknown {
   readonly kind: 'member' | 'parameter' | 'field';
-  /** `quotas.max_vms`: with the members that it is in. */
+  /** `quotas.max_vms`: with its parents. */
   readonly name: string;
-  /** The known one that it resembles. */
+  /** The known name that it resembles. */
   readonly meant: string | undefined;
 }
 
@@ -211,11 +210,11 @@ const NO_MEMBERS: TSchema = {};
 
 interface Place {
   readonly kind: Unknown['kind'];
-  /** `quotas.`: the members that it is in. */
+  /** `quotas.`: the parents. */
   readonly path: string;
 }
 
-/** What has no list of members, as metadata of an object, may have any. */
+/** An object without a list of members, such as metadata, may have any. */
 function unknownIn(value: unknown, schema: TSchema, { kind, path }: Place): Unknown[] {
   const { properties, items } = schema as Shape;
   if (Array.isArray(value)) {
@@ -252,7 +251,7 @@ function warn(request: FastifyRequest, unknown: readonly Unknown[]): void {
   responseHeaders.warning = [responseHeaders.warning, ...warnings].filter(Boolean).join(', ');
 }
 
-/** As a header may hold it between quotes. */
+/** A name as it may appear in a quoted header value. */
 function printable(name: string): string {
   return name.slice(0, NAME_LENGTH).replace(/[^\x20-\x7e]|["\\,]/g, '?');
 }

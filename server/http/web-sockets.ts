@@ -1,6 +1,6 @@
 /**
- * WebSockets on the API server. Who calls, how often and whether they may is settled before the upgrade, so
- * that a refusal is problem details like any other; what is then said is the matter of the SocketRoute.
+ * WebSockets on the API server. Authentication, rate limits and permission are checked before the upgrade, so
+ * that a refusal is problem details like any other; the SocketRoute handles the messages.
  */
 
 import type { IncomingMessage } from 'node:http';
@@ -31,20 +31,20 @@ export type SocketParams = Readonly<Record<string, string | undefined>>;
 /** The open WebSocket. */
 export interface Channel {
   /**
-   * Never waits: whoever reads too slowly is closed with 1013. Bytes, which must not change afterwards, go
-   * out as a binary frame and text as one of text.
+   * Never waits: a client that reads too slowly is closed with 1013. Bytes, which must not change afterwards,
+   * are sent as a binary frame and text as a text frame.
    */
   send(message: Uint8Array | string): void;
   /** `code`: of RFC 6455 §7.4. */
   close(code: number, reason: string): void;
 }
 
-/** One conversation, from before the upgrade to its end. */
+/** A session, from before the upgrade to its end. */
 export interface SocketSession {
   begin(channel: Channel): void;
-  /** Nothing more is read before it resolves. */
+  /** No further message is read before it resolves. */
   receive(bytes: Uint8Array): Promise<void>;
-  /** Called once, also when the upgrade came to nothing. */
+  /** Called once, also if the upgrade failed. */
   end(): void;
 }
 
@@ -53,7 +53,7 @@ export interface SocketRoute {
   readonly path: string;
   readonly name: string;
   readonly permission: Permission;
-  /** Whom `?ticket=` stands for; throws when it is not good, and uses it up. */
+  /** The principal of `?ticket=`; throws if the ticket is not valid, and uses it up. */
   redeem(ticket: string, params: SocketParams): Principal;
   /** Throws if the connection must be refused; the caller gets it as a problem. */
   prepare(principal: Principal, params: SocketParams): Promise<SocketSession>;
@@ -81,11 +81,11 @@ export interface WebSocketsDeps {
 }
 
 const PING_SECONDS = 30;
-/** Longest time that a connection outlives its opener's right to it. */
+/** Maximum time that a connection outlives its credential. */
 const RECHECK_SECONDS = 2;
 const MAX_FRAME_BYTES = 64 * 1024;
 const MAX_WAITING_BYTES = 2 ** 20;
-/** From our close frame to the end of the connection, if the other side does not answer. */
+/** Time from our close frame to the end of the connection, if the other side does not answer. */
 const CLOSE_MS = 5000;
 const STOP_MS = 1000;
 
@@ -97,7 +97,7 @@ interface Place {
 
 interface Connection {
   readonly principal: Principal;
-  /** True when the last ping was answered. A client that sends faster than it is read counts as gone. */
+  /** Whether the last ping was answered. A client that sends faster than it is read counts as gone. */
   isAlive: boolean;
   /** Frames being received. */
   pending: number;
@@ -124,9 +124,9 @@ export class WebSockets {
       setInterval(() => this.#ping(), (deps.pingSeconds ?? PING_SECONDS) * 1000).unref(),
       setInterval(() => void this.#recheck(), (deps.recheckSeconds ?? RECHECK_SECONDS) * 1000).unref(),
     ];
-    // Its own answers to a bad handshake are no problem details.
+    // Its own responses to a bad handshake are not problem details.
     this.#server.on('wsClientError', (error, socket) => {
-      const problem = new AppError('bad_http', `This is no WebSocket handshake: ${error.message}`);
+      const problem = new AppError('bad_http', `Invalid WebSocket handshake: ${error.message}`);
       endWith(socket, rawProblem(problem, newId('req', deps.clock), deps.headers));
     });
   }
@@ -135,9 +135,9 @@ export class WebSockets {
     return this.#connections.size;
   }
 
-  /** Serves the routes on the server of `app`, before it listens, and ends them when it closes. */
+  /** Attaches the routes to the server of `app`, before it listens, and closes connections with it. */
   serve(app: FastifyInstance): void {
-    // Requests that offer another protocol (h2c, say), or this one elsewhere, stay ordinary requests.
+    // Requests for another protocol (h2c, for example), or for this one elsewhere, stay ordinary requests.
     const shouldUpgradeCallback = (request: IncomingMessage) => this.#find(request) !== undefined;
     Object.assign(app.server, { shouldUpgradeCallback });
     this.#checkHost = hostCheck(app.server, this.#deps.hostNames ?? []);
@@ -149,7 +149,7 @@ export class WebSockets {
     app.addHook('preClose', async () => this.close());
   }
 
-  /** Ends all connections with 1001, and soon. */
+  /** Closes all connections with 1001, soon. */
   close(): void {
     this.#isClosing = true;
     for (const timer of this.#timers) clearInterval(timer);
@@ -208,7 +208,7 @@ export class WebSockets {
     else socket.destroy();
   }
 
-  /** Admits as the edge does, and checks the origin, because browsers let any page open a WebSocket. */
+  /** Admits like the edge does, and checks the origin, because browsers let any page open a WebSocket. */
   async #admit(
     { route, params, query }: Place,
     request: IncomingMessage,
@@ -219,7 +219,7 @@ export class WebSockets {
     let principal: Principal;
     try {
       const ticket = query.get('ticket');
-      // First, so that it is used up whatever comes of it: a page elsewhere that knows it should not.
+      // First, so that it is used up in any case: another page that knows it must not reuse it.
       const holder = ticket === null ? null : route.redeem(ticket, params);
       if (!hasOwnOrigin(request, this.#deps.publicUrl)) throw crossSite();
       principal = holder === null ? await identify(request, this.#deps) : await this.#stillGood(holder);
@@ -228,7 +228,7 @@ export class WebSockets {
       throw error;
     }
     limiter?.take({ principal, address }, headers);
-    // A cookie comes along whoever asks; only browsers have one, and they always name the origin.
+    // A cookie is sent whichever page asks; only browsers have one, and they always send the origin.
     if (principal.via === 'session' && !query.has('ticket') && request.headers.origin === undefined) {
       throw crossSite();
     }
@@ -239,7 +239,7 @@ export class WebSockets {
   /** The principal of a ticket, unless its key has ended since. */
   async #stillGood(principal: Principal): Promise<Principal> {
     if (await this.#deps.accounts.isCurrent(principal)) return principal;
-    throw new AppError('invalid_ticket', 'The key or session that got this ticket has ended');
+    throw new AppError('invalid_ticket', 'The key or session of this ticket has ended');
   }
 
   #run(webSocket: WebSocket, { session, principal }: { session: SocketSession; principal: Principal }): void {
@@ -270,24 +270,24 @@ export class WebSockets {
     });
   }
 
-  /** Closes with the opener's lost right before the session's reason: a suspension ends both at once. */
+  /** Prefers "credential ended" over the session's own reason: a suspension ends both at once. */
   async #end(webSocket: WebSocket, ending: Ending): Promise<void> {
     const principal = this.#connections.get(webSocket)?.principal;
     const mayStay = principal === undefined || (await this.#isCurrent(principal));
     shut(webSocket, mayStay ? ending : NO_LONGER);
   }
 
-  /** True also while it cannot be found out. */
+  /** Also true while it cannot be determined. */
   async #isCurrent(principal: Principal): Promise<boolean> {
     try {
       return await this.#deps.accounts.isCurrent(principal);
     } catch (error) {
-      this.#deps.log.error({ err: error }, 'whether a WebSocket may go on could not be found out');
+      this.#deps.log.error({ err: error }, 'the credential of a WebSocket could not be checked');
       return true;
     }
   }
 
-  /** Ends connections whose openers have lost their right to them. */
+  /** Closes connections whose credential has ended. */
   async #recheck(): Promise<void> {
     for (const [webSocket, { principal }] of this.#connections) {
       if (!(await this.#isCurrent(principal))) shut(webSocket, NO_LONGER);
@@ -309,14 +309,14 @@ export class WebSockets {
 interface Upgrade {
   readonly request: IncomingMessage;
   readonly socket: Duplex;
-  /** What the client sent right after its request. */
+  /** Bytes that the client sent right after its request. */
   readonly head: Buffer;
 }
 
 function send(webSocket: WebSocket, message: Uint8Array | string): void {
   if (webSocket.readyState !== webSocket.OPEN) return;
   if (webSocket.bufferedAmount + message.length > MAX_WAITING_BYTES) {
-    shut(webSocket, { code: 1013, reason: 'Too slow: connect again for what came last' });
+    shut(webSocket, { code: 1013, reason: 'Client too slow; reconnect for the latest output' });
     return;
   }
   webSocket.send(message);
@@ -330,7 +330,7 @@ interface Ending {
 
 const NO_LONGER: Ending = { code: 1008, reason: 'The key or session that opened this has ended' };
 
-/** What was sent before still goes out, if the other side reads it in time. */
+/** Frames sent before are still delivered, if the other side reads them in time. */
 function shut(webSocket: WebSocket, { code, reason, withinMs = CLOSE_MS }: Ending): void {
   webSocket.resume(); // or its response would not be read
   webSocket.close(code, reason);
@@ -338,8 +338,8 @@ function shut(webSocket: WebSocket, { code, reason, withinMs = CLOSE_MS }: Endin
 }
 
 function crossSite(): AppError {
-  return new AppError('cross_site_request', 'A WebSocket of a browser is only accepted from this origin', {
-    hint: 'Programs send an API key in X-API-Key and no Origin',
+  return new AppError('cross_site_request', 'Browsers may open WebSockets only from this origin', {
+    hint: 'Programs must send an API key in X-API-Key and no Origin',
   });
 }
 

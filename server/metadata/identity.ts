@@ -54,7 +54,7 @@ export class Identity {
     this.#mark = mark;
   }
 
-  /** Counts this start. Throws StartupError when the folders of data are not those of this database. */
+  /** Counts this start. Throws StartupError if the data folders do not belong to this database. */
   static async open(deps: IdentityDeps): Promise<Identity> {
     const { metadata, dataDir, clock } = deps;
     const store = new IdentityStore(metadata);
@@ -66,7 +66,7 @@ export class Identity {
     assertNewest(dataDir, before);
     for (const name of MARKED) assertBelongs(dataDir, name, before);
     if (before.starts === 0) {
-      // From the first count on every mark is there, wherever a start is cut off.
+      // From the first count on every mark exists, wherever a start is interrupted.
       await store.write(before);
       for (const name of MARKED) await putMark(deps, join(dataDir, name, MARK), before);
     }
@@ -81,7 +81,7 @@ export class Identity {
     return this.#mark.cloud_id;
   }
 
-  /** True while database and folder are still those that this process was started on. */
+  /** True while database and folder are still those that this process was started with. */
   async isOurs(folder: string): Promise<boolean> {
     const { cloud_id, starts } = this.#mark;
     try {
@@ -93,7 +93,7 @@ export class Identity {
   }
 }
 
-/** Names of what only a cloud that was started leaves. */
+/** Names of entries that only a started cloud leaves. */
 function dataIn(dataDir: string): string[] {
   const hasFiles = (name: string) => {
     const path = join(dataDir, name);
@@ -111,10 +111,10 @@ function withoutDatabase(dataDir: string, how: 'missing' | 'empty'): StartupErro
   );
 }
 
-/** What SQLite says of a file that it cannot read; of a worker only the words come. */
+/** SQLite's errors for an unreadable file; from a worker only the message arrives. */
 const UNREADABLE = /malformed|not a database|disk I\/O error/;
 
-/** The error of a start, in words that say what to do where the database cannot be read. */
+/** The error of a start, with a fix if the database cannot be read. */
 export function explainUnreadable(dataDir: string, error: unknown): unknown {
   const { message } = error as Error;
   if (!(error instanceof Error) || error instanceof StartupError || !UNREADABLE.test(message)) return error;
@@ -139,7 +139,7 @@ function assertBelongs(dataDir: string, name: string, mark: IdentityMark): void 
   const folder = join(dataDir, name);
   const found = readMark(join(folder, MARK));
   if (found === null) {
-    // Restored, of a version without marks, or cut off in its first start.
+    // Restored, written by a version without marks, or interrupted in its first start.
     if (mark.starts === 0) return;
     const what = existsSync(folder) ? 'does not belong to this cloud' : 'is missing';
     throw new StartupError(
@@ -154,7 +154,7 @@ function assertBelongs(dataDir: string, name: string, mark: IdentityMark): void 
   );
 }
 
-/** An older one says as much while the disk is full. */
+/** Writes a mark. On a full disk an older mark is good enough. */
 async function putMark({ makeRoom }: IdentityDeps, path: string, mark: IdentityMark): Promise<void> {
   const write = () => {
     mkdirSync(join(path, '..'), { recursive: true, mode: 0o700 });
@@ -189,7 +189,7 @@ class IdentityStore {
     return this.#metadata.get<IdentityMark>('SELECT cloud_id, starts FROM identity WHERE id = 1');
   }
 
-  /** True when a cloud was started on this database, as one of a version without identity may have been. */
+  /** True if a cloud was started on this database, including one of a version without identity. */
   async wasUsed(): Promise<boolean> {
     return (await this.#metadata.get('SELECT 1 FROM secrets LIMIT 1')) !== undefined;
   }
@@ -201,15 +201,15 @@ class IdentityStore {
   }
 }
 
-/** The files by which data say which cloud they belong to. */
+/** Mark file: the cloud that a folder belongs to. */
 export interface IdentityMark {
-  /** Mark file: the cloud that a folder belongs to. */
+  /** `cld-…` */
   readonly cloud_id: string;
-  /** How often the cloud had been started when it was written. */
+  /** Number of starts of the cloud when it was written. */
   readonly starts: number;
 }
 
-/** null: there is none. Throws an Error of one clear line when it cannot be read. */
+/** null: no such file. Throws an Error with a one-line message if it cannot be read. */
 function readMark(path: string): IdentityMark | null {
   let text: string;
   try {
@@ -232,12 +232,12 @@ function parseMark(text: string): IdentityMark | null {
   }
 }
 
-/** It is on disk when this returns, or the one before is. */
+/** Atomic and durable: after a crash the file is the old or the new one. */
 function writeMark(path: string, mark: IdentityMark): void {
   writeDurableFile(path, textOf(mark), 0o600);
 }
 
-/** What puts it there by hand. */
+/** The shell command that writes the mark. */
 function markCommand(path: string, mark: IdentityMark): string {
   return `echo '${textOf(mark).trimEnd()}' > ${path}`;
 }

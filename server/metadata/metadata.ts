@@ -1,8 +1,10 @@
 /**
  * The metadata database that the domains need. One writer with group commit: a commit is a list of
  * statements, all or nothing, durable (fsynced) when the promise resolves. Reads see every commit whose
- * promise has resolved. Reads are typed Awaitable because SQLite answers at once, on the calling thread,
- * while an engine behind a socket cannot: callers always `await`.
+ * promise has resolved.
+ *
+ * Reads are typed Awaitable because SQLite answers at once, on the calling thread, while an engine behind a
+ * socket cannot: callers always `await`.
  */
 import { AppError, isAppError } from '../platform/errors.ts';
 

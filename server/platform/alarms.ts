@@ -1,4 +1,6 @@
-/** Faults an operator must see: shown in /api/system/status, /readyz and /metrics until cleared. */
+/**
+ * Alarms: faults that an operator must see, shown in /api/system/status, /readyz and /metrics until cleared.
+ */
 import { type Clock, formatTime } from './clock.ts';
 import { AppError } from './errors.ts';
 
@@ -7,7 +9,7 @@ export interface Alarm {
   readonly code: string;
   /** One sentence for the operator. */
   readonly detail: string;
-  /** What to do about it. */
+  /** The fix. */
   readonly fix: string;
   /** `YYYY-MM-DD HH:MM:SS`. */
   readonly since: string;
@@ -36,26 +38,25 @@ export class Alarms {
   }
 }
 
-/** The fix of a problem that nothing better is known about. */
-export const SEE_LOG = 'Look at the log of Cloudlet for the reason; it tries again by itself';
+/** The fix of a problem without a more specific one. */
+export const SEE_LOG = 'See the log of Cloudlet for the reason; it retries automatically';
 
-/** The fix after a disk that failed to write. */
-export const CHECK_DISK = 'Check the disk and what the kernel says of it (`dmesg`), then restart Cloudlet';
+/** The fix after a failed disk write. */
+export const CHECK_DISK = 'Check the disk and the kernel log (`dmesg`), then restart Cloudlet';
 
 const READ_ONLY_ALARMS: ReadonlySet<string> = new Set(['metadata_write_failed', 'blob_fsync_failed']);
 
-/** False after either store has failed to make a write durable; a restart ends that. */
+/** False after either store has failed to make a write durable; a restart clears that. */
 export function isWritable(alarms: Alarms): boolean {
   return !alarms.list().some(({ code }) => READ_ONLY_ALARMS.has(code));
 }
 
 /**
- * Throws AppError `read_only`. The two stores refuse by themselves; this makes each heed the other's
- * failure.
+ * Throws AppError `read_only`. Each store refuses by itself; this makes each observe the other's failure too.
  */
 export function assertWritable(alarms: Alarms): void {
   if (isWritable(alarms)) return;
   throw new AppError('read_only', 'The store is read-only after a disk error', {
-    hint: 'Check the disk, then restart Cloudlet; GET /api/system/status has the details',
+    hint: 'Check the disk, then restart Cloudlet; see GET /api/system/status for details',
   });
 }

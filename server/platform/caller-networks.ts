@@ -1,4 +1,4 @@
-/** Callers by where they come from. */
+/** Networks of callers, for limits. */
 import { isIPv4, isIPv6 } from 'node:net';
 
 /** The /24 of an IPv4 address or the /64 of an IPv6 one. */
@@ -8,8 +8,9 @@ export function networkOf(address: string): string {
 }
 
 /**
- * What is counted as one caller: an IPv4 address, because a whole office shares a /24, or the /64 of an IPv6
- * address, because one host has all of it. An IPv4-mapped address counts as IPv4; other text as it is.
+ * The source that limits count as one caller: an IPv4 address, because a whole office shares a /24, or the
+ * /64 of an IPv6 address, because one host has all of it. An IPv4-mapped address counts as IPv4; other text
+ * is returned unchanged.
  */
 export function sourceOf(address: string): string {
   const plain = address.replace(/%.*$/, '').toLowerCase();

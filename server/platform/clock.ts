@@ -13,11 +13,11 @@ export interface Clock {
 export const systemClock: Clock = {
   now: () => Date.now(),
   monotonic: () => performance.now(),
-  // Its origin is documented as arbitrary; on Linux it is CLOCK_MONOTONIC, which begins with the boot.
+  // Its origin is documented as arbitrary; on Linux it is CLOCK_MONOTONIC, which starts at boot.
   uptime: () => Number(process.hrtime.bigint() / 1000n) / 1000,
 };
 
-/** A clock that moves only when told to. */
+/** A clock that only moves when advanced. */
 export class FakeClock implements Clock {
   #now: number;
   #monotonic = 0;
@@ -38,13 +38,13 @@ export class FakeClock implements Clock {
     return this.#monotonic;
   }
 
-  /** Both clocks go forward, as real time does. */
+  /** Advances both clocks, as real time does. */
   advance(ms: number): void {
     this.#now += ms;
     this.#monotonic += ms;
   }
 
-  /** Only the wall clock jumps, as when an operator or NTP sets it. */
+  /** Sets only the wall clock, as an operator or NTP does. */
   jump(ms: number): void {
     this.#now += ms;
   }
@@ -53,10 +53,10 @@ export class FakeClock implements Clock {
 let lastSecond = Number.NaN;
 let lastText = '';
 
-/** `YYYY-MM-DD HH:MM:SS`, UTC: the form of every time in a record. */
+/** `YYYY-MM-DD HH:MM:SS`, UTC: the format of every time in a record. */
 export function formatTime(ms: number): string {
   const second = Math.floor(ms / 1000);
-  // Most times that are shown are of now, thousands of them in the same second.
+  // Most formatted times are of now, thousands of them in the same second.
   if (second !== lastSecond) {
     lastText = new Date(ms).toISOString().slice(0, 19).replace('T', ' ');
     lastSecond = second;
@@ -64,7 +64,7 @@ export function formatTime(ms: number): string {
   return lastText;
 }
 
-/** As formatTime, null for null. */
+/** Like formatTime; null for null. */
 export function formatTimeOrNull(ms: number | null): string | null {
   return ms === null ? null : formatTime(ms);
 }
@@ -72,11 +72,11 @@ export function formatTimeOrNull(ms: number | null): string | null {
 const TIME = /^(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?)(Z|[+-]\d\d:\d\d)?$/i;
 const TIME_MESSAGE = 'must be YYYY-MM-DD HH:MM:SS (UTC) or RFC 3339';
 
-/** A time that a caller wrote, ms since 1970. Throws `invalid_request` that names the field. */
+/** Parses a time of a request, ms since 1970. Throws `invalid_request` that names the field. */
 export function readTime(field: string, text: string): number {
   const [, day, time, zone = 'Z'] = TIME.exec(text) ?? [];
   const ms = day === undefined ? Number.NaN : Date.parse(`${day}T${time}${zone.toUpperCase()}`);
-  // Date.parse makes 2 March of 30 February.
+  // Date.parse turns 30 February into 2 March.
   if (Number.isNaN(ms) || formatTime(Date.parse(`${day}T00:00:00Z`)).slice(0, 10) !== day) {
     throw invalidField(field, TIME_MESSAGE);
   }

@@ -1,19 +1,19 @@
-/** The data directory, made or checked before anything is opened in it. */
+/** Creates or checks the data directory before anything is opened in it. */
 import { accessSync, chmodSync, constants, mkdirSync, readdirSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
 const OTHERS_MAY_WRITE = 0o002;
 const STICKY = 0o1000;
 
-/** What a cloud leaves in its data directory from its first start on. */
+/** A file that every data directory has after its first start. */
 const MARK = 'metadata.db';
 
-/** True when a cloud was started there before. */
+/** True if a cloud was started there before. */
 export function holdsCloud(path: string): boolean {
   return statSync(join(path, MARK), { throwIfNoEntry: false }) !== undefined;
 }
 
-/** Makes the directory (0700) when missing; returns its path. Throws StartupError when it cannot be used. */
+/** Creates the directory (0700) if missing; returns its path. Throws StartupError if it cannot be used. */
 export function openDataDirectory(path: string): string {
   try {
     makeDirectory(path);
@@ -33,7 +33,9 @@ export function openDataDirectory(path: string): string {
 
 const ELSEWHERE = 'set CLOUDLET_DATA_DIR';
 
-/** Step by step: Node's own `recursive` tries for ever where a directory cannot be made, as below /proc. */
+/**
+ * Step by step: Node's own `recursive` retries forever where a directory cannot be created, as below /proc.
+ */
 function makeDirectory(path: string): void {
   const found = statSync(path, { throwIfNoEntry: false });
   if (found?.isDirectory()) return;
@@ -47,13 +49,13 @@ function assertOwner(path: string): void {
   if (problem !== null) throw new StartupError(`${problem.detail}: ${problem.fix}, or ${ELSEWHERE}`);
 }
 
-/** What a first start makes before its database is there. */
+/** Entries that a first start creates before its database exists. */
 const FIRST =
   /^(lost\+found|lock|reserve|cloud\.json(\.new)?|control\.(sock|token)|metadata\.db(-wal|-shm|-journal)?)$/;
-/** What a cloud makes later: it is for others to say that its database is missing. */
+/** Entries that a cloud creates later: a missing database is then reported elsewhere. */
 const LATER = /^(master\.key(\.new)?|blobs|vms|images|databases|recovery|recovery-work|\.restoring)$/;
 
-/** Throws StartupError when it is full of something else, whose mode and files are not ours to change. */
+/** Throws StartupError if it contains other files, whose mode and contents are not ours to change. */
 function assertOurs(path: string): void {
   if (holdsCloud(path)) return;
   const others = readdirSync(path).filter((name) => !FIRST.test(name) && !LATER.test(name));
@@ -64,7 +66,7 @@ function assertOurs(path: string): void {
   );
 }
 
-/** Says so when another user owns it, who could put a master key and a database in the place of ours. */
+/** The problem if another user owns the directory, who could replace master key and database. */
 export function otherOwnerOf(path: string): { readonly detail: string; readonly fix: string } | null {
   const own = process.geteuid?.();
   const { uid } = statSync(path);
@@ -74,7 +76,10 @@ export function otherOwnerOf(path: string): { readonly detail: string; readonly 
   return { detail, fix };
 }
 
-/** The directory above `path` whose mode lets every user of this host rename what is in it; null: none. */
+/**
+ * The parent directory of `path` if its mode lets every user of this host rename its entries; null: it does
+ * not.
+ */
 export function openParentOf(path: string): string | null {
   const parent = dirname(path);
   if (parent === path) return null;
@@ -86,7 +91,7 @@ function codeOf(error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : String(error);
 }
 
-/** A reason not to start, in one line an operator can act on. */
+/** A reason not to start: a one-line message that an operator can act on. */
 export class StartupError extends Error {
   constructor(message: string, cause?: unknown) {
     super(message, cause === undefined ? undefined : { cause });

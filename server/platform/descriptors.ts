@@ -1,11 +1,11 @@
-/** How many files this process may still open. Sockets and pipes are files, too. */
+/** Remaining file descriptors of this process, including sockets and pipes. */
 import { readdirSync, readFileSync } from 'node:fs';
 import type { Clock } from './clock.ts';
 import { AppError } from './errors.ts';
 
 export interface DescriptorsDeps {
   readonly clock: Clock;
-  /** So many are kept for what must go on: requests, the database, the end of machines. */
+  /** Descriptors reserved for requests, the database, and stopping machines. */
   readonly reserve: number;
   /** For tests. */
   readonly limit?: number;
@@ -14,7 +14,7 @@ export interface DescriptorsDeps {
 
 /** The reserve is at most this share of a small limit. */
 const RESERVE_SHARE = 4;
-/** Counting takes some milliseconds when there are thousands. */
+/** Counting takes some milliseconds with thousands of descriptors. */
 const COUNT_MS = 250;
 
 export class Descriptors {
@@ -24,7 +24,7 @@ export class Descriptors {
   readonly limit: number;
   #counted = 0;
   #countedAt = Number.NEGATIVE_INFINITY;
-  /** Taken since they were counted. */
+  /** Taken since the last count. */
   #taken = 0;
 
   constructor({ clock, reserve, limit = readLimit(), count = countOpen }: DescriptorsDeps) {
@@ -34,18 +34,18 @@ export class Descriptors {
     this.#reserve = Math.min(reserve, Math.floor(limit / RESERVE_SHARE));
   }
 
-  /** How many connections to the API's ports there may be at most, so that the reserve is left. */
+  /** Maximum connections to the API's ports, so that the reserve is left. */
   get connections(): number {
     return Math.max(1, this.limit - this.#reserve);
   }
 
-  /** Whether `more` can be opened and the reserve is left. */
+  /** Whether `more` can be opened while the reserve is left. */
   hasRoom(more: number): boolean {
     if (this.#clock.monotonic() - this.#countedAt >= COUNT_MS) this.#recount();
     return this.#counted + this.#taken + more + this.#reserve <= this.limit;
   }
 
-  /** As hasRoom; then they count as open before they are. For what stays open. */
+  /** Like hasRoom, but also counts them as open in advance. For descriptors that stay open. */
   take(more: number): boolean {
     if (!this.hasRoom(more)) return false;
     this.#taken += more;
@@ -55,9 +55,9 @@ export class Descriptors {
   /** Throws `insufficient_capacity` unless hasRoom. */
   assertFree(more: number): void {
     if (this.hasRoom(more)) return;
-    const detail = `This cloud has nearly as many files open as its process may (${this.limit})`;
+    const detail = `The process is close to its open file limit (${this.limit})`;
     throw new AppError('insufficient_capacity', detail, {
-      hint: 'Stop machines; the operator can raise the limit: LimitNOFILE= in the service, or ulimit -n',
+      hint: 'Stop machines; the operator can raise the limit (LimitNOFILE= in the service, or ulimit -n)',
     });
   }
 
@@ -68,7 +68,7 @@ export class Descriptors {
   }
 }
 
-/** Infinity where the system does not tell. */
+/** Infinity if the system does not report it. */
 function readLimit(): number {
   try {
     const text = /^Max open files\s+(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8'))?.[1];
@@ -78,12 +78,13 @@ function readLimit(): number {
   }
 }
 
-/** Without the one that the counting itself opens. */
+/** Without the descriptor that the counting itself opens. */
 function countOpen(): number {
   try {
     return readdirSync('/proc/self/fd').length - 1;
   } catch {
-    // Nothing more can be opened, not even that directory; or there is no such directory, and no limit.
+    // No descriptor is left, not even for that directory; or the directory does not exist, and there is no
+    // limit.
     return Number.MAX_SAFE_INTEGER;
   }
 }

@@ -1,9 +1,9 @@
 /**
- * Says no while there is still a little room, because at 0 free bytes not even a delete can be written.
+ * Guards free disk space, because at 0 free bytes not even a delete can be written.
  *
- * Three fences keep it so. New bytes must leave a headroom free. What was let in since the last look at
- * the disk counts as used. And a reserve of real blocks is given back when the disk is full all the
- * same (by another program, say), so that deletes and ledger commits still land.
+ * Three measures: New bytes must leave a headroom free. Bytes admitted since the last check of the disk count
+ * as used. And a reserve of real blocks is released if the disk is full all the same (by another program, for
+ * example), so that deletes and ledger commits still succeed.
  */
 import { open, rm, stat, statfs, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -15,38 +15,40 @@ import { AppError } from './errors.ts';
 export interface DiskRoomDeps {
   readonly clock: Clock;
   readonly alarms: Alarms;
-  /** On the file system that is watched; the reserve is kept in it. */
+  /** A directory on the watched file system; it holds the reserve. */
   readonly directory: string;
 }
 
-/** Room promised to one piece of work. Release it always, when the bytes are on disk or will never be. */
+/** Space reserved for one piece of work. Always release it, once the bytes are on disk or will never be. */
 export interface RoomHold {
-  /** Turns promised bytes into admitted ones; past the promise it asks as assertRoom does. */
+  /** Turns reserved bytes into admitted ones; beyond the reservation it checks like assertRoom. */
   take(bytes: number): void;
-  /** Gives back what was not taken. Idempotent. */
+  /** Releases the rest. Idempotent. */
   release(): void;
 }
 
 const MIB = 2 ** 20;
 const LOOK_EVERY_MS = 500;
-/** Twice what the metadata's log may hold before it is written back, which needs as much room again. */
+/** Twice the maximum size of the metadata's log, which needs as much space again when it is written back. */
 const RESERVE_BYTES = 32 * MIB;
 const HEADROOM_BYTES = 64 * MIB;
-/** Both fences shrink on a small file system. */
+/** Headroom and reserve shrink on a small file system. */
 const SMALL_SHARE = 1 / 16;
-/** Below this a start can rely on nothing, not even on deletes; a small file system needs less. */
+/** Below this a start cannot work, not even deletes; a small file system needs less. */
 const START_BYTES = 16 * MIB;
 const START_SHARE = 1 / 32;
-/** The reserve is not made again at once, or freeing it would help nobody. */
+/** The reserve is not created again at once, or freeing it would help nobody. */
 const REMAKE_AFTER_MS = 5000;
 const MAKE_ROOM =
-  'Delete objects, old versions or databases (?keep=false goes without a last dump), or rows in them, or give ' +
-  'the data directory a larger disk; writing resumes by itself';
+  'Delete objects, old versions, databases (?keep=false skips the last dump) or rows, or move ' +
+  'the data directory to a larger disk; writes resume automatically';
 const ALARM = 'out_of_space';
-/** Less than this, and on a small file system less than this share, is as good as nothing. */
+/** Less than this, and on a small file system less than this share, counts as full. */
 const SCARCE_BYTES = 16 * MIB;
 const SCARCE_SHARE = 1 / 64;
-/** A large upload that was refused gives back what it took, and the next one is refused again. */
+/**
+ * A large refused upload releases its space, and the next one is refused again, so the alarm stays this long.
+ */
 const REFUSAL_SHOWN_MS = 15_000;
 
 type Figures = Readonly<Record<'bsize' | 'blocks' | 'bavail' | 'bfree', number>>;
@@ -74,9 +76,9 @@ export class DiskRoom {
   }
 
   /**
-   * Looks for the first time, makes the reserve if there is room, and goes on looking. On a full disk it
-   * gives the reserve back, so that something can be deleted; throws StartupError when that is not enough.
-   * Throws when the directory cannot be asked. Whoever calls holds the lock of the directory.
+   * Checks the disk, creates the reserve if there is space, and starts the periodic check. On a full disk it
+   * releases the reserve, so that something can be deleted; throws StartupError if that is not enough. Throws
+   * if the directory cannot be checked. The caller must hold the lock of the directory.
    */
   async start(): Promise<void> {
     this.#applyFigures(await statfs(this.#deps.directory));
@@ -101,40 +103,43 @@ export class DiskRoom {
     );
   }
 
-  /** Ends the watch; the reserve stays for the next start. */
+  /** Stops the check; the reserve stays for the next start. */
   async stop(): Promise<void> {
     clearInterval(this.#timer);
     this.#timer = undefined;
     await this.#look;
   }
 
-  /** Of the whole disk, what is used included and what is kept for root left out. */
+  /** Size of the disk, including used space, without root's share. */
   get usableBytes(): number {
     return this.#usableBytes;
   }
 
-  /** As assertRoom(), and throws `read_only` while the metadata cannot be written. */
+  /** Like assertRoom(), but also throws `read_only` while the metadata cannot be written. */
   assertMayStore(bytes: number): void {
     assertWritable(this.#deps.alarms);
     this.assertRoom(bytes);
   }
 
-  /** Bytes that assertRoom would still let in. Never negative. */
+  /** Bytes that assertRoom would admit. Never negative. */
   availableBytes(): number {
     return Math.max(0, this.#freeBytes - this.#admittedBytes - this.#heldBytes - this.headroomBytes());
   }
 
-  /** Less is free than must stay so, promises apart: whoever writes without asking should stop. */
+  /**
+   * Less than the headroom is free, not counting reservations: writers that do not call assertRoom should
+   * stop.
+   */
   isLow(): boolean {
     return this.#freeBytes - this.#admittedBytes < this.headroomBytes();
   }
 
-  /** Low, and the reserve is not on disk: what is left is for commits alone. */
+  /** Low, and the reserve is not on disk: the rest is for commits alone. */
   isOut(): boolean {
     return this.isLow() && !this.#hasReserve;
   }
 
-  /** What must stay free: while the reserve is not on disk, its room too. */
+  /** Space that must stay free, including that of the reserve while it is not on disk. */
   headroomBytes(): number {
     const headroom = Math.min(HEADROOM_BYTES, Math.floor(this.#totalBytes * SMALL_SHARE));
     return headroom + (this.#hasReserve ? 0 : this.#reserveBytes());
@@ -150,8 +155,8 @@ export class DiskRoom {
   }
 
   /**
-   * Call before writing `bytes`: admits them, or throws AppError `out_of_space`. Takes no time: it
-   * counts on a figure at most a second old, less everything admitted since.
+   * Call before writing `bytes`: admits them, or throws AppError `out_of_space`. Synchronous: it uses a
+   * figure at most a second old, less everything admitted since.
    */
   assertRoom(bytes: number): void {
     const available = this.availableBytes();
@@ -160,13 +165,13 @@ export class DiskRoom {
       throw this.#refused();
     }
     this.#admittedBytes += bytes;
-    // A burst makes the figure old before its time.
+    // A burst makes the figure stale early.
     if (this.#admittedBytes > available / 8) void this.refresh();
   }
 
   /**
-   * Promises `bytes` to work that will write them over time, such as an upload of known length. Throws as
-   * assertRoom does.
+   * Reserves `bytes` for work that writes them over time, such as an upload of known length. Throws like
+   * assertRoom.
    */
   hold(bytes: number): RoomHold {
     const available = this.availableBytes();
@@ -189,11 +194,11 @@ export class DiskRoom {
   }
 
   /**
-   * Gives the reserved blocks back to the file system, for when it said ENOSPC to a delete or a commit.
-   * True when there was something to give: try the write again. It is made anew when there is room.
+   * Releases the reserved blocks to the file system, after ENOSPC in a delete or a commit. True if something
+   * was released: retry the write. The reserve is created again when there is space.
    */
   async releaseReserve(): Promise<boolean> {
-    // Commits that come meanwhile wait for the same.
+    // Concurrent commits wait for the same release.
     if (this.#release !== undefined) return this.#release;
     if (!this.#hasReserve) return false;
     this.#release = this.#giveReserve().finally(() => {
@@ -202,7 +207,10 @@ export class DiskRoom {
     return this.#release;
   }
 
-  /** `work` is waited for before the reserve is given back: it stops what would take it. One at a time. */
+  /**
+   * `work` is awaited before the reserve is released: it stops writers that would use the space. One at a
+   * time.
+   */
   beforeRelease(work: () => Promise<void>): void {
     this.#beforeRelease = work;
   }
@@ -221,9 +229,7 @@ export class DiskRoom {
     return this.#hasReserve;
   }
 
-  /**
-   * Looks at the disk now. Calls while a look is under way share it; one that fails leaves the old figures.
-   */
+  /** Checks the disk now. Concurrent calls share one check; a failed one leaves the old figures. */
   refresh(): Promise<void> {
     this.#look ??= this.#lookAgain().finally(() => {
       this.#look = undefined;
@@ -235,13 +241,12 @@ export class DiskRoom {
     const admittedBefore = this.#admittedBytes;
     try {
       const figures = await statfs(this.#deps.directory);
-      // What was admitted while the question was under way may not be in the answer.
+      // The answer may not include bytes admitted while it was under way.
       this.#admittedBytes -= admittedBefore;
       this.#applyFigures(figures);
       await this.#keepReserve();
     } catch {
-      // Admissions go on counting against the last figure, so that a disk that hangs ends in a refusal, not
-      // in a lie.
+      // Admissions still count against the last figure, so that a hanging disk ends in a refusal.
     }
   }
 
@@ -259,7 +264,7 @@ export class DiskRoom {
     return outOfSpace();
   }
 
-  /** Raises the alarm while uploads are refused, or hardly anything fits, and clears it afterwards. */
+  /** Raises the alarm while uploads are refused, or hardly any space is left, and clears it afterwards. */
   #tell(): void {
     const { alarms, clock } = this.#deps;
     const available = this.availableBytes();
@@ -272,7 +277,7 @@ export class DiskRoom {
     const mebibytes = Math.floor(available / MIB);
     alarms.raise(
       ALARM,
-      `The disk is nearly full: uploads, and growth of databases, that need more than the ${mebibytes} MiB left are refused`,
+      `The disk is nearly full: uploads and database growth beyond the remaining ${mebibytes} MiB are refused`,
       MAKE_ROOM,
     );
   }
@@ -290,14 +295,14 @@ export class DiskRoom {
   }
 }
 
-/** Without figures: what is written besides the caller's bytes is none of theirs. */
+/** Without figures: space used besides the caller's bytes is not public. */
 function outOfSpace(): AppError {
-  return new AppError('out_of_space', 'The disk of this cloud has no room for more; nothing was stored', {
-    hint: 'Delete objects, old versions or databases, or ask the operator for a larger disk; writing resumes by itself',
+  return new AppError('out_of_space', 'The disk of this cloud is full; nothing was stored', {
+    hint: 'Delete objects, old versions or databases, or ask the operator for a larger disk; writes resume automatically',
   });
 }
 
-/** True when the whole reserve is there, in real blocks: a crash may have left a shorter or a hollow one. */
+/** True if the whole reserve is on disk, in real blocks: a crash may have left a shorter or a sparse one. */
 async function isReserve(path: string, bytes: number): Promise<boolean> {
   try {
     const { size, blocks } = await stat(path);
@@ -307,7 +312,7 @@ async function isReserve(path: string, bytes: number): Promise<boolean> {
   }
 }
 
-/** False when the disk had no room for it after all. */
+/** False if the disk had no space for it after all. */
 async function writeReserve(path: string, bytes: number): Promise<boolean> {
   try {
     const file = await open(path, 'w', 0o600);

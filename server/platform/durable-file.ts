@@ -1,9 +1,9 @@
-/** Small files that must be whole after a loss of power: the new one, or the one before. */
+/** Small files that are replaced atomically and survive a loss of power: the new content, or the old. */
 import { closeSync, fsyncSync, openSync, renameSync, writeFileSync } from 'node:fs';
 import { open, rename, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 
-/** Writes `<path>.new`, and puts it in the place of `path` once it is on disk. `mode`: of a new file. */
+/** Writes `<path>.new`, and renames it to `path` once it is on disk. `mode`: of a new file. */
 export function writeDurableFile(path: string, content: string | Uint8Array, mode: number): void {
   const temporary = `${path}.new`;
   writeFileSync(temporary, content, { mode, flush: true });
@@ -11,7 +11,7 @@ export function writeDurableFile(path: string, content: string | Uint8Array, mod
   syncFolder(dirname(path));
 }
 
-/** The same, while this thread does other things. Two at a time of the same path are the caller's fault. */
+/** The same, asynchronously. Concurrent calls for the same path are the caller's fault. */
 export async function writeDurableFileAsync(
   path: string,
   content: string | Uint8Array,
@@ -23,7 +23,7 @@ export async function writeDurableFileAsync(
   await syncFolderAsync(dirname(path));
 }
 
-/** What was made, renamed or removed in it is so after a loss of power. */
+/** Makes creations, renames and removals in the folder durable. */
 export function syncFolder(path: string): void {
   const fd = openSync(path, 'r');
   try {
@@ -33,7 +33,7 @@ export function syncFolder(path: string): void {
   }
 }
 
-/** The same, while this thread does other things. */
+/** The same, asynchronously. */
 export async function syncFolderAsync(path: string): Promise<void> {
   const folder = await open(path, 'r');
   await folder.sync().finally(() => folder.close());

@@ -1,4 +1,4 @@
-/** Does `work` for each item, so many at once; rejects with the first failure. */
+/** Runs `work` for each item with limited concurrency; rejects with the first failure. */
 export async function eachOf<T>(
   items: readonly T[],
   atOnce: number,

@@ -58,13 +58,13 @@ export const ERRORS = {
   delete_protected: { http: 409, title: 'Protected against deletion' },
   point_in_progress: { http: 409, title: 'Recovery point in progress' },
   point_invalid_state: { http: 409, title: 'Not possible in this state' },
-  target_in_use: { http: 409, title: 'Another Cloudlet writes there' },
-  recovery_key_taken: { http: 409, title: 'Recovery key taken' },
-  target_unavailable: { http: 503, title: 'Recovery points out of reach' },
-  no_free_address: { http: 503, title: 'No address left' },
+  target_in_use: { http: 409, title: 'Recovery repository in use' },
+  recovery_key_taken: { http: 409, title: 'Recovery key already confirmed' },
+  target_unavailable: { http: 503, title: 'Recovery repository unavailable' },
+  no_free_address: { http: 503, title: 'No free address' },
   too_many_access_keys: { http: 409, title: 'Too many access keys' },
   too_many_webhooks: { http: 409, title: 'Too many webhooks' },
-  administrator_exists: { http: 409, title: 'There is an administrator' },
+  administrator_exists: { http: 409, title: 'Administrator exists' },
   plan_exists: { http: 409, title: 'Plan exists' },
   plan_in_use: { http: 409, title: 'Plan in use' },
   transfer_exists: { http: 409, title: 'Another transfer has this id' },
@@ -83,14 +83,14 @@ export const ERRORS = {
   headers_too_large: { http: 431, title: 'Request headers too large' },
   internal_error: { http: 500, title: 'Internal error' },
   data_corrupted: { http: 500, title: 'Stored data is damaged' },
-  data_damaged: { http: 500, title: 'Data of the database is damaged' },
-  data_missing: { http: 503, title: 'Data of the database is missing' },
+  data_damaged: { http: 500, title: 'Database data is damaged' },
+  data_missing: { http: 503, title: 'Database data is missing' },
   overloaded: { http: 503, title: 'Overloaded' },
   engine_unavailable: { http: 503, title: 'Engine unavailable' },
   host_disk_full: { http: 503, title: "The host's disk is full" },
   insufficient_capacity: { http: 503, title: 'Host full' },
   read_only: { http: 503, title: 'Store is read-only' },
-  operation_interrupted: { http: 503, title: 'The outcome is not known' },
+  operation_interrupted: { http: 503, title: 'Outcome unknown' },
   billing_inconsistent: { http: 503, title: 'Ledger inconsistency' },
   shutting_down: { http: 503, title: 'Shutting down' },
   out_of_space: { http: 507, title: 'Out of space' },
@@ -104,7 +104,7 @@ export interface FieldProblem {
 }
 
 export interface ErrorExtras {
-  /** What the caller or operator can do about it. */
+  /** The fix for the caller or operator. */
   readonly hint?: string;
   /** Every field that is wrong, all at once. */
   readonly fields?: readonly FieldProblem[];
@@ -126,7 +126,7 @@ export class AppError extends Error {
   readonly headers: Readonly<Record<string, string>> | undefined;
   readonly extra: Readonly<Record<string, unknown>> | undefined;
 
-  /** `detail` is the public sentence that names the rule which refused. */
+  /** `detail` is the public sentence that names the violated rule. */
   constructor(code: ErrorCode, detail: string, extras: ErrorExtras = {}) {
     super(detail, extras.cause === undefined ? undefined : { cause: extras.cause });
     this.name = 'AppError';
@@ -139,10 +139,10 @@ export class AppError extends Error {
   }
 }
 
-/** The host has no room for what a database would store; the database itself may be far from its limit. */
+/** The host has no space for a database's data; the database itself may be far from its limit. */
 export function hostDiskFull(cause?: unknown): AppError {
-  return new AppError('host_disk_full', "The host's disk is full: databases cannot grow now", {
-    hint: 'Delete what is not needed, which goes on and makes room, or ask the operator for a larger disk',
+  return new AppError('host_disk_full', "The host's disk is full; databases cannot grow", {
+    hint: 'Delete unused data, which still works and frees space, or ask the operator for a larger disk',
     cause,
   });
 }
@@ -152,12 +152,12 @@ export function isAppError(error: unknown, code?: ErrorCode): error is AppError 
   return error instanceof AppError && (code === undefined || error.code === code);
 }
 
-/** One wrong field as an `invalid_request`. */
+/** An `invalid_request` for one field. */
 export function invalidField(field: string, message: string): AppError {
   return new AppError('invalid_request', `${field}: ${message}`, { fields: [{ field, message }] });
 }
 
-/** Several wrong fields as an `invalid_request`; nothing when there are none. */
+/** Throws an `invalid_request` for all of them; does nothing if there are none. */
 export function assertFields(problems: readonly FieldProblem[]): void {
   if (problems.length === 0) return;
   const detail = problems.map(({ field, message }) => `${field} ${message}`).join('; ');

@@ -1,7 +1,7 @@
-/** Which boot of the host this is. */
+/** Identifies the boot of the host. */
 import { readFileSync } from 'node:fs';
 
-/** Another text after every boot of the host; empty where the kernel does not tell. */
+/** Differs after every boot of the host; empty if the kernel does not tell. */
 export function hostBootId(): string {
   return read('/proc/sys/kernel/random/boot_id').trim();
 }

@@ -1,18 +1,18 @@
-/** How much memory this host can still give; a limit of a container or a service counts as the host's own. */
+/** Available memory of this host; a limit of a container or a service counts as the host's own. */
 import { readFileSync } from 'node:fs';
 import { freemem, totalmem } from 'node:os';
 import { dirname, join } from 'node:path';
 
 export interface HostMemory {
-  /** The host's memory, or the narrowest limit. */
+  /** The host's memory, or the lowest limit. */
   readonly totalBytes: number;
-  /** What programs can still be given without swapping, and without meeting a limit. */
+  /** Memory that programs can still get without swapping, and within all limits. */
   readonly availableBytes: number;
-  /** Whether we may have less than the host has: a control group's limit. */
+  /** Whether a control group limits us to less than the host has. */
   readonly isLimited: boolean;
 }
 
-/** Both versions of control groups: where the tree is, which line names our group, and its figures. */
+/** Both versions of control groups: mount point, the line with our group, and its figures. */
 const VERSIONS = [
   {
     mount: 'sys/fs/cgroup',
@@ -30,7 +30,7 @@ const VERSIONS = [
   },
 ] as const;
 
-/** The figures of this moment. `root`: of a tree with `/proc` and `/sys`. */
+/** Current figures. `root`: of a tree with `/proc` and `/sys`. */
 export function readHostMemory(root = '/'): HostMemory {
   const host = hostFigures(root);
   const groups = read(join(root, 'proc/self/cgroup'));
@@ -42,7 +42,7 @@ export function readHostMemory(root = '/'): HostMemory {
       const folder = join(root, version.mount, group);
       const limit = Math.min(...version.limits.map((name) => figure(read(join(folder, name)))));
       if (limit >= host.totalBytes) continue;
-      // Pages of files that were not used lately are given back when others are needed.
+      // Inactive file pages are reclaimed when memory is needed.
       const droppable = Number(version.droppable.exec(read(join(folder, 'memory.stat')))?.[1] ?? 0);
       const used = Number(read(join(folder, version.usage))) - droppable;
       totalBytes = Math.min(totalBytes, limit);
@@ -69,25 +69,22 @@ function meminfo(root: string): (name: string) => number | undefined {
   };
 }
 
-/** Whether the host overcommits memory, as most hosts do. */
+/** The command that enables memory overcommit, the default of most hosts. */
 export const ALLOW_PROMISES = 'sysctl -w vm.overcommit_memory=0';
 
-/**
- * What the host still promises to programs, where it promises no more than it has
- * (`vm.overcommit_memory=2`); null where it promises more.
- */
+/** Memory that can still be committed without overcommit (`vm.overcommit_memory=2`); null with overcommit. */
 export function promisableBytes(root = '/'): number | null {
   if (read(join(root, 'proc/sys/vm/overcommit_memory')) !== '2') return null;
   const figures = meminfo(root);
   return Math.max(0, (figures('CommitLimit') ?? 0) - (figures('Committed_AS') ?? 0));
 }
 
-/** A group and all above it. In a container those above cannot be seen, and its own may be the root. */
+/** A group and its ancestors. In a container the ancestors are not visible, and its own may be the root. */
 function withParents(group: string): string[] {
   return group === '/' ? ['/'] : [group, ...withParents(dirname(group))];
 }
 
-/** `max`, or what is not there, limits nothing. */
+/** `max`, or a missing file, is no limit. */
 function figure(text: string): number {
   return /^\d+$/.test(text) ? Number(text) : Number.POSITIVE_INFINITY;
 }

@@ -1,13 +1,13 @@
-/** Finds programs of this host, which not every distribution keeps in the same folders. */
+/** Finds programs of this host, whose folders differ between distributions. */
 import { accessSync, constants } from 'node:fs';
 import { join } from 'node:path';
 import { pathFolders } from '../config/config.ts';
 import { AppError } from './errors.ts';
 
-/** They come first: root runs what is here, and not what a PATH offers in its place. */
+/** Searched first: root runs the programs here, not others from PATH. */
 const USUAL_FOLDERS: readonly string[] = ['/usr/sbin', '/usr/bin', '/sbin', '/bin'];
 
-/** Those that are looked for one by one, with the Debian package of each. */
+/** Programs that are looked up by name, with the Debian package of each. */
 const PACKAGES = {
   bash: 'bash',
   perl: 'perl-base',
@@ -19,12 +19,12 @@ function folders(): string[] {
   return [...new Set([...USUAL_FOLDERS, ...pathFolders()])];
 }
 
-/** A PATH for programs of ours: the PATH of a service or a user may lack the folders of root's programs. */
+/** A PATH for child processes: the PATH of a service or a user may lack the folders of root's programs. */
 export function hostPath(): string {
   return folders().join(':');
 }
 
-/** Where the program is; null: it is not installed, or not on the PATH. */
+/** Path of the program; null: it is not installed, or not on the PATH. */
 export function findHostProgram(name: string): string | null {
   return (
     folders()
@@ -33,7 +33,7 @@ export function findHostProgram(name: string): string | null {
   );
 }
 
-/** Where the program is. Throws `engine_unavailable`, with its package, when it is not installed. */
+/** Path of the program. Throws `engine_unavailable`, with its package, if it is not installed. */
 export function hostProgram(name: keyof typeof PACKAGES): string {
   const found = findHostProgram(name);
   if (found !== null) return found;

@@ -63,7 +63,7 @@ export function newId(prefix: IdPrefix, clock: Pick<Clock, 'now'>): string {
   return `${prefix}-${lastMsText}${random80Bits()}`;
 }
 
-/** True when `text` has the form of an id with that prefix. Says nothing of its existence. */
+/** True if `text` has the form of an id with that prefix. Does not check whether it exists. */
 export function isId(prefix: IdPrefix, text: string): boolean {
   return (
     text.length === prefix.length + 27 &&
@@ -72,7 +72,7 @@ export function isId(prefix: IdPrefix, text: string): boolean {
   );
 }
 
-/** When an id was made, ms since 1970, as it says itself. */
+/** Creation time of an id, ms since 1970, from the id itself. */
 export function idTime(id: string): number {
   let ms = 0;
   for (const digit of id.slice(id.indexOf('-') + 1).slice(0, 10)) ms = ms * 32 + ALPHABET.indexOf(digit);
@@ -103,7 +103,7 @@ export function randomBase62(length: number): string {
   return text;
 }
 
-/** `length` characters of lower-case base32 from the CSPRNG: a name that tells nothing. */
+/** `length` characters of lower-case base32 from the CSPRNG: an opaque name. */
 export function randomName(length: number): string {
   return Array.from(randomBytes(length), (byte) => ALPHABET.charAt(byte & 31)).join('');
 }

@@ -1,11 +1,11 @@
-/** Work that repeats. One run of a job at a time; a failure is logged and the next run tries again. */
+/** Periodic jobs. One run of a job at a time; a failure is logged and the next run tries again. */
 import type { Logger } from 'pino';
 
 export interface Job {
   readonly name: string;
-  /** The first run comes after as long. */
+  /** Interval; the first run comes after one. */
   readonly everyMs: number;
-  /** Each node runs it, or one node of a cluster for all. Today a cloud is one node. */
+  /** Whether each node runs it, or one node of a cluster. Today a cloud is one node. */
   readonly per: 'node' | 'cluster';
   readonly run: () => Promise<unknown>;
 }
@@ -31,7 +31,7 @@ export class Jobs {
     this.#running.set(name, run);
   }
 
-  /** No further runs; resolves when those under way have ended. */
+  /** Starts no further runs; resolves when the current ones have ended. */
   async stop(): Promise<void> {
     for (const timer of this.#timers) clearInterval(timer);
     await Promise.all(this.#running.values());

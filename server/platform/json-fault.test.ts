@@ -6,7 +6,7 @@ import { jsonFault } from './json-fault.ts';
 const FAULTS: Readonly<Record<string, string>> = {
   '{"name":"abc",}': 'line 1, column 15: something between the comma and } was expected',
   '[1,]': 'line 1, column 4: something between the comma and ] was expected',
-  "{'name':1}": 'line 1, column 2: a double quote in place of the single one was expected',
+  "{'name':1}": 'line 1, column 2: a double quote instead of a single quote was expected',
   '{\n  "a": 1\n  "b": 2\n}': 'line 3, column 3: a comma or } was expected',
   '{name: "abc"}': "line 1, column 2: a member's name in double quotes was expected",
   '{"a" 1}': 'line 1, column 6: a colon was expected',

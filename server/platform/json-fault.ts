@@ -1,14 +1,14 @@
 /**
- * Where a text stops being JSON, and what was expected there. JSON.parse tells neither reliably; this is only
- * asked once it has refused.
+ * Finds where a text stops being JSON, and what was expected there. JSON.parse reports neither reliably; this
+ * runs only after it has failed.
  */
 
 const SPACE = /[ \t\n\r]*/y;
 const SCALAR = /(?:true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?)(?![\w.+-])/y;
-/** All of a string but its closing quote. */
+/** A string without its closing quote. */
 const STRING = /"(?:[ !#-[\]-\uffff]+|\\["\\/bfnrt]|\\u[\da-fA-F]{4})*/y;
 
-/** Such as `line 2, column 7: a comma or } was expected`. */
+/** A message such as `line 2, column 7: a comma or } was expected`. */
 export function jsonFault(text: string): string {
   const walk = new Walk(text);
   let expected: string | undefined;
@@ -21,21 +21,21 @@ export function jsonFault(text: string): string {
   return `line ${line}, column ${column}: ${said}`;
 }
 
-/** Goes through the text without recursion: it may be nested as deep as it is long. */
+/** Scans the text without recursion: it may be nested as deeply as it is long. */
 class Walk {
   at = 0;
   readonly #text: string;
-  /** The brackets that are to close what is open, innermost last. */
+  /** Closing brackets of the open ones, innermost last. */
   readonly #closing: ('}' | ']')[] = [];
   #due: 'value' | 'name' | 'colon' | 'more' = 'value';
-  /** The last bracket, comma or colon that was taken, when nothing was since. */
+  /** The last token if it was a bracket, comma or colon. */
   #last = '';
 
   constructor(text: string) {
     this.#text = text;
   }
 
-  /** Takes one token. What was expected in place of one that is wrong. */
+  /** Takes one token. Returns what was expected if it is wrong. */
   step(): string | undefined {
     this.#match(SPACE);
     const next = this.#text[this.at] ?? '';
@@ -47,7 +47,7 @@ class Walk {
     if (this.#due === 'more') return this.#takeComma(next);
     if (this.#due === 'colon') return next === ':' ? this.#take(next, 'value') : 'a colon';
     if (next === '"') return this.#takeString();
-    if (next === "'") return 'a double quote in place of the single one';
+    if (next === "'") return 'a double quote instead of a single quote';
     if (this.#due === 'name') return "a member's name in double quotes";
     if (next === '{') return this.#open(next, '}', 'name');
     if (next === '[') return this.#open(next, ']', 'value');

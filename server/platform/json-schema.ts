@@ -1,5 +1,5 @@
 /**
- * Makes JSON Schemas, with TypeBox's types. TypeBox's own builders make the same and load 373 files, which is
+ * Builds JSON Schemas, with TypeBox's types. TypeBox's own builders do the same but load 373 files, which is
  * 5 MB of memory and a tenth of every start.
  */
 import type { Type as Builders, Static, TObject, TProperties, TSchema } from 'typebox';
@@ -8,7 +8,7 @@ export type { Static, TSchema };
 
 type Schema = Readonly<Record<string, unknown>>;
 
-/** On a schema that Object() does not require; not enumerable, so that no document shows it. */
+/** Marks a schema that Object() does not require; not enumerable, so that no document shows it. */
 const OPTIONAL = '~optional';
 
 /** The description under which openapi.json lists it. */
@@ -49,13 +49,13 @@ const builders = {
 
 export const Type = builders as unknown as Pick<typeof Builders, keyof typeof builders>;
 
-/** What openapi.json has a name for, with other words in this place. */
+/** A named schema with a different description at this use. */
 export function describedAs<S extends TSchema>(schema: S, description: string): S {
   const shared = (schema as Schema)['description'];
   return { ...schema, description, [SHARED_DESCRIPTION]: shared };
 }
 
-/** An object that openapi.json lists under this name, which no other shape may have. */
+/** An object that openapi.json lists under this name, which must be unique. */
 export function namedObject<P extends TProperties>(name: string, members: P, options?: Schema): TObject<P> {
   return Type.Object(members, { ...options, $id: name });
 }

@@ -1,15 +1,12 @@
-/**
- * Parses JSON that strangers sent, under limits: valid UTF-8, at most 64 levels, no key that could reach a
- * prototype.
- */
+/** Parses untrusted JSON with limits: valid UTF-8, at most 64 levels, no key that could reach a prototype. */
 import { AppError } from './errors.ts';
 import { jsonFault } from './json-fault.ts';
 
-/** Largest body, unless its route declares more. Parsing one holds up all other callers. */
+/** Maximum body size, unless the route declares more. Parsing one blocks all other callers. */
 export const JSON_MAX_BYTES = 16 * 1024;
 const JSON_MAX_DEPTH = 64;
 
-/** The one member that assigning it makes a prototype of. */
+/** Assigning this member would set a prototype. */
 const FORBIDDEN_KEY = '__proto__';
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
@@ -24,7 +21,7 @@ export function parseJson(bytes: Uint8Array): unknown {
   }
 }
 
-/** What keeps a text from being read; the message begins with a verb. */
+/** Why a text could not be parsed; the message begins with a verb. */
 export class JsonProblem extends Error {}
 
 /** Throws JsonProblem. */

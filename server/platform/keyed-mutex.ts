@@ -1,4 +1,4 @@
-/** Lets work on the same key happen one after the other, in the order it was asked for. */
+/** Serializes work on the same key, in the order of the calls. */
 
 export class KeyedMutex {
   readonly #tails = new Map<string, Promise<void>>();
@@ -20,7 +20,7 @@ export class KeyedMutex {
   }
 }
 
-/** Lets only so many at once; the others wait in the order in which they came. */
+/** Limits concurrency; waiting calls run in order. */
 export class Semaphore {
   #free: number;
   readonly #waiting = new Set<() => void>();
@@ -29,7 +29,7 @@ export class Semaphore {
     this.#free = atOnce;
   }
 
-  /** Resolves with what `work` resolves with. Throws the signal's reason when that comes before its turn. */
+  /** Resolves with the result of `work`. Throws the signal's reason if it aborts first. */
   async run<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
     await this.#turn(signal);
     try {
@@ -66,7 +66,7 @@ export class Semaphore {
   }
 }
 
-/** A semaphore for each key, kept while somebody has it or waits. */
+/** A semaphore per key, kept while it is used. */
 export class KeyedSemaphore<K> {
   readonly #atOnce: number;
   readonly #held = new Map<K, { readonly semaphore: Semaphore; users: number }>();
@@ -75,7 +75,7 @@ export class KeyedSemaphore<K> {
     this.#atOnce = atOnce;
   }
 
-  /** As Semaphore.run, among those of the same key. */
+  /** Like Semaphore.run, per key. */
   async run<T>(key: K, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
     const held = this.#held.get(key) ?? { semaphore: new Semaphore(this.#atOnce), users: 0 };
     this.#held.set(key, held);

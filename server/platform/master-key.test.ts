@@ -61,7 +61,7 @@ test('a missing, open or damaged key file is refused with what to do', (t) => {
   const dataDir = directoryFor(t);
   const path = join(dataDir, 'master.key');
   const open = () => MasterKeys.open({ dataDir, mayCreate: false, cloudId: 'cld-test' });
-  assert.throws(open, /master\.key is missing, but the database holds values sealed under it: put back/);
+  assert.throws(open, /master\.key is missing, but the database has values sealed with it: restore/);
   MasterKeys.open({ dataDir, mayCreate: true, cloudId: 'cld-test' });
   const good = readFileSync(path, 'utf8');
   chmodSync(path, 0o640);

@@ -1,6 +1,6 @@
 /**
- * The keys that seal every secret in the database. They are kept beside it, never in it: the database
- * alone opens nothing, and a backup without `master.key` is worthless for what is sealed.
+ * The keys that seal every secret in the database. They are kept beside it, never in it: the database alone
+ * opens nothing, and a backup without `master.key` is worthless for sealed values.
  *
  * A sealed value is `version (1) · key id (8) · nonce (12) · ciphertext · tag (16)`, by AES-256-GCM with a
  * random nonce; additional data are header and context, so a value moved to another row does not open.
@@ -18,15 +18,15 @@ const KEY_ID_BYTES = 8;
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 const KEY_BYTES = 32;
-/** Version and key id: what names the key at the front of every sealed value. */
+/** Version and key id at the front of every sealed value. */
 const SEALED_HEADER_BYTES = 1 + KEY_ID_BYTES;
 const CIPHERTEXT_AT = SEALED_HEADER_BYTES + NONCE_BYTES;
 
-/** What others need of the master key: encryption of secrets that must be shown or used again. */
+/** Encryption with the master key, for secrets that must be shown or used again. */
 export interface Sealer {
   /** Encrypts under the master key. `context` is authenticated: the same one is needed to unseal. */
   seal(plaintext: Uint8Array, context: string): Buffer;
-  /** Decrypts. Throws when the bytes, the context or the master key are not those of seal. */
+  /** Decrypts. Throws if the bytes, the context or the master key differ from those of seal. */
   unseal(sealed: Uint8Array, context: string): Buffer;
 }
 
@@ -39,7 +39,7 @@ interface KeyFile {
 }
 
 function malformed(path: string, what: string): Error {
-  return new Error(`${path} is not a master key file (${what}): put back the copy from your backup`);
+  return new Error(`${path} is not a master key file (${what}): restore it from your backup`);
 }
 
 interface KeySet {
@@ -90,12 +90,9 @@ function readKeyFile(path: string): KeySet | null {
 
 export interface MasterKeysOptions {
   readonly dataDir: string;
-  /**
-   * False when the database already holds sealed values, so that a lost file is not papered over by a new
-   * one.
-   */
+  /** False if the database has sealed values already, so that a lost file is not replaced by a new one. */
   readonly mayCreate: boolean;
-  /** Id of the cloud that they are for. */
+  /** Id of the cloud that the keys belong to. */
   readonly cloudId: string;
 }
 
@@ -113,8 +110,8 @@ export class MasterKeys {
   }
 
   /**
-   * Reads `<dataDir>/master.key`, or makes it. Throws an Error of one clear line when it is missing, open to
-   * others, damaged or of another cloud.
+   * Reads `<dataDir>/master.key`, or creates it. Throws an Error with a one-line message if it is missing,
+   * readable by others, damaged or of another cloud.
    */
   static open({ dataDir, mayCreate, cloudId }: MasterKeysOptions): MasterKeys {
     const path = join(dataDir, KEY_FILE);
@@ -122,7 +119,7 @@ export class MasterKeys {
     if (found !== null) {
       if (found.cloud !== null && found.cloud !== cloudId) {
         throw new Error(
-          `${path} is of another cloud (${found.cloud}) than the database (${cloudId}): put back your copy of it`,
+          `${path} belongs to another cloud (${found.cloud}) than the database (${cloudId}): restore the right copy`,
         );
       }
       const keys = new MasterKeys(dataDir, { ...found, cloud: cloudId });
@@ -130,16 +127,16 @@ export class MasterKeys {
       return keys;
     }
     if (!mayCreate) {
-      throw new Error(
-        `${path} is missing, but the database holds values sealed under it: put back your copy of it`,
-      );
+      throw new Error(`${path} is missing, but the database has values sealed with it: restore your copy`);
     }
     const made = new MasterKeys(dataDir, { cloud: cloudId, current: '', keys: new Map() });
     made.addKey();
     return made;
   }
 
-  /** The keys in the text of such a file, only to open with. Throws an Error of one clear line. */
+  /**
+   * The keys in the text of such a file, only for opening values. Throws an Error with a one-line message.
+   */
   static read(text: string, path: string): Pick<MasterKeys, 'ids' | 'keyIdOf' | 'unseal'> {
     return new MasterKeys('', parseKeyFile(path, text));
   }
@@ -149,14 +146,14 @@ export class MasterKeys {
     return this.#current;
   }
 
-  /** Every key there is, the current one included. */
+  /** Ids of all keys, including the current one. */
   ids(): string[] {
     return [...this.#keys.keys()];
   }
 
   /**
-   * Seals under the current key. `context` says which row the value is for; unseal must be given the same.
-   * Commit the result at once: a rotation waits only seconds for values sealed under the key before.
+   * Seals under the current key. `context` identifies the row; unseal needs the same. Commit the result at
+   * once: a rotation waits only seconds for values sealed under the previous key.
    */
   seal(plaintext: Uint8Array, context: string): Buffer {
     const header = Buffer.concat([Buffer.from([VERSION]), Buffer.from(this.#current, 'hex')]);
@@ -168,7 +165,7 @@ export class MasterKeys {
     return Buffer.concat([header, nonce, cipher.update(plaintext), cipher.final(), cipher.getAuthTag()]);
   }
 
-  /** Opens what seal made. Throws AppError `data_corrupted` when a bit, the key or the context is another. */
+  /** Opens a sealed value. Throws AppError `data_corrupted` if a bit, the key or the context differs. */
   unseal(sealed: Uint8Array, context: string): Buffer {
     const bytes = Buffer.from(sealed.buffer, sealed.byteOffset, sealed.byteLength);
     const key = this.#key(this.keyIdOf(bytes));
@@ -185,13 +182,16 @@ export class MasterKeys {
     }
   }
 
-  /** Which key a sealed value needs. Throws AppError `data_corrupted` when it is none. */
+  /**
+   * The id of the key that a sealed value needs. Throws AppError `data_corrupted` if it is not a sealed
+   * value.
+   */
   keyIdOf(sealed: Uint8Array): string {
     if (sealed.length < SEALED_HEADER_BYTES || sealed[0] !== VERSION) throw damaged('not a sealed value');
     return Buffer.from(sealed.subarray(1, SEALED_HEADER_BYTES)).toString('hex');
   }
 
-  /** Makes a new key and seals under it from now on; returns its id. It is on disk before it is used. */
+  /** Creates a new key and seals with it from now on; returns its id. It is on disk before it is used. */
   addKey(): string {
     const id = randomSecret(KEY_ID_BYTES).toString('hex');
     const keys = new Map(this.#keys).set(id, randomSecret(KEY_BYTES));
@@ -199,7 +199,7 @@ export class MasterKeys {
     return id;
   }
 
-  /** Forgets a key for good. Only for one that nothing is sealed under any more (see key-rotation.ts). */
+  /** Deletes a key. Only for one that seals no value any more (see key-rotation.ts). */
   retire(id: string): void {
     if (id === this.#current) throw new Error(`key ${id} is the current one`);
     const keys = new Map(this.#keys);
@@ -213,7 +213,7 @@ export class MasterKeys {
     return key;
   }
 
-  /** Old file or new file, whenever the power goes. */
+  /** Atomic: after a loss of power the file is the old or the new one. */
   #replace(current: string, keys: Map<string, Buffer>): void {
     const path = join(this.#dataDir, KEY_FILE);
     const encoded = Object.fromEntries([...keys].map(([id, key]) => [id, key.toString('base64')]));

@@ -1,5 +1,5 @@
 /**
- * Whether Cloudlet may run processes as users of their own: each guest gets one where it may. Root of a host
+ * Whether Cloudlet may run processes as other users: each guest gets a user of its own if so. Root of a host
  * may; root of a user namespace, as in rootless containers, has few user ids, and root of a container may
  * lack capabilities.
  */
@@ -9,16 +9,16 @@ import { join } from 'node:path';
 import { hostPath } from './host-programs.ts';
 
 export interface UserRange {
-  /** User ids, and group ids of the same numbers. */
+  /** First user id, and first group id. */
   readonly first: number;
   readonly count: number;
 }
 
-/** What the kernel says of this process. */
+/** Rights of this process, from the kernel. */
 export interface OwnRights {
   /** -1: unknown. */
   readonly uid: number;
-  /** Text of `/proc/self/uid_map` and `gid_map`; empty: there are no namespaces of users. */
+  /** Text of `/proc/self/uid_map` and `gid_map`; empty: user namespaces are not supported. */
   readonly uidMap: string;
   readonly gidMap: string;
   /** Hexadecimal, of `/proc/self/status`; empty: unknown. */
@@ -30,7 +30,7 @@ export interface NoOtherUsers {
   readonly fix: string;
 }
 
-/** By their bits. They make users' folders, look into them, and end users' processes. */
+/** Capabilities and their bits: creating and reading users' folders, and ending users' processes. */
 const NEEDED = {
   CAP_CHOWN: 0n,
   CAP_DAC_OVERRIDE: 1n,
@@ -39,7 +39,7 @@ const NEEDED = {
   CAP_SETGID: 6n,
   CAP_SETUID: 7n,
 } as const;
-/** To give capabilities up for good. */
+/** Needed to drop capabilities for good. */
 const CAP_SETPCAP = 8n;
 const TRY_MS = 5000;
 const SHARED = "machines share Cloudlet's own user";
@@ -59,7 +59,7 @@ export function whyNoOtherUsers(range: UserRange, directory: string): NoOtherUse
       };
 }
 
-/** What is known without trying. */
+/** The result that is known without trying. */
 export function judgeRights(rights: OwnRights, { first, count }: UserRange): NoOtherUsers | null {
   const { uid, uidMap, gidMap, capabilities } = rights;
   if (uid !== 0) return { problem: `${SHARED} because it is not root`, fix: 'run Cloudlet as root' };
@@ -78,7 +78,7 @@ export function judgeRights(rights: OwnRights, { first, count }: UserRange): NoO
   return null;
 }
 
-/** Options of `setpriv` for a program that stays our own user: as root it would have what root may do. */
+/** Options of `setpriv` for a program that keeps our user: as root it would keep root's capabilities. */
 export function withoutPowers({ uid, capabilities } = ownRights()): string[] {
   const mayGiveUp = uid === 0 && capabilities !== '' && has(capabilities, CAP_SETPCAP);
   return mayGiveUp ? ['--bounding-set=-all', '--inh-caps=-all'] : [];
@@ -103,7 +103,7 @@ function read(path: string): string {
   }
 }
 
-/** Whether ids from `from` to before `to` mean something in the namespace of that map. */
+/** Whether ids from `from` to before `to` are mapped in the namespace. */
 function covers(map: string, from: number, to: number): boolean {
   let next = from;
   for (const { first, end } of linesOf(map)) if (first <= next && next < end) next = end;
@@ -123,7 +123,7 @@ function isWholeHost({ uidMap }: OwnRights): boolean {
   return uidMap === '' || /^\s*0\s+0\s+4294967295\s*$/.test(uidMap);
 }
 
-/** What goes wrong when it is done; null: nothing. */
+/** The error of a trial; null: none. */
 function tried(user: number, directory: string): string | null {
   let folder: string | undefined;
   try {
@@ -132,7 +132,7 @@ function tried(user: number, directory: string): string | null {
     const words = ['--reuid', String(user), '--regid', String(user), '--clear-groups', '--', 'true'];
     const { status, error } = spawnSync('setpriv', words, { env: { PATH: hostPath() }, timeout: TRY_MS });
     const code = (error as NodeJS.ErrnoException | undefined)?.code;
-    // A start says which package is missing.
+    // The start reports the missing package.
     if (code === 'ENOENT') return null;
     return status === 0 ? null : (code ?? 'setpriv fails');
   } catch (error) {

@@ -1,6 +1,6 @@
 /**
- * What the domains need of the way to the outside: HTTP requests to addresses that strangers name. Nothing
- * inside (this host, its networks, the cloud's own services) may be reached by them.
+ * The outbound HTTP client that the domains need: requests to user-supplied addresses, which must not reach
+ * anything inside (this host, its networks, the cloud's own services).
  */
 
 export interface OutboundRequest {
@@ -9,9 +9,9 @@ export interface OutboundRequest {
   readonly method?: 'GET' | 'POST';
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: Uint8Array;
-  /** More than this in the response ends it with an error. */
+  /** A larger response ends with an error. */
   readonly maxBytes: number;
-  /** For the whole of it, ms. */
+  /** Timeout of the whole request, ms. */
   readonly totalMs: number;
   readonly signal?: AbortSignal;
 }
@@ -20,13 +20,13 @@ export interface OutboundResponse {
   readonly status: number;
   /** The `Retry-After` header as it came; null: none. */
   readonly retryAfter: string | null;
-  /** As announced; null: not announced. */
+  /** The announced length; null: none. */
   readonly length: number | null;
-  /** Must be read to its end or left by `return`. Throws OutboundRefused. */
+  /** Must be read to its end or ended with `return`. Throws OutboundRefused. */
   readonly bytes: AsyncIterable<Uint8Array>;
 }
 
-/** Why a request was not made, or broke off; in words for the one who named the address. */
+/** Why a request was not sent, or failed; worded for the user who supplied the address. */
 export class OutboundRefused extends Error {
   /** `forbidden`: an address that may not be reached; `invalid`: the URL; `failed`: the other side. */
   readonly kind: 'forbidden' | 'invalid' | 'failed';
@@ -39,8 +39,8 @@ export class OutboundRefused extends Error {
 
 export interface Outbound {
   /**
-   * Rejects with OutboundRefused `forbidden` or `invalid` when a request to `url` would be, as far as is
-   * known now. A name that is not found, or not soon, passes: it may be by the time of the request.
+   * Rejects with OutboundRefused `forbidden` or `invalid` if a request to `url` would be refused, as far as
+   * is known now. A name that does not resolve, or not soon, passes: it may by the time of the request.
    */
   assertAllowed(url: string): Promise<void>;
   /** Follows redirects of a GET. Resolves when the response begins. Rejects with OutboundRefused. */

@@ -3,7 +3,7 @@
 const BUCKETS_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60];
 
 interface Histogram {
-  /** Not cumulative; one more than BUCKETS_SECONDS for what is beyond the last. */
+  /** Not cumulative; one more than BUCKETS_SECONDS, for values beyond the last. */
   readonly counts: number[];
   sum: number;
   count: number;
@@ -12,7 +12,7 @@ interface Histogram {
 interface Gauge {
   readonly help: string;
   readonly type: 'gauge' | 'counter';
-  /** NaN: there is nothing to tell. */
+  /** NaN: no value. */
   readonly read: () => number;
 }
 
@@ -35,7 +35,9 @@ export class Meters {
   readonly #gauges = new Map<string, Gauge>();
   readonly #series = new Map<string, Series>();
 
-  /** One finished request of a named operation. `status` 499: the client went away before a response. */
+  /**
+   * Counts a finished request of a named operation. `status` 499: the client disconnected before a response.
+   */
   observeRequest(route: string, status: number, seconds: number): void {
     let statuses = this.#requests.get(route);
     if (!statuses) {
@@ -55,14 +57,14 @@ export class Meters {
     histogram.count++;
   }
 
-  /** A value read when /metrics is. `name` as Prometheus wants it, unit last. */
+  /** Adds a value that is read at each scrape. `name` in Prometheus' form, unit last. */
   gauge(name: string, gauge: Gauge): void {
     this.#gauges.set(name, gauge);
   }
 
   /**
-   * Values by label, read when /metrics is. Labels may tell of single accounts and their things, so that only
-   * an operator is shown them.
+   * Adds values by label, read at each scrape. Labels may reveal accounts and their resources, so they are
+   * shown to an operator only.
    */
   series(name: string, series: Series): void {
     this.#series.set(name, series);
@@ -77,7 +79,7 @@ export class Meters {
       lines.push(`# HELP ${name} ${help}`, `# TYPE ${name} ${type}`, `${name} ${value}`);
     }
     lines.push(
-      '# HELP cloudlet_http_requests_total Requests answered',
+      '# HELP cloudlet_http_requests_total Completed requests',
       '# TYPE cloudlet_http_requests_total counter',
     );
     for (const [route, statuses] of this.#requests) {

@@ -1,21 +1,23 @@
-/** Stands before whatever removes what no row names: it must be ours, and not suspiciously much. */
+/**
+ * Guards sweeps, which remove files without a row: the files must be ours, and suspiciously many are kept.
+ */
 import type { Alarms } from './alarms.ts';
 
-/** What a sweep is about to remove. */
+/** The files that a sweep is about to remove. */
 export interface Sweep {
   /** Folder of the data directory. */
   readonly folder: string;
-  /** What is there, in plural: `machines`. */
+  /** The kind of files, in plural: `machines`. */
   readonly what: string;
-  /** Things that are there. */
+  /** Number of files. */
   readonly found: number;
-  /** Things among them that no row names. */
+  /** Number of files without a row. */
   readonly unnamed: number;
 }
 
 export interface SweepGuardDeps {
   readonly alarms: Alarms;
-  /** False unless the metadata are those that the files in that folder belong to. Asked anew each time. */
+  /** False unless the metadata and the files of that folder belong together. Checked each time. */
   readonly isOurs: (folder: string) => Promise<boolean>;
 }
 
@@ -30,21 +32,21 @@ export class SweepGuard {
     this.#deps = deps;
   }
 
-  /** True when it may go on. Otherwise nothing may be removed, and an alarm of that folder says why. */
+  /** True if the sweep may run. Otherwise nothing may be removed, and an alarm of that folder says why. */
   async allows({ folder, what, found, unnamed }: Sweep): Promise<boolean> {
     const { alarms, isOurs } = this.#deps;
     const code = `sweep_stopped_${folder}`;
-    const about = `${unnamed} of ${found} ${what} are named by no row of metadata.db`;
+    const about = `${unnamed} of ${found} ${what} have no row in metadata.db`;
     if (unnamed > 0 && !(await isOurs(folder))) {
-      const fix = `Put back the folder ${folder} of this cloud, or the metadata.db that belongs to it, and restart`;
-      alarms.raise(code, `${about}, which is not the one that the folder ${folder} belongs to`, fix);
+      const fix = `Put back the folder ${folder} of this cloud, or the matching metadata.db, and restart`;
+      alarms.raise(code, `${about}, which does not belong to the folder ${folder}`, fix);
       return false;
     }
     if (unnamed > MOST && unnamed > found * SHARE) {
       const fix =
-        'If metadata.db was lost or put back from an older copy, restore a recovery point; ' +
-        `if they are of no use, remove them from the folder ${folder} by hand while Cloudlet is stopped`;
-      alarms.raise(code, `${about}: too many to be left-overs of a crash, so none is removed`, fix);
+        'If metadata.db was lost or replaced by an older copy, restore a recovery point; ' +
+        `if they are not needed, remove them from the folder ${folder} by hand while Cloudlet is stopped`;
+      alarms.raise(code, `${about}: too many to be left over from a crash, so none is removed`, fix);
       return false;
     }
     alarms.clear(code);

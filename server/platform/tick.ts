@@ -1,12 +1,12 @@
 /**
- * Work in step. What many requests of one turn of the event loop do is done together: all of them take their
- * first step, then all the second. One after the other, each request runs through the whole program, and a
- * small upload spends half its time on code that has just left the processor's caches (decisions/0013).
+ * Batches the work of many requests in one turn of the event loop: all of them take their first step, then
+ * all the second. Run one after the other, each request goes through the whole program, and a small upload
+ * spends half its time on code that has just left the processor's caches (decisions/0013).
  */
 
 let turn: Promise<void> | undefined;
 
-/** Resolves at the end of this turn of the event loop, at once for all who asked in it. */
+/** Resolves at the end of this turn of the event loop, at once for all callers in it. */
 export function endOfTick(): Promise<void> {
   turn ??= new Promise((resolve) => {
     setImmediate(() => {

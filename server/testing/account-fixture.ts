@@ -1,4 +1,4 @@
-/** Everything of accounts on a real database in a temporary directory, with a clock that obeys. For tests. */
+/** Account services on a real database in a temporary directory, with a fake clock. For tests. */
 import { createCipheriv, createDecipheriv } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -44,7 +44,7 @@ export function testSealer(key = randomSecret(32)): Sealer {
   };
 }
 
-/** A call whose answer is not kept. */
+/** A call whose response is not stored. */
 export function by(principal: Principal): Call {
   return { principal, ...UNASKED };
 }
@@ -87,7 +87,7 @@ export async function openAccountFixture(options: AccountFixtureOptions = {}) {
     ...base,
     directory,
     authenticator,
-    /** Whom billing was told of. */
+    /** Accounts that billing was notified of. */
     changed,
     apiKeys,
     accounts,

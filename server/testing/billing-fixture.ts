@@ -1,4 +1,4 @@
-/** Billing on a real database, with a clock that moves when told to. */
+/** Billing on a real database, with a fake clock. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

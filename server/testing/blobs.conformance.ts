@@ -1,4 +1,4 @@
-/** What any BlobStore driver must do. A driver's own test calls this with a way to open it. */
+/** Requirements of any BlobStore driver. A driver's own test calls this with a function that opens it. */
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { after, before, describe, test } from 'node:test';

@@ -1,4 +1,4 @@
-/** Everything of compute on a real database, with an engine and an ingress that obey. For tests. */
+/** Compute services on a real database, with a scripted engine and ingress. For tests. */
 import { pino } from 'pino';
 import { openBilling } from '../billing/part.ts';
 import { BUILT_IN } from '../build/catalog.ts';
@@ -29,11 +29,11 @@ export interface ComputeOptions {
   readonly survivesRestart?: boolean;
   readonly imageFolders?: readonly string[];
   readonly maxImageBytes?: number;
-  /** Machines are let out. */
+  /** Whether machines may open outbound connections. */
   readonly outbound?: boolean;
   readonly assertRoom?: (bytes: number) => void;
   readonly descriptors?: OpenFiles;
-  /** Stands between the domain and the stores, to break there. */
+  /** Wraps the stores, to fail there. */
   readonly wrapMetadata?: (metadata: Metadata) => Metadata;
   readonly wrapHypervisor?: (hypervisor: Hypervisor) => Hypervisor;
 }
@@ -72,7 +72,7 @@ export async function openComputeFixture() {
       return (await accounts.register(UNASKED, fields)).api_key ?? '';
     },
     open: (options: ComputeOptions = {}) => openCompute(base, options),
-    /** What a new account calls with its own key. */
+    /** A call of a new account, with its own key. */
     newCall: async (username: string): Promise<Call> => by(await newPrincipal(accounts, username)),
     /** Usage of one machine, or of all, oldest first. */
     async usage(vmId?: string): Promise<UsageRow[]> {
@@ -83,7 +83,7 @@ export async function openComputeFixture() {
         .filter((row) => vmId === undefined || row.vm_id === vmId)
         .map(({ event, at }) => ({ event, at }));
     },
-    /** As an administrator does it; null: resumes it. */
+    /** Suspends as an administrator does; null: resumes. */
     async suspend(accountId: number, reason: string | null = 'a test'): Promise<void> {
       await metadata.commit([fixture.store.setSuspended(accountId, reason)]);
     },
@@ -92,7 +92,7 @@ export async function openComputeFixture() {
       const sql = 'UPDATE billing_accounts SET quotas = ? WHERE account_id = ?';
       await metadata.commit([{ sql, params: [JSON.stringify(quotas), accountId] }]);
     },
-    /** No quota holds for the account. */
+    /** Removes the quotas of the account. */
     async unlimit(accountId: number): Promise<void> {
       const sql = `UPDATE billing_accounts SET quotas = '{"vms":null,"vcpus":null}' WHERE account_id = ?`;
       await metadata.commit([{ sql, params: [accountId] }]);
@@ -102,7 +102,7 @@ export async function openComputeFixture() {
       const rows = await Promise.all(vmIds.map((vmId) => store.find(vmId)));
       return rows.map((row) => `${row?.state} ${row?.reason_code}`);
     },
-    /** Nobody has credits any more. */
+    /** Takes the credits of all accounts. */
     async spendAll(): Promise<void> {
       await metadata.commit([{ sql: 'UPDATE accounts SET credits_micro = 0', params: [] }]);
     },

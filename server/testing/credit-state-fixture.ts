@@ -1,4 +1,4 @@
-/** How accounts stand, on a real database, with machines that billing stops and starts. For tests. */
+/** Credit states on a real database, with machines that billing stops and starts. For tests. */
 import assert from 'node:assert/strict';
 import { BillingAccountStore } from '../billing/credit/billing-account-store.ts';
 import {
@@ -25,7 +25,7 @@ export const vm = (id: string, account = 1) => ({
   disk_gb: 1,
 });
 
-/** Machines as far as billing sees them: what runs, and what was stopped and is to start again. */
+/** Machines as billing sees them: running ones, and stopped ones to start again. */
 class Machines implements AccountStops {
   readonly #fixture: BillingFixture;
   readonly all = new Set<string>();
@@ -51,7 +51,7 @@ class Machines implements AccountStops {
     this.stopped.delete(id);
   }
 
-  /** As its owner does. */
+  /** Stops a machine as its owner does. */
   async halt(id: string): Promise<void> {
     const { metadata, holds, usage, clock } = this.#fixture;
     await metadata.commit([...usage.vmStopped(vm(id), clock.now()), ...(await holds.release(vm(id)))]);
@@ -108,7 +108,7 @@ export async function openCreditStates(creditsMicro: bigint) {
     assert.equal((await fixture.ledger.verify()).problem, null);
     await fixture.close();
   };
-  /** Nothing in memory is left, as after a kill. */
+  /** Discards everything in memory, as after a kill. */
   const restart = (change: Partial<CreditStatesDeps> = {}) => {
     creditStates = new CreditStates({ ...deps, ...change });
   };

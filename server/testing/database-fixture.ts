@@ -1,4 +1,4 @@
-/** Everything of databases on a real metadata database, with an engine that obeys. For tests. */
+/** Database services on a real metadata database, with a scripted engine. For tests. */
 import { join } from 'node:path';
 import { pino } from 'pino';
 import { openBilling } from '../billing/part.ts';
@@ -22,7 +22,7 @@ export const TEST_DATABASE_GRACE_MS = 600_000;
 export const TEST_KEEP_MS = 72 * 3_600_000;
 
 export interface DatabaseFixtureOptions {
-  /** Stands between the domain and the stores, to break there. */
+  /** Wraps the stores, to fail there. */
   readonly wrapMetadata?: (metadata: Metadata) => Metadata;
   readonly wrapEngine?: (engine: Engine) => Engine;
   readonly wrapKept?: (kept: KeptDumps) => KeptDumps;
@@ -88,7 +88,7 @@ export async function openDatabaseFixture() {
       const sql = 'UPDATE billing_accounts SET quotas = ? WHERE account_id = ?';
       await metadata.commit([{ sql, params: [JSON.stringify({ databases }), principal.accountId] }]);
     },
-    /** As the quota counts them. */
+    /** Databases that count towards the quota. */
     async counted({ principal }: Call): Promise<number> {
       const sql = 'SELECT database_count AS count FROM billing_accounts WHERE account_id = ?';
       return (await metadata.get<{ count: number }>(sql, principal.accountId))?.count ?? -1;

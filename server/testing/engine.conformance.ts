@@ -1,6 +1,6 @@
 /**
- * What any database Engine must do, seen through the users' own driver. An engine's own test calls this with
- * a way to open one.
+ * Requirements of any database Engine, tested through the users' own driver. An engine's own test calls this
+ * with a function that opens one.
  */
 import assert from 'node:assert/strict';
 import { Readable } from 'node:stream';
@@ -39,7 +39,7 @@ export interface EngineFixture {
   /** Ends, with SIGKILL, the process that has the database open. */
   crash(database: EngineDatabase): Promise<void>;
   close(): Promise<void>;
-  /** Whether the engine itself refuses what goes beyond a size limit; else it only measures. */
+  /** Whether the engine itself refuses writes beyond a size limit; otherwise it only measures. */
   readonly holdsSize: boolean;
   readonly statements: {
     /** So many rows of one column `n`, from 1. */
@@ -165,7 +165,7 @@ function testUse(given: Give): void {
 
   test('it measures what there is, and says which databases were used', async () => {
     const { fixture, database, client } = await given();
-    // Some look at it from time to time only.
+    // Some engines check for activity only periodically.
     const isActive = () => fixture.engine.takeActive().includes(database.databaseId);
     await eventually(() => !isActive());
     await client.add('x'.repeat(MIB));

@@ -1,6 +1,6 @@
 /**
- * What holds on any database server that is the operator's: what is asked of it, what is left alone, what is
- * said. The test of each engine calls this with a way to have one.
+ * Requirements of any external database server: required rights, untouched data, error messages. The test of
+ * each engine calls this with a function that makes one.
  */
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
@@ -37,7 +37,7 @@ export interface ExternalKind {
   readonly setting: string;
   readonly defaultPort: number;
   readonly server: () => Promise<OperatorServer>;
-  /** Makes users with that password: `maker` may do what is needed, `chief` all, `weak` nothing. */
+  /** Creates users with that password: `maker` has the required rights, `chief` all, `weak` none. */
   readonly users: (password: string) => readonly string[];
   readonly fixture: (address: ServerAddress) => ExternalFixture;
   readonly connect: (
@@ -49,9 +49,9 @@ export interface ExternalKind {
   readonly limits: RegExp;
   readonly uri: RegExp;
   readonly tableInDump: RegExp;
-  /** What the user `weak` lacks, and the fix. */
+  /** The right that the user `weak` lacks, and the fix. */
   readonly lacks: readonly [RegExp, RegExp];
-  /** What lifts the limit of a statement, and one that runs for long. */
+  /** Statements that lift the statement limit, and one that runs for long. */
   readonly lift: readonly string[];
   readonly sleep: string;
   /** The user by which statements are run, and one that gives it the password `taken`. */

@@ -1,4 +1,4 @@
-/** What any Hypervisor driver must do. A driver's own test calls this with a way to make one. */
+/** Requirements of any Hypervisor driver. A driver's own test calls this with a function that makes one. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -9,7 +9,7 @@ import { newId } from '../platform/ids.ts';
 import { eventually } from './eventually.ts';
 
 export interface HypervisorFixture {
-  /** Over the same place every time, as after a restart of Cloudlet. */
+  /** Over the same directory every time, as after a restart of Cloudlet. */
   open(): Hypervisor;
   /**
    * A new guest each time. It writes `guest is up` to its console, echoes what is typed there, powers off at

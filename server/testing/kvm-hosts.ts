@@ -29,7 +29,7 @@ mknod "$dev/kvm" c 10 232; chown "0:$gid" "$dev/kvm"; chmod "$mode" "$dev/kvm"
 mount --rbind "$dev" /dev
 exec "$@"`;
 
-/** What the module `script` prints, run where KVM's device is that one. Throws with what it complains of. */
+/** Output of the module `script`, run where KVM's device is that one. Throws with its error output. */
 export function onHostWith({ mode, gid }: KvmNode, script: string): string {
   const dev = mkdtempSync(join(tmpdir(), 'cloudlet-dev-'));
   const node = [process.execPath, '--input-type=module', '-e', script];

@@ -14,7 +14,7 @@ import { noUsers, testUidBase } from './own-ground.ts';
 export interface MongodbFixture {
   readonly engine: MongodbEngine;
   readonly folder: string;
-  /** What is raised now. */
+  /** Alarms raised now. */
   readonly alarms: Map<string, string>;
   /** A database that is there, and its address. */
   make(about?: Partial<EngineDatabase>): Promise<{ database: EngineDatabase; uri: string }>;

@@ -29,7 +29,7 @@ export function externalMysqlFixture(external: ServerAddress): ServerFixture<Mys
   return serverFixture('mysql', { firstPort: 0 }, make);
 }
 
-/** As a user's program connects. */
+/** Connects like a user's program. */
 export async function connectMysql(
   engine: Pick<Engine, 'endpoint'>,
   database: EngineDatabase,

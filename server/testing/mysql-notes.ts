@@ -1,4 +1,4 @@
-/** What the suite of engines needs of MySQL: the users' driver and its statements. */
+/** MySQL's part of the engine suite: the users' driver and its statements. */
 import { createPool, type PoolConnection, type ResultSetHeader, type RowDataPacket } from 'mysql2/promise';
 import type { Engine, EngineDatabase } from '../databases/engine.ts';
 import type { EngineFixture, NotesClient } from './engine.conformance.ts';
@@ -25,7 +25,7 @@ async function notesIn(engine: Engine, database: EngineDatabase, password: strin
   const { uri } = await engine.endpoint(database);
   const pool = createPool({ uri: uri(password), connectionLimit: 4 });
   pool.on('connection', (connection) => connection.on('error', () => {}));
-  /** One that was not ended: of the end of a session its next statement hears, too late for an INSERT. */
+  /** A session that was not ended: the driver would notice at the next statement, too late for an INSERT. */
   const alive = async (): Promise<PoolConnection> => {
     for (;;) {
       const connection = await pool.getConnection();

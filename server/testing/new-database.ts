@@ -4,7 +4,7 @@ import { randomBase62 } from '../platform/ids.ts';
 
 let lastNumber = 0;
 
-/** One that is not there yet. */
+/** A database that does not exist yet. */
 export function newDatabase(about: Partial<EngineDatabase> = {}): EngineDatabase {
   const random = randomBase62(16).toLowerCase();
   return {

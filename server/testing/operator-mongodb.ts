@@ -44,9 +44,9 @@ const PASSWORD = 'p:/@ word';
 const USERS_FILE = '.users';
 
 export class OperatorMongodb {
-  /** What administrators asked for. */
+  /** Commands of administrators. */
   readonly asked: Document[] = [];
-  /** Told as under way. */
+  /** Operations reported as running. */
   readonly running: Document[] = [];
   readonly #folder: string;
   readonly #users: Map<string, User>;
@@ -122,7 +122,7 @@ export class OperatorMongodb {
   async #answer(socket: Socket, login: ClientLogin, command: Document): Promise<Document> {
     const [name = ''] = Object.keys(command);
     const was = this.#sockets.get(socket) ?? null;
-    // One that was made anew is another one, and takes no part of what the old one may.
+    // A user created again is another one, and has no rights of the old one.
     const now = was && this.#users.get(`${was.login.database.database}.${was.login.database.username}`);
     const user = was?.login.database.databaseId === now?.login.database.databaseId ? (now ?? null) : null;
     const open = OPEN_COMMANDS.get(name);
@@ -140,7 +140,7 @@ export class OperatorMongodb {
         };
         return await open({ ...connected, logOut: () => {} }, command, String(command.$db ?? 'admin'));
       }
-      // Who comes first makes the first user, from this host.
+      // The first connection from this host may create the first user.
       const isFirst = this.#users.size === 0 && name === 'createUser';
       if (isFirst || user?.roles.includes('root')) {
         const reply = await this.#administer(name, command);

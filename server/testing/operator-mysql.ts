@@ -11,7 +11,7 @@ const PASSWORD = 'of-the-operator';
 const CONNECT_MS = 2000;
 const url = (port: number, user: string, password: string) => `mysql://${user}:${password}@127.0.0.1:${port}`;
 
-/** What Cloudlet asks for, and no more; of a user that is there. */
+/** The grants that Cloudlet requires, and no more; for an existing user. */
 export function grantsOf(user: string): string[] {
   return [
     `GRANT CREATE USER, PROCESS, CONNECTION ADMIN ON *.* TO ${user}`,

@@ -17,7 +17,7 @@ const USER = 500;
 export interface OperatorServer {
   readonly port: number;
   url(user: string, password: string): string;
-  /** As its administrator. */
+  /** Runs as its administrator. */
   run(sql: string): Promise<Record<string, unknown>[]>;
   /** Ends it with SIGKILL and starts it again. */
   crash(): Promise<void>;

@@ -1,6 +1,6 @@
 /**
- * What tests take of the host, by the number of their process, so that neither tests that run at the same
- * time nor clouds that have nothing to do with them come into each other's way.
+ * Host resources of tests, derived from the process id, so that neither parallel tests nor other clouds
+ * collide.
  */
 import { statSync } from 'node:fs';
 import { tmpdir } from 'node:os';

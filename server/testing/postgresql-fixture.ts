@@ -34,7 +34,7 @@ export function externalPostgresqlFixture(external: ServerAddress): ServerFixtur
   return serverFixture('postgresql', { firstPort: 0 }, make);
 }
 
-/** As a user's program connects. */
+/** Connects like a user's program. */
 export async function connect(
   engine: Pick<Engine, 'endpoint'>,
   database: EngineDatabase,

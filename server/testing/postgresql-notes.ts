@@ -1,4 +1,4 @@
-/** What the suite of engines needs of PostgreSQL: the users' driver and its statements. */
+/** PostgreSQL's part of the engine suite: the users' driver and its statements. */
 import { Pool } from 'pg';
 import type { Engine, EngineDatabase } from '../databases/engine.ts';
 import type { EngineFixture, NotesClient } from './engine.conformance.ts';
@@ -27,7 +27,7 @@ async function notesIn(engine: Engine, database: EngineDatabase, password: strin
   const pool = new Pool({ connectionString: uri(password), max: 4 });
   pool.on('connect', (client) => client.on('error', () => {}));
   pool.on('error', () => {});
-  // Who was asked to go has done nothing, and comes again.
+  // A session ended by the administrator has done nothing, so the statement can be retried.
   const run = (text: string, values?: unknown[]) =>
     pool.query(text, values).catch((error) => {
       if (error.code !== ENDED_BY_ADMIN) throw error;

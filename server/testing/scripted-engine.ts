@@ -29,11 +29,11 @@ interface Held {
   rows: readonly string[];
 }
 
-/** What is left when Cloudlet is killed. */
+/** State that survives a kill of Cloudlet. */
 export class EngineDisk {
   readonly databases = new Map<string, Held>();
 
-  /** What a driver sees with that password; throws when it is not let in. */
+  /** Rows that a driver with that password reads; throws if access is denied. */
   read(database: string, password: string): readonly string[] {
     const held = this.databases.get(database);
     if (held === undefined) throw new Error('no such database');

@@ -28,7 +28,7 @@ export interface ServerFixture<E extends Engine> {
   close(): Promise<void>;
 }
 
-/** What engines of servers of our own, or of the operator's, are made with. */
+/** Options of engines with servers of our own, or with the operator's. */
 export type FixtureOptions = Omit<ManagedEngineOptions, 'account' | 'external'> & {
   readonly servers: Omit<AccountServersDeps, 'folder' | 'addresses'>;
   readonly uidOf: (accountId: number) => number | null;
@@ -109,7 +109,7 @@ export function engineFixture<E extends Engine>({
   ...rest
 }: Pick<ServerFixture<E>, 'engine' | 'close'> &
   Pick<EngineFixture, 'crash' | 'statements'> & {
-    /** As programs use it: a pool, which connects again when a session was ended. */
+    /** A client like programs use: a pool, which reconnects after a session was ended. */
     readonly notesIn: (engine: E, database: EngineDatabase, password: string) => Promise<NotesClient>;
   }): EngineFixture {
   const clients: NotesClient[] = [];

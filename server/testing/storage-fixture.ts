@@ -1,4 +1,4 @@
-/** Everything of storage on a real database and real files in a temporary directory. For tests. */
+/** Storage services on a real database and real files in a temporary directory. For tests. */
 import { join } from 'node:path';
 import { pino } from 'pino';
 import { openBilling } from '../billing/part.ts';
@@ -115,7 +115,7 @@ export async function openStorageFixture(options: StorageFixtureOptions = {}) {
     buckets,
     objects,
     runs,
-    /** As after a restart: nothing is remembered but what is stored. */
+    /** A scrubber as after a restart: with stored state only. */
     openScrubber,
     openSweeper: (isWritable = () => true) => new Sweeper({ ...shared, ...sweeping, isWritable }),
     egress,

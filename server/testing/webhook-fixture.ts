@@ -1,4 +1,4 @@
-/** Everything of webhooks on a real database, with a clock that obeys. For tests. */
+/** Webhook services on a real database, with a fake clock. For tests. */
 import type { Principal } from '../calls/principal.ts';
 import { SafeFetch } from '../drivers/safe-fetch/safe-fetch.ts';
 import { Changes } from '../metadata/change.ts';
@@ -16,7 +16,7 @@ import { newPrincipal, openAccountFixture } from './account-fixture.ts';
 export interface WebhookOptions {
   /** Networks that deliveries may lead to; loopback without it. */
   readonly allowed?: readonly string[];
-  /** Stands between the domain and the stores, to break there. */
+  /** Wraps the stores, to fail there. */
   readonly wrapMetadata?: (metadata: Metadata) => Metadata;
 }
 

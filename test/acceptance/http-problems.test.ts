@@ -257,10 +257,10 @@ describe('HTTP itself', () => {
       await assert.rejects(once(socket, 'secureConnect'), { code: 'ERR_SSL_WRONG_VERSION_NUMBER' });
       const greeting = Buffer.from([0x16, 3, 1, 2, 0, 1, 0]);
       const { body } = parseResponse(await sendRaw(base, greeting));
-      assert.match(body.detail, /speaks HTTP, and was called by https/);
+      assert.match(body.detail, /serves HTTP, but was called with https/);
       assert.match(body.hint, /http:\/\/.*deploy\/Caddyfile/);
     }
-    const told = () => cloud.output.match(/a client calls by https:\/\//g)?.length;
+    const told = () => cloud.output.match(/a client calls with https:\/\//g)?.length;
     await eventually('the line', () => told() === 1);
   });
 

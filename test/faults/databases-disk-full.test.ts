@@ -147,7 +147,7 @@ for (const [engine, open] of [
     await eventually('uploads end', async () => (await user.upload('low', 'x', 'x')).status === 507);
     const { components } = await user.expect(200, '/api/system/status');
     assert.equal(components.databases.status, 'degraded');
-    assert.match(components.databases.problem, /growth of databases/);
+    assert.match(components.databases.problem, /database growth/);
     assert.match(components.databases.fix, /databases/);
 
     const before = freeBytes();

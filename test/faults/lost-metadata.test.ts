@@ -198,7 +198,7 @@ describe('when far too much is named by no row', () => {
       return JSON.stringify(body).includes('sweep_stopped_blobs') && body;
     });
     const alarm = alarms.find(({ code }: { code: string }) => code === 'sweep_stopped_blobs');
-    assert.match(alarm.detail, /121 of 121 object files are named by no row/);
+    assert.match(alarm.detail, /121 of 121 object files have no row/);
     await cloud.end();
     assert.deepEqual(blobFiles(dataDir), files);
   });
