@@ -217,15 +217,15 @@ export class FairQueue {
 
   #wait(source: string): Promise<void> {
     const own = this.#queues.get(source) ?? [];
-    if (this.#waiting >= this.#limits.waiting) this.#makeRoom(own.length);
+    if (this.#waiting >= this.#limits.waiting) this.#dropNewest(own.length);
     const turn = new Promise<void>((begin, refuse) => own.push({ begin, refuse }));
     this.#queues.set(source, own);
     this.#waiting++;
     return turn;
   }
 
-  /** Makes room for one more task of a source with `own` tasks waiting. */
-  #makeRoom(own: number): void {
+  /** Drops the newest task of the busiest source, to queue one of a source with `own` tasks waiting. */
+  #dropNewest(own: number): void {
     let longest: Waiter[] = [];
     for (const queue of this.#queues.values()) if (queue.length > longest.length) longest = queue;
     if (longest.length <= own + 1) throw this.#limits.refusal();

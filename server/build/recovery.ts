@@ -131,7 +131,7 @@ export function buildRecovery({ config, clock, log, base, sources }: RecoveryDep
     gauges: (meters: Meters) => meterRecovery(meters, watch),
     jobs: [
       every('remove deleted recovery points', TICK_MS, () => removals.tick()),
-      every('look at the place for recovery points', LOOK_MS, () => watch.look()),
+      every('check the recovery repository', LOOK_MS, () => watch.look()),
       every('write down what was revoked', config.recoveryJournalSeconds * 1000, () => journals.write()),
     ],
     /** Cleans up after a kill, then removes deleted points. */
@@ -155,7 +155,7 @@ function meterRecovery(meters: Meters, watch: RecoveryWatch): void {
     meters.gauge(`cloudlet_recovery_${name}`, { help, type: 'gauge', read });
   gauge('points', 'Recovery points that can be restored', () => watch.figures().points);
   gauge('point_age_seconds', 'Age of the newest of them', () => watch.figures().ageSeconds);
-  gauge('target_free_bytes', 'Room where they are kept', () => watch.figures().freeBytes);
+  gauge('target_free_bytes', 'Free space of the recovery repository', () => watch.figures().freeBytes);
   gauge('key_taken', '1 once somebody has proved to have the recovery key', () =>
     Number(watch.figures().isKeyTaken),
   );

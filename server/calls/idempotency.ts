@@ -51,11 +51,11 @@ interface AttemptName {
 export class Idempotency {
   readonly #deps: IdempotencyDeps;
   readonly #running = new Set<string>();
-  readonly #trims: TrimTurns;
+  readonly #trims: TrimSchedule;
 
   constructor(deps: IdempotencyDeps) {
     this.#deps = deps;
-    this.#trims = new TrimTurns(deps.maxKept);
+    this.#trims = new TrimSchedule(deps.maxKept);
   }
 
   /**
@@ -207,7 +207,7 @@ export class Attempt {
 }
 
 /** Tells when to remove an account's oldest rows: after a number of new ones, not with every row. */
-export class TrimTurns {
+export class TrimSchedule {
   readonly #every: number;
   readonly #added = new Map<number, number>();
 

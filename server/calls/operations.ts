@@ -10,7 +10,7 @@ import type { Clock } from '../platform/clock.ts';
 import { AppError } from '../platform/errors.ts';
 import { newId } from '../platform/ids.ts';
 import type { Sealer } from '../platform/master-key.ts';
-import { type StoredResponse, TrimTurns } from './idempotency.ts';
+import { type StoredResponse, TrimSchedule } from './idempotency.ts';
 import type { OperationRow, OperationsStore } from './operations-store.ts';
 import type { Principal } from './principal.ts';
 
@@ -65,11 +65,11 @@ export class Operations {
   readonly #deps: OperationsDeps;
   readonly #running = new Map<string, Running>();
   readonly #stopping = new AbortController();
-  readonly #trims: TrimTurns;
+  readonly #trims: TrimSchedule;
 
   constructor(deps: OperationsDeps) {
     this.#deps = deps;
-    this.#trims = new TrimTurns(deps.maxKept);
+    this.#trims = new TrimSchedule(deps.maxKept);
   }
 
   /**

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { TrimTurns } from './idempotency.ts';
+import { TrimSchedule } from './idempotency.ts';
 
 test('the first row of each account is due, then every hundredth part of what is kept', () => {
-  const turns = new TrimTurns(1000);
+  const turns = new TrimSchedule(1000);
   const due = (accountId: number) => Array.from({ length: 31 }, () => turns.isDue(accountId));
   for (const accountId of [1, 2]) {
     const at = due(accountId).flatMap((isDue, row) => (isDue ? [row] : []));
@@ -12,6 +12,6 @@ test('the first row of each account is due, then every hundredth part of what is
 });
 
 test('where few are kept every row is due', () => {
-  const turns = new TrimTurns(5);
+  const turns = new TrimSchedule(5);
   for (let i = 0; i < 5; i++) assert.ok(turns.isDue(1));
 });

@@ -68,9 +68,9 @@ export class Updates {
 
   /** Resources without an account are reported to every watcher with the permission. */
   tell({ accountId, kind, id }: Told): void {
-    const places = accountId === null ? this.#watches.values() : [this.#watches.get(accountId) ?? []];
-    for (const place of places) {
-      for (const watch of place) {
+    const watchSets = accountId === null ? this.#watches.values() : [this.#watches.get(accountId) ?? []];
+    for (const watches of watchSets) {
+      for (const watch of watches) {
         if (permits(watch.principal, NEEDED[kind])) gather(watch, { kind, id });
       }
     }

@@ -99,7 +99,7 @@ export class HranaEdge {
     send(request, reply, { status: 200, body: Buffer.from(`{"version":"${path}"}\n`) });
   }
 
-  async #admit({ databaseId, path }: Place, { request, reply }: Exchange): Promise<void> {
+  async #admit({ databaseId, path }: Target, { request, reply }: Exchange): Promise<void> {
     const name = CALLS.get(path);
     if (name === undefined) throw nothingAt(path);
     request.routeName = name;
@@ -189,7 +189,7 @@ interface Exchange {
   readonly reply: FastifyReply;
 }
 
-interface Place {
+interface Target {
   readonly databaseId: string | null;
   readonly path: string;
 }
@@ -197,7 +197,7 @@ interface Place {
 /**
  * The database and path of `/db/<database_id>/v2/pipeline` or `/db/v2/pipeline`, with any number of slashes.
  */
-function readPath(request: FastifyRequest): Place {
+function readPath(request: FastifyRequest): Target {
   const [path = ''] = request.url.split('?', 1);
   const [, first = '', ...rest] = path.split('/').filter((segment) => segment !== '');
   if (first.startsWith('db-')) return { databaseId: first, path: rest.join('/') };

@@ -8,7 +8,7 @@ import { pino } from 'pino';
 import { FakeClock } from '../platform/clock.ts';
 import { eventually } from '../testing/eventually.ts';
 import { ConnectionGuard } from './connection-guard.ts';
-import type { RoomDeps } from './connection-room.ts';
+import type { SlotDeps } from './connection-slots.ts';
 import { sendContent } from './send-content.ts';
 
 const SLOW_SECONDS = 30;
@@ -23,7 +23,7 @@ interface Fixture {
 }
 
 /** The guard on `server`, with a clock and a timer that obey. */
-async function guarded(t: TestContext, server: Server, room: Partial<RoomDeps> = {}): Promise<Fixture> {
+async function guarded(t: TestContext, server: Server, room: Partial<SlotDeps> = {}): Promise<Fixture> {
   t.mock.timers.enable({ apis: ['setInterval'] });
   const clock = new FakeClock();
   const none = { maxConnections: 5000, maxPerAddress: 5000, trustedProxies: [] };

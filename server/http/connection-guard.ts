@@ -8,10 +8,10 @@ import type { Duplex } from 'node:stream';
 import type { Logger } from 'pino';
 import { AppError, type ErrorCode } from '../platform/errors.ts';
 import { newId } from '../platform/ids.ts';
-import { ConnectionRoom, type RoomDeps } from './connection-room.ts';
+import { ConnectionSlots, type SlotDeps } from './connection-slots.ts';
 import { PROBLEM_TYPE, problemHeaders, toProblem } from './response.ts';
 
-export interface GuardDeps extends RoomDeps {
+export interface GuardDeps extends SlotDeps {
   /** A transfer under MIN_BYTES_PER_SECOND for this long is cut. */
   readonly slowSeconds: number;
   readonly log: Pick<Logger, 'warn'>;
@@ -35,7 +35,7 @@ interface Transfer {
 
 export class ConnectionGuard {
   readonly #deps: GuardDeps;
-  readonly #room: ConnectionRoom;
+  readonly #slots: ConnectionSlots;
   readonly #transfers = new Map<Socket, Transfer>();
   /** Refused connections: later data on them must have no effect. */
   readonly #turnedAway = new WeakSet<Socket>();
@@ -45,7 +45,7 @@ export class ConnectionGuard {
 
   constructor(deps: GuardDeps) {
     this.#deps = deps;
-    this.#room = new ConnectionRoom(deps, {
+    this.#slots = new ConnectionSlots(deps, {
       close: (socket, { reason, wasUsed }) => {
         // A client with an earlier response would take a refusal for the response to its next request.
         if (wasUsed || this.#isReceiving(socket)) socket.destroy();
@@ -57,12 +57,12 @@ export class ConnectionGuard {
   }
 
   get connections(): number {
-    return this.#room.size;
+    return this.#slots.size;
   }
 
   /** True for a connection that only serves routes with RouteSpec.usesReserve. */
   isReserve(socket: Socket): boolean {
-    return this.#room.isReserve(socket) || this.#turnedAway.has(socket);
+    return this.#slots.isReserve(socket) || this.#turnedAway.has(socket);
   }
 
   /** Attaches the guard to a server. */
@@ -77,18 +77,18 @@ export class ConnectionGuard {
       });
       socket.on('close', () => {
         this.#transfers.delete(socket);
-        this.#room.leave(socket);
+        this.#slots.leave(socket);
       });
-      const place = this.#room.enter(socket);
-      if (place.kind === 'none') this.#turnAway(socket, place.reason);
+      const slot = this.#slots.enter(socket);
+      if (slot.kind === 'none') this.#turnAway(socket, slot.reason);
     });
     // Without a listener of ours Node treats the request as an ordinary one, and must go on doing so.
     if (server.listenerCount('upgrade') > 0) {
-      server.prependListener('upgrade', (_request, socket) => this.#room.busy(socket as Socket));
+      server.prependListener('upgrade', (_request, socket) => this.#slots.busy(socket as Socket));
     }
     server.on('request', (request, response) => {
-      this.#room.busy(request.socket);
-      response.once('close', () => this.#room.done(request.socket));
+      this.#slots.busy(request.socket);
+      response.once('close', () => this.#slots.done(request.socket));
       const transfer = this.#transfers.get(request.socket);
       if (transfer === undefined) return;
       transfer.request = request;

@@ -74,7 +74,7 @@ function renderParameters({ parameters, requestBody }: Operation): string {
   const given = parameters.filter((parameter) => parameter.in !== 'header');
   const headers = parameters.filter((parameter) => parameter.in === 'header');
   const rows = [
-    ...given.map(({ name, in: place, required, description, schema }) => {
+    ...given.map(({ name, in: location, required, description, schema }) => {
       const rules = description === undefined ? schema : { ...schema, description };
       const field = {
         name,
@@ -82,7 +82,7 @@ function renderParameters({ parameters, requestBody }: Operation): string {
         isRequired: required === true,
         description: describe(rules),
       };
-      return row(field, place === 'path' ? 'in the path' : 'in the query');
+      return row(field, location === 'path' ? 'in the path' : 'in the query');
     }),
     ...(media === undefined ? [] : fieldsOf(media.schema)).map((field) => row(field, 'in the body')),
   ];
@@ -91,9 +91,9 @@ function renderParameters({ parameters, requestBody }: Operation): string {
   return `${rows.length === 0 ? '' : `<h4>Parameters</h4><table>${rows.join('')}</table>`}${more}`;
 }
 
-/** `place`: path, query or body; undefined in a response. */
-function row({ name, type, isRequired, description }: Field, place?: string): string {
-  const where = place === undefined ? '' : ` <i>${place}${isRequired ? '' : ', optional'}</i>`;
+/** `location`: path, query or body; undefined in a response. */
+function row({ name, type, isRequired, description }: Field, location?: string): string {
+  const where = location === undefined ? '' : ` <i>${location}${isRequired ? '' : ', optional'}</i>`;
   const cells = [`<code>${escapeHtml(name)}</code>${where}`, escapeHtml(type), prose(description)];
   return `<tr>${cells.map((cell) => `<td>${cell}</td>`).join('')}</tr>`;
 }

@@ -105,8 +105,8 @@ const none = document.querySelector('#none');
 
 function fill() {
   const typed = key.value.trim().replace(/[\\\\"$\`]/g, '\\\\$&');
-  for (const place of all('.cloud')) place.textContent = location.origin;
-  for (const place of all('.key')) place.textContent = typed || '$KEY';
+  for (const element of all('.cloud')) element.textContent = location.origin;
+  for (const element of all('.key')) element.textContent = typed || '$KEY';
 }
 
 const words = new Map(all('.call').map((call) => [call, (call.id + ' ' + call.querySelector('summary').textContent).toLowerCase()]));

@@ -18,7 +18,7 @@ const Index = namedObject('ApiIndex', {
   needs_setup: Type.Boolean({ description: 'Whether there is no administrator yet' }),
 });
 
-const PLACES = {
+const LINKS = {
   name: 'Cloudlet',
   version: VERSION,
   docs: '/api/docs',
@@ -72,7 +72,7 @@ type Input = Pick<RouteInput<unknown, unknown, unknown>, 'request' | 'reply'>;
 
 async function answer({ needsSetup, apiUrl }: IndexRoutesDeps, { request, reply }: Input) {
   const { responseHeaders, headers } = request;
-  const index = { ...PLACES, needs_setup: await needsSetup() };
+  const index = { ...LINKS, needs_setup: await needsSetup() };
   varyOn(responseHeaders, 'Accept');
   if (headers.accept?.includes('text/html') !== true) return index;
   sendPage(request, reply, indexPage({ url: apiUrl(), needsSetup: index.needs_setup }));

@@ -163,13 +163,13 @@ function operation(route: Route): Record<string, unknown> {
   };
 }
 
-function parameters(schema: unknown, place: 'path' | 'query'): unknown[] {
+function parameters(schema: unknown, location: 'path' | 'query'): unknown[] {
   const { properties, required = [] } = (schema ?? { properties: {} }) as ObjectSchema;
   return Object.entries(properties).map(([name, { $id, description, ...rest }]) => ({
     ...($id === undefined ? {} : { $id }),
     name,
-    in: place,
-    ...(place === 'path' || required.includes(name) ? { required: true } : {}),
+    in: location,
+    ...(location === 'path' || required.includes(name) ? { required: true } : {}),
     ...(description === undefined ? {} : { description }),
     schema: rest,
   }));

@@ -1,9 +1,9 @@
 /**
  * Host names and origins of this cloud.
  *
- * - A cloud that listens on loopback only must not be reachable for others, but a web page can make a browser
- *   call it by resolving its own name to 127.0.0.1 (DNS rebinding). Such a request still carries that name, so
- *   `Host` is checked.
+ * - A cloud that listens on loopback only must not be reachable for others, but a web page can make a
+ *   browser call it by resolving its own name to 127.0.0.1 (DNS rebinding). Such a request still carries that
+ *   name, so `Host` is checked.
  * - Links use the addresses from the settings, else the host of the request.
  * - Scripts of other origins read responses if CORS (Fetch §3.2) allows them. Never with credentials: cookies
  *   are for this origin only, others send a key.

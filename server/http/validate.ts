@@ -159,10 +159,10 @@ function refusal(code: ErrorCode, fields: readonly FieldProblem[]): AppError {
 }
 
 /** Maximum unknown names reported or refused per request. */
-const TOLD = 5;
+const MAX_REPORTED = 5;
 const NAME_LENGTH = 64;
 /** Maximum members checked: the work is bounded, however much was sent. */
-const LOOKED_INTO = 100;
+const MAX_CHECKED = 100;
 
 /** Checks path and body of a request, once its body is read; returns the problems to refuse. */
 export function unknownMembers(route: Route): (request: FastifyRequest) => FieldProblem[] {
@@ -181,7 +181,7 @@ export function unknownMembers(route: Route): (request: FastifyRequest) => Field
         request,
         unknown.filter((each) => !isRefused(each)),
       );
-    return unknown.filter(isRefused).slice(0, TOLD).map(problemOf);
+    return unknown.filter(isRefused).slice(0, MAX_REPORTED).map(problemOf);
   };
 }
 
@@ -208,28 +208,28 @@ interface Shape {
 
 const NO_MEMBERS: TSchema = {};
 
-interface Place {
+interface Parent {
   readonly kind: Unknown['kind'];
   /** `quotas.`: the parents. */
   readonly path: string;
 }
 
 /** An object without a list of members, such as metadata, may have any. */
-function unknownIn(value: unknown, schema: TSchema, { kind, path }: Place): Unknown[] {
+function unknownIn(value: unknown, schema: TSchema, { kind, path }: Parent): Unknown[] {
   const { properties, items } = schema as Shape;
   if (Array.isArray(value)) {
     if (items === undefined) return [];
     return value
-      .slice(0, LOOKED_INTO)
+      .slice(0, MAX_CHECKED)
       .flatMap((each, i) => unknownIn(each, items, { kind, path: `${path}${i}.` }))
-      .slice(0, LOOKED_INTO);
+      .slice(0, MAX_CHECKED);
   }
   if (typeof value !== 'object' || value === null) return [];
   if (properties === undefined && path !== '') return [];
   const known = properties ?? {};
   const found: Unknown[] = [];
   for (const [name, member] of Object.entries(value)) {
-    if (found.length >= LOOKED_INTO) break;
+    if (found.length >= MAX_CHECKED) break;
     const own = Object.hasOwn(known, name) ? known[name] : undefined;
     if (own !== undefined) found.push(...unknownIn(member, own, { kind, path: `${path}${name}.` }));
     else found.push({ kind, name: path + name, meant: didYouMean(name, Object.keys(known)) });
@@ -245,7 +245,7 @@ function problemOf({ kind, name, meant }: Unknown): FieldProblem {
 function warn(request: FastifyRequest, unknown: readonly Unknown[]): void {
   if (unknown.length === 0) return;
   const warnings = unknown
-    .slice(0, TOLD)
+    .slice(0, MAX_REPORTED)
     .map(({ kind, name }) => `299 - "Unknown ${kind} ${printable(name)} is ignored"`);
   const { responseHeaders } = request;
   responseHeaders.warning = [responseHeaders.warning, ...warnings].filter(Boolean).join(', ');

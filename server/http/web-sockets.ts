@@ -89,7 +89,7 @@ const MAX_WAITING_BYTES = 2 ** 20;
 const CLOSE_MS = 5000;
 const STOP_MS = 1000;
 
-interface Place {
+interface Target {
   readonly route: SocketRoute;
   readonly params: SocketParams;
   readonly query: URLSearchParams;
@@ -142,8 +142,8 @@ export class WebSockets {
     Object.assign(app.server, { shouldUpgradeCallback });
     this.#checkHost = hostCheck(app.server, this.#deps.hostNames ?? []);
     app.server.on('upgrade', (request, socket, head) => {
-      const place = this.#find(request);
-      if (place) void this.#upgrade(place, { request, socket, head });
+      const target = this.#find(request);
+      if (target) void this.#upgrade(target, { request, socket, head });
       else socket.destroy();
     });
     app.addHook('preClose', async () => this.close());
@@ -158,7 +158,7 @@ export class WebSockets {
     }
   }
 
-  #find(request: IncomingMessage): Place | undefined {
+  #find(request: IncomingMessage): Target | undefined {
     if (request.method !== 'GET' || request.headers.upgrade?.toLowerCase() !== 'websocket') return undefined;
     const [path = '', query = ''] = (request.url ?? '').split('?', 2);
     for (const { route, pattern } of this.#patterns) {
@@ -168,7 +168,7 @@ export class WebSockets {
     return undefined;
   }
 
-  async #upgrade(place: Place, { request, socket, head }: Upgrade): Promise<void> {
+  async #upgrade(target: Target, { request, socket, head }: Upgrade): Promise<void> {
     const { clock, meters } = this.#deps;
     const began = clock.monotonic();
     const headers: Record<string, string> = { ...this.#deps.headers };
@@ -179,12 +179,12 @@ export class WebSockets {
     try {
       if (this.#isClosing) throw new AppError('shutting_down', 'Cloudlet is stopping');
       this.#checkHost(request);
-      principal = await this.#admit(place, request, headers);
-      session = await place.route.prepare(principal, place.params);
+      principal = await this.#admit(target, request, headers);
+      session = await target.route.prepare(principal, target.params);
     } catch (thrown) {
       const error = toAppError(thrown);
       status = ERRORS[error.code].http;
-      meters.observeRequest(place.route.name, status, (clock.monotonic() - began) / 1000);
+      meters.observeRequest(target.route.name, status, (clock.monotonic() - began) / 1000);
       this.#refuse(socket, error, headers);
       return;
     }
@@ -193,7 +193,7 @@ export class WebSockets {
       return;
     }
     socket.once('close', () => session.end());
-    meters.observeRequest(place.route.name, status, (clock.monotonic() - began) / 1000);
+    meters.observeRequest(target.route.name, status, (clock.monotonic() - began) / 1000);
     this.#server.handleUpgrade(request, socket, head, (webSocket) =>
       this.#run(webSocket, { session, principal }),
     );
@@ -210,7 +210,7 @@ export class WebSockets {
 
   /** Admits like the edge does, and checks the origin, because browsers let any page open a WebSocket. */
   async #admit(
-    { route, params, query }: Place,
+    { route, params, query }: Target,
     request: IncomingMessage,
     headers: Record<string, string>,
   ): Promise<Principal> {

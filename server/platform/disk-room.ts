@@ -59,14 +59,14 @@ export class DiskRoom {
   #freeBytes = 0;
   #totalBytes = 0;
   #usableBytes = 0;
-  #lookedAt = Number.NEGATIVE_INFINITY;
+  #checkedAt = Number.NEGATIVE_INFINITY;
   #admittedBytes = 0;
   #heldBytes = 0;
   #hasReserve = false;
   #releasedAt = Number.NEGATIVE_INFINITY;
   #refusedAt = Number.NEGATIVE_INFINITY;
   #timer: NodeJS.Timeout | undefined;
-  #look: Promise<void> | undefined;
+  #checking: Promise<void> | undefined;
   #release: Promise<boolean> | undefined;
   #beforeRelease: () => Promise<void> = async () => {};
 
@@ -107,7 +107,7 @@ export class DiskRoom {
   async stop(): Promise<void> {
     clearInterval(this.#timer);
     this.#timer = undefined;
-    await this.#look;
+    await this.#checking;
   }
 
   /** Size of the disk, including used space, without root's share. */
@@ -151,7 +151,7 @@ export class DiskRoom {
 
   /** Age of the figures, ms. */
   ageMs(): number {
-    return this.#deps.clock.monotonic() - this.#lookedAt;
+    return this.#deps.clock.monotonic() - this.#checkedAt;
   }
 
   /**
@@ -231,13 +231,13 @@ export class DiskRoom {
 
   /** Checks the disk now. Concurrent calls share one check; a failed one leaves the old figures. */
   refresh(): Promise<void> {
-    this.#look ??= this.#lookAgain().finally(() => {
-      this.#look = undefined;
+    this.#checking ??= this.#checkAgain().finally(() => {
+      this.#checking = undefined;
     });
-    return this.#look;
+    return this.#checking;
   }
 
-  async #lookAgain(): Promise<void> {
+  async #checkAgain(): Promise<void> {
     const admittedBefore = this.#admittedBytes;
     try {
       const figures = await statfs(this.#deps.directory);
@@ -254,7 +254,7 @@ export class DiskRoom {
     this.#freeBytes = bavail * bsize;
     this.#usableBytes = (blocks - bfree + bavail) * bsize;
     this.#totalBytes = blocks * bsize;
-    this.#lookedAt = this.#deps.clock.monotonic();
+    this.#checkedAt = this.#deps.clock.monotonic();
     this.#tell();
   }
 

@@ -6,7 +6,7 @@ import type { BrowsedRow, BrowseSql, From } from './browse-sql.ts';
 import type { Downloads } from './downloads.ts';
 import { startOf } from './folder-walk.ts';
 import type { Listing } from './listing.ts';
-import { directoryRoom, ZipWriter } from './zip-writer.ts';
+import { maxDirectoryBytes, ZipWriter } from './zip-writer.ts';
 
 export interface ArchivesDeps {
   readonly store: BrowseSql;
@@ -47,12 +47,12 @@ const SHARE_PER_FILE = 300;
 export class Archives {
   readonly #deps: ArchivesDeps;
   readonly #shareBytes: number;
-  readonly #room: DirectoryRoom;
+  readonly #memory: ZipMemory;
 
   constructor(deps: ArchivesDeps) {
     this.#deps = deps;
     this.#shareBytes = Math.max(2 ** 20, deps.maxFiles * SHARE_PER_FILE);
-    this.#room = new DirectoryRoom(this.#shareBytes);
+    this.#memory = new ZipMemory(this.#shareBytes);
   }
 
   /**
@@ -65,10 +65,10 @@ export class Archives {
     const root = safePath(prefix.split('/').at(-2) ?? name);
     const { files, nameBytes } = await this.#measure(bucket.id, prefix);
     const longer = Buffer.byteLength(`${root}/`) - Buffer.byteLength(prefix);
-    const directoryBytes = directoryRoom(files, nameBytes + files * longer);
+    const directoryBytes = maxDirectoryBytes(files, nameBytes + files * longer);
     if (directoryBytes > this.#shareBytes) throw tooLarge('The names in the folder are too long for a zip');
     const send = async (sink: Sink, signal: AbortSignal) => {
-      const held = this.#room.hold(principal.accountId);
+      const held = this.#memory.hold(principal.accountId);
       try {
         held.atLeast(directoryBytes);
         const zip = new ZipWriter(sink);
@@ -172,7 +172,7 @@ export interface Held {
   release(): void;
 }
 
-class DirectoryRoom {
+class ZipMemory {
   readonly #shareBytes: number;
   readonly #ofAccounts = new Map<number, number>();
   #total = 0;

@@ -44,7 +44,7 @@ const DELETED = 'o.bucket_id = ? AND o.current IS NULL AND o.changed_at IS NOT N
 const LAST_BYTES = '(SELECT max(d.id) FROM versions d WHERE d.object = o.id AND d.blob IS NOT NULL)';
 
 const member = ({ isDeleted }: View) => (isDeleted ? DELETED : LIVE);
-const place = ({ order }: View, { after }: From) => `o.name ${BEYOND[order]}${after ? '' : '='} ?`;
+const position = ({ order }: View, { after }: From) => `o.name ${BEYOND[order]}${after ? '' : '='} ?`;
 
 export class BrowseSql {
   readonly #reads: Reads;
@@ -58,7 +58,7 @@ export class BrowseSql {
     return this.#reads.all(
       `SELECT ${ENTRY_COLUMNS}, ${view.isDeleted ? 0 : 1} AS is_latest, o.changed_at
        FROM objects o JOIN versions v ON v.id = ${view.isDeleted ? LAST_BYTES : 'o.current'}
-       WHERE ${member(view)} AND ${place(view, from)} ORDER BY o.name ${DIRECTION[view.order]} LIMIT ?`,
+       WHERE ${member(view)} AND ${position(view, from)} ORDER BY o.name ${DIRECTION[view.order]} LIMIT ?`,
       view.bucketId,
       from.name,
       limit,
@@ -74,7 +74,7 @@ export class BrowseSql {
     return this.#reads.all(
       `SELECT ${ENTRY_COLUMNS}, ${view.isDeleted ? 0 : 1} AS is_latest, o.changed_at FROM (
          SELECT o.id, o.name FROM objects o
-         WHERE ${member(view)} AND ${place(view, from)} ORDER BY o.name ${DIRECTION[view.order]} LIMIT ?
+         WHERE ${member(view)} AND ${position(view, from)} ORDER BY o.name ${DIRECTION[view.order]} LIMIT ?
        ) f JOIN objects o ON o.id = f.id JOIN versions v ON v.id = ${view.isDeleted ? LAST_BYTES : 'o.current'}
        WHERE instr(lower(f.name), ?) > 0 ORDER BY f.name ${DIRECTION[view.order]} LIMIT ?`,
       view.bucketId,
@@ -88,7 +88,7 @@ export class BrowseSql {
   /** The last of the next `scan` names; undefined: there are fewer. */
   lastName(view: View, from: From, scan: number): Awaitable<{ name: string } | undefined> {
     return this.#reads.get(
-      `SELECT o.name FROM objects o WHERE ${member(view)} AND ${place(view, from)}
+      `SELECT o.name FROM objects o WHERE ${member(view)} AND ${position(view, from)}
        ORDER BY o.name ${DIRECTION[view.order]} LIMIT 1 OFFSET ?`,
       view.bucketId,
       from.name,
@@ -118,7 +118,7 @@ export class BrowseSql {
   nameInFolder(
     bucketId: number,
     from: From,
-    { place, scan }: { place: number; scan: number },
+    { offset, scan }: { offset: number; scan: number },
   ): Awaitable<{ name: string } | undefined> {
     return this.#reads.get(
       `SELECT name FROM (
@@ -128,7 +128,7 @@ export class BrowseSql {
       bucketId,
       from.name,
       scan,
-      place,
+      offset,
     );
   }
 

@@ -116,10 +116,10 @@ export class SortedBrowsing {
   async #folders({ bucketId, prefix, limit }: SortedQuery, position: Position): Promise<Item[]> {
     const folders: Item[] = [];
     const view = { bucketId, isDeleted: false, order: 'asc' } as const;
-    const place = [...prefix].length + 1;
+    const offset = [...prefix].length + 1;
     let from = position.stage === 'folder' ? afterFolder(position.name, 'asc') : startOf(prefix, 'asc');
     while (folders.length <= limit) {
-      const found = await this.#store.nameInFolder(bucketId, from, { place, scan: SCANNED_AT_ONCE });
+      const found = await this.#store.nameInFolder(bucketId, from, { offset, scan: SCANNED_AT_ONCE });
       const name = found?.name ?? (await this.#store.lastName(view, from, SCANNED_AT_ONCE))?.name;
       if (name === undefined || !name.startsWith(prefix)) return folders;
       const folder = found && folderOf(name, prefix);

@@ -27,7 +27,7 @@ const BLOCK_BYTES = 64 * 1024;
 const ENTRY_BYTES = 46 + 28;
 
 /** Upper bound of ZipWriter.directoryBytes for this many files. */
-export function directoryRoom(files: number, nameBytes: number): number {
+export function maxDirectoryBytes(files: number, nameBytes: number): number {
   return files * ENTRY_BYTES + nameBytes + BLOCK_BYTES;
 }
 
@@ -72,16 +72,16 @@ export class ZipWriter {
   /** Writes the directory, without which the zip is invalid. */
   async end(): Promise<void> {
     const start = this.#at;
-    for (const [place, block] of this.#directory.entries()) {
-      await this.#write(place < this.#directory.length - 1 ? block : block.subarray(0, this.#used));
+    for (const [index, block] of this.#directory.entries()) {
+      await this.#write(index < this.#directory.length - 1 ? block : block.subarray(0, this.#used));
     }
     const size = this.#at - start;
     const count = this.#files;
     if (count >= MOST_FILES || this.#at >= MOST) {
-      const place = this.#at;
+      const offset = this.#at;
       const versions = u16(VERSION_ZIP64, VERSION_ZIP64);
       await this.#write(u32(0x06064b50), u64(44), versions, u32(0, 0), u64(count, count, size, start));
-      await this.#write(u32(0x07064b50, 0), u64(place), u32(1));
+      await this.#write(u32(0x07064b50, 0), u64(offset), u32(1));
     }
     const files = Math.min(count, MOST_FILES);
     const ends = u32(Math.min(size, MOST), Math.min(start, MOST));
@@ -129,14 +129,14 @@ interface Entry {
 function directoryEntry({ name, common, checksum, size, offset }: Entry): Buffer {
   const isLarge = size >= MOST || offset >= MOST;
   const extra = isLarge ? extraOf([size, size, offset]) : Buffer.alloc(0);
-  const [shown, place] = isLarge ? [MOST, MOST] : [size, offset];
+  const [shown, shownOffset] = isLarge ? [MOST, MOST] : [size, offset];
   return Buffer.concat([
     u32(0x02014b50),
     u16(VERSION_ZIP64),
     common,
     u32(checksum, shown, shown),
     u16(name.length, extra.length, 0, 0, 0),
-    u32(0, place),
+    u32(0, shownOffset),
     name,
     extra,
   ]);
@@ -146,18 +146,18 @@ const extraOf = (sizes: readonly number[]) => Buffer.concat([u16(1, sizes.length
 
 function u16(...values: readonly number[]): Buffer {
   const bytes = Buffer.alloc(values.length * 2);
-  for (const [place, value] of values.entries()) bytes.writeUInt16LE(value, place * 2);
+  for (const [index, value] of values.entries()) bytes.writeUInt16LE(value, index * 2);
   return bytes;
 }
 
 function u32(...values: readonly number[]): Buffer {
   const bytes = Buffer.alloc(values.length * 4);
-  for (const [place, value] of values.entries()) bytes.writeUInt32LE(value >>> 0, place * 4);
+  for (const [index, value] of values.entries()) bytes.writeUInt32LE(value >>> 0, index * 4);
   return bytes;
 }
 
 function u64(...values: readonly number[]): Buffer {
   const bytes = Buffer.alloc(values.length * 8);
-  for (const [place, value] of values.entries()) bytes.writeBigUInt64LE(BigInt(value), place * 8);
+  for (const [index, value] of values.entries()) bytes.writeBigUInt64LE(BigInt(value), index * 8);
   return bytes;
 }

@@ -26,9 +26,9 @@ export async function storeBlob(
   for (let at = 0; at < content.length; at += stepBytes) {
     // The caller may reuse its memory at once, so the test does.
     const piece = Buffer.from(content.subarray(at, at + stepBytes));
-    const room = writer.write(piece);
+    const pause = writer.write(piece);
     piece.fill(0xee);
-    await room;
+    await pause;
   }
   const written = await writer.finish();
   assert.equal(written.name, writer.name);
@@ -190,11 +190,11 @@ function testWriting(blobs: () => BlobStore): void {
 
   test('a writer asks the caller to wait, and then to go on', async () => {
     const writer = await blobs().create({ dataKey: null });
-    let room: Promise<void> | undefined;
+    let pause: Promise<void> | undefined;
     let taken = 0;
-    for (; room === undefined && taken < 1000; taken++) room = writer.write(Buffer.alloc(64 * KIB));
+    for (; pause === undefined && taken < 1000; taken++) pause = writer.write(Buffer.alloc(64 * KIB));
     assert.ok(taken < 1000, 'no back-pressure within 64 MiB');
-    await room;
+    await pause;
     assert.equal((await writer.finish()).sizeBytes, taken * 64 * KIB);
   });
 

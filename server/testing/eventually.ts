@@ -5,13 +5,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 const PATIENCE_MS = 30_000;
 const STEP_MS = 10;
 
-/** The result of `look`, once it is truthy. Throws, naming `look`, when something must be stuck. */
-export async function eventually<T>(look: () => T | Promise<T>): Promise<NonNullable<T>> {
+/** The result of `probe`, once it is truthy. Throws, naming `probe`, when something must be stuck. */
+export async function eventually<T>(probe: () => T | Promise<T>): Promise<NonNullable<T>> {
   const deadline = performance.now() + PATIENCE_MS;
   for (;;) {
-    const seen = await look();
+    const seen = await probe();
     if (seen !== null && seen !== undefined && seen !== false) return seen;
-    if (performance.now() > deadline) throw new Error(`waited in vain: ${look}`);
+    if (performance.now() > deadline) throw new Error(`waited in vain: ${probe}`);
     await sleep(STEP_MS);
   }
 }

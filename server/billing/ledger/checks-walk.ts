@@ -22,7 +22,7 @@ export interface LedgerWalkDeps {
 const PAGE_ROWS = 1000;
 const PAGE_ACCOUNTS = 500;
 /** A commit between two reads of the same batch is possible only if the database is another process. */
-const MAX_LOOKS = 20;
+const MAX_ATTEMPTS = 20;
 /** The hashed text begins with this, and the previous hash. */
 const HASH_BEGINS = '64:';
 /** The id's place in the hashed text: after the previous hash and the number. */
@@ -223,7 +223,7 @@ export class LedgerWalk {
   async #compare(
     read: () => Promise<{ readonly seq: number | bigint | undefined; readonly wrong: () => string | null }>,
   ): Promise<string | null> {
-    for (let look = 0; look < MAX_LOOKS; look++) {
+    for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
       const problem = await this.advance();
       if (problem !== null) return problem;
       const { seq, wrong } = await read();

@@ -2,15 +2,15 @@ import assert from 'node:assert/strict';
 import type { Socket } from 'node:net';
 import { test } from 'node:test';
 import { FakeClock } from '../platform/clock.ts';
-import { ConnectionRoom, type RoomDeps } from './connection-room.ts';
+import { ConnectionSlots, type SlotDeps } from './connection-slots.ts';
 
-function open(given: Partial<RoomDeps> = {}) {
+function open(given: Partial<SlotDeps> = {}) {
   const clock = new FakeClock();
   const closed: { name: string; wasUsed: boolean }[] = [];
   const names = new Map<Socket, string>();
   const deps = { clock, maxConnections: 100, maxPerAddress: 100, trustedProxies: [], ...given };
   const receiving = new Set<Socket>();
-  const room = new ConnectionRoom(deps, {
+  const room = new ConnectionSlots(deps, {
     close: (socket, { wasUsed }) => closed.push({ name: names.get(socket) ?? '', wasUsed }),
     isReceiving: (socket) => receiving.has(socket),
   });

@@ -7,7 +7,7 @@ import { BlockList, isIP, type Socket } from 'node:net';
 import { sourceOf } from '../platform/caller-networks.ts';
 import type { Clock } from '../platform/clock.ts';
 
-export interface RoomDeps {
+export interface SlotDeps {
   readonly clock: Clock;
   readonly maxConnections: number;
   readonly maxPerAddress: number;
@@ -15,7 +15,7 @@ export interface RoomDeps {
   readonly trustedProxies: readonly string[];
 }
 
-export type Place =
+export type Slot =
   | { readonly kind: 'ordinary' | 'reserve' }
   /** Why there is no free slot. */
   | { readonly kind: 'none'; readonly reason: string };
@@ -50,22 +50,22 @@ interface Source {
   readonly idle: Set<Socket>;
 }
 
-export class ConnectionRoom {
-  readonly #deps: RoomDeps;
+export class ConnectionSlots {
+  readonly #deps: SlotDeps;
   readonly #control: Sockets;
   readonly #proxies: BlockList;
-  readonly #reservePlaces: number;
+  readonly #reserveSlots: number;
   readonly #held = new Map<Socket, Held>();
   readonly #sources = new Map<string, Source>();
   readonly #idle = new Set<Socket>();
   /** Oldest first. */
   readonly #reserve = new Set<Socket>();
 
-  constructor(deps: RoomDeps, control: Sockets) {
+  constructor(deps: SlotDeps, control: Sockets) {
     this.#deps = deps;
     this.#control = control;
     this.#proxies = blockListOf(deps.trustedProxies);
-    this.#reservePlaces = Math.min(MAX_RESERVE, Math.ceil(deps.maxConnections / 50));
+    this.#reserveSlots = Math.min(MAX_RESERVE, Math.ceil(deps.maxConnections / 50));
   }
 
   get size(): number {
@@ -78,11 +78,11 @@ export class ConnectionRoom {
   }
 
   /** Assigns a slot to a new connection, until leave(). */
-  enter(socket: Socket): Place {
+  enter(socket: Socket): Slot {
     const address = socket.remoteAddress ?? '';
     const source = sourceOf(address);
     const hasShare = !this.#isProxy(address);
-    const reason = this.#makeRoom(source, hasShare);
+    const reason = this.#freeSlot(source, hasShare);
     if (reason === undefined) {
       this.#add(socket, { source, hasShare, isReserve: false });
       return { kind: 'ordinary' };
@@ -124,7 +124,7 @@ export class ConnectionRoom {
   }
 
   /** Closes an idle connection if no slot is free. Returns the reason if that was not enough. */
-  #makeRoom(source: string, hasShare: boolean): string | undefined {
+  #freeSlot(source: string, hasShare: boolean): string | undefined {
     const { maxConnections, maxPerAddress } = this.#deps;
     const own = this.#sources.get(source);
     if (hasShare && own !== undefined && own.all.size >= maxPerAddress) {
@@ -153,8 +153,8 @@ export class ConnectionRoom {
   #makeReserve(source: string): boolean {
     const own = [...this.#reserve].filter((socket) => this.#held.get(socket)?.source === source);
     const reason = 'This connection is reserved for health checks';
-    if (own.length >= Math.ceil(this.#reservePlaces / 4)) return this.#closeOldest(own, reason);
-    return this.#reserve.size < this.#reservePlaces || this.#closeOldest(this.#reserve, reason);
+    if (own.length >= Math.ceil(this.#reserveSlots / 4)) return this.#closeOldest(own, reason);
+    return this.#reserve.size < this.#reserveSlots || this.#closeOldest(this.#reserve, reason);
   }
 
   #closeOldest(sockets: Iterable<Socket>, reason: string): boolean {
