@@ -1,24 +1,24 @@
 /**
- * What compute needs of an engine that runs machines, on this host or in a cluster. The rows of compute are
- * the wish, the engine is the truth: whatever the engine says of a guest wins over what the row remembers.
+ * The hypervisor port: the engine that runs guests, on this host or in a cluster. Rows of compute hold the
+ * desired state, the engine holds the actual state, and the engine wins.
  *
- * Every call names the guest by its `vmId` alone, may be repeated after a crash, and comes one at a time for
- * the same guest (`inspect`, `sample` and the console at any time). Errors are AppErrors:
- * `engine_unavailable` with the fix as hint, `insufficient_capacity`, `out_of_space`, `internal_error`.
+ * Every call names the guest by its `vmId`, is idempotent after a crash, and is serialized per guest (except
+ * `inspect`, `sample` and the console). Errors are AppErrors: `engine_unavailable` with the fix as hint,
+ * `insufficient_capacity`, `out_of_space`, `internal_error`.
  */
 
-/** What an engine can do; a missing capability is said to the caller, never imitated. */
+/** Features of an engine. A missing one is reported to the caller, never emulated. */
 export interface HypervisorCapabilities {
   /** Memory and disk figures from inside the guest. */
   readonly guestStatistics: boolean;
   readonly console: boolean;
-  /** Guests outlive this process. */
+  /** Guests keep running when this process ends. */
   readonly survivesRestart: boolean;
-  /** Files that a start opens in this process. */
+  /** Number of files that a start opens in this process. */
   readonly filesToStart: number;
 }
 
-/** What a guest is made of. Everything here is validated text: an engine may still never let it be syntax. */
+/** Specification of a guest. All text is validated, and engines must still escape it. */
 export interface GuestSpec {
   /** `vm-` + 26 characters. */
   readonly vmId: string;
@@ -32,7 +32,7 @@ export interface GuestSpec {
   readonly image: GuestImage;
   /** OpenSSH public key lines. */
   readonly sshKeys: readonly string[];
-  /** A cloud-init user-data text, or a script that begins with `#!`; null: none. */
+  /** cloud-init user data, or a script that begins with `#!`; null: none. */
   readonly userData: string | null;
   readonly network: GuestNetwork;
 }
@@ -40,7 +40,9 @@ export interface GuestSpec {
 export interface GuestImage {
   /** `tiny`, or `img-…`. */
   readonly imageId: string;
-  /** How it starts: `kernel`: a kernel and initramfs beside the disk; `disk`: from its own boot loader. */
+  /**
+   * Boot method: `kernel` has a kernel and initramfs beside the disk; `disk` uses the disk's own boot loader.
+   */
   readonly boot: 'kernel' | 'disk';
   readonly format: 'raw' | 'qcow2';
 }
@@ -48,32 +50,32 @@ export interface GuestImage {
 export interface GuestNetwork {
   /** `52:xx:xx:xx:xx:xx`, unique in this cloud. */
   readonly mac: string;
-  /** Guest TCP ports that Guests.endpoint can be asked for. Always has 22. */
+  /** Guest TCP ports that Guests.endpoint accepts. Always includes 22. */
   readonly ports: readonly number[];
-  /** The guest may open connections to the outside; never to this host or to other guests. */
+  /** Whether the guest may open outbound connections; never to this host or to other guests. */
   readonly outbound: boolean;
-  /** IPv4 text. Given to the guest itself by an engine whose network carries it; null: it has none. */
+  /** IPv4 text, assigned to the guest itself where the engine's network supports it; null: none. */
   readonly address: string | null;
 }
 
-/** Where a guest runs; opaque to compute, which keeps it in the row and hands it back. */
+/** The engine's reference to a run; opaque to compute, which stores it in the row and passes it back. */
 export type GuestHandle = string;
 
 export interface StartedGuest {
   readonly handle: GuestHandle;
-  /** `kvm`, `tcg`, or what a cluster says. */
+  /** `kvm`, `tcg`, or the name a cluster uses. */
   readonly accel: string;
-  /** Why it is not the faster one; empty when it is. */
+  /** Why a faster one is not used; empty when it is. */
   readonly accelReason: string;
 }
 
-/** What stopped it, from gentle to hard. */
+/** How the guest was stopped, from graceful to forced. */
 export type StopMethod = 'guest' | 'quit' | 'terminate' | 'kill' | 'was_stopped';
 
 export interface StopOptions {
-  /** How long the guest is asked nicely (0: not at all), ms. */
+  /** Time for a graceful shutdown, ms; 0: none. */
   readonly graceMs: number;
-  /** Aborted: nobody waits for the guest any longer, the rest of the grace is void. */
+  /** When aborted, the rest of the grace period is skipped. */
   readonly signal?: AbortSignal;
 }
 
@@ -82,15 +84,15 @@ export interface GuestFact {
   readonly running: boolean;
   /** A running guest's handle. */
   readonly handle: GuestHandle | null;
-  /** When its processor began to run, ms since 1970; null when it does not run or nobody knows. */
+  /** Start time of the current run, ms since 1970; null when it does not run or the time is unknown. */
   readonly runningSince: number | null;
-  /** How the last run ended, whoever ended it; null: the guest runs, or nobody knows. */
+  /** How the last run ended, whatever ended it; null: the guest runs, or it is unknown. */
   readonly end: LastEnd | null;
 }
 
 export type LastEnd =
   | Omit<GuestEnd, 'vmId'>
-  /** It went down with its host, whatever came first; `at` null: nobody knows when. */
+  /** The guest went down with its host; `at` null: the time is unknown. */
   | {
       readonly handle: GuestHandle;
       readonly cause: 'host_restarted';
@@ -98,30 +100,32 @@ export type LastEnd =
       readonly at: number | null;
     };
 
-/** Why a guest that was not told to stop is gone. */
+/** Why a guest ended without a stop request. */
 export interface GuestEnd {
   readonly vmId: string;
-  /** The ended run's handle: an old run's end says nothing of a new one. */
+  /** Handle of the ended run, which tells it from a newer run. */
   readonly handle: GuestHandle;
-  /** `guest_shutdown`: it powered itself off; `crashed`: its process ended by itself or was killed. */
+  /** `guest_shutdown`: it powered itself off; `crashed`: its process exited or was killed. */
   readonly cause: 'guest_shutdown' | 'guest_panic' | 'crashed';
-  /** For humans: signal, exit status, last line of the engine's log. No path. */
+  /** For people: signal, exit status, last line of the engine's log. Contains no path. */
   readonly message: string;
   /** ms since 1970. */
   readonly at: number;
 }
 
-/** Readings of one moment. A figure that cannot be had is null, never 0 and never guessed. Counters grow. */
+/**
+ * Metrics of one moment. An unavailable figure is null, never 0 and never estimated. Counters are cumulative.
+ */
 export interface GuestSample {
   /** ms since 1970. */
   readonly at: number;
-  /** Processor time of all vCPUs since this run began, ms. */
+  /** CPU time of all vCPUs since this run began, ms. */
   readonly cpuMs: number | null;
-  /** Used inside the guest, as the guest counts it, bytes. */
+  /** Memory in use as reported by the guest, bytes. */
   readonly memoryUsedBytes: number | null;
-  /** What the guest has, bytes. */
+  /** Total memory of the guest, bytes. */
   readonly memoryTotalBytes: number | null;
-  /** What the guest takes of the host's memory, bytes. */
+  /** Host memory held by the guest, bytes. */
   readonly residentBytes: number | null;
   readonly diskReadBytes: number | null;
   readonly diskWriteBytes: number | null;
@@ -129,107 +133,109 @@ export interface GuestSample {
   readonly networkTxBytes: number | null;
 }
 
-/** A serial console: bytes both ways. */
+/** A bidirectional serial console. */
 export interface GuestConsole {
-  /** Resolves when the guest's side took it. */
+  /** Resolves when the guest's side took the bytes. */
   write(bytes: Uint8Array): Promise<void>;
   onData(listener: (bytes: Uint8Array) => void): void;
-  /** The guest stopped, or the engine lost it. Called once. */
+  /** Called once, when the guest stopped or the engine lost the console. */
   onClose(listener: () => void): void;
-  /** Lets go; the guest runs on. */
+  /** Closes the console; the guest keeps running. */
   close(): void;
 }
 
 export interface Readiness {
   readonly isUsable: boolean;
-  /** Why not, and what to do; empty when usable. */
+  /** Why the engine is unusable and how to fix it; empty when it is usable. */
   readonly problem: string;
   readonly fix: string;
   readonly version: string;
-  /** What guests would be started with now, and why nothing faster. */
+  /** Accelerator that new runs would use, and why no faster one. */
   readonly accel: string;
   readonly accelReason: string;
 }
 
 export interface Hypervisor {
-  /** `qemu`, `ganeti`, … for status and logs. */
+  /** `qemu`, `ganeti`, …, for status and logs. */
   readonly name: string;
   readonly capabilities: HypervisorCapabilities;
 
-  /** Cheap; may be asked at any time. Never rejects. */
+  /** Cheap; may be called at any time. Never rejects. */
   readiness(): Promise<Readiness>;
 
-  /** How much memory guests that run may have together, MiB: one that is larger never starts. Cheap. */
+  /** Memory available to all running guests together, MiB; a larger guest never starts. Cheap. */
   memoryForGuestsMb(): number;
 
   /**
-   * Makes the guest's disk and seed. A guest prepared before keeps its disk. Leaves nothing behind when it
-   * fails. Does nothing, and start() does it, when the engine is not installed yet.
+   * Creates the guest's disk and seed. An existing disk is kept. Leaves nothing behind on failure. Does
+   * nothing when the engine is not installed yet; start() then does it.
    */
   prepare(spec: GuestSpec): Promise<void>;
 
   /**
-   * Resolves when the guest's processor runs. A guest that runs already is left alone and described. Never
-   * two of the same guest. A failed start leaves nothing running.
+   * Resolves when the guest's CPU runs. A running guest is left alone and described. The same guest never
+   * runs twice. A failed start leaves nothing running.
    */
   start(spec: GuestSpec): Promise<StartedGuest>;
 
   /**
-   * Resolves when the guest is gone, always within `graceMs` plus 15 s: first it is asked (again every 3 s),
-   * then ended. No GuestEnd is reported for it.
+   * Resolves when the guest is gone, within `graceMs` plus 15 s: a shutdown is requested every 3 s, then the
+   * guest is killed. Reports no GuestEnd.
    */
   stop(vmId: string, options: StopOptions): Promise<StopMethod>;
 
   inspect(vmId: string): Promise<GuestFact>;
 
-  /** Every guest of this cloud that the engine has, running or with a disk: also those no row knows. */
+  /** All guests of this cloud in the engine, running or with a disk, including those without a row. */
   list(): Promise<readonly GuestFact[]>;
 
-  /** Removes the disk and all else of a stopped guest; missing is no error. */
+  /** Deletes the disk and files of a stopped guest; no error if missing. */
   discard(vmId: string): Promise<void>;
 
-  /** null: it does not run. */
+  /** null: the guest does not run. */
   sample(vmId: string): Promise<GuestSample | null>;
 
-  /** Why the processor of a guest that runs stands still; null: it does not, as far as is known. Cheap. */
+  /** Why a running guest's CPU is paused; null: not paused, as far as is known. Cheap. */
   waiting(vmId: string): 'disk_full' | null;
 
-  /** The console of a running guest, or null. Bytes since boot are in consoleLog. One caller at a time. */
+  /** The console of a running guest, or null. Output since boot is in consoleLog. One caller at a time. */
   openConsole(vmId: string): Promise<GuestConsole | null>;
 
-  /** The newest `maxBytes` that the guest wrote to its serial console, across its last runs. */
+  /** The newest `maxBytes` of serial console output, across the latest runs. */
   consoleLog(vmId: string, maxBytes: number): Promise<Uint8Array>;
 
-  /** Where this host reaches a TCP port of the guest in its present run; null: it cannot. */
+  /** Host address of a guest's TCP port in the current run; null: unreachable. */
   endpoint(spec: Pick<GuestSpec, 'vmId' | 'network'>, port: number): GuestEndpoint | null;
 
-  /** Guests that end by themselves, also those adopted. One listener. */
+  /** Reports guests that end by themselves, including adopted ones. One listener. */
   onEnd(listener: (end: GuestEnd) => void): void;
 
   /**
-   * Begins an image: the place where its bytes, as they come, are put down. What was staged under that id
-   * before is gone. `imageId` is `img-` + 26 characters.
+   * Begins an image and returns the stage that its bytes are written to. Anything staged under that id before
+   * is removed. `imageId` is `img-` + 26 characters.
    */
   stageImage(imageId: string): Promise<ImageStage>;
 
   /**
-   * Makes an image of what was staged; guests can start from it under `imageId` when this resolves, and it
-   * is durable then. The bytes are of strangers: they are recognized by themselves, and refused with
-   * `invalid_request` when they need other files, are encrypted, damaged or larger than allowed. One caller
-   * at a time. Leaves nothing behind when it fails; rejects with the signal's reason when that is aborted.
+   * Makes an image of the staged bytes, durable and usable under `imageId` once this resolves. The bytes are
+   * untrusted: their format is detected from the content. Throws `invalid_request` when they need other files
+   * or are encrypted, damaged or too large. One caller at a time. Leaves nothing behind on failure; rejects
+   * with the signal's reason when aborted.
    */
   importImage(imageId: string, options: ImportOptions): Promise<ImportedImage>;
 
-  /** Removes what was staged and what was imported; missing is no error. Guests made of it live on. */
+  /**
+   * Removes the staged and the imported image; no error if missing. Guests created from it are unaffected.
+   */
   discardImage(imageId: string): Promise<void>;
 
-  /** Every image of this cloud that takes room in the engine, also unfinished ones and those no row knows. */
+  /** All images of this cloud stored in the engine, including unfinished ones and those without a row. */
   listImages(): Promise<readonly string[]>;
 
-  /** Begins to watch guests that run (after a start of Cloudlet), so that their end is reported. */
+  /** Begins to monitor guests that already run (after a start of Cloudlet), so that their end is reported. */
   adopt(facts: readonly GuestFact[]): Promise<void>;
 
-  /** Lets go of everything; guests run on. */
+  /** Releases everything; guests keep running. */
   close(): Promise<void>;
 }
 
@@ -239,23 +245,23 @@ export interface GuestEndpoint {
 }
 
 export interface ImageStage {
-  /** One at a time. `bytes` may be used again when it resolves. Throws `out_of_space`. */
+  /** One call at a time. `bytes` may be reused after it resolves. Throws `out_of_space`. */
   write(bytes: Uint8Array): Promise<void>;
-  /** No more comes; to be called once, always. */
+  /** Ends the stage; must be called exactly once. */
   close(): Promise<void>;
 }
 
 export interface ImportOptions {
-  /** Largest disk, as a guest would see it, bytes. */
+  /** Largest virtual disk size, bytes. */
   readonly maxVirtualBytes: number;
   readonly signal: AbortSignal;
 }
 
 export interface ImportedImage {
-  /** What the bytes turned out to be. */
+  /** Format detected from the bytes. */
   readonly format: 'raw' | 'qcow2';
-  /** The size that a guest sees, bytes. */
+  /** Virtual disk size, bytes. */
   readonly virtualBytes: number;
-  /** What is stored, bytes. */
+  /** Stored size, bytes. */
   readonly sizeBytes: number;
 }

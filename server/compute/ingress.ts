@@ -1,18 +1,18 @@
 /**
- * What compute needs of the place where a machine's address answers. The address is ours, from our own
- * pool, and the same for as long as the machine exists; the guest behind it comes and goes. An address
- * without a guest costs nothing and refuses connections.
+ * The ingress port: where a machine's address answers. The address comes from the cloud's own pool and stays
+ * the same for as long as the machine exists; its guest may change. An address without a guest costs nothing
+ * and refuses connections.
  */
 import type { GuestEndpoint } from './hypervisor.ts';
 
 export interface IngressPort {
-  /** As the caller of the address sees it. */
+  /** Port of the address, as clients see it. */
   readonly port: number;
   readonly guestPort: number;
 }
 
 export interface PortState extends IngressPort {
-  /** Why it does not answer, for the machine's owner; null: it does. */
+  /** Why the port is closed, for the machine's owner; null: it is open. */
   readonly reason: string | null;
 }
 
@@ -20,47 +20,47 @@ export interface Exposure {
   readonly vmId: string;
   /** IPv4 text, from the pool. */
   readonly address: string;
-  /** The guest's TCP ports that are to answer. */
+  /** The guest's TCP ports to expose. */
   readonly guestPorts: readonly number[];
-  /** Where the guest's port is reached; null: nowhere. */
+  /** Endpoint of a guest's port; null: none. */
   readonly endpointOf: (guestPort: number) => GuestEndpoint | null;
-  /** Told once for each run when the guest first sent a byte on any port. */
+  /** Called once for each run, when the guest first sent a byte on any port. */
   readonly onSignOfLife: () => void;
 }
 
 export interface IngressTraffic {
-  /** Towards the guest, bytes since open(). */
+  /** Bytes to the guest since open(). */
   readonly inBytes: number;
   readonly outBytes: number;
-  /** Open now, those that wait for the guest included. */
+  /** Open connections, including those that wait for the guest. */
   readonly connections: number;
 }
 
 export interface Ingress {
   /**
-   * Keeps the block of addresses that begins with `base` for this cloud, until closeAll(), where the host
-   * can. False: another cloud on this host has it.
+   * Reserves the block of addresses that begins at `base` for this cloud until closeAll(), where the host
+   * supports it. False: another cloud on this host has it.
    */
   claim(base: string): Promise<boolean>;
   /**
-   * Whether the address could be a machine's: this host has it, and no other program listens at it on one of
-   * these ports. One that listens at every address of the host on a port closes that port, no address.
+   * Whether the address can be given to a machine: this host has it, and no other program listens on it at
+   * one of these ports. A program that listens on a port of all addresses closes that port, not the address.
    */
   isFree(address: string, guestPorts: readonly number[]): Promise<boolean>;
   /**
-   * Opens every port that can be had, for a run that begins. For a machine that is open it tries again those
-   * that stayed closed. Resolves with the ports that stay closed and did not before for the same reason.
+   * Opens every available port for a new run. For an open machine, retries the ports that stayed closed.
+   * Resolves with the ports that are newly closed or closed for another reason.
    */
   open(exposure: Exposure): Promise<readonly PortState[]>;
-  /** The guest of an open machine runs. A connection is given to it only when the guest itself answers. */
+  /** The guest of an open machine runs. A connection is accepted only when the guest itself answers. */
   begin(vmId: string): void;
-  /** Each port, open or not; those of a machine that is not open are closed. */
+  /** State of each port; the ports of a machine that is not open are closed. */
   ports(vmId: string, guestPorts: readonly number[]): readonly PortState[];
-  /** null: the machine is not open, or nobody counts. */
+  /** null: the machine is not open, or traffic is not counted. */
   traffic(vmId: string): IngressTraffic | null;
-  /** The address answers no more; connections are ended. Missing is no error. */
+  /** Stops answering on the address and ends its connections. No error if missing. */
   close(vmId: string): Promise<void>;
   closeAll(): Promise<void>;
 }
 
-export const NOT_RUNNING = 'the machine does not run';
+export const NOT_RUNNING = 'the virtual machine is not running';

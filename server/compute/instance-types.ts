@@ -6,7 +6,7 @@ export interface InstanceType {
   readonly vcpus: number;
   readonly memoryMb: number;
   readonly diskGb: number;
-  /** Micro-credits an hour (one credit is one dollar). */
+  /** Micro-credits per hour (one credit is one dollar). */
   readonly priceMicro: number;
 }
 
@@ -26,26 +26,26 @@ export function findInstanceType(name: string): InstanceType | undefined {
   return INSTANCE_TYPES.find((type) => type.name === name);
 }
 
-/** Why a host whose machines may have `roomMb` together never starts one of `memoryMb`; null: it can. */
+/** Why a machine of `memoryMb` never starts on a host with `roomMb` for all machines; null: it can start. */
 export function whyTooLarge(memoryMb: number, roomMb: number): string | null {
   if (memoryMb <= roomMb) return null;
-  const room = `virtual machines on this host may have ${gigabytes(roomMb)} of memory together`;
-  return `It has ${gigabytes(memoryMb)} of memory, and ${room}`;
+  const room = `virtual machines on this host have ${gigabytes(roomMb)} in total`;
+  return `It needs ${gigabytes(memoryMb)} of memory, and ${room}`;
 }
 
 const NOT_SOON_SECONDS = 3600;
 
-/** Throws `insufficient_capacity` for a machine of which whyTooLarge() says why it never starts. */
+/** Throws `insufficient_capacity` for a machine that whyTooLarge() gives a reason for. */
 export function assertNotTooLarge(memoryMb: number, roomMb: number): void {
   const reason = whyTooLarge(memoryMb, roomMb);
   if (reason === null) return;
-  throw new AppError('insufficient_capacity', `This machine never starts on this host. ${reason}`, {
-    hint: 'Create one of a smaller instance type; an operator can raise CLOUDLET_MEMORY_OVERCOMMIT',
+  throw new AppError('insufficient_capacity', `The virtual machine is too large for this host. ${reason}`, {
+    hint: 'Use a smaller instance type, or ask an operator to raise CLOUDLET_MEMORY_OVERCOMMIT',
     retryAfterSeconds: NOT_SOON_SECONDS,
   });
 }
 
-/** Rounded down: what is said to be there is there. */
+/** Rounded down. */
 function gigabytes(megabytes: number): string {
   return `${Math.floor((megabytes / GIB_MB) * 10) / 10} GB`;
 }

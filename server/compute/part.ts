@@ -51,7 +51,7 @@ export interface ComputeDeps {
   readonly billing: VmBilling;
   readonly announce: Announce<VmEventType>;
   readonly sweepGuard: SweepGuard;
-  /** Throws when so many bytes more must not be stored. */
+  /** Throws when so many more bytes must not be stored. */
   readonly assertRoom: (bytes: number) => void;
   readonly onError: (id: string, what: string, error: unknown) => void;
   readonly onClosedPorts: ExposuresDeps['onClosedPorts'];
@@ -63,7 +63,7 @@ export interface ComputeDeps {
   readonly orphanGraceMs: number;
 }
 
-/** Makes the parts; nothing runs until `supervisor.start()`. */
+/** Constructs the parts; nothing runs until `supervisor.start()`. */
 export function assembleCompute(given: ComputeDeps) {
   const { metadata } = given;
   const store = new VmStore(metadata);
@@ -106,21 +106,21 @@ export function assembleCompute(given: ComputeDeps) {
 
 const WAITING = 'machines_wait_for_room';
 const FILES = 'few_files_left';
-/** Too few to make a machine. */
+/** Too few free files to create a machine. */
 const FEW_FILES = 16;
-const RAISE = 'Raise the limit (LimitNOFILE= in the service, or ulimit -n), or stop machines';
+const RAISE = 'Raise the limit (LimitNOFILE= in the service, or ulimit -n), or stop virtual machines';
 const SAMPLE_MS = 5000;
 const CHECK_MS = 15_000;
 const ROOM_MS = 250;
 
-/** What a host gives to its machines beside their engine. */
+/** Resources that a host gives to its machines besides the hypervisor. */
 export interface Host {
   readonly hypervisor: Hypervisor;
-  /** Machines that stand still for want of disk. */
+  /** Machines paused because the disk is full. */
   readonly waits: { readonly count: number; look(): Promise<unknown> };
-  /** Keep this host closed to machines; each once it is in place. */
+  /** Rules that isolate this host from machines; each once it is in place. */
   readonly networks: readonly { readonly refusal: AppError | null | undefined; ensure(): Promise<unknown> }[];
-  /** Lets go of addresses that no machine has any more. */
+  /** Releases addresses that no machine has. */
   readonly sweepAddresses: () => Promise<unknown>;
   readonly descriptors: OpenFiles & { readonly limit: number; hasRoom(count: number): boolean };
   close(): Promise<void>;
@@ -136,7 +136,7 @@ export function computeRoutes(deps: VmRoutesDeps & ImageRoutesDeps & MetricsRout
   ];
 }
 
-/** Makes compute, with what runs by itself once it is started. */
+/** Builds compute with its jobs, which run once it is started. */
 export function computePart(
   deps: ComputeDeps & {
     readonly host: Host;
@@ -155,12 +155,12 @@ export function computePart(
   const metrics = new Metrics({ clock, store: samples, sampler, find });
   const consoles = new Consoles({ hypervisor });
   const tickets = new ConsoleTickets(clock);
-  // Guests run on when another program empties the host's rules, or ours are from before an update.
+  // Restores the rules when another program flushed them, or when they predate an update.
   const guard = async () => {
     for (const network of host.networks) {
       const before = network.refusal?.message;
       await network.ensure().catch(({ message, hint }: AppError) => {
-        const say = `the rules for machines are not in place: ${message}. Fix: ${hint}`;
+        const say = `firewall rules of virtual machines are missing: ${message}. Fix: ${hint}`;
         if (message !== before) log.warn(say);
       });
     }
@@ -169,13 +169,17 @@ export function computePart(
     await host.waits.look();
     const { count } = host.waits;
     if (count === 0) return alarms.clear(WAITING);
-    const fix = 'Make room on the disk of the data directory; they go on by themselves';
-    alarms.raise(WAITING, `${count} virtual machines stand still: the disk is nearly full`, fix);
+    const fix = 'Free space on the disk of the data directory; they resume automatically';
+    alarms.raise(WAITING, `${count} virtual machines are paused: the disk is nearly full`, fix);
   };
   const watchFiles = async () => {
     const { limit } = host.descriptors;
     if (host.descriptors.hasRoom(FEW_FILES)) return alarms.clear(FILES);
-    alarms.raise(FILES, `Nearly all of ${limit} files are open: no machine is made or started`, RAISE);
+    alarms.raise(
+      FILES,
+      `Nearly all of ${limit} file descriptors are in use: no virtual machine can be created or started`,
+      RAISE,
+    );
   };
   const every = (name: string, everyMs: number, run: () => Promise<unknown>): Job => {
     return { name, everyMs, per: 'node', run };
@@ -201,17 +205,15 @@ export function computePart(
       supervisor.start();
       void addresses.claimTaken().then((blocks) => {
         if (blocks.length > 0)
-          log.warn({ blocks }, 'addresses of machines that another cloud on this host has too');
+          log.warn({ blocks }, 'another cloud on this host uses the same virtual machine addresses');
         return host.sweepAddresses();
       });
-      void imports
-        .start()
-        .catch((error) => log.error({ err: error }, 'what was left of imports was not removed'));
+      void imports.start().catch((error) => log.error({ err: error }, 'removing incomplete imports failed'));
       void guard();
-      // Begins to find out, in the background, what guests may be started with.
+      // Detects the accelerator in the background.
       void hypervisor.readiness();
     },
-    /** Lets go of machines, which run on. */
+    /** Detaches from machines, which keep running. */
     close: async () => {
       await imports.close();
       await supervisor.close();

@@ -1,4 +1,4 @@
-/** What machines look like from outside. */
+/** Public schemas of machines. */
 import { Paging } from '../http/list-page.ts';
 import { Reason } from '../http/response.ts';
 import { namedObject, type Static, Type } from '../platform/json-schema.ts';
@@ -8,44 +8,46 @@ const textOrNull = (description: string) => Type.Union([Type.String(), Type.Null
 
 const VmPort = namedObject('VmPort', {
   port: Type.Integer(),
-  guest_port: Type.Integer({ description: 'Where it leads to in the machine' }),
-  open: Type.Boolean({ description: 'Whether it answers now' }),
-  reason: textOrNull('Why it is closed'),
+  guest_port: Type.Integer({ description: 'Port of the guest' }),
+  open: Type.Boolean({ description: 'Whether the port is open now' }),
+  reason: textOrNull('Why the port is closed'),
 });
 
-/** On the plan of who asks. */
+/** Prices in the caller's plan. */
 const PRICES = {
-  price_per_hour: Type.Number({ description: 'Credits, for time in which it runs' }),
-  price_per_month: Type.Number({ description: 'Credits, for 730 hours of it' }),
-  disk_price_per_hour: Type.Number({ description: 'Credits, for its disk, whether it runs or not' }),
-  total_price_per_hour: Type.Number({ description: 'Credits, while it runs, its disk included' }),
-  total_price_per_month: Type.Number({ description: 'Credits, for 730 hours of that' }),
+  price_per_hour: Type.Number({ description: 'Credits per hour of running time' }),
+  price_per_month: Type.Number({ description: 'Credits for 730 hours of running time' }),
+  disk_price_per_hour: Type.Number({
+    description: 'Credits per hour for the disk, charged whether or not it runs',
+  }),
+  total_price_per_hour: Type.Number({ description: 'Credits per hour while it runs, disk included' }),
+  total_price_per_month: Type.Number({ description: 'Credits for 730 hours, disk included' }),
 };
 
 export const Vm = namedObject('Vm', {
   vm_id: Type.String(),
   name: Type.String(),
-  ip_address: textOrNull('The same for as long as the machine exists; null once it is being deleted'),
+  ip_address: textOrNull('Stays the same for the life of the virtual machine; null once it is being deleted'),
   instance_type: Type.String(),
   region: Type.String(),
   tags: Type.String({ description: 'Comma-separated' }),
   image: Type.String(),
   state: Type.String({ enum: [...VM_STATES] }),
   state_reason: Type.Union([Reason, Type.Null()], {
-    description: 'Why it is in this state, when that was not simply asked for',
+    description: 'Reason for the state, unless the user requested it',
   }),
   vcpus: Type.Integer(),
   memory_mb: Type.Integer(),
   disk_gb: Type.Integer(),
   ...PRICES,
   ports: Type.Array(VmPort, { description: 'TCP ports of the address' }),
-  ssh_command: textOrNull('How to reach its SSH server; null while that cannot be reached'),
-  outbound: Type.Boolean({ description: 'Whether it may open connections to the outside' }),
-  accel: textOrNull('What its processor runs on; null while it does not run'),
-  accel_reason: textOrNull('Why nothing faster'),
+  ssh_command: textOrNull('Command that connects to the SSH server; null while it is unreachable'),
+  outbound: Type.Boolean({ description: 'Whether it may open outbound connections' }),
+  accel: textOrNull('Accelerator of the current run, kvm or tcg; null while it does not run'),
+  accel_reason: textOrNull('Why a faster accelerator is not used'),
   created_at: Type.String(),
-  started_at: textOrNull('When its processor began to run'),
-  ready_at: textOrNull('When the guest gave its first sign of life in this run'),
+  started_at: textOrNull('When the current run began'),
+  ready_at: textOrNull('When the guest first answered in the current run'),
   uptime_seconds: Type.Integer({ description: 'Since started_at; 0 while it does not run' }),
 });
 export type Vm = Static<typeof Vm>;
@@ -61,9 +63,9 @@ export const NewVm = namedObject('NewVm', {
     }),
   ),
   tags: Type.Optional(Type.String({ maxLength: 1024, default: '', description: 'Comma-separated' })),
-  image: Type.Optional(Type.String({ default: 'tiny', description: 'One of GET /api/images' })),
+  image: Type.Optional(Type.String({ default: 'tiny', description: 'An image_id of GET /api/images' })),
   ssh_keys: Type.Optional(
-    Type.Array(Type.String(), { maxItems: 20, description: 'OpenSSH public keys of the root user' }),
+    Type.Array(Type.String(), { maxItems: 20, description: 'OpenSSH public keys for the root user' }),
   ),
   user_data: Type.Optional(
     Type.String({ description: 'cloud-init user data, or a script that begins with #!; at most 64 KiB' }),
@@ -71,7 +73,7 @@ export const NewVm = namedObject('NewVm', {
   ports: Type.Optional(
     Type.Array(Type.Integer({ minimum: 1, maximum: 65_535 }), {
       maxItems: 16,
-      description: 'Further TCP ports of the guest, besides 22, 80, 443 and 8080',
+      description: 'Additional TCP ports of the guest to expose, besides 22, 80, 443 and 8080',
     }),
   ),
 });
@@ -91,21 +93,21 @@ export const InstanceTypeEntry = namedObject('InstanceType', {
   memory_mb: Type.Integer(),
   disk_gb: Type.Integer(),
   ...PRICES,
-  startable: Type.Boolean({ description: 'Whether this host has enough memory to ever start one' }),
-  reason: textOrNull('Why not; one can be created all the same'),
+  startable: Type.Boolean({ description: 'Whether this host has enough memory to start one' }),
+  reason: textOrNull('Why it cannot be started; creating one is still possible'),
 });
 
 export const AdminVm = namedObject('AdminVm', { ...Vm.properties, account_id: Type.Integer() });
 export const AdminVmsQuery = Type.Object({
-  account_id: Type.Optional(Type.Integer({ minimum: 1, description: 'Of this account only' })),
+  account_id: Type.Optional(Type.Integer({ minimum: 1, description: 'Only this account' })),
   ...Paging,
 });
 export const VmPath = Type.Object({ vm_id: Type.String({ $id: 'VmId' }) });
 
 export const StopQuery = Type.Object({
   grace: Type.Optional(
-    Type.Integer({ minimum: 0, maximum: 300, description: 'Seconds in which the guest may shut down' }),
+    Type.Integer({ minimum: 0, maximum: 300, description: 'Grace period for a guest shutdown, in seconds' }),
   ),
-  force: Type.Optional(Type.Boolean({ description: 'Power off at once' })),
+  force: Type.Optional(Type.Boolean({ description: 'Power off without a shutdown' })),
 });
 export type StopQuery = Static<typeof StopQuery>;

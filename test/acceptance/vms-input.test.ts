@@ -44,7 +44,12 @@ test('a new machine says all of itself', async () => {
     uptime_seconds: 0,
   });
   const [one, ...others] = ports;
-  assert.deepEqual(one, { port: 22, guest_port: 22, open: false, reason: 'the machine does not run' });
+  assert.deepEqual(one, {
+    port: 22,
+    guest_port: 22,
+    open: false,
+    reason: 'the virtual machine is not running',
+  });
   assert.deepEqual(
     others.map(({ port, guest_port }: { port: number; guest_port: number }) => [port, guest_port]),
     [80, 443, 8080].map((port) => [port, port]).concat([[2222, 22]]),

@@ -11,7 +11,7 @@ import { VmPath } from '../schema.ts';
 import type { Consoles } from './console.ts';
 import type { ConsoleTickets } from './console-tickets.ts';
 
-/** What consoles ask of a machine's row. */
+/** The columns of a machine that consoles read. */
 export interface ConsoleVm {
   readonly vm_id: string;
   readonly state: string;
@@ -30,13 +30,13 @@ export interface ConsoleRoutesDeps {
 const LOG_BYTES = 64 * 1024;
 const LOG_BYTES_MAX = 2 ** 20;
 const CONSOLE = '/api/vms/{vm_id}/console';
-/** States in which there may be a console; whether there is, the engine knows. */
+/** States that allow a console; the engine decides whether there is one. */
 const WITH_CONSOLE: ReadonlySet<string> = new Set(['starting', 'running', 'stopping']);
 
 const Ticket = namedObject('ConsoleTicket', {
-  ticket: Type.String({ description: 'Valid once, for this machine' }),
+  ticket: Type.String({ description: 'Single-use, valid for this virtual machine' }),
   expires_at: Type.String(),
-  url: Type.String({ description: 'WebSocket address with the ticket in it' }),
+  url: Type.String({ description: 'WebSocket URL that includes the ticket' }),
 });
 
 export function consoleRoutes(deps: ConsoleRoutesDeps): Route[] {
@@ -50,7 +50,8 @@ function ticketRoute({ find, tickets, apiUrl }: ConsoleRoutesDeps): Route {
     name: 'createConsoleTicket',
     tag: 'compute',
     summary: 'Get a ticket for the console',
-    description: 'For browsers, which cannot send a key with a WebSocket. It is valid once, for 60 s.',
+    description:
+      'For browsers, which cannot send an API key with a WebSocket. A ticket is single-use and expires after 60 s.',
     permission: 'compute:write',
     params: VmPath,
     responses: { 201: Ticket },
@@ -69,7 +70,7 @@ function logRoute({ find, hypervisor }: ConsoleRoutesDeps): Route {
     minimum: 0,
     maximum: LOG_BYTES_MAX,
     default: LOG_BYTES,
-    description: 'How much of its end',
+    description: 'Number of bytes to return from the end of the log',
   });
   return defineRoute({
     method: 'GET',
@@ -77,7 +78,7 @@ function logRoute({ find, hypervisor }: ConsoleRoutesDeps): Route {
     name: 'getVmLog',
     tag: 'compute',
     summary: 'Read the latest output of the serial console',
-    description: 'Also of earlier runs. Bytes that are not UTF-8 are shown as U+FFFD.',
+    description: 'Includes output of earlier runs. Invalid UTF-8 is replaced by U+FFFD.',
     permission: 'compute:read',
     params: VmPath,
     query: Type.Object({ bytes: Type.Optional(bytes) }),
@@ -92,7 +93,7 @@ function logRoute({ find, hypervisor }: ConsoleRoutesDeps): Route {
   });
 }
 
-/** Without the rest of a UTF-8 character whose beginning was cut off. */
+/** Drops the rest of a UTF-8 character whose first bytes were cut off. */
 function afterCutCharacter(log: Uint8Array): Uint8Array {
   let start = 0;
   while (start < 3 && ((log[start] ?? 0) & 0xc0) === 0x80) start++;
@@ -105,13 +106,15 @@ function consoleRoute({ find }: ConsoleRoutesDeps): Route {
     path: CONSOLE,
     name: 'openConsole',
     tag: 'compute',
-    summary: 'The serial console, as a WebSocket',
+    summary: 'Open the serial console as a WebSocket',
     description:
-      'Bytes both ways in binary frames of at most 64 KiB; text frames are taken as UTF-8. The last 64 KiB come first. ' +
-      'Browsers send `?ticket=`, others their key. Closed with 1000 when the machine stops, with 1013 when the viewer is too slow.',
+      'Binary frames of at most 64 KiB carry the bytes in both directions; text frames are read as UTF-8. The last 64 KiB are replayed first. ' +
+      'Browsers send `?ticket=`, other clients their API key. Close code 1000: the machine stopped; 1013: the client reads too slowly.',
     permission: 'compute:write',
     params: VmPath,
-    query: Type.Object({ ticket: Type.Optional(Type.String({ description: 'Instead of a key' })) }),
+    query: Type.Object({
+      ticket: Type.Optional(Type.String({ description: 'Console ticket, instead of an API key' })),
+    }),
     responses: { 101: Type.Unknown({ description: 'A WebSocket' }) },
     errors: [
       'vm_not_found',
@@ -125,7 +128,7 @@ function consoleRoute({ find }: ConsoleRoutesDeps): Route {
     ],
     handler: async ({ principal, params }) => {
       await find(principal, params.vm_id);
-      throw new AppError('upgrade_required', 'A console is a WebSocket; this request asks for none', {
+      throw new AppError('upgrade_required', 'A console requires a WebSocket upgrade request', {
         hint: 'Open it with a WebSocket client, or read GET /api/vms/{vm_id}/log',
         headers: { upgrade: 'websocket' },
       });
@@ -133,7 +136,7 @@ function consoleRoute({ find }: ConsoleRoutesDeps): Route {
   });
 }
 
-/** The same address as the WebSocket it is. */
+/** The console's path as a WebSocket. */
 export function consoleSocket({ find, consoles, tickets }: Omit<ConsoleRoutesDeps, 'apiUrl'>): SocketRoute {
   return {
     path: CONSOLE,

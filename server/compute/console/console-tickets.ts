@@ -1,6 +1,6 @@
 /**
- * Tickets for consoles: a browser cannot send a key with a WebSocket, and a key does not belong in an
- * address. A ticket is good once, for a minute, for one machine. Kept in memory only.
+ * Console tickets: browsers cannot send an API key with a WebSocket, and a key must not appear in a URL. A
+ * ticket is single-use and valid for one minute and one machine. Held in memory only.
  */
 import type { Principal } from '../../calls/principal.ts';
 import type { Clock } from '../../platform/clock.ts';
@@ -8,9 +8,9 @@ import { AppError } from '../../platform/errors.ts';
 import { randomBase62 } from '../../platform/ids.ts';
 
 const LIFE_MS = 60_000;
-/** Unused ones of one account; the oldest makes room. */
+/** Unused tickets per account; when exceeded, the oldest is dropped. */
 const MAX_PER_ACCOUNT = 100;
-/** 256 bits. */
+/** 256 bits in base64url. */
 const CHARACTERS = 43;
 
 interface Ticket {
@@ -22,7 +22,7 @@ interface Ticket {
 
 export class ConsoleTickets {
   readonly #clock: Clock;
-  /** Oldest first, which is also the order in which they end. */
+  /** Oldest first, which is also the order of expiry. */
   readonly #tickets = new Map<string, Ticket>();
   readonly #byAccount = new Map<number, Set<string>>();
 
@@ -30,7 +30,7 @@ export class ConsoleTickets {
     this.#clock = clock;
   }
 
-  /** How many could be used now. */
+  /** Number of valid tickets. */
   get size(): number {
     this.#sweep();
     return this.#tickets.size;
@@ -50,7 +50,10 @@ export class ConsoleTickets {
     return { ticket, expiresAt: this.#clock.now() + LIFE_MS };
   }
 
-  /** Who the ticket was given to. Whatever comes of it, it is used up. Throws `invalid_ticket`. */
+  /**
+   * Returns the principal that the ticket was issued to, and invalidates the ticket in any case. Throws
+   * `invalid_ticket`.
+   */
   redeem(ticket: string, vmId: string): Principal {
     this.#sweep();
     const found = this.#tickets.get(ticket);
@@ -58,9 +61,9 @@ export class ConsoleTickets {
     if (found?.vmId === vmId) return found.principal;
     throw new AppError(
       'invalid_ticket',
-      'This ticket is unknown, used, older than 60 s or for another machine',
+      'This ticket is unknown, used, expired or issued for another virtual machine',
       {
-        hint: 'Get a new one from POST /api/vms/{vm_id}/console-tickets',
+        hint: 'Request a new ticket with POST /api/vms/{vm_id}/console-tickets',
       },
     );
   }

@@ -1,7 +1,7 @@
 /**
- * Serial consoles for many viewers. The engine gives one console per guest to one caller: that is us. It
- * is opened for the first viewer and kept until the guest stops, so that the next one sees what came
- * meanwhile.
+ * Serial consoles shared by many viewers. The engine gives a guest's console to a single caller, which is
+ * this class. The console is opened for the first viewer and kept open until the guest stops, so that later
+ * viewers get the output in between.
  */
 import { AppError } from '../../platform/errors.ts';
 import type { GuestConsole, Hypervisor } from '../hypervisor.ts';
@@ -10,18 +10,18 @@ interface ConsolesDeps {
   readonly hypervisor: Pick<Hypervisor, 'capabilities' | 'openConsole' | 'consoleLog'>;
 }
 
-/** Whoever looks at a console. Must not keep the sender waiting, and may not change the bytes. */
+/** A client of a console. It must not block the sender and must not change the bytes. */
 interface Viewer {
   send(bytes: Uint8Array): void;
   /** The guest stopped, or the engine lost its console. Called once. */
   end(): void;
 }
 
-/** A place before a console, taken until leave(). */
+/** One viewer's connection to a console, until leave(). */
 export interface Seat {
-  /** Sends what the guest wrote last (at most 64 KiB), and from now on all it writes. */
+  /** Sends the latest output (at most 64 KiB), then everything the guest writes. */
   watch(viewer: Viewer): void;
-  /** Resolves when the guest took the bytes, in the order in which all viewers sent them, or is gone. */
+  /** Resolves when the guest took the bytes or is gone. Writes of all viewers are queued in order. */
   write(bytes: Uint8Array): Promise<void>;
   leave(): void;
 }
@@ -39,21 +39,21 @@ export class Consoles {
   }
 
   /**
-   * A place before the guest's console. Throws `vm_not_running`, `engine_unavailable` (it has no consoles),
-   * `overloaded` (32 viewers are there).
+   * Attaches to the guest's console. Throws `vm_not_running`, `engine_unavailable` (no consoles) and
+   * `overloaded` (32 viewers already).
    */
   async join(vmId: string): Promise<Seat> {
     if (!this.#deps.hypervisor.capabilities.console) {
-      throw new AppError('engine_unavailable', 'The engine of this virtual machine offers no console');
+      throw new AppError('engine_unavailable', 'The hypervisor of this virtual machine has no console');
     }
     const shared = await this.#of(vmId);
     if (shared === null || shared.isEnded) {
-      throw new AppError('vm_not_running', 'A virtual machine has a console only while it runs');
+      throw new AppError('vm_not_running', 'A virtual machine has a console only while it is running');
     }
     return shared.take();
   }
 
-  /** Lets go of all consoles and viewers; the guests run on. */
+  /** Closes all consoles and disconnects the viewers; the guests keep running. */
   close(): void {
     for (const shared of this.#open) shared.release();
   }
@@ -84,7 +84,7 @@ export class Consoles {
     const shared = new SharedConsole(guest);
     this.#open.add(shared);
     try {
-      // After opening, so that nothing is missed; what came both ways is counted once.
+      // Read after opening, so that nothing is missed; bytes received both ways are counted once.
       shared.begin(await hypervisor.consoleLog(vmId, REPLAY_BYTES));
     } catch (error) {
       this.#open.delete(shared);
@@ -100,7 +100,7 @@ class SharedConsole {
   readonly #ring = new ByteRing(REPLAY_BYTES);
   readonly #seats = new Set<Seat>();
   readonly #viewers = new Map<Seat, Viewer>();
-  /** What came before the engine's log was read; null afterwards. */
+  /** Output received before the engine's log was read; null afterwards. */
   #early: Uint8Array[] | null = [];
   #lastWrite: Promise<void> = Promise.resolve();
   #isEnded = false;
@@ -116,13 +116,13 @@ class SharedConsole {
     return this.#isEnded;
   }
 
-  /** At once when it has ended already. */
+  /** Calls the listener immediately if the console has already ended. */
   onEnd(listener: () => void): void {
     if (this.#isEnded) listener();
     else this.#onEnd = listener;
   }
 
-  /** `log`: what the guest wrote before, as the engine kept it. */
+  /** `log`: earlier output of the guest, as kept by the engine. */
   begin(log: Uint8Array): void {
     const early = Buffer.concat(this.#early ?? []);
     this.#early = null;
@@ -161,7 +161,7 @@ class SharedConsole {
 
   #write(bytes: Uint8Array): Promise<void> {
     const written = this.#lastWrite.then(() => (this.#isEnded ? undefined : this.#guest.write(bytes)));
-    // A guest that went away while it was written to ends the console; the next write must not fail for it.
+    // A guest that stops during a write ends the console; the next write must not fail for it.
     this.#lastWrite = written.catch(() => {});
     return this.#lastWrite;
   }
@@ -186,7 +186,7 @@ class SharedConsole {
   }
 }
 
-/** How many bytes at the start of `next` are the end of `before` already. */
+/** Number of bytes at the start of `next` that are already the end of `before`. */
 function overlap(before: Uint8Array, next: Uint8Array): number {
   for (let length = Math.min(before.length, next.length); length > 0; length--) {
     if (Buffer.compare(before.subarray(before.length - length), next.subarray(0, length)) === 0)
@@ -195,10 +195,10 @@ function overlap(before: Uint8Array, next: Uint8Array): number {
   return 0;
 }
 
-/** The newest bytes of a stream, in a fixed piece of memory. */
+/** Ring buffer of the newest bytes of a stream. */
 export class ByteRing {
   readonly #bytes: Uint8Array;
-  /** Where the next byte goes. */
+  /** Index of the next byte. */
   #at = 0;
   #isFull = false;
 
@@ -216,7 +216,7 @@ export class ByteRing {
     this.#at = (this.#at + kept.length) % size;
   }
 
-  /** A copy, oldest first. */
+  /** Copies the content, oldest byte first. */
   read(): Uint8Array {
     if (!this.#isFull) return this.#bytes.slice(0, this.#at);
     return Buffer.concat([this.#bytes.subarray(this.#at), this.#bytes.subarray(0, this.#at)]);

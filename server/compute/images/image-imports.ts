@@ -1,8 +1,8 @@
 /**
- * Takes images in. An import outlives its request: the row says `importing` first and `ready` or `failed`
- * in the end, and only ready ones are ever used. A few downloads go on at once, files of this host are
- * copied one at a time, and so does the engine take them in: a slow source is waited for by nobody else.
- * Those that wait do so in memory; what was not finished when Cloudlet ended has failed.
+ * Imports images. An import outlives its request: its row is `importing`, then `ready` or `failed`, and only
+ * ready images are used. A few downloads run at once; files of this host are copied one at a time, and the
+ * engine imports one image at a time, so that a slow source delays nobody else. The queue is in memory; an
+ * import that is unfinished when Cloudlet stops has failed.
  */
 import { createHash } from 'node:crypto';
 import { type Changes, type Recorder, UNASKED } from '../../metadata/change.ts';
@@ -27,9 +27,9 @@ interface ImageImportsDeps {
   readonly hypervisor: Hypervisor;
   readonly sources: ImageSources;
   readonly sweepGuard: SweepGuard;
-  /** Throws `out_of_space` or `read_only` when the disk must not take so many bytes more. */
+  /** Throws `out_of_space` or `read_only` when so many more bytes must not be stored. */
   readonly assertRoom: (bytes: number) => void;
-  /** Largest source, and largest disk that a guest sees, bytes. */
+  /** Largest source and largest virtual disk, bytes. */
   readonly maxBytes: number;
   readonly onError: (imageId: string, what: string, error: unknown) => void;
 }
@@ -39,7 +39,7 @@ interface Import {
   done: Promise<void>;
 }
 
-/** Stages the bytes, in a turn of their own, and tells their SHA-256. */
+/** Stages the bytes, queued per kind of source, and returns their SHA-256. */
 type Fill = (signal: AbortSignal) => Promise<string>;
 
 const DOWNLOADS = 4;
@@ -48,7 +48,7 @@ const STOPPED = 'Cloudlet was stopped before the image was ready; add it again';
 
 export class ImageImports {
   readonly #deps: ImageImportsDeps;
-  /** Have bytes and perhaps no row yet: not to be swept. */
+  /** Have bytes and perhaps no row yet; excluded from sweeps. */
   readonly #active = new Set<string>();
   readonly #imports = new Map<string, Import>();
   readonly #downloads = new Semaphore(DOWNLOADS);
@@ -61,8 +61,8 @@ export class ImageImports {
   }
 
   /**
-   * From a path or a URL; resolves once the row is stored. Throws `invalid_request`, `shutting_down`,
-   * `payload_too_large` for a file of this host; what else is wrong with the bytes is in the row later.
+   * Imports from a path or a URL; resolves once the row is stored. Throws `invalid_request`, `shutting_down`,
+   * and `payload_too_large` for a file of this host; later errors are stored in the row.
    */
   async add(call: Recorder, input: NewImage): Promise<AdminImage> {
     const name = checkedName(input.name);
@@ -95,10 +95,10 @@ export class ImageImports {
     const { sources } = this.#deps;
     if (path !== undefined && url === undefined) return sources.fromPath(path);
     if (url !== undefined && path === undefined) return sources.fromUrl(url);
-    throw invalidField('path', 'give either path or url');
+    throw invalidField('path', 'exactly one of path and url is required');
   }
 
-  /** A place for the bytes of an upload. Always followed by finishUpload or abortUpload. */
+  /** Stages an upload. Always followed by finishUpload or abortUpload. */
   async beginUpload(): Promise<Staging> {
     this.#assertOpen();
     const { hypervisor, clock } = this.#deps;
@@ -112,7 +112,7 @@ export class ImageImports {
     }
   }
 
-  /** All bytes came: the rest goes on after the response. abortUpload must follow when this throws. */
+  /** Ends an upload; the import continues after the response. Call abortUpload when this throws. */
   async finishUpload(
     call: Recorder,
     stage: Staging,
@@ -152,7 +152,7 @@ export class ImageImports {
     if (this.#isClosed) throw new AppError('shutting_down', 'Cloudlet is being stopped');
   }
 
-  /** Stores the row and begins the work. */
+  /** Stores the row and begins the import. */
   async #begin(call: Recorder, row: ImageRow, fill: Fill): Promise<AdminImage> {
     const { changes, store } = this.#deps;
     const imageId = row.image_id;
@@ -184,15 +184,15 @@ export class ImageImports {
       const found = await this.#conversions.run(signal, () => this.#takeIn(imageId, controller, sha256));
       await changes.run(UNASKED, (change) => change.add(store.finish(imageId, found)));
     } catch (error) {
-      // It may be ready all the same; the next start of Cloudlet sees.
+      // The image may be ready all the same; the next start of Cloudlet checks.
       if (error instanceof CommitOutcomeUnknown) return;
       const { code, message } = failure(error);
-      if (code === 'internal_error') onError(imageId, 'the image was not imported', error);
+      if (code === 'internal_error') onError(imageId, 'image import failed', error);
       try {
         await changes.run(UNASKED, (change) => change.add(store.fail(imageId, code, message)));
         await hypervisor.discardImage(imageId);
       } catch (failed) {
-        onError(imageId, 'what was left of an import was not removed', failed);
+        onError(imageId, 'removing an incomplete import failed', failed);
       }
     } finally {
       this.#imports.delete(imageId);
@@ -200,7 +200,7 @@ export class ImageImports {
     }
   }
 
-  /** Breaks off when the disk runs full: how large the result will be, nobody knows before. */
+  /** Aborts when the disk runs full: the size of the result is unknown in advance. */
   async #takeIn(imageId: string, controller: AbortController, sha256: string): Promise<FoundImage> {
     const { hypervisor, assertRoom, maxBytes } = this.#deps;
     const timer = setInterval(() => {
@@ -219,10 +219,13 @@ export class ImageImports {
     }
   }
 
-  /** An import under way is ended. Throws `image_not_found`, `image_in_use` while a machine is made of it. */
+  /**
+   * Cancels an import in progress. Throws `image_not_found`, and `image_in_use` while a machine uses the
+   * image.
+   */
   async delete(call: Recorder, imageId: string): Promise<DeletedImage> {
     const { changes, store, hypervisor } = this.#deps;
-    if (imageId === DEFAULT_IMAGE) throw new AppError('image_in_use', 'Built-in images cannot be deleted');
+    if (imageId === DEFAULT_IMAGE) throw new AppError('image_in_use', 'A built-in image cannot be deleted');
     if (!isId('img', imageId) || (await store.find(imageId)) === undefined) throw imageNotFound();
     const one = this.#imports.get(imageId);
     one?.controller.abort(new AppError('image_not_found', 'The image was deleted'));
@@ -232,12 +235,12 @@ export class ImageImports {
       change.expect(store.delete(imageId), refused);
       return { image_id: imageId, deleted: true as const };
     });
-    // A crash before this leaves a file that the next start removes.
+    // A crash before this leaves files that the next start removes.
     await hypervisor.discardImage(imageId);
     return response;
   }
 
-  /** Puts right what the end of the last run left behind. */
+  /** Cleans up after the last run. */
   async start(): Promise<void> {
     const { changes, store, hypervisor, sweepGuard } = this.#deps;
     const present = await hypervisor.listImages();
@@ -256,7 +259,7 @@ export class ImageImports {
     for (const imageId of unnamed) await hypervisor.discardImage(imageId);
   }
 
-  /** Ends what is under way; it has failed then. */
+  /** Cancels the imports in progress, which then have failed. */
   async close(): Promise<void> {
     this.#isClosed = true;
     for (const { controller } of this.#imports.values()) controller.abort(stopped());
@@ -273,12 +276,12 @@ function checkedName(text: string): string {
 
 function assertSum(found: string, wanted: string | undefined): void {
   if (wanted === undefined || wanted.toLowerCase() === found) return;
-  throw invalidField('sha256', `the bytes have another one: ${found}`);
+  throw invalidField('sha256', `does not match the SHA-256 of the data, ${found}`);
 }
 
 function imageInUse(): AppError {
-  return new AppError('image_in_use', 'Virtual machines use this image', {
-    hint: 'delete them first',
+  return new AppError('image_in_use', 'The image is used by virtual machines', {
+    hint: 'Delete these virtual machines first',
   });
 }
 
@@ -286,15 +289,15 @@ function stopped(): AppError {
   return new AppError('shutting_down', STOPPED);
 }
 
-/** What the row says of it. */
+/** The error as stored in the row. */
 function failure(error: unknown): { code: string; message: string } {
   if (error instanceof OutboundRefused) return { code: `source_${error.kind}`, message: error.message };
   if (isAppError(error)) return { code: error.code, message: error.message };
-  return { code: 'internal_error', message: 'Something went wrong; the log says what' };
+  return { code: 'internal_error', message: 'Internal error; the operator finds details in the log' };
 }
 
 interface StagingDeps {
-  /** Throws `out_of_space` or `read_only` when the disk must not take so many bytes more. */
+  /** Throws `out_of_space` or `read_only` when so many more bytes must not be stored. */
   readonly assertRoom: (bytes: number) => void;
   /** Largest source, bytes. */
   readonly maxBytes: number;
@@ -308,7 +311,7 @@ function assertSize(bytes: number, maxBytes: number): void {
   throw new AppError('payload_too_large', `An image may have at most ${Math.floor(maxBytes / GIB)} GiB`);
 }
 
-/** Counts and hashes what is staged, and stops what is too large. */
+/** Counts and hashes the staged bytes and enforces the limit. */
 class Staging {
   readonly imageId: string;
   readonly #stage: ImageStage;
@@ -338,7 +341,7 @@ class Staging {
     await this.#stage.write(piece);
   }
 
-  /** The hash of all that was written; nothing may be written afterwards. */
+  /** SHA-256 of everything written; nothing may be written afterwards. */
   sha256(): string {
     this.#digest ??= this.#hash.digest('hex');
     return this.#digest;

@@ -25,7 +25,7 @@ function readRoutes({ images }: ImageRoutesDeps): Route[] {
       path: '/api/images',
       name: 'listImages',
       tag: 'compute',
-      summary: 'List the images that virtual machines can start from',
+      summary: 'List available images',
       permission: 'compute:read',
       responses: { 200: Type.Array(Image) },
       handler: () => images.list(),
@@ -35,7 +35,7 @@ function readRoutes({ images }: ImageRoutesDeps): Route[] {
       path: ADMIN,
       name: 'adminListImages',
       tag: 'admin',
-      summary: 'List added images, oldest first, with their state',
+      summary: 'List imported images with their state, oldest first',
       permission: 'admin',
       responses: { 200: Type.Array(AdminImage) },
       handler: () => images.listAll(),
@@ -50,9 +50,9 @@ function changeRoutes({ imports }: ImageRoutesDeps): Route[] {
       path: ADMIN,
       name: 'adminAddImage',
       tag: 'admin',
-      summary: 'Add an image from a path or a URL',
+      summary: 'Import an image from a path or a URL',
       description:
-        'A qcow2 or raw disk with its own boot loader. Responds at once; the image can be used when its state is `ready`.',
+        'A qcow2 or raw disk with its own boot loader. Responds immediately; the image can be used once its state is `ready`.',
       permission: 'admin',
       body: NewImage,
       responses: { 201: AdminImage },
@@ -64,8 +64,9 @@ function changeRoutes({ imports }: ImageRoutesDeps): Route[] {
       path: `${ADMIN}/upload`,
       name: 'adminUploadImage',
       tag: 'admin',
-      summary: 'Add an image by uploading it',
-      description: 'A qcow2 or raw disk with its own boot loader. It can be used when its state is `ready`.',
+      summary: 'Upload an image',
+      description:
+        'A qcow2 or raw disk with its own boot loader. The image can be used once its state is `ready`.',
       permission: 'admin',
       consumes: 'multipart',
       body: ImageForm,
@@ -81,7 +82,7 @@ function changeRoutes({ imports }: ImageRoutesDeps): Route[] {
       path: `${ADMIN}/{image_id}`,
       name: 'adminDeleteImage',
       tag: 'admin',
-      summary: 'Delete an image that no virtual machine uses',
+      summary: 'Delete an unused image',
       permission: 'admin',
       params: ImagePath,
       responses: { 200: DeletedImage },
@@ -91,7 +92,7 @@ function changeRoutes({ imports }: ImageRoutesDeps): Route[] {
   ];
 }
 
-/** Stages the file part of the request, or leaves nothing at all. */
+/** Stages the file part of the request; leaves nothing behind on failure. */
 async function receive(imports: ImageImports, input: RouteInput<unknown, unknown, unknown>) {
   const { request, identify } = input;
   const stage = await imports.beginUpload();

@@ -1,25 +1,25 @@
-/** Where images are taken from: files of this host that the operator offers, and URLs. */
+/** Sources of images: files in folders the operator lists, and URLs. */
 import { constants } from 'node:fs';
 import { type FileHandle, open, realpath } from 'node:fs/promises';
 import { sep } from 'node:path';
 import { invalidField } from '../../platform/errors.ts';
 import { type Outbound, OutboundRefused } from '../../platform/outbound.ts';
 
-/** Bytes to be taken in later. */
+/** A source that is read later. */
 export interface ImageSource {
-  /** For administrators to read; holds no secret. */
+  /** Label for administrators; contains no secret. */
   readonly label: string;
   /**
-   * A file of this host as it is read: the holes of a sparse one count, because they are copied like the
-   * rest and hashed. null: of a URL, whose size is not known before it is asked.
+   * Size of a file of this host; holes of a sparse file count, because they are copied and hashed too. null
+   * for a URL, whose size is unknown before the request.
    */
   readonly bytes: number | null;
-  /** At most once. Throws OutboundRefused, AppError, or the signal's reason. */
+  /** May be called once. Throws OutboundRefused, AppError, or the signal's reason. */
   open(signal: AbortSignal): AsyncIterable<Uint8Array>;
 }
 
 export interface ImageSourcesDeps {
-  /** Absolute paths of the folders that files may be taken from. */
+  /** Absolute paths of the folders that files may be read from. */
   readonly folders: readonly string[];
   readonly outbound: Outbound;
   readonly maxBytes: number;
@@ -35,7 +35,7 @@ export class ImageSources {
     this.#deps = deps;
   }
 
-  /** Throws `invalid_request` unless it is a file in one of the folders. */
+  /** Throws `invalid_request` unless the path is a file in one of the folders. */
   async fromPath(path: string): Promise<ImageSource> {
     const file = await this.#openFile(path);
     try {
@@ -46,33 +46,29 @@ export class ImageSources {
     }
   }
 
-  /** Throws `invalid_request` when it is no URL to fetch; whether it may be reached is seen later. */
+  /** Throws `invalid_request` for an invalid URL; whether it is reachable is found later. */
   fromUrl(text: string): ImageSource {
     const url = URL.parse(text);
     if (url === null || !/^https?:$/.test(url.protocol)) {
       throw invalidField('url', 'must be a URL that begins with http:// or https://');
     }
     if (url.username !== '' || url.password !== '') {
-      throw invalidField('url', 'must hold no name and password');
+      throw invalidField('url', 'must not contain a user name or password');
     }
-    // The query may be a signature, which is as good as a password.
+    // The query may hold a signature, which is a credential.
     const label = `url ${url.origin}${url.pathname}`;
     return { label, bytes: null, open: (signal) => this.#download(url.href, signal) };
   }
 
-  /** What was opened is looked at, not what its name pointed at a moment before. */
+  /** Checks the opened file, not the path, which may have been changed meanwhile. */
   async #openFile(path: string): Promise<FileHandle> {
     const { folders } = this.#deps;
     if (folders.length === 0) {
-      throw invalidField(
-        'path',
-        'images are not taken from paths until CLOUDLET_IMAGE_SOURCES names folders',
-      );
+      throw invalidField('path', 'is not allowed: CLOUDLET_IMAGE_SOURCES lists no folders');
     }
-    const problem = () =>
-      invalidField('path', 'must be a file in one of the folders of CLOUDLET_IMAGE_SOURCES');
+    const problem = () => invalidField('path', 'must be a file in a folder listed in CLOUDLET_IMAGE_SOURCES');
     if (path.includes('\0') || !(await isInside(path, folders))) throw problem();
-    // A pipe must not keep us waiting for its writer.
+    // Opening a FIFO must not block until it has a writer.
     const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK).catch(() => null);
     if (file === null) throw problem();
     const stat = await file.stat();
@@ -101,14 +97,15 @@ export class ImageSources {
     const { status, length, bytes } = await outbound.fetch({ url, maxBytes, totalMs: DOWNLOAD_MS, signal });
     if (status !== 200) {
       await bytes[Symbol.asyncIterator]().return?.();
-      throw new OutboundRefused('failed', `the other side answered ${status}`);
+      throw new OutboundRefused('failed', `the server answered ${status}`);
     }
     let received = 0;
     for await (const piece of bytes) {
       received += piece.length;
       yield piece;
     }
-    if (length !== null && received !== length) throw new OutboundRefused('failed', 'it ended too soon');
+    if (length !== null && received !== length)
+      throw new OutboundRefused('failed', 'the response ended early');
   }
 }
 

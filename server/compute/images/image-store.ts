@@ -9,9 +9,9 @@ export interface ImageRow {
   readonly state: ImageState;
   readonly reason_code: string | null;
   readonly reason_message: string | null;
-  /** 0 until it is ready. */
+  /** 0 until the image is ready. */
   readonly size_bytes: number;
-  /** 0 until it is ready. */
+  /** 0 until the image is ready. */
   readonly virtual_bytes: number;
   readonly source: string;
   readonly source_format: 'raw' | 'qcow2' | null;
@@ -19,7 +19,7 @@ export interface ImageRow {
   readonly created_at: number;
 }
 
-/** What is known of an image once it is ready. */
+/** Figures of an image that are known once it is ready. */
 export type FoundImage = Pick<ImageRow, 'size_bytes' | 'virtual_bytes' | 'source_format' | 'sha256'>;
 
 const COLUMNS = `image_id, name, state, reason_code, reason_message, size_bytes, virtual_bytes, source,
@@ -70,7 +70,7 @@ export class ImageStore {
     };
   }
 
-  /** Does nothing to an image that is not being imported any more. */
+  /** Does nothing to an image that is no longer being imported. */
   fail(imageId: string, code: string, message: string): Statement {
     return {
       sql: `UPDATE images SET state = 'failed', reason_code = ?, reason_message = ?
@@ -79,7 +79,10 @@ export class ImageStore {
     };
   }
 
-  /** Goes along with the row of a machine made of it. Changes no row when it is gone, or not ready. */
+  /**
+   * Part of the commit that stores a machine of this image. Changes no row when the image is gone or not
+   * ready.
+   */
   claim(imageId: string): Statement {
     return {
       sql: `UPDATE images SET state = state WHERE image_id = ? AND state = 'ready'`,
@@ -87,7 +90,7 @@ export class ImageStore {
     };
   }
 
-  /** Changes no row while a machine is made of it. */
+  /** Changes no row while a machine uses the image. */
   delete(imageId: string): Statement {
     return {
       sql: `DELETE FROM images WHERE image_id = ?

@@ -1,4 +1,4 @@
-/** What a machine's disk can be made from. How images come to be is image-imports.ts. */
+/** Images that a machine's disk can be created from. Imports are in image-imports.ts. */
 import type { Change } from '../../metadata/change.ts';
 import { formatTime } from '../../platform/clock.ts';
 import { AppError } from '../../platform/errors.ts';
@@ -25,18 +25,18 @@ export class Images {
     this.#store = deps.store;
   }
 
-  /** Those that a machine can be made from; built-in ones first. */
+  /** Images that are ready, built-in ones first. */
   async list(): Promise<Image[]> {
     const rows = await this.#store.list();
     return [TINY, ...rows.filter(({ state }) => state === 'ready').map(presentImage)];
   }
 
-  /** All but the built-in ones, whatever their state, oldest first. */
+  /** Imported images in any state, oldest first. */
   async listAll(): Promise<AdminImage[]> {
     return (await this.#store.list()).map(presentForAdmin);
   }
 
-  /** One that a machine can be made from. Throws `image_not_found`, `image_not_ready`. */
+  /** Finds an image that is ready. Throws `image_not_found`, `image_not_ready`. */
   async find(imageId: string): Promise<Image> {
     if (imageId === DEFAULT_IMAGE) return TINY;
     const row = await this.#store.find(imageId);
@@ -46,7 +46,7 @@ export class Images {
     throw new AppError('image_not_ready', `The image ${what}`, { extra: { state: row.state } });
   }
 
-  /** Belongs to the change that makes a machine of the image, so that it cannot go meanwhile. */
+  /** Part of the change that creates a machine of the image, so that the image is not deleted meanwhile. */
   claim(change: Change, imageId: string): void {
     if (imageId !== DEFAULT_IMAGE) change.expect(this.#store.claim(imageId), imageNotFound);
   }
@@ -56,10 +56,10 @@ export function imageNotFound(): AppError {
   return new AppError('image_not_found', 'There is no such image', { hint: 'GET /api/images lists them' });
 }
 
-/** What an engine needs to know of an image that was found before. */
+/** The engine's description of an image that was found before. */
 export function guestImage(imageId: string): GuestImage {
   const isTiny = imageId === DEFAULT_IMAGE;
-  // Whatever was imported is kept as qcow2.
+  // Imported images are stored as qcow2.
   return { imageId, boot: isTiny ? 'kernel' : 'disk', format: isTiny ? 'raw' : 'qcow2' };
 }
 

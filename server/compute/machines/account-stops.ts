@@ -1,4 +1,4 @@
-/** How the machines of a blocked account are stopped, and started or deleted afterwards. */
+/** Stops the machines of a blocked account, and starts or deletes them afterwards. */
 import { UNASKED } from '../../metadata/change.ts';
 import { isAppError } from '../../platform/errors.ts';
 import { AccountStops } from '../../resources/account-stops.ts';
@@ -17,19 +17,19 @@ export interface MachineStopsDeps {
   readonly runs: Runs;
   readonly power: PowerControl;
   readonly deleter: VmDeleter;
-  /** How long a guest is asked to shut down, ms. */
+  /** Time for a graceful shutdown, ms. */
   readonly graceMs: number;
   readonly onError: (vmId: string, what: string, error: unknown) => void;
 }
 
-/** Guests shut down side by side: each may take all its grace. */
+/** Guests shut down in parallel: each may use its whole grace period. */
 const AT_ONCE = 100;
 const BY_CLOUDLET: MachineCall = { ...UNASKED, principal: 'administrator' };
 
 interface Halt {
-  /** Whether the machine, as it is when its turn comes, is to be stopped. */
+  /** Whether the machine still has to be stopped when its turn comes. */
   readonly isDue: (row: VmRow) => boolean;
-  /** Without: the one that its stop began with. */
+  /** Default: the reason that its stop began with. */
   readonly reason?: Reason;
 }
 
@@ -47,7 +47,7 @@ export function machineStops(deps: MachineStopsDeps): AccountStops<VmRow> {
       ['stopped', 'stopping'].includes(state) && PASSING_CAUSES.some((cause) => cause === reason_code),
     resume: (row) => startAgain(deps, row),
     remove: async ({ vm_id: vmId }) => {
-      // One that never ran has to be stopped, too.
+      // A machine that never ran has to be stopped too.
       const isDue = ({ state }: VmRow) => state !== 'deleting';
       await halt(deps, vmId, { isDue, reason: STOP_REASONS.account_closed });
       await deleter.remove(BY_CLOUDLET, vmId);
@@ -56,7 +56,7 @@ export function machineStops(deps: MachineStopsDeps): AccountStops<VmRow> {
   });
 }
 
-/** After its stop: a crash may have cut it off, and the reconciler, which knows no resumption, be at it. */
+/** Waits for the stop, which a crash may have interrupted and the reconciler may be finishing. */
 async function startAgain(deps: MachineStopsDeps, row: VmRow): Promise<void> {
   const { store, power } = deps;
   const find = async () => (await store.find(row.vm_id)) ?? row;
@@ -67,12 +67,12 @@ async function startAgain(deps: MachineStopsDeps, row: VmRow): Promise<void> {
   await power.startOwned(row.vm_id, find);
 }
 
-/** After a start that is under way: nobody else would stop what it leads to. */
+/** Waits for a start in progress: nothing else would stop the run it leads to. */
 async function halt(deps: MachineStopsDeps, vmId: string, { isDue, reason }: Halt): Promise<void> {
   const { store, turns, runs, graceMs } = deps;
   const find = async () => {
     const row = await store.find(vmId);
-    if (row === undefined) throw new Error('the machine is gone');
+    if (row === undefined) throw new Error('the virtual machine no longer exists');
     return row;
   };
   for (;;) {

@@ -1,16 +1,16 @@
-/** Addresses of machines: given out of one network, one each, and taken back. */
+/** The address pool of machines: allocates single addresses of one network and takes them back. */
 import { AppError } from '../../platform/errors.ts';
 import type { Ingress } from '../ingress.ts';
 
-/** So many addresses are claimed at once, or the whole network if it is smaller. */
+/** Number of addresses claimed at once, or the whole network if it is smaller. */
 const BLOCK = 256;
-/** Addresses, or blocks of them, that turned out to be somebody else's, before we give up. */
+/** Refused addresses or blocks before an allocation gives up. */
 const MAX_REFUSED = 256;
 
 export interface AddressPoolDeps {
   /** An IPv4 network like `127.80.0.0/16`. */
   readonly network: string;
-  /** What machines have already, oldest first. */
+  /** Addresses of existing machines, oldest first. */
   readonly taken: readonly string[];
   readonly host: Pick<Ingress, 'claim' | 'isFree'>;
 }
@@ -22,7 +22,7 @@ export class AddressPool {
   readonly #taken = new Set<number>();
   #next = 1;
 
-  /** The search goes on after the newest address, so that one rests before it is someone else's. */
+  /** The search continues after the newest address, so that a released address is not reused soon. */
   constructor({ network, taken, host }: AddressPoolDeps) {
     const [base = '', prefix = ''] = network.split('/');
     this.#host = host;
@@ -32,8 +32,8 @@ export class AddressPool {
   }
 
   /**
-   * An address that no machine has, and where nobody else of this host listens on these ports. Throws
-   * `no_free_address`.
+   * Allocates an address that no machine has and on which no other program of this host listens at these
+   * ports. Throws `no_free_address`.
    */
   async take(guestPorts: readonly number[]): Promise<string> {
     let refused = 0;
@@ -43,7 +43,7 @@ export class AddressPool {
       if (!this.#isHost(place) || this.#taken.has(place)) continue;
       const address = toText(this.#first + place);
       const block = place - (place % BLOCK);
-      // Before anything is asked: others take addresses meanwhile.
+      // Marked before the host is asked: other allocations run concurrently.
       this.#taken.add(place);
       const isOurs = await this.#host.claim(toText(this.#first + block));
       if (isOurs && (await this.#host.isFree(address, guestPorts))) return address;
@@ -53,15 +53,15 @@ export class AddressPool {
       this.#next = (block + BLOCK) % this.#size;
       tried += block + BLOCK - place - 1;
     }
-    throw new AppError('no_free_address', 'No address is left for a machine', {
+    throw new AppError('no_free_address', 'No free address is left for a virtual machine', {
       hint:
         refused === 0
-          ? 'Delete machines that are not needed, or widen CLOUDLET_VM_POOL'
-          : 'Other programs or clouds on this host have the rest: give this cloud another CLOUDLET_VM_POOL',
+          ? 'Delete virtual machines you do not need, or ask an operator to enlarge CLOUDLET_VM_POOL'
+          : 'Other programs or clouds on this host use the rest of the pool: ask an operator to change CLOUDLET_VM_POOL',
     });
   }
 
-  /** Claims the blocks that machines have addresses in. Resolves with those that another cloud has. */
+  /** Claims the blocks of existing machines' addresses. Resolves with those that another cloud has. */
   async claimTaken(): Promise<string[]> {
     const blocks = new Set([...this.#taken].map((place) => place - (place % BLOCK)));
     const bases = [...blocks].map((block) => toText(this.#first + block));
@@ -69,10 +69,10 @@ export class AddressPool {
     return bases.filter((_, index) => !outcomes[index]);
   }
 
-  /** An address that turned out to be someone's. */
+  /** Marks an address that turned out to be in use. */
   markTaken(address: string): void {
     const place = toNumber(address) - this.#first;
-    // An address of a pool that the operator has changed since.
+    // The address belongs to a pool that the operator has changed since.
     if (place < 0 || place >= this.#size) return;
     this.#taken.add(place);
     this.#next = (place + 1) % this.#size;
@@ -82,7 +82,7 @@ export class AddressPool {
     this.#taken.delete(toNumber(address) - this.#first);
   }
 
-  /** Without the network's own address, which is the first, and its broadcast address, the last. */
+  /** Excludes the network address (first) and the broadcast address (last). */
   #isHost(place: number): boolean {
     if (place === 0 || place === this.#size - 1) return false;
     const last = place % 256;

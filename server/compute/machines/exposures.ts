@@ -1,4 +1,4 @@
-/** Makes the address of each machine answer while it runs, and learns from it when a guest came to life. */
+/** Opens the address of each machine while it runs, and records when its guest first answered. */
 import { type Changes, UNASKED } from '../../metadata/change.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { Hypervisor } from '../hypervisor.ts';
@@ -6,7 +6,7 @@ import type { Ingress, PortState } from '../ingress.ts';
 import { guestNetwork } from './runs.ts';
 import type { VmRow, VmStore } from './vm-store.ts';
 
-/** Told what went wrong with a machine while nobody waited for a response. */
+/** Receives errors of a machine that no caller waits for. */
 export type OnError = (vmId: string, what: string, error: unknown) => void;
 
 export interface ExposuresDeps {
@@ -16,7 +16,7 @@ export interface ExposuresDeps {
   readonly store: VmStore;
   readonly clock: Clock;
   readonly onError: OnError;
-  /** Ports that stay closed; a machine runs all the same. */
+  /** Ports that stay closed; the machine runs all the same. */
   readonly onClosedPorts: (vmId: string, ports: readonly PortState[]) => void;
 }
 
@@ -27,7 +27,7 @@ export class Exposures {
     this.#deps = deps;
   }
 
-  /** Makes the machine's address answer, for a run that begins or goes on. Never rejects. */
+  /** Opens the machine's address for a new or continued run. Never rejects. */
   async open(row: VmRow): Promise<void> {
     const { ingress, hypervisor, onError, onClosedPorts } = this.#deps;
     if (row.address === null) return;
@@ -43,11 +43,11 @@ export class Exposures {
       });
       if (closed.length > 0) onClosedPorts(vmId, closed);
     } catch (error) {
-      onError(vmId, 'its address could not be opened', error);
+      onError(vmId, 'opening its address failed', error);
     }
   }
 
-  /** The guest runs, and its row says so. */
+  /** Called when the guest runs and its row is stored. */
   begin(vmId: string): void {
     this.#deps.ingress.begin(vmId);
   }
@@ -61,7 +61,7 @@ export class Exposures {
     try {
       await changes.run(UNASKED, (change) => change.add(store.markReady(row, clock.now())));
     } catch (error) {
-      onError(row.vm_id, 'its first sign of life was not stored', error);
+      onError(row.vm_id, 'storing its ready time failed', error);
     }
   }
 }

@@ -20,16 +20,16 @@ export interface Reason {
   readonly message: string;
 }
 
-/** What happens to a machine. What is not named stays. */
+/** An event of a machine, with the columns it changes. Fields not given stay. */
 export interface Happening {
   readonly event: VmEvent;
   readonly desired?: VmRow['desired_state'];
-  /** Without one, an earlier reason is gone. */
+  /** Default: clears an earlier reason. */
   readonly reason?: Reason | undefined;
   readonly run?: NewRun;
-  /** When the run that is over ended, ms since 1970; default now. */
+  /** When the ended run ended, ms since 1970; default now. */
   readonly endedAt?: number | undefined;
-  /** What the call is answered with; default: the machine as it is then. */
+  /** Response of the call; default: the machine after the change. */
   readonly answer?: unknown;
 }
 
@@ -45,7 +45,7 @@ interface LifecycleDeps {
   readonly store: VmStore;
   readonly clock: Clock;
   readonly views: VmViews;
-  /** What tells the owner's webhooks, in the same commit. */
+  /** Queues the owner's webhooks in the same commit. */
   readonly announce: Announce<VmEventType>;
   readonly billing: Pick<
     VmBilling,
@@ -76,7 +76,7 @@ export class Lifecycle {
       if (row.state === 'starting' && before.state !== 'starting') {
         change.expect(store.expectNoBlock(row.account_id), accountBlocked);
       }
-      // Somebody else spent the same credits.
+      // A concurrent change spent the same credits.
       change.addAll(await this.#credits(before, row), 'retry');
       if (event !== undefined) change.addAll(announce(event));
       return happening.answer ?? views.present(row);
@@ -84,7 +84,7 @@ export class Lifecycle {
     return row;
   }
 
-  /** An hour's price is set aside from the start of a run to its end; its memory counts as long. */
+  /** An hour's price and the memory are reserved from the start of a run to its end. */
   async #credits(before: VmRow, after: VmRow): Promise<readonly Statement[]> {
     const { billing } = this.#deps;
     if (after.state === before.state) return [];
@@ -95,7 +95,7 @@ export class Lifecycle {
     return isUp(after) ? [] : billing.released(after);
   }
 
-  /** A run that began or ended is counted by the very commit that says so. */
+  /** A run's start or end is counted in the commit that stores it. */
   #usage(before: VmRow, after: VmRow, endedAt: number): Statement[] {
     const { store, billing } = this.#deps;
     const statements: Statement[] = [];
@@ -114,12 +114,12 @@ export class Lifecycle {
   }
 }
 
-/** It runs, may run, or is about to: as VmStore.listUp. */
+/** Whether it runs, may run, or is about to; same condition as VmStore.listUp. */
 export function isUp({ state, started_at }: VmRow): boolean {
   return started_at !== null || state === 'starting' || state === 'stopping';
 }
 
-/** It is not known whether an error's run is over: only a stop, or its end, ends it. */
+/** In `error` the run may still go on: only a stop or the guest's end ends it. */
 const WITH_RUN = ['running', 'stopping', 'error'];
 
 function changed(before: VmRow, { event, desired, reason, run, endedAt }: Happening, now: number): VmRow {
@@ -164,10 +164,10 @@ function typeOf(before: VmRow, after: VmRow): VmEventType | undefined {
   if (after.state === before.state) return undefined;
   if (after.state === 'deleting') return 'vm.deleted';
   if (after.state === 'error') return 'vm.failed';
-  // Back to where it was before a start that was not possible.
+  // Back to the state before a start that was not possible.
   if (before.state === 'starting' && after.state !== 'stopping') return 'vm.failed';
   // The host went down under it.
   if (before.state === 'running' && after.state === 'starting') return 'vm.stopped';
-  // One that was never started is merely put away.
+  // A machine that never started is stopped without an announcement.
   return after.state === 'stopped' && before.state !== 'created' ? 'vm.stopped' : undefined;
 }

@@ -26,7 +26,7 @@ const closedPort = (port: number) => ({
   port,
   guest_port: port,
   open: false,
-  reason: 'the machine does not run',
+  reason: 'the virtual machine is not running',
 });
 
 test('a new machine says all of itself, has a disk, an address of its own, and usage', async () => {

@@ -1,4 +1,4 @@
-/** Machines: made and found by their owner. What runs them is power-control.ts. */
+/** Creates, finds and lists machines for their owner. Starting and stopping is in power-control.ts. */
 import type { Call, Principal } from '../../calls/principal.ts';
 import type { Changes, Recorder } from '../../metadata/change.ts';
 import { Listed, listRows, type Page } from '../../metadata/list.ts';
@@ -18,14 +18,14 @@ import type { VmViews } from './vm-view.ts';
 
 const DEFAULT_REGION = 'us-east-1';
 
-/** Throws `insufficient_capacity` when this process may not open so many files more. */
+/** Throws `insufficient_capacity` when this process may not open so many more files. */
 export interface OpenFiles {
   assertFree(more: number): void;
 }
 
-/** Files that are open while a machine is made: of programs, pipes and disks. */
+/** Files open while a machine is created: of programs, pipes and disks. */
 const FILES_TO_CREATE = 16;
-/** Disk, seed and records, before the guest writes anything: the host's reserve is not for them. */
+/** Disk, seed and records before the guest writes anything; they must not use the host's reserve. */
 const BYTES_TO_CREATE = 2 ** 20;
 
 export interface MachinesDeps {
@@ -38,18 +38,18 @@ export interface MachinesDeps {
   readonly views: VmViews;
   readonly billing: Pick<VmBilling, 'assertCredit' | 'planOf' | 'created'>;
   readonly descriptors: OpenFiles;
-  /** Throws `out_of_space` when so many bytes more must not be stored. */
+  /** Throws `out_of_space` when so many more bytes must not be stored. */
   readonly assertRoom: (bytes: number) => void;
-  /** Whether new guests may open connections to the outside. */
+  /** Whether new guests may open outbound connections. */
   readonly outbound: boolean;
 }
 
-/** The owner of a machine, or an administrator, for whom it may be anybody's. */
+/** The owner of a machine, or an administrator, who may act on any machine. */
 export type Caller = Principal | 'administrator';
 
 export type ListedVm = Listed<VmRow, Vm>;
 
-/** What is asked about a machine, and who is answered. */
+/** The caller of an operation on a machine, and the recorder of its response. */
 export interface MachineCall extends Recorder {
   readonly principal: Caller;
 }
@@ -65,7 +65,7 @@ interface VmRequest {
 
 export class Machines {
   readonly #deps: MachinesDeps;
-  /** Have a disk and perhaps no row yet: no orphans. */
+  /** Have a disk and perhaps no row yet; not orphans. */
   readonly #beingCreated = new Set<string>();
 
   constructor(deps: MachinesDeps) {
@@ -74,8 +74,8 @@ export class Machines {
 
   /**
    * Throws `invalid_request`, `image_not_found`, `insufficient_credits`, `insufficient_capacity`,
-   * `no_free_address`, and what the engine says of a disk it cannot make (`out_of_space`). Nothing is left
-   * behind then.
+   * `no_free_address`, and the engine's error for a disk it cannot create (`out_of_space`). Leaves nothing
+   * behind on failure.
    */
   async create(call: Call, input: NewVm): Promise<Vm> {
     const { principal } = call;
@@ -100,7 +100,7 @@ export class Machines {
     }
   }
 
-  /** The caller's machine. Throws `vm_not_found`, also when it is someone else's. */
+  /** Finds the caller's machine. Throws `vm_not_found`, also when it is another account's. */
   async findFor(caller: Caller, vmId: string): Promise<VmRow> {
     const row = isId('vm', vmId) ? await this.#deps.store.find(vmId) : undefined;
     const isTheirs = caller === 'administrator' || row?.account_id === caller.accountId;
@@ -113,7 +113,7 @@ export class Machines {
     return this.#deps.views.present(await this.findFor(principal, vmId));
   }
 
-  /** Machines of an account, or of all, oldest first. */
+  /** Machines of one account, or of all, oldest first. */
   async *list(accountId: number | 'all', page: Page): AsyncGenerator<ListedVm> {
     const { store, views } = this.#deps;
     const rows = listRows(page, (after, limit) =>
@@ -165,7 +165,9 @@ export class Machines {
     };
   }
 
-  /** Disk first, then the row: a crash between them leaves a disk to sweep, never a machine without one. */
+  /**
+   * Creates the disk, then the row: a crash in between leaves a disk to sweep, never a machine without one.
+   */
   async #store(call: Call, wanted: NewRow): Promise<Vm> {
     const { hypervisor, changes, store, images, addresses, views, billing } = this.#deps;
     let row = wanted;
@@ -178,12 +180,12 @@ export class Machines {
         change.add(store.insert(row), 'retry');
         change.add(store.usage(row, 'created', row.created_at));
         images.claim(change, row.image_id);
-        // Somebody else took the last of a quota.
+        // A concurrent change took the last of a quota.
         change.addAll(await billing.created(row), 'retry');
         return views.present(row);
       });
     } catch (error) {
-      // It may have been stored all the same; if not, the supervisor removes the disk later.
+      // The row may be stored all the same; if not, the supervisor removes the disk later.
       if (error instanceof CommitOutcomeUnknown) throw error;
       if (row.address !== null) addresses.giveBack(row.address);
       await hypervisor.discard(row.vm_id).catch(() => {});
@@ -191,7 +193,7 @@ export class Machines {
     }
   }
 
-  /** An address that is another row's after all stays taken in the pool, which it is. */
+  /** An address that another row turns out to have stays taken in the pool. */
   async #withFreeAddress(row: NewRow): Promise<NewRow> {
     const { store, addresses } = this.#deps;
     let { address } = row;

@@ -1,28 +1,28 @@
-/** Machines as a part of recovery points: what their engine needs to have them again. */
+/** Machines as a source of recovery points: the engine's files that a restore needs. */
 import type { OpenedFile, Source, SourceFile } from '../../recovery/sources.ts';
 import { VmStore } from './vm-store.ts';
 
-/** What a guest is made of, for a point. */
+/** Lists the files of a guest for a point. */
 export interface GuestFiles {
-  /** Paths are relative to the engine's folder of guests. None for a guest that was never prepared. */
+  /** Paths are relative to the engine's folder of guests. Empty for a guest that was never prepared. */
   filesOf(vmId: string, signal: AbortSignal): readonly GuestFile[];
 }
 
 export type GuestFile = OpenedFile & Pick<SourceFile, 'path' | 'witness'>;
 
 const PAGE = 500;
-/** As build/compute.ts has guests. */
+/** Folder of guests in a point, as in build/compute.ts. */
 const FOLDER = 'vms';
 const OWNER_ONLY = 0o600;
-/** A machine may stop, or be started, while its disk is read. */
+/** A machine may start or stop while its disk is read. */
 const TRIES = 3;
 
-/** What fails of one machine is a gap of the point, which goes on without it. */
+/** A failed machine becomes a gap of the point, which continues without it. */
 export function machineSource(guests: GuestFiles): Source {
   return {
     name: 'machines',
     consistency: 'each disk as after a power cut at the moment when it was read',
-    // Ids of machines sort by their age, as the machines do.
+    // Ids sort by age, as the rows do.
     order: 'path',
     async *files({ reads }, signal) {
       const rows = new VmStore(reads);

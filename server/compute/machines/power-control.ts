@@ -24,14 +24,14 @@ export interface PowerControlDeps {
   readonly billing: Pick<VmBilling, 'assertCredit'>;
   readonly descriptors: OpenFiles;
   readonly hypervisor: Pick<Hypervisor, 'memoryForGuestsMb' | 'capabilities'>;
-  /** How long a guest is asked to shut down when the caller does not say, ms. */
+  /** Default time for a graceful shutdown, ms. */
   readonly graceMs: number;
 }
 
 export interface StopRequest {
-  /** 0: at once. */
+  /** 0: immediately. */
   readonly graceMs?: number | undefined;
-  /** Why, when its owner did not ask for it. */
+  /** Why, when the owner did not request the stop. */
   readonly reason?: Reason | undefined;
 }
 
@@ -43,8 +43,8 @@ export class PowerControl {
   }
 
   /**
-   * Resolves when the guest's processor runs. Throws `vm_not_found`, `vm_invalid_state`, `vm_locked`,
-   * `insufficient_credits`, `quota_exceeded`, `account_suspended`, and what the engine says
+   * Resolves when the guest's CPU runs. Throws `vm_not_found`, `vm_invalid_state`, `vm_locked`,
+   * `insufficient_credits`, `quota_exceeded`, `account_suspended`, and the engine's errors
    * (`engine_unavailable`, `insufficient_capacity`, …).
    */
   async start(call: Call, vmId: string): Promise<Vm> {
@@ -53,13 +53,13 @@ export class PowerControl {
     return views.present(await this.startOwned(vmId, find, call));
   }
 
-  /** As start(), for a caller that knows whose machine it is. */
+  /** Same as start(), for a caller that has checked the owner. */
   startOwned(vmId: string, find: VmWanted['find'], call: Recorder = UNASKED): Promise<VmRow> {
     const { store, turns, lifecycle, runs, billing, descriptors, hypervisor } = this.#deps;
     return turns.act({ id: vmId, action: 'start', find }, async (row) => {
       if (nextState(row.state, 'start') === 'running') return row;
       const isUnderWay = row.state === 'starting';
-      // Any other is asked by the commit.
+      // Any other state is checked by the commit.
       if (isUnderWay && (await store.blockOf(row.account_id)) !== null) throw accountBlocked();
       assertNotTooLarge(row.memory_mb, hypervisor.memoryForGuestsMb());
       await billing.assertCredit(row);
@@ -71,7 +71,7 @@ export class PowerControl {
   }
 
   /**
-   * Resolves when the guest is gone. With a grace of 0 also a stop that is under way ends at once. Throws
+   * Resolves when the guest is gone. A grace of 0 also ends a stop in progress immediately. Throws
    * `vm_not_found`, `vm_invalid_state`, `vm_locked`.
    */
   async stop(call: MachineCall, vmId: string, request: StopRequest = {}): Promise<Vm> {
@@ -79,7 +79,7 @@ export class PowerControl {
     const { graceMs = this.#deps.graceMs, reason } = request;
     const find = async () => {
       const row = await machines.findFor(call.principal, vmId);
-      // The same stop gets two callers; who wants it at once is not made to wait for the other's grace.
+      // Two callers share one stop; a caller without grace must not wait for the other's grace.
       if (graceMs === 0) turns.abort(vmId, 'stop');
       return row;
     };

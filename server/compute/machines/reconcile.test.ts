@@ -98,7 +98,7 @@ test('a stop that was cut off after the guest was gone is counted to its end, an
     const cloud = await restart();
     assert.deepEqual(await read(cloud, vmId), ['stopped', cause]);
     const said = (await cloud.machines.describe(ann.principal, vmId)).state_reason?.message;
-    const unseen = 'The machine shut down before its stop was completed, while Cloudlet was not running';
+    const unseen = 'The virtual machine shut down while Cloudlet was not running, before its stop completed';
     assert.equal(said, cause === 'crashed' ? message : unseen);
     assert.deepEqual((await fixture.usage(vmId)).at(-1), { event: 'stopped', at });
   }

@@ -1,4 +1,4 @@
-/** What is done about a machine whose row and guest were left by a crash, as a table. */
+/** The table of steps that repair a machine whose row and guest disagree after a crash. */
 
 import { UNASKED } from '../../metadata/change.ts';
 import type { Clock } from '../../platform/clock.ts';
@@ -13,19 +13,19 @@ import type { VmRow, VmStore } from './vm-store.ts';
 
 export type ReconcileStep =
   | 'leave'
-  /** It runs, as it should. */
+  /** The guest runs, as it should. */
   | 'adopt'
   /** Finish the start. */
   | 'start'
   /** Finish the stop. */
   | 'stop'
-  /** It runs although it should not: end it, and the row is right. */
+  /** The guest runs although it should not: end it; the row is right. */
   | 'end_stray'
-  /** It is gone and should not be. */
+  /** The guest is gone and should not be. */
   | 'note_gone'
   | 'delete';
 
-/** By what the row says and whether the engine says that the guest runs. */
+/** Indexed by the row's state and by whether the engine reports the guest as running. */
 const TABLE: Readonly<Record<VmState, { readonly runs: ReconcileStep; readonly gone: ReconcileStep }>> = {
   created: { runs: 'end_stray', gone: 'leave' },
   starting: { runs: 'start', gone: 'start' },
@@ -40,7 +40,7 @@ export function reconcileStep(state: VmState, runs: boolean): ReconcileStep {
   return TABLE[state][runs ? 'runs' : 'gone'];
 }
 
-/** What is known of a machine. */
+/** A machine's row, its guest in the engine, and its account. */
 interface Found {
   readonly row: VmRow;
   readonly fact: GuestFact;
@@ -61,7 +61,7 @@ export interface ReconcilerDeps {
 
 export class Reconciler {
   readonly #deps: ReconcilerDeps;
-  /** Found gone once: machine → generation of its row. */
+  /** Machines whose guest was found gone once: machine → generation of its row. */
   readonly #suspects = new Map<string, number>();
 
   constructor(deps: ReconcilerDeps) {
@@ -95,7 +95,7 @@ export class Reconciler {
     }
   }
 
-  /** The row is as it was just read: from there to the action nothing else gets its turn. */
+  /** The row was just read: no other action can come between reading it and this one. */
   async #apply(step: ReconcileStep, found: Found): Promise<void> {
     const { turns, deleter, hypervisor, graceMs } = this.#deps;
     const { row, fact } = found;
@@ -127,14 +127,14 @@ export class Reconciler {
       this.#deps.exposures.begin(row.vm_id);
       return;
     }
-    // Another run than the row knows of: the engine is right.
+    // The engine has another run than the row: the engine is right.
     await this.#deps.turns.act(known('start', row), () => this.#boot(row, fact.runningSince));
   }
 
   async #noteGone({ row, fact, block }: Found): Promise<void> {
     const { turns, runs } = this.#deps;
     const vmId = row.vm_id;
-    // That of another run says nothing of this one.
+    // The end of another run does not apply to this one.
     const end = fact.end?.handle === row.handle ? fact.end : null;
     const wentWithHost = this.#wentWithHost(row, end);
     if (end !== null && end.cause !== 'host_restarted' && !wentWithHost) {
@@ -151,7 +151,7 @@ export class Reconciler {
     return this.#deps.runs.boot(row, { before: 'stopped', call: UNASKED, since });
   }
 
-  /** True when no guest can have outlived what happened, so that its end says nothing of the guest. */
+  /** True when no guest can have survived the event, so that its reported end does not apply. */
   #wentWithHost({ state, desired_state, started_at }: VmRow, end: LastEnd | null): boolean {
     if (state !== 'running' || desired_state !== 'running' || started_at === null) return false;
     return !this.#deps.hypervisor.capabilities.survivesRestart || end?.cause === 'host_restarted';
@@ -163,7 +163,7 @@ function known(action: VmAction, row: VmRow): VmWanted {
   return { id: row.vm_id, action, find: () => row };
 }
 
-/** Nothing of an account that is blocked is started again: it counts as stopped with the others. */
+/** No machine of a blocked account is started again: it is stopped like the others. */
 function afterHostRestart(block: AccountBlock | null): UnseenEnd {
   if (block === null) return HOST_RESTARTED;
   return { event: 'powered_off', desired: 'stopped', reason: STOP_REASONS[block] };

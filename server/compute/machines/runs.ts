@@ -1,4 +1,4 @@
-/** One run of a guest, from start to end, in the engine and in the row. Callers hold the machine's action. */
+/** One run of a guest, from start to end, in the engine and in the row. Callers hold the machine's lock. */
 import type { Recorder } from '../../metadata/change.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { AppError, type ErrorCode } from '../../platform/errors.ts';
@@ -18,45 +18,45 @@ export interface RunsDeps {
 }
 
 export interface BootOptions {
-  /** Where the machine is again when it could not be started for want of something. */
+  /** State to return to when the start is not possible for now. */
   readonly before: VmState;
-  /** Who is answered once it runs. */
+  /** Recorder of the response once it runs. */
   readonly call: Recorder;
-  /** When a guest that runs already began to, ms since 1970; null: it does not, or nobody knows. */
+  /** Start time of a guest that already runs, ms since 1970; null: not running, or unknown. */
   readonly since: number | null;
 }
 
 export interface HaltOptions {
   readonly graceMs: number;
-  /** Ends the grace before its time. */
+  /** Ends the grace period early. */
   readonly signal: AbortSignal;
-  /** Who is answered once it is stopped. */
+  /** Recorder of the response once it is stopped. */
   readonly call: Recorder;
-  /** Kept from the beginning of the stop, also over a crash, in place of how the engine ended it. */
+  /** Kept from the beginning of the stop, also over a crash; replaces the engine's reason. */
   readonly reason?: Reason | undefined;
 }
 
-/** The engine lacks something that may come: the machine is as it was before. */
+/** Temporary errors of the engine: the machine returns to its state before. */
 const PASSING: readonly ErrorCode[] = ['engine_unavailable', 'insufficient_capacity', 'out_of_space'];
 
 const STOPPED_BY: Readonly<Record<StopMethod, Reason>> = {
-  guest: { code: 'shut_down', message: 'The machine shut down when asked to' },
-  quit: { code: 'powered_off', message: 'The machine was powered off without waiting any longer' },
+  guest: { code: 'shut_down', message: 'The virtual machine shut down on request' },
+  quit: { code: 'powered_off', message: 'The virtual machine was powered off' },
   terminate: {
     code: 'terminated',
-    message: 'The machine could not be powered off; its process was terminated',
+    message: 'Powering off failed; the process of the virtual machine was terminated',
   },
-  kill: { code: 'killed', message: 'The machine could not be powered off; its process was killed' },
-  was_stopped: { code: 'was_stopped', message: 'The machine was already stopped' },
+  kill: { code: 'killed', message: 'Powering off failed; the process of the virtual machine was killed' },
+  was_stopped: { code: 'was_stopped', message: 'The virtual machine was already stopped' },
 };
 
-/** Whether it was asked to, only who stopped it then could tell. */
+/** Only the process that stopped it would know whether it was requested. */
 const SHUT_DOWN_UNSEEN: Reason = {
   code: 'guest_shutdown',
-  message: 'The machine shut down before its stop was completed, while Cloudlet was not running',
+  message: 'The virtual machine shut down while Cloudlet was not running, before its stop completed',
 };
 
-/** What a guest that is gone without a word leads to. */
+/** The change for a guest that is gone and whose end was not seen. */
 export type UnseenEnd = Required<Pick<Happening, 'event' | 'desired' | 'reason'>>;
 
 export const CRASHED_UNSEEN: UnseenEnd = {
@@ -64,13 +64,13 @@ export const CRASHED_UNSEEN: UnseenEnd = {
   desired: 'stopped',
   reason: {
     code: 'crashed',
-    message: 'The machine ended while Cloudlet was not running: it was killed, or powered itself off',
+    message: 'The virtual machine ended while Cloudlet was not running: it was killed or powered itself off',
   },
 };
 export const HOST_RESTARTED: UnseenEnd = {
   event: 'host_restarted',
   desired: 'running',
-  reason: { code: 'host_restarted', message: 'The host restarted; the machine is started again' },
+  reason: { code: 'host_restarted', message: 'The host restarted; the virtual machine is being restarted' },
 };
 
 export class Runs {
@@ -80,7 +80,7 @@ export class Runs {
     this.#deps = deps;
   }
 
-  /** To running. On failure the row says why. Throws what the engine says. */
+  /** Brings the machine to `running`. On failure the row holds the reason. Throws the engine's error. */
   async boot(row: VmRow, { before, call, since }: BootOptions): Promise<VmRow> {
     const { hypervisor, lifecycle, clock, exposures } = this.#deps;
     let run: NewRun;
@@ -90,7 +90,7 @@ export class Runs {
       await lifecycle.apply(row, { event: backTo(before, error), desired: 'stopped', reason: whyNot(error) });
       throw error;
     }
-    // Before the response, which says what is open.
+    // Opened before the response, which lists the open ports.
     await exposures.open(row);
     const endedAt = row.started_at === null ? undefined : run.startedAt;
     const started = { event: 'started', desired: 'running', run, endedAt } as const;
@@ -99,7 +99,10 @@ export class Runs {
     return running;
   }
 
-  /** To `stopped`, by way of the engine unless it never ran. Throws what table and engine say. */
+  /**
+   * Brings the machine to `stopped`, through the engine unless it never ran. Throws errors of the table and
+   * the engine.
+   */
   async halt(row: VmRow, { graceMs, call, signal, reason }: HaltOptions): Promise<VmRow> {
     const { hypervisor, lifecycle, exposures } = this.#deps;
     const next = nextState(row.state, 'stop');
@@ -127,13 +130,13 @@ export class Runs {
     return lifecycle.apply(stopping, halted, call);
   }
 
-  /** How and when the run of that row ended; null when it did not, or nobody knows. */
+  /** How and when the row's run ended; null when it did not, or unknown. */
   async #endOf({ vm_id, handle }: VmRow): Promise<LastEnd | null> {
     const { end } = await this.#deps.hypervisor.inspect(vm_id);
     return end !== null && end.handle === handle ? end : null;
   }
 
-  /** Notes that a guest ended by itself. That of an earlier run says nothing of the present one. */
+  /** Records that a guest ended by itself. An earlier run's end is ignored. */
   async noteEnd(end: GuestEnd): Promise<void> {
     const { store, lifecycle, exposures } = this.#deps;
     const row = await store.find(end.vmId);
@@ -148,8 +151,8 @@ export class Runs {
   }
 
   /**
-   * Notes that a guest is gone and nobody knows how. It is counted up to `at`, ms since 1970; null: only the
-   * time in which it was seen running.
+   * Records a guest that is gone without a known end. Usage counts up to `at`, ms since 1970; null: up to the
+   * last sample.
    */
   async noteGone(row: VmRow, gone: UnseenEnd, at: number | null): Promise<VmRow> {
     const { store, lifecycle, exposures } = this.#deps;
@@ -161,12 +164,12 @@ export class Runs {
   }
 }
 
-/** Why a run ended that was over before the engine could stop it. */
+/** The reason of a run that ended before the engine could stop it. */
 function endReason({ cause, message }: LastEnd): Reason {
   return cause === 'guest_shutdown' ? SHUT_DOWN_UNSEEN : { code: cause, message };
 }
 
-/** Why it is being stopped, when that was said. */
+/** The reason given for the stop, if any. */
 function reasonOf({ reason_code, reason_message }: VmRow): Reason | null {
   return reason_code === null ? null : { code: reason_code, message: reason_message ?? '' };
 }
@@ -177,13 +180,16 @@ function backTo(before: VmState, error: unknown): 'not_started' | 'not_started_n
   return before === 'created' ? 'not_started_new' : 'not_started';
 }
 
-/** Shows an AppError as it is, and nothing of any other error. */
+/** Exposes the text of AppErrors only. */
 function whyNot(error: unknown): Reason {
   if (error instanceof AppError) return { code: error.code, message: error.message };
-  return { code: 'internal_error', message: 'The engine failed; its operator finds why in the log' };
+  return {
+    code: 'internal_error',
+    message: 'The hypervisor failed; the operator finds the cause in the log',
+  };
 }
 
-/** What an engine is told of a machine. */
+/** The engine's specification of a machine. */
 export function guestSpec(row: Omit<VmRow, 'id'>): GuestSpec {
   return {
     vmId: row.vm_id,
@@ -204,7 +210,7 @@ export function guestNetwork(row: Pick<VmRow, 'mac' | 'ports' | 'outbound' | 'ad
   return { mac, address, ports: JSON.parse(row.ports) as number[], outbound: row.outbound === 1 };
 }
 
-/** 1 to 63 of `a-z0-9-`, beginning and ending with a letter or digit; of a name without any, the id. */
+/** 1 to 63 of `a-z0-9-`, beginning and ending with a letter or digit; the id for a name that has none. */
 export function hostnameOf(name: string, vmId: string): string {
   const words = name
     .normalize('NFKD')

@@ -1,4 +1,4 @@
-/** Looks after all machines: at the start of Cloudlet, when a guest ends, and from time to time. */
+/** Reconciles all machines: at the start of Cloudlet, when a guest ends, and at intervals. */
 import type { Clock } from '../../platform/clock.ts';
 import { idTime, isId } from '../../platform/ids.ts';
 import type { SweepGuard } from '../../platform/sweep-guard.ts';
@@ -21,12 +21,12 @@ export interface SupervisorDeps {
   readonly reconciler: Reconciler;
   readonly sweepGuard: SweepGuard;
   readonly onError: OnError;
-  /** How long a guest without a row is left alone after it was made and first noticed, ms. */
+  /** How long a guest without a row is kept after it was created and first noticed, ms. */
   readonly orphanGraceMs: number;
 }
 
 const LIST_STEP = 1000;
-/** Machines looked after at the same time: each may be a boot. */
+/** Machines reconciled in parallel: each may boot. */
 const AT_ONCE = 2;
 
 export class Supervisor {
@@ -40,26 +40,26 @@ export class Supervisor {
     this.#supervision = new Supervision({ ...deps, atOnce: AT_ONCE, isClosing: () => this.#isClosing });
   }
 
-  /** Begins to look after what was left by the last run of Cloudlet. Does not wait for it. */
+  /** Begins to reconcile the machines of the last run of Cloudlet. Does not wait for it. */
   start(): void {
     this.#deps.hypervisor.onEnd((end) => void this.#noteEnd(end));
     this.#recovered = this.#recover().catch((error: unknown) =>
-      this.#deps.onError('', 'machines could not be looked after', error),
+      this.#deps.onError('', 'reconciling machines failed', error),
     );
   }
 
-  /** Resolves when every machine that start() found was looked after. */
+  /** Resolves when every machine that start() found was reconciled. */
   recovered(): Promise<void> {
     return this.#recovered;
   }
 
-  /** Looks after machines that run, and those whose start, stop or deletion was left half-way. */
+  /** Reconciles running machines, and those whose start, stop or deletion was interrupted. */
   async check(): Promise<void> {
     const rows = await this.#deps.store.listActive();
     await this.#reconcileAll(rows, { isSure: false });
   }
 
-  /** Removes guests that no row knows: their creation was cut off before its commit. */
+  /** Removes guests without a row: their creation was interrupted before its commit. */
   async sweepOrphans(): Promise<void> {
     const { hypervisor, clock, orphanGraceMs } = this.#deps;
     const facts = await hypervisor.list();
@@ -72,7 +72,7 @@ export class Supervisor {
     await this.#supervision.sweep({ folder: 'vms', what: 'machines', count: facts.length, orphans });
   }
 
-  /** Begins nothing more; resolves when what runs has ended. */
+  /** Begins nothing more; resolves when the work in progress has ended. */
   async close(): Promise<void> {
     this.#isClosing = true;
     await this.#recovered;
@@ -87,8 +87,8 @@ export class Supervisor {
       for (const fact of await hypervisor.list()) if (fact.running) running.set(fact.vmId, fact);
       await hypervisor.adopt(rows.flatMap(({ vm_id }) => running.get(vm_id) ?? []));
     } catch (error) {
-      // Each machine is asked for by itself below.
-      this.#deps.onError('', 'running guests could not be listed', error);
+      // Each machine is inspected by itself below.
+      this.#deps.onError('', 'listing running guests failed', error);
     }
     const unsettled = rows.filter((row) => needsLook(row) || running.has(row.vm_id));
     await this.#reconcileAll(unsettled, { isSure: true });
@@ -113,16 +113,16 @@ export class Supervisor {
   async #noteEnd(end: GuestEnd): Promise<void> {
     const { turns, runs, onError } = this.#deps;
     try {
-      // After what runs: a start under way has yet to store which run this is.
+      // Waits for a start in progress, which has yet to store its run.
       await turns.alone(end.vmId, () => runs.noteEnd(end));
     } catch (error) {
-      onError(end.vmId, 'its end was not stored', error);
+      onError(end.vmId, 'storing its end failed', error);
     }
   }
 
   async #isOrphan(vmId: string): Promise<boolean> {
     const { machines, store } = this.#deps;
-    // Being created is asked first: its row may come between the two questions.
+    // Creations are checked first: the row may be stored between the two queries.
     if (!isId('vm', vmId) || machines.isBeingCreated(vmId)) return false;
     return (await store.find(vmId)) === undefined;
   }

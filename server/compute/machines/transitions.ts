@@ -1,4 +1,4 @@
-/** Which state follows which: the only place that decides it. */
+/** The state machine of machines. */
 
 import { AppError } from '../../platform/errors.ts';
 import type { Turns, Wanted } from '../../resources/turns.ts';
@@ -15,25 +15,25 @@ export const VM_STATES = [
 ] as const;
 export type VmState = (typeof VM_STATES)[number];
 
-/** What the owner may ask for. */
+/** Actions of the owner. */
 const VM_ACTIONS = ['start', 'stop', 'delete'] as const;
 export type VmAction = (typeof VM_ACTIONS)[number];
 
 export const VM_EVENTS = [
   ...VM_ACTIONS,
-  /** The guest's processor runs. */
+  /** The guest's CPU runs. */
   'started',
-  /** It could not be started for want of something that may come: back to where it was. */
+  /** The start is not possible for now: back to the state before. */
   'not_started_new',
   'not_started',
-  /** The engine could not do what was asked; nobody knows why. */
+  /** The engine failed for an unknown reason. */
   'failed',
-  /** The stop that was asked for is done. */
+  /** The requested stop is done. */
   'halted',
   /** The guest ended by itself. */
   'powered_off',
   'crashed',
-  /** The host went down under it, and it is wished to run. */
+  /** The host went down under it; its desired state is running. */
   'host_restarted',
 ] as const;
 export type VmEvent = (typeof VM_EVENTS)[number];
@@ -41,7 +41,7 @@ export type VmEvent = (typeof VM_EVENTS)[number];
 type Refusal = 'vm_invalid_state' | 'vm_not_stopped';
 export type Transition = { readonly to: VmState } | { readonly refused: Refusal };
 
-/** Actions that lead to the state they are in are goals that are reached. What is not here is refused. */
+/** An action whose target state is already reached succeeds. Missing entries are refused. */
 const TABLE: Readonly<Record<VmState, Readonly<Partial<Record<VmEvent, VmState>>>>> = {
   created: { start: 'starting', stop: 'stopped' },
   starting: {
@@ -68,7 +68,7 @@ const TABLE: Readonly<Record<VmState, Readonly<Partial<Record<VmEvent, VmState>>
     crashed: 'stopped',
   },
   stopped: { start: 'starting', stop: 'stopped', delete: 'deleting' },
-  // Its guest may still run, so a stop goes through the engine.
+  // The guest may still run, so a stop goes through the engine.
   error: { start: 'starting', stop: 'stopping', powered_off: 'stopped', crashed: 'error' },
   deleting: { delete: 'deleting' },
 };
@@ -79,25 +79,25 @@ export function transition(state: VmState, event: VmEvent): Transition {
   return { refused: event === 'delete' ? 'vm_not_stopped' : 'vm_invalid_state' };
 }
 
-/** What the owner may ask for in this state. */
+/** Actions allowed in this state. */
 export function allowedActions(state: VmState): readonly VmAction[] {
   return VM_ACTIONS.filter((action) => 'to' in transition(state, action));
 }
 
-/** The state after `event`. Throws `vm_invalid_state` or `vm_not_stopped`, naming what is allowed. */
+/** The state after `event`. Throws `vm_invalid_state` or `vm_not_stopped` with the allowed actions. */
 export function nextState(state: VmState, event: VmEvent): VmState {
   const found = transition(state, event);
   if ('to' in found) return found.to;
   const allowed = allowedActions(state);
-  const possible = allowed.length === 0 ? 'nothing else is possible now' : `possible: ${allowed.join(', ')}`;
+  const possible = allowed.length === 0 ? 'no action is allowed now' : `allowed: ${allowed.join(', ')}`;
   const rule =
     found.refused === 'vm_not_stopped'
-      ? `Only a stopped machine can be deleted; this one is ${state}`
-      : `A machine that is ${state} cannot ${event}`;
+      ? `Only a stopped virtual machine can be deleted; this one is ${state}`
+      : `Cannot ${event} a virtual machine in state ${state}`;
   throw new AppError(found.refused, `${rule} (${possible})`, {
     extra: { state, action: event, allowed },
     ...(found.refused === 'vm_not_stopped' && state !== 'deleting'
-      ? { hint: 'Stop it first; a machine that was never started can be stopped as well' }
+      ? { hint: 'Stop it first; this also works for one that never started' }
       : {}),
   });
 }
@@ -110,8 +110,8 @@ const STATES_UNDER = { start: 'starting', stop: 'stopping', delete: 'deleting' }
 /** `vm_locked`: the refusal of an action while another one runs. */
 export function locked(running: VmAction, asked: VmAction): AppError {
   const state = STATES_UNDER[running];
-  return new AppError('vm_locked', `Another action (${running}) is running on this machine`, {
-    hint: 'Try again when it is done',
+  return new AppError('vm_locked', `Another action (${running}) is in progress on this virtual machine`, {
+    hint: 'Retry when it has finished',
     retryAfterSeconds: 1,
     extra: { state, action: asked, allowed: allowedActions(state).filter((action) => action === running) },
   });

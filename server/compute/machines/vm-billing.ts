@@ -1,6 +1,6 @@
 /**
- * What compute needs of billing: its statements go into the commit of the change that they count, so that
- * neither is there without the other.
+ * The billing port of compute: its statements join the commit of the change that they count, so that both are
+ * stored or neither.
  */
 import type { Statement } from '../../metadata/metadata.ts';
 
@@ -14,7 +14,7 @@ export interface BilledVm {
   readonly disk_gb: number;
 }
 
-/** A machine that is to be made or started. */
+/** A machine to be created or started. */
 export interface WantedVm {
   readonly account_id: number;
   readonly plan: string;
@@ -22,27 +22,27 @@ export interface WantedVm {
 }
 
 export interface VmBilling {
-  /** Throws `insufficient_credits`, with the price of an hour of the type, when the account has none left. */
+  /** Throws `insufficient_credits`, with the type's hourly price, when the account has no credits left. */
   assertCredit(wanted: WantedVm): Promise<void>;
-  /** By the name of which its prices are found. */
+  /** Name of the account's price plan. */
   planOf(accountId: number): Promise<string>;
-  /** Credits an hour that it runs, now. */
+  /** Current hourly price of a running machine, credits. */
   pricePerHour(plan: string, instanceType: string): number;
-  /** Credits an hour of its disk, now: it is kept whether the machine runs or not. */
+  /** Current hourly price of its disk, credits, charged whether or not it runs. */
   diskPricePerHour(plan: string, vm: Pick<BilledVm, 'instance_type' | 'disk_gb'>): number;
   /**
-   * Statements for a new machine. Throws `quota_exceeded`; the commit is refused when somebody else took
-   * the last of a quota meanwhile: ask again then.
+   * Statements for a new machine. Throws `quota_exceeded`; if the commit is refused because a concurrent
+   * change took the last of a quota, call it again.
    */
   created(vm: BilledVm): Promise<readonly Statement[]>;
   /**
-   * For the commit that has it start, behind its row, unless it was up already. Throws `quota_exceeded`;
-   * refused and asked again as above.
+   * Statements for a start, behind the row, unless the machine was up already. Throws `quota_exceeded`;
+   * retried as created().
    */
   memoryTaken(vm: BilledVm): Promise<readonly Statement[]>;
-  /** Before a start: sets credits aside. Throws `insufficient_credits`; refused and asked again as above. */
+  /** Reserves credits before a start. Throws `insufficient_credits`; retried as created(). */
   reserved(vm: BilledVm): Promise<readonly Statement[]>;
-  /** After a run, or a start that failed: gives back what is left of them. */
+  /** Returns the unused reserve after a run or a failed start. */
   released(vm: BilledVm): Promise<readonly Statement[]>;
   /** `at`: ms since 1970. */
   started(vm: BilledVm, at: number): readonly Statement[];

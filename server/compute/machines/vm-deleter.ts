@@ -1,4 +1,4 @@
-/** Removes machines for good. */
+/** Deletes machines. */
 import type { Changes } from '../../metadata/change.ts';
 import type { Hypervisor } from '../hypervisor.ts';
 import type { DeletedVm } from '../schema.ts';
@@ -28,8 +28,8 @@ export class VmDeleter {
   }
 
   /**
-   * Resolves when its disk is gone. What fails on the way is finished later: from the first commit on it is
-   * being deleted, and that has the answer of the call. Throws `vm_not_found`, `vm_not_stopped`, `vm_locked`.
+   * Resolves when the disk is deleted. The first commit sets the state to deleting and holds the call's
+   * response; a failure after it is retried later. Throws `vm_not_found`, `vm_not_stopped`, `vm_locked`.
    */
   async remove(call: MachineCall, vmId: string): Promise<DeletedVm> {
     const { machines, turns, lifecycle } = this.#deps;
@@ -42,12 +42,12 @@ export class VmDeleter {
     return deletedVm(removed);
   }
 
-  /** The rest of a deletion: the machine's ingress, its disk, its row. May be repeated. */
+  /** Finishes a deletion: ingress, disk, row. Idempotent. */
   async finish(row: VmRow): Promise<VmRow> {
     const { vm_id: vmId, address } = row;
     const { changes, store, hypervisor, exposures, addresses } = this.#deps;
     await exposures.close(vmId);
-    // Only now: the next machine of this address opens it anew.
+    // Last, because the next machine with this address opens it anew.
     if (address !== null) addresses.giveBack(address);
     await hypervisor.discard(vmId);
     await changes.store([store.delete(row)]);

@@ -1,4 +1,4 @@
-/** Checks what a new machine is asked to be. */
+/** Validates the fields of a new machine. */
 import { assertFields, type FieldProblem } from '../../platform/errors.ts';
 import { DEFAULT_IMAGE } from '../images/images.ts';
 import { findInstanceType, INSTANCE_TYPES, type InstanceType } from '../instance-types.ts';
@@ -17,7 +17,7 @@ export interface CheckedVm {
   readonly ports: readonly number[];
 }
 
-/** Throws `invalid_request` naming every given field that breaks its rule. */
+/** Throws `invalid_request` naming every invalid field. */
 export function assertVmFields(given: Partial<NewVm>): void {
   const problems: FieldProblem[] = [];
   const note = (field: string, message: string | undefined) => {
@@ -32,7 +32,7 @@ export function assertVmFields(given: Partial<NewVm>): void {
   assertFields(problems);
 }
 
-/** Throws as assertVmFields. */
+/** Throws like assertVmFields. */
 export function checkNewVm(input: NewVm): CheckedVm {
   assertVmFields(input);
   const type = findInstanceType(input.instance_type);
@@ -59,23 +59,23 @@ function userDataProblem(text: string, image: string): string | undefined {
   return text === '' ? undefined : idleProblem(text, image);
 }
 
-/** How everything begins that cloud-init looks at (its user-data formats), blanks before it apart. */
+/** Beginnings of all cloud-init user-data formats, after leading blanks. */
 const CLOUD_INIT = [
   ...['#!', '#cloud-config', '#cloud-boothook', '#include', '#part-handler', '## template: jinja'],
   ...['content-type:', 'mime-version:'],
 ];
 
-/** Text that no guest of the image would run. */
+/** The problem with user data that the image's guest would not run. */
 function idleProblem(text: string, image: string): string | undefined {
-  if (/^#!.*\r\n/.test(text)) return 'has Windows line ends (CR LF), with which no script runs';
+  if (/^#!.*\r\n/.test(text)) return 'has Windows line endings (CR LF); use LF';
   if (image !== DEFAULT_IMAGE) {
     const begin = text.trimStart().slice(0, 20).toLowerCase();
     const isRun = CLOUD_INIT.some((kind) => begin.startsWith(kind));
-    return isRun ? undefined : 'would not be run: it must begin with #! or #cloud-config';
+    return isRun ? undefined : 'must begin with #! or #cloud-config';
   }
   const isKeys = /^#cloud-config\b/.test(text) && /^ssh_authorized_keys:/m.test(text);
   if (text.startsWith('#!') || isKeys) return undefined;
-  return `would not be run: the image ${image} runs scripts that begin with #!, such as #!/bin/sh`;
+  return `must begin with #!, for example #!/bin/sh: the image ${image} runs only scripts`;
 }
 
 const TYPES = [
@@ -88,10 +88,10 @@ const TYPES = [
   'sk-ecdsa-sha2-nistp256@openssh.com',
 ];
 const MAX_LENGTH = 16 * 1024;
-/** Type, its length, and at least the 32 bytes of the shortest key. */
+/** The type with its length, and at least the 32 bytes of the shortest key. */
 const MIN_BLOB_BYTES = 4 + 11 + 4 + 32;
 
-/** What is wrong with a key line, or undefined. */
+/** The problem with an SSH public key line, or undefined. */
 export function sshKeyProblem(line: string): string | undefined {
   const text = line.trim();
   if (text.length > MAX_LENGTH) return `is longer than ${MAX_LENGTH} characters`;
@@ -103,22 +103,22 @@ export function sshKeyProblem(line: string): string | undefined {
   if (type.startsWith('-----BEGIN')) return 'must be a public key, not a private one';
   if (!TYPES.includes(type)) return `must begin with one of ${TYPES.join(', ')}`;
   if (!/^[A-Za-z0-9+/]+={0,2}$/.test(blob) || blob.length % 4 !== 0)
-    return 'has no base64 key after its type';
+    return 'has no base64 key after the type';
   const bytes = Buffer.from(blob, 'base64');
   if (bytes.length < MIN_BLOB_BYTES) return 'has a key that is too short';
   const inner = bytes.subarray(4, 4 + bytes.readUInt32BE(0)).toString('latin1');
-  return inner === type ? undefined : `says ${type}, and the key itself something else`;
+  return inner === type ? undefined : `has the type ${type}, but the key data has another`;
 }
 
-/** Names that people give to machines, and the host name made of one. */
+/** Machine names, and the host name derived from one. */
 const MAX_CHARACTERS = 128;
 
-/** What is wrong with a name (already trimmed), or undefined. */
+/** The problem with a name (already trimmed), or undefined. */
 export function vmNameProblem(name: string): string | undefined {
   const length = [...name].length;
   if (!name.isWellFormed()) return 'must be well-formed Unicode';
   if (/[\p{Cc}\p{Zl}\p{Zp}]/u.test(name)) return 'must have no control characters or line breaks';
-  // Characters that show nothing may join others, but are no name by themselves.
+  // Invisible characters may join others, but are no name by themselves.
   if (!/[^\p{C}\p{Z}\p{M}]/u.test(name)) return 'must have a visible character';
   return length <= MAX_CHARACTERS ? undefined : `must have at most ${MAX_CHARACTERS} characters`;
 }

@@ -22,7 +22,7 @@ export interface VmRoutesDeps {
 
 const VM = '/api/vms/{vm_id}';
 
-/** undefined: as long as is usual. */
+/** undefined: the default grace period. */
 export function graceMsOf({ force, grace }: StopQuery): number | undefined {
   if (force === true) return 0;
   return grace === undefined ? undefined : grace * 1000;
@@ -40,7 +40,7 @@ function catalogueRoutes({ billing, hypervisor }: VmRoutesDeps): Route[] {
       name: 'listInstanceTypes',
       tag: 'compute',
       summary: 'List the instance types and their prices',
-      description: 'With a key the prices are those of its plan, else the general ones.',
+      description: 'With an API key, the prices of the plan of the account; otherwise the default prices.',
       permission: 'public',
       knowsCaller: true,
       responses: { 200: Type.Array(InstanceTypeEntry) },
@@ -57,7 +57,7 @@ function catalogueRoutes({ billing, hypervisor }: VmRoutesDeps): Route[] {
   ];
 }
 
-/** 64 KiB of user data as JSON may write them, and some keys. */
+/** 64 KiB of user data as JSON may escape them, and some keys. */
 const MAX_BODY_BYTES = 256 * 1024;
 
 function findRoutes({ machines }: VmRoutesDeps): Route[] {
@@ -68,7 +68,7 @@ function findRoutes({ machines }: VmRoutesDeps): Route[] {
       name: 'createVm',
       tag: 'compute',
       summary: 'Create a virtual machine',
-      description: 'Its disk and its address are made; it does not run until it is started.',
+      description: 'Creates the disk and the address. The virtual machine is not started.',
       permission: 'compute:write',
       body: NewVm,
       maxBodyBytes: MAX_BODY_BYTES,
@@ -122,7 +122,7 @@ function changeRoutes({ power, deleter }: VmRoutesDeps): Route[] {
       name: 'startVm',
       tag: 'compute',
       summary: 'Start a virtual machine',
-      description: 'Responds when its processor runs. A machine that is already running is left alone.',
+      description: 'Responds when the vCPUs run. A virtual machine that is already running is left alone.',
       permission: 'compute:write',
       params: VmPath,
       responses: { 200: Vm },
@@ -139,7 +139,7 @@ function changeRoutes({ power, deleter }: VmRoutesDeps): Route[] {
       name: 'stopVm',
       tag: 'compute',
       summary: 'Stop a virtual machine',
-      description: 'The guest is asked to shut down, and powered off when it has not done so in time.',
+      description: 'Requests a guest shutdown, and powers off when the grace period has passed.',
       permission: 'compute:write',
       params: VmPath,
       query: StopQuery,

@@ -1,4 +1,4 @@
-/** SQL of machines and of what they used. */
+/** SQL of machines and their usage. */
 import type { Awaitable, Reads, Statement, Told } from '../../metadata/metadata.ts';
 import type { AccountBlock, StopCause } from './stop-causes.ts';
 import type { VmState } from './transitions.ts';
@@ -15,7 +15,7 @@ export interface VmRow {
   readonly vcpus: number;
   readonly memory_mb: number;
   readonly disk_gb: number;
-  /** Micro-credits an hour, when it was made. */
+  /** Micro-credits per hour at creation. */
   readonly price_micro: number;
   readonly image_id: string;
   /** JSON array of OpenSSH public key lines. */
@@ -36,11 +36,11 @@ export interface VmRow {
   readonly accel: string | null;
   readonly accel_reason: string | null;
   readonly state_changed_at: number;
-  /** Set exactly while a run is being counted: vm_usage has its `started` and not yet its `stopped`. */
+  /** Set exactly while a run is counted: vm_usage has its `started` and not yet its `stopped`. */
   readonly started_at: number | null;
   readonly ready_at: number | null;
   readonly created_at: number;
-  /** The plan of the owner's account. */
+  /** Price plan of the owner's account. */
   readonly plan: string;
 }
 
@@ -62,7 +62,7 @@ export class VmStore {
     return this.#reads.get(`SELECT ${COLUMNS} FROM vms WHERE vm_id = ?`, vmId);
   }
 
-  /** Oldest first, those after row id `after`. */
+  /** Oldest first, after row id `after`. */
   listOf(accountId: number, after: number, limit: number): Awaitable<VmRow[]> {
     return this.#reads.all(
       `SELECT ${COLUMNS} FROM vms WHERE account_id = ? AND id > ? ORDER BY id LIMIT ?`,
@@ -72,7 +72,7 @@ export class VmStore {
     );
   }
 
-  /** Machines of all accounts, oldest first, those after row id `after`. */
+  /** Machines of all accounts, oldest first, after row id `after`. */
   list(after: number, limit: number): Awaitable<VmRow[]> {
     return this.#reads.all(`SELECT ${COLUMNS} FROM vms WHERE id > ? ORDER BY id LIMIT ?`, after, limit);
   }
@@ -89,7 +89,7 @@ export class VmStore {
     );
   }
 
-  /** Those of an account that run, may run after an error, or are about to start or stop. */
+  /** The account's machines that run, may run after an error, or are about to start or stop. */
   listUp(accountId: number): Awaitable<VmRow[]> {
     return this.#reads.all(
       `SELECT ${COLUMNS} FROM vms WHERE account_id = ?
@@ -98,7 +98,7 @@ export class VmStore {
     );
   }
 
-  /** Those of an account that were, or are being, stopped for one of these causes. */
+  /** The account's machines that were or are being stopped for one of these causes. */
   listStopped(accountId: number, causes: readonly StopCause[]): Awaitable<VmRow[]> {
     return this.#reads.all(
       `SELECT ${COLUMNS} FROM vms WHERE account_id = ? AND state IN ('stopped', 'stopping')
@@ -108,7 +108,7 @@ export class VmStore {
     );
   }
 
-  /** Why nothing of that account may be started whoever wants it; null: nothing stands against it. */
+  /** Why the account's machines must not be started; null: no block. */
   async blockOf(accountId: number): Promise<AccountBlock | null> {
     const row = await this.#reads.get<{ is_active: number; closed_at: number | null }>(
       'SELECT is_active, closed_at FROM accounts WHERE id = ?',
@@ -126,7 +126,7 @@ export class VmStore {
     };
   }
 
-  /** Every address that is taken, oldest machine first. */
+  /** Addresses in use, oldest machine first. */
   async addresses(): Promise<string[]> {
     const rows = await this.#reads.all<{ address: string }>(
       'SELECT address FROM vms WHERE address IS NOT NULL ORDER BY id',
@@ -138,7 +138,7 @@ export class VmStore {
     return (await this.#reads.get('SELECT 1 FROM vms WHERE address = ?', address)) !== undefined;
   }
 
-  /** When the machine was last seen running since `since`, by its readings. */
+  /** When the machine's samples last showed it running since `since`. */
   async lastSeen(id: number, since: number): Promise<number | null> {
     const row = await this.#reads.get<{ at: number | null }>(
       'SELECT max(at) AS at FROM vm_samples WHERE vm = ? AND step_seconds = 5 AND at >= ?',
@@ -164,7 +164,7 @@ export class VmStore {
     };
   }
 
-  /** Changes no row that is no longer of the generation before `row`'s. A run that is over is not ready. */
+  /** Changes no row unless its generation is the one before `row`'s. Ending a run clears ready_at. */
   update(row: VmRow): Statement {
     return {
       sql: `UPDATE vms SET address = ?, state = ?, desired_state = ?, generation = ?, reason_code = ?,
@@ -180,7 +180,7 @@ export class VmStore {
     };
   }
 
-  /** Does nothing when the machine does not run or was ready before. */
+  /** Does nothing when the machine does not run or was ready already. */
   markReady(row: VmIdentity, at: number): Statement {
     return {
       sql: `UPDATE vms SET ready_at = ? WHERE vm_id = ? AND state = 'running' AND ready_at IS NULL`,

@@ -1,4 +1,4 @@
-/** A machine's row as its owner sees it. */
+/** The public view of a machine's row. */
 import { type Clock, formatTime, formatTimeOrNull } from '../../platform/clock.ts';
 import type { Hypervisor } from '../hypervisor.ts';
 import type { Ingress, PortState } from '../ingress.ts';
@@ -7,12 +7,12 @@ import type { VmBilling } from './vm-billing.ts';
 import type { VmRow } from './vm-store.ts';
 
 const SSH = 22;
-/** Hours of an average month, as prices are commonly told. */
+/** Hours of an average month, the usual base of monthly prices. */
 const HOURS_PER_MONTH = 730;
 
 type Priced = Pick<VmRow, 'instance_type' | 'disk_gb'>;
 
-/** What a machine costs this plan, now. */
+/** Current prices of a machine in this plan. */
 export function pricesOf(billing: VmPricing, plan: string, vm: Priced) {
   const price = billing.pricePerHour(plan, vm.instance_type);
   const disk = billing.diskPricePerHour(plan, vm);
@@ -26,12 +26,12 @@ export function pricesOf(billing: VmPricing, plan: string, vm: Priced) {
   };
 }
 
-/** To a so many-th: doubles add and multiply with errors beyond. */
+/** Rounded to 1/`parts`: doubles add and multiply with errors beyond that. */
 function rounded(credits: number, parts: number): number {
   return Math.round(credits * parts) / parts;
 }
 
-/** It is still charged for: it has its memory, and goes on without a boot. */
+/** Paused machines are still charged: they hold their memory and resume without a boot. */
 const WAITS = {
   code: 'disk_full',
   message: "Paused: the host's disk is nearly full. It resumes automatically when space is free.",
@@ -44,7 +44,7 @@ export interface VmViewsDeps {
   readonly billing: VmPricing;
   readonly hypervisor: Pick<Hypervisor, 'waiting'>;
   readonly ingress: Pick<Ingress, 'ports'>;
-  /** Machines are let out, if they were made so; false: none is, whatever it was made with. */
+  /** Whether machines that were created so may open outbound connections; false: no machine may. */
   readonly outbound: boolean;
 }
 
@@ -76,7 +76,7 @@ export class VmViews {
   }
 }
 
-/** By the first port that leads to the guest's SSH server; null: none does now. */
+/** Uses the first port that leads to the guest's SSH server; null: none does now. */
 function sshCommand(address: string | null, ports: readonly PortState[]): string | null {
   const open = ports.find(({ guestPort, reason }) => guestPort === SSH && reason === null);
   if (address === null || open === undefined) return null;

@@ -6,7 +6,7 @@ import { namedObject, type Static, Type } from '../../platform/json-schema.ts';
 import { VmPath } from '../schema.ts';
 import type { Metrics } from './metrics.ts';
 
-/** What a machine's metrics look like from outside. */
+/** Public schemas of a machine's metrics. */
 const OrNull = <T extends ReturnType<typeof Type.Number> | ReturnType<typeof Type.Integer>>(type: T) =>
   Type.Union([type, Type.Null()]);
 
@@ -14,24 +14,26 @@ const figures = {
   cpu_percent: OrNull(
     Type.Number({
       description:
-        'Of all its processors together, 0 to 100: of the last seconds, or since it started while that is less',
+        'Utilization of all vCPUs over the last seconds, 0 to 100; since the start for a run that just began',
     }),
   ),
-  memory_percent: OrNull(Type.Number({ description: 'As the guest counts it, 0 to 100' })),
-  memory_used_mb: OrNull(Type.Number({ description: 'MiB, as the guest counts it' })),
+  memory_percent: OrNull(Type.Number({ description: 'As reported by the guest, 0 to 100' })),
+  memory_used_mb: OrNull(Type.Number({ description: 'MiB, as reported by the guest' })),
   disk_read_bytes: OrNull(Type.Integer({ description: 'Since this run began' })),
   disk_write_bytes: OrNull(Type.Integer({ description: 'Since this run began' })),
   network_rx_bytes: OrNull(
     Type.Integer({
       description:
-        'To the machine since this run began; where the engine does not count, the bytes through its address',
+        'Bytes received since this run began; if the hypervisor does not count them, bytes through the address',
     }),
   ),
-  network_tx_bytes: OrNull(Type.Integer({ description: 'From the machine, likewise' })),
+  network_tx_bytes: OrNull(
+    Type.Integer({ description: 'Bytes sent since this run began, counted likewise' }),
+  ),
 };
 
 const HistoryEntry = namedObject('VmMetricsEntry', {
-  timestamp: Type.String({ description: 'Beginning of the step' }),
+  timestamp: Type.String({ description: 'Start of the step' }),
   ...figures,
 });
 export type HistoryEntry = Static<typeof HistoryEntry>;
@@ -39,12 +41,13 @@ export type HistoryEntry = Static<typeof HistoryEntry>;
 export const VmMetrics = namedObject('VmMetrics', {
   vm_id: Type.String(),
   state: Type.String(),
-  timestamp: Type.String({ description: 'When the figures were read' }),
+  timestamp: Type.String({ description: 'When the metrics were read' }),
   ...figures,
-  uptime_seconds: OrNull(Type.Integer({ description: 'Since its processor began to run' })),
+  uptime_seconds: OrNull(Type.Integer({ description: 'Time since this run began' })),
   history: Type.Optional(
     Type.Array(HistoryEntry, {
-      description: 'Oldest first. Steps without a reading are left out; counters are those of the last one',
+      description:
+        'Oldest first. Steps without samples are omitted; counters have the value of the last sample in the step',
     }),
   ),
 });
@@ -63,8 +66,8 @@ export function metricsRoutes({ metrics }: MetricsRoutesDeps): Route[] {
       tag: 'compute',
       summary: 'Read the metrics of a virtual machine',
       description:
-        'Read from the hypervisor and the guest every 5 seconds. A machine that does not run has zeros; a ' +
-        'figure that is not known is null. With from, to or step also the history: one hour in steps of 5 ' +
+        'Sampled from the hypervisor and the guest every 5 seconds. Zero while the machine is not running; ' +
+        'null when unknown. With from, to or step, includes the history: one hour in steps of 5 ' +
         'seconds, 30 days in steps of 300.',
       permission: 'compute:read',
       params: VmPath,

@@ -1,4 +1,4 @@
-/** What a machine uses: now, and over the last hour and month. */
+/** A machine's current metrics and their history of an hour and a month. */
 import type { Principal } from '../../calls/principal.ts';
 import { type MetricsRange, type RangeText, readHistory, readRange } from '../../metadata/sample-history.ts';
 import { type Clock, formatTime } from '../../platform/clock.ts';
@@ -13,7 +13,7 @@ export interface MetricsDeps {
   readonly clock: Clock;
   readonly store: VmSamplesStore;
   readonly sampler: Pick<Sampler, 'read'>;
-  /** The principal's machine; throws `vm_not_found`. */
+  /** Finds the principal's machine; throws `vm_not_found`. */
   readonly find: (principal: Principal, vmId: string) => Promise<MeasuredVm>;
 }
 
@@ -50,8 +50,8 @@ export class Metrics {
   }
 
   /**
-   * The figures of now: zeros when the machine does not run, null where they are not known. With any of
-   * `from`, `to` and `step` also its history. Throws `vm_not_found` and `invalid_request`.
+   * Current metrics: zeros when the machine does not run, null where unknown. With any of `from`, `to` and
+   * `step`, includes the history. Throws `vm_not_found` and `invalid_request`.
    */
   async read(principal: Principal, vmId: string, text: RangeText): Promise<VmMetrics> {
     const { clock, sampler, find } = this.#deps;
@@ -78,7 +78,7 @@ export class Metrics {
   }
 }
 
-/** `memoryMb` is what the machine was given, for engines that do not say what its guest has. */
+/** `memoryMb`: the machine's configured memory, for engines that do not report the guest's total. */
 function present(figures: VmFigures, memoryMb: number): ShownFigures {
   const used = figures.memory_used_bytes;
   const total = figures.memory_total_bytes ?? memoryMb * MIB;
@@ -97,7 +97,7 @@ function round(value: number): number {
   return Math.round(value * 10) / 10;
 }
 
-/** What Prometheus is told of running machines. */
+/** A Prometheus series of running machines. */
 interface VmSeries {
   readonly name: string;
   readonly help: string;
@@ -108,47 +108,47 @@ interface VmSeries {
 const SERIES: readonly VmSeries[] = [
   {
     name: 'cloudlet_vm_cpu_seconds_total',
-    help: 'Processor time of all vCPUs in this run',
+    help: 'CPU time of all vCPUs in this run',
     type: 'counter',
     read: ({ cpuMs }) => (cpuMs === null ? null : cpuMs / 1000),
   },
   {
     name: 'cloudlet_vm_memory_resident_bytes',
-    help: 'Memory of the host that the machine holds',
+    help: 'Host memory held by the virtual machine',
     type: 'gauge',
     read: (reading) => reading.resident_bytes,
   },
   {
     name: 'cloudlet_vm_disk_read_bytes_total',
-    help: 'Read from its disk in this run',
+    help: 'Bytes read from the disk in this run',
     type: 'counter',
     read: (reading) => reading.disk_read_bytes,
   },
   {
     name: 'cloudlet_vm_disk_write_bytes_total',
-    help: 'Written to its disk in this run',
+    help: 'Bytes written to the disk in this run',
     type: 'counter',
     read: (reading) => reading.disk_write_bytes,
   },
   {
     name: 'cloudlet_vm_network_receive_bytes_total',
-    help: 'To the machine in this run; without a count of the engine, the bytes through its address',
+    help: 'Bytes received in this run; if the hypervisor does not count them, bytes through the address',
     type: 'counter',
     read: (reading) => reading.network_rx_bytes,
   },
   {
     name: 'cloudlet_vm_network_transmit_bytes_total',
-    help: 'From the machine in this run; without a count of the engine, the bytes through its address',
+    help: 'Bytes sent in this run; if the hypervisor does not count them, bytes through the address',
     type: 'counter',
     read: (reading) => reading.network_tx_bytes,
   },
 ];
 
-/** Declares the series of machines. A figure that is not known has no sample. */
+/** Declares the series of machines. Unknown figures have no sample. */
 export function meterVms(meters: Meters, sampler: Pick<Sampler, 'all'>): void {
   const labels = ['vm_id', 'account'];
   meters.series('cloudlet_vm_up', {
-    help: '1 while the machine runs and gives figures, 0 while it runs and gives none',
+    help: '1 while the virtual machine runs and reports metrics, 0 while it runs and reports none',
     type: 'gauge',
     labels,
     read: () =>

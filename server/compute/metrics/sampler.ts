@@ -1,4 +1,4 @@
-/** Reads every running machine's figures every few seconds; keeps the latest in memory, and stores all. */
+/** Samples every running machine every few seconds; keeps the latest sample in memory and stores all. */
 import type { Awaitable, Metadata, Statement } from '../../metadata/metadata.ts';
 import {
   FINE_STEP,
@@ -24,11 +24,11 @@ interface SamplerDeps {
   readonly samples: VmSamplesStore;
   /** Machines in state `running`. */
   readonly running: () => Awaitable<readonly SampledVm[]>;
-  /** An engine that takes longer for one sample has none, ms. */
+  /** Timeout of a single sample, ms. */
   readonly timeoutMs?: number;
 }
 
-/** The newest figures of a machine. */
+/** The latest sample of a machine. */
 export interface Reading extends VmSample {
   readonly vm: SampledVm;
   /** Since the run began. */
@@ -38,19 +38,22 @@ export interface Reading extends VmSample {
 }
 
 interface Offsets {
-  /** The start of the run they are for. */
+  /** Start time of the run they belong to. */
   readonly startedAt: number | null;
   readonly rx: number;
   readonly tx: number;
 }
 
-/** A figure that is older says nothing of now. */
+/** Older samples are not current. */
 const FRESH_MS = 3 * FINE_STEP * 1000;
-/** The first share of a younger run is that since its start; of an older one it would not be of now. */
+/**
+ * The first CPU share covers the time since the start for a younger run; for an older run it would not be
+ * current.
+ */
 const YOUNG_RUN_MS = 60_000;
-/** The kernel counts in ticks of 10 ms: a share of less time says little. */
+/** The kernel counts in ticks of 10 ms: a share of a shorter span is imprecise. */
 const LEAST_SPAN_MS = 100;
-/** A reading without a share is taken anew after this. */
+/** A sample without a CPU share is repeated after this. */
 const SECOND_LOOK_MS = 1000;
 
 export class Sampler {
@@ -65,7 +68,7 @@ export class Sampler {
     this.#readings = new Readings(deps);
   }
 
-  /** Samples all running machines once and stores what came, in one commit. To be called every 5 s. */
+  /** Samples all running machines and stores the samples in one commit. To be called every 5 s. */
   async tick(): Promise<void> {
     const vms = await this.#deps.running();
     this.#running = vms;
@@ -79,7 +82,7 @@ export class Sampler {
     await this.#readings.store(at, statements);
   }
 
-  /** The newest figures, if they are of this run and not older than 15 s; else a sample is taken now. */
+  /** The latest sample if it belongs to this run and is at most 15 s old; otherwise samples now. */
   async read(vm: SampledVm): Promise<Reading | null> {
     const known = this.#latest.get(vm.vm_id);
     if (known !== undefined && this.#isFresh(known) && known.vm.started_at === vm.started_at) {
@@ -89,7 +92,7 @@ export class Sampler {
     return this.#read(vm, this.#deps.clock.now());
   }
 
-  /** Every machine that ran at the last tick; null where nothing is known of now. */
+  /** Every machine that ran at the last tick; null without a current sample. */
   all(): readonly { readonly vm: SampledVm; readonly reading: Reading | null }[] {
     return this.#running.map((vm) => {
       const known = this.#latest.get(vm.vm_id);
@@ -129,7 +132,7 @@ export class Sampler {
     return reading;
   }
 
-  /** The engine's counters, or else the bytes that passed through the machine's address in this run. */
+  /** The engine's counters, or else the bytes through the machine's address in this run. */
   async #network(vm: SampledVm, sample: GuestSample) {
     const offsets = await this.#offsetsOf(vm);
     const traffic = this.#deps.ingress.traffic(vm.vm_id);
@@ -142,8 +145,8 @@ export class Sampler {
   }
 
   /**
-   * What has to be added to the address's counters, which begin with the run and again with Cloudlet: what
-   * was stored of the run before this process first looked at it.
+   * Offsets to add to the address's counters, which restart with each run and with Cloudlet: the totals
+   * stored before this process first sampled the run.
    */
   async #offsetsOf(vm: SampledVm): Promise<Offsets> {
     const known = this.#offsets.get(vm.vm_id);
@@ -161,12 +164,12 @@ export class Sampler {
 
 interface CpuSpan {
   readonly ms: number;
-  /** What had been worked at its beginning. */
+  /** CPU time at the beginning of the span. */
   readonly fromMs: number;
   readonly vcpus: number;
 }
 
-/** The time since the reading before; for the first one, that since the start of a run that is young. */
+/** The span since the last sample; for the first sample, since the start of a young run. */
 function cpuSpan(
   { started_at, vcpus }: SampledVm,
   { at, takenAt, before }: { at: number; takenAt: number; before: Reading | undefined },
@@ -178,7 +181,7 @@ function cpuSpan(
   return ms > YOUNG_RUN_MS ? null : { ms, fromMs: 0, vcpus };
 }
 
-/** Share of all the machine's processors, 0–100, one decimal; null: not known. */
+/** Utilization of all vCPUs, 0–100, one decimal; null: unknown. */
 function cpuPercent({ cpuMs }: GuestSample, span: CpuSpan | null): number | null {
   if (cpuMs === null || span === null) return null;
   // A counter that fell belongs to another run.
@@ -187,7 +190,7 @@ function cpuPercent({ cpuMs }: GuestSample, span: CpuSpan | null): number | null
   return Math.min(100, Math.round(percent * 10) / 10);
 }
 
-/** Counters count since the run began. */
+/** Counters are cumulative since the run began. */
 export const VM_SAMPLES = {
   name: 'vm_samples',
   owner: 'vm',
