@@ -1,4 +1,4 @@
-/** How the databases of a blocked account are closed, and opened or deleted afterwards. */
+/** Suspends the databases of a blocked account, and resumes or deletes them afterwards. */
 import { AccountStops, type StopCause } from '../resources/account-stops.ts';
 import type { DatabaseBilling } from './egress.ts';
 import type { Lifecycle } from './lifecycle.ts';
@@ -10,14 +10,14 @@ export interface DatabaseStopsDeps {
   readonly lifecycle: Pick<Lifecycle, 'commit' | 'setDesired'>;
   readonly billing: Pick<DatabaseBilling, 'deleted'>;
   readonly turns: Pick<DatabaseTurns, 'alone' | 'interrupt'>;
-  /** Has the rest of a deletion done, without waiting for it. */
+  /** Schedules the rest of a deletion without waiting for it. */
   readonly reconcileSoon: (databaseId: string) => void;
   readonly onError: (databaseId: string, what: string, error: unknown) => void;
 }
 
 const SUSPENDED: Readonly<Record<StopCause, string>> = {
-  credits_exhausted: 'The database is suspended because no credits are left',
-  account_suspended: 'The database is suspended because its account is',
+  credits_exhausted: 'The database is suspended because the account ran out of credits',
+  account_suspended: 'The database is suspended because its account is suspended',
   account_closed: 'The database is suspended because its account was closed',
 };
 const AT_ONCE = 16;
@@ -25,7 +25,7 @@ const AT_ONCE = 16;
 export function databaseStops(deps: DatabaseStopsDeps): AccountStops<DatabaseRow> {
   const { store, lifecycle, turns, onError } = deps;
   const inTurn = async ({ database_id: id }: DatabaseRow, work: (row: DatabaseRow) => Promise<unknown>) => {
-    // A load or a copy that takes long must not hold up the end of the account.
+    // A long load or copy must not delay closing the account.
     turns.interrupt(id, deletedMeanwhile());
     await turns.alone(id, async () => {
       const row = await store.find(id);
@@ -38,7 +38,7 @@ export function databaseStops(deps: DatabaseStopsDeps): AccountStops<DatabaseRow
     await lifecycle.setDesired(row, { state: 'suspended', ...reason });
   };
   const open = async (row: DatabaseRow) => {
-    // After a restore it is loaded first.
+    // After a restore the database is loaded first.
     if (row.state !== 'suspended' || row.kept_dump_bytes !== null) return;
     await lifecycle.setDesired(row, openStateOf(row));
   };
@@ -48,7 +48,7 @@ export function databaseStops(deps: DatabaseStopsDeps): AccountStops<DatabaseRow
     page: (accountId, after, limit) => store.listAllOf(accountId, { after, limit }),
     atOnce: AT_ONCE,
     stop: async (row, cause) => {
-      // Those of a closed account are deleted.
+      // Databases of a closed account are deleted instead.
       if (cause !== 'account_closed') await inTurn(row, (now) => suspend(now, cause));
     },
     isStopped: ({ state }) => state === 'suspended',
@@ -58,7 +58,7 @@ export function databaseStops(deps: DatabaseStopsDeps): AccountStops<DatabaseRow
   });
 }
 
-/** Without a last dump: nobody could have it back. */
+/** Keeps no last dump: nobody could restore it. */
 async function remove({ lifecycle, billing, reconcileSoon }: DatabaseStopsDeps, row: DatabaseRow) {
   if (row.state === 'deleting' && row.deletes_at === null) return;
   const wanted = { state: 'deleting', deletes_at: null, keep_left_ms: null, kept_dump_bytes: null } as const;

@@ -1,4 +1,4 @@
-/** What is in a database, over REST: statements, tables, dumps. */
+/** Content of a database over REST: statements, tables, dumps. */
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { PassThrough } from 'node:stream';
@@ -28,10 +28,10 @@ export interface DatabaseContentRoutesDeps {
 }
 
 const DATABASE = '/api/databases/{database_id}';
-/** What any engine may answer instead of what was asked. */
+/** Errors that any engine may answer. */
 const ENGINE_FAILURES = ['data_damaged', 'data_missing', 'engine_unavailable', 'host_disk_full'] as const;
 
-/** A statement of 100,000 characters as JSON may write them, six bytes each, and as much for parameters. */
+/** A statement of 100,000 characters, each escaped to six bytes in JSON, and as much for parameters. */
 const MAX_QUERY_BYTES = 2 * 2 ** 20;
 
 export function databaseContentRoutes(deps: DatabaseContentRoutesDeps): Route[] {
@@ -45,8 +45,8 @@ function queryRoutes({ queries }: DatabaseContentRoutesDeps): Route[] {
       path: `${DATABASE}/query`,
       name: 'queryDatabase',
       tag: 'databases',
-      summary: 'Run one statement',
-      description: 'Read-only unless asked otherwise; at most 1,000 rows, 4 MiB and 10 seconds.',
+      summary: 'Run a statement',
+      description: 'Read-only by default. Limits: 1,000 rows, 4 MiB, 10 seconds.',
       permission: 'databases:write',
       params: DatabasePath,
       body: NewQuery,
@@ -85,8 +85,8 @@ function logRoute(queries: Queries): Route {
     tag: 'databases',
     summary: 'Read the latest log lines of a database',
     description:
-      'PostgreSQL: errors, sessions that were ended and refused logins; MySQL: the last two. Both: statements ' +
-      'that took longer than a second. No statement of others is in it.',
+      'PostgreSQL: errors, terminated sessions and refused logins. MySQL: terminated sessions and refused logins. ' +
+      'Both: statements slower than one second. Entries of other databases are never included.',
     permission: 'databases:read',
     params: DatabasePath,
     query: LogQuery,
@@ -105,8 +105,8 @@ function dumpRoutes({ dumps }: DatabaseContentRoutesDeps): Route[] {
       path: `${DATABASE}/dump`,
       name: 'dumpDatabase',
       tag: 'databases',
-      summary: 'Download the whole database',
-      description: 'A consistent snapshot; the database stays in use meanwhile.',
+      summary: 'Download a dump of the database',
+      description: 'A consistent snapshot; the database stays available.',
       permission: 'databases:write',
       params: DatabasePath,
       query: DumpQuery,
@@ -120,10 +120,10 @@ function dumpRoutes({ dumps }: DatabaseContentRoutesDeps): Route[] {
       path: `${DATABASE}/load`,
       name: 'loadDatabase',
       tag: 'databases',
-      summary: 'Replace the whole database by a dump',
+      summary: 'Replace the database with a dump',
       description:
-        'A file that cannot be loaded leaves the database as it was. Other changes of the database wait for ' +
-        'the end, except its deletion, which ends the load.',
+        'If the file cannot be loaded, the database is unchanged. Other changes of the database wait for ' +
+        'the load, except its deletion, which cancels it.',
       permission: 'databases:write',
       params: DatabasePath,
       consumes: 'multipart',
@@ -141,7 +141,7 @@ function dumpRoutes({ dumps }: DatabaseContentRoutesDeps): Route[] {
 
 type Input<Q = unknown> = RouteInput<{ database_id: string }, Q, unknown>;
 
-/** Aborts when the caller goes away before the response. One who asked for it later may go. */
+/** Aborts when the client disconnects before the response, unless it asked for an asynchronous one. */
 function closeOf({ raw }: Input['reply']): AbortSignal {
   const controller = new AbortController();
   raw.once('close', () => {
@@ -160,23 +160,23 @@ function send(dumps: Dumps, { principal, params, query, request, reply }: Input<
     if (dump.sizeBytes !== null) headers['content-length'] = String(dump.sizeBytes);
     reply.hijack();
     reply.raw.writeHead(200, headers);
-    // Cut short, the response ends without its last chunk: no client takes it for whole.
+    // On failure the connection closes without the last chunk, so that no client takes the dump as complete.
     await pipeline(dump.stream, dump.counted, reply.raw).catch(() => reply.raw.destroy());
   };
   return dumps.dump(principal, params.database_id, { format, signal: closeOf(reply), send: sendDump });
 }
 
-/** The engine sees the end of the file only when the form was whole and the call is known. */
+/** Ends the engine's input only when the form is complete and the call is identified. */
 async function receive(dumps: Dumps, { principal, params, request, reply, identify }: Input) {
   const stream = new PassThrough();
-  // Both sides hear of a failure by the promises below; the stream may have no reader yet.
+  // A failure is reported by the promises below; the stream may have no reader yet.
   stream.on('error', () => {});
   const hash = createHash('sha256');
   const load = dumps.load(principal, params.database_id, { dump: stream, signal: closeOf(reply) });
   const form = readForm(request.raw, {
     write: (chunk) => {
       hash.update(chunk);
-      // What comes after a refusal is let pass, so that the connection can be used again.
+      // After a refusal the rest of the form is discarded, so that the connection can be reused.
       if (stream.destroyed || stream.write(Buffer.from(chunk))) return undefined;
       return Promise.race([once(stream, 'drain'), load]).then(
         () => {},
@@ -190,12 +190,12 @@ async function receive(dumps: Dumps, { principal, params, request, reply, identi
     stream.end();
   });
   form.catch((error: Error) => stream.destroy(error));
-  // Whoever refuses first is heard; a load that has failed takes no more of the form.
+  // The first error wins; a failed load reads no more of the form.
   load.catch((error: Error) => stream.destroy(error));
   try {
     await Promise.race([form, load]);
   } catch (error) {
-    // A retry, which only all of the form tells, has its response, also when the database went since.
+    // Only the complete form identifies a retry, which gets its stored response even if the database is gone.
     if (request.headers['idempotency-key'] !== undefined) await form;
     throw error;
   }

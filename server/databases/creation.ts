@@ -1,8 +1,8 @@
 /**
- * Databases come into being: a row that says `creating`, then the engine's side, empty or as a copy, then the
- * commit that makes it its owner's and has their response.
+ * Creates databases: a row in state `creating`, then the database in the engine, empty or as a copy, then the
+ * commit that makes it ready and stores the response.
  *
- * A creation that was cut off is undone: nobody was answered, and whoever asks again finds the name free.
+ * An interrupted creation is undone: nobody got a response, and the name is free again.
  */
 
 import { createHash } from 'node:crypto';
@@ -37,7 +37,7 @@ export interface CreationDeps {
   readonly views: DatabaseViews;
   readonly billing: DatabaseBilling;
   readonly clock: Clock;
-  /** Throws `out_of_space` when so many bytes more must not be stored. */
+  /** Throws `out_of_space` when so many more bytes must not be stored. */
   readonly assertRoom: (bytes: number) => void;
   /** Largest size_limit_mb. */
   readonly maxSizeMb: number;
@@ -59,10 +59,10 @@ export class Creation {
   }
 
   /**
-   * Resolves when a driver can connect; goes on when the caller leaves. Throws `invalid_request`,
+   * Resolves when a driver can connect; continues when the client disconnects. Throws `invalid_request`,
    * `database_exists`, `insufficient_credits`, `quota_exceeded`, `engine_unavailable`, for a copy
-   * `database_not_found` and `database_not_ready`, and what the engine says (`out_of_space`); nothing is left
-   * then.
+   * `database_not_found` and `database_not_ready`, and the engine's errors (`out_of_space`). Leaves nothing
+   * behind on failure.
    */
   async create(call: Call, input: NewDatabase): Promise<Database> {
     const { billing, engines, secrets, clock, turns } = this.#deps;
@@ -79,7 +79,7 @@ export class Creation {
       try {
         return await this.#make(call, creating, { engine, source, password: plan.password });
       } catch (error) {
-        // It may be stored as ready: the row decides, at the next start.
+        // The database may be stored as ready: the row decides at the next start.
         if (error instanceof CommitOutcomeUnknown) throw error;
         await this.abandon(creating).catch(() => {});
         throw error;
@@ -87,7 +87,7 @@ export class Creation {
     });
   }
 
-  /** A creation that failed or was cut off: nothing is left of it. */
+  /** Removes everything of a failed or interrupted creation. */
   async abandon(row: DatabaseRow): Promise<void> {
     const { engines, changes, store } = this.#deps;
     const disowned = await this.disown(row);
@@ -95,7 +95,7 @@ export class Creation {
     await changes.run(UNASKED, (change) => change.add(store.delete(disowned)));
   }
 
-  /** The first half, without the engine: the name and the quota are free again. */
+  /** Frees the name and the quota; the first half of abandon(), without the engine. */
   disown(row: DatabaseRow): Promise<DatabaseRow> {
     const { lifecycle, billing } = this.#deps;
     const also = (change: Change) => change.addAll(billing.abandoned(row));
@@ -107,7 +107,7 @@ export class Creation {
     const source = await this.#deps.owned.findLive(principal, from.database_id);
     assertReadable(source);
     if (engine === undefined || engine === source.engine) return source;
-    throw invalidField('engine', `must be ${source.engine}, as that of the database it is a copy of`);
+    throw invalidField('engine', `must be ${source.engine}, the engine of the source database`);
   }
 
   #sizeLimit({ size_limit_mb: wanted }: NewDatabase, source: DatabaseRow | undefined): number {
@@ -116,13 +116,10 @@ export class Creation {
     if (wanted === undefined) {
       return source?.size_limit_bytes ?? Math.min(DEFAULT_SIZE_MB, maxSizeMb) * MIB;
     }
-    if (wanted > maxSizeMb) throw invalidField('size_limit_mb', `must be at most ${maxSizeMb} here`);
+    if (wanted > maxSizeMb) throw invalidField('size_limit_mb', `must be at most ${maxSizeMb} on this cloud`);
     const needed = Math.ceil((source?.size_bytes ?? 0) / MIB);
     if (wanted < needed) {
-      throw invalidField(
-        'size_limit_mb',
-        `must be at least ${needed}, which the database it is a copy of has`,
-      );
+      throw invalidField('size_limit_mb', `must be at least ${needed}, the limit of the source database`);
     }
     return wanted * MIB;
   }
@@ -165,7 +162,7 @@ export class Creation {
       change.addAll(await billing.created(row), 'retry');
     });
     const stored = await store.find(databaseId);
-    if (stored === undefined) throw new Error('a new database is gone');
+    if (stored === undefined) throw new Error('a new database has no row');
     return stored;
   }
 
@@ -189,7 +186,7 @@ export class Creation {
     return response;
   }
 
-  /** Resolves with its bytes. */
+  /** Resolves with its size in bytes. */
   #copy(engine: Engine, source: DatabaseRow, creating: DatabaseRow): Promise<number> {
     const { lifecycle, turns, store } = this.#deps;
     const target = lifecycle.inEngine(creating);
@@ -197,7 +194,7 @@ export class Creation {
       try {
         await engine.fork(lifecycle.inEngine(source), target, signal);
       } catch (error) {
-        // Its sessions end when it is deleted or stopped, and engines have many words for that.
+        // Deleting or suspending the source ends its sessions, which engines report in many ways.
         assertReadable((await store.find(source.database_id)) ?? { ...source, state: 'deleting' });
         throw error;
       }
@@ -206,7 +203,7 @@ export class Creation {
   }
 }
 
-/** About 190 bits, and nothing that a URL, a shell or SQL would take for its own. */
+/** About 190 bits, of characters that need no escaping in a URL, a shell or SQL. */
 const PASSWORD_CHARACTERS = 32;
 
 export class DatabaseSecrets {
@@ -233,7 +230,7 @@ function contextOf(databaseId: string): string {
   return `database-password:${databaseId}`;
 }
 
-/** Without a salt: nobody guesses what is random. */
+/** Unsalted: a random password cannot be guessed. */
 export function hashPassword(password: string): Buffer {
   return createHash('sha256').update(password).digest();
 }

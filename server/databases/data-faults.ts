@@ -1,4 +1,4 @@
-/** Databases whose stored data is gone or damaged: an alarm names them until they are whole again. */
+/** Databases with missing or damaged data: an alarm names them until they are repaired. */
 
 import { basename } from 'node:path';
 import type { Reads } from '../metadata/metadata.ts';
@@ -12,25 +12,25 @@ import type { DatabaseStore } from './store.ts';
 
 const ALARM = 'damaged_databases';
 const FIX =
-  'Put the folder back, or load its last dump (`POST /api/databases/{id}/load`); a recovery point may have ' +
-  'one from before, which GET /api/disaster-recovery/points lists. What is left of a damaged one is had by ' +
-  'removing the file `seal` in its folder, where there is one';
+  'Restore the folder, or load the last dump (`POST /api/databases/{id}/load`); an earlier recovery point ' +
+  'may hold one (GET /api/disaster-recovery/points lists them). To read the rest of a damaged database, ' +
+  'remove the file `seal` in its folder, if it exists';
 const SHOWN = 5;
 
 export class DataFaults {
   readonly #alarms: Pick<Alarms, 'raise' | 'clear'>;
-  /** What engines found, by the database's id. */
+  /** Faults that engines reported, by database id. */
   readonly #found = new Map<string, string>();
-  /** Ids of those that their engine does not have. */
+  /** Ids of databases missing from their engine. */
   #absent: readonly string[] = [];
-  /** What could not be read when all were read last. */
+  /** Faults found by the last complete read. */
   #unread: ReadonlyMap<string, string> = new Map();
 
   constructor(alarms: Pick<Alarms, 'raise' | 'clear'>) {
     this.#alarms = alarms;
   }
 
-  /** What is wrong with its data, for the operator; null: nothing any more. */
+  /** Sets the fault of a database, for the operator; null: clears it. */
   note(databaseId: string, what: string | null): void {
     if (what === null && !this.#found.has(databaseId)) return;
     if (what === null) this.#found.delete(databaseId);
@@ -38,19 +38,19 @@ export class DataFaults {
     this.#tell();
   }
 
-  /** Takes what a reading of all found in the place of what the one before found. */
+  /** Replaces the faults of the last complete read. */
   noteUnread(found: ReadonlyMap<string, string>): void {
     this.#unread = found;
     this.#tell();
   }
 
-  /** Those of which something is wrong, with what it is. */
+  /** All faults, by database id. */
   all(): ReadonlyMap<string, string> {
-    const absent = this.#absent.map((id) => [id, 'its engine does not have it any more'] as const);
+    const absent = this.#absent.map((id) => [id, 'missing from its engine'] as const);
     return new Map([...this.#unread, ...absent, ...this.#found]);
   }
 
-  /** Asks engines whether they have what rows say, and forgets what is deleted; called from time to time. */
+  /** Checks that engines have the databases of the rows, and forgets deleted ones; called at intervals. */
   async look({ store, engines }: { store: DatabaseStore; engines: Engines }): Promise<void> {
     const absent: string[] = [];
     for (const engine of engines.all()) absent.push(...(await absentIn(engine, store)));
@@ -69,17 +69,17 @@ export class DataFaults {
     const more = all.length > SHOWN ? ' and more' : '';
     this.#alarms.raise(
       ALARM,
-      `The data of ${plural(all.length, 'database')} is gone or damaged (${named.join('; ')}${more})`,
+      `The data of ${plural(all.length, 'database')} is missing or damaged (${named.join('; ')}${more})`,
       FIX,
     );
   }
 }
 
 async function absentIn(engine: Engine, store: DatabaseStore): Promise<string[]> {
-  // Rows first: what is made meanwhile is no surprise.
+  // Rows are read first, so that databases created meanwhile are not reported.
   const rows = await store.expectedIn(engine.name);
   if (rows.length === 0) return [];
-  // An engine that is away says so itself.
+  // An unavailable engine raises its own alarm.
   const names = await engine.list().catch(() => null);
   if (names === null) return [];
   const known = new Set(names);
@@ -88,21 +88,21 @@ async function absentIn(engine: Engine, store: DatabaseStore): Promise<string[]>
   return absent;
 }
 
-/** Deleted meanwhile it is no loss. */
+/** False for a database deleted meanwhile, which is no loss. */
 async function isKept(store: DatabaseStore, databaseId: string): Promise<boolean> {
   const row = await store.find(databaseId);
   return row !== undefined && row.state !== 'deleting' && row.is_dropped === 0;
 }
 
-/** Reads every database and every last dump now and then, so that damage is told while a copy exists. */
+/** Reads every database and every last dump at intervals, so that damage is found while a copy exists. */
 export interface DataCheckDeps {
-  /** As recovery points read them. */
+  /** The source that recovery points read. */
   readonly source: Source;
   readonly reads: Reads;
   readonly faults: DataFaults;
 }
 
-/** How PostgreSQL and MariaDB say that a page is not what they wrote; other failures are no damage. */
+/** Messages of PostgreSQL and MariaDB for damaged pages; other failures are no damage. */
 const DAMAGE = /invalid page in block|could not read block|is corrupt|checksum/i;
 
 export class DataCheck {
@@ -112,12 +112,12 @@ export class DataCheck {
     this.#deps = deps;
   }
 
-  /** By the database's id, what is wrong with it. */
+  /** Faults by database id. */
   damage(): ReadonlyMap<string, string> {
     return this.#deps.faults.all();
   }
 
-  /** Reads all, one after the other; resolves to how many were read. Throws the reason of `signal`. */
+  /** Reads all databases sequentially; resolves with their number. Throws the reason of `signal`. */
   async run(signal: AbortSignal): Promise<number> {
     const { source, reads, faults } = this.#deps;
     const unread = new Map<string, string>();
@@ -133,7 +133,7 @@ export class DataCheck {
   }
 }
 
-/** null: all of it could be read, or nobody can tell now. */
+/** null: everything was readable, or it cannot be checked now. */
 async function damageOf(file: OpenedFile): Promise<string | null> {
   try {
     for await (const _ of (await file.open()) ?? []);

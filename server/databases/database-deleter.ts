@@ -1,11 +1,12 @@
 /**
- * Databases go, and come back while a last dump of them is kept.
+ * Deletes databases, and undeletes them while their last dump is kept.
  *
- * A deleted row passes: sessions ended → last dump kept (`kept_dump_bytes`) → gone from its engine
- * (`is_dropped`) → when `keep_left_ms` has passed gone for good. That is counted while Cloudlet runs: a clock
- * that is set forward ends it no sooner. While there is no room for the dump, or its engine is away, the
- * database stays in its engine, closed to everybody. undelete goes the way back; cut off before its commit,
- * it has not happened. An engine that has no dumps on this host keeps the database until its time is up.
+ * Steps of a deletion: sessions ended → last dump kept (`kept_dump_bytes`) → dropped from the engine
+ * (`is_dropped`) → deleted for good once `keep_left_ms` has elapsed. That time counts only while Cloudlet
+ * runs, so setting the clock forward does not shorten it. While there is no space for the dump, or the engine
+ * is unavailable, the database stays in its engine, closed. undelete goes the way back, and has no effect if
+ * interrupted before its commit. An engine without dumps on this host keeps the database itself until the
+ * time is up.
  */
 
 import type { Readable } from 'node:stream';
@@ -37,21 +38,21 @@ export interface DatabaseDeleterDeps {
   readonly views: DatabaseViews;
   readonly billing: DatabaseBilling;
   readonly clock: Clock;
-  /** Throws `out_of_space` when so many bytes more must not be stored. */
+  /** Throws `out_of_space` when so many more bytes must not be stored. */
   readonly assertRoom: (bytes: number) => void;
-  /** How long a last dump is kept; 0: there is none. */
+  /** Retention of a last dump, ms; 0: none is kept. */
   readonly keepMs: number;
-  /** Has the rest of a deletion done, without waiting for it. */
+  /** Schedules the rest of a deletion without waiting for it. */
   readonly reconcileSoon: (databaseId: string) => void;
   readonly onError: (databaseId: string, what: string, error: unknown) => void;
 }
 
 interface Removal {
-  /** False: without a last dump, and one that is kept already goes too. */
+  /** False: keeps no last dump, and deletes one that is kept already. */
   readonly keep?: boolean;
 }
 
-/** Between two counts. */
+/** Interval of the countdown. */
 const COUNT_MS = 60_000;
 
 export class DatabaseDeleter {
@@ -64,9 +65,9 @@ export class DatabaseDeleter {
   }
 
   /**
-   * Ends its sessions, and what is being loaded into it or copied from it; its last dump is kept afterwards,
-   * unless `keep` is false: then one that was deleted before goes for good. Throws `database_not_found`,
-   * `delete_protected`, `write_conflict`, `out_of_space` when there is no room for the dump.
+   * Ends the sessions, loads and copies of the database. Its last dump is kept afterwards unless `keep` is
+   * false, which also purges a database deleted before. Throws `database_not_found`, `delete_protected`,
+   * `write_conflict`, and `out_of_space` when there is no space for the dump.
    */
   async remove(call: Call, databaseId: string, { keep = true }: Removal = {}): Promise<Database> {
     const { owned, turns, views, store } = this.#deps;
@@ -77,7 +78,7 @@ export class DatabaseDeleter {
     turns.interrupt(databaseId, deletedMeanwhile());
     const response = await turns.alone(databaseId, async () => {
       const isUndone = seen.state === 'creating' && (await store.find(databaseId))?.state !== 'ready';
-      // What was still being made is gone by its interruption.
+      // The interruption has undone a database that was still being created.
       if (isUndone) return views.present({ ...seen, state: 'deleting' });
       return this.#delete(call, await find(), { keep });
     });
@@ -86,22 +87,22 @@ export class DatabaseDeleter {
   }
 
   /**
-   * Brings a deleted one back, with the password it had. Throws `database_not_found`, `database_exists` when
-   * the name was given again, `insufficient_credits`, `quota_exceeded`, `engine_unavailable`, `out_of_space`.
+   * Restores a deleted database with its password. Throws `database_not_found`, `database_exists` when the
+   * name is taken again, `insufficient_credits`, `quota_exceeded`, `engine_unavailable`, `out_of_space`.
    */
   async undelete(call: Call, databaseId: string, { name }: Undeletion): Promise<Database> {
     const { owned, turns, engines, billing, store } = this.#deps;
     const { principal } = call;
     await owned.findKept(principal, databaseId);
     await billing.assertCredit(principal.accountId);
-    // Its last dump need not be finished first: the database is still there.
+    // The last dump need not be finished first: the database is still in the engine.
     turns.interrupt(databaseId, deletedMeanwhile());
     try {
       return await turns.alone(databaseId, async () => {
         const row = await owned.findKept(principal, databaseId);
         const { engine } = await engines.ready(row.engine);
         const newName = name ?? row.name;
-        // Both are asked again by the commit, but after a long load.
+        // The commit checks both again, but only after a long load.
         if (await store.hasName(principal.accountId, newName)) throw nameTaken(newName);
         await billing.created(row);
         return await this.#bringBack(call, { row, name: newName, engine });
@@ -112,7 +113,7 @@ export class DatabaseDeleter {
     }
   }
 
-  /** Does what is left of a deletion. */
+  /** Finishes a deletion. */
   async finish(row: DatabaseRow): Promise<void> {
     const { engines, lifecycle, keepMs } = this.#deps;
     if ((row.keep_left_ms ?? 0) <= 0) return this.#endForGood(row);
@@ -129,7 +130,7 @@ export class DatabaseDeleter {
     await lifecycle.commit(last, { is_dropped: 1, applied: last.generation + 1 });
   }
 
-  /** Takes the time since the last call from what last dumps are still kept for. */
+  /** Subtracts the time since the last call from the retention of last dumps. */
   async count(): Promise<void> {
     const { store, changes, clock } = this.#deps;
     const passed = clock.uptime() - this.#countedAt;
@@ -157,7 +158,7 @@ export class DatabaseDeleter {
     try {
       await engines.get(row.engine).restrict(lifecycle.inEngine(deleted), 'none');
     } catch (error) {
-      onError(row.database_id, 'its sessions could not be ended yet', error);
+      onError(row.database_id, 'ending its sessions failed', error);
     }
     return response;
   }
@@ -169,14 +170,18 @@ export class DatabaseDeleter {
       assertRoom(size_bytes);
     } catch (error) {
       if (!isAppError(error) || error.code !== 'out_of_space') throw error;
-      throw new AppError('out_of_space', 'The disk has no room for its last dump; it was not deleted', {
-        hint: 'Send DELETE with `?keep=false` to delete it at once, without a last dump',
-        cause: error,
-      });
+      throw new AppError(
+        'out_of_space',
+        'The disk has no space for a last dump; the database was not deleted',
+        {
+          hint: 'Send DELETE with `?keep=false` to delete it immediately, without a last dump',
+          cause: error,
+        },
+      );
     }
   }
 
-  /** Resolves with its bytes; null: there can be no dump, so that the database itself is kept. */
+  /** Resolves with the size of the dump; null: no dump is possible, so the database itself is kept. */
   async #keep(row: DatabaseRow): Promise<number | null> {
     const { engines, lifecycle, kept, turns, assertRoom } = this.#deps;
     const engine = engines.get(row.engine);
@@ -226,10 +231,10 @@ export class DatabaseDeleter {
     };
     const refused = (reason: string) => (reason === 'unique' ? nameTaken(name) : writeConflict('database'));
     await lifecycle.commit(begun, ready, { also, refused, recorded: { call, response } });
-    // One that stays is swept.
+    // A dump that cannot be removed is swept later.
     await kept
       .remove(row.database_id)
-      .catch((error: unknown) => onError(row.database_id, 'its last dump was not removed', error));
+      .catch((error: unknown) => onError(row.database_id, 'removing its last dump failed', error));
     return response;
   }
 
@@ -241,7 +246,7 @@ export class DatabaseDeleter {
   }
 }
 
-/** What load() takes. */
+/** The format that load() takes. */
 export function usualFormat({ dumpFormats }: Engine): string {
   return dumpFormats[0] ?? '';
 }
@@ -254,20 +259,22 @@ function assertUnprotected({ name, is_protected }: DatabaseRow): void {
 }
 
 function nameTaken(name: string): AppError {
-  return databaseExists(name, 'Send {"name": "…"} to bring it back under another name');
+  return databaseExists(name, 'Send {"name": "…"} to undelete it under another name');
 }
 
-/** What the databases domain needs of a place for the last dumps of deleted databases. */
+/** Storage of the last dumps of deleted databases. */
 export interface KeptDumps {
   /**
-   * Resolves with its bytes when the whole dump is on disk, in place of an earlier one of that database.
-   * Throws `out_of_space`, and what `dump` fails with; nothing of it is left then.
+   * Stores the dump, replacing an earlier one of that database; resolves with its size when it is durable.
+   * Throws `out_of_space` and the errors of `dump`, leaving nothing behind.
    */
   keep(databaseId: string, dump: Readable): Promise<number>;
-  /** Has `take` read it, and closes it afterwards. Throws when there is none, and what `take` throws. */
+  /**
+   * Passes the dump to `take` and closes it afterwards. Throws when there is none, and the errors of `take`.
+   */
   read(databaseId: string, take: (dump: Readable) => Promise<void>): Promise<void>;
-  /** Fine when there is none. */
+  /** No error if missing. */
   remove(databaseId: string): Promise<void>;
-  /** Ids of the databases of which there is one. */
+  /** Ids of the databases that have a kept dump. */
   list(): Promise<readonly string[]>;
 }

@@ -1,4 +1,4 @@
-/** A database's row as its owner sees it. */
+/** The public view of a database's row. */
 import { formatTime, formatTimeOrNull } from '../platform/clock.ts';
 import type { DatabaseBilling } from './egress.ts';
 import type { EngineDatabase } from './engine.ts';
@@ -22,7 +22,7 @@ export class DatabaseViews {
     this.#deps = deps;
   }
 
-  /** `password`: shown when given. */
+  /** `password`: included if given. */
   async present(row: DatabaseRow, password?: string): Promise<Database> {
     const { billing } = this.#deps;
     const { reason_code: code, reason_message: message } = row;
@@ -44,7 +44,7 @@ export class DatabaseViews {
     };
   }
 
-  /** Where a driver connects, also while the engine is away. */
+  /** Where a driver connects, even while the engine is unavailable. */
   async connection(row: DatabaseRow, password?: string): Promise<Connection> {
     const { engines, inEngine } = this.#deps;
     const endpoint = await engines.get(row.engine).endpoint(inEngine(row));

@@ -1,4 +1,4 @@
-/** Databases: found and changed by their owner. What engines do meanwhile is lifecycle.ts. */
+/** Finds and changes databases for their owner. Their engines are handled in lifecycle.ts. */
 import type { Call, Principal } from '../calls/principal.ts';
 import type { Change } from '../metadata/change.ts';
 import { Listed, listRows, type Page } from '../metadata/list.ts';
@@ -43,7 +43,7 @@ export class Databases {
     return views.present(await owned.findLive(principal, databaseId));
   }
 
-  /** At most `limit`, oldest first; `kept`: the deleted ones that can be had back. */
+  /** At most `limit`, oldest first; `kept`: deleted databases that can be undeleted. */
   async *list(principal: Principal, kept: boolean, page: Page): AsyncGenerator<ListedDatabase> {
     const { store, views } = this.#deps;
     const { accountId } = principal;
@@ -52,8 +52,8 @@ export class Databases {
   }
 
   /**
-   * Its engine takes a new limit when it can; the row has it at once, and is no more open than the engine
-   * lets anyone in. Throws `database_exists`, `invalid_request`, `write_conflict`.
+   * Changes name, limit or protection. The row changes immediately, the engine when it is available; access
+   * never exceeds what the engine grants. Throws `database_exists`, `invalid_request`, `write_conflict`.
    */
   async change(call: Call, databaseId: string, change: DatabaseChange): Promise<Database> {
     const { owned, lifecycle, turns, views, billing } = this.#deps;
@@ -82,7 +82,7 @@ export class Databases {
     });
   }
 
-  /** With the password. Throws `database_not_ready`. */
+  /** Includes the password. Throws `database_not_ready`. */
   async credentials(principal: Principal, databaseId: string): Promise<Credentials> {
     const { owned, lifecycle } = this.#deps;
     const row = await owned.findLive(principal, databaseId);
@@ -91,8 +91,8 @@ export class Databases {
   }
 
   /**
-   * Another password; the old one and its sessions end. Throws `database_not_ready`, and `engine_unavailable`
-   * when the engine takes it only later.
+   * Sets a new password and ends sessions of the old one. Throws `database_not_ready`, and
+   * `engine_unavailable` when the engine will take it only later.
    */
   async rotate(call: Call, databaseId: string): Promise<Credentials> {
     const { owned, lifecycle, turns, secrets } = this.#deps;
@@ -116,9 +116,8 @@ export class Databases {
   }
 
   /**
-   * Ends the server that the account has for databases of this engine, whatever it does, and starts it
-   * anew: sessions end, and what they had not committed is undone. Throws `invalid_request` for an
-   * operator's server.
+   * Restarts the server that the account has for databases of this engine: sessions end and open transactions
+   * are rolled back. Throws `invalid_request` for an operator's server.
    */
   async restart(call: Call, databaseId: string): Promise<Database> {
     const { owned, engines, lifecycle, turns, views } = this.#deps;
@@ -127,9 +126,13 @@ export class Databases {
       assertReadable(row);
       const engine = engines.get(row.engine);
       if (engine.restart === undefined) {
-        throw new AppError('invalid_request', `The server of ${row.engine} is the operator's own`, {
-          hint: 'rotating the password ends all sessions of the database',
-        });
+        throw new AppError(
+          'invalid_request',
+          `The ${row.engine} server belongs to the operator and cannot be restarted`,
+          {
+            hint: 'Rotate the password to end all sessions of the database',
+          },
+        );
       }
       await engine.restart(lifecycle.inEngine(row));
       const response = await views.present(row);
@@ -138,7 +141,9 @@ export class Databases {
     });
   }
 
-  /** It is open once its engine says so; while that is away it is told as it is. */
+  /**
+   * The row becomes open once the engine confirms; if the engine is unavailable, returns the row unchanged.
+   */
   async #open(call: Call, row: DatabaseRow, wanted: Partial<DatabaseRow>): Promise<Database> {
     const { lifecycle, views, onError } = this.#deps;
     const response = await views.present({ ...row, ...wanted });
@@ -146,7 +151,7 @@ export class Databases {
       await lifecycle.apply(row, { wanted, recorded: { call, response } });
       return response;
     } catch (error) {
-      onError(row.database_id, 'its engine could not take the change yet', error);
+      onError(row.database_id, 'applying the change in the engine failed', error);
       const kept = await views.present(row);
       await lifecycle.commit(row, {}, { recorded: { call, response: kept } });
       return kept;
@@ -158,7 +163,7 @@ export class Databases {
     try {
       await lifecycle.apply(row);
     } catch (error) {
-      onError(row.database_id, 'its engine could not take the change yet', error);
+      onError(row.database_id, 'applying the change in the engine failed', error);
     }
   }
 
@@ -173,12 +178,13 @@ export class Databases {
   #sizeLimit(megabytes: number | undefined): number | undefined {
     const { maxSizeMb } = this.#deps;
     if (megabytes === undefined) return undefined;
-    if (megabytes > maxSizeMb) throw invalidField('size_limit_mb', `must be at most ${maxSizeMb} here`);
+    if (megabytes > maxSizeMb)
+      throw invalidField('size_limit_mb', `must be at most ${maxSizeMb} on this cloud`);
     return megabytes * MIB;
   }
 }
 
-/** With another limit one that may be used has the state of its size at once, however little is free. */
+/** A new limit sets the state by size immediately, without the margin that reopening needs. */
 function stateWithLimit(row: DatabaseRow, sizeLimitBytes: number): Partial<DatabaseRow> {
   if (!isOpen(row)) return {};
   return openStateOf({ state: 'ready', size_bytes: row.size_bytes, size_limit_bytes: sizeLimitBytes });
@@ -191,9 +197,9 @@ function isAway(error: unknown): error is AppError {
 function rotatedLater({ message }: AppError): AppError {
   return new AppError(
     'engine_unavailable',
-    `${message}. The password is changed as soon as the engine is back`,
+    `${message}. The password is changed once the engine is available`,
     {
-      hint: 'GET …/credentials has the new password; until the engine is back nobody can connect',
+      hint: 'Read the new password with GET …/credentials; connections fail until the engine is available',
     },
   );
 }

@@ -1,4 +1,4 @@
-/** A whole database as one file: given out while it is used, and taken in its place. */
+/** Dumps and loads whole databases; a database stays available during a dump. */
 import { Readable } from 'node:stream';
 import type { Principal } from '../calls/principal.ts';
 import { AppError, invalidField } from '../platform/errors.ts';
@@ -19,20 +19,20 @@ export interface DumpsDeps {
   readonly turns: DatabaseTurns;
   readonly views: DatabaseViews;
   readonly egress: Pick<Egress, 'counted'>;
-  /** Throws `out_of_space` when so many bytes more must not be stored. */
+  /** Throws `out_of_space` when so many more bytes must not be stored. */
   readonly assertRoom: (bytes: number) => void;
 }
 
 export interface NamedDump extends Dump {
   readonly fileName: string;
-  /** What passes through is counted as sent. */
+  /** Counts the bytes that pass through as egress. */
   readonly counted: (pieces: AsyncIterable<Uint8Array>) => AsyncIterable<Uint8Array>;
 }
 
 interface Wanted {
-  /** undefined: the engine's usual one. */
+  /** undefined: the engine's default. */
   readonly format: string | undefined;
-  /** Aborts when the caller has left. */
+  /** Aborts when the client disconnects. */
   readonly signal: AbortSignal;
   readonly send: (dump: NamedDump) => Promise<void>;
 }
@@ -45,8 +45,8 @@ export class Dumps {
   }
 
   /**
-   * Resolves when all of it was sent. Throws `database_not_ready`, `invalid_request` for a format that the
-   * engine does not have.
+   * Resolves when the dump was sent completely. Throws `database_not_ready`, and `invalid_request` for a
+   * format that the engine does not have.
    */
   async dump(principal: Principal, databaseId: string, { format, signal, send }: Wanted): Promise<void> {
     const { owned, engines, lifecycle, turns, egress } = this.#deps;
@@ -66,8 +66,8 @@ export class Dumps {
   }
 
   /**
-   * Replaces all that is in it. Throws `load_failed`, `payload_too_large`, `database_not_ready`; it stays as
-   * it was then, as when the caller leaves before the end.
+   * Replaces the whole content. Throws `load_failed`, `payload_too_large`, `database_not_ready`; then, and
+   * when the client disconnects early, the database is unchanged.
    */
   async load(
     principal: Principal,
@@ -77,7 +77,7 @@ export class Dumps {
     const { owned, engines, lifecycle, turns, views } = this.#deps;
     return turns.alone(databaseId, async () => {
       const row = await owned.findLive(principal, databaseId);
-      // Also one that is over its limit: a smaller dump is a way out.
+      // Databases over their limit are included: a smaller dump is a way out.
       assertReadable(row);
       const limited = Readable.from(this.#limited(dump, row), { objectMode: false });
       const work = (either: AbortSignal) =>
@@ -106,7 +106,7 @@ export class Dumps {
 
 function tooLarge({ name, size_limit_bytes }: DatabaseRow): AppError {
   const limit = Math.floor(size_limit_bytes / MIB);
-  return new AppError('payload_too_large', `The dump is larger than ${name} may be, ${limit} MB`, {
+  return new AppError('payload_too_large', `The dump exceeds the size limit of ${name}, ${limit} MB`, {
     hint: 'Set a larger size_limit_mb first',
   });
 }

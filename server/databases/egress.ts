@@ -1,4 +1,4 @@
-/** Bytes that databases send to their users through Cloudlet: counted in memory, written now and then. */
+/** Egress of databases through Cloudlet, in bytes: counted in memory, written at intervals. */
 import { type Changes, WriteBehind } from '../metadata/change.ts';
 import type { Statement } from '../metadata/metadata.ts';
 
@@ -22,7 +22,7 @@ export class Egress {
     this.#sent.note(databaseId, bytes);
   }
 
-  /** The same pieces, each counted as it passes. */
+  /** Passes the same pieces on and counts each. */
   async *counted(databaseId: string, pieces: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
     for await (const piece of pieces) {
       this.count(databaseId, piece.length);
@@ -30,15 +30,15 @@ export class Egress {
     }
   }
 
-  /** Writes what has gathered. */
+  /** Writes the pending counts. */
   flush(): Promise<void> {
     return this.#sent.flush();
   }
 }
 
 /**
- * What databases need of billing: its statements go into the commit of the change that they count, so that
- * neither is there without the other.
+ * The billing port of databases: its statements join the commit of the change that they count, so that both
+ * are stored or neither.
  */
 export interface BilledDatabase {
   readonly database_id: string;
@@ -48,24 +48,24 @@ export interface BilledDatabase {
 }
 
 export interface DatabaseBilling {
-  /** Throws `insufficient_credits` when the account has none left. */
+  /** Throws `insufficient_credits` when the account has no credits left. */
   assertCredit(accountId: number): Promise<void>;
   /**
-   * For a new database, or one that comes back. Throws `quota_exceeded`; the commit is refused when somebody
-   * else took the last of a quota meanwhile: ask again then.
+   * Statements for a new or undeleted database. Throws `quota_exceeded`; if the commit is refused because a
+   * concurrent change took the last of a quota, call it again.
    */
   created(database: BilledDatabase): Promise<readonly Statement[]>;
-  /** Its bytes are counted from now on. */
+  /** Storage is counted from now on. */
   opened(database: BilledDatabase, sizeBytes: number): readonly Statement[];
-  /** It takes so many bytes from now on. Nothing for one that was deleted. */
+  /** Sets the counted storage from now on. Does nothing for a deleted database. */
   resized(database: BilledDatabase, sizeBytes: number): readonly Statement[];
-  /** For one that was opened and has its new name. */
+  /** For an opened database, which has its new name already. */
   renamed(database: BilledDatabase): readonly Statement[];
-  /** So many bytes of it were sent to its user. Nothing for one that is gone for good. */
+  /** Counts bytes sent to the user. Does nothing for a purged database. */
   sent(databaseId: string, bytes: number): Statement;
-  /** For one that was created() and never opened(). */
+  /** For a database that was created() and never opened(). */
   abandoned(database: BilledDatabase): readonly Statement[];
   deleted(database: BilledDatabase): readonly Statement[];
-  /** Credits an hour, for the bytes that it takes, now. */
+  /** Current hourly price of its storage, credits. */
   pricePerHour(plan: string, database: { readonly engine: string; readonly size_bytes: number }): number;
 }

@@ -10,12 +10,12 @@ const ALARM = 'database_engine_unavailable';
 
 export type NamedReadiness = Readiness & { readonly engine: EngineName };
 
-/** Readiness of an engine that this version of Cloudlet does not have yet. */
+/** Readiness of an engine that this version of Cloudlet does not support. */
 const MISSING: Readiness = {
   available: false,
   version: null,
   source: 'managed',
-  reason: 'This version of Cloudlet does not have this engine yet',
+  reason: 'This version of Cloudlet does not support this engine',
   fix: `Use ${DEFAULT_ENGINE}`,
 };
 
@@ -26,7 +26,7 @@ export class Engines {
     this.#engines = new Map(engines.map((engine) => [engine.name, engine]));
   }
 
-  /** All that could be, in the order of ENGINES. */
+  /** Readiness of every engine, in the order of ENGINES. */
   readiness(): Promise<NamedReadiness[]> {
     return Promise.all(
       ENGINES.map(async (engine) => ({
@@ -40,14 +40,14 @@ export class Engines {
     return this.#engines.values();
   }
 
-  /** Throws `engine_unavailable` when this cloud has none of that name. */
+  /** Throws `engine_unavailable` when this cloud has no such engine. */
   get(name: EngineName): Engine {
     const engine = this.#engines.get(name);
     if (engine === undefined) throw unavailable(name, MISSING);
     return engine;
   }
 
-  /** One that can make a database now. Throws `engine_unavailable`. */
+  /** An engine that can create databases now. Throws `engine_unavailable`. */
   async ready(name: EngineName): Promise<{ readonly engine: Engine; readonly version: string | null }> {
     const engine = this.get(name);
     const readiness = await engine.readiness();
@@ -57,7 +57,7 @@ export class Engines {
 }
 
 function unavailable(name: EngineName, { reason, fix }: Readiness): AppError {
-  const detail = `Databases of the engine ${name} are not available on this host: ${reason ?? 'it does not run'}`;
+  const detail = `The database engine ${name} is not available on this host: ${reason ?? 'it is not running'}`;
   return new AppError('engine_unavailable', detail, fix === null ? {} : { hint: fix });
 }
 
@@ -67,7 +67,7 @@ interface EngineWatchDeps {
   readonly counts: () => PromiseLike<readonly DatabaseCount[]> | readonly DatabaseCount[];
 }
 
-/** Raises an alarm while databases cannot be used as their engine is not there; called from time to time. */
+/** Raises an alarm while databases are unusable because of their engine; called at intervals. */
 export async function watchEngines({ engines, alarms, counts }: EngineWatchDeps): Promise<void> {
   const readiness = await engines.readiness();
   const rows = (await counts()).filter(({ state }) => state !== 'deleting');
@@ -77,7 +77,7 @@ export async function watchEngines({ engines, alarms, counts }: EngineWatchDeps)
       const count = rows.reduce((sum, row) => sum + (row.engine === engine ? row.count : 0), 0);
       return {
         count,
-        text: `${count} databases of ${engine} cannot be used: ${reason}`,
+        text: `${count} databases of ${engine} are unavailable: ${reason}`,
         fix: fix ?? SEE_LOG,
       };
     })

@@ -1,8 +1,7 @@
 /**
- * Brings engines in line with the rows. The row says what is wanted, `generation` counts its changes, and
- * `applied` is the one that the engine was brought in line with. Every step may be done again, so a crash
- * between any two is mended by doing them again: supervisor.ts does, at the start of Cloudlet and from time
- * to time.
+ * Reconciles engines with the rows. A row holds the desired state, `generation` counts its changes, and
+ * `applied` is the generation last applied to the engine. Every step is idempotent, so an interrupted one is
+ * repeated by supervisor.ts, at the start of Cloudlet and at intervals.
  */
 import type { Call } from '../calls/principal.ts';
 import { type Change, type Changes, type Refusal, UNASKED } from '../metadata/change.ts';
@@ -22,16 +21,16 @@ export interface LifecycleDeps {
   readonly secrets: DatabaseSecrets;
   readonly clock: Clock;
   readonly limits: EngineLimits;
-  /** What tells the owner's webhooks, in the same commit. */
+  /** Queues the owner's webhooks in the same commit. */
   readonly announce: Announce<DatabaseEventType>;
 }
 
 interface Commit {
-  /** What belongs to the same commit. */
+  /** Further statements of the same commit. */
   readonly also?: (change: Change) => void | Promise<void>;
   /** Default: `write_conflict`. */
   readonly refused?: Refusal;
-  /** Whose call this answers. */
+  /** The call to answer, with its response. */
   readonly recorded?: { readonly call: Call; readonly response: unknown } | undefined;
 }
 
@@ -55,23 +54,23 @@ export class Lifecycle {
     };
   }
 
-  /** The password that it has, or will have when the engine is in line with the row. */
+  /** The current password, or the next one once it is applied. */
   passwordOf({ database_id, sealed_password, sealed_next_password }: DatabaseRow): string {
     return this.#deps.secrets.unseal(database_id, sealed_next_password ?? sealed_password);
   }
 
   /**
-   * Brings row and engine to what is wanted. Resolves with the row, settled. Throws when the engine cannot do
-   * it now. What closes the database is then stored, and done later. What opens it is not: its row says that
-   * it is open once it is, so whoever wants that asks again.
+   * Applies the wanted columns to row and engine. Resolves with the settled row. Throws when the engine
+   * fails. Changes that close the database are then stored and applied later; changes that open it are not
+   * stored, because the row must not say open before the engine does, so the caller has to retry.
    */
   async setDesired(before: DatabaseRow, wanted: Partial<DatabaseRow>): Promise<DatabaseRow> {
     if (!isOpening(before, wanted)) return this.apply(await this.commit(before, wanted));
-    // Cut off from here on, the engine is brought back in line with the row.
+    // If interrupted from here on, the engine is reconciled with the row.
     return this.apply(await this.commit(before, {}), { wanted });
   }
 
-  /** One change of the row. Throws `write_conflict` when it has changed since it was read. */
+  /** Commits a change of the row. Throws `write_conflict` when it has changed since it was read. */
   async commit(before: DatabaseRow, wanted: Partial<DatabaseRow>, how: Commit = {}): Promise<DatabaseRow> {
     const { changes, store, clock, announce } = this.#deps;
     const row = nextRow(before, wanted, clock.now());
@@ -86,10 +85,7 @@ export class Lifecycle {
     return row;
   }
 
-  /**
-   * Has the engine do what the row says, and `wanted` beyond it, and notes that it did, with the response to
-   * whoever asked.
-   */
+  /** Applies the row and `wanted` to the engine, then stores that with the response to the call. */
   async apply(
     row: DatabaseRow,
     { recorded, wanted = {} }: Pick<Commit, 'recorded'> & { readonly wanted?: Partial<DatabaseRow> } = {},
@@ -110,12 +106,15 @@ export class Lifecycle {
   }
 }
 
-/** For one of a restored cloud: its engine follows when it is loaded. */
+/** For a database of a restored cloud that is not loaded yet. */
 function notBack({ name }: DatabaseRow): AppError {
-  return new AppError('database_not_ready', `The database ${name} is not back from its recovery point yet`);
+  return new AppError(
+    'database_not_ready',
+    `The database ${name} is still being restored from its recovery point`,
+  );
 }
 
-/** For one that the account has already. */
+/** For a name that the account uses already. */
 export function databaseExists(name: string, hint?: string): AppError {
   const detail = `You already have a database named ${name}`;
   return new AppError('database_exists', detail, hint === undefined ? {} : { hint });
@@ -143,6 +142,6 @@ function typeOf(before: DatabaseRow, after: DatabaseRow): DatabaseEventType | un
   if (after.state === 'read_only') return 'database.read_only';
   if (after.state === 'suspended') return 'database.suspended';
   if (after.state === 'error') return 'database.failed';
-  // Deleted and had back, it begins again.
+  // An undeleted database is announced as created.
   return before.state === 'creating' || before.state === 'deleting' ? 'database.created' : 'database.resumed';
 }

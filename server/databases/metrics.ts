@@ -1,4 +1,4 @@
-/** What a database takes and does: now, and over the last hour and month. */
+/** A database's current metrics and their history of an hour and a month. */
 
 import type { Principal } from '../calls/principal.ts';
 import { type RangeText, readHistory, readRange } from '../metadata/sample-history.ts';
@@ -7,31 +7,33 @@ import { namedObject, type Static, Type } from '../platform/json-schema.ts';
 import type { OwnedDatabases } from './owned-databases.ts';
 import { type DatabaseFigures, type DatabaseSamplesStore, figuresOf, type Sampler } from './sampler.ts';
 
-/** What a database's metrics look like from outside. */
+/** Public schemas of a database's metrics. */
 const Count = (description: string) => Type.Union([Type.Integer(), Type.Null()], { description });
 
 const figures = {
-  size_bytes: Count('What it takes'),
-  connections: Type.Union([Type.Number(), Type.Null()], { description: 'Sessions, or statements under way' }),
-  statements: Count('Since the engine began to count; 0 again when it starts anew'),
-  rows_returned: Count('Likewise'),
-  rows_written: Count('Likewise'),
+  size_bytes: Count('Size in bytes'),
+  connections: Type.Union([Type.Number(), Type.Null()], {
+    description: 'Open sessions, or statements in progress',
+  }),
+  statements: Count('Cumulative; resets when the engine restarts'),
+  rows_returned: Count('Cumulative; resets when the engine restarts'),
+  rows_written: Count('Cumulative; resets when the engine restarts'),
 };
 
 const HistoryEntry = namedObject('DatabaseMetricsEntry', {
-  timestamp: Type.String({ description: 'Beginning of the step' }),
+  timestamp: Type.String({ description: 'Start of the step' }),
   ...figures,
 });
 
 export const DatabaseMetrics = namedObject('DatabaseMetrics', {
   database_id: Type.String(),
   state: Type.String(),
-  timestamp: Type.String({ description: 'When the figures were read' }),
+  timestamp: Type.String({ description: 'When the metrics were read' }),
   ...figures,
   history: Type.Optional(
     Type.Array(HistoryEntry, {
       description:
-        'Oldest first. Steps in which nobody used it are left out; counters are those of the last reading',
+        'Oldest first. Steps without use are omitted; counters have the value of the last sample in the step',
     }),
   ),
 });
@@ -54,8 +56,8 @@ export class Metrics {
   }
 
   /**
-   * The figures of now, null where the engine does not tell. With any of `from`, `to` and `step` also the
-   * history. Throws `database_not_found` and `invalid_request`.
+   * Current metrics, null where the engine does not report them. With any of `from`, `to` and `step`,
+   * includes the history. Throws `database_not_found` and `invalid_request`.
    */
   async read(principal: Principal, databaseId: string, text: RangeText): Promise<DatabaseMetrics> {
     const { clock, samples, sampler, owned } = this.#deps;

@@ -1,4 +1,4 @@
-/** Has engines move databases that an earlier version of Cloudlet kept elsewhere. */
+/** Moves databases from the layout of an earlier version of Cloudlet. */
 import type { Engines } from './engines.ts';
 import type { Lifecycle } from './lifecycle.ts';
 import { ACCESS } from './states.ts';
@@ -11,8 +11,8 @@ export interface MovesDeps {
 }
 
 /**
- * To be called from time to time; an engine that has nothing to move does nothing. Rejects with the last
- * failure.
+ * To be called at intervals; does nothing for an engine without databases to move. Rejects with the last
+ * error.
  */
 export async function moveDatabases({ store, engines, lifecycle }: MovesDeps): Promise<void> {
   let failure: unknown = null;

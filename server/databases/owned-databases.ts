@@ -1,4 +1,4 @@
-/** Databases as their owners may ask for them: another account's is as if it were not there. */
+/** Databases as their owners may access them: another account's database is not found. */
 
 import { timingSafeEqual } from 'node:crypto';
 import type { Principal } from '../calls/principal.ts';
@@ -19,26 +19,26 @@ export class OwnedDatabases {
     this.#store = store;
   }
 
-  /** One that was not deleted. Throws `database_not_found`. */
+  /** A database that is not deleted. Throws `database_not_found`. */
   async findLive(principal: Principal, databaseId: string): Promise<DatabaseRow> {
     const row = await this.#find(principal, databaseId);
     if (row !== undefined && row.state !== 'deleting') return row;
     throw notFound(row !== undefined && isKept(row) ? keptHint(row) : undefined);
   }
 
-  /** One that was deleted and can be had back, or still takes room. Throws `database_not_found`. */
+  /** A database that is not purged, deleted or not. Throws `database_not_found`. */
   async findAny(principal: Principal, databaseId: string): Promise<DatabaseRow> {
     const row = await this.#find(principal, databaseId);
     if (row !== undefined && (row.state !== 'deleting' || isKept(row))) return row;
     throw notFound();
   }
 
-  /** One that was deleted and can be had back. Throws `database_not_found`. */
+  /** A deleted database that can be undeleted. Throws `database_not_found`. */
   async findKept(principal: Principal, databaseId: string): Promise<DatabaseRow> {
     const row = await this.#find(principal, databaseId);
     if (row !== undefined && isKept(row)) return row;
     const isLive = row !== undefined && row.state !== 'deleting';
-    throw notFound(isLive ? 'This one was not deleted: there is nothing to bring back' : undefined);
+    throw notFound(isLive ? 'The database is not deleted' : undefined);
   }
 
   async #find({ accountId }: Principal, databaseId: string): Promise<DatabaseRow | undefined> {
@@ -52,14 +52,14 @@ function isKept({ state, keep_left_ms }: DatabaseRow): boolean {
 }
 
 function keptHint({ database_id, deletes_at }: DatabaseRow): string {
-  return `The database was deleted: POST /api/databases/${database_id}/undelete brings it back until ${formatTime(deletes_at ?? 0)}`;
+  return `The database was deleted; POST /api/databases/${database_id}/undelete restores it until ${formatTime(deletes_at ?? 0)}`;
 }
 
 function notFound(hint?: string): AppError {
   return new AppError('database_not_found', 'You have no such database', hint === undefined ? {} : { hint });
 }
 
-/** Whose password it is: for engines that have no log-in of their own, and are reached through Cloudlet. */
+/** Finds databases by password, for engines without logins of their own that are reached through Cloudlet. */
 export interface LoginsDeps {
   readonly store: Pick<DatabaseStore, 'find' | 'findByPassword'>;
   readonly lifecycle: Pick<Lifecycle, 'inEngine'>;
@@ -74,8 +74,8 @@ export class Logins {
   }
 
   /**
-   * The database, `databaseId` or, when that is null, the one that has this password. Throws
-   * `invalid_database_password`, also when there is no such database, and `database_not_ready`.
+   * The database `databaseId`, or if null the one with this password. Throws `invalid_database_password`,
+   * also when there is no such database, and `database_not_ready`.
    */
   async find(databaseId: string | null, password: string): Promise<EngineDatabase> {
     const { lifecycle, engine } = this.#deps;
@@ -84,8 +84,8 @@ export class Logins {
     const isRight =
       row?.engine === engine && row.state !== 'deleting' && timingSafeEqual(row.password_hash, hash);
     if (!isRight) {
-      throw new AppError('invalid_database_password', 'The password is not the one of this database', {
-        hint: 'GET /api/databases/{database_id}/credentials has it',
+      throw new AppError('invalid_database_password', 'Wrong password for this database', {
+        hint: 'Read it with GET /api/databases/{database_id}/credentials',
       });
     }
     assertReadable(row);

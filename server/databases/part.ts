@@ -1,4 +1,4 @@
-/** Makes databases, whatever their engines. */
+/** Builds databases, whatever their engines. */
 
 import { Changes } from '../metadata/change.ts';
 import type { Metadata } from '../metadata/metadata.ts';
@@ -42,24 +42,24 @@ export interface DatabasesDeps {
   readonly engines: readonly Engine[];
   readonly kept: KeptDumps;
   readonly limits: EngineLimits;
-  /** Throws `out_of_space` when so many bytes more must not be stored. */
+  /** Throws `out_of_space` when so many more bytes must not be stored. */
   readonly assertRoom: (bytes: number) => void;
   /** Largest size_limit_mb. */
   readonly maxSizeMb: number;
-  /** How long the last dump of a deleted database is kept; 0: there is none. */
+  /** Retention of the last dump of a deleted database; 0: none is kept. */
   readonly keepMs: number;
-  /** How long the dump of one may take for a recovery point, ms. */
+  /** Timeout of a single dump for a recovery point, ms. */
   readonly pointDumpMs: number;
-  /** How long it may give nothing meanwhile, ms. */
+  /** Timeout between two pieces of such a dump, ms. */
   readonly pointSilenceMs: number;
-  /** How long what no row knows is left alone, ms. */
+  /** How long orphans are kept after they were found, ms. */
   readonly orphanGraceMs: number;
   readonly announce: Announce<DatabaseEventType>;
   readonly sweepGuard: SweepGuard;
   readonly onError: (databaseId: string, what: string, error: unknown) => void;
 }
 
-/** Makes the parts; nothing runs by itself. */
+/** Constructs the parts; nothing runs by itself. */
 export function assembleDatabases({ engines: list, sealer, ...given }: DatabasesDeps) {
   const { metadata, clock, billing, limits, maxSizeMb, announce } = given;
   const store = new DatabaseStore(metadata);
@@ -109,8 +109,7 @@ const SAMPLE_MS = 5000;
 const FLUSH_MS = 5000;
 
 /**
- * Makes databases, with what runs by itself, and frees the names of creations that the last run of Cloudlet
- * was cut off in.
+ * Builds databases with its jobs, and frees the names of creations interrupted by the end of the last run.
  */
 export async function databasesPart(
   deps: DatabasesDeps & { readonly alarms: Alarms; readonly faults: DataFaults },
@@ -143,7 +142,7 @@ export async function databasesPart(
       void supervisor.check();
       void move().catch(() => {});
     },
-    /** Ends loads and copies under way, then the engines. */
+    /** Ends loads and copies in progress, then closes the engines. */
     close: async () => {
       await turns.close();
       for (const engine of engines.all()) await engine.close();

@@ -1,4 +1,4 @@
-/** Databases as a part of recovery points: a dump of each, lying where kept dumps lie (refill.ts). */
+/** Databases as a source of recovery points: a dump of each, stored where kept dumps are (refill.ts). */
 import { PassThrough, type Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { Snapshot, Source, SourceFile } from '../recovery/sources.ts';
@@ -14,18 +14,18 @@ export interface PointDumpsDeps {
   readonly lifecycle: Pick<Lifecycle, 'inEngine'>;
   readonly turns: DatabaseTurns;
   readonly kept: KeptDumps;
-  /** How long the dump of one may take for a recovery point, ms. */
+  /** Timeout of a single dump for a recovery point, ms. */
   readonly pointDumpMs: number;
-  /** How long it may give nothing meanwhile, ms: somebody may hold a lock on its tables. */
+  /** Timeout between two pieces, ms: a session may hold a lock on the tables. */
   readonly pointSilenceMs: number;
 }
 
 const PAGE = 500;
-/** As build/databases.ts has kept dumps. */
+/** Folder of kept dumps in a point, as in build/databases.ts. */
 const FOLDER = 'databases/kept';
 const OWNER_ONLY = 0o600;
 
-/** What fails of one database is a gap of the point, which goes on without it. */
+/** A failed database becomes a gap of the point, which continues without it. */
 export function databaseSource(deps: PointDumpsDeps): Source {
   return {
     name: 'databases',
@@ -50,7 +50,7 @@ function fileOf(deps: PointDumpsDeps, seen: DatabaseRow, signal: AbortSignal): S
     isPacked: false,
     gap: `database ${seen.name} (${seen.database_id})`,
     open: async () => {
-      // As it is by now: perhaps it was deleted meanwhile, or had back.
+      // The row is read again: the database may have been deleted or undeleted meanwhile.
       const row = await deps.store.find(seen.database_id);
       if (row === undefined || (row.is_dropped === 1 && row.kept_dump_bytes === null)) return undefined;
       const out = new PassThrough();
@@ -89,16 +89,16 @@ async function copy(
   } catch (error) {
     if (silence.signal.aborted) {
       const seconds = Math.round(pointSilenceMs / 1000);
-      throw new Error(`it gave nothing for ${seconds} s: a session may hold a lock on its tables`, {
+      throw new Error(`no data for ${seconds} s: a session may hold a lock on its tables`, {
         cause: error,
       });
     }
     if (!late.aborted) throw error;
-    throw new Error(`it took longer than ${Math.round(pointDumpMs / 1000)} s`, { cause: error });
+    throw new Error(`timed out after ${Math.round(pointDumpMs / 1000)} s`, { cause: error });
   }
 }
 
-/** Aborts when a source gives nothing for so long; the time that its reader takes does not count. */
+/** Aborts when a source gives no data for so long; time spent by its reader does not count. */
 class Silence {
   readonly #ms: number;
   readonly #over = new AbortController();

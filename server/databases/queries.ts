@@ -1,4 +1,4 @@
-/** Statements and tables of a database, for a console: few rows, and read-only unless asked otherwise. */
+/** Statements and tables of a database, for a console: few rows, and read-only by default. */
 import type { Principal } from '../calls/principal.ts';
 import type { Clock } from '../platform/clock.ts';
 import { AppError, invalidField } from '../platform/errors.ts';
@@ -12,10 +12,10 @@ import { assertReadable, assertReady } from './states.ts';
 import type { DatabaseRow } from './store.ts';
 
 const MAX_ROWS = 1000;
-/** Bytes of the rows, as JSON. */
+/** Limit of the rows as JSON. */
 const MAX_BYTES = 4 * 2 ** 20;
 const TIMEOUT_MS = 10_000;
-/** Queries of one account: the rows of each are in memory, more than once. */
+/** Concurrent queries of one account: the rows of each are in memory more than once. */
 const AT_ONCE = 8;
 
 interface QueryCall {
@@ -39,8 +39,8 @@ export class Queries {
   }
 
   /**
-   * An account's queries beyond the first eight wait for one of those. Throws `query_failed` with the
-   * engine's own error, `query_timeout`, `database_not_ready`.
+   * Runs a query; an account's queries beyond eight are queued. Throws `query_failed` with the engine's own
+   * error, `query_timeout`, `database_not_ready`.
    */
   run(principal: Principal, databaseId: string, call: QueryCall): Promise<QueryResponse> {
     return this.#turns.run(principal.accountId, call.signal, () => this.#run(principal, databaseId, call));
@@ -87,14 +87,14 @@ export class Queries {
     return engines.get(row.engine).tables(lifecycle.inEngine(row), signal);
   }
 
-  /** The last lines of what its server told of this database alone. */
+  /** The latest log lines of this database alone. */
   async log(principal: Principal, databaseId: string, maxBytes: number): Promise<string> {
     const { owned, engines, lifecycle } = this.#deps;
     const row = await owned.findLive(principal, databaseId);
     const engine = engines.get(row.engine);
     if (engine.log === undefined)
-      throw new AppError('not_found', `A database of the engine ${row.engine} has no log`, {
-        hint: 'its errors are answered to whoever sent the statement',
+      throw new AppError('not_found', `${row.engine} databases have no log`, {
+        hint: 'Errors are returned to the client that sent the statement',
       });
     return engine.log(lifecycle.inEngine(row), maxBytes);
   }
@@ -104,7 +104,7 @@ function statementOf(row: DatabaseRow, { statement, command }: NewQuery): Query[
   const isMongo = row.engine === 'mongodb';
   if (isMongo && command !== undefined) return command as Readonly<Record<string, unknown>>;
   if (!isMongo && statement !== undefined) return statement;
-  throw invalidField(isMongo ? 'command' : 'statement', `is needed for ${row.engine}`);
+  throw invalidField(isMongo ? 'command' : 'statement', `is required for ${row.engine}`);
 }
 
 function queryFailed(error: QueryFailed): AppError {

@@ -1,4 +1,4 @@
-/** What statements of a database, their results and its tables look like from outside. */
+/** Public schemas of statements, results and tables. */
 import { namedObject, type Static, Type } from '../platform/json-schema.ts';
 
 const textOrNull = (description: string) => Type.Union([Type.String(), Type.Null()], { description });
@@ -14,27 +14,27 @@ export const NewQuery = namedObject('DatabaseQuery', {
   params: Type.Optional(
     Type.Array(Type.Unknown(), {
       maxItems: 1000,
-      description: 'For the placeholders of the statement, in order',
+      description: 'Values of the placeholders, in order',
     }),
   ),
-  read_only: Type.Optional(Type.Boolean({ default: true, description: 'Whether writing is refused' })),
+  read_only: Type.Optional(Type.Boolean({ default: true, description: 'Whether writes are refused' })),
   max_rows: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000, default: 1000 })),
 });
 export type NewQuery = Static<typeof NewQuery>;
 
 const ResultColumn = namedObject('DatabaseResultColumn', {
   name: Type.String(),
-  type: textOrNull('null: the engine does not tell'),
+  type: textOrNull('null if the engine does not report it'),
 });
 
 export const QueryResponse = namedObject('DatabaseQueryResult', {
   columns: Type.Array(ResultColumn),
   rows: Type.Array(Type.Array(Type.Unknown()), {
-    description: 'What JSON cannot hold is text: integers beyond 2^53, bytes (base64)',
+    description: 'Values that JSON cannot hold are text: integers beyond 2^53, bytes (base64)',
   }),
   row_count: Type.Integer(),
-  affected: Type.Union([Type.Integer(), Type.Null()], { description: 'Rows that the statement changed' }),
-  truncated: Type.Boolean({ description: 'Whether there were more rows, or more bytes, than are shown' }),
+  affected: Type.Union([Type.Integer(), Type.Null()], { description: 'Rows changed by the statement' }),
+  truncated: Type.Boolean({ description: 'Whether the result was cut off at the limit of rows or bytes' }),
   elapsed_ms: Type.Number(),
 });
 export type QueryResponse = Static<typeof QueryResponse>;
@@ -58,30 +58,35 @@ const ForeignKey = namedObject('DatabaseForeignKey', {
 
 export const TableEntry = namedObject('DatabaseTable', {
   name: Type.String(),
-  schema: textOrNull('null: the engine has none'),
+  schema: textOrNull('null if the engine has no schemas'),
   type: Type.String({ enum: ['table', 'view', 'collection'] }),
   columns: Type.Array(TableColumn),
   indexes: Type.Array(TableIndex),
   foreign_keys: Type.Array(ForeignKey),
-  estimated_rows: Type.Union([Type.Integer(), Type.Null()], { description: 'null: only a scan would tell' }),
+  estimated_rows: Type.Union([Type.Integer(), Type.Null()], { description: 'null if counting needs a scan' }),
   size_bytes: Type.Union([Type.Integer(), Type.Null()]),
 });
 
 export const DumpQuery = Type.Object({
   format: Type.Optional(
-    Type.String({ description: "One of the engine's own; by default the one that load takes" }),
+    Type.String({ description: 'A dump_formats entry of the engine; default: the format that load takes' }),
   ),
 });
 
 export const LoadForm = namedObject('DatabaseLoadForm', {
-  file: Type.String({ format: 'binary', description: 'A dump, as GET …/dump gives it' }),
+  file: Type.String({ format: 'binary', description: 'A dump in the default format of GET …/dump' }),
 });
 
-/** Unless more is asked for. */
+/** Default number of bytes. */
 export const LOG_BYTES = 65_536;
 
 export const LogQuery = Type.Object({
   bytes: Type.Optional(
-    Type.Integer({ minimum: 0, maximum: 2 ** 20, default: LOG_BYTES, description: 'How much of its end' }),
+    Type.Integer({
+      minimum: 0,
+      maximum: 2 ** 20,
+      default: LOG_BYTES,
+      description: 'Number of bytes to return from the end of the log',
+    }),
   ),
 });

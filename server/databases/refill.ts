@@ -1,7 +1,7 @@
 /**
- * Databases come back into their engine from a dump that is kept: one that was deleted and is wanted again,
- * and, after a restore of the whole cloud, each that the recovery point has. Such a row is `kept_dump_bytes`
- * without being deleted; until it is loaded its owner sees `error` with the reason.
+ * Loads databases into their engine from a kept dump: undeleted ones, and after a restore of the whole cloud
+ * every database of the recovery point. Such a row has `kept_dump_bytes` without being deleted; until it is
+ * loaded its state is `error` with the reason.
  */
 import { AppError } from '../platform/errors.ts';
 import type { KeptDumps } from './database-deleter.ts';
@@ -17,15 +17,15 @@ export interface RefillDeps {
   readonly lifecycle: Lifecycle;
   readonly turns: DatabaseTurns;
   readonly kept: KeptDumps;
-  /** Throws `out_of_space` when so many bytes more must not be stored. */
+  /** Throws `out_of_space` when so many more bytes must not be stored. */
   readonly assertRoom: (bytes: number) => void;
 }
 
-/** What its owner is told while a database is not back. */
+/** Reasons shown to the owner while a database is not loaded. */
 const WAITING = {
-  engine_missing: 'Its engine is not available on this host; it is loaded as soon as it is',
-  out_of_space: 'There is no room to load it; it is loaded as soon as there is',
-  restore_failed: 'The database could not be loaded yet; your administrator finds the reason in the log',
+  engine_missing: 'The engine is not available on this host; the database is loaded once it is',
+  out_of_space: 'There is no disk space to load the database; it is loaded once there is',
+  restore_failed: 'Loading the database failed and is retried; the operator finds the reason in the log',
 };
 
 export class Refill {
@@ -35,7 +35,7 @@ export class Refill {
     this.#deps = deps;
   }
 
-  /** Makes it in its engine again, of the last dump. It may be done again until the dump is not kept. */
+  /** Recreates the database in its engine from the last dump. Idempotent while the dump is kept. */
   async fill(row: DatabaseRow, engine: Engine): Promise<DatabaseRow> {
     const { lifecycle, kept, turns, assertRoom } = this.#deps;
     const database = lifecycle.inEngine(row);
@@ -50,7 +50,7 @@ export class Refill {
     return begun;
   }
 
-  /** One of a restored cloud, with the password it had. What fails is told in the row and tried again. */
+  /** Loads a database of a restored cloud, with its password. A failure is stored in the row and retried. */
   async restore(row: DatabaseRow): Promise<void> {
     try {
       await this.#restore(row);
@@ -88,12 +88,12 @@ export class Refill {
     await lifecycle.commit(begun, settled, {
       also: (change) => void change.add(store.setSize(row.id, sizeBytes)),
     });
-    // One that stays is swept.
+    // A dump that cannot be removed is swept later.
     await kept.remove(row.database_id).catch(() => {});
   }
 }
 
-/** null: nothing failed, the database was deleted or Cloudlet stops. */
+/** null: not an error; the database was deleted or Cloudlet stops. */
 function waitingFor(error: unknown): keyof typeof WAITING | null {
   if (!(error instanceof AppError)) return 'restore_failed';
   if (error.code === 'engine_unavailable') return 'engine_missing';

@@ -51,7 +51,7 @@ function engineRoutes({ engines, limits, maxSizeMb }: DatabaseRoutesDeps): Route
       path: '/api/database-engines',
       name: 'listDatabaseEngines',
       tag: 'databases',
-      summary: 'List the database engines, and what is missing for those that are not available',
+      summary: 'List the database engines, with the reason for each unavailable one',
       permission: 'public',
       responses: { 200: Type.Array(EngineEntry) },
       handler: async () =>
@@ -78,8 +78,8 @@ function findRoutes({ databases, creation }: DatabaseRoutesDeps): Route[] {
       tag: 'databases',
       summary: 'Create a database',
       description:
-        'Responds when a driver can connect; the response has the password. A copy (`from`) takes as long as its ' +
-        'bytes do, and goes on when you leave: ask for it with `Prefer: respond-async`.',
+        'Responds when a driver can connect; the response includes the password. Copying (`from`) takes time that ' +
+        'depends on the size and continues if you disconnect: request it with `Prefer: respond-async`.',
       permission: 'databases:write',
       body: NewDatabase,
       responses: { 201: Database },
@@ -136,7 +136,7 @@ function changeRoutes({ databases }: DatabaseRoutesDeps): Route[] {
       path: DATABASE,
       name: 'changeDatabase',
       tag: 'databases',
-      summary: 'Rename a database, change its size limit or its protection',
+      summary: 'Change the name, the size limit or the deletion protection of a database',
       permission: 'databases:write',
       params: DatabasePath,
       body: DatabaseChange,
@@ -162,7 +162,7 @@ function changeRoutes({ databases }: DatabaseRoutesDeps): Route[] {
       name: 'rotateDatabaseCredentials',
       tag: 'databases',
       summary: 'Rotate the password of a database',
-      description: 'The old password and its sessions end at once.',
+      description: 'Invalidates the old password and ends its sessions immediately.',
       permission: 'databases:write',
       params: DatabasePath,
       responses: { 200: Credentials },
@@ -177,8 +177,8 @@ function changeRoutes({ databases }: DatabaseRoutesDeps): Route[] {
       summary: 'Restart the server of a database',
       description:
         'Each account has a server of its own for its PostgreSQL databases, and one for its MySQL databases; a ' +
-        'SQLite or MongoDB database has its own. All sessions there end, whatever they do, and what they had not ' +
-        'committed is undone.',
+        'SQLite or MongoDB database has its own. All sessions on the server end, and open transactions ' +
+        'are rolled back.',
       permission: 'databases:write',
       params: DatabasePath,
       responses: { 200: Database },
@@ -197,10 +197,10 @@ function removalRoutes({ deleter }: DatabaseRoutesDeps): Route[] {
       tag: 'databases',
       summary: 'Delete a database',
       description:
-        'Its sessions end at once, and what is being loaded into it or copied from it. A last dump is kept ' +
-        'for 72 hours unless the operator chose otherwise: until `deletes_at`, undelete brings it back. Where ' +
-        'the disk has no room for it this is refused; `keep=false` deletes at once and for good, without a ' +
-        'last dump, also a database that was deleted before and is still kept.',
+        'Ends its sessions, loads and copies immediately. A last dump is kept ' +
+        'until `deletes_at`, by default for 72 hours; until then the database can be undeleted. If the disk has ' +
+        'no space for the dump, the request is refused; `keep=false` deletes immediately and permanently, ' +
+        'also a database that was deleted before and is still kept.',
       permission: 'databases:write',
       params: DatabasePath,
       query: DeletionQuery,
@@ -213,8 +213,8 @@ function removalRoutes({ deleter }: DatabaseRoutesDeps): Route[] {
       path: `${DATABASE}/undelete`,
       name: 'undeleteDatabase',
       tag: 'databases',
-      summary: 'Bring a deleted database back',
-      description: 'With all that was in it, and the password it had.',
+      summary: 'Undelete a database',
+      description: 'Restores its content and its password.',
       permission: 'databases:write',
       params: DatabasePath,
       body: Undeletion,
@@ -241,8 +241,8 @@ function databaseMetricsRoutes({ metrics }: DatabaseMetricsRoutesDeps): Route[] 
       tag: 'databases',
       summary: 'Read the metrics of a database',
       description:
-        'Read from its engine every 5 seconds while it is used; a figure that the engine does not tell is ' +
-        'null. With from, to or step also the history: one hour in steps of 5 seconds, 30 days in steps of 300.',
+        'Sampled from the engine every 5 seconds while in use; null if the engine does not report the metric. ' +
+        'With from, to or step, includes the history: one hour in steps of 5 seconds, 30 days in steps of 300.',
       permission: 'databases:read',
       params: DatabasePath,
       query: MetricsQuery,

@@ -1,6 +1,6 @@
 /**
- * Measures databases: those in use every few seconds, the others in turn. What they take is written down for
- * their owner and for billing, and one over its size limit becomes read-only until it has room again.
+ * Samples databases: active ones every few seconds, the others in rotation. Stores their size for owner and
+ * billing, and makes a database read-only while it exceeds its size limit.
  */
 import type { Metadata, Statement } from '../metadata/metadata.ts';
 import { FINE_STEP, type Figures, type SamplesStore, type SampleTable } from '../metadata/samples-store.ts';
@@ -15,7 +15,7 @@ import type { Lifecycle } from './lifecycle.ts';
 import { type DatabaseTurns, isOpen, openStateOf } from './states.ts';
 import type { DatabaseCount, DatabaseRow, DatabaseStore } from './store.ts';
 
-/** What is kept of the readings. Counters are those of the engine, which may begin anew. */
+/** Aggregation of the samples. Counters are the engine's, which may reset. */
 export const DATABASE_SAMPLES = {
   name: 'database_samples',
   owner: 'database',
@@ -43,26 +43,26 @@ export interface SamplerDeps {
   readonly turns: Pick<DatabaseTurns, 'alone'>;
   readonly billing: Pick<DatabaseBilling, 'resized'>;
   readonly onError: (databaseId: string, what: string, error: unknown) => void;
-  /** An engine that takes longer to measure one has not measured it, ms. */
+  /** Timeout of a single measurement, ms. */
   readonly timeoutMs?: number;
 }
 
-/** What an engine did for all its databases since Cloudlet started. */
+/** Totals of an engine over all its databases since Cloudlet started. */
 export interface EngineWork {
   statements: number;
-  /** At the last look. */
+  /** At the last sample. */
   connections: number;
 }
 
-/** Within which each database that nobody uses is looked at once. */
+/** Every inactive database is measured once in this time. */
 const ROUND_SECONDS = 300;
 
 export class Sampler {
   readonly #deps: SamplerDeps;
   readonly #readings: Readings<DatabaseFigure>;
-  /** In use at the last tick: measured once more, for what came after its look. */
+  /** Active at the last tick: measured once more, for changes after that sample. */
   #active: ReadonlySet<string> = new Set();
-  /** Row id of the last one that was measured in turn. */
+  /** Row id of the last database measured in rotation. */
   #turn = 0;
   #counts: readonly DatabaseCount[] = [];
   readonly #statements = new Map<string, number>();
@@ -97,7 +97,7 @@ export class Sampler {
     await eachOf(grown.filter(isInWrongState), AT_ONCE, (row) => this.#hold(row.database_id));
   }
 
-  /** What its engine says of it now; null when it says nothing in time. */
+  /** The engine's current figures; null on failure or timeout. */
   async measure(row: DatabaseRow): Promise<Measured | null> {
     const { engines, lifecycle } = this.#deps;
     return this.#readings.take(row.database_id, () =>
@@ -122,7 +122,7 @@ export class Sampler {
     return active;
   }
 
-  /** Those in use, and as many others as it takes to have looked at all in a round. */
+  /** Active databases, and as many others as needed to measure all of them in one round. */
   async #due(active: ReadonlySet<string>): Promise<DatabaseRow[]> {
     const { store } = this.#deps;
     const found = await Promise.all([...active].map((id) => store.find(id)));
@@ -152,12 +152,12 @@ export class Sampler {
     if (statements === null) return;
     const before = this.#statements.get(id);
     this.#statements.set(id, statements);
-    // What was counted before we came is not ours. A counter that fell began anew.
+    // Counts from before the first sample are not ours. A counter that fell was reset.
     const since = before ?? (created_at < this.#startedAt ? statements : 0);
     work.statements += statements >= since ? statements - since : statements;
   }
 
-  /** Makes it read-only, or opens it again, by its size when its turn comes. */
+  /** Makes it read-only or writable again by its size, when its turn comes. */
   async #hold(databaseId: string): Promise<void> {
     const { store, lifecycle, turns, onError } = this.#deps;
     try {
@@ -166,12 +166,12 @@ export class Sampler {
         if (row !== undefined && isInWrongState(row)) await lifecycle.setDesired(row, openStateOf(row));
       });
     } catch (error) {
-      onError(databaseId, 'it could not be held to its size limit', error);
+      onError(databaseId, 'enforcing its size limit failed', error);
     }
   }
 }
 
-/** Suspended ones stay so: what they are by their size is asked when they come back. */
+/** Suspended databases stay so: their size is checked when they resume. */
 function isInWrongState(row: DatabaseRow): boolean {
   return isOpen(row) && openStateOf(row).state !== row.state;
 }
@@ -186,7 +186,7 @@ export function figuresOf(measured: Measured): DatabaseFigures {
   };
 }
 
-/** What Prometheus is told of databases. */
+/** Declares the Prometheus series of databases. */
 export function meterDatabases(meters: Meters, sampler: Pick<Sampler, 'counts' | 'work'>): void {
   meters.series('cloudlet_databases', {
     help: 'Databases by engine and state',
@@ -198,13 +198,13 @@ export function meterDatabases(meters: Meters, sampler: Pick<Sampler, 'counts' |
   const byEngine = (read: (work: EngineWork) => number) => () =>
     [...sampler.work()].map(([engine, work]) => ({ labels: [engine], value: read(work) }));
   meters.series('cloudlet_database_statements_total', {
-    help: 'Statements that databases ran',
+    help: 'Statements run by databases',
     type: 'counter',
     labels: ['engine'],
     read: byEngine(({ statements }) => statements),
   });
   meters.series('cloudlet_database_connections', {
-    help: 'Sessions of databases, or statements under way',
+    help: 'Open sessions of databases, or statements in progress',
     type: 'gauge',
     labels: ['engine'],
     read: byEngine(({ connections }) => connections),

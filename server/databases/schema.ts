@@ -1,4 +1,4 @@
-/** What databases look like from outside. */
+/** Public schemas of databases. */
 import { Paging } from '../http/list-page.ts';
 import { Reason } from '../http/response.ts';
 import { namedObject, type Static, Type } from '../platform/json-schema.ts';
@@ -13,7 +13,7 @@ const NAME = {
 
 export const Connection = namedObject('DatabaseConnection', {
   uri: Type.String({
-    description: 'For the driver; the password in it is *** unless you ask for credentials',
+    description: 'Connection URI for drivers; its password is *** except in credentials',
   }),
   host: Type.String(),
   port: Type.Integer(),
@@ -28,31 +28,35 @@ export const Database = namedObject('Database', {
   database_id: Type.String(),
   name: Type.String(),
   engine: Type.String({ enum: [...ENGINES] }),
-  version: textOrNull('Of the engine'),
+  version: textOrNull('Version of the engine'),
   state: Type.String({ enum: [...DATABASE_STATES] }),
   state_reason: Type.Union([Reason, Type.Null()], {
     description: 'Reason for the state, unless the user requested it',
   }),
   region: Type.String(),
-  size_bytes: Type.Integer({ description: 'As last measured' }),
+  size_bytes: Type.Integer({ description: 'Size at the last measurement' }),
   size_limit_mb: Type.Integer(),
   delete_protection: Type.Boolean(),
-  price_per_hour: Type.Number({ description: 'Credits, for its present size' }),
+  price_per_hour: Type.Number({ description: 'Credits per hour for the current size' }),
   connection: Connection,
   created_at: Type.String(),
-  deletes_at: textOrNull('When a deleted database is gone for good; until then undelete brings it back'),
+  deletes_at: textOrNull('When a deleted database is removed permanently; until then it can be undeleted'),
 });
 export type Database = Static<typeof Database>;
 
 const sizeLimit = Type.Integer({
   minimum: 1,
-  description: 'Megabytes (1,048,576 bytes) it may have at most; beyond, it takes no more data',
+  description: 'Size limit in megabytes (1,048,576 bytes); beyond it the database is read-only',
 });
 
 export const NewDatabase = namedObject('NewDatabase', {
   name: Type.String({ ...NAME, description: 'Unique within your account' }),
   engine: Type.Optional(
-    Type.String({ enum: [...ENGINES], default: 'sqlite', description: 'One of GET /api/database-engines' }),
+    Type.String({
+      enum: [...ENGINES],
+      default: 'sqlite',
+      description: 'An engine of GET /api/database-engines',
+    }),
   ),
   size_limit_mb: Type.Optional(sizeLimit),
   region: Type.Optional(
@@ -66,7 +70,7 @@ export const NewDatabase = namedObject('NewDatabase', {
     namedObject(
       'DatabaseSource',
       { database_id: Type.String() },
-      { description: 'Makes a copy of this database of yours, as of now; it has the same engine' },
+      { description: 'Database to copy; the engine stays the same' },
     ),
   ),
 });
@@ -75,20 +79,18 @@ export type NewDatabase = Static<typeof NewDatabase>;
 export const DatabaseChange = namedObject('DatabaseChange', {
   name: Type.Optional(Type.String(NAME)),
   size_limit_mb: Type.Optional(sizeLimit),
-  delete_protection: Type.Optional(
-    Type.Boolean({ description: 'While true, the database cannot be deleted' }),
-  ),
+  delete_protection: Type.Optional(Type.Boolean({ description: 'Whether deletion is refused' })),
 });
 export type DatabaseChange = Static<typeof DatabaseChange>;
 
 export const Undeletion = namedObject('DatabaseUndeletion', {
-  name: Type.Optional(Type.String({ ...NAME, description: 'By default the one it had' })),
+  name: Type.Optional(Type.String({ ...NAME, description: 'Default: the previous name' })),
 });
 export type Undeletion = Static<typeof Undeletion>;
 
 export const DeletionQuery = Type.Object({
   keep: Type.Optional(
-    Type.Boolean({ description: 'false: no last dump is kept, and one that is goes too. Default: true' }),
+    Type.Boolean({ description: 'false: keeps no last dump, and deletes an existing one. Default: true' }),
   ),
 });
 
@@ -103,34 +105,34 @@ const Snippets = namedObject(
     go: Type.String(),
     php: Type.String(),
   },
-  { description: 'Code that connects, as text, with the password in it' },
+  { description: 'Sample code that connects, including the password' },
 );
 export type Snippets = Static<typeof Snippets>;
 
 export const Credentials = namedObject('DatabaseCredentials', {
   connection: Connection,
   snippets: Snippets,
-  ca: textOrNull('The certificate to trust (PEM), where the connection is encrypted with one of ours'),
+  ca: textOrNull('CA certificate to trust (PEM), if Cloudlet issued the certificate of the server'),
 });
 export type Credentials = Static<typeof Credentials>;
 
 export const EngineEntry = namedObject('DatabaseEngine', {
   engine: Type.String({ enum: [...ENGINES] }),
   available: Type.Boolean(),
-  version: textOrNull('null: not known'),
+  version: textOrNull('null if unknown'),
   source: Type.String({
     enum: ['built-in', 'managed', 'external'],
-    description: 'Part of Cloudlet, a server that Cloudlet runs, or one that the operator named',
+    description: 'Built into Cloudlet, a server that Cloudlet runs, or a server configured by the operator',
   }),
-  reason: textOrNull('Why it is not available, or a limitation to know of'),
-  fix: textOrNull('What the operator can do about it'),
-  default: Type.Boolean({ description: 'The default for new databases' }),
+  reason: textOrNull('Why the engine is unavailable, or a known limitation'),
+  fix: textOrNull('Fix for the operator'),
+  default: Type.Boolean({ description: 'Whether new databases use it by default' }),
   extensions: Type.Array(Type.String(), {
-    description: 'Those that `CREATE EXTENSION` makes in a database; PostgreSQL alone has any',
+    description: 'Extensions available to `CREATE EXTENSION`; PostgreSQL only',
   }),
   limits: namedObject('DatabaseEngineLimits', {
     size_mb: Type.Integer({ description: 'Largest size_limit_mb' }),
-    connections: Type.Integer({ description: 'At a time, of one database' }),
+    connections: Type.Integer({ description: 'Concurrent connections of one database' }),
     statement_seconds: Type.Integer({ description: 'Time limit of a statement' }),
   }),
 });

@@ -1,4 +1,4 @@
-/** Ready-made code that connects to a database, in the languages that most users write. */
+/** Sample code that connects to a database, in common languages. */
 import type { EngineName } from './engine.ts';
 import type { Snippets } from './schema.ts';
 
@@ -7,7 +7,7 @@ export interface Target {
   readonly uri: string;
   readonly password: string;
   readonly tls: boolean;
-  /** Whether users are given the certificate to trust, which they keep as CA_FILE. */
+  /** Whether users get a CA certificate, which they save as CA_FILE. */
   readonly hasCa: boolean;
 }
 
@@ -24,7 +24,7 @@ const WRITERS: Readonly<Record<EngineName, (target: Target) => Snippets>> = {
   mongodb,
 };
 
-/** Its URL without the password ends with a slash, which some clients need and none minds. */
+/** The URL without the password ends with a slash, which some clients require. */
 function sqlite({ uri, password }: Target): Snippets {
   const url = uri.slice(0, uri.indexOf('?'));
   const statement = `{"type":"execute","stmt":{"sql":"SELECT 1 AS one"}}`;

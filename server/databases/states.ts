@@ -1,4 +1,4 @@
-/** What state a database is in, and which may follow which. */
+/** States of a database and their transitions. */
 import { AppError } from '../platform/errors.ts';
 import type { Turns } from '../resources/turns.ts';
 import type { Access } from './engine.ts';
@@ -23,7 +23,7 @@ export function assertFollows(before: DatabaseState, after: DatabaseState): void
   throw new Error(`a database that is ${before} cannot become ${after}`);
 }
 
-/** What the tenant's own sessions may do in each. */
+/** Access of the tenant's sessions in each state. */
 export const ACCESS: Readonly<Record<DatabaseState, Access>> = {
   creating: 'none',
   ready: 'full',
@@ -35,7 +35,7 @@ export const ACCESS: Readonly<Record<DatabaseState, Access>> = {
 
 const OPENNESS: readonly Access[] = ['none', 'read_only', 'full'];
 
-/** Whether sessions may do more than before. */
+/** Whether sessions gain access. */
 export function isOpening(
   before: { readonly state: DatabaseState },
   { state = before.state }: { readonly state?: DatabaseState },
@@ -49,23 +49,22 @@ interface Sized {
   readonly size_limit_bytes: number;
 }
 
-/** A part of the limit: a read-only database is opened again when so much is free. */
+/** Share of the limit that must be free before a read-only database becomes writable again. */
 const FREE_AGAIN = 0.05;
 
-/** Whether its owner's sessions may be in it. */
+/** Whether the owner's sessions may connect. */
 export function isOpen({ state }: { readonly state: DatabaseState }): boolean {
   return state === 'ready' || state === 'read_only';
 }
 
-/** What a database that may be used is, by its size, with the reason that its owner is shown. */
+/** State of an open database by its size, with the reason shown to its owner. */
 export function openStateOf({ state, size_bytes, size_limit_bytes }: Sized) {
   const most = state === 'read_only' ? size_limit_bytes * (1 - FREE_AGAIN) : size_limit_bytes;
   if (size_bytes <= most) return { state: 'ready', reason_code: null, reason_message: null } as const;
   return {
     state: 'read_only',
     reason_code: 'size_limit_reached',
-    reason_message:
-      'The database exceeds its size limit: raise size_limit_mb, or delete what is no longer needed',
+    reason_message: 'The database exceeds its size limit: raise size_limit_mb or delete data',
   } as const;
 }
 
@@ -75,18 +74,18 @@ export function assertReadable(row: { readonly name: string; readonly state: Dat
   throw notReady(row);
 }
 
-/** Throws `database_not_ready` unless all may be done with it. */
+/** Throws `database_not_ready` unless it is fully available. */
 export function assertReady(row: { readonly name: string; readonly state: DatabaseState }): void {
   if (row.state !== 'ready') throw notReady(row);
 }
 
 function notReady({ name, state }: { readonly name: string; readonly state: DatabaseState }): AppError {
   const what = {
-    creating: 'is still being made',
+    creating: 'is still being created',
     ready: 'is ready',
     read_only: 'is read-only: it has reached its size limit',
-    suspended: 'is suspended, because its account is or has no credits left',
-    error: 'is in error',
+    suspended: 'is suspended, because its account is suspended or out of credits',
+    error: 'is in state error',
     deleting: 'is being deleted',
   }[state];
   return new AppError('database_not_ready', `The database ${name} ${what}`, { extra: { state } });
@@ -94,7 +93,7 @@ function notReady({ name, state }: { readonly name: string; readonly state: Data
 
 export type DatabaseTurns = Turns;
 
-/** Why long work is ended on a database that is being deleted. */
+/** Ends long work on a database that is being deleted. */
 export function deletedMeanwhile(): AppError {
   return new AppError('database_not_ready', 'The database was deleted meanwhile');
 }

@@ -21,7 +21,7 @@ export interface DatabaseRow {
   readonly username: string;
   readonly sealed_password: Uint8Array;
   readonly sealed_next_password: Uint8Array | null;
-  /** SHA-256 of the newest. */
+  /** SHA-256 of the current password. */
   readonly password_hash: Uint8Array;
   readonly size_limit_bytes: number;
   readonly size_bytes: number;
@@ -29,11 +29,11 @@ export interface DatabaseRow {
   readonly created_at: number;
   readonly state_changed_at: number;
   readonly deletes_at: number | null;
-  /** How long its last dump is still kept, ms; null: there is none to be kept. */
+  /** Remaining retention of the last dump, ms; null: none. */
   readonly keep_left_ms: number | null;
   readonly is_dropped: number;
   readonly kept_dump_bytes: number | null;
-  /** The account's plan. */
+  /** The account's price plan. */
   readonly plan: string;
 }
 
@@ -49,7 +49,7 @@ const OWN = `id, database_id, account_id, name, engine, version, region, state, 
   is_dropped, kept_dump_bytes`;
 const COLUMNS = `${OWN}, (SELECT plan FROM accounts WHERE accounts.id = databases.account_id) AS plan`;
 
-/** Those that still have to be deleted for good are listed apart. */
+/** Deleted databases that are still kept are listed separately. */
 const LIVE = `(state <> 'deleting')`;
 const KEPT = `(state = 'deleting' AND deletes_at IS NOT NULL)`;
 
@@ -70,12 +70,14 @@ export class DatabaseStore {
     return this.#reads.get(`SELECT ${COLUMNS} FROM databases WHERE database_id = ?`, databaseId);
   }
 
-  /** The one that has this password. */
+  /** The database with this password. */
   findByPassword(passwordHash: Uint8Array): Awaitable<DatabaseRow | undefined> {
     return this.#reads.get(`SELECT ${COLUMNS} FROM databases WHERE password_hash = ?`, passwordHash);
   }
 
-  /** An account's databases, oldest first, after row id `after`; `kept`: deleted ones that can come back. */
+  /**
+   * An account's databases, oldest first, after row id `after`; `kept`: deleted ones that can be undeleted.
+   */
   listOf(accountId: number, kept: boolean, { after, limit }: Page): Awaitable<DatabaseRow[]> {
     return this.#reads.all(
       `SELECT ${COLUMNS} FROM databases WHERE account_id = ? AND id > ? AND ${kept ? KEPT : LIVE}
@@ -86,7 +88,7 @@ export class DatabaseStore {
     );
   }
 
-  /** All of an account, the deleted ones too, in the order of their row ids. */
+  /** All databases of an account, including deleted ones, by row id. */
   listAllOf(accountId: number, { after, limit }: Page): Awaitable<DatabaseRow[]> {
     return this.#reads.all(
       `SELECT ${COLUMNS} FROM databases WHERE account_id = ? AND id > ? ORDER BY id LIMIT ?`,
@@ -96,7 +98,7 @@ export class DatabaseStore {
     );
   }
 
-  /** Whose engine is not yet, or perhaps not, as the row says, and deleted ones whose time is up. */
+  /** Databases that may differ from their engine, and deleted ones whose retention is over. */
   listUnapplied(): Awaitable<DatabaseRow[]> {
     return this.#reads.all(
       `SELECT ${COLUMNS} FROM databases
@@ -105,13 +107,13 @@ export class DatabaseStore {
     );
   }
 
-  /** Whether a last dump is kept whose time is not over. */
+  /** Whether any last dump is still within its retention. */
   async keepsAny(): Promise<boolean> {
     const sql = `SELECT 1 FROM databases WHERE ${KEPT} AND keep_left_ms > 0 LIMIT 1`;
     return (await this.#reads.get(sql)) !== undefined;
   }
 
-  /** Takes what has passed from the time that last dumps are still kept. */
+  /** Subtracts the elapsed time from the retention of last dumps. */
   countKept(passedMs: number, now: number): Statement {
     const left = 'max(0, keep_left_ms - ?)';
     return {
@@ -126,13 +128,13 @@ export class DatabaseStore {
        WHERE (applied <> generation OR state IN ('creating', 'deleting')) AND state = 'creating'`);
   }
 
-  /** Whether a database that was not deleted has this name. */
+  /** Whether a database that is not deleted has this name. */
   async hasName(accountId: number, name: string): Promise<boolean> {
     const sql = `SELECT 1 FROM databases WHERE account_id = ? AND name = ? AND state <> 'deleting'`;
     return (await this.#reads.get(sql, accountId, name)) !== undefined;
   }
 
-  /** Names inside an engine that rows know. */
+  /** Names in an engine that rows reference. */
   async engineDatabases(engine: EngineName): Promise<Set<string>> {
     const rows = await this.#reads.all<{ name: string }>(
       'SELECT engine_database AS name FROM databases WHERE engine = ? AND is_dropped = 0',
@@ -141,13 +143,13 @@ export class DatabaseStore {
     return new Set(rows.map(({ name }) => name));
   }
 
-  /** Those that are in that engine, whole. */
+  /** Databases completely present in that engine. */
   listIn(engine: EngineName): Awaitable<DatabaseRow[]> {
     const sql = `SELECT ${COLUMNS} FROM databases WHERE engine = ? AND is_dropped = 0 AND state <> 'creating' ORDER BY id`;
     return this.#reads.all(sql, engine);
   }
 
-  /** Those that their engine must have: made, and neither deleted nor waiting for their dump. */
+  /** Databases that their engine must have: created, and neither deleted nor waiting for their dump. */
   expectedIn(engine: EngineName): Awaitable<{ id: string; name: string }[]> {
     return this.#reads.all(
       `SELECT database_id AS id, engine_database AS name FROM databases
@@ -164,7 +166,7 @@ export class DatabaseStore {
     return new Set(rows.map(({ id }) => id));
   }
 
-  /** By row id, those after `after`. */
+  /** By row id, after `after`. */
   listOpen({ after, limit }: Page): Awaitable<DatabaseRow[]> {
     return this.#reads.all(
       `SELECT ${COLUMNS} FROM databases WHERE id > ? AND state IN ('ready', 'read_only') ORDER BY id LIMIT ?`,
@@ -173,7 +175,10 @@ export class DatabaseStore {
     );
   }
 
-  /** All that a recovery point keeps: neither half made nor gone for good. By row id, those after `after`. */
+  /**
+   * Databases that a recovery point includes: neither still being created nor purged. By row id, after
+   * `after`.
+   */
   listLasting({ after, limit }: Page): Awaitable<DatabaseRow[]> {
     return this.#reads.all(
       `SELECT ${COLUMNS} FROM databases WHERE id > ? AND state <> 'creating' AND (${LIVE} OR ${KEPT})
@@ -209,7 +214,7 @@ export class DatabaseStore {
     };
   }
 
-  /** Replaces all that may change. Refuses when the row is no longer of the generation before `row`'s. */
+  /** Updates all mutable columns. Refuses unless the row's generation is the one before `row`'s. */
   update(row: DatabaseRow): Statement {
     return {
       sql: `UPDATE databases SET name = ?, version = ?, state = ?, reason_code = ?, reason_message = ?,
@@ -242,7 +247,7 @@ export class DatabaseStore {
     return { sql, params: [row.id, row.generation], expectChanges: 1, tells: tellsOf(row) };
   }
 
-  /** Does nothing to one that is gone. */
+  /** Does nothing when the row is gone. */
   setSize(id: number | RowIdOf, sizeBytes: number): Statement {
     return { sql: 'UPDATE databases SET size_bytes = ? WHERE id = ?', params: [sizeBytes, id] };
   }

@@ -1,4 +1,4 @@
-/** Looks after all databases: at the start of Cloudlet and from time to time. */
+/** Reconciles all databases: at the start of Cloudlet and at intervals. */
 import type { Clock } from '../platform/clock.ts';
 import { AppError } from '../platform/errors.ts';
 import type { SweepGuard } from '../platform/sweep-guard.ts';
@@ -23,13 +23,13 @@ export interface SupervisorDeps {
   readonly turns: DatabaseTurns;
   readonly sweepGuard: SweepGuard;
   readonly onError: (databaseId: string, what: string, error: unknown) => void;
-  /** How long what no row knows is left alone after it was first noticed, ms. */
+  /** How long orphans are kept after they were found, ms. */
   readonly orphanGraceMs: number;
 }
 
-/** Databases brought in line at the same time: each may be a dump. */
+/** Databases reconciled concurrently: each may be a dump. */
 const AT_ONCE = 4;
-/** Failures in a row, of a database that its engine should have, after which its owner is told. */
+/** Consecutive failures of a database that its engine should have before its owner sees an error. */
 const FAILURES_TO_ERROR = 3;
 
 export class DatabaseSupervisor {
@@ -43,29 +43,29 @@ export class DatabaseSupervisor {
   }
 
   /**
-   * Frees the names of creations that the last run of Cloudlet was cut off in, before anybody asks for them
-   * again. The rest is for check().
+   * Frees the names of creations interrupted by the end of the last run, before clients can use them again.
+   * The rest is left to check().
    */
   async recover(): Promise<void> {
     for (const row of await this.#deps.store.listCreating()) await this.#deps.creation.disown(row);
   }
 
-  /** Settles all that was left half-way. What fails is reported, and done later. */
+  /** Finishes interrupted work. Failures are reported and retried. */
   async check(): Promise<void> {
     try {
       await this.#deps.deleter.count();
       await this.#reconcileAll(await this.#deps.store.listUnapplied());
     } catch (error) {
-      this.#deps.onError('', 'databases could not be looked after', error);
+      this.#deps.onError('', 'reconciling databases failed', error);
     }
   }
 
-  /** As reconcile(), without waiting for it. */
+  /** Same as reconcile(), without waiting for it. */
   reconcileSoon(databaseId: string): void {
     void this.reconcile(databaseId);
   }
 
-  /** Brings the engine in line with what the row says by the time of its turn. Never rejects. */
+  /** Applies the row, as of its turn, to the engine. Never rejects. */
   async reconcile(databaseId: string): Promise<void> {
     const { turns, store, onError } = this.#deps;
     if (turns.isClosing) return;
@@ -81,25 +81,25 @@ export class DatabaseSupervisor {
     });
     if (failure === null) return;
     await this.#noteFailure(databaseId, failure).catch((error: unknown) =>
-      onError(databaseId, 'its error could not be stored', error),
+      onError(databaseId, 'storing its error failed', error),
     );
   }
 
-  /** Removes what engines and the place of last dumps have, and no row knows. */
+  /** Removes databases and last dumps without a row. */
   async sweepOrphans(): Promise<void> {
     const { engines, kept, store } = this.#deps;
     const orphans = new Map<string, Orphan>();
     let count = 0;
     for (const engine of engines.all()) {
       try {
-        // Rows come before what engines make, and go after it.
+        // Rows exist before their database in the engine and after it.
         const names = await engine.list();
         const known = await store.engineDatabases(engine.name);
         count += names.length;
         for (const name of names)
           if (!known.has(name)) orphans.set(name, { remove: () => engine.drop(name) });
       } catch (error) {
-        this.#deps.onError('', `databases of ${engine.name} could not be listed`, error);
+        this.#deps.onError('', `listing databases of ${engine.name} failed`, error);
       }
     }
     const ids = await kept.list();
@@ -126,7 +126,7 @@ export class DatabaseSupervisor {
     else if (row.applied !== row.generation) await lifecycle.apply(row);
   }
 
-  /** One in error is in order when its engine does again what is asked of it. */
+  /** Clears the error once the engine works again. */
   async #tryAgain(row: DatabaseRow): Promise<void> {
     const { engines, lifecycle } = this.#deps;
     const engine = engines.get(row.engine);
@@ -143,13 +143,13 @@ export class DatabaseSupervisor {
       const row = await store.find(databaseId);
       if (row?.state !== 'ready' && row?.state !== 'read_only') return;
       if (row.applied === row.generation) return;
-      const reason_message = 'Its engine cannot open it; your administrator finds the reason in the log';
+      const reason_message = 'The engine cannot open the database; the operator finds the reason in the log';
       await lifecycle.commit(row, { state: 'error', reason_code: 'engine_failed', reason_message });
     });
   }
 }
 
-/** It was not the engine that failed: the database was deleted, or brought back, or Cloudlet stops. */
+/** Not an error of the engine: the database was deleted or undeleted, or Cloudlet stops. */
 function isInterruption(error: unknown): boolean {
   return error instanceof AppError && ['database_not_ready', 'shutting_down'].includes(error.code);
 }

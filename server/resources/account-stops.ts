@@ -1,28 +1,28 @@
-/** Stops what an account that is blocked may not use, and resumes or deletes it afterwards. */
+/** Stops the resources of a blocked account, and resumes or deletes them afterwards. */
 import type { Awaitable } from '../metadata/metadata.ts';
 
-/** An account that is blocked has nobody who could use what it has. */
+/** Why an account's resources are stopped. A blocked account has no user who could use them. */
 export type StopCause = 'credits_exhausted' | 'account_suspended' | 'account_closed';
 
 interface Identified {
-  /** Of the row, which only grows. */
+  /** Row id, ascending. */
   readonly id: number;
 }
 
-/** What stopping means for one kind of resource. `row` is as it was read a moment before. */
+/** Operations on one kind of resource. `row` was read a moment before. */
 export interface Stoppable<Row extends Identified> {
   readonly idOf: (row: Row) => string;
   readonly find: (id: string) => Awaitable<Row | undefined>;
-  /** Those of the account after row `after`, in the order of their row ids. */
+  /** The account's resources after row id `after`, by row id. */
   readonly page: (accountId: number, after: number, limit: number) => Awaitable<Row[]>;
-  /** How many are worked on at the same time. */
+  /** Resources handled concurrently. */
   readonly atOnce: number;
-  /** Does nothing with one that is not in use. */
+  /** Does nothing for a resource that is not in use. */
   readonly stop: (row: Row, cause: StopCause) => Promise<unknown>;
-  /** Whether stop() stopped it, and nobody has touched it since. */
+  /** Whether stop() stopped it and nothing has changed it since. */
   readonly isStopped: (row: Row) => boolean;
   readonly resume: (row: Row) => Promise<unknown>;
-  /** Deletes it: its account is closed. */
+  /** Deletes it, because its account is closed. */
   readonly remove: (row: Row) => Promise<unknown>;
   readonly onError: (id: string, what: string, error: unknown) => void;
 }
@@ -35,21 +35,21 @@ export class AccountStops<Row extends Identified> {
   }
 
   /**
-   * Resolves when all that could be stopped are, and deleted when the account was closed: nobody could use
-   * them any more. May be repeated; what failed is reported.
+   * Resolves when all resources were stopped where possible, and deleted if the account was closed.
+   * Idempotent; failures are reported.
    */
   async stop(accountId: number, cause: StopCause): Promise<void> {
     const { stop, remove } = this.#kind;
-    await this.#each(accountId, `it could not be stopped (${cause})`, (row) => stop(row, cause));
+    await this.#each(accountId, `stopping it failed (${cause})`, (row) => stop(row, cause));
     if (cause !== 'account_closed') return;
-    await this.#each(accountId, 'it could not be deleted with its account', remove);
+    await this.#each(accountId, 'deleting it with its account failed', remove);
   }
 
-  /** Resumes what is stopped, unless the account was closed; `waiting`: how many still are. */
+  /** Resumes stopped resources unless the account was closed; `waiting`: how many are still stopped. */
   async resume(accountId: number): Promise<{ readonly waiting: number }> {
     const { idOf, find, isStopped, resume } = this.#kind;
     let waiting = 0;
-    await this.#each(accountId, 'it could not be resumed', async (row) => {
+    await this.#each(accountId, 'resuming it failed', async (row) => {
       if (!isStopped(row)) return;
       try {
         await resume(row);

@@ -1,4 +1,4 @@
-/** Reads figures of resources from their engines, and stores them as samples. */
+/** Reads metrics of resources from their engines, and stores them as samples. */
 import type { Metadata, Statement } from '../metadata/metadata.ts';
 import { SampleUpkeep } from '../metadata/sample-history.ts';
 import type { SamplesStore } from '../metadata/samples-store.ts';
@@ -6,13 +6,13 @@ import type { SamplesStore } from '../metadata/samples-store.ts';
 export interface ReadingsDeps<Figure extends string> {
   readonly metadata: Metadata;
   readonly samples: SamplesStore<Figure>;
-  /** An engine that takes longer for one reading has none, ms. */
+  /** Timeout of a single reading, ms. */
   readonly timeoutMs?: number | undefined;
 }
 
 const TIMEOUT_MS = 2000;
 const STATEMENTS_PER_COMMIT = 1000;
-/** Readings taken at the same time. */
+/** Concurrent readings. */
 export const AT_ONCE = 16;
 
 export class Readings<Figure extends string> {
@@ -26,8 +26,8 @@ export class Readings<Figure extends string> {
   }
 
   /**
-   * What `ask` gives; null when it fails or takes too long. An engine that hangs is not asked again about the
-   * same resource until it has answered.
+   * The result of `ask`; null on failure or timeout. An engine that hangs is not asked again about the same
+   * resource until it has answered.
    */
   async take<T>(id: string, ask: () => Promise<T>): Promise<T | null> {
     if (this.#underWay.has(id)) return null;
@@ -44,7 +44,7 @@ export class Readings<Figure extends string> {
     return reading;
   }
 
-  /** Stores the samples of one round. `at`: when it began, ms since 1970. */
+  /** Stores the samples of one round. `at`: start of the round, ms since 1970. */
   async store(at: number, statements: readonly Statement[]): Promise<void> {
     const upkeep = this.#upkeep.due(at);
     if (statements.length === 0 && upkeep.isQuiet) return;

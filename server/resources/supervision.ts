@@ -80,7 +80,7 @@ export class Supervision {
       this.#failures.delete(id);
       return null;
     } catch (error) {
-      onError(id, 'its engine could not be brought in line with it', error);
+      onError(id, 'reconciling it with its engine failed', error);
       const count = (this.#failures.get(id)?.count ?? 0) + 1;
       const wait = error instanceof AppError ? 0 : Math.min(RETRY_MS * 2 ** (count - 1), MAX_RETRY_MS);
       this.#failures.set(id, { count, retryAt: clock.monotonic() + wait });
@@ -105,7 +105,7 @@ export class Supervision {
         await remove();
         firstFound.delete(id);
       } catch (error) {
-        onError(id, 'what no row names could not be removed', error);
+        onError(id, 'removing what no row names failed', error);
         firstFound.set(id, clock.monotonic() + ORPHAN_RETRY_MS);
       }
     }

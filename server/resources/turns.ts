@@ -1,16 +1,16 @@
 /**
- * Who may work on a resource, a machine or a database: one at a time. An action that is asked for twice is
- * joined, another one is refused meanwhile, and long work can be ended from outside.
+ * Serializes work on a resource, a machine or a database. A second request for the action in progress joins
+ * it, another action is refused meanwhile, and long work can be cancelled.
  */
 import type { Awaitable } from '../metadata/metadata.ts';
 import { AppError } from '../platform/errors.ts';
 import { KeyedMutex } from '../platform/keyed-mutex.ts';
 
-/** An action, whoever asks for it. */
+/** A request for an action. */
 export interface Wanted<Action, Row> {
   readonly id: string;
   readonly action: Action;
-  /** Reads the resource. Throws when there is none for whoever asks. */
+  /** Reads the resource. Throws when the caller has no such resource. */
   readonly find: () => Awaitable<Row>;
 }
 
@@ -23,7 +23,7 @@ interface Running<Action> {
 export class Turns<Action extends string = never, Row = never> {
   readonly #locked: (running: Action, asked: Action) => AppError;
   readonly #locks = new KeyedMutex();
-  /** Being worked on, or waited for, each with how often. */
+  /** Resources in use or waited for, with their number of users. */
   readonly #busy = new Map<string, number>();
   readonly #actions = new Map<string, Running<Action>>();
   /** Long work, by the resources that it needs. */
@@ -31,7 +31,7 @@ export class Turns<Action extends string = never, Row = never> {
   readonly #running = new Set<Promise<unknown>>();
   #isClosing = false;
 
-  /** `locked`: the error for an action while another one runs. */
+  /** `locked`: creates the error for an action while another one is in progress. */
   constructor(locked: (running: Action, asked: Action) => AppError = shuttingDown) {
     this.#locked = locked;
   }
@@ -44,7 +44,7 @@ export class Turns<Action extends string = never, Row = never> {
     return this.#busy.has(id);
   }
 
-  /** Waits for what runs, then runs `work` while nobody else works on the resource. */
+  /** Runs `work` with exclusive access to the resource, after the work in progress. */
   async alone<T>(id: string, work: () => Promise<T>): Promise<T> {
     this.#busy.set(id, (this.#busy.get(id) ?? 0) + 1);
     const run = this.#locks.run(id, work);
@@ -60,9 +60,9 @@ export class Turns<Action extends string = never, Row = never> {
   }
 
   /**
-   * Runs `work` on the resource that `find` reads, or waits for the same action when it is under way and
-   * gives its result. Throws what `find` throws, so that only who may see the resource learns anything of
-   * it, and what `locked` gives while another action is under way. The signal is aborted by abort().
+   * Runs `work` on the resource that `find` reads, or joins the same action in progress and returns its
+   * result. Throws the error of `find`, so that only callers who may see the resource learn about it, and the
+   * error of `locked` while another action is in progress. The signal is aborted by abort().
    */
   async act(
     { id, action, find }: Wanted<Action, Row>,
@@ -71,7 +71,7 @@ export class Turns<Action extends string = never, Row = never> {
     for (;;) {
       const row = await find();
       const current = this.#actions.get(id);
-      // Every action gives the row that it led to, whoever began it.
+      // Every action resolves with the resulting row, whoever began it.
       if (current?.action === action) return (await current.done) as Row;
       if (current !== undefined) throw this.#locked(current.action, action);
       if (!this.isBusy(id)) return this.#begin(id, action, (signal) => work(row, signal));
@@ -79,15 +79,16 @@ export class Turns<Action extends string = never, Row = never> {
     }
   }
 
-  /** Tells this action, if it runs on the resource, that it is to end as soon as it can. */
+  /** Aborts this action's signal, if it is in progress on the resource. */
   abort(id: string, action: Action): void {
     const current = this.#actions.get(id);
     if (current?.action === action) current.abort.abort();
   }
 
   /**
-   * Runs long work that needs these resources. Its signal aborts with `caller` (who left), when one of them
-   * is interrupted, and when Cloudlet stops; the work then rejects with the reason, whatever it throws.
+   * Runs long work on these resources. Its signal aborts with `caller` (the client disconnected), when one of
+   * them is interrupted, and when Cloudlet stops; the work then rejects with the abort reason, whatever it
+   * throws.
    */
   async during<T>(
     ids: readonly string[],
@@ -107,12 +108,12 @@ export class Turns<Action extends string = never, Row = never> {
     }
   }
 
-  /** Ends the long work that needs this resource. Does not wait for it. */
+  /** Cancels the long work on this resource. Does not wait for it. */
   interrupt(id: string, reason: AppError): void {
     for (const controller of this.#long.get(id) ?? []) controller.abort(reason);
   }
 
-  /** Ends all long work and begins no more; resolves when nobody works on a resource. */
+  /** Cancels all long work and accepts no more; resolves when no resource is in use. */
   async close(): Promise<void> {
     this.#isClosing = true;
     for (const controllers of this.#long.values()) {
@@ -121,7 +122,7 @@ export class Turns<Action extends string = never, Row = never> {
     await this.idle();
   }
 
-  /** Resolves when nobody works on a resource. */
+  /** Resolves when no resource is in use. */
   async idle(): Promise<void> {
     while (this.#running.size > 0) await Promise.allSettled(this.#running);
   }

@@ -1,7 +1,4 @@
-/**
- * How busy the machine under Cloudlet is: all of it, not only this process. Nothing here blocks the event
- * loop.
- */
+/** Utilization of the whole host, not only of this process. Never blocks the event loop. */
 import { readFileSync } from 'node:fs';
 import { statfs } from 'node:fs/promises';
 import { cpus } from 'node:os';
@@ -13,10 +10,12 @@ import type { Meters } from '../platform/prometheus.ts';
 export interface HostUsage {
   /** Share of all cores that was busy during the last ten seconds, 0–100, one decimal. */
   readonly cpu: number;
-  /** Memory that no program could get without swapping or meeting a limit of ours, 0–100, one decimal. */
+  /**
+   * Memory that no program can allocate without swapping or exceeding one of our limits, 0–100, one decimal.
+   */
   readonly memory: number;
   /**
-   * The use of the file system that holds the data directory, 0–100, one decimal, as `df` counts it; null
+   * Utilization of the file system that holds the data directory, 0–100, one decimal, as `df` counts it; null
    * when it does not answer.
    */
   readonly disk: number | null;
@@ -34,7 +33,7 @@ interface CpuSample extends CpuTicks {
 const SAMPLE_MS = 1000;
 const WINDOW_MS = 10_000;
 const DISK_EVERY_MS = 5000;
-/** A figure older than this says nothing of now: the disk hangs. */
+/** An older figure is not current: the disk hangs. */
 const DISK_STALE_MS = 60_000;
 const FIRST_DISK_WAIT_MS = 1000;
 
@@ -51,7 +50,7 @@ export class HostMetrics {
     this.#deps = deps;
   }
 
-  /** Begins to sample. Resolves once there is a first figure for the disk, or after a second without one. */
+  /** Begins sampling. Resolves after the first disk figure, or after a second without one. */
   async start(): Promise<void> {
     if (this.#timer !== undefined) return;
     this.#samples.push(this.#readCpu());
@@ -70,7 +69,7 @@ export class HostMetrics {
     this.#samples.length = 0;
   }
 
-  /** The figures of this moment. Before `start`, cpu is the average since the machine started. */
+  /** Current utilization. Before `start`, cpu is the average since the host booted. */
   read(): HostUsage {
     const age =
       this.#disk === undefined ? Number.POSITIVE_INFINITY : this.#deps.clock.monotonic() - this.#disk.at;
@@ -94,7 +93,7 @@ export class HostMetrics {
     try {
       this.#ticks = readCpuTicks();
     } catch {
-      // As it was: while no file can be opened there is no newer figure.
+      // Keeps the last ticks while no file can be opened.
     }
     return { at: this.#deps.clock.monotonic(), ...this.#ticks };
   }
@@ -102,12 +101,12 @@ export class HostMetrics {
   #cpuPercent(): number {
     const now = this.#readCpu();
     const before = this.#samples[0];
-    // The kernel counts in ticks of 10 ms: a window of none of them has no share.
+    // The kernel counts in ticks of 10 ms: a shorter window has no share.
     if (before === undefined || now.total <= before.total) return percent(now.busy, now.total);
     return percent(now.busy - before.busy, now.total - before.total);
   }
 
-  /** One question at a time: a hung disk costs one thread of the pool, not all. */
+  /** One query at a time: a hung disk blocks one thread of the pool, not all. */
   #refreshDisk(): Promise<void> {
     this.#diskAnswer ??= this.#askDisk().finally(() => {
       this.#diskAnswer = undefined;
@@ -133,7 +132,7 @@ function percent(part: number, whole: number): number {
 }
 
 interface CpuTicks {
-  /** Time all cores spent since the machine started, in whatever unit the system counts. */
+  /** Time of all cores since the host booted, in the system's unit. */
   readonly busy: number;
   readonly total: number;
 }
@@ -162,13 +161,13 @@ function portableCpuTicks(): CpuTicks {
   return { busy, total: busy + idle };
 }
 
-/** Measures from start() to stop(). While nothing happens it costs nothing: it wakes nobody with a timer. */
+/** Measures from start() to stop(). Costs nothing while idle: no timer wakes the process. */
 export class EventLoopDelay {
   readonly #histogram = monitorEventLoopDelay({ samplePerIteration: true });
 
   start(): void {
     this.#histogram.enable();
-    // What the first sample holds is the time before it, idle time included.
+    // The first sample covers the time before it, including idle time.
     setImmediate(() => setImmediate(() => this.#histogram.reset()));
   }
 
@@ -176,7 +175,7 @@ export class EventLoopDelay {
     this.#histogram.disable();
   }
 
-  /** The delay of all turns so far; 0 before the first. */
+  /** 99th percentile of the delay of all turns so far; 0 before the first. */
   get p99Seconds(): number {
     return this.#histogram.percentile(99) / 1e9;
   }
@@ -187,7 +186,7 @@ export class EventLoopDelay {
   }
 }
 
-/** Begins to measure, and shows it in /metrics. The caller stops it. */
+/** Begins to measure and adds the gauges to /metrics. The caller stops it. */
 export function gaugeLoopDelay(meters: Meters): EventLoopDelay {
   const delay = new EventLoopDelay();
   delay.start();

@@ -18,7 +18,7 @@ export interface SystemRoutesDeps {
   readonly meters: Meters;
   readonly scrubber: Scrubs;
   readonly rotateMasterKey: () => Promise<{ key_id: string; resealed: number }>;
-  /** Told of a job that failed after its caller was answered. */
+  /** Called for a job that failed after its response was sent. */
   readonly onJobError: (job: string, error: unknown) => void;
 }
 

@@ -1,4 +1,4 @@
-/** What the system tells of itself. */
+/** Public schemas of the system's state. */
 import { namedObject, Type } from '../platform/json-schema.ts';
 
 const Percent = Type.Number({ minimum: 0, maximum: 100 });

@@ -2,7 +2,7 @@
 import { type Alarm, type Alarms, isWritable } from '../platform/alarms.ts';
 import type { Clock } from '../platform/clock.ts';
 
-/** What the engine of virtual machines says of itself. */
+/** Status of the hypervisor. */
 export interface ComputeStatus {
   readonly engine: string;
   readonly isUsable: boolean;
@@ -13,7 +13,7 @@ export interface ComputeStatus {
   readonly fix: string;
 }
 
-/** What an engine of databases says of itself. */
+/** Status of a database engine. */
 export interface DatabaseEngineStatus {
   readonly engine: string;
   readonly available: boolean;
@@ -34,7 +34,7 @@ export interface StatusDeps<Scrub, Recovery> {
   readonly recovery: () => Promise<Recovery>;
 }
 
-/** Which component an alarm tells of. */
+/** The alarms of each component. */
 const COMPONENT_ALARMS = {
   metadata: [
     'metadata_damaged',
@@ -95,13 +95,13 @@ export class Status<Scrub, Recovery> {
     };
   }
 
-  /** True when reads and writes can be served. */
+  /** Whether reads and writes can be served. */
   isReady(): boolean {
     return isWritable(this.#deps.alarms);
   }
 }
 
-/** Machines that run while the engine has a smaller problem, such as a weaker wall, are no trouble. */
+/** Running machines with a lesser problem of the engine, such as weaker isolation, are not degraded. */
 function presentCompute(compute: ComputeStatus, alarms: readonly Alarm[]) {
   const { isUsable, accelReason, problem, fix, ...rest } = compute;
   const state = stateOf('compute', alarms);

@@ -247,7 +247,7 @@ test('a machine of a closed account that cannot be deleted is deleted when it ca
     left.map(({ vm_id }) => vm_id),
     [first],
   );
-  assert.match(compute.reports.join(), /could not be deleted/);
+  assert.match(compute.reports.join(), /deleting it with its account failed/);
   assert.equal(await fixture.store.find(second), undefined);
   compute.scripted.script('stop');
   await compute.accountStops.stop(ada.principal.accountId, 'account_closed');

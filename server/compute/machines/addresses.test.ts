@@ -66,7 +66,7 @@ test('a network that another cloud on the host has: the refusal says what to do'
   const pool = poolOf('10.1.2.0/24', [], host);
   await assert.rejects(
     pool.take([22]),
-    (error) => isNone(error) && /another CLOUDLET_VM_POOL/.test(String((error as { hint?: string }).hint)),
+    (error) => isNone(error) && /change CLOUDLET_VM_POOL/.test(String((error as { hint?: string }).hint)),
   );
   host.foreign.clear();
   assert.match(await pool.take([22]), /^10\.1\.2\./);

@@ -66,7 +66,7 @@ test('user data that nothing would run is refused, in the words of its image', (
     [{ ...GOOD, user_data: ' #!/bin/sh\n' }, /the image tiny runs scripts/],
     [{ ...GOOD, user_data: '#cloud-config\npackages: [vim]\n' }, /the image tiny runs scripts/],
     [{ ...GOOD, image, user_data: 'echo hi' }, /must begin with #! or #cloud-config/],
-    [{ ...GOOD, user_data: '#!/bin/sh\r\necho hi\r\n' }, /Windows line ends/],
+    [{ ...GOOD, user_data: '#!/bin/sh\r\necho hi\r\n' }, /Windows line endings/],
   ];
   for (const [input, words] of idle) {
     assert.deepEqual(fieldsOf(input), ['user_data'], String(input.user_data));
