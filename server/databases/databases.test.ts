@@ -106,7 +106,7 @@ describe('an engine that is away', () => {
       cloud.scripted.isAway = true;
       await assert.rejects(cloud.databases.rotate(ann, id), (error: AppError) => {
         assert.equal(error.code, 'engine_unavailable');
-        assert.match(`${error.message} ${error.hint}`, /as soon as the engine is back.*credentials/);
+        assert.match(`${error.message} ${error.hint}`, /once the engine is available.*credentials/);
         return true;
       });
       const { connection: next } = await cloud.databases.credentials(ann.principal, id);

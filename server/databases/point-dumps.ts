@@ -29,7 +29,7 @@ const OWNER_ONLY = 0o600;
 export function databaseSource(deps: PointDumpsDeps): Source {
   return {
     name: 'databases',
-    consistency: 'each as of the moment when it was read',
+    consistency: 'each database as of the time it was read',
     async *files({ reads }: Snapshot, signal) {
       const rows = new DatabaseStore(reads);
       for (let after = 0; ; ) {

@@ -1,10 +1,13 @@
-/** Cuts a stream of bytes into the pieces that a repository keeps. */
+/** Splits a stream of bytes into the pieces that a repository stores. */
 
 export const BLOCK_BYTES = 2 ** 20;
-/** A block of a hole. Sources of large files give this one, so that nobody has to look at its bytes. */
+/** A block of a hole. Sources of large files yield this object, so that its bytes need not be examined. */
 export const HOLE = Buffer.alloc(BLOCK_BYTES);
 
-/** Blocks of one length, the last shorter: for what is changed in place, as disks and SQLite files are. */
+/**
+ * Blocks of one length, the last shorter: for files that are changed in place, such as disks and SQLite
+ * files.
+ */
 export async function* fixedBlocks(source: AsyncIterable<Uint8Array>): AsyncGenerator<Buffer> {
   let block = Buffer.allocUnsafe(BLOCK_BYTES);
   let filled = 0;
@@ -29,14 +32,13 @@ export async function* fixedBlocks(source: AsyncIterable<Uint8Array>): AsyncGene
 
 const MIN_BYTES = 256 * 1024;
 const MAX_BYTES = 4 * 2 ** 20;
-/** Before the middle length a boundary is rarer, behind it more likely (FastCDC's normalised chunking). */
+/** Boundaries are rarer before the target length and more likely after it (FastCDC's normalized chunking). */
 const RARE = 0xffff_f800;
 const LIKELY = 0xffff_8000;
 
 /**
- * Pieces that end where the bytes say so, of about 1 MiB: a row inserted into a dump changes the pieces
- * around it and no other. The boundary is FastCDC's (Xia et al., USENIX ATC 2016, §3): a gear hash of 32
- * bits.
+ * Content-defined chunks of about 1 MiB: a row inserted into a dump changes only the chunks around it. The
+ * boundary is FastCDC's (Xia et al., USENIX ATC 2016, §3): a gear hash of 32 bits.
  */
 export async function* contentChunks(source: AsyncIterable<Uint8Array>): AsyncGenerator<Buffer> {
   let parts: Uint8Array[] = [];
@@ -59,7 +61,7 @@ export async function* contentChunks(source: AsyncIterable<Uint8Array>): AsyncGe
     const end = boundaryOf(held);
     const chunk = held.subarray(0, end);
     held = held.subarray(end);
-    // Whoever gets the last one may take its memory.
+    // The consumer of the last chunk may reuse its memory.
     yield chunk;
   }
 }
@@ -81,7 +83,7 @@ function boundaryOf(bytes: Uint8Array): number {
   return end;
 }
 
-/** 256 numbers that look random, the same for ever: xorshift32 from 1. */
+/** 256 fixed pseudo-random numbers: xorshift32 from 1. */
 const GEAR: Uint32Array = Uint32Array.from({ length: 256 }, gear());
 
 function gear(): () => number {

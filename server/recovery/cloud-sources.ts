@@ -1,14 +1,14 @@
-/** The parts of a cloud, as files of its data directory: what a point is made of, in this order. */
+/** The components of a point, as files of the data directory, in this order. */
 import type { DataFiles, Snapshot, Source, SourceFile } from './sources.ts';
 import { RecoveryStore } from './store.ts';
 
-/** The component with the keys that the metadata is sealed under. */
+/** The component with the keys that seal the metadata. */
 export const KEYS = 'keys';
 export const KEY_FILE = 'master.key';
 const OWNER_ONLY = 0o600;
 const PAGE = 1000;
 
-/** The keys first: without them nothing else is of use. `more`: of the other domains. */
+/** Keys come first, because nothing else is usable without them. `more`: components of other domains. */
 export function cloudSources(files: DataFiles, more: readonly Source[]): Source[] {
   return [keys(files), metadata(), blobs(files), images(files), ...more];
 }
@@ -26,7 +26,7 @@ function keys(files: DataFiles): Source {
 function metadata(): Source {
   return {
     name: 'metadata',
-    consistency: 'as of one moment',
+    consistency: 'one consistent snapshot',
     async *files(snapshot) {
       const open = async () => snapshot.bytes();
       yield { path: 'metadata.db', mode: OWNER_ONLY, open, changes: 'in_place', isPacked: false };
@@ -34,11 +34,11 @@ function metadata(): Source {
   };
 }
 
-/** Every blob that the snapshot names: it was on disk before, and stays while a hold lives. */
+/** Every blob in the snapshot: it was stored before and is kept while a hold exists. */
 function blobs(files: DataFiles): Source {
   return {
     name: 'objects',
-    consistency: 'as of the moment of the metadata',
+    consistency: 'as of the metadata snapshot',
     order: 'name',
     async *files({ reads }: Snapshot) {
       const store = new RecoveryStore(reads);
@@ -52,11 +52,11 @@ function blobs(files: DataFiles): Source {
   };
 }
 
-/** What disks are made of. An image never changes once it is there. */
+/** Images that disks are created from. An image never changes once it is stored. */
 function images(files: DataFiles): Source {
   return {
     name: 'images',
-    consistency: 'each file as it is for good',
+    consistency: 'immutable files',
     order: 'name',
     async *files() {
       const names = (await files.list(files.images)).filter((name) => !name.startsWith('.'));

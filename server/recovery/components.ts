@@ -1,4 +1,4 @@
-/** Writes the components of a point: the files of one part of a cloud, and the index of them. */
+/** Writes the components of a point: the files of one part of a cloud, and their index. */
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Clock, formatTime } from '../platform/clock.ts';
@@ -12,14 +12,14 @@ export interface ComponentsDeps {
   readonly repository: Repository;
   readonly clock: Clock;
   readonly signal: AbortSignal;
-  /** At most so many bytes are read; what an earlier point has is not. */
+  /** Read limit; pieces of an earlier point are not read. */
   readonly bytesPerSecond: number;
   /**
-   * Told of bytes as they are read, or found to be kept already, and of fewer when they are to be read again;
-   * `added` of them new, as they are stored.
+   * Reports bytes read or found stored already, negative when they are read again; `added`: newly stored
+   * bytes.
    */
   readonly onProgress: (bytes: number, added: number) => void;
-  /** Told of a file that could not be read and that the point goes on without. */
+  /** Reports an unreadable file that the point continues without. */
   readonly onGap?: (component: string, error: Error) => void;
 }
 
@@ -32,7 +32,7 @@ export class Components {
     this.#pace = new Pace(deps);
   }
 
-  /** `before`: the same component of a sound earlier point, whose pieces are there. */
+  /** `before`: the same component of a sound earlier point, whose pieces exist. */
   async write(source: Source, snapshot: Snapshot, before: Component | undefined): Promise<Component> {
     const { repository, clock, signal, onProgress } = this.#deps;
     const readAt = formatTime(clock.now());
@@ -136,7 +136,7 @@ export class Components {
   }
 }
 
-/** The file could not be read; where it is to go is all right. */
+/** The source file could not be read; its target is fine. */
 class Unreadable extends Error {}
 
 function unreadable(error: unknown): never {
@@ -158,7 +158,7 @@ async function* readable(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8
 
 const FILES_AT_ONCE = 8;
 
-/** The results in the order of the items; the work on the next ones has begun meanwhile. */
+/** Results in the order of the items, while the next items are processed ahead. */
 async function* severalAhead<T, R>(
   items: AsyncIterable<T>,
   begin: (item: T) => Promise<{ readonly work: Promise<R> }>,
@@ -177,7 +177,7 @@ async function* severalAhead<T, R>(
   }
 }
 
-/** The files of an earlier point: walked side by side with the new ones, in their order. */
+/** Files of an earlier point, iterated side by side with the new ones, in their order. */
 class Earlier {
   readonly #entries: AsyncGenerator<Entry> | undefined;
   readonly #keyOf: (path: string) => string;
@@ -202,7 +202,7 @@ class Earlier {
   }
 }
 
-/** Lets bytes through no faster than they may be read, of all files together. */
+/** Limits the read rate of all files together. */
 export interface PaceDeps {
   readonly clock: Clock;
   readonly bytesPerSecond: number;
@@ -211,24 +211,24 @@ export interface PaceDeps {
 
 class Pace {
   readonly #deps: PaceDeps;
-  /** When what was let through so far may have been read; ms of the monotonic clock. */
+  /** Time up to which the rate is used up; monotonic ms. */
   #dueAt = 0;
 
   constructor(deps: PaceDeps) {
     this.#deps = deps;
   }
 
-  /** `onPiece` is told of the bytes of each. Rejects when the signal aborts. */
+  /** `onPiece` receives the size of each piece. Rejects when the signal aborts. */
   async *through(pieces: AsyncIterable<Buffer>, onPiece: (bytes: number) => void): AsyncGenerator<Buffer> {
     for await (const piece of pieces) {
-      // Nobody reads a hole.
+      // A hole is not read from disk.
       if (piece !== HOLE) await this.wait(piece.length);
       onPiece(piece.length);
       yield piece;
     }
   }
 
-  /** Until so many bytes may have been read. Rejects when the signal aborts. */
+  /** Waits until that many bytes may be read. Rejects when the signal aborts. */
   async wait(bytes: number): Promise<void> {
     const { clock, bytesPerSecond, signal } = this.#deps;
     this.#dueAt = Math.max(this.#dueAt, clock.monotonic()) + (bytes / bytesPerSecond) * 1000;

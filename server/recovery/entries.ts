@@ -1,18 +1,18 @@
-/** Reads the index of a component: all its files, and the pieces that each is made of. */
+/** Reads the index of a component: its files, and the pieces of each. */
 import type { Component, Entry } from './manifest.ts';
 import { Damaged } from './piece-box.ts';
 import type { Repository } from './repository.ts';
 
 /**
- * In the order in which they were written. Throws Damaged, unless somebody is told of it: then what the
- * damaged piece of the index lists is left out, and those on its edges.
+ * Entries in the order of writing. Throws Damaged, unless a callback receives the damage: then entries in or
+ * across the edges of a damaged index piece are skipped.
  */
 export async function* entriesOf(
   repository: Repository,
   component: Component,
   onDamaged?: (damaged: Damaged, piece: string) => void,
 ): AsyncGenerator<Entry> {
-  /** Bytes of a line whose end is in the next piece; undefined: its beginning is lost. */
+  /** Bytes of a line that continues in the next piece; undefined: its beginning is lost. */
   let rest: Buffer | undefined = Buffer.alloc(0);
   for (const piece of component.index) {
     try {
@@ -35,7 +35,7 @@ export async function* entriesOf(
 
 const NEWLINE = 10;
 
-/** Where the next line begins. */
+/** Offset of the next line. */
 function endOfLine(bytes: Buffer): number {
   const at = bytes.indexOf(NEWLINE);
   return at === -1 ? bytes.length : at + 1;

@@ -1,4 +1,4 @@
-/** SQL of what a restore must not undo: keys, passwords, closed accounts. */
+/** SQL of the journal: keys, passwords, closed accounts, which a restore must not undo. */
 import type { Awaitable, Reads, Statement } from '../metadata/metadata.ts';
 
 export interface JournalAccount {
@@ -8,10 +8,10 @@ export interface JournalAccount {
 }
 
 export interface JournalKey {
-  /** As its owner sees it. */
+  /** Public id of the key. */
   readonly id: string;
   readonly expires_at: number | null;
-  /** All that limits it, as text. */
+  /** Everything that limits the key, as text. */
   readonly rights: string;
 }
 
@@ -22,7 +22,7 @@ export class JournalStore {
     this.#reads = reads;
   }
 
-  /** By id, those after `after`; not those that are closed. */
+  /** Accounts that are not closed, by id, after `after`. */
   accounts(after: number | undefined, limit: number): Awaitable<JournalAccount[]> {
     return this.#reads.all(
       `SELECT id, is_active, password_hash FROM accounts WHERE id > ? AND closed_at IS NULL
@@ -32,7 +32,7 @@ export class JournalStore {
     );
   }
 
-  /** By id, those after `after`. */
+  /** By id, after `after`. */
   keys(after: string | undefined, limit: number): Awaitable<JournalKey[]> {
     return this.#reads.all(
       `SELECT key_id AS id, expires_at,
@@ -60,7 +60,7 @@ export class JournalStore {
     return [{ sql: 'DELETE FROM api_keys', params: [] }];
   }
 
-  /** By id of the key, ms since 1970. */
+  /** By key id, ms since 1970. */
   endKeys(ends: Readonly<Record<string, number>>): Statement[] {
     const sql = `UPDATE api_keys SET expires_at = (SELECT value FROM json_each(?) WHERE key = key_id)
                  WHERE key_id IN (SELECT key FROM json_each(?))`;
@@ -69,7 +69,7 @@ export class JournalStore {
   }
 
   block(accountIds: readonly number[]): Statement[] {
-    const reason = 'It was closed or suspended after the recovery point was made';
+    const reason = 'The account was closed or suspended after the recovery point was created';
     const sql = `UPDATE accounts SET is_active = 0, suspended_reason = ?
                  WHERE id IN (SELECT value FROM json_each(?))`;
     return accountIds.length === 0 ? [] : [{ sql, params: [reason, JSON.stringify(accountIds)] }];
@@ -80,7 +80,7 @@ export class JournalStore {
     return accountIds.length === 0 ? [] : [{ sql, params: [JSON.stringify(accountIds)] }];
   }
 
-  /** Numbers up to `last` were given. */
+  /** Never assigns account ids up to `last`. */
   skipAccounts(last: number): Statement[] {
     const sql = `UPDATE sqlite_sequence SET seq = max(seq, ?) WHERE name = 'accounts'`;
     return [{ sql, params: [last] }];

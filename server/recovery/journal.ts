@@ -1,7 +1,7 @@
 /**
- * What a restore must not undo: between two points a cloud writes down which keys there are, which passwords
- * were changed and which accounts were closed (docs/recovery-format.md). A point gives back what was revoked
- * after it; the journal takes it away again.
+ * The journal of revocations that a restore must not undo: between two points, a cloud records its keys,
+ * changed passwords and closed accounts (docs/recovery-format.md). A point restores access that was revoked
+ * after it; the journal revokes it again.
  */
 import { createHash } from 'node:crypto';
 import { setImmediate as turn } from 'node:timers/promises';
@@ -15,26 +15,26 @@ const PAGE = 500;
 /** `journals/<cloud>`, sealed. */
 export interface Journal {
   readonly format: 1;
-  /** YYYY-MM-DD HH:MM:SS. Of what came later nothing is known. */
+  /** YYYY-MM-DD HH:MM:SS. Later changes are unknown. */
   readonly written_at: string;
-  /** Highest id ever given. */
+  /** Highest id ever assigned. */
   readonly last_account: number;
   /** Number of the ledger's last transfer. */
   readonly last_transfer: number;
-  /** Id → whether it may be used, and a fingerprint of its password. Closed ones are left out. */
+  /** Id → whether the account is active, and a fingerprint of its password. Closed accounts are omitted. */
   readonly accounts: Readonly<Record<number, readonly [isActive: 0 | 1, password: string]>>;
-  /** Id → its end, ms since 1970, and a fingerprint of what it may do. */
+  /** Id → expiry, ms since 1970, and a fingerprint of its permissions. */
   readonly keys: Readonly<Record<string, readonly [expiresAt: number | null, rights: string]>>;
 }
 
-/** Throws an Error of one clear line. */
+/** Throws an Error with a one-line message. */
 export function readJournal(bytes: Uint8Array): Journal {
   const journal = JSON.parse(Buffer.from(bytes).toString('utf8')) as Journal;
   if (journal.format === FORMAT) return journal;
   throw new Error(`the journal has format ${journal.format}, this Cloudlet knows ${FORMAT}: use a newer one`);
 }
 
-/** As of now, or a little later. */
+/** State as of now, or slightly later. */
 export async function takeJournal(store: JournalStore, now: number): Promise<Journal> {
   const accounts: Record<number, [0 | 1, string]> = {};
   for await (const { id, is_active, password_hash } of pages((after: number | undefined) =>
@@ -52,14 +52,14 @@ export async function takeJournal(store: JournalStore, now: number): Promise<Jou
   return { format: 1, written_at: formatTime(now), last_account, last_transfer, accounts, keys };
 }
 
-/** What a restored cloud has that was taken away after its point, and what it lacks. */
+/** Changes that repeat revocations in a restored cloud, and what it has lost. */
 export interface Replay {
   readonly statements: readonly Statement[];
   /** Lines for the operator. */
   readonly told: readonly string[];
 }
 
-/** Compares restored metadata with what its cloud wrote down last. */
+/** Compares restored metadata with the last journal of its cloud. */
 export async function replayJournal(journal: Journal, store: JournalStore): Promise<Replay> {
   const revoked: string[] = [];
   const ends: Record<string, number> = {};
@@ -95,13 +95,13 @@ export async function replayJournal(journal: Journal, store: JournalStore): Prom
       ...store.skipAccounts(journal.last_account),
     ],
     told: [
-      `What was revoked until ${journal.written_at} UTC stays so; of later nothing is known`,
-      ...named('keys that were revoked or changed after the point are revoked', revoked),
-      ...named('accounts that were closed or suspended after the point are suspended', blocked),
-      ...named('accounts have no password, because it was changed after the point', changed),
-      ...named('accounts that were made after the point are lost', lostAccounts),
-      ...named('keys that were made after the point are lost', lostKeys),
-      ...named('transfers of credits after the point are lost', journal.last_transfer - last_transfer),
+      `Revocations up to ${journal.written_at} UTC are applied; later ones are unknown`,
+      ...named('API keys revoked or changed after the point are revoked', revoked),
+      ...named('accounts closed or suspended after the point are suspended', blocked),
+      ...named('accounts have no password because it was changed after the point', changed),
+      ...named('accounts created after the point are lost', lostAccounts),
+      ...named('API keys created after the point are lost', lostKeys),
+      ...named('credit transfers after the point are lost', journal.last_transfer - last_transfer),
     ],
   };
 }
@@ -115,7 +115,7 @@ function named(what: string, which: readonly (string | number)[] | number): stri
   return [`${count} ${what}${names.length > 0 ? `: ${names.join(', ')}${more}` : ''}`];
 }
 
-/** Tells equal from different, and nothing of what it is made from to who cannot read the journal. */
+/** Detects changes and reveals nothing about its input to readers of the journal. */
 function fingerprint(text: string): string {
   return createHash('sha256').update(text).digest('base64url').slice(0, 16);
 }
@@ -128,7 +128,7 @@ async function* pages<Id, Row extends { readonly id: Id }>(
     yield* rows;
     after = rows.at(-1)?.id;
     if (rows.length < PAGE) return;
-    // Reads answer at once: without a turn of the loop nobody else would get theirs.
+    // Reads complete synchronously: without yielding, other requests would starve.
     await turn();
   }
 }

@@ -10,7 +10,7 @@ import type { Target } from './target.ts';
 export interface JournalsDeps {
   readonly store: JournalStore;
   readonly clock: Clock;
-  /** undefined: there is none yet, as no point was made. */
+  /** undefined: none yet, because no point was created. */
   readonly find: () => Promise<Repository | undefined>;
   readonly cloud: () => Promise<string>;
 }
@@ -22,7 +22,7 @@ export class Journals {
     this.#deps = deps;
   }
 
-  /** Replaces the journal. Not synced: a minute's worth may be lost with the power of the place. */
+  /** Replaces the journal. Not synced: a power failure of the target may lose a minute of it. */
   async write(): Promise<void> {
     const { store, clock, find, cloud } = this.#deps;
     const repository = await find();
@@ -32,17 +32,17 @@ export class Journals {
   }
 }
 
-/** What the cloud of that point wrote down last, or why nothing is known. */
+/** The last journal of the point's cloud, or why there is none. */
 export async function findJournal(
   target: Target,
   recoveryKey: Uint8Array,
   { cloud, cut_at: cutAt }: Manifest,
 ): Promise<Journal | string> {
-  if (cloud === undefined) return 'the point is of a Cloudlet that wrote no journal';
+  if (cloud === undefined) return 'the point was created by a version of Cloudlet without journals';
   const repository = new Repository(target, await Repository.unlock(target, recoveryKey));
   try {
     const bytes = await repository.getJournal(cloud);
-    if (bytes === undefined) return 'there is no journal';
+    if (bytes === undefined) return 'no journal found';
     const journal = readJournal(bytes);
     const isOlder = readTime('written_at', journal.written_at) < readTime('cut_at', cutAt);
     return isOlder ? 'the journal is older than the point' : journal;

@@ -1,10 +1,11 @@
 /**
- * Who may write to a repository: one Cloudlet at a time.
+ * The write lease of a repository: one Cloudlet at a time.
  *
- * Whoever wants to makes `writers/<n + 1>`, where n is the highest number there: of several who try, one
- * succeeds. The highest number is the writer. It says so anew every few seconds, as long as it writes; when
- * it has not for a while, by the clock of whoever looks, it is dead and the next number may be made. A writer
- * that was thought dead and is not finds a higher number than its own, and stops.
+ * To acquire it, a process creates `writers/<n + 1>`, where n is the highest number there; of several that
+ * try, one succeeds. The highest number is the writer. It renews its file every few seconds while it writes;
+ * a file that was not renewed for a while, by the reader's clock, belongs to a dead writer, and the next
+ * number may be created. A writer that was wrongly considered dead finds a number higher than its own, and
+ * stops.
  */
 import type { Clock } from '../platform/clock.ts';
 import { AppError } from '../platform/errors.ts';
@@ -15,11 +16,11 @@ const FOLDER = 'writers';
 const DIGITS = 12;
 const WRITER_FILE = new RegExp(`^${FOLDER}/\\d{${DIGITS}}$`);
 
-/** The file of a writer. */
+/** Content of a writer's file. */
 interface Note {
-  /** Names one data directory: its next process takes over from a killed one at once. */
+  /** Identifies a data directory: its next process takes over from a killed one immediately. */
   readonly cloud: string;
-  /** For people. */
+  /** Host name, for people. */
   readonly host: string;
   readonly session: string;
   readonly beat: number;
@@ -31,14 +32,14 @@ export interface LeaseDeps {
   readonly clock: Clock;
   readonly cloud: () => Promise<string>;
   readonly host: string;
-  /** A writer that is silent for so long is dead, ms. */
+  /** A writer that is silent for this long is considered dead, ms. */
   readonly silenceMs: number;
 }
 
 export interface Holding {
-  /** Aborts when somebody else writes, or nobody knows. */
+  /** Aborts when another writer took over, or this cannot be checked. */
   readonly signal: AbortSignal;
-  /** Rejects unless this is the writer still. To be asked just before what must not be done by two. */
+  /** Rejects unless this is still the writer. Call it right before steps that only one writer may do. */
   assertHeld(): Promise<void>;
   /** Idempotent. */
   release(): Promise<void>;
@@ -49,7 +50,7 @@ export class Lease {
   readonly #session = randomName(16);
   #users = 0;
   #held: Promise<HeldLease> | undefined;
-  /** What somebody else's file was when it was seen first. */
+  /** Content of another writer's file when it was first seen. */
   #sighting: { readonly text: string; readonly at: number } | undefined;
 
   constructor(deps: LeaseDeps) {
@@ -57,8 +58,8 @@ export class Lease {
   }
 
   /**
-   * Makes this the only writer until the holding is released; within one process there may be several at
-   * once. Throws `target_in_use`.
+   * Acquires the lease until the holding is released; one process may hold it several times. Throws
+   * `target_in_use`.
    */
   async hold(): Promise<Holding> {
     this.#users++;
@@ -81,7 +82,7 @@ export class Lease {
     }
   }
 
-  /** As hold(), for as long as `work` takes. */
+  /** Holds the lease for the duration of `work`. */
   async during<T>(work: (holding: Holding) => Promise<T>): Promise<T> {
     const holding = await this.hold();
     try {
@@ -100,7 +101,8 @@ export class Lease {
     const number = (highest === undefined ? 0 : Number(highest.slice(FOLDER.length + 1))) + 1;
     const name = `${FOLDER}/${String(number).padStart(DIGITS, '0')}`;
     const note: Note = { cloud, host, session: this.#session, beat: 0, released: false };
-    if (!(await target.create(name, bytesOf(note)))) throw inUse('Another Cloudlet was faster', silenceMs);
+    if (!(await target.create(name, bytesOf(note))))
+      throw inUse('Another Cloudlet acquired the lease first', silenceMs);
     for (const older of names) await target.remove(older);
     return new HeldLease({ target, name, note, silenceMs });
   }
@@ -112,7 +114,10 @@ export class Lease {
     if (note?.released === true || note?.cloud === cloud) return;
     if (this.#sighting?.text !== name + text) this.#sighting = { text: name + text, at: clock.uptime() };
     if (clock.uptime() - this.#sighting.at >= silenceMs) return;
-    throw inUse(`Another Cloudlet${note ? `, on ${note.host},` : ''} writes to ${target.place}`, silenceMs);
+    throw inUse(
+      `Another Cloudlet${note ? `, on ${note.host},` : ''} is writing to ${target.place}`,
+      silenceMs,
+    );
   }
 }
 
@@ -147,8 +152,8 @@ class HeldLease {
     if (highest === name) return;
     const lost =
       highest === undefined
-        ? new AppError('target_unavailable', 'The place for recovery points is gone')
-        : inUse('Another Cloudlet writes to the place for recovery points by now', silenceMs);
+        ? new AppError('target_unavailable', 'The recovery target is no longer there')
+        : inUse('Another Cloudlet is writing to the recovery target now', silenceMs);
     this.#cancel.abort(lost);
     throw lost;
   }
@@ -174,7 +179,7 @@ class HeldLease {
   }
 }
 
-/** In the time after which a silent writer is dead. */
+/** Renewals within the time after which a silent writer is considered dead. */
 const BEATS = 6;
 
 async function writersOf(target: Target): Promise<string[]> {
@@ -187,7 +192,7 @@ function bytesOf(note: Note): Buffer {
   return Buffer.from(`${JSON.stringify(note)}\n`);
 }
 
-/** undefined: it is being written, or its writer was killed as it wrote. */
+/** undefined: it is being written, or its writer was killed while writing it. */
 function readNote(text: string): Note | undefined {
   try {
     return JSON.parse(text) as Note;
@@ -199,6 +204,6 @@ function readNote(text: string): Note | undefined {
 function inUse(detail: string, silenceMs: number): AppError {
   const seconds = Math.ceil(silenceMs / 1000);
   return new AppError('target_in_use', detail, {
-    hint: `Give each cloud a place of its own. If that one is gone, ask again in ${seconds} seconds, and then once more`,
+    hint: `Give each cloud its own target. If the other one is gone, retry after ${seconds} seconds, and then once more`,
   });
 }

@@ -1,30 +1,30 @@
-/** What a recovery point says of itself (docs/recovery-format.md): sealed, it is `points/<point id>`. */
+/** The manifest of a recovery point (docs/recovery-format.md), stored sealed as `points/<point id>`. */
 
 /** One file of a component; a line of its index, as JSON. */
 export interface Entry {
-  /** Relative to the data directory. */
+  /** Path relative to the data directory. */
   readonly path: string;
   /** Permission bits. */
   readonly mode: number;
   readonly size_bytes: number;
   readonly pieces: readonly string[];
-  /** Text that the file's next change would have changed (SourceFile). */
+  /** Text that changes whenever the file changes (SourceFile). */
   readonly witness?: string | undefined;
 }
 
 export interface Component {
   readonly name: string;
-  /** How its files agree with each other, for people. */
+  /** How consistent the files are with each other, for people. */
   readonly consistency: string;
   readonly files: number;
   readonly size_bytes: number;
-  /** Pieces of its index: all entries, one JSON text a line. */
+  /** Pieces of the index: all entries, one JSON text per line. */
   readonly index: readonly string[];
   /** YYYY-MM-DD HH:MM:SS, when it was read. */
   readonly read_at: string;
 }
 
-/** Something that should be in the point and is not. */
+/** Data missing from the point. */
 export interface Gap {
   readonly component: string;
   readonly reason: string;
@@ -33,25 +33,25 @@ export interface Gap {
 export interface Manifest {
   readonly format: 1;
   readonly point_id: string;
-  /** Name of its journal (journal.ts). Points of Cloudlets that wrote none have none. */
+  /** Name of the journal (journal.ts). Missing in points of versions without journals. */
   readonly cloud?: string;
   /** The version of Cloudlet. */
   readonly version: string;
-  /** Number of the last migration of its metadata. */
+  /** Number of the last metadata migration. */
   readonly schema: number;
-  /** The moment of the metadata. */
+  /** Time of the metadata snapshot. */
   readonly cut_at: string;
   readonly completed_at: string;
   readonly contents: Readonly<Record<string, number>>;
   readonly components: readonly Component[];
   readonly gaps: readonly Gap[];
-  /** What no point has, for people. */
+  /** Data that no point includes, for people. */
   readonly not_included: readonly string[];
 }
 
 const FORMAT = 1;
 
-/** Throws an Error of one clear line. */
+/** Throws an Error with a one-line message. */
 export function readManifest(bytes: Uint8Array): Manifest {
   const manifest = JSON.parse(Buffer.from(bytes).toString('utf8')) as Manifest;
   if (manifest.format === FORMAT) return manifest;

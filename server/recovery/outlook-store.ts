@@ -1,17 +1,17 @@
-/** SQL of what the points of a place look like as a whole. */
+/** SQL of the summary of all points in a target. */
 import type { Reads } from '../metadata/metadata.ts';
 
-/** Times are ms since 1970; null: there is none. */
+/** Times are ms since 1970; null: none. */
 export interface Outlook {
-  /** That can be restored, as far as is known. */
+  /** Points that can be restored, as far as is known. */
   readonly points: number;
   readonly damaged: number;
   readonly newest_at: number | null;
   readonly verified_at: number | null;
-  /** The time of the last point that was made, when it failed. */
+  /** Creation time of the last point, if it failed. */
   readonly failed_at: number | null;
   readonly failed_reason: string | null;
-  /** What the newest of them lacks, JSON; null: there is none. */
+  /** Gaps of the newest point, JSON; null: no point. */
   readonly newest_gaps: string | null;
 }
 
@@ -32,7 +32,7 @@ export class OutlookStore {
     this.#reads = reads;
   }
 
-  /** Ids of their accounts. */
+  /** Account ids. */
   async administrators(): Promise<number[]> {
     const sql = 'SELECT id FROM accounts WHERE is_admin = 1 AND closed_at IS NULL ORDER BY id';
     return (await this.#reads.all<{ id: number }>(sql)).map(({ id }) => id);

@@ -1,13 +1,12 @@
 /**
- * Names and seals what a repository keeps (docs/recovery-format.md).
+ * Names and seals the pieces of a repository (docs/recovery-format.md).
  *
- * From the repository's key three keys are derived (HKDF-SHA-256, no salt, info `cloudlet pieces name`,
+ * Three keys are derived from the repository's key (HKDF-SHA-256, no salt, info `cloudlet pieces name`,
  * `cloudlet pieces seal` and `cloudlet manifests`). A piece is named by the HMAC-SHA-256 of its bytes, so
- * that equal bytes are kept once and nobody without the key can tell what they are. It is kept as
- * `nonce (12) · AES-256-GCM(how (1) · bytes) · tag (16)`, its name being the additional data; how is 0: as
- * they are, 1: zstd.
+ * that equal bytes are stored once and nobody without the key can identify them. It is stored as `nonce (12)
+ * · AES-256-GCM(how (1) · bytes) · tag (16)`, with its name as additional data; how is 0: stored, 1: zstd.
  *
- * All of it takes the processor: pieces are worked on beside the event loop (PieceStore).
+ * All of this is CPU work, so pieces are processed off the event loop (PieceStore).
  */
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync } from 'node:crypto';
 import { constants, zstdCompressSync, zstdDecompressSync } from 'node:zlib';
@@ -19,13 +18,13 @@ const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 const AS_IT_IS = Buffer.from([0]);
 const ZSTD = Buffer.from([1]);
-/** The output of zstd comes in buffers of so many bytes, which are then joined. */
+/** Buffer size of zstd's output; the buffers are then joined. */
 const AT_ONCE = { chunkSize: 2 ** 20 };
 
-/** `altered`: cut short or changed; `unreadable`: the disk fails. */
+/** `altered`: truncated or changed; `unreadable`: the disk fails. */
 export type Problem = 'missing' | 'altered' | 'unreadable';
 
-/** The bytes are not those that were put there, or are gone. */
+/** Stored bytes that are missing, changed or unreadable. */
 export class Damaged extends Error {
   readonly problem: Problem;
 
@@ -40,7 +39,7 @@ export class PieceBox {
   readonly #sealing: Buffer;
   readonly #manifests: Buffer;
 
-  /** `key`: the repository's, 32 bytes. */
+  /** `key`: the repository's key, 32 bytes. */
   constructor(key: Uint8Array) {
     const derive = (info: string) => Buffer.from(hkdfSync('sha256', key, '', info, 32));
     this.#naming = derive('cloudlet pieces name');
@@ -53,19 +52,17 @@ export class PieceBox {
     return createHmac('sha256', this.#naming).update(bytes).digest('hex');
   }
 
-  /**
-   * What is kept, in parts. `isPacked`: the bytes are dense already, to compress them would only take time.
-   */
+  /** The sealed piece, in parts. `isPacked`: the bytes are compressed already, so compression is skipped. */
   sealPiece(name: string, bytes: Uint8Array, isPacked: boolean): Buffer[] {
     return seal(this.#sealing, name, { bytes, isPacked });
   }
 
-  /** Throws Damaged: the seal says that these are the bytes that were put under this name. */
+  /** Throws Damaged unless the seal proves that these bytes were stored under this name. */
   openPiece(name: string, sealed: Uint8Array): Buffer {
     return open(this.#sealing, name, sealed);
   }
 
-  /** As openPiece(), and computes the name of the bytes anew. */
+  /** Same as openPiece(), and recomputes the name from the bytes. */
   verifyPiece(name: string, sealed: Uint8Array): void {
     const bytes = open(this.#sealing, name, sealed);
     const isRight = this.nameOf(bytes) === name;
@@ -73,7 +70,7 @@ export class PieceBox {
     if (!isRight) throw new Damaged(`the piece ${name} holds other bytes`);
   }
 
-  /** As openPiece(), and leaves the bytes packed: the quickest way to know that they are there. */
+  /** Checks the seal without decompressing: the fastest check. */
   probePiece(name: string, sealed: Uint8Array): void {
     release(unseal(this.#sealing, name, sealed).bytes);
   }
@@ -107,11 +104,13 @@ function seal(key: Uint8Array, context: string, { bytes, isPacked }: Plaintext):
 
 const SAMPLES = 4;
 const SAMPLE_BYTES = 4096;
-/** What is not smaller than this part of itself is not worth the time that unpacking takes. */
+/** Compressed data above this ratio is not worth the time of decompression. */
 const DENSE = 0.98;
 const QUICKLY = { params: { [constants.ZSTD_c_compressionLevel]: 1 } };
 
-/** By a few samples: to find that megabytes cannot be compressed takes as long as to encrypt them twice. */
+/**
+ * Estimated from a few samples: compressing incompressible megabytes takes as long as encrypting them twice.
+ */
 function isDense(bytes: Uint8Array): boolean {
   if (bytes.length < 4 * SAMPLES * SAMPLE_BYTES) return false;
   const step = Math.floor((bytes.length - SAMPLE_BYTES) / (SAMPLES - 1));

@@ -1,13 +1,13 @@
-/** The memory that pieces are in: megabytes, of which the collector sees only that they are few objects. */
+/** Memory of pieces: megabytes that the garbage collector sees as a few small objects. */
 
-/** Gives it back now. Only for bytes that nobody else uses, also no part of them. */
+/** Frees the memory immediately. Only for bytes that nothing else references, not even partly. */
 export function release(bytes: Uint8Array): void {
   const { buffer } = bytes;
-  // Small ones share the memory of a pool, which is a little larger than it says, and cannot be given back.
+  // Small buffers share a pool, which is slightly larger than reported and cannot be freed.
   if (buffer instanceof ArrayBuffer && buffer.byteLength > 2 * Buffer.poolSize) buffer.transfer(0);
 }
 
-/** Bytes that are alone in their memory, so that they can be given to another thread. */
+/** Bytes in an ArrayBuffer of their own, so that they can be transferred to another thread. */
 export function ownBytes(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
   const isAlone = bytes.byteLength === bytes.buffer.byteLength && bytes.buffer instanceof ArrayBuffer;
   return isAlone ? (bytes as Uint8Array<ArrayBuffer>) : new Uint8Array(bytes);

@@ -1,8 +1,10 @@
-/** Names of pieces, millions perhaps: of each, half is kept, which is enough to tell them apart. */
+/**
+ * A set of piece names, possibly millions: half of each name is kept, which is enough to distinguish them.
+ */
 export class PieceSet {
   readonly #names = new Set<string>();
 
-  /** False when it was there. */
+  /** False if it was in the set already. */
   add(piece: string): boolean {
     const before = this.#names.size;
     this.#names.add(short(piece));
@@ -13,7 +15,7 @@ export class PieceSet {
     return this.#names.has(short(piece));
   }
 
-  /** False when it was not there. */
+  /** False if it was not in the set. */
   delete(piece: string): boolean {
     return this.#names.delete(short(piece));
   }
@@ -23,7 +25,7 @@ export class PieceSet {
   }
 }
 
-/** 16 bytes, as a string of its own: a part of the hex digits would keep all of them in memory. */
+/** 16 bytes as a string of its own: a substring would keep all hex digits in memory. */
 function short(piece: string): string {
   return Buffer.from(piece, 'hex').toString('latin1', 0, 16);
 }

@@ -1,4 +1,4 @@
-/** What webhooks of administrators are told of recovery points; other accounts are told nothing. */
+/** Webhook events of recovery points, for administrators only. */
 import type { Statement } from '../metadata/metadata.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { OutlookStore } from './outlook-store.ts';
@@ -26,7 +26,7 @@ export class PointNews {
     this.#deps = deps;
   }
 
-  /** For the commit of what is told; `row`: as it is afterwards. */
+  /** Statements for the commit of the event; `row`: the row after it. */
   async of(type: PointAnnouncement['type'], row: PointRow): Promise<Statement[]> {
     const { outlooks, clock, announce } = this.#deps;
     const { point_id, state, state_reason, ...point } = presentPoint(row);

@@ -1,9 +1,9 @@
-/** A recovery point's row as administrators see it. */
+/** The public view of a recovery point's row. */
 import { formatTime, formatTimeOrNull } from '../platform/clock.ts';
 import type { Point } from './schema.ts';
 import { type PointRow, type ShownState, SOUND } from './store.ts';
 
-/** A point that lacks something is not complete, whether all that is in it was read again or not. */
+/** A point with gaps is `partial`, whether or not it was verified. */
 function shownState({ state, gaps }: Pick<PointRow, 'state' | 'gaps'>): ShownState {
   return SOUND.includes(state) && gaps !== '[]' ? 'partial' : state;
 }

@@ -1,9 +1,9 @@
 /**
- * Recovery points: from each of them the whole cloud comes back on an empty machine (decisions/0021).
+ * Recovery points: each restores the whole cloud on an empty machine (decisions/0021).
  *
- * The cut is a snapshot of the metadata, taken while a hold keeps the sweeper away: every blob that the
- * snapshot names was on disk before and stays until it is copied. Writes go on. A manifest is put last, so a
- * point is whole or is none.
+ * The metadata snapshot is taken while a hold stops the sweeper: every blob of the snapshot was stored before
+ * and is kept until it is copied. Writes continue. The manifest is written last, so a point is complete or
+ * does not exist.
  */
 import { createHash } from 'node:crypto';
 import type { Call } from '../calls/principal.ts';
@@ -29,36 +29,36 @@ export interface PointsDeps {
   readonly clock: Clock;
   readonly snapshots: Snapshots;
   readonly sources: readonly Source[];
-  /** Opens the repository, or makes it. Throws `target_unavailable`. */
+  /** Opens the repository, or creates it. Throws `target_unavailable`. */
   readonly repository: () => Promise<Repository>;
   readonly lease: Lease;
   readonly news: PointNews;
   /** Name of this cloud's journal. */
   readonly cloud: () => Promise<string>;
-  /** Ends what else writes to the repository. */
+  /** Stops other work that writes to the repository. */
   readonly makeWay: () => Promise<void>;
-  /** Frees what no point needs. */
+  /** Removes pieces that no point references. */
   readonly sweep: (holding: Holding) => Promise<unknown>;
-  /** How far its verification is; null: it is not being verified. */
+  /** Progress of its verification; null: it is not being verified. */
   readonly verifyingPercent: (pointId: string) => number | null;
-  /** Where it is, for people. */
+  /** Path of the target, for people. */
   readonly place: string;
   readonly version: string;
-  /** At most so many are read. */
+  /** Read limit. */
   readonly bytesPerSecond: number;
   readonly onError: (pointId: string, error: unknown) => void;
-  /** Told when one is whole, or given up. */
+  /** Called when a point is complete or has failed. */
   readonly onEnd: () => void;
 }
 
 const NOT_INCLUDED = [
-  'the memory and the console logs of virtual machines',
+  'memory and console logs of virtual machines',
   'settings from the environment and the command line',
-  'sessions of the console',
-  'TLS certificates and what else lies outside the data directory',
+  'console sessions',
+  'TLS certificates and other files outside the data directory',
 ];
 const RENEW_MS = 60_000;
-/** Rows read at once for a list. */
+/** Page size of lists. */
 const PAGE = 1000;
 
 interface Materials {
@@ -69,7 +69,7 @@ interface Materials {
 
 interface Progress {
   current: PointRow;
-  /** Everybody sees by now how it has ended; what is left is to tidy up. */
+  /** The result is stored; only cleaning up is left. */
   isOver: boolean;
 }
 
@@ -90,13 +90,13 @@ export class Points {
     this.#deps = deps;
   }
 
-  /** At the start of Cloudlet: what was being made is no more. */
+  /** At the start of Cloudlet: fails the point that was interrupted. */
   recover(): Promise<void> {
     const { changes, store, snapshots } = this.#deps;
     const recovered = async () => {
       await snapshots.sweep();
       await changes.run(UNASKED, (change) => {
-        change.add(store.failUnfinished('Cloudlet ended while it was being made'));
+        change.add(store.failUnfinished('Cloudlet ended while the point was being created'));
         change.add(store.endHolds());
       });
     };
@@ -104,22 +104,22 @@ export class Points {
     return this.#recovered;
   }
 
-  /** Id of the point that is being made, empty while it has none; null: none. */
+  /** Id of the point being created, empty before it has one; null: none. */
   get making(): string | null {
     return this.#isMaking ? (this.#making?.progress.current.point_id ?? '') : null;
   }
 
-  /** Whoever sees that a point has ended may make the next: nobody is refused because of its last traces. */
+  /** Waits for the cleaning up of an ended point, so that the next creation is not refused because of it. */
   async settled(): Promise<void> {
     if (this.#making?.progress.isOver === true) await this.#making.ended;
   }
 
-  /** True while a point is being made: what it may name must not be removed, keys not retired. */
+  /** True while a point is being created: its blobs must not be removed, and keys not retired. */
   get #isMaking(): boolean {
     return this.#making !== undefined || this.#isBeginning;
   }
 
-  /** Runs `work` while no point is made, and none while it runs. Throws `point_in_progress`. */
+  /** Runs `work` exclusively: no point is created meanwhile. Throws `point_in_progress`. */
   async apart<T>(work: () => Promise<T>): Promise<T> {
     await this.settled();
     if (this.#isMaking) throw inProgress(this.making);
@@ -132,7 +132,7 @@ export class Points {
   }
 
   /**
-   * Resolves when the cut is fixed; the copy goes on. Throws `point_in_progress`, `target_in_use`,
+   * Resolves when the snapshot is taken; copying continues. Throws `point_in_progress`, `target_in_use`,
    * `target_unavailable`.
    */
   async create(call: Call): Promise<Point> {
@@ -161,7 +161,7 @@ export class Points {
         return presentPoint(newRow(cut));
       });
       const row = await store.find(pointId);
-      if (row === undefined) throw new Error('a new point is gone');
+      if (row === undefined) throw new Error('a new point has no row');
       this.#begin(row, { snapshot, repository, holding });
       return point;
     } catch (error) {
@@ -189,7 +189,7 @@ export class Points {
     }
   }
 
-  /** Once it is no longer being made, or `ms` have passed. */
+  /** Resolves when the point is no longer being created, or after `ms`. */
   async wait(pointId: string, ms: number): Promise<Point> {
     const making = this.#making;
     if (making?.progress.current.point_id === pointId) {
@@ -199,17 +199,17 @@ export class Points {
     return this.find(pointId);
   }
 
-  /** Throws `point_not_found`, `point_invalid_state` when it is not being made. */
+  /** Throws `point_not_found`, and `point_invalid_state` when it is not being created. */
   async cancel(pointId: string): Promise<Point> {
     const row = await this.row(pointId);
     const making = this.#making;
-    if (making?.progress.current.point_id !== pointId) throw invalidState(row, 'is not being made');
+    if (making?.progress.current.point_id !== pointId) throw invalidState(row, 'is not being created');
     making.cancel.abort();
     await making.ended;
     return this.find(pointId);
   }
 
-  /** Ends what runs. */
+  /** Cancels the creation in progress. */
   async close(): Promise<void> {
     this.#making?.cancel.abort();
     await this.#making?.ended;
@@ -224,7 +224,7 @@ export class Points {
     const ended = this.#make(making, { ...materials, signal })
       .catch(async (error: unknown) => {
         await this.#fail(making, { error, isCancelled: cancel.signal.aborted });
-        // What it has put would fill the place for ever.
+        // Otherwise the stored pieces would fill the target forever.
         const isFull = isAppError(error) && error.code === 'out_of_space';
         if (isFull) await this.#deps.sweep(holding);
       })
@@ -311,7 +311,7 @@ export class Points {
     });
   }
 
-  /** What the newest sound point has, so that what never changes is not read again. */
+  /** The newest sound point, so that unchanged files are not read again. */
   async #earlier(repository: Repository): Promise<Manifest | undefined> {
     const row = await this.#deps.store.newestSound(this.#deps.place);
     if (row === undefined) return undefined;
@@ -319,7 +319,7 @@ export class Points {
       const found = await repository.getManifest(row.point_id);
       return found && readManifest(found.bytes);
     } catch {
-      // Its own verification names the damage; here it only means that everything is read.
+      // Verification reports the damage; here it only means that everything is read.
       return undefined;
     }
   }
@@ -356,7 +356,7 @@ export class Points {
       .catch((error) => this.#deps.onError('', error));
   }
 
-  /** With what is known of it beyond what is stored. Throws `point_not_found`. */
+  /** Includes progress that is not stored. Throws `point_not_found`. */
   async row(pointId: string): Promise<PointRow> {
     const row = await this.#deps.store.find(pointId);
     if (row !== undefined) return this.#current(row);
@@ -373,11 +373,11 @@ export class Points {
   }
 }
 
-/** `pointId`: empty while it has none. */
+/** `pointId`: empty before it has one. */
 function inProgress(pointId: string | null): AppError {
   const extra = pointId ? { point_id: pointId } : {};
-  const hint = 'Wait for its end, or cancel it';
-  return new AppError('point_in_progress', 'Another recovery point is being made', { extra, hint });
+  const hint = 'Wait until it ends, or cancel it';
+  return new AppError('point_in_progress', 'Another recovery point is being created', { extra, hint });
 }
 
 function invalidState({ point_id, state }: PointRow, what: string): AppError {
@@ -386,5 +386,5 @@ function invalidState({ point_id, state }: PointRow, what: string): AppError {
 
 function reasonOf(error: unknown): string {
   if (isAppError(error)) return error.message;
-  return 'It could not be written; the log of Cloudlet has the cause';
+  return 'Writing the point failed; the log has the cause';
 }

@@ -1,6 +1,6 @@
 /**
- * Rows of points are a cache of what is in the target: after a restore, a kill or a change of the target they
- * are made to agree with it.
+ * Reconciles the rows of points with the target, of which they are a cache: after a restore, a kill or a
+ * change of target.
  */
 import { createHash } from 'node:crypto';
 import { type Changes, UNASKED } from '../metadata/change.ts';
@@ -17,14 +17,14 @@ export interface ReconcileDeps {
   readonly changes: Changes;
   readonly clock: Clock;
   readonly repository: Repository;
-  /** Where the repository is. */
+  /** Path of the repository. */
   readonly place: string;
-  /** The point that is being made, whose row is right; null: none. */
+  /** The point being created, whose row is right; null: none. */
   readonly making: string | null;
   readonly graceMs: number;
 }
 
-/** Where both say something, the row wins: it is written last. */
+/** Where both exist, the row wins: it is written last. */
 export async function reconcile(deps: ReconcileDeps): Promise<void> {
   const { store, changes, repository, place, making, clock, graceMs } = deps;
   const there = new Set(await repository.points());
@@ -54,15 +54,18 @@ export async function reconcile(deps: ReconcileDeps): Promise<void> {
   }
 }
 
-/** Its manifest is there all the same: it was whole just before a kill, or its disk is mounted again. */
+/**
+ * Its manifest exists although the row says failed: it was complete just before a kill, or its disk is
+ * mounted again.
+ */
 function mayBeBetter({ point_id, state, damage }: PointRow): boolean {
   if (state !== 'damaged') return ['creating', 'failed', 'cancelled'].includes(state);
   return damage === JSON.stringify(lostPoint(point_id).damage);
 }
 
-/** What is said of a point that is not in the target. */
+/** State of a point that is missing from the target. */
 export function lostPoint(id: string) {
-  return { reason: 'It is not in the target any more', damage: [manifestDamage(id, 'missing')] };
+  return { reason: 'The point is no longer in the target', damage: [manifestDamage(id, 'missing')] };
 }
 
 function manifestDamage(id: string, problem: Problem): DamagedFile {
@@ -73,7 +76,7 @@ async function rowOf(repository: Repository, id: string, target: string): Promis
   const unknown = newRow({ point_id: id, target, created_at: idTime(id), contents: '{}' });
   try {
     const found = await repository.getManifest(id);
-    if (found === undefined) throw new Damaged('it is gone', 'missing');
+    if (found === undefined) throw new Damaged('it is missing', 'missing');
     const { components, contents, gaps, cut_at, completed_at } = readManifest(found.bytes);
     return {
       ...unknown,
@@ -89,7 +92,7 @@ async function rowOf(repository: Repository, id: string, target: string): Promis
   } catch (error) {
     if (!(error instanceof Damaged)) throw error;
     const damage = JSON.stringify([manifestDamage(id, error.problem)]);
-    const about = { reason: 'Its manifest is damaged', damage, damaged_files: 1 };
+    const about = { reason: 'The manifest is damaged', damage, damaged_files: 1 };
     return { ...unknown, ...about, state: 'damaged', completed_at: idTime(id) };
   }
 }

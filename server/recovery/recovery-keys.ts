@@ -1,7 +1,7 @@
 /**
- * Two keys open a repository: its own, which this cloud keeps sealed, so that points can be made and verified
- * with nobody at hand; and the recovery key, which a person keeps for the day when the cloud is lost. The
- * recovery key is kept here only until somebody has proved to have it.
+ * Two keys open a repository: its own, which this cloud keeps sealed, so that points can be created and
+ * verified unattended; and the recovery key, which a person keeps for the loss of the cloud. This cloud keeps
+ * the recovery key only until an administrator has confirmed having it.
  */
 
 import { createHash } from 'node:crypto';
@@ -14,7 +14,7 @@ import type { RecoveryKey } from './schema.ts';
 import { RECOVERY_KEY, type RecoveryStore } from './store.ts';
 import type { Target } from './target.ts';
 
-/** Name among the secrets of this cloud. */
+/** Name among this cloud's secrets. */
 const REPOSITORY_KEY = 'recovery-repository';
 
 export interface RecoveryKeysDeps {
@@ -37,11 +37,11 @@ export class RecoveryKeys {
   }
 
   /**
-   * Opens the repository, and makes it when there is none. Throws `target_unavailable` when there should be
-   * one: a disk that is not mounted is not to be taken for an empty one.
+   * Opens the repository, or creates it when there is none. Throws `target_unavailable` when there should be
+   * one: an unmounted disk must not be mistaken for an empty one.
    */
   open(): Promise<Repository> {
-    // Of several who come first, one makes it.
+    // Concurrent calls share one creation.
     this.#opening ??= this.#open().finally(() => {
       this.#opening = undefined;
     });
@@ -53,27 +53,23 @@ export class RecoveryKeys {
     const found = await this.find();
     if (found !== undefined) return found;
     if ((await store.newestSound(target.place)) !== undefined) {
-      throw new AppError(
-        'target_unavailable',
-        `${target.place} has none of the points that were made there`,
-        {
-          hint: 'Mount it. If it is lost, `cloudlet recovery fsck` says so of each point, and the next begins anew',
-        },
-      );
+      throw new AppError('target_unavailable', `${target.place} contains none of the points created there`, {
+        hint: 'Mount it. If it is lost, `cloudlet recovery fsck` marks its points as damaged, and the next point starts a new repository',
+      });
     }
     const key = await secrets.get(REPOSITORY_KEY);
     const recoveryKey = await secrets.get(RECOVERY_KEY);
     return new Repository(target, await Repository.create(target, { key, recoveryKey }));
   }
 
-  /** undefined: there is none. Throws `target_unavailable`. */
+  /** undefined: none. Throws `target_unavailable`. */
   async find(): Promise<Repository | undefined> {
     const { secrets, target } = this.#deps;
     const found = await Repository.find(target, await secrets.get(REPOSITORY_KEY)).catch(unavailable);
     return found && new Repository(target, found);
   }
 
-  /** True when the place can be reached and the points that were made there are not in it. */
+  /** True when the target is reachable but does not contain the points created there. */
   async isLost(): Promise<boolean> {
     const { target, store } = this.#deps;
     return (await this.find()) === undefined && (await store.newestSound(target.place)) !== undefined;
@@ -84,14 +80,18 @@ export class RecoveryKeys {
     const { id } = await this.open();
     const { secrets, store } = this.#deps;
     if (await store.isKeyTaken(id)) {
-      throw new AppError('recovery_key_taken', 'The recovery key was taken and is not kept here any more', {
-        hint: 'Ask whoever keeps it; `cloudlet recovery verify --from` reads the points with it',
-      });
+      throw new AppError(
+        'recovery_key_taken',
+        'The recovery key was confirmed and is no longer stored here',
+        {
+          hint: 'Ask the person who keeps it; `cloudlet recovery verify --from` checks it',
+        },
+      );
     }
     return { recovery_key: recoveryKeyText(await secrets.get(RECOVERY_KEY)), taken: false };
   }
 
-  /** Throws `invalid_request` when it is not the one. */
+  /** Throws `invalid_request` for a wrong key. */
   async confirm(text: string): Promise<RecoveryKey> {
     const { id } = await this.open();
     const { secrets, target, store, changes, clock } = this.#deps;
@@ -108,13 +108,17 @@ export class RecoveryKeys {
 
 function unavailable(error: unknown): never {
   if (isAppError(error)) throw error;
-  throw new AppError('target_unavailable', `Recovery points cannot be reached: ${(error as Error).message}`, {
-    cause: error,
-  });
+  throw new AppError(
+    'target_unavailable',
+    `The recovery target is unavailable: ${(error as Error).message}`,
+    {
+      cause: error,
+    },
+  );
 }
 
 /**
- * The recovery key: what a person keeps to open a repository of recovery points when the cloud is lost.
+ * The recovery key, with which a person opens a repository of recovery points when the cloud is lost.
  *
  * 32 random bytes as text: `clr-`, 52 characters of Crockford's base32 (most significant first, padded with
  * zero bits at the end) and 4 more of checksum, the first 20 bits of the SHA-256 of the bytes; in groups of
@@ -134,7 +138,7 @@ export function recoveryKeyText(key: Uint8Array): string {
   return `clr-${digits.match(/.{7}/g)?.join('-')}`;
 }
 
-/** Throws an Error that says what is wrong with the text. */
+/** Throws an Error that names the problem with the text. */
 export function readRecoveryKey(text: string): Buffer {
   const plain = text
     .trim()
@@ -148,7 +152,7 @@ export function readRecoveryKey(text: string): Buffer {
   }
   const key = fromDigits(plain.slice(0, KEY_DIGITS));
   if (recoveryKeyText(key).replace(/-/g, '') !== `clr${plain}`) {
-    throw new Error('the recovery key is mistyped: its checksum, the last 4 characters, does not fit');
+    throw new Error('the recovery key is mistyped: its checksum, the last 4 characters, does not match');
   }
   return key;
 }

@@ -1,6 +1,7 @@
 /**
- * Deletes recovery points. A deleted one can be had back for a while, which is counted while Cloudlet runs:
- * a clock that is set forward ends it no sooner. Then its manifest goes, and what only it held.
+ * Deletes recovery points. A deleted point can be undeleted during a grace period that counts only while
+ * Cloudlet runs, so setting the clock forward does not shorten it. Then its manifest and its unshared data
+ * are removed.
  */
 import type { Call } from '../calls/principal.ts';
 import { type Changes, UNASKED } from '../metadata/change.ts';
@@ -22,16 +23,16 @@ export interface RemovalsDeps {
   readonly clock: Clock;
   readonly lease: Lease;
   readonly news: PointNews;
-  /** Opens the repository, or makes it. Throws `target_unavailable`. */
+  /** Opens the repository, or creates it. Throws `target_unavailable`. */
   readonly repository: () => Promise<Repository>;
-  /** As repository(), and makes none. */
+  /** Same as repository(), but creates none. */
   readonly find: () => Promise<Repository | undefined>;
-  /** True when the place can be reached and the points that were made there are not in it. */
+  /** True when the target is reachable but does not contain the points created there. */
   readonly isLost: () => Promise<boolean>;
   readonly points: Pick<Points, 'row' | 'making' | 'settled'>;
-  /** Where the repository is. */
+  /** Path of the repository. */
   readonly place: string;
-  /** How long a deleted point can be had back, ms. */
+  /** How long a deleted point can be undeleted, ms. */
   readonly graceMs: number;
   readonly onError: (pointId: string, error: unknown) => void;
 }
@@ -52,14 +53,14 @@ export class Removals {
     const row = await this.#deps.points.row(pointId);
     if (row.state === 'deleting') return presentPoint(row);
     if (!DELETABLE.includes(row.state)) {
-      throw invalidState(row, 'is being made', 'Cancel it first');
+      throw invalidState(row, 'is being created', 'Cancel it first');
     }
-    // What never was whole is of no use to anybody.
+    // An incomplete point is of no use, so it has no grace period.
     const grace = row.completed_at === null ? 0 : graceMs;
     if (row.completed_at !== null) await this.#write((repository) => repository.markDeleted(pointId));
     const response = await changes.run(call, async (change) => {
       const current = await this.#deps.points.row(pointId);
-      // Somebody else was faster.
+      // A concurrent request deleted it.
       if (current.state === 'deleting') return presentPoint(current);
       const deletesAt = clock.now() + grace;
       const deleted: PointRow = { ...current, state: 'deleting', deletes_at: deletesAt };
@@ -78,17 +79,17 @@ export class Removals {
     if (row.state !== 'deleting') throw invalidState(row, 'is not deleted', null);
     const before = row.state_before;
     if (before === null || row.grace_left_ms === null || row.grace_left_ms <= 0) {
-      throw invalidState(row, 'is being removed for good', null);
+      throw invalidState(row, 'is being removed permanently', null);
     }
     const response = await changes.run(call, (change) => {
-      change.expect(store.setUndeleted(row), () => invalidState(row, 'is being removed for good', null));
+      change.expect(store.setUndeleted(row), () => invalidState(row, 'is being removed permanently', null));
       return presentPoint({ ...row, state: before, deletes_at: null });
     });
     await this.#write((repository) => repository.unmarkDeleted(pointId));
     return response;
   }
 
-  /** Makes the list agree with what is in the target. */
+  /** Reconciles the list with the target. */
   async reconcile(): Promise<void> {
     const { store, changes, place, points } = this.#deps;
     await changes.run(UNASKED, (change) => void change.add(store.removeElsewhere(place)));
@@ -96,7 +97,7 @@ export class Removals {
     if (repository !== undefined) await reconcile({ ...this.#deps, repository, making: points.making });
   }
 
-  /** Counts the time since the last call, and removes what is due. */
+  /** Counts the time since the last call, and removes due points. */
   async tick(): Promise<void> {
     const { store, changes, clock } = this.#deps;
     const passed = clock.uptime() - this.#countedAt;
@@ -107,16 +108,16 @@ export class Removals {
   }
 
   /**
-   * Puts the list of points and the repository right with each other, and frees what no point names. Throws
+   * Reconciles the list of points with the repository, and removes unreferenced pieces. Throws
    * `point_in_progress`, `target_in_use`, `target_unavailable`.
    */
   async check(): Promise<Checked> {
     await this.#deps.points.settled();
     const { making } = this.#deps.points;
     if (making !== null) {
-      throw new AppError('point_in_progress', 'A recovery point is being made', {
+      throw new AppError('point_in_progress', 'A recovery point is being created', {
         extra: making === '' ? {} : { point_id: making },
-        hint: 'Wait for its end, or cancel it',
+        hint: 'Wait until it ends, or cancel it',
       });
     }
     await this.makeWay();
@@ -139,15 +140,15 @@ export class Removals {
     };
   }
 
-  /** Ends a sweep, which is begun anew later: a point is to be made. */
+  /** Aborts a sweep, which restarts later, so that a point can be created. */
   async makeWay(): Promise<void> {
     this.#sweeping?.cancel.abort(
-      new AppError('point_in_progress', 'A recovery point is being made', { hint: 'Wait for its end' }),
+      new AppError('point_in_progress', 'A recovery point is being created', { hint: 'Wait until it ends' }),
     );
     await this.#sweeping?.ended.catch(() => {});
   }
 
-  /** Frees what no point needs, for whoever writes already. */
+  /** Removes unreferenced pieces under a lease that is already held. */
   async sweepWith(holding: Holding): Promise<void> {
     const repository = await this.#deps.repository();
     await sweep({ repository, holding, signal: holding.signal });
@@ -181,7 +182,7 @@ export class Removals {
     const swept = await sweep({ repository, holding, signal });
     await changes.run(UNASKED, (change) => {
       for (const id of swept.incomplete) {
-        const reason = 'Pieces of it are missing in the target: verify it, to name them';
+        const reason = 'Pieces are missing in the target; verify the point to list them';
         change.add(store.setDamaged(id, { reason, damage: [] }));
       }
       if (swept.unreadable.length === 0) for (const row of due) change.add(store.remove(row));

@@ -1,18 +1,18 @@
 /**
- * A repository of recovery points: pieces, named by what is in them and kept once, and manifests that list
- * them. docs/recovery-format.md is its format on one page.
+ * A repository of recovery points: pieces, content-addressed and stored once, and manifests that list them.
+ * docs/recovery-format.md describes the format.
  *
  * ```
  * repository.json        format, id, and the repository's key sealed under the recovery key
  * pieces/<2>/<64 hex>    one piece
  * points/<point id>      one sealed manifest
- * deleting/<point id>    an empty file: that point is to go
- * journals/<cloud>       what was revoked since, sealed (journal.ts)
- * writers/<number>       who may write (lease.ts)
+ * deleting/<point id>    an empty file: the point is deleted
+ * journals/<cloud>       later revocations, sealed (journal.ts)
+ * writers/<number>       the write lease (lease.ts)
  * ```
  *
- * It has one writer at a time. Files of other names are nobody's, and stay. Nothing is ever changed in place,
- * but for a piece known to be damaged.
+ * There is one writer at a time. Files with other names are ignored and kept. Files are never changed in
+ * place, except for a piece known to be damaged.
  */
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync } from 'node:crypto';
 import { isId, randomSecret } from '../platform/ids.ts';
@@ -23,30 +23,30 @@ import type { FilePart, KeptPart, KeptPiece, PieceStore, PlacedFile, Target } fr
 const FORMAT = 1;
 const HEAD = 'repository.json';
 const PIECE_NAME = /^[0-9a-f]{64}$/;
-/** Pieces of one file on their way at once: bounds memory to as many MiB. */
+/** Concurrent pieces of one file: bounds memory to as many MiB. */
 const AT_ONCE = 4;
 
 /** `repository.json`. */
 interface Head {
   readonly format: number;
   readonly repository_id: string;
-  /** A check of the repository's key: tells one that is not it from damage. */
+  /** Check value of the repository's key: distinguishes a wrong key from damage. */
   readonly key_check: string;
   /** `nonce (12) · AES-256-GCM(key) · tag (16)`, base64; its key is HKDF-SHA-256 of the recovery key. */
   readonly sealed_key: string;
 }
 
 export interface RepositoryKeys {
-  /** The repository's own, 32 bytes: opens everything. */
+  /** The repository's own key, 32 bytes: opens everything. */
   readonly key: Uint8Array;
   readonly repositoryId: string;
 }
 
-/** Where the bytes of one file are. */
+/** Location of a file's bytes. */
 export interface StoredBytes {
   readonly sizeBytes: number;
   readonly pieces: readonly string[];
-  /** Bytes that were new to the repository, as they are kept. */
+  /** Bytes that were new to the repository, as stored. */
   readonly addedBytes: number;
 }
 
@@ -55,9 +55,9 @@ export class Repository {
   readonly #box: PieceBox;
   readonly #pieces: PieceStore;
   readonly id: string;
-  /** The name of a block of a hole, which takes no room where it is restored. */
+  /** Name of a hole's block, which takes no space when restored. */
   readonly holeName: string;
-  /** Disks are mostly holes. */
+  /** Cached, because disks are mostly holes. */
   #keptHole: Promise<KeptPiece> | undefined;
   #suspects: ReadonlySet<string> = new Set();
 
@@ -69,7 +69,7 @@ export class Repository {
     this.holeName = this.#box.nameOf(HOLE);
   }
 
-  /** Makes a repository where there is none; `key`: 32 bytes. Throws when there is one. */
+  /** Creates a repository; `key`: 32 bytes. Throws when there is one. */
   static async create(
     target: Target,
     { key, recoveryKey }: { readonly key: Uint8Array; readonly recoveryKey: Uint8Array },
@@ -82,31 +82,34 @@ export class Repository {
       sealed_key: sealKey(key, { repositoryId, recoveryKey }).toString('base64'),
     };
     const isNew = await target.create(HEAD, Buffer.from(`${JSON.stringify(head, null, 2)}\n`));
-    if (!isNew) throw new Error(`${target.place} holds a repository already`);
+    if (!isNew) throw new Error(`${target.place} already contains a repository`);
     await target.sync();
     return { key, repositoryId };
   }
 
-  /** undefined: there is none. Throws when the one there has another key, or is not of this format. */
+  /** undefined: none. Throws when the repository has another key or another format. */
   static async find(target: Target, key: Uint8Array): Promise<RepositoryKeys | undefined> {
     const head = await readHead(target);
     if (head === undefined) return undefined;
     if (head.key_check === checkOf(key)) return { key, repositoryId: head.repository_id };
-    throw new Error(`${target.place} holds the recovery points of another cloud`);
+    throw new Error(`${target.place} contains the recovery points of another cloud`);
   }
 
-  /** The repository's key, by the recovery key. Throws when that is another's, or there is no repository. */
+  /**
+   * The repository's key, opened with the recovery key. Throws when the recovery key is wrong or there is no
+   * repository.
+   */
   static async unlock(target: Target, recoveryKey: Uint8Array): Promise<RepositoryKeys> {
     const head = await readHead(target);
-    if (head === undefined) throw new Error(`${target.place} holds no recovery points of Cloudlet`);
+    if (head === undefined) throw new Error(`${target.place} contains no recovery points of Cloudlet`);
     const { repository_id: repositoryId } = head;
     const sealed = Buffer.from(head.sealed_key, 'base64');
     return { key: openKey(sealed, { repositoryId, recoveryKey }), repositoryId };
   }
 
   /**
-   * Keeps the pieces of a file. `isPacked`: they are dense already. Rejects with what the source or the
-   * target throws; what was put stays, for the next try or the sweep.
+   * Stores the pieces of a file. `isPacked`: compressed already. Rejects with the error of source or target;
+   * pieces already stored remain, for a retry or the sweep.
    */
   async store(
     pieces: AsyncIterable<Uint8Array>,
@@ -139,32 +142,30 @@ export class Repository {
     return { sizeBytes, pieces: names, addedBytes };
   }
 
-  /** Pieces will be kept soon: what that takes is begun. */
+  /** Warms up the workers for pieces that will be stored soon. */
   prepare(): void {
     this.#pieces.prepare();
   }
 
-  /** As store(), of the next bytes of a file of this host. */
+  /** Stores the next bytes of a file of this host. */
   storePart(part: FilePart, isPacked: boolean): Promise<KeptPart> {
     return this.#pieces.keepPart(part, isPacked);
   }
 
   /**
-   * The bytes of a small file, piece by piece: each is its reader's alone. Throws Damaged, which names the
+   * The bytes of a small file, piece by piece; the caller owns each buffer. Throws Damaged, which names the
    * piece.
    */
   async *read(pieces: Iterable<string>): AsyncGenerator<Buffer> {
     for (const name of pieces) yield await this.#pieces.read(name);
   }
 
-  /** Writes a file of this host, whole or not at all. Throws Damaged, and what is said of that file. */
+  /** Writes a file of this host, completely or not at all. Throws Damaged, and errors of that file. */
   writeFile(file: PlacedFile, pieces: readonly string[]): Promise<void> {
     return this.#pieces.writeFile(file, pieces);
   }
 
-  /**
-   * Reads it to its last byte; what is wrong with it, if anything. `isQuick`: what its seal says is enough.
-   */
+  /** Reads a piece completely and returns the damage, if any. `isQuick`: checks the seal only. */
   async check(piece: string, isQuick = false): Promise<Damaged | undefined> {
     try {
       await this.#pieces.check(piece, isQuick);
@@ -175,7 +176,7 @@ export class Repository {
     }
   }
 
-  /** Pieces known to be damaged: whoever has their bytes puts them anew. */
+  /** Marks pieces as damaged, so that they are stored again when their bytes come up. */
   distrust(pieces: ReadonlySet<string>): void {
     this.#suspects = pieces;
     this.#pieces.distrust(pieces);
@@ -185,14 +186,12 @@ export class Repository {
     return !this.#suspects.has(piece);
   }
 
-  /** False when the whole place is gone, or never was: nothing can be said of any piece then. */
+  /** False when the whole target is gone or never existed: then nothing is known about any piece. */
   isThere(): Promise<boolean> {
     return this.#target.has(HEAD);
   }
 
-  /**
-   * Resolves with the bytes as they are kept. `beforePut` is called when all else is on disk, and may refuse.
-   */
+  /** Resolves with the bytes as stored. `beforePut` runs when everything else is durable, and may refuse. */
   async putManifest(
     pointId: string,
     manifest: Uint8Array,
@@ -205,31 +204,31 @@ export class Repository {
     return sealed;
   }
 
-  /** undefined: there is no such point. Throws Damaged. */
+  /** undefined: no such point. Throws Damaged. */
   async getManifest(pointId: string): Promise<{ bytes: Buffer; sealed: Buffer } | undefined> {
     const sealed = await this.#target.get(manifestFile(pointId));
     return sealed && { bytes: this.#box.openManifest(pointId, sealed), sealed };
   }
 
-  /** Replaces the one of that cloud; on disk some time later. */
+  /** Replaces the journal of that cloud; durable some time later. */
   async putJournal(cloud: string, bytes: Uint8Array): Promise<void> {
     const file = journalFile(cloud);
     await this.#target.put(file, this.#box.sealManifest(file, bytes));
   }
 
-  /** undefined: there is none. Throws Damaged. */
+  /** undefined: none. Throws Damaged. */
   async getJournal(cloud: string): Promise<Buffer | undefined> {
     const file = journalFile(cloud);
     const sealed = await this.#target.get(file);
     return sealed && this.#box.openManifest(file, sealed);
   }
 
-  /** Ids of the points whose manifest is there. */
+  /** Ids of the points that have a manifest. */
   async points(): Promise<string[]> {
     return this.#idsIn('points');
   }
 
-  /** Ids of those points that were deleted and can be had back. */
+  /** Ids of the deleted points that can be undeleted. */
   async deleted(): Promise<string[]> {
     return this.#idsIn('deleting');
   }
@@ -243,14 +242,14 @@ export class Repository {
     await this.#target.sync();
   }
 
-  /** For good. Its pieces are left to the sweep. */
+  /** Removes points permanently. Their pieces are left to the sweep. */
   async forget(pointIds: readonly string[]): Promise<void> {
     for (const id of pointIds) await this.#target.remove(manifestFile(id));
     await this.#target.sync();
     for (const id of pointIds) await this.#target.remove(`deleting/${id}`);
   }
 
-  /** Names of all pieces, in no order. A copy that somebody made of one, beside it, is none. */
+  /** Names of all pieces, unordered. Copies beside a piece under other names are ignored. */
   async *pieces(): AsyncGenerator<string> {
     for await (const file of this.#target.list('pieces')) {
       const name = file.slice(file.lastIndexOf('/') + 1);
@@ -258,12 +257,12 @@ export class Repository {
     }
   }
 
-  /** Resolves with the bytes that are free now. */
+  /** Resolves with the bytes freed. */
   removePiece(piece: string): Promise<number> {
     return this.#target.remove(pieceFile(piece));
   }
 
-  /** Removes what a writer that was killed had only begun to write; the number of files. */
+  /** Removes the unfinished files of a killed writer; resolves with their number. */
   async removeUnfinished(): Promise<number> {
     const inPieces = await this.#target.removeUnfinished('pieces');
     return inPieces + (await this.#target.removeUnfinished('points'));
@@ -284,12 +283,12 @@ export class Repository {
   }
 }
 
-/** In the repository. */
+/** Path in the repository. */
 export function pieceFile(name: string): string {
   return `pieces/${name.slice(0, 2)}/${name}`;
 }
 
-/** In the repository. */
+/** Path in the repository. */
 export function manifestFile(pointId: string): string {
   return `points/${pointId}`;
 }
@@ -340,11 +339,11 @@ function openKey(sealed: Buffer, lock: Lock): Buffer {
   try {
     return Buffer.concat([decipher.update(sealed.subarray(12, -16)), decipher.final()]);
   } catch {
-    throw new Error('the recovery key is not the one of this repository');
+    throw new Error('the recovery key belongs to another repository');
   }
 }
 
-/** The recovery key is as random as a key can be: nothing is gained by making this slow. */
+/** No slow key derivation: the recovery key is fully random. */
 function slotKey({ repositoryId, recoveryKey }: Lock): Buffer {
   return Buffer.from(hkdfSync('sha256', recoveryKey, repositoryId, 'cloudlet recovery key', 32));
 }

@@ -1,10 +1,10 @@
 /**
- * A whole cloud from a recovery point, on an empty directory. It needs the repository and its recovery key,
- * and nothing of the cloud that was lost.
+ * Restores a whole cloud from a recovery point into an empty directory. Needs only the repository and its
+ * recovery key, nothing of the lost cloud.
  *
- * Every piece is read before anything is written. Then all files are written to a folder of their own and
- * moved to their place at the end, so that a cloud is there whole or not at all. Done again after a kill, it
- * goes on where it was.
+ * Every piece is read before anything is written. Then all files are written to a separate folder and moved
+ * into place at the end, so that the cloud is restored completely or not at all. A restore repeated after a
+ * kill resumes.
  */
 import { HOLE } from './chunks.ts';
 import { entriesOf } from './entries.ts';
@@ -14,29 +14,29 @@ import { manifestFile, Repository, type RepositoryKeys } from './repository.ts';
 import type { Target } from './target.ts';
 import { type DamagedFile, verifyPoint } from './verification.ts';
 
-/** The directory that is being made. */
+/** The directory being restored. */
 export interface RestoreFolder {
-  /** Bytes that may be written. */
+  /** Free space, bytes. */
   freeBytes(): Promise<number>;
-  /** True when an earlier try for that point found all pieces right, and has begun to write. */
+  /** True when an earlier attempt for that point found all pieces intact and has begun to write. */
   isChecked(pointId: string): Promise<boolean>;
-  /** From now on there is something. Throws when there is another point's restore. */
+  /** Marks the restore as begun. Throws when another point's restore is in progress. */
   begin(pointId: string, isChecked: boolean): Promise<void>;
-  /** True when an earlier try wrote this file whole. */
+  /** True when an earlier attempt wrote this file completely. */
   has(path: string, sizeBytes: number): Promise<boolean>;
-  /** Where that file is to be written; its folder is there then. Throws when that is outside. */
+  /** Path to write the file to; its folder exists then. Throws when the path leaves the directory. */
   placeFor(path: string): Promise<string>;
-  /** All that was written is on disk. */
+  /** Syncs everything that was written. */
   sync(): Promise<void>;
 }
 
 export interface RestoreOptions {
   readonly target: Target;
   readonly recoveryKey: Uint8Array;
-  /** `latest`: the newest one that was not deleted. */
+  /** `latest`: the newest point that is not deleted. */
   readonly pointId: string;
   readonly folder: RestoreFolder;
-  /** Goes on when pieces are missing or damaged, and names the files. */
+  /** Continues with missing or damaged pieces, and lists the files. */
   readonly isPartial: boolean;
   readonly onProgress: (done: RestoreProgress) => void;
 }
@@ -51,15 +51,17 @@ export interface RestoreProgress {
 export interface Restored {
   readonly manifest: Manifest;
   readonly repositoryId: string;
-  /** Files of the cloud that could not be had, and why. */
+  /** Files that could not be restored, with the reason. */
   readonly missing: readonly string[];
 }
 
-/** Without these there is no cloud. */
+/** A cloud cannot start without these files. */
 const NEEDED = ['master.key', 'metadata.db'];
 const FILES_AT_ONCE = 4;
 
-/** Throws an Error, before anything is written when key, point, pieces or room are not right. */
+/**
+ * Throws an Error before anything is written if the key, the point, the pieces or the space are insufficient.
+ */
 export async function restoreFiles(options: RestoreOptions): Promise<Restored> {
   const { target, recoveryKey, folder, isPartial } = options;
   const keys: RepositoryKeys = await Repository.unlock(target, recoveryKey);
@@ -98,7 +100,7 @@ async function writeAll(
   };
   for (const component of manifest.components) {
     const onDamaged = (damaged: Damaged) => {
-      missing.push(`some of ${component.name}, whose list is damaged: ${damaged.message}`);
+      missing.push(`some files of ${component.name}, whose index is damaged: ${damaged.message}`);
     };
     for await (const entry of entriesOf(repository, component, isPartial ? onDamaged : undefined)) {
       const written = write(entry)
@@ -116,7 +118,7 @@ async function writeAll(
   return missing;
 }
 
-/** The first of these that lacks nothing; else the first, and so when that one cannot be read. */
+/** The first point without gaps; otherwise, or if it cannot be read, the first. */
 async function newestWhole(repository: Repository, ids: readonly string[]): Promise<string | undefined> {
   for (const [at, id] of ids.entries()) {
     const found = await repository.getManifest(id).catch(() => undefined);
@@ -127,8 +129,8 @@ async function newestWhole(repository: Repository, ids: readonly string[]): Prom
 }
 
 /**
- * By its id, or `latest`: the newest that was not deleted and lacks nothing, else the newest. Throws an Error
- * that names the others.
+ * Finds a point by id, or `latest`: the newest one that is not deleted and has no gaps, else the newest.
+ * Throws an Error that lists the others.
  */
 export async function findPoint(repository: Repository, wanted: string): Promise<Manifest> {
   const ids = await repository.points();
@@ -138,7 +140,7 @@ export async function findPoint(repository: Repository, wanted: string): Promise
   if (id === undefined) {
     const which = ids.length === 0 ? 'there is none' : `there are ${ids.join(', ')}`;
     const none =
-      ids.length === 0 ? 'The repository has no recovery point' : `Every point was deleted: ${which}`;
+      ids.length === 0 ? 'The repository has no recovery point' : `Every point is deleted: ${which}`;
     throw new Error(wanted === 'latest' ? none : `No point ${wanted}: ${which}`);
   }
   try {
@@ -149,10 +151,12 @@ export async function findPoint(repository: Repository, wanted: string): Promise
   }
   const others = ids.filter((one) => one !== id);
   const hint = others.length === 0 ? 'there is no other' : `name another with --point: ${others.join(', ')}`;
-  throw new Error(`${manifestFile(id)} is missing or damaged, and nothing can be had of this point; ${hint}`);
+  throw new Error(
+    `${manifestFile(id)} is missing or damaged, so nothing of this point can be restored; ${hint}`,
+  );
 }
 
-/** Blocks of holes take no room. */
+/** Blocks of holes take no space. */
 async function assertRoom(
   folder: RestoreFolder,
   { components }: Manifest,
@@ -169,11 +173,11 @@ async function assertRoom(
   const free = await folder.freeBytes();
   if (needed <= free) return;
   throw new Error(
-    `The point needs ${inMib(needed)} MiB and there are ${inMib(free)}: make room, or name another disk`,
+    `The point needs ${inMib(needed)} MiB, but only ${inMib(free)} MiB are free: free space, or use another disk`,
   );
 }
 
-/** Nothing is written when something is missing: half a cloud is not asked for. */
+/** Writes nothing when data is missing, because an incomplete cloud was not requested. */
 async function assertPieces(
   { onProgress }: RestoreOptions,
   { point_id: pointId }: Manifest,
@@ -192,7 +196,7 @@ async function assertPieces(
     ({ file, problem, needed_by: path }: DamagedFile) => `${file} is ${problem}: ${path}`,
   );
   const more = damagedFiles > damage.length ? [`and ${damagedFiles - damage.length} more`] : [];
-  const hint = 'Nothing was written. --partial restores the rest and lists what is missing';
+  const hint = 'Nothing was written. --partial restores the rest and lists the missing files';
   throw new Error([...lines, ...more, hint].join('\n'));
 }
 

@@ -1,9 +1,9 @@
-/** SQL of what must be so in a restored cloud before its first start. */
+/** SQL that prepares a restored cloud for its first start. */
 import { RESTORED } from '../billing/metering/steady-clock.ts';
 import type { Statement } from '../metadata/metadata.ts';
 import { RECOVERY_KEY, WRITER } from './store.ts';
 
-/** More than are made in the time that a point may be old. */
+/** More than are created within the age of a point. */
 const SKIPPED_ACCOUNTS = 10_000;
 
 /** ms since 1970. */
@@ -13,21 +13,21 @@ interface RestoreTimes {
 }
 
 /**
- * What must be so before a restored cloud starts for the first time. Sessions are over; nobody is told of
- * what happened before; machines do not run, and the time in between is not charged; numbers of accounts
- * that were made after the point are not given again. Databases are loaded from their dumps, which `dumps`
- * has the bytes of, by id (databases/refill.ts). `cut`: the moment of the point, ms.
+ * Prepares a restored cloud for its first start. Sessions end; pending webhook events are dropped; machines
+ * are stopped, and the time in between is not charged; ids of accounts created after the point are not
+ * reused. Databases are loaded from their dumps, whose sizes are in `dumps`, by id (databases/refill.ts).
+ * `cut`: the time of the point, ms.
  */
 export function afterRestore({ now, cut }: RestoreTimes, dumps: ReadonlyMap<string, number>): Statement[] {
-  const restored = 'It ran when the recovery point was made';
+  const restored = 'The virtual machine was running when the recovery point was created';
   return [
     'DELETE FROM sessions',
     'DELETE FROM recovery_holds',
     'DELETE FROM recovery_points',
-    // Its folders have no marks yet.
+    // The restored folders have no marks yet.
     'UPDATE identity SET starts = 0',
-    // The cloud that was lost may live: this one writes under a name of its own (lease.ts). Whoever restored
-    // it had the recovery key.
+    // The lost cloud may still run: this one writes under its own name (lease.ts). The restoring person had
+    // the recovery key.
     `DELETE FROM secrets WHERE name IN ('${WRITER}', '${RECOVERY_KEY}')`,
     `UPDATE webhook_deliveries SET state = 'failed', next_at = NULL, reason = 'The cloud was restored'
      WHERE state = 'pending'`,
@@ -37,7 +37,7 @@ export function afterRestore({ now, cut }: RestoreTimes, dumps: ReadonlyMap<stri
     .map((sql): Statement => ({ sql, params: [] }))
     .concat(
       {
-        // It was written down each minute; in its first minute a cloud goes with the wall clock.
+        // Restarted at the point's time: in its first minute a cloud follows the wall clock.
         sql: `INSERT INTO steady_clock (id, boot_id, uptime_ms, wall_ms, steady_ms) VALUES (1, ?, 0, ?, ?)
               ON CONFLICT (id) DO UPDATE SET boot_id = excluded.boot_id, wall_ms = excluded.wall_ms,
                 steady_ms = steady_ms + max(0, min(excluded.wall_ms - wall_ms, 60000))`,
@@ -53,7 +53,7 @@ export function afterRestore({ now, cut }: RestoreTimes, dumps: ReadonlyMap<stri
     );
 }
 
-/** Engines have none of them yet. */
+/** Engines have no databases yet. */
 function databasesAfterRestore(now: number, dumps: ReadonlyMap<string, number>): Statement[] {
   const error = `UPDATE databases SET state = 'error', reason_code = ?, reason_message = ?, state_changed_at = ?`;
   return [
@@ -65,14 +65,14 @@ function databasesAfterRestore(now: number, dumps: ReadonlyMap<string, number>):
     },
     {
       sql: `${error} WHERE state IN ('ready', 'read_only', 'error') AND kept_dump_bytes IS NOT NULL`,
-      params: ['restoring', 'It is being loaded from the recovery point', now],
+      params: ['restoring', 'The database is being loaded from the recovery point', now],
     },
     {
       sql: `${error}, applied = generation
             WHERE state IN ('ready', 'read_only', 'suspended', 'error') AND kept_dump_bytes IS NULL`,
       params: [
         'not_in_point',
-        'It could not be read when the recovery point was made: delete it, or restore an older point',
+        'The database could not be read when the recovery point was created: delete it, or restore an older point',
         now,
       ],
     },

@@ -32,9 +32,9 @@ function pointRoutes({ points }: RecoveryRoutesDeps): Route[] {
       method: 'POST',
       path: POINTS,
       name: 'createRecoveryPoint',
-      summary: 'Make a recovery point of the whole cloud',
+      summary: 'Create a recovery point of the whole cloud',
       description:
-        'Answers when its moment is fixed; copying goes on. `wait` waits for its end, and so does the operation ' +
+        'Responds when the snapshot is taken; copying continues. `wait` waits until it has ended, as does the operation ' +
         'of `Prefer: respond-async`.',
       query: NewPointQuery,
       responses: { 201: Point },
@@ -78,7 +78,7 @@ function pointRoutes({ points }: RecoveryRoutesDeps): Route[] {
   ];
 }
 
-/** What is done with a point that is there. */
+/** Operations on an existing point. */
 function careRoutes({ points, verifications, removals }: RecoveryRoutesDeps): Route[] {
   return [
     defineRoute({
@@ -86,10 +86,10 @@ function careRoutes({ points, verifications, removals }: RecoveryRoutesDeps): Ro
       method: 'POST',
       path: `${POINT}/verify`,
       name: 'verifyRecoveryPoint',
-      summary: 'Read every byte of a recovery point',
+      summary: 'Verify a recovery point by reading every byte',
       description:
-        'Answers when it is begun; `verifying_percent` says how far it is. In the end the point is `verified`, ' +
-        'or `damaged`, and `damage` names each file of the target that is. `wait` waits for the end.',
+        'Responds when verification has begun; `verifying_percent` is the progress. At the end the point is `verified`, ' +
+        'or `damaged` with the damaged files of the target in `damage`. `wait` waits for the end.',
       params: PointPath,
       query: VerifyQuery,
       isRepeatable: true,
@@ -106,7 +106,7 @@ function careRoutes({ points, verifications, removals }: RecoveryRoutesDeps): Ro
       method: 'POST',
       path: `${POINT}/cancel`,
       name: 'cancelRecoveryPoint',
-      summary: 'Stop making a recovery point, or verifying one',
+      summary: 'Cancel the creation or verification of a recovery point',
       params: PointPath,
       responses: { 200: Point },
       errors: ['point_not_found', 'point_invalid_state'],
@@ -121,8 +121,8 @@ function careRoutes({ points, verifications, removals }: RecoveryRoutesDeps): Ro
       name: 'deleteRecoveryPoint',
       summary: 'Delete a recovery point',
       description:
-        'It can be undeleted until `deletes_at`. Then it is removed with the data that only it held. One that failed or ' +
-        'was cancelled goes at once.',
+        'Can be undeleted until `deletes_at`; then it and its unshared data are removed. A failed or cancelled point ' +
+        'is removed immediately.',
       params: PointPath,
       responses: { 200: Point },
       errors: ['point_not_found', 'point_invalid_state', 'target_in_use', 'target_unavailable'],
@@ -133,7 +133,7 @@ function careRoutes({ points, verifications, removals }: RecoveryRoutesDeps): Ro
       method: 'POST',
       path: `${POINT}/undelete`,
       name: 'undeleteRecoveryPoint',
-      summary: 'Have a deleted recovery point back',
+      summary: 'Undelete a recovery point',
       params: PointPath,
       responses: { 200: Point },
       errors: ['point_not_found', 'point_invalid_state', 'target_in_use', 'target_unavailable'],
@@ -144,7 +144,7 @@ function careRoutes({ points, verifications, removals }: RecoveryRoutesDeps): Ro
 
 const FOR_GOOD = 2 ** 31 - 1;
 
-/** Routes of the place where points are, and of their key. */
+/** Routes of the recovery target and the recovery key. */
 function targetRoutes({ keys, removals }: RecoveryRoutesDeps): Route[] {
   return [
     defineRoute({
@@ -154,8 +154,8 @@ function targetRoutes({ keys, removals }: RecoveryRoutesDeps): Route[] {
       name: 'checkRecoveryTarget',
       summary: 'Check and repair the recovery repository',
       description:
-        'Makes the list of points agree with what is in the target, names points with missing pieces, and ' +
-        'removes what no point needs: of deleted ones whose time is over, and of those that were never whole.',
+        'Reconciles the list of points with the target, reports points with missing pieces, and ' +
+        'removes unreferenced data: of deleted points past `deletes_at` and of incomplete points.',
       isRepeatable: true,
       responses: { 200: Checked },
       errors: ['point_in_progress', 'target_in_use', 'target_unavailable', 'read_only'],
@@ -166,7 +166,7 @@ function targetRoutes({ keys, removals }: RecoveryRoutesDeps): Route[] {
       method: 'POST',
       path: '/api/admin/recovery-key',
       name: 'showRecoveryKey',
-      summary: 'Show the recovery key, until somebody has proved to have it',
+      summary: 'Show the recovery key until it is confirmed',
       isRepeatable: true,
       responses: { 200: RecoveryKey },
       errors: ['recovery_key_taken'],
@@ -177,7 +177,7 @@ function targetRoutes({ keys, removals }: RecoveryRoutesDeps): Route[] {
       method: 'POST',
       path: '/api/admin/recovery-key/confirm',
       name: 'confirmRecoveryKey',
-      summary: 'Prove to have the recovery key; it is not shown again',
+      summary: 'Confirm having the recovery key; it is not shown again',
       isRepeatable: true,
       body: KeyProof,
       responses: { 200: RecoveryKey },

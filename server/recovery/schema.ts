@@ -1,4 +1,4 @@
-/** What recovery points look like from outside. */
+/** Public schemas of recovery points. */
 import { namedObject, type Static, Type } from '../platform/json-schema.ts';
 import { POINT_STATES } from './store.ts';
 
@@ -10,34 +10,34 @@ export const Point = namedObject('RecoveryPoint', {
   point_id: Type.String(),
   state: Type.String({
     enum: [...POINT_STATES, 'partial'],
-    description: '`partial`: it lacks what `gaps` names, and is otherwise complete, verified or drilled',
+    description: '`partial`: complete, verified or drilled except for the missing data in `gaps`',
   }),
-  state_reason: textOrNull('Why it failed, is damaged, or could not be verified'),
-  percent: Type.Number({ description: 'Bytes to read' }),
+  state_reason: textOrNull('Why the point failed, is damaged, or could not be verified'),
+  percent: Type.Number({ description: 'Progress of the creation' }),
   verifying_percent: Type.Union([Type.Number(), Type.Null()], {
-    description: 'Of its bytes that were read; null: it is not being verified',
+    description: 'Progress of the verification; null if it is not being verified',
   }),
-  created_at: Type.String({ description: 'The moment that it keeps' }),
-  completed_at: textOrNull('null: not complete'),
-  verified_at: textOrNull('When every byte of it was last read and found right'),
+  created_at: Type.String({ description: 'Time of the snapshot' }),
+  completed_at: textOrNull('null if not complete'),
+  verified_at: textOrNull('When the point was last verified successfully'),
   size_bytes: Type.Integer({ description: 'Total size' }),
   stored_bytes: Type.Integer({ description: 'Bytes new in this point' }),
-  contents: Type.Record(Type.String(), Type.Integer(), { description: 'How many of each are in it' }),
+  contents: Type.Record(Type.String(), Type.Integer(), { description: 'Number of resources of each kind' }),
   gaps: Type.Array(Gap, {
-    description: 'What should be in it and is not',
+    description: 'Data missing from the point',
   }),
-  manifest_sha256: textOrNull('Of its manifest, as it is stored'),
-  damaged_files: Type.Integer({ description: 'Of the target, found by the last verification' }),
+  manifest_sha256: textOrNull('SHA-256 of the manifest as stored'),
+  damaged_files: Type.Integer({ description: 'Damaged files in the target, found by the last verification' }),
   damage: Type.Array(
     namedObject('DamagedComponent', {
-      file: Type.String({ description: 'In the target' }),
+      file: Type.String({ description: 'Path in the target' }),
       problem: Type.String({ enum: ['missing', 'altered', 'unreadable'] }),
-      needed_by: Type.String({ description: 'The first file of the cloud that is lost with it' }),
+      needed_by: Type.String({ description: 'First file of the cloud that depends on it' }),
     }),
-    { description: 'The first 1,000 of them' },
+    { description: 'At most the first 1,000' },
   ),
-  target: Type.String({ description: 'Where it is' }),
-  deletes_at: textOrNull('When a deleted point is gone for good'),
+  target: Type.String({ description: 'Path of the recovery target' }),
+  deletes_at: textOrNull('When a deleted point is removed permanently'),
 });
 export type Point = Static<typeof Point>;
 
@@ -48,7 +48,7 @@ export const NewPointQuery = Type.Object({
     Type.Integer({
       minimum: 0,
       maximum: 600,
-      description: 'Seconds to wait for its end before the response',
+      description: 'Seconds to wait for the end before responding',
     }),
   ),
 });
@@ -58,30 +58,32 @@ export const VerifyQuery = Type.Object({
     Type.Integer({
       minimum: 0,
       maximum: 600,
-      description: 'Seconds to wait for the end before the response',
+      description: 'Seconds to wait for the end before responding',
     }),
   ),
 });
 
 export const RecoveryKey = namedObject('RecoveryKey', {
-  recovery_key: Type.Optional(Type.String({ description: 'Keep it where this cloud is not' })),
-  taken: Type.Boolean({ description: 'Whether somebody has proved to have it' }),
+  recovery_key: Type.Optional(Type.String({ description: 'Store it outside this cloud' })),
+  taken: Type.Boolean({ description: 'Whether an administrator has confirmed having it' }),
 });
 export type RecoveryKey = Static<typeof RecoveryKey>;
 
 export const KeyProof = namedObject('RecoveryKeyProof', { recovery_key: Type.String({ maxLength: 200 }) });
 
 export const Checked = namedObject('RecoveryCheck', {
-  points: Type.Integer({ description: 'In the list' }),
+  points: Type.Integer({ description: 'Points in the list' }),
   damaged_points: Type.Array(Type.String(), { description: 'Their ids' }),
-  removed_points: Type.Array(Type.String(), { description: 'Deleted ones whose time was over' }),
-  removed_pieces: Type.Integer({ description: 'That no point needed' }),
+  removed_points: Type.Array(Type.String(), {
+    description: 'Deleted points removed because their time was over',
+  }),
+  removed_pieces: Type.Integer({ description: 'Removed pieces that no point references' }),
   freed_bytes: Type.Integer(),
   unfinished_files: Type.Integer({
-    description: 'Removed: a Cloudlet that was killed had begun to write them',
+    description: 'Removed partial files of a killed process',
   }),
   blocked_by: Type.Array(Type.String(), {
-    description: 'Points whose list of pieces is damaged: until they are deleted nothing is removed',
+    description: 'Points with a damaged index; nothing is removed until they are deleted',
   }),
 });
 export type Checked = Static<typeof Checked>;

@@ -67,7 +67,7 @@ test('values that are damaged, exchanged or cut in this cloud are told, and are 
   assert.deepEqual(more, []);
   assert.deepEqual(gap, {
     component: 'secrets.sealed',
-    reason: '2 of its sealed values are damaged, the first is secret:s2',
+    reason: '2 sealed values are damaged, the first is secret:s2',
   });
 });
 

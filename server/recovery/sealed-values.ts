@@ -1,4 +1,4 @@
-/** Sealed values of a snapshot are of use only with their keys: both are tried before a point is complete. */
+/** Tries the keys of a point on all sealed values of its snapshot before the point is complete. */
 import { setImmediate as turn } from 'node:timers/promises';
 import type { Reads } from '../metadata/metadata.ts';
 import { SEALED_COLUMNS, type SealedColumn, SealedColumnsStore } from '../metadata/sealed-columns-store.ts';
@@ -21,14 +21,14 @@ const PAGE = 200;
 
 interface Point {
   readonly repository: Repository;
-  /** Its components. */
+  /** The point's components. */
   readonly written: readonly Component[];
-  /** Its metadata. */
+  /** The point's metadata. */
   readonly reads: Reads;
   readonly signal: AbortSignal;
 }
 
-/** As trySealedValues, with the keys that the repository gives back. */
+/** Same as trySealedValues, with the keys read back from the repository. */
 export async function tryPointKeys({ repository, written, reads, signal }: Point): Promise<readonly Gap[]> {
   for (const component of written) {
     if (component.name !== KEYS) continue;
@@ -41,8 +41,9 @@ export async function tryPointKeys({ repository, written, reads, signal }: Point
 }
 
 /**
- * Opens every sealed value of the snapshot with `keys`. Resolves with the columns of which some do not open:
- * they are damaged in this cloud already. Throws AppError `data_corrupted` when a whole key is not there.
+ * Opens every sealed value of the snapshot with `keys`. Resolves with a gap for each column with values that
+ * do not open, because they are damaged in this cloud already. Throws AppError `data_corrupted` when a key is
+ * missing.
  */
 export async function trySealedValues(
   reads: Reads,
@@ -56,7 +57,7 @@ export async function trySealedValues(
     const damaged = await damagedOf(column, { store, keys, known, signal });
     const [first] = damaged;
     if (first === undefined) continue;
-    const reason = `${damaged.length} of its sealed values are damaged, the first is ${first}`;
+    const reason = `${damaged.length} sealed values are damaged, the first is ${first}`;
     gaps.push({ component: `${column.table}.${column.column}`, reason });
   }
   return gaps;
@@ -74,7 +75,7 @@ async function damagedOf(column: SealedColumn, { store, keys, known, signal }: T
   const damaged: string[] = [];
   let page = await store.page(column, null, PAGE);
   for (; page.length > 0; page = await store.page(column, page.at(-1) ?? null, PAGE)) {
-    // Reads answer at once: without a turn of the loop nobody else would get theirs.
+    // Reads complete synchronously: without yielding, other requests would starve.
     await turn();
     signal.throwIfAborted();
     for (const row of page) {
@@ -94,7 +95,7 @@ function opens(sealed: Uint8Array, context: string, { keys, known }: Pick<Trial,
   } catch (error) {
     if (keyId === undefined || known.has(keyId)) return false;
     throw new AppError('data_corrupted', `master.key has no key ${keyId}, under which ${context} is sealed`, {
-      hint: 'Put back your copy of master.key',
+      hint: 'Restore your copy of master.key',
       cause: error,
     });
   }

@@ -1,31 +1,31 @@
-/** What recovery needs of this cloud's own data, to copy it. Paths are relative to the data directory. */
+/** Access to this cloud's own data for copying. Paths are relative to the data directory. */
 import type { Reads } from '../metadata/metadata.ts';
 
-/** The metadata as of one moment, while commits go on. */
+/** A snapshot of the metadata, while commits continue. */
 export interface Snapshot {
   readonly reads: Reads;
   /** The whole database as a file. */
   bytes(): AsyncIterable<Uint8Array>;
-  /** Frees the room it takes. */
+  /** Frees its disk space. */
   remove(): Promise<void>;
 }
 
 export interface Snapshots {
   take(): Promise<Snapshot>;
-  /** Removes what a kill left. */
+  /** Removes leftovers of a killed process. */
   sweep(): Promise<void>;
 }
 
-/** One file of a component: a file of this host, or bytes that come from elsewhere. */
+/** One file of a component: a file of this host, or bytes from elsewhere. */
 export type SourceFile = SourceFacts & (PlainFile | OpenedFile);
 
 export interface PlainFile {
-  /** Where it is. It may be gone by then; nothing is followed when it is a link. */
+  /** Path of the file. It may be gone by then; symbolic links are not followed. */
   readonly place: string;
 }
 
 export interface OpenedFile {
-  /** Undefined: it is gone since. */
+  /** undefined: the file is gone since. */
   open(): Promise<AsyncIterable<Uint8Array> | undefined>;
 }
 
@@ -33,29 +33,29 @@ interface SourceFacts {
   readonly path: string;
   /** Permission bits. */
   readonly mode: number;
-  /** How it changes from point to point: not at all, block by block, or by insertion. */
+  /** How the file changes between points: never, block by block, or by insertion. */
   readonly changes: 'never' | 'in_place' | 'by_insertion';
-  /** It is compressed or encrypted already. */
+  /** Whether it is compressed or encrypted already. */
   readonly isPacked: boolean;
   /**
-   * A text that every change of it changes: a later point takes the pieces of the earlier one where it is the
-   * same. Asked for before it is read. Undefined: nobody can tell now.
+   * Text that every change of the file changes: a later point reuses the pieces of an earlier one if it is
+   * equal. Read before the file. undefined: unknown now.
    */
   readonly witness?: () => string | undefined;
-  /** Its name for people, when the point goes on without it should it not be readable. */
+  /** Name for people, set when an unreadable file is a gap instead of an error. */
   readonly gap?: string;
-  /** How often it is tried until then; once. */
+  /** Number of attempts; default 1. */
   readonly tries?: number;
 }
 
-/** One part of a cloud: all its files, as of the snapshot or later. */
+/** One component of a cloud: its files, as of the snapshot or later. */
 export interface Source {
   readonly name: string;
-  /** What a reader of the manifest is told of how its files agree with each other. */
+  /** How consistent the files are with each other, for readers of the manifest. */
   readonly consistency: string;
   /**
-   * In which order its files come, so that an earlier point's can be found again: of their whole paths, or of
-   * the last segments. Missing: none is looked for.
+   * Sort order of the files, so that those of an earlier point can be matched: by the whole path, or by the
+   * last segment. Missing: no matching.
    */
   readonly order?: 'path' | 'name';
   files(snapshot: Snapshot, signal: AbortSignal): AsyncIterable<SourceFile>;
@@ -63,12 +63,12 @@ export interface Source {
 
 /** The files of the data directory. */
 export interface DataFiles {
-  /** Path of the blob's file, from the data directory. */
+  /** Path of the blob's file in the data directory. */
   blobPath(blob: string): string;
-  /** The folder of the files that disks are made of. */
+  /** Folder of the images that disks are created from. */
   readonly images: string;
-  /** Where a file is on this host. */
+  /** Absolute path of a file. */
   placeOf(path: string): string;
-  /** Names in a folder; none when there is no such folder. */
+  /** Names in a folder; empty when there is no such folder. */
   list(folder: string): Promise<readonly string[]>;
 }

@@ -13,7 +13,7 @@ export const POINT_STATES = [
   'deleting',
 ] as const;
 export type PointState = (typeof POINT_STATES)[number];
-/** What is shown of one that is sound and lacks something. */
+/** Public state: `partial` for a sound point with gaps. */
 export type ShownState = PointState | 'partial';
 
 export interface PointRow {
@@ -35,10 +35,10 @@ export interface PointRow {
   readonly gaps: string;
   readonly manifest_sha256: string | null;
   readonly deletes_at: number | null;
-  /** JSON: DamagedFile[], the first of them. */
+  /** JSON: DamagedFile[], the first ones. */
   readonly damage: string;
   readonly damaged_files: number;
-  /** The state that undelete gives back to a point that is deleting. */
+  /** The state that undelete restores. */
   readonly state_before: PointState | null;
   readonly grace_left_ms: number | null;
 }
@@ -54,13 +54,13 @@ export const LASTING: readonly PointState[] = [...SOUND, 'damaged'];
 export const DELETABLE: readonly PointState[] = [...LASTING, 'failed', 'cancelled'];
 const IS_LASTING = `state IN ('complete', 'verified', 'drilled', 'damaged')`;
 const KEY_TAKEN = 'recovery_key_taken_at ';
-/** Name of the secret that this cloud is known by among the writers of a target. */
+/** Name of the secret that identifies this cloud among the writers of a target. */
 export const WRITER = 'recovery-writer';
-/** Name of the secret that is kept until somebody has proved to have it. */
+/** Name of the secret that is kept until an administrator has confirmed having the recovery key. */
 export const RECOVERY_KEY = 'recovery-key';
 const HOLD_MS = 10 * 60_000;
 
-/** As insert() makes it. */
+/** A row as insert() creates it. */
 export function newRow(point: NewPoint): PointRow {
   return {
     ...point,
@@ -93,7 +93,7 @@ export class RecoveryStore {
     return this.#reads.get(`SELECT ${COLUMNS} FROM recovery_points WHERE point_id = ?`, pointId);
   }
 
-  /** Oldest first, those after row id `after`. */
+  /** Oldest first, after row id `after`. */
   list(after: number, limit: number): Awaitable<PointRow[]> {
     const sql = `SELECT ${COLUMNS} FROM recovery_points WHERE id > ? ORDER BY id LIMIT ?`;
     return this.#reads.all(sql, after, limit);
@@ -103,7 +103,7 @@ export class RecoveryStore {
     return this.#reads.all(`SELECT ${COLUMNS} FROM recovery_points WHERE target = ? ORDER BY id`, target);
   }
 
-  /** The newest at that target whose pieces are all there, as far as is known. */
+  /** The newest point in that target whose pieces all exist, as far as is known. */
   newestSound(target: string): Awaitable<PointRow | undefined> {
     return this.#reads.get(
       `SELECT ${COLUMNS} FROM recovery_points WHERE target = ? AND state IN ('complete', 'verified', 'drilled')
@@ -112,7 +112,7 @@ export class RecoveryStore {
     );
   }
 
-  /** Files of the target that verifications found damaged, of all points there. */
+  /** Files that verifications found damaged, of all points in the target. */
   async damagedFiles(target: string): Promise<string[]> {
     const rows = await this.#reads.all<{ file: string }>(
       `SELECT DISTINCT damaged.value ->> 'file' AS file FROM recovery_points, json_each(damage) AS damaged
@@ -122,7 +122,7 @@ export class RecoveryStore {
     return rows.map(({ file }) => file);
   }
 
-  /** Deleted ones that cannot be had back any more. */
+  /** Deleted points whose grace period is over. */
   listDue(): Awaitable<PointRow[]> {
     return this.#reads.all(
       `SELECT ${COLUMNS} FROM recovery_points WHERE state = 'deleting' AND grace_left_ms <= 0 ORDER BY id`,
@@ -138,7 +138,7 @@ export class RecoveryStore {
     };
   }
 
-  /** One that was found in the target. */
+  /** Inserts a point found in the target. */
   insertWhole(row: PointRow): Statement {
     return {
       sql: `INSERT INTO recovery_points (point_id, state, reason, target, percent, created_at, completed_at,
@@ -151,7 +151,7 @@ export class RecoveryStore {
     };
   }
 
-  /** Replaces all that may change. */
+  /** Updates all mutable columns. */
   update(row: PointRow): Statement {
     return {
       sql: `UPDATE recovery_points SET state = ?, reason = ?, percent = ?, created_at = ?, completed_at = ?,
@@ -166,10 +166,10 @@ export class RecoveryStore {
     };
   }
 
-  /** What every byte of it tells; nothing when it was deleted meanwhile. */
+  /** Stores the result of a verification; changes nothing when the point was deleted meanwhile. */
   setVerdict(pointId: string, verdict: Verdict, now: number): Statement {
     const { damagedFiles: count } = verdict;
-    const reason = `${count} ${count === 1 ? 'file' : 'files'} of it in the target are missing or damaged`;
+    const reason = `${count} ${count === 1 ? 'file' : 'files'} in the target are missing or damaged`;
     const isSound = count === 0;
     return {
       sql: `UPDATE recovery_points SET reason = ?, damage = ?, damaged_files = ?,
@@ -184,7 +184,7 @@ export class RecoveryStore {
     };
   }
 
-  /** Why nothing more is known of it; its state stays. */
+  /** Stores why the verification failed; the state stays. */
   setReason(pointId: string, reason: string): Statement {
     const sql = `UPDATE recovery_points SET reason = ? WHERE point_id = ? AND ${IS_LASTING}`;
     return { sql, params: [reason, pointId] };
@@ -202,7 +202,7 @@ export class RecoveryStore {
     };
   }
 
-  /** Changes nothing when its state is another by now. */
+  /** Changes nothing when its state has changed since. */
   setDeleting(
     { point_id, state }: Pick<PointRow, 'point_id' | 'state'>,
     { graceMs, deletesAt }: { readonly graceMs: number; readonly deletesAt: number },
@@ -215,7 +215,7 @@ export class RecoveryStore {
     };
   }
 
-  /** Changes nothing when it is not deleting, or too late. */
+  /** Changes nothing when it is not deleted, or its grace period is over. */
   setUndeleted({ point_id }: Pick<PointRow, 'point_id'>): Statement {
     return {
       sql: `UPDATE recovery_points SET state = state_before, state_before = NULL, grace_left_ms = NULL,
@@ -226,7 +226,7 @@ export class RecoveryStore {
     };
   }
 
-  /** Takes what has passed from what deleted points have left. */
+  /** Subtracts the elapsed time from the grace periods of deleted points. */
   countGrace(passedMs: number, now: number): Statement {
     const left = 'max(0, grace_left_ms - ?)';
     return {
@@ -241,12 +241,12 @@ export class RecoveryStore {
     return { sql, params: [point_id], tells: tellsOf(point_id) };
   }
 
-  /** What lies elsewhere is not of this list. */
+  /** Removes points of other targets from the list. */
   removeElsewhere(target: string): Statement {
     return { sql: 'DELETE FROM recovery_points WHERE target <> ?', params: [target] };
   }
 
-  /** Points that were being made when Cloudlet ended: nobody goes on with them. */
+  /** Fails the points whose creation was interrupted by the end of Cloudlet. */
   failUnfinished(reason: string): Statement {
     const sql = `UPDATE recovery_points SET state = 'failed', reason = ? WHERE state = 'creating'`;
     return { sql, params: [reason] };
@@ -269,7 +269,7 @@ export class RecoveryStore {
     return (await this.#reads.get(sql, now - HOLD_MS)) !== undefined;
   }
 
-  /** Whether somebody has proved to have the recovery key of that repository. */
+  /** Whether the recovery key of that repository was confirmed. */
   async isKeyTaken(repositoryId: string): Promise<boolean> {
     const sql = 'SELECT 1 FROM settings WHERE name = ?';
     return (await this.#reads.get(sql, KEY_TAKEN + repositoryId)) !== undefined;
@@ -280,7 +280,7 @@ export class RecoveryStore {
     return { sql, params: [KEY_TAKEN + repositoryId, String(at)] };
   }
 
-  /** Names of the files of all blobs that have one, in their order, those after `after`. */
+  /** File names of all referenced blobs, in order, after `after`. */
   async blobs(after: string, limit: number): Promise<string[]> {
     const rows = await this.#reads.all<{ name: string }>(
       'SELECT name FROM blobs WHERE name > ? AND refs > 0 ORDER BY name LIMIT ?',
@@ -290,7 +290,7 @@ export class RecoveryStore {
     return rows.map(({ name }) => name);
   }
 
-  /** Bytes of all files of a point but the metadata; databases count with their size in the engine. */
+  /** Bytes of all files of a point except the metadata; databases count with their size in the engine. */
   async sumOfBytes(): Promise<number> {
     const row = await this.#reads.get<{ bytes: number }>(
       `SELECT coalesce((SELECT sum(size_bytes) FROM blobs WHERE name IS NOT NULL AND refs > 0), 0)
@@ -301,7 +301,7 @@ export class RecoveryStore {
     return row?.bytes ?? 0;
   }
 
-  /** What a point of these reads holds, for its owner to compare. */
+  /** Number of resources in the snapshot, for the operator to compare. */
   async contents(): Promise<Record<string, number>> {
     const row = await this.#reads.get<Record<string, number>>(
       `SELECT (SELECT count(*) FROM accounts WHERE closed_at IS NULL) AS accounts,

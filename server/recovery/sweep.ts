@@ -1,6 +1,6 @@
 /**
- * Removes from a repository what no point names: first all that living points name is marked, then the rest
- * goes. A point that was deleted and can be had back is a living one. Killed anywhere, it is begun anew.
+ * Removes unreferenced pieces from a repository by mark and sweep. A deleted point that can be undeleted
+ * counts as live. An interrupted sweep starts over.
  */
 import { entriesOf } from './entries.ts';
 import type { Holding } from './lease.ts';
@@ -10,13 +10,13 @@ import { PieceSet } from './piece-set.ts';
 import type { Repository } from './repository.ts';
 
 export interface Swept {
-  /** Points whose list of pieces cannot be read: while there is one, nothing is removed. */
+  /** Points whose index cannot be read: while there are any, nothing is removed. */
   readonly unreadable: readonly string[];
-  /** Points that name a piece which is not there. */
+  /** Points that reference missing pieces. */
   readonly incomplete: readonly string[];
   readonly removedPieces: number;
   readonly freedBytes: number;
-  /** That a killed writer had only begun to write. */
+  /** Unfinished files of killed writers. */
   readonly unfinished: number;
 }
 
@@ -26,7 +26,7 @@ export interface SweepOptions {
   readonly signal: AbortSignal;
 }
 
-/** No point may be made meanwhile. */
+/** No point may be created meanwhile. */
 export async function sweep(options: SweepOptions): Promise<Swept> {
   const { repository, holding, signal } = options;
   const { marks, manifests, unreadable } = await markAll(options);
@@ -36,7 +36,7 @@ export async function sweep(options: SweepOptions): Promise<Swept> {
   for await (const piece of repository.pieces()) {
     signal.throwIfAborted();
     holding.signal.throwIfAborted();
-    // What is left of the marks in the end is missing.
+    // Marks left at the end are missing pieces.
     if (marks.delete(piece) || unreadable.length > 0) continue;
     if (swept.removedPieces % CHECK_EVERY === 0) await holding.assertHeld();
     swept.freedBytes += await repository.removePiece(piece);
@@ -59,7 +59,7 @@ async function markAll({ repository, signal }: SweepOptions) {
   for (const id of await repository.points()) {
     try {
       const found = await repository.getManifest(id);
-      if (found === undefined) throw new Error(`the point ${id} is gone while it was looked at`);
+      if (found === undefined) throw new Error(`the point ${id} disappeared during the sweep`);
       const manifest = readManifest(found.bytes);
       for await (const piece of piecesOf(repository, manifest)) {
         signal.throwIfAborted();
@@ -85,7 +85,7 @@ async function namesOneOf(
   return false;
 }
 
-/** All that a point names, those of its lists too. Throws Damaged. */
+/** All pieces of a point, those of its indexes included. Throws Damaged. */
 async function* piecesOf(repository: Repository, { components }: Manifest): AsyncGenerator<string> {
   for (const component of components) {
     yield* component.index;

@@ -1,4 +1,4 @@
-/** Reads every byte of a recovery point, and names each file of the repository that is not as it was put. */
+/** Reads every byte of a recovery point, and lists each damaged file of the repository. */
 import { AppError } from '../platform/errors.ts';
 import { entriesOf } from './entries.ts';
 import { type Manifest, readManifest } from './manifest.ts';
@@ -7,15 +7,15 @@ import { PieceSet } from './piece-set.ts';
 import { manifestFile, pieceFile, type Repository } from './repository.ts';
 
 export interface DamagedFile {
-  /** In the repository. */
+  /** Path in the repository. */
   readonly file: string;
   readonly problem: Problem;
-  /** The first file of the cloud that cannot be had without it. */
+  /** First file of the cloud that depends on it. */
   readonly needed_by: string;
 }
 
 export interface Verdict {
-  /** The first of them. */
+  /** The first ones. */
   readonly damage: readonly DamagedFile[];
   readonly damagedFiles: number;
 }
@@ -24,19 +24,19 @@ export interface VerifyOptions {
   readonly repository: Repository;
   readonly pointId: string;
   readonly signal: AbortSignal;
-  /** What the seals of pieces say is enough: some sooner, and as sure unless whoever sealed them erred. */
+  /** Checks only the seals of pieces: faster, and equally safe unless a piece was sealed wrongly. */
   readonly isQuick?: boolean;
-  /** Pieces that were read before and are right; those of this point are added. */
+  /** Pieces already found intact; those of this point are added. */
   readonly sound?: PieceSet;
-  /** Told of files of the cloud whose pieces have been seen to. */
+  /** Reports progress in bytes of the cloud's files. */
   readonly onProgress: (done: { readonly bytes: number; readonly totalBytes: number }) => void;
 }
 
-/** As many are named; beyond, they are counted. */
+/** Number of damaged files listed; others are only counted. */
 const NAMED = 1000;
 const AT_ONCE = 8;
 
-/** Throws when the whole place is gone: then nothing is known of the point. */
+/** Throws when the whole target is gone, because then nothing is known about the point. */
 export async function verifyPoint(options: VerifyOptions): Promise<Verdict> {
   const found = new Findings(options.repository);
   const manifest = await manifestOf(options, found);
@@ -52,10 +52,10 @@ async function manifestOf(
   try {
     const there = await repository.getManifest(pointId);
     if (there !== undefined) return readManifest(there.bytes);
-    await found.add({ file, problem: 'missing', needed_by: 'all of it' });
+    await found.add({ file, problem: 'missing', needed_by: 'the whole point' });
   } catch (error) {
     if (!(error instanceof Damaged)) throw error;
-    await found.add({ file, problem: error.problem, needed_by: 'all of it' });
+    await found.add({ file, problem: error.problem, needed_by: 'the whole point' });
   }
   return undefined;
 }
@@ -85,7 +85,7 @@ async function verifyPieces(
   };
   for (const component of manifest.components) {
     const onDamaged = ({ problem }: Damaged, piece: string) => {
-      const needed_by = `the list of what is in ${component.name}`;
+      const needed_by = `the index of ${component.name}`;
       if (seen.add(piece)) begin(found.add({ file: pieceFile(piece), problem, needed_by }));
     };
     for await (const { path, size_bytes, pieces } of entriesOf(repository, component, onDamaged)) {
@@ -114,9 +114,9 @@ class Findings implements Verdict {
   }
 
   async add(file: DamagedFile): Promise<void> {
-    // Every file of a disk that is not mounted any more is missing.
+    // On an unmounted disk every file is missing.
     if (file.problem !== 'altered' && !(await this.#repository.isThere())) {
-      throw new AppError('target_unavailable', 'The place for recovery points is gone');
+      throw new AppError('target_unavailable', 'The recovery target is no longer there');
     }
     this.damagedFiles++;
     if (this.damage.length < NAMED) this.damage.push(file);

@@ -1,4 +1,4 @@
-/** Verifies recovery points, one at a time, also while another is being made. */
+/** Verifies recovery points, one at a time, even while another is being created. */
 import { type Changes, UNASKED } from '../metadata/change.ts';
 import type { Clock } from '../platform/clock.ts';
 import { AppError, isAppError } from '../platform/errors.ts';
@@ -15,7 +15,7 @@ export interface VerificationsDeps {
   /** Opens the repository. Throws `target_unavailable`. */
   readonly repository: () => Promise<Repository>;
   readonly onError: (pointId: string, error: unknown) => void;
-  /** Told when one has been read, or given up. */
+  /** Called when a verification has ended. */
   readonly onEnd: () => void;
 }
 
@@ -34,20 +34,20 @@ export class Verifications {
     this.#deps = deps;
   }
 
-  /** The percentage of the bytes of that point; null when it is not being verified. */
+  /** Progress in percent; null when the point is not being verified. */
   percentOf(pointId: string): number | null {
     return this.#running?.pointId === pointId ? this.#running.percent : null;
   }
 
   /**
-   * Begins to read; nothing more when it is being verified already. Throws `point_invalid_state`,
+   * Begins a verification; does nothing when it is in progress already. Throws `point_invalid_state`,
    * `point_in_progress` when another is being verified, `target_unavailable`.
    */
   async begin({ point_id: pointId, state }: PointRow): Promise<void> {
     if (!['complete', 'verified', 'drilled', 'damaged'].includes(state)) {
       throw new AppError('point_invalid_state', `The recovery point ${pointId} is ${state}`, {
         extra: { state },
-        hint: 'Only what is complete can be verified',
+        hint: 'Only complete points can be verified',
       });
     }
     const repository = await this.#deps.repository();
@@ -55,7 +55,7 @@ export class Verifications {
     if (this.#running !== undefined) {
       throw new AppError('point_in_progress', 'Another recovery point is being verified', {
         extra: { point_id: this.#running.pointId },
-        hint: 'Wait for its end, or cancel it',
+        hint: 'Wait until it ends, or cancel it',
       });
     }
     const cancel = new AbortController();
@@ -73,7 +73,7 @@ export class Verifications {
     this.#running = running;
   }
 
-  /** Resolves when it is not being verified any more, or `ms` have passed. */
+  /** Resolves when the verification has ended, or after `ms`. */
   async wait(pointId: string, ms: number): Promise<void> {
     const running = this.#running;
     if (running?.pointId !== pointId) return;
@@ -81,14 +81,14 @@ export class Verifications {
     await Promise.race([running.ended, late]);
   }
 
-  /** False when it is not being verified. What was known of it before stays. */
+  /** False when it is not being verified. The previous result stays. */
   async cancel(pointId: string): Promise<boolean> {
     if (this.#running?.pointId !== pointId) return false;
     await this.close();
     return true;
   }
 
-  /** Ends what runs. */
+  /** Cancels the verification in progress. */
   async close(): Promise<void> {
     this.#running?.cancel.abort();
     await this.#running?.ended;
@@ -118,8 +118,8 @@ export class Verifications {
     } catch (error) {
       if (signal.aborted) return;
       onError(pointId, error);
-      const why = isAppError(error) ? error.message : 'the log of Cloudlet has the cause';
-      const reason = `It could not be verified: ${why}`;
+      const why = isAppError(error) ? error.message : 'the log has the cause';
+      const reason = `Verification failed: ${why}`;
       await changes.run(UNASKED, (change) => void change.add(store.setReason(pointId, reason)));
     }
   }

@@ -71,7 +71,7 @@ test('a place that cannot be used is an alarm until it can', async () => {
   });
   await watch.look();
   assert.deepEqual(codes(), ['recovery_target_unavailable']);
-  assert.match(String(alarms.list()[0]?.detail), /in \/mnt\/points: EACCES/);
+  assert.match(String(alarms.list()[0]?.detail), /\/mnt\/points is unavailable: EACCES/);
   assert.equal((await watch.read()).free_bytes, null);
   place.problem = null;
   await watch.look();
@@ -121,7 +121,7 @@ test('a point that failed is an alarm until the next one is whole, and so is one
   state.outlook = { ...NOTHING, points: 2, newest_at: at, newest_gaps: gaps };
   await watch.look();
   assert.deepEqual(codes(), ['recovery_point_partial']);
-  assert.equal(alarms.list()[0]?.detail, 'The newest recovery point lacks database shop (db-1)');
+  assert.equal(alarms.list()[0]?.detail, 'The newest recovery point is missing database shop (db-1)');
   state.outlook = { ...NOTHING, points: 3, newest_at: at };
   await watch.look();
   assert.deepEqual(codes(), []);

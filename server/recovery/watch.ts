@@ -1,8 +1,8 @@
 /**
- * Whether this cloud could be had back if it were lost now: what is in the way, and what to do about it.
+ * Checks whether this cloud could be recovered if it were lost now, and warns of the obstacles.
  *
- * A place for points may not answer at all, as a network file system whose server is gone. So it is looked at
- * now and then, and whoever asks is told what was found last.
+ * A recovery target may hang, such as a network file system whose server is gone. So it is probed at
+ * intervals, and callers get the last result.
  */
 import { type Clock, formatTime, formatTimeOrNull } from '../platform/clock.ts';
 import { plural } from '../platform/plural.ts';
@@ -10,11 +10,11 @@ import type { Gap } from './manifest.ts';
 import type { Outlook, OutlookStore } from './outlook-store.ts';
 import type { RecoveryStore } from './store.ts';
 
-/** What is known of the place for points. */
+/** Facts about the recovery target. */
 export interface PlaceFact {
   readonly isOnDataDisk: boolean;
   readonly freeBytes: number;
-  /** The repository there; null: none yet. */
+  /** Id of its repository; null: none yet. */
   readonly repositoryId: string | null;
 }
 
@@ -23,15 +23,15 @@ export interface WatchDeps {
   readonly store: Pick<RecoveryStore, 'isKeyTaken'>;
   readonly clock: Clock;
   readonly alarms: { raise(code: string, detail: string, fix: string): void; clear(code: string): void };
-  /** Rejects with why points cannot be kept there. */
+  /** Rejects with the reason why points cannot be stored there. */
   readonly look: () => Promise<PlaceFact>;
   readonly place: string;
 }
 
-/** Parts that a point lacks, in its alarm. */
+/** Number of gaps named in the alarm. */
 const SHOWN = 5;
 
-/** Something that an operator should know of, though all works. */
+/** A warning to the operator that is no fault. */
 export interface Warning {
   readonly code: string;
   readonly detail: string;
@@ -40,14 +40,14 @@ export interface Warning {
 
 const SILENT_MS = 5000;
 const DAY_MS = 86_400_000;
-/** An older point is of little use. */
+/** Age beyond which the newest point is considered old. */
 const OLD_MS = 8 * DAY_MS;
 
 export class RecoveryWatch {
   readonly #deps: WatchDeps;
   #found: PlaceFact | undefined;
   #looking: Promise<PlaceFact> | undefined;
-  /** As of the last look, for /metrics. */
+  /** Last result, for /metrics. */
   #outlook: Outlook | undefined;
   #isKeyTaken = false;
 
@@ -55,7 +55,7 @@ export class RecoveryWatch {
     this.#deps = deps;
   }
 
-  /** Looks at the place, for a while. One look at a time: one that hangs has a thread. */
+  /** Probes the target, with a timeout. One probe at a time, because a hanging one occupies a thread. */
   async look(): Promise<void> {
     const { alarms, place } = this.#deps;
     this.#looking ??= this.#deps.look().finally(() => {
@@ -63,7 +63,7 @@ export class RecoveryWatch {
     });
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise<never>((_, reject) => {
-      const silence = new Error(`it did not answer for ${SILENT_MS / 1000} seconds`);
+      const silence = new Error(`no response for ${SILENT_MS / 1000} seconds`);
       timer = setTimeout(() => reject(silence), SILENT_MS).unref();
     });
     try {
@@ -71,8 +71,9 @@ export class RecoveryWatch {
       alarms.clear('recovery_target_unavailable');
     } catch (error) {
       this.#found = undefined;
-      const detail = `Recovery points cannot be kept in ${place}: ${(error as Error).message}`;
-      const fix = 'Mount it and let Cloudlet write there, or name another place: CLOUDLET_RECOVERY_TARGET';
+      const detail = `The recovery target ${place} is unavailable: ${(error as Error).message}`;
+      const fix =
+        'Mount it and make it writable for Cloudlet, or set CLOUDLET_RECOVERY_TARGET to another directory';
       alarms.raise('recovery_target_unavailable', detail, fix);
     } finally {
       clearTimeout(timer);
@@ -102,7 +103,7 @@ export class RecoveryWatch {
     };
   }
 
-  /** As of the last look; NaN where there is nothing to tell. */
+  /** Results of the last probe; NaN where unknown. */
   figures() {
     const { newest_at: newestAt = null, points = 0 } = this.#outlook ?? {};
     return {
@@ -120,23 +121,27 @@ export class RecoveryWatch {
     if (failure === null) alarms.clear('recovery_point_failed');
     else {
       const detail = `The last recovery point failed: ${failure.reason}`;
-      alarms.raise('recovery_point_failed', detail, 'Mend that, then take another: cloudlet recovery create');
+      alarms.raise(
+        'recovery_point_failed',
+        detail,
+        'Fix the cause, then create another: cloudlet recovery create',
+      );
     }
     const lacks = JSON.parse(this.#outlook?.newest_gaps ?? '[]') as readonly Gap[];
     if (lacks.length === 0) alarms.clear('recovery_point_partial');
     else {
       const named = lacks.slice(0, SHOWN).map(({ component }) => component);
       const more = lacks.length > SHOWN ? ` and ${lacks.length - SHOWN} more` : '';
-      const detail = `The newest recovery point lacks ${named.join(', ')}${more}`;
+      const detail = `The newest recovery point is missing ${named.join(', ')}${more}`;
       alarms.raise(
         'recovery_point_partial',
         detail,
-        'cloudlet recovery get latest says why; then take another',
+        'cloudlet recovery get latest shows why; then create another',
       );
     }
     if (damaged === 0) alarms.clear('recovery_points_damaged');
     else {
-      const fix = 'Each names what is: take another point, then delete those';
+      const fix = 'Create another point, then delete the damaged ones';
       alarms.raise('recovery_points_damaged', `Recovery points are damaged: ${damaged}`, fix);
     }
   }
@@ -157,11 +162,12 @@ function warningsOf(of: {
     warn('recovery_point_old', detail, 'cloudlet recovery create');
   }
   if (isKeyTaken === false) {
-    const detail = 'Nobody has taken the recovery key: without this machine its points cannot be opened';
+    const detail =
+      'Nobody has confirmed having the recovery key: if this host is lost, its points cannot be restored';
     warn('recovery_key_not_taken', detail, 'cloudlet recovery key');
   }
   if (isOnDataDisk) {
-    const detail = 'Recovery points are on the disk that the data is on: they are lost with it';
+    const detail = 'Recovery points are on the same disk as the data and would be lost with it';
     const fix = 'set CLOUDLET_RECOVERY_TARGET to a directory on another disk, or on NFS';
     warn('recovery_target_on_data_disk', detail, fix);
   }

@@ -59,12 +59,12 @@ test('keys, passwords and accounts that were revoked since are refused, the othe
   const lateKey = await newKey({});
   await written();
   const { stdout } = await lost.lose(id);
-  assert.match(stdout, /What was revoked until \S+ \S+ UTC stays so/);
+  assert.match(stdout, /Revocations up to \S+ \S+ UTC are applied/);
   assert.match(stdout, new RegExp(`keys that were revoked .*${revoked.id}`));
   assert.match(stdout, new RegExp(`1 accounts that were closed .*: ${closed.id}\n`));
   assert.match(stdout, new RegExp(`1 accounts have no password.*: ${changed.id}\n`));
-  assert.match(stdout, new RegExp(`1 accounts that were made after the point are lost: ${late.id}\n`));
-  assert.match(stdout, new RegExp(`keys that were made after the point are lost: .*${lateKey.id}`));
+  assert.match(stdout, new RegExp(`1 accounts created after the point are lost: ${late.id}\n`));
+  assert.match(stdout, new RegExp(`keys created after the point are lost: .*${lateKey.id}`));
   for (const { api_key: key } of [same, kept, ending, changed]) assert.ok(await works(key));
   for (const { api_key: key } of [revoked, rotated, closed]) assert.ok(!(await works(key)));
   assert.equal(await login(same.username, PASSWORD), 200);

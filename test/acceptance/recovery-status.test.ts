@@ -38,7 +38,7 @@ test('with a point the key is asked for, until it was taken', async () => {
   const { code, stdout } = await told(['status']);
   assert.equal(code, 0);
   assert.match(stdout, /^1 recovery point can be restored; the newest was taken at \S+ \S+ UTC\n/);
-  assert.match(stdout, /Nobody has taken the recovery key: .* Fix: cloudlet recovery key\n/);
+  assert.match(stdout, /Nobody has confirmed having the recovery key: .* Fix: cloudlet recovery key\n/);
   assert.match((await told(['create'])).stdout, /Fix: cloudlet recovery key\n/);
   await lost.keepKey();
   const proof = { json: { recovery_key: readFileSync(lost.keyFile, 'utf8') } };

@@ -178,7 +178,7 @@ describe('a cloud with objects, keys and an old version', () => {
       ['recovery', 'restore', '--from', root, '--to', to, '--key-file', keyFile],
       { env: {} },
     );
-    assert.match(elsewhere.stderr, /holds no recovery points/);
+    assert.match(elsewhere.stderr, /contains no recovery points/);
     assert.ok(!existsSync(to));
     assert.match((await restore(wrong)).stderr, /wrong-key is no directory/);
     if (process.geteuid?.() !== 0) return;

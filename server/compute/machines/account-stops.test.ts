@@ -205,7 +205,7 @@ test('a guest that could not be stopped is stopped the next time', async (t) => 
   });
   await compute.accountStops.stop(ada.principal.accountId, 'account_suspended');
   assert.equal((await fixture.store.find(vmId))?.state, 'error');
-  assert.match(compute.reports.join(), /could not be stopped \(account_suspended\)/);
+  assert.match(compute.reports.join(), /stopping it failed \(account_suspended\)/);
   compute.scripted.script('stop');
   await compute.accountStops.stop(ada.principal.accountId, 'account_suspended');
   assert.deepEqual(await fixture.reasons([vmId]), ['stopped account_suspended']);

@@ -21,7 +21,7 @@ const TRIES = 3;
 export function machineSource(guests: GuestFiles): Source {
   return {
     name: 'machines',
-    consistency: 'each disk as after a power cut at the moment when it was read',
+    consistency: 'each disk is crash-consistent as of the time it was read',
     // Ids sort by age, as the rows do.
     order: 'path',
     async *files({ reads }, signal) {
