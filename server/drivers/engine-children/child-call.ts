@@ -1,4 +1,4 @@
-/** A call as the child sees it, which its handlers answer. */
+/** A call inside the child, answered by a handler. */
 export interface ChildCall {
   /** Members that came with `kind`. */
   readonly head: Readonly<Record<string, unknown>>;
@@ -6,8 +6,8 @@ export interface ChildCall {
   /** Aborts when nobody waits for the answer any more. */
   readonly signal: AbortSignal;
   /**
-   * Sends a part of the answer once all that it may tell of is durable. Resolves when it was passed on, and
-   * rejects when nobody waits any more: there is never more than one on its way.
+   * Sends a part of the answer once everything it reveals is durable. Resolves when it was passed on, and
+   * rejects when the caller gave up; one part is in flight at a time.
    */
   part(head: Readonly<Record<string, unknown>>, body?: Uint8Array): Promise<void>;
 }
@@ -18,9 +18,9 @@ export interface ChildReply {
 }
 
 /**
- * Answers a call. What it resolves with is sent once all that it may tell of is durable, so a handler knows
- * nothing of that. A handler lets the event loop turn (setImmediate) between statements when they took more
- * than TURN_MS: a child that is silent for the time that one statement may take is killed.
+ * Handles a call. Its result is sent once everything it reveals is durable, so handlers need not care. A
+ * handler yields to the event loop (setImmediate) between statements that took more than TURN_MS in total: a
+ * child that is silent for the statement timeout is killed.
  */
 export type Handler = (call: ChildCall) => Promise<ChildReply>;
 
@@ -28,13 +28,13 @@ export const TURN_MS = 50;
 
 export interface Room {
   readonly sizeLimitBytes: number;
-  /** False: the file keeps its size. What is deleted makes room for what is written. */
+  /** False: the file keeps its size. Space of deleted data is reused. */
   readonly mayGrow: boolean;
 }
 
-/** Since the child began. */
+/** Totals since the child started. */
 export interface Counters {
-  /** Sessions that are open. */
+  /** Open sessions. */
   connections: number;
   statements: number;
   rowsReturned: number;

@@ -1,8 +1,8 @@
 /**
- * Run as a program: writes the code of children, without types, into the folder that is its first word. The
- * second is the file they begin with; then come the packages they need. A child sees
- * nothing of the folder that Cloudlet is installed in, and Node is ready in half the time when there is
- * nothing to strip: what it has compiled for one user it does not take for another.
+ * Run as a program: writes the code of children, with types stripped, into the folder of its first argument.
+ * The second argument is the entry file, followed by the required packages. Children cannot see the folder
+ * that Cloudlet is installed in, and Node starts in half the time with nothing to strip, because its compile
+ * cache is not shared between users.
  */
 import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { stripTypeScriptTypes } from 'node:module';
@@ -10,10 +10,10 @@ import { dirname, extname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const SERVER = join(import.meta.dirname, '../..');
-/** An import that is left when the types are gone. */
+/** A relative import left after type stripping. */
 const IMPORT = /(\bfrom\s*')(\.[^']+)\.ts'/g;
 
-/** All that runs, and says how; packages hold as much again for people. */
+/** File types needed at run time; the rest of packages is documentation and types. */
 const CODE = new Set(['', '.js', '.cjs', '.mjs', '.json']);
 
 const [, , folder = '', entry = '', ...packages] = process.argv;
@@ -37,7 +37,7 @@ function copyPackage(name: string): void {
   });
 }
 
-// Others than we run it.
+// Other users run it.
 process.umask(0o022);
 rmSync(folder, { recursive: true, force: true });
 write(entry);

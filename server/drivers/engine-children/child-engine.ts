@@ -1,4 +1,4 @@
-/** What engines have in common that keep a file per database, which a process of its own has open. */
+/** Base of engines that store a file per database, opened by a process of its own. */
 import { createReadStream, existsSync, constants as fsConstants, fstatSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
@@ -40,7 +40,7 @@ import { TenantFolders } from './tenant-folders.ts';
 export interface ChildEngineOptions {
   readonly clock: Clock;
   readonly log: Logger;
-  /** Where all is kept; need not be there yet. */
+  /** Folder of the databases; need not exist yet. */
   readonly folder: string;
   /** The data directory. */
   readonly ground: string;
@@ -48,29 +48,29 @@ export interface ChildEngineOptions {
   readonly users: UserRange | null;
   /** For the processes of databases that are open; all engines share them. */
   readonly places: ChildPlaces;
-  /** After so long without use a database is closed. */
+  /** Idle time after which a database is closed. */
   readonly idleMs: number;
-  /** What is to stay free on the host's disk now; with less, databases do not grow. */
+  /** Space to keep free on the host's disk; below it databases do not grow. */
   readonly keepFreeBytes: () => number;
-  /** Told what is wrong with the data of a database, for the operator; null: nothing any more. */
+  /** Reports damaged data of a database, for the operator; null: repaired. */
   readonly onFault: (databaseId: string, what: string | null) => void;
 }
 
-/** What an engine says of itself and its children: they answer `query`, `tables`, `copy`, `room`, `check`. */
+/** Properties of an engine and its children, which answer `query`, `tables`, `copy`, `room` and `check`. */
 export interface ChildEngineKind {
   readonly program: ChildProgram;
   readonly version: string | null;
   readonly dump: { readonly format: string; readonly contentType: string };
   readonly loaded: LoadedKind;
-  /** After its time a statement has so much to end by itself; then its process is killed, ms. */
+  /** Time that a statement gets to end after its timeout, before its process is killed, ms. */
   readonly spareMs: number;
-  /** Name of errors to which the child gives none. */
+  /** Default name of errors without one. */
   readonly errorName: string;
 }
 
-/** Of what a child says is wrong. */
+/** Length of a child's error text that is shown. */
 const SHOWN_CHARACTERS = 200;
-/** To look through a file that was sent. */
+/** Time to check an uploaded file. */
 const CHECK_MS = 10 * 60_000;
 
 export class ChildEngine {
@@ -105,7 +105,7 @@ export class ChildEngine {
       launch: (database) => this.#launchThere(database),
       roomOf: (database) => this.#roomOf(database),
     });
-    // Who had databases before will be asked for them soon.
+    // Accounts that had databases before will use them soon.
     if (existsSync(folder)) this.prepareChildren().catch(() => {});
   }
 
@@ -134,16 +134,16 @@ export class ChildEngine {
     await this.prepare();
     const { database: name, number } = database;
     await this.#children.alone(name, () => this.#folders.make(name, this.#host.uidOf(number)));
-    // The first connection finds it open.
+    // So that the first connection finds it open.
     this.#children.warm(database);
   }
 
-  /** Who may connect is told by others, who know the password. */
+  /** Passwords are checked elsewhere; only ends the sessions. */
   async rotate({ database }: EngineDatabase, _password: string): Promise<void> {
     await this.#children.without(database, async () => {}, 'killed');
   }
 
-  /** Ends its process with all sessions; the next use starts another. */
+  /** Ends its process with all sessions; the next use starts a new one. */
   async restart({ database }: EngineDatabase): Promise<void> {
     await this.#children.without(database, async () => {}, 'killed');
   }
@@ -177,8 +177,8 @@ export class ChildEngine {
   }
 
   /**
-   * Has the database's process answer, for the edge that drivers talk to. Rejects with ChildRefused and
-   * ChildGone, and with what `onPart` threw.
+   * Sends a call of the driver protocol to the database's process. Rejects with ChildRefused, ChildGone, and
+   * the errors of `onPart`.
    */
   async call(database: EngineDatabase, head: CallHead, options?: CallOptions): Promise<ChildAnswer> {
     await this.prepareChildren();
@@ -202,7 +202,7 @@ export class ChildEngine {
 
   async dump(database: EngineDatabase, _format: string, { signal }: DumpHow): Promise<Dump> {
     const folder = this.#folders.folder(database.database);
-    // One at a time: each writes the same file, and its name is gone when it is handed out.
+    // One at a time: all copies use the same file, which is unlinked when it is handed out.
     const fd = await this.#copies.run(database.database, () =>
       this.#evenClosed(database.database, async () => {
         await this.#say(this.call(database, { kind: 'copy' }, { signal }));
@@ -213,12 +213,12 @@ export class ChildEngine {
     );
     const { format, contentType } = this.#kind.dump;
     const stream = createReadStream('', { fd, signal });
-    // Given up before anybody reads it, it would end Cloudlet; whoever reads hears of it all the same.
+    // Prevents an unhandled error before there is a reader, which still gets the error.
     stream.once('error', () => {});
     return { contentType, extension: format, sizeBytes: fstatSync(fd).size, stream };
   }
 
-  /** Runs `work`, for which a database that nobody may use has a child too. */
+  /** Runs `work` with a child even for a database that nobody may use. */
   async #evenClosed<T>(name: string, work: () => Promise<T>): Promise<T> {
     if ((await this.#folders.access(name)) !== 'none') return work();
     this.#openedForCopy.add(name);
@@ -232,7 +232,7 @@ export class ChildEngine {
 
   async load(database: EngineDatabase, dump: Readable, signal: AbortSignal): Promise<void> {
     await this.prepareChildren();
-    // One at a time: each has the same folder.
+    // One at a time: all loads use the same folder.
     await this.#loads.run(database.database, () => this.#replace(database, dump, signal));
     this.#active.add(database.databaseId);
   }
@@ -263,7 +263,7 @@ export class ChildEngine {
     this.#children.forgetFigures(name);
   }
 
-  /** The process number of the database's child; null: it has none now. */
+  /** Process id of the database's child; null: none. */
   processOf(database: EngineDatabase): number | null {
     return this.#children.processOf(database.database);
   }
@@ -288,7 +288,7 @@ export class ChildEngine {
     return this.#host.launch(folder, { name: database + what, number });
   }
 
-  /** Throws `database_not_ready` when nobody may use it. */
+  /** Throws `database_not_ready` when access is `none`. */
   async #roomOf({ database, sizeLimitBytes }: EngineDatabase): Promise<Room> {
     const access = await this.#folders.access(database);
     if (access === 'none' && !this.#openedForCopy.has(database))
@@ -296,7 +296,7 @@ export class ChildEngine {
     return { sizeLimitBytes, mayGrow: access === 'full' };
   }
 
-  /** A call that a person waits for, but not longer than `timeoutMs`. */
+  /** A call of an interactive user, limited to `timeoutMs`. */
   async #ask(
     database: EngineDatabase,
     head: CallHead,
@@ -311,14 +311,14 @@ export class ChildEngine {
     }
   }
 
-  /** Failures of a child as the domain knows them. */
+  /** Converts failures of a child to errors of the domain. */
   async #say(answer: Promise<ChildAnswer>): Promise<ChildAnswer> {
     try {
       return await answer;
     } catch (error) {
       if (error instanceof ChildGone && error.why === 'silent') throw queryTimeout(null, error);
       if (error instanceof ChildGone) {
-        throw new AppError('engine_unavailable', "The database's sessions were ended", {
+        throw new AppError('engine_unavailable', 'The sessions of the database were terminated', {
           hint: 'Try again',
           cause: error,
         });
@@ -330,7 +330,7 @@ export class ChildEngine {
     }
   }
 
-  /** Throws LoadFailed when what is in the folder cannot be used. */
+  /** Throws LoadFailed when the content of the folder is unusable. */
   async #examine(folder: string, database: EngineDatabase, signal: AbortSignal): Promise<void> {
     const { clock, places } = this.#options;
     const leave = await places.take(database.accountId);
@@ -349,10 +349,10 @@ export class ChildEngine {
       if (head.fault !== null) throw new LoadFailed(String(head.fault));
     } catch (error) {
       if (error instanceof ChildRefused && error.isDiskFull) throw hostDiskFull(error);
-      if (error instanceof ChildRefused) throw new LoadFailed(`it cannot be read: ${error.message}`);
+      if (error instanceof ChildRefused) throw new LoadFailed(`the file cannot be read: ${error.message}`);
       throw error;
     } finally {
-      child.kill(new ChildGone('ended', 'the file was examined'));
+      child.kill(new ChildGone('ended', 'the file was checked'));
       await child.ended;
       leave();
     }
@@ -360,9 +360,9 @@ export class ChildEngine {
 }
 
 function queryTimeout(ms: number | null, cause: unknown): AppError {
-  const limit = ms === null ? 'longer than it may' : `longer than ${ms / 1000} seconds`;
-  return new AppError('query_timeout', `The statement took ${limit} and was stopped`, {
-    hint: 'Ask for less at once, or add an index',
+  const limit = ms === null ? 'longer than allowed' : `longer than ${ms / 1000} seconds`;
+  return new AppError('query_timeout', `The statement took ${limit} and was cancelled`, {
+    hint: 'Query less data at once, or add an index',
     cause,
   });
 }

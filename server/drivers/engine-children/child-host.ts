@@ -1,4 +1,4 @@
-/** Where children run: which code, as whom, and with how much of the host. */
+/** Launches children: their code, user and resource limits. */
 import { execFile } from 'node:child_process';
 import type { Socket } from 'node:net';
 import { dirname, join, relative } from 'node:path';
@@ -12,13 +12,13 @@ const run = promisify(execFile);
 const WRITER = fileURLToPath(new URL('./child-code.ts', import.meta.url));
 const SERVER = join(import.meta.dirname, '../..');
 
-/** Options of Node itself; SQLite's memory is besides. Few threads: a child serves one tenant. */
+/** Options of Node; SQLite's memory comes on top. Few threads, because a child serves one tenant. */
 const NODE_OPTIONS = ['--v8-pool-size=1', '--no-warnings'];
-/** In its own folder, where it needs any; SQLite would look for another. */
+/** SQLite's temporary files stay in the child's own folder. */
 const ENV = { SQLITE_TMPDIR: '.', UV_THREADPOOL_SIZE: '2' };
-/** What a child may take in all. */
+/** Memory limit of a child in total. */
 export const CHILD_MEMORY_MB = 384;
-/** V8 sets so much aside for code, whatever it is told. */
+/** Address space that V8 always reserves for code. */
 const RESERVED_MB = 512;
 const MAX_THREADS = 64;
 const SAID_CHARACTERS = 2000;
@@ -26,33 +26,33 @@ const SAID_CHARACTERS = 2000;
 export interface LaunchedChild {
   readonly pid: number;
   readonly socket: Socket;
-  /** Resolves when it is gone. Never rejects. */
+  /** Resolves when it has exited. Never rejects. */
   readonly ended: Promise<unknown>;
-  /** The last of what it said, for the log. */
+  /** The end of its output, for the log. */
   readonly said: () => string;
   kill(): void;
 }
 
-/** Which children they are. */
+/** Program of the children. */
 export interface ChildProgram {
-  /** Lower case letters: names of processes begin with it. */
+  /** Lower case letters: prefix of process names. */
   readonly name: string;
-  /** Where their code begins, absolute. */
+  /** Entry file, absolute path. */
   readonly entry: string;
-  /** Most memory of its JavaScript objects. */
+  /** Limit of the JavaScript heap. */
   readonly heapMb: number;
-  /** Most memory of objects that were just made; more is faster where each command makes many. */
+  /** Limit of the young generation; larger is faster for commands that create many objects. */
   readonly youngMb: number;
-  /** From npm, which that code needs. */
+  /** npm packages that the code needs. */
   readonly packages: readonly string[];
 }
 
 export interface ChildHostOptions {
   readonly clock: Clock;
   readonly program: ChildProgram;
-  /** Ours, for the code that children run; written anew. */
+  /** Folder for the code that children run; rewritten at each start. */
   readonly codeFolder: string;
-  /** Directory of ours, in which all is. */
+  /** Cloudlet's directory that contains all of it. */
   readonly ground: string;
   readonly users: UserRange | null;
 }
@@ -69,25 +69,28 @@ export class ChildHost {
   }
 
   async prepare(): Promise<void> {
-    // Stripping types is experimental, which Node would say on the operator's terminal.
+    // Type stripping prints an experimental warning, which must not reach the operator's terminal.
     const { codeFolder, program } = this.#options;
     const what = [codeFolder, program.entry, ...program.packages];
     const words = ['--disable-warning=ExperimentalWarning', WRITER, ...what];
     await Promise.all([run(process.execPath, words), this.#processes.way()]);
   }
 
-  /** How far children are kept from the host, for humans; empty: as far as can be. */
+  /** Missing isolation of children from the host, for people; empty: complete. */
   async problem(): Promise<string> {
     return (await this.#processes.way()).problem;
   }
 
-  /** The user of a database; null: ours. */
+  /** User id of a database; null: Cloudlet's own. */
   uidOf(number: number): number | null {
     const { users } = this.#options;
     return users === null ? null : users.first + (number % users.count);
   }
 
-  /** Starts the child of a database in that folder, which is its user's. `name`: that no other has now. */
+  /**
+   * Starts the child of a database in that folder, which its user owns. `name`: unique among running
+   * children.
+   */
   async launch(folder: string, { name, number }: { name: string; number: number }): Promise<LaunchedChild> {
     const { codeFolder, program } = this.#options;
     const entry = relative(SERVER, program.entry).replace(/\.ts$/, '.mjs');
@@ -114,7 +117,7 @@ export class ChildHost {
     });
     return {
       pid: running.pid,
-      // Standard output is a socket that goes both ways, as all that Node makes.
+      // Standard output is a bidirectional socket, as always in Node.
       socket: running.child?.stdout as Socket,
       ended: running.ended,
       said: () => said,

@@ -1,6 +1,6 @@
 /**
- * What every child does: it takes the lock of its file, answers calls and tells how much there is. It sees
- * nothing of the host but its folder, and Cloudlet ends it with a signal whenever it is silent for too long.
+ * Main loop of every child: locks its file, answers calls and reports counters. It sees nothing of the host
+ * but its folder, and Cloudlet kills it when it is silent for too long.
  */
 import { Socket } from 'node:net';
 import { DatabaseSync } from 'node:sqlite';
@@ -13,7 +13,7 @@ import { breakSeal, sealFile } from './file-seal.ts';
 import { hostRoom } from './host-room.ts';
 import { isBusy } from './sqlite-error.ts';
 
-/** Standard output, which is as good a socket as any, and the one that is left to us. */
+/** Standard output, the socket to Cloudlet. */
 const DESCRIPTOR = 1;
 const LOCK_FILE = 'lock';
 const LOCK_WAIT_MS = 20;
@@ -25,37 +25,37 @@ export interface OpenHead extends Room {
   /** The database's name in its engine. */
   readonly name: string;
   readonly file: string;
-  /** Where copies of it are made. */
+  /** File name of copies. */
   readonly copy: string;
   readonly limits: EngineLimits;
-  /** As HostRoom has it. */
+  /** HostRoom.keepFreeBytes. */
   readonly keepFreeBytes: number;
 }
 
 /** A tenant's file that is open. */
 export interface OpenedFile {
   readonly handlers: Readonly<Record<string, Handler>>;
-  /** As DurableLog.flush(); null: there is nothing to wait for. */
+  /** DurableLog.flush(); null: nothing to wait for. */
   flush(): Promise<void> | null;
   figures(): Counters & { readonly sizeBytes: number };
-  /** Called every second in which nothing is asked. */
+  /** Called every second without calls. */
   whenIdle(): void;
   close(): void;
 }
 
 export interface ChildKind {
-  /** Calls that need no file to be open, by their kind. */
+  /** Calls that need no open file, by kind. */
   readonly handlers: Readonly<Record<string, Handler>>;
-  /** Only the lock's holder is asked to. */
+  /** Called by the holder of the lock only. */
   open(head: OpenHead): OpenedFile;
-  /** The name of an error, for users; null: it has none. */
+  /** Public name of an error; null: none. */
   errorName(error: unknown): string | null;
 }
 
-/** Held as long as this process lives: one that nobody refers to would be closed, and the lock be gone. */
+/** Referenced for the life of the process: garbage collection would close the file and release the lock. */
 const kept: DatabaseSync[] = [];
 
-/** Called once; it answers until Cloudlet closes the socket. */
+/** Called once; serves until Cloudlet closes the socket. */
 export function runChild({ handlers: first, open, errorName }: ChildKind): void {
   let opened: OpenedFile | null = null;
   const handlers: Record<string, Handler> = {
@@ -106,7 +106,7 @@ export function runChild({ handlers: first, open, errorName }: ChildKind): void 
   damageWatch.tell = (what) => socket.send({ id: 0, damage: what });
 }
 
-/** POSIX locks end with the process: who has this one knows that no other child has the file open. */
+/** POSIX locks end with the process: the holder knows that no other child has the file open. */
 async function takeLock(): Promise<void> {
   const lock = new DatabaseSync(LOCK_FILE, { timeout: 0 });
   kept.push(lock);
@@ -121,7 +121,7 @@ async function takeLock(): Promise<void> {
   }
 }
 
-/** Tells how much there is and was done, when that is not what was told last. */
+/** Reports counters when they have changed. */
 function teller(socket: ChildSocket, file: OpenedFile): () => void {
   let told = '';
   return () => {

@@ -1,28 +1,28 @@
 /**
- * How many processes databases may have, of all engines together. When there is no place left, the one that
- * was not used for longest ends; an account that has its share ends one of its own.
+ * Limits the processes of databases of all engines together. When the limit is reached, the least recently
+ * used idle process ends; an account at its share ends one of its own.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { AppError } from '../../platform/errors.ts';
 
 const STEP_MS = 20;
-/** How long a call waits until a process of another database can end. */
+/** How long a call waits for a process of another database to end. */
 const WAIT_MS = 10_000;
-/** Of all places, those that one account may have. */
+/** Share of the limit that one account may use. */
 const SHARE = 3 / 4;
 
-/** A process that has nothing to do. */
+/** A process without work. */
 export interface IdleChild {
   readonly name: string;
   readonly accountId: number;
-  /** The lowest ends first: a time of the monotonic clock, later where sessions are open. */
+  /** The lowest ends first: a time of the monotonic clock, higher with open sessions. */
   readonly rank: number;
 }
 
-/** Whoever has processes in these places. */
+/** A pool whose processes count. */
 export interface PlacesUser {
   idle(): readonly IdleChild[];
-  /** Ends the one of that name, if it still has nothing to do. */
+  /** Ends the process of that name if it is still idle. */
   endIdle(name: string): Promise<void>;
 }
 
@@ -30,7 +30,7 @@ export class ChildPlaces {
   readonly #most: number;
   readonly #share: number;
   readonly #users: PlacesUser[] = [];
-  /** By account. */
+  /** Processes by account. */
   readonly #taken = new Map<number, number>();
   #count = 0;
 
@@ -43,13 +43,13 @@ export class ChildPlaces {
     this.#users.push(user);
   }
 
-  /** True while one more of the account needs nobody to end. */
+  /** True when one more for the account needs no process to end. */
   isFree(accountId: number): boolean {
     return this.#count < this.#most && !this.#hasShare(accountId);
   }
 
   /**
-   * Waits for a place; the result gives it back, once. Throws `engine_unavailable` when nobody makes room.
+   * Waits for a free slot; the result releases it, once. Throws `engine_unavailable` when none becomes free.
    */
   async take(accountId: number): Promise<() => void> {
     for (let waited = 0; !this.isFree(accountId); waited += STEP_MS) {
@@ -70,7 +70,7 @@ export class ChildPlaces {
     return (this.#taken.get(accountId) ?? 0) >= this.#share;
   }
 
-  /** Ends the one that was not used for longest, of that account if one is named. False: none is idle. */
+  /** Ends the least recently used idle process, of that account if given. False: none is idle. */
   async #endOne(accountId: number | null): Promise<boolean> {
     const idle = this.#users.flatMap((user) => user.idle().map((child) => ({ user, child })));
     const [first] = idle
@@ -89,12 +89,12 @@ export class ChildPlaces {
 }
 
 function tooMany(): AppError {
-  return new AppError('engine_unavailable', 'Too many databases are in use at the same time', {
-    hint: 'Try again in a moment; the operator can raise CLOUDLET_DATABASE_PROCESSES',
+  return new AppError('engine_unavailable', 'Too many databases are active at the same time', {
+    hint: 'Retry in a moment; the operator can raise CLOUDLET_DATABASE_PROCESSES',
   });
 }
 
 function tooManyOfOne(share: number): AppError {
-  const detail = `${share} databases of this account are at work, as many as may be`;
-  return new AppError('engine_unavailable', detail, { hint: 'Try again when one of them is done' });
+  const detail = `${share} databases of this account are active, which is the limit`;
+  return new AppError('engine_unavailable', detail, { hint: 'Retry when one of them is idle' });
 }

@@ -1,24 +1,24 @@
-/** The child's end of the socket: takes calls, has them answered one after the other, sends answers. */
+/** The child's end of the socket: receives calls, runs their handlers one at a time, sends answers. */
 import type { Socket } from 'node:net';
 import { setImmediate as turn } from 'node:timers/promises';
 import { systemClock } from '../../platform/clock.ts';
 import { type ChildCall, type Handler, TURN_MS } from './child-call.ts';
 import { encodeFrame, type FrameHead, FrameReader, NO_BODY } from './frames.ts';
 
-/** Answers to so many calls leave while the next are worked on: else this process and Cloudlet take turns. */
+/** Answers sent in one batch while the next calls run, so that this process and Cloudlet work in parallel. */
 const SENT_TOGETHER = 4;
 
 interface Running {
   readonly abort: AbortController;
-  /** Called when the part that is on its way was passed on. */
+  /** Called when the part in flight was passed on. */
   passedOn: (() => void) | null;
 }
 
 export interface ChildSocketOptions {
   readonly handlers: Readonly<Record<string, Handler>>;
-  /** As DurableLog.flush(); null: there is nothing to wait for. */
+  /** DurableLog.flush(); null: nothing to wait for. */
   flush(): Promise<void> | null;
-  /** For the other side, in place of an answer. */
+  /** The error sent instead of an answer. */
   describe(error: unknown): Readonly<Record<string, unknown>>;
 }
 
@@ -34,12 +34,12 @@ export class ChildSocket {
     this.#options = options;
     const reader = new FrameReader((head, body) => this.#take(head, body));
     socket.on('data', (piece: Buffer) => reader.push(piece));
-    // Cloudlet has gone: nobody may be told anything, so there is nothing to finish.
+    // Cloudlet is gone: nobody can receive an answer, so there is nothing to finish.
     socket.on('close', () => process.exit(0));
     socket.on('error', () => process.exit(0));
   }
 
-  /** Whether there are calls that are not answered yet. */
+  /** Whether calls are unanswered. */
   get isBusy(): boolean {
     return this.#running.size > 0;
   }
@@ -49,7 +49,7 @@ export class ChildSocket {
     this.#socket.cork();
     this.#socket.write(start);
     if (rest.length > 0) this.#socket.write(rest);
-    // Answers of one turn leave together: sending each by itself costs as much as a small statement.
+    // Answers of one turn are sent together: a send costs as much as a small statement.
     process.nextTick(() => this.#socket.uncork());
   }
 
@@ -65,7 +65,7 @@ export class ChildSocket {
     }
   }
 
-  /** Many calls that each take a little must not look like one that takes long. */
+  /** Yields between calls, so that many short calls do not look like a long one. */
   async #drain(): Promise<void> {
     this.#isDraining = true;
     let since = systemClock.monotonic();
@@ -86,11 +86,11 @@ export class ChildSocket {
     const { signal } = running.abort;
     try {
       const handler = this.#options.handlers[String(head.kind)];
-      if (handler === undefined) throw new Error(`there are no calls of the kind ${String(head.kind)}`);
+      if (handler === undefined) throw new Error(`unknown kind of call: ${String(head.kind)}`);
       signal.throwIfAborted();
       if (head.tell === true) {
         this.send({ id, begun: true });
-        // It must have left before a statement takes this thread, perhaps for good.
+        // It must be sent before a statement occupies this thread, perhaps forever.
         await turn();
       }
       const part: ChildCall['part'] = (more, bytes) =>
@@ -124,7 +124,7 @@ export class ChildSocket {
     try {
       await this.#options.flush();
     } catch (error) {
-      process.stderr.write(`the log cannot be written: ${(error as Error).message}\n`);
+      process.stderr.write(`writing the log failed: ${(error as Error).message}\n`);
       process.exit(1);
     }
   }

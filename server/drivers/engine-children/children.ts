@@ -1,6 +1,6 @@
 /**
- * The children there are: one per database that is in use, as many as there are places for. One that nobody
- * has used for a while ends.
+ * The children of an engine: one per active database, within the limit of processes. An idle child ends after
+ * a while.
  */
 import type { Logger } from 'pino';
 import type { EngineDatabase } from '../../databases/engine.ts';
@@ -20,7 +20,7 @@ import {
   TenantChild,
 } from './tenant-child.ts';
 
-/** To write everything back. */
+/** Time to write everything back. */
 const END_MS = 5000;
 const LOOK_MS = 1000;
 const MAX_TRIES = 5;
@@ -36,11 +36,11 @@ export interface Figures {
 interface Entry {
   readonly child: TenantChild;
   readonly accountId: number;
-  /** Gives its place back. */
+  /** Releases its slot. */
   readonly leave: () => void;
   /** A time of the monotonic clock. */
   usedAt: number;
-  /** Since the child began. */
+  /** Totals since the child started. */
   figures: Figures;
 }
 
@@ -49,19 +49,19 @@ export interface ChildrenDeps {
   readonly log: Logger;
   readonly places: ChildPlaces;
   readonly idleMs: number;
-  /** As in ChildEngineKind. */
+  /** ChildEngineKind.spareMs. */
   readonly spareMs: number;
   /** Starts a process in the folder of the database. */
   readonly launch: (database: EngineDatabase) => Promise<LaunchedChild>;
-  /** What the file may grow to now. */
+  /** The size that the file may grow to now. */
   readonly roomOf: (database: EngineDatabase) => Promise<Room>;
-  /** What is to stay free on the host's disk now. */
+  /** Space to keep free on the host's disk. */
   readonly keepFreeBytes: () => number;
   readonly onDamage: (database: EngineDatabase, what: string) => void;
 }
 
 export const FILE = 'db.sqlite';
-/** A copy of the database, made for a dump. */
+/** Copy of the database for a dump. */
 export const COPY_FILE = 'copy';
 const NOTHING: Figures = { connections: 0, statements: 0, rowsReturned: 0, rowsWritten: 0, sizeBytes: 0 };
 
@@ -69,10 +69,10 @@ export class Children implements PlacesUser {
   readonly #deps: ChildrenDeps;
   readonly #locks = new KeyedMutex();
   readonly #entries = new Map<string, Entry>();
-  /** Figures of the children before, by database. */
+  /** Totals of earlier children, by database. */
   readonly #before = new Map<string, Figures>();
   readonly #look: NodeJS.Timeout;
-  /** Names of those whose child is being started. */
+  /** Databases whose child is being started. */
   readonly #starting = new Set<string>();
   #isClosed = false;
   #keepFreeBytes: number;
@@ -89,8 +89,8 @@ export class Children implements PlacesUser {
   }
 
   /**
-   * Has the database's child answer; it is started when there is none. Rejects as TenantChild.call() does,
-   * and with `engine_unavailable` when there can be none.
+   * Sends a call to the database's child, starting it if needed. Rejects like TenantChild.call(), and with
+   * `engine_unavailable` when there can be no child.
    */
   async call(database: EngineDatabase, head: CallHead, options?: CallOptions): Promise<ChildAnswer> {
     for (let tries = 1; ; tries++) {
@@ -99,7 +99,7 @@ export class Children implements PlacesUser {
       try {
         return await this.#callIn(entry, head, options);
       } catch (error) {
-        // Another call's fault, or it had just ended.
+        // Another call's failure, or the child had just ended.
         const isUntouched = error instanceof ChildGone && error.isUntouched;
         if (!isUntouched || tries === MAX_TRIES) throw error;
         await entry.child.ended;
@@ -116,24 +116,24 @@ export class Children implements PlacesUser {
     }
   }
 
-  /** Has the child of a database, if there is one, answer. */
+  /** Sends a call to the database's child, if there is one. */
   async callIfThere(database: EngineDatabase, head: CallHead): Promise<void> {
     const entry = this.#entries.get(database.database);
     if (entry?.child.isUsable) await entry.child.call(head);
   }
 
-  /** Runs `work` while no child of the database is started or ended; the one there is goes on. */
+  /** Runs `work` while no child of the database is started or ended; a running one continues. */
   alone<T>(name: string, work: () => Promise<T>): Promise<T> {
     return this.#locks.run(name, work);
   }
 
-  /** Has a child started when there is a place for it: somebody will call soon. */
+  /** Starts a child if a slot is free, because a call is expected. */
   warm(database: EngineDatabase): void {
     if (this.#deps.places.isFree(database.accountId))
       Promise.resolve(this.#entryOf(database)).catch(() => {});
   }
 
-  /** Runs `work` while the database has no child; calls that come meanwhile wait. */
+  /** Runs `work` while the database has no child; calls wait meanwhile. */
   without<T>(name: string, work: () => Promise<T>, howEnded: 'kept' | 'killed' = 'kept'): Promise<T> {
     return this.#locks.run(name, async () => {
       await this.#end(name, howEnded);
@@ -141,7 +141,7 @@ export class Children implements PlacesUser {
     });
   }
 
-  /** What a database is at now, and what was counted since Cloudlet began; null where nothing was. */
+  /** Current figures of a database, and totals since Cloudlet started; null without a child. */
   figures(name: string): { readonly live: Figures | null; readonly total: Figures } {
     const live = this.#entries.get(name)?.figures ?? null;
     return { live, total: sum(this.#before.get(name) ?? NOTHING, live ?? NOTHING) };
@@ -158,7 +158,7 @@ export class Children implements PlacesUser {
   async close(): Promise<void> {
     this.#isClosed = true;
     clearInterval(this.#look);
-    // Those that are being started, too: the lock has them ended once they are.
+    // Includes children being started: the lock ends them once they run.
     const names = this.#starting.union(this.#entries);
     await Promise.all([...names].map((name) => this.without(name, async () => {})));
   }
@@ -189,7 +189,7 @@ export class Children implements PlacesUser {
 
   async #begin(database: EngineDatabase, leave: () => void): Promise<Entry> {
     const { clock, log, spareMs, launch, roomOf, onDamage } = this.#deps;
-    if (this.#isClosed) throw unavailable('Cloudlet is about to end');
+    if (this.#isClosed) throw unavailable('Cloudlet is being stopped');
     const room = await roomOf(database);
     const launched = await launch(database);
     const child = new TenantChild(launched, {
@@ -208,15 +208,15 @@ export class Children implements PlacesUser {
       await child.call({ kind: 'open', name, limits, ...files, ...room });
       return entry;
     } catch (error) {
-      child.kill(new ChildGone('ended', 'the database did not open'));
+      child.kill(new ChildGone('ended', 'opening the database failed'));
       await child.ended;
-      log.error({ id: database.databaseId, err: error, said: launched.said() }, 'a database did not open');
+      log.error({ id: database.databaseId, err: error, said: launched.said() }, 'opening a database failed');
       if (error instanceof ChildRefused && error.isDamaged) throw dataDamaged(error.message, error);
       throw unavailable('The database cannot be opened now', error);
     }
   }
 
-  /** Those that have nothing to do; rather one without open sessions ends. */
+  /** Idle children; those without open sessions end first. */
   idle(): readonly IdleChild[] {
     const idle = [...this.#entries].filter(([, { child }]) => child.isUsable && child.pending === 0);
     return idle.map(([name, { accountId, figures, usedAt }]) => {
@@ -246,7 +246,7 @@ export class Children implements PlacesUser {
       if (child.isUsable) child.call({ kind: 'keepFree', bytes }).catch(() => {});
   }
 
-  /** Ends a child that has nothing to do: while this waited for the lock another one may have come. */
+  /** Ends a child if it is still idle: another call may have come while this waited for the lock. */
   #endWhere(name: string, isRight: (entry: Entry) => boolean): Promise<void> {
     return this.#locks.run(name, async () => {
       const entry = this.#entries.get(name);
@@ -258,7 +258,7 @@ export class Children implements PlacesUser {
     const entry = this.#entries.get(name);
     if (entry === undefined) return;
     const { child } = entry;
-    if (how === 'killed') child.kill(new ChildGone('ended', "the database's sessions were ended"));
+    if (how === 'killed') child.kill(new ChildGone('ended', 'the sessions of the database were terminated'));
     else await child.end(END_MS);
     await child.ended;
     this.#forget(name, child);
@@ -274,7 +274,7 @@ export class Children implements PlacesUser {
   }
 }
 
-/** What is told of a state is that of the second. */
+/** Adds counters; gauges are taken from the second. */
 function sum(before: Figures, now: Figures): Figures {
   return {
     connections: now.connections,
@@ -285,7 +285,7 @@ function sum(before: Figures, now: Figures): Figures {
   };
 }
 
-/** From a process that is not trusted. */
+/** Validates figures from an untrusted process. */
 function readFigures(told: Readonly<Record<string, unknown>>): Figures {
   const read = (name: keyof Figures) => {
     const value = told[name];
@@ -301,5 +301,5 @@ function readFigures(told: Readonly<Record<string, unknown>>): Figures {
 }
 
 function unavailable(detail: string, cause?: unknown): AppError {
-  return new AppError('engine_unavailable', detail, { hint: 'Try again in a moment', cause });
+  return new AppError('engine_unavailable', detail, { hint: 'Retry in a moment', cause });
 }

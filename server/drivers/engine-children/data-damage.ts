@@ -1,10 +1,10 @@
-/** Stored data that changed by itself, as a child finds it: an error, and word of it to Cloudlet. */
+/** Corrupt data found by a child: an error, and a report to Cloudlet. */
 import { isCorrupt } from './sqlite-error.ts';
 
-/** MongoDB's name for it. */
+/** MongoDB's error name. */
 const DAMAGE_CODE = 'DataCorruptionDetected';
 
-/** What is stored is not what was written. */
+/** Stored data differs from what was written. */
 export class DamagedData extends Error {
   readonly codeName = DAMAGE_CODE;
 }
@@ -13,10 +13,10 @@ export function isDamage(error: unknown): boolean {
   return (error as { codeName?: unknown }).codeName === DAMAGE_CODE || isCorrupt(error);
 }
 
-/** Where word of damage goes; of this process. */
+/** Receiver of damage reports in this process. */
 export const damageWatch = { tell: (_what: string): void => {} };
 
-/** Tells Cloudlet when an error, or a reply of MongoDB's, is damage, whatever the client is answered. */
+/** Reports an error or a MongoDB reply that means damage, whatever the client gets. */
 export function noteDamage(error: unknown): void {
   if (!isDamage(error)) return;
   const { message, errmsg } = error as { message?: string; errmsg?: string };

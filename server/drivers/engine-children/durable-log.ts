@@ -1,4 +1,7 @@
-/** Has commits of a file in WAL mode on the disk before anyone hears of them, many with one fdatasync. */
+/**
+ * Group commit: makes commits of a file in WAL mode durable before their answers are sent, many with one
+ * fdatasync.
+ */
 import { type FileHandle, open } from 'node:fs/promises';
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 
@@ -6,16 +9,16 @@ export class DurableLog {
   readonly #path: string;
   readonly #version: StatementSync;
   #log: Promise<FileHandle> | null = null;
-  /** The version of the last state on the disk. What a child before this one left may not be there yet. */
+  /** Version of the last durable state. Commits of an earlier child may not be durable yet. */
   #durable: unknown = null;
-  /** The version of the state that will be there when what runs has ended. */
+  /** Version of the state that the running sync makes durable. */
   #syncing: unknown = null;
   #running: Promise<void> | null = null;
   #next: Promise<void> | null = null;
 
   /**
-   * `watcher`: a connection to the file at `path` that nothing is ever written through, and that stays open
-   * longer than this one is used.
+   * `watcher`: a connection to the file at `path` that never writes, and that stays open longer than this
+   * object.
    */
   constructor(path: string, watcher: DatabaseSync) {
     this.#path = `${path}-wal`;
@@ -28,14 +31,14 @@ export class DurableLog {
   }
 
   /**
-   * Resolves when all that was committed up to now, by whomever, is on the disk; null: it is. Rejects when
-   * the disk fails: then nobody can say what is there, and this process must not go on.
+   * Resolves when all commits so far, by any connection, are durable; null: they are. Rejects when the disk
+   * fails: the state is then unknown, and this process must not continue.
    */
   flush(): Promise<void> | null {
     const now = this.#now();
     if (now === this.#durable) return null;
     if (now === this.#syncing) return this.#running;
-    // The one that runs may have begun before the commit.
+    // The running sync may have begun before the commit.
     this.#next ??= this.#running === null ? this.#sync() : this.#running.then(() => this.#sync());
     return this.#next;
   }
@@ -49,7 +52,7 @@ export class DurableLog {
   }
 
   async #write(): Promise<void> {
-    // More may be committed in this turn, and goes with it.
+    // Includes further commits of this turn.
     await new Promise(setImmediate);
     this.#next = null;
     const version = this.#now();

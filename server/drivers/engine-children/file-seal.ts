@@ -1,7 +1,7 @@
 /**
- * The checksum of a database's file while nobody has it open, in a file beside it: SQLite has none of its
- * own, and would read a bit that flipped as data. A file that is open is not covered, nor one whose child was
- * killed, until it is closed the next time.
+ * Checksum of a closed database file, in a file beside it: SQLite has none of its own and would read a
+ * flipped bit as data. An open file is not covered, nor one whose child was killed, until it is closed the
+ * next time.
  */
 import * as fs from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -11,7 +11,7 @@ import { DamagedData } from './data-damage.ts';
 
 const SEAL = 'seal';
 const BLOCK_BYTES = 4 * 2 ** 20;
-/** Reading more takes longer than a child may take to end. */
+/** Checksumming more takes longer than a child may take to end. */
 const MAX_BYTES = 2 ** 30;
 
 interface Seal {
@@ -19,22 +19,22 @@ interface Seal {
   readonly crc32: number;
 }
 
-/** To be called once all is written back and closed. */
+/** To be called after everything was written back and closed. */
 export function sealFile(path: string): void {
   if (fs.existsSync(`${path}-wal`) || fs.statSync(path).size > MAX_BYTES) return;
   writeDurableFile(sealPath(path), JSON.stringify(measure(path)), 0o600);
 }
 
 /**
- * To be called before the file is opened: takes the seal away, on the disk too, before anything is written.
- * Throws DamagedData, and leaves the seal, when the file is not what was sealed.
+ * To be called before the file is opened: durably removes the seal before anything is written. Throws
+ * DamagedData, and keeps the seal, when the file differs from what was sealed.
  */
 export function breakSeal(path: string): void {
   const seal = readSeal(sealPath(path));
   if (seal === null) return;
   const { bytes, crc32 } = measure(path);
   if (bytes !== seal.bytes || crc32 !== seal.crc32)
-    throw new DamagedData('the file is not what was written when it was closed');
+    throw new DamagedData('the checksum of the file does not match');
   fs.rmSync(sealPath(path));
   syncFolder(dirname(path));
 }

@@ -1,18 +1,18 @@
 /**
- * What Cloudlet and the child that has a tenant's file open say to each other, over one socket. A frame is
- * two lengths (32 bit, little-endian), a head of JSON and a body of raw bytes, which nobody between reads.
+ * The protocol between Cloudlet and the child that has a tenant's file open, over one socket. A frame is two
+ * lengths (32 bit, little-endian), a head of JSON and a body of raw bytes.
  *
  *     main → child   {id, kind, …}             a call; `open` is the first
  *                    {id, kind: 'ack'}         the last part was passed on, send the next
- *                    {id, kind: 'cancel'}      nobody waits for the answer any more
- *                    {id: 0, kind: 'ping'}     answered before any call: silence means that it is busy
+ *                    {id, kind: 'cancel'}      the caller gave up
+ *                    {id: 0, kind: 'ping'}     answered before any call; no answer means busy
  *     child → main   {id: 0, pong: true}
- *                    {id, begun: true}         what a call with `tell` asks for is done now
+ *                    {id, begun: true}         a call with `tell` has begun
  *                    {id, part: true, …}       a part of an answer; the next follows the ack
  *                    {id, …}                   the answer, or its end
- *                    {id, error: {…}}          instead of it
- *                    {id: 0, counters: {…}}    unasked
- *                    {id: 0, damage}           unasked: stored data changed by itself, and what of it
+ *                    {id, error: {…}}          an error instead of it
+ *                    {id: 0, counters: {…}}    unsolicited
+ *                    {id: 0, damage}           unsolicited: a description of corrupt data
  */
 export interface FrameHead {
   readonly id: number;
@@ -20,11 +20,11 @@ export interface FrameHead {
 }
 
 const LENGTHS = 8;
-/** Bytes of a frame; more is a fault of the other side. */
+/** Largest frame; more is a fault of the other side. */
 const MAX_FRAME = 128 * 2 ** 20;
 export const NO_BODY: Uint8Array = new Uint8Array(0);
 
-/** The bytes of a frame, in two pieces so that no body is copied. */
+/** Encodes a frame in two pieces, so that the body is not copied. */
 export function encodeFrame(head: FrameHead, body: Uint8Array = NO_BODY): [Uint8Array, Uint8Array] {
   const text = Buffer.from(JSON.stringify(head));
   const start = Buffer.allocUnsafe(LENGTHS + text.length);
@@ -34,12 +34,12 @@ export function encodeFrame(head: FrameHead, body: Uint8Array = NO_BODY): [Uint8
   return [start, body];
 }
 
-/** Puts frames together again. `push` throws for what is none: the other side cannot be trusted any more. */
+/** Reassembles frames. `push` throws for an invalid one: the other side is no longer trusted. */
 export class FrameReader {
   readonly #onFrame: (head: FrameHead, body: Buffer) => void;
   #pieces: Buffer[] = [];
   #length = 0;
-  /** So many bytes there must be before it is worth looking again. */
+  /** Bytes needed before parsing is tried again. */
   #wanted = LENGTHS;
 
   constructor(onFrame: (head: FrameHead, body: Buffer) => void) {

@@ -1,18 +1,18 @@
-/** The host's disk as a child sees it: while little is left there, the tenant's file does not grow. */
+/** The host's disk as seen by a child: while it is low, the tenant's file does not grow. */
 import { statfsSync } from 'node:fs';
 import { isDiskError, isFull } from './sqlite-error.ts';
 
-/** With less left SQLite may fail anywhere, whatever is to stay free. */
+/** Below this SQLite may fail anywhere, whatever the reserve is. */
 const SCARCE_BYTES = 1024 * 1024;
-/** The room for growth is rounded down to such a share of what is to stay free, and so changes seldom. */
+/** The space for growth is rounded down to this fraction of the reserve, so that it changes rarely. */
 const STEPS = 8;
-/** What is written goes to the log, and from there to the file. */
+/** Data is written to the log, and from there to the file. */
 const TIMES_WRITTEN = 2;
 
 export const HOST_DISK_FULL =
-  "The host's disk is full, not the database: nothing grows until there is room on the host. Deleting goes on";
+  "The host's disk is full, not the database: nothing can grow until space is freed. Deleting still works";
 
-/** The disk had no room for what is no part of the database's size, such as a copy of it. */
+/** The disk has no space for something outside the database's size, such as a copy of it. */
 export class DiskFull extends Error {
   constructor(cause?: unknown) {
     super(HOST_DISK_FULL, { cause });
@@ -21,23 +21,23 @@ export class DiskFull extends Error {
 }
 
 class HostRoom {
-  /** What the host wants to stay free; Cloudlet tells it. */
+  /** Reserve of the host, set by Cloudlet. */
   keepFreeBytes = 0;
   #isLimit = false;
 
-  /** Less is free than should stay so: nothing may grow. */
+  /** Whether free space is below the reserve, so that nothing may grow. */
   isLow(): boolean {
     return freeBytes() < this.keepFreeBytes;
   }
 
-  /** The size that a file may have now, given what it has and may have by itself. */
+  /** Size that a file may grow to now, given its size and its own limit. */
   limitFor(sizeBytes: number, ownLimitBytes: number): number {
     const limit = sizeBytes + this.growthBytes();
     this.#isLimit = limit < ownLimitBytes;
     return Math.min(limit, ownLimitBytes);
   }
 
-  /** By so many bytes a file may grow now. */
+  /** Bytes that a file may grow now. */
   growthBytes(): number {
     if (this.keepFreeBytes === 0) return Number.POSITIVE_INFINITY;
     const step = this.keepFreeBytes / STEPS;
@@ -45,12 +45,12 @@ class HostRoom {
     return Math.max(0, Math.floor(spare / step) * step);
   }
 
-  /** Throws DiskFull when a copy of so many bytes would leave too little. */
+  /** Throws DiskFull when a copy of that size would use the reserve. */
   assertRoomFor(bytes: number): void {
     if (freeBytes() - bytes < this.keepFreeBytes) throw new DiskFull();
   }
 
-  /** Whether the host's disk is the reason of an error, and not the database's own limit. */
+  /** Whether the host's disk caused an error, not the database's own limit. */
   isWhy(error: unknown): boolean {
     if (error instanceof DiskFull || (error as Error).message === HOST_DISK_FULL) return true;
     if (isFull(error)) return this.#isLimit || freeBytes() < Math.max(SCARCE_BYTES, this.keepFreeBytes);
@@ -63,5 +63,5 @@ function freeBytes(): number {
   return bavail * bsize;
 }
 
-/** Of this process: a child serves one tenant, in one folder. */
+/** One per process: a child serves one tenant, in one folder. */
 export const hostRoom = new HostRoom();

@@ -1,4 +1,4 @@
-/** Takes in a file that a tenant sends; a child of its own examines it before it is used. */
+/** Receives a file uploaded by a tenant; a child of its own checks it before use. */
 import { createWriteStream } from 'node:fs';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
@@ -6,17 +6,17 @@ import { pipeline } from 'node:stream/promises';
 import { type EngineDatabase, LoadFailed } from '../../databases/engine.ts';
 import { hostDiskFull } from '../../platform/errors.ts';
 
-/** What tenants send. */
+/** The file format that tenants upload. */
 export interface LoadedKind {
-  /** Its name in the folder. */
+  /** File name in the folder. */
   readonly file: string;
-  /** With which each begins. */
+  /** Header of every file. */
   readonly header: Buffer;
-  /** For people: why one that begins otherwise is refused. */
+  /** For people: why a file with another header is refused. */
   readonly otherwise: string;
 }
 
-/** Writes it into the folder. Throws LoadFailed, `host_disk_full`. */
+/** Writes the file into the folder. Throws LoadFailed, `host_disk_full`. */
 export async function receiveFile(
   from: Readable,
   {
@@ -47,7 +47,8 @@ async function* checked(
   const { length } = kind.header;
   for await (const piece of pieces) {
     size += piece.length;
-    if (size > limit) throw new LoadFailed(`the file is larger than the database may be (${limit} bytes)`);
+    if (size > limit)
+      throw new LoadFailed(`the file exceeds the size limit of the database (${limit} bytes)`);
     if (start.length < length) start = Buffer.concat([start, piece.subarray(0, length)]);
     if (start.length >= length) assertHeader(start, kind);
     yield piece;

@@ -1,31 +1,31 @@
-/** Gives the room that deleted rows left in a tenant's file back to the disk. */
+/** Returns the free pages of a tenant's file to the disk. */
 import type { DatabaseSync } from 'node:sqlite';
 import { systemClock } from '../../platform/clock.ts';
 import { hostRoom } from './host-room.ts';
 import { isBusy, isFull } from './sqlite-error.ts';
 
-/** Kept for what is written next. */
+/** Kept for the next writes. */
 const SPARE_PAGES = 256;
 const PAGES = 2000;
-/** Of more at once SQLite writes nearly each page to the log, for which a full disk has no room. */
+/** Above this, SQLite writes nearly each page to the log, for which a full disk has no space. */
 const PAGES_LOW = 500;
 const LOW_MS = 100;
 
-/** Whether there is enough to give. `isUsed`: somebody has a session. */
+/** Whether there are enough free pages. `isUsed`: there are sessions. */
 export function isShrinkable({ freePages, isUsed }: { freePages: number; isUsed: boolean }): boolean {
   return hostRoom.isLow() || (!isUsed && freePages >= SPARE_PAGES);
 }
 
 /**
- * A little at a time, to be called each second. While the host's disk is low it is more, down to the last
- * page and with the log.
+ * Frees a few pages, to be called each second. While the host's disk is low, frees all pages and truncates
+ * the log.
  */
 export function shrinkFile(database: DatabaseSync, freePages: number): void {
   try {
     if (hostRoom.isLow()) shrinkNow(database, freePages);
     else database.exec(`PRAGMA incremental_vacuum(${PAGES})`);
   } catch (error) {
-    // It is tried again soon.
+    // Retried soon.
     if (!isBusy(error) && !isFull(error)) throw error;
   }
 }

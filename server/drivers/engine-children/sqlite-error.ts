@@ -1,4 +1,4 @@
-/** Names of SQLite's error codes, which drivers expect and node:sqlite gives as numbers. */
+/** Names of SQLite's error codes, which drivers expect; node:sqlite gives numbers. */
 
 const NAMES: Readonly<Record<number, string>> = {
   1: 'SQLITE_ERROR',
@@ -25,7 +25,7 @@ const NAMES: Readonly<Record<number, string>> = {
   25: 'SQLITE_RANGE',
   26: 'SQLITE_NOTADB',
 };
-/** More exact ones of SQLITE_CONSTRAINT. */
+/** Extended codes of SQLITE_CONSTRAINT. */
 const CONSTRAINTS: Readonly<Record<number, string>> = {
   1: 'CHECK',
   2: 'COMMITHOOK',
@@ -47,13 +47,13 @@ const CANNOT_OPEN = 14;
 const CORRUPT = 11;
 const NO_DATABASE = 26;
 
-/** The number that SQLite gave with an error, exact; null when it is not SQLite's. */
+/** SQLite's extended error code; null for other errors. */
 function sqliteCode(error: unknown): number | null {
   const { code, errcode } = error as { code?: unknown; errcode?: unknown };
   return code === 'ERR_SQLITE_ERROR' && typeof errcode === 'number' ? errcode : null;
 }
 
-/** `SQLITE_CONSTRAINT_UNIQUE` and the like; null when the error is not SQLite's. */
+/** `SQLITE_CONSTRAINT_UNIQUE` and the like; null for errors not from SQLite. */
 export function sqliteErrorName(error: unknown): string | null {
   const code = sqliteCode(error);
   if (code === null) return null;
@@ -62,22 +62,22 @@ export function sqliteErrorName(error: unknown): string | null {
   return more === undefined ? name : `${name}_${more}`;
 }
 
-/** Whether another connection has the lock: the statement did nothing, and can be tried again. */
+/** Whether another connection holds the lock: the statement had no effect and can be retried. */
 export function isBusy(error: unknown): boolean {
   return ((sqliteCode(error) ?? 0) & 0xff) === BUSY;
 }
 
-/** Whether the size limit or the disk leaves no room. */
+/** Whether the size limit or the disk is exhausted. */
 export function isFull(error: unknown): boolean {
   return ((sqliteCode(error) ?? 0) & 0xff) === FULL;
 }
 
-/** Whether a file could not be read, written or made: on a full disk that need not be told as such. */
+/** Whether a file could not be read, written or created, which a full disk may cause. */
 export function isDiskError(error: unknown): boolean {
   return [IO_ERROR, CANNOT_OPEN].includes((sqliteCode(error) ?? 0) & 0xff);
 }
 
-/** Whether SQLite found that the file cannot be what it wrote. */
+/** Whether SQLite found the file corrupt. */
 export function isCorrupt(error: unknown): boolean {
   return [CORRUPT, NO_DATABASE].includes((sqliteCode(error) ?? 0) & 0xff);
 }

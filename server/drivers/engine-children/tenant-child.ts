@@ -1,4 +1,4 @@
-/** One child, seen from Cloudlet: it gets calls and gives answers, and is killed when silent too long. */
+/** Cloudlet's side of one child: sends calls, receives answers, and kills it when it is silent too long. */
 import type { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Clock } from '../../platform/clock.ts';
@@ -9,7 +9,7 @@ import { encodeFrame, type FrameHead, FrameReader, NO_BODY } from './frames.ts';
 /** Members of a call besides its id. */
 export interface CallHead {
   readonly kind: string;
-  /** Has the child say when it begins with this call. */
+  /** Requests a message when the child begins this call. */
   readonly tell?: boolean;
   readonly [member: string]: unknown;
 }
@@ -21,19 +21,19 @@ export interface ChildAnswer {
 
 export interface CallOptions {
   readonly body?: Uint8Array;
-  /** When it aborts, the call is given up: what it does ends, and if it does not, the child. */
+  /** Aborting cancels the call; a child that does not stop is killed. */
   readonly signal?: AbortSignal;
-  /** Takes the parts of an answer, one at a time. When it rejects, the call is given up. */
+  /** Receives the parts of an answer, one at a time. A rejection cancels the call. */
   readonly onPart?: (answer: ChildAnswer) => Promise<void>;
 }
 
-/** What the child said of a call that failed. */
+/** The child's error for a failed call. */
 export class ChildRefused extends Error {
   /** `SQLITE_ERROR` and the like; null: the error was not SQLite's. */
   readonly engineCode: string | null;
   /** The host's disk is full, not the database. */
   readonly isDiskFull: boolean;
-  /** What is stored changed by itself. */
+  /** Stored data is corrupt. */
   readonly isDamaged: boolean;
 
   constructor(details: Readonly<Record<string, unknown>>) {
@@ -47,9 +47,9 @@ export class ChildRefused extends Error {
 
 /** The child ended before it answered. */
 export class ChildGone extends Error {
-  /** `silent`: it was killed for a statement that took too long. */
+  /** `silent`: killed because a statement took too long. */
   readonly why: 'silent' | 'ended';
-  /** The child said that it had not begun with the call, which may be made again. */
+  /** The child had not begun the call, so it can be repeated. */
   readonly isUntouched: boolean;
 
   constructor(why: 'silent' | 'ended', message: string, isUntouched = false) {
@@ -64,27 +64,27 @@ interface Pending {
   readonly resolve: (answer: ChildAnswer) => void;
   readonly reject: (error: Error) => void;
   readonly onPart: CallOptions['onPart'];
-  /** Whether the child tells when it begins. */
+  /** Whether the child reports when a call begins. */
   readonly tells: boolean;
   hasBegun: boolean;
 }
 
 export interface TenantChildOptions {
   readonly clock: Clock;
-  /** For so long it may answer nothing, ms. */
+  /** How long it may be silent, ms. */
   readonly silenceMs: number;
-  /** What it told last, since it began. */
+  /** Receives its latest counters. */
   readonly onCounters: (counters: Readonly<Record<string, unknown>>) => void;
-  /** It found what is stored damaged. */
+  /** Receives its reports of damage. */
   readonly onDamage?: (what: string) => void;
 }
 
 const PINGS_PER_SILENCE = 4;
 const MAX_PING_MS = 500;
-/** How long a call that was given up may go on where it is what keeps the child busy, ms. */
+/** How long a cancelled call may go on while it occupies the child, ms. */
 const GIVE_UP_MS = 500;
 const GIVE_UP_STEP_MS = 10;
-/** Of calls that a busy child has not read, those that were given up among them. */
+/** Limit of calls that a busy child has not read, including cancelled ones. */
 const MAX_UNREAD_BYTES = 64 * 2 ** 20;
 
 export class TenantChild {
@@ -92,7 +92,7 @@ export class TenantChild {
   readonly #socket: Socket;
   readonly #options: TenantChildOptions;
   readonly #pending = new Map<number, Pending>();
-  /** Resolves when the process is gone. Never rejects. */
+  /** Resolves when the process has exited. Never rejects. */
   readonly ended: Promise<void>;
   #lastId = 0;
   #isEnding = false;
@@ -114,12 +114,12 @@ export class TenantChild {
     );
   }
 
-  /** False: it takes no more calls. */
+  /** False: it accepts no more calls. */
   get isUsable(): boolean {
     return this.#over === null && !this.#isEnding;
   }
 
-  /** Resolves when it is known whether a call that was given up ends, or the child for it: wait with more. */
+  /** Resolves when it is known whether a cancelled call or its child ends; further calls wait for it. */
   get isCertain(): Promise<void> {
     return this.#doubt;
   }
@@ -128,7 +128,7 @@ export class TenantChild {
     return this.#launched.pid;
   }
 
-  /** Calls that are not answered yet. */
+  /** Number of unanswered calls. */
   get pending(): number {
     return this.#pending.size;
   }
@@ -157,7 +157,7 @@ export class TenantChild {
     }
   }
 
-  /** Has it write everything back and end; kills it when that takes longer than so many ms. */
+  /** Has it write everything back and exit; kills it after that many ms. */
   async end(withinMs: number): Promise<void> {
     const timer = setTimeout(() => this.kill(new ChildGone('ended', 'the database is closed')), withinMs);
     const answer = this.call({ kind: 'end' });
@@ -168,7 +168,7 @@ export class TenantChild {
     await this.ended;
   }
 
-  /** At once; `ended` tells when it is gone. */
+  /** Kills it immediately; `ended` resolves when it is gone. */
   kill(reason: ChildGone): void {
     this.#isOver(reason);
     this.#launched.kill();
@@ -179,7 +179,7 @@ export class TenantChild {
     this.#socket.cork();
     this.#socket.write(start);
     if (rest.length > 0) this.#socket.write(rest);
-    // Calls of one turn leave together: passing each on by itself costs more than making it.
+    // Calls of one turn are sent together: a send costs more than a call.
     process.nextTick(() => this.#socket.uncork());
   }
 
@@ -187,7 +187,7 @@ export class TenantChild {
     try {
       reader.push(piece);
     } catch {
-      // Whoever controls it now, it is not our code.
+      // Invalid data: the process no longer runs our code as intended.
       this.kill(new ChildGone('ended', "the database's process failed"));
     }
   }
@@ -226,7 +226,7 @@ export class TenantChild {
     } else pending.resolve({ head, body });
   }
 
-  /** The caller hears it at once; the child has a little time to end it. */
+  /** Rejects immediately; the child gets a little time to stop the call. */
   #giveUp(id: number, pending: Pending, reason: unknown): void {
     pending.reject(reason instanceof Error ? reason : new Error('nobody waits for it any more'));
     if (this.#over !== null || !this.#pending.has(id)) return;
@@ -241,7 +241,7 @@ export class TenantChild {
     if (this.#pending.has(id)) this.kill(silent());
   }
 
-  /** While it has work: a ping that is not answered means that it is busy with one statement. */
+  /** Pings while calls are pending: no answer means that one statement occupies it. */
   #keepWatch(): void {
     if (this.#watch !== null) return;
     const { clock, silenceMs } = this.#options;
@@ -273,9 +273,9 @@ export class TenantChild {
 }
 
 function silent(): ChildGone {
-  return new ChildGone('silent', 'a statement took longer than it may');
+  return new ChildGone('silent', 'a statement took longer than allowed');
 }
 
 function tooMuch(): AppError {
-  return new AppError('overloaded', 'The database is busy, and much waits for it', { retryAfterSeconds: 1 });
+  return new AppError('overloaded', 'The database is busy and its queue is full', { retryAfterSeconds: 1 });
 }

@@ -1,7 +1,7 @@
 /**
- * The folders of databases that children serve: `<name>/`, which belongs to the user of its child, and beside
- * it `<name>.json`, what may be done with it; `<name>.load/`, a file that a tenant sent, not in use yet;
- * `<name>.old/`, the folder that such a file is about to replace.
+ * Folders of databases that children serve: `<name>/`, owned by the user of its child, and beside it
+ * `<name>.json`, its access; `<name>.load/`, an uploaded file that is not in use yet; `<name>.old/`, the
+ * folder that such a file is about to replace.
  */
 import * as fs from 'node:fs/promises';
 import { join } from 'node:path';
@@ -16,7 +16,7 @@ const NAME = /^d_[a-z0-9]{16}$/;
 export class TenantFolders {
   readonly #root: string;
 
-  /** `root` need not be there yet. */
+  /** `root` need not exist yet. */
   constructor(root: string) {
     this.#root = root;
   }
@@ -29,7 +29,7 @@ export class TenantFolders {
     return join(this.#root, `${name}.load`);
   }
 
-  /** Makes the root, and mends what was broken off between any two steps of swap(). */
+  /** Creates the root, and finishes an interrupted swap(). */
   async prepare(): Promise<void> {
     await fs.mkdir(this.#root, { recursive: true, mode: 0o700 });
     for (const entry of await fs.readdir(this.#root)) {
@@ -40,7 +40,7 @@ export class TenantFolders {
     }
   }
 
-  /** Makes an empty database of that user; one that is there stays as it is. */
+  /** Creates an empty database owned by that user; keeps an existing one. */
   async make(name: string, uid: number | null): Promise<void> {
     const folder = this.folder(name);
     await fs.mkdir(folder, { recursive: true, mode: 0o700 });
@@ -52,13 +52,13 @@ export class TenantFolders {
     await syncFolderAsync(this.#root);
   }
 
-  /** What of a database is gone, for humans; null: nothing. */
+  /** The missing part of a database, for people; null: none. */
   async missing(name: string): Promise<string | null> {
-    if (!(await isThere(this.folder(name)))) return 'its folder is not there';
-    return (await isThere(join(this.folder(name), FILE))) ? null : 'its file is not there';
+    if (!(await isThere(this.folder(name)))) return 'its folder is missing';
+    return (await isThere(join(this.folder(name), FILE))) ? null : 'its file is missing';
   }
 
-  /** An empty folder for a file that is to replace the database. */
+  /** An empty folder for a file that replaces the database. */
   async stage(name: string): Promise<string> {
     await this.unstage(name);
     await fs.mkdir(this.staging(name), { mode: 0o700 });
@@ -69,24 +69,24 @@ export class TenantFolders {
     await removeTree(this.staging(name));
   }
 
-  /** Hands a folder of ours, with that file in it, over to a user. */
+  /** Transfers a folder with that file to a user. */
   async give(folder: string, uid: number | null, file = FILE): Promise<void> {
     if (uid === null) return;
     await fs.lchown(join(folder, file), uid, uid);
     await fs.lchown(folder, uid, uid);
   }
 
-  /** Puts the folder that was staged in the place of the one that is there. Nobody has either open. */
+  /** Replaces the folder with the staged one. Neither may be open. */
   async swap(name: string): Promise<void> {
     await syncFolderAsync(this.staging(name));
-    // One that is missing has nothing to keep.
+    // A missing folder has nothing to keep.
     await fs.rename(this.folder(name), `${this.folder(name)}.old`).catch(unlessMissing);
     await fs.rename(this.staging(name), this.folder(name));
     await syncFolderAsync(this.#root);
     await removeTree(`${this.folder(name)}.old`);
   }
 
-  /** Also what is half-way. */
+  /** Includes staged and old folders. */
   async remove(name: string): Promise<void> {
     for (const end of ['', '.old', '.load', '.json']) await removeTree(`${this.folder(name)}${end}`);
   }
@@ -96,7 +96,7 @@ export class TenantFolders {
     return (entries ?? []).filter((entry) => NAME.test(entry));
   }
 
-  /** On the disk, with what is not written back yet; 0: there is none. */
+  /** Size on disk, including the log; 0: no database. */
   async sizeBytes(name: string): Promise<number> {
     const sizes = [FILE, `${FILE}-wal`].map(async (file) => {
       const found = await fs.lstat(join(this.folder(name), file)).catch(unlessMissing);
@@ -106,14 +106,14 @@ export class TenantFolders {
     return main + log;
   }
 
-  /** Throws `engine_unavailable` when it is not known, for then nobody may be let in. */
+  /** Throws `engine_unavailable` when the access is unknown, because then nobody may be let in. */
   async access(name: string): Promise<Access> {
     const text = await fs.readFile(`${this.folder(name)}.json`, 'utf8').catch(unlessMissing);
     if (text === undefined) return 'full';
     const found = /^\{"access":"(full|read_only|none)"\}$/.exec(text)?.[1];
     if (found !== undefined) return found as Access;
-    throw new AppError('engine_unavailable', `The file that says who may use the database is damaged`, {
-      hint: `ask the operator, who removes ${name}.json beside its folder: it is then open to its user`,
+    throw new AppError('engine_unavailable', 'The access file of the database is damaged', {
+      hint: `Ask the operator to remove ${name}.json beside its folder; the database is then open to its user`,
     });
   }
 

@@ -1,7 +1,7 @@
-/** What a command fails with, as a client of MongoDB sees it. */
+/** Errors of commands as MongoDB clients see them. */
 import type { Document } from 'bson';
 
-/** Those that this engine answers with; numbers and names are MongoDB's. */
+/** Codes that this engine uses; numbers and names are MongoDB's. */
 const CODES = {
   BadValue: 2,
   UnknownError: 8,
@@ -59,7 +59,7 @@ export class CommandError extends Error {
   constructor(code: CodeName | number, message: string, more: Document = {}) {
     super(message);
     this.code = typeof code === 'number' ? code : CODES[code];
-    // As a server does for codes without a name.
+    // A server does the same for codes without a name.
     this.codeName = NAMES.get(this.code) ?? `Location${this.code}`;
     this.more = more;
   }

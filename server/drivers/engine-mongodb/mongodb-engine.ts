@@ -108,7 +108,7 @@ export class MongodbEngine extends ChildEngine implements Engine {
   }
 
   override async provision(database: EngineDatabase, password: string): Promise<void> {
-    // Its process starts meanwhile: whoever comes first finds it open.
+    // Its process starts meanwhile, so that the first connection finds it open.
     const keep = async () => this.#logins.keep(database, { keys: await scramKeys(password) });
     await Promise.all([keep(), super.provision(database, password)]);
   }
@@ -125,7 +125,7 @@ export class MongodbEngine extends ChildEngine implements Engine {
     await super.restrict(database, access);
   }
 
-  /** Drivers open 100 connections unless they are told: two programs share those that a database has. */
+  /** Drivers open 100 connections by default: the URI limits them to half of a database's connections. */
   async endpoint({ database, username, limits }: EngineDatabase): Promise<Endpoint> {
     const endpoint = endpointOf(this.#router.port, this.#tls);
     const pool = Math.max(1, Math.floor(limits.connections / 2));
@@ -161,11 +161,11 @@ export class MongodbEngine extends ChildEngine implements Engine {
   }
 }
 
-/** None of these codes tells a driver that the server has changed, so none has it throw its pool away. */
+/** These codes do not tell a driver that the server changed, so that it keeps its connection pool. */
 function asReply(error: unknown): CommandError {
   if (error instanceof ChildGone && error.why === 'silent') {
-    const what = 'A command took longer than it may, and what else this database worked on was ended with it';
-    return new CommandError('MaxTimeMSExpired', `${what}. Ask for less at once, or make an index`);
+    const what = 'A command timed out and its database process was terminated, with all its other commands';
+    return new CommandError('MaxTimeMSExpired', `${what}. Query less data at once, or add an index`);
   }
   if (error instanceof ChildRefused && error.isDamaged) return asReply(dataDamaged(error.message, error));
   if (error instanceof ChildRefused)
@@ -173,6 +173,7 @@ function asReply(error: unknown): CommandError {
   if (isAppError(error, 'database_not_ready')) return new CommandError('Unauthorized', error.message);
   if (isAppError(error, 'data_missing') || isAppError(error, 'data_damaged'))
     return new CommandError('DataCorruptionDetected', `${error.message}. ${error.hint}`);
-  const why = 'The database ended while it worked. Look whether your last write is there, and try again';
+  const why =
+    'The database process exited during the request. Check whether the last write succeeded, then retry';
   return new CommandError(11601, error instanceof ChildGone ? why : (error as Error).message);
 }

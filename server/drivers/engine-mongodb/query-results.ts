@@ -1,4 +1,4 @@
-/** One command, for people who look into a database: what it gives as columns and rows. */
+/** Runs one command for the console's query page and presents its result as columns and rows. */
 import { type Document, EJSON, Long, serialize } from 'bson';
 import type { Query, QueryResult, Table } from '../../databases/engine.ts';
 import { CommandError } from './command-error.ts';
@@ -78,7 +78,7 @@ function read({ cursor, ...reply }: Document, { maxRows, maxBytes }: { maxRows: 
   };
 }
 
-/** In relaxed Extended JSON, but for whole numbers that JavaScript cannot tell exactly. */
+/** Relaxed Extended JSON, except for integers beyond JavaScript's precision. */
 function shown(value: unknown): unknown {
   if (value instanceof Long) {
     const number = value.toNumber();

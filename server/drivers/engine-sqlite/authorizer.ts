@@ -1,4 +1,4 @@
-/** What a tenant's SQL may do: SQLite asks at every statement that it compiles, whoever wrote it. */
+/** The authorizer of a tenant's SQL: SQLite calls it for every statement that it compiles. */
 import { constants } from 'node:sqlite';
 
 const {
@@ -12,7 +12,7 @@ const {
   SQLITE_SAVEPOINT,
 } = constants;
 
-/** ATTACH and DETACH are not among them, and so neither is VACUUM, with or without INTO. */
+/** Allowed actions. ATTACH, DETACH and VACUUM, with or without INTO, are denied. */
 const ALLOWED: ReadonlySet<number> = new Set([
   constants.SQLITE_CREATE_INDEX,
   constants.SQLITE_CREATE_TABLE,
@@ -49,7 +49,7 @@ const VIRTUAL_TABLES: ReadonlySet<string> = new Set(
   'fts3 fts4 fts5 fts5vocab rtree rtree_i32 geopoly'.split(' '),
 );
 
-/** May be asked and set: they look, or concern only the tenant's own session and data. */
+/** May be read and set: they read, or affect only the tenant's own session and data. */
 const FREE_PRAGMAS: ReadonlySet<string> = new Set(
   `analysis_limit application_id automatic_index case_sensitive_like collation_list compile_options
   data_version defer_foreign_keys foreign_key_check foreign_key_list foreign_keys freelist_count
@@ -58,16 +58,16 @@ const FREE_PRAGMAS: ReadonlySet<string> = new Set(
   read_uncommitted recursive_triggers reverse_unordered_selects shrink_memory table_info table_list
   table_xinfo user_version wal_checkpoint`.split(/\s+/),
 );
-/** May be asked; what they are is ours to say. */
+/** May be read, not set. */
 const READABLE_PRAGMAS: ReadonlySet<string> = new Set(
   `auto_vacuum busy_timeout cache_size cell_size_check encoding journal_mode journal_size_limit
   locking_mode max_page_count mmap_size page_size schema_version secure_delete synchronous temp_store
   trusted_schema wal_autocheckpoint`.split(/\s+/),
 );
-/** Hints that many programs give at once when they connect; an error would only stop them. */
+/** Set by many programs when they connect; ignored, because an error would stop them. */
 const IGNORED_PRAGMAS: ReadonlySet<string> = new Set(['busy_timeout', 'cache_size', 'synchronous']);
 
-/** `single`: every statement stands alone, and what the connection was set to cannot be changed. */
+/** `single`: every statement stands alone, and settings of the connection cannot be changed. */
 export type Sessions = 'own' | 'single';
 
 type Authorizer = (action: number, first: string | null, second: string | null) => number;

@@ -1,4 +1,4 @@
-/** Whole files: a copy of what is in use, and the examination of one that a tenant sent. */
+/** Whole files: copies of an open database, and checks of an uploaded one. */
 import { rmSync } from 'node:fs';
 import { backup, DatabaseSync } from 'node:sqlite';
 import type { Handler } from '../engine-children/child-call.ts';
@@ -11,8 +11,9 @@ import { numberOf, openTenantFile } from './tenant-file.ts';
 const ALL_PAGES = 2 ** 31 - 1;
 
 /**
- * Copies the database into the file `target`, as of one moment, while others write. All pages are copied in
- * one step, within one read of the file: steps would begin again at every write. It works on another thread.
+ * Copies the database into the file `target`, consistently while others write. All pages are copied in one
+ * step within one read transaction, because a backup in several steps restarts at every write. Runs on
+ * another thread.
  */
 export function copyHandler(tenant: TenantConnections, target: string): Handler {
   // What a child left that was killed meanwhile.
@@ -34,17 +35,17 @@ export function copyHandler(tenant: TenantConnections, target: string): Handler 
   };
 }
 
-/** Bytes of the file, once all is written back. */
+/** File size after a checkpoint, bytes. */
 export function sizeOf(database: DatabaseSync): number {
   return numberOf(database, 'PRAGMA page_count') * numberOf(database, 'PRAGMA page_size');
 }
 
-/** Also of one that was not finished. */
+/** Includes the files of an unfinished copy. */
 function removeCopy(path: string): void {
   for (const end of ['', '-journal', '-wal', '-shm']) rmSync(path + end, { force: true });
 }
 
-/** A file in WAL mode wants others beside it, which not every program that reads SQLite files can make. */
+/** Not every program that reads SQLite files can open one in WAL mode, which needs files beside it. */
 function asOneFile(path: string): void {
   const copy = new DatabaseSync(path, { defensive: true, limits: { attach: 0 } });
   try {
@@ -55,8 +56,8 @@ function asOneFile(path: string): void {
 }
 
 /**
- * Looks for damage in a file that a stranger sent, makes it ready for use and writes all of it to the disk.
- * The answer's `fault` says why it cannot be used; null: it can.
+ * Checks an untrusted file for damage, prepares it for use and syncs it. The answer's `fault` is the reason
+ * for refusing it; null: usable.
  */
 export const checkHandler: Handler = async ({ head }) => {
   const sizeLimitBytes = Number(head.sizeLimitBytes);
@@ -76,8 +77,8 @@ export const checkHandler: Handler = async ({ head }) => {
 function faultIn(database: DatabaseSync): string | null {
   const [damage] = database.prepare('PRAGMA integrity_check(1)').all();
   const found = String(Object.values(damage ?? {})[0]);
-  if (found !== 'ok') return `it is damaged: ${found}`;
+  if (found !== 'ok') return `the file is damaged: ${found}`;
   const [orphan] = database.prepare('PRAGMA foreign_key_check').all();
   if (orphan === undefined) return null;
-  return `a row of the table ${String(orphan.table)} refers to one of ${String(orphan.parent)} that is not there`;
+  return `a row of the table ${String(orphan.table)} refers to a missing row of ${String(orphan.parent)}`;
 }

@@ -1,4 +1,4 @@
-/** One statement on a connection of its own, for people who look into a database. */
+/** Runs one statement on a connection of its own, for the console's query page. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises';
 import { systemClock } from '../../platform/clock.ts';
@@ -15,7 +15,9 @@ export interface QueryHead {
 }
 
 const BUSY_STEP_MS = 10;
-/** All that may stand after a statement. Each piece has one end only: `-----` must not take for ever. */
+/**
+ * Matches what may follow a statement. Each alternative has a unique end, to avoid backtracking on `-----`.
+ */
 const NOTHING_MORE = /^(?:[\s;]|--[^\n]*(?:\n|$)|\/\*(?:(?!\*\/)[\s\S])*(?:\*\/|$))*$/;
 
 /** The answer's body is JSON: `{columns, rows, affected, truncated}`. */
@@ -37,15 +39,15 @@ export function queryHandler(tenant: TenantConnections): Handler {
 }
 
 function prepare(database: DatabaseSync, sql: string): StatementSync {
-  if (NOTHING_MORE.test(sql)) throw new Error('there is no statement');
+  if (NOTHING_MORE.test(sql)) throw new Error('the statement is empty');
   const statement = database.prepare(sql, { readBigInts: true, returnArrays: true });
-  // SQLite compiles the first, and would silently leave the rest undone.
+  // SQLite compiles only the first and would silently skip the rest.
   if (!NOTHING_MORE.test(sql.slice(statement.sourceSQL.length)))
-    throw new Error('more than one statement: send them one by one');
+    throw new Error('more than one statement: send each in its own request');
   return statement;
 }
 
-/** Tries again as long as another connection has the lock: what is busy has done nothing yet. */
+/** Retries while another connection holds the lock: a busy statement had no effect. */
 async function whenFree<T>({ signal }: ChildCall, work: () => Promise<T>): Promise<T> {
   for (;;) {
     try {
@@ -68,7 +70,7 @@ async function run(database: DatabaseSync, statement: StatementSync, { head, sig
   let since = systemClock.monotonic();
   for (const row of statement.iterate(...params.map(bound))) {
     const values = row as unknown as unknown[];
-    // What cannot be sent is not made into text first.
+    // Oversized rows are not converted to text.
     const isTooLong = rows.length === maxRows || bytes + leastLength(values) > maxBytes;
     const text = isTooLong ? '' : JSON.stringify(values.map(shown));
     truncated = isTooLong || bytes + text.length > maxBytes;
@@ -86,11 +88,11 @@ async function run(database: DatabaseSync, statement: StatementSync, { head, sig
   return { json: `${about.slice(0, -1)},"rows":[${rows.join(',')}]}`, rows: rows.length, affected };
 }
 
-/** What JSON has and SQLite has not. */
+/** Converts JSON values to SQLite's types. */
 function bound(value: unknown) {
   if (typeof value === 'boolean') return Number(value);
   if (value === null || typeof value === 'number' || typeof value === 'string') return value;
-  throw new Error('params: each must be a text, a number, true, false or null');
+  throw new Error('params: each must be a string, a number, true, false or null');
 }
 
 function leastLength(values: readonly unknown[]): number {
@@ -100,7 +102,7 @@ function leastLength(values: readonly unknown[]): number {
   return lengths.reduce((sum, length) => sum + length, 0);
 }
 
-/** A value as JSON can say it: what it cannot, as text; bytes in base64. */
+/** A value as JSON; values that JSON cannot hold are text, bytes are base64. */
 function shown(value: unknown): unknown {
   if (typeof value === 'bigint') {
     return Number.isSafeInteger(Number(value)) ? Number(value) : String(value);

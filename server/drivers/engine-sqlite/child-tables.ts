@@ -1,4 +1,4 @@
-/** What is in a file: its tables, views, columns, indexes and keys. */
+/** Lists tables and views of a file with columns, indexes and keys. */
 import type { DatabaseSync } from 'node:sqlite';
 import { setImmediate as turn } from 'node:timers/promises';
 import type { Table } from '../../databases/engine.ts';
@@ -6,9 +6,9 @@ import type { Handler } from '../engine-children/child-call.ts';
 import type { TenantConnections } from './tenant-connections.ts';
 import { numberOf } from './tenant-file.ts';
 
-/** Counting goes on so far. */
+/** Rows are counted up to this number. */
 const MAX_COUNT = 10_000;
-/** Beyond, nobody adds up the pages of each table. */
+/** In larger files, page counts per table are not added up. */
 const MAX_PAGES = 4096;
 
 type Row = Record<string, unknown>;
@@ -70,7 +70,7 @@ function describe(database: DatabaseSync, found: Row, sizes: ReadonlyMap<string,
   };
 }
 
-/** None of a view, or a virtual table, that does not work any more. */
+/** Empty for a broken view or virtual table. */
 function columnsOf(database: DatabaseSync, name: string): Table['columns'] {
   try {
     return rowsOf(database, COLUMNS, name).map((column) => ({
@@ -96,7 +96,7 @@ function foreignKeysOf(database: DatabaseSync, name: string): Table['foreign_key
   }));
 }
 
-/** Exact where they are few; null beyond. */
+/** Exact up to MAX_COUNT; null beyond. */
 function countedRows(database: DatabaseSync, name: string): number | null {
   const quoted = `"${name.replaceAll('"', '""')}"`;
   try {

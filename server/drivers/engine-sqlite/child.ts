@@ -1,6 +1,6 @@
 /**
- * The process that has one tenant's file open: all that a tenant says to SQLite is said here. The first call
- * is `open`, or, of a file that a tenant sent, `check`.
+ * The process that has one tenant's file open and runs all of the tenant's SQL. The first call is `open`, or
+ * `check` for an uploaded file.
  */
 import type { DatabaseSync } from 'node:sqlite';
 import type { EngineLimits } from '../../databases/engine.ts';
@@ -61,8 +61,8 @@ function shrink(connections: TenantConnections, watcher: DatabaseSync): void {
 }
 
 /**
- * Given `path`, after the database, and the body that came, answers `status` and `contentType` with the body,
- * or with each part of it and with its end.
+ * Answers `path` (without the database) and the body with `status` and `contentType` and the response body,
+ * complete or in parts.
  */
 function hranaHandler(database: TenantConnections): Handler {
   const sessions = new HranaSessions({ database, clock: systemClock, limits: HRANA_LIMITS });

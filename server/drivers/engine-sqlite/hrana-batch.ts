@@ -6,10 +6,10 @@ import type { Stream } from './hrana-stream.ts';
 
 const MAX_DEPTH = 64;
 
-/** What became of the steps so far, and so which of the next ones run. */
+/** Results of the steps so far, for the conditions of later steps. */
 class Outcomes {
   readonly #stream: Stream;
-  /** Undefined: it was skipped. */
+  /** undefined: skipped. */
   readonly #steps: ('ok' | 'error' | undefined)[] = [];
 
   constructor(stream: Stream) {
@@ -46,7 +46,7 @@ class Outcomes {
       case 'is_autocommit':
         return this.#stream.isAutocommit;
       default:
-        throw protocolError(`There is no condition of the type ${JSON.stringify(type) ?? 'undefined'}`);
+        throw protocolError(`Unknown condition type ${JSON.stringify(type) ?? 'undefined'}`);
     }
   }
 }
@@ -79,7 +79,7 @@ export async function runBatch(stream: Stream, batch: unknown, room: Room): Prom
   return `{"step_results":[${results.join(',')}],"step_errors":[${errors.join(',')}]}`;
 }
 
-/** The same as lines of JSON, row by row: CursorEntries of the protocol. */
+/** Runs the steps and yields lines of JSON, row by row: the protocol's CursorEntries. */
 export async function* cursorEntries(stream: Stream, steps: readonly unknown[], maxRow: number) {
   const outcomes = new Outcomes(stream);
   for (const [index, step] of steps.entries()) {

@@ -1,30 +1,30 @@
-/** Compiled statements of one connection, kept for the next time: compiling costs most of a small one. */
+/** Cache of one connection's compiled statements: compiling is most of the cost of a small one. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 
-/** `close()` finalizes it: there are more of them than the garbage collector can know of. */
+/** `close()` finalizes it: statements use more memory than the garbage collector knows of. */
 export type Compiled = StatementSync & { close(): void };
 
 const KEPT = 50;
-/** Longer texts are hardly said twice. */
+/** Longer texts are rarely repeated. */
 const MAX_LENGTH = 4_096;
 
 export class CompiledStatements {
   readonly #db: DatabaseSync;
-  /** By text, the one that was not used for longest first. */
+  /** By text, least recently used first. */
   readonly #kept = new Map<string, Compiled>();
 
   constructor(db: DatabaseSync) {
     this.#db = db;
   }
 
-  /** To be given back with release(). */
+  /** To be returned with release(). */
   take(sql: string): Compiled {
     const kept = this.#kept.get(sql);
     this.#kept.delete(sql);
     return kept ?? this.#compile(sql);
   }
 
-  /** `isLight`: what is bound to it may stay in memory. */
+  /** `isLight`: its bindings may stay in memory. */
   release(sql: string, compiled: Compiled, isLight: boolean): void {
     if (!isLight || sql.length > MAX_LENGTH || this.#kept.has(sql)) {
       compiled.close();

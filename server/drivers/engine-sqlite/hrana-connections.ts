@@ -1,4 +1,4 @@
-/** The connections of one database: as many as it may have, used again by the next stream. */
+/** Connection pool of one database, up to its limit; connections are reused by later streams. */
 import type { DatabaseSync } from 'node:sqlite';
 import { CompiledStatements } from './hrana-compiled.ts';
 import { HranaError } from './hrana-error.ts';
@@ -7,19 +7,19 @@ import type { TenantConnections } from './tenant-connections.ts';
 export interface Connection {
   readonly db: DatabaseSync;
   readonly statements: CompiledStatements;
-  /** Something was set that the next stream must not find. */
+  /** Settings were changed that the next stream must not see. */
   isTouched: boolean;
 }
 
 export interface ConnectionsDeps {
   readonly database: TenantConnections;
-  /** How long a stream waits for one. */
+  /** How long a stream waits for a connection. */
   readonly waitMs: number;
-  /** Takes one from a stream that does not need it; false when all do. */
+  /** Takes a connection from a stream that does not need it; false when all do. */
   readonly reclaim: () => boolean;
 }
 
-/** Connections that nobody uses. */
+/** Idle connections kept. */
 const KEPT = 8;
 
 export class Connections {
@@ -32,7 +32,7 @@ export class Connections {
     this.#deps = deps;
   }
 
-  /** Throws HranaError `TOO_MANY_STREAMS` when none became free in time. */
+  /** Throws HranaError `TOO_MANY_STREAMS` when none becomes free in time. */
   take(): Connection | Promise<Connection> {
     const found = this.#free.pop();
     if (found !== undefined) return found;
@@ -51,7 +51,7 @@ export class Connections {
     });
   }
 
-  /** Ends what is open in it. */
+  /** Returns a connection, rolling back its transaction. */
   giveBack(connection: Connection): void {
     const { db, isTouched } = connection;
     try {
@@ -64,12 +64,12 @@ export class Connections {
     this.#serve();
   }
 
-  /** Has those that wait take connections from streams that have come to need none. */
+  /** Serves the queue with connections of streams that no longer need one. */
   serveWaiting(): void {
     while (this.#waiting.size > 0 && this.#deps.reclaim());
   }
 
-  /** False when somebody still reads or writes what would be overwritten. */
+  /** Checkpoints the log. False when a reader or writer prevents it. */
   writeLogBack(): boolean {
     const connection = this.#free.pop() ?? this.#open();
     const { busy } = connection.db.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get() ?? {};
@@ -105,6 +105,6 @@ export class Connections {
 function tooMany(max: number): HranaError {
   return new HranaError(
     'TOO_MANY_STREAMS',
-    `All ${max} connections of this database are in transactions: end some, or make them shorter`,
+    `All ${max} connections of this database are in transactions: end some, or use shorter ones`,
   );
 }

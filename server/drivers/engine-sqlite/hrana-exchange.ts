@@ -1,4 +1,4 @@
-/** Hrana on Cloudlet's side: what the edge took goes to the database's process, and comes back as it is. */
+/** Hrana in Cloudlet's process: forwards requests to the database's process and streams the response back. */
 import { once } from 'node:events';
 import { PassThrough } from 'node:stream';
 import type { EngineDatabase } from '../../databases/engine.ts';
@@ -18,7 +18,7 @@ interface HranaReply {
   readonly body: Uint8Array | AsyncIterable<Uint8Array>;
 }
 
-/** Throws AppError `query_timeout`, `engine_unavailable`, and what the engine throws. */
+/** Throws AppError `query_timeout`, `engine_unavailable`, and the engine's errors. */
 export async function exchangeHrana(
   engine: Pick<SqliteEngine, 'call'>,
   database: EngineDatabase,
@@ -27,7 +27,7 @@ export async function exchangeHrana(
   let parts: PassThrough | undefined;
   const begun = Promise.withResolvers<HranaReply>();
   const onPart = async ({ head, body: part }: ChildAnswer) => {
-    // Whoever reads it hears of an error too.
+    // The reader gets the error too.
     parts ??= new PassThrough().on('error', () => {});
     begun.resolve(replyOf(head, parts));
     if (!parts.write(part)) await once(parts, 'drain', { signal });
@@ -51,16 +51,16 @@ function replyOf(head: ChildAnswer['head'], body: HranaReply['body']): HranaRepl
 
 function said(error: unknown): unknown {
   if (!(error instanceof ChildGone)) return error;
-  const undone = 'Transactions that were open in this database are undone';
+  const undone = 'Open transactions in this database were rolled back';
   if (error.why === 'silent') {
-    const detail = `A statement took longer than it may, and the database was ended with it. ${undone}`;
+    const detail = `A statement timed out and its database process was terminated. ${undone}`;
     return new AppError('query_timeout', detail, {
-      hint: 'Ask for less at once, or add an index',
+      hint: 'Query less data at once, or add an index',
       cause: error,
     });
   }
   return new AppError('engine_unavailable', `The database process exited during the request. ${undone}`, {
-    hint: 'Look whether your last write is there, and try again',
+    hint: 'Check whether the last write succeeded, then retry',
     cause: error,
   });
 }

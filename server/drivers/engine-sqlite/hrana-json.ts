@@ -1,4 +1,4 @@
-/** Reads what clients of Hrana sent. Members that nobody knows are ignored, as the protocol wants it. */
+/** Parses Hrana requests. Unknown members are ignored, as the protocol requires. */
 import { HranaError } from './hrana-error.ts';
 
 export type JsonObject = Readonly<Record<string, unknown>>;
@@ -18,13 +18,13 @@ export function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Throws HranaError `PROTOCOL_ERROR` that begins with `what`. */
+/** Throws HranaError `PROTOCOL_ERROR`, with a message that begins with `what`. */
 export function objectOf(value: unknown, what: string): JsonObject {
   if (!isObject(value)) throw protocolError(`${what} must be an object`);
   return value;
 }
 
-/** What may be left out; throws HranaError `PROTOCOL_ERROR`. */
+/** An optional list; throws HranaError `PROTOCOL_ERROR`. */
 export function listOf(value: unknown, what: string): readonly unknown[] {
   if (value === undefined || value === null) return [];
   if (!Array.isArray(value)) throw protocolError(`${what} must be a list`);

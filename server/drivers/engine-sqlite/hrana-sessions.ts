@@ -1,10 +1,10 @@
 /**
  * Hrana over HTTP for one database, inside the child that has it open: `POST v2/pipeline`, `v3/pipeline` and
- * `v3/cursor`, as HRANA_3_SPEC and HRANA_2_SPEC of libsql say. Who may call was settled before, and that an
- * answer waits until what it may tell of is on the disk is seen to after.
+ * `v3/cursor`, as specified by HRANA_3_SPEC and HRANA_2_SPEC of libsql. Authentication happens before, and
+ * durability of answers after this code.
  *
- * Whoever waits to write waits here, not in SQLite, so that the one who writes can go on; and nobody holds
- * the database up for longer than the limits say. One statement that runs for ever is ended with the child.
+ * Writers wait here, not in SQLite, so that the current writer can proceed; the limits bound how long anyone
+ * can block the database. A statement that never ends is killed with the child.
  */
 import type { Clock } from '../../platform/clock.ts';
 import { randomBase62 } from '../../platform/ids.ts';
@@ -20,15 +20,15 @@ import type { TenantConnections } from './tenant-connections.ts';
 export interface HranaLimits {
   /** How long a statement waits for other writers, and a stream for a connection. */
   readonly busyMs: number;
-  /** From one request to the next in a transaction, from one piece of a cursor to the next. */
+  /** Limit between two requests in a transaction, and between two pieces of a cursor. */
   readonly idleMs: number;
-  /** A transaction and a cursor as a whole. */
+  /** Limit of a whole transaction or cursor. */
   readonly transactionMs: number;
-  /** A stream outside of a transaction, from one request to the next. */
+  /** Limit between two requests of a stream outside a transaction. */
   readonly streamIdleMs: number;
-  /** One response, and one row of a cursor, in characters. */
+  /** Limit of a response, and of a cursor's row, in characters. */
   readonly responseLength: number;
-  /** The log of commits; beyond it, who keeps it from being written back is ended. */
+  /** Limit of the WAL; beyond it, streams that prevent a checkpoint are ended. */
   readonly logBytes: number;
 }
 
@@ -48,25 +48,25 @@ export interface HranaSessionsDeps {
 }
 
 export interface HranaRequest {
-  /** After the database: `v2/pipeline`. */
+  /** Path after the database: `v2/pipeline`. */
   readonly path: string;
   readonly body: Uint8Array;
-  /** Aborts when the caller has left. */
+  /** Aborts when the client disconnects. */
   readonly signal?: AbortSignal;
 }
 
 export interface HranaResponse {
   readonly status: number;
   readonly contentType: string;
-  /** Pieces are taken one at a time; returning from them early ends what makes them. */
+  /** Pieces are pulled one at a time; returning early stops the producer. */
   readonly body: string | AsyncIterable<string>;
 }
 
 const SWEEP_MS = 250;
 const BATON_CHARACTERS = 32;
-/** Batons of streams that ended by themselves, kept to tell why. */
+/** Batons of expired streams, kept for error messages. */
 const MAX_ENDINGS = 1_000;
-/** About so many characters of a cursor go out at once. */
+/** Approximate size of a cursor's pieces, characters. */
 const PIECE_LENGTH = 32 * 1024;
 const PIPELINES = new Set(['v2/pipeline', 'v3/pipeline']);
 
@@ -75,7 +75,7 @@ export class HranaSessions {
   readonly #connections: Connections;
   readonly #streamDeps: StreamDeps;
   readonly #streams = new Set<Stream>();
-  /** Who waits for its client, the one that waits longest first. */
+  /** Idle streams, longest idle first. */
   readonly #byBaton = new Map<string, Stream>();
   readonly #endings = new Map<string, HranaError>();
 
@@ -91,7 +91,7 @@ export class HranaSessions {
     setInterval(() => this.#endOverdue(), SWEEP_MS).unref();
   }
 
-  /** Always answers as the protocol has it; never throws. */
+  /** Always answers in the protocol's format; never throws. */
   async handle({ path, body, signal }: HranaRequest): Promise<HranaResponse> {
     try {
       if (PIPELINES.has(path)) return json(200, await this.#pipeline(readBody(body), signal));
@@ -131,12 +131,12 @@ export class HranaSessions {
   async #cursor(body: JsonObject, signal: AbortSignal | undefined): Promise<HranaResponse> {
     const steps = stepsOf(body.batch);
     const stream = await this.#enter(body.baton, signal);
-    // Should nobody ever read it, the time runs from here.
+    // Starts the idle timeout in case nobody reads it.
     stream.idleSince = this.#now();
     return { status: 200, contentType: JSON_TYPE, body: this.#readCursor(stream, steps) };
   }
 
-  /** The client may use the baton from the first line on; what it asks waits until this is over. */
+  /** The client may use the baton from the first line on; its requests wait until the cursor ends. */
   async *#readCursor(stream: Stream, steps: readonly unknown[]): AsyncGenerator<string> {
     let piece = `{"baton":${JSON.stringify(this.#remember(stream))},"base_url":null}\n`;
     stream.idleSince = undefined;
@@ -176,13 +176,13 @@ export class HranaSessions {
     const stream = this.#byBaton.get(baton);
     if (stream === undefined) throw this.#endings.get(baton) ?? unknownBaton();
     while (stream.busy !== undefined) await stream.busy;
-    // Somebody else may have used the same baton meanwhile.
+    // Another request may have used the same baton meanwhile.
     if (this.#byBaton.get(baton) !== stream) throw stream.ended ?? unknownBaton();
     this.#byBaton.delete(baton);
     return stream;
   }
 
-  /** A new baton for it; null when it has ended. */
+  /** Issues a new baton; null when the stream has ended. */
   #remember(stream: Stream): string | null {
     if (stream.ended !== undefined) return null;
     stream.baton = randomBase62(BATON_CHARACTERS);
@@ -201,17 +201,17 @@ export class HranaSessions {
     if (this.#endings.size > MAX_ENDINGS && oldest !== undefined) this.#endings.delete(oldest);
   }
 
-  /** Ends a stream that nobody may miss: clients that do not close theirs are many. */
+  /** Ends an idle stream without a transaction, because many clients never close theirs. */
   #reclaim(): boolean {
     for (const stream of this.#byBaton.values()) {
       if (stream.busy !== undefined || !stream.isAutocommit) continue;
-      this.#end(stream, expired('others needed its connection'));
+      this.#end(stream, expired('its connection was needed by another stream'));
       return true;
     }
     return false;
   }
 
-  /** Readers of an old state keep the log from being written back: the oldest has to go. */
+  /** Readers of an old snapshot prevent checkpoints: the oldest is ended. */
   #shortenLog(): void {
     const streams = [...this.#streams];
     if (this.#deps.database.logBytes() <= this.#deps.limits.logBytes) return;
@@ -221,7 +221,7 @@ export class HranaSessions {
     while (!this.#connections.writeLogBack()) {
       const oldest = readers.shift();
       if (oldest === undefined) return;
-      this.#end(oldest, expired('it read an old state while others wrote too much'));
+      this.#end(oldest, expired('it held an old snapshot while too much was written'));
     }
   }
 
@@ -233,7 +233,7 @@ export class HranaSessions {
       const { readingSince, idleSince = now } = stream;
       const mayIdleMs = readingSince === undefined ? streamIdleMs : idleMs;
       if (now - idleSince > mayIdleMs) {
-        this.#end(stream, expired(`nothing was asked of it for ${mayIdleMs / 1000} s`));
+        this.#end(stream, expired(`it was idle for ${mayIdleMs / 1000} s`));
       } else if (readingSince !== undefined && now - readingSince > transactionMs) {
         this.#end(stream, expired(`its transaction or cursor was open for ${transactionMs / 1000} s`));
       }
@@ -261,13 +261,13 @@ const CLOSED = new HranaError('STREAM_CLOSED', 'The stream was closed');
 function expired(why: string): HranaError {
   return new HranaError(
     'STREAM_EXPIRED',
-    `The stream was ended and what it had not committed is undone: ${why}`,
+    `The stream expired and its uncommitted changes were rolled back: ${why}`,
   );
 }
 
 function unknownBaton(): HranaError {
   return new HranaError(
     'BATON_INVALID',
-    'There is no stream for this baton: it ended, or the baton is used up',
+    'Unknown baton: its stream has ended, or the baton was already used',
   );
 }

@@ -1,38 +1,38 @@
 /**
- * What a text of SQL holds, as far as a server must know before SQLite reads it: where its statements end,
- * their parameters, and whether they write. It never decides what is allowed; that is the authorizer's.
+ * Scans SQL text for what the server must know before SQLite parses it: statement boundaries, parameters, and
+ * whether statements write. It never decides permissions; the authorizer does.
  */
 
 export interface SqlStatement {
   readonly text: string;
-  /** By index, from 0: name with its sign, null for a bare `?`; undefined: no parameter has that number. */
+  /** By index, from 0: name with its prefix, null for a bare `?`; undefined: no parameter has that number. */
   readonly params: readonly (string | null | undefined)[];
-  /** May have to have the write lock to itself. */
+  /** May need the write lock. */
   readonly writes: boolean;
-  /** Ends a transaction, as it is, or a part of it. */
+  /** Ends a transaction or a savepoint. */
   readonly ends: boolean;
   /** Changes rows, and SQLite counts them. */
   readonly counts: boolean;
   readonly explains: boolean;
-  /** What it sets outlasts it in the connection (PRAGMA, temporary tables). */
+  /** Changes settings that outlast it in the connection (PRAGMA, temporary tables). */
   readonly leavesTrace: boolean;
 }
 
 const SPACE = String.raw`(?<space>[ \t\n\f\r]+|--[^\n]*|/\*[^]*?(?:\*/|$))`;
-/** As loops over single characters, which take no memory for each: a literal may be as long as a call. */
+/** Loops over single characters need no memory per repetition: a literal may be as long as a request. */
 const QUOTED = String.raw`(?<quoted>'[^']*(?:''[^']*)*(?:'|$)|"[^"]*(?:""[^"]*)*(?:"|$)|\x60[^\x60]*(?:\x60\x60[^\x60]*)*(?:\x60|$)|\[[^\]]*(?:\]|$))`;
 const VARIABLE = String.raw`(?<variable>\?\d*|[$@:#](?:[\w$\x80-\uffff]|::)+(?:\([^ \t\n\f\r)]*\))?)`;
 const WORD = String.raw`(?<word>[A-Za-z_\x80-\uffff][\w$\x80-\uffff]*)`;
 const TOKEN = new RegExp(String.raw`${SPACE}|${QUOTED}|${VARIABLE}|${WORD}|(?<other>\d[\w.]*|[^])`, 'gy');
 
-/** As SQLITE_LIMIT_VARIABLE_NUMBER is at most. */
+/** The maximum of SQLITE_LIMIT_VARIABLE_NUMBER. */
 const MAX_VARIABLE = 32_766;
 
 const COUNTED = new Set(['INSERT', 'UPDATE', 'DELETE', 'REPLACE']);
 const READING = new Set(['SELECT', 'VALUES', 'EXPLAIN']);
 const BOUNDARIES = new Set(['BEGIN', 'COMMIT', 'END', 'ROLLBACK', 'SAVEPOINT', 'RELEASE']);
 
-/** The statements of a text, in their order. What is no SQL is left for SQLite to complain of. */
+/** The statements of a text, in order. Invalid SQL is left for SQLite to report. */
 export function readSql(sql: string): readonly SqlStatement[] {
   const known = KNOWN.get(sql);
   if (known !== undefined) return known;
@@ -43,7 +43,7 @@ export function readSql(sql: string): readonly SqlStatement[] {
   return found;
 }
 
-/** Programs say the same few texts again and again. */
+/** Cache, because programs repeat the same few texts. */
 const KNOWN = new Map<string, readonly SqlStatement[]>();
 const MAX_KNOWN = 500;
 const MAX_KNOWN_LENGTH = 1_000;
@@ -64,15 +64,15 @@ function read(sql: string): SqlStatement[] {
 class StatementReader {
   readonly #sql: string;
   readonly #start: number;
-  /** The first words, in capitals. */
+  /** The first words, in upper case. */
   readonly #words: string[] = [];
   readonly #params: (string | null | undefined)[] = [];
   #depth = 0;
-  /** What a WITH leads to. */
+  /** The verb after a WITH clause. */
   #verb: string | undefined;
   #assigns = false;
   #isTemporary = false;
-  /** In the body of a trigger: how much of `; END ;` was seen. */
+  /** In a trigger's body: how much of `; END ;` was seen. */
   #ending: 0 | 1 | 2 = 0;
   isEmpty = true;
 
@@ -130,7 +130,7 @@ class StatementReader {
     }
   }
 
-  /** Numbers are given as sqlite3_prepare gives them. */
+  /** Numbers are assigned as in sqlite3_prepare. */
   #takeVariable(name: string): void {
     const params = this.#params;
     if (name === '?') {
@@ -145,7 +145,7 @@ class StatementReader {
     }
   }
 
-  /** `CREATE TRIGGER`, whose body holds statements of its own. */
+  /** `CREATE TRIGGER`, whose body contains statements. */
   #isTrigger(): boolean {
     const words = this.#words.filter((word) => !BEFORE_CREATE.has(word));
     if (words[0] !== 'CREATE') return false;

@@ -1,4 +1,4 @@
-/** One statement on one connection: bound, run, and its result as Hrana writes it. */
+/** Runs one statement on one connection and formats its result for Hrana. */
 import type { SQLOutputValue, StatementResultingChanges, StatementSync } from 'node:sqlite';
 import type { Counters } from '../engine-children/child-call.ts';
 import type { Compiled, CompiledStatements } from './hrana-compiled.ts';
@@ -6,7 +6,7 @@ import { HranaError } from './hrana-error.ts';
 import type { SqlStatement } from './hrana-sql.ts';
 import { type Bindings, valueJson } from './hrana-values.ts';
 
-/** What an answer may still hold. */
+/** Remaining size of a response. */
 export interface Room {
   /** Characters. */
   left: number;
@@ -14,11 +14,11 @@ export interface Room {
 
 export interface Counted {
   readonly affected: number;
-  /** Null unless it is a statement that adds or changes rows. */
+  /** null unless the statement inserts or changes rows. */
   readonly lastRowid: string | null;
 }
 
-/** A statement that was compiled and bound, to be stepped through row by row. */
+/** A compiled and bound statement, to be stepped through row by row. */
 export class Execution {
   readonly #statements: CompiledStatements;
   readonly #statement: SqlStatement;
@@ -29,7 +29,7 @@ export class Execution {
   #ran: StatementResultingChanges | undefined;
   #isClosed = false;
 
-  /** Steps nothing yet. Throws what SQLite or the binding says. */
+  /** Does not step yet. Throws errors of SQLite or the bindings. */
   constructor(
     statements: CompiledStatements,
     deps: { readonly statement: SqlStatement; readonly bindings: Bindings; readonly counters: Counters },
@@ -49,7 +49,7 @@ export class Execution {
     }
   }
 
-  /** Undefined after the last. */
+  /** undefined after the last row. */
   nextRow(): SQLOutputValue[] | undefined {
     if (this.#rows === undefined) {
       this.#ran ??= this.#compiled.run(...this.#bindings);
@@ -61,13 +61,13 @@ export class Execution {
     return value;
   }
 
-  /** As JSON. Right once the first row was asked for: a schema that has changed is noticed then. */
+  /** Columns as JSON. Valid after the first row was requested, when SQLite notices schema changes. */
   columns(): string {
     const columns = this.#compiled.columns().map(({ name, type }) => columnJson(name, type));
     return `[${columns.join(',')}]`;
   }
 
-  /** After the last row. */
+  /** Valid after the last row. */
   count(): Counted {
     if (!this.#statement.counts) return { affected: 0, lastRowid: null };
     const { changes, rowid } = this.#ran === undefined ? this.#counted() : ofRun(this.#ran);
@@ -76,7 +76,7 @@ export class Execution {
     return { affected, lastRowid: String(rowid) };
   }
 
-  /** Ends it wherever it is. */
+  /** Ends it at any row. */
   close(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
@@ -96,7 +96,7 @@ function ofRun({ changes, lastInsertRowid: rowid }: StatementResultingChanges) {
   return { changes, rowid };
 }
 
-/** Arguments with names are not looked through. */
+/** Named arguments are not inspected. */
 function isLight(value: unknown): boolean {
   if (typeof value === 'string' || value instanceof Uint8Array) return value.length <= LIGHT_LENGTH;
   return value === null || typeof value !== 'object';
@@ -112,11 +112,11 @@ function columnJson(name: string, type: string | null): string {
   return `{"name":${JSON.stringify(name)},"decltype":${type === null ? 'null' : JSON.stringify(type)}}`;
 }
 
-/** A row as JSON. Throws HranaError when there is no room for it. */
+/** A row as JSON. Throws HranaError when it exceeds the remaining size. */
 export function rowJson(row: readonly SQLOutputValue[], room: Room): string {
   let json = '';
   for (const value of row) {
-    // What cannot be sent is not made into text first: that alone can take all memory there is.
+    // Oversized values are not converted to text, which alone could exhaust the memory.
     if (lengthOf(value) > room.left) throw tooLarge();
     json += json === '' ? valueJson(value) : `,${valueJson(value)}`;
     if (json.length > room.left) throw tooLarge();
@@ -129,7 +129,7 @@ function lengthOf(value: SQLOutputValue): number {
   return typeof value === 'string' || value instanceof Uint8Array ? value.length : 1;
 }
 
-/** Runs it to its end: the StmtResult of the protocol. */
+/** Runs it to the end: the protocol's StmtResult. */
 export function resultJson(execution: Execution, wantsRows: boolean, room: Room): string {
   const rows: string[] = [];
   let row = execution.nextRow();
@@ -140,12 +140,12 @@ export function resultJson(execution: Execution, wantsRows: boolean, room: Room)
   return `{"cols":${execution.columns()},"rows":[${rows.join(',')}],${countJson(execution.count())}}`;
 }
 
-/** As members of an object. */
+/** Members of a JSON object. */
 export function countJson({ affected, lastRowid }: Counted): string {
   return `"affected_row_count":${affected},"last_insert_rowid":${JSON.stringify(lastRowid)}`;
 }
 
-/** The DescribeResult of the protocol, without running it. */
+/** The protocol's DescribeResult, without running the statement. */
 export function describeJson(statements: CompiledStatements, statement: SqlStatement): string {
   const compiled = statements.take(statement.text);
   try {
@@ -163,6 +163,6 @@ export function describeJson(statements: CompiledStatements, statement: SqlState
 function tooLarge(): HranaError {
   return new HranaError(
     'RESPONSE_TOO_LARGE',
-    'The result is too large for one answer: ask for fewer rows at a time (LIMIT), or read it with a cursor',
+    'The result is too large for one response: fetch fewer rows (LIMIT), or use a cursor',
   );
 }

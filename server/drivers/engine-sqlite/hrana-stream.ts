@@ -1,4 +1,4 @@
-/** A stream of Hrana: one connection, and what a client does on it, one request after the other. */
+/** A Hrana stream: one connection and a client's requests on it, one at a time. */
 import { endOfTick } from '../../platform/tick.ts';
 import { type Counters, TURN_MS } from '../engine-children/child-call.ts';
 import { runBatch } from './hrana-batch.ts';
@@ -17,7 +17,7 @@ export interface StreamDeps {
   readonly beforeWrite: () => void;
   /** Monotonic, ms. */
   readonly now: () => number;
-  /** How long a statement waits for others to end their writing. */
+  /** How long a statement waits for other writers. */
   readonly busyMs: number;
 }
 
@@ -29,16 +29,16 @@ export class Stream {
   readonly #stored = new Map<number, string>();
   #execution: Execution | undefined;
   #turnSince: number;
-  /** When its transaction or cursor began; undefined: it reads nothing now. */
+  /** Start of its transaction or cursor; undefined: no open read. */
   readingSince: number | undefined;
-  /** When it began to wait for its client; undefined: it works. */
+  /** Start of waiting for its client; undefined: a request is running. */
   idleSince: number | undefined;
-  /** Resolves when the request that is worked on is over; undefined: there is none. */
+  /** Resolves when the current request ends; undefined: none. */
   busy: Promise<void> | undefined;
   #leave = () => {};
-  /** The latest. */
+  /** The latest baton. */
   baton = '';
-  /** Why it came to its end. */
+  /** Why the stream ended. */
   ended: HranaError | undefined;
   #signal: AbortSignal | undefined;
 
@@ -56,7 +56,7 @@ export class Stream {
     return this.#deps.turn.isHeldBy(this);
   }
 
-  /** A request begins; `signal` aborts when its client has left. */
+  /** Begins a request; `signal` aborts when its client disconnects. */
   enter(signal: AbortSignal | undefined): void {
     this.#signal = signal;
     this.idleSince = undefined;
@@ -66,14 +66,14 @@ export class Stream {
     });
   }
 
-  /** It is over. */
+  /** Ends the request. */
   leave(now: number): void {
     this.idleSince = now;
     this.busy = undefined;
     this.#leave();
   }
 
-  /** One request of a pipeline: its StreamResponse as JSON. Throws what speaks against it. */
+  /** Handles one request of a pipeline: its StreamResponse as JSON. Throws the error. */
   async answer(given: JsonObject, room: Room): Promise<string> {
     this.assertOpen();
     switch (given.type) {
@@ -99,7 +99,7 @@ export class Stream {
       case 'get_autocommit':
         return `{"type":"get_autocommit","is_autocommit":${this.isAutocommit}}`;
       default:
-        throw protocolError(`There is no request of the type ${JSON.stringify(given.type) ?? 'undefined'}`);
+        throw protocolError(`Unknown request type ${JSON.stringify(given.type) ?? 'undefined'}`);
     }
   }
 
@@ -113,13 +113,13 @@ export class Stream {
     }
   }
 
-  /** Makes a `Stmt` ready to be stepped through, once its turn has come. To be closed before the next. */
+  /** Prepares a `Stmt` for stepping, once it may write. Must be closed before the next. */
   open(stmt: JsonObject): Promise<Execution> {
     const statement = single(this.#sqlOf(stmt));
     return this.#open(statement, () => bindingsOf(statement, stmt));
   }
 
-  /** Ends what was opened, and lets others write when it was a transaction of its own. */
+  /** Closes the open statement, and releases the write turn after an autocommit statement. */
   close(): void {
     this.#execution?.close();
     this.#execution = undefined;
@@ -129,7 +129,7 @@ export class Stream {
     this.#deps.turn.release(this);
   }
 
-  /** Rolls back and lets others go on; the connection is free. What is asked afterwards gets the reason. */
+  /** Rolls back and frees the connection and the write turn. Later requests get the reason. */
   end(reason: HranaError): void {
     if (this.ended !== undefined) return;
     this.ended = reason;
@@ -139,12 +139,12 @@ export class Stream {
     this.#deps.turn.release(this);
   }
 
-  /** Throws why the stream has ended. */
+  /** Throws the reason when the stream has ended. */
   assertOpen(): void {
     if (this.ended !== undefined) throw this.ended;
   }
 
-  /** Lets others go on when this request has worked for long. */
+  /** Yields when this request has run for long. */
   async breathe(): Promise<void> {
     if (this.#deps.now() - this.#turnSince < TURN_MS) return;
     await endOfTick();
@@ -188,7 +188,7 @@ export class Stream {
     const got = await turn.wait(this, busyMs, this.#signal);
     if (this.ended !== undefined) turn.release(this);
     else if (!got) {
-      const detail = `database is locked: others were writing for ${busyMs / 1000} s`;
+      const detail = `database is locked: other writers were active for ${busyMs / 1000} s`;
       throw new HranaError('SQLITE_BUSY', detail);
     }
   }
@@ -197,7 +197,7 @@ export class Stream {
     if (typeof sql === 'string') return sql;
     const stored = this.#stored.get(Number(id));
     if (stored !== undefined) return stored;
-    throw protocolError(id === undefined ? 'There is no sql' : `No SQL is stored as sql_id ${String(id)}`);
+    throw protocolError(id === undefined ? 'sql is missing' : `No SQL is stored as sql_id ${String(id)}`);
   }
 
   #store({ sql, sql_id: id }: JsonObject): void {
@@ -206,17 +206,17 @@ export class Stream {
     }
     if (this.#stored.has(Number(id))) throw protocolError(`sql_id ${String(id)} is in use`);
     if (this.#stored.size >= MAX_STORED_SQL)
-      throw protocolError(`A stream stores at most ${MAX_STORED_SQL} texts`);
+      throw protocolError(`A stream stores at most ${MAX_STORED_SQL} SQL texts`);
     this.#stored.set(Number(id), sql);
   }
 }
 
 function single(sql: string): SqlStatement {
   const [statement, more] = readSql(sql);
-  if (statement === undefined) throw new HranaError('SQL_NO_STATEMENT', 'The SQL text holds no statement');
+  if (statement === undefined) throw new HranaError('SQL_NO_STATEMENT', 'The SQL text contains no statement');
   if (more === undefined) return statement;
   throw new HranaError(
     'SQL_MANY_STATEMENTS',
-    'The SQL text holds more than one statement: send them one by one, or as a sequence (executeMultiple)',
+    'The SQL text contains more than one statement: send them separately, or as a sequence (executeMultiple)',
   );
 }

@@ -1,10 +1,10 @@
-/** Values of SQLite as Hrana writes them in JSON, both ways. */
+/** Converts values between SQLite and Hrana's JSON. */
 import type { SQLInputValue, SQLOutputValue } from 'node:sqlite';
 import { HranaError } from './hrana-error.ts';
 import { isObject, type JsonObject, listOf } from './hrana-json.ts';
 import type { SqlStatement } from './hrana-sql.ts';
 
-/** Arguments as StatementSync takes them: names first, then those without one. */
+/** Arguments for StatementSync: named ones first, then positional ones. */
 export type Bindings =
   | readonly [Record<string, SQLInputValue>, ...SQLInputValue[]]
   | readonly SQLInputValue[];
@@ -20,7 +20,7 @@ export function bindingsOf({ params }: SqlStatement, stmt: JsonObject): Bindings
   params.forEach((name, index) => {
     const value = takeNamed(named, name) ?? { value: args[index] };
     if (value.value === undefined && name !== undefined) {
-      throw invalid(`There is no argument for the parameter ${name ?? `number ${index + 1}`}`);
+      throw invalid(`No argument for parameter ${name ?? `number ${index + 1}`}`);
     }
     if (name == null || name.startsWith('?')) {
       byPlace.push(value.value ?? null);
@@ -34,7 +34,7 @@ export function bindingsOf({ params }: SqlStatement, stmt: JsonObject): Bindings
   return hasNames ? [byName, ...byPlace] : byPlace;
 }
 
-/** Named arguments come with their sign or without it. */
+/** Named arguments may include the prefix or not. */
 function takeNamed(
   named: Map<string, SQLInputValue>,
   name: string | null | undefined,
@@ -66,14 +66,14 @@ function readValue(given: unknown): SQLInputValue {
   if (type === 'text' && typeof value === 'string') return value;
   if (type === 'blob' && typeof base64 === 'string') return Buffer.from(base64, 'base64');
   throw invalid(
-    'An argument is no value: it needs a type (null, integer, float, text, blob) and what that has',
+    'Invalid argument: it needs a type (null, integer, float, text, blob) and the value of that type',
   );
 }
 
 function readInteger(value: unknown): bigint {
   const isNumber = typeof value === 'number' && Number.isSafeInteger(value);
   if (!isNumber && !(typeof value === 'string' && /^[+-]?\d{1,19}$/.test(value))) {
-    throw invalid('The value of an integer must be its digits as text');
+    throw invalid('The value of an integer must be a string of digits');
   }
   const integer = BigInt(typeof value === 'string' ? value.replace('+', '') : value);
   if (BigInt.asIntN(64, integer) !== integer) throw invalid(`${integer} does not fit into 64 bits`);
@@ -90,7 +90,7 @@ export function valueJson(value: SQLOutputValue): string {
   return `{"type":"blob","base64":"${bytes.toString('base64')}"}`;
 }
 
-/** JSON has no infinity, but every reader makes one of a number that is too large. */
+/** JSON has no infinity, but parsers make one of a number that is too large. */
 function numberJson(value: number): string {
   if (Number.isFinite(value)) return String(value);
   return value > 0 ? '1e999' : '-1e999';

@@ -1,6 +1,6 @@
 /**
- * Who may write: SQLite has one writer, and waiting inside SQLite would hold up the very stream that could
- * end the wait. So streams wait here, in the order they came.
+ * Queue of writers: SQLite has one writer, and waiting inside SQLite would block the stream that could end
+ * the wait. So streams wait here, first come, first served.
  */
 
 interface Waiting<Owner> {
@@ -16,13 +16,13 @@ export class WriteTurn<Owner extends object> {
     return this.#holder === owner;
   }
 
-  /** True when the turn is `owner`'s now. */
+  /** True when `owner` has the turn. */
   take(owner: Owner): boolean {
     this.#holder ??= owner;
     return this.#holder === owner;
   }
 
-  /** False when it did not come in that time, or the signal was given. */
+  /** False on timeout, or when the signal aborts. */
   wait(owner: Owner, ms: number, signal: AbortSignal | undefined): Promise<boolean> {
     return new Promise((resolve) => {
       const leave = () => waiting.resolve(false);
@@ -43,7 +43,7 @@ export class WriteTurn<Owner extends object> {
     });
   }
 
-  /** Gives the turn to the next who waits; nothing when it is not `owner`'s. */
+  /** Passes the turn to the next in the queue; does nothing when `owner` does not have it. */
   release(owner: Owner): void {
     if (this.#holder !== owner) return;
     const next = this.#waiting[0];

@@ -1,4 +1,4 @@
-/** SQLite: a file per database, which a process of its own has open. */
+/** SQLite: one file per database, opened by a process of its own. */
 import { join } from 'node:path';
 import type { Endpoint, Engine, EngineDatabase } from '../../databases/engine.ts';
 import {
@@ -26,7 +26,7 @@ const KIND: ChildEngineKind = {
   loaded: {
     file: FILE,
     header: Buffer.from('SQLite format 3\0'),
-    otherwise: 'the file is no SQLite database: send the file itself, not SQL text or an archive',
+    otherwise: 'the file is not a SQLite database: send the database file, not SQL text or an archive',
   },
   spareMs: 0,
   errorName: 'SQLITE_ERROR',

@@ -1,4 +1,4 @@
-/** All connections that a child has to its tenant's file, so that a new size limit holds for each. */
+/** All connections of a child to its tenant's file, so that a new size limit applies to each. */
 import { statSync } from 'node:fs';
 import type { DatabaseSync } from 'node:sqlite';
 import type { EngineLimits } from '../../databases/engine.ts';
@@ -11,9 +11,9 @@ export class TenantConnections {
   readonly #path: string;
   readonly #open = new Map<DatabaseSync, Sessions>();
   #room: Room;
-  /** By which the file could grow when connections were told last. */
+  /** Growth limit that connections were last set to. */
   #growthBytes: number;
-  /** Handlers add to them. */
+  /** Incremented by handlers. */
   readonly counters: Counters = { connections: 0, statements: 0, rowsReturned: 0, rowsWritten: 0 };
   limits: EngineLimits;
 
@@ -24,7 +24,7 @@ export class TenantConnections {
     this.limits = limits;
   }
 
-  /** A connection more. The caller closes it with close() of here. */
+  /** Opens another connection. Close it with close() of this object. */
   open(): DatabaseSync {
     return this.openFor('own', false);
   }
@@ -52,9 +52,9 @@ export class TenantConnections {
     this.#tellRoom();
   }
 
-  /** Call before anything is written: no connection lets the file grow into what the host keeps free. */
+  /** Call before each write: no connection may let the file grow into the host's reserve. */
   heedHost(): void {
-    // Beyond its own limit a database does not grow anyway: much room is as good as more.
+    // Capped at the database's own limit, so that it changes only when it matters.
     const growthBytes = Math.min(hostRoom.growthBytes(), this.#room.sizeLimitBytes);
     if (growthBytes === this.#growthBytes) return;
     this.#growthBytes = growthBytes;
@@ -65,7 +65,7 @@ export class TenantConnections {
     for (const [database, sessions] of this.#open) setRoom(database, this.#room, sessions);
   }
 
-  /** Bytes of the log that is not written back yet. */
+  /** Size of the log that is not checkpointed yet, bytes. */
   logBytes(): number {
     return statSync(`${this.#path}-wal`, { throwIfNoEntry: false })?.size ?? 0;
   }

@@ -1,4 +1,4 @@
-/** Connections to a tenant's file, none of which trusts what is in the file or in a statement. */
+/** Connections to a tenant's file; neither the file nor the statements are trusted. */
 import { DatabaseSync } from 'node:sqlite';
 import { pathToFileURL } from 'node:url';
 import type { Room } from '../engine-children/child-call.ts';
@@ -6,9 +6,9 @@ import { hostRoom } from '../engine-children/host-room.ts';
 import { authorizer, type Sessions } from './authorizer.ts';
 
 const PAGE_BYTES = 4096;
-/** Kept of the log once it was written back, bytes. */
+/** Size of the log file kept after a checkpoint, bytes. */
 const LOG_KEPT_BYTES = 8 * 2 ** 20;
-/** SQLite's own are a thousand times what a child has as memory. */
+/** SQLite's defaults are a thousand times a child's memory. */
 const LIMITS = {
   attach: 0,
   length: 32 * 2 ** 20,
@@ -18,35 +18,35 @@ const LIMITS = {
 };
 
 export interface OpenOptions extends Room {
-  /** Nothing can be written through it. */
+  /** Refuses all writes. */
   readonly queryOnly: boolean;
   readonly sessions: Sessions;
 }
 
 /**
- * Opens the file at `path`, which must be there and may be empty, in WAL mode. It never waits for a lock:
- * what finds it taken fails with SQLITE_BUSY. The answer to a write must wait for DurableLog: a commit is
- * whole after a crash of the child, but may be gone after a power cut until then.
+ * Opens the file at `path`, which must exist and may be empty, in WAL mode. It never waits for a lock: a
+ * locked file fails with SQLITE_BUSY. Answers to writes must wait for DurableLog: until then a commit
+ * survives a crash of the child, but perhaps not a power failure.
  */
 export function openTenantFile(path: string, options: OpenOptions): DatabaseSync {
   const url = pathToFileURL(path);
-  // Without it SQLite would make a file that was lost anew, empty.
+  // Otherwise SQLite would recreate a lost file, empty.
   url.searchParams.set('mode', 'rw');
   const database = new DatabaseSync(url, {
     timeout: 0,
     allowExtension: false,
     defensive: true,
     enableForeignKeyConstraints: true,
-    // As the sqlite3 program and the drivers have it, and so the schemas that were made with them.
+    // The default of the sqlite3 program and of drivers, and of schemas created with them.
     enableDoubleQuotedStringLiterals: true,
     limits: LIMITS,
   });
   try {
-    // `trusted_schema` comes before anything reads a schema.
+    // `trusted_schema` must be set before a schema is read.
     database.exec(`PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON; PRAGMA mmap_size = 0;
       PRAGMA synchronous = NORMAL; PRAGMA temp_store = MEMORY;
       PRAGMA journal_size_limit = ${LOG_KEPT_BYTES};`);
-    // They write also what is there already, and fail while another connection writes.
+    // These also rewrite existing values, and fail while another connection writes.
     if (numberOf(database, 'PRAGMA page_count') === 0) {
       database.exec(`PRAGMA page_size = ${PAGE_BYTES}; PRAGMA auto_vacuum = INCREMENTAL`);
     }
@@ -61,7 +61,7 @@ export function openTenantFile(path: string, options: OpenOptions): DatabaseSync
   }
 }
 
-/** Takes the room into force on a connection that is open; beyond it a write fails with SQLITE_FULL. */
+/** Applies the size limit to an open connection; beyond it a write fails with SQLITE_FULL. */
 export function setRoom(database: DatabaseSync, room: Room, sessions: Sessions): void {
   database.setAuthorizer(null);
   try {
@@ -74,13 +74,13 @@ export function setRoom(database: DatabaseSync, room: Room, sessions: Sessions):
 function limitSize(database: DatabaseSync, { sizeLimitBytes, mayGrow }: Room): void {
   const pageBytes = numberOf(database, 'PRAGMA page_size');
   const sizeBytes = numberOf(database, 'PRAGMA page_count') * pageBytes;
-  // SQLite never goes below the pages there are.
+  // SQLite never goes below the current number of pages.
   const limit = mayGrow ? hostRoom.limitFor(sizeBytes, sizeLimitBytes) : 0;
   const pages = Math.max(1, Math.floor(limit / pageBytes));
   database.exec(`PRAGMA max_page_count = ${pages}`);
 }
 
-/** The one number that a statement gives. */
+/** The single number that a statement returns. */
 export function numberOf(database: DatabaseSync, sql: string): number {
   return Number(Object.values(database.prepare(sql).get() ?? {})[0]);
 }

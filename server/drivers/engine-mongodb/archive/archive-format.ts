@@ -3,14 +3,14 @@ import { readSync } from 'node:fs';
 import { type Document, deserialize, EJSON, Long, serialize } from 'bson';
 import { Crc64 } from './crc64.ts';
 
-/** What a tenant sent, in the folder of the database. */
+/** File name of the uploaded archive in the database's folder. */
 export const ARCHIVE_FILE = 'archive';
 export const ARCHIVE_MAGIC: Buffer = Buffer.from([0x6d, 0xe2, 0x99, 0x81]);
-/** What a tenant may load. */
+/** Archives that a tenant may load. */
 export const ARCHIVE_KIND = {
   file: ARCHIVE_FILE,
   header: ARCHIVE_MAGIC,
-  otherwise: 'the file is no archive of mongodump: make it with --archive, without --gzip',
+  otherwise: 'the file is not a mongodump archive: create it with --archive and without --gzip',
 };
 const TERMINATOR = Buffer.from([0xff, 0xff, 0xff, 0xff]);
 /** A document of 16 MiB, and what a server adds to it. */
@@ -68,7 +68,8 @@ class ArchiveReader {
   /** Throws BrokenArchive. */
   constructor(descriptor: number) {
     this.#descriptor = descriptor;
-    if (!this.#take(ARCHIVE_MAGIC.length).equals(ARCHIVE_MAGIC)) throw new BrokenArchive('it is no archive');
+    if (!this.#take(ARCHIVE_MAGIC.length).equals(ARCHIVE_MAGIC))
+      throw new BrokenArchive('the file is not an archive');
   }
 
   /** Whether nothing follows. */
@@ -78,29 +79,29 @@ class ArchiveReader {
 
   /** The next document; null: a list of documents ends. Throws BrokenArchive. */
   next(): Buffer | null {
-    if (!this.#has(TERMINATOR.length)) throw new BrokenArchive('its end is missing');
+    if (!this.#has(TERMINATOR.length)) throw new BrokenArchive('the archive is truncated');
     if (this.#bytes.subarray(0, TERMINATOR.length).equals(TERMINATOR)) {
       this.#take(TERMINATOR.length);
       return null;
     }
     const length = this.#bytes.readInt32LE(0);
     if (length < LEAST_DOCUMENT_BYTES || length > MAX_DOCUMENT_BYTES)
-      throw new BrokenArchive(`it holds a document of ${length} bytes`);
+      throw new BrokenArchive(`the archive contains a document of ${length} bytes`);
     return this.#take(length);
   }
 
-  /** As next(), of our own making or of mongodump's. */
+  /** Same as next(), for documents of the archive's own format. */
   nextAbout(): Document | null {
     const bytes = this.next();
     try {
       return bytes === null ? null : deserialize(bytes, { useBigInt64: true });
     } catch (error) {
-      throw new BrokenArchive(`it cannot be read: ${(error as Error).message}`);
+      throw new BrokenArchive(`the archive cannot be read: ${(error as Error).message}`);
     }
   }
 
   #take(length: number): Buffer {
-    if (!this.#has(length)) throw new BrokenArchive('its end is missing');
+    if (!this.#has(length)) throw new BrokenArchive('the archive is truncated');
     const bytes = this.#bytes.subarray(0, length);
     this.#bytes = this.#bytes.subarray(length);
     return bytes;
@@ -136,7 +137,7 @@ export interface DocumentBatch {
   readonly documents: readonly Buffer[];
 }
 
-/** What is in an archive of one database. */
+/** Content of an archive of one database. */
 export class ArchiveContents {
   readonly collections: readonly FoundCollection[];
   readonly #reader: ArchiveReader;
@@ -160,13 +161,14 @@ export class ArchiveContents {
     const ended = new Set<string>();
     while (!this.#reader.isAtEnd) {
       const header = this.#reader.nextAbout();
-      if (header === null) throw new BrokenArchive('it has an end without a beginning');
+      if (header === null) throw new BrokenArchive('the archive has an end marker without a beginning');
       const collection = String(header.collection);
       const isOurs = this.#isOurs(header);
       const sum = sums.get(collection) ?? new Crc64();
       sums.set(collection, sum);
       if (header.EOF === true) {
-        if (isOurs && BigInt(header.CRC) !== sum.value) throw new BrokenArchive('its checksum is wrong');
+        if (isOurs && BigInt(header.CRC) !== sum.value)
+          throw new BrokenArchive('the checksum of the archive does not match');
         if (isOurs) ended.add(collection);
         if (this.#reader.next() !== null)
           throw new BrokenArchive('documents follow the end of their collection');
@@ -179,7 +181,7 @@ export class ArchiveContents {
       }
     }
     const cut = this.collections.find(({ name, type }) => type !== 'view' && !ended.has(name));
-    if (cut !== undefined) throw new BrokenArchive('its end is missing');
+    if (cut !== undefined) throw new BrokenArchive('the archive is truncated');
   }
 
   *#segment(): Generator<Buffer[]> {
@@ -201,7 +203,7 @@ export class ArchiveContents {
     if (isServers || String(collection).startsWith('system.')) return false;
     this.#from ??= String(db);
     if (db === this.#from) return true;
-    throw new BrokenArchive(`it holds more than one database: ${this.#from} and ${db}`);
+    throw new BrokenArchive(`the archive contains more than one database: ${this.#from} and ${db}`);
   }
 }
 
@@ -212,11 +214,11 @@ function collectionOf({ collection, metadata, type }: Document): FoundCollection
     const kind = String(about.type ?? type ?? 'collection');
     return { name: String(collection), type: kind, options: about.options ?? {}, indexes };
   } catch (error) {
-    throw new BrokenArchive(`what it says of a collection cannot be read: ${(error as Error).message}`);
+    throw new BrokenArchive(`the metadata of a collection cannot be read: ${(error as Error).message}`);
   }
 }
 
-/** Extended JSON, as archives tell of a collection. */
+/** Metadata of a collection in archives, as Extended JSON. */
 export function metadataOf(name: string, about: Omit<FoundCollection, 'name'>): string {
   return EJSON.stringify({ ...about, collectionName: name }, { relaxed: false });
 }

@@ -1,4 +1,4 @@
-/** CRC-64 of ECMA-182 as Go has it (CRC-64/XZ), which archives of mongodump carry. */
+/** CRC-64 of ECMA-182 in Go's variant (CRC-64/XZ), used by mongodump archives. */
 const POLYNOMIAL = 0xc96c5795d7870f42n;
 
 const LOW = new Int32Array(256);
@@ -24,7 +24,7 @@ export class Crc64 {
     [this.#low, this.#high] = [low, high];
   }
 
-  /** As a signed number of 64 bits. */
+  /** The checksum as a signed 64-bit number. */
   get value(): bigint {
     const [low, high] = [~this.#low >>> 0, ~this.#high >>> 0];
     return BigInt.asIntN(64, (BigInt(high) << 32n) | BigInt(low));

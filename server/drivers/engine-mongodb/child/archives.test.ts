@@ -154,8 +154,8 @@ describe('an archive of mongodump', () => {
       Buffer.from(archiveOf(SEGMENTS).toString('latin1').replaceAll('"indexes"', '"indexes!'), 'latin1'),
       /cannot be read/,
     ],
-    'an end that is missing': [archiveOf(SEGMENTS).subarray(0, -60), /end is missing/],
-    'an end in the middle of a length': [archiveOf(SEGMENTS).subarray(0, -2), /end is missing/],
+    'an end that is missing': [archiveOf(SEGMENTS).subarray(0, -60), /archive is truncated/],
+    'an end in the middle of a length': [archiveOf(SEGMENTS).subarray(0, -2), /archive is truncated/],
     'a document of a length that is wrong': [
       Buffer.concat([archiveOf([]), Buffer.from('ffffff7f00', 'hex')]),
       /document of 2147483647 bytes/,

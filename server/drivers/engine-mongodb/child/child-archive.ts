@@ -44,7 +44,7 @@ export function copyHandler(name: string, file: string, target: string): Handler
     for (const path of [target, copy, `${copy}-wal`, `${copy}-shm`, `${copy}-journal`])
       rmSync(path, { force: true });
   };
-  // What a child left that was killed meanwhile.
+  // Leftover of a killed child.
   remove();
   return async ({ signal }) => {
     remove();
@@ -169,7 +169,7 @@ export const checkHandler: Handler = async ({ head }) => {
 };
 
 function fill(database: DocumentDatabase, db: string, archive: ArchiveContents): void {
-  // As a driver's: in types and in what stays bytes.
+  // Encoded as a driver would, so that types and undecoded bytes match.
   const askAs = (command: Document) => ask(database, decodeCommand(encodeDocument({ ...command, $db: db })));
   for (const { name, options } of archive.collections) askAs({ create: name, ...options });
   for (const { collection, documents } of archive.batches())

@@ -67,7 +67,7 @@ function read(bytes: Buffer) {
   return decodeCommand(body, lists);
 }
 
-/** One command, for people who look into a database. The answer's body is JSON: a QueryResult. */
+/** Runs one command for the console's query page. The answer's body is JSON: a QueryResult. */
 function queryHandler(tenant: TenantDocuments): Handler {
   return async ({ head }) => {
     const { statement, readOnly, timeoutMs, ...bounds } = head as unknown as {

@@ -31,7 +31,7 @@ export class TenantDocuments {
     this.#watcher = new DatabaseSync(file, { readOnly: true });
   }
 
-  /** As DocumentDatabase.run(), no longer than a statement may take. */
+  /** DocumentDatabase.run(), limited to the statement timeout. */
   run(command: Document, { readOnly, withinMs }: CommandContext): Document {
     const { statementMs } = this.limits;
     const most = Math.min(withinMs ?? statementMs, statementMs);

@@ -23,7 +23,7 @@ import {
   readerOf,
 } from './command-scope.ts';
 
-/** They have the whole result before the first document of it. */
+/** Stages that need all input before they emit the first document. */
 const BLOCKING = new Set(
   '$sort $group $sortByCount $bucket $bucketAuto $facet $sample $densify $fill $count'.split(' '),
 );
@@ -61,7 +61,7 @@ interface Start {
   readonly sort?: SortSpec;
 }
 
-/** What of a pipeline's beginning an index can do. */
+/** Splits off the leading stages that an index can serve. */
 function split(pipeline: Document[]): { read: Start; rest: Document[] } {
   if (!Array.isArray(pipeline))
     throw new CommandError('TypeMismatch', "'pipeline' option must be specified as an array");
@@ -120,7 +120,7 @@ function targetOf(stage: string, target: unknown, { databaseName }: CommandScope
   );
 }
 
-/** A collection with all of the documents takes the place of the one there is, and keeps its indexes. */
+/** Replaces a collection by one with all of the documents, keeping its indexes. */
 function replaceCollection(name: string, documents: Iterable<Document>, scope: CommandScope): void {
   const { store, writing } = scope;
   const old = store.collection(name);
@@ -142,7 +142,7 @@ function mergeInto(
 ): void {
   const { on = '_id', whenMatched = 'merge', whenNotMatched = 'insert' } = merge;
   const fields: string[] = [on].flat();
-  // What is merged is not read again by the same command.
+  // Merged documents are not read again by the same command.
   for (const document of [...documents]) {
     const filter = Object.fromEntries(fields.map((field) => [field, { $eq: document[field] ?? null }]));
     const collection = collectionFor(name, scope);

@@ -19,7 +19,7 @@ import {
 
 const MAX_INDEXES = 64;
 const MAX_INDEX_FIELDS = 32;
-/** What an index may be told besides its key and name, and what comes of it is had here. */
+/** Options of an index that are accepted, besides its key and name. */
 const INDEX_OPTIONS = new Set(
   'v key name unique sparse partialFilterExpression expireAfterSeconds background collation hidden ns'.split(
     ' ',
@@ -90,7 +90,7 @@ function listCollections(command: Document, scope: CommandScope): Document {
 function listIndexes(command: Document, scope: CommandScope): Document {
   const { indexes, name } = there(command, scope);
   const documents = indexes.map(({ id, spec }) => {
-    // That the index of `_id` is unique goes without saying.
+    // The index of `_id` is always unique, and listed without the option.
     const { unique: _unique, ...ofIds } = spec;
     return id === 0 ? ofIds : spec;
   });
@@ -115,7 +115,7 @@ function createIndexes(command: Document, scope: CommandScope): Document {
 
 function createIndex(collection: Collection, spec: Document, scope: CommandScope): void {
   if (equalValues(spec.key, { _id: 1 })) return;
-  // Those of one key with several collations are kept apart by their names.
+  // Indexes with the same key and different collations are distinguished by name.
   const collation = readCollation(spec.collation);
   const same = collection.indexes.find(
     (other) => equalValues(other.spec.key, spec.key) && isSameCollation(other.collation, collation),

@@ -1,4 +1,4 @@
-/** What the commands of a database work with. */
+/** Dependencies of a database's commands. */
 import type { Document } from 'bson';
 import type { Clock } from '../../../platform/clock.ts';
 import { CommandError } from '../command-error.ts';

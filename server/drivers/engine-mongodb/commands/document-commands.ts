@@ -1,4 +1,4 @@
-/** What executes MongoDB's commands on one database's file, in the database's own process. */
+/** Executes MongoDB commands on one database's file, in the database's own process. */
 import { DatabaseSync } from 'node:sqlite';
 import type { Document } from 'bson';
 import type { Clock } from '../../../platform/clock.ts';
@@ -21,7 +21,7 @@ export interface DatabaseOptions {
   readonly file: string;
   /** The only `$db` that commands may name. */
   readonly databaseName: string;
-  /** Bytes that the file may have now; null: as it is, what is deleted makes room. */
+  /** Size limit of the file; null: keeps its size, space of deleted data is reused. */
   readonly sizeLimit: () => number | null;
   readonly clock: Clock;
 }
@@ -58,7 +58,7 @@ export class DocumentDatabase {
     this.#log = new DurableLog(file, this.#watcher);
   }
 
-  /** As DocumentsStore.shrink(). */
+  /** DocumentsStore.shrink(). */
   shrink(): void {
     this.#store.shrink();
   }
@@ -125,7 +125,7 @@ export class DocumentDatabase {
     try {
       removeExpired(this.#scope);
     } catch (error) {
-      // A file without room for it is no fault of the command that is to run.
+      // A full file is not an error of the command that follows.
       if (!(error instanceof CommandError)) throw error;
     }
   }

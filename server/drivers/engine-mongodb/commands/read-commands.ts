@@ -92,7 +92,7 @@ function getMore(command: Document, scope: CommandScope): Document {
   return scope.cursors.more(command, namespaceOf(String(command.collection), scope));
 }
 
-/** Which index a query uses, if any: the rest of what a real server tells has no meaning here. */
+/** Reports which index a query uses, if any; a real server's other details do not apply here. */
 function explain({ explain: inner }: Document, scope: CommandScope): Document {
   const name = collectionName(inner ?? {}, scope);
   const asked = inner.updates?.[0] ?? inner.deletes?.[0] ?? inner;

@@ -117,7 +117,7 @@ function update(command: Document, scope: CommandScope): Document {
   return { ...totals, ...(upserted.length > 0 ? { upserted } : {}), ...errors, ok: 1 };
 }
 
-/** What a document has become; null: nothing changed. */
+/** The document after the update; null: unchanged. */
 function modify(
   name: string,
   { store, writing }: CommandScope,

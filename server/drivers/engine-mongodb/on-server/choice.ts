@@ -14,7 +14,7 @@ export type MongodbChoice =
 
 type Settings = Pick<Config, 'mongodbUrl' | 'mongodbServer' | 'databaseHost'>;
 
-/** Databases that there are stay where they are, whatever package somebody installs. */
+/** Existing databases keep their engine, whatever package is installed later. */
 export function chooseMongodb(settings: Settings, folder: string, mongod = mongodPath()): MongodbChoice {
   const address = externalMongodb(settings);
   if (address !== null) return { kind: 'url', address };

@@ -109,7 +109,7 @@ test('over data that are gone it is not started', async (t) => {
   await first.engine.provision(newDatabase(), 'secret');
   await first.engine.close();
   rmSync(join(folder, 'server/home/data/WiredTiger'));
-  await assert.rejects(start().engine.prepare(), /there are no data of MongoDB in/);
+  await assert.rejects(start().engine.prepare(), /the MongoDB data directory/);
 });
 
 test('who made an administrator before us is gone with its data', async (t) => {

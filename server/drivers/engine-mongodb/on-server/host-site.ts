@@ -1,4 +1,4 @@
-/** The `mongod` of this host as the place of databases: started and looked after like PostgreSQL. */
+/** A `mongod` of this host that stores the databases, run and supervised like PostgreSQL. */
 import { join } from 'node:path';
 import type { MongoClient } from 'mongodb';
 import { ManagedServer } from '../../managed-server/managed-server.ts';

@@ -16,7 +16,7 @@ export interface Mongod {
   readonly series: string;
   /** Absolute. */
   readonly command: string;
-  /** What a process must see to run it, besides the system's folders. */
+  /** Paths that the process must see, besides system folders. */
   readonly readOnly: readonly string[];
 }
 

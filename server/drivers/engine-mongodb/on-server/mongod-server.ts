@@ -55,8 +55,8 @@ export class MongodServer implements ServerKind {
       await removeTree(data);
       makeFolder(data, this.#deps.uid);
     } else if (!existsSync(join(data, MARK))) {
-      throw new AppError('engine_unavailable', `there are no data of MongoDB in ${data}`, {
-        hint: 'put them back; a server is not started over them, for it would begin with none',
+      throw new AppError('engine_unavailable', `the MongoDB data directory ${data} is empty`, {
+        hint: 'restore its data; the server is not started, because it would create an empty data directory',
       });
     }
   }

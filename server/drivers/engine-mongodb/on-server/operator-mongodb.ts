@@ -1,4 +1,4 @@
-/** A MongoDB of the operator's: where it is, whether it will do, and what cannot be had of it. */
+/** The operator's MongoDB server: its address, the check of its requirements, and its limitations. */
 import { MongoClient, type MongoClientOptions } from 'mongodb';
 import { AppError } from '../../../platform/errors.ts';
 import { caOf, type ServerAddress, serverAddress } from '../../managed-server/server-url.ts';
@@ -6,7 +6,7 @@ import { compareVersions } from '../../managed-server/unpacked-programs.ts';
 import { OLDEST } from './mongod-program.ts';
 
 export interface OperatorMongodb extends ServerAddress {
-  /** That its administrator is kept in. */
+  /** Authentication database of the administrator. */
   readonly authSource: string;
   /** Null: the URL names none. */
   readonly replicaSet: string | null;
@@ -17,14 +17,14 @@ export interface MongodbFacts {
   readonly version: string;
   /** Dumps are as of one moment. */
   readonly isReplicaSet: boolean;
-  /** What is not as on an engine of our own, for humans. */
+  /** Limitations compared with the built-in engine, for people. */
   readonly limits: readonly string[];
 }
 
 const PORT = 27_017;
 const PATIENCE_MS = 5000;
 const AUTHENTICATION_FAILED = 18;
-/** What we do on any database, and on the server. */
+/** Privileges needed on any database, and on the server. */
 const NEEDED = [
   'createUser',
   'dropUser',
@@ -154,7 +154,10 @@ export function unmetNeed(
   const refuse = (what: string, hint: string) =>
     new AppError('engine_unavailable', `The operator's MongoDB ${what}`, { hint });
   if (compareVersions(facts.version, OLDEST) < 0)
-    return refuse(`is ${facts.version}, older than ${OLDEST}`, `upgrade it, or name another in ${setting}`);
+    return refuse(
+      `is ${facts.version}, older than ${OLDEST}`,
+      `upgrade it, or set ${setting} to another server`,
+    );
   if (facts.isSharded)
     return refuse('is a sharded cluster', `name a replica set or a standalone server in ${setting}`);
   if (facts.letsAnybodyIn)

@@ -57,9 +57,9 @@ export class ServerMongodb implements Engine {
   readonly #server: EngineServer;
   readonly #users: TenantUsers;
   readonly #rounds: ServerRounds;
-  /** As they were asked for last, by their names there. */
+  /** The latest request for each database, by its name on the server. */
   readonly #known = new Map<string, EngineDatabase>();
-  /** Connections of each database at the last look. */
+  /** Connections of each database at the last poll. */
   #connections: ReadonlyMap<string, number> = new Map();
   #loads = 0;
 
@@ -111,7 +111,7 @@ export class ServerMongodb implements Engine {
     const address = this.#site.address();
     const { host, port, tls, replicaSet } = address;
     const ca = tls ? caOf(address) : null;
-    // A server alone acknowledges what is in its memory, unless it is asked for more.
+    // A standalone server acknowledges writes in memory, unless the journal is requested.
     const options = new URLSearchParams({ authSource: database, journal: 'true' });
     if (replicaSet !== null) options.set('replicaSet', replicaSet);
     if (tls) options.set('tls', 'true');
@@ -129,7 +129,7 @@ export class ServerMongodb implements Engine {
     return { sizeBytes, connections, statements: null, rowsReturned: null, rowsWritten: null };
   }
 
-  /** Those with connections when it was last looked. */
+  /** Databases with connections at the last poll. */
   takeActive(): readonly string[] {
     return [...this.#connections.keys()].flatMap((name) => this.#known.get(name)?.databaseId ?? []);
   }
@@ -206,7 +206,7 @@ export class ServerMongodb implements Engine {
   }
 
   async drop(name: string): Promise<void> {
-    // There never was a server, so nothing of it.
+    // There never was a server, so there is nothing to drop.
     if (!this.#server.isMade) return;
     await this.#server.up();
     await this.#users.drop(name);

@@ -23,7 +23,7 @@ export interface MongodbSite {
 }
 
 export interface OperatorSiteOptions extends Pick<ExternalServerDeps, 'alarms'> {
-  /** Ours, for all that is kept of it. */
+  /** Cloudlet's folder for everything that is stored of it. */
   readonly folder: string;
   readonly address: OperatorMongodb;
 }

@@ -5,7 +5,7 @@ import type { Access } from '../../../databases/engine.ts';
 const USER_EXISTS = 51_003;
 const ROLE_EXISTS = 51_002;
 const USER_NOT_FOUND = 11;
-/** Reads, and makes room; made in each database. */
+/** Role for reading and deleting; created in each database. */
 const CLEANER = 'cloudlet_cleaner';
 const CLEANING = ['remove', 'dropCollection', 'dropIndex'];
 /** Nobody comes from there: who may only come from there does not get in. */
@@ -19,7 +19,7 @@ export class TenantUsers {
   readonly #clientOf: () => MongoClient;
   readonly #mark: () => string;
 
-  /** `mark`: tells users of this cloud from those of another one on the same server. */
+  /** `mark`: distinguishes users of this cloud from those of another on the same server. */
   constructor(client: () => MongoClient, mark: () => string) {
     this.#clientOf = client;
     this.#mark = mark;

@@ -1,4 +1,4 @@
-/** What accumulators come to, one value after the other: only what the result needs stays in memory. */
+/** Accumulators, fed one value at a time: only the state that the result needs stays in memory. */
 import type { Document } from 'bson';
 import type { Collation } from '../values/collations.ts';
 import { isDocument } from '../values/field-paths.ts';

@@ -36,13 +36,13 @@ export function evaluate(document: unknown, expression: unknown, options: Evalua
 }
 
 /**
- * What a client is told of an error that its command led to, mingo's included: a field of a kind that
- * nobody expects, too deep a recursion, too large a text. What SQLite or the system says stays as it is.
+ * Converts an error of evaluation, mingo's included, for the client: a field of an unexpected type, too deep
+ * a recursion, too large a text. Errors of SQLite and the system are passed on.
  */
 export function asCommandError(error: unknown): unknown {
   if (error instanceof CommandError || !(error instanceof Error)) return error;
   if ('errcode' in error || 'errno' in error) return error;
-  // What JavaScript says of it helps nobody: "Cannot read properties of null".
+  // JavaScript's text would not help: "Cannot read properties of null".
   if (error instanceof TypeError) return new CommandError('TypeMismatch', 'a field has a wrong type');
   const [, operator] = /accumulator '(\$[^']*)' is not registered/.exec(error.message) ?? [];
   if (operator !== undefined) return new CommandError(168, `Unrecognized expression '${operator}'`);
@@ -61,7 +61,7 @@ export function assertNoScripts(value: unknown): void {
   }
 }
 
-/** As of a server whose scripting is switched off. */
+/** The error of a server with scripting disabled. */
 export function noScripts(): CommandError {
   return new CommandError(31264, 'Cannot run server-side javascript without the javascript engine enabled');
 }
@@ -326,12 +326,12 @@ function operators(): object {
 
 let context: Evaluation['context'] | null = null;
 
-/** Ours, in the place that mingo has for its own. */
+/** The collation of this evaluation, stored in mingo's field for its own. */
 export function collationOf({ collation }: Evaluation): Collation | null {
   return (collation as Collation | null | undefined) ?? null;
 }
 
-/** What expressions are evaluated with. */
+/** Options for evaluating expressions. */
 export function evaluation(
   { variables = {}, collation = null }: FilterScope = {},
   more: Partial<Evaluation> = {},

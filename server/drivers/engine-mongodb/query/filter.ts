@@ -11,9 +11,9 @@ import { compileRegex, readRegex } from './regular-expressions.ts';
 
 export type Filter = (document: Document) => boolean;
 
-/** What conditions depend on besides the document. */
+/** Inputs of conditions besides the document. */
 export interface FilterScope {
-  /** Those of `let`, as values. */
+  /** Values of `let` variables. */
   readonly variables?: Document;
   /** By which texts are compared; null: by their bytes. */
   readonly collation?: Collation | null;
@@ -81,7 +81,7 @@ export function holdsOperators(value: unknown): value is Document {
   return first.startsWith('$') && first !== '$ref' && first !== '$id' && first !== '$db';
 }
 
-/** What stands behind a field's name in a filter. */
+/** Compiles the value of a field in a filter. */
 export function compileValue(value: unknown, scope: FilterScope = {}): Condition {
   if (value instanceof BSONRegExp) return matchesRegex(value);
   if (!holdsOperators(value)) return equals(value, scope);

@@ -6,7 +6,7 @@ import { createRequire } from 'node:module';
 import type { Document } from 'bson';
 import type { Options } from 'mingo/types';
 
-/** What mingo takes along while it evaluates. */
+/** Options that mingo passes along during evaluation. */
 export type Evaluation = Options;
 export type Expression = (document: unknown, argument: unknown, options: Evaluation) => unknown;
 export type Accumulator = (documents: unknown[], argument: unknown, options: Evaluation) => unknown;

@@ -1,4 +1,4 @@
-/** What of a document is shown: projections of `find` and of `$project`. */
+/** Projections of `find` and of `$project`. */
 import type { Document } from 'bson';
 import { CommandError } from '../command-error.ts';
 import { isDocument, setField } from '../values/field-paths.ts';
@@ -18,7 +18,7 @@ interface ProjectionOptions extends FilterScope {
   readonly filter?: Document;
 }
 
-/** Null: all of it is shown. Throws CommandError. */
+/** null: the whole document. Throws CommandError. */
 export function compileProjection(
   spec: Document,
   { filter, ...scope }: ProjectionOptions = {},
@@ -78,7 +78,7 @@ function fieldOf(
   return { compute: (document) => evaluate(document, value, options) };
 }
 
-/** What only projections of `find` know. */
+/** Operators that only projections of `find` have. */
 function findField(
   path: string,
   value: unknown,
@@ -170,7 +170,7 @@ function project(value: unknown, tree: Tree, showing: Showing): unknown {
     const inner = value[name];
     if (field === undefined ? !showing.isInclusion : field === true) setField(shown, name, inner);
     else if (field instanceof Map) addPart(shown, { name, part: project(inner, field, showing) });
-    // What `find` slices keeps its place; what is computed comes after what there is.
+    // Fields sliced by `find` keep their position; computed fields come last.
     else if (typeof field === 'object' && !showing.isInclusion)
       addPart(shown, { name, part: field.compute(showing.root) });
   }

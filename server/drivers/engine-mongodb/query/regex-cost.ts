@@ -1,4 +1,4 @@
-/** How long a regular expression may take at most, told from its pattern alone. */
+/** Upper bound for the run time of a regular expression, derived from its pattern alone. */
 
 export interface RegexCost {
   /** Its steps on a text of n characters are at most `factor` × (n + 1) ^ `degree`. */
@@ -10,7 +10,7 @@ const QUANTIFIER = /(?:([*+])|(\?)|\{(\d+)(?:(,)(\d*))?\})\??/y;
 /** One character, or what stands for one. All else may be repeated with what is in it, or cannot be. */
 const ATOM = /(\\[1-9]|\\k)|\\.|\[(?:\\.|[^\]\\])*\]|[^()|^$]/suy;
 
-/** Infinite when no power of the text's length bounds it: a group that is repeated may match in many ways. */
+/** Infinite if no polynomial of the text's length bounds it: a repeated group may match in many ways. */
 export function costOf(pattern: string, options: string): RegexCost {
   const isAnchored = /^\^[^|]*$/s.test(pattern) && !options.includes('m');
   let degree = isAnchored ? 0 : 1;

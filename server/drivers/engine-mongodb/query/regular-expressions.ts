@@ -6,7 +6,7 @@ import { costOf } from './regex-cost.ts';
 
 /** For one text. */
 const MATCH_MS = 1000;
-/** What surely takes fewer is not watched: some ten ms. */
+/** Expressions with fewer steps, some ten ms, run without a timeout. */
 const FREE_STEPS = 1e6;
 
 /** Reads `$regex` and its `$options`. */

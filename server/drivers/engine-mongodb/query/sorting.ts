@@ -7,7 +7,7 @@ import { isDocument, leavesAt } from '../values/field-paths.ts';
 import { compareValues, keyOf } from '../values/key-order.ts';
 import { isNumber, plainNumber } from '../values/numbers.ts';
 
-/** What a command may hold in memory, bytes; as a real server's stage. */
+/** Memory limit of a command, bytes; same as a real server's stage. */
 const MAX_MEMORY_BYTES = 100 * 2 ** 20;
 
 /** Throws CommandError when a command holds more than it may. */
@@ -34,7 +34,7 @@ export class MemoryBudget {
   }
 }
 
-/** About what a value takes in memory, bytes. */
+/** Approximate memory of a value, bytes. */
 export function weightOf(value: unknown): number {
   if (typeof value === 'string') return 24 + value.length;
   if (typeof value !== 'object' || value === null) return 8;
@@ -89,7 +89,7 @@ export function sortOrder(sort: SortSpec, collation: Collation | null = null): S
   };
 }
 
-/** What a document is sorted by: of an array its smallest element, or descending its largest. */
+/** Sort keys of a document: the smallest element of an array, or the largest when descending. */
 function sortValues(document: Document, sort: SortSpec, collation: Collation | null): unknown[] {
   return sort.map(([path, direction]) => {
     const elements = leavesAt(document, path.split('.')).flatMap((leaf) =>

@@ -1,4 +1,4 @@
-/** What the operators of an update do to one place of a document. */
+/** Update operators, applied to one field of a document. */
 import { type Document, Long, Timestamp } from 'bson';
 import { CommandError } from '../command-error.ts';
 import type { Collation } from '../values/collations.ts';

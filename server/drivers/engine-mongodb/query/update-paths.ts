@@ -18,9 +18,9 @@ interface PathContext {
   readonly filters: ReadonlyMap<string, Filter>;
   /** Which element `$` means is what made the document match it. */
   readonly filter: Document;
-  /** Of that filter. */
+  /** Scope of that filter. */
   readonly scope?: FilterScope;
-  /** Makes what is not there on the way. */
+  /** Creates missing fields on the path. */
   readonly creates: boolean;
   /** For messages. */
   readonly path: string;

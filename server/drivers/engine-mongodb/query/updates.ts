@@ -17,7 +17,7 @@ export interface UpdateOptions extends FilterScope {
   readonly newId: () => ObjectId;
 }
 
-/** Makes the document that takes the place of one; `isInsert`: of what an upsert begins with. */
+/** Returns the updated document; `isInsert`: applied to the initial document of an upsert. */
 export type Update = (document: Document, isInsert: boolean) => Document;
 
 /** Throws CommandError for what is no update. */
@@ -39,7 +39,7 @@ export function compileUpdate(update: unknown, options: UpdateOptions): Update {
   return (document) => withIdOf(document, { ...update });
 }
 
-/** What takes the place of a document keeps its `_id` where it has none of its own. */
+/** A replacement without `_id` keeps the `_id` of the document. */
 function withIdOf(document: Document, replacement: Document): Document {
   return '_id' in replacement || !('_id' in document) ? replacement : { _id: document._id, ...replacement };
 }
@@ -141,7 +141,7 @@ function assertUsed(filters: ReadonlyMap<string, Filter>, paths: readonly string
   }
 }
 
-/** What an update makes of a document, which stays as it is; null: no change. Throws CommandError. */
+/** Applies an update without changing `before`; null: no change. Throws CommandError. */
 export function applyUpdate(
   update: Update,
   before: { readonly bytes: RawDocument; readonly document: Document },
@@ -167,7 +167,7 @@ export function upsertDocument(update: Update, { filter, newId }: UpdateOptions)
   return idFirst({ ...made, _id: made._id === undefined ? newId() : made._id });
 }
 
-/** What a filter demands to be equal. */
+/** Copies the equality conditions of a filter. */
 function seed(filter: Document, start: Document): void {
   for (const [name, value] of Object.entries(filter)) {
     if (name === '$and' && Array.isArray(value)) for (const each of value) seed(each, start);

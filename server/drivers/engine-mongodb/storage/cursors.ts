@@ -5,7 +5,7 @@ import { CommandError } from '../command-error.ts';
 import { encodeDocument, type RawDocument } from '../values/bson-documents.ts';
 import { plainNumber } from '../values/numbers.ts';
 
-/** As a real server's. */
+/** Same as a real server's. */
 const FIRST_BATCH = 101;
 const MAX_BATCH_BYTES = 16 * 2 ** 20;
 const IDLE_MS = 10 * 60_000;
@@ -17,7 +17,7 @@ const MAX_HELD_BYTES = 100 * 2 ** 20;
 export interface Result {
   /** Documents as bytes, or to be made bytes. */
   readonly documents: Iterator<RawDocument | Document>;
-  /** The rest is in memory already rather than read when it is asked for. */
+  /** The rest is in memory, not read on demand. */
   readonly isHeld: boolean;
 }
 
@@ -37,7 +37,7 @@ export class Cursors {
 
   constructor(clock: Clock) {
     this.#clock = clock;
-    // Those of a process before this one are not mistaken for its own.
+    // Ids differ from those of an earlier process.
     this.#lastId = BigInt(clock.now()) << 20n;
   }
 
@@ -75,7 +75,7 @@ export class Cursors {
     }
   }
 
-  /** What a computed result still has, as bytes, so that it can be counted. */
+  /** Buffers the rest of a computed result as bytes, so that its size is known. */
   #hold(rest: Iterator<RawDocument>): { documents: Iterator<RawDocument>; bytes: number } {
     let held = 0;
     for (const { heldBytes } of this.#open.values()) held += heldBytes;
@@ -127,7 +127,7 @@ interface FirstBatch {
   readonly isSingle: boolean;
 }
 
-/** As many as fit; `rest` is null when there are no more. */
+/** Takes as many documents as fit; `rest` is null at the end. */
 function take(
   documents: Iterator<RawDocument>,
   count: number,

@@ -22,7 +22,7 @@ export interface Collection {
   readonly id: number;
   readonly name: string;
   readonly uuid: UUID;
-  /** As `create` had them. */
+  /** Options given to `create`. */
   options: Document;
   /** The first is that of `_id`, whose collation is that of the collection. */
   indexes: Index[];
@@ -126,7 +126,7 @@ export class DocumentsStore {
     return Number(this.#prepare(sql).run(...values).lastInsertRowid);
   }
 
-  /** All that `work` writes, or nothing when it throws. Throws CommandError when the file is full. */
+  /** Runs `work` in a transaction, rolled back when it throws. Throws CommandError when the file is full. */
   transaction<T>(work: () => T): T {
     this.#limitSize();
     this.#database.exec('BEGIN IMMEDIATE');
@@ -159,7 +159,7 @@ export class DocumentsStore {
     this.#growth = growth;
   }
 
-  /** Size of the file, and what of it is free. */
+  /** Size of the file, and its free space. */
   fileBytes(): { total: number; free: number } {
     const pageBytes = this.#pragma('page_size');
     return {
@@ -209,14 +209,14 @@ export class DocumentsStore {
     this.#changed.delete(collection);
   }
 
-  /** A collection of another name, in whose place there is none. */
+  /** Renames a collection; the new name must be free. */
   rename(collection: Collection, name: string): void {
     this.#run('UPDATE collections SET name = ? WHERE id = ?', name, collection.id);
     this.#collections.delete(collection.name);
     this.#collections.set(name, { ...collection, name });
   }
 
-  /** Gives room that was deleted back to the disk, a little at a time. */
+  /** Returns free pages to the disk, a few at a time. */
   shrink(): void {
     const freePages = this.#pragma('freelist_count');
     if (isShrinkable({ freePages, isUsed: false })) shrinkFile(this.#database, freePages);
@@ -248,7 +248,7 @@ export class DocumentsStore {
     this.#run('UPDATE indexes SET multikey = 1 WHERE id = ?', index.id);
   }
 
-  /** Its place. The key must not be there yet. */
+  /** Returns its position. The key must not exist yet. */
   insert(collection: Collection, key: Uint8Array, bytes: RawDocument): number {
     const sql = `INSERT INTO c${collection.id}(k, d, s) VALUES (?, ?, ?)`;
     const place = this.#run(sql, key, bytes, checksumOf(key, bytes));
@@ -287,7 +287,7 @@ export class DocumentsStore {
     this.#run(`DELETE FROM i${index.id} WHERE k = ? AND n = ?`, key, place);
   }
 
-  /** The place of a document with that key, another than `except`. */
+  /** Position of the document with that key, other than `except`. */
   placeOf(
     collection: Collection,
     index: Index,

@@ -40,7 +40,7 @@ export class DocumentsWriting {
     return document._id;
   }
 
-  /** Puts a document of the same `_id` in the place of one. Throws CommandError, and then wrote nothing. */
+  /** Replaces a document by one with the same `_id`. Throws CommandError without writing. */
   replace(
     collection: Collection,
     row: Row & { readonly document: Document },
@@ -102,7 +102,7 @@ export class DocumentsWriting {
     return keys;
   }
 
-  /** `document`: null when it is stored at that place. */
+  /** `document`: null when it is stored at that position. */
   #assertFree(
     collection: Collection,
     index: Index,

@@ -15,7 +15,7 @@ export interface IndexField {
 export interface Index {
   readonly id: number;
   readonly name: string;
-  /** As it was asked for, and as `listIndexes` tells it. */
+  /** Specification as given, returned by `listIndexes`. */
   readonly spec: Document;
   readonly fields: readonly IndexField[];
   readonly descending: readonly boolean[];

@@ -12,11 +12,11 @@ export interface Plan {
   /** Which keys are read, one range after the other, sorted. They hold at least all that match. */
   readonly ranges: readonly KeyRange[];
   readonly isReverse: boolean;
-  /** The documents come in the order that was asked for. */
+  /** Whether documents come in the requested order. */
   readonly isSorted: boolean;
 }
 
-/** What a filter demands of one field. */
+/** Condition of a filter on one field. */
 interface Demand {
   /** One of these; null: any. */
   values: unknown[] | null;
@@ -147,7 +147,7 @@ function covers(index: Index, { demands, filter, collation }: Query): boolean {
 
 /** 1 or -1: reading the index that way gives the order; null: neither does. */
 function sortedBy(index: Index, { fixed, sort }: { fixed: number; sort: SortSpec }): 1 | -1 | null {
-  // An array has its place by its smallest or largest element, whatever range is read.
+  // A multikey index sorts an array by its smallest or largest element, whatever range is read.
   if (sort.length === 0 || index.isMultikey) return null;
   const constant = new Set(index.fields.slice(0, fixed).map(({ path }) => path.join('.')));
   const wanted = sort.filter(([path]) => !constant.has(path));

@@ -9,14 +9,14 @@ const PAGE_BYTES = 2 ** 20;
 const FIRST_PAGE_ROWS = 16;
 const MAX_PAGE_ROWS = 1024;
 export interface Row {
-  /** Its place in the collection's natural order. */
+  /** Position in the collection's natural order. */
   readonly place: number;
-  /** That of its `_id`. */
+  /** Key of its `_id`. */
   readonly key: Uint8Array;
   readonly bytes: RawDocument;
 }
 
-/** Of a whole collection. */
+/** Totals of a collection. */
 interface Figures {
   readonly documents: number;
   readonly bytes: number;
@@ -24,7 +24,7 @@ interface Figures {
 
 type SqlRow = Record<string, SQLOutputValue>;
 
-/** Rows as they are asked for, a page at once; `read` gives those after `last`. */
+/** Rows on demand, a page at a time; `read` returns those after `last`. */
 export function* pages(
   { documents, bytes }: Figures,
   read: (last: SqlRow | null, rows: number) => SqlRow[],
@@ -48,7 +48,7 @@ export function asRow(row: Record<string, SQLOutputValue> | undefined): Row | un
   return { place: Number(row.n), key, bytes };
 }
 
-/** Of the key of its `_id` and of the document. */
+/** Checksum of the `_id`'s key and the document. */
 export function checksumOf(key: Uint8Array, bytes: Uint8Array): number {
   return crc32(bytes, crc32(key));
 }

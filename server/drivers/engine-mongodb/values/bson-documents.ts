@@ -8,9 +8,9 @@
 import { BSONType, DBRef, type Document, Double, deserialize, Int32, serialize } from 'bson';
 import { CommandError } from '../command-error.ts';
 
-/** As a real server's; what a document may be, bytes. */
+/** Document size limit of a real server, bytes. */
 export const MAX_DOCUMENT_BYTES = 16 * 2 ** 20;
-/** As a real server's. */
+/** Nesting limit of a real server. */
 const MAX_DEPTH = 100;
 /** The fields of commands whose documents stay bytes: they are stored as they came. */
 const RAW_FIELDS = { documents: true };
@@ -57,7 +57,7 @@ export function encodeDocument(document: Document): Uint8Array {
   return bytes;
 }
 
-/** What a command says of a document that is too large. */
+/** Error for a document that is too large. */
 export function tooLarge(bytes: number): CommandError {
   return new CommandError(
     'BSONObjectTooLarge',
@@ -65,7 +65,7 @@ export function tooLarge(bytes: number): CommandError {
   );
 }
 
-/** From what `bson` makes to what this engine works with; changes it in place. */
+/** Converts types of `bson` to those of this engine; changes the value in place. */
 function normalize(value: unknown, depth: number): unknown {
   if (typeof value !== 'object' || value === null) return value;
   if (depth > MAX_DEPTH)

@@ -13,7 +13,7 @@ export const COLLATION_VERSION = process.versions.icu ?? 'none';
 
 const bad = (message: string) => new CommandError('BadValue', message);
 
-/** What each option may be, besides those that this engine has. */
+/** Accepted values of each option, besides those that this engine implements. */
 const CHOICES: Readonly<Record<string, readonly unknown[]>> = {
   caseLevel: [false, true],
   caseFirst: ['off', 'upper', 'lower'],
@@ -34,7 +34,7 @@ const ORDERS: Readonly<Record<string, string>> = {
 };
 
 export class Collation {
-  /** All of its options, as `listIndexes` tells them. */
+  /** All options, returned by `listIndexes`. */
   readonly spec: Readonly<Document>;
   /** Equal for the same collations, whichever version they are of. */
   readonly name: string;

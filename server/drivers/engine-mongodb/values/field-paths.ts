@@ -1,4 +1,4 @@
-/** What dotted paths lead to, as queries and indexes follow them: through every element of an array. */
+/** Resolves dotted paths like queries and indexes: through every element of an array. */
 import type { Document } from 'bson';
 
 const DIGITS = /^\d+$/;
@@ -16,7 +16,7 @@ function fieldOf(document: Document, name: string): unknown {
   return Object.hasOwn(document, name) ? document[name] : undefined;
 }
 
-/** All that a path leads to; undefined where there is no such field. An array at the end is one value. */
+/** All values at a path; undefined for a missing field. An array at the end is one value. */
 export function leavesAt(value: unknown, path: readonly string[]): unknown[] {
   const [only] = path;
   if (path.length === 1 && only !== undefined && isDocument(value)) return [fieldOf(value, only)];
@@ -49,7 +49,7 @@ function follow(value: unknown, { path, at, found }: Walk): void {
   }
 }
 
-/** What a condition is held against: the leaves, and the elements of those that are arrays. */
+/** Values that a condition is compared with: the leaves, and the elements of leaves that are arrays. */
 export function candidatesOf(leaves: readonly unknown[]): readonly unknown[] {
   if (!leaves.some(Array.isArray)) return leaves;
   return leaves.flatMap((leaf) => (Array.isArray(leaf) ? [...leaf, leaf] : [leaf]));

@@ -48,10 +48,10 @@ const MORE = 1;
 /** Beyond the exponents of Decimal128, so that it is never negative. */
 const EXPONENT_OFFSET = 0x4000;
 
-/** Grows; the key of a value is copied out of it. */
+/** Grows on demand; keys are copied out of it. */
 let buffer = Buffer.alloc(4096);
 let length = 0;
-/** Of the key that is made. */
+/** Collation of the key being built. */
 let keyCollation: Collation | null = null;
 
 function room(bytes: number): void {
@@ -80,7 +80,7 @@ export function keyOf(
     if (descending[index]) for (let i = start; i < length; i++) buffer[i] = 255 - (buffer[i] as number);
   });
   const key = Buffer.from(buffer.subarray(0, length));
-  // What one huge value took is not kept.
+  // Frees a buffer that one huge value needed.
   if (buffer.length > 2 ** 20) buffer = Buffer.alloc(4096);
   return key;
 }
@@ -101,7 +101,7 @@ export function compareValues(a: unknown, b: unknown, collation: Collation | nul
   return Buffer.compare(keyOf([a]), keyOf([b]));
 }
 
-/** Whether a collation may tell a value from others in another way. */
+/** Whether a collation can affect comparisons of the value. */
 export function holdsText(value: unknown): boolean {
   const tag = tagOf(value);
   return tag === TAG.string || tag === TAG.object || tag === TAG.array;
@@ -113,7 +113,7 @@ function compareCollated(a: unknown, b: unknown, collation: Collation): number {
   if (tag === TAG.string) return collation.compare(String(a), String(b));
   const isList = tag === TAG.array;
   if (!isList && tag !== TAG.object) return compareValues(a, b);
-  // As the bytes of a key are: of a field its type, its name, then its value.
+  // In the order of a key's bytes: for each field its type, name and value.
   const partsOf = (value: unknown) =>
     isList
       ? (value as unknown[])

@@ -23,7 +23,7 @@ export function plainNumber(value: unknown): number {
   return value instanceof Decimal128 ? Number(value.toString()) : Number.NaN;
 }
 
-/** As expressions take a value for true. */
+/** Truth value of an expression. */
 export function isTrue(value: unknown): boolean {
   return !(
     value === undefined ||
@@ -106,7 +106,7 @@ export function divide(a: BsonNumber, b: BsonNumber): BsonNumber {
   if (left.kind !== 'finite' || right.kind !== 'finite') {
     return Decimal128.fromString(String(plainNumber(a) / plainNumber(b)));
   }
-  // As many digits as a Decimal128 has, and two that are rounded away.
+  // The digits of a Decimal128 and two more for rounding.
   const shift = 36 + String(right.coefficient).length;
   const whole = left.coefficient * 10n ** BigInt(shift);
   const quotient = whole / right.coefficient;

@@ -13,7 +13,7 @@ const SINGLES = [...LOWER, ...LOWER.toUpperCase(), ...'0123456789'];
 const PAIRS = [...LOWER].flatMap((one) => [...LOWER].map((other) => one + other));
 /** First and last of Latin beyond ASCII, Greek, Cyrillic, Hebrew and hiragana. */
 const OTHERS = ['\u00e0\u017f', '\u03ac\u03ce', '\u0430\u045f', '\u05d0\u05ea', '\u3041\u3096'];
-/** What letters become, the plainest first. */
+/** Base letters, the plainest first. */
 const PLAIN = [...SINGLES, ...PAIRS, ...OTHERS.flatMap(lettersBetween)];
 
 function lettersBetween(ends: string): string[] {
@@ -62,7 +62,7 @@ export class TextForms {
       this.#isSame(letter, each),
     );
     if (same === undefined || same === letter) return letter;
-    // Of several letters each has its own form; each is plainer than what it comes of.
+    // Each of several letters has a form of its own, plainer than its origin.
     return same.match(LETTERS)?.length === 1 ? (this.#amongPlain(same) ?? same) : this.#join(same);
   }
 

@@ -28,9 +28,9 @@ const STRANGER_MESSAGES_PER_SECOND = 10;
 export interface ConnectionDeps {
   readonly logins: Pick<TenantLogins, 'find'>;
   readonly now: () => Date;
-  /** Throws CommandError when there is no place for one more. */
+  /** Throws CommandError when the connection limit is reached. */
   readonly admit: (login: Login, connection: ClientConnection) => void;
-  /** Who was admitted is a stranger again. */
+  /** Called after a logout; the connection is unauthenticated again. */
   readonly loggedOut: (connection: ClientConnection) => void;
   /** A message came. */
   readonly heard: (connection: ClientConnection) => void;
@@ -85,7 +85,7 @@ export class ClientConnection implements Connected {
         if (this.login.isExhausted) break;
       }
     } catch {
-      // What it sent is not of this protocol, or it left: either way there is nobody to tell.
+      // A protocol error or a disconnect: there is nobody to answer.
     } finally {
       clearTimeout(first);
       socket.destroy();
@@ -146,7 +146,7 @@ export class ClientConnection implements Connected {
     return { requestId: this.#lastReply, responseTo };
   }
 
-  /** What drivers send first, in the way of old. */
+  /** Handles the legacy handshake that drivers send first. */
   async #greet(query: Buffer): Promise<Uint8Array> {
     const { name } = scanCommand(query);
     if (/^(?:hello|ismaster)$/i.test(name)) return this.#runOwn(name, query, 'admin');

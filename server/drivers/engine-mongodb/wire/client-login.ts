@@ -18,13 +18,13 @@ interface Conversation {
 }
 
 export interface Logins {
-  /** Who may log in to that database by that name; null: nobody. */
+  /** The login of that database and user name; null: none. */
   find(database: string, username: string): Promise<Login | null>;
 }
 
 export interface ClientLoginDeps {
   readonly logins: Logins;
-  /** Takes in who has logged in. Throws CommandError when there is no place. */
+  /** Registers a successful login. Throws CommandError when the connection limit is reached. */
   readonly admit: (login: Login) => void;
 }
 

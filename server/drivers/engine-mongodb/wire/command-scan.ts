@@ -26,7 +26,7 @@ const FIXED: Readonly<Record<number, number>> = {
   127: 0,
   255: 0,
 };
-/** Those that begin with a length, which leaves out so many bytes. */
+/** Types that begin with a length, and the bytes that this length does not include. */
 const BEYOND_LENGTH: Readonly<Record<number, number>> = {
   2: 4,
   3: 0,

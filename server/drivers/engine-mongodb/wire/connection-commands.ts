@@ -18,7 +18,7 @@ export interface Connected {
   /** `127.0.0.1:40000`. */
   readonly address: string;
   readonly login: ClientLogin;
-  /** Who has logged in. */
+  /** The authenticated user. */
   readonly user: Login | null;
   now(): Date;
   sizeBytes(): Promise<number>;
@@ -44,7 +44,7 @@ const hello: Command = async (connected, command) => ({
   ok: 1,
 });
 
-/** Says nothing of a log-in that fails: the driver tries again in the long way, and is told then. */
+/** Ignores a failed speculative login: the driver retries with the full exchange and gets the error then. */
 async function speculative({ login }: Connected, command: unknown): Promise<Document> {
   if (typeof command !== 'object' || command === null) return {};
   const { db, saslStart } = command as Document;
@@ -108,13 +108,13 @@ const USER: Readonly<Record<string, Command>> = {
     return { featureCompatibilityVersion: { version: SERVER_VERSION.slice(0, 3) }, ok: 1 };
   },
   refreshSessions: () => ({ ok: 1 }),
-  // It would go to `admin`, where nobody may do anything; drivers do not even send it to our version.
+  // It would go to `admin`, where nobody has permissions; drivers do not send it to our version.
   bulkWrite: () => {
     throw new CommandError('CommandNotFound', "no such command: 'bulkWrite'");
   },
 };
 
-/** What anyone may ask who has not logged in. */
+/** Commands allowed without a login. */
 export const OPEN_COMMANDS: ReadonlyMap<string, Command> = new Map(Object.entries(OPEN));
-/** On any database, for who has logged in: they tell nothing of others. */
+/** Commands for authenticated users on any database; they reveal nothing about others. */
 export const USER_COMMANDS: ReadonlyMap<string, Command> = new Map(Object.entries(USER));

@@ -7,7 +7,7 @@ import { HEADER_BYTES, MAX_MESSAGE_BYTES } from './wire-messages.ts';
 const LARGE_BYTES = 1024 * 1024;
 /** For who has not logged in. */
 const MAX_STRANGER_BYTES = 32 * 1024;
-/** For a message of which a part is there. */
+/** Timeout for the rest of a message. */
 const RECEIVE_MS = 60_000;
 const STRANGER_RECEIVE_MS = 5000;
 

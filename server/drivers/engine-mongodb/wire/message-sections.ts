@@ -1,8 +1,8 @@
-/** What is in an OP_MSG: the command, and lists of documents that belong to it. */
+/** Parses an OP_MSG: the command and its document sequences. */
 
 const LEAST_DOCUMENT_BYTES = 5;
 
-/** What came is not of this protocol: nothing that follows can be understood. */
+/** A protocol error: nothing that follows can be parsed. */
 export class Malformed extends Error {
   constructor(what: string) {
     super(what);

@@ -21,14 +21,14 @@ const ALARM = 'mongodb_unavailable';
 const RETRY_MS = 5000;
 /** Connections to all databases, and of those who have not logged in. */
 const MAX_CONNECTIONS = 2000;
-/** Of these, for those who have not: who comes can always log in. */
+/** Connections reserved for unauthenticated clients, so that a login is always possible. */
 const STRANGERS = 400;
 
 export interface MongoRouterDeps extends Pick<ConnectionDeps, 'logins' | 'now' | 'execute' | 'sizeBytes'> {
   /** Ours, where the port is kept. */
   readonly folder: string;
   readonly firstPort: number;
-  /** For users on other hosts; null: nobody but this host's programs connects. */
+  /** For clients on other hosts; null: only programs of this host can connect. */
   readonly tls: ServerTls | null;
   readonly alarms: { raise(code: string, detail: string, fix: string): void; clear(code: string): void };
 }
@@ -37,7 +37,7 @@ export class MongoRouter {
   readonly #deps: MongoRouterDeps;
   readonly #turns = new KeyedMutex();
   readonly #all = new Set<ClientConnection>();
-  /** Those that have logged in, by database. */
+  /** Authenticated connections, by database. */
   readonly #sessions = new Map<string, Set<ClientConnection>>();
   readonly #strangers: Strangers;
   /** Number of those that have logged in. */
@@ -98,7 +98,7 @@ export class MongoRouter {
 
   async #listen(): Promise<void> {
     const { alarms } = this.#deps;
-    if (this.#isClosed) throw new AppError('engine_unavailable', 'the engine is being stopped with Cloudlet');
+    if (this.#isClosed) throw new AppError('engine_unavailable', 'Cloudlet is being stopped');
     const kept = this.port;
     try {
       this.#servers = kept === null ? await this.#choosePort() : await this.#open(kept);
@@ -226,14 +226,14 @@ function cannotListen(cause: unknown): AppError {
   const { port, message } = cause as Error & { readonly port: number };
   const retry = { retryAfterSeconds: 5, cause };
   if (!isTaken(cause)) {
-    return new AppError('engine_unavailable', `the port of MongoDB cannot be opened: ${message}`, {
+    return new AppError('engine_unavailable', `the MongoDB port cannot be opened: ${message}`, {
       ...retry,
-      hint: 'correct CLOUDLET_DATABASE_HOST: an address of this host, or a name',
+      hint: 'set CLOUDLET_DATABASE_HOST to an address of this host or a host name',
     });
   }
   const holder = holderOf(port) ?? 'another program';
-  return new AppError('engine_unavailable', `port ${port} of MongoDB is taken by ${holder}`, {
+  return new AppError('engine_unavailable', `the MongoDB port ${port} is in use by ${holder}`, {
     ...retry,
-    hint: 'stop that program; databases of MongoDB are then back within seconds',
+    hint: 'stop that program; MongoDB databases are available again within seconds',
   });
 }

@@ -9,7 +9,7 @@ const FIRST = /^([ny]),,(n=([^,]+),r=([!-+\--~]{1,256}))$/;
 const FINAL = /^(c=([A-Za-z0-9+/=]+),r=([!-+\--~]+)),p=([A-Za-z0-9+/=]+)$/;
 
 export interface ClientFirst {
-  /** What the client says of channel binding, which it must repeat. */
+  /** Channel binding flag of the client, which it must repeat. */
   readonly binding: string;
   readonly bare: string;
   readonly username: string;
@@ -26,7 +26,7 @@ export function readClientFirst(payload: Uint8Array): ClientFirst | null {
 }
 
 export class ScramConversation {
-  /** What is sent first. */
+  /** The server's first message. */
   readonly serverFirst: string;
   readonly #first: ClientFirst;
   readonly #nonce: string;
@@ -39,7 +39,9 @@ export class ScramConversation {
     this.serverFirst = `r=${this.#nonce},s=${keys.salt.toString('base64')},i=${keys.iterations}`;
   }
 
-  /** What proves to the client that we know its password; null: it does not know it. */
+  /**
+   * The server's final message, which proves knowledge of the password; null: the client's proof is wrong.
+   */
   finish(payload: Uint8Array): string | null {
     const match = FINAL.exec(Buffer.from(payload).toString('utf8'));
     if (match === null) return null;

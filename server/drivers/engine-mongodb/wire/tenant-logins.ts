@@ -1,4 +1,4 @@
-/** Who may log in to which database, kept beside the databases: one small file each. */
+/** Logins of databases, stored beside the databases in one small file each. */
 import * as fs from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Access, EngineDatabase } from '../../../databases/engine.ts';

@@ -6,7 +6,7 @@ import { crc32c } from '@node-rs/crc32';
 import { Malformed, readSections, type Sections, sizeAt } from './message-sections.ts';
 
 export const OP = { reply: 1, query: 2004, message: 2013 } as const;
-/** As a real server's, bytes. */
+/** Message size limit of a real server, bytes. */
 export const MAX_MESSAGE_BYTES = 48_000_000;
 export const HEADER_BYTES = 16;
 const FLAGS_BYTES = 4;
@@ -14,7 +14,7 @@ const CHECKSUM_BYTES = 4;
 const FLAG = { checksumPresent: 1, moreToCome: 2 };
 /** The flags that a reader must know; the others may be ignored. */
 const REQUIRED_FLAGS = 0xffff;
-/** A monitor of before OP_MSG, which goes on asking in this way. */
+/** Flag for monitors older than OP_MSG, which keep using OP_QUERY. */
 const AWAIT_CAPABLE = 8;
 
 export interface CommandMessage extends Sections {
@@ -66,7 +66,7 @@ export function writeMessage({ requestId, responseTo, document }: Reply): [Uint8
   return [start, document];
 }
 
-/** As writeMessage(), for who sent an OP_QUERY. */
+/** Same as writeMessage(), in reply to an OP_QUERY. */
 export function writeQueryReply({ requestId, responseTo, document }: Reply): [Uint8Array, Uint8Array] {
   const start = Buffer.alloc(HEADER_BYTES + 20);
   writeHeader(start, [start.length + document.length, requestId, responseTo, OP.reply]);
