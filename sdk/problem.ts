@@ -1,4 +1,4 @@
-/** What the cloud refuses with, as an Error. */
+/** The cloud's error responses, as an Error. */
 import type { Problem } from '../build/sdk/schema.d.ts';
 
 export type ErrorCode = Problem['code'] | 'no_answer' | 'not_understood';
@@ -10,9 +10,9 @@ export class CloudError extends Error {
   readonly code: ErrorCode;
   /** The HTTP answer's status; 0 when there was none. */
   readonly status: number;
-  /** What to do about it. */
+  /** How to fix the problem. */
   readonly hint: string | undefined;
-  /** What is wrong with single members of the body. */
+  /** Problems with single members of the body. */
   readonly fields: readonly { readonly field: string; readonly message: string }[];
   /** `query_failed`: the first wrong character of the statement, from 1, where the engine tells. */
   readonly position: number | undefined;

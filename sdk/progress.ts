@@ -8,7 +8,7 @@ interface Sent {
   readonly signal: AbortSignal | null;
 }
 
-/** As fetch, by XMLHttpRequest: in browsers it alone tells how much of a body was sent. */
+/** Same as fetch, over XMLHttpRequest, which alone reports upload progress in browsers. */
 export async function fetchWithProgress(
   url: string,
   sent: Sent,

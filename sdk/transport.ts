@@ -154,7 +154,7 @@ export function paramsOf({ path }: CallShape): string[] {
   return [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name);
 }
 
-/** Files come last: what is wrong with the other fields is known before they are sent. */
+/** Files come last, so that the server can refuse other fields before they are sent. */
 function formData(fields: Readonly<Record<string, string | Blob | undefined>>): FormData {
   const form = new FormData();
   const isFile = ([, value]: readonly [string, unknown]) => Number(value instanceof Blob);

@@ -1,4 +1,4 @@
-/** What methods of the client take and give beside the shapes of the API. */
+/** Parameters and results of the client's methods beyond the schemas of the API. */
 
 /** Bytes of the body that were sent, and how many there are. */
 export type ProgressListener = (sentBytes: number, totalBytes: number) => void;

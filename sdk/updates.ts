@@ -1,4 +1,4 @@
-/** The WebSocket of updates, opened again and again until nobody wants it any more. */
+/** The WebSocket of updates, reconnected until it is closed by the caller. */
 
 export interface ChangedThing {
   readonly kind: 'vm' | 'database' | 'balance' | 'operation' | 'recovery_point';
@@ -6,7 +6,7 @@ export interface ChangedThing {
 }
 
 export interface UpdateListener {
-  /** Read again what is shown: the connection is new, or too much changed to be named. */
+  /** Reload everything shown: the connection is new, or too much changed to list. */
   sync(): void;
   changed(things: readonly ChangedThing[]): void;
   /** The connection is gone, or could not be had. It is tried again. */

@@ -68,7 +68,7 @@ async function create(call: CallAsOperator, values: Values): Promise<number> {
   return 0;
 }
 
-/** Who names nobody wants the first administrator. */
+/** Without a user name, the first administrator is meant. */
 async function assertNew(call: CallAsOperator, wanted: string | undefined): Promise<void> {
   const isMeant = (username: string) => wanted === undefined || isSame(username, wanted);
   const found = (await allOf(call)).find((account) => account.is_admin && isMeant(account.username));

@@ -1,4 +1,4 @@
-/** What a start prints once everything answers. */
+/** The banner printed once everything is ready. */
 import type { AddressInfo } from 'node:net';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';

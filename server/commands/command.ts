@@ -1,11 +1,11 @@
-/** What a command of bin/cloudlet is. */
+/** The interface of a command of bin/cloudlet. */
 import type { Config } from '../config/config.ts';
 
 /** The command line was not understood: exit code 2. */
 export class UsageError extends Error {}
 
 export interface Words {
-  /** What follows the name of the command, options aside. */
+  /** Arguments after the name of the command, without options. */
   readonly positionals: readonly string[];
   /** The options' values, by name; of a flag that is given, `yes`. */
   readonly values: Readonly<Record<string, string | undefined>>;
@@ -14,7 +14,7 @@ export interface Words {
 export interface Command {
   /** Printed for --help. */
   readonly help: string;
-  /** What it takes besides --data-dir; these have a value. */
+  /** Options with a value, besides --data-dir. */
   readonly options?: readonly string[];
   /** These have none. */
   readonly flags?: readonly string[];

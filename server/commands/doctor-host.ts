@@ -21,7 +21,7 @@ const ASK_MS = 2000;
 /** Older than this program: the clock was never set. */
 const FIRST_YEAR = 2026;
 const LAST_YEAR = 2100;
-/** How far the two clocks may drift apart while we look, ms. */
+/** Clock drift tolerated during the check, ms. */
 const CLOCK_SLACK_MS = 50;
 
 export function checkRuntime(): Finding[] {
@@ -103,7 +103,7 @@ export async function checkPorts(config: Config): Promise<Finding[]> {
   return [api, await checkPort(config, data)];
 }
 
-/** What the ports are bound to tells who reaches them. */
+/** Derives from the bound addresses who can reach the ports. */
 export async function checkExposure(config: Config): Promise<Finding[]> {
   const subject = 'encryption';
   const { address } = await lookup(config.host).catch(() => ({ address: '' }));

@@ -15,8 +15,8 @@ const SLOWER = 'virtual machines are emulated and run several times slower';
 const subject = 'KVM';
 
 /**
- * What Cloudlet found out by booting something with it. Here the device is only opened: one that opens can
- * still hang every guest. `shared`: machines run as the user of Cloudlet.
+ * Reports the accelerator that Cloudlet found by booting a guest. Here the device is only opened: a device
+ * that opens can still hang every guest. `shared`: machines run as Cloudlet's user.
  */
 export async function checkKvm(
   { dataDir, vmAccel }: Pick<Config, 'dataDir' | 'vmAccel'>,
@@ -89,7 +89,7 @@ export function checkPromises(left = promisableBytes()): Finding[] {
   return [{ level: 'warn', subject: 'overcommit', detail, fix: ALLOW_PROMISES }];
 }
 
-/** By where this very command runs. A service has a place of its own; it logs at its first machine. */
+/** Reports the limits of this process's cgroup. A service has its own, and logs them at its first machine. */
 export function checkGuestLimits(): Finding[] {
   const { problem } = findParent();
   const about = 'guest limits';

@@ -66,7 +66,7 @@ async function versionOf(program: string, word: string): Promise<string | undefi
   return (await answerOf(program, word))?.trim().split('\n', 1)[0];
 }
 
-/** What it prints; undefined: it is not there, or fails. */
+/** Output of the program; undefined: it is missing or fails. */
 async function answerOf(program: string, ...words: string[]): Promise<string | undefined> {
   try {
     return (await run(program, words, { timeout: ASK_MS, env: { LANG: 'C', PATH: hostPath() } })).stdout;

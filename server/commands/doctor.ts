@@ -29,7 +29,7 @@ export interface Finding {
   readonly level: 'ok' | 'warn' | 'fail';
   readonly subject: string;
   readonly detail: string;
-  /** What to do. */
+  /** Fix for the operator. */
   readonly fix?: string;
 }
 

@@ -18,7 +18,7 @@ transfer was changed, is missing or does not add up; the output names it.
   --head   a head printed by an earlier run; detects transfers removed from the end of the ledger since then
 `;
 
-/** What the API tells of a walk. */
+/** Result of a ledger check from the API. */
 interface Report {
   readonly running: boolean;
   readonly seconds: number | null;
@@ -80,7 +80,7 @@ async function ask(call: CallAsOperator, head: LedgerHead | undefined): Promise<
   }
 }
 
-/** A problem that the server found before is gone: it looks again, and its alarm ends. */
+/** Has the server check again, which clears the alarm of a problem that is gone. */
 async function endAlarm(call: CallAsOperator): Promise<void> {
   const { running, problem } = await call<Report>({ method: 'GET', path: PATH });
   if (!running && problem !== null) await call({ method: 'POST', path: PATH, body: {} });

@@ -32,7 +32,7 @@ export async function asOperator<T>(config: Config, work: (call: CallAsOperator)
   return withClosedCloud(config, () => work(call));
 }
 
-/** As asOperator, and throws when no server runs. */
+/** Same as asOperator, but throws when no server runs. */
 export async function askServer<T>(config: Config, work: (call: CallAsOperator) => Promise<T>): Promise<T> {
   assertCloud(config.dataDir);
   const path = controlPath(config);

@@ -1,4 +1,4 @@
-/** What a command asks who sits at the terminal, such as the recovery key when no cloud runs. */
+/** Prompts of the terminal commands, such as for the recovery key when no cloud runs. */
 import { readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline/promises';
 import { readRecoveryKey } from '../recovery/recovery-keys.ts';
@@ -11,7 +11,7 @@ export async function givenRecoveryKey(file: string | undefined): Promise<Buffer
   return readRecoveryKey(typed);
 }
 
-/** Empty where there is nobody to answer. */
+/** Empty without a terminal. */
 export async function ask(question: string): Promise<string> {
   const lines = createInterface({ input: process.stdin, output: process.stdout });
   const ended = new Promise<string>((resolve) => lines.once('close', () => resolve('')));

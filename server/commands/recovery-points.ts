@@ -1,4 +1,4 @@
-/** What `cloudlet recovery` does with the points of a cloud, over its control socket. */
+/** `cloudlet recovery` commands for the points of a cloud, over its control socket. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Config } from '../config/config.ts';
 import { plural } from '../platform/plural.ts';
@@ -66,7 +66,7 @@ export async function list(config: Config): Promise<number> {
   return 0;
 }
 
-/** All that is known of one, or of each. */
+/** Prints all details of one point, or of each. */
 export async function get(config: Config, words: Words): Promise<number> {
   const points = await asOperator(config, async (call) => {
     const paths = await pathsOf(words, call);
@@ -202,7 +202,7 @@ export async function status(config: Config): Promise<number> {
   });
 }
 
-/** What is in the way of a restore, if anything, with the fix. */
+/** Prints the obstacles to a restore, with their fixes. */
 async function warn(call: CallAsOperator): Promise<void> {
   tellWarnings(await recoveryOf(call));
 }

@@ -40,7 +40,7 @@ async function verifyHere(config: Config, words: Words): Promise<number> {
   });
 }
 
-/** Nothing is written there, and no cloud is told of it. */
+/** Read-only: writes nothing there and informs no cloud. */
 async function verifyThere(from: string, { positionals: [, id = 'latest'], values }: Words): Promise<number> {
   const target = new DirectoryTarget(resolve(from));
   const keys = await Repository.unlock(target, await givenRecoveryKey(values['key-file']));
@@ -71,7 +71,7 @@ async function verifyThere(from: string, { positionals: [, id = 'latest'], value
   return code;
 }
 
-/** Those that were not deleted, oldest first. */
+/** Points that are not deleted, oldest first. */
 async function pointsThere(repository: Repository): Promise<string[]> {
   const deleted = await repository.deleted();
   return (await repository.points()).filter((id) => !deleted.includes(id));

@@ -90,7 +90,7 @@ async function step<T>(name: string, work: () => Promise<T>): Promise<T> {
 interface Place {
   readonly host: string;
   readonly port: number;
-  /** What to change when the port cannot be had. */
+  /** Setting to change when the port is unavailable. */
   readonly setting: string;
 }
 
@@ -131,7 +131,7 @@ async function stop(cloud: Cloud, control: Server): Promise<number> {
   const cut = setTimeout(() => {
     for (const server of servers) server.closeAllConnections();
   }, STOP_SECONDS * 1000);
-  // Node closes those that are idle now, and not those that become idle after their answer.
+  // Node closes connections that are idle now, not those that become idle after their response.
   const sweep = setInterval(() => {
     for (const server of servers) server.closeIdleConnections();
   }, IDLE_SWEEP_MS);
@@ -155,7 +155,7 @@ const STANDARD_STREAMS = [0, 1, 2];
  * Signals that follow change nothing: of one Ctrl+C the terminal tells us, and so does npm.
  */
 function stopSignal(): Promise<void> {
-  // Node undoes what nohup asked for. What runs without a terminal cannot mean one that closes.
+  // Node overrides nohup's signal handling. A process without a terminal cannot mean a closing one.
   const hasTerminal = STANDARD_STREAMS.some((stream) => isatty(stream));
   return new Promise((resolve) => {
     process.on('SIGTERM', () => resolve());
@@ -182,7 +182,7 @@ export function openLog({ logLevel: level, logFormat: format }: Config): Logger 
   return pino({ level, redact: SECRETS }, { write });
 }
 
-/** Never waits for whoever reads a pipe. What a full disk has no room for is written when there is some. */
+/** Never waits for the reader of a pipe. Output that a full disk refuses is written once there is space. */
 function fileOutput() {
   const output = pino.destination({ fd: 2, sync: false, maxLength: MOST_WAITING_BYTES });
   output.on('error', () => {
@@ -244,7 +244,7 @@ function errorText({ stack = '', ...more }: NonNullable<Entry['err']> & Fields):
     .join('\n')}\n`;
 }
 
-/** What strangers sent is in some lines: it must not steer the terminal. */
+/** Some lines contain untrusted text, which must not control the terminal. */
 function visible(text: string): string {
   const escaped = (character: string) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
   return text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, escaped);

@@ -10,7 +10,7 @@ export interface DirectoryLock {
   release(): void;
 }
 
-/** One that nobody refers to any more would be closed by the garbage collector, and its lock be gone. */
+/** Referenced so that the garbage collector does not close the connection and release the lock. */
 const held = new Set<Database.Database>();
 
 /** Takes the lock or throws at once. `directory` must exist. */

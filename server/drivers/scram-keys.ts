@@ -1,4 +1,7 @@
-/** What a server keeps in the place of a password. We compute it, so that no password reaches an engine. */
+/**
+ * SCRAM verifiers, stored by servers instead of passwords. Computed here, so that no password reaches an
+ * engine.
+ */
 import { createHash, createHmac, pbkdf2 } from 'node:crypto';
 import { promisify } from 'node:util';
 import { randomSecret } from '../platform/ids.ts';

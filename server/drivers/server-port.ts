@@ -1,4 +1,4 @@
-/** The port of a server that we look after: chosen once, then kept, as users' programs have it noted. */
+/** The port of a managed server: chosen once, then kept, because clients are configured with it. */
 import { existsSync, readdirSync, readFileSync, readlinkSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
@@ -27,11 +27,11 @@ export function keepPort(folder: string, port: number): void {
   writeDurableFile(join(folder, FILE), `${port}\n`, 0o600);
 }
 
-/** What is said when another port had to be chosen. */
+/** Alarm text for a changed port. */
 export function newPort(title: string, port: number): { readonly detail: string; readonly fix: string } {
   return {
-    detail: `The port of ${title} could not be read any more: it listens at port ${port} now`,
-    fix: 'Give users the new address of their databases, as GET /api/databases/{id}/credentials shows it',
+    detail: `The stored port of ${title} was lost: it now listens on port ${port}`,
+    fix: 'Tell users the new address of their databases: GET /api/databases/{id}/credentials shows it',
   };
 }
 
@@ -40,7 +40,7 @@ export function forgetPort(folder: string): void {
   rmSync(join(folder, FILE), { force: true });
 }
 
-/** The first port from `first` on at which nobody listens. */
+/** The first free port from `first` on. */
 export async function freePort(first: number): Promise<number> {
   for (let port = first; port < first + TRIES; port++) if (await isFree(port)) return port;
   throw new Error(`no port from ${first} to ${first + TRIES - 1} is free`);
@@ -82,7 +82,7 @@ function descriptorsOf(pid: string): string[] {
   const links: string[] = [];
   try {
     for (const fd of readdirSync(`/proc/${pid}/fd`)) {
-      // It may be closed meanwhile, as that of our own look is.
+      // Descriptors may close meanwhile, such as the one of this scan.
       const link = linkOf(`/proc/${pid}/fd/${fd}`);
       if (link !== null) links.push(link);
     }

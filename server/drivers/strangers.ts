@@ -12,11 +12,11 @@ export interface Stranger {
   end(): void;
 }
 
-/** What it has said: nothing, something, or something again some time later. The first make room first. */
+/** Silent, heard once, or heard again after a while. The first kind is dropped first. */
 const KINDS = ['silent', 'heard', 'steady'] as const;
 type Kind = (typeof KINDS)[number];
 
-/** Whoever sends again after so long looks after the server. */
+/** A connection that sends again after this long is a driver's monitor. */
 const STEADY_MS = 4000;
 
 interface Held {
@@ -29,7 +29,7 @@ interface Held {
 export class Strangers {
   readonly #now: () => number;
   readonly #held = new Map<Stranger, Held>();
-  /** Of each kind by source, longest unheard first. */
+  /** Connections of each kind by source, longest unheard first. */
   readonly #kinds: Readonly<Record<Kind, Map<string, Set<Stranger>>>> = {
     silent: new Map(),
     heard: new Map(),

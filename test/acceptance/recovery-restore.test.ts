@@ -189,7 +189,7 @@ test('another point is not mixed into a restore that was not finished', async ()
   const note = { pointId: first, boot, isChecked: true, isWhole: false };
   writeFileSync(join(to, '.restoring', '.point'), JSON.stringify(note));
   const refused = await restore(target, to, '--point', second);
-  assert.match(refused.stderr, new RegExp(`holds a restore of ${first}`));
+  assert.match(refused.stderr, new RegExp(`contains an unfinished restore of ${first}`));
   // Pieces that go bad after they were read: it stops, and can be had in part.
   flipIn(piece, 99);
   const stopped = await restore(target, to, '--point', first);

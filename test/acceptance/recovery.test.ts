@@ -180,7 +180,7 @@ describe('a cloud with objects, keys and an old version', () => {
     );
     assert.match(elsewhere.stderr, /contains no recovery points/);
     assert.ok(!existsSync(to));
-    assert.match((await restore(wrong)).stderr, /wrong-key is no directory/);
+    assert.match((await restore(wrong)).stderr, /wrong-key is not a directory/);
     if (process.geteuid?.() !== 0) return;
     mkdirSync(to);
     chownSync(to, 4711, 4711);

@@ -16,12 +16,12 @@ const AREA_BYTES = AREA_PAGES * WASM_PAGE_BYTES;
 /** Missing from node:fs; the value on every processor Node runs on. */
 const O_TMPFILE = 0o20000000 | constants.O_DIRECTORY;
 
-/** Node's types leave it to those of browsers. */
+/** Node's types omit it as a browser global. */
 declare const WebAssembly: {
   readonly Memory: new (pages: { initial: number; maximum: number }) => { readonly buffer: ArrayBuffer };
 };
 
-/** What the file system or the kernel says when it does not take O_DIRECT, or has no unnamed files. */
+/** Error codes for missing support of O_DIRECT or unnamed files. */
 const REFUSALS = new Set(['EINVAL', 'EOPNOTSUPP', 'EISDIR']);
 
 /** The areas of one thread, which writes files below one directory. */
@@ -57,13 +57,13 @@ export class AlignedAreas {
       this.#idle = areas;
       return true;
     } catch (error) {
-      // Not a system's error: no room for the memory in the address space.
+      // Not a system error: the address space has no room for the memory.
       const code = asFault(error, 'write').code;
       return code === '' || REFUSALS.has(code) ? false : undefined;
     }
   }
 
-  /** Whoever takes one gives it back without waiting for another. */
+  /** A holder must release its area without waiting for another. */
   take(): Promise<Buffer> {
     const area = this.#idle.pop();
     return area ? Promise.resolve(area) : new Promise((resolve) => this.#waiting.push(resolve));

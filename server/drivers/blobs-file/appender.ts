@@ -1,4 +1,4 @@
-/** Two ways of putting bytes at the end of a file. */
+/** Two ways to append to a file. */
 import { ftruncate, write, writevSync } from 'node:fs';
 import { promisify } from 'node:util';
 import { type AlignedAreas, BLOCK_BYTES } from './aligned-areas.ts';
@@ -18,7 +18,7 @@ export interface Appender {
   drain(): Promise<void>;
 }
 
-/** Through the page cache: for what is small, and where there is no other way. */
+/** Appends through the page cache: for small files, and where direct I/O is unavailable. */
 export class CachedAppender implements Appender {
   readonly #fd: number;
   #position = 0;
@@ -58,7 +58,7 @@ export class DirectAppender implements Appender {
   readonly cachedBytes = 0;
   readonly #fd: number;
   readonly #areas: AlignedAreas;
-  /** What does not fill a block yet. */
+  /** Bytes that do not fill a block yet. */
   readonly #rest = Buffer.alloc(BLOCK_BYTES);
   #restBytes = 0;
   #position = 0;

@@ -4,7 +4,7 @@ import { AppError } from '../../platform/errors.ts';
 /** `sync`: an fsync failed; `write`, `read`: another system call did; `thread`: a worker thread died. */
 export type FaultKind = 'sync' | 'write' | 'read' | 'thread';
 
-/** What a worker thread posts. */
+/** Error message of a worker thread. */
 export interface FaultRecord {
   readonly kind: FaultKind;
   /** errno name, `EIO`; empty when there is none. */
@@ -48,7 +48,7 @@ export function faultError(error: unknown): AppError {
     case 'EMFILE':
     case 'ENFILE':
       return new AppError('overloaded', 'Too many files are open.', {
-        hint: 'Try again; the operator can raise the limit of open files (LimitNOFILE of the service)',
+        hint: 'Retry; the operator can raise the limit of open files (LimitNOFILE of the service)',
         retryAfterSeconds: 1,
         cause: error,
       });

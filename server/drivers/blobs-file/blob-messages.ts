@@ -1,7 +1,4 @@
-/**
- * What the event loop asks of a worker thread, and what it answers. Bytes travel in shared slots, never in
- * messages.
- */
+/** Messages between the event loop and worker threads. Bytes travel in shared slots, never in messages. */
 import type { FaultRecord } from './blob-fault.ts';
 
 /** Appends the first `bytes` of `slot` to a file; whole chunks, but for the last slot. */
@@ -62,7 +59,9 @@ export interface BlobReply {
   readonly md5?: string;
   /** The file that a `read` opened and left open. */
   readonly fd?: number;
-  /** Chunks of a `read`, from the first, that are good. Fewer than asked for: the next one is damaged. */
+  /**
+   * Number of intact chunks of a `read`, from the first. If fewer than requested, the next one is damaged.
+   */
   readonly goodChunks?: number;
 }
 

@@ -52,7 +52,7 @@ export class BlobReading {
     this.#deps = deps;
     this.#nextChunk = Math.floor(range.start / CHUNK_BYTES);
     this.#endChunk = Math.min(chunkCount(ref.sizeBytes), Math.max(1, Math.ceil(range.end / CHUNK_BYTES)));
-    // A short read is asked for whole: one message, and the thread closes the file.
+    // A short read is requested as a whole: one message, and the thread closes the file.
     if ((this.#endChunk - this.#nextChunk) * CHUNK_BYTES <= LARGE_SLOT_BYTES) {
       this.#slotBytes = LARGE_SLOT_BYTES;
     }
@@ -194,7 +194,7 @@ export class BlobReading {
     this.#slotBytes = Math.min(LARGE_SLOT_BYTES, this.#slotBytes * 2);
   }
 
-  /** What was read ahead is dropped, and read again when the sink comes back. */
+  /** Drops the read-ahead, which is read again when the sink resumes. */
   #slowDown(): void {
     this.#prompt = false;
     this.#slotBytes = SMALL_SLOT_BYTES;

@@ -67,7 +67,7 @@ async function store(request: StoreRequest): Promise<BlobReply> {
   return reply;
 }
 
-/** In any order: nobody knows the file before its row is committed, which is after both. */
+/** In any order: the file is unknown until its row is committed, after both. */
 async function makeDurable(name: string, writer: FrameWriter): Promise<void> {
   await Promise.all([writer.sync(), directories.sync(name)]);
   await writer.close();

@@ -12,7 +12,7 @@ import { type BlobThread, HASH_LOAD, STORE_LOAD, type WorkerPool } from './worke
  */
 const MAX_IN_FLIGHT = 6;
 
-/** What decides over the disk's space. */
+/** Accounts for free disk space. */
 export interface Room {
   /** Throws AppError `out_of_space` when `bytes` more should not be written. */
   assertRoom(bytes: number): void;
@@ -193,7 +193,7 @@ export class FileBlobWriter implements BlobWriter {
 
   #fail(error: AppError): void {
     this.#error ??= error;
-    // Whoever does not wait learns it from the next call.
+    // A caller that is not waiting gets the error from its next call.
     this.#waiting?.promise.catch(() => {});
     this.#waiting?.reject(this.#error);
     this.#waiting = null;

@@ -100,7 +100,7 @@ export class FrameWriter {
     });
   }
 
-  /** Never rejects, since nobody may be waiting: the failure is kept for the next call. */
+  /** Never rejects, because there may be no waiter: the error is kept for the next call. */
   async #sync(): Promise<void> {
     try {
       await fdatasyncAsync(this.#fd);

@@ -27,7 +27,7 @@ export class SlotPool {
     return this.#inUseBytes;
   }
 
-  /** A slot of LARGE_SLOT_BYTES if one was asked for and memory is not scarce, else of SMALL_SLOT_BYTES. */
+  /** A slot of LARGE_SLOT_BYTES if requested and memory is available, else of SMALL_SLOT_BYTES. */
   take(wantedBytes: number): Slot {
     const large = wantedBytes > SMALL_SLOT_BYTES && this.#inUseBytes + LARGE_SLOT_BYTES <= BUDGET_BYTES;
     const size = large ? LARGE_SLOT_BYTES : SMALL_SLOT_BYTES;
@@ -50,7 +50,7 @@ export class SlotPool {
     this.#idle.get(size)?.push(slot);
   }
 
-  /** Gives up a slot that somebody may still be looking at: it is never used again. */
+  /** Discards a slot that may still be referenced; it is never reused. */
   forfeit(slot: Slot): void {
     this.#inUseBytes -= slot.bytes.length;
   }

@@ -125,7 +125,7 @@ export class BlobThread {
   }
 }
 
-/** One that cannot be started for want of file descriptors says so in its message only. */
+/** Error of a thread that died; missing file descriptors are reported in the message only. */
 function threadDied(cause: unknown): BlobFault {
   const [code = ''] = /\b(?:EMFILE|ENFILE)\b/.exec(cause instanceof Error ? cause.message : '') ?? [];
   return new BlobFault({ kind: 'thread', code, message: 'a blob worker thread ended' });
@@ -144,7 +144,7 @@ export interface WorkerPoolDeps {
 export class WorkerPool {
   readonly #deps: WorkerPoolDeps;
   readonly #threads = new Set<BlobThread>();
-  /** Threads asked for; one that died is replaced. */
+  /** Configured number of threads; dead ones are replaced. */
   #wanted = 0;
   #closing = false;
 
@@ -189,9 +189,9 @@ export class WorkerPool {
     const onExit = (thread: BlobThread, cause: unknown) => {
       this.#threads.delete(thread);
       if (this.#closing) return;
-      const reason = cause instanceof Error ? cause.message : 'it was ended';
+      const reason = cause instanceof Error ? cause.message : 'it was terminated';
       const detail = `A blob worker thread died and was replaced: ${reason}`;
-      alarms.raise('blob_thread_died', detail, 'Look at the log; a restart of Cloudlet ends the alarm');
+      alarms.raise('blob_thread_died', detail, 'Check the log; restarting Cloudlet clears the alarm');
       if (thread.hasAnswered) this.#start();
       else setTimeout(() => this.#start(), RESTART_DELAY_MS).unref();
     };

@@ -16,7 +16,7 @@ const ALL_PAGES = 2 ** 31 - 1;
  * another thread.
  */
 export function copyHandler(tenant: TenantConnections, target: string): Handler {
-  // What a child left that was killed meanwhile.
+  // Leftover of a killed child.
   removeCopy(target);
   return async () => {
     removeCopy(target);

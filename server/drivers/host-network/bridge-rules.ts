@@ -1,7 +1,7 @@
-/** What keeps guests on a bridge apart from each other and from this host, as text for nftables. */
+/** nftables rules that isolate guests on a bridge from each other and from this host. */
 import { NEVER, PRIVATE } from './outbound-rules.ts';
 
-/** A guest's place on the bridge. */
+/** A guest on the bridge. */
 export interface BridgeGuest {
   /** The name of its end on this host. */
   readonly device: string;

@@ -1,4 +1,4 @@
-/** A bridge for all guests of a cloud, a tap device for each. The kernel remembers what is plugged in. */
+/** A bridge for all guests of a cloud, with a tap device for each. The kernel holds the state. */
 import { AppError } from '../../platform/errors.ts';
 import { type BridgeGuest, bridgeRules } from './bridge-rules.ts';
 import { HostToolError, ip, nft } from './host-tool.ts';
@@ -11,7 +11,7 @@ export interface GuestBridgeDeps {
   readonly uidBase: number;
   /** The guests' network, `10.80.0.0/16`. Its first address is this host's. */
   readonly network: string;
-  /** Guests may open connections to the outside, if they are told to. */
+  /** Whether guests may open outbound connections, if configured for them. */
   readonly outbound: boolean;
   readonly allowPrivate: boolean;
 }
@@ -19,7 +19,7 @@ export interface GuestBridgeDeps {
 /** A guest, by the user its process runs as. */
 export type Plugged = Omit<BridgeGuest, 'device'> & { readonly uid: number };
 
-/** What the guest is to be told of its network. */
+/** Network configuration of the guest. */
 export interface StaticNetwork {
   /** With its prefix: `10.80.0.2/16`. */
   readonly address: string;
@@ -27,7 +27,7 @@ export interface StaticNetwork {
   readonly resolvers: readonly string[];
 }
 
-const CLOSED = 'machines cannot be put on the bridge';
+const CLOSED = 'virtual machines cannot be attached to the bridge';
 const USE_LOOPBACK = 'set CLOUDLET_VM_NETWORK=loopback';
 /** A guest's device: MAC, address, whether it may go out, ports. The kernel keeps 255 characters. */
 const ALIAS = /^((?:[0-9a-f]{2}:){5}[0-9a-f]{2}) (\d+\.\d+\.\d+\.\d+) (out|in) ([\d,]+)$/;
@@ -48,7 +48,7 @@ export class GuestBridge {
     return firstAddress(this.#deps.network).gateway;
   }
 
-  /** What the last change threw; null: it was made. */
+  /** Error of the last change; null: it succeeded. */
   get refusal(): AppError | null {
     return this.#refusal;
   }
@@ -63,7 +63,7 @@ export class GuestBridge {
     return { address: `${address}/${prefix}`, gateway, resolvers };
   }
 
-  /** Makes the guest's device, with nobody on it, and resolves with its name. Throws `engine_unavailable`. */
+  /** Creates the guest's device, unattached, and resolves with its name. Throws `engine_unavailable`. */
   plug(guest: Plugged): Promise<string> {
     return this.#change(async () => {
       const { uid, mac, address, outbound, ports } = guest;
@@ -92,7 +92,7 @@ export class GuestBridge {
     });
   }
 
-  /** Puts the rules in place again, for the guests that are plugged in. */
+  /** Restores the rules for the attached guests. */
   ensure(): Promise<void> {
     return this.#change(async () => {
       await this.#makeBridge();
@@ -141,7 +141,7 @@ export class GuestBridge {
     return (links as { ifname?: unknown; ifalias?: unknown }[]).flatMap(({ ifname, ifalias }) => {
       const [, mac, address, direction, ports] = ALIAS.exec(String(ifalias)) ?? [];
       if (!mac || !address || !ports || !/^clt\d+$/.test(String(ifname))) return [];
-      // What a guest was promised ends when the operator turns it off, also for one that runs.
+      // When the operator disables outbound connections, running guests lose them too.
       const outbound = direction === 'out' && this.#deps.outbound;
       const about = { mac, address, outbound, ports: ports.split(',').map(Number) };
       return [{ device: String(ifname), ...about }];
@@ -184,9 +184,13 @@ function quietIpv6(device: string): void {
 
 function assertForwarding(): void {
   if (isOn(FORWARDING)) return;
-  throw new AppError('engine_unavailable', 'this host forwards no packets, so machines cannot be let out', {
-    hint: `${wayToTurnOn(FORWARDING)}, or set CLOUDLET_VM_OUTBOUND=off`,
-  });
+  throw new AppError(
+    'engine_unavailable',
+    'IP forwarding is disabled on this host, so virtual machines cannot open outbound connections',
+    {
+      hint: `${wayToTurnOn(FORWARDING)}, or set CLOUDLET_VM_OUTBOUND=off`,
+    },
+  );
 }
 
 function asRefusal(error: unknown): AppError {

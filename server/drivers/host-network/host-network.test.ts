@@ -76,7 +76,7 @@ test('without root no guest is let out, and the refusal says what to do', async 
   });
   const closed = new OutboundGuard({ ...deps, letsOut: false });
   await closed.close();
-  assert.match(closed.refusal?.message ?? '', /could reach every port of this host/);
+  assert.match(closed.refusal?.message ?? '', /can reach every port of this host/);
   assert.equal(closed.refusal?.hint, 'run Cloudlet as root');
 });
 
@@ -164,7 +164,7 @@ test('where /proc/sys is read-only the bridge says what to do', { skip: noNetwor
   const { message, hint, doctor } = inContainer(`echo 0 >${QUIET}`);
   assert.match(
     message ?? '',
-    /^machines cannot be put on the bridge: IPv6 .* \/proc\/sys is read-only here$/,
+    /^virtual machines cannot be attached to the bridge: IPv6 .* \/proc\/sys is read-only here$/,
   );
   assert.match(
     hint ?? '',

@@ -16,7 +16,7 @@ export function turnOn(name: string): void {
   if (read(name) !== null && !isOn(name)) writeFileSync(pathOf(name), '1');
 }
 
-/** Whether IPv6 stays on for devices to come, because nobody here may turn it off. */
+/** Whether IPv6 stays enabled on new devices, because Cloudlet may not disable it. */
 export function keepsIpv6(): boolean {
   return read(QUIET) !== null && !isOn(QUIET) && isReadOnly(QUIET);
 }

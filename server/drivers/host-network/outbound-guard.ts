@@ -1,4 +1,4 @@
-/** Keeps the rules in place that close this host to the processes of guests. */
+/** Maintains the rules that isolate this host from guests' processes. */
 import { AppError } from '../../platform/errors.ts';
 import type { NoOtherUsers } from '../../platform/other-users.ts';
 import { HostToolError, nft } from './host-tool.ts';
@@ -8,21 +8,21 @@ import { readResolvers } from './resolvers.ts';
 export interface OutboundGuardDeps {
   /** Guests may open connections to the outside; false: to nothing at all. */
   readonly letsOut: boolean;
-  /** Guests' processes run under this user id and those after it. */
+  /** First user id of guests' processes. */
   readonly uidBase: number;
   readonly uidCount: number;
   readonly allowPrivate: boolean;
-  /** Why guests have no users of their own, by which rules tell them apart from us; null: they have. */
+  /** Why guests have no users of their own, by which rules identify them; null: they have. */
   readonly noUsers: NoOtherUsers | null;
   /** For tests. */
   readonly resolvConf?: string;
 }
 
-const CLOSED = 'machines cannot be given the outside';
+const CLOSED = 'outbound connections of virtual machines are unavailable';
 const TURN_OFF = 'set CLOUDLET_VM_OUTBOUND=off';
 const WEAKER =
-  'machines work, with one wall less: who found a flaw in QEMU and broke out of it could reach every port of ' +
-  'this host. It matters when people whom you do not trust have machines here';
+  'virtual machines work, with one layer of isolation less: a guest that escapes QEMU can reach every port of ' +
+  'this host. This matters if untrusted users have virtual machines here';
 export const INSTALL_NFT = 'apt-get install nftables';
 
 export class OutboundGuard {
@@ -57,7 +57,7 @@ export class OutboundGuard {
     if (!this.#isPlaced) await this.ensure().catch(() => undefined);
   }
 
-  /** What the last ensure() threw; null: the rules were in place then. */
+  /** Error of the last ensure(); null: the rules are in place. */
   get refusal(): AppError | null {
     return this.#refusal;
   }

@@ -1,27 +1,26 @@
-/** What guests may open connections to, as the text of an nftables ruleset. */
+/** The nftables ruleset of guests' outbound connections. */
 
 export interface OutboundRules {
   /** false: nothing is let out, whatever the rest says. */
   readonly letsOut: boolean;
-  /** Guests' processes run under this user id and those after it. */
+  /** First user id of guests' processes. */
   readonly uidBase: number;
   readonly uidCount: number;
-  /** IPv4 text: the host's name servers, which are asked in the guests' name. */
+  /** IPv4 addresses of the host's name servers, which are queried on behalf of guests. */
   readonly resolvers: readonly string[];
   /** Private networks are not closed. */
   readonly allowPrivate: boolean;
 }
 
-/** This host's own, and what is no host at all. The kernel's table of local addresses says the rest. */
+/** This host's own and special ranges; the kernel's table of local addresses adds the rest. */
 export const NEVER = ['0.0.0.0/8', '127.0.0.0/8', '169.254.0.0/16', '224.0.0.0/4', '240.0.0.0/4'];
 export const PRIVATE = ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', '100.64.0.0/10'];
 
 /**
- * A table that stands in the place of the one of that name, in one step: there is no moment without rules.
- * What a guest's process sends is looked at twice, before and after the host's own redirections, so that a
- * port which the host hands on to somewhere is as closed as the host itself. Answers to connections that were
- * opened towards a guest go through; nothing else of an open connection does without being looked at. Where
- * nothing is let out the engine's own network sends nothing: the rules are for a process that was taken over.
+ * Replaces the table of that name atomically: there is no moment without rules. Packets of guests' processes
+ * are filtered twice, before and after the host's own redirections, so that a port that the host redirects is
+ * as closed as the host itself. Only replies on connections opened towards a guest pass unfiltered. Without
+ * outbound access the engine's own network sends nothing; the rules then contain a compromised process.
  */
 export function outboundRules(rules: OutboundRules): string {
   const { uidBase, uidCount } = rules;

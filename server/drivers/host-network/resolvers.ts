@@ -8,7 +8,7 @@ export function parseResolvers(text: string): string[] {
   return [...new Set(found.filter((address) => isIPv4(address)))];
 }
 
-/** Those of the file; none when it cannot be read. */
+/** Name servers of the file; none when it cannot be read. */
 export function readResolvers(path = '/etc/resolv.conf'): string[] {
   try {
     return parseResolvers(readFileSync(path, 'utf8'));
@@ -24,7 +24,7 @@ const LISTS = [
   '/run/NetworkManager/no-stub-resolv.conf',
 ] as const;
 
-/** Those that others than this host itself can ask, of the first list that has one. */
+/** Name servers that are not local to this host, from the first list that has any. */
 export function routableResolvers(lists: readonly string[] = LISTS): string[] {
   for (const path of lists) {
     const found = readResolvers(path).filter((address) => !address.startsWith('127.'));

@@ -25,7 +25,7 @@ export class AddressGuard {
   readonly #blocks = new Set<string>();
   /** Where machines listen instead, by the port that clients know. */
   readonly #doors = new Map<number, number>();
-  /** Hold the doors, so that nobody comes to listen there at every address while no machine does. */
+  /** Hold the doors' ports, so that no program listens on them at all addresses while no machine does. */
   readonly #holders: Server[] = [];
   #next = FIRST_DOOR;
   /** Machines that listen at their own ports would be cut off by rules that come later. */
@@ -46,7 +46,7 @@ export class AddressGuard {
     return isRoot && network.startsWith('127.');
   }
 
-  /** What the last ensure() threw; null: the rules were in place then, or not needed. */
+  /** Error of the last ensure(); null: the rules are in place or not needed. */
   get refusal(): AppError | null {
     return this.#refusal;
   }
@@ -115,7 +115,7 @@ export class AddressGuard {
     });
   }
 
-  /** One that no program has which listens at every address, and that none can have from now on. */
+  /** A port that no program listens on at all addresses, and that none can take from now on. */
   async #freeDoor(): Promise<number> {
     for (let tries = 0; tries < MAX_TAKEN; tries++) {
       const port = this.#next++;
@@ -151,7 +151,7 @@ export class AddressGuard {
 
 function asRefusal(cause: unknown): AppError {
   const problem = cause instanceof Error ? cause.message : String(cause);
-  const detail = `programs of this host that listen at every address answer for machines: ${problem}`;
+  const detail = `programs of this host that listen on all addresses can answer on machines' addresses: ${problem}`;
   const hint =
     "apt-get install nftables, and give Cloudlet CAP_NET_ADMIN and the kernel's nf_tables; then restart it";
   return new AppError('engine_unavailable', detail, { hint, cause });

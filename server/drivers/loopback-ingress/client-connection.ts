@@ -8,14 +8,14 @@ export const SSH_PORT = 22;
 interface ClientConnectionDeps {
   readonly client: Socket;
   readonly run: IngressRun;
-  /** As the client sees it. */
+  /** Port that the client connected to. */
   readonly port: number;
   readonly guestPort: number;
   readonly timings: IngressTimings;
   readonly counts: RelayCounts;
 }
 
-/** What is kept of a client's bytes, so that they can be sent again to a guest that did not listen yet. */
+/** Limit of buffered client bytes, which are sent again to a guest that was not listening yet. */
 const MAX_HELD_BYTES = 65_536;
 
 export class ClientConnection {
@@ -27,7 +27,7 @@ export class ClientConnection {
   #heldBytes = 0;
   #guest: Socket | null = null;
   #isJoined = false;
-  /** It waited long enough: a guest that does not listen now is not asked again. */
+  /** The wait is over: a guest that does not listen now is not retried. */
   #isLate = false;
 
   constructor(deps: ClientConnectionDeps) {
@@ -73,7 +73,7 @@ export class ClientConnection {
     if (this.#guest !== null) this.#guest.write(bytes);
   }
 
-  /** Whoever said nothing and will say nothing does not wait for an answer. */
+  /** A client that sent nothing and has closed its side does not wait for an answer. */
   #onClientEnd(): void {
     if (this.#heldBytes === 0 || this.#deps.guestPort === SSH_PORT) this.#deps.client.destroy();
     else this.#guest?.end();
@@ -189,10 +189,10 @@ const HTTP_PORTS: ReadonlySet<number> = new Set([80, 8080]);
 const NOT_ANSWERING = 'This virtual machine is running, but nothing answers on this port.\n';
 
 interface Refusal {
-  /** As the caller sees it. */
+  /** Port that the client connected to. */
   readonly port: number;
   readonly message: string;
-  /** What the client sent already. */
+  /** Bytes received from the client. */
   readonly sent: Buffer;
   /** How long the client may take to ask, and then to hang up, ms. */
   readonly lingerMs: number;

@@ -30,7 +30,7 @@ const MAX_KNOWN_DIALS = 1;
 const KNOWN_PATIENCE_MS = 20_000;
 /** A dial may wait for its first byte for this long, or for half of the time that has been sought already. */
 const MIN_PATIENCE_MS = 2000;
-/** A guest that has not spoken for long is asked less often: every hundredth of that time. */
+/** A guest silent for long is probed less often: every hundredth of that time. */
 const INTERVAL_SHARE = 100;
 const MAX_INTERVAL_MS = 10_000;
 

@@ -2,7 +2,7 @@
 import { createSocket, type Socket } from 'node:dgram';
 import { createServer, type Server } from 'node:net';
 
-/** A UDP port at a block's first address, which no machine has: whoever holds it has the block. */
+/** A UDP port on a block's first address, which no machine has: its holder has the block. */
 const CLAIM_PORT = 22_022;
 
 /** `unknown`: the host does not let anybody hold it. */
@@ -11,7 +11,7 @@ type Claim = Socket | 'unknown' | 'taken';
 export class HostAddresses {
   readonly #claims = new Map<string, Promise<Claim>>();
 
-  /** As Ingress.claim. */
+  /** Ingress.claim. */
   async claim(base: string): Promise<boolean> {
     const claim = this.#claims.get(base) ?? hold({ address: base, port: CLAIM_PORT });
     this.#claims.set(base, claim);
@@ -21,7 +21,7 @@ export class HostAddresses {
     return isOurs;
   }
 
-  /** As Ingress.isFree, by ports of this host. */
+  /** Ingress.isFree, checked by the ports of this host. */
   async isFree(address: string, ports: readonly number[]): Promise<boolean> {
     for (const port of ports) {
       const code = await refusal({ address, port });
@@ -84,7 +84,7 @@ export function closed(server: Server): Promise<void> {
   });
 }
 
-/** Why nobody of this process could listen there; undefined: it could. */
+/** Error code of listening there; undefined: it would succeed. */
 export async function refusal(place: Place): Promise<string | undefined> {
   const server = createServer();
   const error = await listenAt(server, place);

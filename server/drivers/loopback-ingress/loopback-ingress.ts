@@ -17,7 +17,7 @@ import { type Descriptors, type IngressTimings, ingressPorts, MachineIngress } f
 export interface LoopbackIngressDeps {
   readonly clock: Clock;
   readonly descriptors: Descriptors;
-  /** null: machines listen at their own ports, and share them with whoever listens at every address. */
+  /** null: machines listen on their own ports, which programs that listen on all addresses share. */
   readonly guard: AddressGuard | null;
   /** For tests. */
   readonly timings?: Partial<IngressTimings>;
@@ -68,7 +68,7 @@ export class LoopbackIngress implements Ingress {
 
   async #doors(address: string, ports: readonly number[]): Promise<ReadonlyMap<number, number>> {
     const { guard } = this.#deps;
-    // Another cloud's, or nobody's any more: its rules, if there are any, are not ours to make.
+    // The block belongs to another cloud or to nobody: its rules, if any, are not ours.
     if (guard === null || !(await this.#addresses.claim(guard.blockOf(address)))) return new Map();
     return guard.doors(address, ports);
   }

@@ -31,7 +31,7 @@ export interface MachineFrontDeps {
 
 interface Door extends IngressPort {
   server: Server | null;
-  /** Why it is closed. */
+  /** Why the port is closed. */
   reason: string;
 }
 
@@ -73,7 +73,7 @@ export class MachineIngress {
     this.#doors = ingressPorts(deps.exposure.guestPorts).map((port) => ({ ...port, ...closedYet }));
   }
 
-  /** Listens on every port it can have. Resolves with those that are closed for a new reason. */
+  /** Listens on every available port. Resolves with ports that are closed for a new reason. */
   async open(): Promise<PortState[]> {
     this.#opening ??= this.#openClosed().finally(() => {
       this.#opening = null;
@@ -102,7 +102,7 @@ export class MachineIngress {
     this.#isClosed = true;
     this.#run?.stop();
     for (const client of this.#clients) reset(client);
-    // What is being opened is closed then.
+    // Opening finishes first; then all doors are closed.
     await this.#opening;
     await Promise.all(this.#doors.map(({ server }) => server && closed(server)));
   }
@@ -161,7 +161,7 @@ function reasonOf(error: NodeJS.ErrnoException): string {
         'what answers there is not the machine'
       );
     case 'EADDRINUSE':
-      return 'another program of this host listens there, and answers; only root with nftables can lead past it';
+      return 'another program of this host listens on this port; redirecting around it requires root and nftables';
     case 'EADDRNOTAVAIL':
       return 'this host does not have the address';
     default:
@@ -183,11 +183,11 @@ export interface IngressTimings {
   readonly retryMs: number;
   /** How long a client waits for a guest that does not answer yet. */
   readonly waitMs: number;
-  /** How long a connection waits for a first sign of life before the guest is asked without one. */
+  /** How long a connection waits for a first sign of life before the guest is dialed without one. */
   readonly holdMs: number;
   /** A guest that ends a connection without a byte so early did not listen yet. */
   readonly atOnceMs: number;
-  /** How long a client that is told "not running" may take to ask and to hang up. */
+  /** Time for a client that gets "not running" to send its request and disconnect. */
   readonly lingerMs: number;
 }
 
@@ -250,7 +250,7 @@ export class IngressRun {
     if (guestPort !== SSH_PORT) this.#probe.abort();
   }
 
-  /** Resolves at the first sign of life, after `ms`, when the signal aborts, or when nobody looks for one. */
+  /** Resolves at the first sign of life, after `ms`, when the signal aborts, or when no probe is running. */
   life(ms: number, signal: AbortSignal): Promise<void> {
     if (this.#isAlive || signal.aborted || this.#probe.signal.aborted) return Promise.resolve();
     return new Promise((resolve) => {
@@ -266,7 +266,7 @@ export class IngressRun {
     });
   }
 
-  /** A connection to the guest's port, or null when there is no way there. */
+  /** A connection to the guest's port; null when it has no endpoint. */
   dial(guestPort: number): Socket | null {
     const endpoint = this.#deps.endpointOf(guestPort);
     return endpoint === null ? null : open(endpoint);

@@ -31,7 +31,7 @@ function pump(from: Socket, to: Socket, onBytes: (bytes: number) => void): void 
   else from.resume();
 }
 
-/** What was cut must not look like a proper end to the other side. */
+/** Resets the connection, so that a cut is not mistaken for a proper end. */
 export function reset(socket: Socket): void {
   if (socket.destroyed) return;
   if (socket.connecting) socket.destroy();

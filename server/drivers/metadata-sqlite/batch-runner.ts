@@ -14,7 +14,7 @@ import {
 import { toBound } from './integers.ts';
 import { stablePlan } from './stable-plan.ts';
 
-/** Ends the batch: nothing of it is stored, or after `broken` nobody knows. */
+/** Ends the batch: nothing of it is stored, or after `broken` its outcome is unknown. */
 export class BatchFailed extends Error {
   readonly failure: BatchFailure;
 
@@ -34,7 +34,7 @@ class Refused extends Error {
 }
 
 /**
- * What an error of SQLite means for the batch; null when it concerns one commit alone.
+ * Maps an error of SQLite to the failure of the batch; null when it concerns a single commit.
  * SQLITE_IOERR_SHMSIZE is a full disk too: the wal-index could not grow, and holds nothing durable.
  */
 export function batchFailureOf(error: unknown): BatchFailure | null {
@@ -64,7 +64,7 @@ export interface BatchOutcome {
   readonly failures: CommitFailure[];
 }
 
-/** What the commits of a group have in common: their statements, without the params. */
+/** The shape of similar commits: their statements without the params. */
 interface Form {
   readonly sqlNumber: number;
   readonly expected: number;

@@ -1,8 +1,7 @@
 /**
- * What passes between the main thread and the writer. Cloning objects is what costs the main thread
- * most, so a batch is one flat array: SQL texts are sent once and then named by number, what commits of
- * the same form have in common is said once, and all bytes go into one buffer that is handed over without
- * a copy.
+ * Encoding of batches between the main thread and the writer. Cloning objects is the main thread's largest
+ * cost, so a batch is one flat array: SQL texts are sent once and then referenced by number, the shape of
+ * similar commits is sent once, and all bytes are in one buffer that is transferred without a copy.
  */
 import { type Increment, isIncrement, type SqlValue, type Statement } from '../../metadata/metadata.ts';
 

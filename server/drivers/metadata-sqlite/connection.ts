@@ -1,4 +1,4 @@
-/** Opens metadata.db the way that keeps what it acknowledges, and proves that the settings took. */
+/** Opens metadata.db with durable settings, and verifies that they were applied. */
 import { createHash } from 'node:crypto';
 import { closeSync, mkdirSync, openSync } from 'node:fs';
 import { join } from 'node:path';
@@ -17,7 +17,7 @@ const WAL_BYTES_KEPT = 64 * 2 ** 20;
  */
 const WRITER_PRAGMAS: readonly (readonly [string, number | string])[] = [
   ['busy_timeout', 5000],
-  // Incremental, and before the first table: freed pages can be given back to a disk that is short of room.
+  // Incremental, and set before the first table: lets freed pages be returned to a full disk.
   ['auto_vacuum', 2],
   ['journal_mode', 'wal'],
   ['synchronous', 2],
@@ -108,7 +108,7 @@ export function openReader(directory: string): Database.Database {
   }
 }
 
-/** As openReader(), of one state of the database for as long as it is open; its log grows meanwhile. */
+/** Same as openReader(), in one read transaction while it is open; the WAL grows meanwhile. */
 export function openSnapshot(directory: string): Database.Database {
   const database = openReader(directory);
   database.exec('BEGIN');

@@ -11,7 +11,7 @@ import type { SqlValue } from '../../metadata/metadata.ts';
 
 type Row = Record<string, SqlValue>;
 
-/** What to bind for `value`. */
+/** The value to bind. */
 export function toBound(value: SqlValue): SqlValue {
   return typeof value === 'number' && Number.isSafeInteger(value) ? BigInt(value) : value;
 }
@@ -44,7 +44,7 @@ export function readExactly(query: ExactQuery, params: readonly SqlValue[]): Row
   }
 }
 
-/** As readExactly, but only the first row. */
+/** Same as readExactly, for the first row only. */
 export function readFirstExactly(query: ExactQuery, params: readonly SqlValue[]): Row | undefined {
   const bound = params.map(toBound);
   const row = query.statement.get(bound) as Row | undefined;

@@ -1,4 +1,4 @@
-/** Reads the whole database, and posts what is wrong with its pages and indexes; null: nothing. */
+/** Checks the whole database, and posts the damage of its pages and indexes; null: none. */
 import { parentPort, workerData } from 'node:worker_threads';
 import { openReader } from './connection.ts';
 

@@ -3,8 +3,8 @@ import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 
 /**
- * What is wrong with the database in `directory`, as SQLite says it; null: its pages are sound, and its
- * indexes agree with its rows. A bit that flipped in a value that no index has is not seen.
+ * SQLite's report on the database in `directory`; null: its pages are intact and its indexes match its rows.
+ * A flipped bit in a value without an index is not detected.
  */
 export async function damageIn(directory: string): Promise<string | null> {
   const url = new URL('./integrity-thread.ts', import.meta.url);

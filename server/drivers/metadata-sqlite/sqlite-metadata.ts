@@ -37,7 +37,7 @@ interface Waiting {
 
 const MAX_BATCH_COMMITS = 128;
 const MAX_BATCH_BYTES = 8 * 2 ** 20;
-/** What may wait behind a hung disk before callers are told to come back. */
+/** Limits of the queue behind a slow disk; beyond them calls are refused. */
 const MAX_QUEUED_COMMITS = 20_000;
 const MAX_QUEUED_BYTES = 128 * 2 ** 20;
 const MAX_LOG_BYTES = 256 * 2 ** 20;
@@ -168,7 +168,7 @@ export class SqliteMetadata implements Metadata {
     if (this.#closing !== null) return new AppError('shutting_down', 'The metadata store is closed');
     if (this.#broken !== null) return readOnly(this.#broken);
     if (this.#queue.length >= MAX_QUEUED_COMMITS || this.#queuedBytes >= MAX_QUEUED_BYTES) {
-      return overloaded('too many commits wait for the disk');
+      return overloaded('too many commits are queued');
     }
     return null;
   }
@@ -196,10 +196,10 @@ export class SqliteMetadata implements Metadata {
   #readError(error: unknown): unknown {
     if (!(error instanceof Database.SqliteError)) return error;
     if (/^SQLITE_(CORRUPT|NOTADB|IOERR)/.test(error.code)) {
-      const detail = `The metadata database could not be read (${error.code})`;
-      const fix = `${CHECK_DISK}; if it stays, restore a recovery point (\`cloudlet recovery restore\`)`;
+      const detail = `Reading the metadata database failed (${error.code})`;
+      const fix = `${CHECK_DISK}; if it persists, restore a recovery point (\`cloudlet recovery restore\`)`;
       this.#alarms.raise('metadata_read_failed', detail, fix);
-      return new AppError('data_corrupted', 'The metadata database could not be read', { cause: error });
+      return new AppError('data_corrupted', 'Reading the metadata database failed', { cause: error });
     }
     return error.code.startsWith('SQLITE_BUSY') ? overloaded(error.message) : error;
   }
@@ -266,7 +266,7 @@ export class SqliteMetadata implements Metadata {
         waiting.resolve(results);
       } else if (failure.reason === 'fault') {
         const cause = new Error(`statement ${failure.index}: ${failure.detail}`);
-        waiting.reject(new AppError('internal_error', 'A metadata statement could not be run', { cause }));
+        waiting.reject(new AppError('internal_error', 'A metadata statement failed', { cause }));
       } else waiting.reject(new CommitRejected(failure.index, failure.reason, failure.detail));
     }
   }
@@ -278,7 +278,7 @@ export class SqliteMetadata implements Metadata {
       return;
     }
     if (failure.reason === 'full') {
-      const fix = 'Make room on the disk of the data directory; writing resumes by itself';
+      const fix = 'Free space on the disk of the data directory; writes resume automatically';
       this.#alarms.raise('metadata_out_of_space', 'The disk of the metadata database is full', fix);
     }
     for (const waiting of batch) {
@@ -295,7 +295,7 @@ export class SqliteMetadata implements Metadata {
       this.#broken = detail;
       this.#alarms.raise(
         'metadata_write_failed',
-        `The metadata database could not be written (${detail}); it stays read-only until a restart`,
+        `Writing the metadata database failed (${detail}); it is read-only until a restart`,
         CHECK_DISK,
       );
     }
@@ -309,14 +309,14 @@ export class SqliteMetadata implements Metadata {
 
   #noteCheckpoint(logBytes: number, error: string | null): void {
     if (error !== null) {
-      const detail = `The metadata log could not be written back (${error})`;
+      const detail = `The checkpoint of the metadata database failed (${error})`;
       this.#alarms.raise('metadata_log_stuck', detail, CHECK_DISK);
     } else if (logBytes > MAX_LOG_BYTES) {
       const mebibytes = Math.round(logBytes / 2 ** 20);
       this.#alarms.raise(
         'metadata_log_stuck',
-        `The metadata log has grown to ${mebibytes} MiB: a reader holds it`,
-        'End programs that read the database, as `cloudlet ledger verify` does, or restart Cloudlet',
+        `The metadata log has grown to ${mebibytes} MiB: a reader prevents checkpoints`,
+        'Stop programs that read the database, such as `cloudlet ledger verify`, or restart Cloudlet',
       );
     } else this.#alarms.clear('metadata_log_stuck');
   }

@@ -21,8 +21,8 @@ const PAGE_BYTES = 4096;
 /** Bytes in the log from which it is written back; less on a small file system. */
 const CHECKPOINT_BYTES = 16 * 2 ** 20;
 /**
- * What is in the log only may be new pages of the database: to write it back takes that much room again.
- * It must fit into what is kept free for a full disk (DiskRoom's reserve, a sixteenth) with room to spare.
+ * A checkpoint may need as much space again as new pages in the log. It must fit into the space reserved for
+ * a full disk (DiskRoom's reserve, a sixteenth) with a margin.
  */
 const CHECKPOINT_SHARE = 64;
 /** 1 MiB at a time, while less than an eighth of the file system is free. */
@@ -35,7 +35,7 @@ interface LogState {
   readonly checkpointed: number;
 }
 
-/** What is looked after between batches. Asked after each of them, so the questions are prepared once. */
+/** Maintenance between batches. Its queries run after each batch, so they are prepared once. */
 interface Upkeep {
   readonly database: Database.Database;
   readonly directory: string;

@@ -32,7 +32,7 @@ export class DirectoryTarget implements Target {
   /** By their key: a thread takes longer to begin than most of the work that it is begun for. */
   readonly #pieces = new Map<string, PieceThreads>();
 
-  /** `place`: an absolute path; the directory is made when it is missing. */
+  /** `place`: absolute path; the directory is created when missing. */
   constructor(place: string) {
     this.place = place;
   }
@@ -63,7 +63,7 @@ export class DirectoryTarget implements Target {
   async create(name: string, bytes: Uint8Array): Promise<boolean> {
     const path = join(this.place, name);
     const unfinished = `${path}.${randomName(8)}${UNFINISHED}`;
-    // Whoever begins here may find another disk than the last time.
+    // An attempt may find another disk than the last one.
     this.#made.clear();
     try {
       await this.#makeFolder(dirname(path));
@@ -127,7 +127,7 @@ export class DirectoryTarget implements Target {
     return count;
   }
 
-  /** One syncfs(2) for all files, which takes a fraction of an fsync of each; errors of writing are told. */
+  /** One syncfs(2) for all files, much cheaper than an fsync of each; reports write errors. */
   async sync(): Promise<void> {
     try {
       await this.#makeFolder(this.place);
@@ -168,8 +168,8 @@ export class DirectoryTarget implements Target {
 
   #explain(cause: unknown): unknown {
     if (isCode(cause, 'ENOSPC') || isCode(cause, 'EDQUOT')) {
-      return new AppError('out_of_space', `The place for recovery points is full: ${this.place}`, {
-        hint: 'Make room there, or name another place',
+      return new AppError('out_of_space', `The recovery target is full: ${this.place}`, {
+        hint: 'Free space there, or set CLOUDLET_RECOVERY_TARGET to another directory',
         cause,
       });
     }

@@ -1,9 +1,9 @@
-/** What a file system answers that cannot do what it is asked for. */
+/** Classifies errors of a file system. */
 import { Damaged } from '../../recovery/piece-box.ts';
 
 /** End of the names of files that are not whole yet. */
 export const UNFINISHED = '.unfinished';
-/** What a disk or a file system that is damaged answers for one file. */
+/** Error codes of a damaged disk or file system for one file. */
 const UNREADABLE = ['EIO', 'EBADMSG', 'EUCLEAN', 'EISDIR'];
 
 /** undefined: the file itself may be all right. */

@@ -21,7 +21,7 @@ import type { FilePart, KeptPart, KeptPiece, PlacedFile } from '../../recovery/t
 import { isCode, UNFINISHED, unreadable } from './file-errors.ts';
 import { writeSparse } from './sparse-file.ts';
 
-/** Blocks of a part of a file: until then nobody can cancel it. */
+/** Blocks of one job, which cannot be cancelled once started. */
 const PART_BLOCKS = 4;
 
 export interface PieceFilesDeps {
@@ -61,7 +61,7 @@ export class PieceFiles {
     try {
       const kept = { pieces: [] as string[], bytes: 0, addedBytes: 0, isEnd: false };
       while (!kept.isEnd && kept.pieces.length < PART_BLOCKS) {
-        // Without a position it goes on where it was: a pipe knows no other way.
+        // Without an offset, reads continue at the position, as pipes require.
         const read = attempt(() => fill(this.#block, file, from === 0 ? null : from + kept.bytes));
         if ('unreadable' in read) return read;
         const length = read.result;
@@ -96,7 +96,7 @@ export class PieceFiles {
     release(sealed);
   }
 
-  /** Each is for its reader until the next is asked for. */
+  /** Each buffer is valid until the next is requested. */
   *#joined(pieces: readonly string[]): Generator<Uint8Array> {
     for (const piece of pieces) {
       if (piece === this.#hole) {
@@ -123,7 +123,7 @@ export class PieceFiles {
   }
 }
 
-/** Catches errors of the file that is read, not of those that are written. */
+/** Catches errors of the file being read, not of files being written. */
 function attempt<T>(work: () => T): { readonly result: T } | { readonly unreadable: string | null } {
   try {
     return { result: work() };
@@ -165,7 +165,7 @@ function put(path: string, parts: Buffer[]): number {
   }
 }
 
-/** Makes the folder when it is missing, and the one around it; not the place itself, which is then gone. */
+/** Creates the folder and its parent when missing; not the target itself, which is then gone. */
 function create(path: string): number {
   try {
     return openSync(path, 'wx', 0o600);

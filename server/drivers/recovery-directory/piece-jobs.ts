@@ -1,4 +1,4 @@
-/** What goes between the event loop and the threads that work on pieces. */
+/** Messages between the event loop and the threads that process pieces. */
 import type { Problem } from '../../recovery/piece-box.ts';
 import type { FilePart, PlacedFile } from '../../recovery/target.ts';
 import type { PieceFilesDeps } from './piece-files.ts';

@@ -9,14 +9,14 @@ import { ownBytes } from '../../recovery/piece-memory.ts';
 import type { FilePart, KeptPart, KeptPiece, PieceStore, PlacedFile } from '../../recovery/target.ts';
 import type { PieceAnswer, PieceFailure, PieceJob } from './piece-jobs.ts';
 
-/** More would take from those who are served meanwhile. */
+/** More would take CPU from requests. */
 const MAX_THREADS = 4;
 const IDLE_MS = 5000;
 
 export interface PieceThreadsDeps {
   readonly place: string;
   readonly key: Uint8Array;
-  /** What a person is told of an error of writing. */
+  /** Converts a write error to one for people. */
   readonly explain: (cause: unknown) => unknown;
 }
 
@@ -39,7 +39,7 @@ export class PieceThreads implements PieceStore {
   distrust(pieces: ReadonlySet<string>): void {
     if (pieces.size === 0 && this.#suspects.size === 0) return;
     this.#suspects = pieces;
-    // Those that run go on with what they have, and no new job.
+    // Running threads finish their jobs and get no new ones.
     for (const thread of this.#threads) thread.endWhenIdle();
     this.#threads = [];
   }

@@ -18,7 +18,7 @@ const FOLDER = '.restoring';
 const HEADROOM_BYTES = 64 * 2 ** 20;
 const METADATA = 'metadata.db';
 const METADATA_FILES = [METADATA, `${METADATA}-wal`, `${METADATA}-shm`];
-/** What a new file system has. */
+/** Entries of an empty file system. */
 const NOTHING = ['lost+found'];
 
 /** Which point is restored here; files are on disk only within one boot of the host, until all are. */
@@ -45,7 +45,7 @@ export class RestoreDirectory implements RestoreFolder {
     const names = (await namesIn(to)).filter((name) => !NOTHING.includes(name));
     const isMoving = (await directory.#note())?.isWhole === true;
     if (isMoving || names.every((name) => name === FOLDER)) return directory;
-    throw new Error(`${to} is not empty: name a directory that is, or does not exist`);
+    throw new Error(`${to} is not empty: use an empty or a new directory`);
   }
 
   private constructor(to: string) {
@@ -65,7 +65,7 @@ export class RestoreDirectory implements RestoreFolder {
     return note?.pointId === pointId && note.isChecked && note.boot === hostBootId();
   }
 
-  /** True when all files were written, and an earlier try was about to move them to their place. */
+  /** True when all files were written, and an earlier attempt was about to move them into place. */
   async isWhole(): Promise<boolean> {
     return (await this.#note())?.isWhole === true;
   }
@@ -74,7 +74,7 @@ export class RestoreDirectory implements RestoreFolder {
     const note = await this.#note();
     if (note !== undefined && note.pointId !== pointId) {
       throw new Error(
-        `${this.path} holds a restore of ${note.pointId} that was not finished: finish it, or remove it`,
+        `${this.path} contains an unfinished restore of ${note.pointId}: finish it, or remove it`,
       );
     }
     const boot = hostBootId();
@@ -124,7 +124,7 @@ export class RestoreDirectory implements RestoreFolder {
     try {
       return JSON.parse(text) as Note;
     } catch (error) {
-      const what = `${join(this.path, NOTE)} is damaged, so nobody knows how far this restore came`;
+      const what = `${join(this.path, NOTE)} is damaged, so the progress of this restore is unknown`;
       throw new Error(`${what}: empty ${this.#to}, and restore again`, { cause: error });
     }
   }
@@ -141,7 +141,7 @@ export class RestoreDirectory implements RestoreFolder {
 
   #inside(path: string): string {
     if (path.startsWith('/') || normalize(path) !== path || path.startsWith('..')) {
-      throw new Error(`the point names a file outside the data directory: ${path}`);
+      throw new Error(`the point contains a file outside the data directory: ${path}`);
     }
     return join(this.path, path);
   }
@@ -151,6 +151,6 @@ const NOTE = '.point';
 async function namesIn(path: string): Promise<string[]> {
   return readdir(path).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return [];
-    throw error.code === 'ENOTDIR' ? new Error(`${path} is no directory`) : error;
+    throw error.code === 'ENOTDIR' ? new Error(`${path} is not a directory`) : error;
   });
 }

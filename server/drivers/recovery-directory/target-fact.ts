@@ -1,4 +1,4 @@
-/** What can be told of a directory for recovery points without writing to it. */
+/** Inspects a directory for recovery points without writing to it. */
 import { access, constants, stat, statfs } from 'node:fs/promises';
 import { dirname } from 'node:path';
 

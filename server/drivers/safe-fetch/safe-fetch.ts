@@ -95,7 +95,7 @@ export class SafeFetch implements Outbound {
       }
       const next = checkedUrl(location, url);
       if (url.protocol === 'https:' && next.protocol === 'http:') {
-        throw new OutboundRefused('forbidden', 'a redirect leads from https to http');
+        throw new OutboundRefused('forbidden', 'redirect from https to http');
       }
       url = next;
     }
@@ -127,7 +127,7 @@ export class SafeFetch implements Outbound {
       });
       sent.on('timeout', () => {
         const seconds = Math.ceil(this.#stallMs / 1000);
-        sent.destroy(new OutboundRefused('failed', `nothing came for ${seconds} s`));
+        sent.destroy(new OutboundRefused('failed', `no data for ${seconds} s`));
       });
       // Whatever the list of interfaces says: who talks from the very address it talks to talks to itself.
       sent.on('socket', (socket) =>
@@ -137,7 +137,7 @@ export class SafeFetch implements Outbound {
           if (isSelf) sent.destroy(forbidden(url.hostname));
         }),
       );
-      // What drips in byte by byte is never silent.
+      // A response that trickles in never triggers the idle timeout.
       const patience = setTimeout(() => sent.destroy(tooSlow(this.#pace)), this.#pace.slowMs);
       sent.on('close', () => clearTimeout(patience));
       sent.on('response', () => clearTimeout(patience));
@@ -146,14 +146,14 @@ export class SafeFetch implements Outbound {
     });
   }
 
-  /** The host without the brackets of IPv6. A socket asks no lookup for what is an address already. */
+  /** The host without the brackets of IPv6. Sockets look up only names, not addresses. */
   #hostOf(hostname: string): string {
     const host = hostname.replace(/^\[|\]$/g, '');
     if (isIP(host) !== 0 && !mayReach(host, this.#allowed)) throw forbidden(hostname);
     return host;
   }
 
-  /** Answers with those addresses of a name that may be reached. */
+  /** Resolves a name to its allowed addresses. */
   readonly #lookup: LookupFunction = (name, options, callback) => {
     lookup(name, { ...options, all: true }, (error, found: LookupAddress[]) => {
       if (error !== null) return callback(error, '');
@@ -174,7 +174,7 @@ function checkedUrl(text: string, base?: URL): URL {
     throw new OutboundRefused('invalid', 'must begin with http:// or https://');
   }
   if (url.username !== '' || url.password !== '') {
-    throw new OutboundRefused('invalid', 'must hold no name and password');
+    throw new OutboundRefused('invalid', 'must not contain a user name or password');
   }
   return url;
 }
@@ -239,18 +239,18 @@ function forbidden(host: string): OutboundRefused {
 }
 
 function tooLarge(maxBytes: number): OutboundRefused {
-  return new OutboundRefused('failed', `it is larger than ${maxBytes} bytes`);
+  return new OutboundRefused('failed', `the response is larger than ${maxBytes} bytes`);
 }
 
 function tooSlow({ slowMs, slowBytes }: Pace): OutboundRefused {
   const wanted = `${slowBytes} bytes in ${Math.ceil(slowMs / 1000)} s`;
-  return new OutboundRefused('failed', `it is too slow: less than ${wanted}`);
+  return new OutboundRefused('failed', `the response is too slow: less than ${wanted}`);
 }
 
 function worded(error: unknown, request: OutboundRequest, signal: AbortSignal): unknown {
   if (error instanceof OutboundRefused) return error;
   if (request.signal?.aborted) return request.signal.reason;
-  if (signal.aborted) return new OutboundRefused('failed', 'it took too long', error);
+  if (signal.aborted) return new OutboundRefused('failed', 'the request timed out', error);
   const { code } = error as NodeJS.ErrnoException;
   return new OutboundRefused('failed', `the connection failed (${code ?? 'unknown'})`, error);
 }

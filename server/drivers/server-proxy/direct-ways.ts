@@ -36,9 +36,9 @@ export function tableNameOf(dataDir: string): string {
 export class DirectWays {
   readonly #deps: DirectWaysDeps;
   readonly #uid: number | null;
-  /** Ports of servers by those of their doors. */
+  /** Server ports by the ports of their doors. */
   readonly #ways = new Map<number, number>();
-  /** What is in force; null: not known, the table is to be placed whole. */
+  /** Applied state; null: unknown, the whole table is replaced. */
   #placed: Ways | null = null;
   #problem: string | null;
   /** The program is not there: nothing was placed, and nothing will be. */
@@ -52,10 +52,10 @@ export class DirectWays {
     this.#deps = deps;
     this.#uid = uid;
     this.#isOff = uid === null;
-    this.#problem = uid === null ? 'only root may place rules of nftables' : null;
+    this.#problem = uid === null ? 'nftables rules require root' : null;
   }
 
-  /** Why connections go by the proxy, for humans; null: those of this host do not. */
+  /** Why local connections use the proxy, for people; null: they bypass it. */
   get problem(): string | null {
     return this.#problem;
   }
@@ -107,7 +107,7 @@ export class DirectWays {
     }
   }
 
-  /** What may be left of it must not lead to servers that are gone. */
+  /** Leftover rules must not lead to servers that are gone. */
   async #fail(error: unknown): Promise<void> {
     const { table, warn } = this.#deps;
     const before = this.#problem;
@@ -116,7 +116,7 @@ export class DirectWays {
     this.#isOff = error instanceof HostToolError && error.isMissing;
     if (this.#isOff) return;
     if (this.#problem !== before)
-      warn(`connections of this host to databases go by the proxy: ${this.#problem}; it is tried again`);
+      warn(`local connections to databases use the proxy: ${this.#problem}; retrying`);
     await nft(removalOf(table)).catch(() => undefined);
     this.#retry = setTimeout(() => void this.#place(), RETRY_MS).unref();
   }
@@ -165,7 +165,9 @@ export function tableOf({ table, ways, uid }: Table): string {
   ].join('\n');
 }
 
-/** Changes those that differ and leaves the bounds of all others as they are; empty: none does. */
+/**
+ * Adds and removes only the entries that differ, keeping the rate limits of all others; empty: no difference.
+ */
 export function changeOf(table: string, from: Ways, to: Ways): string {
   const isIn =
     (ways: Ways) =>

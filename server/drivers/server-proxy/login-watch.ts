@@ -1,6 +1,6 @@
 /**
- * What the protocols of PostgreSQL and MariaDB show to who stands between: whether the user of a connection
- * has logged in, and whether a client asks for encryption. What is encrypted shows nothing.
+ * Detects in the protocols of PostgreSQL and MariaDB whether a client has logged in or requests encryption.
+ * Encrypted traffic reveals nothing.
  */
 
 export type Protocol = 'postgresql' | 'mysql';

@@ -16,17 +16,17 @@ export interface PassageDeps {
   readonly gone: () => void;
 }
 
-/** From where the proxy comes: rules of the host let it through (direct-ways.ts). */
+/** Source address of the proxy, which the host's rules accept (direct-ways.ts). */
 export const PROXY_ADDRESS = '127.94.0.1';
 /** Other systems have one address of the loopback only. */
 const FROM = process.platform === 'linux' ? { localAddress: PROXY_ADDRESS } : {};
 /** A server ends a log-in after five seconds: who is there for longer is in. */
 const PROVEN_MS = 5500;
-/** Who says nothing to a server that waits for it is ended as the server would. */
+/** A client that does not answer the server is disconnected after this, as the server would do. */
 const SILENT_MS = 5000;
-/** Who was told why it is not let in may take so long to read it. */
+/** Time for a refused client to read the reason. */
 const PART_MS = 5000;
-/** Who does not leave when the server has. */
+/** Time for a client to close after the server has. */
 const LINGER_MS = 30_000;
 const KEEPALIVE_MS = 60_000;
 const NO_COUNTS = { onIn() {}, onOut() {} };
@@ -37,7 +37,7 @@ export class Passage {
   readonly since: number;
   readonly #client: Socket;
   readonly #deps: PassageDeps;
-  /** What the client said before it was through: one piece at most, as it is not read further. */
+  /** Bytes received before the connection to the server: at most one piece, as reading then pauses. */
   #said: Buffer | null = null;
   #server: Socket | null = null;
   #passedAt = 0;
@@ -104,7 +104,7 @@ export class Passage {
       const no = noEncryption(this.#deps.protocol, words);
       if (no !== null) return void client.once('data', answer).write(no);
       client.end(reply);
-      // What it says now nobody needs; unread it would cut off the reply.
+      // Remaining input is discarded; if unread, closing would reset the connection and lose the reply.
       client.on('data', () => {});
     };
     answer(this.#said ?? Buffer.alloc(0));
@@ -123,7 +123,7 @@ export class Passage {
     this.#beReady();
   };
 
-  /** Who hangs up before it is through is gone. */
+  /** A client that disconnects before it reaches the server is dropped. */
   readonly #leave = () => {
     if (this.#server === null) this.#client.destroy();
   };

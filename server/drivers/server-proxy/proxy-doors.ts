@@ -6,15 +6,18 @@ import { Strangers } from '../strangers.ts';
 import { Passage } from './passage.ts';
 import type { Door, DoorFigures } from './server-proxy.ts';
 
-/** At one door, of those who are not known to have logged in; whoever comes beyond displaces one. */
+/** Unauthenticated connections per door; when exceeded, one of them is dropped. */
 const MAX_STRANGERS = 256;
-/** At one door, of those who are. Servers take fewer. */
+/** Authenticated connections per door. Servers accept fewer. */
 const MAX_OPEN = 600;
-/** At all doors; each takes two descriptors of the process, of which these may be half. */
+/** Connections of all doors; each takes two descriptors, of which they may use half. */
 const MAX_ALL = 8000;
 const PER_PASSAGE = 2;
 const PART_OF_LIMIT = 4;
-/** What is beyond this part of all is for doors that have few: no crowd at one keeps others out. */
+/**
+ * Above this share only doors with few connections accept more, so that a flood at one door does not block
+ * others.
+ */
 const COMMON_PART = 0.75;
 const FEW = 32;
 /** A server that has not come by then does not come. */
@@ -38,7 +41,7 @@ interface State {
 export class ProxyDoors {
   readonly #doors = new Map<string, State>();
   readonly #wanted: (door: string) => void;
-  /** Only a part of what is left to the process is taken, too. */
+  /** Also limited to a share of the free descriptors. */
   readonly #descriptors = new Descriptors({ clock: systemClock, reserve: Number.POSITIVE_INFINITY });
   readonly #capacity = Math.min(MAX_ALL, Math.floor(this.#descriptors.limit / PART_OF_LIMIT));
   /** Passages at all doors. */
@@ -114,7 +117,7 @@ export class ProxyDoors {
       server.once('error', reject);
       server.listen({ port, backlog: BACKLOG, exclusive: true, ...host }, resolve);
     });
-    // What goes wrong with one connection must not end all others.
+    // An error of one connection must not end all others.
     server.on('error', () => {});
     return server;
   }
@@ -122,7 +125,7 @@ export class ProxyDoors {
   #enter(state: State, socket: Socket): void {
     const { strangers, all, waiting } = state;
     const isFull = all.size - strangers.size >= MAX_OPEN || !this.#hasRoom(state);
-    // Whose place is free at once.
+    // Closed connections free their slot immediately.
     if (strangers.size > 0 && (isFull || strangers.size >= MAX_STRANGERS)) strangers.makeRoom();
     else if (isFull) return void socket.destroy();
     state.accepted++;
@@ -157,7 +160,7 @@ export class ProxyDoors {
     if (waiting.size === 1) this.#wanted(door.name);
   }
 
-  /** Its server is not where it was: it is asked for at once, but not again and again. */
+  /** Requests the new port of a moved server immediately, but rate-limited. */
   #miss(state: State, passage: Passage, port: number): void {
     if (state.port !== port && state.port !== null) return void passage.pass(state.port, now());
     state.waiting.add(passage);

@@ -330,6 +330,6 @@ test('a thread that dies is replaced: the same doors, leading where they led', a
     return Promise.race([answer(each, 'words'), closed(each).then(() => null)]).catch(() => null);
   };
   assert.equal(await eventually(again), 'words');
-  assert.match(warnings.join('\n'), /the proxy of database servers ended/);
+  assert.match(warnings.join('\n'), /the database proxy and its connections ended/);
   assert.equal(threads.length, 2);
 });

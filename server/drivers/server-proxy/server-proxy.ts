@@ -19,7 +19,7 @@ export interface Door {
   readonly protocol: Protocol;
 }
 
-/** Connections by the proxy; those that go past it are the server's to count. */
+/** Connections through the proxy; connections that bypass it are counted by the server. */
 export interface DoorFigures {
   readonly open: number;
   readonly waiting: number;
@@ -31,11 +31,11 @@ export interface ServerProxyDeps {
   /** A connection waits at a door that leads nowhere: called at once, and every second while some wait. */
   readonly wanted: (door: string) => void;
   readonly warn: (text: string) => void;
-  /** Of nftables; another one in each cloud of a host. */
+  /** nftables table, different for each cloud on a host. */
   readonly table: string;
 }
 
-/** What the thread is asked. */
+/** Messages to the thread. */
 export type ProxyCall =
   | { readonly kind: 'open'; readonly door: Door }
   | { readonly kind: 'lead'; readonly name: string; readonly port: number | null }
@@ -144,7 +144,7 @@ export class ServerProxy {
     await this.#thread?.terminate();
   }
 
-  /** As #ask(); when the thread ends, the next one begins with what is kept, and without connections. */
+  /** Same as #ask(); a new thread restores the kept state, without connections. */
   #tell(call: ProxyCall): Promise<unknown> {
     return this.#ask(call).catch((error) => {
       if (!(error instanceof ThreadEnded)) throw error;
@@ -165,7 +165,7 @@ export class ServerProxy {
     const thread = new Worker(new URL('./proxy-thread.ts', import.meta.url), { execArgv: [] });
     this.#startedAt = systemClock.monotonic();
     thread.on('message', (told: Told) => this.#hear(told));
-    thread.once('error', (error) => this.#deps.warn(`the proxy of database servers failed: ${error}`));
+    thread.once('error', (error) => this.#deps.warn(`the database proxy failed: ${error}`));
     thread.once('exit', () => this.#ended());
     thread.unref();
     return thread;
@@ -187,13 +187,13 @@ export class ServerProxy {
   /** Another thread has the same doors. */
   #ended(): void {
     this.#thread = null;
-    for (const asked of this.#asked.values()) asked.reject(new ThreadEnded('the proxy ended'));
+    for (const asked of this.#asked.values()) asked.reject(new ThreadEnded('the database proxy ended'));
     this.#asked.clear();
     if (this.#isClosed) return;
     const wasSteady = systemClock.monotonic() - this.#startedAt > STEADY_MS;
     this.#failures = wasSteady ? 0 : this.#failures + 1;
     const wait = retryMs(this.#failures - 1);
-    this.#deps.warn(`the proxy of database servers ended, with its connections; it is back in ${wait} ms`);
+    this.#deps.warn(`the database proxy and its connections ended; restarting in ${wait} ms`);
     const bringBack = () => {
       for (const kept of this.#doors.values()) void this.#reopen(kept);
     };
@@ -209,7 +209,9 @@ export class ServerProxy {
     } catch (error) {
       if (error instanceof ThreadEnded) return;
       const wait = retryMs(tries);
-      this.#deps.warn(`${cannotListen(door, error as NodeJS.ErrnoException).message}; again in ${wait} ms`);
+      this.#deps.warn(
+        `${cannotListen(door, error as NodeJS.ErrnoException).message}; retrying in ${wait} ms`,
+      );
       setTimeout(() => void this.#reopen(kept, tries + 1), wait).unref();
     }
   }
@@ -227,10 +229,10 @@ function cannotListen({ port }: Door, cause: NodeJS.ErrnoException): AppError {
   const isTaken = cause.code === 'EADDRINUSE';
   const holder = isTaken ? (holderOf(port) ?? 'another program') : null;
   const detail = isTaken
-    ? `port ${port} of databases is taken by ${holder}`
-    : `port ${port} of databases cannot be opened (${cause.code || cause.message})`;
+    ? `database port ${port} is in use by ${holder}`
+    : `database port ${port} cannot be opened (${cause.code || cause.message})`;
   return new AppError('engine_unavailable', detail, {
-    hint: isTaken ? 'stop that program; it is tried again within a minute' : 'ask the operator',
+    hint: isTaken ? 'stop that program; Cloudlet retries within a minute' : 'ask the operator',
     retryAfterSeconds: 5,
     cause,
   });
