@@ -19,7 +19,7 @@ export default defineConfig({
     chunkSizeWarningLimit: 800,
     rolldownOptions: {
       output: {
-        // What many pages share comes in one file: browsers fetch six at a time, and each costs a trip.
+        // Shared code comes in one file: browsers fetch six at a time, and each costs a round trip.
         codeSplitting: { groups: [{ name: 'shared', minShareCount: 6 }] },
       },
     },

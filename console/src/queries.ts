@@ -1,4 +1,4 @@
-/** What was read of the cloud, kept for a while, and where refusals go that no page shows itself. */
+/** The query client: its defaults, and the handling of refusals that no page shows itself. */
 import { MutationCache, QueryCache, QueryClient, queryOptions } from '@tanstack/react-query';
 import { CloudError } from '../../sdk/index.ts';
 import { cloud } from './cloud.ts';
@@ -61,7 +61,7 @@ export const queryClient = new QueryClient({
       // A browser that thinks it has no network may still reach a cloud on its own machine.
       networkMode: 'always',
       staleTime: 10_000,
-      // What was refused is refused again; a connection that broke may come back.
+      // A refusal would be repeated; a broken connection may come back.
       retry: (count, error) => count < 2 && error instanceof CloudError && error.code === 'no_answer',
     },
     mutations: { networkMode: 'always' },
@@ -79,5 +79,5 @@ export const queryClient = new QueryClient({
   }),
 });
 
-/** Who is signed in. */
+/** The signed-in account. */
 export const accountQuery = queryOptions({ queryKey: ['account'], queryFn: () => cloud.getAccount() });

@@ -33,7 +33,7 @@ const routeTree = rootRoute.addChildren([
 export const router = createRouter({
   routeTree,
   context: { queryClient },
-  // What no page understands is left out: `?tab=nothing` shows the first tab.
+  // Unknown search params are dropped: `?tab=nothing` shows the first tab.
   search: { strict: true },
   // In the place of the page that fails: the frame around it stays.
   defaultErrorComponent: PageFailed,
@@ -50,7 +50,7 @@ declare module '@tanstack/react-router' {
 const isAtDoor = () => router.state.location.pathname.startsWith('/sign-');
 
 whenSessionEnds(async () => {
-  // Who was not let in yet is shown the door by the route.
+  // Before the first sign-in, the route redirects to the sign-in page.
   if (queryClient.getQueryData(accountQuery.queryKey) === undefined || session.get() === 'over') return;
   if (isAtDoor()) return;
   // The refusal may be of a call that was made before one signed in again.

@@ -90,7 +90,7 @@ function Entry({ entry: { label, note, icon: Icon, open } }: { entry: PaletteEnt
   );
 }
 
-/** What the sources have under these words. */
+/** Entries of all sources for these words. */
 function useFound(typed: string, sources: readonly PaletteSource[]) {
   const [words] = useDebouncedValue(typed, TYPING_MS);
   const isAsked = typed.length > 1;

@@ -1,4 +1,4 @@
-/** What ⌘K knows of each area: actions that are always there, and resources found by words. */
+/** Sources of the palette, one per area: fixed actions, and resources found by words. */
 import type { NavigateOptions } from '@tanstack/react-router';
 import type { ComponentType, SVGProps } from 'react';
 import { accountPalette } from '../pages/account/palette.ts';

@@ -1,4 +1,4 @@
-/** What the palette does besides leading somewhere: colours, the way out. */
+/** Actions of the palette that lead nowhere: colour scheme, sign out. */
 import {
   ArrowRightStartOnRectangleIcon,
   BookOpenIcon,

@@ -11,9 +11,7 @@ import { shellWord } from './shell-word.ts';
 
 interface CallSampleProps {
   readonly operation: keyof Methods;
-  /**
-   * Of its method: ids first, then the body or the fields of a form (`@photo.jpg`: a file), then the query.
-   */
+  /** Arguments of its method: ids, then the body or form fields (`@photo.jpg`: a file), then the query. */
   readonly args: readonly unknown[];
 }
 

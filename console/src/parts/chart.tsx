@@ -9,7 +9,7 @@ import classes from './chart.module.css';
 
 export interface ChartLine {
   readonly label: string;
-  /** As many as there are times. */
+  /** One for each time. */
   readonly values: readonly (number | null)[];
 }
 
@@ -130,7 +130,7 @@ function alone(values: ChartLine['values']): number[] {
   });
 }
 
-/** What the words below the lines tell until one points at another. */
+/** Index of the newest reading, shown in the legend until one points at another. */
 function lastReading(lines: readonly ChartLine[]): number {
   return Math.max(...lines.map(({ values }) => values.findLastIndex((value) => value !== null)), 0);
 }

@@ -5,7 +5,7 @@ import { CopyIcon } from './copy.tsx';
 
 interface CodeLineProps {
   readonly value: string;
-  /** What stands there instead, where the value is a secret. */
+  /** Shown in place of a secret value. */
   readonly shown?: string;
   readonly label: string;
 }

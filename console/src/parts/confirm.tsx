@@ -8,7 +8,7 @@ import { Refused } from './refused.tsx';
 interface ConfirmProps {
   readonly isOpen: boolean;
   readonly title: string;
-  /** What will be gone. */
+  /** The consequences. */
   readonly children: ReactNode;
   /** The button: `Delete bucket`. */
   readonly action: string;

@@ -39,7 +39,7 @@ export function MoreCredits() {
 interface TooFewCreditsProps {
   /** Credits that are set aside when the form is sent; 0: something must be left. */
   readonly needed: number;
-  /** What can be done all the same when that is too much. */
+  /** An alternative when that is too much. */
   readonly wayOut?: string;
 }
 

@@ -35,7 +35,7 @@ function goBack(opener: HTMLElement | null): void {
   opener?.focus();
   const goToHeading = () => document.activeElement === body && document.querySelector('h1')?.focus();
   if (opener?.isConnected !== true) return void goToHeading();
-  // What was deleted in the window takes its row along, when the list was read again.
+  // A row deleted in the window disappears once the list is read again.
   const rows = new MutationObserver(() => {
     if (!opener.isConnected) goToHeading();
     if (document.activeElement !== opener) rows.disconnect();

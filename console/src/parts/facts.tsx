@@ -1,4 +1,4 @@
-/** What is known of a thing, as names and values. */
+/** Names and values of a resource. */
 import type { ReactNode } from 'react';
 import classes from './facts.module.css';
 

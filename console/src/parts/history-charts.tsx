@@ -12,7 +12,7 @@ export interface Figure {
   readonly title: string;
   readonly lines: readonly ChartLine[];
   readonly say: (value: number) => string;
-  /** As of Chart. */
+  /** See ChartProps. */
   readonly max?: number;
   readonly isBinary?: boolean;
 }
@@ -21,7 +21,7 @@ interface HistoryChartsProps<T> {
   readonly query: Read<{ readonly history?: readonly T[] }>;
   readonly span: Span;
   readonly onSpan: (span: Span) => void;
-  /** What gaps mean, and what is said when nothing was read. */
+  /** The meaning of gaps, and the text for no readings. */
   readonly words: { readonly gaps: string; readonly none: string };
   /** Kept by the caller from one rendering to the next. */
   readonly figuresOf: (series: Series<T>) => readonly Figure[];

@@ -49,7 +49,7 @@ export function gauge<T>({ steps }: Series<T>, pick: (entry: T) => number | null
   return steps.map((entry) => (entry === undefined ? null : pick(entry)));
 }
 
-/** What a counter grew by each second. Unknown after a gap, and where it began anew. */
+/** Growth of a counter per second; null after a gap and after a reset. */
 export function rate<T>({ steps, step }: Series<T>, pick: (entry: T) => number | null): (number | null)[] {
   return steps.map((entry, index) => {
     const before = steps[index - 1];

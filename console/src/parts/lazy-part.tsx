@@ -12,7 +12,7 @@ export function lazyPart<Props extends object>(
   return function LazyPart(props: Props) {
     const [tries, tryAgain] = useReducer((count: number) => count + 1, 0);
     const onRetry = () => {
-      // What has failed once is not asked for again by the same one.
+      // A lazy component never retries a failed load.
       Part = begin();
       tryAgain();
     };

@@ -29,7 +29,7 @@ export function LogView({ query, lead, empty, fileName, isLive, children }: LogV
   const [isAtEnd, setAtEnd] = useState(true);
   useFollowing(query, isLive && isAtEnd);
   const { refetch } = query;
-  // Who has stopped may have said something as its last.
+  // The last lines may have been written just before it stopped.
   useEffect(() => {
     if (!isLive) void refetch();
   }, [isLive, refetch]);
@@ -103,7 +103,7 @@ const COMMANDS = new RegExp(
   'g',
 );
 
-/** As it is read; what a terminal was cleared with leaves no empty lines at the beginning. */
+/** Plain text of a log, without the empty lines that clearing a terminal leaves at the start. */
 function wordsOfLog(log: string): string {
   return log.replaceAll('\r\n', '\n').replace(COMMANDS, '').replace(/^\n+/, '');
 }

@@ -45,7 +45,7 @@ export function Page({ title, trail, lead, actions, children }: PageProps) {
 /** Where the reader is; the first page needs no word. */
 let focusedPath = location.pathname;
 
-/** Whoever went to another page is at its heading: screen readers say it, and the Tab key goes on there. */
+/** Moves the focus to the heading after navigation: screen readers say it, and Tab goes on there. */
 function useFocusOnArrival(heading: RefObject<HTMLElement | null>): void {
   // Not the location: it changes while the page before is still shown.
   const path = useRouterState({

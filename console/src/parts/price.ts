@@ -5,7 +5,7 @@ import { text } from '../texts/text.ts';
 const large = new Intl.NumberFormat(readerLocales, { minimumFractionDigits: 2, maximumFractionDigits: 2 });
 const small = new Intl.NumberFormat(readerLocales, { maximumSignificantDigits: 3 });
 
-/** As the API gives amounts: a number, or its decimals as text. What is free is `0`. */
+/** `amount`: a number, or the API's decimal string. */
 export function sayCredits(amount: number | string): string {
   const value = Number(amount);
   return Math.abs(value) < 1 ? small.format(value) : large.format(value);
@@ -16,7 +16,7 @@ export function sayPrice(amount: number | string): string {
   return Number(amount) === 0 ? text.billing.free : sayCredits(amount);
 }
 
-/** What runs on, beside it in a list. */
+/** An hourly price, for lists. */
 export function sayHourly(amount: number | string): string {
   return Number(amount) === 0 ? text.billing.free : text.machines.perHour(sayCredits(amount));
 }

@@ -18,7 +18,7 @@ export function refusalOf(error: unknown): Refusal {
   return { title: error.message, detail, requestId: error.requestId };
 }
 
-/** What of a refusal has no place at these fields of a form; null: each wrong member is at one of them. */
+/** The part of a refusal that none of these form fields shows; null: all of it is at fields. */
 export function besideFields(error: unknown, fields: readonly string[]): Refusal | null {
   const refusal = refusalOf(error);
   if (!(error instanceof CloudError) || error.fields.length === 0) return refusal;
@@ -29,7 +29,7 @@ export function besideFields(error: unknown, fields: readonly string[]): Refusal
   return { title, detail: rest.join('. '), requestId: refusal.requestId };
 }
 
-/** What is wrong with one field of a form, or with an entry of its list, for its `error`. */
+/** The refusal of one field of a form, or of an entry of its list, for its `error`. */
 export function fieldError(error: unknown, field: string): string | undefined {
   if (!(error instanceof CloudError)) return undefined;
   return error.fields.find((one) => one.field.split('.', 1)[0] === field)?.message;

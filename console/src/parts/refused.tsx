@@ -17,7 +17,7 @@ interface RefusedProps {
 }
 
 export function Refused({ error, onRetry, atFields = [], children }: RefusedProps) {
-  // That the session ended is said once, over the page.
+  // The end of the session is said once, over the page.
   if (error === null || error === undefined || isSignedOut(error)) return null;
   const refusal = besideFields(error, atFields);
   if (refusal === null) return null;

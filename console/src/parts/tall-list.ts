@@ -21,7 +21,7 @@ function mapped(place: number, from: number, to: number): number {
   return Math.round(END_PX + ((place - END_PX) * (to - 2 * END_PX)) / (from - 2 * END_PX));
 }
 
-/** What of a tall list is at the upper edge of the window. */
+/** The place in a tall list at the upper edge of the window. */
 export class TallPlace {
   #listPx = 0;
   /** At the upper edge: px of the element, and of the list. */

@@ -44,7 +44,7 @@ export function useTallList(element: RefObject<HTMLElement | null>, options: Tal
     };
     const scrolled = () => place.scrolled(px(), { listPx, shortPx: SHORT_WINDOWS * window.innerHeight });
     const rest = () => {
-      // What is above the list may have grown or gone, which is no scrolling.
+      // Content above the list may have grown or gone, which is no scrolling.
       scrolled();
       const way = place.restPx - px();
       if (way === 0) return;

@@ -1,4 +1,4 @@
-/** What should be looked at soon, or has failed, in its place on the page. */
+/** A warning or an error in its place on the page. */
 import { Alert } from '@mantine/core';
 import type { ReactNode } from 'react';
 import classes from './warning.module.css';

@@ -1,4 +1,4 @@
-/** What the navigation shows, in its order. */
+/** Entries of the navigation, in this order. */
 import {
   ArchiveBoxIcon,
   BoltIcon,

@@ -1,6 +1,6 @@
 /**
- * What the pages show follows the cloud: it tells what changed, and that is read again. Without that
- * connection the pages read now and then by themselves, and say so when the cloud does not answer at all.
+ * Live updates: the cloud tells over a WebSocket what changed, and the queries of it are read again. Without
+ * the connection the pages poll, and say so when the cloud does not answer at all.
  */
 import { type ChangedThing, CloudError } from '../../../sdk/index.ts';
 import { cloud } from '../cloud.ts';

@@ -182,7 +182,7 @@ function SignInAgain({ account }: { account: Account }) {
   );
 }
 
-/** Who is signed in, the colours, and the way out. */
+/** The signed-in account, the colour scheme, and sign out. */
 const { scheme } = text.shell;
 const SCHEMES = ['light', 'dark', 'auto'] as const;
 

@@ -64,7 +64,7 @@ class UploadQueue {
   /** No waiting item stands before this place. */
   #firstWaiting = 0;
   #halt: Halt | undefined;
-  /** Whose files these are. */
+  /** Id of the account whose files these are. */
   #owner: number | undefined;
   /** Buckets that files were added to since the pages were refreshed. */
   readonly #changed = new Set<string>();

@@ -27,7 +27,7 @@ export function UploadTray() {
   const [isOpen, setOpen] = useState(true);
   const speed = useSpeed(items);
   const isAllDone = items.every(({ state }) => state === 'done');
-  // What went well needs no room.
+  // Finished uploads need no space.
   useEffect(() => setOpen(!isAllDone), [isAllDone]);
   if (items.length === 0) return null;
   const count = (wanted: UploadItem['state']) => items.filter(({ state }) => state === wanted).length;

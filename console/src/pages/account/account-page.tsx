@@ -1,4 +1,4 @@
-/** Who one is here, the keys programs use, and the password. */
+/** The account: API keys, sessions, e-mail address and password. */
 import { Button, Stack, Text, Title } from '@mantine/core';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';

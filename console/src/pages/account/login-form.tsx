@@ -71,7 +71,7 @@ export function LoginForm() {
   );
 }
 
-/** What is typed, and how it is sent. */
+/** The typed fields, and the call that saves them. */
 function useChange() {
   const { data: account } = useQuery(accountQuery);
   const [fields, setFields] = useState(UNCHANGED);

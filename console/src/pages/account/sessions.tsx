@@ -96,8 +96,7 @@ function useEnd(mutationFn: () => Promise<unknown>, done: string) {
   });
 }
 
-/** What a User-Agent header tells, in the words people know. */
-// Each also names those that come after it, so the first that fits counts.
+// A User-Agent also names the browsers below its own, so the first match counts.
 const BROWSERS = [
   ['Edg', 'Edge'],
   ['OPR', 'Opera'],

@@ -1,4 +1,4 @@
-/** What an administrator does with one account. */
+/** The menu of one account: credits, plan, statement, API key, suspension. */
 import { EllipsisHorizontalIcon } from '@heroicons/react/24/outline';
 import { ActionIcon, Menu, NumberInput, Select, Stack, Text, TextInput } from '@mantine/core';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
@@ -148,7 +148,7 @@ function SuspendForm({ account: { id, username }, isOpen, onClose }: FormProps) 
   );
 }
 
-/** What was booked for an account in a month. */
+/** Ledger entries of one account in a month. */
 const words = text.administration.statement;
 
 function AccountStatement({ account, onClose }: { account: AdminAccount; onClose: () => void }) {

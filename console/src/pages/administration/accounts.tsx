@@ -105,7 +105,7 @@ function NewAccountForm({ isOpen, onClose }: { isOpen: boolean; onClose: () => v
   const [account, setAccount] = useState(NOBODY);
   const queryClient = useQueryClient();
   const { password, ...rest } = account;
-  /** As it is shown to whoever looks over one's shoulder. */
+  /** The call without the password: somebody may look over one's shoulder. */
   const sample = password === '' ? rest : { ...account, password: '…' };
   const create = useMutation({
     mutationFn: () => cloud.adminCreateAccount(password === '' ? rest : account),

@@ -1,4 +1,4 @@
-/** What an operator of the cloud looks after. */
+/** The operator's page: status, accounts, machines, plans, prices, revenue, images, upkeep. */
 import { Stack, Tabs, Text, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
@@ -57,7 +57,7 @@ export function AdministrationPage() {
   );
 }
 
-/** What all accounts together were charged in a month. */
+/** Charges of all accounts in a month. */
 const words = text.administration.revenue;
 const AMOUNTS = ['total', 'compute', 'storage', 'egress', 'databases', 'written_off'] as const;
 

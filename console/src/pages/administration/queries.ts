@@ -1,4 +1,4 @@
-/** What the administration pages read. Keys begin with `admin`. */
+/** Queries of the administration page. Keys begin with `admin`. */
 import { queryOptions } from '@tanstack/react-query';
 import { cloud } from '../../cloud.ts';
 import { periodOf } from '../billing/month.ts';

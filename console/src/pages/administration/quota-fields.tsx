@@ -7,7 +7,7 @@ export const BOUNDS = Object.keys(text.billing.quotas) as (keyof Quotas)[];
 
 interface QuotaFieldsProps {
   readonly quotas: Quotas;
-  /** What holds where nothing is set. */
+  /** The limit that applies to an empty field. */
   readonly placeholder: string;
   readonly onChange: (quotas: Quotas) => void;
 }

@@ -1,4 +1,4 @@
-/** What is checked and renewed from time to time. */
+/** Periodic checks, and the rotation of the master key. */
 import { Anchor, Button, Stack, Text, Title } from '@mantine/core';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';

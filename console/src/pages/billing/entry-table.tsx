@@ -80,7 +80,7 @@ function ChangeCell({ credits }: { credits: number }) {
   );
 }
 
-/** What an entry was for: a machine by its name, a part of the cloud, or the words of who booked it. */
+/** The subject of an entry: a machine by name, a service, or the text given by an administrator. */
 function Reference({ words }: { words: string }) {
   const { data: machines = [] } = useQuery(vmsQuery);
   const vm = machines.find(({ vm_id: id }) => id === words);

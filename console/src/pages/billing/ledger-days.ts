@@ -1,6 +1,6 @@
 /** Entries of the ledger by the day they were booked on. */
 
-/** What is looked at of an entry. */
+/** The members of an entry that are read here. */
 export interface Booked {
   readonly created_at: string;
   readonly amount: number | string;

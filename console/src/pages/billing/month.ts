@@ -6,7 +6,7 @@ export function isMonth(value: unknown): value is string {
   return typeof value === 'string' && /^\d{4}-(?:0[1-9]|1[0-2])$/.test(value);
 }
 
-/** As the API takes it: the first day of the month and of the next. */
+/** The API's period: the first day of the month and of the next. */
 export function periodOf(month: string): { readonly from: string; readonly to: string } {
   const next = new Date(`${month}-01T00:00:00Z`);
   next.setUTCMonth(next.getUTCMonth() + 1);

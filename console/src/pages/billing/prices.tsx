@@ -1,4 +1,4 @@
-/** What everything costs, and what it will. */
+/** Current and upcoming prices. */
 import { Stack, Table, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { ListTable } from '../../parts/list-table.tsx';

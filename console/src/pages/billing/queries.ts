@@ -1,4 +1,4 @@
-/** What the billing pages read. Keys begin with `billing`. */
+/** Queries of the billing page. Keys begin with `billing`. */
 import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query';
 import type { LedgerEntry, Page } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';

@@ -21,7 +21,7 @@ import { ResourceLink } from './resource-link.tsx';
 
 type Usage = Result<'getUsage'>;
 
-/** As exact as the API. */
+/** The API gives nine decimals. */
 const quantity = new Intl.NumberFormat(readerLocales, { maximumFractionDigits: 9 });
 
 export function Report() {

@@ -1,4 +1,4 @@
-/** What a database takes and does over time. */
+/** Charts of a database: size, connections, statements, rows. */
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import type { Database, DatabaseMetricsEntry } from '../../../../sdk/index.ts';

@@ -98,7 +98,7 @@ function Inside({ database }: { database: Database }) {
   );
 }
 
-/** What the server told of a database last. */
+/** The end of the server's log of this database. */
 export function LogTab({ database: { database_id: id, name, state } }: { database: Database }) {
   const log = useQuery(logQuery(id));
   return (

@@ -1,4 +1,4 @@
-/** What can be done with a whole database. */
+/** Actions on a whole database: settings, fork, dump, load, restart, password, delete. */
 import { Button, Checkbox, Group, NumberInput, Stack, Switch, Text, TextInput } from '@mantine/core';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';

@@ -1,4 +1,4 @@
-/** What the database pages read. Keys begin with `databases`. */
+/** Queries of the database pages. Keys begin with `databases`. */
 import { queryOptions } from '@tanstack/react-query';
 import type { Database } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';

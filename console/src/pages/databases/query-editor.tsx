@@ -25,7 +25,7 @@ interface QueryEditorProps {
   readonly tables: readonly DatabaseTable[];
   readonly label: string;
   readonly onChange: (value: string) => void;
-  /** What is marked as wrong, and shown. */
+  /** The range that is underlined and scrolled to. */
   readonly wrong: Range | null;
   /** `selected`: where it is, when there is more than a cursor. */
   readonly onRun: (selected: Range | null) => void;

@@ -1,4 +1,4 @@
-/** What was run in a database before, kept in this browser. */
+/** Earlier statements of a database, kept in this browser. */
 
 import { ClockIcon } from '@heroicons/react/24/outline';
 import { Button, Menu, Text } from '@mantine/core';

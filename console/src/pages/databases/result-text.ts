@@ -20,7 +20,7 @@ function csvCell(cell: unknown): string {
   return cell === '' || /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }
 
-/** As RFC 4180 has it, for spreadsheets: what one would compute is put behind an apostrophe. */
+/** CSV of RFC 4180 for spreadsheets: text that looks like a formula gets an apostrophe in front. */
 export function asCsv({ columns, rows }: Rows): string {
   const lines = [columns.map(({ name }) => name), ...rows];
   return lines.map((line) => `${line.map(csvCell).join(',')}\r\n`).join('');

@@ -10,7 +10,7 @@ const QUOTED = `"(?:[^"]|"")*"`;
 const ESCAPED = String.raw`'(?:[^'\\]|''|\\[\s\S])*'`;
 const PLAIN = `'(?:[^']|'')*'`;
 
-/** What holds no end of a statement, whatever is in it. */
+/** Comments and quoted text: a `;` in them ends no statement. */
 const WHOLE = {
   sqlite: [COMMENT, PLAIN, QUOTED, String.raw`\[[^\]]*\]`, '`[^`]*`'],
   postgresql: [COMMENT, String.raw`\b[eE]${ESCAPED}`, PLAIN, QUOTED, String.raw`(\$\w*\$)[\s\S]*?\1`],

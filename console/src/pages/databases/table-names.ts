@@ -1,4 +1,4 @@
-/** What tables are called on the page, and in statements. */
+/** Names of tables, on the page and in statements. */
 import type { Database, DatabaseTable } from '../../../../sdk/index.ts';
 
 /** `sales.orders`; the schema that is looked in by itself is left out. */

@@ -1,4 +1,4 @@
-/** What is in a database: its tables or collections, and of one of them columns, indexes and foreign keys. */
+/** Tables or collections of a database, with columns, indexes, foreign keys and rows of the open one. */
 
 import { ArrowPathIcon, TableCellsIcon } from '@heroicons/react/24/outline';
 import {

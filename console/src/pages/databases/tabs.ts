@@ -1,3 +1,3 @@
-/** What the page of a database shows, in this order. */
+/** Tabs of a database's page, in this order. */
 export const DATABASE_TABS = ['connect', 'query', 'tables', 'charts', 'log', 'manage'] as const;
 export type DatabaseTab = (typeof DATABASE_TABS)[number];

@@ -12,7 +12,7 @@ interface DoorField {
   readonly name: string;
   readonly label: string;
   readonly rule?: string;
-  /** What a password manager fills in. */
+  /** The `autocomplete` value, for password managers. */
   readonly complete: string;
   readonly isSecret?: boolean;
 }

@@ -1,4 +1,4 @@
-/** What a machine used over time. */
+/** Charts of a machine: processor, memory, disk, network. */
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { useCallback } from 'react';

@@ -1,4 +1,4 @@
-/** What is filled into the form of a new machine, and the body of the call that it makes. */
+/** Fields of the form of a new machine, and the call that it makes. */
 import { useLocalStorage } from '@mantine/hooks';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';

@@ -8,7 +8,7 @@ import { arePorts, type MachineFields } from './machine-form.ts';
 
 const words = text.machines.form;
 
-/** What few need. */
+/** Fields in the folded part. */
 const FOLDED = ['user_data', 'ports', 'tags'];
 
 interface MoreProps {

@@ -140,7 +140,7 @@ function WayOut({ code }: { code: string | undefined }) {
   return <AnchorLink to="/machines/new">{text.machines.createSmaller}</AnchorLink>;
 }
 
-/** What the machine wrote to its serial console. */
+/** Bytes of the log that are read at first, and on request. */
 const SHORT_BYTES = 64 * 1024;
 const WHOLE_BYTES = 2 ** 20;
 

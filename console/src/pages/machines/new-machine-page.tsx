@@ -45,7 +45,7 @@ export function NewMachinePage() {
   );
 }
 
-/** That machines cannot run on this host, or only slowly, why, and what helps. */
+/** A warning when machines cannot run on this host or run slowly, with the reason and the fix. */
 function Host() {
   const { data } = useQuery(statusQuery);
   const isAdmin = useIsAdmin();
@@ -165,7 +165,7 @@ function Sizes({ images, types, fields, onChange }: SizesProps) {
   );
 }
 
-/** What it costs while it runs; `say`: the first amount in full. */
+/** The price while it runs; `say` formats the first amount. */
 function sayRates(type: InstanceType, say: (amount: string) => string = (amount) => amount): string {
   if (type.total_price_per_hour === 0) return text.billing.free;
   const hour = words.perHour(say(sayCredits(type.total_price_per_hour)));

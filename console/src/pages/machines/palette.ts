@@ -27,7 +27,7 @@ function pageOf({ vm_id: id, name, state }: Vm): PaletteEntry {
   return { id, label: name, note, icon: ServerIcon, open: { to: '/machines/$vm', params: { vm: id } } };
 }
 
-/** What one wants of it most: to start it, or to type into it. */
+/** The likeliest action: start it, or open its console. */
 function actionOf({ vm_id: vm, name, state }: Vm): PaletteEntry {
   if (OFF.includes(state)) {
     const open = () => start(vm, name);

@@ -18,7 +18,7 @@ function showState(queryClient: QueryClient, id: string, state: Vm['state']): vo
 export const isOff = ({ state }: Vm): boolean =>
   state === 'stopped' || state === 'created' || state === 'error';
 
-/** What starts of a machine are found by: its page shows why the last one was refused. */
+/** Mutation key of a machine's starts: its page shows why the last one was refused. */
 export const startKey = (id: string) => ['vms', 'start', id];
 
 /** Starts a machine whose page is about to be shown. Resolves when that is done or refused. */

@@ -1,10 +1,10 @@
-/** What the machine pages read. Keys begin with `vms`. */
+/** Queries of the machine pages. Keys begin with `vms`. */
 import { queryOptions } from '@tanstack/react-query';
 import type { Vm } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
 import { watchEvery } from '../../queries.ts';
 
-/** ms after its start in which a guest is expected to boot. */
+/** s after its start in which a guest is expected to boot. */
 const BOOT_MAX_SECONDS = 300;
 
 /** True while its state goes on changing by itself. */

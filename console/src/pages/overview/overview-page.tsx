@@ -32,7 +32,7 @@ export function OverviewPage() {
   );
 }
 
-/** What there is, and what it costs. Nothing while there is nothing. */
+/** Buckets, machines, databases and credits in figures; hidden while there are none. */
 const words = text.overview.glance;
 const { areas } = text.shell;
 

@@ -1,4 +1,4 @@
-/** What the recovery page reads. Keys begin with `recovery`. */
+/** Queries of the recovery page. Keys begin with `recovery`. */
 import { queryOptions } from '@tanstack/react-query';
 import type { RecoveryPoint } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';

@@ -77,7 +77,7 @@ export function RecoveryPage() {
   );
 }
 
-/** What would be in the way if the machine were lost now, and what there is to have it back from. */
+/** Warnings that would hinder a restore now, and the points to restore from. */
 function Readiness({ status }: { status: Status }) {
   return (
     <Stack>

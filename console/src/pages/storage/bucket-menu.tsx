@@ -1,4 +1,4 @@
-/** What can be done with a bucket: its switches, and deleting it. */
+/** The menu of a bucket: versioning, encryption, delete. */
 
 import {
   EllipsisHorizontalIcon,

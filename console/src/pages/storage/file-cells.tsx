@@ -1,4 +1,4 @@
-/** What a row says of a folder or an object. */
+/** The cells of one row: a folder or an object. */
 import { ArrowUturnLeftIcon, DocumentIcon, FolderIcon, PhotoIcon } from '@heroicons/react/24/outline';
 import { ActionIcon } from '@mantine/core';
 import { Link } from '@tanstack/react-router';

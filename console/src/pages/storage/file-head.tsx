@@ -1,4 +1,4 @@
-/** What the columns are called. Each sorts the whole folder when pressed, and the other way round again. */
+/** Column headings. A click sorts the whole folder; another one reverses the order. */
 import { ChevronDownIcon, ChevronUpIcon } from '@heroicons/react/24/outline';
 import { useNavigate } from '@tanstack/react-router';
 import { text } from '../../texts/text.ts';
@@ -48,7 +48,7 @@ function SortableHead({ column, label, search, className }: SortableHeadProps) {
   const navigate = useNavigate({ from: '/storage/$bucket' });
   const { sort = 'name', order = 'asc' } = search;
   const isSorted = sort === column;
-  // What is large or new is looked for more often.
+  // Large and new files are looked for more often.
   const first = column === 'name' ? 'asc' : 'desc';
   const next = isSorted ? (order === 'asc' ? 'desc' : 'asc') : first;
   const Arrow = order === 'asc' ? ChevronUpIcon : ChevronDownIcon;

@@ -148,7 +148,7 @@ function FileRows(props: FileRowsProps) {
               label={entry.name.slice(skipped)}
               bucket={bucket}
               isChosen={chosen.has(entry.name)}
-              // What was deleted is restored one by one.
+              // Deleted files are restored one by one.
               canChoose={entry.object !== null || !areDeleted}
               onChoose={onChoose}
             />

@@ -1,4 +1,4 @@
-/** What the address of a folder says besides the bucket, so that a link restores it. */
+/** Search params of a folder's address: a link restores the view. */
 export interface FilesSearch {
   /** The folder: ends with `/`; absent: the top. */
   readonly prefix?: string;
@@ -8,7 +8,7 @@ export interface FilesSearch {
   readonly sort?: 'size' | 'created_at';
   /** Absent: ascending. */
   readonly order?: 'desc';
-  /** What was deleted, and not what is there. */
+  /** Only deleted files. */
   readonly deleted?: true;
   /** Id of the object whose details are open. */
   readonly object?: string;
@@ -27,7 +27,7 @@ function isText(value: unknown): boolean {
   return typeof value === 'string' && value !== '';
 }
 
-/** What of a query is understood; the rest is left out. */
+/** Known params with valid values; the rest is dropped. */
 export function readSearch(search: Record<string, unknown>): FilesSearch {
   return Object.fromEntries(
     Object.entries(TAKEN).flatMap(([name, isTaken]) => {

@@ -25,7 +25,7 @@ interface LabelsFormProps {
 
 export function LabelsForm({ object, onEnd }: LabelsFormProps) {
   const { id } = object;
-  // What is read anew meanwhile, others may have changed: the form knows nothing of that.
+  // The version when the form was opened: a later one was written by others.
   const [version_id] = useState(object.version_id);
   const queryClient = useQueryClient();
   const [mimeType, setMimeType] = useState(object.mime_type);

@@ -26,7 +26,7 @@ export function MarkdownFrame({ source, title }: { source: string; title: string
     `<style nonce="${nonce}">${style}</style>`,
     markdown.render(source),
   ];
-  // What opens from there is an ordinary page again, which knows nothing of this one.
+  // A link opens an ordinary page without the sandbox and without an opener.
   const sandbox = 'allow-popups allow-popups-to-escape-sandbox';
   return <iframe key={scheme} sandbox={sandbox} srcDoc={page.join('')} title={title} />;
 }

@@ -77,7 +77,7 @@ export function NewBucketForm({ isOpen, onClose }: { isOpen: boolean; onClose: (
   );
 }
 
-/** What is in a bucket costs, the bucket itself does not. */
+/** The price of the contents; a bucket itself costs nothing. */
 function StoragePrice() {
   const { data: prices = [] } = useQuery(pricesQuery);
   const price = prices.find(({ meter }) => meter === 'storage');

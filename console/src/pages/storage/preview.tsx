@@ -1,7 +1,6 @@
 /**
- * What an object looks like. Pictures, sound and film come from the data origin by a link of an hour; so does
- * a PDF, in a frame that the policy of the data origin holds in a sandbox. Text is shown as text, whatever it
- * says.
+ * A preview of an object. Images, audio, video and PDF come from the data origin by a link of one hour; the
+ * policy of the data origin puts the PDF's frame in a sandbox. Text is shown as plain text.
  */
 import { Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';

@@ -1,4 +1,4 @@
-/** What the storage pages read. Keys begin with `buckets`, or with `files` and the bucket. */
+/** Queries of the storage pages. Keys begin with `buckets`, or with `files` and the bucket. */
 import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query';
 import { cloud } from '../../cloud.ts';
 import type { FilesSearch } from './files-search.ts';

@@ -1,4 +1,4 @@
-/** What was sent to a webhook, how it went, and once more. */
+/** Deliveries of a webhook with their attempts, and replay. */
 import { Badge, Button, Group, SegmentedControl, Stack, Table, Text } from '@mantine/core';
 import { useInfiniteQuery, useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';

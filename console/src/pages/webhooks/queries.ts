@@ -1,4 +1,4 @@
-/** What the page of webhooks reads. Keys begin with `webhooks`. */
+/** Queries of the webhooks page. Keys begin with `webhooks`. */
 import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query';
 import { cloud } from '../../cloud.ts';
 

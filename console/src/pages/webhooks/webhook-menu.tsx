@@ -1,4 +1,4 @@
-/** What can be done with a webhook. */
+/** The menu of a webhook: deliveries, test, secret, edit, enable, delete. */
 import { EllipsisHorizontalIcon } from '@heroicons/react/24/outline';
 import { ActionIcon, Menu } from '@mantine/core';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
