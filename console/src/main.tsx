@@ -12,7 +12,6 @@ import { createRoot } from 'react-dom/client';
 import './base.css';
 import { queryClient } from './queries.ts';
 import { router } from './router.tsx';
-import { giveStylesTheNonce } from './shell/style-nonce.ts';
 import { text } from './texts/text.ts';
 import { theme } from './theme.ts';
 
@@ -35,3 +34,18 @@ createRoot(document.getElementById('root') as HTMLElement).render(
     </MantineProvider>
   </StrictMode>,
 );
+
+/**
+ * The policy of the page lets in only styles that carry its nonce. Libraries make `<style>` elements while
+ * they run, and most have no setting for it: each such element is given it here.
+ */
+function giveStylesTheNonce(): string {
+  const nonce = document.querySelector<HTMLMetaElement>('meta[property=csp-nonce]')?.nonce ?? '';
+  const createElement = document.createElement.bind(document);
+  document.createElement = (name: string, options?: ElementCreationOptions) => {
+    const element = createElement(name, options);
+    if (element instanceof HTMLStyleElement) element.nonce = nonce;
+    return element;
+  };
+  return nonce;
+}

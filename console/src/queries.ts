@@ -1,5 +1,6 @@
 /** The query client: its defaults, and the handling of refusals that no page shows itself. */
-import { MutationCache, QueryCache, QueryClient, queryOptions } from '@tanstack/react-query';
+
+import { MutationCache, QueryCache, QueryClient, queryOptions, useQuery } from '@tanstack/react-query';
 import { CloudError } from '../../sdk/index.ts';
 import { cloud } from './cloud.ts';
 import { showRefusal } from './parts/notices.tsx';
@@ -81,3 +82,17 @@ export const queryClient = new QueryClient({
 
 /** The signed-in account. */
 export const accountQuery = queryOptions({ queryKey: ['account'], queryFn: () => cloud.getAccount() });
+
+/** True for administrators: what only they can mend is told to nobody else. */
+export function useIsAdmin(): boolean {
+  const { data: account } = useQuery(accountQuery);
+  return account?.is_admin === true;
+}
+
+const STATUS_EVERY_MS = 15_000;
+
+export const statusQuery = queryOptions({
+  queryKey: ['status'],
+  queryFn: () => cloud.getSystemStatus(),
+  refetchInterval: STATUS_EVERY_MS,
+});

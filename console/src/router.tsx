@@ -14,6 +14,9 @@ import { webhookRoutes } from './pages/webhooks/routes.ts';
 import { accountQuery, isSignedOut, queryClient, session, whenSessionEnds } from './queries.ts';
 import { rootRoute, shellRoute } from './shell/base-routes.ts';
 import { PageFailed } from './shell/failures.tsx';
+import { Shell } from './shell/shell.tsx';
+
+shellRoute.update({ component: Shell });
 
 const routeTree = rootRoute.addChildren([
   ...doorRoutes,

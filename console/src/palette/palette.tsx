@@ -1,18 +1,41 @@
 /** ⌘K: go anywhere, find anything, start something. */
-
-import { MagnifyingGlassIcon } from '@heroicons/react/24/outline';
+import {
+  ArrowRightStartOnRectangleIcon,
+  BookOpenIcon,
+  ComputerDesktopIcon,
+  MagnifyingGlassIcon,
+  MoonIcon,
+  SunIcon,
+} from '@heroicons/react/24/outline';
+import { useMantineColorScheme } from '@mantine/core';
 import { useDebouncedValue } from '@mantine/hooks';
 import { Spotlight, spotlight } from '@mantine/spotlight';
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { useEffect, useState } from 'react';
+import { accountPalette } from '../pages/account/routes.ts';
+import { administrationPalette } from '../pages/administration/routes.ts';
+import { billingPalette } from '../pages/billing/routes.ts';
+import { databasesPalette } from '../pages/databases/routes.ts';
+import { machinesPalette } from '../pages/machines/routes.ts';
+import { recoveryPalette } from '../pages/recovery/routes.ts';
+import { storagePalette } from '../pages/storage/routes.ts';
 import type { AREAS } from '../shell/areas.ts';
+import { useSignOut } from '../shell/one-account.ts';
 import { text } from '../texts/text.ts';
-import { matches } from './matches.ts';
-import { PALETTE_SOURCES, type PaletteEntry, type PaletteSource } from './sources.ts';
-import { useShellEntries } from './use-shell-entries.ts';
+import { matches, type PaletteEntry, type PaletteSource } from './entries.ts';
 
-const { palette } = text.shell;
+/** One line for each area. */
+const SOURCES: readonly PaletteSource[] = [
+  storagePalette,
+  machinesPalette,
+  databasesPalette,
+  billingPalette,
+  accountPalette,
+  recoveryPalette,
+  administrationPalette,
+];
+const { palette, scheme, signOut, apiDocs } = text.shell;
 /** ms after the last letter until the cloud is asked. */
 const TYPING_MS = 150;
 
@@ -25,7 +48,7 @@ interface PaletteProps {
 
 export function Palette({ areas, isAdmin }: PaletteProps) {
   const [words, setWords] = useState('');
-  const sources = PALETTE_SOURCES.filter(({ isForAdmins }) => isAdmin || isForAdmins !== true);
+  const sources = SOURCES.filter(({ isForAdmins }) => isAdmin || isForAdmins !== true);
   const found = useFound(words.trim(), sources);
   const shown = (entries: readonly PaletteEntry[]) =>
     entries.filter(({ label }) => matches(label, words.trim()));
@@ -104,4 +127,26 @@ function useFound(typed: string, sources: readonly PaletteSource[]) {
     },
   });
   return { entries: isAsked ? (data ?? []) : [], isAsking: isAsked && (isFetching || words !== typed) };
+}
+
+const SCHEMES = [
+  { value: 'light', name: scheme.light, icon: SunIcon },
+  { value: 'dark', name: scheme.dark, icon: MoonIcon },
+  { value: 'auto', name: scheme.auto, icon: ComputerDesktopIcon },
+] as const;
+
+/** Actions that lead nowhere: colour scheme, documentation, sign out. */
+function useShellEntries(): readonly PaletteEntry[] {
+  const { setColorScheme } = useMantineColorScheme();
+  const leave = useSignOut();
+  return [
+    ...SCHEMES.map(({ value, name, icon }) => ({
+      id: `scheme-${value}`,
+      label: palette.colours(name),
+      icon,
+      open: () => setColorScheme(value),
+    })),
+    { id: 'docs', label: apiDocs, icon: BookOpenIcon, open: () => location.assign('/api/docs') },
+    { id: 'sign-out', label: signOut, icon: ArrowRightStartOnRectangleIcon, open: () => leave.mutate() },
+  ];
 }

@@ -7,7 +7,7 @@ import { type CallShape, type Methods, OPERATIONS, paramsOf } from '../../../sdk
 import { text } from '../texts/text.ts';
 import { CopyIcon } from './copy.tsx';
 import { Fold } from './fold.tsx';
-import { shellWord } from './shell-word.ts';
+import { shellWord } from './say.ts';
 
 interface CallSampleProps {
   readonly operation: keyof Methods;

@@ -1,8 +1,8 @@
 /** One of a few things, as cards: what each of them is, and why one cannot be had. */
 import { Group, Radio, SimpleGrid, Stack } from '@mantine/core';
 import type { ReactNode } from 'react';
-import classes from './choices.module.css';
-import { Prose } from './prose.tsx';
+import { Prose } from './code.tsx';
+import classes from './parts.module.css';
 
 export interface Choice {
   readonly value: string;
@@ -34,16 +34,16 @@ export function Choices(props: ChoicesProps) {
             value={option.value}
             disabled={option.isDisabled === true}
             data-disabled={option.isDisabled === true || undefined}
-            className={classes.card ?? ''}
+            className={classes.choice ?? ''}
             radius="md"
           >
             <Group wrap="nowrap" align="flex-start" gap="sm">
               <Radio.Indicator mt={2} />
               <Stack gap={2}>
-                <span className={classes.title}>{option.title}</span>
+                <span className={classes.choiceTitle}>{option.title}</span>
                 {option.notes.map((note, line) => (
                   // biome-ignore lint/suspicious/noArrayIndexKey: lines have no other name, and never move
-                  <span key={line} className={classes.note}>
+                  <span key={line} className={classes.choiceNote}>
                     {typeof note === 'string' ? <Prose>{note}</Prose> : note}
                   </span>
                 ))}

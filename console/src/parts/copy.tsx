@@ -1,5 +1,4 @@
-/** Copies a text; also where the browser gives the clipboard to https only. */
-
+/** Gives a text to the reader: into the clipboard, where http is enough, or as a file. */
 import { CheckIcon, ClipboardIcon } from '@heroicons/react/24/outline';
 import { ActionIcon, Tooltip } from '@mantine/core';
 import { useState } from 'react';
@@ -40,4 +39,19 @@ export function CopyIcon({ value, label }: { value: string; label: string }) {
       </ActionIcon>
     </Tooltip>
   );
+}
+
+interface SavedText {
+  readonly name: string;
+  readonly type: string;
+  readonly content: string;
+}
+
+/** Gives a text to the reader as a file. */
+export function saveText({ name, type, content }: SavedText): void {
+  const link = document.createElement('a');
+  link.href = URL.createObjectURL(new Blob([content], { type }));
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 0);
 }

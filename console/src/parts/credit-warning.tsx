@@ -1,9 +1,10 @@
 /** Credits that end soon, are at their end, or do not do for what is wanted, and how there are more. */
+
 import { useQuery } from '@tanstack/react-query';
 import { accountQuery } from '../queries.ts';
 import { text } from '../texts/text.ts';
 import { AnchorLink } from './links.tsx';
-import { sayCredits } from './price.ts';
+import { sayCredits } from './say.ts';
 import { Warning } from './warning.tsx';
 import { When } from './when.tsx';
 

@@ -1,6 +1,8 @@
-/** A window over the page. */
-import { Modal, type ModalProps } from '@mantine/core';
-import { useEffect, useState } from 'react';
+/** A window over the page: any, a question, or a form. */
+import { Button, Group, Modal, type ModalProps, Stack, Text } from '@mantine/core';
+import { type ReactNode, useEffect, useState } from 'react';
+import { text } from '../texts/text.ts';
+import { Refused } from './warning.tsx';
 
 export function Dialog(props: ModalProps) {
   return (
@@ -41,4 +43,81 @@ function goBack(opener: HTMLElement | null): void {
     if (document.activeElement !== opener) rows.disconnect();
   });
   rows.observe(body, { childList: true, subtree: true });
+}
+
+interface ConfirmProps {
+  readonly isOpen: boolean;
+  readonly title: string;
+  /** The consequences. */
+  readonly children: ReactNode;
+  /** The button: `Delete bucket`. */
+  readonly action: string;
+  /** Takes nothing away: the button is not red. */
+  readonly isHarmless?: boolean;
+  readonly isBusy?: boolean;
+  readonly error?: unknown;
+  readonly onConfirm: () => void;
+  readonly onClose: () => void;
+}
+
+export function Confirm(props: ConfirmProps) {
+  const { isOpen, title, children, action, isHarmless = false, isBusy = false } = props;
+  const { error, onConfirm, onClose } = props;
+  return (
+    <Dialog opened={isOpen} onClose={onClose} title={title}>
+      <Stack>
+        <Text component="div" size="sm">
+          {children}
+        </Text>
+        <Refused error={error} />
+        <Group justify="flex-end">
+          <Button variant="default" onClick={onClose}>
+            {text.shell.cancel}
+          </Button>
+          <Button color={isHarmless ? 'petrol' : 'red.9'} loading={isBusy} onClick={onConfirm} data-autofocus>
+            {action}
+          </Button>
+        </Group>
+      </Stack>
+    </Dialog>
+  );
+}
+
+interface FormModalProps {
+  readonly isOpen: boolean;
+  readonly title: string;
+  /** The button: `Create plan`. */
+  readonly action: string;
+  readonly isBusy: boolean;
+  readonly error: unknown;
+  readonly children: ReactNode;
+  readonly onSubmit: () => void;
+  readonly onClose: () => void;
+}
+
+export function FormModal(props: FormModalProps) {
+  const { isOpen, title, action, isBusy, error, children, onSubmit, onClose } = props;
+  return (
+    <Dialog opened={isOpen} onClose={onClose} title={title}>
+      <form
+        onSubmit={(event) => {
+          event.preventDefault();
+          onSubmit();
+        }}
+      >
+        <Stack>
+          {children}
+          <Refused error={error} />
+          <Group justify="flex-end">
+            <Button variant="default" onClick={onClose}>
+              {text.shell.cancel}
+            </Button>
+            <Button type="submit" loading={isBusy}>
+              {action}
+            </Button>
+          </Group>
+        </Stack>
+      </form>
+    </Dialog>
+  );
 }

@@ -1,6 +1,7 @@
-/** Names and values of a resource. */
+/** Names and values of a resource; and a few numbers that matter, large. */
+
 import type { ReactNode } from 'react';
-import classes from './facts.module.css';
+import classes from './parts.module.css';
 
 export interface Fact {
   readonly name: string;
@@ -14,6 +15,31 @@ export function Facts({ facts }: { facts: readonly Fact[] }) {
         <div key={name} className={classes.fact}>
           <dt>{name}</dt>
           <dd>{value}</dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
+
+interface LargeFigure {
+  /** A word, or a link to where it comes from. */
+  readonly name: ReactNode;
+  readonly value: ReactNode;
+  /** Small, below the value. */
+  readonly note?: ReactNode;
+}
+
+/** The names are told apart by their place: a list of figures never changes its order. */
+export function Figures({ figures }: { figures: readonly LargeFigure[] }) {
+  return (
+    <dl className={classes.figures}>
+      {figures.map(({ name, value, note }, place) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: see above
+        <div key={place}>
+          <dt>{name}</dt>
+          <dd>
+            {value} <span className={classes.figureNote}>{note}</span>
+          </dd>
         </div>
       ))}
     </dl>

@@ -1,7 +1,7 @@
 /** A line that opens what is below it. */
 import { Collapse, UnstyledButton } from '@mantine/core';
 import { type ComponentType, type ReactNode, type SVGProps, useId, useState } from 'react';
-import classes from './fold.module.css';
+import classes from './parts.module.css';
 
 interface FoldProps {
   readonly icon: ComponentType<SVGProps<SVGSVGElement>>;
@@ -18,7 +18,7 @@ export function Fold({ icon: Icon, label, isNeeded = false, children }: FoldProp
   return (
     <div>
       <UnstyledButton
-        className={classes.toggle ?? ''}
+        className={classes.foldToggle ?? ''}
         aria-expanded={isOpen}
         aria-controls={id}
         onClick={() => setChosen(!isOpen)}

@@ -3,9 +3,9 @@ import { ArrowDownTrayIcon, ArrowPathIcon, ChevronDoubleDownIcon } from '@heroic
 import { Button, Group, Stack, Text } from '@mantine/core';
 import { type ReactNode, useEffect, useLayoutEffect, useRef, useState } from 'react';
 import { text } from '../texts/text.ts';
-import classes from './log-text.module.css';
+import { saveText } from './copy.tsx';
 import { Loaded, type Read } from './page.tsx';
-import { saveText } from './save.ts';
+import classes from './parts.module.css';
 import { StateBadge } from './state-badge.tsx';
 
 interface LogViewProps {

@@ -2,7 +2,7 @@
 import { Button, Group, Text } from '@mantine/core';
 import { notifications } from '@mantine/notifications';
 import { text } from '../texts/text.ts';
-import { Prose } from './prose.tsx';
+import { Prose } from './code.tsx';
 import { refusalOf } from './refusal.ts';
 
 const READING_MS = 12_000;

@@ -1,8 +1,9 @@
-/** The frame of every page: title, what it is about, what can be done, and what the tab is called. */
+/** The frame of every page: title, actions, tab name; while it loads, and when it is empty. */
 import { Group, Skeleton, Stack, Text, Title } from '@mantine/core';
 import { useRouterState } from '@tanstack/react-router';
-import { type ReactNode, type RefObject, useEffect, useRef } from 'react';
-import { Refused } from './refused.tsx';
+import { type ComponentType, type ReactNode, type RefObject, type SVGProps, useEffect, useRef } from 'react';
+import classes from './parts.module.css';
+import { Refused } from './warning.tsx';
 
 interface PageProps {
   readonly title: string;
@@ -74,6 +75,26 @@ export function Loaded<T>({ query, children }: { query: Read<T>; children: (data
       {['a', 'b', 'c', 'd'].map((line) => (
         <Skeleton key={line} height={20} radius="sm" />
       ))}
+    </Stack>
+  );
+}
+
+interface EmptyProps {
+  readonly icon: ComponentType<SVGProps<SVGSVGElement>>;
+  readonly title: string;
+  readonly children: ReactNode;
+  readonly action?: ReactNode;
+}
+
+export function Empty({ icon: Icon, title, children, action }: EmptyProps) {
+  return (
+    <Stack align="center" gap="xs" className={classes.empty}>
+      <Icon className={classes.emptyIcon} aria-hidden />
+      <Title order={2}>{title}</Title>
+      <Text c="dimmed" ta="center" maw="46ch">
+        {children}
+      </Text>
+      {action}
     </Stack>
   );
 }

@@ -2,7 +2,7 @@
 import { CloudError } from '../../../sdk/problem.ts';
 import { text } from '../texts/text.ts';
 
-export interface Refusal {
+interface Refusal {
   readonly title: string;
   readonly detail: string;
   readonly requestId: string | undefined;

@@ -1,5 +1,5 @@
 /** One value that parts of the page watch (useSyncExternalStore). */
-export interface Store<T> {
+interface Store<T> {
   readonly get: () => T;
   readonly set: (value: T) => void;
   readonly subscribe: (listener: () => void) => () => void;

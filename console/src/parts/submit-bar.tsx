@@ -4,7 +4,7 @@
  */
 import { Group, Paper } from '@mantine/core';
 import { type ReactNode, useEffect, useRef } from 'react';
-import classes from './submit-bar.module.css';
+import classes from './parts.module.css';
 
 interface SubmitBarProps {
   /** Above the button: why it would be refused. */
@@ -25,8 +25,8 @@ export function SubmitBar({ notice, children }: SubmitBarProps) {
     return () => form?.removeEventListener('keydown', submit);
   }, []);
   return (
-    <Paper ref={bar} withBorder px="md" py="sm" className={classes.bar ?? ''}>
-      <div className={classes.notice}>{notice}</div>
+    <Paper ref={bar} withBorder px="md" py="sm" className={classes.submitBar ?? ''}>
+      <div className={classes.submitNotice}>{notice}</div>
       <Group justify="space-between">{children}</Group>
     </Paper>
   );

@@ -3,7 +3,6 @@ import type { QueryClient } from '@tanstack/react-query';
 import { createRootRouteWithContext, createRoute, redirect } from '@tanstack/react-router';
 import { accountQuery, isSignedOut } from '../queries.ts';
 import { NotFound } from './failures.tsx';
-import { Shell } from './shell.tsx';
 
 interface RouterContext {
   readonly queryClient: QueryClient;
@@ -13,11 +12,13 @@ export const rootRoute = createRootRouteWithContext<RouterContext>()({
   notFoundComponent: NotFound,
 });
 
-/** Parent of every page for those who are signed in; others go to the sign-in page and come back. */
+/**
+ * Parent of every page for those who are signed in; others go to the sign-in page and come back. The router
+ * sets its component, the frame: that imports the palette, and with it the routes of every area.
+ */
 export const shellRoute = createRoute({
   getParentRoute: () => rootRoute,
   id: 'shell',
-  component: Shell,
   beforeLoad: async ({ context, location }) => {
     try {
       await context.queryClient.ensureQueryData(accountQuery);

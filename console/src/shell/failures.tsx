@@ -1,11 +1,10 @@
 /** In place of a page that cannot be shown. */
-
 import { CloudIcon } from '@heroicons/react/24/outline';
 import { Center, Stack } from '@mantine/core';
 import { useRouter } from '@tanstack/react-router';
-import { Empty } from '../parts/empty.tsx';
 import { ButtonLink } from '../parts/links.tsx';
-import { Refused } from '../parts/refused.tsx';
+import { Empty } from '../parts/page.tsx';
+import { Refused } from '../parts/warning.tsx';
 import { text } from '../texts/text.ts';
 
 export function NotFound() {

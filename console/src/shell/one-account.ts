@@ -1,8 +1,10 @@
 /** A browser has one session: its tabs begin anew when another tab signs out, or in as somebody else. */
+
 import { notifications } from '@mantine/notifications';
-import { useQueryClient } from '@tanstack/react-query';
+import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { useEffect, useRef } from 'react';
+import { cloud } from '../cloud.ts';
 import { uploadQueue } from '../uploads/upload-queue.ts';
 
 const CHANNEL = 'account';
@@ -14,7 +16,7 @@ export function beginAnewAs(id: number): void {
 }
 
 /** All tabs go to the sign-in page, this one too. Uploads wait there for the same account. */
-export function tellSignedOut(): void {
+function tellSignedOut(): void {
   const channel = new BroadcastChannel(CHANNEL);
   channel.postMessage(null);
   channel.close();
@@ -40,4 +42,9 @@ export function useOneAccount(id: number | undefined): void {
     channel.postMessage(id);
     return () => channel.close();
   }, [id, queryClient, navigate]);
+}
+
+/** Ends the session; every tab of this browser forgets what it read of the account. */
+export function useSignOut() {
+  return useMutation({ mutationFn: () => cloud.logout(), onSuccess: tellSignedOut });
 }

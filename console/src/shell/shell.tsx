@@ -1,4 +1,5 @@
 /** The frame: navigation at the side (a drawer on a phone), search, account, and the page. */
+
 import {
   ArrowRightStartOnRectangleIcon,
   MagnifyingGlassIcon,
@@ -23,23 +24,21 @@ import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link, Outlet, useLocation } from '@tanstack/react-router';
 import { useEffect, useSyncExternalStore } from 'react';
 import type { Account } from '../../../sdk/index.ts';
-import { SignInForm } from '../pages/door/door-form.tsx';
-import { UploadsWait } from '../pages/door/uploads-wait.tsx';
+import { SignInForm, UploadsWait } from '../pages/door/door-form.tsx';
 import { openPalette, Palette } from '../palette/palette.tsx';
 import { Dialog } from '../parts/dialog.tsx';
 import { Warning } from '../parts/warning.tsx';
 import { accountQuery, live, session } from '../queries.ts';
 import { text } from '../texts/text.ts';
-import { DropZone } from '../uploads/drop-zone.tsx';
+import { DropZone } from '../uploads/add-files.tsx';
 import { uploadQueue } from '../uploads/upload-queue.ts';
 import { UploadTray } from '../uploads/upload-tray.tsx';
 import { AREAS } from './areas.ts';
 import { NotFound } from './failures.tsx';
 import { followCloud } from './live.ts';
 import { Logo } from './logo.tsx';
-import { beginAnewAs, useOneAccount } from './one-account.ts';
+import { beginAnewAs, useOneAccount, useSignOut } from './one-account.ts';
 import classes from './shell.module.css';
-import { useSignOut } from './use-sign-out.ts';
 
 export function Shell() {
   const [isOpen, { toggle, close }] = useDisclosure();

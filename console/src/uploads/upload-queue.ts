@@ -24,7 +24,7 @@ export interface UploadItem extends NewUpload {
   readonly losses: number;
 }
 
-export interface NewUpload {
+interface NewUpload {
   readonly file: File;
   readonly bucket: string;
   /** The name of the object. */

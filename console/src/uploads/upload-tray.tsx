@@ -1,5 +1,4 @@
 /** The tray of uploads in the corner: how far each is, and what became of it. */
-
 import {
   ArrowPathIcon,
   CheckCircleIcon,
@@ -12,11 +11,10 @@ import {
 import { ActionIcon, Button, CloseButton, Group, Paper, Progress, Text } from '@mantine/core';
 import { useVirtualizer } from '@tanstack/react-virtual';
 import { useEffect, useRef, useState, useSyncExternalStore } from 'react';
-import { sayName } from '../parts/name.ts';
-import { sayBytes } from '../parts/size.ts';
+import { sayBytes, sayName } from '../parts/say.ts';
 import { text } from '../texts/text.ts';
 import { type UploadItem, uploadQueue } from './upload-queue.ts';
-import classes from './upload-tray.module.css';
+import classes from './uploads.module.css';
 
 const ROW_PX = 52;
 /** Over which the speed is measured. */

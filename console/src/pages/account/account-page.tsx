@@ -1,10 +1,11 @@
 /** The account: API keys, sessions, e-mail address and password. */
+
 import { Button, Stack, Text, Title } from '@mantine/core';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import { cloud } from '../../cloud.ts';
-import { Confirm } from '../../parts/confirm.tsx';
+import { Confirm } from '../../parts/dialog.tsx';
 import { showDone } from '../../parts/notices.tsx';
 import { Page } from '../../parts/page.tsx';
 import { text } from '../../texts/text.ts';
@@ -30,7 +31,7 @@ export function AccountPage() {
 /** The end of the account, for good. */
 const words = text.account.close;
 
-export function CloseAccount() {
+function CloseAccount() {
   const [isAsking, setAsking] = useState(false);
   const queryClient = useQueryClient();
   const navigate = useNavigate();

@@ -1,11 +1,12 @@
 /** The account's own key: shown, copied, replaced while the old one lives on for a while. */
+
 import { Button, Code, Group, Select, Stack, Text, Title } from '@mantine/core';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { cloud } from '../../cloud.ts';
 import { CallSample } from '../../parts/call-sample.tsx';
-import { Confirm } from '../../parts/confirm.tsx';
 import { CopyIcon } from '../../parts/copy.tsx';
+import { Confirm } from '../../parts/dialog.tsx';
 import { showDone } from '../../parts/notices.tsx';
 import { accountQuery } from '../../queries.ts';
 import { text } from '../../texts/text.ts';

@@ -1,4 +1,5 @@
 /** E-mail address and password. */
+
 import { Button, PasswordInput, Stack, TextInput, Title } from '@mantine/core';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
@@ -6,7 +7,7 @@ import { CloudError } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
 import { showDone } from '../../parts/notices.tsx';
 import { fieldError } from '../../parts/refusal.ts';
-import { Refused } from '../../parts/refused.tsx';
+import { Refused } from '../../parts/warning.tsx';
 import { accountQuery } from '../../queries.ts';
 import { text } from '../../texts/text.ts';
 

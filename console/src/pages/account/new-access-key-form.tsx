@@ -7,7 +7,7 @@ import { CallSample } from '../../parts/call-sample.tsx';
 import { CopyIcon } from '../../parts/copy.tsx';
 import { Dialog } from '../../parts/dialog.tsx';
 import { fieldError } from '../../parts/refusal.ts';
-import { Refused } from '../../parts/refused.tsx';
+import { Refused } from '../../parts/warning.tsx';
 import { text } from '../../texts/text.ts';
 import { bucketsQuery } from '../storage/queries.ts';
 import { accessKeysQuery } from './queries.ts';

@@ -1,6 +1,9 @@
 /** `/account?create=key` has the form for a new access key open. */
+import { KeyIcon } from '@heroicons/react/24/outline';
 import { createRoute, lazyRouteComponent } from '@tanstack/react-router';
+import type { PaletteSource } from '../../palette/entries.ts';
 import { shellRoute } from '../../shell/base-routes.ts';
+import { text } from '../../texts/text.ts';
 
 interface AccountSearch {
   readonly create?: 'key';
@@ -15,3 +18,14 @@ export const accountRoutes = [
     component: lazyRouteComponent(() => import('./account-page.tsx'), 'AccountPage'),
   }),
 ] as const;
+
+export const accountPalette: PaletteSource = {
+  actions: [
+    {
+      id: 'create-key',
+      label: text.account.createKey,
+      icon: KeyIcon,
+      open: { to: '/account', search: { create: 'key' } },
+    },
+  ],
+};

@@ -1,23 +1,23 @@
 /** The menu of one account: credits, plan, statement, API key, suspension. */
+
 import { EllipsisHorizontalIcon } from '@heroicons/react/24/outline';
 import { ActionIcon, Menu, NumberInput, Select, Stack, Text, TextInput } from '@mantine/core';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
-import type { AccountTerms, AdminAccount } from '../../../../sdk/index.ts';
+import type { Account, AccountTerms, AdminAccount } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
 import { CallSample } from '../../parts/call-sample.tsx';
-import { Dialog } from '../../parts/dialog.tsx';
-import { Figures } from '../../parts/figures.tsx';
-import { FormModal } from '../../parts/form-modal.tsx';
+import { CodeLine } from '../../parts/code.tsx';
+import { Dialog, FormModal } from '../../parts/dialog.tsx';
+import { Figures } from '../../parts/facts.tsx';
 import { Loaded } from '../../parts/page.tsx';
-import { sayCredits } from '../../parts/price.ts';
+import { sayCredits } from '../../parts/say.ts';
 import { text } from '../../texts/text.ts';
 import { EntryTable } from '../billing/entry-table.tsx';
-import { thisMonth } from '../billing/month.ts';
 import { MonthSelect } from '../billing/month-select.tsx';
+import { thisMonth } from '../billing/queries.ts';
+import { QuotaFields } from './plans.tsx';
 import { accountsQuery, plansQuery, statementQuery } from './queries.ts';
-import { QuotaFields } from './quota-fields.tsx';
-import { ShownKey } from './shown-key.tsx';
 
 type Form = 'credits' | 'suspend' | 'statement';
 
@@ -225,5 +225,24 @@ function TermsForm({ account: { id, username }, present, onClose }: TermsFormPro
       <QuotaFields quotas={quotas} placeholder={administration.asThePlan} onChange={setQuotas} />
       <CallSample operation="adminChangeAccount" args={[id, terms]} />
     </FormModal>
+  );
+}
+
+/** The API key of an account, to be handed over. */
+
+interface ShownKeyProps {
+  /** Nothing is shown without it. */
+  readonly made: Pick<Account, 'username' | 'api_key'> | undefined;
+  readonly onClose: () => void;
+}
+
+export function ShownKey({ made, onClose }: ShownKeyProps) {
+  return (
+    <Dialog opened={typeof made?.api_key === 'string'} onClose={onClose} title={administration.apiKey}>
+      <Stack>
+        <Text size="sm">{administration.apiKeyLead(made?.username ?? '')}</Text>
+        <CodeLine value={made?.api_key ?? ''} label={administration.copyKey} />
+      </Stack>
+    </Dialog>
   );
 }

@@ -1,4 +1,5 @@
 /** The accounts of this cloud: credits, plan, suspension. */
+
 import { Badge, Button, Group, PasswordInput, Stack, Switch, Table, Text, TextInput } from '@mantine/core';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
@@ -6,16 +7,14 @@ import { useState } from 'react';
 import type { AdminAccount } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
 import { CallSample } from '../../parts/call-sample.tsx';
-import { FormModal } from '../../parts/form-modal.tsx';
+import { FormModal } from '../../parts/dialog.tsx';
 import { ListTable } from '../../parts/list-table.tsx';
 import { Loaded } from '../../parts/page.tsx';
-import { sayCredits } from '../../parts/price.ts';
-import { sayBytes } from '../../parts/size.ts';
+import { sayBytes, sayCredits } from '../../parts/say.ts';
 import { When } from '../../parts/when.tsx';
 import { text } from '../../texts/text.ts';
-import { AccountMenu } from './account-menu.tsx';
+import { AccountMenu, ShownKey } from './account-menu.tsx';
 import { accountsQuery } from './queries.ts';
-import { ShownKey } from './shown-key.tsx';
 
 export function Accounts() {
   const accounts = useQuery(accountsQuery);

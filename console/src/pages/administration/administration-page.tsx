@@ -2,22 +2,20 @@
 import { Stack, Tabs, Text, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
-import { Figures } from '../../parts/figures.tsx';
+import { Figures } from '../../parts/facts.tsx';
 import { Loaded, Page } from '../../parts/page.tsx';
-import tabs from '../../parts/page-tabs.module.css';
-import { sayCredits } from '../../parts/price.ts';
+import classes from '../../parts/parts.module.css';
+import { sayCredits } from '../../parts/say.ts';
 import { text } from '../../texts/text.ts';
-import { DayBars } from '../billing/day-bars.tsx';
-import { thisMonth } from '../billing/month.ts';
-import { MonthSelect } from '../billing/month-select.tsx';
+import { DayBars, MonthSelect } from '../billing/month-select.tsx';
+import { thisMonth } from '../billing/queries.ts';
 import { Accounts } from './accounts.tsx';
 import { AllMachines } from './all-machines.tsx';
 import { Images } from './images.tsx';
 import { Plans } from './plans.tsx';
-import { revenueQuery } from './queries.ts';
+import { revenueQuery, TABS, type Tab } from './queries.ts';
 import { SetPrices } from './set-prices.tsx';
 import { Status } from './status.tsx';
-import { TABS, type Tab } from './tabs.ts';
 import { Upkeep } from './upkeep.tsx';
 
 const PANELS = {
@@ -42,7 +40,7 @@ export function AdministrationPage() {
         keepMounted={false}
         onChange={(to) => navigate({ search: to === 'status' ? {} : { tab: to as Tab } })}
       >
-        <Tabs.List className={tabs.list ?? ''}>
+        <Tabs.List className={classes.tabList ?? ''}>
           {TABS.map((name) => (
             <Tabs.Tab key={name} value={name}>
               {text.administration.tabs[name]}
@@ -61,7 +59,7 @@ export function AdministrationPage() {
 const words = text.administration.revenue;
 const AMOUNTS = ['total', 'compute', 'storage', 'egress', 'databases', 'written_off'] as const;
 
-export function Revenue() {
+function Revenue() {
   const { month = thisMonth() } = useSearch({ from: '/shell/administration' });
   const navigate = useNavigate({ from: '/administration' });
   const revenue = useQuery(revenueQuery(month));

@@ -1,18 +1,19 @@
 /** The machines of all accounts, so that one that does harm can be stopped. */
+
 import { EllipsisHorizontalIcon } from '@heroicons/react/24/outline';
 import { ActionIcon, Menu, Table, Text } from '@mantine/core';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { AdminVm } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
-import { Confirm } from '../../parts/confirm.tsx';
+import { Confirm } from '../../parts/dialog.tsx';
 import { ListTable } from '../../parts/list-table.tsx';
 import { showDone } from '../../parts/notices.tsx';
 import { Loaded } from '../../parts/page.tsx';
-import { sayHourly } from '../../parts/price.ts';
+import { sayHourly } from '../../parts/say.ts';
+import { VmState } from '../../parts/state-badge.tsx';
 import { When } from '../../parts/when.tsx';
 import { text } from '../../texts/text.ts';
-import { VmState } from '../machines/vm-state.tsx';
 import { accountsQuery, allVmsQuery } from './queries.ts';
 
 const { administration, machines } = text;

@@ -1,4 +1,5 @@
 /** Disk images that machines are made from. */
+
 import { CpuChipIcon } from '@heroicons/react/24/outline';
 import {
   Button,
@@ -16,12 +17,10 @@ import { useState } from 'react';
 import type { AdminImage, NewImage } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
 import { CallSample } from '../../parts/call-sample.tsx';
-import { Confirm } from '../../parts/confirm.tsx';
-import { Empty } from '../../parts/empty.tsx';
-import { FormModal } from '../../parts/form-modal.tsx';
+import { Confirm, FormModal } from '../../parts/dialog.tsx';
 import { ListTable } from '../../parts/list-table.tsx';
-import { Loaded } from '../../parts/page.tsx';
-import { sayBytes } from '../../parts/size.ts';
+import { Empty, Loaded } from '../../parts/page.tsx';
+import { sayBytes } from '../../parts/say.ts';
 import { StateBadge } from '../../parts/state-badge.tsx';
 import { text } from '../../texts/text.ts';
 import { imagesQuery } from './queries.ts';

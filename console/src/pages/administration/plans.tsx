@@ -1,19 +1,17 @@
 /** Plans: what their accounts are given each month, and may have. */
+
 import { Button, Group, NumberInput, Stack, Table, TextInput } from '@mantine/core';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { Plan, Quotas } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
 import { CallSample } from '../../parts/call-sample.tsx';
-import { Confirm } from '../../parts/confirm.tsx';
-import { FormModal } from '../../parts/form-modal.tsx';
+import { Confirm, FormModal } from '../../parts/dialog.tsx';
 import { ListTable } from '../../parts/list-table.tsx';
 import { Loaded } from '../../parts/page.tsx';
-import { sayCredits } from '../../parts/price.ts';
-import { sayBytes, sayCount } from '../../parts/size.ts';
+import { sayBytes, sayCount, sayCredits } from '../../parts/say.ts';
 import { text } from '../../texts/text.ts';
 import { plansQuery } from './queries.ts';
-import { BOUNDS, QuotaFields } from './quota-fields.tsx';
 
 const { administration, billing } = text;
 const NO_PLAN = { name: '', monthly_credits: 0, quotas: {} as Quotas };
@@ -147,4 +145,33 @@ function PlanForm({ plan, onClose }: { plan: typeof NO_PLAN & { isNew: boolean }
       )}
     </FormModal>
   );
+}
+
+/** Limits of a plan, or of one account; an empty field sets none. */
+const BOUNDS = Object.keys(text.billing.quotas) as (keyof Quotas)[];
+
+interface QuotaFieldsProps {
+  readonly quotas: Quotas;
+  /** The limit that applies to an empty field. */
+  readonly placeholder: string;
+  readonly onChange: (quotas: Quotas) => void;
+}
+
+export function QuotaFields({ quotas, placeholder, onChange }: QuotaFieldsProps) {
+  const change = (bound: keyof Quotas, value: number | string) => {
+    const { [bound]: _, ...others } = quotas;
+    onChange(value === '' ? others : { ...others, [bound]: Number(value) });
+  };
+  return BOUNDS.map((bound) => (
+    <NumberInput
+      key={bound}
+      label={text.billing.quotas[bound]}
+      placeholder={quotas[bound] === null ? text.administration.unlimited : placeholder}
+      min={0}
+      allowDecimal={false}
+      thousandSeparator=","
+      value={quotas[bound] ?? ''}
+      onChange={(value) => change(bound, value)}
+    />
+  ));
 }

@@ -1,7 +1,20 @@
 /** Queries of the administration page. Keys begin with `admin`. */
+
 import { queryOptions } from '@tanstack/react-query';
 import { cloud } from '../../cloud.ts';
-import { periodOf } from '../billing/month.ts';
+import { periodOf } from '../billing/queries.ts';
+
+export const TABS = [
+  'status',
+  'accounts',
+  'machines',
+  'plans',
+  'prices',
+  'revenue',
+  'images',
+  'upkeep',
+] as const;
+export type Tab = (typeof TABS)[number];
 
 const BUSY_MS = 1500;
 const STATUS_MS = 15_000;

@@ -1,8 +1,13 @@
 /** `/administration?tab=accounts&find=ada`, `/administration?tab=revenue&month=2026-01`. */
+
+import { Cog6ToothIcon, UserIcon } from '@heroicons/react/24/outline';
 import { createRoute, lazyRouteComponent } from '@tanstack/react-router';
+import { matches, type PaletteSource } from '../../palette/entries.ts';
+import { queryClient } from '../../queries.ts';
 import { shellRoute } from '../../shell/base-routes.ts';
-import { isMonth } from '../billing/month.ts';
-import { TABS, type Tab } from './tabs.ts';
+import { text } from '../../texts/text.ts';
+import { isMonth } from '../billing/queries.ts';
+import { accountsQuery, TABS, type Tab } from './queries.ts';
 
 interface AdministrationSearch {
   /** Default: `status`. */
@@ -25,3 +30,29 @@ export const administrationRoutes = [
     component: lazyRouteComponent(() => import('./administration-page.tsx'), 'AdministrationPage'),
   }),
 ] as const;
+
+const FOUND_MAX = 5;
+const { title, tabs, account } = text.administration;
+
+export const administrationPalette: PaletteSource = {
+  isForAdmins: true,
+  actions: TABS.filter((tab) => tab !== 'status').map((tab) => ({
+    id: `administration-${tab}`,
+    label: `${title}: ${tabs[tab]}`,
+    icon: Cog6ToothIcon,
+    open: { to: '/administration', search: { tab } },
+  })),
+  find: async (words) => {
+    const accounts = await queryClient.fetchQuery(accountsQuery);
+    return accounts
+      .filter(({ username, email }) => matches(`${username} ${email}`, words))
+      .slice(0, FOUND_MAX)
+      .map(({ id, username, email }) => ({
+        id: `account-${id}`,
+        label: username,
+        note: `${account} · ${email}`,
+        icon: UserIcon,
+        open: { to: '/administration', search: { tab: 'accounts', find: username } },
+      }));
+  },
+};

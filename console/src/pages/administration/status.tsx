@@ -1,10 +1,11 @@
 /** Each part of the cloud, how it is, and what to do about it. */
+
 import { Stack, Table, Text, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import type { SystemStatus } from '../../../../sdk/index.ts';
+import { Prose } from '../../parts/code.tsx';
 import { ListTable } from '../../parts/list-table.tsx';
 import { Loaded } from '../../parts/page.tsx';
-import { Prose } from '../../parts/prose.tsx';
 import { StateBadge } from '../../parts/state-badge.tsx';
 import { Warning } from '../../parts/warning.tsx';
 import { When } from '../../parts/when.tsx';

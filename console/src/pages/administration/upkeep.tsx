@@ -1,13 +1,14 @@
 /** Periodic checks, and the rotation of the master key. */
+
 import { Anchor, Button, Stack, Text, Title } from '@mantine/core';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import { cloud } from '../../cloud.ts';
-import { CodeLine } from '../../parts/code-line.tsx';
-import { Confirm } from '../../parts/confirm.tsx';
+import { CodeLine } from '../../parts/code.tsx';
+import { Confirm } from '../../parts/dialog.tsx';
 import { showDone } from '../../parts/notices.tsx';
 import { Loaded } from '../../parts/page.tsx';
-import { sayBytes } from '../../parts/size.ts';
+import { sayBytes } from '../../parts/say.ts';
 import { When } from '../../parts/when.tsx';
 import { text } from '../../texts/text.ts';
 import { ledgerCheckQuery, scrubQuery } from './queries.ts';

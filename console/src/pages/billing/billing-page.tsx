@@ -8,16 +8,15 @@ import { Fragment } from 'react';
 import type { LedgerEntry } from '../../../../sdk/index.ts';
 import { ListTable } from '../../parts/list-table.tsx';
 import { Loaded, Page } from '../../parts/page.tsx';
-import tabs from '../../parts/page-tabs.module.css';
+import classes from '../../parts/parts.module.css';
 import { readerLocales } from '../../texts/reader-locales.ts';
 import { text } from '../../texts/text.ts';
 import { Amounts, EntryRow, LEDGER_HEADS } from './entry-table.tsx';
 import { daysOf, type LedgerDay } from './ledger-days.ts';
 import { Now } from './now.tsx';
 import { Prices } from './prices.tsx';
-import { ledgerQuery } from './queries.ts';
+import { ledgerQuery, TABS, type Tab } from './queries.ts';
 import { Report } from './report.tsx';
-import { TABS, type Tab } from './tabs.ts';
 
 const PANELS = { now: Now, report: Report, ledger: Ledger, prices: Prices };
 
@@ -31,7 +30,7 @@ export function BillingPage() {
         keepMounted={false}
         onChange={(to) => navigate({ search: to === 'now' ? {} : { tab: to as Tab } })}
       >
-        <Tabs.List className={tabs.list ?? ''}>
+        <Tabs.List className={classes.tabList ?? ''}>
           {TABS.map((name) => (
             <Tabs.Tab key={name} value={name}>
               {text.billing.tabs[name]}
@@ -52,7 +51,7 @@ export function BillingPage() {
 }
 
 /** Every change of the balance by day, newest first. */
-export function Ledger() {
+function Ledger() {
   const ledger = useInfiniteQuery(ledgerQuery);
   return (
     <Loaded query={ledger}>
@@ -86,7 +85,7 @@ type Day = LedgerDay<LedgerEntry>;
 
 const dateFormat = new Intl.DateTimeFormat(readerLocales, { dateStyle: 'medium', timeZone: 'UTC' });
 
-export function DayTable({ days }: { days: readonly Day[] }) {
+function DayTable({ days }: { days: readonly Day[] }) {
   const { day: open } = useSearch({ from: '/shell/billing' });
   const navigate = useNavigate({ from: '/billing' });
   const toggle = (day: string) =>

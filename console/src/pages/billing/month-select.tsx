@@ -1,8 +1,10 @@
-/** A choice of one month of the past years. (Firefox and Safari have no `<input type=month>`.) */
+/** The choice of a month, and its days as bars. (Firefox and Safari have no `<input type=month>`.) */
 import { NativeSelect } from '@mantine/core';
+import { sayCredits } from '../../parts/say.ts';
 import { readerLocales } from '../../texts/reader-locales.ts';
 import { text } from '../../texts/text.ts';
-import { thisMonth } from './month.ts';
+import classes from './day-bars.module.css';
+import { thisMonth } from './queries.ts';
 
 /** How far back the list goes. */
 const MONTHS = 36;
@@ -28,5 +30,29 @@ export function MonthSelect({ value, onChange }: MonthSelectProps) {
       onChange={({ currentTarget }) => onChange(currentTarget.value)}
       data={months.map((one) => ({ value: one, label: name.format(Date.parse(`${one}-01`)) }))}
     />
+  );
+}
+
+interface DayBarsProps {
+  readonly days: readonly { readonly date: string; readonly cost: number | string }[];
+}
+
+export function DayBars({ days }: DayBarsProps) {
+  const most = Math.max(...days.map(({ cost }) => Number(cost)), Number.MIN_VALUE);
+  return (
+    <ol className={classes.days}>
+      {days.map(({ date, cost }) => {
+        const words = text.billing.costOn(date, sayCredits(cost));
+        return (
+          <li key={date} title={words}>
+            <span className={classes.bar} style={{ height: `${(Number(cost) / most) * 100}%` }} />
+            <span className={classes.words}>{words}</span>
+            <span className={classes.date} aria-hidden>
+              {Number(date.slice(8))}
+            </span>
+          </li>
+        );
+      })}
+    </ol>
   );
 }

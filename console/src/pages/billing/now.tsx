@@ -1,18 +1,18 @@
 /** Balance, what is spent per hour, how long it lasts, and on what. */
+
 import { Progress, SimpleGrid, Stack, Table, Text, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useMemo } from 'react';
 import type { Result } from '../../../../sdk/index.ts';
 import { Chart } from '../../parts/chart.tsx';
 import { CreditWarning } from '../../parts/credit-warning.tsx';
-import { Figures } from '../../parts/figures.tsx';
+import { Figures } from '../../parts/facts.tsx';
+import { AnchorLink } from '../../parts/links.tsx';
 import { ListTable } from '../../parts/list-table.tsx';
 import { Loaded } from '../../parts/page.tsx';
-import { sayCredits } from '../../parts/price.ts';
-import { sayBytes, sayCount } from '../../parts/size.ts';
+import { sayBytes, sayCount, sayCredits } from '../../parts/say.ts';
 import { text } from '../../texts/text.ts';
 import { estimateQuery, quotasQuery } from './queries.ts';
-import { ResourceLink } from './resource-link.tsx';
 
 type Estimate = Result<'getEstimate'>;
 type Quotas = Result<'getQuotas'>;
@@ -162,5 +162,34 @@ function Forecast({ spendable, daysLeft }: { spendable: number; daysLeft: number
       </Text>
       <Chart label={text.billing.forecast} times={times} lines={lines} say={sayCredits} />
     </section>
+  );
+}
+
+interface Resource {
+  readonly resource_type: string;
+  readonly resource_id: string;
+  readonly name: string;
+}
+
+/** The name of what was used, as a link to it. */
+export function ResourceLink({ resource_type: type, resource_id: id, name }: Resource) {
+  if (type === 'bucket') {
+    return (
+      <AnchorLink to="/storage/$bucket" params={{ bucket: name }}>
+        {name}
+      </AnchorLink>
+    );
+  }
+  if (type === 'vm') {
+    return (
+      <AnchorLink to="/machines/$vm" params={{ vm: id }}>
+        {name}
+      </AnchorLink>
+    );
+  }
+  return (
+    <AnchorLink to="/databases/$database" params={{ database: id }}>
+      {name}
+    </AnchorLink>
   );
 }

@@ -1,9 +1,12 @@
 /** Queries of the billing page. Keys begin with `billing`. */
+
 import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query';
 import type { LedgerEntry, Page } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
 import { daysOf } from './ledger-days.ts';
-import { periodOf } from './month.ts';
+
+export const TABS = ['now', 'report', 'ledger', 'prices'] as const;
+export type Tab = (typeof TABS)[number];
 
 export const estimateQuery = queryOptions({
   queryKey: ['billing', 'estimate'],
@@ -49,3 +52,18 @@ export const reportQuery = (month: string) =>
     queryKey: ['billing', 'report', month],
     queryFn: () => cloud.getUsage(periodOf(month)),
   });
+
+/** Months as addresses and the API have them: `YYYY-MM`, in UTC. */
+
+export const thisMonth = (): string => new Date().toISOString().slice(0, 7);
+
+export function isMonth(value: unknown): value is string {
+  return typeof value === 'string' && /^\d{4}-(?:0[1-9]|1[0-2])$/.test(value);
+}
+
+/** The API's period: the first day of the month and of the next. */
+export function periodOf(month: string): { readonly from: string; readonly to: string } {
+  const next = new Date(`${month}-01T00:00:00Z`);
+  next.setUTCMonth(next.getUTCMonth() + 1);
+  return { from: `${month}-01`, to: next.toISOString().slice(0, 10) };
+}

@@ -1,23 +1,22 @@
 /** The report of one month: cost per day, and by resource. */
+
 import { Button, Group, Stack, Table, Text, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { useState } from 'react';
 import type { Result } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
+import { saveText } from '../../parts/copy.tsx';
 import { ListTable } from '../../parts/list-table.tsx';
 import { showRefusal } from '../../parts/notices.tsx';
 import { Loaded } from '../../parts/page.tsx';
-import { sayCredits, sayPrice } from '../../parts/price.ts';
-import { saveText } from '../../parts/save.ts';
+import { sayCredits, sayPrice } from '../../parts/say.ts';
 import { When } from '../../parts/when.tsx';
 import { readerLocales } from '../../texts/reader-locales.ts';
 import { text } from '../../texts/text.ts';
-import { DayBars } from './day-bars.tsx';
-import { periodOf, thisMonth } from './month.ts';
-import { MonthSelect } from './month-select.tsx';
-import { reportQuery } from './queries.ts';
-import { ResourceLink } from './resource-link.tsx';
+import { DayBars, MonthSelect } from './month-select.tsx';
+import { ResourceLink } from './now.tsx';
+import { periodOf, reportQuery, thisMonth } from './queries.ts';
 
 type Usage = Result<'getUsage'>;
 

@@ -1,8 +1,11 @@
 /** `/billing?tab=report&month=2026-01`. */
+
+import { CreditCardIcon } from '@heroicons/react/24/outline';
 import { createRoute, lazyRouteComponent } from '@tanstack/react-router';
+import type { PaletteSource } from '../../palette/entries.ts';
 import { shellRoute } from '../../shell/base-routes.ts';
-import { isMonth } from './month.ts';
-import { TABS, type Tab } from './tabs.ts';
+import { text } from '../../texts/text.ts';
+import { isMonth, TABS, type Tab } from './queries.ts';
 
 interface BillingSearch {
   /** Default: `now`. */
@@ -25,3 +28,14 @@ export const billingRoutes = [
     component: lazyRouteComponent(() => import('./billing-page.tsx'), 'BillingPage'),
   }),
 ] as const;
+
+const { title, tabs } = text.billing;
+
+export const billingPalette: PaletteSource = {
+  actions: TABS.filter((tab) => tab !== 'now').map((tab) => ({
+    id: `billing-${tab}`,
+    label: `${title}: ${tabs[tab]}`,
+    icon: CreditCardIcon,
+    open: { to: '/billing', search: { tab } },
+  })),
+};

@@ -1,11 +1,19 @@
 /** Charts of a database: size, connections, statements, rows. */
+
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import type { Database, DatabaseMetricsEntry } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
-import { gauge, rate, type Series, SPANS, spanQuery } from '../../parts/history.ts';
-import { type Figure, HistoryCharts } from '../../parts/history-charts.tsx';
-import { sayBytes } from '../../parts/size.ts';
+import {
+  type Figure,
+  gauge,
+  HistoryCharts,
+  rate,
+  type Series,
+  SPANS,
+  spanQuery,
+} from '../../parts/history-charts.tsx';
+import { sayBytes } from '../../parts/say.ts';
 import { readerLocales } from '../../texts/reader-locales.ts';
 import { text } from '../../texts/text.ts';
 

@@ -5,7 +5,7 @@ import { Button, Group, SegmentedControl, Stack, Text, Title } from '@mantine/co
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { Database, DatabaseConnection, DatabaseCredentials } from '../../../../sdk/index.ts';
-import { CodeLine } from '../../parts/code-line.tsx';
+import { CodeLine } from '../../parts/code.tsx';
 import { CopyIcon } from '../../parts/copy.tsx';
 import { Facts } from '../../parts/facts.tsx';
 import { Loaded } from '../../parts/page.tsx';

@@ -1,4 +1,5 @@
 /** One database: how to connect, what is in it, and what can be done with it. */
+
 import { Group, Tabs } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useParams, useSearch } from '@tanstack/react-router';
@@ -8,17 +9,15 @@ import { lazyPart } from '../../parts/lazy-part.tsx';
 import { AnchorLink } from '../../parts/links.tsx';
 import { LogView } from '../../parts/log-view.tsx';
 import { Loaded, Page } from '../../parts/page.tsx';
-import tabs from '../../parts/page-tabs.module.css';
-import { sayCredits } from '../../parts/price.ts';
-import { sayBytes } from '../../parts/size.ts';
+import classes from '../../parts/parts.module.css';
+import { sayBytes, sayCredits } from '../../parts/say.ts';
+import { DatabaseState } from '../../parts/state-badge.tsx';
 import { Warning } from '../../parts/warning.tsx';
 import { text } from '../../texts/text.ts';
 import { ConnectTab } from './connect-tab.tsx';
-import { DatabaseState } from './database-state.tsx';
 import { ManageTab } from './manage-tab.tsx';
-import { databaseQuery, logQuery } from './queries.ts';
+import { DATABASE_TABS, type DatabaseTab, databaseQuery, logQuery } from './queries.ts';
 import { TablesTab } from './tables-tab.tsx';
-import { DATABASE_TABS, type DatabaseTab } from './tabs.ts';
 
 const words = text.databases;
 const WAITING = <Group h={320} aria-busy="true" />;
@@ -68,7 +67,7 @@ function Inside({ database }: { database: Database }) {
         <Warning isError={database.state === 'error'}>{database.state_reason.message}</Warning>
       )}
       <Tabs value={tab} onChange={open} keepMounted={false}>
-        <Tabs.List ref={list} className={tabs.list ?? ''}>
+        <Tabs.List ref={list} className={classes.tabList ?? ''}>
           {shown.map((one) => (
             <Tabs.Tab key={one} value={one} data-tab={one}>
               {one === 'tables' && database.engine === 'mongodb' ? words.collections : words.tabs[one]}
@@ -99,7 +98,7 @@ function Inside({ database }: { database: Database }) {
 }
 
 /** The end of the server's log of this database. */
-export function LogTab({ database: { database_id: id, name, state } }: { database: Database }) {
+function LogTab({ database: { database_id: id, name, state } }: { database: Database }) {
   const log = useQuery(logQuery(id));
   return (
     <LogView

@@ -5,15 +5,13 @@ import { Button, Table, Title } from '@mantine/core';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import type { Database } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
-import { Empty } from '../../parts/empty.tsx';
 import { AnchorLink, ButtonLink } from '../../parts/links.tsx';
 import { showDone } from '../../parts/notices.tsx';
-import { Loaded, Page } from '../../parts/page.tsx';
-import { sayHourly } from '../../parts/price.ts';
-import { sayBytes } from '../../parts/size.ts';
+import { Empty, Loaded, Page } from '../../parts/page.tsx';
+import { sayBytes, sayHourly } from '../../parts/say.ts';
+import { DatabaseState } from '../../parts/state-badge.tsx';
 import { When } from '../../parts/when.tsx';
 import { text } from '../../texts/text.ts';
-import { DatabaseState } from './database-state.tsx';
 import { databasesQuery, keptDatabasesQuery } from './queries.ts';
 
 const words = text.databases;

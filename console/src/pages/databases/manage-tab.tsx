@@ -1,4 +1,5 @@
 /** Actions on a whole database: settings, fork, dump, load, restart, password, delete. */
+
 import { Button, Checkbox, Group, NumberInput, Stack, Switch, Text, TextInput } from '@mantine/core';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
@@ -6,15 +7,13 @@ import { useState } from 'react';
 import type { Database, DatabaseChange } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
 import { CallSample } from '../../parts/call-sample.tsx';
-import { CodeLine } from '../../parts/code-line.tsx';
-import { Confirm } from '../../parts/confirm.tsx';
-import { Dialog } from '../../parts/dialog.tsx';
+import { CodeLine } from '../../parts/code.tsx';
+import { Confirm, Dialog } from '../../parts/dialog.tsx';
 import { showDone, showRefusal } from '../../parts/notices.tsx';
 import { fieldError } from '../../parts/refusal.ts';
-import { Refused } from '../../parts/refused.tsx';
+import { Refused } from '../../parts/warning.tsx';
 import { text } from '../../texts/text.ts';
-import { DumpPart, LoadPart } from './dump-parts.tsx';
-import { Part } from './part.tsx';
+import { DumpPart, LoadPart, Part } from './manage-parts.tsx';
 import { credentialsQuery, databasesQuery, keptDatabasesQuery } from './queries.ts';
 
 export function ManageTab({ database }: { database: Database }) {

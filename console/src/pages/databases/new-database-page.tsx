@@ -11,11 +11,10 @@ import { type Choice, Choices } from '../../parts/choices.tsx';
 import { TooFewCredits } from '../../parts/credit-warning.tsx';
 import { AnchorLink } from '../../parts/links.tsx';
 import { Loaded, Page } from '../../parts/page.tsx';
-import { sayCredits } from '../../parts/price.ts';
 import { fieldError } from '../../parts/refusal.ts';
-import { Refused } from '../../parts/refused.tsx';
-import { sayWhole } from '../../parts/size.ts';
+import { sayCredits, sayWhole } from '../../parts/say.ts';
 import { SubmitBar } from '../../parts/submit-bar.tsx';
+import { Refused } from '../../parts/warning.tsx';
 import { text } from '../../texts/text.ts';
 import { databaseQuery, databasesQuery, enginesQuery, pricesQuery } from './queries.ts';
 

@@ -4,6 +4,10 @@ import type { Database } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
 import { figuresEvery } from '../../queries.ts';
 
+/** Tabs of a database's page, in this order. */
+export const DATABASE_TABS = ['connect', 'query', 'tables', 'charts', 'log', 'manage'] as const;
+export type DatabaseTab = (typeof DATABASE_TABS)[number];
+
 const isMoving = ({ state }: Database) => state === 'creating' || state === 'deleting';
 
 export const databasesQuery = queryOptions({

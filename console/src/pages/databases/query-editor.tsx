@@ -17,7 +17,7 @@ import { Decoration, type DecorationSet, EditorView, keymap, lineNumbers } from 
 import { tags } from '@lezer/highlight';
 import { useEffect, useRef } from 'react';
 import type { Database, DatabaseTable } from '../../../../sdk/index.ts';
-import classes from './query-editor.module.css';
+import classes from './databases.module.css';
 
 interface QueryEditorProps {
   readonly engine: Database['engine'];

@@ -1,20 +1,21 @@
 /** The query editor, loaded where it is shown: statements, results, and what was run before. */
-import { Alert, Button, Group, Kbd, Stack, Switch, Text } from '@mantine/core';
+
+import { ClockIcon } from '@heroicons/react/24/outline';
+import { Alert, Button, Group, Kbd, Menu, Stack, Switch, Text } from '@mantine/core';
+import { useLocalStorage } from '@mantine/hooks';
 import { useQuery } from '@tanstack/react-query';
 import { useSearch } from '@tanstack/react-router';
 import { useState } from 'react';
 import type { Database, DatabaseQuery, DatabaseTable } from '../../../../sdk/index.ts';
 import { CallSample } from '../../parts/call-sample.tsx';
-import { Refused } from '../../parts/refused.tsx';
-import { Warning } from '../../parts/warning.tsx';
+import { Refused, Warning } from '../../parts/warning.tsx';
 import { text } from '../../texts/text.ts';
+import classes from './databases.module.css';
 import { enginesQuery, tablesQuery } from './queries.ts';
 import { QueryEditor, type Range } from './query-editor.tsx';
-import { HistoryMenu, useHistory } from './query-history.tsx';
 import { ResultGrid } from './result-grid.tsx';
-import { bodyOf, useRun } from './run.ts';
+import { bodyOf, nameOf, selectOf, useRun } from './run.ts';
 import { statementsOf } from './statements.ts';
-import { nameOf, selectOf } from './table-names.ts';
 
 const words = text.databases.query;
 const STATEMENT_SECONDS = 10;
@@ -177,4 +178,61 @@ function Sample({ database, statement, isReadOnly }: SampleProps) {
     throw error;
   }
   return <CallSample operation="queryDatabase" args={[id, body]} />;
+}
+
+const KEPT_ENTRIES = 50;
+const KEPT_MAX_LENGTH = 20_000;
+
+interface History {
+  /** Newest first. */
+  readonly entries: readonly string[];
+  readonly add: (statement: string) => void;
+  readonly clear: () => void;
+}
+
+function useHistory(databaseId: string): History {
+  const [entries, setEntries, clear] = useLocalStorage<readonly string[]>({
+    key: `cloudlet.queries.${databaseId}`,
+    defaultValue: [],
+    getInitialValueInEffect: false,
+  });
+  const add = (statement: string) => {
+    if (statement.length > KEPT_MAX_LENGTH) return;
+    setEntries((before) => [statement, ...before.filter((one) => one !== statement)].slice(0, KEPT_ENTRIES));
+  };
+  return { entries, add, clear };
+}
+
+interface HistoryMenuProps {
+  readonly history: History;
+  readonly onChoose: (statement: string) => void;
+}
+
+function HistoryMenu({ history: { entries, clear }, onChoose }: HistoryMenuProps) {
+  return (
+    <Menu position="bottom-end" width={420}>
+      <Menu.Target>
+        <Button variant="default" leftSection={<ClockIcon width={18} />}>
+          {words.history}
+        </Button>
+      </Menu.Target>
+      <Menu.Dropdown className={classes.history ?? ''}>
+        {entries.length === 0 ? (
+          <Menu.Item disabled>{words.historyEmpty}</Menu.Item>
+        ) : (
+          <>
+            {entries.map((statement) => (
+              <Menu.Item key={statement} onClick={() => onChoose(statement)}>
+                <Text size="sm" className="mono" lineClamp={2}>
+                  {statement}
+                </Text>
+              </Menu.Item>
+            ))}
+            <Menu.Divider />
+            <Menu.Item onClick={clear}>{words.clearHistory}</Menu.Item>
+          </>
+        )}
+      </Menu.Dropdown>
+    </Menu>
+  );
 }

@@ -5,9 +5,9 @@ import { Button, Group, Stack, Text, VisuallyHidden } from '@mantine/core';
 import { useVirtualizer } from '@tanstack/react-virtual';
 import { useRef } from 'react';
 import type { DatabaseQueryResult } from '../../../../sdk/index.ts';
-import { saveText } from '../../parts/save.ts';
+import { saveText } from '../../parts/copy.tsx';
 import { text } from '../../texts/text.ts';
-import classes from './result-grid.module.css';
+import classes from './databases.module.css';
 import { asCsv, asJson, cellText } from './result-text.ts';
 
 const words = text.databases.query;
@@ -97,7 +97,7 @@ function Grid({ result: { columns, rows }, skip }: Required<ResultGridProps>) {
   const below = virtual.getTotalSize() - (seen.at(-1)?.end ?? 0);
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached with the keyboard
-    <section ref={box} className={classes.box} tabIndex={0} aria-label={words.result}>
+    <section ref={box} className={classes.resultBox} tabIndex={0} aria-label={words.result}>
       <table className={classes.grid} aria-rowcount={rows.length + 1}>
         <thead>
           <tr>

@@ -1,7 +1,12 @@
 /** `/databases` lists them, `/databases/new` makes one, `/databases/db-1?tab=query` is one of them. */
+
+import { CircleStackIcon, CommandLineIcon, PlusIcon } from '@heroicons/react/24/outline';
 import { createRoute, lazyRouteComponent } from '@tanstack/react-router';
+import { matches, type PaletteEntry, type PaletteSource } from '../../palette/entries.ts';
+import { queryClient } from '../../queries.ts';
 import { shellRoute } from '../../shell/base-routes.ts';
-import { DATABASE_TABS, type DatabaseTab } from './tabs.ts';
+import { text } from '../../texts/text.ts';
+import { DATABASE_TABS, type DatabaseTab, databasesQuery } from './queries.ts';
 
 const SPANS = ['hour', 'day', 'month'] as const;
 
@@ -50,3 +55,33 @@ export const databaseRoutes = [
     component: lazyRouteComponent(() => import('./database-page.tsx'), 'DatabasePage'),
   }),
 ] as const;
+
+const FOUND_MAX = 8;
+const { databases } = text;
+
+export const databasesPalette: PaletteSource = {
+  actions: [
+    { id: 'create-database', label: databases.create, icon: PlusIcon, open: { to: '/databases/new' } },
+  ],
+  find: async (words) => {
+    const all = await queryClient.fetchQuery(databasesQuery);
+    return all
+      .flatMap(({ database_id: database, name, engine }): PaletteEntry[] => [
+        {
+          id: database,
+          label: name,
+          note: `${databases.database} · ${databases.engines[engine]}`,
+          icon: CircleStackIcon,
+          open: { to: '/databases/$database', params: { database } },
+        },
+        {
+          id: `query-${database}`,
+          label: databases.queryOf(name),
+          icon: CommandLineIcon,
+          open: { to: '/databases/$database', params: { database }, search: { tab: 'query' } },
+        },
+      ])
+      .filter(({ label }) => matches(label, words))
+      .slice(0, FOUND_MAX);
+  },
+};

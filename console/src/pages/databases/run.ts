@@ -1,4 +1,5 @@
-/** Runs statements one after the other, and finds the place of the one that failed. */
+/** Statements: written for a table, run one after the other, and the place of the one that failed. */
+
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useRef, useState } from 'react';
 import {
@@ -6,12 +7,13 @@ import {
   type Database,
   type DatabaseQuery,
   type DatabaseQueryResult,
+  type DatabaseTable,
 } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
 import type { Range } from './query-editor.tsx';
 import type { Statement } from './statements.ts';
 
-export interface Done {
+interface Done {
   readonly statement: string;
   readonly result: DatabaseQueryResult;
 }
@@ -78,4 +80,32 @@ function wrongCharacter(text: string, error: unknown): number | null {
   if (!(error instanceof CloudError) || error.position === undefined) return null;
   // Engines count characters of Unicode.
   return [...text].slice(0, error.position - 1).join('').length;
+}
+
+/** `sales.orders`; the schema that is looked in by itself is left out. */
+export function nameOf({ schema, name }: DatabaseTable): string {
+  return schema === null || schema === 'public' ? name : `${schema}.${name}`;
+}
+
+interface Page {
+  readonly limit: number;
+  readonly skip?: number;
+}
+
+/** Reads rows of a table, in the order of its primary key, or all that one page has. */
+export function selectOf(
+  engine: Database['engine'],
+  table: DatabaseTable,
+  { limit, skip = 0 }: Page,
+): string {
+  if (engine === 'mongodb') {
+    const skipped = skip === 0 ? '' : `"skip": ${skip}, `;
+    return `{ "find": ${JSON.stringify(table.name)}, "filter": {}, "sort": { "_id": 1 }, ${skipped}"limit": ${limit} }`;
+  }
+  const mark = engine === 'mysql' ? '`' : '"';
+  const quote = (name: string) => mark + name.replaceAll(mark, mark + mark) + mark;
+  const name = [table.schema, table.name].filter((part) => part !== null).map(quote);
+  const keys = table.columns.filter((column) => column.primary_key).map((column) => quote(column.name));
+  const order = keys.length === 0 ? '' : ` ORDER BY ${keys.join(', ')}`;
+  return `SELECT * FROM ${name.join('.')}${order} LIMIT ${limit}${skip === 0 ? '' : ` OFFSET ${skip}`}`;
 }

@@ -4,6 +4,7 @@ import { ArrowPathIcon, TableCellsIcon } from '@heroicons/react/24/outline';
 import {
   ActionIcon,
   Badge,
+  Button,
   Group,
   NavLink,
   SegmentedControl,
@@ -13,20 +14,20 @@ import {
   TextInput,
   Title,
 } from '@mantine/core';
-import { useQuery } from '@tanstack/react-query';
+import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { useState } from 'react';
 import type { Database, DatabaseTable } from '../../../../sdk/index.ts';
-import { Empty } from '../../parts/empty.tsx';
+import { cloud } from '../../cloud.ts';
 import { ButtonLink } from '../../parts/links.tsx';
 import { ListTable } from '../../parts/list-table.tsx';
-import { Loaded } from '../../parts/page.tsx';
-import { sayBytes } from '../../parts/size.ts';
+import { Empty, Loaded } from '../../parts/page.tsx';
+import { sayBytes } from '../../parts/say.ts';
 import { text } from '../../texts/text.ts';
+import classes from './databases.module.css';
 import { tablesQuery } from './queries.ts';
-import { nameOf } from './table-names.ts';
-import { TableRows } from './table-rows.tsx';
-import classes from './tables-tab.module.css';
+import { ResultGrid } from './result-grid.tsx';
+import { bodyOf, nameOf, selectOf } from './run.ts';
 
 const words = text.databases.tables;
 const HEADS = [{ name: words.column }, { name: words.type }, { name: words.default }];
@@ -251,5 +252,53 @@ function Listed({ title, lines }: ListedProps) {
         </Text>
       ))}
     </section>
+  );
+}
+
+const PAGE_ROWS = 100;
+
+interface TableRowsProps {
+  readonly database: Database;
+  readonly table: DatabaseTable;
+  /** How many rows are before the page. */
+  readonly skip: number;
+  readonly onSkip: (skip: number) => void;
+}
+
+function TableRows({ database, table, skip, onSkip }: TableRowsProps) {
+  const { database_id: id, engine } = database;
+  const statement = selectOf(engine, table, { limit: PAGE_ROWS, skip });
+  const rows = useQuery({
+    queryKey: ['databases', id, 'tables', nameOf(table), statement],
+    queryFn: ({ signal }) => cloud.queryDatabase(id, bodyOf(engine, statement, true), { signal }),
+    placeholderData: keepPreviousData,
+  });
+  return (
+    <Loaded query={rows}>
+      {(page) => (
+        <Stack gap="xs">
+          <ResultGrid result={page} skip={skip} />
+          {(skip > 0 || page.row_count === PAGE_ROWS) && (
+            <Group gap="xs">
+              <Button
+                variant="default"
+                disabled={skip === 0}
+                onClick={() => onSkip(Math.max(0, skip - PAGE_ROWS))}
+              >
+                {words.before}
+              </Button>
+              <Button
+                variant="default"
+                disabled={page.row_count < PAGE_ROWS}
+                loading={rows.isPlaceholderData}
+                onClick={() => onSkip(skip + PAGE_ROWS)}
+              >
+                {words.next}
+              </Button>
+            </Group>
+          )}
+        </Stack>
+      )}
+    </Loaded>
   );
 }

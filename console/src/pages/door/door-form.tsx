@@ -1,12 +1,14 @@
 /** The form of a door: who one is, and the button that lets one in. */
-import { Button, PasswordInput, Stack, TextInput } from '@mantine/core';
+
+import { Alert, Button, PasswordInput, Stack, TextInput } from '@mantine/core';
 import { useMutation } from '@tanstack/react-query';
-import { type ReactNode, useState } from 'react';
+import { type ReactNode, useState, useSyncExternalStore } from 'react';
 import type { Account } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
 import { fieldError } from '../../parts/refusal.ts';
-import { Refused } from '../../parts/refused.tsx';
+import { Refused } from '../../parts/warning.tsx';
 import { text } from '../../texts/text.ts';
+import { isOpen, uploadQueue } from '../../uploads/upload-queue.ts';
 
 interface DoorField {
   readonly name: string;
@@ -87,4 +89,10 @@ type SignInProps = Pick<DoorFormProps<'username' | 'password'>, 'given' | 'onEnt
 export function SignInForm(props: SignInProps) {
   const send = (login: { username: string; password: string }) => cloud.login(login);
   return <DoorForm {...props} fields={SIGN_IN} action={text.door.signIn} send={send} />;
+}
+
+export function UploadsWait() {
+  const { items } = useSyncExternalStore(uploadQueue.subscribe, uploadQueue.snapshot);
+  const open = items.filter(isOpen).length;
+  return open > 0 && <Alert color="petrol">{text.door.uploadsWait(open)}</Alert>;
 }

@@ -1,8 +1,9 @@
 /** For those who are not signed in. */
+
 import { createRoute, lazyRouteComponent } from '@tanstack/react-router';
 import { rootRoute } from '../../shell/base-routes.ts';
 
-export interface DoorSearch {
+interface DoorSearch {
   /** Where to go afterwards. */
   readonly next?: string | undefined;
 }
@@ -19,12 +20,12 @@ export const doorRoutes = [
     getParentRoute: () => rootRoute,
     path: '/sign-in',
     validateSearch: readSearch,
-    component: lazyRouteComponent(() => import('./sign-in-page.tsx'), 'SignInPage'),
+    component: lazyRouteComponent(() => import('./door-pages.tsx'), 'SignInPage'),
   }),
   createRoute({
     getParentRoute: () => rootRoute,
     path: '/sign-up',
     validateSearch: readSearch,
-    component: lazyRouteComponent(() => import('./sign-up-page.tsx'), 'SignUpPage'),
+    component: lazyRouteComponent(() => import('./door-pages.tsx'), 'SignUpPage'),
   }),
 ] as const;

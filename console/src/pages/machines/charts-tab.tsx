@@ -1,12 +1,20 @@
 /** Charts of a machine: processor, memory, disk, network. */
+
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { useCallback } from 'react';
 import type { Vm, VmMetricsEntry } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
-import { gauge, rate, type Series, SPANS, spanQuery } from '../../parts/history.ts';
-import { type Figure, HistoryCharts } from '../../parts/history-charts.tsx';
-import { sayBytes } from '../../parts/size.ts';
+import {
+  type Figure,
+  gauge,
+  HistoryCharts,
+  rate,
+  type Series,
+  SPANS,
+  spanQuery,
+} from '../../parts/history-charts.tsx';
+import { sayBytes } from '../../parts/say.ts';
 import { text } from '../../texts/text.ts';
 
 const words = text.machines.charts;

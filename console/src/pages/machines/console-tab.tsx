@@ -1,4 +1,5 @@
 /** The serial console, loaded where it is shown: typing, pasting, the whole screen, and a way out by keys. */
+
 import {
   ArrowPathIcon,
   ArrowsPointingInIcon,
@@ -12,7 +13,7 @@ import { useQueryClient } from '@tanstack/react-query';
 import { useEffect, useRef, useState, useSyncExternalStore } from 'react';
 import type { Vm } from '../../../../sdk/index.ts';
 import { Dialog } from '../../parts/dialog.tsx';
-import { Empty } from '../../parts/empty.tsx';
+import { Empty } from '../../parts/page.tsx';
 import { text } from '../../texts/text.ts';
 import classes from './console-tab.module.css';
 import { vmQuery, WITH_CONSOLE } from './queries.ts';
@@ -168,7 +169,7 @@ const ARROWS = [
   ['→', 'C', text.machines.console.right],
 ] as const;
 
-export function ConsoleKeys({ terminal }: { terminal: TerminalHandle }) {
+function ConsoleKeys({ terminal }: { terminal: TerminalHandle }) {
   const { type, arrow, isControl, setControl } = terminal;
   return (
     <Group gap={4} className={classes.keys ?? ''} role="group" aria-label={text.machines.console.keys}>

@@ -3,13 +3,13 @@
 import { Badge, Group, Stack, Table, Text, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import type { Vm } from '../../../../sdk/index.ts';
-import { CodeLine } from '../../parts/code-line.tsx';
+import { CodeLine } from '../../parts/code.tsx';
 import { CopyIcon } from '../../parts/copy.tsx';
 import { type Fact, Facts } from '../../parts/facts.tsx';
-import { sayWhole } from '../../parts/size.ts';
+import { sayWhole } from '../../parts/say.ts';
 import { StateBadge } from '../../parts/state-badge.tsx';
-import { useIsAdmin } from '../../parts/use-is-admin.ts';
 import { When } from '../../parts/when.tsx';
+import { useIsAdmin } from '../../queries.ts';
 import { text } from '../../texts/text.ts';
 import { imagesQuery } from './queries.ts';
 

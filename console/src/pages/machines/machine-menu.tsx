@@ -14,10 +14,10 @@ import { ActionIcon, Menu } from '@mantine/core';
 import { useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import type { Vm } from '../../../../sdk/index.ts';
-import { Confirm } from '../../parts/confirm.tsx';
 import { copyText } from '../../parts/copy.tsx';
+import { Confirm } from '../../parts/dialog.tsx';
 import { showDone } from '../../parts/notices.tsx';
-import { sayCredits } from '../../parts/price.ts';
+import { sayCredits } from '../../parts/say.ts';
 import { text } from '../../texts/text.ts';
 import { usePower } from './power.ts';
 

@@ -1,4 +1,5 @@
 /** One machine: its state and what can be done with it, and in tabs its facts, console, log and charts. */
+
 import { PlayIcon, StopIcon } from '@heroicons/react/24/outline';
 import { Button, Group, Tabs } from '@mantine/core';
 import { useMutationState, useQuery } from '@tanstack/react-query';
@@ -10,18 +11,16 @@ import { lazyPart } from '../../parts/lazy-part.tsx';
 import { AnchorLink } from '../../parts/links.tsx';
 import { LogView } from '../../parts/log-view.tsx';
 import { Loaded, Page } from '../../parts/page.tsx';
-import tabs from '../../parts/page-tabs.module.css';
-import { sayCredits } from '../../parts/price.ts';
-import { Refused } from '../../parts/refused.tsx';
-import { useIsAdmin } from '../../parts/use-is-admin.ts';
-import { Warning } from '../../parts/warning.tsx';
+import classes from '../../parts/parts.module.css';
+import { sayCredits } from '../../parts/say.ts';
+import { VmState } from '../../parts/state-badge.tsx';
+import { Refused, Warning } from '../../parts/warning.tsx';
+import { useIsAdmin } from '../../queries.ts';
 import { text } from '../../texts/text.ts';
 import { MachineFacts } from './machine-facts.tsx';
 import { MachineMenu } from './machine-menu.tsx';
 import { isOff, startKey, usePower } from './power.ts';
-import { vmLogQuery, vmQuery, WITH_CONSOLE } from './queries.ts';
-import { MACHINE_TABS, type MachineTab } from './tabs.ts';
-import { VmState } from './vm-state.tsx';
+import { MACHINE_TABS, type MachineTab, vmLogQuery, vmQuery, WITH_CONSOLE } from './queries.ts';
 
 const words = text.machines;
 const WAITING = <Group h={320} aria-busy="true" />;
@@ -92,7 +91,7 @@ function Inside({ vm }: { vm: Vm }) {
       )}
       <RefusedStart vm={vm} />
       <Tabs value={tab} onChange={open} keepMounted={false}>
-        <Tabs.List className={tabs.list ?? ''}>
+        <Tabs.List className={classes.tabList ?? ''}>
           {MACHINE_TABS.map((one) => (
             <Tabs.Tab key={one} value={one}>
               {words.tabs[one]}
@@ -119,7 +118,7 @@ function Inside({ vm }: { vm: Vm }) {
 /** Refusals that a smaller one might not get. */
 const SIZE_MATTERS = ['insufficient_credits', 'insufficient_capacity', 'quota_exceeded'];
 
-export function RefusedStart({ vm }: { vm: Vm }) {
+function RefusedStart({ vm }: { vm: Vm }) {
   const errors = useMutationState({
     filters: { mutationKey: startKey(vm.vm_id), exact: true },
     select: ({ state }) => state.error,
@@ -144,7 +143,7 @@ function WayOut({ code }: { code: string | undefined }) {
 const SHORT_BYTES = 64 * 1024;
 const WHOLE_BYTES = 2 ** 20;
 
-export function LogTab({ vm }: { vm: Vm }) {
+function LogTab({ vm }: { vm: Vm }) {
   const [bytes, setBytes] = useState(SHORT_BYTES);
   const log = useQuery(vmLogQuery(vm.vm_id, bytes));
   return (

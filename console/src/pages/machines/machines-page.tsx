@@ -5,15 +5,14 @@ import { Table, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import type { Vm } from '../../../../sdk/index.ts';
 import { CopyIcon } from '../../parts/copy.tsx';
-import { Empty } from '../../parts/empty.tsx';
 import { AnchorLink, ButtonLink } from '../../parts/links.tsx';
-import { Loaded, Page } from '../../parts/page.tsx';
-import { sayHourly } from '../../parts/price.ts';
+import { Empty, Loaded, Page } from '../../parts/page.tsx';
+import { sayHourly } from '../../parts/say.ts';
+import { VmState } from '../../parts/state-badge.tsx';
 import { When } from '../../parts/when.tsx';
 import { text } from '../../texts/text.ts';
 import { MachineMenu } from './machine-menu.tsx';
 import { vmsQuery } from './queries.ts';
-import { VmState } from './vm-state.tsx';
 
 const words = text.machines;
 

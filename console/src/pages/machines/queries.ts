@@ -4,6 +4,10 @@ import type { Vm } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
 import { watchEvery } from '../../queries.ts';
 
+/** Tabs of a machine's page, in this order. */
+export const MACHINE_TABS = ['overview', 'console', 'log', 'charts'] as const;
+export type MachineTab = (typeof MACHINE_TABS)[number];
+
 /** s after its start in which a guest is expected to boot. */
 const BOOT_MAX_SECONDS = 300;
 

@@ -1,7 +1,15 @@
 /** `/machines` lists them, `/machines/new` makes one, `/machines/vm-1?tab=console` is one of them. */
+
+import { CommandLineIcon, PlayIcon, PlusIcon, ServerIcon } from '@heroicons/react/24/outline';
 import { createRoute, lazyRouteComponent } from '@tanstack/react-router';
+import type { Vm } from '../../../../sdk/index.ts';
+import { cloud } from '../../cloud.ts';
+import { matches, type PaletteEntry, type PaletteSource } from '../../palette/entries.ts';
+import { showDone, showRefusal } from '../../parts/notices.tsx';
+import { queryClient } from '../../queries.ts';
 import { shellRoute } from '../../shell/base-routes.ts';
-import { MACHINE_TABS, type MachineTab } from './tabs.ts';
+import { text } from '../../texts/text.ts';
+import { MACHINE_TABS, type MachineTab, vmsQuery } from './queries.ts';
 
 const SPANS = ['hour', 'day', 'month'] as const;
 
@@ -35,3 +43,43 @@ export const machineRoutes = [
     component: lazyRouteComponent(() => import('./machine-page.tsx'), 'MachinePage'),
   }),
 ] as const;
+
+const FOUND_MAX = 8;
+const OFF: readonly Vm['state'][] = ['created', 'stopped', 'error'];
+const { machines } = text;
+
+export const machinesPalette: PaletteSource = {
+  actions: [{ id: 'create-machine', label: machines.create, icon: PlusIcon, open: { to: '/machines/new' } }],
+  find: async (words) => {
+    const all = await queryClient.fetchQuery(vmsQuery);
+    const named = all.filter(({ name, tags }) => matches(`${name} ${tags}`, words)).map(pageOf);
+    const done = all.map(actionOf).filter(({ label }) => matches(label, words));
+    return [...named, ...done].slice(0, FOUND_MAX);
+  },
+};
+
+function pageOf({ vm_id: id, name, state }: Vm): PaletteEntry {
+  const note = `${machines.machine} · ${machines.states[state]}`;
+  return { id, label: name, note, icon: ServerIcon, open: { to: '/machines/$vm', params: { vm: id } } };
+}
+
+/** The likeliest action: start it, or open its console. */
+function actionOf({ vm_id: vm, name, state }: Vm): PaletteEntry {
+  if (OFF.includes(state)) {
+    const open = () => start(vm, name);
+    return { id: `start-${vm}`, label: machines.startOne(name), icon: PlayIcon, open };
+  }
+  return {
+    id: `console-${vm}`,
+    label: machines.consoleOf(name),
+    icon: CommandLineIcon,
+    open: { to: '/machines/$vm', params: { vm }, search: { tab: 'console' } },
+  };
+}
+
+const start = (id: string, name: string) =>
+  cloud
+    .startVm(id)
+    .then(() => showDone(machines.started(name)))
+    .catch(showRefusal)
+    .finally(() => queryClient.invalidateQueries({ queryKey: vmsQuery.queryKey }));

@@ -1,5 +1,4 @@
 /** Five things that make a cloud, each ticked off when it is done. */
-
 import {
   ArchiveBoxIcon,
   ArrowUpTrayIcon,
@@ -13,9 +12,9 @@ import { Button, Group, Progress, Text, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import type { ComponentType, ReactNode, SVGProps } from 'react';
 import { ButtonLink } from '../../parts/links.tsx';
-import { Refused } from '../../parts/refused.tsx';
+import { Refused } from '../../parts/warning.tsx';
 import { text } from '../../texts/text.ts';
-import { ChooseFiles } from '../../uploads/choose-files.tsx';
+import { ChooseFiles } from '../../uploads/add-files.tsx';
 import { accessKeysQuery } from '../account/queries.ts';
 import { databasesQuery } from '../databases/queries.ts';
 import { vmsQuery } from '../machines/queries.ts';

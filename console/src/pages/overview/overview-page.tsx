@@ -2,12 +2,11 @@
 import { Group, Progress, Stack, Text, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { CreditWarning } from '../../parts/credit-warning.tsx';
-import { Figures } from '../../parts/figures.tsx';
+import { Figures } from '../../parts/facts.tsx';
 import { AnchorLink } from '../../parts/links.tsx';
 import { Loaded, Page } from '../../parts/page.tsx';
-import { sayCredits, sayPrice } from '../../parts/price.ts';
-import { sayBytes, sayCount } from '../../parts/size.ts';
-import { accountQuery } from '../../queries.ts';
+import { sayBytes, sayCount, sayCredits, sayPrice } from '../../parts/say.ts';
+import { accountQuery, statusQuery } from '../../queries.ts';
 import { text } from '../../texts/text.ts';
 import { estimateQuery } from '../billing/queries.ts';
 import { databasesQuery } from '../databases/queries.ts';
@@ -15,7 +14,6 @@ import { vmsQuery } from '../machines/queries.ts';
 import { bucketsQuery } from '../storage/queries.ts';
 import { FirstSteps } from './first-steps.tsx';
 import classes from './overview-page.module.css';
-import { statusQuery } from './queries.ts';
 
 export function OverviewPage() {
   const { data: account } = useQuery(accountQuery);
@@ -36,7 +34,7 @@ export function OverviewPage() {
 const words = text.overview.glance;
 const { areas } = text.shell;
 
-export function AtAGlance() {
+function AtAGlance() {
   const { data: buckets = [] } = useQuery(bucketsQuery);
   const { data: machines = [] } = useQuery(vmsQuery);
   const { data: databases = [] } = useQuery(databasesQuery);
@@ -79,7 +77,7 @@ export function AtAGlance() {
 }
 
 /** How the cloud is doing: the host's load, and for administrators what needs them. */
-export function CloudStatus({ isAdmin }: { isAdmin: boolean }) {
+function CloudStatus({ isAdmin }: { isAdmin: boolean }) {
   const status = useQuery(statusQuery);
   return (
     <section aria-labelledby="status">

@@ -1,4 +1,5 @@
 /** The recovery points, each with its state, its parts and what can be done with it. */
+
 import { EllipsisHorizontalIcon } from '@heroicons/react/24/outline';
 import { ActionIcon, Button, Group, Menu, Progress, Stack, Table, Text } from '@mantine/core';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
@@ -6,14 +7,12 @@ import { useNavigate, useSearch } from '@tanstack/react-router';
 import { useState } from 'react';
 import type { RecoveryPoint } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
-import { CodeLine } from '../../parts/code-line.tsx';
-import { Confirm } from '../../parts/confirm.tsx';
-import { Dialog } from '../../parts/dialog.tsx';
+import { CodeLine } from '../../parts/code.tsx';
+import { Confirm, Dialog } from '../../parts/dialog.tsx';
 import { Facts } from '../../parts/facts.tsx';
 import { ListTable } from '../../parts/list-table.tsx';
 import { showDone } from '../../parts/notices.tsx';
-import { shellWord } from '../../parts/shell-word.ts';
-import { sayBytes, sayCount } from '../../parts/size.ts';
+import { sayBytes, sayCount, shellWord } from '../../parts/say.ts';
 import { StateBadge, type Tone } from '../../parts/state-badge.tsx';
 import { When } from '../../parts/when.tsx';
 import { text } from '../../texts/text.ts';

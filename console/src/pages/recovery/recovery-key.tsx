@@ -1,12 +1,13 @@
 /** The recovery key: whether somebody keeps it, and how it is taken. */
+
 import { Button, Group, Stack, Text, TextInput, Title } from '@mantine/core';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { cloud } from '../../cloud.ts';
-import { CodeLine } from '../../parts/code-line.tsx';
+import { CodeLine } from '../../parts/code.tsx';
 import { Dialog } from '../../parts/dialog.tsx';
 import { showDone } from '../../parts/notices.tsx';
-import { Refused } from '../../parts/refused.tsx';
+import { Refused } from '../../parts/warning.tsx';
 import { text } from '../../texts/text.ts';
 
 /** `isTaken`: null while there is no key. */

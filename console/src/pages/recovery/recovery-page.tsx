@@ -1,15 +1,15 @@
 /** Recovery points: what is kept, whether it can be had back, and how. */
+
 import { LifebuoyIcon } from '@heroicons/react/24/outline';
 import { Button, Stack } from '@mantine/core';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import type { Result } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
-import { Empty } from '../../parts/empty.tsx';
-import { Figures } from '../../parts/figures.tsx';
+import { Prose } from '../../parts/code.tsx';
+import { Figures } from '../../parts/facts.tsx';
 import { showDone } from '../../parts/notices.tsx';
-import { Loaded, Page } from '../../parts/page.tsx';
-import { Prose } from '../../parts/prose.tsx';
-import { sayBytes, sayCount } from '../../parts/size.ts';
+import { Empty, Loaded, Page } from '../../parts/page.tsx';
+import { sayBytes, sayCount } from '../../parts/say.ts';
 import { Warning } from '../../parts/warning.tsx';
 import { When } from '../../parts/when.tsx';
 import { text } from '../../texts/text.ts';

@@ -1,6 +1,13 @@
 /** `/recovery?point=drp-1` has the details of that point open. */
+
+import { LifebuoyIcon } from '@heroicons/react/24/outline';
 import { createRoute, lazyRouteComponent } from '@tanstack/react-router';
+import { cloud } from '../../cloud.ts';
+import type { PaletteSource } from '../../palette/entries.ts';
+import { showDone, showRefusal } from '../../parts/notices.tsx';
+import { queryClient } from '../../queries.ts';
 import { shellRoute } from '../../shell/base-routes.ts';
+import { text } from '../../texts/text.ts';
 
 interface RecoverySearch {
   readonly point?: string;
@@ -15,3 +22,17 @@ export const recoveryRoutes = [
     component: lazyRouteComponent(() => import('./recovery-page.tsx'), 'RecoveryPage'),
   }),
 ] as const;
+
+export const recoveryPalette: PaletteSource = {
+  isForAdmins: true,
+  actions: [{ id: 'take-point', label: text.recovery.create, icon: LifebuoyIcon, open: take }],
+};
+
+/** Not waited for: the page of the points shows how far it is. */
+function take(): Promise<unknown> {
+  return cloud
+    .createRecoveryPoint({ wait: 0 })
+    .then(() => showDone(text.recovery.taking))
+    .catch(showRefusal)
+    .finally(() => queryClient.invalidateQueries({ queryKey: ['recovery'] }));
+}

@@ -1,4 +1,4 @@
-/** The menu of a bucket: versioning, encryption, delete. */
+/** The menu of a bucket: versioning, encryption, delete; and its badges. */
 
 import {
   EllipsisHorizontalIcon,
@@ -6,13 +6,13 @@ import {
   RectangleStackIcon,
   TrashIcon,
 } from '@heroicons/react/24/outline';
-import { ActionIcon, Menu } from '@mantine/core';
+import { ActionIcon, Badge, Menu } from '@mantine/core';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import type { Bucket, BucketChange } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
-import { Confirm } from '../../parts/confirm.tsx';
+import { Confirm } from '../../parts/dialog.tsx';
 import { showDone } from '../../parts/notices.tsx';
 import { text } from '../../texts/text.ts';
 import { bucketsQuery } from './queries.ts';
@@ -109,6 +109,21 @@ export function BucketMenu({ bucket }: { bucket: Bucket }) {
           ? text.storage.deleteEmptyLead
           : text.storage.deleteFullLead(bucket.object_count, bucket.version_count)}
       </Confirm>
+    </>
+  );
+}
+
+export function BucketBadges({ bucket }: { bucket: Pick<Bucket, 'versioning' | 'encryption'> }) {
+  return (
+    <>
+      <Badge variant="light" color={bucket.versioning ? 'petrol' : 'gray'}>
+        {bucket.versioning ? text.storage.versioned : text.storage.unversioned}
+      </Badge>
+      {bucket.encryption && (
+        <Badge variant="light" color="gray">
+          {text.storage.encrypted}
+        </Badge>
+      )}
     </>
   );
 }

@@ -1,16 +1,16 @@
 /** The cells of one row: a folder or an object. */
+
 import { ArrowUturnLeftIcon, DocumentIcon, FolderIcon, PhotoIcon } from '@heroicons/react/24/outline';
 import { ActionIcon } from '@mantine/core';
 import { Link } from '@tanstack/react-router';
 import { memo } from 'react';
 import type { BucketEntry, StorageObject } from '../../../../sdk/index.ts';
-import { sayName } from '../../parts/name.ts';
-import { sayBytes } from '../../parts/size.ts';
+import { sayBytes, sayName } from '../../parts/say.ts';
 import { When } from '../../parts/when.tsx';
 import { text } from '../../texts/text.ts';
-import classes from './file-table.module.css';
-import { inFolder } from './files-search.ts';
-import { useRestore } from './use-restore.ts';
+import { useRestore } from './delete-restore.tsx';
+import { inFolder } from './queries.ts';
+import classes from './storage.module.css';
 
 interface FileCellsProps {
   readonly entry: BucketEntry;

@@ -1,16 +1,16 @@
 /** A folder as a table: its columns, what is chosen of it, and what can be done with that. */
-import { ArrowUturnLeftIcon, TrashIcon } from '@heroicons/react/24/outline';
+
+import { ArrowUturnLeftIcon, ChevronDownIcon, ChevronUpIcon, TrashIcon } from '@heroicons/react/24/outline';
 import { Button, Group, Text } from '@mantine/core';
+import { useNavigate } from '@tanstack/react-router';
 import { useCallback, useEffect, useRef, useState } from 'react';
 import type { BucketEntry } from '../../../../sdk/index.ts';
 import { useTallList } from '../../parts/use-tall-list.ts';
 import { text } from '../../texts/text.ts';
+import { useDelete, useRestore } from './delete-restore.tsx';
 import { FileCells } from './file-cells.tsx';
-import { FileHead } from './file-head.tsx';
-import classes from './file-table.module.css';
-import type { FilesSearch } from './files-search.ts';
-import { useDelete } from './use-delete.tsx';
-import { useRestore } from './use-restore.ts';
+import type { FilesSearch } from './queries.ts';
+import classes from './storage.module.css';
 
 /** By name; folders too. */
 type Chosen = ReadonlyMap<string, BucketEntry>;
@@ -156,5 +156,79 @@ function FileRows(props: FileRowsProps) {
         );
       })}
     </div>
+  );
+}
+
+type Column = 'name' | 'size' | 'created_at';
+
+function FileHead({ search }: { search: FilesSearch }) {
+  const { deleted = false } = search;
+  return (
+    <div role="row" className={`${classes.row} ${classes.head}`}>
+      <span role="columnheader" aria-label={text.storage.choose} />
+      <SortableHead column="name" label={text.storage.name} search={search} />
+      {deleted ? (
+        <>
+          <span role="columnheader" className={classes.size}>
+            {text.storage.size}
+          </span>
+          <span role="columnheader" className={classes.date}>
+            {text.storage.deletedAt}
+          </span>
+        </>
+      ) : (
+        <>
+          <SortableHead column="size" label={text.storage.size} search={search} className={classes.size} />
+          <SortableHead
+            column="created_at"
+            label={text.storage.changed}
+            search={search}
+            className={classes.date}
+          />
+        </>
+      )}
+    </div>
+  );
+}
+
+interface SortableHeadProps {
+  readonly column: Column;
+  readonly label: string;
+  readonly search: FilesSearch;
+  readonly className?: string | undefined;
+}
+
+function SortableHead({ column, label, search, className }: SortableHeadProps) {
+  const navigate = useNavigate({ from: '/storage/$bucket' });
+  const { sort = 'name', order = 'asc' } = search;
+  const isSorted = sort === column;
+  // Large and new files are looked for more often.
+  const first = column === 'name' ? 'asc' : 'desc';
+  const next = isSorted ? (order === 'asc' ? 'desc' : 'asc') : first;
+  const Arrow = order === 'asc' ? ChevronUpIcon : ChevronDownIcon;
+  return (
+    <span
+      role="columnheader"
+      className={className}
+      aria-sort={isSorted ? (order === 'asc' ? 'ascending' : 'descending') : 'none'}
+    >
+      <button
+        type="button"
+        className={`${classes.sort} ${isSorted ? classes.sorted : ''}`}
+        title={text.storage.sortBy(label, next === 'desc')}
+        onClick={() =>
+          void navigate({
+            search: ({ sort: _, order: __, object: ___, ...view }) => ({
+              ...view,
+              ...(column === 'name' ? {} : { sort: column }),
+              ...(next === 'desc' ? { order: next } : {}),
+            }),
+          })
+        }
+      >
+        {label}
+        {isSorted && <Arrow width={12} aria-hidden />}
+      </button>
+    </span>
   );
 }

@@ -1,4 +1,5 @@
 /** A folder of a bucket: what is in it, found by name, uploaded to, deleted from. */
+
 import {
   ArrowDownTrayIcon,
   ArrowUpTrayIcon,
@@ -14,20 +15,17 @@ import { useMemo, useRef, useState } from 'react';
 import type { BucketEntry } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
 import { FocusReturn } from '../../parts/dialog.tsx';
-import { Empty } from '../../parts/empty.tsx';
 import { lazyPart } from '../../parts/lazy-part.tsx';
-import { sayName } from '../../parts/name.ts';
-import { Loaded, Page } from '../../parts/page.tsx';
+import { Empty, Loaded, Page } from '../../parts/page.tsx';
+import { sayName } from '../../parts/say.ts';
 import { text } from '../../texts/text.ts';
-import { ChooseFiles } from '../../uploads/choose-files.tsx';
+import { ChooseFiles, useUpload } from '../../uploads/add-files.tsx';
 import { chosenFiles } from '../../uploads/dropped-files.ts';
-import { useUpload } from '../../uploads/upload-place.ts';
-import { BucketBadges } from './bucket-badges.tsx';
-import { BucketMenu } from './bucket-menu.tsx';
+import { BucketBadges, BucketMenu } from './bucket-menu.tsx';
 import { FileTable } from './file-table.tsx';
-import classes from './object-drawer.module.css';
 import { PathBar } from './path-bar.tsx';
 import { bucketQuery, filesQuery, objectQuery } from './queries.ts';
+import classes from './storage.module.css';
 
 /** React does not know it. */
 const FOLDERS = { webkitdirectory: '' };
@@ -199,7 +197,7 @@ interface ObjectDrawerProps {
   readonly isVersioned: boolean;
 }
 
-export function ObjectDrawer({ bucket, id, isVersioned }: ObjectDrawerProps) {
+function ObjectDrawer({ bucket, id, isVersioned }: ObjectDrawerProps) {
   const object = useQuery(objectQuery(bucket, id));
   const navigate = useNavigate({ from: '/storage/$bucket' });
   const close = () =>
@@ -211,7 +209,9 @@ export function ObjectDrawer({ bucket, id, isVersioned }: ObjectDrawerProps) {
       onClose={close}
       position="right"
       size="lg"
-      title={<span className={classes.title}>{sayName(name.slice(name.lastIndexOf('/') + 1) || name)}</span>}
+      title={
+        <span className={classes.drawerTitle}>{sayName(name.slice(name.lastIndexOf('/') + 1) || name)}</span>
+      }
     >
       <FocusReturn />
       <Loaded query={object}>

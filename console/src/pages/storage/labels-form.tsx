@@ -1,4 +1,5 @@
 /** Type and metadata of an object, changed in their place. A value that was no text stays JSON. */
+
 import { PlusIcon, XMarkIcon } from '@heroicons/react/24/outline';
 import { ActionIcon, Button, Group, Stack, Text, TextInput } from '@mantine/core';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
@@ -8,7 +9,7 @@ import { cloud } from '../../cloud.ts';
 import { CallSample } from '../../parts/call-sample.tsx';
 import { showDone } from '../../parts/notices.tsx';
 import { fieldError } from '../../parts/refusal.ts';
-import { Refused } from '../../parts/refused.tsx';
+import { Refused } from '../../parts/warning.tsx';
 import { text } from '../../texts/text.ts';
 
 interface Label {

@@ -6,16 +6,14 @@ import { useState } from 'react';
 import type { StorageObjectDetails } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
 import { CallSample } from '../../parts/call-sample.tsx';
-import { sayName } from '../../parts/name.ts';
-import { sayBytes } from '../../parts/size.ts';
+import { sayBytes, sayName } from '../../parts/say.ts';
 import { When } from '../../parts/when.tsx';
 import { text } from '../../texts/text.ts';
+import { useDelete, useRestore } from './delete-restore.tsx';
 import { LabelsForm } from './labels-form.tsx';
-import classes from './object-drawer.module.css';
 import { Preview } from './preview.tsx';
 import { SharePanel } from './share-panel.tsx';
-import { useDelete } from './use-delete.tsx';
-import { useRestore } from './use-restore.ts';
+import classes from './storage.module.css';
 import { VersionTimeline } from './version-timeline.tsx';
 
 interface ObjectDetailsProps {

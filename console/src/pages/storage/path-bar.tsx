@@ -1,4 +1,5 @@
 /** Storage › bucket › folder › folder, each a link; or the path as text, to be typed or pasted. */
+
 import { PencilSquareIcon } from '@heroicons/react/24/outline';
 import { ActionIcon, Breadcrumbs, Group, TextInput } from '@mantine/core';
 import { useMutation } from '@tanstack/react-query';
@@ -8,7 +9,7 @@ import { cloud } from '../../cloud.ts';
 import { AnchorLink } from '../../parts/links.tsx';
 import { refusalOf } from '../../parts/refusal.ts';
 import { text } from '../../texts/text.ts';
-import { type FilesSearch, inFolder } from './files-search.ts';
+import { type FilesSearch, inFolder } from './queries.ts';
 
 interface Place {
   readonly bucket: string;

@@ -2,15 +2,16 @@
  * A preview of an object. Images, audio, video and PDF come from the data origin by a link of one hour; the
  * policy of the data origin puts the PDF's frame in a sandbox. Text is shown as plain text.
  */
+
 import { Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import type { StorageObjectDetails } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
 import { lazyPart } from '../../parts/lazy-part.tsx';
-import { Refused } from '../../parts/refused.tsx';
-import { sayBytes } from '../../parts/size.ts';
+import { sayBytes } from '../../parts/say.ts';
+import { Refused } from '../../parts/warning.tsx';
 import { text } from '../../texts/text.ts';
-import classes from './object-drawer.module.css';
+import classes from './storage.module.css';
 
 const MarkdownFrame = lazyPart(() => import('./markdown-frame.tsx').then((made) => made.MarkdownFrame));
 const LINK_SECONDS = 3600;

@@ -1,7 +1,15 @@
 /** `/storage` lists buckets; `/storage/photos?prefix=2026/` is a folder in one. */
+
+import { ArchiveBoxIcon, DocumentIcon, MagnifyingGlassIcon, PlusIcon } from '@heroicons/react/24/outline';
 import { createRoute, lazyRouteComponent } from '@tanstack/react-router';
+import type { Bucket } from '../../../../sdk/index.ts';
+import { cloud } from '../../cloud.ts';
+import { matches, type PaletteEntry, type PaletteSource } from '../../palette/entries.ts';
+import { sayBytes, sayName } from '../../parts/say.ts';
+import { queryClient } from '../../queries.ts';
 import { shellRoute } from '../../shell/base-routes.ts';
-import { readSearch } from './files-search.ts';
+import { text } from '../../texts/text.ts';
+import { bucketsQuery, readSearch } from './queries.ts';
 
 interface BucketsSearch {
   /** The form for a new one is open. */
@@ -23,3 +31,81 @@ export const storageRoutes = [
     component: lazyRouteComponent(() => import('./files-page.tsx'), 'FilesPage'),
   }),
 ] as const;
+
+const FOUND_MAX = 8;
+/** Buckets that are searched at a time; each is a call. */
+const AT_ONCE = 8;
+/** And altogether for the same words, the fullest first. */
+const MOST_SEARCHED = 64;
+/** Fewer letters are in nearly every name. */
+const OBJECT_LETTERS = 3;
+
+export const storagePalette: PaletteSource = {
+  actions: [
+    {
+      id: 'create-bucket',
+      label: text.storage.createBucket,
+      icon: PlusIcon,
+      open: { to: '/storage', search: { create: true } },
+    },
+  ],
+  find: async (words, signal) => {
+    const buckets = await queryClient.fetchQuery(bucketsQuery);
+    const named = buckets
+      .filter(({ name }) => matches(name, words))
+      .slice(0, FOUND_MAX)
+      .map(bucketEntry);
+    if (words.length < OBJECT_LETTERS) return named;
+    const fullest = buckets
+      .filter(({ object_count }) => object_count > 0)
+      .toSorted((a, b) => b.object_count - a.object_count);
+    const objects: PaletteEntry[] = [];
+    for (let at = 0; at < fullest.length && objects.length < FOUND_MAX; at += AT_ONCE) {
+      if (at >= MOST_SEARCHED) return [...named, ...objects, notSearched(fullest.length - at)];
+      const some = fullest.slice(at, at + AT_ONCE);
+      const found = await Promise.all(some.map(({ name }) => objectsIn(name, words, signal)));
+      objects.push(...found.flat());
+    }
+    return [...named, ...objects.slice(0, FOUND_MAX)];
+  },
+};
+
+function bucketEntry({ name }: Bucket): PaletteEntry {
+  return {
+    id: `bucket-${name}`,
+    label: name,
+    note: text.storage.bucket,
+    icon: ArchiveBoxIcon,
+    open: { to: '/storage/$bucket', params: { bucket: name } },
+  };
+}
+
+function notSearched(count: number): PaletteEntry {
+  return {
+    id: 'buckets-not-searched',
+    label: text.storage.notSearched(count),
+    note: text.storage.notSearchedLead,
+    icon: MagnifyingGlassIcon,
+    open: { to: '/storage' },
+  };
+}
+
+async function objectsIn(bucket: string, search: string, signal: AbortSignal) {
+  const { items } = await cloud.browseBucket(bucket, { search }, { signal }).page({ limit: FOUND_MAX });
+  return items.flatMap(({ name, object }) => {
+    if (object === null) return [];
+    const prefix = name.slice(0, name.lastIndexOf('/') + 1);
+    const entry: PaletteEntry = {
+      id: `object-${object.id}`,
+      label: sayName(name.slice(prefix.length) || name),
+      note: `${bucket}/${prefix} · ${sayBytes(object.size)}`,
+      icon: DocumentIcon,
+      open: {
+        to: '/storage/$bucket',
+        params: { bucket },
+        search: { object: object.id, ...(prefix === '' ? {} : { prefix }) },
+      },
+    };
+    return entry;
+  });
+}

@@ -1,4 +1,5 @@
 /** A link for those without an account: how long it lives, and a code for phones. */
+
 import { Button, Group, Select, Stack, Text, TextInput } from '@mantine/core';
 import { useMutation } from '@tanstack/react-query';
 import qrcode from 'qrcode-generator';
@@ -7,10 +8,10 @@ import type { StorageObjectDetails } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
 import { CallSample } from '../../parts/call-sample.tsx';
 import { CopyIcon } from '../../parts/copy.tsx';
-import { Refused } from '../../parts/refused.tsx';
+import { Refused } from '../../parts/warning.tsx';
 import { When } from '../../parts/when.tsx';
 import { text } from '../../texts/text.ts';
-import classes from './object-drawer.module.css';
+import classes from './storage.module.css';
 
 const HOUR = 3600;
 const TERMS = [
@@ -77,7 +78,7 @@ function QrCode({ value }: { value: string }) {
   }
   return (
     <svg
-      className={classes.code}
+      className={classes.qrCode}
       viewBox={`0 0 ${size} ${size}`}
       role="img"
       aria-label={text.storage.qrCode}

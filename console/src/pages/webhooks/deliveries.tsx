@@ -1,16 +1,16 @@
 /** Deliveries of a webhook with their attempts, and replay. */
+
 import { Badge, Button, Group, SegmentedControl, Stack, Table, Text } from '@mantine/core';
 import { useInfiniteQuery, useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { WebhookDelivery } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
-import { CodeLine } from '../../parts/code-line.tsx';
+import { CodeLine } from '../../parts/code.tsx';
 import { ListTable } from '../../parts/list-table.tsx';
 import { showDone } from '../../parts/notices.tsx';
 import { Loaded } from '../../parts/page.tsx';
 import { When } from '../../parts/when.tsx';
 import { text } from '../../texts/text.ts';
-import classes from './delivery-details.module.css';
 import { deliveriesQuery, STATES, type StateFilter } from './queries.ts';
 
 const words = text.webhooks;
@@ -149,7 +149,7 @@ type Attempt = WebhookDelivery['attempts'][number];
 function DeliveryDetails({ delivery }: { delivery: WebhookDelivery }) {
   const { event_id: eventId, payload, reason, next_attempt_at: next, attempts } = delivery;
   return (
-    <Stack gap="xs" className={classes.details ?? ''}>
+    <Stack gap="xs" style={{ position: 'sticky', left: 8, maxWidth: 'calc(100vw - 88px)' }}>
       <Text size="sm">
         <span className="mono">{eventId}</span>
         {reason !== null && `: ${reason}`}

@@ -1,11 +1,12 @@
 /** A new webhook, or another address or other events for one. */
+
 import { MultiSelect, TextInput } from '@mantine/core';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { NewWebhook, Webhook } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
 import { CallSample } from '../../parts/call-sample.tsx';
-import { FormModal } from '../../parts/form-modal.tsx';
+import { FormModal } from '../../parts/dialog.tsx';
 import { accountQuery } from '../../queries.ts';
 import { text } from '../../texts/text.ts';
 import { webhooksQuery } from './queries.ts';

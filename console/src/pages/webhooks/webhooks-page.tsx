@@ -1,4 +1,5 @@
 /** Where the events of this account are sent, and how each delivery went. */
+
 import { BoltIcon, PlusIcon } from '@heroicons/react/24/outline';
 import { Badge, Button, Group, Stack, Table, Text } from '@mantine/core';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
@@ -6,11 +7,10 @@ import { useNavigate, useSearch } from '@tanstack/react-router';
 import { useState } from 'react';
 import type { Webhook } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
-import { CodeLine } from '../../parts/code-line.tsx';
+import { CodeLine } from '../../parts/code.tsx';
 import { Dialog } from '../../parts/dialog.tsx';
-import { Empty } from '../../parts/empty.tsx';
 import { ListTable } from '../../parts/list-table.tsx';
-import { Loaded, Page } from '../../parts/page.tsx';
+import { Empty, Loaded, Page } from '../../parts/page.tsx';
 import { When } from '../../parts/when.tsx';
 import { text } from '../../texts/text.ts';
 import { Deliveries } from './deliveries.tsx';
@@ -101,7 +101,7 @@ function WebhookTable({ webhooks, onLog, onSecret }: WebhookTableProps) {
 /** The old secret signs, too, while programs learn the new one. */
 const OVERLAP_SECONDS = 86_400;
 
-export function Secret({ id }: { id: string }) {
+function Secret({ id }: { id: string }) {
   const secret = useQuery(secretQuery(id));
   const queryClient = useQueryClient();
   const rotate = useMutation({

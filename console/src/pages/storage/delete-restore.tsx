@@ -2,16 +2,17 @@
  * Deleting objects. Where versions are kept it happens at once and can be undone; elsewhere the bytes would
  * be gone, so it is asked first.
  */
+
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
-import { CloudError } from '../../../../sdk/index.ts';
+import { CloudError, type StorageObject } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
-import { Confirm } from '../../parts/confirm.tsx';
+import { Confirm } from '../../parts/dialog.tsx';
 import { showDone, showRefusal } from '../../parts/notices.tsx';
 import { text } from '../../texts/text.ts';
 
 /** An object, or without `id` a folder with all that is in it. */
-export interface Target {
+interface Target {
   readonly id?: string | undefined;
   readonly name: string;
 }
@@ -130,4 +131,26 @@ async function patiently<T>(call: () => Promise<T>): Promise<T> {
       await new Promise((resolve) => setTimeout(resolve, (error.retryAfterSeconds ?? 1) * 1000));
     }
   }
+}
+
+/** Brings deleted objects back, as they were last. */
+export function useRestore({ bucket, onDone }: { bucket: string; onDone?: () => void }) {
+  const queryClient = useQueryClient();
+  return useMutation({
+    mutationFn: async (objects: readonly StorageObject[]) => {
+      for (const { id, version_id } of objects) {
+        if (version_id !== undefined) await cloud.restoreObject(id, { version_id });
+      }
+    },
+    onSuccess: (_, objects) => {
+      const [first] = objects;
+      const isOne = objects.length === 1 && first !== undefined;
+      onDone?.();
+      showDone(text.storage.backAgain(isOne ? first.name : text.storage.files(objects.length)));
+    },
+    onSettled: async () => {
+      await queryClient.invalidateQueries({ queryKey: ['files', bucket] });
+      await queryClient.invalidateQueries({ queryKey: ['buckets'] });
+    },
+  });
 }

@@ -1,13 +1,13 @@
-/** The whole database as a file, out and in. */
-import { Button, FileButton, Progress, Text } from '@mantine/core';
+/** Parts of the tab Manage: their frame, and those without a form. */
+
+import { Button, FileButton, Group, Paper, Progress, Text, Title } from '@mantine/core';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
-import { useState } from 'react';
+import { type ReactNode, useState } from 'react';
 import type { Database } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
-import { Confirm } from '../../parts/confirm.tsx';
+import { Confirm } from '../../parts/dialog.tsx';
 import { showDone } from '../../parts/notices.tsx';
 import { text } from '../../texts/text.ts';
-import { Part } from './part.tsx';
 
 const words = text.databases.manage;
 
@@ -89,5 +89,32 @@ export function LoadPart({ database }: { database: Database }) {
         )}
       </Confirm>
     </Part>
+  );
+}
+
+interface PartProps {
+  readonly title: string;
+  readonly lead?: string;
+  /** At the right. */
+  readonly action?: ReactNode;
+  readonly children?: ReactNode;
+}
+
+export function Part({ title, lead, action, children }: PartProps) {
+  return (
+    <Paper withBorder p="md" component="section">
+      <Group justify="space-between" gap="md">
+        <div>
+          <Title order={2}>{title}</Title>
+          {lead !== undefined && (
+            <Text size="sm" c="dimmed" maw="56ch">
+              {lead}
+            </Text>
+          )}
+        </div>
+        {action}
+      </Group>
+      {children}
+    </Paper>
   );
 }

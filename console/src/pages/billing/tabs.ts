@@ -1,2 +1,0 @@
-export const TABS = ['now', 'report', 'ledger', 'prices'] as const;
-export type Tab = (typeof TABS)[number];

@@ -1,0 +1,126 @@
+/** The pages before one is signed in: sign in and sign up. */
+
+import { Alert, Code, Paper, Stack, Text, Title } from '@mantine/core';
+import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useRouter, useSearch } from '@tanstack/react-router';
+import { type ReactNode, useEffect } from 'react';
+import type { Account } from '../../../../sdk/index.ts';
+import { cloud } from '../../cloud.ts';
+import { AnchorLink } from '../../parts/links.tsx';
+import { accountQuery, session } from '../../queries.ts';
+import { Logo } from '../../shell/logo.tsx';
+import classes from '../../shell/shell.module.css';
+import { text } from '../../texts/text.ts';
+import { uploadQueue } from '../../uploads/upload-queue.ts';
+import { DoorForm, SignInForm, UploadsWait } from './door-form.tsx';
+
+interface DoorProps {
+  readonly title: string;
+  readonly lead: string;
+  readonly notice?: ReactNode;
+  readonly children: ReactNode;
+}
+
+function Door({ title, lead, notice, children }: DoorProps) {
+  useEffect(() => {
+    document.title = `${title} · Cloudlet`;
+  }, [title]);
+  return (
+    <main className={classes.door}>
+      <Stack w="100%" maw={400} gap="lg">
+        <Logo />
+        {notice}
+        <Paper withBorder radius="lg" p="xl">
+          <Title order={1}>{title}</Title>
+          <Text c="dimmed" mb="lg">
+            {lead}
+          </Text>
+          {children}
+        </Paper>
+      </Stack>
+    </main>
+  );
+}
+
+/** Goes in: to `next`, or to the overview. */
+function useEnter(next: string | undefined) {
+  const queryClient = useQueryClient();
+  const router = useRouter();
+  return (account: Account) => {
+    queryClient.clear();
+    queryClient.setQueryData(accountQuery.queryKey, account);
+    session.set('alive');
+    uploadQueue.signedIn(account.id);
+    router.history.push(next ?? '/');
+  };
+}
+
+export function SignInPage() {
+  const { next } = useSearch({ from: '/sign-in' });
+  const index = useQuery({ queryKey: ['index'], queryFn: () => cloud.getIndex() });
+  return (
+    <Door
+      title={text.door.signIn}
+      lead={text.door.signInLead}
+      notice={
+        <>
+          <UploadsWait />
+          {index.data?.needs_setup === true && <NeedsSetup />}
+        </>
+      }
+    >
+      <SignInForm onEnter={useEnter(next)}>
+        <Text size="sm" c="dimmed">
+          {text.door.noAccount}{' '}
+          <AnchorLink to="/sign-up" search={{ next }} size="sm" underline="always">
+            {text.door.signUp}
+          </AnchorLink>
+        </Text>
+      </SignInForm>
+    </Door>
+  );
+}
+
+function NeedsSetup() {
+  return (
+    <Alert color="petrol" title={text.door.needsSetup}>
+      <Text size="sm" mb="xs">
+        {text.door.needsSetupLead}
+      </Text>
+      <Code block>bin/cloudlet admin setup-link</Code>
+    </Alert>
+  );
+}
+
+const FIELDS = [
+  { name: 'username', label: text.door.username, rule: text.door.usernameRule, complete: 'username' },
+  { name: 'email', label: text.door.email, rule: text.door.emailRule, complete: 'email' },
+  {
+    name: 'password',
+    label: text.door.password,
+    rule: text.door.passwordRule,
+    complete: 'new-password',
+    isSecret: true,
+  },
+] as const;
+
+async function signUp(fields: { username: string; email: string; password: string }) {
+  await cloud.register(fields);
+  return cloud.login({ username: fields.username, password: fields.password });
+}
+
+export function SignUpPage() {
+  const { next } = useSearch({ from: '/sign-up' });
+  return (
+    <Door title={text.door.signUp} lead={text.door.signUpLead}>
+      <DoorForm fields={FIELDS} action={text.door.signUp} send={signUp} onEnter={useEnter(next)}>
+        <Text size="sm" c="dimmed">
+          {text.door.haveAccount}{' '}
+          <AnchorLink to="/sign-in" search={{ next }} size="sm" underline="always">
+            {text.door.signIn}
+          </AnchorLink>
+        </Text>
+      </DoorForm>
+    </Door>
+  );
+}

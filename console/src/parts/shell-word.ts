@@ -1,4 +1,0 @@
-/** A text as one word of a POSIX shell. */
-export function shellWord(text: string): string {
-  return /^[\w./:=@%+,-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
-}
