@@ -116,8 +116,21 @@ export async function dropFiles(page: Page, files: Readonly<Record<string, strin
 }
 const AXE = readFileSync(join(ROOT, 'node_modules/axe-core/axe.min.js'), 'utf8');
 
+/**
+ * Runs in the page until nothing has faded or moved for a while: half transparent text has too little
+ * contrast. A transition may begin a few frames after its element is there. Endless spinners do not count.
+ */
+const STILL = `(async () => {
+  const moving = () =>
+    document.getAnimations().filter(({ effect }) => effect?.getComputedTiming().endTime < Infinity);
+  for (let quiet = 0; quiet < 6; quiet = moving().length === 0 ? quiet + 1 : 0) {
+    await new Promise((resolve) => setTimeout(resolve, 16));
+  }
+})()`;
+
 /** What axe-core calls serious or critical: rule and place. `inside`: a CSS selector; default: the page. */
 export async function seriousFaults(page: Page, inside = 'html'): Promise<string[]> {
+  await page.evaluate(STILL);
   await page.evaluate(AXE);
   const rules = { 'target-size': { enabled: true } };
   const asked = `'${inside}', ${JSON.stringify({ rules })}`;
