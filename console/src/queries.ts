@@ -1,6 +1,13 @@
 /** The query client: its defaults, and the handling of refusals that no page shows itself. */
 
-import { MutationCache, QueryCache, QueryClient, queryOptions, useQuery } from '@tanstack/react-query';
+import {
+  MutationCache,
+  QueryCache,
+  QueryClient,
+  type QueryKey,
+  queryOptions,
+  useQuery,
+} from '@tanstack/react-query';
 import { CloudError } from '../../sdk/index.ts';
 import { cloud } from './cloud.ts';
 import { showRefusal } from './parts/notices.tsx';
@@ -11,8 +18,15 @@ declare module '@tanstack/react-query' {
     mutationMeta: {
       /** The page shows the refusal in place. */
       shown?: boolean;
+      /** Read again once the mutation has settled; a `queryKey` covers longer ones unless `exact`. */
+      invalidates?: readonly Invalidated[];
     };
   }
+}
+
+interface Invalidated {
+  readonly queryKey: QueryKey;
+  readonly exact?: boolean;
 }
 
 /** `over`: one is asked to sign in again, over the page that is shown. */
@@ -76,6 +90,15 @@ export const queryClient = new QueryClient({
     onError: (error, ...[, , { meta }]) => {
       if (isSignedOut(error)) onSessionEnd();
       else if (meta?.shown !== true) showRefusal(error);
+    },
+    // After the mutation's own onSuccess, which may lead away from a page whose queries would be refused now.
+    onSettled: async (_, error, ...[, , { meta }]) => {
+      if (isSignedOut(error)) return;
+      const reads = meta?.invalidates?.map(({ queryKey, exact = false }) =>
+        queryClient.invalidateQueries({ queryKey, exact }),
+      );
+      // A refusal is shown at once, a success together with what it changed.
+      if (error === null) await Promise.all(reads ?? []);
     },
   }),
 });

@@ -2,7 +2,7 @@
 
 import { PlusIcon } from '@heroicons/react/24/outline';
 import { Badge, Button, Group, Stack, Table, Text, Title } from '@mantine/core';
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useMutation, useQuery } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { useState } from 'react';
 import type { AccessKey } from '../../../../sdk/index.ts';
@@ -64,14 +64,12 @@ function KeyRow({
   accessKey: AccessKey;
 }) {
   const [isAsked, setAsked] = useState(false);
-  const queryClient = useQueryClient();
   const revoke = useMutation({
     mutationFn: () => cloud.deleteAccessKey(id),
-    meta: { shown: true },
-    onSuccess: async () => {
+    meta: { shown: true, invalidates: [accessKeysQuery] },
+    onSuccess: () => {
       setAsked(false);
       showDone(text.account.revoked(name));
-      await queryClient.invalidateQueries({ queryKey: accessKeysQuery.queryKey });
     },
   });
   return (

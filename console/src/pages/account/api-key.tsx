@@ -1,7 +1,7 @@
 /** The account's own key: shown, copied, replaced while the old one lives on for a while. */
 
 import { Button, Code, Group, Select, Stack, Text, Title } from '@mantine/core';
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useMutation, useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { cloud } from '../../cloud.ts';
 import { CallSample } from '../../parts/call-sample.tsx';
@@ -22,16 +22,14 @@ export function ApiKey() {
   const [isShown, setShown] = useState(false);
   const [isAsked, setAsked] = useState(false);
   const [overlap, setOverlap] = useState('86400');
-  const queryClient = useQueryClient();
   const { data: account } = useQuery(accountQuery);
   const body = { overlap_seconds: Number(overlap) };
   const rotate = useMutation({
     mutationFn: () => cloud.rotateApiKey(body),
-    meta: { shown: true },
-    onSuccess: async () => {
+    meta: { shown: true, invalidates: [accountQuery] },
+    onSuccess: () => {
       setAsked(false);
       showDone(text.account.rotated);
-      await queryClient.invalidateQueries({ queryKey: accountQuery.queryKey });
     },
   });
   const key = account?.api_key ?? '';

@@ -1,5 +1,5 @@
 import { Alert, Button, Code, Group, MultiSelect, Select, Stack, TagsInput, TextInput } from '@mantine/core';
-import { type UseMutationResult, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { type UseMutationResult, useMutation, useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { CreatedAccessKey, NewAccessKey } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
@@ -47,11 +47,9 @@ const NOTHING = {
 
 export function NewAccessKeyForm({ isOpen, onClose }: { isOpen: boolean; onClose: () => void }) {
   const [fields, setFields] = useState(NOTHING);
-  const queryClient = useQueryClient();
   const create = useMutation({
     mutationFn: () => cloud.createAccessKey(bodyOf(fields)),
-    meta: { shown: true },
-    onSuccess: () => queryClient.invalidateQueries({ queryKey: accessKeysQuery.queryKey }),
+    meta: { shown: true, invalidates: [accessKeysQuery] },
   });
   const close = () => {
     setFields(NOTHING);

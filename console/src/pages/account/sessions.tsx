@@ -1,6 +1,6 @@
 /** Where one is signed in: which browser, when it was used last, and the end of it. */
 import { Badge, Button, Group, Stack, Table, Text, Title } from '@mantine/core';
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useMutation, useQuery } from '@tanstack/react-query';
 import type { Session } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
 import { ListTable } from '../../parts/list-table.tsx';
@@ -88,11 +88,10 @@ function SessionRow({ session }: { session: Session }) {
 }
 
 function useEnd(mutationFn: () => Promise<unknown>, done: string) {
-  const queryClient = useQueryClient();
   return useMutation({
     mutationFn,
+    meta: { invalidates: [sessionsQuery] },
     onSuccess: () => showDone(done),
-    onSettled: () => queryClient.invalidateQueries({ queryKey: sessionsQuery.queryKey }),
   });
 }
 

@@ -2,7 +2,7 @@
 
 import { EllipsisHorizontalIcon } from '@heroicons/react/24/outline';
 import { ActionIcon, Menu, NumberInput, Select, Stack, Text, TextInput } from '@mantine/core';
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useMutation, useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { Account, AccountTerms, AdminAccount } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
@@ -31,10 +31,9 @@ const { administration } = text;
 
 export function AccountMenu({ account }: { account: AdminAccount }) {
   const [form, setForm] = useState<Form>();
-  const queryClient = useQueryClient();
   const resume = useMutation({
     mutationFn: () => cloud.adminResumeAccount(account.id),
-    onSuccess: () => queryClient.invalidateQueries({ queryKey: accountsQuery.queryKey }),
+    meta: { invalidates: [accountsQuery] },
   });
   const showKey = useMutation({ mutationFn: () => cloud.adminShowApiKey(account.id) });
   // An empty change changes nothing, and is answered with the terms that hold.
@@ -76,13 +75,11 @@ export function AccountMenu({ account }: { account: AdminAccount }) {
 
 /** Sends a form, reads the accounts again and closes it. */
 function useSending(send: () => Promise<unknown>, onClose: () => void) {
-  const queryClient = useQueryClient();
   return useMutation({
     mutationFn: send,
-    meta: { shown: true },
-    onSuccess: async () => {
+    meta: { shown: true, invalidates: [accountsQuery] },
+    onSuccess: () => {
       onClose();
-      await queryClient.invalidateQueries({ queryKey: accountsQuery.queryKey });
     },
   });
 }
@@ -191,14 +188,12 @@ function TermsForm({ account: { id, username }, present, onClose }: TermsFormPro
   const [plan, setPlan] = useState(present.plan);
   const [quotas, setQuotas] = useState(present.own_quotas);
   const plans = useQuery(plansQuery);
-  const queryClient = useQueryClient();
   const terms = { plan, quotas };
   const save = useMutation({
     mutationFn: () => cloud.adminChangeAccount(id, terms),
-    meta: { shown: true },
-    onSuccess: async () => {
+    meta: { shown: true, invalidates: [accountsQuery] },
+    onSuccess: () => {
       onClose();
-      await queryClient.invalidateQueries({ queryKey: accountsQuery.queryKey });
     },
   });
   return (

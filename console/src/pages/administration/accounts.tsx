@@ -1,7 +1,7 @@
 /** The accounts of this cloud: credits, plan, suspension. */
 
 import { Badge, Button, Group, PasswordInput, Stack, Switch, Table, Text, TextInput } from '@mantine/core';
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useMutation, useQuery } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { useState } from 'react';
 import type { AdminAccount } from '../../../../sdk/index.ts';
@@ -102,17 +102,15 @@ const NOBODY = { username: '', email: '', password: '', is_admin: false };
 function NewAccountForm({ isOpen, onClose }: { isOpen: boolean; onClose: () => void }) {
   const { administration } = text;
   const [account, setAccount] = useState(NOBODY);
-  const queryClient = useQueryClient();
   const { password, ...rest } = account;
   /** The call without the password: somebody may look over one's shoulder. */
   const sample = password === '' ? rest : { ...account, password: '…' };
   const create = useMutation({
     mutationFn: () => cloud.adminCreateAccount(password === '' ? rest : account),
-    meta: { shown: true },
-    onSuccess: async () => {
+    meta: { shown: true, invalidates: [accountsQuery] },
+    onSuccess: () => {
       onClose();
       setAccount(NOBODY);
-      await queryClient.invalidateQueries({ queryKey: accountsQuery.queryKey });
     },
   });
   const field = (name: 'username' | 'email') => ({

@@ -2,7 +2,7 @@
 
 import { EllipsisHorizontalIcon } from '@heroicons/react/24/outline';
 import { ActionIcon, Menu, Table, Text } from '@mantine/core';
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useMutation, useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { AdminVm } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
@@ -78,21 +78,18 @@ function VmMenu({ vm }: { vm: AdminVm }) {
   const { vm_id: id, name, state } = vm;
   const mustStop = state === 'running' || state === 'starting' || state === 'stopping';
   const [isAsking, setAsking] = useState(false);
-  const queryClient = useQueryClient();
-  const onSettled = () => queryClient.invalidateQueries({ queryKey: allVmsQuery.queryKey });
   const stop = useMutation({
     mutationFn: () => cloud.adminStopVm(id),
+    meta: { invalidates: [allVmsQuery] },
     onSuccess: () => showDone(machines.stopped(name)),
-    onSettled,
   });
   const remove = useMutation({
     mutationFn: async () => {
       if (mustStop) await cloud.adminStopVm(id, { force: true });
       return cloud.adminDeleteVm(id);
     },
-    meta: { shown: true },
+    meta: { shown: true, invalidates: [allVmsQuery] },
     onSuccess: () => showDone(machines.deleted(name)),
-    onSettled,
   });
   return (
     <>

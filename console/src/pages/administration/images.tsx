@@ -12,7 +12,7 @@ import {
   Text,
   TextInput,
 } from '@mantine/core';
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useMutation, useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { AdminImage, NewImage } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
@@ -67,11 +67,9 @@ export function Images() {
 
 function ImageRow({ image }: { image: AdminImage }) {
   const [isAsking, setAsking] = useState(false);
-  const queryClient = useQueryClient();
   const remove = useMutation({
     mutationFn: () => cloud.adminDeleteImage(image.image_id),
-    meta: { shown: true },
-    onSuccess: () => queryClient.invalidateQueries({ queryKey: imagesQuery.queryKey }),
+    meta: { shown: true, invalidates: [imagesQuery] },
   });
   return (
     <Table.Tr>
@@ -116,7 +114,6 @@ function ImageForm({ onClose }: { onClose: () => void }) {
   const [url, setUrl] = useState('');
   const [file, setFile] = useState<File | null>(null);
   const [percent, setPercent] = useState(0);
-  const queryClient = useQueryClient();
   const add = useMutation({
     mutationFn: () => {
       if (way === 'url') return cloud.adminAddImage({ name, url });
@@ -124,10 +121,9 @@ function ImageForm({ onClose }: { onClose: () => void }) {
       const onProgress = (sent: number) => setPercent((sent / file.size) * 100);
       return cloud.adminUploadImage({ file, name }, { onProgress });
     },
-    meta: { shown: true },
-    onSuccess: async () => {
+    meta: { shown: true, invalidates: [imagesQuery] },
+    onSuccess: () => {
       onClose();
-      await queryClient.invalidateQueries({ queryKey: imagesQuery.queryKey });
     },
   });
   return (

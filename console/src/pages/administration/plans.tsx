@@ -1,7 +1,7 @@
 /** Plans: what their accounts are given each month, and may have. */
 
 import { Button, Group, NumberInput, Stack, Table, TextInput } from '@mantine/core';
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useMutation, useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { Plan, Quotas } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
@@ -48,11 +48,9 @@ export function Plans() {
 
 function PlanRow({ plan, onEdit }: { plan: Plan; onEdit: () => void }) {
   const [isAsking, setAsking] = useState(false);
-  const queryClient = useQueryClient();
   const remove = useMutation({
     mutationFn: () => cloud.adminDeletePlan(plan.name),
-    meta: { shown: true },
-    onSuccess: () => queryClient.invalidateQueries({ queryKey: plansQuery.queryKey }),
+    meta: { shown: true, invalidates: [plansQuery] },
   });
   const say = (bound: keyof Quotas) => {
     const most = plan.quotas[bound];
@@ -98,15 +96,13 @@ function PlanForm({ plan, onClose }: { plan: typeof NO_PLAN & { isNew: boolean }
   const [name, setName] = useState(plan.name);
   const [credits, setCredits] = useState<number | string>(plan.monthly_credits);
   const [quotas, setQuotas] = useState<Quotas>(plan.quotas);
-  const queryClient = useQueryClient();
   const terms = { monthly_credits: Number(credits), quotas };
   const save = useMutation({
     mutationFn: () =>
       plan.isNew ? cloud.adminCreatePlan({ name, ...terms }) : cloud.adminChangePlan(name, terms),
-    meta: { shown: true },
-    onSuccess: async () => {
+    meta: { shown: true, invalidates: [plansQuery] },
+    onSuccess: () => {
       onClose();
-      await queryClient.invalidateQueries({ queryKey: plansQuery.queryKey });
     },
   });
   return (

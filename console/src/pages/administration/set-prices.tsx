@@ -1,7 +1,7 @@
 /** Prices that were set, and those that will hold from an hour to come. */
 
 import { Button, Group, NumberInput, Select, Stack, Table, Text, TextInput, Title } from '@mantine/core';
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useMutation, useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { NewPrice } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
@@ -81,7 +81,6 @@ function PriceForm({ isOpen, onClose }: { isOpen: boolean; onClose: () => void }
   const [variant, setVariant] = useState('');
   const [plan, setPlan] = useState('');
   const [amount, setAmount] = useState<number | string>(0);
-  const queryClient = useQueryClient();
   const hasVariant = meter !== 'storage' && meter !== 'egress';
   const key = meter === 'database.storage' ? 'engine' : 'instance_type';
   const price: NewPrice = {
@@ -92,10 +91,9 @@ function PriceForm({ isOpen, onClose }: { isOpen: boolean; onClose: () => void }
   };
   const set = useMutation({
     mutationFn: () => cloud.adminSetPrice(price),
-    meta: { shown: true },
-    onSuccess: async () => {
+    meta: { shown: true, invalidates: [setPricesQuery] },
+    onSuccess: () => {
       onClose();
-      await queryClient.invalidateQueries({ queryKey: setPricesQuery.queryKey });
     },
   });
   return (

@@ -1,7 +1,7 @@
 /** Periodic checks, and the rotation of the master key. */
 
 import { Anchor, Button, Stack, Text, Title } from '@mantine/core';
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useMutation, useQuery } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import { cloud } from '../../cloud.ts';
 import { CodeLine } from '../../parts/code.tsx';
@@ -40,10 +40,9 @@ function Section({ title, lead, children }: { title: string; lead: string; child
 
 function Scrub() {
   const scrub = useQuery(scrubQuery);
-  const queryClient = useQueryClient();
   const start = useMutation({
     mutationFn: () => cloud.startScrub(),
-    onSuccess: () => queryClient.invalidateQueries({ queryKey: scrubQuery.queryKey }),
+    meta: { invalidates: [scrubQuery] },
   });
   return (
     <Section title={administration.scrub} lead={administration.scrubLead}>
@@ -85,10 +84,9 @@ function Scrub() {
 
 function LedgerCheck() {
   const check = useQuery(ledgerCheckQuery);
-  const queryClient = useQueryClient();
   const start = useMutation({
     mutationFn: () => cloud.startLedgerVerification(),
-    onSuccess: () => queryClient.invalidateQueries({ queryKey: ledgerCheckQuery.queryKey }),
+    meta: { invalidates: [ledgerCheckQuery] },
   });
   return (
     <Section title={administration.ledger} lead={administration.ledgerLead}>

@@ -2,7 +2,7 @@
 
 import { CircleStackIcon, PlusIcon } from '@heroicons/react/24/outline';
 import { Button, Table, Title } from '@mantine/core';
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useMutation, useQuery } from '@tanstack/react-query';
 import type { Database } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
 import { AnchorLink, ButtonLink } from '../../parts/links.tsx';
@@ -80,11 +80,10 @@ function DatabaseTable({ databases }: { databases: readonly Database[] }) {
 
 function Kept() {
   const { data: kept = [] } = useQuery(keptDatabasesQuery);
-  const queryClient = useQueryClient();
   const restore = useMutation({
     mutationFn: (id: string) => cloud.undeleteDatabase(id),
+    meta: { invalidates: [databasesQuery] },
     onSuccess: ({ name }) => showDone(words.kept.restored(name)),
-    onSettled: () => queryClient.invalidateQueries({ queryKey: databasesQuery.queryKey }),
   });
   if (kept.length === 0) return null;
   return (

@@ -1,7 +1,7 @@
 /** Parts of the tab Manage: their frame, and those without a form. */
 
 import { Button, FileButton, Group, Paper, Progress, Text, Title } from '@mantine/core';
-import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useMutation } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import type { Database } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
@@ -33,7 +33,6 @@ export function DumpPart({ database }: { database: Database }) {
 export function LoadPart({ database }: { database: Database }) {
   const [file, setFile] = useState<File | null>(null);
   const [percent, setPercent] = useState(0);
-  const queryClient = useQueryClient();
   const load = useMutation({
     mutationFn: (chosen: File) =>
       cloud.loadDatabase(
@@ -43,11 +42,10 @@ export function LoadPart({ database }: { database: Database }) {
           onProgress: (sent, total) => setPercent(Math.floor((sent / total) * 100)),
         },
       ),
-    meta: { shown: true },
-    onSuccess: async () => {
+    meta: { shown: true, invalidates: [{ queryKey: ['databases', database.database_id] }] },
+    onSuccess: () => {
       setFile(null);
       showDone(words.loaded);
-      await queryClient.invalidateQueries({ queryKey: ['databases', database.database_id] });
     },
   });
   const close = () => {

@@ -1,7 +1,7 @@
 /** Actions on a whole database: settings, fork, dump, load, restart, password, delete. */
 
 import { Button, Checkbox, Group, NumberInput, Stack, Switch, Text, TextInput } from '@mantine/core';
-import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useMutation } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import type { Database, DatabaseChange } from '../../../../sdk/index.ts';
@@ -9,7 +9,7 @@ import { cloud } from '../../cloud.ts';
 import { CallSample } from '../../parts/call-sample.tsx';
 import { CodeLine } from '../../parts/code.tsx';
 import { Confirm, Dialog } from '../../parts/dialog.tsx';
-import { showDone, showRefusal } from '../../parts/notices.tsx';
+import { showDone } from '../../parts/notices.tsx';
 import { fieldError } from '../../parts/refusal.ts';
 import { Refused } from '../../parts/warning.tsx';
 import { text } from '../../texts/text.ts';
@@ -73,14 +73,12 @@ function RestartPart({ database: { database_id: id, engine } }: { database: Data
 function RotatePart({ database: { database_id: id, name } }: { database: Database }) {
   const [isAsked, setAsked] = useState(false);
   const [uri, setUri] = useState<string | null>(null);
-  const queryClient = useQueryClient();
   const rotate = useMutation({
     mutationFn: () => cloud.rotateDatabaseCredentials(id),
-    meta: { shown: true },
-    onSuccess: async ({ connection }) => {
+    meta: { shown: true, invalidates: [credentialsQuery(id)] },
+    onSuccess: ({ connection }) => {
       setAsked(false);
       setUri(connection.uri);
-      await queryClient.invalidateQueries({ queryKey: credentialsQuery(id).queryKey });
     },
   });
   return (
@@ -125,16 +123,14 @@ function RotatePart({ database: { database_id: id, name } }: { database: Databas
 /** A second database of it, as of now. */
 function ForkPart({ database }: { database: Database }) {
   const [name, setName] = useState(`${database.name}-copy`);
-  const queryClient = useQueryClient();
   const navigate = useNavigate();
   const body = { name, from: { database_id: database.database_id } };
   const fork = useMutation({
     mutationFn: () => cloud.createDatabase(body),
-    meta: { shown: true },
+    meta: { shown: true, invalidates: [databasesQuery] },
     onSuccess: async (made) => {
       showDone(text.databases.manage.forked(made.name));
       await navigate({ to: '/databases/$database', params: { database: made.database_id } });
-      await queryClient.invalidateQueries({ queryKey: databasesQuery.queryKey });
     },
   });
   const nameError = fieldError(fork.error, 'name');
@@ -173,13 +169,11 @@ function ForkPart({ database }: { database: Database }) {
 function SettingsPart({ database }: { database: Database }) {
   const [name, setName] = useState(database.name);
   const [limit, setLimit] = useState(database.size_limit_mb);
-  const queryClient = useQueryClient();
   const change = useMutation({
     mutationFn: (body: DatabaseChange) => cloud.changeDatabase(database.database_id, body),
-    meta: { shown: true },
-    onSuccess: async () => {
+    meta: { shown: true, invalidates: [databasesQuery] },
+    onSuccess: () => {
       showDone(text.databases.manage.saved);
-      await queryClient.invalidateQueries({ queryKey: databasesQuery.queryKey });
     },
   });
   const body = {
@@ -243,28 +237,20 @@ function SettingsPart({ database }: { database: Database }) {
 function DeletePart({ database: { database_id: id, name } }: { database: Database }) {
   const [isAsked, setAsked] = useState(false);
   const [isKept, setKept] = useState(true);
-  const queryClient = useQueryClient();
   const navigate = useNavigate();
   /** The two lists; the page of what is gone is not asked for again. */
-  const refresh = () =>
-    Promise.all(
-      [databasesQuery, keptDatabasesQuery].map(({ queryKey }) =>
-        queryClient.invalidateQueries({ queryKey, exact: true }),
-      ),
-    );
-  const undo = () =>
-    cloud
-      .undeleteDatabase(id)
-      .then(() => showDone(text.databases.kept.restored(name)))
-      .catch(showRefusal)
-      .finally(refresh);
+  const invalidates = [databasesQuery, keptDatabasesQuery].map(({ queryKey }) => ({ queryKey, exact: true }));
+  const undo = useMutation({
+    mutationFn: () => cloud.undeleteDatabase(id),
+    meta: { invalidates },
+    onSuccess: () => showDone(text.databases.kept.restored(name)),
+  });
   const remove = useMutation({
     mutationFn: () => cloud.deleteDatabase(id, { keep: isKept }),
-    meta: { shown: true },
+    meta: { shown: true, invalidates },
     onSuccess: async ({ deletes_at }) => {
-      showDone(text.databases.manage.deleted(name), deletes_at === null ? undefined : undo);
+      showDone(text.databases.manage.deleted(name), deletes_at === null ? undefined : () => undo.mutate());
       await navigate({ to: '/databases' });
-      await refresh();
     },
   });
   return (

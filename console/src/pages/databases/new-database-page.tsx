@@ -114,12 +114,11 @@ function useCreate(body: NewDatabase) {
   const navigate = useNavigate();
   return useMutation({
     mutationFn: () => cloud.createDatabase(body),
-    meta: { shown: true },
+    meta: { shown: true, invalidates: [databasesQuery] },
     onSuccess: async (database) => {
       const { database_id: id } = database;
       queryClient.setQueryData(databaseQuery(id).queryKey, database);
       await navigate({ to: '/databases/$database', params: { database: id } });
-      await queryClient.invalidateQueries({ queryKey: databasesQuery.queryKey });
     },
   });
 }

@@ -75,14 +75,14 @@ export function useMachineForm() {
   const navigate = useNavigate();
   const create = useMutation({
     mutationFn: () => cloud.createVm(bodyOf(fields)),
-    meta: { shown: true },
+    // A start reads them again itself.
+    meta: { shown: true, invalidates: fields.isStarted ? [] : [vmsQuery] },
     onSuccess: async (vm) => {
       keepKeys(fields.isRemembered ? fields.keys : '');
       const { queryKey } = vmQuery(vm.vm_id);
       queryClient.setQueryData(queryKey, fields.isStarted ? { ...vm, state: 'starting' } : vm);
       // Its page shows what becomes of the start.
       if (fields.isStarted) void startUnseen(queryClient, vm.vm_id);
-      else void queryClient.invalidateQueries({ queryKey: vmsQuery.queryKey });
       await navigate({
         to: '/machines/$vm',
         params: { vm: vm.vm_id },

@@ -26,27 +26,24 @@ export async function startUnseen(queryClient: QueryClient, id: string): Promise
   const start = queryClient.defaultMutationOptions({
     mutationKey: startKey(id),
     mutationFn: () => cloud.startVm(id),
-    meta: { shown: true },
+    meta: { shown: true, invalidates: [vmsQuery] },
   });
   await queryClient
     .getMutationCache()
     .build(queryClient, start)
     .execute(undefined)
     .catch(() => undefined);
-  await queryClient.invalidateQueries({ queryKey: vmsQuery.queryKey });
 }
 
 /** `isOwnPage`: that of the machine, which shows refused starts itself. */
 export function usePower({ vm_id: id, name, state }: Vm, isOwnPage = false) {
   const queryClient = useQueryClient();
-  const onSettled = () => queryClient.invalidateQueries({ queryKey: vmsQuery.queryKey });
-  const shown = { meta: { shown: true }, onSettled };
+  const shown = { meta: { shown: true, invalidates: [vmsQuery] } };
   const start = useMutation({
     mutationKey: startKey(id),
     mutationFn: () => cloud.startVm(id),
-    meta: { shown: isOwnPage },
+    meta: { shown: isOwnPage, invalidates: [vmsQuery] },
     onMutate: () => showState(queryClient, id, 'starting'),
-    onSettled,
   });
   const stop = useMutation({
     mutationFn: ({ force }: { force: boolean }) => cloud.stopVm(id, force ? { force } : {}),

@@ -2,7 +2,7 @@
 
 import { EllipsisHorizontalIcon } from '@heroicons/react/24/outline';
 import { ActionIcon, Button, Group, Menu, Progress, Stack, Table, Text } from '@mantine/core';
-import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useMutation } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { useState } from 'react';
 import type { RecoveryPoint } from '../../../../sdk/index.ts';
@@ -16,6 +16,7 @@ import { sayBytes, sayCount, shellWord } from '../../parts/say.ts';
 import { StateBadge, type Tone } from '../../parts/state-badge.tsx';
 import { When } from '../../parts/when.tsx';
 import { text } from '../../texts/text.ts';
+import { RECOVERY } from './queries.ts';
 
 const HEADS = [
   { name: text.recovery.keeps },
@@ -168,18 +169,16 @@ function PointMenu({
   point: RecoveryPoint;
 }) {
   const [isAsking, setAsking] = useState(false);
-  const queryClient = useQueryClient();
-  const onSuccess = () => queryClient.invalidateQueries({ queryKey: ['recovery'] });
-  const verify = useMutation({ mutationFn: () => cloud.verifyRecoveryPoint(id, { wait: 0 }), onSuccess });
-  const cancel = useMutation({ mutationFn: () => cloud.cancelRecoveryPoint(id), onSuccess });
-  const undelete = useMutation({ mutationFn: () => cloud.undeleteRecoveryPoint(id), onSuccess });
+  const meta = { invalidates: [RECOVERY] };
+  const verify = useMutation({ mutationFn: () => cloud.verifyRecoveryPoint(id, { wait: 0 }), meta });
+  const cancel = useMutation({ mutationFn: () => cloud.cancelRecoveryPoint(id), meta });
+  const undelete = useMutation({ mutationFn: () => cloud.undeleteRecoveryPoint(id), meta });
   const remove = useMutation({
     mutationFn: () => cloud.deleteRecoveryPoint(id),
-    meta: { shown: true },
-    onSuccess: async () => {
+    meta: { ...meta, shown: true },
+    onSuccess: () => {
       setAsking(false);
       showDone(text.recovery.deleted, () => undelete.mutate());
-      await onSuccess();
     },
   });
   return (

@@ -3,6 +3,9 @@ import { queryOptions } from '@tanstack/react-query';
 import type { RecoveryPoint } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
 
+/** All queries of the page. */
+export const RECOVERY = { queryKey: ['recovery'] };
+
 const BUSY_MS = 1500;
 
 export const isBusy = ({ state, verifying_percent: verifying }: RecoveryPoint) =>

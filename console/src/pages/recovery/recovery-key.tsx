@@ -1,7 +1,7 @@
 /** The recovery key: whether somebody keeps it, and how it is taken. */
 
 import { Button, Group, Stack, Text, TextInput, Title } from '@mantine/core';
-import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useMutation } from '@tanstack/react-query';
 import { useState } from 'react';
 import { cloud } from '../../cloud.ts';
 import { CodeLine } from '../../parts/code.tsx';
@@ -9,10 +9,10 @@ import { Dialog } from '../../parts/dialog.tsx';
 import { showDone } from '../../parts/notices.tsx';
 import { Refused } from '../../parts/warning.tsx';
 import { text } from '../../texts/text.ts';
+import { RECOVERY } from './queries.ts';
 
 /** `isTaken`: null while there is no key. */
 export function RecoveryKey({ isTaken }: { isTaken: boolean | null }) {
-  const queryClient = useQueryClient();
   const [proof, setProof] = useState('');
   const show = useMutation({ mutationFn: () => cloud.showRecoveryKey() });
   const close = () => {
@@ -21,11 +21,10 @@ export function RecoveryKey({ isTaken }: { isTaken: boolean | null }) {
   };
   const confirm = useMutation({
     mutationFn: () => cloud.confirmRecoveryKey({ recovery_key: proof.trim() }),
-    meta: { shown: true },
-    onSuccess: async () => {
+    meta: { shown: true, invalidates: [RECOVERY] },
+    onSuccess: () => {
       close();
       showDone(text.recovery.proved);
-      await queryClient.invalidateQueries({ queryKey: ['recovery'] });
     },
   });
   const { keyNone, keyTaken, keyNotTaken } = text.recovery;

@@ -2,7 +2,7 @@
 
 import { LifebuoyIcon } from '@heroicons/react/24/outline';
 import { Button, Stack } from '@mantine/core';
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useMutation, useQuery } from '@tanstack/react-query';
 import type { Result } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
 import { Prose } from '../../parts/code.tsx';
@@ -14,7 +14,7 @@ import { Warning } from '../../parts/warning.tsx';
 import { When } from '../../parts/when.tsx';
 import { text } from '../../texts/text.ts';
 import { PointTable } from './point-table.tsx';
-import { isBusy, pointsQuery, statusQuery } from './queries.ts';
+import { isBusy, pointsQuery, RECOVERY, statusQuery } from './queries.ts';
 import { RecoveryKey } from './recovery-key.tsx';
 
 type Status = Result<'getSystemStatus'>['components']['recovery'];
@@ -22,19 +22,17 @@ type Status = Result<'getSystemStatus'>['components']['recovery'];
 export function RecoveryPage() {
   const points = useQuery(pointsQuery);
   const status = useQuery(statusQuery);
-  const queryClient = useQueryClient();
-  const renew = () => queryClient.invalidateQueries({ queryKey: ['recovery'] });
+  const meta = { invalidates: [RECOVERY] };
   const create = useMutation({
     // Not waited for: the list shows how far it is.
     mutationFn: () => cloud.createRecoveryPoint({ wait: 0 }),
-    onSuccess: renew,
+    meta,
   });
   const check = useMutation({
     mutationFn: () => cloud.checkRecoveryTarget(),
-    onSuccess: async ({ points: found, freed_bytes: freed }) => {
-      showDone(text.recovery.checked(found, sayBytes(freed)));
-      await renew();
-    },
+    meta,
+    onSuccess: ({ points: found, freed_bytes: freed }) =>
+      showDone(text.recovery.checked(found, sayBytes(freed))),
   });
   const isTaking = points.data?.some(({ state }) => state === 'creating') ?? false;
   const takeButton = (

@@ -8,6 +8,7 @@ import { showDone, showRefusal } from '../../parts/notices.tsx';
 import { queryClient } from '../../queries.ts';
 import { shellRoute } from '../../shell/base-routes.ts';
 import { text } from '../../texts/text.ts';
+import { RECOVERY } from './queries.ts';
 
 interface RecoverySearch {
   readonly point?: string;
@@ -34,5 +35,5 @@ function take(): Promise<unknown> {
     .createRecoveryPoint({ wait: 0 })
     .then(() => showDone(text.recovery.taking))
     .catch(showRefusal)
-    .finally(() => queryClient.invalidateQueries({ queryKey: ['recovery'] }));
+    .finally(() => queryClient.invalidateQueries(RECOVERY));
 }

@@ -7,7 +7,7 @@ import {
   TrashIcon,
 } from '@heroicons/react/24/outline';
 import { ActionIcon, Badge, Menu } from '@mantine/core';
-import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useMutation } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import type { Bucket, BucketChange } from '../../../../sdk/index.ts';
@@ -36,27 +36,24 @@ function switchesOf({ versioning, encryption }: Bucket): Readonly<Record<'versio
 export function BucketMenu({ bucket }: { bucket: Bucket }) {
   const [isAsked, setAsked] = useState(false);
   const [switched, setSwitched] = useState<Switch | null>(null);
-  const queryClient = useQueryClient();
   const navigate = useNavigate();
-  const refresh = () => queryClient.invalidateQueries({ queryKey: bucketsQuery.queryKey });
+  const meta = { shown: true, invalidates: [bucketsQuery] };
   const change = useMutation({
     mutationFn: (what: Switch) => cloud.changeBucket(bucket.name, what.change),
-    meta: { shown: true },
-    onSuccess: async (_, { done }) => {
+    meta,
+    onSuccess: (_, { done }) => {
       setSwitched(null);
       showDone(done(bucket.name));
-      await refresh();
     },
   });
   const { versions, encryption } = switchesOf(bucket);
   const remove = useMutation({
     mutationFn: () => cloud.deleteBucket(bucket.name, bucket.version_count > 0 ? { force: true } : {}),
-    meta: { shown: true },
+    meta,
     onSuccess: async () => {
       setAsked(false);
       showDone(text.storage.bucketDeleted(bucket.name));
       await navigate({ to: '/storage' });
-      await refresh();
     },
   });
   return (

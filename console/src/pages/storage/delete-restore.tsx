@@ -3,13 +3,14 @@
  * be gone, so it is asked first.
  */
 
-import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useMutation } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import { CloudError, type StorageObject } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
 import { Confirm } from '../../parts/dialog.tsx';
 import { showDone, showRefusal } from '../../parts/notices.tsx';
 import { text } from '../../texts/text.ts';
+import { bucketsQuery } from './queries.ts';
 
 /** An object, or without `id` a folder with all that is in it. */
 interface Target {
@@ -26,25 +27,24 @@ interface DeleteOptions {
   readonly onDone: () => void;
 }
 
+/** Queries that show the objects of a bucket, or their size. */
+const changedIn = (bucket: string) => [{ queryKey: ['files', bucket] }, bucketsQuery];
+
 export function useDelete({ bucket, isVersioned, onDone }: DeleteOptions) {
   const [asked, setAsked] = useState<readonly Target[]>([]);
-  const queryClient = useQueryClient();
-  const refresh = async () => {
-    await queryClient.invalidateQueries({ queryKey: ['files', bucket] });
-    await queryClient.invalidateQueries({ queryKey: ['buckets'] });
-  };
+  const meta = { invalidates: changedIn(bucket) };
+  const undo = useMutation({ mutationFn: undelete, meta });
   const remove = useMutation({
     mutationFn: (targets: readonly Target[]) => deleteAll(bucket, targets),
-    onSuccess: async ({ count, markers, failure }, targets) => {
+    meta,
+    onSuccess: ({ count, markers, failure }, targets) => {
       setAsked([]);
       onDone();
       const [first] = targets;
       const isOne = targets.length === 1 && first !== undefined;
       const said = isOne ? first.name.replace(/\/$/, '') : text.storage.files(count);
-      const undo = () => void undelete(markers).then(refresh, showRefusal);
-      if (failure === undefined) showDone(text.storage.deleted(said), markers.length > 0 ? undo : undefined);
-      else showRefusal(failure);
-      await refresh();
+      if (failure !== undefined) return showRefusal(failure);
+      showDone(text.storage.deleted(said), markers.length > 0 ? () => undo.mutate(markers) : undefined);
     },
   });
   const hasFolders = asked.some(({ id }) => id === undefined);
@@ -135,7 +135,6 @@ async function patiently<T>(call: () => Promise<T>): Promise<T> {
 
 /** Brings deleted objects back, as they were last. */
 export function useRestore({ bucket, onDone }: { bucket: string; onDone?: () => void }) {
-  const queryClient = useQueryClient();
   return useMutation({
     mutationFn: async (objects: readonly StorageObject[]) => {
       for (const { id, version_id } of objects) {
@@ -148,9 +147,6 @@ export function useRestore({ bucket, onDone }: { bucket: string; onDone?: () => 
       onDone?.();
       showDone(text.storage.backAgain(isOne ? first.name : text.storage.files(objects.length)));
     },
-    onSettled: async () => {
-      await queryClient.invalidateQueries({ queryKey: ['files', bucket] });
-      await queryClient.invalidateQueries({ queryKey: ['buckets'] });
-    },
+    meta: { invalidates: changedIn(bucket) },
   });
 }

@@ -2,7 +2,7 @@
 
 import { PlusIcon, XMarkIcon } from '@heroicons/react/24/outline';
 import { ActionIcon, Button, Group, Stack, Text, TextInput } from '@mantine/core';
-import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useMutation } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { StorageObjectDetails } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
@@ -28,19 +28,17 @@ export function LabelsForm({ object, onEnd }: LabelsFormProps) {
   const { id } = object;
   // The version when the form was opened: a later one was written by others.
   const [version_id] = useState(object.version_id);
-  const queryClient = useQueryClient();
   const [mimeType, setMimeType] = useState(object.mime_type);
   const [labels, setLabels] = useState(() => labelsOf(object.metadata));
   const metadata = labels.length === 0 ? null : metadataOf(labels);
   const body = { metadata, mime_type: mimeType, version_id };
   const save = useMutation({
     mutationFn: () => cloud.changeObject(id, body),
-    meta: { shown: true },
-    onSuccess: async () => {
+    meta: { shown: true, invalidates: [{ queryKey: ['files', object.bucket] }] },
+    onSuccess: () => {
       showDone(text.storage.labelsSaved(object.name));
       onEnd();
     },
-    onSettled: () => queryClient.invalidateQueries({ queryKey: ['files', object.bucket] }),
   });
   const typeError = fieldError(save.error, 'mime_type');
   const isTwice = ({ id, name }: Label) =>

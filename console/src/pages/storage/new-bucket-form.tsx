@@ -1,5 +1,5 @@
 import { Button, Group, Stack, Switch, Text, TextInput } from '@mantine/core';
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useMutation, useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import { cloud } from '../../cloud.ts';
@@ -16,13 +16,11 @@ const NO_BUCKET = { name: '', versioning: true, encryption: false };
 
 export function NewBucketForm({ isOpen, onClose }: { isOpen: boolean; onClose: () => void }) {
   const [bucket, setBucket] = useState(NO_BUCKET);
-  const queryClient = useQueryClient();
   const navigate = useNavigate();
   const create = useMutation({
     mutationFn: () => cloud.createBucket(bucket),
-    meta: { shown: true },
+    meta: { shown: true, invalidates: [bucketsQuery] },
     onSuccess: async ({ name }) => {
-      await queryClient.invalidateQueries({ queryKey: bucketsQuery.queryKey });
       setBucket(NO_BUCKET);
       await navigate({ to: '/storage/$bucket', params: { bucket: name } });
     },

@@ -1,7 +1,7 @@
 /** Every version of an object, newest first: what it was, and the way back to it. */
 
 import { Badge, Button, Group, Text, Timeline } from '@mantine/core';
-import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useMutation } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { StorageObject, StorageObjectDetails } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
@@ -12,23 +12,19 @@ import { When } from '../../parts/when.tsx';
 import { text } from '../../texts/text.ts';
 
 export function VersionTimeline({ object }: { object: StorageObjectDetails }) {
-  const queryClient = useQueryClient();
-  const refresh = () => queryClient.invalidateQueries({ queryKey: ['files', object.bucket] });
+  const invalidates = [{ queryKey: ['files', object.bucket] }];
   const restore = useMutation({
     mutationFn: (version: string) => cloud.restoreObject(object.id, { version_id: version }),
-    onSuccess: async () => {
-      showDone(text.storage.restored(object.name));
-      await refresh();
-    },
+    meta: { invalidates },
+    onSuccess: () => showDone(text.storage.restored(object.name)),
   });
   const [asked, setAsked] = useState<{ readonly version_id: string; readonly size: number }>();
   const remove = useMutation({
     mutationFn: (version_id: string) => cloud.deleteObject(object.id, { version_id }),
-    meta: { shown: true },
-    onSuccess: async () => {
+    meta: { shown: true, invalidates },
+    onSuccess: () => {
       setAsked(undefined);
       showDone(text.storage.versionDeleted(object.name));
-      await refresh();
     },
   });
   return (

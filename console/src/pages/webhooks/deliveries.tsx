@@ -1,7 +1,7 @@
 /** Deliveries of a webhook with their attempts, and replay. */
 
 import { Badge, Button, Group, SegmentedControl, Stack, Table, Text } from '@mantine/core';
-import { useInfiniteQuery, useMutation, useQueryClient } from '@tanstack/react-query';
+import { useInfiniteQuery, useMutation } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { WebhookDelivery } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
@@ -30,13 +30,10 @@ interface DeliveriesProps {
 
 export function Deliveries({ id, state, onState }: DeliveriesProps) {
   const deliveries = useInfiniteQuery(deliveriesQuery(id, state));
-  const renew = useRenewing(id);
   const recover = useMutation({
     mutationFn: () => cloud.recoverWebhook(id, { since: '1970-01-01 00:00:00' }),
-    onSuccess: async ({ recovered }) => {
-      showDone(words.recovered(recovered));
-      await renew();
-    },
+    meta: { invalidates: [{ queryKey: ['webhooks', id, 'deliveries'] }] },
+    onSuccess: ({ recovered }) => showDone(words.recovered(recovered)),
   });
   return (
     <Stack pb="sm">
@@ -82,19 +79,12 @@ export function Deliveries({ id, state, onState }: DeliveriesProps) {
   );
 }
 
-/** Reads every list of deliveries of a webhook again. */
-function useRenewing(id: string) {
-  const queryClient = useQueryClient();
-  return () => queryClient.invalidateQueries({ queryKey: ['webhooks', id, 'deliveries'] });
-}
-
 function Row({ webhook, delivery }: { webhook: string; delivery: WebhookDelivery }) {
   const { id, type, state, created_at: at, attempts, reason } = delivery;
   const [isOpen, setOpen] = useState(false);
-  const renew = useRenewing(webhook);
   const replay = useMutation({
     mutationFn: () => cloud.replayWebhookDelivery(webhook, id),
-    onSuccess: renew,
+    meta: { invalidates: [{ queryKey: ['webhooks', webhook, 'deliveries'] }] },
   });
   const last = attempts.at(-1);
   return (

@@ -1,7 +1,7 @@
 /** A new webhook, or another address or other events for one. */
 
 import { MultiSelect, TextInput } from '@mantine/core';
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useMutation, useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { NewWebhook, Webhook } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
@@ -33,16 +33,14 @@ export function WebhookForm({ present, onClose, onMade }: WebhookFormProps) {
   const { data: account } = useQuery(accountQuery);
   const [url, setUrl] = useState(present?.url ?? '');
   const [events, setEvents] = useState<string[]>([...(present?.events ?? ['*'])]);
-  const queryClient = useQueryClient();
   const webhook = { url, events } as NewWebhook;
   const save = useMutation({
     mutationFn: () =>
       present === undefined ? cloud.createWebhook(webhook) : cloud.changeWebhook(present.id, webhook),
-    meta: { shown: true },
-    onSuccess: async ({ id }) => {
+    meta: { shown: true, invalidates: [webhooksQuery] },
+    onSuccess: ({ id }) => {
       onClose();
       onMade?.(id);
-      await queryClient.invalidateQueries({ queryKey: webhooksQuery.queryKey });
     },
   });
   return (

@@ -2,7 +2,7 @@
 
 import { EllipsisHorizontalIcon } from '@heroicons/react/24/outline';
 import { ActionIcon, Menu } from '@mantine/core';
-import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useMutation } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { Webhook } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
@@ -23,23 +23,19 @@ export function WebhookMenu({ webhook, onLog, onSecret }: WebhookMenuProps) {
   const { id, url, enabled } = webhook;
   const [isEditing, setEditing] = useState(false);
   const [isAsking, setAsking] = useState(false);
-  const queryClient = useQueryClient();
-  const onSuccess = () => queryClient.invalidateQueries({ queryKey: webhooksQuery.queryKey });
+  const invalidates = [webhooksQuery];
   const test = useMutation({
     mutationFn: () => cloud.testWebhook(id),
-    onSuccess: async () => {
-      onLog();
-      await onSuccess();
-    },
+    meta: { invalidates },
+    onSuccess: onLog,
   });
   const change = useMutation({
     mutationFn: () => cloud.changeWebhook(id, { enabled: !enabled }),
-    onSuccess,
+    meta: { invalidates },
   });
   const remove = useMutation({
     mutationFn: () => cloud.deleteWebhook(id),
-    meta: { shown: true },
-    onSuccess,
+    meta: { shown: true, invalidates },
   });
   return (
     <>
