@@ -1,6 +1,7 @@
 /** The query client: its defaults, and the handling of refusals that no page shows itself. */
 
 import {
+  type FetchQueryOptions,
   MutationCache,
   QueryCache,
   QueryClient,
@@ -103,8 +104,23 @@ export const queryClient = new QueryClient({
   }),
 });
 
+/**
+ * For the loader of a route: begins to read what was not read before, while a link is pointed at or the code
+ * of the page is on its way. It neither waits nor throws: the page shows that it loads, and a refusal.
+ */
+export function readAhead<Data, Shown, Key extends QueryKey>(
+  client: QueryClient,
+  query: FetchQueryOptions<Data, Error, Shown, Key>,
+): void {
+  void client.prefetchQuery({ ...query, staleTime: Number.POSITIVE_INFINITY });
+}
+
 /** The signed-in account. */
 export const accountQuery = queryOptions({ queryKey: ['account'], queryFn: () => cloud.getAccount() });
+
+/** For loaders: whether the signed-in account is an administrator's. */
+export const isAdminIn = (client: QueryClient): boolean =>
+  client.getQueryData(accountQuery.queryKey)?.is_admin === true;
 
 /** True for administrators: what only they can mend is told to nobody else. */
 export function useIsAdmin(): boolean {

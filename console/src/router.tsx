@@ -41,6 +41,9 @@ export const router = createRouter({
   // In the place of the page that fails: the frame around it stays.
   defaultErrorComponent: PageFailed,
   defaultPreload: 'intent',
+  // The query client knows what is there: a preload always asks it, and a page that is shown never again.
+  defaultPreloadStaleTime: 0,
+  defaultStaleTime: Number.POSITIVE_INFINITY,
   scrollRestoration: true,
 });
 

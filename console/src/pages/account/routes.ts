@@ -1,9 +1,12 @@
 /** `/account?create=key` has the form for a new access key open. */
+
 import { KeyIcon } from '@heroicons/react/24/outline';
 import { createRoute, lazyRouteComponent } from '@tanstack/react-router';
 import type { PaletteSource } from '../../palette/entries.ts';
+import { readAhead } from '../../queries.ts';
 import { shellRoute } from '../../shell/base-routes.ts';
 import { text } from '../../texts/text.ts';
+import { accessKeysQuery, sessionsQuery } from './queries.ts';
 
 interface AccountSearch {
   readonly create?: 'key';
@@ -15,6 +18,10 @@ export const accountRoutes = [
     path: '/account',
     validateSearch: ({ create }: Record<string, unknown>): AccountSearch =>
       create === 'key' ? { create } : {},
+    loader: ({ context: { queryClient } }) => {
+      readAhead(queryClient, accessKeysQuery);
+      readAhead(queryClient, sessionsQuery);
+    },
     component: lazyRouteComponent(() => import('./account-page.tsx'), 'AccountPage'),
   }),
 ] as const;

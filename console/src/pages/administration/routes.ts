@@ -3,11 +3,21 @@
 import { Cog6ToothIcon, UserIcon } from '@heroicons/react/24/outline';
 import { createRoute, lazyRouteComponent } from '@tanstack/react-router';
 import { matches, type PaletteSource } from '../../palette/entries.ts';
-import { queryClient } from '../../queries.ts';
+import { isAdminIn, queryClient, readAhead } from '../../queries.ts';
 import { shellRoute } from '../../shell/base-routes.ts';
 import { text } from '../../texts/text.ts';
-import { isMonth } from '../billing/queries.ts';
-import { accountsQuery, TABS, type Tab } from './queries.ts';
+import { isMonth, thisMonth } from '../billing/queries.ts';
+import {
+  accountsQuery,
+  adminStatusQuery,
+  allVmsQuery,
+  imagesQuery,
+  plansQuery,
+  revenueQuery,
+  setPricesQuery,
+  TABS,
+  type Tab,
+} from './queries.ts';
 
 interface AdministrationSearch {
   /** Default: `status`. */
@@ -27,6 +37,17 @@ export const administrationRoutes = [
       ...(typeof find === 'string' && find !== '' ? { find } : {}),
       ...(isMonth(month) ? { month } : {}),
     }),
+    loaderDeps: ({ search: { tab = 'status', month = thisMonth() } }) => ({ tab, month }),
+    loader: ({ context: { queryClient }, deps: { tab, month } }) => {
+      if (!isAdminIn(queryClient)) return;
+      if (tab === 'status') readAhead(queryClient, adminStatusQuery);
+      if (tab === 'accounts' || tab === 'machines') readAhead(queryClient, accountsQuery);
+      if (tab === 'machines') readAhead(queryClient, allVmsQuery);
+      if (tab === 'plans') readAhead(queryClient, plansQuery);
+      if (tab === 'prices') readAhead(queryClient, setPricesQuery);
+      if (tab === 'revenue') readAhead(queryClient, revenueQuery(month));
+      if (tab === 'images') readAhead(queryClient, imagesQuery);
+    },
     component: lazyRouteComponent(() => import('./administration-page.tsx'), 'AdministrationPage'),
   }),
 ] as const;

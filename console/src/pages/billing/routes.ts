@@ -3,9 +3,19 @@
 import { CreditCardIcon } from '@heroicons/react/24/outline';
 import { createRoute, lazyRouteComponent } from '@tanstack/react-router';
 import type { PaletteSource } from '../../palette/entries.ts';
+import { readAhead } from '../../queries.ts';
 import { shellRoute } from '../../shell/base-routes.ts';
 import { text } from '../../texts/text.ts';
-import { isMonth, TABS, type Tab } from './queries.ts';
+import {
+  estimateQuery,
+  isMonth,
+  pricesQuery,
+  quotasQuery,
+  reportQuery,
+  TABS,
+  type Tab,
+  thisMonth,
+} from './queries.ts';
 
 interface BillingSearch {
   /** Default: `now`. */
@@ -25,6 +35,15 @@ export const billingRoutes = [
       ...(isMonth(month) ? { month } : {}),
       ...(typeof day === 'string' ? { day } : {}),
     }),
+    loaderDeps: ({ search: { tab = 'now', month = thisMonth() } }) => ({ tab, month }),
+    loader: ({ context: { queryClient }, deps: { tab, month } }) => {
+      if (tab === 'now') {
+        readAhead(queryClient, estimateQuery);
+        readAhead(queryClient, quotasQuery);
+      }
+      if (tab === 'report') readAhead(queryClient, reportQuery(month));
+      if (tab === 'prices') readAhead(queryClient, pricesQuery);
+    },
     component: lazyRouteComponent(() => import('./billing-page.tsx'), 'BillingPage'),
   }),
 ] as const;

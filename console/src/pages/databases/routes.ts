@@ -3,10 +3,18 @@
 import { CircleStackIcon, CommandLineIcon, PlusIcon } from '@heroicons/react/24/outline';
 import { createRoute, lazyRouteComponent } from '@tanstack/react-router';
 import { matches, type PaletteEntry, type PaletteSource } from '../../palette/entries.ts';
-import { queryClient } from '../../queries.ts';
+import { queryClient, readAhead } from '../../queries.ts';
 import { shellRoute } from '../../shell/base-routes.ts';
 import { text } from '../../texts/text.ts';
-import { DATABASE_TABS, type DatabaseTab, databasesQuery } from './queries.ts';
+import {
+  DATABASE_TABS,
+  type DatabaseTab,
+  databaseQuery,
+  databasesQuery,
+  enginesQuery,
+  keptDatabasesQuery,
+  pricesQuery,
+} from './queries.ts';
 
 const SPANS = ['hour', 'day', 'month'] as const;
 
@@ -39,6 +47,10 @@ export const databaseRoutes = [
   createRoute({
     getParentRoute: () => shellRoute,
     path: '/databases',
+    loader: ({ context: { queryClient } }) => {
+      readAhead(queryClient, databasesQuery);
+      readAhead(queryClient, keptDatabasesQuery);
+    },
     component: lazyRouteComponent(() => import('./databases-page.tsx'), 'DatabasesPage'),
   }),
   createRoute({
@@ -46,12 +58,20 @@ export const databaseRoutes = [
     path: '/databases/new',
     validateSearch: ({ engine }: Record<string, unknown>): NewSearch =>
       typeof engine === 'string' ? { engine } : {},
+    loader: ({ context: { queryClient } }) => {
+      readAhead(queryClient, enginesQuery);
+      readAhead(queryClient, databasesQuery);
+      readAhead(queryClient, pricesQuery);
+    },
     component: lazyRouteComponent(() => import('./new-database-page.tsx'), 'NewDatabasePage'),
   }),
   createRoute({
     getParentRoute: () => shellRoute,
     path: '/databases/$database',
     validateSearch: databaseSearch,
+    loader: ({ context: { queryClient }, params: { database } }) => {
+      readAhead(queryClient, databaseQuery(database));
+    },
     component: lazyRouteComponent(() => import('./database-page.tsx'), 'DatabasePage'),
   }),
 ] as const;

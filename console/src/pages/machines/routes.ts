@@ -6,10 +6,10 @@ import type { Vm } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
 import { matches, type PaletteEntry, type PaletteSource } from '../../palette/entries.ts';
 import { showDone, showRefusal } from '../../parts/notices.tsx';
-import { queryClient } from '../../queries.ts';
+import { queryClient, readAhead, statusQuery } from '../../queries.ts';
 import { shellRoute } from '../../shell/base-routes.ts';
 import { text } from '../../texts/text.ts';
-import { MACHINE_TABS, type MachineTab, vmsQuery } from './queries.ts';
+import { imagesQuery, MACHINE_TABS, type MachineTab, typesQuery, vmQuery, vmsQuery } from './queries.ts';
 
 const SPANS = ['hour', 'day', 'month'] as const;
 
@@ -29,17 +29,29 @@ export const machineRoutes = [
   createRoute({
     getParentRoute: () => shellRoute,
     path: '/machines',
+    loader: ({ context: { queryClient } }) => {
+      readAhead(queryClient, vmsQuery);
+    },
     component: lazyRouteComponent(() => import('./machines-page.tsx'), 'MachinesPage'),
   }),
   createRoute({
     getParentRoute: () => shellRoute,
     path: '/machines/new',
+    loader: ({ context: { queryClient } }) => {
+      readAhead(queryClient, imagesQuery);
+      readAhead(queryClient, typesQuery);
+      readAhead(queryClient, statusQuery);
+    },
     component: lazyRouteComponent(() => import('./new-machine-page.tsx'), 'NewMachinePage'),
   }),
   createRoute({
     getParentRoute: () => shellRoute,
     path: '/machines/$vm',
     validateSearch: machineSearch,
+    loader: ({ context: { queryClient }, params: { vm } }) => {
+      readAhead(queryClient, vmQuery(vm));
+      readAhead(queryClient, imagesQuery);
+    },
     component: lazyRouteComponent(() => import('./machine-page.tsx'), 'MachinePage'),
   }),
 ] as const;

@@ -1,10 +1,26 @@
 import { createRoute, lazyRouteComponent } from '@tanstack/react-router';
+import { isAdminIn, readAhead, statusQuery } from '../../queries.ts';
 import { shellRoute } from '../../shell/base-routes.ts';
+import { accessKeysQuery } from '../account/queries.ts';
+import { estimateQuery } from '../billing/queries.ts';
+import { databasesQuery } from '../databases/queries.ts';
+import { vmsQuery } from '../machines/queries.ts';
+import { pointsQuery } from '../recovery/queries.ts';
+import { bucketsQuery } from '../storage/queries.ts';
 
 export const overviewRoutes = [
   createRoute({
     getParentRoute: () => shellRoute,
     path: '/',
+    loader: ({ context: { queryClient } }) => {
+      readAhead(queryClient, bucketsQuery);
+      readAhead(queryClient, vmsQuery);
+      readAhead(queryClient, databasesQuery);
+      readAhead(queryClient, accessKeysQuery);
+      readAhead(queryClient, estimateQuery);
+      readAhead(queryClient, statusQuery);
+      if (isAdminIn(queryClient)) readAhead(queryClient, pointsQuery);
+    },
     component: lazyRouteComponent(() => import('./overview-page.tsx'), 'OverviewPage'),
   }),
 ] as const;

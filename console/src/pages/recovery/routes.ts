@@ -5,10 +5,10 @@ import { createRoute, lazyRouteComponent } from '@tanstack/react-router';
 import { cloud } from '../../cloud.ts';
 import type { PaletteSource } from '../../palette/entries.ts';
 import { showDone, showRefusal } from '../../parts/notices.tsx';
-import { queryClient } from '../../queries.ts';
+import { isAdminIn, queryClient, readAhead } from '../../queries.ts';
 import { shellRoute } from '../../shell/base-routes.ts';
 import { text } from '../../texts/text.ts';
-import { RECOVERY } from './queries.ts';
+import { pointsQuery, RECOVERY, statusQuery } from './queries.ts';
 
 interface RecoverySearch {
   readonly point?: string;
@@ -20,6 +20,11 @@ export const recoveryRoutes = [
     path: '/recovery',
     validateSearch: ({ point }: Record<string, unknown>): RecoverySearch =>
       typeof point === 'string' ? { point } : {},
+    loader: ({ context: { queryClient } }) => {
+      if (!isAdminIn(queryClient)) return;
+      readAhead(queryClient, pointsQuery);
+      readAhead(queryClient, statusQuery);
+    },
     component: lazyRouteComponent(() => import('./recovery-page.tsx'), 'RecoveryPage'),
   }),
 ] as const;

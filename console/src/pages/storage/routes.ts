@@ -6,10 +6,11 @@ import type { Bucket } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
 import { matches, type PaletteEntry, type PaletteSource } from '../../palette/entries.ts';
 import { sayBytes, sayName } from '../../parts/say.ts';
-import { queryClient } from '../../queries.ts';
+import { queryClient, readAhead } from '../../queries.ts';
 import { shellRoute } from '../../shell/base-routes.ts';
 import { text } from '../../texts/text.ts';
-import { bucketsQuery, readSearch } from './queries.ts';
+import { estimateQuery } from '../billing/queries.ts';
+import { bucketQuery, bucketsQuery, type FilesSearch, filesQuery, readSearch } from './queries.ts';
 
 interface BucketsSearch {
   /** The form for a new one is open. */
@@ -22,12 +23,24 @@ export const storageRoutes = [
     path: '/storage',
     validateSearch: ({ create }: Record<string, unknown>): BucketsSearch =>
       create === true ? { create } : {},
+    loader: ({ context: { queryClient } }) => {
+      readAhead(queryClient, bucketsQuery);
+      readAhead(queryClient, estimateQuery);
+    },
     component: lazyRouteComponent(() => import('./buckets-page.tsx'), 'BucketsPage'),
   }),
   createRoute({
     getParentRoute: () => shellRoute,
     path: '/storage/$bucket',
     validateSearch: readSearch,
+    loaderDeps: ({ search: { object: _, ...view } }): FilesSearch => view,
+    loader: ({ context: { queryClient }, params: { bucket }, deps }) => {
+      readAhead(queryClient, bucketQuery(bucket));
+      void queryClient.prefetchInfiniteQuery({
+        ...filesQuery(bucket, deps),
+        staleTime: Number.POSITIVE_INFINITY,
+      });
+    },
     component: lazyRouteComponent(() => import('./files-page.tsx'), 'FilesPage'),
   }),
 ] as const;

@@ -1,7 +1,9 @@
 /** `/webhooks?log=whk-…&state=failed`: with the deliveries of one over it, all or those in one state. */
+
 import { createRoute, lazyRouteComponent } from '@tanstack/react-router';
+import { readAhead } from '../../queries.ts';
 import { shellRoute } from '../../shell/base-routes.ts';
-import { STATES } from './queries.ts';
+import { STATES, webhooksQuery } from './queries.ts';
 
 interface WebhooksSearch {
   readonly log?: string;
@@ -16,6 +18,9 @@ export const webhookRoutes = [
       const known = STATES.find((one) => one === state);
       if (typeof log !== 'string') return {};
       return known === undefined ? { log } : { log, state: known };
+    },
+    loader: ({ context: { queryClient } }) => {
+      readAhead(queryClient, webhooksQuery);
     },
     component: lazyRouteComponent(() => import('./webhooks-page.tsx'), 'WebhooksPage'),
   }),
