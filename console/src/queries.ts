@@ -25,7 +25,7 @@ declare module '@tanstack/react-query' {
   }
 }
 
-interface Invalidated {
+export interface Invalidated {
   readonly queryKey: QueryKey;
   readonly exact?: boolean;
 }

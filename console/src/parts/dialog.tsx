@@ -2,6 +2,7 @@
 import { Button, Group, Modal, type ModalProps, Stack, Text } from '@mantine/core';
 import { type ReactNode, useEffect, useState } from 'react';
 import { text } from '../texts/text.ts';
+import type { SentForm } from './cloud-form.ts';
 import { Refused } from './warning.tsx';
 
 export function Dialog(props: ModalProps) {
@@ -88,31 +89,26 @@ interface FormModalProps {
   readonly title: string;
   /** The button: `Create plan`. */
   readonly action: string;
-  readonly isBusy: boolean;
-  readonly error: unknown;
+  readonly form: SentForm;
+  /** It cannot be sent yet. */
+  readonly isIncomplete?: boolean;
   readonly children: ReactNode;
-  readonly onSubmit: () => void;
   readonly onClose: () => void;
 }
 
 export function FormModal(props: FormModalProps) {
-  const { isOpen, title, action, isBusy, error, children, onSubmit, onClose } = props;
+  const { isOpen, title, action, form, isIncomplete = false, children, onClose } = props;
   return (
     <Dialog opened={isOpen} onClose={onClose} title={title}>
-      <form
-        onSubmit={(event) => {
-          event.preventDefault();
-          onSubmit();
-        }}
-      >
+      <form onSubmit={form.submit}>
         <Stack>
           {children}
-          <Refused error={error} />
+          <Refused {...form.refusal} />
           <Group justify="flex-end">
             <Button variant="default" onClick={onClose}>
               {text.shell.cancel}
             </Button>
-            <Button type="submit" loading={isBusy}>
+            <Button type="submit" loading={form.isBusy} disabled={isIncomplete}>
               {action}
             </Button>
           </Group>

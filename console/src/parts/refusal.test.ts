@@ -11,7 +11,7 @@ const REGION = { field: 'region', message: 'is not known' };
 test('of two refusals of which one is at its field, the other is said beside them', () => {
   const error = refused(NAME, REGION);
   assert.equal(fieldError(error, 'name'), 'is required');
-  assert.deepEqual(besideFields(error, ['name']), {
+  assert.deepEqual(besideFields(error, new Set(['name'])), {
     title: 'region is not known',
     detail: '',
     requestId: undefined,
@@ -19,7 +19,16 @@ test('of two refusals of which one is at its field, the other is said beside the
 });
 
 test('what is all at fields is not said again, and what is at none is said as it is', () => {
-  assert.equal(besideFields(refused(NAME, { ...REGION, field: 'ports.0' }), ['name', 'ports']), null);
-  assert.equal(besideFields(refused(REGION), ['name'])?.title, 'name: is required (and 1 more)');
-  assert.equal(besideFields(refused(), ['name'])?.title, 'name: is required (and 1 more)');
+  assert.equal(
+    besideFields(refused(NAME, { ...REGION, field: 'ports.0' }), new Set(['name', 'ports'])),
+    null,
+  );
+  assert.equal(besideFields(refused(REGION), new Set(['name']))?.title, 'name: is required (and 1 more)');
+  assert.equal(besideFields(refused(), new Set(['name']))?.title, 'name: is required (and 1 more)');
+});
+
+test('several entries of one list are all said at its field, the same words once', () => {
+  const [one, other] = ['is no port', 'is taken'];
+  const error = refused(...[one, other, one].map((message = '', at) => ({ field: `ports.${at}`, message })));
+  assert.equal(fieldError(error, 'ports'), 'is no port. is taken');
 });

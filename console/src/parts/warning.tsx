@@ -27,12 +27,14 @@ interface RefusedProps {
   readonly error: unknown;
   readonly onRetry?: () => void;
   /** Members that have their error at a field of the form: only what else is wrong is said here. */
-  readonly atFields?: readonly string[];
+  readonly atFields?: ReadonlySet<string>;
   /** How to go on. */
   readonly children?: ReactNode;
 }
 
-export function Refused({ error, onRetry, atFields = [], children }: RefusedProps) {
+const NO_FIELDS: ReadonlySet<string> = new Set();
+
+export function Refused({ error, onRetry, atFields = NO_FIELDS, children }: RefusedProps) {
   // The end of the session is said once, over the page.
   if (error === null || error === undefined || isSignedOut(error)) return null;
   const refusal = besideFields(error, atFields);

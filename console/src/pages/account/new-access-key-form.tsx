@@ -1,20 +1,18 @@
 import { Alert, Button, Code, Group, MultiSelect, Select, Stack, TagsInput, TextInput } from '@mantine/core';
-import { type UseMutationResult, useMutation, useQuery } from '@tanstack/react-query';
-import { useState } from 'react';
+import { useQuery } from '@tanstack/react-query';
 import type { CreatedAccessKey, NewAccessKey } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
 import { CallSample } from '../../parts/call-sample.tsx';
+import { useCloudForm } from '../../parts/cloud-form.ts';
 import { CopyIcon } from '../../parts/copy.tsx';
-import { Dialog } from '../../parts/dialog.tsx';
-import { fieldError } from '../../parts/refusal.ts';
-import { Refused } from '../../parts/warning.tsx';
+import { Dialog, FormModal } from '../../parts/dialog.tsx';
 import { text } from '../../texts/text.ts';
 import { bucketsQuery } from '../storage/queries.ts';
 import { accessKeysQuery } from './queries.ts';
 
 type Scope = NewAccessKey['scopes'][number];
 
-const SCOPES: readonly Scope[] = [
+const SCOPES: Scope[] = [
   ...(['storage:read', 'storage:write', 'compute:read', 'compute:write'] as const),
   ...(['databases:read', 'databases:write', 'billing:read'] as const),
   ...(['webhooks:read', 'webhooks:write', 'account:read', 'account:write', '*'] as const),
@@ -32,105 +30,69 @@ function limitOf(words: string) {
   return prefix.length === 0 ? { name } : { name, prefix: prefix.join('/') };
 }
 
-const bodyOf = ({ name, scopes, buckets, term }: typeof NOTHING): NewAccessKey => ({
+const NOTHING = {
+  name: '',
+  scopes: ['storage:read'] as Scope[],
+  buckets: [] as string[],
+  expires_in: '',
+};
+
+const bodyOf = ({ name, scopes, buckets, expires_in }: typeof NOTHING): NewAccessKey => ({
   name,
   scopes,
   ...(buckets.length === 0 ? {} : { buckets: buckets.map(limitOf) }),
-  ...(term === '' ? {} : { expires_in: Number(term) }),
+  ...(expires_in === '' ? {} : { expires_in: Number(expires_in) }),
 });
-const NOTHING = {
-  name: '',
-  scopes: ['storage:read'] as readonly Scope[],
-  buckets: [] as readonly string[],
-  term: '',
-};
 
 export function NewAccessKeyForm({ isOpen, onClose }: { isOpen: boolean; onClose: () => void }) {
-  const [fields, setFields] = useState(NOTHING);
-  const create = useMutation({
-    mutationFn: () => cloud.createAccessKey(bodyOf(fields)),
-    meta: { shown: true, invalidates: [accessKeysQuery] },
+  const { data: all = [] } = useQuery(bucketsQuery);
+  const form = useCloudForm({
+    values: NOTHING,
+    send: (values) => cloud.createAccessKey(bodyOf(values)),
+    invalidates: [accessKeysQuery],
   });
   const close = () => {
-    setFields(NOTHING);
-    create.reset();
+    form.reset();
     onClose();
   };
+  if (form.made !== undefined) {
+    return (
+      <Dialog opened={isOpen} onClose={close} title={text.account.createKey}>
+        <MadeKey made={form.made} onClose={close} />
+      </Dialog>
+    );
+  }
   return (
-    <Dialog opened={isOpen} onClose={close} title={text.account.createKey}>
-      {create.data !== undefined ? (
-        <MadeKey made={create.data} onClose={close} />
-      ) : (
-        <KeyForm fields={fields} setFields={setFields} create={create} onClose={close} />
-      )}
-    </Dialog>
-  );
-}
-
-interface KeyFormProps {
-  readonly fields: typeof NOTHING;
-  readonly setFields: (fields: typeof NOTHING) => void;
-  readonly create: UseMutationResult<CreatedAccessKey, Error, void>;
-  readonly onClose: () => void;
-}
-
-function KeyForm({ fields, setFields, create, onClose }: KeyFormProps) {
-  const { name, scopes, buckets, term } = fields;
-  const { data: all = [] } = useQuery(bucketsQuery);
-  const body = bodyOf(fields);
-  return (
-    <form
-      onSubmit={(event) => {
-        event.preventDefault();
-        create.mutate();
-      }}
+    <FormModal
+      isOpen={isOpen}
+      title={text.account.createKey}
+      action={text.account.createKey}
+      form={form}
+      onClose={close}
     >
-      <Stack>
-        <TextInput
-          data-autofocus
-          label={text.account.keyName}
-          required
-          withAsterisk={false}
-          value={name}
-          error={fieldError(create.error, 'name')}
-          onChange={({ currentTarget }) => setFields({ ...fields, name: currentTarget.value })}
-        />
-        <MultiSelect
-          label={text.account.scopes}
-          description={text.account.scopesLead}
-          data={[...SCOPES]}
-          value={[...scopes]}
-          error={fieldError(create.error, 'scopes')}
-          onChange={(value) => setFields({ ...fields, scopes: value as Scope[] })}
-        />
-        <TagsInput
-          label={text.account.buckets}
-          description={text.account.bucketsLead}
-          placeholder={buckets.length === 0 ? text.account.allBuckets : ''}
-          data={all.map((bucket) => bucket.name)}
-          value={[...buckets]}
-          error={fieldError(create.error, 'buckets')}
-          onChange={(value) => setFields({ ...fields, buckets: value })}
-        />
-        <Select
-          label={text.account.ends}
-          data={TERMS}
-          value={term}
-          allowDeselect={false}
-          onChange={(value) => setFields({ ...fields, term: value ?? '' })}
-        />
-        <Refused error={create.error} atFields={['name', 'scopes', 'buckets']} />
-        <CallSample operation="createAccessKey" args={[body]} />
-        <Group justify="flex-end">
-          <Button variant="default" onClick={onClose}>
-            {text.shell.cancel}
-          </Button>
-          <Button type="submit" loading={create.isPending}>
-            {text.account.createKey}
-          </Button>
-        </Group>
-      </Stack>
-    </form>
+      <TextInput
+        data-autofocus
+        label={text.account.keyName}
+        required
+        withAsterisk={false}
+        {...form.text('name')}
+      />
+      <MultiSelect
+        label={text.account.scopes}
+        description={text.account.scopesLead}
+        data={SCOPES}
+        {...form.of('scopes')}
+      />
+      <TagsInput
+        label={text.account.buckets}
+        description={text.account.bucketsLead}
+        placeholder={form.values.buckets.length === 0 ? text.account.allBuckets : ''}
+        data={all.map((bucket) => bucket.name)}
+        {...form.of('buckets')}
+      />
+      <Select label={text.account.ends} data={TERMS} allowDeselect={false} {...form.of('expires_in')} />
+      <CallSample operation="createAccessKey" args={[bodyOf(form.values)]} />
+    </FormModal>
   );
 }
 

@@ -7,11 +7,13 @@ import { useState } from 'react';
 import type { Account, AccountTerms, AdminAccount } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
 import { CallSample } from '../../parts/call-sample.tsx';
+import { useCloudForm } from '../../parts/cloud-form.ts';
 import { CodeLine } from '../../parts/code.tsx';
 import { Dialog, FormModal } from '../../parts/dialog.tsx';
 import { Figures } from '../../parts/facts.tsx';
 import { Loaded } from '../../parts/page.tsx';
 import { sayCredits } from '../../parts/say.ts';
+import { Refused } from '../../parts/warning.tsx';
 import { text } from '../../texts/text.ts';
 import { EntryTable } from '../billing/entry-table.tsx';
 import { MonthSelect } from '../billing/month-select.tsx';
@@ -73,74 +75,63 @@ export function AccountMenu({ account }: { account: AdminAccount }) {
   );
 }
 
-/** Sends a form, reads the accounts again and closes it. */
-function useSending(send: () => Promise<unknown>, onClose: () => void) {
-  return useMutation({
-    mutationFn: send,
-    meta: { shown: true, invalidates: [accountsQuery] },
-    onSuccess: () => {
-      onClose();
-    },
-  });
-}
-
 function CreditsForm({ account: { id, username }, isOpen, onClose }: FormProps) {
-  const [amount, setAmount] = useState<number | string>(10);
-  const [reason, setReason] = useState('');
-  const body = { amount: Number(amount), reason };
-  const send = useSending(() => cloud.adminAdjustCredits(id, body), onClose);
+  const form = useCloudForm({
+    values: { amount: 10 as number | string, reason: '' },
+    send: (values) => cloud.adminAdjustCredits(id, { ...values, amount: Number(values.amount) }),
+    invalidates: [accountsQuery],
+    onDone: onClose,
+  });
+  const { amount, reason } = form.values;
   return (
     <FormModal
       isOpen={isOpen}
       title={administration.creditsOf(username)}
       action={administration.giveCredits}
-      isBusy={send.isPending}
-      error={send.error}
-      onSubmit={() => send.mutate()}
+      form={form}
       onClose={onClose}
     >
       <NumberInput
         label={administration.amount}
         description={administration.amountLead}
-        value={amount}
         decimalScale={6}
-        onChange={setAmount}
+        {...form.of('amount')}
       />
       <TextInput
         label={administration.reason}
         description={administration.reasonLead}
-        value={reason}
         required
         withAsterisk={false}
-        onChange={({ currentTarget }) => setReason(currentTarget.value)}
+        {...form.text('reason')}
       />
-      <CallSample operation="adminAdjustCredits" args={[id, body]} />
+      <CallSample operation="adminAdjustCredits" args={[id, { amount: Number(amount), reason }]} />
     </FormModal>
   );
 }
 
 function SuspendForm({ account: { id, username }, isOpen, onClose }: FormProps) {
-  const [reason, setReason] = useState('');
-  const send = useSending(() => cloud.adminSuspendAccount(id, { reason }), onClose);
+  const form = useCloudForm({
+    values: { reason: '' },
+    send: (values) => cloud.adminSuspendAccount(id, values),
+    invalidates: [accountsQuery],
+    onDone: onClose,
+  });
   return (
     <FormModal
       isOpen={isOpen}
       title={administration.suspendAsk(username)}
       action={administration.suspend}
-      isBusy={send.isPending}
-      error={send.error}
-      onSubmit={() => send.mutate()}
+      form={form}
       onClose={onClose}
     >
       <TextInput
         label={administration.reason}
         description={administration.suspendLead}
-        value={reason}
         required
         withAsterisk={false}
-        onChange={({ currentTarget }) => setReason(currentTarget.value)}
+        {...form.text('reason')}
       />
-      <CallSample operation="adminSuspendAccount" args={[id, { reason }]} />
+      <CallSample operation="adminSuspendAccount" args={[id, form.values]} />
     </FormModal>
   );
 }
@@ -185,40 +176,38 @@ interface TermsFormProps {
 }
 
 function TermsForm({ account: { id, username }, present, onClose }: TermsFormProps) {
-  const [plan, setPlan] = useState(present.plan);
-  const [quotas, setQuotas] = useState(present.own_quotas);
   const plans = useQuery(plansQuery);
-  const terms = { plan, quotas };
-  const save = useMutation({
-    mutationFn: () => cloud.adminChangeAccount(id, terms),
-    meta: { shown: true, invalidates: [accountsQuery] },
-    onSuccess: () => {
-      onClose();
-    },
+  const form = useCloudForm({
+    values: { plan: present.plan, quotas: present.own_quotas },
+    send: (terms) => cloud.adminChangeAccount(id, terms),
+    invalidates: [accountsQuery],
+    onDone: onClose,
   });
   return (
     <FormModal
       isOpen
       title={administration.termsOf(username)}
       action={administration.save}
-      isBusy={save.isPending}
-      error={save.error ?? plans.error}
-      onSubmit={() => save.mutate()}
+      form={form}
       onClose={onClose}
     >
+      <Refused error={plans.error} />
       <Select
         data-autofocus
         label={administration.plan}
         data={plans.data?.map(({ name }) => name) ?? [present.plan]}
-        value={plan}
         allowDeselect={false}
-        onChange={(chosen) => setPlan(chosen ?? present.plan)}
+        {...form.of('plan')}
       />
       <Text size="sm" c="dimmed">
         {administration.ownLimitsLead}
       </Text>
-      <QuotaFields quotas={quotas} placeholder={administration.asThePlan} onChange={setQuotas} />
-      <CallSample operation="adminChangeAccount" args={[id, terms]} />
+      <QuotaFields
+        quotas={form.values.quotas}
+        placeholder={administration.asThePlan}
+        onChange={(quotas) => form.set({ quotas })}
+      />
+      <CallSample operation="adminChangeAccount" args={[id, form.values]} />
     </FormModal>
   );
 }

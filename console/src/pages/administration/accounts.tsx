@@ -1,12 +1,13 @@
 /** The accounts of this cloud: credits, plan, suspension. */
 
 import { Badge, Button, Group, PasswordInput, Stack, Switch, Table, Text, TextInput } from '@mantine/core';
-import { useMutation, useQuery } from '@tanstack/react-query';
+import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { useState } from 'react';
 import type { AdminAccount } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
 import { CallSample } from '../../parts/call-sample.tsx';
+import { useCloudForm } from '../../parts/cloud-form.ts';
 import { FormModal } from '../../parts/dialog.tsx';
 import { ListTable } from '../../parts/list-table.tsx';
 import { Loaded } from '../../parts/page.tsx';
@@ -101,55 +102,44 @@ const NOBODY = { username: '', email: '', password: '', is_admin: false };
 
 function NewAccountForm({ isOpen, onClose }: { isOpen: boolean; onClose: () => void }) {
   const { administration } = text;
-  const [account, setAccount] = useState(NOBODY);
-  const { password, ...rest } = account;
-  /** The call without the password: somebody may look over one's shoulder. */
-  const sample = password === '' ? rest : { ...account, password: '…' };
-  const create = useMutation({
-    mutationFn: () => cloud.adminCreateAccount(password === '' ? rest : account),
-    meta: { shown: true, invalidates: [accountsQuery] },
-    onSuccess: () => {
+  const form = useCloudForm({
+    values: NOBODY,
+    send: ({ password, ...rest }) => cloud.adminCreateAccount(password === '' ? rest : { ...rest, password }),
+    invalidates: [accountsQuery],
+    onDone: () => {
       onClose();
-      setAccount(NOBODY);
+      form.set(NOBODY);
     },
   });
-  const field = (name: 'username' | 'email') => ({
-    value: account[name],
-    required: true,
-    withAsterisk: false,
-    spellCheck: false,
-    onChange: ({ currentTarget }: { currentTarget: { value: string } }) =>
-      setAccount({ ...account, [name]: currentTarget.value }),
-  });
+  const { password, ...rest } = form.values;
+  /** The call without the password: somebody may look over one's shoulder. */
+  const sample = password === '' ? rest : { ...rest, password: '…' };
+  const typed = { required: true, withAsterisk: false, spellCheck: false };
   return (
     <>
       <FormModal
         isOpen={isOpen}
         title={administration.createAccount}
         action={administration.createAccount}
-        isBusy={create.isPending}
-        error={create.error}
-        onSubmit={() => create.mutate()}
+        form={form}
         onClose={onClose}
       >
-        <TextInput data-autofocus label={administration.username} {...field('username')} />
-        <TextInput type="email" label={administration.email} {...field('email')} />
+        <TextInput data-autofocus label={administration.username} {...typed} {...form.text('username')} />
+        <TextInput type="email" label={administration.email} {...typed} {...form.text('email')} />
         <PasswordInput
           label={administration.password}
           description={administration.passwordLead}
           autoComplete="new-password"
-          value={account.password}
-          onChange={({ currentTarget }) => setAccount({ ...account, password: currentTarget.value })}
+          {...form.text('password')}
         />
         <Switch
           label={administration.administrator}
           description={administration.administratorLead}
-          checked={account.is_admin}
-          onChange={({ currentTarget }) => setAccount({ ...account, is_admin: currentTarget.checked })}
+          {...form.check('is_admin')}
         />
         <CallSample operation="adminCreateAccount" args={[sample]} />
       </FormModal>
-      <ShownKey made={create.data} onClose={() => create.reset()} />
+      <ShownKey made={form.made} onClose={form.reset} />
     </>
   );
 }

@@ -17,6 +17,7 @@ import { useState } from 'react';
 import type { AdminImage, NewImage } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
 import { CallSample } from '../../parts/call-sample.tsx';
+import { useCloudForm } from '../../parts/cloud-form.ts';
 import { Confirm, FormModal } from '../../parts/dialog.tsx';
 import { ListTable } from '../../parts/list-table.tsx';
 import { Empty, Loaded } from '../../parts/page.tsx';
@@ -110,39 +111,33 @@ function ImageRow({ image }: { image: AdminImage }) {
 
 function ImageForm({ onClose }: { onClose: () => void }) {
   const [way, setWay] = useState<string>('url');
-  const [name, setName] = useState('');
-  const [url, setUrl] = useState('');
-  const [file, setFile] = useState<File | null>(null);
   const [percent, setPercent] = useState(0);
-  const add = useMutation({
-    mutationFn: () => {
+  const form = useCloudForm({
+    values: { name: '', url: '', file: null as File | null },
+    send: ({ name, url, file }) => {
       if (way === 'url') return cloud.adminAddImage({ name, url });
       if (file === null) throw new Error(administration.chooseFile);
       const onProgress = (sent: number) => setPercent((sent / file.size) * 100);
       return cloud.adminUploadImage({ file, name }, { onProgress });
     },
-    meta: { shown: true, invalidates: [imagesQuery] },
-    onSuccess: () => {
-      onClose();
-    },
+    invalidates: [imagesQuery],
+    onDone: onClose,
   });
+  const { name, url, file } = form.values;
   return (
     <FormModal
       isOpen
       title={administration.addImage}
       action={administration.addImage}
-      isBusy={add.isPending}
-      error={add.error}
-      onSubmit={() => add.mutate()}
+      form={form}
       onClose={onClose}
     >
       <TextInput
         data-autofocus
         label={administration.image}
-        value={name}
         required
         withAsterisk={false}
-        onChange={({ currentTarget }) => setName(currentTarget.value)}
+        {...form.text('name')}
       />
       <SegmentedControl
         aria-label={administration.source}
@@ -157,22 +152,20 @@ function ImageForm({ onClose }: { onClose: () => void }) {
         <TextInput
           label={administration.imageUrl}
           description={administration.imageLead}
-          value={url}
           required
           withAsterisk={false}
-          onChange={({ currentTarget }) => setUrl(currentTarget.value)}
+          {...form.text('url')}
         />
       ) : (
         <FileInput
           label={administration.imageFile}
           description={administration.imageLead}
           placeholder={administration.chooseFile}
-          value={file}
-          onChange={setFile}
+          {...form.of('file')}
         />
       )}
       <ImageCall body={{ name, url }} file={way === 'url' ? undefined : (file?.name ?? 'disk.qcow2')} />
-      {add.isPending && way === 'file' && <Progress value={percent} aria-label={administration.uploading} />}
+      {form.isBusy && way === 'file' && <Progress value={percent} aria-label={administration.uploading} />}
     </FormModal>
   );
 }

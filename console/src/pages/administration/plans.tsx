@@ -6,6 +6,7 @@ import { useState } from 'react';
 import type { Plan, Quotas } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
 import { CallSample } from '../../parts/call-sample.tsx';
+import { useCloudForm } from '../../parts/cloud-form.ts';
 import { Confirm, FormModal } from '../../parts/dialog.tsx';
 import { ListTable } from '../../parts/list-table.tsx';
 import { Loaded } from '../../parts/page.tsx';
@@ -92,48 +93,56 @@ function PlanRow({ plan, onEdit }: { plan: Plan; onEdit: () => void }) {
   );
 }
 
+/** Typed credits as a number. */
+const planOf = <Plan extends { monthly_credits: number | string }>(plan: Plan) => ({
+  ...plan,
+  monthly_credits: Number(plan.monthly_credits),
+});
+
 function PlanForm({ plan, onClose }: { plan: typeof NO_PLAN & { isNew: boolean }; onClose: () => void }) {
-  const [name, setName] = useState(plan.name);
-  const [credits, setCredits] = useState<number | string>(plan.monthly_credits);
-  const [quotas, setQuotas] = useState<Quotas>(plan.quotas);
-  const terms = { monthly_credits: Number(credits), quotas };
-  const save = useMutation({
-    mutationFn: () =>
-      plan.isNew ? cloud.adminCreatePlan({ name, ...terms }) : cloud.adminChangePlan(name, terms),
-    meta: { shown: true, invalidates: [plansQuery] },
-    onSuccess: () => {
-      onClose();
+  const form = useCloudForm({
+    values: {
+      name: plan.name,
+      monthly_credits: plan.monthly_credits as number | string,
+      quotas: plan.quotas,
     },
+    send: (values) => {
+      const { name, ...terms } = planOf(values);
+      return plan.isNew ? cloud.adminCreatePlan({ name, ...terms }) : cloud.adminChangePlan(name, terms);
+    },
+    invalidates: [plansQuery],
+    onDone: onClose,
   });
+  const { name, ...terms } = planOf(form.values);
   return (
     <FormModal
       isOpen
       title={plan.isNew ? administration.createPlan : plan.name}
       action={plan.isNew ? administration.createPlan : administration.save}
-      isBusy={save.isPending}
-      error={save.error}
-      onSubmit={() => save.mutate()}
+      form={form}
       onClose={onClose}
     >
       {plan.isNew && (
         <TextInput
           data-autofocus
           label={administration.plan}
-          value={name}
           required
           withAsterisk={false}
           spellCheck={false}
-          onChange={({ currentTarget }) => setName(currentTarget.value)}
+          {...form.text('name')}
         />
       )}
       <NumberInput
         label={administration.monthlyCredits}
         min={0}
         decimalScale={6}
-        value={credits}
-        onChange={setCredits}
+        {...form.of('monthly_credits')}
       />
-      <QuotaFields quotas={quotas} placeholder={administration.unlimited} onChange={setQuotas} />
+      <QuotaFields
+        quotas={form.values.quotas}
+        placeholder={administration.unlimited}
+        onChange={(quotas) => form.set({ quotas })}
+      />
       {plan.isNew ? (
         <CallSample operation="adminCreatePlan" args={[{ name, ...terms }]} />
       ) : (

@@ -1,11 +1,12 @@
 /** Prices that were set, and those that will hold from an hour to come. */
 
 import { Button, Group, NumberInput, Select, Stack, Table, Text, TextInput, Title } from '@mantine/core';
-import { useMutation, useQuery } from '@tanstack/react-query';
+import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { NewPrice } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
 import { CallSample } from '../../parts/call-sample.tsx';
+import { useCloudForm } from '../../parts/cloud-form.ts';
 import { FormModal } from '../../parts/dialog.tsx';
 import { ListTable } from '../../parts/list-table.tsx';
 import { Loaded } from '../../parts/page.tsx';
@@ -76,58 +77,66 @@ export function SetPrices() {
   );
 }
 
-function PriceForm({ isOpen, onClose }: { isOpen: boolean; onClose: () => void }) {
-  const [meter, setMeter] = useState<Meter>('storage');
-  const [variant, setVariant] = useState('');
-  const [plan, setPlan] = useState('');
-  const [amount, setAmount] = useState<number | string>(0);
-  const hasVariant = meter !== 'storage' && meter !== 'egress';
-  const key = meter === 'database.storage' ? 'engine' : 'instance_type';
-  const price: NewPrice = {
+/** The member that names what a meter counts; storage and egress have none. */
+function variantOf(meter: Meter): 'engine' | 'instance_type' | undefined {
+  if (meter === 'storage' || meter === 'egress') return undefined;
+  return meter === 'database.storage' ? 'engine' : 'instance_type';
+}
+
+interface PriceFields {
+  readonly meter: Meter;
+  readonly variant: string;
+  readonly plan: string;
+  readonly price: number | string;
+}
+
+function priceOf({ meter, variant, plan, price }: PriceFields): NewPrice {
+  const key = variantOf(meter);
+  return {
     meter,
-    price: Number(amount),
-    ...(hasVariant && variant !== '' ? { [key]: variant } : {}),
+    price: Number(price),
+    ...(key === undefined || variant === '' ? {} : { [key]: variant }),
     ...(plan === '' ? {} : { plan }),
   };
-  const set = useMutation({
-    mutationFn: () => cloud.adminSetPrice(price),
-    meta: { shown: true, invalidates: [setPricesQuery] },
-    onSuccess: () => {
-      onClose();
-    },
+}
+
+function PriceForm({ isOpen, onClose }: { isOpen: boolean; onClose: () => void }) {
+  const form = useCloudForm({
+    values: { meter: 'storage' as Meter, variant: '', plan: '', price: 0 as number | string },
+    send: (values) => cloud.adminSetPrice(priceOf(values)),
+    invalidates: [setPricesQuery],
+    onDone: onClose,
   });
+  const { meter } = form.values;
+  const variant = variantOf(meter);
   return (
     <FormModal
       isOpen={isOpen}
       title={administration.setPrice}
       action={administration.setPrice}
-      isBusy={set.isPending}
-      error={set.error}
-      onSubmit={() => set.mutate()}
+      form={form}
       onClose={onClose}
     >
       <Select
         label={billing.meter}
         data={METERS.map((value) => ({ value, label: administration.meters[value] }))}
-        value={meter}
         allowDeselect={false}
-        onChange={(chosen) => setMeter((chosen ?? 'storage') as Meter)}
+        {...form.of('meter')}
       />
-      {hasVariant && (
+      {variant !== undefined && (
         <TextInput
-          label={meter === 'database.storage' ? administration.engine : administration.instanceType}
+          label={variant === 'engine' ? administration.engine : administration.instanceType}
           description={administration.variantLead}
-          value={variant}
           spellCheck={false}
-          onChange={({ currentTarget }) => setVariant(currentTarget.value)}
+          {...form.text('variant')}
+          error={form.errorOf(variant)}
         />
       )}
       <TextInput
         label={administration.plan}
         description={administration.planLead}
-        value={plan}
         spellCheck={false}
-        onChange={({ currentTarget }) => setPlan(currentTarget.value)}
+        {...form.text('plan')}
       />
       <NumberInput
         label={billing.unitPrice}
@@ -135,10 +144,9 @@ function PriceForm({ isOpen, onClose }: { isOpen: boolean; onClose: () => void }
         min={0}
         max={1000}
         decimalScale={9}
-        value={amount}
-        onChange={setAmount}
+        {...form.of('price')}
       />
-      <CallSample operation="adminSetPrice" args={[price]} />
+      <CallSample operation="adminSetPrice" args={[priceOf(form.values)]} />
     </FormModal>
   );
 }

@@ -7,10 +7,10 @@ import { useState } from 'react';
 import type { Database, DatabaseChange } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
 import { CallSample } from '../../parts/call-sample.tsx';
+import { useCloudForm } from '../../parts/cloud-form.ts';
 import { CodeLine } from '../../parts/code.tsx';
 import { Confirm, Dialog } from '../../parts/dialog.tsx';
 import { showDone } from '../../parts/notices.tsx';
-import { fieldError } from '../../parts/refusal.ts';
 import { Refused } from '../../parts/warning.tsx';
 import { text } from '../../texts/text.ts';
 import { DumpPart, LoadPart, Part } from './manage-parts.tsx';
@@ -122,43 +122,35 @@ function RotatePart({ database: { database_id: id, name } }: { database: Databas
 
 /** A second database of it, as of now. */
 function ForkPart({ database }: { database: Database }) {
-  const [name, setName] = useState(`${database.name}-copy`);
   const navigate = useNavigate();
-  const body = { name, from: { database_id: database.database_id } };
-  const fork = useMutation({
-    mutationFn: () => cloud.createDatabase(body),
-    meta: { shown: true, invalidates: [databasesQuery] },
-    onSuccess: async (made) => {
+  const bodyOf = ({ name }: { name: string }) => ({ name, from: { database_id: database.database_id } });
+  const form = useCloudForm({
+    values: { name: `${database.name}-copy` },
+    send: (values) => cloud.createDatabase(bodyOf(values)),
+    invalidates: [databasesQuery],
+    onDone: async (made) => {
       showDone(text.databases.manage.forked(made.name));
       await navigate({ to: '/databases/$database', params: { database: made.database_id } });
     },
   });
-  const nameError = fieldError(fork.error, 'name');
   return (
     <Part title={text.databases.manage.fork} lead={text.databases.manage.forkLead}>
-      <form
-        onSubmit={(event) => {
-          event.preventDefault();
-          fork.mutate();
-        }}
-      >
+      <form onSubmit={form.submit}>
         <Stack mt="sm">
           <Group align="flex-end">
             <TextInput
               flex={1}
               miw={180}
               label={text.databases.manage.forkName}
-              value={name}
-              error={nameError}
               spellCheck={false}
-              onChange={({ currentTarget }) => setName(currentTarget.value)}
+              {...form.text('name')}
             />
-            <Button type="submit" variant="default" loading={fork.isPending}>
+            <Button type="submit" variant="default" loading={form.isBusy}>
               {text.databases.manage.forkSubmit}
             </Button>
           </Group>
-          <Refused error={fork.error} atFields={['name']} />
-          <CallSample operation="createDatabase" args={[body]} />
+          <Refused {...form.refusal} />
+          <CallSample operation="createDatabase" args={[bodyOf(form.values)]} />
         </Stack>
       </form>
     </Part>
@@ -167,66 +159,62 @@ function ForkPart({ database }: { database: Database }) {
 
 /** Name, size limit, protection. */
 function SettingsPart({ database }: { database: Database }) {
-  const [name, setName] = useState(database.name);
-  const [limit, setLimit] = useState(database.size_limit_mb);
-  const change = useMutation({
-    mutationFn: (body: DatabaseChange) => cloud.changeDatabase(database.database_id, body),
-    meta: { shown: true, invalidates: [databasesQuery] },
-    onSuccess: () => {
-      showDone(text.databases.manage.saved);
-    },
-  });
-  const body = {
+  const { database_id: id } = database;
+  const { saved, protection, protectionLead, save } = text.databases.manage;
+  const bodyOf = ({ name, size_limit_mb }: Pick<Database, 'name' | 'size_limit_mb'>): DatabaseChange => ({
     ...(name === database.name ? {} : { name }),
-    ...(limit === database.size_limit_mb ? {} : { size_limit_mb: limit }),
-  };
-  const [nameError, limitError] = ['name', 'size_limit_mb'].map((field) => fieldError(change.error, field));
+    ...(size_limit_mb === database.size_limit_mb ? {} : { size_limit_mb }),
+  });
+  const form = useCloudForm({
+    values: { name: database.name, size_limit_mb: database.size_limit_mb },
+    send: (values) => cloud.changeDatabase(id, bodyOf(values)),
+    invalidates: [databasesQuery],
+    onDone: () => showDone(saved),
+  });
+  const protect = useMutation({
+    mutationFn: (isOn: boolean) => cloud.changeDatabase(id, { delete_protection: isOn }),
+    meta: { invalidates: [databasesQuery] },
+    onSuccess: () => showDone(saved),
+  });
+  const body = bodyOf(form.values);
   return (
     <Part title={text.databases.manage.rename}>
-      <form
-        onSubmit={(event) => {
-          event.preventDefault();
-          change.mutate(body);
-        }}
-      >
+      <form onSubmit={form.submit}>
         <Stack mt="sm">
           <Group align="flex-end">
             <TextInput
               flex={1}
               miw={180}
               label={text.databases.name}
-              value={name}
-              error={nameError}
               spellCheck={false}
-              onChange={({ currentTarget }) => setName(currentTarget.value)}
+              {...form.text('name')}
             />
             <NumberInput
               flex={1}
               miw={180}
               label={text.databases.form.sizeLimit}
-              value={limit}
               min={1}
-              error={limitError}
               thousandSeparator=","
-              onChange={(value) => setLimit(Number(value) || database.size_limit_mb)}
+              {...form.of('size_limit_mb')}
+              onChange={(value) => form.set({ size_limit_mb: Number(value) || database.size_limit_mb })}
             />
             <Button
               type="submit"
               variant="default"
-              loading={change.isPending}
-              disabled={name === database.name && limit === database.size_limit_mb}
+              loading={form.isBusy}
+              disabled={Object.keys(body).length === 0}
             >
-              {text.databases.manage.save}
+              {save}
             </Button>
           </Group>
           <Switch
-            label={text.databases.manage.protection}
-            description={text.databases.manage.protectionLead}
+            label={protection}
+            description={protectionLead}
             checked={database.delete_protection}
-            onChange={({ currentTarget }) => change.mutate({ delete_protection: currentTarget.checked })}
+            onChange={({ currentTarget }) => protect.mutate(currentTarget.checked)}
           />
-          <Refused error={change.error} atFields={['name', 'size_limit_mb']} />
-          <CallSample operation="changeDatabase" args={[database.database_id, body]} />
+          <Refused {...form.refusal} />
+          <CallSample operation="changeDatabase" args={[id, body]} />
         </Stack>
       </form>
     </Part>

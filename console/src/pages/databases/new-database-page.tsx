@@ -1,17 +1,17 @@
 /** Engine cards, with why one is not to be had; a name is filled in, so that one click is enough. */
 
 import { Button, NumberInput, SimpleGrid, Stack, Text, TextInput } from '@mantine/core';
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { useState } from 'react';
-import type { DatabaseEngine, NewDatabase } from '../../../../sdk/index.ts';
+import type { Database, DatabaseEngine, NewDatabase } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
 import { CallSample } from '../../parts/call-sample.tsx';
 import { type Choice, Choices } from '../../parts/choices.tsx';
+import { useCloudForm } from '../../parts/cloud-form.ts';
 import { TooFewCredits } from '../../parts/credit-warning.tsx';
 import { AnchorLink } from '../../parts/links.tsx';
 import { Loaded, Page } from '../../parts/page.tsx';
-import { fieldError } from '../../parts/refusal.ts';
 import { sayCredits, sayWhole } from '../../parts/say.ts';
 import { SubmitBar } from '../../parts/submit-bar.tsx';
 import { Refused } from '../../parts/warning.tsx';
@@ -21,6 +21,8 @@ import { databaseQuery, databasesQuery, enginesQuery, pricesQuery } from './quer
 const words = text.databases;
 const DEFAULT_LIMIT_MB = 1024;
 const MAX_CREATE_TRIES = 1000;
+/** `name`: undefined while the suggested one stands. */
+const NOTHING = { name: undefined as string | undefined, size_limit_mb: DEFAULT_LIMIT_MB };
 
 export function NewDatabasePage() {
   const engines = useQuery(enginesQuery);
@@ -49,30 +51,28 @@ function Form({ engines }: { engines: readonly DatabaseEngine[] }) {
   const first = engines.find((one) => one.default && one.available) ?? engines.find((one) => one.available);
   const [chosen, setChosen] = useState<string | undefined>(asked);
   const engine = engines.find((one) => one.engine === chosen && one.available) ?? first;
-  const [typedName, setName] = useState<string | null>(null);
-  const [limit, setLimit] = useState<number>(DEFAULT_LIMIT_MB);
   const freeName = useFreeName();
-  const body: NewDatabase = {
-    name: typedName ?? freeName,
+  const bodyOf = ({ name, size_limit_mb }: typeof NOTHING): NewDatabase => ({
+    name: name ?? freeName,
     ...(engine === undefined ? {} : { engine: engine.engine }),
-    ...(limit === DEFAULT_LIMIT_MB ? {} : { size_limit_mb: limit }),
-  };
-  const create = useCreate(body);
-  const nameError = fieldError(create.error, 'name');
-  const limitError = fieldError(create.error, 'size_limit_mb');
+    ...(size_limit_mb === DEFAULT_LIMIT_MB ? {} : { size_limit_mb }),
+  });
+  const form = useCloudForm({
+    values: NOTHING,
+    send: (values) => cloud.createDatabase(bodyOf(values)),
+    invalidates: [databasesQuery],
+    onDone: useOpening(),
+  });
+  const body = bodyOf(form.values);
   return (
-    <form
-      onSubmit={(event) => {
-        event.preventDefault();
-        create.mutate();
-      }}
-    >
+    <form onSubmit={form.submit}>
       <Stack gap="xl">
         <Choices
           label={words.form.engine}
           columns={2}
           value={engine?.engine ?? ''}
           options={engines.map(engineChoice)}
+          error={form.errorOf('engine')}
           onChange={setChosen}
         />
         <SimpleGrid cols={{ base: 1, sm: 2 }}>
@@ -80,26 +80,25 @@ function Form({ engines }: { engines: readonly DatabaseEngine[] }) {
             label={words.name}
             description={words.form.nameRule}
             value={body.name}
-            error={nameError}
+            error={form.errorOf('name')}
             required
             withAsterisk={false}
             spellCheck={false}
-            onChange={({ currentTarget }) => setName(currentTarget.value)}
+            onChange={({ currentTarget }) => form.set({ name: currentTarget.value })}
           />
           <NumberInput
             label={words.form.sizeLimit}
             description={words.form.sizeLimitLead(sayWhole(engine?.limits.size_mb ?? DEFAULT_LIMIT_MB))}
-            value={limit}
             min={1}
-            error={limitError}
             thousandSeparator=","
-            onChange={(value) => setLimit(Number(value) || DEFAULT_LIMIT_MB)}
+            {...form.of('size_limit_mb')}
+            onChange={(value) => form.set({ size_limit_mb: Number(value) || DEFAULT_LIMIT_MB })}
           />
         </SimpleGrid>
-        <Refused error={create.error} atFields={['name', 'size_limit_mb']} />
+        <Refused {...form.refusal} />
         <SubmitBar notice={<TooFewCredits needed={0} />}>
           <Price engine={engine?.engine} />
-          <Button type="submit" loading={create.isPending} disabled={engine === undefined}>
+          <Button type="submit" loading={form.isBusy} disabled={engine === undefined}>
             {words.form.submit}
           </Button>
         </SubmitBar>
@@ -109,18 +108,15 @@ function Form({ engines }: { engines: readonly DatabaseEngine[] }) {
   );
 }
 
-function useCreate(body: NewDatabase) {
+/** Leads to the page of a new database. */
+function useOpening() {
   const queryClient = useQueryClient();
   const navigate = useNavigate();
-  return useMutation({
-    mutationFn: () => cloud.createDatabase(body),
-    meta: { shown: true, invalidates: [databasesQuery] },
-    onSuccess: async (database) => {
-      const { database_id: id } = database;
-      queryClient.setQueryData(databaseQuery(id).queryKey, database);
-      await navigate({ to: '/databases/$database', params: { database: id } });
-    },
-  });
+  return async (database: Database) => {
+    const { database_id: id } = database;
+    queryClient.setQueryData(databaseQuery(id).queryKey, database);
+    await navigate({ to: '/databases/$database', params: { database: id } });
+  };
 }
 
 function engineChoice({ engine, available, version, reason, fix }: DatabaseEngine): Choice {

@@ -1,11 +1,10 @@
 /** The form of a door: who one is, and the button that lets one in. */
 
 import { Alert, Button, PasswordInput, Stack, TextInput } from '@mantine/core';
-import { useMutation } from '@tanstack/react-query';
-import { type ReactNode, useState, useSyncExternalStore } from 'react';
+import { type ReactNode, useSyncExternalStore } from 'react';
 import type { Account } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
-import { fieldError } from '../../parts/refusal.ts';
+import { useCloudForm } from '../../parts/cloud-form.ts';
 import { Refused } from '../../parts/warning.tsx';
 import { text } from '../../texts/text.ts';
 import { isOpen, uploadQueue } from '../../uploads/upload-queue.ts';
@@ -33,21 +32,13 @@ interface DoorFormProps<F extends string> {
 
 export function DoorForm<F extends string>(props: DoorFormProps<F>) {
   const { fields, given = {}, action, send, onEnter, children } = props;
-  const [values, setValues] = useState(
-    () => Object.fromEntries(fields.map(({ name }) => [name, given[name] ?? ''])) as Record<F, string>,
-  );
-  const enter = useMutation({
-    mutationFn: () => send(values),
-    onSuccess: onEnter,
-    meta: { shown: true },
+  const form = useCloudForm({
+    values: Object.fromEntries(fields.map(({ name }) => [name, given[name] ?? ''])) as Record<string, string>,
+    send: (values) => send(values as Record<F, string>),
+    onDone: onEnter,
   });
   return (
-    <form
-      onSubmit={(event) => {
-        event.preventDefault();
-        enter.mutate();
-      }}
-    >
+    <form onSubmit={form.submit}>
       <Stack>
         {fields.map(({ name, label, rule, complete, isSecret }) => {
           const Input = isSecret ? PasswordInput : TextInput;
@@ -62,15 +53,13 @@ export function DoorForm<F extends string>(props: DoorFormProps<F>) {
               spellCheck={false}
               required
               withAsterisk={false}
-              value={values[name]}
-              error={fieldError(enter.error, name)}
-              onChange={({ currentTarget: { value } }) => setValues({ ...values, [name]: value })}
+              {...form.text(name)}
               data-autofocus={given[name] === undefined || undefined}
             />
           );
         })}
-        <Refused error={enter.error} atFields={fields.map(({ name }) => name)} />
-        <Button type="submit" loading={enter.isPending}>
+        <Refused {...form.refusal} />
+        <Button type="submit" loading={form.isBusy}>
           {action}
         </Button>
         {children}

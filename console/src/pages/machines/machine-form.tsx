@@ -3,13 +3,12 @@
 import { AdjustmentsHorizontalIcon } from '@heroicons/react/24/outline';
 import { Checkbox, SimpleGrid, Stack, Textarea, TextInput } from '@mantine/core';
 import { useLocalStorage } from '@mantine/hooks';
-import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
-import { useState } from 'react';
 import type { NewVm } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
+import { useCloudForm } from '../../parts/cloud-form.ts';
 import { Fold } from '../../parts/fold.tsx';
-import { fieldError } from '../../parts/refusal.ts';
 import { text } from '../../texts/text.ts';
 import { startUnseen } from './power.ts';
 import { vmQuery, vmsQuery } from './queries.ts';
@@ -20,7 +19,7 @@ export interface MachineFields {
   readonly name: string;
   readonly image: string;
   readonly instance_type: string;
-  readonly keys: string;
+  readonly ssh_keys: string;
   readonly user_data: string;
   readonly ports: string;
   readonly tags: string;
@@ -32,7 +31,7 @@ const EMPTY: MachineFields = {
   name: '',
   image: 'tiny',
   instance_type: 't2.micro',
-  keys: '',
+  ssh_keys: '',
   user_data: '',
   ports: '',
   tags: '',
@@ -51,7 +50,7 @@ export function arePorts(ports: string): boolean {
 /** Only what was filled in. */
 export function bodyOf(fields: MachineFields): NewVm {
   const { name, image, instance_type, user_data, tags } = fields;
-  const ssh_keys = linesOf(fields.keys);
+  const ssh_keys = linesOf(fields.ssh_keys);
   const ports = arePorts(fields.ports) ? numbersOf(fields.ports) : [];
   return {
     name,
@@ -70,90 +69,79 @@ export function useMachineForm() {
     defaultValue: '',
     getInitialValueInEffect: false,
   });
-  const [fields, setFields] = useState<MachineFields>({ ...EMPTY, keys: keptKeys });
   const queryClient = useQueryClient();
   const navigate = useNavigate();
-  const create = useMutation({
-    mutationFn: () => cloud.createVm(bodyOf(fields)),
-    // A start reads them again itself.
-    meta: { shown: true, invalidates: fields.isStarted ? [] : [vmsQuery] },
-    onSuccess: async (vm) => {
-      keepKeys(fields.isRemembered ? fields.keys : '');
-      const { queryKey } = vmQuery(vm.vm_id);
-      queryClient.setQueryData(queryKey, fields.isStarted ? { ...vm, state: 'starting' } : vm);
+  const form = useCloudForm({
+    values: { ...EMPTY, ssh_keys: keptKeys },
+    send: (fields) => cloud.createVm(bodyOf(fields)),
+    // Not the new one: its page shows it as starting before the cloud knows.
+    invalidates: [{ queryKey: vmsQuery.queryKey, exact: true }],
+    onDone: async (vm) => {
+      const { isRemembered, isStarted, ssh_keys } = form.values;
+      keepKeys(isRemembered ? ssh_keys : '');
+      queryClient.setQueryData(vmQuery(vm.vm_id).queryKey, isStarted ? { ...vm, state: 'starting' } : vm);
       // Its page shows what becomes of the start.
-      if (fields.isStarted) void startUnseen(queryClient, vm.vm_id);
+      if (isStarted) void startUnseen(queryClient, vm.vm_id);
       await navigate({
         to: '/machines/$vm',
         params: { vm: vm.vm_id },
-        search: fields.isStarted ? { tab: 'console' } : {},
+        search: isStarted ? { tab: 'console' } : {},
       });
     },
   });
-  const set = (change: Partial<MachineFields>) => setFields((before) => ({ ...before, ...change }));
-  return { fields, set, create };
+  return form;
 }
+
+export type MachineForm = ReturnType<typeof useMachineForm>;
 
 const words = text.machines.form;
 
 /** Fields in the folded part. */
 const FOLDED = ['user_data', 'ports', 'tags'];
 
-interface MoreProps {
-  readonly fields: MachineFields;
-  readonly set: (change: Partial<MachineFields>) => void;
-  readonly error: unknown;
-}
-
-export function MachineMore({ fields, set, error }: MoreProps) {
+export function MachineMore({ form }: { form: MachineForm }) {
+  const { ssh_keys, ports } = form.values;
   return (
     <Stack gap="lg">
       <Stack gap="xs">
         <Textarea
           label={words.keys}
-          description={fields.keys.trim() === '' ? `${words.keysLead} ${words.noKeys}` : words.keysLead}
+          description={ssh_keys.trim() === '' ? `${words.keysLead} ${words.noKeys}` : words.keysLead}
           placeholder="ssh-ed25519 AAAA…"
-          value={fields.keys}
-          error={fieldError(error, 'ssh_keys')}
           autosize
           minRows={2}
           maxRows={8}
           spellCheck={false}
           classNames={{ input: 'mono' }}
-          onChange={({ currentTarget }) => set({ keys: currentTarget.value })}
+          {...form.text('ssh_keys')}
         />
-        <Checkbox
-          label={words.keysRemember}
-          checked={fields.isRemembered}
-          onChange={({ currentTarget }) => set({ isRemembered: currentTarget.checked })}
-        />
+        <Checkbox label={words.keysRemember} {...form.check('isRemembered')} />
       </Stack>
       <Fold
         icon={AdjustmentsHorizontalIcon}
         label={words.more}
-        isNeeded={!arePorts(fields.ports) || FOLDED.some((field) => fieldError(error, field) !== undefined)}
+        isNeeded={!arePorts(ports) || FOLDED.some((field) => form.errorOf(field) !== undefined)}
       >
-        <Folded fields={fields} set={set} error={error} />
+        <Folded form={form} />
       </Fold>
     </Stack>
   );
 }
 
-function Folded({ fields, set, error }: MoreProps) {
+function Folded({ form }: { form: MachineForm }) {
+  const ports = form.text('ports');
   return (
     <Stack gap="lg" mt="md">
       <Textarea
         label={words.userData}
         description={words.userDataLead}
         placeholder={'#!/bin/sh\necho hello > hello.txt'}
-        value={fields.user_data}
-        error={fieldError(error, 'user_data')}
         autosize
         minRows={2}
         maxRows={14}
         spellCheck={false}
         classNames={{ input: 'mono' }}
-        onChange={({ currentTarget }) => set({ user_data: currentTarget.value })}
+        {...form.text('user_data')}
       />
       <SimpleGrid cols={{ base: 1, sm: 2 }}>
         <TextInput
@@ -161,17 +149,14 @@ function Folded({ fields, set, error }: MoreProps) {
           description={words.portsLead}
           placeholder="3000, 5432"
           inputMode="numeric"
-          value={fields.ports}
-          error={arePorts(fields.ports) ? fieldError(error, 'ports') : words.portsWrong}
-          onChange={({ currentTarget }) => set({ ports: currentTarget.value })}
+          {...ports}
+          error={arePorts(ports.value) ? ports.error : words.portsWrong}
         />
         <TextInput
           label={words.tags}
           description={words.tagsLead}
           placeholder="blog, production"
-          value={fields.tags}
-          error={fieldError(error, 'tags')}
-          onChange={({ currentTarget }) => set({ tags: currentTarget.value })}
+          {...form.text('tags')}
         />
       </SimpleGrid>
     </Stack>

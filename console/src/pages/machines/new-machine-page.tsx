@@ -8,19 +8,16 @@ import { Choices } from '../../parts/choices.tsx';
 import { TooFewCredits } from '../../parts/credit-warning.tsx';
 import { AnchorLink } from '../../parts/links.tsx';
 import { Loaded, Page } from '../../parts/page.tsx';
-import { fieldError } from '../../parts/refusal.ts';
 import { sayBytes, sayCredits, sayWhole } from '../../parts/say.ts';
 import { SubmitBar } from '../../parts/submit-bar.tsx';
 import { Refused, Warning } from '../../parts/warning.tsx';
 import { statusQuery, useIsAdmin } from '../../queries.ts';
 import { text } from '../../texts/text.ts';
-import { arePorts, bodyOf, type MachineFields, MachineMore, useMachineForm } from './machine-form.tsx';
+import { arePorts, bodyOf, type MachineForm, MachineMore, useMachineForm } from './machine-form.tsx';
 import { imagesQuery, typesQuery } from './queries.ts';
 
 const words = text.machines;
 const GIB_MB = 1024;
-/** Refusals of these stand at their field. */
-const FIELDS = ['name', 'ssh_keys', 'user_data', 'ports', 'tags'];
 
 export function NewMachinePage() {
   const types = useQuery(typesQuery);
@@ -64,42 +61,31 @@ interface FormProps {
 }
 
 function Form({ images, types }: FormProps) {
-  const { fields, set, create } = useMachineForm();
+  const form = useMachineForm();
+  const fields = form.values;
   const type = types.find(({ instance_type }) => instance_type === fields.instance_type);
   const body = bodyOf(fields);
   return (
     <form
       onSubmit={(event) => {
-        event.preventDefault();
-        if (arePorts(fields.ports)) create.mutate();
+        if (arePorts(fields.ports)) form.submit(event);
+        else event.preventDefault();
       }}
     >
       <Stack gap="xl">
         <TextInput
           label={words.name}
-          value={fields.name}
-          error={fieldError(create.error, 'name')}
           maw={420}
           required
           withAsterisk={false}
           data-autofocus
           spellCheck={false}
-          onChange={({ currentTarget }) => set({ name: currentTarget.value })}
+          {...form.text('name')}
         />
-        <Choices
-          label={words.form.image}
-          value={fields.image}
-          options={images.map(imageChoice)}
-          onChange={(image) => set({ image })}
-        />
-        <Sizes
-          images={images}
-          types={types}
-          fields={fields}
-          onChange={(instance_type) => set({ instance_type })}
-        />
-        <MachineMore fields={fields} set={set} error={create.error} />
-        <Refused error={create.error} atFields={FIELDS} />
+        <Choices label={words.form.image} options={images.map(imageChoice)} {...form.of('image')} />
+        <Sizes images={images} types={types} form={form} />
+        <MachineMore form={form} />
+        <Refused {...form.refusal} />
         <SubmitBar
           notice={
             <TooFewCredits
@@ -110,12 +96,8 @@ function Form({ images, types }: FormProps) {
         >
           <Price type={type} />
           <Group>
-            <Checkbox
-              label={words.form.startNow}
-              checked={fields.isStarted}
-              onChange={({ currentTarget }) => set({ isStarted: currentTarget.checked })}
-            />
-            <Button type="submit" loading={create.isPending}>
+            <Checkbox label={words.form.startNow} {...form.check('isStarted')} />
+            <Button type="submit" loading={form.isBusy}>
               {fields.isStarted ? words.form.submitStart : words.form.submit}
             </Button>
           </Group>
@@ -132,18 +114,16 @@ function imageChoice({ image_id, name, is_builtin, size, min_disk_gb }: Image) {
 }
 
 interface SizesProps extends FormProps {
-  readonly fields: MachineFields;
-  readonly onChange: (type: string) => void;
+  readonly form: MachineForm;
 }
 
-function Sizes({ images, types, fields, onChange }: SizesProps) {
-  const needed = images.find(({ image_id }) => image_id === fields.image)?.min_disk_gb ?? 1;
+function Sizes({ images, types, form }: SizesProps) {
+  const needed = images.find(({ image_id }) => image_id === form.values.image)?.min_disk_gb ?? 1;
   return (
     <Choices
       label={words.form.size}
       description={words.form.sizeLead}
-      value={fields.instance_type}
-      onChange={onChange}
+      {...form.of('instance_type')}
       options={types.map((type) => {
         const problem = type.disk_gb < needed ? words.form.imageTooBig(needed) : type.reason;
         return {

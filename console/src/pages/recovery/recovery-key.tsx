@@ -1,32 +1,31 @@
 /** The recovery key: whether somebody keeps it, and how it is taken. */
 
-import { Button, Group, Stack, Text, TextInput, Title } from '@mantine/core';
+import { Button, Text, TextInput, Title } from '@mantine/core';
 import { useMutation } from '@tanstack/react-query';
-import { useState } from 'react';
 import { cloud } from '../../cloud.ts';
+import { useCloudForm } from '../../parts/cloud-form.ts';
 import { CodeLine } from '../../parts/code.tsx';
-import { Dialog } from '../../parts/dialog.tsx';
+import { FormModal } from '../../parts/dialog.tsx';
 import { showDone } from '../../parts/notices.tsx';
-import { Refused } from '../../parts/warning.tsx';
 import { text } from '../../texts/text.ts';
 import { RECOVERY } from './queries.ts';
 
 /** `isTaken`: null while there is no key. */
 export function RecoveryKey({ isTaken }: { isTaken: boolean | null }) {
-  const [proof, setProof] = useState('');
   const show = useMutation({ mutationFn: () => cloud.showRecoveryKey() });
-  const close = () => {
-    show.reset();
-    setProof('');
-  };
-  const confirm = useMutation({
-    mutationFn: () => cloud.confirmRecoveryKey({ recovery_key: proof.trim() }),
-    meta: { shown: true, invalidates: [RECOVERY] },
-    onSuccess: () => {
+  const form = useCloudForm({
+    values: { recovery_key: '' },
+    send: ({ recovery_key }) => cloud.confirmRecoveryKey({ recovery_key: recovery_key.trim() }),
+    invalidates: [RECOVERY],
+    onDone: () => {
       close();
       showDone(text.recovery.proved);
     },
   });
+  const close = () => {
+    show.reset();
+    form.set({ recovery_key: '' });
+  };
   const { keyNone, keyTaken, keyNotTaken } = text.recovery;
   return (
     <section>
@@ -40,35 +39,23 @@ export function RecoveryKey({ isTaken }: { isTaken: boolean | null }) {
           {text.recovery.showKey}
         </Button>
       )}
-      <Dialog opened={show.isSuccess} onClose={close} title={text.recovery.key}>
-        <form
-          onSubmit={(event) => {
-            event.preventDefault();
-            confirm.mutate();
-          }}
-        >
-          <Stack>
-            <Text size="sm">{text.recovery.keyLead}</Text>
-            <CodeLine value={show.data?.recovery_key ?? ''} label={text.recovery.copyKey} />
-            <TextInput
-              label={text.recovery.proof}
-              value={proof}
-              spellCheck={false}
-              autoComplete="off"
-              onChange={({ currentTarget }) => setProof(currentTarget.value)}
-            />
-            <Refused error={confirm.error} />
-            <Group justify="flex-end">
-              <Button variant="default" onClick={close}>
-                {text.shell.cancel}
-              </Button>
-              <Button type="submit" disabled={proof === ''} loading={confirm.isPending}>
-                {text.recovery.prove}
-              </Button>
-            </Group>
-          </Stack>
-        </form>
-      </Dialog>
+      <FormModal
+        isOpen={show.isSuccess}
+        title={text.recovery.key}
+        action={text.recovery.prove}
+        form={form}
+        isIncomplete={form.values.recovery_key === ''}
+        onClose={close}
+      >
+        <Text size="sm">{text.recovery.keyLead}</Text>
+        <CodeLine value={show.data?.recovery_key ?? ''} label={text.recovery.copyKey} />
+        <TextInput
+          label={text.recovery.proof}
+          spellCheck={false}
+          autoComplete="off"
+          {...form.text('recovery_key')}
+        />
+      </FormModal>
     </section>
   );
 }

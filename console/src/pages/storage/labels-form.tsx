@@ -2,13 +2,12 @@
 
 import { PlusIcon, XMarkIcon } from '@heroicons/react/24/outline';
 import { ActionIcon, Button, Group, Stack, Text, TextInput } from '@mantine/core';
-import { useMutation } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { StorageObjectDetails } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
 import { CallSample } from '../../parts/call-sample.tsx';
+import { useCloudForm } from '../../parts/cloud-form.ts';
 import { showDone } from '../../parts/notices.tsx';
-import { fieldError } from '../../parts/refusal.ts';
 import { Refused } from '../../parts/warning.tsx';
 import { text } from '../../texts/text.ts';
 
@@ -28,40 +27,31 @@ export function LabelsForm({ object, onEnd }: LabelsFormProps) {
   const { id } = object;
   // The version when the form was opened: a later one was written by others.
   const [version_id] = useState(object.version_id);
-  const [mimeType, setMimeType] = useState(object.mime_type);
   const [labels, setLabels] = useState(() => labelsOf(object.metadata));
   const metadata = labels.length === 0 ? null : metadataOf(labels);
-  const body = { metadata, mime_type: mimeType, version_id };
-  const save = useMutation({
-    mutationFn: () => cloud.changeObject(id, body),
-    meta: { shown: true, invalidates: [{ queryKey: ['files', object.bucket] }] },
-    onSuccess: () => {
+  const form = useCloudForm({
+    values: { mime_type: object.mime_type },
+    send: (values) => cloud.changeObject(id, { ...values, metadata, version_id }),
+    invalidates: [{ queryKey: ['files', object.bucket] }],
+    onDone: () => {
       showDone(text.storage.labelsSaved(object.name));
       onEnd();
     },
   });
-  const typeError = fieldError(save.error, 'mime_type');
   const isTwice = ({ id, name }: Label) =>
     labels.some((other) => other.id !== id && other.name === name && name !== '');
   const write = (changed: Label) =>
     setLabels(labels.map((label) => (label.id === changed.id ? changed : label)));
   return (
-    <form
-      onSubmit={(event) => {
-        event.preventDefault();
-        save.mutate();
-      }}
-    >
+    <form onSubmit={form.submit}>
       <Stack>
         <TextInput
           label={text.storage.type}
-          value={mimeType}
           required
           data-autofocus
           withAsterisk={false}
           spellCheck={false}
-          error={typeError}
-          onChange={({ currentTarget }) => setMimeType(currentTarget.value)}
+          {...form.text('mime_type')}
         />
         <Stack gap="xs" role="group" aria-label={text.storage.metadata}>
           <Text size="sm" fw={600}>
@@ -86,16 +76,16 @@ export function LabelsForm({ object, onEnd }: LabelsFormProps) {
             {text.storage.addLabel}
           </Button>
         </Stack>
-        <Refused error={save.error} atFields={['mime_type']} />
+        <Refused {...form.refusal} />
         <Group>
-          <Button type="submit" loading={save.isPending} disabled={labels.some(isTwice)}>
+          <Button type="submit" loading={form.isBusy} disabled={labels.some(isTwice)}>
             {text.storage.saveLabels}
           </Button>
           <Button variant="default" onClick={onEnd}>
             {text.shell.cancel}
           </Button>
         </Group>
-        <CallSample operation="changeObject" args={[id, body]} />
+        <CallSample operation="changeObject" args={[id, { metadata, ...form.values, version_id }]} />
       </Stack>
     </form>
   );

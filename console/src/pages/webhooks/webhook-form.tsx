@@ -1,11 +1,11 @@
 /** A new webhook, or another address or other events for one. */
 
 import { MultiSelect, TextInput } from '@mantine/core';
-import { useMutation, useQuery } from '@tanstack/react-query';
-import { useState } from 'react';
+import { useQuery } from '@tanstack/react-query';
 import type { NewWebhook, Webhook } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
 import { CallSample } from '../../parts/call-sample.tsx';
+import { useCloudForm } from '../../parts/cloud-form.ts';
 import { FormModal } from '../../parts/dialog.tsx';
 import { accountQuery } from '../../queries.ts';
 import { text } from '../../texts/text.ts';
@@ -31,14 +31,14 @@ interface WebhookFormProps {
 
 export function WebhookForm({ present, onClose, onMade }: WebhookFormProps) {
   const { data: account } = useQuery(accountQuery);
-  const [url, setUrl] = useState(present?.url ?? '');
-  const [events, setEvents] = useState<string[]>([...(present?.events ?? ['*'])]);
-  const webhook = { url, events } as NewWebhook;
-  const save = useMutation({
-    mutationFn: () =>
-      present === undefined ? cloud.createWebhook(webhook) : cloud.changeWebhook(present.id, webhook),
-    meta: { shown: true, invalidates: [webhooksQuery] },
-    onSuccess: ({ id }) => {
+  const form = useCloudForm({
+    values: { url: present?.url ?? '', events: [...(present?.events ?? ['*'])] as string[] },
+    send: (values) => {
+      const webhook = values as NewWebhook;
+      return present === undefined ? cloud.createWebhook(webhook) : cloud.changeWebhook(present.id, webhook);
+    },
+    invalidates: [webhooksQuery],
+    onDone: ({ id }) => {
       onClose();
       onMade?.(id);
     },
@@ -48,32 +48,28 @@ export function WebhookForm({ present, onClose, onMade }: WebhookFormProps) {
       isOpen
       title={present === undefined ? words.create : words.editTitle}
       action={present === undefined ? words.create : words.save}
-      isBusy={save.isPending}
-      error={save.error}
-      onSubmit={() => save.mutate()}
+      form={form}
       onClose={onClose}
     >
       <TextInput
         data-autofocus
         label={words.address}
         placeholder="https://example.com/hook"
-        value={url}
         required
         withAsterisk={false}
         spellCheck={false}
-        onChange={({ currentTarget }) => setUrl(currentTarget.value)}
+        {...form.text('url')}
       />
       <MultiSelect
         label={words.events}
         description={words.eventsLead}
         data={account?.is_admin === true ? [...EVENTS, ...OF_RECOVERY] : EVENTS}
-        value={events}
-        onChange={setEvents}
+        {...form.of('events')}
       />
       {present === undefined ? (
-        <CallSample operation="createWebhook" args={[webhook]} />
+        <CallSample operation="createWebhook" args={[form.values]} />
       ) : (
-        <CallSample operation="changeWebhook" args={[present.id, webhook]} />
+        <CallSample operation="changeWebhook" args={[present.id, form.values]} />
       )}
     </FormModal>
   );
