@@ -1,10 +1,10 @@
 /** Charts of readings over a span of time, and the choice of the span. */
 import { TableCellsIcon } from '@heroicons/react/24/outline';
-import { Button, Group, SegmentedControl, SimpleGrid, Stack, Table, Text } from '@mantine/core';
+import { Button, Group, SegmentedControl, SimpleGrid, Stack, Text } from '@mantine/core';
 import { useMemo, useState } from 'react';
 import { text } from '../texts/text.ts';
 import { Chart, type ChartLine, sayMoment } from './chart.tsx';
-import { ListTable } from './list-table.tsx';
+import { type Column, DataTable } from './data-table.tsx';
 import { Loaded, type Read } from './page.tsx';
 
 export interface Figure {
@@ -93,27 +93,19 @@ interface ReadingsProps {
 
 /** The same as words, for who cannot see the lines or wants the exact figures. The newest is on top. */
 function Readings({ times, figures }: ReadingsProps) {
-  const columns = figures.flatMap(({ title, lines, say }) =>
-    lines.map(({ label, values }) => ({ name: `${title}: ${label}`, values, say })),
+  const lines = figures.flatMap(({ title, lines: some, say }) =>
+    some.map(({ label, values }) => ({ name: `${title}: ${label}`, values, say })),
   );
-  const rows = times
-    .map((time, index) => ({ time, cells: columns.map(({ values }) => values[index] ?? null) }))
-    .filter(({ cells }) => cells.some((value) => value !== null))
-    .reverse();
-  return (
-    <ListTable heads={[{ name: text.shell.time }, ...columns.map(({ name }) => ({ name, isNumber: true }))]}>
-      {rows.map(({ time, cells }) => (
-        <Table.Tr key={time}>
-          <Table.Td>{sayMoment(time * 1000)}</Table.Td>
-          {columns.map(({ name, say }, index) => (
-            <Table.Td key={name} ta="right">
-              {sayReading(cells[index] ?? null, say)}
-            </Table.Td>
-          ))}
-        </Table.Tr>
-      ))}
-    </ListTable>
-  );
+  const columns: readonly Column<number>[] = [
+    { name: text.shell.time, cell: (at) => sayMoment((times[at] ?? 0) * 1000) },
+    ...lines.map(({ name, values, say }) => ({
+      name,
+      isNumber: true,
+      cell: (at: number) => sayReading(values[at] ?? null, say),
+    })),
+  ];
+  const read = [...times.keys()].filter((at) => lines.some(({ values }) => (values[at] ?? null) !== null));
+  return <DataTable columns={columns} rows={read.reverse()} keyOf={(at) => times[at] ?? at} />;
 }
 
 const sayReading = (value: number | null, say: Figure['say']) => (value === null ? '–' : say(value));

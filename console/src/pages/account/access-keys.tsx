@@ -1,14 +1,14 @@
 /** Further keys, each with the rights it needs and no more. */
 
 import { PlusIcon } from '@heroicons/react/24/outline';
-import { Badge, Button, Group, Stack, Table, Text, Title } from '@mantine/core';
+import { Badge, Button, Group, Stack, Text, Title } from '@mantine/core';
 import { useMutation, useQuery } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { useState } from 'react';
 import type { AccessKey } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
+import { type Column, DataTable } from '../../parts/data-table.tsx';
 import { Confirm } from '../../parts/dialog.tsx';
-import { ListTable } from '../../parts/list-table.tsx';
 import { showDone } from '../../parts/notices.tsx';
 import { Loaded } from '../../parts/page.tsx';
 import { When } from '../../parts/when.tsx';
@@ -16,12 +16,12 @@ import { text } from '../../texts/text.ts';
 import { NewAccessKeyForm } from './new-access-key-form.tsx';
 import { accessKeysQuery } from './queries.ts';
 
-const HEADS = [
-  { name: text.account.keyName },
-  { name: text.account.scopes },
-  { name: text.account.lastUsed },
-  { name: text.account.ends },
-  { name: text.account.actions, isHidden: true },
+const COLUMNS: readonly Column<AccessKey>[] = [
+  { name: text.account.keyName, cell: ({ name }) => name },
+  { name: text.account.scopes, cell: (key) => <Rights accessKey={key} /> },
+  { name: text.account.lastUsed, cell: ({ last_used_at }) => <When at={last_used_at} /> },
+  { name: text.account.ends, cell: ({ expires_at }) => <When at={expires_at} /> },
+  { name: text.account.actions, isActions: true, cell: (key) => <Revoke accessKey={key} /> },
 ];
 
 export function AccessKeys() {
@@ -45,11 +45,7 @@ export function AccessKeys() {
           all.length === 0 ? (
             <Text c="dimmed">{text.account.noKeys}</Text>
           ) : (
-            <ListTable heads={HEADS}>
-              {all.map((key) => (
-                <KeyRow key={key.id} accessKey={key} />
-              ))}
-            </ListTable>
+            <DataTable columns={COLUMNS} rows={all} keyOf={({ id }) => id} />
           )
         }
       </Loaded>
@@ -58,11 +54,24 @@ export function AccessKeys() {
   );
 }
 
-function KeyRow({
-  accessKey: { id, name, scopes, buckets, last_used_at, expires_at },
-}: {
-  accessKey: AccessKey;
-}) {
+function Rights({ accessKey: { scopes, buckets } }: { accessKey: AccessKey }) {
+  return (
+    <Group gap={4}>
+      {scopes.map((scope) => (
+        <Badge key={scope} variant="light" color="gray">
+          {scope}
+        </Badge>
+      ))}
+      {buckets?.map(({ name, prefix }) => (
+        <Badge key={`${name}/${prefix}`} variant="light">
+          {name}/{prefix}
+        </Badge>
+      ))}
+    </Group>
+  );
+}
+
+function Revoke({ accessKey: { id, name } }: { accessKey: AccessKey }) {
   const [isAsked, setAsked] = useState(false);
   const revoke = useMutation({
     mutationFn: () => cloud.deleteAccessKey(id),
@@ -73,49 +82,26 @@ function KeyRow({
     },
   });
   return (
-    <Table.Tr>
-      <Table.Td>{name}</Table.Td>
-      <Table.Td>
-        <Group gap={4}>
-          {scopes.map((scope) => (
-            <Badge key={scope} variant="light" color="gray">
-              {scope}
-            </Badge>
-          ))}
-          {buckets?.map(({ name: bucket, prefix }) => (
-            <Badge key={`${bucket}/${prefix}`} variant="light">
-              {bucket}/{prefix}
-            </Badge>
-          ))}
-        </Group>
-      </Table.Td>
-      <Table.Td>
-        <When at={last_used_at} />
-      </Table.Td>
-      <Table.Td>
-        <When at={expires_at} />
-      </Table.Td>
-      <Table.Td ta="right">
-        <Button
-          size="compact-sm"
-          variant="default"
-          aria-label={text.account.revokeOne(name)}
-          onClick={() => setAsked(true)}
-        >
-          {text.account.revoke}
-        </Button>
-        <Confirm
-          isOpen={isAsked}
-          title={text.account.revokeAsk(name)}
-          action={text.account.revoke}
-          isBusy={revoke.isPending}
-          error={revoke.error}
-          onConfirm={() => revoke.mutate()}
-          onClose={() => setAsked(false)}
-        >
-          {text.account.revokeLead}
-        </Confirm>
-      </Table.Td>
-    </Table.Tr>
+    <>
+      <Button
+        size="compact-sm"
+        variant="default"
+        aria-label={text.account.revokeOne(name)}
+        onClick={() => setAsked(true)}
+      >
+        {text.account.revoke}
+      </Button>
+      <Confirm
+        isOpen={isAsked}
+        title={text.account.revokeAsk(name)}
+        action={text.account.revoke}
+        isBusy={revoke.isPending}
+        error={revoke.error}
+        onConfirm={() => revoke.mutate()}
+        onClose={() => setAsked(false)}
+      >
+        {text.account.revokeLead}
+      </Confirm>
+    </>
   );
 }

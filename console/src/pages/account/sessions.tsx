@@ -1,9 +1,9 @@
 /** Where one is signed in: which browser, when it was used last, and the end of it. */
-import { Badge, Button, Group, Stack, Table, Text, Title } from '@mantine/core';
+import { Badge, Button, Group, Stack, Text, Title } from '@mantine/core';
 import { useMutation, useQuery } from '@tanstack/react-query';
 import type { Session } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
-import { ListTable } from '../../parts/list-table.tsx';
+import { type Column, DataTable } from '../../parts/data-table.tsx';
 import { showDone } from '../../parts/notices.tsx';
 import { Loaded } from '../../parts/page.tsx';
 import { When } from '../../parts/when.tsx';
@@ -11,11 +11,15 @@ import { text } from '../../texts/text.ts';
 import { sessionsQuery } from './queries.ts';
 
 const words = text.account.sessions;
-const HEADS = [
-  { name: words.browser },
-  { name: words.begun },
-  { name: text.account.lastUsed },
-  { name: text.account.actions, isHidden: true },
+const COLUMNS: readonly Column<Session>[] = [
+  { name: words.browser, title: ({ user_agent }) => user_agent, cell: (session) => <Browser {...session} /> },
+  { name: words.begun, cell: (session) => <Begun {...session} /> },
+  { name: text.account.lastUsed, cell: ({ last_used_at }) => <When at={last_used_at} /> },
+  {
+    name: text.account.actions,
+    isActions: true,
+    cell: (session) => !session.is_current && <End {...session} />,
+  },
 ];
 
 export function Sessions() {
@@ -35,55 +39,48 @@ export function Sessions() {
       </Group>
       <Text c="dimmed">{words.lead}</Text>
       <Loaded query={sessions}>
-        {(all) => (
-          <ListTable heads={HEADS}>
-            {all.toReversed().map((session) => (
-              <SessionRow key={session.id} session={session} />
-            ))}
-          </ListTable>
-        )}
+        {(all) => <DataTable columns={COLUMNS} rows={all.toReversed()} keyOf={({ id }) => id} />}
       </Loaded>
     </Stack>
   );
 }
 
-function SessionRow({ session }: { session: Session }) {
-  const { id, user_agent, address, is_current, created_at, last_used_at } = session;
-  const browser = browserOf(user_agent) ?? words.unknown;
+const nameOf = (userAgent: string) => browserOf(userAgent) ?? words.unknown;
+
+function Browser({ user_agent, is_current }: Session) {
+  return (
+    <Group gap="xs">
+      {nameOf(user_agent)}
+      {is_current && <Badge variant="light">{words.current}</Badge>}
+    </Group>
+  );
+}
+
+function Begun({ created_at, address }: Session) {
+  return (
+    <>
+      <When at={created_at} />
+      {address !== '' && (
+        <Text size="sm" c="dimmed">
+          {words.from(address)}
+        </Text>
+      )}
+    </>
+  );
+}
+
+function End({ id, user_agent }: Session) {
   const end = useEnd(() => cloud.endSession(id), words.ended);
   return (
-    <Table.Tr>
-      <Table.Td title={user_agent}>
-        <Group gap="xs">
-          {browser}
-          {is_current && <Badge variant="light">{words.current}</Badge>}
-        </Group>
-      </Table.Td>
-      <Table.Td>
-        <When at={created_at} />
-        {address !== '' && (
-          <Text size="sm" c="dimmed">
-            {words.from(address)}
-          </Text>
-        )}
-      </Table.Td>
-      <Table.Td>
-        <When at={last_used_at} />
-      </Table.Td>
-      <Table.Td ta="right">
-        {!is_current && (
-          <Button
-            size="compact-sm"
-            variant="default"
-            aria-label={words.endOne(browser)}
-            loading={end.isPending}
-            onClick={() => end.mutate()}
-          >
-            {words.end}
-          </Button>
-        )}
-      </Table.Td>
-    </Table.Tr>
+    <Button
+      size="compact-sm"
+      variant="default"
+      aria-label={words.endOne(nameOf(user_agent))}
+      loading={end.isPending}
+      onClick={() => end.mutate()}
+    >
+      {words.end}
+    </Button>
   );
 }
 

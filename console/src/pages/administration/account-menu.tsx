@@ -15,7 +15,7 @@ import { Loaded } from '../../parts/page.tsx';
 import { sayCredits } from '../../parts/say.ts';
 import { Refused } from '../../parts/warning.tsx';
 import { text } from '../../texts/text.ts';
-import { EntryTable } from '../billing/entry-table.tsx';
+import { LedgerTable, lineOf } from '../billing/entry-table.tsx';
 import { MonthSelect } from '../billing/month-select.tsx';
 import { thisMonth } from '../billing/queries.ts';
 import { QuotaFields } from './plans.tsx';
@@ -158,7 +158,7 @@ function AccountStatement({ account, onClose }: { account: AdminAccount; onClose
               {entries.length === 0 ? (
                 <Text c="dimmed">{words.none}</Text>
               ) : (
-                <EntryTable entries={entries.toReversed()} />
+                <LedgerTable lines={entries.toReversed().map(lineOf)} />
               )}
             </>
           )}

@@ -1,6 +1,6 @@
 /** The accounts of this cloud: credits, plan, suspension. */
 
-import { Badge, Button, Group, PasswordInput, Stack, Switch, Table, Text, TextInput } from '@mantine/core';
+import { Badge, Button, Group, PasswordInput, Stack, Switch, Text, TextInput } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { useState } from 'react';
@@ -8,8 +8,8 @@ import type { AdminAccount } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
 import { CallSample } from '../../parts/call-sample.tsx';
 import { useCloudForm } from '../../parts/cloud-form.ts';
+import { type Column, DataTable } from '../../parts/data-table.tsx';
 import { FormModal } from '../../parts/dialog.tsx';
-import { ListTable } from '../../parts/list-table.tsx';
 import { Loaded } from '../../parts/page.tsx';
 import { sayBytes, sayCredits } from '../../parts/say.ts';
 import { When } from '../../parts/when.tsx';
@@ -29,7 +29,6 @@ export function Accounts() {
     setTyped(next);
     void navigate({ search: { tab: 'accounts', find: next }, replace: true });
   };
-  const { administration } = text;
   const isFound = ({ username, email }: AdminAccount) =>
     `${username} ${email}`.toLowerCase().includes(words.toLowerCase());
   return (
@@ -45,55 +44,39 @@ export function Accounts() {
         <Button onClick={() => setCreating(true)}>{administration.createAccount}</Button>
       </Group>
       <Loaded query={accounts}>
-        {(all) => (
-          <ListTable
-            heads={[
-              { name: administration.account },
-              { name: administration.plan },
-              { name: administration.credits, isNumber: true },
-              { name: administration.storage, isNumber: true },
-              { name: administration.lastLogin },
-              { name: administration.actions, isHidden: true },
-            ]}
-          >
-            {all.filter(isFound).map((account) => (
-              <AccountRow key={account.id} account={account} />
-            ))}
-          </ListTable>
-        )}
+        {(all) => <DataTable columns={COLUMNS} rows={all.filter(isFound)} keyOf={({ id }) => id} />}
       </Loaded>
       <NewAccountForm isOpen={isCreating} onClose={() => setCreating(false)} />
     </Stack>
   );
 }
 
-function AccountRow({ account }: { account: AdminAccount }) {
+const { administration } = text;
+const COLUMNS: readonly Column<AdminAccount>[] = [
+  { name: administration.account, cell: (account) => <Who account={account} /> },
+  { name: administration.plan, cell: ({ plan }) => plan },
+  { name: administration.credits, isNumber: true, cell: ({ credits }) => sayCredits(credits) },
+  { name: administration.storage, isNumber: true, cell: ({ storage_bytes }) => sayBytes(storage_bytes) },
+  { name: administration.lastLogin, cell: ({ last_login }) => <When at={last_login} /> },
+  { name: administration.actions, isActions: true, cell: (account) => <AccountMenu account={account} /> },
+];
+
+function Who({ account }: { account: AdminAccount }) {
   return (
-    <Table.Tr>
-      <Table.Td>
-        <Group gap="xs">
-          {account.username}
-          {account.is_admin && <Badge variant="light">{text.administration.administrator}</Badge>}
-          {!account.is_active && (
-            <Badge variant="light" color="red" title={account.suspended_reason ?? ''}>
-              {text.administration.suspended}
-            </Badge>
-          )}
-        </Group>
-        <Text size="sm" c="dimmed">
-          {account.email}
-        </Text>
-      </Table.Td>
-      <Table.Td>{account.plan}</Table.Td>
-      <Table.Td ta="right">{sayCredits(account.credits)}</Table.Td>
-      <Table.Td ta="right">{sayBytes(account.storage_bytes)}</Table.Td>
-      <Table.Td>
-        <When at={account.last_login} />
-      </Table.Td>
-      <Table.Td ta="right">
-        <AccountMenu account={account} />
-      </Table.Td>
-    </Table.Tr>
+    <>
+      <Group gap="xs">
+        {account.username}
+        {account.is_admin && <Badge variant="light">{administration.administrator}</Badge>}
+        {!account.is_active && (
+          <Badge variant="light" color="red" title={account.suspended_reason ?? ''}>
+            {administration.suspended}
+          </Badge>
+        )}
+      </Group>
+      <Text size="sm" c="dimmed">
+        {account.email}
+      </Text>
+    </>
   );
 }
 
@@ -101,7 +84,6 @@ function AccountRow({ account }: { account: AdminAccount }) {
 const NOBODY = { username: '', email: '', password: '', is_admin: false };
 
 function NewAccountForm({ isOpen, onClose }: { isOpen: boolean; onClose: () => void }) {
-  const { administration } = text;
   const form = useCloudForm({
     values: NOBODY,
     send: ({ password, ...rest }) => cloud.adminCreateAccount(password === '' ? rest : { ...rest, password }),

@@ -1,13 +1,13 @@
 /** The machines of all accounts, so that one that does harm can be stopped. */
 
 import { EllipsisHorizontalIcon } from '@heroicons/react/24/outline';
-import { ActionIcon, Menu, Table, Text } from '@mantine/core';
+import { ActionIcon, Menu, Text } from '@mantine/core';
 import { useMutation, useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { AdminVm } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
+import { type Column, DataTable } from '../../parts/data-table.tsx';
 import { Confirm } from '../../parts/dialog.tsx';
-import { ListTable } from '../../parts/list-table.tsx';
 import { showDone } from '../../parts/notices.tsx';
 import { Loaded } from '../../parts/page.tsx';
 import { sayHourly } from '../../parts/say.ts';
@@ -22,55 +22,36 @@ export function AllMachines() {
   const vms = useQuery(allVmsQuery);
   const { data: accounts = [] } = useQuery(accountsQuery);
   const names = new Map(accounts.map(({ id, username }) => [id, username]));
+  const columns: readonly Column<AdminVm>[] = [
+    { name: machines.name, cell: (vm) => <Name vm={vm} /> },
+    { name: administration.account, cell: ({ account_id: id }) => names.get(id) ?? String(id) },
+    { name: machines.state, cell: (vm) => <VmState vm={vm} /> },
+    { name: machines.size, cell: ({ instance_type: type }) => type },
+    { name: machines.price, cell: ({ total_price_per_hour: price }) => sayHourly(price) },
+    { name: machines.created, cell: ({ created_at: at }) => <When at={at} /> },
+    { name: administration.actions, isActions: true, cell: (vm) => <VmMenu vm={vm} /> },
+  ];
   return (
     <Loaded query={vms}>
       {(all) =>
         all.length === 0 ? (
           <Text c="dimmed">{administration.noMachines}</Text>
         ) : (
-          <ListTable
-            heads={[
-              { name: machines.name },
-              { name: administration.account },
-              { name: machines.state },
-              { name: machines.size },
-              { name: machines.price },
-              { name: machines.created },
-              { name: administration.actions, isHidden: true },
-            ]}
-          >
-            {all.map((vm) => (
-              <Row key={vm.vm_id} vm={vm} account={names.get(vm.account_id) ?? String(vm.account_id)} />
-            ))}
-          </ListTable>
+          <DataTable columns={columns} rows={all} keyOf={({ vm_id: id }) => id} />
         )
       }
     </Loaded>
   );
 }
 
-function Row({ vm, account }: { vm: AdminVm; account: string }) {
+function Name({ vm }: { vm: AdminVm }) {
   return (
-    <Table.Tr>
-      <Table.Td>
-        {vm.name}
-        <Text className="mono" size="xs" c="dimmed">
-          {vm.vm_id}
-        </Text>
-      </Table.Td>
-      <Table.Td>{account}</Table.Td>
-      <Table.Td>
-        <VmState vm={vm} />
-      </Table.Td>
-      <Table.Td>{vm.instance_type}</Table.Td>
-      <Table.Td>{sayHourly(vm.total_price_per_hour)}</Table.Td>
-      <Table.Td>
-        <When at={vm.created_at} />
-      </Table.Td>
-      <Table.Td ta="right">
-        <VmMenu vm={vm} />
-      </Table.Td>
-    </Table.Tr>
+    <>
+      {vm.name}
+      <Text className="mono" size="xs" c="dimmed">
+        {vm.vm_id}
+      </Text>
+    </>
   );
 }
 

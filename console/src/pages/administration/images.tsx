@@ -1,25 +1,15 @@
 /** Disk images that machines are made from. */
 
 import { CpuChipIcon } from '@heroicons/react/24/outline';
-import {
-  Button,
-  FileInput,
-  Group,
-  Progress,
-  SegmentedControl,
-  Stack,
-  Table,
-  Text,
-  TextInput,
-} from '@mantine/core';
+import { Button, FileInput, Group, Progress, SegmentedControl, Stack, Text, TextInput } from '@mantine/core';
 import { useMutation, useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { AdminImage, NewImage } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
 import { CallSample } from '../../parts/call-sample.tsx';
 import { useCloudForm } from '../../parts/cloud-form.ts';
+import { type Column, DataTable } from '../../parts/data-table.tsx';
 import { Confirm, FormModal } from '../../parts/dialog.tsx';
-import { ListTable } from '../../parts/list-table.tsx';
 import { Empty, Loaded } from '../../parts/page.tsx';
 import { sayBytes } from '../../parts/say.ts';
 import { StateBadge } from '../../parts/state-badge.tsx';
@@ -44,20 +34,7 @@ export function Images() {
               {administration.noImagesLead}
             </Empty>
           ) : (
-            <ListTable
-              heads={[
-                { name: administration.image },
-                { name: administration.state },
-                { name: administration.storage, isNumber: true },
-                { name: administration.disk, isNumber: true },
-                { name: administration.source },
-                { name: administration.actions, isHidden: true },
-              ]}
-            >
-              {all.map((image) => (
-                <ImageRow key={image.image_id} image={image} />
-              ))}
-            </ListTable>
+            <DataTable columns={COLUMNS} rows={all} keyOf={({ image_id: id }) => id} />
           )
         }
       </Loaded>
@@ -66,46 +43,59 @@ export function Images() {
   );
 }
 
-function ImageRow({ image }: { image: AdminImage }) {
+const saySize = (bytes: number | null) => (bytes === null ? '–' : sayBytes(bytes));
+const COLUMNS: readonly Column<AdminImage>[] = [
+  { name: administration.image, cell: (image) => <Name image={image} /> },
+  { name: administration.state, cell: (image) => <State image={image} /> },
+  { name: administration.storage, isNumber: true, cell: ({ size }) => saySize(size) },
+  { name: administration.disk, isNumber: true, cell: ({ virtual_size: size }) => saySize(size) },
+  { name: administration.source, isMono: true, cell: ({ source }) => source },
+  { name: administration.actions, isActions: true, cell: (image) => <Remove image={image} /> },
+];
+
+function Name({ image }: { image: AdminImage }) {
+  return (
+    <>
+      {image.name}
+      <Text className="mono" size="xs" c="dimmed">
+        {image.image_id}
+      </Text>
+    </>
+  );
+}
+
+function State({ image: { state, state_reason: reason } }: { image: AdminImage }) {
+  return (
+    <>
+      <StateBadge tone={TONES[state]} word={administration.imageStates[state]} />
+      {reason !== null && <Text size="xs">{reason.message}</Text>}
+    </>
+  );
+}
+
+function Remove({ image }: { image: AdminImage }) {
   const [isAsking, setAsking] = useState(false);
   const remove = useMutation({
     mutationFn: () => cloud.adminDeleteImage(image.image_id),
     meta: { shown: true, invalidates: [imagesQuery] },
   });
   return (
-    <Table.Tr>
-      <Table.Td>
-        {image.name}
-        <Text className="mono" size="xs" c="dimmed">
-          {image.image_id}
-        </Text>
-      </Table.Td>
-      <Table.Td>
-        <StateBadge tone={TONES[image.state]} word={administration.imageStates[image.state]} />
-        {image.state_reason !== null && <Text size="xs">{image.state_reason.message}</Text>}
-      </Table.Td>
-      <Table.Td ta="right">{image.size === null ? '–' : sayBytes(image.size)}</Table.Td>
-      <Table.Td ta="right">{image.virtual_size === null ? '–' : sayBytes(image.virtual_size)}</Table.Td>
-      <Table.Td className="mono" style={{ overflowWrap: 'anywhere' }}>
-        {image.source}
-      </Table.Td>
-      <Table.Td ta="right">
-        <Button size="compact-sm" variant="default" onClick={() => setAsking(true)}>
-          {administration.delete}
-        </Button>
-        <Confirm
-          isOpen={isAsking}
-          title={administration.deleteAsk(image.name)}
-          action={administration.delete}
-          isBusy={remove.isPending}
-          error={remove.error}
-          onConfirm={() => remove.mutate()}
-          onClose={() => setAsking(false)}
-        >
-          {administration.deleteImageLead}
-        </Confirm>
-      </Table.Td>
-    </Table.Tr>
+    <>
+      <Button size="compact-sm" variant="default" onClick={() => setAsking(true)}>
+        {administration.delete}
+      </Button>
+      <Confirm
+        isOpen={isAsking}
+        title={administration.deleteAsk(image.name)}
+        action={administration.delete}
+        isBusy={remove.isPending}
+        error={remove.error}
+        onConfirm={() => remove.mutate()}
+        onClose={() => setAsking(false)}
+      >
+        {administration.deleteImageLead}
+      </Confirm>
+    </>
   );
 }
 

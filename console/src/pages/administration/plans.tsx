@@ -1,20 +1,21 @@
 /** Plans: what their accounts are given each month, and may have. */
 
-import { Button, Group, NumberInput, Stack, Table, TextInput } from '@mantine/core';
+import { Button, Group, NumberInput, Stack, TextInput } from '@mantine/core';
 import { useMutation, useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { Plan, Quotas } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
 import { CallSample } from '../../parts/call-sample.tsx';
 import { useCloudForm } from '../../parts/cloud-form.ts';
+import { type Column, DataTable } from '../../parts/data-table.tsx';
 import { Confirm, FormModal } from '../../parts/dialog.tsx';
-import { ListTable } from '../../parts/list-table.tsx';
 import { Loaded } from '../../parts/page.tsx';
 import { sayBytes, sayCount, sayCredits } from '../../parts/say.ts';
 import { text } from '../../texts/text.ts';
 import { plansQuery } from './queries.ts';
 
 const { administration, billing } = text;
+const BOUNDS = Object.keys(text.billing.quotas) as (keyof Quotas)[];
 const NO_PLAN = { name: '', monthly_credits: 0, quotas: {} as Quotas };
 
 export function Plans() {
@@ -27,19 +28,20 @@ export function Plans() {
       </Group>
       <Loaded query={plans}>
         {(all) => (
-          <ListTable
-            heads={[
-              { name: administration.plan },
-              { name: administration.monthlyCredits, isNumber: true },
-              ...BOUNDS.map((bound) => ({ name: billing.quotas[bound], isNumber: true })),
-              { name: administration.accounts, isNumber: true },
-              { name: administration.actions, isHidden: true },
+          <DataTable
+            columns={[
+              ...COLUMNS,
+              {
+                name: administration.actions,
+                isActions: true,
+                cell: (plan) => (
+                  <PlanActions plan={plan} onEdit={() => setEdited({ ...plan, isNew: false })} />
+                ),
+              },
             ]}
-          >
-            {all.map((plan) => (
-              <PlanRow key={plan.name} plan={plan} onEdit={() => setEdited({ ...plan, isNew: false })} />
-            ))}
-          </ListTable>
+            rows={all}
+            keyOf={({ name }) => name}
+          />
         )}
       </Loaded>
       {edited !== undefined && <PlanForm plan={edited} onClose={() => setEdited(undefined)} />}
@@ -47,49 +49,54 @@ export function Plans() {
   );
 }
 
-function PlanRow({ plan, onEdit }: { plan: Plan; onEdit: () => void }) {
+function sayBound(bound: keyof Quotas, most: number | null | undefined): string {
+  if (most === null || most === undefined) return administration.unlimited;
+  return bound === 'storage_bytes' ? sayBytes(most) : sayCount(most);
+}
+
+const COLUMNS: readonly Column<Plan>[] = [
+  { name: administration.plan, cell: ({ name }) => name },
+  {
+    name: administration.monthlyCredits,
+    isNumber: true,
+    cell: ({ monthly_credits: credits }) => sayCredits(credits),
+  },
+  ...BOUNDS.map((bound) => ({
+    name: billing.quotas[bound],
+    isNumber: true,
+    cell: ({ quotas }: Plan) => sayBound(bound, quotas[bound]),
+  })),
+  { name: administration.accounts, isNumber: true, cell: ({ account_count: count }) => sayCount(count) },
+];
+
+function PlanActions({ plan, onEdit }: { plan: Plan; onEdit: () => void }) {
   const [isAsking, setAsking] = useState(false);
   const remove = useMutation({
     mutationFn: () => cloud.adminDeletePlan(plan.name),
     meta: { shown: true, invalidates: [plansQuery] },
   });
-  const say = (bound: keyof Quotas) => {
-    const most = plan.quotas[bound];
-    if (most === null || most === undefined) return administration.unlimited;
-    return bound === 'storage_bytes' ? sayBytes(most) : sayCount(most);
-  };
   return (
-    <Table.Tr>
-      <Table.Td>{plan.name}</Table.Td>
-      <Table.Td ta="right">{sayCredits(plan.monthly_credits)}</Table.Td>
-      {BOUNDS.map((bound) => (
-        <Table.Td key={bound} ta="right">
-          {say(bound)}
-        </Table.Td>
-      ))}
-      <Table.Td ta="right">{sayCount(plan.account_count)}</Table.Td>
-      <Table.Td>
-        <Group gap="xs" wrap="nowrap" justify="flex-end">
-          <Button size="compact-sm" variant="default" onClick={onEdit}>
-            {administration.edit}
-          </Button>
-          <Button size="compact-sm" variant="default" onClick={() => setAsking(true)}>
-            {administration.delete}
-          </Button>
-        </Group>
-        <Confirm
-          isOpen={isAsking}
-          title={administration.deleteAsk(plan.name)}
-          action={administration.delete}
-          isBusy={remove.isPending}
-          error={remove.error}
-          onConfirm={() => remove.mutate()}
-          onClose={() => setAsking(false)}
-        >
-          {administration.deletePlanLead}
-        </Confirm>
-      </Table.Td>
-    </Table.Tr>
+    <>
+      <Group gap="xs" wrap="nowrap" justify="flex-end">
+        <Button size="compact-sm" variant="default" onClick={onEdit}>
+          {administration.edit}
+        </Button>
+        <Button size="compact-sm" variant="default" onClick={() => setAsking(true)}>
+          {administration.delete}
+        </Button>
+      </Group>
+      <Confirm
+        isOpen={isAsking}
+        title={administration.deleteAsk(plan.name)}
+        action={administration.delete}
+        isBusy={remove.isPending}
+        error={remove.error}
+        onConfirm={() => remove.mutate()}
+        onClose={() => setAsking(false)}
+      >
+        {administration.deletePlanLead}
+      </Confirm>
+    </>
   );
 }
 
@@ -153,7 +160,6 @@ function PlanForm({ plan, onClose }: { plan: typeof NO_PLAN & { isNew: boolean }
 }
 
 /** Limits of a plan, or of one account; an empty field sets none. */
-const BOUNDS = Object.keys(text.billing.quotas) as (keyof Quotas)[];
 
 interface QuotaFieldsProps {
   readonly quotas: Quotas;

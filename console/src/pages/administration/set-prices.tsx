@@ -1,14 +1,14 @@
 /** Prices that were set, and those that will hold from an hour to come. */
 
-import { Button, Group, NumberInput, Select, Stack, Table, Text, TextInput, Title } from '@mantine/core';
+import { Button, Group, NumberInput, Select, Stack, Text, TextInput, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
-import type { NewPrice } from '../../../../sdk/index.ts';
+import type { NewPrice, Result } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
 import { CallSample } from '../../parts/call-sample.tsx';
 import { useCloudForm } from '../../parts/cloud-form.ts';
+import { type Column, DataTable } from '../../parts/data-table.tsx';
 import { FormModal } from '../../parts/dialog.tsx';
-import { ListTable } from '../../parts/list-table.tsx';
 import { Loaded } from '../../parts/page.tsx';
 import { sayCredits } from '../../parts/say.ts';
 import { When } from '../../parts/when.tsx';
@@ -18,7 +18,17 @@ import { setPricesQuery } from './queries.ts';
 
 const { administration, billing } = text;
 type Meter = NewPrice['meter'];
+type SetPrice = Result<'adminListPrices'>[number];
 const METERS = Object.keys(administration.meters) as Meter[];
+
+const COLUMNS: readonly Column<SetPrice>[] = [
+  { name: billing.meter, cell: ({ meter }) => administration.meters[meter] },
+  { name: billing.variant, cell: ({ instance_type: type, engine }) => type ?? engine },
+  { name: administration.plan, cell: ({ plan }) => plan },
+  { name: billing.price, isNumber: true, cell: ({ price }) => sayCredits(price) },
+  { name: billing.unit, cell: ({ unit }) => unit },
+  { name: billing.upcoming, cell: ({ effective_from: at }) => <When at={at} /> },
+];
 
 export function SetPrices() {
   const prices = useQuery(setPricesQuery);
@@ -34,37 +44,13 @@ export function SetPrices() {
           all.length === 0 ? (
             <Text c="dimmed">{administration.noPrices}</Text>
           ) : (
-            <ListTable
-              heads={[
-                { name: billing.meter },
-                { name: billing.variant },
-                { name: administration.plan },
-                { name: billing.price, isNumber: true },
-                { name: billing.unit },
-                { name: billing.upcoming },
-              ]}
-            >
-              {all.map((price) => (
-                <Table.Tr
-                  key={[
-                    price.meter,
-                    price.instance_type,
-                    price.engine,
-                    price.plan,
-                    price.effective_from,
-                  ].join()}
-                >
-                  <Table.Td>{administration.meters[price.meter]}</Table.Td>
-                  <Table.Td>{price.instance_type ?? price.engine}</Table.Td>
-                  <Table.Td>{price.plan}</Table.Td>
-                  <Table.Td ta="right">{sayCredits(price.price)}</Table.Td>
-                  <Table.Td>{price.unit}</Table.Td>
-                  <Table.Td>
-                    <When at={price.effective_from} />
-                  </Table.Td>
-                </Table.Tr>
-              ))}
-            </ListTable>
+            <DataTable
+              columns={COLUMNS}
+              rows={all}
+              keyOf={(price) =>
+                [price.meter, price.instance_type, price.engine, price.plan, price.effective_from].join()
+              }
+            />
           )
         }
       </Loaded>

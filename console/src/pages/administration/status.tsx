@@ -1,10 +1,10 @@
 /** Each part of the cloud, how it is, and what to do about it. */
 
-import { Stack, Table, Text, Title } from '@mantine/core';
+import { Stack, Text, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import type { SystemStatus } from '../../../../sdk/index.ts';
 import { Prose } from '../../parts/code.tsx';
-import { ListTable } from '../../parts/list-table.tsx';
+import { type Column, DataTable } from '../../parts/data-table.tsx';
 import { Loaded } from '../../parts/page.tsx';
 import { StateBadge } from '../../parts/state-badge.tsx';
 import { Warning } from '../../parts/warning.tsx';
@@ -44,90 +44,105 @@ function Alarms({ alarms }: { alarms: SystemStatus['alarms'] }) {
   );
 }
 
-function Components({ components }: { components: SystemStatus['components'] }) {
-  const { compute } = components;
-  const all = Object.entries(components) as [
-    keyof typeof components,
-    { status: string; problem: string | null; fix: string | null },
-  ][];
+interface Component {
+  readonly name: keyof SystemStatus['components'];
+  readonly status: string;
+  readonly problem: string | null;
+  readonly fix: string | null;
+  /** What runs the machines. */
+  readonly note: string | null;
+}
+
+const { administration } = text;
+const COMPONENTS: readonly Column<Component>[] = [
+  { name: administration.component, cell: ({ name }) => administration.components[name] },
+  {
+    name: administration.state,
+    cell: ({ status }) => (
+      <State isOk={status === 'ok'} says={status === 'ok' ? administration.works : status} />
+    ),
+  },
+  { name: administration.details, cell: (component) => <Details {...component} /> },
+];
+
+function Details({ problem, fix, note }: Component) {
   return (
-    <ListTable
-      heads={[
-        { name: text.administration.component },
-        { name: text.administration.state },
-        { name: text.administration.details },
-      ]}
-    >
-      {all.map(([name, { status, problem, fix }]) => (
-        <Table.Tr key={name}>
-          <Table.Td>{text.administration.components[name]}</Table.Td>
-          <Table.Td>
-            <State isOk={status === 'ok'} says={status === 'ok' ? text.administration.works : status} />
-          </Table.Td>
-          <Table.Td>
-            {problem !== null && (
-              <Text size="sm">
-                <Prose>{problem}</Prose>
-              </Text>
-            )}
-            {fix !== null && (
-              <Text size="sm">
-                {text.administration.fix}: <Prose>{fix}</Prose>
-              </Text>
-            )}
-            {name === 'compute' && (
-              <Text size="sm" c="dimmed">
-                {compute.engine} {compute.version}, {compute.accel}: {compute.accel_reason}
-              </Text>
-            )}
-          </Table.Td>
-        </Table.Tr>
-      ))}
-    </ListTable>
+    <>
+      {problem !== null && (
+        <Text size="sm">
+          <Prose>{problem}</Prose>
+        </Text>
+      )}
+      <Fix fix={fix} />
+      {note !== null && (
+        <Text size="sm" c="dimmed">
+          {note}
+        </Text>
+      )}
+    </>
   );
+}
+
+function Fix({ fix }: { fix: string | null }) {
+  if (fix === null) return null;
+  return (
+    <Text size="sm">
+      {administration.fix}: <Prose>{fix}</Prose>
+    </Text>
+  );
+}
+
+function Components({ components }: { components: SystemStatus['components'] }) {
+  const { engine, version, accel, accel_reason: reason } = components.compute;
+  const all = Object.entries(components) as [Component['name'], Omit<Component, 'name' | 'note'>][];
+  const rows = all.map(([name, { status, problem, fix }]) => {
+    const note = name === 'compute' ? `${engine} ${version}, ${accel}: ${reason}` : null;
+    return { name, status, problem, fix, note };
+  });
+  return <DataTable columns={COMPONENTS} rows={rows} keyOf={({ name }) => name} />;
 }
 
 function State({ isOk, says }: { isOk: boolean; says: string }) {
   return <StateBadge tone={isOk ? 'good' : 'bad'} word={says} />;
 }
 
-function Engines({ engines }: { engines: SystemStatus['components']['databases']['engines'] }) {
+type Engine = SystemStatus['components']['databases']['engines'][number];
+
+const ENGINES: readonly Column<Engine>[] = [
+  {
+    name: administration.engine,
+    cell: ({ engine, version }) => (
+      <>
+        {text.databases.engines[engine as keyof typeof text.databases.engines]} {version}
+      </>
+    ),
+  },
+  {
+    name: administration.state,
+    cell: ({ available }) => (
+      <State isOk={available} says={available ? administration.available : administration.unavailable} />
+    ),
+  },
+  {
+    name: administration.details,
+    cell: ({ source, reason, fix }) => (
+      <>
+        <Text size="sm" c="dimmed">
+          {reason === null ? source : `${source}: ${reason}`}
+        </Text>
+        <Fix fix={fix} />
+      </>
+    ),
+  },
+];
+
+function Engines({ engines }: { engines: readonly Engine[] }) {
   return (
     <section>
       <Title order={2} mb="xs">
-        {text.administration.engines}
+        {administration.engines}
       </Title>
-      <ListTable
-        heads={[
-          { name: text.administration.engine },
-          { name: text.administration.state },
-          { name: text.administration.details },
-        ]}
-      >
-        {engines.map(({ engine, available, version, source, reason, fix }) => (
-          <Table.Tr key={engine}>
-            <Table.Td>
-              {text.databases.engines[engine as keyof typeof text.databases.engines]} {version}
-            </Table.Td>
-            <Table.Td>
-              <State
-                isOk={available}
-                says={available ? text.administration.available : text.administration.unavailable}
-              />
-            </Table.Td>
-            <Table.Td>
-              <Text size="sm" c="dimmed">
-                {reason === null ? source : `${source}: ${reason}`}
-              </Text>
-              {fix !== null && (
-                <Text size="sm">
-                  {text.administration.fix}: <Prose>{fix}</Prose>
-                </Text>
-              )}
-            </Table.Td>
-          </Table.Tr>
-        ))}
-      </ListTable>
+      <DataTable columns={ENGINES} rows={engines} keyOf={({ engine }) => engine} />
     </section>
   );
 }

@@ -1,17 +1,15 @@
 /** Billing: what is in use and what it costs, the report of a month, the ledger, and the prices. */
 
 import { ChevronDownIcon, ChevronRightIcon } from '@heroicons/react/24/outline';
-import { Button, Stack, Table, Tabs, Text, UnstyledButton } from '@mantine/core';
+import { Button, Stack, Tabs, Text, UnstyledButton } from '@mantine/core';
 import { useInfiniteQuery } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
-import { Fragment } from 'react';
 import type { LedgerEntry } from '../../../../sdk/index.ts';
-import { ListTable } from '../../parts/list-table.tsx';
 import { Loaded, Page } from '../../parts/page.tsx';
 import classes from '../../parts/parts.module.css';
 import { readerLocales } from '../../texts/reader-locales.ts';
 import { text } from '../../texts/text.ts';
-import { Amounts, EntryRow, LEDGER_HEADS } from './entry-table.tsx';
+import { type LedgerLine, LedgerTable, lineOf } from './entry-table.tsx';
 import { daysOf, type LedgerDay } from './ledger-days.ts';
 import { Now } from './now.tsx';
 import { Prices } from './prices.tsx';
@@ -95,35 +93,27 @@ function DayTable({ days }: { days: readonly Day[] }) {
       resetScroll: false,
     });
   return (
-    <ListTable heads={LEDGER_HEADS}>
-      {days.map((day) => (
-        <Fragment key={day.date}>
-          <DayRow day={day} isOpen={day.date === open} onToggle={() => toggle(day.date)} />
-          {day.date === open && day.entries.map((entry) => <EntryRow key={entry.id} entry={entry} />)}
-        </Fragment>
-      ))}
-    </ListTable>
+    <LedgerTable
+      lines={days.flatMap((day) => [
+        dayLine(day, day.date === open, () => toggle(day.date)),
+        ...(day.date === open ? day.entries.map(lineOf) : []),
+      ])}
+      isBold={({ key }) => days.some(({ date }) => date === key)}
+    />
   );
 }
 
-interface DayRowProps {
-  readonly day: Day;
-  readonly isOpen: boolean;
-  readonly onToggle: () => void;
-}
-
-function DayRow({ day, isOpen, onToggle }: DayRowProps) {
+function dayLine({ date, entries, ...sums }: Day, isOpen: boolean, onToggle: () => void): LedgerLine {
   const Icon = isOpen ? ChevronDownIcon : ChevronRightIcon;
-  return (
-    <Table.Tr fw={550}>
-      <Table.Td>
-        <UnstyledButton fz="inherit" fw="inherit" aria-expanded={isOpen} onClick={onToggle}>
-          <Icon width={14} aria-hidden style={{ verticalAlign: -2, marginInlineEnd: 6 }} />
-          {dateFormat.format(Date.parse(`${day.date}T00:00:00Z`))}
-        </UnstyledButton>
-      </Table.Td>
-      <Table.Td>{text.billing.entries(day.entries.length)}</Table.Td>
-      <Amounts amount={day.amount} held={day.held} balance={day.balance} />
-    </Table.Tr>
-  );
+  return {
+    key: date,
+    when: (
+      <UnstyledButton fz="inherit" fw="inherit" aria-expanded={isOpen} onClick={onToggle}>
+        <Icon width={14} aria-hidden style={{ verticalAlign: -2, marginInlineEnd: 6 }} />
+        {dateFormat.format(Date.parse(`${date}T00:00:00Z`))}
+      </UnstyledButton>
+    ),
+    entry: text.billing.entries(entries.length),
+    ...sums,
+  };
 }

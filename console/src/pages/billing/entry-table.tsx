@@ -1,9 +1,10 @@
-/** Entries of the ledger as rows. */
-import { Table, Text } from '@mantine/core';
+/** The ledger as a table. */
+import { Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
+import type { ReactNode } from 'react';
 import type { LedgerEntry } from '../../../../sdk/index.ts';
+import { type Column, DataTable } from '../../parts/data-table.tsx';
 import { AnchorLink } from '../../parts/links.tsx';
-import { ListTable } from '../../parts/list-table.tsx';
 import { When } from '../../parts/when.tsx';
 import { readerLocales } from '../../texts/reader-locales.ts';
 import { text } from '../../texts/text.ts';
@@ -19,65 +20,77 @@ const sayChange = (amount: number) =>
   Math.abs(amount) < SMALLEST_SHOWN ? text.billing.almostNothing : change.format(amount);
 const { codes, services } = text.billing;
 const sayCode = (code: string) => (code in codes ? codes[code as keyof typeof codes] : code);
-export const LEDGER_HEADS = [
-  { name: text.billing.when },
-  { name: text.billing.entry },
-  { name: text.billing.amount, isNumber: true },
-  { name: text.billing.heldChange, isNumber: true },
-  { name: text.billing.balance, isNumber: true },
-];
 const OF_SERVICE = /^(\w+) of account:\d+$/;
 
-export function EntryTable({ entries }: { entries: readonly LedgerEntry[] }) {
-  return (
-    <ListTable heads={LEDGER_HEADS}>
-      {entries.map((entry) => (
-        <EntryRow key={entry.id} entry={entry} />
-      ))}
-    </ListTable>
-  );
+/** A row of the ledger: an entry, or a day. */
+export interface LedgerLine {
+  readonly key: string;
+  readonly when: ReactNode;
+  readonly entry: ReactNode;
+  /** Credits. */
+  readonly amount: number;
+  readonly held: number;
+  readonly balance: number;
 }
 
-export function EntryRow({ entry }: { entry: LedgerEntry }) {
-  const { code, reference, amount, held, balance, created_at: at } = entry;
-  return (
-    <Table.Tr>
-      <Table.Td>
-        <When at={at} />
-      </Table.Td>
-      <Table.Td>
+export function lineOf({
+  id,
+  code,
+  reference,
+  amount,
+  held,
+  balance,
+  created_at: at,
+}: LedgerEntry): LedgerLine {
+  return {
+    key: String(id),
+    when: <When at={at} />,
+    entry: (
+      <>
         {sayCode(code)}
         <Text size="sm" c="dimmed">
           <Reference words={reference} />
         </Text>
-      </Table.Td>
-      <Amounts amount={Number(amount)} held={Number(held)} balance={Number(balance)} />
-    </Table.Tr>
-  );
+      </>
+    ),
+    amount: Number(amount),
+    held: Number(held),
+    balance: Number(balance),
+  };
 }
 
-type AmountsProps = Readonly<Record<'amount' | 'held' | 'balance', number>>;
+const exactly = (credits: number) => (credits === 0 ? undefined : whole.format(credits));
+const sayUnlessZero = (credits: number) => (credits === 0 ? null : sayChange(credits));
+const COLUMNS: readonly Column<LedgerLine>[] = [
+  { name: text.billing.when, cell: ({ when }) => when },
+  { name: text.billing.entry, cell: ({ entry }) => entry },
+  {
+    name: text.billing.amount,
+    isNumber: true,
+    title: ({ amount }) => exactly(amount),
+    cell: ({ amount }) => sayUnlessZero(amount),
+  },
+  {
+    name: text.billing.heldChange,
+    isNumber: true,
+    title: ({ held }) => exactly(held),
+    cell: ({ held }) => sayUnlessZero(held),
+  },
+  {
+    name: text.billing.balance,
+    isNumber: true,
+    title: ({ balance }) => whole.format(balance),
+    cell: ({ balance }) => exact.format(balance),
+  },
+];
 
-/** The last three cells of a row, in credits. */
-export function Amounts({ amount, held, balance }: AmountsProps) {
-  return (
-    <>
-      <ChangeCell credits={amount} />
-      <ChangeCell credits={held} />
-      <Table.Td ta="right" title={whole.format(balance)}>
-        {exact.format(balance)}
-      </Table.Td>
-    </>
-  );
+interface LedgerTableProps {
+  readonly lines: readonly LedgerLine[];
+  readonly isBold?: (line: LedgerLine) => boolean;
 }
 
-function ChangeCell({ credits }: { credits: number }) {
-  if (credits === 0) return <Table.Td />;
-  return (
-    <Table.Td ta="right" title={whole.format(credits)}>
-      {sayChange(credits)}
-    </Table.Td>
-  );
+export function LedgerTable({ lines, isBold = () => false }: LedgerTableProps) {
+  return <DataTable columns={COLUMNS} rows={lines} keyOf={({ key }) => key} isBold={isBold} />;
 }
 
 /** The subject of an entry: a machine by name, a service, or the text given by an administrator. */

@@ -1,14 +1,14 @@
 /** Balance, what is spent per hour, how long it lasts, and on what. */
 
-import { Progress, SimpleGrid, Stack, Table, Text, Title } from '@mantine/core';
+import { Progress, SimpleGrid, Stack, Text, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useMemo } from 'react';
 import type { Result } from '../../../../sdk/index.ts';
 import { Chart } from '../../parts/chart.tsx';
 import { CreditWarning } from '../../parts/credit-warning.tsx';
+import { type Column, DataTable } from '../../parts/data-table.tsx';
 import { Figures } from '../../parts/facts.tsx';
 import { AnchorLink } from '../../parts/links.tsx';
-import { ListTable } from '../../parts/list-table.tsx';
 import { Loaded } from '../../parts/page.tsx';
 import { sayBytes, sayCount, sayCredits } from '../../parts/say.ts';
 import { text } from '../../texts/text.ts';
@@ -65,12 +65,12 @@ function Rates({ now }: { now: Estimate }) {
   );
 }
 
-const HEADS = [
-  { name: text.billing.resource },
-  { name: text.billing.meter },
-  { name: text.billing.perHour, isNumber: true },
-  { name: text.billing.perDay, isNumber: true },
-  { name: text.billing.perMonth, isNumber: true },
+const COLUMNS: readonly Column<Estimate['items'][number]>[] = [
+  { name: text.billing.resource, cell: (item) => <ResourceLink {...item} /> },
+  { name: text.billing.meter, cell: ({ meter }) => text.billing.meters[meter] },
+  { name: text.billing.perHour, isNumber: true, cell: (item) => sayCredits(item.per_hour) },
+  { name: text.billing.perDay, isNumber: true, cell: (item) => sayCredits(item.per_day) },
+  { name: text.billing.perMonth, isNumber: true, cell: (item) => sayCredits(item.per_month) },
 ];
 
 function InUse({ items }: { items: Estimate['items'] }) {
@@ -79,19 +79,11 @@ function InUse({ items }: { items: Estimate['items'] }) {
   if (charged.length === 0) return <Text c="dimmed">{text.billing.nothingInUse}</Text>;
   return (
     <>
-      <ListTable heads={HEADS}>
-        {charged.map((item) => (
-          <Table.Tr key={`${item.meter} ${item.resource_id} ${item.unit_price}`}>
-            <Table.Td>
-              <ResourceLink {...item} />
-            </Table.Td>
-            <Table.Td>{text.billing.meters[item.meter]}</Table.Td>
-            <Table.Td ta="right">{sayCredits(item.per_hour)}</Table.Td>
-            <Table.Td ta="right">{sayCredits(item.per_day)}</Table.Td>
-            <Table.Td ta="right">{sayCredits(item.per_month)}</Table.Td>
-          </Table.Tr>
-        ))}
-      </ListTable>
+      <DataTable
+        columns={COLUMNS}
+        rows={charged}
+        keyOf={(item) => `${item.meter} ${item.resource_id} ${item.unit_price}`}
+      />
       {free > 0 && (
         <Text size="sm" c="dimmed">
           {text.billing.freeToo(free)}

@@ -7,7 +7,7 @@ import { useState } from 'react';
 import type { Result } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
 import { saveText } from '../../parts/copy.tsx';
-import { ListTable } from '../../parts/list-table.tsx';
+import { type Column, DataTable } from '../../parts/data-table.tsx';
 import { showRefusal } from '../../parts/notices.tsx';
 import { Loaded } from '../../parts/page.tsx';
 import { sayCredits, sayPrice } from '../../parts/say.ts';
@@ -77,41 +77,33 @@ function DownloadButton({ month }: { month: string }) {
 
 const dearestFirst = (items: Usage['items']) => items.toSorted((a, b) => Number(b.cost) - Number(a.cost));
 
-const HEADS = [
-  { name: text.billing.resource },
-  { name: text.billing.meter },
-  { name: text.billing.quantity, isNumber: true },
-  { name: text.billing.unitPrice, isNumber: true },
-  { name: text.billing.cost, isNumber: true },
+const COLUMNS: readonly Column<Usage['items'][number]>[] = [
+  { name: text.billing.resource, cell: (item) => <ResourceLink {...item} /> },
+  { name: text.billing.meter, cell: ({ meter }) => text.billing.meters[meter] },
+  {
+    name: text.billing.quantity,
+    isNumber: true,
+    cell: (item) => `${quantity.format(Number(item.quantity))} ${item.unit}`,
+  },
+  { name: text.billing.unitPrice, isNumber: true, cell: ({ unit_price: price }) => sayPrice(price) },
+  { name: text.billing.cost, isNumber: true, cell: ({ cost }) => sayCredits(cost) },
 ];
 
 function Items({ usage }: { usage: Usage }) {
   if (usage.items.length === 0) return <Text c="dimmed">{text.billing.noUse}</Text>;
   return (
     <div>
-      <ListTable
-        heads={HEADS}
+      <DataTable
+        columns={COLUMNS}
+        rows={dearestFirst(usage.items)}
+        keyOf={(item) => `${item.meter} ${item.resource_id} ${item.unit_price}`}
         foot={
           <Table.Tr>
             <Table.Th colSpan={4}>{text.billing.total}</Table.Th>
             <Table.Th ta="right">{sayCredits(usage.total_cost)}</Table.Th>
           </Table.Tr>
         }
-      >
-        {dearestFirst(usage.items).map((item) => (
-          <Table.Tr key={`${item.meter} ${item.resource_id} ${item.unit_price}`}>
-            <Table.Td>
-              <ResourceLink {...item} />
-            </Table.Td>
-            <Table.Td>{text.billing.meters[item.meter]}</Table.Td>
-            <Table.Td ta="right">
-              {quantity.format(Number(item.quantity))} {item.unit}
-            </Table.Td>
-            <Table.Td ta="right">{sayPrice(item.unit_price)}</Table.Td>
-            <Table.Td ta="right">{sayCredits(item.cost)}</Table.Td>
-          </Table.Tr>
-        ))}
-      </ListTable>
+      />
       <Text size="sm" c="dimmed">
         {text.billing.asOf} <When at={usage.as_of} />.
       </Text>

@@ -1,10 +1,11 @@
 /** The databases, and those that were deleted and can still be brought back. */
 
 import { CircleStackIcon, PlusIcon } from '@heroicons/react/24/outline';
-import { Button, Table, Title } from '@mantine/core';
+import { Button, Title } from '@mantine/core';
 import { useMutation, useQuery } from '@tanstack/react-query';
 import type { Database } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
+import { type Column, DataTable } from '../../parts/data-table.tsx';
 import { AnchorLink, ButtonLink } from '../../parts/links.tsx';
 import { showDone } from '../../parts/notices.tsx';
 import { Empty, Loaded, Page } from '../../parts/page.tsx';
@@ -32,7 +33,7 @@ export function DatabasesPage() {
               {words.noneLead}
             </Empty>
           ) : (
-            <DatabaseTable databases={all} />
+            <DataTable columns={COLUMNS} rows={all} keyOf={({ database_id: id }) => id} />
           )
         }
       </Loaded>
@@ -41,42 +42,21 @@ export function DatabasesPage() {
   );
 }
 
-function DatabaseTable({ databases }: { databases: readonly Database[] }) {
-  return (
-    <Table verticalSpacing="sm" highlightOnHover>
-      <Table.Thead>
-        <Table.Tr>
-          <Table.Th>{words.name}</Table.Th>
-          <Table.Th>{words.engine}</Table.Th>
-          <Table.Th>{words.state}</Table.Th>
-          <Table.Th visibleFrom="sm">{words.size}</Table.Th>
-          <Table.Th visibleFrom="sm">{words.price}</Table.Th>
-          <Table.Th visibleFrom="sm">{words.created}</Table.Th>
-        </Table.Tr>
-      </Table.Thead>
-      <Table.Tbody>
-        {databases.map((database) => (
-          <Table.Tr key={database.database_id}>
-            <Table.Td>
-              <AnchorLink to="/databases/$database" params={{ database: database.database_id }} fw={550}>
-                {database.name}
-              </AnchorLink>
-            </Table.Td>
-            <Table.Td>{words.engines[database.engine]}</Table.Td>
-            <Table.Td>
-              <DatabaseState database={database} />
-            </Table.Td>
-            <Table.Td visibleFrom="sm">{sayBytes(database.size_bytes)}</Table.Td>
-            <Table.Td visibleFrom="sm">{sayHourly(database.price_per_hour)}</Table.Td>
-            <Table.Td visibleFrom="sm">
-              <When at={database.created_at} />
-            </Table.Td>
-          </Table.Tr>
-        ))}
-      </Table.Tbody>
-    </Table>
-  );
-}
+const COLUMNS: readonly Column<Database>[] = [
+  {
+    name: words.name,
+    cell: ({ database_id: id, name }) => (
+      <AnchorLink to="/databases/$database" params={{ database: id }} fw={550}>
+        {name}
+      </AnchorLink>
+    ),
+  },
+  { name: words.engine, cell: ({ engine }) => words.engines[engine] },
+  { name: words.state, cell: (database) => <DatabaseState database={database} /> },
+  { name: words.size, cell: ({ size_bytes: bytes }) => sayBytes(bytes) },
+  { name: words.price, cell: ({ price_per_hour: price }) => sayHourly(price) },
+  { name: words.created, cell: ({ created_at: at }) => <When at={at} /> },
+];
 
 function Kept() {
   const { data: kept = [] } = useQuery(keptDatabasesQuery);
@@ -86,42 +66,31 @@ function Kept() {
     onSuccess: ({ name }) => showDone(words.kept.restored(name)),
   });
   if (kept.length === 0) return null;
+  const columns: readonly Column<Database>[] = [
+    { name: words.name, cell: ({ name }) => name },
+    { name: words.engine, cell: ({ engine }) => words.engines[engine] },
+    { name: words.kept.until, cell: ({ deletes_at: at }) => <When at={at} /> },
+    {
+      name: words.actions,
+      isActions: true,
+      cell: ({ database_id: id }) => (
+        <Button
+          size="compact-sm"
+          variant="default"
+          loading={restore.isPending && restore.variables === id}
+          onClick={() => restore.mutate(id)}
+        >
+          {words.kept.restore}
+        </Button>
+      ),
+    },
+  ];
   return (
     <section>
       <Title order={2} mb="xs">
         {words.kept.title}
       </Title>
-      <Table verticalSpacing="sm">
-        <Table.Thead>
-          <Table.Tr>
-            <Table.Th>{words.name}</Table.Th>
-            <Table.Th>{words.engine}</Table.Th>
-            <Table.Th visibleFrom="sm">{words.kept.until}</Table.Th>
-            <Table.Th aria-label={words.actions} />
-          </Table.Tr>
-        </Table.Thead>
-        <Table.Tbody>
-          {kept.map(({ database_id: id, name, engine, deletes_at }) => (
-            <Table.Tr key={id}>
-              <Table.Td>{name}</Table.Td>
-              <Table.Td>{words.engines[engine]}</Table.Td>
-              <Table.Td visibleFrom="sm">
-                <When at={deletes_at} />
-              </Table.Td>
-              <Table.Td ta="right">
-                <Button
-                  size="compact-sm"
-                  variant="default"
-                  loading={restore.isPending && restore.variables === id}
-                  onClick={() => restore.mutate(id)}
-                >
-                  {words.kept.restore}
-                </Button>
-              </Table.Td>
-            </Table.Tr>
-          ))}
-        </Table.Tbody>
-      </Table>
+      <DataTable columns={columns} rows={kept} keyOf={({ database_id: id }) => id} />
     </section>
   );
 }

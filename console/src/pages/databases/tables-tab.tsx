@@ -9,7 +9,6 @@ import {
   NavLink,
   SegmentedControl,
   Stack,
-  Table,
   Text,
   TextInput,
   Title,
@@ -19,8 +18,8 @@ import { useNavigate, useSearch } from '@tanstack/react-router';
 import { useState } from 'react';
 import type { Database, DatabaseTable } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
+import { type Column, DataTable } from '../../parts/data-table.tsx';
 import { ButtonLink } from '../../parts/links.tsx';
-import { ListTable } from '../../parts/list-table.tsx';
 import { Empty, Loaded } from '../../parts/page.tsx';
 import { sayBytes } from '../../parts/say.ts';
 import { text } from '../../texts/text.ts';
@@ -30,7 +29,11 @@ import { ResultGrid } from './result-grid.tsx';
 import { bodyOf, nameOf, selectOf } from './run.ts';
 
 const words = text.databases.tables;
-const HEADS = [{ name: words.column }, { name: words.type }, { name: words.default }];
+const COLUMNS: readonly Column<DatabaseTable['columns'][number]>[] = [
+  { name: words.column, cell: (column) => <ColumnName {...column} /> },
+  { name: words.type, isMono: true, cell: ({ type }) => type },
+  { name: words.default, isMono: true, cell: (column) => column.default },
+];
 /** From how many on they can be searched. */
 const MANY = 12;
 
@@ -187,7 +190,9 @@ function OneTable({ database, table, skip, onSkip }: OneTableProps) {
 function Made({ table }: { table: DatabaseTable }) {
   return (
     <>
-      {table.columns.length > 0 && <Columns table={table} />}
+      {table.columns.length > 0 && (
+        <DataTable columns={COLUMNS} rows={table.columns} keyOf={({ name }) => name} />
+      )}
       {table.indexes.length > 0 && (
         <Listed
           title={words.indexes}
@@ -210,27 +215,17 @@ function Made({ table }: { table: DatabaseTable }) {
   );
 }
 
-function Columns({ table }: { table: DatabaseTable }) {
+function ColumnName({ name, primary_key, nullable }: DatabaseTable['columns'][number]) {
   return (
-    <ListTable heads={HEADS}>
-      {table.columns.map((column) => (
-        <Table.Tr key={column.name}>
-          <Table.Td>
-            <Group gap={6}>
-              <span className="mono">{column.name}</span>
-              {column.primary_key && <Badge variant="light">{words.primaryKey}</Badge>}
-              {!column.nullable && !column.primary_key && (
-                <Badge variant="light" color="gray">
-                  {words.required}
-                </Badge>
-              )}
-            </Group>
-          </Table.Td>
-          <Table.Td className="mono">{column.type}</Table.Td>
-          <Table.Td className="mono">{column.default}</Table.Td>
-        </Table.Tr>
-      ))}
-    </ListTable>
+    <Group gap={6}>
+      <span className="mono">{name}</span>
+      {primary_key && <Badge variant="light">{words.primaryKey}</Badge>}
+      {!nullable && !primary_key && (
+        <Badge variant="light" color="gray">
+          {words.required}
+        </Badge>
+      )}
+    </Group>
   );
 }
 

@@ -1,10 +1,11 @@
 /** How to reach a machine, which ports answer, and what it is. */
 
-import { Badge, Group, Stack, Table, Text, Title } from '@mantine/core';
+import { Badge, Group, Stack, Text, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import type { Vm } from '../../../../sdk/index.ts';
 import { CodeLine } from '../../parts/code.tsx';
 import { CopyIcon } from '../../parts/copy.tsx';
+import { type Column, DataTable } from '../../parts/data-table.tsx';
 import { type Fact, Facts } from '../../parts/facts.tsx';
 import { sayWhole } from '../../parts/say.ts';
 import { StateBadge } from '../../parts/state-badge.tsx';
@@ -124,31 +125,22 @@ function Tags({ tags }: { tags: string }) {
 
 function Ports({ vm }: { vm: Vm }) {
   const isAdmin = useIsAdmin();
-  return (
-    <Table verticalSpacing="xs">
-      <Table.Thead>
-        <Table.Tr>
-          <Table.Th w={90}>{words.port}</Table.Th>
-          <Table.Th w={110}>{words.leadsTo}</Table.Th>
-          <Table.Th>{words.state}</Table.Th>
-        </Table.Tr>
-      </Table.Thead>
-      <Table.Tbody>
-        {vm.ports.map(({ port, guest_port, open, reason }) => (
-          <Table.Tr key={port}>
-            <Table.Td className="mono">{port}</Table.Td>
-            <Table.Td className="mono">{guest_port}</Table.Td>
-            <Table.Td>
-              <StateBadge tone={open ? 'good' : 'quiet'} word={open ? words.open : words.closed} />{' '}
-              {!open && (
-                <Text span size="sm" c="dimmed">
-                  {isAdmin || !isUp(vm) ? reason : words.portUnreachable}
-                </Text>
-              )}
-            </Table.Td>
-          </Table.Tr>
-        ))}
-      </Table.Tbody>
-    </Table>
-  );
+  const columns: readonly Column<Vm['ports'][number]>[] = [
+    { name: words.port, isMono: true, cell: ({ port }) => port },
+    { name: words.leadsTo, isMono: true, cell: ({ guest_port: port }) => port },
+    {
+      name: words.state,
+      cell: ({ open, reason }) => (
+        <div>
+          <StateBadge tone={open ? 'good' : 'quiet'} word={open ? words.open : words.closed} />{' '}
+          {!open && (
+            <Text span size="sm" c="dimmed">
+              {isAdmin || !isUp(vm) ? reason : words.portUnreachable}
+            </Text>
+          )}
+        </div>
+      ),
+    },
+  ];
+  return <DataTable columns={columns} rows={vm.ports} keyOf={({ port }) => port} />;
 }

@@ -1,10 +1,11 @@
 /** The machines: their state as it is now, where they are, and what they cost. */
 
 import { PlusIcon, ServerIcon } from '@heroicons/react/24/outline';
-import { Table, Text } from '@mantine/core';
+import { Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import type { Vm } from '../../../../sdk/index.ts';
 import { CopyIcon } from '../../parts/copy.tsx';
+import { type Column, DataTable } from '../../parts/data-table.tsx';
 import { AnchorLink, ButtonLink } from '../../parts/links.tsx';
 import { Empty, Loaded, Page } from '../../parts/page.tsx';
 import { sayHourly } from '../../parts/say.ts';
@@ -32,7 +33,7 @@ export function MachinesPage() {
               {words.noneLead}
             </Empty>
           ) : (
-            <MachineTable machines={all} />
+            <DataTable columns={COLUMNS} rows={all} keyOf={({ vm_id: id }) => id} />
           )
         }
       </Loaded>
@@ -40,56 +41,37 @@ export function MachinesPage() {
   );
 }
 
-function MachineTable({ machines }: { machines: readonly Vm[] }) {
+const COLUMNS: readonly Column<Vm>[] = [
+  {
+    name: words.name,
+    cell: ({ vm_id: vm, name }) => (
+      <AnchorLink to="/machines/$vm" params={{ vm }} fw={550}>
+        {name}
+      </AnchorLink>
+    ),
+  },
+  { name: words.state, cell: (vm) => <VmState vm={vm} /> },
+  { name: words.size, cell: ({ instance_type: type }) => type },
+  { name: words.address, cell: (vm) => <Address vm={vm} /> },
+  { name: words.price, cell: (vm) => <Price vm={vm} /> },
+  { name: words.created, cell: ({ created_at: at }) => <When at={at} /> },
+  { name: words.actions, isActions: true, cell: (vm) => <MachineMenu vm={vm} /> },
+];
+
+function Address({ vm: { ip_address: address, name } }: { vm: Vm }) {
+  if (address === null) return null;
   return (
-    <Table verticalSpacing="sm" highlightOnHover>
-      <Table.Thead>
-        <Table.Tr>
-          <Table.Th>{words.name}</Table.Th>
-          <Table.Th>{words.state}</Table.Th>
-          <Table.Th visibleFrom="sm">{words.size}</Table.Th>
-          <Table.Th visibleFrom="sm">{words.address}</Table.Th>
-          <Table.Th>{words.price}</Table.Th>
-          <Table.Th visibleFrom="sm">{words.created}</Table.Th>
-          <Table.Th aria-label={words.actions} />
-        </Table.Tr>
-      </Table.Thead>
-      <Table.Tbody>
-        {machines.map((vm) => (
-          <MachineRow key={vm.vm_id} vm={vm} />
-        ))}
-      </Table.Tbody>
-    </Table>
+    <span className="mono">
+      {address}
+      <CopyIcon value={address} label={words.copyAddress(name)} />
+    </span>
   );
 }
 
-function MachineRow({ vm }: { vm: Vm }) {
+function Price({ vm: { state, total_price_per_hour: price } }: { vm: Vm }) {
   return (
-    <Table.Tr>
-      <Table.Td>
-        <AnchorLink to="/machines/$vm" params={{ vm: vm.vm_id }} fw={550}>
-          {vm.name}
-        </AnchorLink>
-      </Table.Td>
-      <Table.Td>
-        <VmState vm={vm} />
-      </Table.Td>
-      <Table.Td visibleFrom="sm">{vm.instance_type}</Table.Td>
-      <Table.Td className="mono" visibleFrom="sm">
-        {vm.ip_address}
-        {vm.ip_address !== null && <CopyIcon value={vm.ip_address} label={words.copyAddress(vm.name)} />}
-      </Table.Td>
-      <Table.Td>
-        <Text size="sm" c={vm.state === 'running' ? '' : 'dimmed'}>
-          {sayHourly(vm.total_price_per_hour)}
-        </Text>
-      </Table.Td>
-      <Table.Td visibleFrom="sm">
-        <When at={vm.created_at} />
-      </Table.Td>
-      <Table.Td ta="right">
-        <MachineMenu vm={vm} />
-      </Table.Td>
-    </Table.Tr>
+    <Text size="sm" c={state === 'running' ? '' : 'dimmed'}>
+      {sayHourly(price)}
+    </Text>
   );
 }

@@ -1,31 +1,22 @@
 /** The recovery points, each with its state, its parts and what can be done with it. */
 
 import { EllipsisHorizontalIcon } from '@heroicons/react/24/outline';
-import { ActionIcon, Button, Group, Menu, Progress, Stack, Table, Text } from '@mantine/core';
+import { ActionIcon, Button, Group, Menu, Progress, Stack, Text } from '@mantine/core';
 import { useMutation } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { useState } from 'react';
 import type { RecoveryPoint } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
 import { CodeLine } from '../../parts/code.tsx';
+import { type Column, DataTable } from '../../parts/data-table.tsx';
 import { Confirm, Dialog } from '../../parts/dialog.tsx';
 import { Facts } from '../../parts/facts.tsx';
-import { ListTable } from '../../parts/list-table.tsx';
 import { showDone } from '../../parts/notices.tsx';
 import { sayBytes, sayCount, shellWord } from '../../parts/say.ts';
 import { StateBadge, type Tone } from '../../parts/state-badge.tsx';
 import { When } from '../../parts/when.tsx';
 import { text } from '../../texts/text.ts';
 import { RECOVERY } from './queries.ts';
-
-const HEADS = [
-  { name: text.recovery.keeps },
-  { name: text.recovery.state },
-  { name: text.recovery.verified },
-  { name: text.recovery.size, isNumber: true },
-  { name: text.recovery.stored, isNumber: true },
-  { name: text.recovery.actions, isHidden: true },
-];
 
 const TONES: Readonly<Record<RecoveryPoint['state'], Tone>> = {
   creating: 'moving',
@@ -45,14 +36,29 @@ export function PointTable({ points, isBusy }: { points: readonly RecoveryPoint[
   const navigate = useNavigate({ from: '/recovery' });
   const setOpen = (point?: string) =>
     void navigate({ search: point === undefined ? {} : { point }, replace: true, resetScroll: false });
+  const columns: readonly Column<RecoveryPoint>[] = [
+    { name: text.recovery.keeps, cell: (point) => <Made point={point} /> },
+    { name: text.recovery.state, cell: (point) => <State point={point} /> },
+    { name: text.recovery.verified, cell: ({ verified_at: at }) => <When at={at} /> },
+    { name: text.recovery.size, isNumber: true, cell: ({ size_bytes: bytes }) => sayBytes(bytes) },
+    { name: text.recovery.stored, isNumber: true, cell: ({ stored_bytes: bytes }) => sayBytes(bytes) },
+    {
+      name: text.recovery.actions,
+      isActions: true,
+      cell: (point) => (
+        <Group justify="flex-end" wrap="nowrap" gap="xs">
+          <Button size="compact-sm" variant="default" onClick={() => setOpen(point.point_id)}>
+            {text.recovery.details}
+          </Button>
+          <PointMenu point={point} />
+        </Group>
+      ),
+    },
+  ];
   const open = points.find(({ point_id: id }) => id === openId);
   return (
     <>
-      <ListTable heads={HEADS} isBusy={isBusy}>
-        {points.map((point) => (
-          <PointRow key={point.point_id} point={point} onOpen={() => setOpen(point.point_id)} />
-        ))}
-      </ListTable>
+      <DataTable columns={columns} rows={points} keyOf={({ point_id: id }) => id} isBusy={isBusy} />
       <Dialog opened={open !== undefined} onClose={() => setOpen()} title={text.recovery.point} size="xl">
         {open !== undefined && <Details point={open} />}
       </Dialog>
@@ -60,32 +66,14 @@ export function PointTable({ points, isBusy }: { points: readonly RecoveryPoint[
   );
 }
 
-function PointRow({ point, onOpen }: { point: RecoveryPoint; onOpen: () => void }) {
+function Made({ point }: { point: RecoveryPoint }) {
   return (
-    <Table.Tr>
-      <Table.Td>
-        <When at={point.created_at} />
-        <Text className="mono" size="xs" c="dimmed" style={{ whiteSpace: 'nowrap' }}>
-          {point.point_id}
-        </Text>
-      </Table.Td>
-      <Table.Td>
-        <State point={point} />
-      </Table.Td>
-      <Table.Td>
-        <When at={point.verified_at} />
-      </Table.Td>
-      <Table.Td ta="right">{sayBytes(point.size_bytes)}</Table.Td>
-      <Table.Td ta="right">{sayBytes(point.stored_bytes)}</Table.Td>
-      <Table.Td>
-        <Group justify="flex-end" wrap="nowrap" gap="xs">
-          <Button size="compact-sm" variant="default" onClick={onOpen}>
-            {text.recovery.details}
-          </Button>
-          <PointMenu point={point} />
-        </Group>
-      </Table.Td>
-    </Table.Tr>
+    <>
+      <When at={point.created_at} />
+      <Text className="mono" size="xs" c="dimmed" style={{ whiteSpace: 'nowrap' }}>
+        {point.point_id}
+      </Text>
+    </>
   );
 }
 
@@ -144,8 +132,6 @@ function Details({ point }: { point: RecoveryPoint }) {
 
 const { parts } = text.recovery;
 const sayPart = (name: string) => (name in parts ? parts[name as keyof typeof parts] : name);
-
-/** For a shell. */
 
 type Part = RecoveryPoint['gaps'][number];
 

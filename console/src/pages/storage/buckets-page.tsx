@@ -1,12 +1,12 @@
 /** The buckets: their size, what that costs, and what is turned on. */
 
 import { ArchiveBoxIcon, PlusIcon } from '@heroicons/react/24/outline';
-import { Button, Group, Table } from '@mantine/core';
+import { Button, Group } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import type { Bucket, EstimateItem } from '../../../../sdk/index.ts';
+import { type Column, DataTable } from '../../parts/data-table.tsx';
 import { AnchorLink } from '../../parts/links.tsx';
-import { ListTable } from '../../parts/list-table.tsx';
 import { Empty, Loaded, Page } from '../../parts/page.tsx';
 import { sayBytes, sayCount, sayPrice } from '../../parts/say.ts';
 import { When } from '../../parts/when.tsx';
@@ -16,15 +16,6 @@ import { estimateQuery } from '../billing/queries.ts';
 import { BucketBadges, BucketMenu } from './bucket-menu.tsx';
 import { NewBucketForm } from './new-bucket-form.tsx';
 import { bucketsQuery } from './queries.ts';
-
-const HEADS = [
-  { name: text.storage.name },
-  { name: text.storage.objects },
-  { name: text.storage.size },
-  { name: text.storage.perMonth },
-  { name: text.storage.created },
-  { name: text.storage.actions, isHidden: true },
-];
 
 export function BucketsPage() {
   const { create = false } = useSearch({ from: '/shell/storage' });
@@ -60,37 +51,27 @@ function BucketTable({ buckets }: { buckets: readonly Bucket[] }) {
     const isStored = ({ meter, resource_id }: EstimateItem) => meter === 'storage' && resource_id === name;
     return estimate.data && sayPrice(estimate.data.items.find(isStored)?.per_month ?? 0);
   };
-  return (
-    <ListTable heads={HEADS}>
-      {buckets.map((bucket) => (
-        <BucketRow key={bucket.name} bucket={bucket} price={price(bucket)} />
-      ))}
-    </ListTable>
-  );
-}
-
-function BucketRow({ bucket, price }: { bucket: Bucket; price: string | undefined }) {
-  return (
-    <Table.Tr>
-      <Table.Td>
+  const columns: readonly Column<Bucket>[] = [
+    {
+      name: text.storage.name,
+      cell: (bucket) => (
         <Group gap="xs">
           <AnchorLink to="/storage/$bucket" params={{ bucket: bucket.name }} fw={550}>
             {bucket.name}
           </AnchorLink>
           <BucketBadges bucket={bucket} />
         </Group>
-      </Table.Td>
-      <Table.Td>{sayCount(bucket.object_count)}</Table.Td>
-      <Table.Td title={bucket.versioning ? text.storage.withVersions(sayBytes(bucket.total_size)) : ''}>
-        {sayBytes(bucket.size)}
-      </Table.Td>
-      <Table.Td>{price}</Table.Td>
-      <Table.Td>
-        <When at={bucket.created_at} />
-      </Table.Td>
-      <Table.Td ta="right">
-        <BucketMenu bucket={bucket} />
-      </Table.Td>
-    </Table.Tr>
-  );
+      ),
+    },
+    { name: text.storage.objects, cell: ({ object_count: count }) => sayCount(count) },
+    {
+      name: text.storage.size,
+      title: (bucket) => (bucket.versioning ? text.storage.withVersions(sayBytes(bucket.total_size)) : ''),
+      cell: ({ size }) => sayBytes(size),
+    },
+    { name: text.storage.perMonth, cell: price },
+    { name: text.storage.created, cell: ({ created_at: at }) => <When at={at} /> },
+    { name: text.storage.actions, isActions: true, cell: (bucket) => <BucketMenu bucket={bucket} /> },
+  ];
+  return <DataTable columns={columns} rows={buckets} keyOf={({ name }) => name} />;
 }

@@ -1,12 +1,12 @@
 /** Deliveries of a webhook with their attempts, and replay. */
 
-import { Badge, Button, Group, SegmentedControl, Stack, Table, Text } from '@mantine/core';
+import { Badge, Button, Group, SegmentedControl, Stack, Text } from '@mantine/core';
 import { useInfiniteQuery, useMutation } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { WebhookDelivery } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
 import { CodeLine } from '../../parts/code.tsx';
-import { ListTable } from '../../parts/list-table.tsx';
+import { type Column, DataTable } from '../../parts/data-table.tsx';
 import { showDone } from '../../parts/notices.tsx';
 import { Loaded } from '../../parts/page.tsx';
 import { When } from '../../parts/when.tsx';
@@ -15,13 +15,6 @@ import { deliveriesQuery, STATES, type StateFilter } from './queries.ts';
 
 const words = text.webhooks;
 const COLORS = { delivered: 'teal', pending: 'blue', failed: 'red' };
-const HEADS = [
-  { name: words.event },
-  { name: words.state },
-  { name: words.when },
-  { name: words.actions, isHidden: true },
-];
-
 interface DeliveriesProps {
   readonly id: string;
   readonly state: StateFilter;
@@ -57,13 +50,7 @@ export function Deliveries({ id, state, onState }: DeliveriesProps) {
           if (all.length === 0) {
             return <Text c="dimmed">{state === 'all' ? words.noDeliveries : words.noneInState}</Text>;
           }
-          return (
-            <ListTable heads={HEADS}>
-              {all.map((delivery) => (
-                <Row key={delivery.id} webhook={id} delivery={delivery} />
-              ))}
-            </ListTable>
-          );
+          return <DeliveryTable webhook={id} deliveries={all} />;
         }}
       </Loaded>
       {deliveries.hasNextPage && (
@@ -79,57 +66,67 @@ export function Deliveries({ id, state, onState }: DeliveriesProps) {
   );
 }
 
-function Row({ webhook, delivery }: { webhook: string; delivery: WebhookDelivery }) {
-  const { id, type, state, created_at: at, attempts, reason } = delivery;
-  const [isOpen, setOpen] = useState(false);
+function DeliveryTable({ webhook, deliveries }: { webhook: string; deliveries: readonly WebhookDelivery[] }) {
+  const [opened, setOpened] = useState<ReadonlySet<string>>(new Set());
+  const columns: readonly Column<WebhookDelivery>[] = [
+    { name: words.event, cell: ({ type }) => type },
+    { name: words.state, cell: (delivery) => <State delivery={delivery} /> },
+    { name: words.when, cell: ({ created_at: at }) => <When at={at} /> },
+    {
+      name: words.actions,
+      isActions: true,
+      cell: ({ id, type }) => (
+        <Group gap="xs" justify="flex-end" wrap="nowrap">
+          <Button
+            size="compact-sm"
+            variant="subtle"
+            aria-label={words.detailsOf(type)}
+            aria-expanded={opened.has(id)}
+            onClick={() => setOpened((before) => before.symmetricDifference(new Set([id])))}
+          >
+            {words.details}
+          </Button>
+          <Replay webhook={webhook} id={id} type={type} />
+        </Group>
+      ),
+    },
+  ];
+  return (
+    <DataTable
+      columns={columns}
+      rows={deliveries}
+      keyOf={({ id }) => id}
+      below={(delivery) => (opened.has(delivery.id) ? <DeliveryDetails delivery={delivery} /> : null)}
+    />
+  );
+}
+
+function State({ delivery: { state, attempts, reason } }: { delivery: WebhookDelivery }) {
+  const last = attempts.at(-1);
+  return (
+    <>
+      <Badge variant="light" color={COLORS[state]}>
+        {words.deliveryStates[state]}
+      </Badge>
+      <Text size="xs">{last === undefined ? reason : sayAttempt(last)}</Text>
+    </>
+  );
+}
+
+function Replay({ webhook, id, type }: { webhook: string } & Pick<WebhookDelivery, 'id' | 'type'>) {
   const replay = useMutation({
     mutationFn: () => cloud.replayWebhookDelivery(webhook, id),
     meta: { invalidates: [{ queryKey: ['webhooks', webhook, 'deliveries'] }] },
   });
-  const last = attempts.at(-1);
   return (
-    <>
-      <Table.Tr>
-        <Table.Td>{type}</Table.Td>
-        <Table.Td>
-          <Badge variant="light" color={COLORS[state]}>
-            {words.deliveryStates[state]}
-          </Badge>
-          <Text size="xs">{last === undefined ? reason : sayAttempt(last)}</Text>
-        </Table.Td>
-        <Table.Td>
-          <When at={at} />
-        </Table.Td>
-        <Table.Td>
-          <Group gap="xs" justify="flex-end" wrap="nowrap">
-            <Button
-              size="compact-sm"
-              variant="subtle"
-              aria-label={words.detailsOf(type)}
-              aria-expanded={isOpen}
-              onClick={() => setOpen(!isOpen)}
-            >
-              {words.details}
-            </Button>
-            <Button
-              size="compact-sm"
-              variant="default"
-              aria-label={words.replayOf(type)}
-              onClick={() => replay.mutate()}
-            >
-              {words.replay}
-            </Button>
-          </Group>
-        </Table.Td>
-      </Table.Tr>
-      {isOpen && (
-        <Table.Tr>
-          <Table.Td colSpan={HEADS.length}>
-            <DeliveryDetails delivery={delivery} />
-          </Table.Td>
-        </Table.Tr>
-      )}
-    </>
+    <Button
+      size="compact-sm"
+      variant="default"
+      aria-label={words.replayOf(type)}
+      onClick={() => replay.mutate()}
+    >
+      {words.replay}
+    </Button>
   );
 }
 

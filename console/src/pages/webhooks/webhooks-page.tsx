@@ -1,15 +1,15 @@
 /** Where the events of this account are sent, and how each delivery went. */
 
 import { BoltIcon, PlusIcon } from '@heroicons/react/24/outline';
-import { Badge, Button, Group, Stack, Table, Text } from '@mantine/core';
+import { Badge, Button, Group, Stack, Text } from '@mantine/core';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { useState } from 'react';
 import type { Webhook } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
 import { CodeLine } from '../../parts/code.tsx';
+import { type Column, DataTable } from '../../parts/data-table.tsx';
 import { Dialog } from '../../parts/dialog.tsx';
-import { ListTable } from '../../parts/list-table.tsx';
 import { Empty, Loaded, Page } from '../../parts/page.tsx';
 import { When } from '../../parts/when.tsx';
 import { text } from '../../texts/text.ts';
@@ -64,37 +64,33 @@ interface WebhookTableProps {
 }
 
 function WebhookTable({ webhooks, onLog, onSecret }: WebhookTableProps) {
+  const columns: readonly Column<Webhook>[] = [
+    { name: words.address, isMono: true, cell: ({ url }) => url },
+    { name: words.events, cell: ({ events }) => events.join(', ') },
+    { name: words.state, cell: (webhook) => <State webhook={webhook} /> },
+    {
+      name: words.actions,
+      isActions: true,
+      cell: (webhook) => (
+        <WebhookMenu
+          webhook={webhook}
+          onLog={() => onLog(webhook.id)}
+          onSecret={() => onSecret(webhook.id)}
+        />
+      ),
+    },
+  ];
+  return <DataTable columns={columns} rows={webhooks} keyOf={({ id }) => id} />;
+}
+
+function State({ webhook: { enabled, disabled_reason: reason } }: { webhook: Webhook }) {
   return (
-    <ListTable
-      heads={[
-        { name: words.address },
-        { name: words.events },
-        { name: words.state },
-        { name: words.actions, isHidden: true },
-      ]}
-    >
-      {webhooks.map((webhook) => (
-        <Table.Tr key={webhook.id}>
-          <Table.Td className="mono" style={{ overflowWrap: 'anywhere' }}>
-            {webhook.url}
-          </Table.Td>
-          <Table.Td>{webhook.events.join(', ')}</Table.Td>
-          <Table.Td>
-            <Badge variant="light" color={webhook.enabled ? 'teal' : 'red'}>
-              {webhook.enabled ? words.enabled : words.disabled}
-            </Badge>
-            {webhook.disabled_reason !== null && <Text size="xs">{webhook.disabled_reason.message}</Text>}
-          </Table.Td>
-          <Table.Td ta="right">
-            <WebhookMenu
-              webhook={webhook}
-              onLog={() => onLog(webhook.id)}
-              onSecret={() => onSecret(webhook.id)}
-            />
-          </Table.Td>
-        </Table.Tr>
-      ))}
-    </ListTable>
+    <>
+      <Badge variant="light" color={enabled ? 'teal' : 'red'}>
+        {enabled ? words.enabled : words.disabled}
+      </Badge>
+      {reason !== null && <Text size="xs">{reason.message}</Text>}
+    </>
   );
 }
 
