@@ -318,6 +318,19 @@ test('a refusal is shown with its reason, at its field', { skip }, async () => {
   await page.close();
 });
 
+test('two refusals at once are both shown, each at its field', { skip }, async () => {
+  const page = await fixture.signedUp('hasty', '/account?create=key');
+  const form = page.getByRole('dialog');
+  await form.getByLabel('Name').fill('x'.repeat(101));
+  const buckets = form.getByLabel('Only in these buckets');
+  await buckets.first().fill('ab');
+  await buckets.first().press('Enter');
+  await form.getByRole('button', { name: 'Create access key' }).click();
+  await form.locator('.mantine-InputWrapper-error').nth(1).waitFor();
+  assert.equal(await form.getByRole('alert').count(), 0);
+  await page.close();
+});
+
 test('a folder of 700 objects keeps few rows in the page, and its place while one of them is open', {
   skip,
 }, async () => {
