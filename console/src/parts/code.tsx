@@ -23,6 +23,7 @@ export function CodeLine({ value, shown = value, label }: CodeLineProps) {
   );
 }
 
+/** Text of the cloud: words between backticks are shown as code. */
 export function Prose({ children }: { children: string }) {
   // Every second part stood between two backticks; a lone one stays as it is.
   return children.split(/`([^`\n]+)`/).map((part, index) =>

@@ -61,6 +61,7 @@ interface ConfirmProps {
   readonly onClose: () => void;
 }
 
+/** Asks before an action that cannot be undone. */
 export function Confirm(props: ConfirmProps) {
   const { isOpen, title, children, action, isHarmless = false, isBusy = false } = props;
   const { error, onConfirm, onClose } = props;
@@ -96,6 +97,7 @@ interface FormModalProps {
   readonly onClose: () => void;
 }
 
+/** Fields, the refusals that no field shows, and the button that sends them. */
 export function FormModal(props: FormModalProps) {
   const { isOpen, title, action, form, isIncomplete = false, children, onClose } = props;
   return (

@@ -86,6 +86,7 @@ interface EmptyProps {
   readonly action?: ReactNode;
 }
 
+/** An empty page: what belongs here, and the first step. */
 export function Empty({ icon: Icon, title, children, action }: EmptyProps) {
   return (
     <Stack align="center" gap="xs" className={classes.empty}>

@@ -66,6 +66,7 @@ export function ChooseFiles({ children }: { children: FileButtonProps['children'
 
 const hasFiles = (event: DragEvent) => event.dataTransfer?.types.includes('Files') === true;
 
+/** The whole window takes files, and says so while some are held over it. */
 export function DropZone() {
   const [isOver, setOver] = useState(false);
   const upload = useUpload();

@@ -37,6 +37,7 @@ interface DayBarsProps {
   readonly days: readonly { readonly date: string; readonly cost: number | string }[];
 }
 
+/** One bar for each day, as high as its cost. */
 export function DayBars({ days }: DayBarsProps) {
   const most = Math.max(...days.map(({ cost }) => Number(cost)), Number.MIN_VALUE);
   return (

@@ -98,6 +98,7 @@ interface PartProps {
   readonly children?: ReactNode;
 }
 
+/** One action on a database: title, explanation and button. */
 export function Part({ title, lead, action, children }: PartProps) {
   return (
     <Paper withBorder p="md" component="section">

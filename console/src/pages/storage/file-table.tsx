@@ -161,6 +161,7 @@ function FileRows(props: FileRowsProps) {
 
 type Column = 'name' | 'size' | 'created_at';
 
+/** Column headings. A click sorts the whole folder; another one reverses the order. */
 function FileHead({ search }: { search: FilesSearch }) {
   const { deleted = false } = search;
   return (
