@@ -121,9 +121,9 @@ const AXE = readFileSync(join(ROOT, 'node_modules/axe-core/axe.min.js'), 'utf8')
  * contrast. A transition may begin a few frames after its element is there. Endless spinners do not count.
  */
 const STILL = `(async () => {
-  const moving = () =>
-    document.getAnimations().filter(({ effect }) => effect?.getComputedTiming().endTime < Infinity);
-  for (let quiet = 0; quiet < 6; quiet = moving().length === 0 ? quiet + 1 : 0) {
+  const isMoving = ({ playState, effect }) =>
+    playState === 'running' && effect?.getComputedTiming().endTime < Infinity;
+  for (let quiet = 0; quiet < 6; quiet = document.getAnimations().some(isMoving) ? 0 : quiet + 1) {
     await new Promise((resolve) => setTimeout(resolve, 16));
   }
 })()`;
