@@ -53,7 +53,9 @@ export function RecoveryKey({ isTaken }: { isTaken: boolean | null }) {
           label={text.recovery.proof}
           spellCheck={false}
           autoComplete="off"
-          {...form.text('recovery_key')}
+          // Its refusal is read out, so it is not at the field.
+          value={form.values.recovery_key}
+          onChange={({ currentTarget }) => form.set({ recovery_key: currentTarget.value })}
         />
       </FormModal>
     </section>

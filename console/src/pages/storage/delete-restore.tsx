@@ -1,6 +1,6 @@
 /**
- * Deleting objects and bringing them back. Where versions are kept, deleting happens at once and can be undone;
- * elsewhere the bytes would be gone, so it is asked first.
+ * Deleting objects and bringing them back. Where versions are kept, deleting happens at once and can be
+ * undone; elsewhere the bytes would be gone, so it is asked first.
  */
 
 import { useMutation } from '@tanstack/react-query';
