@@ -105,7 +105,10 @@ describe('a repository', () => {
     assert.deepEqual(await Repository.find(target, keys.key), keys);
     await assert.rejects(Repository.find(target, randomSecret(32)), /of another cloud/);
     await assert.rejects(Repository.unlock(target, newRecoveryKey()), /belongs to another repository/);
-    await assert.rejects(Repository.create(target, { ...keys, recoveryKey }), /already contains a repository/);
+    await assert.rejects(
+      Repository.create(target, { ...keys, recoveryKey }),
+      /already contains a repository/,
+    );
     await assert.rejects(
       Repository.unlock(new DirectoryTarget(join(folder, 'none')), recoveryKey),
       /contains no recovery points/,

@@ -7,7 +7,9 @@ const RECOVERY_HINT =
 
 /** `what` must not contain a path. */
 export function dataMissing(what: string): AppError {
-  return new AppError('data_missing', `The data of this database is missing: ${what}`, { hint: RECOVERY_HINT });
+  return new AppError('data_missing', `The data of this database is missing: ${what}`, {
+    hint: RECOVERY_HINT,
+  });
 }
 
 /** `what` must not contain a path. */
