@@ -14,8 +14,7 @@ import { eventually } from '../../testing/eventually.ts';
 import { noGuestUsers, noOtherReaders, noUsers, testUidBase } from '../../testing/own-ground.ts';
 import { type ForeignProgram, HostProcesses } from './host-processes.ts';
 import { findWay, seenUser, type Way } from './host-ways.ts';
-import { RUN } from './launch-script.ts';
-import { isAlive, isThere } from './process-identity.ts';
+import { isAlive, isThere, RUN } from './process-identity.ts';
 
 const MODULE = new URL('./host-processes.ts', import.meta.url).href;
 const CLOCK = new URL('../../platform/clock.ts', import.meta.url).href;

@@ -3,31 +3,28 @@
  * Where the host allows it each has a user of its own, sees only its folder and the system's programs, has a
  * space of processes that ends with it, and limits that the kernel keeps. `way()` says what holds here.
  */
-import type { ChildProcess, StdioOptions } from 'node:child_process';
-import * as fs from 'node:fs';
+import type { ChildProcess } from 'node:child_process';
 import { join } from 'node:path';
-import type { Readable, Writable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { startProgram } from '../../platform/child-process.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { AppError } from '../../platform/errors.ts';
-import { hostProgram } from '../../platform/host-programs.ts';
 import { withoutPowers } from '../../platform/other-users.ts';
 import { Cgroups } from './cgroups.ts';
-import { ENDED, exitOf, readEnding } from './ending-note.ts';
-import { apart, findWay, seenUser, setprivProgram, type Way } from './host-ways.ts';
-import { keeperScript, type Launch, READY, RUN, shellScript, WITH_US } from './launch-script.ts';
+import { apart, findWay, seenUser, type Way } from './host-ways.ts';
+import { KeeperShell, KeeperShells } from './keeper-shells.ts';
+import { ENDED, type Keeper, type Launch, launchScript, setprivProgram, WITH_US } from './launch-script.ts';
 import { openPaths } from './open-paths.ts';
 import {
   hostBootId,
   isAlive,
   isThere,
+  keptProcess,
   type ProcessIdentity,
   parseStat,
   yieldMemoryFirst,
 } from './process-identity.ts';
-import { type ProcessEnd, RunningProcess } from './running-process.ts';
-import { AT } from './view-script.ts';
+import { exitOf, type ProcessEnd, RunningProcess, readEnding } from './running-process.ts';
+import { AT, ROOT, viewScript } from './view-script.ts';
 
 export interface ForeignProgram {
   /** Lower case letters, digits and hyphens; no two that run at a time have the same. */
@@ -62,6 +59,20 @@ export interface ForeignProgram {
   readonly temporaryMb?: number;
 }
 
+/**
+ * A program that confines itself, as QEMU does: a sandbox of its own forbids it to start programs and to gain
+ * rights. It gets no view and no namespaces, and sees the files that its user may see. Its limits are for the
+ * caller to set (`cgroups`), before it does anything for a stranger.
+ */
+export interface SelfConfinedProgram extends Pick<ForeignProgram, 'name' | 'command' | 'args' | 'env'> {
+  /** Numbers of its user and group; null: ours. */
+  readonly user: { readonly uid: number; readonly gid: number } | null;
+  /** Its working directory, absolute. No other user needs a way to it. */
+  readonly folder: string;
+  /** Words run as us before the user changes, which then run the words that follow: they open a device. */
+  readonly opener: readonly string[];
+}
+
 type Adopted = Pick<ForeignProgram, 'name' | 'uid' | 'memoryMb' | 'maxProcesses'>;
 
 export interface ProcessesDeps {
@@ -82,23 +93,25 @@ export interface ProcessesDeps {
 const NAME = /^[a-z0-9-]{1,64}$/;
 const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]*$/;
 const MIB = 1024 * 1024;
-const READY_MS = 30_000;
 const NO_POWERS = ['--bounding-set=-all', '--inh-caps=-all'];
+/** No memory of a stranger's is written to a file of the host. */
+const NO_CORE = 'ulimit -c 0';
 const USER_TRIES = 10_000;
-const MAX_OUTPUT_BYTES = 8192;
-const READY_LINE = new RegExp(`^${READY}(.*)\n`, 'm');
+const LOG = 'log';
 /** The end is written down a little after it is seen. */
 const NOTE_TRIES = 50;
 const NOTE_STEP_MS = 10;
 
 export class HostProcesses {
   readonly #deps: ProcessesDeps;
-  readonly #cgroups: Cgroups;
+  /** The groups of the processes, by their names. */
+  readonly cgroups: Cgroups;
+  readonly #shells = new KeeperShells();
   #way: Promise<Way> | undefined;
 
   constructor(deps: ProcessesDeps) {
     this.#deps = deps;
-    this.#cgroups = new Cgroups(deps.group);
+    this.cgroups = new Cgroups(deps.group);
   }
 
   /** How far processes are kept from everything else here. */
@@ -114,7 +127,7 @@ export class HostProcesses {
 
   /** Why the memory of a process and its children is not bounded as a whole, for humans; empty when it is. */
   get limitsProblem(): string {
-    return this.#cgroups.problem;
+    return this.cgroups.problem;
   }
 
   /** The path by which a process sees its folder: a short one, or where it sees more, that very path. */
@@ -134,9 +147,10 @@ export class HostProcesses {
   ): Promise<RunningProcess> {
     const way = await this.way();
     const launch = this.#launch(program, way, null);
-    const child = await this.#spawn(launch, ipc ? [...stdio, 'pipe', 'ipc'] : [...stdio, 'pipe']);
-    const letGo = holdOutput(child);
-    const identity = await ready(child, launch, program.uid).finally(letGo);
+    const shell = await KeeperShell.begin({ stdio: ipc ? [...stdio, 'ipc'] : stdio, endsWithUs: true });
+    const { child } = shell;
+    const release = holdOutput(child);
+    const identity = await begin(shell, launch, program.uid).finally(release);
     return this.#running(program, { way, child, identity, keeper: null });
   }
 
@@ -147,24 +161,44 @@ export class HostProcesses {
    */
   async keep(program: ForeignProgram, keeper: string): Promise<RunningProcess> {
     const way = await this.way();
-    const launch = this.#launch(program, way, keeper);
-    const log = fs.openSync(join(keeper, 'log'), 'a', 0o600);
-    const child = await this.#spawn(launch, ['ignore', log, log, 'pipe']).finally(() => fs.closeSync(log));
-    const identity = await ready(child, launch, program.uid);
-    child.unref();
-    return this.#running(program, { way, child, identity, keeper });
+    const launch = this.#launch(program, way, { folder: keeper, log: LOG });
+    const shell = await this.#shells.take();
+    const identity = await begin(shell, launch, program.uid);
+    shell.unref();
+    return this.#running(program, { way, child: shell.child, identity, keeper });
+  }
+
+  /**
+   * As keep(), for a program that confines itself, and whose end the caller watches: keptProcess() finds it
+   * again, and readEnding() says how it ended. Throws also when it ends before it has its user.
+   */
+  async keepConfined(program: SelfConfinedProgram, keeper: Keeper): Promise<ProcessIdentity> {
+    const launch = confinedLaunch(program, keeper);
+    const shell = await this.#shells.take();
+    const identity = await begin(shell, launch, program.user?.uid ?? null);
+    shell.unref();
+    if (!isAlive(identity)) throw new Error('the process ended at once');
+    yieldMemoryFirst(identity.pid);
+    return identity;
+  }
+
+  /** Has a shell ready for the next keep(). */
+  prepare(): void {
+    this.#shells.refill();
+  }
+
+  /** Ends the shell that is ready; processes run on. */
+  close(): void {
+    this.#shells.close();
   }
 
   /** What keep() started for that folder, when it runs still, under its limits again; null: it does not. */
   async adopt(program: Adopted, keeper: string): Promise<RunningProcess | null> {
     const { name, uid } = program;
     const way = await this.way();
-    const [bootId = '', ...stat] = readText(join(keeper, RUN)).split(' ');
-    const found = parseStat(stat.join(' '));
-    if (found === null) return null;
-    const identity = { pid: found.pid, startTime: found.startTime, bootId, uid };
-    if (!isAlive(identity)) return null;
-    this.#cgroups.make(name, groupLimits(program));
+    const identity = keptProcess(keeper, uid);
+    if (identity === null) return null;
+    this.cgroups.make(name, groupLimits(program));
     return this.#running({ name }, { way, child: null, identity, keeper });
   }
 
@@ -174,59 +208,46 @@ export class HostProcesses {
     return ending === null ? null : { ...exitOf(ending.status), at: ending.at };
   }
 
-  #launch(program: ForeignProgram, way: Way, keeper: string | null): Launch {
+  #launch(program: ForeignProgram, way: Way, keeper: Keeper | null): Launch {
     const { command, args, env = {}, uid, folder, readOnly = [], temporaryMb = 64 } = program;
-    this.#assertRunnable(program);
+    if ((uid !== null) !== this.#deps.hasUsers) throw new Error('a user of its own, where there are such');
+    assertRunnable(program);
     const { ground } = this.#deps;
     if (!way.hasView && uid !== null && ground !== undefined)
       openPaths(ground, [folder, command, ...readOnly]);
     const namespaces = apart(way, program.network);
+    const view = () => viewScript({ folder, readOnly, temporaryMb, uid: uid ?? seenUser(way) });
     return {
       command,
       args,
       env,
       folder,
       keeper,
-      apart: namespaces,
-      view: way.hasView ? { folder, readOnly, temporaryMb, uid: uid ?? seenUser(way) } : null,
-      asUser: [
+      namespaces,
+      view: way.hasView ? { script: view(), root: ROOT, folder: AT } : null,
+      hasSession: true,
+      prefix: [
         setprivProgram(),
         ...userWords(uid, way.inUserNamespace && namespaces.length > 0),
         '--no-new-privs',
         ...(keeper === null ? WITH_US : ['--']),
       ],
       limits: this.#shellLimits(program),
-      groupFile: this.#cgroups.make(program.name, groupLimits(program)),
+      groupFile: this.cgroups.make(program.name, groupLimits(program)),
       bootId: hostBootId(),
     };
   }
 
-  #assertRunnable({ name, command, args, env = {}, uid, folder }: ForeignProgram): void {
-    if (!NAME.test(name)) throw new Error('not a name of a process');
-    if ((uid !== null) !== this.#deps.hasUsers) throw new Error('a user of its own, where there are such');
-    if (!Object.keys(env).every((key) => VARIABLE.test(key))) throw new Error('not a variable');
-    if ([command, folder, ...args, ...Object.values(env)].some((word) => word.includes('\0')))
-      throw new Error('no program takes a NUL');
-  }
-
   #shellLimits(program: ForeignProgram): string[] {
     const { uid, memoryMb, reservedMb, maxProcesses = 1024, cpuSeconds, fileMb } = program;
-    const isGroupEnough = this.#cgroups.problem === '' && reservedMb === undefined;
+    const isGroupEnough = this.cgroups.problem === '' && reservedMb === undefined;
     return [
-      'ulimit -c 0',
+      NO_CORE,
       ...(isGroupEnough ? [] : [`ulimit -d ${(memoryMb + (reservedMb ?? 0)) * 1024}`]),
-      ...(uid === null ? [] : [`ulimit -u ${maxProcesses}`]),
+      ...(uid === null ? [] : [processLimit(maxProcesses)]),
       ...(cpuSeconds === undefined ? [] : [`ulimit -t ${cpuSeconds}`]),
       ...(fileMb === undefined ? [] : [`ulimit -f ${fileMb * 1024}`]),
     ];
-  }
-
-  /** Starts the shell that waits for the program; see launch-script.ts. */
-  #spawn(launch: Launch, stdio: readonly unknown[]): Promise<ChildProcess> {
-    const words = [hostProgram('bash'), '--norc', '-c', shellScript(launch, stdio.length - 4), 'bash'];
-    const first = launch.keeper === null ? [hostProgram('setpriv'), ...WITH_US] : [];
-    const [program = '', ...rest] = [...first, ...words];
-    return startProgram(program, rest, { cwd: '/', env: {}, detached: true, stdio: stdio as StdioOptions });
   }
 
   #running(
@@ -236,7 +257,7 @@ export class HostProcesses {
     const { way, child, identity, keeper } = about;
     yieldMemoryFirst(identity.pid);
     const onGone = async () => {
-      await this.#cgroups.remove(name);
+      await this.cgroups.remove(name);
       if (keeper !== null) return this.#noted(keeper);
       const end =
         typeof child?.exitCode === 'number' ? exitOf(child.exitCode) : { code: null, signal: 'SIGKILL' };
@@ -264,29 +285,48 @@ function groupLimits({ memoryMb, maxProcesses = 1024 }: Adopted): Readonly<Recor
   };
 }
 
-function userWords(uid: number | null, inUserNamespace: boolean): string[] {
-  if (uid !== null) return ['--reuid', String(uid), '--regid', String(uid), '--clear-groups'];
+function confinedLaunch(program: SelfConfinedProgram, keeper: Keeper): Launch {
+  const { command, args, env = {}, folder, user, opener } = program;
+  assertRunnable(program);
+  const asUser = userWords(user?.uid ?? null, false, user?.gid ?? null);
+  return {
+    command,
+    args,
+    env,
+    folder,
+    keeper,
+    namespaces: [],
+    view: null,
+    hasSession: false,
+    prefix: [...opener, setprivProgram(), ...asUser, '--no-new-privs', '--'],
+    limits: [NO_CORE],
+    groupFile: null,
+    bootId: hostBootId(),
+  };
+}
+
+function assertRunnable(program: Pick<ForeignProgram, 'name' | 'command' | 'args' | 'env' | 'folder'>): void {
+  const { name, command, args, env = {}, folder } = program;
+  if (!NAME.test(name)) throw new Error('not a name of a process');
+  if (!Object.keys(env).every((key) => VARIABLE.test(key))) throw new Error('not a variable');
+  if ([command, folder, ...args, ...Object.values(env)].some((word) => word.includes('\0')))
+    throw new Error('no program takes a NUL');
+}
+
+/** Dash has -p for what is -u elsewhere. */
+function processLimit(count: number): string {
+  return `ulimit -u ${count} 2>/dev/null || ulimit -p ${count} || exit`;
+}
+
+function userWords(uid: number | null, inUserNamespace: boolean, gid = uid): string[] {
+  if (uid !== null) return ['--reuid', String(uid), '--regid', String(gid), '--clear-groups'];
   return inUserNamespace ? [...NO_POWERS, '--ambient-caps=-all'] : withoutPowers();
 }
 
-/** Gives the shell its script, and resolves with what the process is known by once it may begin. */
-async function ready(child: ChildProcess, launch: Launch, uid: number | null): Promise<ProcessIdentity> {
-  const line = child.stdio[3] as Readable & Writable;
-  let text = '';
-  const timer = setTimeout(() => line.destroy(), READY_MS);
-  line.on('error', () => {});
-  line.setEncoding('latin1').end(keeperScript(launch));
-  try {
-    for await (const piece of line) {
-      text += piece;
-      if (READY_LINE.test(text) || text.length > MAX_OUTPUT_BYTES) break;
-    }
-  } catch (error) {
-    text += String(error);
-  } finally {
-    clearTimeout(timer);
-  }
-  const found = parseStat(READY_LINE.exec(text)?.[1] ?? '');
+/** Runs the launch in the shell. Resolves with the process's identity, about when the program begins. */
+async function begin(shell: KeeperShell, launch: Launch, uid: number | null): Promise<ProcessIdentity> {
+  const { stat, text } = await shell.run(launchScript(launch));
+  const found = parseStat(stat ?? '');
   if (found !== null) {
     const identity = { pid: found.pid, startTime: found.startTime, bootId: launch.bootId, uid };
     // Its user is changed last of all; until then it would not be known again.
@@ -294,7 +334,7 @@ async function ready(child: ChildProcess, launch: Launch, uid: number | null): P
       await sleep(1);
     return identity;
   }
-  killGroup(child.pid);
+  shell.kill();
   throw new AppError('internal_error', `${launch.command} cannot be started here`, {
     cause: new Error(text.trim()),
   });
@@ -308,20 +348,4 @@ function holdOutput({ stdout, stderr }: ChildProcess): () => void {
   return () => {
     for (const stream of streams) stream.off('readable', hold);
   };
-}
-
-function killGroup(leader: number | undefined): void {
-  try {
-    if (leader !== undefined) process.kill(-leader, 'SIGKILL');
-  } catch {
-    // It ended meanwhile.
-  }
-}
-
-function readText(path: string): string {
-  try {
-    return fs.readFileSync(path, 'latin1');
-  } catch {
-    return '';
-  }
 }

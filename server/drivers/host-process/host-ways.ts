@@ -1,8 +1,8 @@
 /** How far this host lets us keep a foreign process from everything else: it is tried. */
 import { execFile } from 'node:child_process';
-import { realpathSync } from 'node:fs';
 import { promisify } from 'node:util';
 import { hostPath, hostProgram } from '../../platform/host-programs.ts';
+import { setprivProgram } from './launch-script.ts';
 import { AT, viewScript } from './view-script.ts';
 
 const run = promisify(execFile);
@@ -45,11 +45,6 @@ const WAYS: readonly Way[] = [
   { ...NET, ...ROOT },
   { ...NET, ...USER },
 ];
-
-/** The path by which a view has it too, if it is in a folder that views show. */
-export function setprivProgram(): string {
-  return realpathSync(hostProgram('setpriv'));
-}
 
 /** Words before a command that runs as apart as that; none: there is nothing to be done. */
 export function apart(way: Way, network: 'none' | 'host'): string[] {

@@ -1,109 +1,151 @@
-/** The shell scripts that bring a foreign process to where it may run, and wait for it. */
+/** The shell scripts that start a foreign process, wait for its end, and write down how it ended. */
+import { realpathSync } from 'node:fs';
 import { hostPath, hostProgram } from '../../platform/host-programs.ts';
-import { closeOthers, ENDED, quoted } from './ending-note.ts';
-import { AT, ROOT, type View, viewScript } from './view-script.ts';
+import { RUN } from './process-identity.ts';
 
-/** In the keeper's folder: which process runs, `<boot id> <line of /proc/…/stat>`. */
-export const RUN = 'run';
-/** In the keeper's folder: held while the process runs. */
+/** In the keeper's folder: how the process ended, `<pid> <status>`. */
+export const ENDED = 'ended';
+/** In the keeper's folder: locked while the process runs. */
 const LOCK = 'lock';
-/** Begins the line that tells that all is ready; the process's own line of /proc/…/stat follows. */
+/** Begins the line that says the process is about to begin; its line of /proc/…/stat follows. */
 export const READY = 'ready ';
 const LOCK_SECONDS = 3;
+/** Options of `setpriv`: the program is killed when its parent ends. */
 export const WITH_US = ['--pdeathsig', 'KILL', '--'] as const;
+/** The shells' name in a list of processes. */
+const NAME = 'cloudlet-keeper';
+
+/** A folder of ours that outlives Cloudlet with the process. */
+export interface Keeper {
+  /** Absolute. No other process has it, and this one cannot reach it. */
+  readonly folder: string;
+  /** Name in it of the file that the output of the process is appended to. */
+  readonly log: string;
+}
 
 export interface Launch {
   /** Words before a command that runs in namespaces of its own; none: it stays in ours. */
-  readonly apart: readonly string[];
-  /** null: it sees what its user may see. */
-  readonly view: View | null;
-  /** Its working directory where it has no view. */
+  readonly namespaces: readonly string[];
+  /** Its file system; null: the host's. */
+  readonly view: {
+    /** Lines that make it at `root`. */
+    readonly script: string;
+    readonly root: string;
+    /** Its working directory in there. */
+    readonly folder: string;
+  } | null;
+  /** Its working directory where it has no view. Absolute. */
   readonly folder: string;
-  /** `setpriv` and its options, up to the command. */
-  readonly asUser: readonly string[];
+  /** Whether it leads a session of its own, by which the processes that it starts are found. */
+  readonly hasSession: boolean;
+  /** The words before the command: `setpriv` with its options. */
+  readonly prefix: readonly string[];
   readonly command: string;
   readonly args: readonly string[];
   readonly env: Readonly<Record<string, string>>;
-  /** As lines for Bash. */
+  /** Lines for a shell. */
   readonly limits: readonly string[];
   /** File of the control group that takes processes; null: none. */
   readonly groupFile: string | null;
-  /** Folder of ours, for what is to be known of it when we have ended before; null: it ends with us. */
-  readonly keeper: string | null;
+  /** null: the process ends with us. */
+  readonly keeper: Keeper | null;
   readonly bootId: string;
 }
 
-/**
- * For Bash, with descriptors 0, 1 and 2 of the program, 3 to us, and `others` more for the program. It
- * becomes the shell that runs keeperScript(), which it reads from descriptor 3. Descriptors 5 and 6 are then
- * the program's 0 and 2.
- */
-export function shellScript({ apart, limits, keeper }: Launch, others: number): string {
-  const lock = [
-    `cd ${quoted(keeper ?? '')} && exec 7>${LOCK} && flock -w ${LOCK_SECONDS} 7 ||`,
-    // Whoever leaves with something unread takes back what it said.
-    "{ echo it runs already >&3; read -r -d '' <&3; exit; }",
-    `: >${ENDED} && : >${RUN} || exit`,
-  ];
-  return [
-    // Who began after our end would not hear of it.
-    ...(keeper === null ? [`[ "$PPID" = ${process.pid} ] || exit`] : []),
-    closeOthers(4 + others),
-    `PATH=${quoted(hostPath())}`,
-    ...(keeper === null ? [] : lock),
-    ...limits,
-    'exec 5<&0 6>&2 0<&3 2>&3',
-    `exec ${[...apart, '/bin/sh', '-s', 'cloudlet-keeper'].map(quoted).join(' ')}`,
-  ].join('\n');
+/** A word that means nothing else to a shell. */
+export function quoted(word: string): string {
+  return `'${word.replaceAll("'", "'\\''")}'`;
+}
+
+/** The real path of `setpriv`: a view has it there too, if it has its folder. */
+export function setprivProgram(): string {
+  return realpathSync(hostProgram('setpriv'));
 }
 
 /**
- * For the shell that waits for the program. The one process that it makes is the first of a new namespace,
- * which ends with it. Words and variables of the program stand in here, and in no list of processes. The
- * braces: nothing of a script that breaks off is run.
+ * The command of a shell that runs the script it reads from descriptor 3. Descriptors 0, 1 and 2 and `others`
+ * from 4 on are kept for the program; all above are closed. For the script 0 and 2 are 5 and 6.
  */
-export function keeperScript(launch: Launch): string {
-  const { keeper, view } = launch;
-  const inner = innerScript(launch);
-  let end = 'INNER';
-  while (inner.includes(end)) end += '_';
-  const first = [
-    ...(keeper === null ? [hostProgram('setpriv'), ...WITH_US] : []),
-    // What it leaves behind is then known by its group.
-    ...(view === null ? ['setsid'] : []),
-    ...['/bin/sh', '-s'],
+export function shellCommand(others: number, endsWithUs: boolean): string[] {
+  const script = [
+    // A shell that starts after our end gets no signal of it.
+    ...(endsWithUs ? [`[ "$PPID" = ${process.pid} ] || exit`] : []),
+    closeOthers(4 + others),
+    `exec /bin/sh -s ${NAME} 5<&0 6>&2 0<&3 2>&3`,
   ];
+  const first = endsWithUs ? [hostProgram('setpriv'), ...WITH_US] : [];
+  return [...first, hostProgram('bash'), '--norc', '-c', script.join('\n'), 'bash'];
+}
+
+/**
+ * The script for that shell. The program's words and variables are in here, and so in no list of processes.
+ * The braces keep a script that breaks off from being run in part.
+ */
+export function launchScript(launch: Launch): string {
+  const { keeper, namespaces, limits } = launch;
+  const waiting = waitingScript(launch);
   return [
     '{',
-    'unset PWD OLDPWD SHLVL _',
+    'umask 077',
     `PATH=${quoted(hostPath())}`,
-    'cd /',
-    `${first.map(quoted).join(' ')} <<'${end}' &`,
-    ...[inner, end],
-    'exec </dev/null >/dev/null 2>&1 3>&- 4>&- 5<&- 6>&-',
-    'wait $!',
-    ...(keeper === null ? [] : [`echo "$$ $?" >${quoted(`${keeper}/${ENDED}`)}`]),
-    'exit',
+    ...(keeper === null ? [] : keeperLines(keeper)),
+    ...limits,
+    namespaces.length === 0
+      ? waiting
+      : hereDocument(`exec ${[...namespaces, '/bin/sh', '-s', NAME].map(quoted).join(' ')}`, waiting),
     '}',
     '',
   ].join('\n');
 }
 
+function keeperLines({ folder, log }: Keeper): string[] {
+  return [
+    `cd ${quoted(folder)} && exec 7>${LOCK} && flock -w ${LOCK_SECONDS} 7 || { echo it runs already >&3; exit; }`,
+    `: >${ENDED} && : >${RUN} || exit`,
+    `exec 5</dev/null >>${quoted(log)} 6>&1`,
+  ];
+}
+
+/** Starts one process, the first of a new namespace of processes if there is one, and waits for it. */
+function waitingScript(launch: Launch): string {
+  const { keeper, view, hasSession } = launch;
+  const first = [
+    ...(keeper === null ? [hostProgram('setpriv'), ...WITH_US] : []),
+    ...(view === null && hasSession ? ['setsid'] : []),
+  ];
+  const inner = innerScript(launch);
+  return [
+    '{',
+    'unset PWD OLDPWD SHLVL _',
+    `PATH=${quoted(hostPath())}`,
+    'cd /',
+    first.length === 0
+      ? `(\n${inner}\n) &`
+      : hereDocument(`${[...first, '/bin/sh', '-s'].map(quoted).join(' ')}`, inner, ' &'),
+    'exec </dev/null >/dev/null 2>&1 3>&- 4>&- 5<&- 6>&-',
+    'wait $!',
+    ...(keeper === null ? [] : [`echo "$! $?" >${quoted(`${keeper.folder}/${ENDED}`)}`]),
+    'exit',
+    '}',
+  ].join('\n');
+}
+
 function innerScript(launch: Launch): string {
-  const { view, folder, asUser, command, args, env, groupFile, keeper, bootId } = launch;
-  const enter = view === null ? [] : [hostProgram('unshare'), `--root=${ROOT}`, `--wd=${AT}`, '--'];
-  const words = [...enter, ...asUser, command, ...args].map(quoted).join(' ');
-  const seen = quoted((view === null ? '' : ROOT) + command);
+  const { view, folder, prefix, command, args, env, groupFile, keeper, bootId } = launch;
+  const enter =
+    view === null ? [] : [hostProgram('unshare'), `--root=${view.root}`, `--wd=${view.folder}`, '--'];
+  const words = [...enter, ...prefix, command, ...args].map(quoted).join(' ');
+  const seen = quoted((view === null ? '' : view.root) + command);
   return [
     '{',
     'set -e',
     `PATH=${quoted(hostPath())}`,
-    // 0: whoever writes it.
+    // 0 is the process that writes it.
     ...(groupFile === null ? [] : [`echo 0 >${quoted(groupFile)}`]),
     'read -r stat </proc/self/stat',
-    ...(keeper === null ? [] : [`echo ${quoted(bootId)} "$stat" >${quoted(`${keeper}/${RUN}`)}`]),
+    ...(keeper === null ? [] : [`echo ${quoted(bootId)} "$stat" >${quoted(`${keeper.folder}/${RUN}`)}`]),
     'umask 022',
-    view === null ? `cd ${quoted(folder)}` : viewScript(view),
+    view === null ? `cd ${quoted(folder)}` : view.script,
     `[ -x ${seen} ] || { echo ${seen} is no program here >&2; exit 1; }`,
     'umask 077',
     `echo "${READY}$stat" >&3`,
@@ -112,4 +154,28 @@ function innerScript(launch: Launch): string {
     `exec ${words} <&5 2>&6 3>&- 5<&- 6>&- 7>&-`,
     '}',
   ].join('\n');
+}
+
+/** A command that reads `content`, which may hold any line. */
+function hereDocument(command: string, content: string, after = ''): string {
+  let end = 'END';
+  while (content.includes(end)) end += '_';
+  return `${command} <<'${end}'${after}\n${content}\n${end}`;
+}
+
+/** Lines for Bash, the only shell with descriptors above 9: closes all from number `kept` on. */
+function closeOthers(kept: number): string {
+  return `for fd in /proc/$$/fd/*; do
+fd=\${fd##*/}
+((fd < ${kept})) || eval "exec $fd>&-"
+done`;
+}
+
+/**
+ * The command that runs `words` with nothing open above descriptor 3, and no environment: Cloudlet passes
+ * on none of its own descriptors, but those it was itself started with. The process number stays the same.
+ * Throws `engine_unavailable` where there is no Bash.
+ */
+export function withoutOthers(words: readonly string[]): [program: string, args: string[]] {
+  return [hostProgram('bash'), ['--norc', '-c', `${closeOthers(4)}\nexec -c "$@"`, 'bash', ...words]];
 }

@@ -1,7 +1,8 @@
-/** Processes told apart from all others: a number alone may by now be someone else's. */
-import { readFileSync, writeFileSync } from 'node:fs';
+/** Identifies processes of this host: by more than their number, which may be reused, and by their user. */
+import { closeSync, openSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { hostBootId as readBootId } from '../../platform/host-boot.ts';
-import { isOver, userOf } from './user-processes.ts';
 
 export interface ProcessIdentity {
   readonly pid: number;
@@ -24,6 +25,9 @@ interface ProcessStat {
 export const MS_PER_TICK = 10;
 /** Between -1000 and 1000: when memory runs out a foreign process goes before the control plane. */
 const OOM_SCORE_ADJ = 500;
+const POLL_MS = 10;
+/** In the keeper's folder: the process that runs, `<boot id> <line of /proc/…/stat>`. */
+export const RUN = 'run';
 
 /** Text of a file of /proc; null when the process is gone. Throws when we may open no more files. */
 export function readProc(path: string): string | null {
@@ -117,4 +121,111 @@ export function yieldMemoryFirst(pid: number): void {
   } catch {
     // Some containers do not let us; the process is none the worse for it.
   }
+}
+
+/** The process that was started for that folder of a keeper, if it still runs under that user; else null. */
+export function keptProcess(keeper: string, uid: number | null): ProcessIdentity | null {
+  let text: string;
+  try {
+    text = readFileSync(join(keeper, RUN), 'latin1');
+  } catch {
+    return null;
+  }
+  const [ofBoot = '', ...stat] = text.split(' ');
+  const found = parseStat(stat.join(' '));
+  if (found === null) return null;
+  const identity = { pid: found.pid, startTime: found.startTime, bootId: ofBoot, uid };
+  return isAlive(identity) ? identity : null;
+}
+
+/** Kept open for when no other file can be: a process that is to end is found and ended all the same. */
+let spare: number | null = null;
+
+/** `work`, which opens one file at a time, with a descriptor for it. Throws EMFILE when others took that. */
+function withDescriptor<T>(work: () => T): T {
+  keepSpare();
+  try {
+    return work();
+  } catch (error) {
+    if (spare === null || !isOutOfFiles(error)) throw error;
+    closeSync(spare);
+    spare = null;
+    try {
+      return work();
+    } finally {
+      keepSpare();
+    }
+  }
+}
+
+function keepSpare(): void {
+  try {
+    spare ??= openSync('/proc', 'r');
+  } catch {
+    // Without room for it there may yet be some for the work.
+  }
+}
+
+function isOutOfFiles(error: unknown): boolean {
+  return ['EMFILE', 'ENFILE'].includes(String((error as NodeJS.ErrnoException).code));
+}
+
+/** The user of a process, which the kernel says of it whatever it does; null when it is gone. */
+export function userOf(pid: number | string): number | null {
+  try {
+    return statSync(`/proc/${pid}`).uid;
+  } catch {
+    return null;
+  }
+}
+
+/**
+ * Sends SIGKILL to all that runs as a user that has no other use, and says whether there was anything. Who
+ * was only about to be made by one of them is not among them: ask again until there is none. Throws EMFILE
+ * when no file can be opened at all.
+ */
+export function killProcessesOf(uid: number): boolean {
+  if (uid === 0 || uid === process.getuid?.())
+    throw new Error('the user of a foreign process must be nobody else');
+  return withDescriptor(() => killAll(uid));
+}
+
+function killAll(uid: number): boolean {
+  let isAny = false;
+  for (const name of readdirSync('/proc')) {
+    if (!/^\d+$/.test(name) || userOf(name) !== uid || isDead(name)) continue;
+    isAny = true;
+    try {
+      process.kill(Number(name), 'SIGKILL');
+    } catch {
+      // It ended by itself.
+    }
+  }
+  return isAny;
+}
+
+/** As killProcessesOf, until there is none; false when there still is one after that time. */
+export async function endProcessesOf(uid: number, withinMs: number): Promise<boolean> {
+  for (let waited = 0; killProcessesOf(uid); waited += POLL_MS) {
+    if (waited >= withinMs) return false;
+    await sleep(POLL_MS);
+  }
+  return true;
+}
+
+function isDead(pid: string): boolean {
+  try {
+    return isOver(readFileSync(`/proc/${pid}/stat`, 'latin1'));
+  } catch (error) {
+    if (isOutOfFiles(error)) throw error;
+    return true;
+  }
+}
+
+/** Whether a line of /proc's `stat` is of a process that is dead, and at most not yet buried. */
+function isOver(stat: string): boolean {
+  // The name, in parentheses, may itself hold anything.
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  // One whose first thread has left looks dead, and its others run on.
+  return (fields[0] === 'Z' || fields[0] === 'X') && Number(fields[17]) <= 1;
 }

@@ -1,5 +1,7 @@
 /** A foreign process that runs, or ran: what it is known by, how it is ended, and how it ended. */
 import type { ChildProcess } from 'node:child_process';
+import { closeSync, fstatSync, openSync, readFileSync } from 'node:fs';
+import { constants } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { AppError } from '../../platform/errors.ts';
 import { isAlive, type ProcessIdentity, signalProcess } from './process-identity.ts';
@@ -116,4 +118,51 @@ export class RunningProcess {
       // There is none left.
     }
   }
+}
+
+export interface Ending {
+  readonly pid: number;
+  /** As a shell counts: 128 and more for signals. */
+  readonly status: number;
+  /** ms since 1970. */
+  readonly at: number;
+}
+
+const NOTE = /^(\d+) (\d+)\n$/;
+const SIGNALLED = 128;
+
+/** The note at `path`; null when there is none, or it is not whole. */
+export function readEnding(path: string): Ending | null {
+  let fd: number;
+  try {
+    fd = openSync(path, 'r');
+  } catch {
+    return null;
+  }
+  try {
+    const [, pid, status] = NOTE.exec(readFileSync(fd, 'latin1')) ?? [];
+    if (pid === undefined) return null;
+    return { pid: Number(pid), status: Number(status), at: Math.floor(fstatSync(fd).mtimeMs) };
+  } finally {
+    closeSync(fd);
+  }
+}
+
+/** For humans. */
+export function endingText({ status }: Pick<Ending, 'status'>): string {
+  const { code, signal } = exitOf(status);
+  return signal === null ? `the process exited with status ${code}` : `the process was killed by ${signal}`;
+}
+
+/** A status as a shell counts, told apart. */
+export function exitOf(status: number): { readonly code: number | null; readonly signal: string | null } {
+  return status > SIGNALLED
+    ? { code: null, signal: signalName(status - SIGNALLED) }
+    : { code: status, signal: null };
+}
+
+/** `SIGKILL` and the like; `signal 99` when the host has no name for it. */
+export function signalName(number: number): string {
+  const found = Object.entries(constants.signals).find(([, value]) => value === number);
+  return found?.[0] ?? `signal ${number}`;
 }

@@ -10,7 +10,8 @@ import { join } from 'node:path';
 import { syncFolder, syncFolderAsync, writeDurableFile } from '../../platform/durable-file.ts';
 import { AppError } from '../../platform/errors.ts';
 import { isId } from '../../platform/ids.ts';
-import { ENDED, type Ending, readEnding } from '../host-process/ending-note.ts';
+import { ENDED } from '../host-process/launch-script.ts';
+import { type Ending, readEnding } from '../host-process/running-process.ts';
 import { removeTree } from '../host-process/tree-removal.ts';
 import type { GuestSize } from './guest-launcher.ts';
 import type { Forwards } from './guest-networks.ts';
@@ -45,6 +46,8 @@ export interface RunRecord {
 
 /** The folder that belongs to the guest, in ours. */
 export const GUEST = 'guest';
+/** In our folder of the guest: the output of its process. */
+export const LOG = 'qemu.log';
 const RECORD = 'spec.json';
 const RUN = 'run.json';
 const UNFINISHED = '.new-';

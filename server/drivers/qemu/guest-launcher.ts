@@ -1,22 +1,20 @@
 /** Makes the process of a guest out of what is known of it, and lets it run. */
 
-import { existsSync } from 'node:fs';
-import { join } from 'node:path';
+import { closeSync, existsSync, openSync } from 'node:fs';
+import { join, resolve } from 'node:path';
 import type { GuestSpec } from '../../compute/hypervisor.ts';
 import { AppError } from '../../platform/errors.ts';
 import { ALLOW_PROMISES, promisableBytes } from '../../platform/host-memory.ts';
-import type { Cgroups } from '../host-process/cgroups.ts';
 import { lastLine } from '../host-process/foreign-files.ts';
-import type { KeptShells } from '../host-process/kept-shells.ts';
-import { FILES, qemuArguments } from './arguments.ts';
+import type { HostProcesses } from '../host-process/host-processes.ts';
+import { FILES, qemuArguments, withTap } from './arguments.ts';
 import { asDiskError, createOverlay, createRawDisk, lendBase, lendFile, writeSeed } from './disk.ts';
 import { trimLog } from './guest-console.ts';
-import { GUEST, type GuestFolders, type GuestRecord } from './guest-folders.ts';
+import { type GuestFolders, type GuestRecord, LOG } from './guest-folders.ts';
 import type { Forwards, GuestNetworks } from './guest-networks.ts';
 import type { GuestRun } from './guest-run.ts';
 import type { GuestRuns } from './guest-runs.ts';
 import { type Accel, kvmUser } from './kvm.ts';
-import { letGuestRun, spawnQemu } from './launch.ts';
 import { chooseMachine, noQemuImg, type QemuProgram, type QemuPrograms } from './program.ts';
 import { clearGuest, stopRun } from './stopping.ts';
 import { type TinyImage, whyNoTinyImage } from './tiny-image.ts';
@@ -24,8 +22,7 @@ import { type TinyImage, whyNoTinyImage } from './tiny-image.ts';
 export interface LauncherDeps {
   readonly folders: GuestFolders;
   readonly runs: GuestRuns;
-  readonly shells: KeptShells;
-  readonly cgroups: Cgroups;
+  readonly processes: HostProcesses;
   /** Paths of what the built-in image starts from. */
   readonly tiny: TinyImage;
   readonly networks: GuestNetworks;
@@ -47,10 +44,8 @@ export class GuestLauncher {
 
   /** Resolves when its processor runs. Throws AppErrors; then nothing is left of it. */
   async launch(spec: GuestSpec, record: GuestRecord, means: LaunchMeans): Promise<GuestRun> {
-    const { folders, runs, shells, networks } = this.#deps;
+    const { folders, runs, processes, networks } = this.#deps;
     const { vmId } = spec;
-    const folder = folders.path(vmId);
-    const log = folders.path(vmId, 'qemu.log');
     const { program, accel, reason } = means;
     runs.expect(vmId);
     // What runs as its user could have its hands in the new run, and would not be ended with it.
@@ -76,19 +71,29 @@ export class GuestLauncher {
       mac,
       ...wires,
     });
-    const user = record.uid === null ? null : userOf(record.uid, accel);
-    const how = { program: program.path, args, folder, workFolder: GUEST, log, user, tap: wires.tap };
-    const identity = await spawnQemu(shells, how).catch(async (error) => {
+    const log = folders.path(vmId, LOG);
+    closeSync(openSync(log, 'w', 0o600));
+    const qemu = {
+      name: vmId,
+      command: program.path,
+      args,
+      env: { LANG: 'C' },
+      user: record.uid === null ? null : userOf(record.uid, accel),
+      folder: resolve(folders.guestPath(vmId)),
+      opener: wires.tap === null ? [] : withTap(wires.tap),
+    };
+    const keeper = { folder: resolve(folders.path(vmId)), log: LOG };
+    const identity = await processes.keepConfined(qemu, keeper).catch(async (error) => {
       await networks.disconnect(vmId);
       throw failedStart(lastLine(log), error);
     });
-    const run = runs.attach(vmId, identity);
+    const run = runs.attach(vmId, { ...identity, uuid });
     const size = { vcpus, memoryMb };
     this.limit(run, size);
     runs.remember(run, { accel, accelReason: reason, size });
     // While the process gets ready, neither holds anybody up.
     const guarded = guard();
-    shells.refill();
+    processes.prepare();
     const forwards = await this.bringUp(run, spec, guarded);
     runs.remember(run, { accel, accelReason: reason, forwards });
     return run;
@@ -108,11 +113,12 @@ export class GuestLauncher {
   /** Puts its process under its limits, where this host has some; also one that had them before. */
   limit(run: GuestRun, size: GuestSize): void {
     try {
-      const { problem } = this.#deps.cgroups;
+      const { cgroups } = this.#deps.processes;
+      const { problem } = cgroups;
       if (problem !== '' && !this.#hasWarned)
         this.#deps.warn('', `machines have no cgroup limits: ${problem}`);
       this.#hasWarned = true;
-      this.#deps.cgroups.place(run.vmId, run.identity.pid, limitsOf(size));
+      cgroups.place(run.vmId, run.identity.pid, limitsOf(size));
     } catch (error) {
       this.#deps.warn(run.vmId, `it runs without limits: ${(error as NodeJS.ErrnoException).code}`);
     }
@@ -126,13 +132,15 @@ export class GuestLauncher {
     const wasStopping = run.isStopping;
     run.isStopping = true;
     try {
-      const forwards = await letGuestRun(run, guarded, () => this.#deps.networks.forward(run, network.ports));
+      const forward = () => this.#deps.networks.forward(run, network.ports);
+      const [forwards] = await Promise.all([run.whenReady().then(forward), guarded]);
+      await run.resume();
       run.isStopping = wasStopping;
       return forwards;
     } catch (error) {
       if (run.isAlive) await stopRun(run, 0);
       this.#deps.runs.forget(run);
-      throw failedStart(lastLine(this.#deps.folders.path(run.vmId, 'qemu.log')), error);
+      throw failedStart(lastLine(this.#deps.folders.path(run.vmId, LOG)), error);
     }
   }
 

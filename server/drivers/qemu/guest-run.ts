@@ -1,19 +1,12 @@
 /** One run of one guest: its process, the two QMP connections to it, and how it ends. */
 
-import { readdirSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { GuestEnd } from '../../compute/hypervisor.ts';
-import { type Ending, endingText, signalName } from '../host-process/ending-note.ts';
+import { AppError } from '../../platform/errors.ts';
 import { connectIn } from '../host-process/owned-socket.ts';
-import {
-  hostBootId,
-  identify,
-  isAlive,
-  type ProcessIdentity,
-  readProc,
-} from '../host-process/process-identity.ts';
-import { userOf } from '../host-process/user-processes.ts';
-import { FILES } from './arguments.ts';
+import { hostBootId, isAlive, type ProcessIdentity } from '../host-process/process-identity.ts';
+import { type Ending, endingText, signalName } from '../host-process/running-process.ts';
+import { BALLOON_ID, FILES } from './arguments.ts';
 import { QmpClient, QmpError, type QmpEvent } from './qmp.ts';
 
 interface RunDeps {
@@ -38,6 +31,9 @@ interface ConnectOptions {
 }
 
 const POLL_MS = 20;
+const CONNECT_POLL_MS = 2;
+const READY_MS = 15_000;
+const STATS_SECONDS = 5;
 const RECONNECT_MS = 500;
 /** From the close of its sockets to the end of the process: QEMU writes back its disks in between. */
 const DYING_MS = 3000;
@@ -180,6 +176,40 @@ export class GuestRun {
     return true;
   }
 
+  /** QEMU's word for its state: `prelaunch`, `running`, `paused`, … Rejects with QmpError. */
+  async status(timeoutMs?: number): Promise<string> {
+    const answer = (await this.command('query-status', {}, timeoutMs)) as { status?: unknown } | null;
+    return String(answer?.status);
+  }
+
+  /** Resolves when both sockets answer. Rejects when the process ends, or does not answer in 15 s. */
+  async whenReady(): Promise<void> {
+    for (let waited = 0; ; waited += CONNECT_POLL_MS) {
+      try {
+        return await this.connect();
+      } catch (error) {
+        if (!this.isAlive || waited > READY_MS) throw error;
+        await sleep(CONNECT_POLL_MS);
+      }
+    }
+  }
+
+  /** Sets what QEMU takes only once it is ready, and lets the processor run. Rejects when it does not. */
+  async resume(): Promise<void> {
+    const interval = { property: 'guest-stats-polling-interval', value: STATS_SECONDS };
+    const balloon = { path: `/machine/peripheral/${BALLOON_ID}`, ...interval };
+    // Sent together, done in this order: the guest does not wait for us to hear each answer, and we do not
+    // wait for answers which its processor, once it runs, would delay.
+    const [, , status] = await Promise.all([
+      this.command('qom-set', balloon),
+      this.command('cont'),
+      this.status(),
+    ]);
+    // `paused`: it ran, and the disk of this host ran full just then.
+    if (status !== 'running' && status !== 'paused')
+      throw new AppError('internal_error', `the guest is ${status} after its start`);
+  }
+
   /** Threads of the host that run the guest's processors. */
   async vcpuThreads(): Promise<readonly number[]> {
     if (this.#vcpuThreads === null) {
@@ -222,40 +252,10 @@ export function unwatchedEnd(
   return { cause: 'crashed', message, at };
 }
 
-/** Processes that run guests: each is known by the guest's uuid besides what tells it from all others. */
+/** A process that runs a guest. */
 export interface GuestIdentity extends ProcessIdentity {
-  /** The guest's. Of a process that is not known yet it is in the command line. */
+  /** The guest's, which its QMP sockets confirm. */
   readonly uuid: string;
-}
-
-function guestUuid(pid: number): string | null {
-  const words = (readProc(`${pid}/cmdline`) ?? '').split('\0');
-  const at = words.indexOf('-uuid');
-  return at < 0 || !/qemu|kvm/.test(words[0] ?? '') ? null : (words[at + 1] ?? null);
-}
-
-/** The identity of a process that runs a guest now, by its own word; null when it is gone or runs none. */
-export function identifyGuest(pid: number): Omit<GuestIdentity, 'uid'> | null {
-  const identity = identify(pid);
-  const uuid = identity === null ? null : guestUuid(pid);
-  return identity === null || uuid === null ? null : { ...identity, uuid };
-}
-
-/**
- * Processes that run guests, by the guest's uuid. `ownerOf` names the user that a guest's process must have,
- * undefined for guests that are not ours: anyone may write anything into a command line.
- */
-export function findGuests(
-  ownerOf: (uuid: string) => number | undefined,
-): Map<string, Omit<GuestIdentity, 'uid'>> {
-  const found = new Map<string, Omit<GuestIdentity, 'uid'>>();
-  for (const name of readdirSync('/proc')) {
-    if (!/^\d+$/.test(name)) continue;
-    const identity = identifyGuest(Number(name));
-    if (identity === null || ownerOf(identity.uuid) !== userOf(name)) continue;
-    found.set(identity.uuid, identity);
-  }
-  return found;
 }
 
 export function handleOf({ pid, startTime, bootId, uuid }: Omit<GuestIdentity, 'uid'>): string {

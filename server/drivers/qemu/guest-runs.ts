@@ -2,11 +2,10 @@
 import type { GuestEnd, GuestFact, LastEnd } from '../../compute/hypervisor.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { lastLine } from '../host-process/foreign-files.ts';
-import { isAlive, residentBytes } from '../host-process/process-identity.ts';
-import type { GuestFolders, RunRecord } from './guest-folders.ts';
+import { isAlive, keptProcess, residentBytes } from '../host-process/process-identity.ts';
+import { type GuestFolders, LOG, type RunRecord } from './guest-folders.ts';
 import type { Forwards } from './guest-networks.ts';
 import {
-  findGuests,
   type GuestIdentity,
   GuestRun,
   handleOf,
@@ -14,7 +13,6 @@ import {
   isOfEarlierBoot,
   unwatchedEnd,
 } from './guest-run.ts';
-import { runStatus } from './launch.ts';
 
 export interface RunsDeps {
   readonly folders: GuestFolders;
@@ -34,11 +32,6 @@ export class GuestRuns {
   readonly #runs = new Map<string, GuestRun>();
   /** Monotonic ms. */
   readonly #attachedAt = new WeakMap<GuestRun, number>();
-  /**
-   * Guests that have no process for sure. Only we start them, and only one Cloudlet holds the directory, so
-   * who was seen without one has none until we give it one: the host need not be searched again.
-   */
-  readonly #idle = new Set<string>();
 
   constructor(deps: RunsDeps) {
     this.#deps = deps;
@@ -67,22 +60,17 @@ export class GuestRuns {
   }
 
   /** The present run of a guest, also one that nobody wrote down because we died just then; or null. */
-  find(vmId: string, scanned?: ReturnType<typeof findGuests>): GuestRun | null {
+  find(vmId: string): GuestRun | null {
     const known = this.#runs.get(vmId);
     if (known?.isAlive) return known;
-    if (this.#idle.has(vmId)) return null;
     const record = this.#deps.folders.find(vmId);
     if (record === undefined) return null;
     const { uid, uuid } = record;
     const written = this.#deps.folders.run(vmId);
     const candidate = written === null ? null : identityOf(written.handle, uid);
     if (candidate?.uuid === uuid && isAlive(candidate)) return this.attach(vmId, candidate);
-    const owner = uid ?? process.getuid?.() ?? -1;
-    const found = scanned ?? findGuests((of) => (of === uuid ? owner : undefined));
-    const identity = found.get(uuid);
-    if (identity !== undefined) return this.attach(vmId, { ...identity, uid });
-    this.#idle.add(vmId);
-    return null;
+    const kept = keptProcess(this.#deps.folders.path(vmId), uid);
+    return kept === null ? null : this.attach(vmId, { ...kept, uuid });
   }
 
   /**
@@ -92,7 +80,6 @@ export class GuestRuns {
   expect(vmId: string): void {
     this.#runs.get(vmId)?.close();
     this.#runs.delete(vmId);
-    this.#idle.delete(vmId);
   }
 
   /** The run of that process: the one known already, or a new one that nothing watches yet. */
@@ -100,7 +87,6 @@ export class GuestRuns {
     const known = this.#runs.get(vmId);
     if (known?.handle === handleOf(identity)) return known;
     known?.close();
-    this.#idle.delete(vmId);
     const run = new GuestRun({
       vmId,
       identity,
@@ -149,7 +135,6 @@ export class GuestRuns {
     run.close();
     if (this.#runs.get(run.vmId) !== run) return;
     this.#runs.delete(run.vmId);
-    if (!run.isAlive) this.#idle.add(run.vmId);
     this.#deps.onGone(run);
   }
 
@@ -167,7 +152,7 @@ export class GuestRuns {
     const runningSince = record?.handle === run.handle ? record.runningSince : null;
     // One whose start was cut short has a process but never ran. One that does not answer is taken to run.
     if (runningSince === null) {
-      const status = await runStatus(run, STATUS_MS).catch(() => 'running');
+      const status = await run.status(STATUS_MS).catch(() => 'running');
       if (status === 'prelaunch' || !run.isAlive) return { ...stopped, end: this.#lastEnd(vmId) };
     }
     return { vmId, running: true, handle: run.handle, runningSince, end: null };
@@ -188,15 +173,12 @@ export class GuestRuns {
   }
 
   #lastWords(vmId: string): string | null {
-    return lastLine(this.#deps.folders.path(vmId, 'qemu.log'));
+    return lastLine(this.#deps.folders.path(vmId, LOG));
   }
 
-  /** What is true of every guest, with one look at the host's processes. */
+  /** What is true of every guest. */
   async facts(): Promise<readonly GuestFact[]> {
     const records = this.#deps.folders.records();
-    const own = process.getuid?.() ?? -1;
-    const owners = new Map(records.map(({ uuid, uid }) => [uuid, uid ?? own]));
-    const scanned = findGuests((uuid) => owners.get(uuid));
-    return Promise.all(records.map(({ vmId }) => this.fact(vmId, this.find(vmId, scanned))));
+    return Promise.all(records.map(({ vmId }) => this.fact(vmId, this.find(vmId))));
   }
 }

@@ -9,7 +9,7 @@ const from = (name: string) => JSON.stringify(new URL(name, import.meta.url).hre
 const SCRIPT = `
   import { spawn } from 'node:child_process';
   import { closeSync, mkdtempSync, openSync, rmSync } from 'node:fs';
-  import { KeptShells } from ${from('../host-process/kept-shells.ts')};
+  import { KeeperShells } from ${from('../host-process/keeper-shells.ts')};
   import { AccelProbe } from ${from('./probe.ts')};
   import { ImageLibrary } from ${from('./image-library.ts')};
   import { QemuPrograms } from ${from('./program.ts')};
@@ -27,7 +27,7 @@ const SCRIPT = `
   const options = { maxVirtualBytes: 2 ** 30, signal: new AbortController().signal };
   const seen = { alive: [], signalled: [], shells: 0, probed: '' };
   async function everything() {
-    const shells = new KeptShells();
+    const shells = new KeeperShells();
     await shells.take().then((shell) => { seen.shells++; shell.dismiss(); }, () => {});
     probe.current(program);
     await probe.whenIdle();

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { startProgram } from '../../platform/child-process.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { hostProgram } from '../../platform/host-programs.ts';
-import { withoutOthers } from '../host-process/ending-note.ts';
+import { withoutOthers } from '../host-process/launch-script.ts';
 import { hostBootId } from '../host-process/process-identity.ts';
 import {
   type Accel,

@@ -9,11 +9,10 @@ import { eventually } from '../../testing/eventually.ts';
 import { testHypervisor } from '../../testing/hypervisor.conformance.ts';
 import { spinningQemu } from '../../testing/kvm-hosts.ts';
 import { buildQemuFixture, noQemu, type QemuFixture, testSpec } from '../../testing/qemu-fixture.ts';
-import { isAlive, signalProcess } from '../host-process/process-identity.ts';
-import { userOf } from '../host-process/user-processes.ts';
+import { identify, isAlive, RUN, readProc, signalProcess, userOf } from '../host-process/process-identity.ts';
 import { FILES } from './arguments.ts';
 import type { RunRecord } from './guest-folders.ts';
-import { findGuests, handleOf, identifyGuest, identityOf } from './guest-run.ts';
+import { handleOf, identityOf } from './guest-run.ts';
 import type { QemuHypervisor } from './qemu-hypervisor.ts';
 
 if (!noQemu) testHypervisor('QemuHypervisor', async () => buildQemuFixture());
@@ -35,11 +34,11 @@ describe('QEMU guests', { skip: noQemu }, () => {
   const file = (vmId: string, name: string) => join(fixture.deps.vmsDirectory, vmId, name);
   const runOf = (vmId: string) => JSON.parse(fs.readFileSync(file(vmId, 'run.json'), 'utf8')) as RunRecord;
   const processesOf = ({ uuid }: GuestSpec) => {
-    const found: number[] = [];
-    for (const name of fs.readdirSync('/proc').filter((entry) => /^\d+$/.test(entry))) {
-      if (identifyGuest(Number(name))?.uuid === uuid) found.push(Number(name));
-    }
-    return found;
+    const pids = fs.readdirSync('/proc').filter((entry) => /^\d+$/.test(entry));
+    return pids.map(Number).filter((pid) => {
+      const words = (readProc(`${pid}/cmdline`) ?? '').split('\0');
+      return words.includes(uuid) && /qemu/.test(words[0] ?? '');
+    });
   };
 
   test('a killed process is reported as crashed, with the signal', async () => {
@@ -132,6 +131,12 @@ describe('QEMU guests', { skip: noQemu }, () => {
     const second = fixture.open();
     assert.equal((await second.inspect(spec.vmId)).running, true);
     await second.close();
+    const written = fs.readFileSync(file(spec.vmId, RUN), 'latin1');
+    fs.writeFileSync(file(spec.vmId, RUN), written.replace(/ \d+ /, ` ${process.pid} `));
+    const other = fixture.open();
+    assert.equal((await other.inspect(spec.vmId)).running, false, 'a process that began at another time');
+    await other.close();
+    fs.writeFileSync(file(spec.vmId, RUN), written);
     // The sockets serve one caller: the one before has let go, as when it was killed.
     await hypervisor.close();
     const third = fixture.open();
@@ -169,13 +174,11 @@ describe('QEMU guests', { skip: noQemu }, () => {
     const identity = identityOf(handle, userOf(pid));
     assert.ok(isAlive(identity));
     assert.equal(handleOf(identity), handle);
-    assert.deepEqual(identity, { ...identifyGuest(pid), uid: userOf(pid) });
+    assert.deepEqual(identity, { ...identify(pid), uuid: spec.uuid, uid: userOf(pid) });
     for (const wrong of [{ startTime: 1 }, { bootId: 'other' }, { uid: 12_345 }]) {
       assert.equal(isAlive({ ...identity, ...wrong }), false);
       assert.equal(signalProcess({ ...identity, ...wrong }, 'SIGKILL'), false);
     }
-    assert.equal(findGuests(() => undefined).size, 0);
-    assert.equal(findGuests((uuid) => (uuid === spec.uuid ? 12_345 : undefined)).size, 0, 'wrong user');
     await hypervisor.stop(spec.vmId, { graceMs: 0 });
   });
 

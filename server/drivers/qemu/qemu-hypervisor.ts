@@ -4,8 +4,7 @@ import type { Clock } from '../../platform/clock.ts';
 import { AppError } from '../../platform/errors.ts';
 import { KeyedMutex } from '../../platform/keyed-mutex.ts';
 import type { NoOtherUsers } from '../../platform/other-users.ts';
-import { Cgroups } from '../host-process/cgroups.ts';
-import { KeptShells } from '../host-process/kept-shells.ts';
+import { HostProcesses } from '../host-process/host-processes.ts';
 import { connectIn } from '../host-process/owned-socket.ts';
 import { Admission } from './admission.ts';
 import { FILES } from './arguments.ts';
@@ -18,7 +17,6 @@ import type { GuestRun } from './guest-run.ts';
 import { GuestRuns, STATUS_MS } from './guest-runs.ts';
 import { ImageLibrary } from './image-library.ts';
 import { type Accel, KVM_DEVICE } from './kvm.ts';
-import { runStatus } from './launch.ts';
 import { AccelProbe } from './probe.ts';
 import { type QemuProgram, QemuPrograms } from './program.ts';
 import { type HostDisk, RoomWaits } from './room-waits.ts';
@@ -85,7 +83,7 @@ export class QemuHypervisor implements hv.Hypervisor {
   readonly #consoles = new Map<string, SocketConsole>();
   readonly #launcher: GuestLauncher;
   readonly #networks: GuestNetworks;
-  readonly #shells = new KeptShells();
+  readonly #processes: HostProcesses;
   readonly #waits: RoomWaits;
   readonly #closing = new AbortController();
   #onEnd: (end: hv.GuestEnd) => void = () => {};
@@ -93,8 +91,8 @@ export class QemuHypervisor implements hv.Hypervisor {
   /** Reads which guests there are; touches none of them. */
   constructor(deps: QemuDeps) {
     this.#deps = deps;
-    const cgroups = new Cgroups(CGROUPS);
     const uidBase = deps.noUsers === null ? deps.uidBase : null;
+    this.#processes = new HostProcesses({ clock: deps.clock, group: CGROUPS, hasUsers: uidBase !== null });
     this.#folders = new GuestFolders(deps.vmsDirectory, uidBase);
     this.#runs = new GuestRuns({
       folders: this.#folders,
@@ -102,7 +100,7 @@ export class QemuHypervisor implements hv.Hypervisor {
       onGone: ({ vmId }) => {
         this.#dropConsole(vmId);
         sweepGuest(this.#folders, vmId);
-        void cgroups.remove(vmId);
+        void this.#processes.cgroups.remove(vmId);
         void this.#networks.disconnect(vmId);
       },
       onEnd: (end) => this.#onEnd(end),
@@ -118,9 +116,8 @@ export class QemuHypervisor implements hv.Hypervisor {
     this.#launcher = new GuestLauncher({
       folders: this.#folders,
       runs: this.#runs,
-      cgroups,
+      processes: this.#processes,
       tiny: deps.tiny,
-      shells: this.#shells,
       networks: this.#networks,
       warn: (vmId, text) => this.#warn(vmId, text),
     });
@@ -180,7 +177,7 @@ export class QemuHypervisor implements hv.Hypervisor {
   #prepared(spec: hv.GuestSpec): Promise<GuestRecord> {
     const { imagesDirectory } = this.#deps;
     // It will be started soon.
-    if (this.#folders.find(spec.vmId) === undefined) this.#shells.refill();
+    if (this.#folders.find(spec.vmId) === undefined) this.#processes.prepare();
     return prepareGuest({ folders: this.#folders, programs: this.#programs, imagesDirectory }, spec);
   }
 
@@ -224,7 +221,7 @@ export class QemuHypervisor implements hv.Hypervisor {
     const before = this.#folders.run(run.vmId);
     const about = before ?? { accel: 'tcg', accelReason: '' };
     const isRunning = before?.handle === run.handle && before.runningSince !== null;
-    if (!isRunning || (await runStatus(run, STATUS_MS).catch(() => 'running')) !== 'running') {
+    if (!isRunning || (await run.status(STATUS_MS).catch(() => 'running')) !== 'running') {
       this.#runs.remember(run, about);
       const forwards = await this.#launcher.bringUp(run, spec);
       this.#runs.remember(run, { ...about, forwards });
@@ -384,7 +381,7 @@ export class QemuHypervisor implements hv.Hypervisor {
 
   async close(): Promise<void> {
     this.#closing.abort();
-    this.#shells.close();
+    this.#processes.close();
     this.#runs.close();
     for (const opened of this.#consoles.values()) opened.close();
     this.#consoles.clear();

@@ -7,7 +7,6 @@ import { lstatSync } from 'node:fs';
 import { FILES } from './arguments.ts';
 import type { GuestFolders } from './guest-folders.ts';
 import type { GuestRun } from './guest-run.ts';
-import { runStatus } from './launch.ts';
 
 /** What is known of the disk of this host. */
 export interface HostDisk {
@@ -78,19 +77,19 @@ export class RoomWaits {
 
   /** Sees whether the guest stands still, whoever made it, and lets it go on when there is room. */
   async check(run: GuestRun): Promise<void> {
-    const status = await runStatus(run, QMP_MS).catch(() => null);
+    const status = await run.status(QMP_MS).catch(() => null);
     if (status === null || run.isStopping) return;
     if (!STANDING.includes(status)) return this.#note(run, false);
     this.#note(run, true);
     if (this.#deps.disk.isLow()) return;
     await run.command('cont', {}, QMP_MS).catch(() => {});
-    const isRunning = (await runStatus(run, QMP_MS).catch(() => status)) === 'running';
+    const isRunning = (await run.status(QMP_MS).catch(() => status)) === 'running';
     if (isRunning) this.#note(run, false);
   }
 
   async #halt(run: GuestRun): Promise<void> {
     await run.command('stop', {}, QMP_MS).catch(() => {});
-    const status = await runStatus(run, QMP_MS).catch(() => null);
+    const status = await run.status(QMP_MS).catch(() => null);
     if (status !== null && STANDING.includes(status)) this.#note(run, true);
   }
 

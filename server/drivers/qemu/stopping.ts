@@ -1,11 +1,9 @@
 /** Ends a run, from gentle to hard. */
 import type { StopMethod } from '../../compute/hypervisor.ts';
 import { AppError } from '../../platform/errors.ts';
-import { signalProcess } from '../host-process/process-identity.ts';
-import { endProcessesOf, killProcessesOf } from '../host-process/user-processes.ts';
+import { endProcessesOf, killProcessesOf, signalProcess } from '../host-process/process-identity.ts';
 import type { GuestFolders } from './guest-folders.ts';
 import type { GuestRun } from './guest-run.ts';
-import { runStatus } from './launch.ts';
 
 /** A guest that still boots misses the button, so it is pressed again. */
 const PRESS_AGAIN_MS = 3000;
@@ -38,7 +36,7 @@ export async function stopRun(run: GuestRun, graceMs: number, signal?: AbortSign
 /** Presses the power button until the guest goes, its time is over, or nobody wants to wait for it. */
 async function askGuest(run: GuestRun, graceMs: number, signal?: AbortSignal): Promise<boolean> {
   if (graceMs <= 0 || signal?.aborted) return !run.isAlive;
-  const status = await runStatus(run, QMP_MS).catch(() => 'unknown');
+  const status = await run.status(QMP_MS).catch(() => 'unknown');
   // Without a running processor nobody hears the button.
   if (status !== 'running') return !run.isAlive;
   for (let left = graceMs; left > 0 && !signal?.aborted; left -= PRESS_AGAIN_MS) {

@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { test } from 'node:test';
 import { noGuestUsers, testUidBase } from '../../testing/own-ground.ts';
 
-const FROM = JSON.stringify(new URL('./user-processes.ts', import.meta.url).href);
+const FROM = JSON.stringify(new URL('./process-identity.ts', import.meta.url).href);
 /** Ends what runs as a user, with no descriptor left, twice. */
 const SCRIPT = `
   import { spawn } from 'node:child_process';

@@ -1,0 +1,134 @@
+/**
+ * The shells that start foreign processes and wait for them. Forking takes longer the more memory Cloudlet
+ * has, and closing descriptors takes a shell some time, so one that has done both can be kept ready.
+ */
+import type { ChildProcess, StdioOptions } from 'node:child_process';
+import type { Socket } from 'node:net';
+import { startProgram } from '../../platform/child-process.ts';
+import { READY, shellCommand } from './launch-script.ts';
+import { isThere } from './process-identity.ts';
+
+interface ShellOptions {
+  /** The program's descriptors 0, 1 and 2, and those from 4 on, as Node's spawn takes them. */
+  readonly stdio: readonly unknown[];
+  readonly endsWithUs: boolean;
+}
+
+const READY_MS = 30_000;
+const MAX_OUTPUT_BYTES = 8192;
+const READY_LINE = new RegExp(`^${READY}(.*)\n`, 'm');
+const KEPT: ShellOptions = { stdio: ['ignore', 'ignore', 'ignore'], endsWithUs: false };
+
+export class KeeperShell {
+  readonly child: ChildProcess;
+
+  private constructor(child: ChildProcess) {
+    this.child = child;
+  }
+
+  /** Resolves when it runs. Rejects when the host allows no further process or file. */
+  static async begin({ stdio, endsWithUs }: ShellOptions): Promise<KeeperShell> {
+    const others = stdio.slice(3);
+    const [program = '', ...words] = shellCommand(others.length, endsWithUs);
+    const child = await startProgram(program, words, {
+      cwd: '/',
+      env: {},
+      detached: true,
+      stdio: [...stdio.slice(0, 3), 'pipe', ...others] as StdioOptions,
+    });
+    const shell = new KeeperShell(child);
+    // It may have ended: the missing answer tells.
+    shell.#line.on('error', () => {});
+    return shell;
+  }
+
+  get #line(): Socket {
+    return this.child.stdio[3] as Socket;
+  }
+
+  get isAlive(): boolean {
+    const { exitCode, signalCode, pid = 0 } = this.child;
+    // Node hears of an end a little late.
+    return exitCode === null && signalCode === null && isThere(pid);
+  }
+
+  /**
+   * Runs a script, once. Resolves with what it wrote to descriptor 3: with `stat`, the process's line of
+   * /proc/…/stat, when it got so far.
+   */
+  async run(script: string): Promise<{ readonly stat: string | null; readonly text: string }> {
+    const line = this.#line;
+    line.ref();
+    let text = '';
+    const timer = setTimeout(() => line.destroy(), READY_MS);
+    line.setEncoding('latin1').end(script);
+    try {
+      for await (const piece of line) {
+        text += piece;
+        if (READY_LINE.test(text) || text.length > MAX_OUTPUT_BYTES) break;
+      }
+    } catch (error) {
+      text += String(error);
+    } finally {
+      clearTimeout(timer);
+    }
+    return { stat: READY_LINE.exec(text)?.[1] ?? null, text };
+  }
+
+  /** Lets the event loop end while it waits. */
+  unref(): void {
+    this.child.unref();
+    this.#line.unref();
+  }
+
+  /** Ends one that has run nothing. */
+  dismiss(): void {
+    this.#line.destroy();
+  }
+
+  /** Kills it, and all that it started in its process group. */
+  kill(): void {
+    try {
+      if (this.child.pid !== undefined) process.kill(-this.child.pid, 'SIGKILL');
+    } catch {
+      // It ended meanwhile.
+    }
+  }
+}
+
+/** Shells for processes that outlive Cloudlet; at most one is kept ready, and ends with Cloudlet. */
+export class KeeperShells {
+  #spare: Promise<KeeperShell | null> | null = null;
+  #isClosed = false;
+
+  /** Makes the next one ready, unless it is. */
+  refill(): void {
+    if (this.#isClosed || this.#spare !== null) return;
+    const spare = KeeperShell.begin(KEPT).then(
+      (shell) => {
+        shell.unref();
+        shell.child.once('exit', () => {
+          if (this.#spare === spare) this.#spare = null;
+        });
+        return shell;
+      },
+      () => null,
+    );
+    this.#spare = spare;
+  }
+
+  /** The one that is ready, or a new one. Rejects as KeeperShell.begin() does. */
+  async take(): Promise<KeeperShell> {
+    const spare = this.#spare;
+    this.#spare = null;
+    const shell = (await spare) ?? null;
+    return shell?.isAlive ? shell : KeeperShell.begin(KEPT);
+  }
+
+  /** Ends the one that is ready. */
+  close(): void {
+    this.#isClosed = true;
+    void this.#spare?.then((shell) => shell?.dismiss());
+    this.#spare = null;
+  }
+}
