@@ -20,7 +20,7 @@ import { hostPath } from '../../platform/host-programs.ts';
 export interface CgroupPlaces {
   /** Where the tree is mounted, `/sys/fs/cgroup`. */
   readonly mount: string;
-  /** What names our own group, `/proc/self/cgroup`. */
+  /** The file that names our own group, `/proc/self/cgroup`. */
   readonly self: string;
   /** There when systemd rules the host, `/run/systemd/system`. */
   readonly systemd: string;
@@ -71,7 +71,7 @@ export class Cgroups {
     return this.#parent().problem;
   }
 
-  /** What paths of groups begin with; what they are in is made when it is first asked for. */
+  /** The start of all groups' paths. The group that holds them is made at the first call. */
   #parent(): { readonly prefix: string; readonly problem: string } {
     this.#found ??= prepare(findParent(this.#places), this.#group);
     return this.#found;

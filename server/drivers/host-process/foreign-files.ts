@@ -1,7 +1,7 @@
 /**
- * What we do with files in a folder that belongs to a foreign process. It is not trusted: it can put a link,
- * a pipe or somebody else's file in the place of its own at any moment. So a name is only ever opened here,
- * made anew or taken away; what was opened is then known by its descriptor, never by its name again.
+ * Access to files in a folder that belongs to a foreign process. It is not trusted: it can replace its own
+ * file by a link, a pipe or another user's file at any moment. So a name is only ever opened here, created
+ * or removed; an open file is then used by its descriptor, never by its name again.
  */
 import * as fs from 'node:fs';
 import { join } from 'node:path';
@@ -68,13 +68,13 @@ export function lastLine(log: string): string | null {
   return withoutPaths(endOf(log).trim().split('\n').at(-1) ?? '');
 }
 
-/** As lastLine(); of a database server the last line that says why it ended, when there is one. */
+/** Like lastLine(), but prefers the last line in which a database server says why it ended. */
 export function lastReason(log: string): string | null {
   const lines = endOf(log).trim().split('\n');
   return withoutPaths(lines.findLast((line) => REASON.test(line)) ?? lines.at(-1) ?? '');
 }
 
-/** As PostgreSQL and MariaDB mark it. */
+/** The marks of PostgreSQL and MariaDB. */
 const REASON = /\b(FATAL|PANIC):|\[ERROR\]/;
 
 function withoutPaths(line: string): string | null {

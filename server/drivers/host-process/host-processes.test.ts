@@ -1,4 +1,4 @@
-/** What the room for foreign processes promises, on each way that this host has of keeping it. */
+/** The promises of the sandbox, with each kind of isolation that this host allows. */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -37,7 +37,7 @@ for (const [name, found] of Object.entries(WAYS)) {
     const isApart = way.hasView;
     const apart = { skip: isApart ? false : 'it is in plain view' };
     const uid = hasUsers ? UID : null;
-    // As a data directory is: nobody but us gets past it.
+    // Closed to all other users, like a data directory.
     const root = fs.mkdtempSync(join(tmpdir(), 'cloudlet-process-'));
     const deps = { clock: systemClock, group: GROUP, hasUsers, way, ground: root };
     const processes = new HostProcesses(deps);
@@ -63,7 +63,7 @@ for (const [name, found] of Object.entries(WAYS)) {
       ...more,
     });
     const newKeeper = () => fs.mkdtempSync(join(root, 'keeper-'));
-    /** What it wrote, and how it ended. */
+    /** Its output, and how it ended. */
     async function outcome(program: ForeignProgram) {
       const running = await processes.start(program, { stdio: PIPES });
       const { stdout, stderr } = running.child ?? {};
@@ -115,7 +115,7 @@ for (const [name, found] of Object.entries(WAYS)) {
     });
 
     test('is shown what is where this host lets no program run', async () => {
-      // As /proc is wherever the system is mounted by systemd.
+      // systemd mounts /proc like that.
       const { code, err } = await outcome(script(':', { readOnly: ['/proc/version'] }));
       assert.deepEqual([code, err], [0, '']);
     });
@@ -129,7 +129,7 @@ for (const [name, found] of Object.entries(WAYS)) {
       const args = ['-c', look, 'sh', home, join(shown, 'code'), root];
       const { out } = await outcome(script('', { args, readOnly: [shown] }));
       assert.ok(out.startsWith('mine\ncode'), out);
-      // One that is our own user sees what we see where there is no view.
+      // Without a view a process of our own user sees all that we see.
       if (hasUsers || isApart) assert.ok(!out.includes('secret'), out);
       fs.rmSync(shown, { recursive: true });
     });

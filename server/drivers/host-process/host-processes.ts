@@ -45,8 +45,8 @@ export interface ForeignProgram {
   /** It and its children together; where there are no control groups, each of them, and data alone. */
   readonly memoryMb: number;
   /**
-   * What it reserves besides and never fills, as V8 does for code. When given, data is bounded for each
-   * process, so that one that can do with an allocation that fails is not killed for it.
+   * Address space that it reserves besides and never fills, as V8 does for code. When given, data is limited
+   * for each process, so that a process that can handle a failed allocation is not killed for it.
    */
   readonly reservedMb?: number;
   /** Processes and threads; counted where it has a user or a control group of its own. Default 1024. */
@@ -86,7 +86,7 @@ export interface ProcessesDeps {
    * with users of their own to pass; not given: such programs name all files from their folder on.
    */
   readonly ground?: string;
-  /** As `way()` finds it; given by tests. */
+  /** Given by tests instead of the result of `way()`. */
   readonly way?: Way;
 }
 
@@ -169,7 +169,7 @@ export class HostProcesses {
   }
 
   /**
-   * As keep(), for a program that confines itself, and whose end the caller watches: keptProcess() finds it
+   * Like keep(), for a program that confines itself, and whose end the caller watches: keptProcess() finds it
    * again, and readEnding() says how it ended. Throws also when it ends before it has its user.
    */
   async keepConfined(program: SelfConfinedProgram, keeper: Keeper): Promise<ProcessIdentity> {
@@ -192,7 +192,7 @@ export class HostProcesses {
     this.#shells.close();
   }
 
-  /** What keep() started for that folder, when it runs still, under its limits again; null: it does not. */
+  /** The process that keep() started for that folder, under its limits again; null: it runs no more. */
   async adopt(program: Adopted, keeper: string): Promise<RunningProcess | null> {
     const { name, uid } = program;
     const way = await this.way();

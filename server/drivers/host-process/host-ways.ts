@@ -7,9 +7,9 @@ import { AT, viewScript } from './view-script.ts';
 
 const run = promisify(execFile);
 const ASK_MS = 10_000;
-/** What root is within its namespace of users: servers refuse to run as root. */
+/** Root's number within its namespace of users: servers refuse to run as root. */
 const NOT_ROOT = 1000;
-/** All that is in it is everybody's anyway. */
+/** Every user may read all of it anyway. */
 const HARMLESS_FOLDER = '/usr';
 
 export interface Way {

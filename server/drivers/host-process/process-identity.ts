@@ -6,7 +6,7 @@ import { hostBootId as readBootId } from '../../platform/host-boot.ts';
 
 export interface ProcessIdentity {
   readonly pid: number;
-  /** As in /proc: clock ticks from the boot of the host to the start of the process. */
+  /** From /proc: clock ticks from the boot of the host to the start of the process. */
   readonly startTime: number;
   readonly bootId: string;
   /** Under which it runs; null: ours, or whoever we were when it began. */
@@ -40,7 +40,7 @@ export function readProc(path: string): string | null {
   }
 }
 
-/** What the kernel says of `<pid>` or `<pid>/task/<tid>`. */
+/** The kernel's figures of `<pid>` or `<pid>/task/<tid>`. */
 export function readStat(path: string | number): ProcessStat | null {
   const text = readProc(`${path}/stat`);
   return text === null ? null : parseStat(text);
@@ -204,7 +204,7 @@ function killAll(uid: number): boolean {
   return isAny;
 }
 
-/** As killProcessesOf, until there is none; false when there still is one after that time. */
+/** Repeats killProcessesOf until there is none; false when there still is one after that time. */
 export async function endProcessesOf(uid: number, withinMs: number): Promise<boolean> {
   for (let waited = 0; killProcessesOf(uid); waited += POLL_MS) {
     if (waited >= withinMs) return false;

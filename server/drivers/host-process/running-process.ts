@@ -102,7 +102,7 @@ export class RunningProcess {
     const { child } = this.#deps;
     if (child?.exitCode === null && child.signalCode === null)
       await new Promise((resolve) => child.once('exit', resolve));
-    // What waited for it may have been killed before it.
+    // The shell that waited for it may have been killed before it.
     const idle = { ref: false, signal: this.#looks.signal };
     while (this.isAlive) {
       if (this.#isReleased) return new Promise(() => {});
@@ -122,7 +122,7 @@ export class RunningProcess {
 
 export interface Ending {
   readonly pid: number;
-  /** As a shell counts: 128 and more for signals. */
+  /** Counted like a shell's $?: 128 and more for signals. */
   readonly status: number;
   /** ms since 1970. */
   readonly at: number;

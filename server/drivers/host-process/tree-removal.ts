@@ -27,7 +27,7 @@ export async function removeTree(path: string): Promise<void> {
 
 async function removeFolder(folder: string, moveOut: (inside: Buffer) => Promise<void>): Promise<void> {
   for (let tries = 1; ; tries++) {
-    // As bytes: a name need not be text.
+    // Bytes, because a name need not be text.
     for await (const { name } of await fs.opendir(folder, { encoding: 'buffer' as BufferEncoding })) {
       const inside = Buffer.concat([Buffer.from(`${folder}/`), Buffer.from(name)]);
       await remove(inside).catch(unlessMissing);

@@ -15,9 +15,9 @@ export const AT = '/own';
 /** Is on every Linux, and nothing that a view shows is in it: so the new root can be made on top of it. */
 export const ROOT = '/sys';
 
-/** Those of the root are often links into /usr. */
+/** The folders of the root are often links into /usr. */
 const SYSTEM = ['/usr', '/bin', '/sbin', '/lib', '/lib32', '/lib64', '/libx32', '/nix/store', '/gnu/store'];
-/** What programs and libraries are found by. */
+/** Programs and libraries are found by these. */
 const SETTINGS = ['/etc/ld.so.cache', '/etc/alternatives'];
 const DEVICES = ['/dev/null', '/dev/zero', '/dev/full', '/dev/random', '/dev/urandom'];
 const READ_ONLY = 'rbind,ro,nosuid,nodev';
@@ -93,7 +93,7 @@ function mountsOfHost(): Mount[] {
     .map(([, , , , point = '', options = '']) => ({ point: unescaped(point), options: options.split(',') }));
 }
 
-/** What a mount forbids, only root of the host may allow: asking for less fails in a user namespace. */
+/** Only root of the host may lift an option of a mount: leaving it out fails in a user namespace. */
 function readOnlyOptions(path: string, mounts: readonly Mount[]): string {
   const real = realpathSync(path);
   const above = mounts

@@ -5,9 +5,9 @@ import { type HostMemory, readHostMemory } from '../../platform/host-memory.ts';
 import type { GuestRuns } from './guest-runs.ts';
 
 const MIB = 1024 * 1024;
-/** What a guest takes while it boots; the rest of its memory comes when it is used. */
+/** A guest takes so much while it boots, and the rest when it uses it. */
 const FIRST_TOUCH_BYTES = 256 * MIB;
-/** What is kept for the host: this share of its memory, and no more than that many bytes. */
+/** This share of the host's memory is kept for the host, and no more than that many bytes. */
 const HOST_KEEPS_SHARE = 1 / 8;
 const HOST_KEEPS_AT_MOST_BYTES = 512 * MIB;
 
@@ -19,12 +19,12 @@ function keptForHost({ totalBytes }: Total): number {
   return Math.min(HOST_KEEPS_AT_MOST_BYTES, totalBytes * HOST_KEEPS_SHARE);
 }
 
-/** What must be available for one guest to start when no other is starting. */
+/** Bytes that must be available for one guest to start when no other is starting. */
 export function neededForGuest(memory: Total): number {
   return FIRST_TOUCH_BYTES + keptForHost(memory);
 }
 
-/** What guests may have together, MiB: what is not kept for the host, times the overcommit. */
+/** Memory that guests may have together, MiB: all that is not kept for the host, times the overcommit. */
 export function memoryForGuests(overcommit: number, memory: Total = readHostMemory()): number {
   return Math.floor(((memory.totalBytes - keptForHost(memory)) * overcommit) / MIB);
 }
@@ -34,7 +34,7 @@ interface WantedMemory {
   readonly wantedMb: number;
   /** Full sizes of guests that run or are being started, MiB. */
   readonly takenMb: number;
-  /** As memoryForGuests. */
+  /** Result of memoryForGuests(). */
   readonly roomMb: number;
 }
 
@@ -85,7 +85,7 @@ export function admitGuest(
   );
 }
 
-/** What an operator can do. */
+/** Advice for an operator. */
 export function moreMemory({ isLimited }: Pick<HostMemory, 'isLimited'>): string {
   const more = isLimited
     ? 'raise the memory limit of its container or service'
@@ -105,7 +105,7 @@ export class Admission {
     this.#overcommit = overcommit;
   }
 
-  /** As memoryForGuests. */
+  /** Result of memoryForGuests(). */
   roomMb(): number {
     return memoryForGuests(this.#overcommit);
   }

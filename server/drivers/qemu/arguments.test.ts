@@ -84,7 +84,7 @@ test('text of a stranger is never taken, in no place', () => {
       } catch {
         return;
       }
-      // What passed has the form of the real thing: no word more, and no comma, space or line more.
+      // An accepted value adds no word, comma, space or line.
       const plain = qemuArguments(LAUNCH);
       const shape = (words: readonly string[]) => words.join(' ').replace(/[^,=\s]/g, '').length;
       const isWord = ['boot', 'accel', 'diskFormat'].includes(name);

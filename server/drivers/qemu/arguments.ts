@@ -1,7 +1,7 @@
 /** The command line of one guest, as a pure function. */
 import { hostProgram } from '../../platform/host-programs.ts';
 
-/** What is put into the command line. No text of a user: nothing here can hold one. */
+/** The values of the command line. None is a user's text: no field here can hold one. */
 export interface Launch {
   readonly vmId: string;
   readonly uuid: string;
@@ -137,7 +137,7 @@ ioctl $tap, 0x400454ca, pack 'Z16 S x22', shift, 0x5002 or die "the tap device c
 exec { $ARGV[0] } @ARGV or die "$ARGV[0]: $!\\n";`;
 
 /**
- * What is put before the words of a program, to be run as root with descriptor TAP_FD closed. Throws
+ * Words before those of a program, to be run as root with descriptor TAP_FD closed. Throws
  * `engine_unavailable` where there is no Perl.
  */
 export function withTap(device: string): string[] {

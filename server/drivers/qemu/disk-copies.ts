@@ -68,8 +68,8 @@ export class DiskCopies implements GuestFiles {
   }
 
   /**
-   * What no change of a disk leaves as it is. Every write sets the time of the last change (ctime), which no
-   * program can set back. Only a power cut can lose that time and keep the bytes, so the boot is a part of
+   * A value that every change of a disk changes. Every write sets the time of the last change (ctime), which
+   * no program can set back. Only a power cut can lose that time and keep the bytes, so the boot is a part of
    * it; and a second write within one tick of the file system's clock does not show, so what has just
    * changed has no witness.
    */
@@ -181,7 +181,7 @@ interface Mapped {
   readonly uid: number | null;
 }
 
-/** What a file shows, part by part, as the guest's own user finds it. */
+/** The content of a file, part by part, as the guest's own user reads it. */
 async function mapOf(qemuImg: string, { fd, format, uid }: Mapped): Promise<readonly Extent[]> {
   const args = ['map', '-U', '-f', format, '--output=json', '/proc/self/fd/3'];
   const user = uid === null ? {} : { uid, gid: uid };

@@ -12,7 +12,7 @@ const run = promisify(execFile);
 const GIB = 1024 ** 3;
 const QEMU_IMG_MS = 60_000;
 
-/** Who owns a guest's files; null: we do. */
+/** Owner of a guest's files; null: our own user. */
 type Owner = number | null;
 
 /** `error` as an AppError: a full disk is told apart from the rest. */
@@ -130,7 +130,7 @@ interface NewDisk {
   readonly name: string;
   /** The format of the image that it differs from, as lent to the guest; null: of none. */
   readonly format: 'raw' | 'qcow2' | null;
-  /** As qemu-img has it. */
+  /** qemu-img's name for it. */
   readonly size: string;
   readonly owner: Owner;
   readonly qemuImg: string;

@@ -50,7 +50,7 @@ test('a guest starts beside programs that listen everywhere, and is found again'
 }, async () => {
   const fixture = buildQemuFixture();
   const made = fixture.newSpec();
-  // Those of a program and those that machines before this one would take at first. Well-known ports are left
+  // Ports of a program, and ports that earlier machines would take at first. Well-known ports are left
   // alone here: tests that run at the same time listen there.
   const busy = [3999, 20_000, 20_001];
   const ports = [22, 80, 8080, ...busy];
@@ -76,7 +76,7 @@ test('a guest starts beside programs that listen everywhere, and is found again'
     ports.map((port) => second.endpoint(spec, port)),
     places,
   );
-  // As if we had died after the forwards were made and before that was written down.
+  // A crash after the forwards were made and before that was written down.
   fs.writeFileSync(path, JSON.stringify({ ...written, runningSince: null, forwards: {} }));
   await second.start(spec);
   for (const port of ports) assert.notEqual(second.endpoint(spec, port), null);

@@ -16,7 +16,7 @@ import { removeTree } from '../host-process/tree-removal.ts';
 import type { GuestSize } from './guest-launcher.ts';
 import type { Forwards } from './guest-networks.ts';
 
-/** What never changes between prepare() and discard(), once it is known. */
+/** Facts that never change between prepare() and discard(), once they are known. */
 export interface GuestRecord {
   readonly vmId: string;
   readonly uuid: string;
@@ -26,11 +26,11 @@ export interface GuestRecord {
   readonly uid: number | null;
   readonly boot: 'kernel' | 'disk';
   readonly diskFormat: 'raw' | 'qcow2';
-  /** What it is to its guest, `pc-q35-7.2`; missing until a QEMU was there to choose it. */
+  /** Machine type that the guest sees, `pc-q35-7.2`; missing until a QEMU was there to choose it. */
   readonly machine?: string;
 }
 
-/** What is remembered of the present run, or of the last one. */
+/** The present run, or the last one. */
 export interface RunRecord {
   readonly handle: string;
   readonly pid: number;
@@ -40,7 +40,7 @@ export interface RunRecord {
   readonly runningSince: number | null;
   /** Where its ports are reached; none until it can run, and none where it has an address of its own. */
   readonly forwards: Forwards;
-  /** What its limits are made of; missing: a Cloudlet began it that did not remember. */
+  /** Its limits follow from this; missing: an older Cloudlet started it. */
   readonly size?: GuestSize;
 }
 
@@ -91,7 +91,7 @@ export class GuestFolders {
     this.#slots.add(record.slot);
   }
 
-  /** One that came out of a recovery point: number and user are this host's to choose. */
+  /** A guest from a recovery point: number and user are this host's to choose. */
   #takeIn(vmId: string): void {
     const lasting = readJson<Omit<GuestRecord, 'slot' | 'uid'>>(this.path(vmId, RECORD));
     if (lasting?.vmId !== vmId) return;
@@ -187,7 +187,7 @@ export class GuestFolders {
   }
 
   /**
-   * As writeRun, of a run that is written down already. What is known of it only grows, so one write covers
+   * Like writeRun, for a run that is written down already. Its record only grows, so one write covers
    * all that was there, and who dies leaves either. To put a file in the place of another makes file systems
    * write to the disk at once, and a start that is nearly done would wait for it.
    */

@@ -1,4 +1,4 @@
-/** What a start waits for before a guest's processor may run. */
+/** A start waits for these before a guest's processor may run. */
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -35,7 +35,7 @@ export interface LaunchMeans extends Accel {
 
 export class GuestLauncher {
   readonly #deps: LauncherDeps;
-  /** That there are no limits here. */
+  /** Said once that there are no limits here. */
   #hasWarned = false;
 
   constructor(deps: LauncherDeps) {
@@ -48,7 +48,7 @@ export class GuestLauncher {
     const { vmId } = spec;
     const { program, accel, reason } = means;
     runs.expect(vmId);
-    // What runs as its user could have its hands in the new run, and would not be ended with it.
+    // A process of its user could interfere with the new run, and would not be ended with it.
     await clearGuest(folders, vmId);
     this.#lendFiles(spec, record, folders.guestPath(vmId));
     trimLog(folders.guestPath(vmId));
@@ -99,7 +99,7 @@ export class GuestLauncher {
     return run;
   }
 
-  /** What the guest was first started as, for as long as this QEMU knows it; remembered from then on. */
+  /** The machine type of the guest's first start, for as long as this QEMU knows it. It is stored. */
   #machineOf({ vmId, machine: before }: GuestRecord, program: QemuProgram): string {
     const machine = chooseMachine(before, program);
     if (machine === before) return machine;
@@ -162,7 +162,7 @@ export class GuestLauncher {
   }
 }
 
-/** What QEMU and Node say when the kernel gives no more. */
+/** Words of QEMU and Node when the kernel gives no more memory. */
 const NO_MEMORY = /Cannot allocate memory|ENOMEM/;
 
 function noMemory(cause: unknown): AppError {
@@ -199,7 +199,7 @@ function userOf(uid: number, accel: Accel['accel']): { uid: number; gid: number 
   return accel === 'kvm' ? kvmUser(uid) : { uid, gid: uid };
 }
 
-/** What a guest's process may take of this host, by its control group. */
+/** Limits of a guest's process follow from these. */
 export interface GuestSize {
   readonly vcpus: number;
   readonly memoryMb: number;
@@ -218,7 +218,7 @@ const IO_SHARE = 0.25;
 /** QEMU takes up to 64 threads for disks, and some of its own. */
 const OTHER_THREADS = 128;
 
-/** What is written into which file of a guest's group. */
+/** Values by the files of a guest's control group. */
 export function limitsOf({ vcpus, memoryMb }: GuestSize): Readonly<Record<string, string>> {
   const memory = memoryMb * MIB;
   return {

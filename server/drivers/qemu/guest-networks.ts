@@ -10,7 +10,7 @@ import { type GuestFolders, type GuestRecord, guestAddress, SLOTS } from './gues
 import type { GuestRun } from './guest-run.ts';
 import type { StaticNetwork } from './seed.ts';
 
-/** What keeps this host closed to guests that may reach the outside. */
+/** Keeps this host closed to guests that may reach the outside. */
 export interface OutboundGuard {
   /** false: the operator wants no guest out, whatever its machine was promised. */
   readonly letsOut: boolean;
@@ -18,7 +18,7 @@ export interface OutboundGuard {
   ensure(): Promise<void>;
   /** The same for a guest that is not let out, for which it is one wall of two. Never rejects. */
   close(): Promise<void>;
-  /** What the last ensure() threw, or null. */
+  /** The error of the last ensure(), or null. */
   readonly refusal: AppError | null;
 }
 
@@ -29,9 +29,9 @@ export interface GuestBridge {
     guest: Omit<GuestNetwork, 'address'> & { readonly address: string; readonly uid: number },
   ): Promise<string>;
   unplug(uid: number): Promise<void>;
-  /** What a guest with that address must be told; null: it is not of this network. */
+  /** The network settings for a guest with that address; null: it is not of this network. */
   networkOf(address: string): StaticNetwork | null;
-  /** What the last change threw, or null. */
+  /** The error of the last change, or null. */
   readonly refusal: AppError | null;
 }
 

@@ -126,7 +126,7 @@ export class GuestRun {
     client.onClose(() => void this.#afterClose());
   }
 
-  /** As watch(), and tries again until it succeeds or the process is gone. */
+  /** Calls watch() until it succeeds or the process is gone. */
   async watchPersistently(): Promise<void> {
     await this.watch().catch(() => void this.#afterClose());
   }
@@ -227,11 +227,11 @@ export class GuestRun {
   }
 }
 
-/** What the program says when it was asked to end by a signal; it then exits as after a shutdown. */
+/** QEMU's words when a signal asked it to end; it then exits as after a shutdown. */
 const TOLD_BY_SIGNAL = /terminating on signal (\d+)/;
 
 /**
- * What can be told of a run that nobody watched. Clean exits pass for shutdowns, as the program makes no
+ * How a run ended that nobody watched. Clean exits pass for shutdowns, as the program makes no
  * difference; `words`: the last it said.
  */
 export function unwatchedEnd(
@@ -262,7 +262,7 @@ export function handleOf({ pid, startTime, bootId, uuid }: Omit<GuestIdentity, '
   return `${pid}.${startTime}.${bootId}.${uuid}`;
 }
 
-/** What handleOf() made the handle of. */
+/** The inverse of handleOf(). */
 export function identityOf(handle: string, uid: number | null): GuestIdentity {
   const [pid, startTime, bootId = '', uuid = ''] = handle.split('.');
   return { pid: Number(pid), startTime: Number(startTime), bootId, uuid, uid };

@@ -24,7 +24,7 @@ export interface RunsDeps {
 }
 
 export const STATUS_MS = 2000;
-/** In which a guest touches its first memory. */
+/** A guest touches its first memory within this time. */
 const YOUNG_MS = 15_000;
 
 export class GuestRuns {
@@ -105,7 +105,7 @@ export class GuestRuns {
     return run;
   }
 
-  /** Those that live, as far as is known, and are not being stopped. */
+  /** The runs that live, as far as is known, and are not being stopped. */
   live(): GuestRun[] {
     return [...this.#runs.values()].filter((run) => run.isAlive && !run.isStopping);
   }
@@ -144,7 +144,7 @@ export class GuestRuns {
     this.#runs.clear();
   }
 
-  /** What is true of a guest now; `run` as found. */
+  /** The state of a guest; `run`: the result of find(). */
   async fact(vmId: string, run: GuestRun | null): Promise<GuestFact> {
     const stopped = { vmId, running: false, handle: null, runningSince: null };
     if (run === null) return { ...stopped, end: this.#lastEnd(vmId) };
@@ -176,7 +176,7 @@ export class GuestRuns {
     return lastLine(this.#deps.folders.path(vmId, LOG));
   }
 
-  /** What is true of every guest. */
+  /** The state of every guest. */
   async facts(): Promise<readonly GuestFact[]> {
     const records = this.#deps.folders.records();
     return Promise.all(records.map(({ vmId }) => this.fact(vmId, this.find(vmId))));

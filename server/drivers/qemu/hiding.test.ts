@@ -62,7 +62,7 @@ describe('a guest that hides', { skip: noQemu }, () => {
 
   const isGone = (child: ChildProcess) => eventually(() => child.signalCode === 'SIGKILL');
 
-  /** What its guest makes a taken-over process do: its command line is its own memory. */
+  /** A guest can do this to a process that it took over: the command line is the process's own memory. */
   function overwriteCommandLine(pid: number): void {
     const stat = fs.readFileSync(`/proc/${pid}/stat`, 'latin1');
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');

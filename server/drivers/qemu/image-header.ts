@@ -40,7 +40,7 @@ const EXTENSION_ENCRYPTION = 0x0537be77;
 const EXTENSION_DATA_FILE = 0x44415441;
 const EXTENSION_BACKING_FORMAT = 0xe2792aca;
 
-/** What people bring by mistake, by how it begins. */
+/** Files uploaded by mistake, by their first bytes. */
 const OTHERS: readonly (readonly [offset: number, magic: string, name: string])[] = [
   [0, 'KDMV', 'a VMDK image'],
   [0, '# Disk DescriptorFile', 'a VMDK description'],

@@ -245,7 +245,7 @@ function lastWords(words: string): string {
   return plain === '' ? 'it cannot be converted' : `it cannot be converted: ${plain}`;
 }
 
-/** What a program that is in none of the system's folders needs to see: its libraries are beside it. */
+/** A program outside the system's folders needs to see these: its libraries are beside it. */
 function programFolder(program: string): string {
   const folder = dirname(fs.realpathSync(program));
   return basename(folder) === 'bin' ? dirname(folder) : program;

@@ -38,7 +38,7 @@ test('hanging, failing and not being openable are told apart, each with its fix'
 });
 
 const HOST = (name: string) => JSON.stringify(new URL(name, import.meta.url).href);
-/** What the test boot finds, as the user of a guest of a cloud of root, and what its QEMU is. */
+/** The result of the test boot, run as the user of a guest, and the QEMU that it ran. */
 const PROBE = `
   import { mkdtempSync, rmSync } from 'node:fs';
   import { AccelProbe } from ${HOST('./probe.ts')};

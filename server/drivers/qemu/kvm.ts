@@ -5,7 +5,7 @@ export interface Accel {
   readonly accel: 'kvm' | 'tcg';
   /** Why it is not KVM; empty when it is. */
   readonly reason: string;
-  /** What the operator can do about that; empty when there is nothing. */
+  /** Advice to the operator; empty when there is none. */
   readonly fix: string;
 }
 
@@ -90,7 +90,7 @@ export function isBarred(device: string): boolean {
   return found !== undefined && !isFor(found, ALL_MAY) && !(found.gid !== 0 && isFor(found, GROUP_MAY));
 }
 
-/** What the two boots mean. `shared`: as for barredKvm(). */
+/** Judges the two boots. `shared`: see barredKvm(). */
 export function judgeKvm({ tcg, kvm }: Boots, device: string, shared: boolean): Accel {
   const seconds = (ms: number) => `${(ms / 1000).toFixed(2)} s`;
   const refused = (reason: string, fix = OTHER_HOST): Accel => ({ accel: 'tcg', reason, fix });

@@ -39,7 +39,7 @@ interface Cached extends Accel {
   readonly at: number;
 }
 
-/** What a Cloudlet found out on this host, and when (ms since 1970). */
+/** The result of a probe on this host, and its time (ms since 1970). */
 export interface PastProbe extends Accel {
   readonly at: number;
 }
@@ -65,8 +65,8 @@ function probeDisk(): Buffer {
 }
 
 /**
- * What the Cloudlet of this directory last found, if that was since the host was booted, with the QEMU that
- * is installed now and the device as it is; else null. Reads, and begins nothing.
+ * The last result of the Cloudlet of this directory, if that was since the host was booted, with the QEMU
+ * that is installed now and the device as it is; else null. Reads, and starts nothing.
  */
 export function readProbe(directory: string, program: QemuProgram, device = KVM_DEVICE): PastProbe | null {
   const cached = readCache(directory);
@@ -119,7 +119,7 @@ export class AccelProbe {
     this.#deps = deps;
   }
 
-  /** What is known now; begins to find out when nothing is. Never waits. */
+  /** The present result; starts a probe when there is none. Never waits. */
   current(program: QemuProgram): Accel {
     const key = keyOf(program, this.#deps.device);
     if (key !== this.#key) {

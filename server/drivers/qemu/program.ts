@@ -23,7 +23,7 @@ export interface QemuProgram {
   readonly version: string;
   /** The newest versioned q35 it has: `pc-q35-7.2`. */
   readonly machine: string;
-  /** All that it has, newest first. */
+  /** Its versioned machine types, newest first. */
   readonly machines: readonly string[];
 }
 
@@ -44,7 +44,7 @@ export function versionedMachines(help: string): string[] {
   return found.map(({ name }) => name);
 }
 
-/** What a guest that was `before` is started as: the same, or the newest when this QEMU does not know it. */
+/** The machine type for a guest that had `before`: the same, or the newest if this QEMU does not know it. */
 export function chooseMachine(before: string | undefined, { machine, machines }: QemuProgram): string {
   return before !== undefined && machines.includes(before) ? before : machine;
 }
@@ -91,7 +91,7 @@ export class QemuPrograms {
     return problem ?? NOT_INSTALLED;
   }
 
-  /** As look(); null: there is none of use. */
+  /** Like look(); null: there is no usable QEMU. */
   async system(): Promise<QemuProgram | null> {
     const found = await this.look();
     return 'path' in found ? found : null;
@@ -145,7 +145,7 @@ function doesNotRun(path: string): NoQemu {
   return { problem, fix: `${name} --version says why; else install it anew: ${INSTALL_HINT}` };
 }
 
-/** What is told where images cannot be used for want of `qemu-img`. */
+/** Images cannot be used without `qemu-img`. */
 export function noQemuImg(): AppError {
   return new AppError('engine_unavailable', 'qemu-img is not installed on this host', { hint: INSTALL_HINT });
 }

@@ -10,7 +10,7 @@ import { QmpClient, QmpError, type QmpEvent } from './qmp.ts';
 const GREETING = '{"QMP": {"version": {}, "capabilities": []}}\n';
 let folder: string;
 let server: Server;
-/** What the other side does with a line; set by each test. */
+/** The other side's reaction to a line; set by each test. */
 let reply: (socket: Socket, line: { execute: string; id: number }) => void;
 let greeting = GREETING;
 

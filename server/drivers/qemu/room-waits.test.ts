@@ -58,7 +58,7 @@ describe('guests on a disk that is nearly full', { skip: noQemu }, () => {
     set(true, true);
     await hypervisor.waits.look();
     assert.deepEqual(waiting(), ['disk_full', 'disk_full']);
-    // One that stands still is stopped all the same, and nothing is remembered of it.
+    // A paused guest is stopped all the same, and then forgotten.
     await hypervisor.stop(ids[1] ?? '', { graceMs: 5000 });
     await hypervisor.waits.look();
     assert.deepEqual(waiting(), ['disk_full', null]);

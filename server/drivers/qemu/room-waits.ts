@@ -8,7 +8,7 @@ import { FILES } from './arguments.ts';
 import type { GuestFolders } from './guest-folders.ts';
 import type { GuestRun } from './guest-run.ts';
 
-/** What is known of the disk of this host. */
+/** The disk of this host. */
 export interface HostDisk {
   /** Less is free than is kept for Cloudlet's own commits. */
   isLow(): boolean;

@@ -50,7 +50,7 @@ async function cpuTime(run: GuestRun): Promise<number | null> {
   return ticks * MS_PER_TICK;
 }
 
-/** As the guest's balloon driver reports; a guest without one leaves the time of its last report at 0. */
+/** Reports of the guest's balloon driver; without one the time of the last report stays 0. */
 async function memoryFigures(run: GuestRun): Promise<{ used: number | null; total: number | null }> {
   const path = `/machine/peripheral/${BALLOON_ID}`;
   const answer = (await run.command('qom-get', { path, property: 'guest-stats' }, QMP_MS)) as Figures | null;

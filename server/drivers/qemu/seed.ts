@@ -1,4 +1,4 @@
-/** What a guest learns of itself when it boots: a NoCloud seed, as cloud-init reads it. */
+/** The settings that a guest reads when it boots: a NoCloud seed for cloud-init. */
 import type { GuestSpec } from '../../compute/hypervisor.ts';
 import { isoImage } from './iso-image.ts';
 
@@ -17,7 +17,7 @@ function yamlList(name: string, items: readonly string[]): string {
   return items.length === 0 ? '' : `${name}:\n${items.map((item) => `  - ${item}\n`).join('')}`;
 }
 
-/** What a guest that has its address itself is told of its network. */
+/** Network settings of a guest that has its address itself. */
 export interface StaticNetwork {
   /** IPv4 with its prefix. */
   readonly address: string;

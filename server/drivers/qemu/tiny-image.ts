@@ -13,7 +13,7 @@ interface NoTinyImage {
   readonly fix: string;
 }
 
-/** What set-up built; missing until it did. */
+/** Files that set-up builds; missing until then. */
 export const TINY_FOLDER = fileURLToPath(new URL('../../../build/guest/', import.meta.url));
 const REASON = 'problem.json';
 const NOT_TRIED: NoTinyImage = {
