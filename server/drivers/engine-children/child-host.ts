@@ -73,12 +73,12 @@ export class ChildHost {
     const { codeFolder, program } = this.#options;
     const what = [codeFolder, program.entry, ...program.packages];
     const words = ['--disable-warning=ExperimentalWarning', WRITER, ...what];
-    await Promise.all([run(process.execPath, words), this.#processes.way()]);
+    await Promise.all([run(process.execPath, words), this.#processes.isolation()]);
   }
 
   /** Missing isolation of children from the host, for people; empty: complete. */
   async problem(): Promise<string> {
-    return (await this.#processes.way()).problem;
+    return (await this.#processes.isolation()).problem;
   }
 
   /** User id of a database; null: Cloudlet's own. */

@@ -149,7 +149,7 @@ function joined(
 
 /** initdb asks for the name of its user. Where there is no view with one, `nobody` runs it. */
 async function makerUser({ uid, processes }: DataMaking): Promise<number | null> {
-  if (uid === null || (await processes.way()).hasView) return uid;
+  if (uid === null || (await processes.isolation()).hasView) return uid;
   const nobody = /^nobody:[^:]*:(\d+):/m.exec(fs.readFileSync('/etc/passwd', 'latin1'))?.[1];
   return nobody === undefined ? uid : Number(nobody);
 }

@@ -13,7 +13,7 @@ import type { AppError } from '../../platform/errors.ts';
 import { eventually } from '../../testing/eventually.ts';
 import { noGuestUsers, noOtherReaders, noUsers, testUidBase } from '../../testing/own-ground.ts';
 import { type ForeignProgram, HostProcesses } from './host-processes.ts';
-import { findWay, seenUser, type Way } from './host-ways.ts';
+import { findIsolation, type Isolation, seenUser } from './isolation.ts';
 import { isAlive, isThere, RUN } from './process-identity.ts';
 
 const MODULE = new URL('./host-processes.ts', import.meta.url).href;
@@ -21,25 +21,25 @@ const CLOCK = new URL('../../platform/clock.ts', import.meta.url).href;
 const GROUP = 'cloudlet-processes-test';
 const UID = testUidBase();
 const PIPES = ['ignore', 'pipe', 'pipe'] as const;
-const PLAIN: Way = { hasView: false, hasNoNetwork: false, inUserNamespace: false, problem: 'a test' };
-const [asRoot, asUser] = await Promise.all([findWay(true), findWay(false)]);
-const WAYS = {
-  'with users of their own, apart': noUsers === null && asRoot.hasView ? asRoot : null,
-  'as our own user, apart': asUser.hasView ? asUser : null,
+const PLAIN: Isolation = { hasView: false, hasNoNetwork: false, inUserNamespace: false, problem: 'a test' };
+const [asRoot, asUser] = await Promise.all([findIsolation(true), findIsolation(false)]);
+const ISOLATIONS = {
+  'with users of their own, isolated': noUsers === null && asRoot.hasView ? asRoot : null,
+  'as our own user, isolated': asUser.hasView ? asUser : null,
   'with users of their own, in plain view': noUsers === null ? PLAIN : null,
   'as our own user, in plain view': PLAIN,
 };
 
-for (const [name, found] of Object.entries(WAYS)) {
+for (const [name, found] of Object.entries(ISOLATIONS)) {
   describe(`a foreign process ${name}`, { skip: found ? false : 'this host does not allow it' }, () => {
-    const way = found ?? PLAIN;
+    const isolation = found ?? PLAIN;
     const hasUsers = name.startsWith('with');
-    const isApart = way.hasView;
-    const apart = { skip: isApart ? false : 'it is in plain view' };
+    const isIsolated = isolation.hasView;
+    const isolated = { skip: isIsolated ? false : 'it is in plain view' };
     const uid = hasUsers ? UID : null;
     // Closed to all other users, like a data directory.
     const root = fs.mkdtempSync(join(tmpdir(), 'cloudlet-process-'));
-    const deps = { clock: systemClock, group: GROUP, hasUsers, way, ground: root };
+    const deps = { clock: systemClock, group: GROUP, hasUsers, isolation, ground: root };
     const processes = new HostProcesses(deps);
     let folder: string;
     let count = 0;
@@ -96,7 +96,7 @@ for (const [name, found] of Object.entries(WAYS)) {
       }
     }
 
-    test('sees its folder, the programs, and nothing else of the host', apart, async () => {
+    test('sees its folder, the programs, and nothing else of the host', isolated, async () => {
       fs.writeFileSync(join(folder, 'mine'), 'mine');
       const look = `echo / /own/* /home* /root* /etc/*
         cat ${root}/master.key; cat mine; echo $PPID; id -u; pwd`;
@@ -106,7 +106,7 @@ for (const [name, found] of Object.entries(WAYS)) {
         files ?? '',
         /^\/ \/own\/mine \/home\* \/root\* \/etc\/alternatives \/etc\/fstab \/etc\/group /,
       );
-      assert.deepEqual(rest, ['mine0', String(uid ?? seenUser(way)), '/own', '']);
+      assert.deepEqual(rest, ['mine0', String(uid ?? seenUser(isolation)), '/own', '']);
       assert.match(err, /master\.key/);
       const seen = await outcome(script('echo /proc/[0-9]*; echo >/usr/mine; mount -t tmpfs none /tmp'));
       assert.equal(seen.out, '/proc/1\n');
@@ -130,11 +130,11 @@ for (const [name, found] of Object.entries(WAYS)) {
       const { out } = await outcome(script('', { args, readOnly: [shown] }));
       assert.ok(out.startsWith('mine\ncode'), out);
       // Without a view a process of our own user sees all that we see.
-      if (hasUsers || isApart) assert.ok(!out.includes('secret'), out);
+      if (hasUsers || isIsolated) assert.ok(!out.includes('secret'), out);
       fs.rmSync(shown, { recursive: true });
     });
 
-    test('sees what it is shown where that is, and cannot change it', apart, async () => {
+    test('sees what it is shown where that is, and cannot change it', isolated, async () => {
       const shown = join(root, 'shown folder');
       const file = join(root, 'shown.txt');
       fs.mkdirSync(shown, { mode: 0o755 });
@@ -176,8 +176,8 @@ for (const [name, found] of Object.entries(WAYS)) {
       };
       const willing = await start('trap "exit 7" TERM; echo here; while :; do sleep 0.05; done');
       assert.deepEqual(await willing.end({ graceMs: 30_000 }).then(({ code }) => code), 7);
-      const way = isApart ? 'setsid ' : '';
-      const deaf = await start(`trap "" TERM; ${way}sleep 600 & echo here; while :; do sleep 0.05; done`);
+      const session = isIsolated ? 'setsid ' : '';
+      const deaf = await start(`trap "" TERM; ${session}sleep 600 & echo here; while :; do sleep 0.05; done`);
       const closed = once(deaf.child ?? assert.fail(), 'close');
       const { signal, at } = await deaf.end({ graceMs: 100 });
       assert.equal(signal, 'SIGKILL');
@@ -254,7 +254,7 @@ for (const [name, found] of Object.entries(WAYS)) {
     });
 
     test('reaches no address, or those of the host', {
-      skip: way.hasNoNetwork ? false : 'no networks here',
+      skip: isolation.hasNoNetwork ? false : 'no networks here',
     }, async (t) => {
       const server = createServer((socket) => socket.end('here')).listen(0, '127.0.0.1');
       t.after(() => server.close());
@@ -268,7 +268,7 @@ for (const [name, found] of Object.entries(WAYS)) {
       assert.notEqual((await outcome(program('none'))).code, 0);
     });
 
-    const node = { skip: hasUsers && !isApart && noOtherReaders };
+    const node = { skip: hasUsers && !isIsolated && noOtherReaders };
     test('may be Node, and talk to us over its channel', node, async () => {
       const code = `process.on('message', (one) => process.send({ got: one }));
         process.on('disconnect', () => process.exit(5))`;
@@ -310,7 +310,7 @@ test('a process of another user is refused where a directory above does not let 
   const folder = join(root, 'data', 'tenant');
   fs.mkdirSync(folder, { recursive: true });
   const ground = join(root, 'data');
-  const options = { clock: systemClock, group: GROUP, hasUsers: true, way: PLAIN, ground };
+  const options = { clock: systemClock, group: GROUP, hasUsers: true, isolation: PLAIN, ground };
   const program = { name: `test-${process.pid}-shut`, command: '/bin/true', args: [], uid: UID, folder };
   const start = new HostProcesses(options).start(
     { ...program, network: 'host', memoryMb: 64 },

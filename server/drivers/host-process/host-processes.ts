@@ -1,7 +1,7 @@
 /**
  * Runs programs that are not trusted with this host: engines, tools on strangers' data, our own code on them.
  * Where the host allows it each has a user of its own, sees only its folder and the system's programs, has a
- * space of processes that ends with it, and limits that the kernel keeps. `way()` says what holds here.
+ * space of processes that ends with it, and limits that the kernel keeps. `isolation()` says what holds here.
  */
 import type { ChildProcess } from 'node:child_process';
 import { join } from 'node:path';
@@ -10,7 +10,7 @@ import type { Clock } from '../../platform/clock.ts';
 import { AppError } from '../../platform/errors.ts';
 import { withoutPowers } from '../../platform/other-users.ts';
 import { Cgroups } from './cgroups.ts';
-import { apart, findWay, seenUser, type Way } from './host-ways.ts';
+import { findIsolation, type Isolation, namespaceCommand, seenUser } from './isolation.ts';
 import { KeeperShell, KeeperShells } from './keeper-shells.ts';
 import { ENDED, type Keeper, type Launch, launchScript, setprivProgram, WITH_US } from './launch-script.ts';
 import { openPaths } from './open-paths.ts';
@@ -40,7 +40,7 @@ export interface ForeignProgram {
   readonly folder: string;
   /** Files and folders, absolute, that it sees where they are. Nothing in them may be secret. */
   readonly readOnly?: readonly string[];
-  /** `none`: not even this host's own addresses, where `way()` says so. Unix sockets work all the same. */
+  /** `none`: not even this host's own addresses, where `isolation()` says so. Unix sockets work all the same. */
   readonly network: 'none' | 'host';
   /** It and its children together; where there are no control groups, each of them, and data alone. */
   readonly memoryMb: number;
@@ -86,8 +86,8 @@ export interface ProcessesDeps {
    * with users of their own to pass; not given: such programs name all files from their folder on.
    */
   readonly ground?: string;
-  /** Given by tests instead of the result of `way()`. */
-  readonly way?: Way;
+  /** Given by tests instead of the result of `isolation()`. */
+  readonly isolation?: Isolation;
 }
 
 const NAME = /^[a-z0-9-]{1,64}$/;
@@ -107,7 +107,7 @@ export class HostProcesses {
   /** The groups of the processes, by their names. */
   readonly cgroups: Cgroups;
   readonly #shells = new KeeperShells();
-  #way: Promise<Way> | undefined;
+  #isolation: Promise<Isolation> | undefined;
 
   constructor(deps: ProcessesDeps) {
     this.#deps = deps;
@@ -115,14 +115,16 @@ export class HostProcesses {
   }
 
   /** How far processes are kept from everything else here. */
-  way(): Promise<Way> {
-    this.#way ??= this.#deps.way ? Promise.resolve(this.#deps.way) : findWay(this.#deps.hasUsers);
-    return this.#way;
+  isolation(): Promise<Isolation> {
+    this.#isolation ??= this.#deps.isolation
+      ? Promise.resolve(this.#deps.isolation)
+      : findIsolation(this.#deps.hasUsers);
+    return this.#isolation;
   }
 
   /** Whether a program that is given no user of its own knows itself as root, as PostgreSQL refuses to. */
   async isRootSeen(): Promise<boolean> {
-    return !this.#deps.hasUsers && seenUser(await this.way()) === 0;
+    return !this.#deps.hasUsers && seenUser(await this.isolation()) === 0;
   }
 
   /** Why the memory of a process and its children is not bounded as a whole, for humans; empty when it is. */
@@ -132,7 +134,7 @@ export class HostProcesses {
 
   /** The path by which a process sees its folder: a short one, or where it sees more, that very path. */
   async pathOf(folder: string): Promise<string> {
-    return (await this.way()).hasView ? AT : folder;
+    return (await this.isolation()).hasView ? AT : folder;
   }
 
   /**
@@ -145,13 +147,13 @@ export class HostProcesses {
     program: ForeignProgram,
     { stdio, ipc = false }: { readonly stdio: readonly unknown[]; readonly ipc?: boolean },
   ): Promise<RunningProcess> {
-    const way = await this.way();
-    const launch = this.#launch(program, way, null);
+    const isolation = await this.isolation();
+    const launch = this.#launch(program, isolation, null);
     const shell = await KeeperShell.begin({ stdio: ipc ? [...stdio, 'ipc'] : stdio, endsWithUs: true });
     const { child } = shell;
     const release = holdOutput(child);
     const identity = await begin(shell, launch, program.uid).finally(release);
-    return this.#running(program, { way, child, identity, keeper: null });
+    return this.#running(program, { isolation, child, identity, keeper: null });
   }
 
   /**
@@ -160,12 +162,12 @@ export class HostProcesses {
    * all that it says is added. Throws as start() does, and when one runs for that folder already.
    */
   async keep(program: ForeignProgram, keeper: string): Promise<RunningProcess> {
-    const way = await this.way();
-    const launch = this.#launch(program, way, { folder: keeper, log: LOG });
+    const isolation = await this.isolation();
+    const launch = this.#launch(program, isolation, { folder: keeper, log: LOG });
     const shell = await this.#shells.take();
     const identity = await begin(shell, launch, program.uid);
     shell.unref();
-    return this.#running(program, { way, child: shell.child, identity, keeper });
+    return this.#running(program, { isolation, child: shell.child, identity, keeper });
   }
 
   /**
@@ -195,11 +197,11 @@ export class HostProcesses {
   /** The process that keep() started for that folder, under its limits again; null: it runs no more. */
   async adopt(program: Adopted, keeper: string): Promise<RunningProcess | null> {
     const { name, uid } = program;
-    const way = await this.way();
+    const isolation = await this.isolation();
     const identity = keptProcess(keeper, uid);
     if (identity === null) return null;
     this.cgroups.make(name, groupLimits(program));
-    return this.#running({ name }, { way, child: null, identity, keeper });
+    return this.#running({ name }, { isolation, child: null, identity, keeper });
   }
 
   /** How what keep() started for that folder ended, or null: it runs, or nobody knows. */
@@ -208,15 +210,15 @@ export class HostProcesses {
     return ending === null ? null : { ...exitOf(ending.status), at: ending.at };
   }
 
-  #launch(program: ForeignProgram, way: Way, keeper: Keeper | null): Launch {
+  #launch(program: ForeignProgram, isolation: Isolation, keeper: Keeper | null): Launch {
     const { command, args, env = {}, uid, folder, readOnly = [], temporaryMb = 64 } = program;
     if ((uid !== null) !== this.#deps.hasUsers) throw new Error('a user of its own, where there are such');
     assertRunnable(program);
     const { ground } = this.#deps;
-    if (!way.hasView && uid !== null && ground !== undefined)
+    if (!isolation.hasView && uid !== null && ground !== undefined)
       openPaths(ground, [folder, command, ...readOnly]);
-    const namespaces = apart(way, program.network);
-    const view = () => viewScript({ folder, readOnly, temporaryMb, uid: uid ?? seenUser(way) });
+    const namespaces = namespaceCommand(isolation, program.network);
+    const view = () => viewScript({ folder, readOnly, temporaryMb, uid: uid ?? seenUser(isolation) });
     return {
       command,
       args,
@@ -224,11 +226,11 @@ export class HostProcesses {
       folder,
       keeper,
       namespaces,
-      view: way.hasView ? { script: view(), root: ROOT, folder: AT } : null,
+      view: isolation.hasView ? { script: view(), root: ROOT, folder: AT } : null,
       hasSession: true,
       prefix: [
         setprivProgram(),
-        ...userWords(uid, way.inUserNamespace && namespaces.length > 0),
+        ...userWords(uid, isolation.inUserNamespace && namespaces.length > 0),
         '--no-new-privs',
         ...(keeper === null ? WITH_US : ['--']),
       ],
@@ -252,9 +254,14 @@ export class HostProcesses {
 
   #running(
     { name }: Pick<ForeignProgram, 'name'>,
-    about: { way: Way; child: ChildProcess | null; identity: ProcessIdentity; keeper: string | null },
+    about: {
+      isolation: Isolation;
+      child: ChildProcess | null;
+      identity: ProcessIdentity;
+      keeper: string | null;
+    },
   ): RunningProcess {
-    const { way, child, identity, keeper } = about;
+    const { isolation, child, identity, keeper } = about;
     yieldMemoryFirst(identity.pid);
     const onGone = async () => {
       await this.cgroups.remove(name);
@@ -263,7 +270,7 @@ export class HostProcesses {
         typeof child?.exitCode === 'number' ? exitOf(child.exitCode) : { code: null, signal: 'SIGKILL' };
       return { ...end, at: this.#deps.clock.now() };
     };
-    return new RunningProcess({ identity, child, leadsGroup: !way.hasView, onGone });
+    return new RunningProcess({ identity, child, leadsGroup: !isolation.hasView, onGone });
   }
 
   async #noted(keeper: string): Promise<ProcessEnd> {

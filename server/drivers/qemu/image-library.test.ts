@@ -11,7 +11,7 @@ import { eventually } from '../../testing/eventually.ts';
 import { noGuestUsers, noUsers } from '../../testing/own-ground.ts';
 import { noQemu } from '../../testing/qemu-fixture.ts';
 import { testGuestDisk } from '../../testing/test-guest.ts';
-import { findWay } from '../host-process/host-ways.ts';
+import { findIsolation } from '../host-process/isolation.ts';
 import { ImageLibrary, type ImageLibraryDeps } from './image-library.ts';
 
 const GIB = 2 ** 30;
@@ -80,7 +80,7 @@ describe('ImageLibrary', { skip: noQemu }, () => {
       tr -s '\\t\\n' '  ' < words >&2; exit 1`;
     const images = await stage(testGuestDisk(), library(program(script)));
     // Not every host lets ordinary users have namespaces.
-    const networks = (await findWay(noUsers === null)).hasNoNetwork ? '1 1' : '\\d+ \\d+';
+    const networks = (await findIsolation(noUsers === null)).hasNoNetwork ? '1 1' : '\\d+ \\d+';
     const words = new RegExp(`NoNewPrivs: 1 PWD 2097152 3600 0 ${networks} ?$`);
     const user = new RegExp(`Uid: ${UID} ${UID} ${UID} ${UID} CapEff: 0+ NoNewPrivs: 1 `);
     await assert.rejects(images.import(imageId, options), (error) => {

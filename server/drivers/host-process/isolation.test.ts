@@ -4,7 +4,7 @@ import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { apart, type Way } from './host-ways.ts';
+import { type Isolation, namespaceCommand } from './isolation.ts';
 
 /** A host as systemd makes it, whose disk at $1/disk is unmounted while the command that follows runs. */
 const HOST = `set -e
@@ -16,7 +16,7 @@ read -r line <up
 umount disk
 echo >go
 wait $!`;
-const VIEW: Way = { hasView: true, hasNoNetwork: false, inUserNamespace: false, problem: '' };
+const VIEW: Isolation = { hasView: true, hasNoNetwork: false, inUserNamespace: false, problem: '' };
 const isAble = process.getuid?.() === 0 && spawnSync('unshare', ['--mount', '--pid', 'true']).status === 0;
 
 test('a disk that the host unmounts is not held by a process that sees less', {
@@ -26,7 +26,7 @@ test('a disk that the host unmounts is not held by a process that sees less', {
   t.after(() => rmSync(folder, { recursive: true }));
   mkdirSync(join(folder, 'disk'));
   spawnSync('mkfifo', [join(folder, 'up'), join(folder, 'go')]);
-  const words = ['--mount', 'sh', '-c', HOST, 'sh', folder, ...apart(VIEW, 'host')];
+  const words = ['--mount', 'sh', '-c', HOST, 'sh', folder, ...namespaceCommand(VIEW, 'host')];
   const { stdout, stderr } = spawnSync('unshare', words, { encoding: 'utf8', timeout: 60_000 });
   assert.equal(stdout, '0\n', stderr);
 });

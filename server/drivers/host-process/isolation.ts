@@ -1,4 +1,4 @@
-/** How far this host lets us keep a foreign process from everything else: it is tried. */
+/** The isolation of foreign processes that this host allows: it is tried out. */
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { hostPath, hostProgram } from '../../platform/host-programs.ts';
@@ -12,14 +12,14 @@ const NOT_ROOT = 1000;
 /** Every user may read all of it anyway. */
 const HARMLESS_FOLDER = '/usr';
 
-export interface Way {
+export interface Isolation {
   /** Processes see their own folder and the system's programs alone, and no process but those they make. */
   readonly hasView: boolean;
   /** Processes can be cut off from all networks. */
   readonly hasNoNetwork: boolean;
   /** Both within a namespace of users, which has but one. */
   readonly inUserNamespace: boolean;
-  /** Why processes are kept apart less than they could be, for humans; empty: they are not. */
+  /** Why processes are isolated less than they could be, for humans; empty: they are fully isolated. */
   readonly problem: string;
 }
 
@@ -36,8 +36,8 @@ const NET = {
     'this host lets Cloudlet make no views of its files: ' +
     'run it as root with CAP_SYS_ADMIN and CAP_SYS_CHROOT, or where every user may make namespaces',
 };
-const NONE: Way = { ...NET, ...ROOT, hasNoNetwork: false };
-const WAYS: readonly Way[] = [
+const NONE: Isolation = { ...NET, ...ROOT, hasNoNetwork: false };
+const ISOLATIONS: readonly Isolation[] = [
   { ...ALL, ...ROOT },
   { ...VIEW, ...ROOT },
   { ...ALL, ...USER },
@@ -46,9 +46,9 @@ const WAYS: readonly Way[] = [
   { ...NET, ...USER },
 ];
 
-/** Words before a command that runs as apart as that; none: there is nothing to be done. */
-export function apart(way: Way, network: 'none' | 'host'): string[] {
-  const { hasView, hasNoNetwork, inUserNamespace } = way;
+/** Words before a command, which give it its namespaces; none: it gets none. */
+export function namespaceCommand(isolation: Isolation, network: 'none' | 'host'): string[] {
+  const { hasView, hasNoNetwork, inUserNamespace } = isolation;
   const hasNet = network === 'none' && hasNoNetwork;
   if (!hasView && !hasNet && !(inUserNamespace && isRoot)) return [];
   return [
@@ -62,29 +62,29 @@ export function apart(way: Way, network: 'none' | 'host'): string[] {
 }
 
 /** The number that a process of our own user sees as its user, if it is put into namespaces. */
-export function seenUser({ inUserNamespace }: Way): number {
+export function seenUser({ inUserNamespace }: Isolation): number {
   return isRoot && inUserNamespace ? NOT_ROOT : (process.getuid?.() ?? 0);
 }
 
-/** The best way there is. `needsUsers`: for programs that change their user. Never rejects. */
-export async function findWay(needsUsers: boolean): Promise<Way> {
-  const ways = needsUsers ? WAYS.filter((way) => !way.inUserNamespace) : WAYS;
+/** The best isolation there is. `needsUsers`: for programs that change their user. Never rejects. */
+export async function findIsolation(needsUsers: boolean): Promise<Isolation> {
+  const candidates = needsUsers ? ISOLATIONS.filter((isolation) => !isolation.inUserNamespace) : ISOLATIONS;
   // A namespace of users takes root's powers over this host from a process that cannot have another user.
-  const ordered = isRoot && !needsUsers ? ways.toSorted(byUserNamespace) : ways;
-  for (const way of ordered) if (await works(way)) return way;
+  const ordered = isRoot && !needsUsers ? candidates.toSorted(byUserNamespace) : candidates;
+  for (const isolation of ordered) if (await works(isolation)) return isolation;
   return NONE;
 }
 
-function byUserNamespace(a: Way, b: Way): number {
+function byUserNamespace(a: Isolation, b: Isolation): number {
   return Number(b.inUserNamespace) - Number(a.inUserNamespace);
 }
 
-async function works(way: Way): Promise<boolean> {
-  const view = { folder: HARMLESS_FOLDER, readOnly: [], temporaryMb: 1, uid: seenUser(way) };
+async function works(isolation: Isolation): Promise<boolean> {
+  const view = { folder: HARMLESS_FOLDER, readOnly: [], temporaryMb: 1, uid: seenUser(isolation) };
   try {
-    const [program = '', ...words] = apart(way, 'none');
+    const [program = '', ...words] = namespaceCommand(isolation, 'none');
     const enter = `exec ${hostProgram('unshare')} --root=. --wd=${AT} -- ${setprivProgram()} --no-new-privs true`;
-    const script = way.hasView ? `(set -e\n${viewScript(view)}\n${enter}) & wait $!` : 'true';
+    const script = isolation.hasView ? `(set -e\n${viewScript(view)}\n${enter}) & wait $!` : 'true';
     const options = { timeout: ASK_MS, env: { PATH: hostPath() } };
     await run(program, [...words, '/bin/sh', '-c', script], options);
     return true;
