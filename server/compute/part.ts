@@ -117,7 +117,7 @@ const ROOM_MS = 250;
 export interface Host {
   readonly hypervisor: Hypervisor;
   /** Machines paused because the disk is full. */
-  readonly waits: { readonly count: number; look(): Promise<unknown> };
+  readonly waits: { readonly count: number; update(): Promise<unknown> };
   /** Rules that isolate this host from machines; each once it is in place. */
   readonly networks: readonly { readonly refusal: AppError | null | undefined; ensure(): Promise<unknown> }[];
   /** Releases addresses that no machine has. */
@@ -166,7 +166,7 @@ export function computePart(
     }
   };
   const haltWaiting = async () => {
-    await host.waits.look();
+    await host.waits.update();
     const { count } = host.waits;
     if (count === 0) return alarms.clear(WAITING);
     const fix = 'Free space on the disk of the data directory; they resume automatically';

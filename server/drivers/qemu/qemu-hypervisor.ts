@@ -19,7 +19,7 @@ import { ImageLibrary } from './image-library.ts';
 import { type Accel, KVM_DEVICE } from './kvm.ts';
 import { AccelProbe } from './probe.ts';
 import { type QemuProgram, QemuPrograms } from './program.ts';
-import { type HostDisk, RoomWaits } from './room-waits.ts';
+import { type HostDisk, DiskFullWaits } from './disk-full-waits.ts';
 import { sampleRun, showsLife } from './sampling.ts';
 import { clearGuest, stopRun, sweepGuest } from './stopping.ts';
 import { type TinyImage, whyNoTinyImage } from './tiny-image.ts';
@@ -84,7 +84,7 @@ export class QemuHypervisor implements hv.Hypervisor {
   readonly #launcher: GuestLauncher;
   readonly #networks: GuestNetworks;
   readonly #processes: HostProcesses;
-  readonly #waits: RoomWaits;
+  readonly #waits: DiskFullWaits;
   readonly #closing = new AbortController();
   #onEnd: (end: hv.GuestEnd) => void = () => {};
 
@@ -106,7 +106,7 @@ export class QemuHypervisor implements hv.Hypervisor {
       onEnd: (end) => this.#onEnd(end),
     });
     this.#admission = new Admission(this.#runs, deps.memoryOvercommit);
-    this.#waits = new RoomWaits({
+    this.#waits = new DiskFullWaits({
       disk: deps.disk ?? ENDLESS,
       folders: this.#folders,
       runs: () => this.#runs.live(),
@@ -324,7 +324,7 @@ export class QemuHypervisor implements hv.Hypervisor {
   }
 
   /** Guests that take what is left of this host's disk. */
-  get waits(): RoomWaits {
+  get waits(): DiskFullWaits {
     return this.#waits;
   }
 

@@ -36,31 +36,31 @@ describe('guests on a disk that is nearly full', { skip: noQemu }, () => {
 
   test('while there is room all run on, whatever they write', async () => {
     set(false, false);
-    await hypervisor.waits.look();
+    await hypervisor.waits.update();
     grow(ids[0] ?? '');
-    await hypervisor.waits.look();
+    await hypervisor.waits.update();
     assert.deepEqual(waiting(), [null, null]);
   });
 
   test('when it is low those that grow stand still; they go on when there is room', async () => {
     set(true, false);
-    await hypervisor.waits.look();
+    await hypervisor.waits.update();
     assert.deepEqual(waiting(), [null, null], 'nobody is known to grow yet');
     grow(ids[0] ?? '');
-    await hypervisor.waits.look();
+    await hypervisor.waits.update();
     assert.deepEqual(waiting(), ['disk_full', null]);
     set(false, false);
-    await hypervisor.waits.look();
+    await hypervisor.waits.update();
     assert.deepEqual(waiting(), [null, null]);
   });
 
   test('when what is set aside is given back all stand still, growing or not', async () => {
     set(true, true);
-    await hypervisor.waits.look();
+    await hypervisor.waits.update();
     assert.deepEqual(waiting(), ['disk_full', 'disk_full']);
     // A paused guest is stopped all the same, and then forgotten.
     await hypervisor.stop(ids[1] ?? '', { graceMs: 5000 });
-    await hypervisor.waits.look();
+    await hypervisor.waits.update();
     assert.deepEqual(waiting(), ['disk_full', null]);
     assert.equal(hypervisor.waits.count, 1);
   });

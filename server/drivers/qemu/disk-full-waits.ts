@@ -1,7 +1,7 @@
 /**
- * Guests that wait because the disk of this host is nearly full. Disks of guests are promised, not set aside:
- * one that went on writing would take the room in which stops, deletions and accounts are written down, and
- * so lock everybody out. Such a guest stands still, none the worse for it, until there is room again.
+ * Guests that are paused because the disk of this host is nearly full. Disks of guests are thinly
+ * provisioned: a guest that went on writing would take the space in which stops, deletions and accounts are
+ * stored, and so lock everybody out. It loses nothing while it is paused, and is resumed when there is space again.
  */
 import { lstatSync } from 'node:fs';
 import { FILES } from './arguments.ts';
@@ -10,13 +10,13 @@ import type { GuestRun } from './guest-run.ts';
 
 /** The disk of this host. */
 export interface HostDisk {
-  /** Less is free than is kept for Cloudlet's own commits. */
+  /** Less space is free than Cloudlet's own commits need. */
   isLow(): boolean;
-  /** Low, and what was set aside for those commits was given back to the disk: whoever writes takes it. */
+  /** It is low, and the reserve for those commits was given back to the disk: any write may take it. */
   isOut(): boolean;
 }
 
-export interface RoomWaitsDeps {
+export interface DiskFullWaitsDeps {
   readonly disk: HostDisk;
   readonly folders: Pick<GuestFolders, 'find' | 'guestPath'>;
   /** Runs that live and are not being stopped. */
@@ -25,17 +25,17 @@ export interface RoomWaitsDeps {
 }
 
 const QMP_MS = 1000;
-/** QEMU's words for a guest that it stopped at the end of the disk, and for one that was told to stop. */
-const STANDING = ['io-error', 'paused'];
+/** QEMU's words for a guest that it paused on a full disk, and for one that it paused on command. */
+const PAUSED = ['io-error', 'paused'];
 
-export class RoomWaits {
-  readonly #deps: RoomWaitsDeps;
-  /** Handles of runs that stand still. */
+export class DiskFullWaits {
+  readonly #deps: DiskFullWaitsDeps;
+  /** Handles of runs that are paused. */
   readonly #waiting = new Map<string, string>();
-  /** Blocks that the files of a run took at the last look. */
+  /** Blocks that the files of a run took at the last update. */
   readonly #blocks = new Map<GuestRun, number>();
 
-  constructor(deps: RoomWaitsDeps) {
+  constructor(deps: DiskFullWaitsDeps) {
     this.#deps = deps;
   }
 
@@ -48,17 +48,17 @@ export class RoomWaits {
   }
 
   /**
-   * To be called some times a second. Where the disk is low, halts guests whose files grew since the last
-   * look, and all when it is out; else lets go on those that wait.
+   * To be called some times a second. While the disk is low, pauses the guests whose files grew since the
+   * last call, and all when it is out; else resumes the guests that wait.
    */
-  async look(): Promise<void> {
+  async update(): Promise<void> {
     const { disk, runs } = this.#deps;
     const live = runs();
     this.#forget(live);
     if (disk.isLow()) {
       const isOut = disk.isOut();
       await each(live, async (run) => {
-        // Asked of each, so that all have figures at the next look.
+        // Measured for each guest, so that all have figures at the next update.
         const grew = this.#grew(run);
         if ((grew || isOut) && !this.isWaiting(run.vmId)) await this.#halt(run);
       });
@@ -70,16 +70,16 @@ export class RoomWaits {
     }
   }
 
-  /** Resolves when all guests that answer stand still: what is set aside for commits is about to be given. */
+  /** Resolves when all guests that answer are paused: the reserve for commits is about to be given back. */
   async haltAll(): Promise<void> {
     await each(this.#deps.runs(), (run) => this.#halt(run));
   }
 
-  /** Sees whether the guest stands still, whoever made it, and lets it go on when there is room. */
+  /** Reads whether the guest is paused, by whomever, and resumes it when there is space. */
   async check(run: GuestRun): Promise<void> {
     const status = await run.status(QMP_MS).catch(() => null);
     if (status === null || run.isStopping) return;
-    if (!STANDING.includes(status)) return this.#note(run, false);
+    if (!PAUSED.includes(status)) return this.#note(run, false);
     this.#note(run, true);
     if (this.#deps.disk.isLow()) return;
     await run.command('cont', {}, QMP_MS).catch(() => {});
@@ -90,7 +90,7 @@ export class RoomWaits {
   async #halt(run: GuestRun): Promise<void> {
     await run.command('stop', {}, QMP_MS).catch(() => {});
     const status = await run.status(QMP_MS).catch(() => null);
-    if (status !== null && STANDING.includes(status)) this.#note(run, true);
+    if (status !== null && PAUSED.includes(status)) this.#note(run, true);
   }
 
   #note({ vmId, handle }: GuestRun, isWaiting: boolean): void {
@@ -100,7 +100,7 @@ export class RoomWaits {
     this.#deps.warn(vmId, isWaiting ? 'it waits: the disk of the host is nearly full' : 'it goes on');
   }
 
-  /** Lets go of what is known of runs that ended. */
+  /** Forgets runs that ended. */
   #forget(live: readonly GuestRun[]): void {
     const handles = new Set(live.map(({ handle }) => handle));
     for (const [vmId, handle] of this.#waiting) if (!handles.has(handle)) this.#waiting.delete(vmId);
