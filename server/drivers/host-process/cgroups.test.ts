@@ -19,7 +19,7 @@ beforeEach(() => {
 afterEach(() => fs.rmSync(root, { recursive: true, force: true }));
 
 /** Plain files where the kernel has its own: what is written stays to be read. */
-function places(
+function paths(
   own: string,
   { controllers = 'cpuset cpu io memory pids', systemd = true, delegated = false } = {},
 ) {
@@ -35,11 +35,11 @@ function places(
 }
 
 test('groups are made beside our own where systemd gave us a part of the tree', () => {
-  const deps = places(`${DELEGATED}/cloudlet-control`);
+  const deps = paths(`${DELEGATED}/cloudlet-control`);
   const cgroups = new Cgroups(GROUP, deps);
   const parent = join(deps.mount, DELEGATED);
   assert.deepEqual(fs.readdirSync(parent), ['cgroup.controllers'], 'nothing before the first process');
-  cgroups.place(NAME, 4711, LIMITS);
+  cgroups.assign(NAME, 4711, LIMITS);
   assert.equal(cgroups.problem, '');
   for (const folder of [parent, join(parent, GROUP)]) {
     assert.equal(fs.readFileSync(join(folder, 'cgroup.subtree_control'), 'utf8'), '+memory +cpu +pids');
@@ -52,13 +52,13 @@ test('groups are made beside our own where systemd gave us a part of the tree', 
 });
 
 test('where systemd made no subgroup we move into one, and all groups are beside it', () => {
-  const deps = places(DELEGATED, { delegated: true });
+  const deps = paths(DELEGATED, { delegated: true });
   const parent = join(deps.mount, DELEGATED);
   fs.writeFileSync(join(parent, 'cgroup.procs'), '4710\n');
   const below = () => fs.readdirSync(parent, { withFileTypes: true }).filter((entry) => entry.isDirectory());
   const cgroups = new Cgroups(GROUP, deps);
   assert.deepEqual(below(), [], 'nothing before the first process');
-  cgroups.place(NAME, 4711, LIMITS);
+  cgroups.assign(NAME, 4711, LIMITS);
   assert.equal(cgroups.problem, '');
   assert.deepEqual(
     below()
@@ -72,22 +72,22 @@ test('where systemd made no subgroup we move into one, and all groups are beside
   assert.equal(fs.readFileSync(join(group, 'cgroup.procs'), 'utf8'), '4711');
   assert.equal(fs.readFileSync(join(group, 'pids.max'), 'utf8'), LIMITS['pids.max']);
   assert.ok(!fs.existsSync(join(group, 'cgroup.subtree_control')), 'systemd could not take it away');
-  const later = findParent({ ...deps, ...places(`${DELEGATED}/cloudlet-self`) });
+  const later = findParent({ ...deps, ...paths(`${DELEGATED}/cloudlet-self`) });
   assert.deepEqual(later, { folder: parent, problem: '', isFlat: true });
 });
 
 test('elsewhere nothing is made, and it is said why', () => {
-  const refused = (deps: ReturnType<typeof places>) => {
+  const refused = (deps: ReturnType<typeof paths>) => {
     const before = fs.readdirSync(root, { recursive: true });
-    new Cgroups(GROUP, deps).place(NAME, 4711, LIMITS);
+    new Cgroups(GROUP, deps).assign(NAME, 4711, LIMITS);
     assert.deepEqual(fs.readdirSync(root, { recursive: true }), before);
     return new Cgroups(GROUP, deps).problem;
   };
-  assert.match(refused(places(DELEGATED)), /systemd gave Cloudlet no cgroups of its own/);
-  assert.match(refused(places('/')), /systemd gave/, 'the root is the part of systemd');
+  assert.match(refused(paths(DELEGATED)), /systemd gave Cloudlet no cgroups of its own/);
+  assert.match(refused(paths('/')), /systemd gave/, 'the root is the part of systemd');
   fs.rmdirSync(join(root, 'systemd'));
-  assert.match(refused(places('/docker/1', { systemd: false })), /belong to another program/);
-  const few = places(`${DELEGATED}/cloudlet-control`, { controllers: 'hugetlb memory' });
+  assert.match(refused(paths('/docker/1', { systemd: false })), /belong to another program/);
+  const few = paths(`${DELEGATED}/cloudlet-control`, { controllers: 'hugetlb memory' });
   assert.match(refused(few), /limit no cpu, pids$/);
   assert.match(refused({ ...few, mount: join(root, 'none') }), /no cgroup version 2/);
   assert.match(findParent({ ...few, self: join(root, 'none') }).problem, /own cgroup is not known/);
@@ -104,14 +104,14 @@ test('the unit in deploy/ gives us what we look for', () => {
 });
 
 test('without systemd the root is ours', () => {
-  const deps = places('/', { systemd: false });
+  const deps = paths('/', { systemd: false });
   assert.deepEqual(findParent(deps), { folder: join(deps.mount, '/'), problem: '', isFlat: false });
 });
 
 test('a kernel keeps the limits', { skip: real.problem }, async () => {
   const child = spawn('sleep', ['60'], { stdio: 'ignore' });
   try {
-    real.place(NAME, child.pid ?? 0, LIMITS);
+    real.assign(NAME, child.pid ?? 0, LIMITS);
     const own = /^0::(.*)$/m.exec(fs.readFileSync(`/proc/${child.pid}/cgroup`, 'utf8'))?.[1] ?? '';
     assert.ok(own.endsWith(`${GROUP}/${NAME}`), own);
     const folder = join('/sys/fs/cgroup', own);

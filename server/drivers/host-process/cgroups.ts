@@ -9,7 +9,7 @@
  * systemd before 254 makes no subgroup, so we move into one ourselves. It begins us in the upper group again,
  * which must hand no limits on then: the unit's ExecStopPost= takes them away, also after a kill. The kernel
  * lets it while no group below hands limits on, so groups are made at one level there, and who adopts
- * processes places them again.
+ * processes paths them again.
  */
 import { spawnSync } from 'node:child_process';
 import * as fs from 'node:fs';
@@ -17,7 +17,7 @@ import { basename, dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { hostPath } from '../../platform/host-programs.ts';
 
-export interface CgroupPlaces {
+export interface CgroupPaths {
   /** Where the tree is mounted, `/sys/fs/cgroup`. */
   readonly mount: string;
   /** The file that names our own group, `/proc/self/cgroup`. */
@@ -37,7 +37,7 @@ interface Parent {
   readonly isFlat: boolean;
 }
 
-const PLACES: CgroupPlaces = {
+const PATHS: CgroupPaths = {
   mount: '/sys/fs/cgroup',
   self: '/proc/self/cgroup',
   systemd: '/run/systemd/system',
@@ -57,13 +57,13 @@ const REMOVE_STEP_MS = 50;
 
 export class Cgroups {
   readonly #group: string;
-  readonly #places: CgroupPlaces;
+  readonly #paths: CgroupPaths;
   #found: { readonly prefix: string; readonly problem: string } | null = null;
 
   /** `group` holds those that are made here: `cloudlet-machines`. */
-  constructor(group: string, places: Partial<CgroupPlaces> = {}) {
+  constructor(group: string, paths: Partial<CgroupPaths> = {}) {
     this.#group = group;
-    this.#places = { ...PLACES, ...places };
+    this.#paths = { ...PATHS, ...paths };
   }
 
   /** Why processes have no limits here, for humans; empty when they have. */
@@ -73,7 +73,7 @@ export class Cgroups {
 
   /** The start of all groups' paths. The group that holds them is made at the first call. */
   #parent(): { readonly prefix: string; readonly problem: string } {
-    this.#found ??= prepare(findParent(this.#places), this.#group);
+    this.#found ??= prepare(findParent(this.#paths), this.#group);
     return this.#found;
   }
 
@@ -82,7 +82,7 @@ export class Cgroups {
    * `name`, whose `limits` are texts by name of a control file. Throws when the kernel refuses; does nothing
    * where there are no limits.
    */
-  place(name: string, pid: number, limits: Readonly<Record<string, string>>): void {
+  assign(name: string, pid: number, limits: Readonly<Record<string, string>>): void {
     const file = this.make(name, limits);
     if (file !== null) fs.writeFileSync(file, String(pid));
   }
@@ -114,8 +114,8 @@ export class Cgroups {
 }
 
 /** The group under which ours may be made. Looks, and changes nothing. */
-export function findParent(places: Partial<CgroupPlaces> = {}): Parent {
-  const { mount, self, systemd, isDelegated } = { ...PLACES, ...places };
+export function findParent(paths: Partial<CgroupPaths> = {}): Parent {
+  const { mount, self, systemd, isDelegated } = { ...PATHS, ...paths };
   const no = (problem: string) => ({ folder: '', problem, isFlat: false });
   if (!fs.existsSync(join(mount, 'cgroup.controllers'))) return no('this host has no cgroup version 2');
   const own = /^0::(\/.*)$/m.exec(read(self))?.[1];

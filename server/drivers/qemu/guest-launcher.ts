@@ -118,7 +118,7 @@ export class GuestLauncher {
       if (problem !== '' && !this.#hasWarned)
         this.#deps.warn('', `machines have no cgroup limits: ${problem}`);
       this.#hasWarned = true;
-      cgroups.place(run.vmId, run.identity.pid, limitsOf(size));
+      cgroups.assign(run.vmId, run.identity.pid, limitsOf(size));
     } catch (error) {
       this.#deps.warn(run.vmId, `it runs without limits: ${(error as NodeJS.ErrnoException).code}`);
     }
