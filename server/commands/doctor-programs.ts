@@ -21,7 +21,7 @@ const NOT_FOUND = 'not found: databases of this engine are unavailable';
 
 export async function checkQemu(): Promise<Finding[]> {
   const subject = 'QEMU';
-  const found = await new QemuPrograms().look();
+  const found = await new QemuPrograms().detect();
   if ('path' in found) return [{ level: 'ok', subject, detail: `${found.version}, ${found.path}` }];
   return [
     { level: 'warn', subject, detail: `${found.problem}: virtual machines cannot start`, fix: found.fix },

@@ -43,12 +43,12 @@ const OTHER_HOST =
  * else; never root's, which may far more.
  */
 export function kvmUser(uid: number, device = KVM_DEVICE): { uid: number; gid: number } {
-  const found = look(device);
+  const found = statDevice(device);
   const needsGroup = found !== undefined && !isFor(found, ALL_MAY) && !isBarred(device);
   return { uid, gid: needsGroup ? found.gid : uid };
 }
 
-function look(device: string): Stats | undefined {
+function statDevice(device: string): Stats | undefined {
   return statSync(device, { throwIfNoEntry: false });
 }
 
@@ -58,7 +58,7 @@ function isFor({ mode }: Stats, bits: number): boolean {
 
 /** Changes whenever it may be another device, or others may open it. */
 export function deviceState(device: string): string {
-  const found = look(device);
+  const found = statDevice(device);
   if (found === undefined) return 'none';
   const { rdev, uid, gid, mode } = found;
   return [rdev, uid, gid, mode, ...(process.getgroups?.() ?? [])].join('.');
@@ -71,7 +71,7 @@ export function noKvm(): Accel {
 
 /** For a device that the processes of guests may not open. `shared`: they run as our own user. */
 export function barredKvm(device: string, shared: boolean): Accel {
-  const { uid = 0, gid = 0, mode = 0 } = look(device) ?? {};
+  const { uid = 0, gid = 0, mode = 0 } = statDevice(device) ?? {};
   const about = `it is of user ${uid} and group ${gid}, mode ${(mode & 0o777).toString(8)}`;
   const open = `chgrp kvm ${device} && chmod 660 ${device}`;
   const openFirst = isBarred(device) ? `, as root ${open}` : '';
@@ -86,7 +86,7 @@ export function barredKvm(device: string, shared: boolean): Accel {
 
 /** Whether processes of guests may open it, by owner and mode, when they run as users of their own. */
 export function isBarred(device: string): boolean {
-  const found = look(device);
+  const found = statDevice(device);
   return found !== undefined && !isFor(found, ALL_MAY) && !(found.gid !== 0 && isFor(found, GROUP_MAY));
 }
 

@@ -45,7 +45,7 @@ esac
 
   test('none, and one that may not be run: it is not installed', async () => {
     writeFileSync(join(root, 'first/qemu-system-x86_64'), '', { mode: 0o644 });
-    const found = await programs().look();
+    const found = await programs().detect();
     assert.ok('problem' in found);
     assert.match(found.problem, /is not installed on this host$/);
     assert.match(found.fix, /apt-get install qemu-system-x86 .*dnf install qemu-kvm/);
@@ -55,7 +55,7 @@ esac
   test('one that is too old is named with its version, until a newer one is on the PATH', async () => {
     install('first/qemu-system-x86_64', '5.2.0', 'pc-q35-5.2 x');
     const both = programs();
-    const old = await both.look();
+    const old = await both.detect();
     assert.ok('problem' in old);
     assert.match(old.problem, /^QEMU 5\.2\.0 of this host is too old: .* need QEMU 6\.1 or newer$/);
     assert.match(old.fix, /newer QEMU on the PATH.*Debian 12/);
@@ -76,10 +76,10 @@ esac
 
   test('one that does not run, and one without q35, are told apart', async () => {
     writeFileSync(join(root, 'first/qemu-system-x86_64'), '#!/bin/sh\nexit 127\n', { mode: 0o755 });
-    assert.match(JSON.stringify(await programs().look()), /does not run.*qemu-system-x86_64 --version says/);
+    assert.match(JSON.stringify(await programs().detect()), /does not run.*qemu-system-x86_64 --version says/);
     install('first/qemu-system-x86_64', '7.2.0', 'microvm x');
     assert.match(
-      JSON.stringify(await programs().look()),
+      JSON.stringify(await programs().detect()),
       /QEMU 7\.2\.0 of this host has no machine type q35/,
     );
   });

@@ -66,7 +66,7 @@ export class QemuPrograms {
   /** By stamp. */
   readonly #known = new Map<string, Promise<QemuProgram | NoQemu>>();
 
-  /** `folders`: where to look in the place of the usual ones and the PATH. */
+  /** `folders`: searched instead of the usual ones and the PATH. */
   constructor(folders?: readonly string[]) {
     this.#folders = folders;
   }
@@ -76,8 +76,8 @@ export class QemuPrograms {
     return [...new Set(folders)].map((folder) => join(folder, name));
   }
 
-  /** The first QEMU of use, as it is installed now; else what is wrong with the first there is. */
-  async look(): Promise<QemuProgram | NoQemu> {
+  /** The first usable QEMU that is installed now; else the problem of the first one found. */
+  async detect(): Promise<QemuProgram | NoQemu> {
     let problem: NoQemu | null = null;
     for (const path of NAMES.flatMap((name) => this.#paths(name))) {
       const stamp = await programStamp(path);
@@ -91,9 +91,9 @@ export class QemuPrograms {
     return problem ?? NOT_INSTALLED;
   }
 
-  /** Like look(); null: there is no usable QEMU. */
+  /** Like detect(); null: there is no usable QEMU. */
   async system(): Promise<QemuProgram | null> {
-    const found = await this.look();
+    const found = await this.detect();
     return 'path' in found ? found : null;
   }
 

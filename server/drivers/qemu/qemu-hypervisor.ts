@@ -52,7 +52,7 @@ export interface QemuDeps {
   readonly assertRoom?: (bytes: number) => void;
   /** How long a guest under KVM may take to its first sign of life, in processor time and in any. */
   readonly firstSign?: { readonly withinCpuMs: number; readonly withinMs: number };
-  /** Where to look for QEMU instead of the usual places. */
+  /** Folders searched for QEMU instead of the usual ones. */
   readonly programDirectories?: readonly string[];
 }
 
@@ -137,7 +137,7 @@ export class QemuHypervisor implements hv.Hypervisor {
   }
 
   async readiness(): Promise<hv.Readiness> {
-    const program = await this.#programs.look();
+    const program = await this.#programs.detect();
     if ('problem' in program) return { isUsable: false, ...program, version: '', accel: '', accelReason: '' };
     const { accel, reason, fix } = this.#accel(program);
     const { message = '', hint = '' } = this.#networks.refusal ?? {};
@@ -194,7 +194,7 @@ export class QemuHypervisor implements hv.Hypervisor {
 
   start(spec: hv.GuestSpec): Promise<hv.StartedGuest> {
     return this.#locks.run(spec.vmId, async () => {
-      const program = await this.#programs.look();
+      const program = await this.#programs.detect();
       if ('problem' in program)
         throw new AppError('engine_unavailable', program.problem, { hint: program.fix });
       const existing = this.#runs.find(spec.vmId);
