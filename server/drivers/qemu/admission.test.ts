@@ -33,7 +33,7 @@ test('what guests that just began have not touched yet is counted, for a while',
   }
 });
 
-test('a host without room says so, and when to ask again', () => {
+test('a host without memory says so, and when to ask again', () => {
   const runs = { untouchedBytes: () => 0, live: () => [] };
   admitGuest(runs, 0);
   const isFull = (error: unknown) => isAppError(error, 'insufficient_capacity');
@@ -68,11 +68,11 @@ test('guests together have no more memory than the host has for them, times the 
   assert.equal(memoryForGuests(1, gib(24)), 24 * 1024 - 512);
   assert.equal(memoryForGuests(1.5, gib(24)), 36 * 1024 - 768);
   assert.ok(memoryForGuests(1.5, { totalBytes: 960 * MIB }) > 1024, 'a small host runs the smallest type');
-  const room = { roomMb: 4096 };
-  assertMemoryFor({ ...room, takenMb: 3072, wantedMb: 1024 });
+  const limit = { limitMb: 4096 };
+  assertMemoryFor({ ...limit, takenMb: 3072, wantedMb: 1024 });
   const refusal = (takenMb: number, wantedMb: number) => {
     try {
-      assertMemoryFor({ ...room, takenMb, wantedMb });
+      assertMemoryFor({ ...limit, takenMb, wantedMb });
     } catch (error) {
       assert.ok(isAppError(error, 'insufficient_capacity'));
       return `${error.message}; ${error.hint}`;
@@ -94,7 +94,7 @@ test('what runs and what is being started count together, each once', async () =
     const folders = new GuestFolders(root, null);
     const runs = new GuestRuns({ folders, clock: new FakeClock(), onGone: none, onEnd: none });
     const admission = new Admission(runs, 1.5);
-    const half = Math.floor(admission.roomMb() / 2);
+    const half = Math.floor(admission.limitMb() / 2);
     const other = { vmId: 'vm-01hxn5c0000000000000000001', memoryMb: half };
     const third = { vmId: 'vm-01hxn5c0000000000000000002', memoryMb: half };
     const isFull = (error: unknown) => isAppError(error, 'insufficient_capacity');

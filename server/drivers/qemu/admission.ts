@@ -35,19 +35,19 @@ interface WantedMemory {
   /** Full sizes of guests that run or are being started, MiB. */
   readonly takenMb: number;
   /** Result of memoryForGuests(). */
-  readonly roomMb: number;
+  readonly limitMb: number;
 }
 
 /**
  * Throws `insufficient_capacity` when guests would have more memory together than this host lets them have:
  * they take it when they use it, perhaps long after their start, and then one of them would be killed.
  */
-export function assertMemoryFor({ wantedMb, takenMb, roomMb }: WantedMemory): void {
-  if (takenMb + wantedMb <= roomMb) return;
-  const room = `of the ${roomMb} MiB that virtual machines on this host may have together`;
+export function assertMemoryFor({ wantedMb, takenMb, limitMb }: WantedMemory): void {
+  if (takenMb + wantedMb <= limitMb) return;
+  const limit = `of the ${limitMb} MiB that virtual machines on this host may have together`;
   throw new AppError(
     'insufficient_capacity',
-    `this host has no memory left for a machine of ${wantedMb} MiB: others have ${takenMb} MiB ${room}`,
+    `this host has no memory left for a machine of ${wantedMb} MiB: others have ${takenMb} MiB ${limit}`,
     {
       hint: `stop a machine, choose a smaller instance type, or try again later; ${RAISE}`,
       retryAfterSeconds: 30,
@@ -59,7 +59,7 @@ export function assertMemoryFor({ wantedMb, takenMb, roomMb }: WantedMemory): vo
  * Throws `insufficient_capacity` when the guest would take memory that the host has to keep.
  *
  * The rule: what the host says it can still give, less what guests that boot just now (`starting`, and those
- * that were begun a moment ago) have not touched yet of a first share, must leave room for one more such
+ * that were begun a moment ago) have not touched yet of a first share, must be enough for one more such
  * share and for the host. Their full size is what assertMemoryFor counts. When promises are called in all at
  * once, a guest ends, not Cloudlet (the oom score).
  */
@@ -93,7 +93,7 @@ export function moreMemory({ isLimited }: Pick<HostMemory, 'isLimited'>): string
   return `${more}, or end other programs`;
 }
 
-/** Lets guests start while there is room for them, those counted that are being started. */
+/** Lets guests start while there is memory for them; guests that are being started are counted. */
 export class Admission {
   readonly #runs: GuestRuns;
   readonly #overcommit: number;
@@ -106,14 +106,14 @@ export class Admission {
   }
 
   /** Result of memoryForGuests(). */
-  roomMb(): number {
+  limitMb(): number {
     return memoryForGuests(this.#overcommit);
   }
 
   /** Rejects with `insufficient_capacity`, before `launch`, when this host has no memory for the guest. */
   async start<T>({ vmId, memoryMb }: Pick<GuestSpec, 'vmId' | 'memoryMb'>, launch: () => Promise<T>) {
     const takenMb = this.#runs.memoryMb(this.#starting);
-    assertMemoryFor({ wantedMb: memoryMb, takenMb, roomMb: this.roomMb() });
+    assertMemoryFor({ wantedMb: memoryMb, takenMb, limitMb: this.limitMb() });
     admitGuest(this.#runs, this.#starting.size);
     this.#starting.set(vmId, memoryMb);
     try {

@@ -164,7 +164,7 @@ export class QemuHypervisor implements hv.Hypervisor {
   }
 
   memoryForGuestsMb(): number {
-    return this.#admission.roomMb();
+    return this.#admission.limitMb();
   }
 
   prepare(spec: hv.GuestSpec): Promise<void> {
