@@ -9,7 +9,7 @@
  * systemd before 254 makes no subgroup, so we move into one ourselves. It begins us in the upper group again,
  * which must hand no limits on then: the unit's ExecStopPost= takes them away, also after a kill. The kernel
  * lets it while no group below hands limits on, so groups are made at one level there, and who adopts
- * processes paths them again.
+ * processes assigns them again.
  */
 import { spawnSync } from 'node:child_process';
 import * as fs from 'node:fs';

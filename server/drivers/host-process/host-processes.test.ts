@@ -253,6 +253,12 @@ for (const [name, found] of Object.entries(ISOLATIONS)) {
       assert.ok(code !== 0 || signal === 'SIGKILL', `${code} ${signal}`);
     });
 
+    test('writes no larger file than it may, and no core', async () => {
+      const look = 'trap "" XFSZ; head -c 1048577 /dev/zero >large; wc -c <large; rm large; ulimit -c';
+      const { out } = await outcome(script(look, { fileMb: 1 }));
+      assert.equal(out, '1048576\n0\n');
+    });
+
     test('reaches no address, or those of the host', {
       skip: isolation.hasNoNetwork ? false : 'no networks here',
     }, async (t) => {

@@ -93,6 +93,8 @@ export interface ProcessesDeps {
 const NAME = /^[a-z0-9-]{1,64}$/;
 const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]*$/;
 const MIB = 1024 * 1024;
+/** A shell counts the sizes of files in blocks of 512 bytes. */
+const BLOCKS_PER_MIB = 2048;
 const NO_POWERS = ['--bounding-set=-all', '--inh-caps=-all'];
 /** No memory of a stranger's is written to a file of the host. */
 const NO_CORE = 'ulimit -c 0';
@@ -248,7 +250,7 @@ export class HostProcesses {
       ...(isGroupEnough ? [] : [`ulimit -d ${(memoryMb + (reservedMb ?? 0)) * 1024}`]),
       ...(uid === null ? [] : [processLimit(maxProcesses)]),
       ...(cpuSeconds === undefined ? [] : [`ulimit -t ${cpuSeconds}`]),
-      ...(fileMb === undefined ? [] : [`ulimit -f ${fileMb * 1024}`]),
+      ...(fileMb === undefined ? [] : [`ulimit -f ${fileMb * BLOCKS_PER_MIB}`]),
     ];
   }
 
