@@ -113,7 +113,7 @@ export class Cgroups {
   }
 }
 
-/** The group under which ours may be made. Looks, and changes nothing. */
+/** The group under which ours may be made. Only reads. */
 export function findParent(paths: Partial<CgroupPaths> = {}): Parent {
   const { mount, self, systemd, isDelegated } = { ...PATHS, ...paths };
   const no = (problem: string) => ({ folder: '', problem, isFlat: false });

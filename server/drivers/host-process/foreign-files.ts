@@ -41,7 +41,7 @@ export function lastLines(path: string, maxBytes: number): string {
   }
 }
 
-/** Takes a name away, a link's too; there may be none. */
+/** Removes a name, a link's too; missing is no error. */
 export function removeName(path: string): void {
   try {
     fs.unlinkSync(path);

@@ -98,9 +98,9 @@ for (const [name, found] of Object.entries(ISOLATIONS)) {
 
     test('sees its folder, the programs, and nothing else of the host', isolated, async () => {
       fs.writeFileSync(join(folder, 'mine'), 'mine');
-      const look = `echo / /own/* /home* /root* /etc/*
+      const lines = `echo / /own/* /home* /root* /etc/*
         cat ${root}/master.key; cat mine; echo $PPID; id -u; pwd`;
-      const { out, err } = await outcome(script(look));
+      const { out, err } = await outcome(script(lines));
       const [files, rest] = [out.split('\n')[0], out.split('\n').slice(1)];
       assert.match(
         files ?? '',
@@ -125,8 +125,8 @@ for (const [name, found] of Object.entries(ISOLATIONS)) {
       fs.mkdirSync(shown, { mode: 0o755 });
       fs.writeFileSync(join(shown, 'code'), 'code');
       const home = await processes.pathOf(folder);
-      const look = 'echo mine >"$1/file"; cat "$1/file" "$2"; ls "$3"; cat "$3/master.key"';
-      const args = ['-c', look, 'sh', home, join(shown, 'code'), root];
+      const lines = 'echo mine >"$1/file"; cat "$1/file" "$2"; ls "$3"; cat "$3/master.key"';
+      const args = ['-c', lines, 'sh', home, join(shown, 'code'), root];
       const { out } = await outcome(script('', { args, readOnly: [shown] }));
       assert.ok(out.startsWith('mine\ncode'), out);
       // Without a view a process of our own user sees all that we see.
@@ -139,8 +139,8 @@ for (const [name, found] of Object.entries(ISOLATIONS)) {
       const file = join(root, 'shown.txt');
       fs.mkdirSync(shown, { mode: 0o755 });
       for (const path of [join(shown, 'inside'), file]) fs.writeFileSync(path, 'shown', { mode: 0o666 });
-      const look = 'cat "$1/inside" "$2"; echo x >"$1/inside"; echo x >"$2"; exec ls "$3"';
-      const words = ['-c', look, 'sh', shown, file, root];
+      const lines = 'cat "$1/inside" "$2"; echo x >"$1/inside"; echo x >"$2"; exec ls "$3"';
+      const words = ['-c', lines, 'sh', shown, file, root];
       const { out, err } = await outcome(script('', { args: words, readOnly: [shown, file] }));
       assert.equal(out, 'shownshownshown folder\nshown.txt\n');
       assert.equal(err.match(/Read-only|Permission/gi)?.length, 2);
@@ -152,9 +152,9 @@ for (const [name, found] of Object.entries(ISOLATIONS)) {
 
     test('gets its words, its variables and its streams, and no right or descriptor of ours', async () => {
       const env = { PASSWORD: "it's\n$A `b` \\", INNER: 'INNER\nINNER_' };
-      const look = `cat; printf '%s|' "$@" "$PASSWORD" "$INNER"; tr '\\0' ' ' </proc/$$/environ | wc -l
+      const lines = `cat; printf '%s|' "$@" "$PASSWORD" "$INNER"; tr '\\0' ' ' </proc/$$/environ | wc -l
       ls /proc/$$/fd; grep -E 'CapEff|CapPrm|NoNewPrivs' /proc/$$/status | tr -d '\\n'; pwd`;
-      const args = ['-c', look, 'sh', '', 'a b', "''", 'ü', '\n'];
+      const args = ['-c', lines, 'sh', '', 'a b', "''", 'ü', '\n'];
       const fd = fs.openSync('/dev/null', 'r');
       const running = await processes.start(script('', { args, env }), {
         stdio: ['pipe', 'pipe', 'inherit'],
@@ -254,8 +254,8 @@ for (const [name, found] of Object.entries(ISOLATIONS)) {
     });
 
     test('writes no larger file than it may, and no core', async () => {
-      const look = 'trap "" XFSZ; head -c 1048577 /dev/zero >large; wc -c <large; rm large; ulimit -c';
-      const { out } = await outcome(script(look, { fileMb: 1 }));
+      const lines = 'trap "" XFSZ; head -c 1048577 /dev/zero >large; wc -c <large; rm large; ulimit -c';
+      const { out } = await outcome(script(lines, { fileMb: 1 }));
       assert.equal(out, '1048576\n0\n');
     });
 

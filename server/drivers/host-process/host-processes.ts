@@ -40,7 +40,7 @@ export interface ForeignProgram {
   readonly folder: string;
   /** Files and folders, absolute, that it sees where they are. Nothing in them may be secret. */
   readonly readOnly?: readonly string[];
-  /** `none`: not even this host's own addresses, where `isolation()` says so. Unix sockets work all the same. */
+  /** `none`: not even this host's own addresses, where `isolation()` says so. Unix sockets work anyway. */
   readonly network: 'none' | 'host';
   /** It and its children together; where there are no control groups, each of them, and data alone. */
   readonly memoryMb: number;
@@ -67,7 +67,7 @@ export interface ForeignProgram {
 export interface SelfConfinedProgram extends Pick<ForeignProgram, 'name' | 'command' | 'args' | 'env'> {
   /** Numbers of its user and group; null: ours. */
   readonly user: { readonly uid: number; readonly gid: number } | null;
-  /** Its working directory, absolute. No other user needs a way to it. */
+  /** Its working directory, absolute. Its parents may be closed to its user. */
   readonly folder: string;
   /** Words run as us before the user changes, which then run the words that follow: they open a device. */
   readonly opener: readonly string[];

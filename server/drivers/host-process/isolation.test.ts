@@ -22,7 +22,7 @@ const isAble = process.getuid?.() === 0 && spawnSync('unshare', ['--mount', '--p
 test('a disk that the host unmounts is not held by a process that sees less', {
   skip: isAble ? false : 'needs root and mount namespaces',
 }, (t) => {
-  const folder = mkdtempSync(join(tmpdir(), 'cloudlet-ways-'));
+  const folder = mkdtempSync(join(tmpdir(), 'cloudlet-isolation-'));
   t.after(() => rmSync(folder, { recursive: true }));
   mkdirSync(join(folder, 'disk'));
   spawnSync('mkfifo', [join(folder, 'up'), join(folder, 'go')]);

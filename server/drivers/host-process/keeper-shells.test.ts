@@ -63,8 +63,8 @@ describe('the shells that wait for processes', () => {
     const shells = new KeeperShells();
     shells.refill();
     try {
-      const look = 'pwd; tr "\\0" "\\n" </proc/$$/environ; ls /proc/$$/fd; printf "%s|" "$@"; exit 7';
-      const script = launchScript(launchOf('/bin/sh', '-c', look, 'sh', ...AWKWARD));
+      const lines = 'pwd; tr "\\0" "\\n" </proc/$$/environ; ls /proc/$$/fd; printf "%s|" "$@"; exit 7';
+      const script = launchScript(launchOf('/bin/sh', '-c', lines, 'sh', ...AWKWARD));
       const { stat } = await (await shells.take()).run(script);
       const ending = await eventually(() => readEnding(join(folder, ENDED)));
       assert.deepEqual([ending.pid, ending.status], [parseStat(stat ?? '')?.pid, 7]);
@@ -90,12 +90,12 @@ describe('the shells that wait for processes', () => {
   });
 
   test('the one at hand ends when we do, however we end, and does not keep us', async () => {
-    for (const way of ['process.kill(process.pid, "SIGKILL")', 'process.exit()', '']) {
+    for (const ending of ['process.kill(process.pid, "SIGKILL")', 'process.exit()', '']) {
       const script = `
         import { KeeperShells } from ${JSON.stringify(SHELLS)};
         const shells = new KeeperShells();
         shells.refill();
-        process.stdin.once('data', () => { process.stdin.destroy(); ${way} });`;
+        process.stdin.once('data', () => { process.stdin.destroy(); ${ending} });`;
       const child = spawn(process.execPath, ['--input-type=module', '-e', script], {
         stdio: ['pipe', 'inherit', 'inherit'],
       });

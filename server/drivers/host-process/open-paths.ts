@@ -1,6 +1,6 @@
 /**
  * Where the host allows no views, as in a container without CAP_SYS_ADMIN, a process with a user of its own
- * must find its folder and its program where they are: every directory on the way must let it pass.
+ * must find its folder and its program where they are: every directory above them must let it pass.
  */
 import { chmodSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
@@ -13,8 +13,8 @@ const PASS = 0o001;
  * `engine_unavailable` when one above, which is not ours to change, lets nobody pass.
  */
 export function openPaths(ground: string, paths: readonly string[]): void {
-  const ways = new Set(paths.flatMap(waysTo));
-  for (const directory of ways) {
+  const directories = new Set(paths.flatMap(directoriesAbove));
+  for (const directory of directories) {
     const { mode, uid } = statSync(directory);
     if ((mode & PASS) !== 0) continue;
     const isGround = directory === ground || directory.startsWith(`${ground}/`);
@@ -23,9 +23,9 @@ export function openPaths(ground: string, paths: readonly string[]): void {
   }
 }
 
-function waysTo(path: string): string[] {
+function directoriesAbove(path: string): string[] {
   const above = dirname(path);
-  return above === path ? [] : [...waysTo(above), above];
+  return above === path ? [] : [...directoriesAbove(above), above];
 }
 
 function closed(directory: string): AppError {

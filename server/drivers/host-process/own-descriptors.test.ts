@@ -10,13 +10,13 @@ test('of what a program would inherit it gets only what it is meant to, and no e
   const fd = openSync('/dev/null', 'r');
   try {
     const foreign = (last: number) => Array.from({ length: last - 3 }, () => fd);
-    const look = (last: number, words: readonly [string, string[]]) =>
+    const run = (last: number, words: readonly [string, string[]]) =>
       spawnSync(...words, { stdio: ['ignore', 'pipe', 'inherit', fd, ...foreign(last)], encoding: 'utf8' });
     const list = ['/bin/sh', '-c', 'ls /proc/$$/fd; echo "$$ $SECRET"'];
-    const inherited = look(60, ['/bin/sh', list.slice(1)]).stdout;
+    const inherited = run(60, ['/bin/sh', list.slice(1)]).stdout;
     assert.ok(inherited.includes('\n60\n'), 'they would all be passed on');
     process.env.SECRET = 'secret';
-    const { stdout, pid } = look(60, withoutOthers(list));
+    const { stdout, pid } = run(60, withoutOthers(list));
     assert.equal(stdout, `0\n1\n2\n3\n${pid} \n`);
   } finally {
     delete process.env.SECRET;

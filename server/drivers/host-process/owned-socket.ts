@@ -9,7 +9,7 @@ const O_PATH = 0o10000000;
 /**
  * A connection to the socket `name` in `folder`. Rejects when nobody listens there, and when it is a link or
  * was made by anyone but the owner of the folder: its process must not send us elsewhere. It can give the
- * name to something else at any moment, so what is looked at is held, and that very thing is connected to.
+ * name to something else at any moment, so the checked socket is held open and connected to.
  */
 export async function connectIn(folder: string, name: string): Promise<Socket> {
   const { path, close } = holdSocket(folder, name);

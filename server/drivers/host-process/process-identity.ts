@@ -69,7 +69,7 @@ export function hostBootId(): string {
   return bootId;
 }
 
-/** Whether a process of that number runs, of whatever kind; also when it cannot be looked into. */
+/** Whether a process of that number runs, of whatever kind; also when it cannot be examined. */
 export function isThere(pid: number): boolean {
   try {
     return readStat(pid)?.isDead === false;
@@ -87,8 +87,8 @@ export function identify(pid: number): Omit<ProcessIdentity, 'uid'> | null {
 
 /**
  * Whether that very process still runs. One that is dead and not yet buried does not. Its command line does
- * not matter: whoever took over a process can write anything there. One that cannot be looked into, because
- * we may open no more files, is taken to run on: nothing is told to be over, or begun in its place.
+ * not matter: whoever took over a process can write anything there. A process that cannot be examined,
+ * because we may open no more files, is taken to run on: nothing is reported as over, or started instead.
  */
 export function isAlive(identity: ProcessIdentity): boolean {
   try {
@@ -138,7 +138,7 @@ export function keptProcess(keeper: string, uid: number | null): ProcessIdentity
   return isAlive(identity) ? identity : null;
 }
 
-/** Kept open for when no other file can be: a process that is to end is found and ended all the same. */
+/** Kept open for when no other file can be opened: a process that is to end is then found all the same. */
 let spare: number | null = null;
 
 /** `work`, which opens one file at a time, with a descriptor for it. Throws EMFILE when others took that. */
@@ -162,7 +162,7 @@ function keepSpare(): void {
   try {
     spare ??= openSync('/proc', 'r');
   } catch {
-    // Without room for it there may yet be some for the work.
+    // The work may find a descriptor all the same.
   }
 }
 
@@ -226,6 +226,6 @@ function isDead(pid: string): boolean {
 function isOver(stat: string): boolean {
   // The name, in parentheses, may itself hold anything.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-  // One whose first thread has left looks dead, and its others run on.
+  // A process whose first thread has left seems dead, while its others run on.
   return (fields[0] === 'Z' || fields[0] === 'X') && Number(fields[17]) <= 1;
 }

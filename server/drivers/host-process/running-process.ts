@@ -26,7 +26,7 @@ export interface RunningDeps {
 }
 
 const POLL_MS = 10;
-/** Between looks at one that nobody waits for. */
+/** Between checks of a process that nobody waits for. */
 const WATCH_MS = 250;
 const KILL_MS = 5000;
 
@@ -36,8 +36,8 @@ export class RunningProcess {
   /** Resolves when it and all that it made are gone. Does not keep us from ending. Never rejects. */
   readonly ended: Promise<ProcessEnd>;
   #isReleased = false;
-  /** Ends the wait before the next look. */
-  readonly #looks = new AbortController();
+  /** Ends the wait before the next check. */
+  readonly #polling = new AbortController();
 
   constructor(deps: RunningDeps) {
     this.#deps = deps;
@@ -80,11 +80,11 @@ export class RunningProcess {
       if (!(await this.#isGoneWithin(KILL_MS)))
         throw new AppError('internal_error', 'the process does not end');
     }
-    this.#looks.abort();
+    this.#polling.abort();
     return this.ended;
   }
 
-  /** Looks after it no more: `ended` may never resolve. It runs on. */
+  /** Stops watching it: `ended` may never resolve. It runs on. */
   release(): void {
     this.#isReleased = true;
   }
@@ -103,7 +103,7 @@ export class RunningProcess {
     if (child?.exitCode === null && child.signalCode === null)
       await new Promise((resolve) => child.once('exit', resolve));
     // The shell that waited for it may have been killed before it.
-    const idle = { ref: false, signal: this.#looks.signal };
+    const idle = { ref: false, signal: this.#polling.signal };
     while (this.isAlive) {
       if (this.#isReleased) return new Promise(() => {});
       await sleep(WATCH_MS, undefined, idle).catch(() => {});
@@ -154,7 +154,7 @@ export function endingText({ status }: Pick<Ending, 'status'>): string {
   return signal === null ? `the process exited with status ${code}` : `the process was killed by ${signal}`;
 }
 
-/** A status as a shell counts, told apart. */
+/** The exit code, or the signal, of a shell's $?. */
 export function exitOf(status: number): { readonly code: number | null; readonly signal: string | null } {
   return status > SIGNALLED
     ? { code: null, signal: signalName(status - SIGNALLED) }

@@ -8,7 +8,7 @@ const TRIES = 5;
  * Removes what is at `path`, in a folder of ours, with all that is in it; missing is no error. Folders in it
  * may belong to others, and be as deep as they like. Each is first moved beside `path`, as `<path>.<number>`,
  * where whoever owns the folder it was in has no say: nobody can put a link to elsewhere in its place, and no
- * path grows. Who dies meanwhile leaves names that begin with `path`.
+ * path grows. A crash meanwhile leaves names that begin with `path`.
  */
 export async function removeTree(path: string): Promise<void> {
   const left = [path];

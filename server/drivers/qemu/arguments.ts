@@ -19,7 +19,7 @@ export interface Launch {
   readonly diskFormat: 'raw' | 'qcow2';
   readonly mac: string;
   readonly outbound: boolean;
-  /** A device of this host, in the place of QEMU's own network; null: that network. */
+  /** A tap device of this host, instead of QEMU's own network; null: that network. */
   readonly tap: string | null;
 }
 

@@ -93,7 +93,7 @@ export class DiskCopies implements GuestFiles {
     return run === null ? this.#still(record, diskOf(record)) : this.#copied(record, run, signal);
   }
 
-  /** A file that nobody changes while it is read, or the reader is told. */
+  /** A file that nobody changes while it is read; the reader gets an error otherwise. */
   async *#still(record: GuestRecord, name: string): AsyncGenerator<Uint8Array> {
     const { folders, runs } = this.#deps;
     const fd = openOwn(folders.guestPath(record.vmId), name, fs.constants.O_RDONLY);

@@ -34,7 +34,7 @@ describe('guests on a disk that is nearly full', { skip: noQemu }, () => {
     );
   const set = (low: boolean, out: boolean) => Object.assign(disk, { low, out });
 
-  test('while there is room all run on, whatever they write', async () => {
+  test('while there is space all run on, whatever they write', async () => {
     set(false, false);
     await hypervisor.waits.update();
     grow(ids[0] ?? '');
@@ -42,7 +42,7 @@ describe('guests on a disk that is nearly full', { skip: noQemu }, () => {
     assert.deepEqual(waiting(), [null, null]);
   });
 
-  test('when it is low those that grow stand still; they go on when there is room', async () => {
+  test('when it is low those that grow are paused; they go on when there is space', async () => {
     set(true, false);
     await hypervisor.waits.update();
     assert.deepEqual(waiting(), [null, null], 'nobody is known to grow yet');

@@ -1,7 +1,8 @@
 /**
  * Guests that are paused because the disk of this host is nearly full. Disks of guests are thinly
  * provisioned: a guest that went on writing would take the space in which stops, deletions and accounts are
- * stored, and so lock everybody out. It loses nothing while it is paused, and is resumed when there is space again.
+ * stored, and so lock everybody out. It loses nothing while it is paused, and is resumed when there is space
+ * again.
  */
 import { lstatSync } from 'node:fs';
 import { FILES } from './arguments.ts';

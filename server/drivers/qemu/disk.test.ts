@@ -18,7 +18,7 @@ before(() => {
 });
 after(() => fs.rmSync(root, { recursive: true, force: true }));
 
-test('a new disk has the size that was bought, takes no room and reads all zero', async () => {
+test('a new disk has the size that was bought, takes no space and reads all zero', async () => {
   const fixture = buildQemuFixture();
   const hypervisor = fixture.open();
   const spec = testSpec('tiny');

@@ -35,7 +35,7 @@ test('each port of a guest gets one of its address, and what others have is pass
   assert.equal(qemu.lines[0], 'hostfwd_add net0 tcp:127.96.0.1:20000-:22');
 });
 
-test('a host that lets QEMU listen nowhere is told so; an address of others is never asked for', async () => {
+test('a host that lets QEMU listen nowhere is an error; an address of others is never asked for', async () => {
   const deaf = scriptedQemu(() => true);
   await assert.rejects(addForwards(deaf, HOST, [22]), (error) => isAppError(error, 'engine_unavailable'));
   for (const host of ['', '0.0.0.0', '10.0.0.1', '127.0.0.1,x', '127.0.0.1\n']) {

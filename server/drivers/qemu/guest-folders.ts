@@ -52,7 +52,7 @@ const RECORD = 'spec.json';
 const RUN = 'run.json';
 const UNFINISHED = '.new-';
 const GONE = '.gone-';
-/** A million guests; the hash keeps several clouds on one host out of each other's way. */
+/** A million guests; the hash makes it unlikely that several clouds on one host choose the same slots. */
 export const SLOTS = 2 ** 20;
 /** User ids of a cloud: one of each guest, the test boot's, the one that images are converted under. */
 export const UIDS = { probe: SLOTS, images: SLOTS + 1, count: SLOTS + 2 };
@@ -158,7 +158,7 @@ export class GuestFolders {
     return record;
   }
 
-  /** Keeps what the guest is from now on. Lost only together with a start that nobody was told of. */
+  /** Stores the machine type of the guest. Lost only together with a start that was not acknowledged. */
   setMachine(vmId: string, machine: string): void {
     const before = this.#records.get(vmId);
     if (before === undefined) throw new Error('not a guest of this host');
@@ -188,8 +188,8 @@ export class GuestFolders {
 
   /**
    * Like writeRun, for a run that is written down already. Its record only grows, so one write covers
-   * all that was there, and who dies leaves either. To put a file in the place of another makes file systems
-   * write to the disk at once, and a start that is nearly done would wait for it.
+   * all that was there, and a crash leaves either. Replacing a file makes file systems write to the disk
+   * at once, and a start that is nearly done would wait for it.
    */
   completeRun(vmId: string, run: RunRecord): void {
     const text = JSON.stringify(run);

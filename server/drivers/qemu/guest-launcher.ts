@@ -208,7 +208,7 @@ export interface GuestSize {
 /** The group of all guests. */
 export const CGROUPS = 'cloudlet-machines';
 const MIB = 1024 * 1024;
-/** QEMU's own: 150 MiB were seen, with half of its cache of translated code in use; and room to spare. */
+/** QEMU's own memory: 150 MiB were measured, with half of its cache of translated code in use. */
 const OVERHEAD_BYTES = 512 * MIB;
 /** Page tables and the like, which grow with the guest. */
 const OVERHEAD_SHARE = 1 / 64;

@@ -18,7 +18,7 @@ interface RunDeps {
   readonly lastWords: () => string | null;
   /** How the process ended; null: it did not, or nobody wrote it down. */
   readonly ending: () => Ending | null;
-  /** Told once when the process is gone, whoever ended it. */
+  /** Called once when the process is gone, whoever ended it. */
   readonly onGone: (run: GuestRun, end: RunEnd) => void;
 }
 
@@ -45,7 +45,7 @@ export class GuestRun {
   readonly vmId: string;
   readonly identity: GuestIdentity;
   readonly handle: string;
-  /** It was told to stop: its end is no news. */
+  /** It is being stopped: its end is not reported. */
   isStopping = false;
   readonly #deps: RunDeps;
   #control: Promise<QmpClient> | null = null;

@@ -14,7 +14,7 @@ import { GuestRuns } from './guest-runs.ts';
 const OLD = 'vm-01k0000000000000000000000a';
 const KEPT = 'vm-01k0000000000000000000000b';
 
-test('the end of a run is not told any more once the next one is about to be made', async () => {
+test('the end of a run is not reported any more once the next one is about to be made', async () => {
   const root = mkdtempSync(join(tmpdir(), 'cloudlet-runs-'));
   const child = spawn('/bin/sleep', ['600'], { stdio: 'ignore' });
   const { pid = 0 } = child;

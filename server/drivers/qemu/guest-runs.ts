@@ -19,7 +19,7 @@ export interface RunsDeps {
   readonly clock: Clock;
   /** A run is over, whoever ended it. */
   readonly onGone: (run: GuestRun) => void;
-  /** A run that was not told to stop is over. */
+  /** A run that was not being stopped is over. */
   readonly onEnd: (end: GuestEnd) => void;
 }
 

@@ -21,7 +21,7 @@ const SEEM_DEAD =
   `threads->create(sub { 1 until left(); print "here\\n"; sleep 600 }); ${EXIT_THREAD}; `;
 const HELPERS = {
   'an ordinary one': '',
-  'one that cannot be looked into': 'syscall(157, 4, 0, 0, 0, 0); ',
+  'one that cannot be examined': 'syscall(157, 4, 0, 0, 0, 0); ',
   'one whose first thread has left, and so seems dead': SEEM_DEAD,
   'one that does not listen to signals': '$SIG{$_} = "IGNORE" for qw(TERM HUP INT); ',
 } as const;

@@ -156,13 +156,22 @@ test('whatever the bytes are, they are recognized or refused, never trusted', ()
 test('what the real tools write is taken or refused as it should be', { skip: noQemu }, () => {
   const folder = mkdtempSync(join(tmpdir(), 'cloudlet-header-'));
   try {
-    const look = (name: string, ...words: string[]) => {
+    const inspect = (name: string, ...words: string[]) => {
       execFileSync('qemu-img', words, { cwd: folder, stdio: 'pipe' });
       const path = join(folder, name);
       return recognize(readFileSync(path).subarray(0, HEADER_BYTES), statSync(path).size);
     };
     const create = (name: string, ...options: string[]) =>
-      look(name, 'create', '-q', '-f', 'qcow2', ...options.flatMap((option) => ['-o', option]), name, '3G');
+      inspect(
+        name,
+        'create',
+        '-q',
+        '-f',
+        'qcow2',
+        ...options.flatMap((option) => ['-o', option]),
+        name,
+        '3G',
+      );
     const plain = { format: 'qcow2', virtualBytes: 3 * GIB };
     assert.deepEqual(create('plain'), plain);
     assert.deepEqual(create('old', 'compat=0.10'), plain);
@@ -172,16 +181,16 @@ test('what the real tools write is taken or refused as it should be', { skip: no
     assert.deepEqual(create('extended', 'extended_l2=on,cluster_size=128k'), plain);
     writeFileSync(join(folder, 'disk.raw'), testGuestDisk());
     const convert = ['convert', '-c', '-f', 'raw', '-O', 'qcow2', 'disk.raw', 'packed'];
-    assert.equal(look('packed', ...convert).virtualBytes, testGuestDisk().length);
+    assert.equal(inspect('packed', ...convert).virtualBytes, testGuestDisk().length);
     assert.throws(() => create('apart', 'data_file=data'), /another file/);
     // Not LUKS: for that, qemu-img times the processor first, which fails on some hosts.
     const secret = ['--object', 'secret,id=s,data=abc', '-o', 'encrypt.format=aes,encrypt.key-secret=s'];
     assert.throws(
-      () => look('locked', 'create', '-q', '-f', 'qcow2', ...secret, 'locked', '1G'),
+      () => inspect('locked', 'create', '-q', '-f', 'qcow2', ...secret, 'locked', '1G'),
       /encrypted/,
     );
     const backing = ['-b', 'plain', '-F', 'qcow2', 'above'];
-    assert.throws(() => look('above', 'create', '-q', '-f', 'qcow2', ...backing), /backing/);
+    assert.throws(() => inspect('above', 'create', '-q', '-f', 'qcow2', ...backing), /backing/);
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }

@@ -15,7 +15,7 @@ import { findIsolation } from '../host-process/isolation.ts';
 import { ImageLibrary, type ImageLibraryDeps } from './image-library.ts';
 
 const GIB = 2 ** 30;
-/** Apart from those of every cloud that may run here. */
+/** Used by no cloud that may run here. */
 const UID = 2_100_000_000;
 
 describe('ImageLibrary', { skip: noQemu }, () => {

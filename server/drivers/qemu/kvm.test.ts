@@ -16,7 +16,7 @@ test('KVM is taken only when it boots, in under 2 s and in under four times the 
   assert.equal(judged(good(1000), good(2000)).accel, 'tcg');
 });
 
-test('hanging, failing and not being openable are told apart, each with its fix', () => {
+test('hanging, failing and not being openable are distinguished, each with its fix', () => {
   const judge = (kvm: Boot, shared?: boolean) => judged(good(160), kvm, shared);
   const hangs = judge({ status: null, ms: 2001, words: '' });
   assert.match(hangs.reason, /^KVM opens, but a test boot hangs 2\.00 s/);

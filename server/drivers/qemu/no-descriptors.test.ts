@@ -57,7 +57,7 @@ const SCRIPT = `
   rmSync(directory, { recursive: true });
   console.log(JSON.stringify(seen));`;
 
-test('is told so, lives on, takes no guest for dead, and does all of it later', { skip: noQemu }, () => {
+test('gets errors, lives on, takes no guest for dead, and does all of it later', { skip: noQemu }, () => {
   const node = [process.execPath, '--input-type=module', '-e', SCRIPT];
   const words = ['-c', 'ulimit -n 90; exec "$@"', 'sh', ...node];
   const { stdout, stderr } = spawnSync('/bin/sh', words, { encoding: 'utf8' });

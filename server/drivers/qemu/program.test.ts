@@ -74,9 +74,12 @@ esac
     assert.deepEqual([found?.path, found?.machine], [folder('second/qemu-kvm'), 'pc-q35-rhel9.4.0']);
   });
 
-  test('one that does not run, and one without q35, are told apart', async () => {
+  test('one that does not run, and one without q35, are distinguished', async () => {
     writeFileSync(join(root, 'first/qemu-system-x86_64'), '#!/bin/sh\nexit 127\n', { mode: 0o755 });
-    assert.match(JSON.stringify(await programs().detect()), /does not run.*qemu-system-x86_64 --version says/);
+    assert.match(
+      JSON.stringify(await programs().detect()),
+      /does not run.*qemu-system-x86_64 --version says/,
+    );
     install('first/qemu-system-x86_64', '7.2.0', 'microvm x');
     assert.match(
       JSON.stringify(await programs().detect()),

@@ -9,6 +9,7 @@ import { connectIn } from '../host-process/owned-socket.ts';
 import { Admission } from './admission.ts';
 import { FILES } from './arguments.ts';
 import { DiskCopies } from './disk-copies.ts';
+import { DiskFullWaits, type HostDisk } from './disk-full-waits.ts';
 import { consoleBytes, readLog, SocketConsole, trimLog } from './guest-console.ts';
 import { GuestFolders, type GuestRecord, UIDS } from './guest-folders.ts';
 import { CGROUPS, failedStart, GuestLauncher, type LaunchMeans, prepareGuest } from './guest-launcher.ts';
@@ -19,7 +20,6 @@ import { ImageLibrary } from './image-library.ts';
 import { type Accel, KVM_DEVICE } from './kvm.ts';
 import { AccelProbe } from './probe.ts';
 import { type QemuProgram, QemuPrograms } from './program.ts';
-import { type HostDisk, DiskFullWaits } from './disk-full-waits.ts';
 import { sampleRun, showsLife } from './sampling.ts';
 import { clearGuest, stopRun, sweepGuest } from './stopping.ts';
 import { type TinyImage, whyNoTinyImage } from './tiny-image.ts';
@@ -40,7 +40,7 @@ export interface QemuDeps {
   readonly accel: 'auto' | 'tcg' | 'kvm';
   /** Memory that guests may have together, as a multiple of what this host has for them. */
   readonly memoryOvercommit: number;
-  /** Told what an operator should know of a guest (`''`: of all); no path, no secret. */
+  /** Called with a warning about a guest (`''`: about all) for the operator; no path, no secret. */
   readonly warn?: (vmId: string, text: string) => void;
   /** Rules of this host for guests' processes; null: there are none, and no guest is let out. */
   readonly outbound: OutboundGuard | null;
@@ -237,7 +237,7 @@ export class QemuHypervisor implements hv.Hypervisor {
     return this.#describe(run);
   }
 
-  /** Starts a guest that shows no life with KVM anew, emulated; once. The next look tells the row. */
+  /** Starts a guest that does nothing with KVM anew, emulated; once. The next check updates its row. */
   async #fallBack(
     run: GuestRun,
     spec: hv.GuestSpec,

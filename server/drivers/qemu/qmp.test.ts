@@ -78,7 +78,7 @@ test('garbage, answers nobody waits for and lines in pieces are survived; events
   client.close();
 });
 
-test('a refusal, silence and a closed socket are told apart', async () => {
+test('a refusal, silence and a closed socket are distinguished', async () => {
   behave((socket, { execute, id }) => {
     if (execute === 'bad') socket.write(`{"error": {"class": "GenericError", "desc": "no"}, "id": ${id}}\n`);
     if (execute === 'late') setTimeout(() => answer(socket, id, '1'), 60);

@@ -102,7 +102,7 @@ export class QmpClient {
     return this.#isClosed;
   }
 
-  /** One listener, told once, also when it is closed already. */
+  /** One listener, called once, also when it is closed already. */
   onClose(listener: () => void): void {
     this.#onClose = listener;
     if (this.#isClosed) listener();

@@ -51,7 +51,7 @@ type Users = Pick<GuestFolders, 'find'>;
 /**
  * Kills what a guest that has a user of its own left behind as that user: a guest that took over its process
  * may have made others. Does not wait, so that nothing that is made for the guest later is meant.
- * Throws nothing: what could not be looked for now is ended before the guest's next run.
+ * Throws nothing: what could not be searched for now is ended before the guest's next run.
  */
 export function sweepGuest(users: Users, vmId: string): void {
   const uid = users.find(vmId)?.uid ?? null;

@@ -22,9 +22,9 @@ const skip = notInstalled('ip', 'setpriv', 'perl', 'mount') || noDevices;
 test('a user who may not open the device gets his tap of it, and can take no other', { skip }, () => {
   const uid = String(testUidBase());
   const asUser = ['setpriv', '--reuid', uid, '--regid', uid, '--clear-groups', '--'];
-  const look = onHost([...withTap('clt1'), ...asUser, 'cat', `/proc/self/fdinfo/${TAP_FD}`]);
-  assert.deepEqual([look.status, look.stderr], [0, '']);
-  assert.match(look.stdout, /^iff:\s*clt1$/m);
+  const handed = onHost([...withTap('clt1'), ...asUser, 'cat', `/proc/self/fdinfo/${TAP_FD}`]);
+  assert.deepEqual([handed.status, handed.stderr], [0, '']);
+  assert.match(handed.stdout, /^iff:\s*clt1$/m);
   const barred = onHost([...asUser, ...withTap('clt1'), 'true']);
   assert.equal(barred.stderr, 'the tap device cannot be opened: Permission denied\n');
   const other = onHost([...withTap('clt1'), ...asUser, ...withTap('clt1'), 'true']);
