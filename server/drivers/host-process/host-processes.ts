@@ -108,7 +108,8 @@ export class HostProcesses {
   readonly #deps: ProcessesDeps;
   /** The groups of the processes, by their names. */
   readonly cgroups: Cgroups;
-  readonly #shells = new KeeperShells();
+  /** `refill()` makes the next keep() faster. */
+  readonly shells = new KeeperShells();
   #isolation: Promise<Isolation> | undefined;
 
   constructor(deps: ProcessesDeps) {
@@ -166,7 +167,7 @@ export class HostProcesses {
   async keep(program: ForeignProgram, keeper: string): Promise<RunningProcess> {
     const isolation = await this.isolation();
     const launch = this.#launch(program, isolation, { folder: keeper, log: LOG });
-    const shell = await this.#shells.take();
+    const shell = await this.shells.take();
     const identity = await begin(shell, launch, program.uid);
     shell.unref();
     return this.#running(program, { isolation, child: shell.child, identity, keeper });
@@ -178,22 +179,12 @@ export class HostProcesses {
    */
   async keepConfined(program: SelfConfinedProgram, keeper: Keeper): Promise<ProcessIdentity> {
     const launch = confinedLaunch(program, keeper);
-    const shell = await this.#shells.take();
+    const shell = await this.shells.take();
     const identity = await begin(shell, launch, program.user?.uid ?? null);
     shell.unref();
     if (!isAlive(identity)) throw new Error('the process ended at once');
     yieldMemoryFirst(identity.pid);
     return identity;
-  }
-
-  /** Has a shell ready for the next keep(). */
-  prepare(): void {
-    this.#shells.refill();
-  }
-
-  /** Ends the shell that is ready; processes run on. */
-  close(): void {
-    this.#shells.close();
   }
 
   /** The process that keep() started for that folder, under its limits again; null: it runs no more. */

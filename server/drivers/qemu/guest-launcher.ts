@@ -93,7 +93,7 @@ export class GuestLauncher {
     runs.remember(run, { accel, accelReason: reason, size });
     // While the process gets ready, neither holds anybody up.
     const guarded = guard();
-    processes.prepare();
+    processes.shells.refill();
     const forwards = await this.bringUp(run, spec, guarded);
     runs.remember(run, { accel, accelReason: reason, forwards });
     return run;

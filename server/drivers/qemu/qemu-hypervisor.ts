@@ -177,7 +177,7 @@ export class QemuHypervisor implements hv.Hypervisor {
   #prepared(spec: hv.GuestSpec): Promise<GuestRecord> {
     const { imagesDirectory } = this.#deps;
     // It will be started soon.
-    if (this.#folders.find(spec.vmId) === undefined) this.#processes.prepare();
+    if (this.#folders.find(spec.vmId) === undefined) this.#processes.shells.refill();
     return prepareGuest({ folders: this.#folders, programs: this.#programs, imagesDirectory }, spec);
   }
 
@@ -381,7 +381,7 @@ export class QemuHypervisor implements hv.Hypervisor {
 
   async close(): Promise<void> {
     this.#closing.abort();
-    this.#processes.close();
+    this.#processes.shells.close();
     this.#runs.close();
     for (const opened of this.#consoles.values()) opened.close();
     this.#consoles.clear();
