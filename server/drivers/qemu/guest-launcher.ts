@@ -16,7 +16,7 @@ import type { GuestRun } from './guest-run.ts';
 import type { GuestRuns } from './guest-runs.ts';
 import { type Accel, kvmUser } from './kvm.ts';
 import { chooseMachine, noQemuImg, type QemuProgram, type QemuPrograms } from './program.ts';
-import { clearGuest, stopRun } from './stopping.ts';
+import { stopRun } from './stopping.ts';
 import { type TinyImage, whyNoTinyImage } from './tiny-image.ts';
 
 export interface LauncherDeps {
@@ -49,7 +49,7 @@ export class GuestLauncher {
     const { program, accel, reason } = means;
     runs.expect(vmId);
     // A process of its user could interfere with the new run, and would not be ended with it.
-    await clearGuest(folders, vmId);
+    await runs.clear(vmId);
     this.#lendFiles(spec, record, folders.guestPath(vmId));
     trimLog(folders.guestPath(vmId));
     const { boot, diskFormat, uuid } = record;

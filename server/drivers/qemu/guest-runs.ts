@@ -2,7 +2,13 @@
 import type { GuestEnd, GuestFact, LastEnd } from '../../compute/hypervisor.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { lastLine } from '../host-process/foreign-files.ts';
-import { isAlive, keptProcess, residentBytes } from '../host-process/process-identity.ts';
+import {
+  endProcessesOf,
+  isAlive,
+  keptProcess,
+  killProcessesOf,
+  residentBytes,
+} from '../host-process/process-identity.ts';
 import { type GuestFolders, LOG, type RunRecord } from './guest-folders.ts';
 import type { Forwards } from './guest-networks.ts';
 import {
@@ -13,6 +19,7 @@ import {
   isOfEarlierBoot,
   unwatchedEnd,
 } from './guest-run.ts';
+import { doesNotEnd } from './stopping.ts';
 
 export interface RunsDeps {
   readonly folders: GuestFolders;
@@ -26,6 +33,7 @@ export interface RunsDeps {
 export const STATUS_MS = 2000;
 /** A guest touches its first memory within this time. */
 const YOUNG_MS = 15_000;
+const KILL_MS = 3000;
 
 export class GuestRuns {
   readonly #deps: RunsDeps;
@@ -136,6 +144,30 @@ export class GuestRuns {
     if (this.#runs.get(run.vmId) !== run) return;
     this.#runs.delete(run.vmId);
     this.#deps.onGone(run);
+  }
+
+  /**
+   * Kills the processes that a guest with a user of its own left behind as that user: a guest that took over
+   * its process may have made others. Does not wait, so that nothing that is made for the guest later is
+   * meant. Throws nothing: what cannot be found now is ended before the guest's next run.
+   */
+  sweep(vmId: string): void {
+    const uid = this.#deps.folders.find(vmId)?.uid ?? null;
+    if (uid === null) return;
+    try {
+      killProcessesOf(uid);
+    } catch {
+      // No file can be opened just now.
+    }
+  }
+
+  /**
+   * Resolves when nothing runs any more as the user of a guest that has one of its own. To be called with no
+   * run of the guest left, under its lock. Throws `internal_error` when something hangs in the kernel.
+   */
+  async clear(vmId: string): Promise<void> {
+    const uid = this.#deps.folders.find(vmId)?.uid ?? null;
+    if (uid !== null && !(await endProcessesOf(uid, KILL_MS))) throw doesNotEnd();
   }
 
   /** Lets go of all; the guests run on. */

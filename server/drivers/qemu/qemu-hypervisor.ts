@@ -21,7 +21,7 @@ import { type Accel, KVM_DEVICE } from './kvm.ts';
 import { AccelProbe } from './probe.ts';
 import { type QemuProgram, QemuPrograms } from './program.ts';
 import { sampleRun, showsLife } from './sampling.ts';
-import { clearGuest, stopRun, sweepGuest } from './stopping.ts';
+import { stopRun } from './stopping.ts';
 import { type TinyImage, whyNoTinyImage } from './tiny-image.ts';
 
 export interface QemuDeps {
@@ -99,7 +99,7 @@ export class QemuHypervisor implements hv.Hypervisor {
       clock: deps.clock,
       onGone: ({ vmId }) => {
         this.#dropConsole(vmId);
-        sweepGuest(this.#folders, vmId);
+        this.#runs.sweep(vmId);
         void this.#processes.cgroups.remove(vmId);
         void this.#networks.disconnect(vmId);
       },
@@ -282,7 +282,7 @@ export class QemuHypervisor implements hv.Hypervisor {
       const run = this.#runs.find(vmId);
       const method = run === null ? 'was_stopped' : await stopRun(run, graceMs, signal);
       if (run !== null) this.#runs.forget(run);
-      await clearGuest(this.#folders, vmId);
+      await this.#runs.clear(vmId);
       return method;
     });
   }
@@ -305,7 +305,7 @@ export class QemuHypervisor implements hv.Hypervisor {
         this.#runs.forget(run);
         run.close();
       }
-      await clearGuest(this.#folders, vmId);
+      await this.#runs.clear(vmId);
       await this.#networks.disconnect(vmId);
       await this.#folders.remove(vmId);
     });

@@ -1,8 +1,7 @@
 /** Ends a run, from gentle to hard. */
 import type { StopMethod } from '../../compute/hypervisor.ts';
 import { AppError } from '../../platform/errors.ts';
-import { endProcessesOf, killProcessesOf, signalProcess } from '../host-process/process-identity.ts';
-import type { GuestFolders } from './guest-folders.ts';
+import { signalProcess } from '../host-process/process-identity.ts';
 import type { GuestRun } from './guest-run.ts';
 
 /** A guest that still boots misses the button, so it is pressed again. */
@@ -46,32 +45,6 @@ async function askGuest(run: GuestRun, graceMs: number, signal?: AbortSignal): P
   return false;
 }
 
-type Users = Pick<GuestFolders, 'find'>;
-
-/**
- * Kills what a guest that has a user of its own left behind as that user: a guest that took over its process
- * may have made others. Does not wait, so that nothing that is made for the guest later is meant.
- * Throws nothing: what could not be searched for now is ended before the guest's next run.
- */
-export function sweepGuest(users: Users, vmId: string): void {
-  const uid = users.find(vmId)?.uid ?? null;
-  if (uid === null) return;
-  try {
-    killProcessesOf(uid);
-  } catch {
-    // No file can be opened just now.
-  }
-}
-
-/**
- * Resolves when nothing runs any more as the user of a guest that has one of its own. To be called with no
- * run of the guest left, under its lock. Throws `internal_error` when something hangs in the kernel.
- */
-export async function clearGuest(users: Users, vmId: string): Promise<void> {
-  const uid = users.find(vmId)?.uid ?? null;
-  if (uid !== null && !(await endProcessesOf(uid, KILL_MS))) throw doesNotEnd();
-}
-
-function doesNotEnd(): AppError {
+export function doesNotEnd(): AppError {
   return new AppError('internal_error', 'the process of the virtual machine does not end');
 }
