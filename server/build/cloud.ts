@@ -34,7 +34,7 @@ import { webhooksPart } from '../webhooks/part.ts';
 import { BUILT_IN, followHost } from './catalog.ts';
 import { buildCompute } from './compute.ts';
 import { buildEdges, callsRoutes, withDocuments } from './edges.ts';
-import { buildEngines, upgradePostgresql } from './engines.ts';
+import { buildEngines } from './engines.ts';
 import { closeFoundations, type Foundations, openFoundations } from './foundations.ts';
 import type { Part } from './part.ts';
 import { buildRecovery, recoveryHold } from './recovery.ts';
@@ -136,7 +136,7 @@ export async function buildCloud(options: BuildOptions): Promise<Cloud> {
     close,
     setupLinks,
     drain: (ms) => operations.drain(ms),
-    upgradePostgresql: () => upgradePostgresql(engines),
+    upgradePostgresql: () => engines.postgresql.upgrade(),
     countRunning: () => compute.countRunning(),
     serve: () => {
       for (const part of parts) {

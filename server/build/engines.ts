@@ -13,12 +13,13 @@ import { type HostSiteOptions, hostSite } from '../drivers/engine-mongodb/on-ser
 import { ServerMongodb } from '../drivers/engine-mongodb/on-server/server-engine.ts';
 import { operatorSite } from '../drivers/engine-mongodb/on-server/site.ts';
 import { externalMysql } from '../drivers/engine-mysql/external-server-facts.ts';
-import { MYSQL_USERS, MysqlEngine } from '../drivers/engine-mysql/mysql-engine.ts';
-import { mysqlServers } from '../drivers/engine-mysql/mysql-servers.ts';
+import { MYSQL_USERS, MysqlEngine, mysqlServers } from '../drivers/engine-mysql/mysql-engine.ts';
 import { externalPostgresql } from '../drivers/engine-postgresql/external-server-facts.ts';
-import { PostgresqlEngine, USERS } from '../drivers/engine-postgresql/postgresql-engine.ts';
-import { postgresqlServers } from '../drivers/engine-postgresql/postgresql-servers.ts';
-import type { Upgrade } from '../drivers/engine-postgresql/site.ts';
+import {
+  POSTGRESQL_USERS,
+  PostgresqlEngine,
+  postgresqlServers,
+} from '../drivers/engine-postgresql/postgresql-engine.ts';
 import { exchangeHrana, type HranaCall } from '../drivers/engine-sqlite/hrana-exchange.ts';
 import { SqliteEngine } from '../drivers/engine-sqlite/sqlite-engine.ts';
 import { HostProcesses } from '../drivers/host-process/host-processes.ts';
@@ -74,8 +75,6 @@ const SERVERS_EACH = 2;
 /** Equal to the number of machine user ids; databases take them from the first on, servers from the last. */
 const UIDS = 2 ** 20;
 
-export type DatabaseEngines = ReturnType<typeof buildEngines>;
-
 /** No database is opened until it is used. */
 export function buildEngines(options: EnginesOptions) {
   const { config, clock, log, alarms, room, faults, dataUrl, egress } = options;
@@ -108,14 +107,14 @@ export function buildEngines(options: EnginesOptions) {
     for (const engine of [postgresql, mysql]) if (engine instanceof AccountServers) engine.wanted(door);
   };
   const doors = new ServerProxy({ wanted, warn, table: tableNameOf(config.dataDir) });
-  const servers = { doors, places, idleMs, isDiskLow, clock, warn };
+  const servers = { doors, places, idleMs, clock };
   const last = users === null ? null : users.first + users.count - 1;
   const uidOf = (nth: number) => (accountId: number) =>
     last === null ? null : last - RESERVED_UIDS - SERVERS_EACH * accountId - nth;
   const atPostgresql = {
     folder: join(config.dataDir, 'databases', 'postgresql'),
     processes,
-    uidBase: users === null ? null : users.first + users.count - USERS,
+    uidBase: users === null ? null : users.first + users.count - POSTGRESQL_USERS,
     firstPort: config.postgresqlPort,
     tls,
     alarms,
@@ -130,7 +129,7 @@ export function buildEngines(options: EnginesOptions) {
   const atMysql = {
     ...atPostgresql,
     folder: join(config.dataDir, 'databases', 'mysql'),
-    uidBase: users === null ? null : users.first + users.count - USERS - MYSQL_USERS,
+    uidBase: users === null ? null : users.first + users.count - POSTGRESQL_USERS - MYSQL_USERS,
     firstPort: config.mysqlPort,
   };
   const externalServer = externalMysql(config);
@@ -138,7 +137,7 @@ export function buildEngines(options: EnginesOptions) {
     externalServer === null
       ? mysqlServers({ ...atMysql, servers, uidOf: uidOf(1) })
       : new MysqlEngine({ ...atMysql, external: externalServer });
-  const uidBase = users === null ? null : users.first + users.count - USERS - MYSQL_USERS - 1;
+  const uidBase = users === null ? null : users.first + users.count - POSTGRESQL_USERS - MYSQL_USERS - 1;
   const sent = ({ databaseId }: EngineDatabase, bytes: number) => egress.count(databaseId, bytes);
   const ofMongodb = { ...children, tls: tls.isRequired ? tls : null, sent };
   const mongodb = mongodbEngine({ config, alarms, log }, ofMongodb, { processes, uidBase });
@@ -178,16 +177,4 @@ function mongodbEngine(
 function tlsOf(config: EnginesOptions['config'], clock: Clock): ServerTls {
   const { dataDir, databaseHost: host, tlsCert: certFile, tlsKey: keyFile } = config;
   return new ServerTls({ host, certFile, keyFile, folder: join(dataDir, 'databases', 'tls'), clock });
-}
-
-/** Upgrades the data of each PostgreSQL server to the newest installed version; null: none needs it. */
-export async function upgradePostgresql({
-  postgresql,
-}: Pick<DatabaseEngines, 'postgresql'>): Promise<Upgrade | null> {
-  if (postgresql instanceof PostgresqlEngine) return postgresql.upgrade();
-  let done: Upgrade | null = null;
-  await postgresql.each(async (engine) => {
-    done = (await engine.upgrade()) ?? done;
-  });
-  return done;
 }

@@ -6,14 +6,14 @@ import { chooseMongodb } from '../drivers/engine-mongodb/on-server/choice.ts';
 import { findMongod } from '../drivers/engine-mongodb/on-server/mongod-program.ts';
 import { probe as probeMongodb } from '../drivers/engine-mongodb/on-server/operator-mongodb.ts';
 import { externalMysql } from '../drivers/engine-mysql/external-server-facts.ts';
-import { probe as probeMysql } from '../drivers/engine-mysql/external-site.ts';
+import { MYSQL } from '../drivers/engine-mysql/mysql.ts';
 import { findPrograms as findMariadb } from '../drivers/engine-mysql/mysql-programs.ts';
 import { dataMajor } from '../drivers/engine-postgresql/data-directory.ts';
 import { externalPostgresql } from '../drivers/engine-postgresql/external-server-facts.ts';
-import { probe as probePostgresql } from '../drivers/engine-postgresql/external-site.ts';
+import { postgresqlKind } from '../drivers/engine-postgresql/postgresql.ts';
 import { findPrograms, missingOf, newestPrograms } from '../drivers/engine-postgresql/postgresql-programs.ts';
-import type { ExternalFacts } from '../drivers/managed-server/external-place.ts';
 import { dataSeries } from '../drivers/managed-server/server-data.ts';
+import { type ExternalFacts, probeExternal } from '../drivers/managed-server/sql-server.ts';
 import { QemuPrograms } from '../drivers/qemu/program.ts';
 import type { Finding } from './doctor.ts';
 
@@ -57,7 +57,7 @@ async function checkMongodb(config: EngineSettings): Promise<Finding> {
 async function checkPostgresql(config: Pick<Config, 'dataDir' | 'postgresqlUrl'>): Promise<Finding> {
   const subject = 'PostgreSQL';
   const external = externalPostgresql(config);
-  if (external !== null) return checkExternal(subject, probePostgresql(external));
+  if (external !== null) return checkExternal(subject, probeExternal(postgresqlKind(), external));
   const homes = globSync(join(config.dataDir, 'databases/postgresql/accounts/*/home'));
   const majors = homes.map((home) => dataMajor({ home })).filter((major) => major !== null);
   const made = majors.length === 0 ? null : Math.min(...majors);
@@ -87,7 +87,7 @@ function checkExternal(subject: string, asked: Promise<ExternalFacts>): Promise<
 async function checkMysql(config: Pick<Config, 'mysqlUrl'>): Promise<Finding> {
   const subject = 'MySQL/MariaDB';
   const external = externalMysql(config);
-  if (external !== null) return checkExternal(subject, probeMysql(external));
+  if (external !== null) return checkExternal(subject, probeExternal(MYSQL, external));
   const found = await findMariadb(null);
   if ('version' in found) return { level: 'ok', subject, detail: `${found.version}, ${found.server}` };
   return { level: 'warn', subject, detail: `${NOT_FOUND}: ${found.reason}`, fix: found.fix };

@@ -2,18 +2,17 @@
 import { type Connection, createConnection } from 'mysql2/promise';
 import { NO_MARIADB } from '../../scripts/installed.ts';
 import type { Engine, EngineDatabase } from '../databases/engine.ts';
-import { MysqlEngine } from '../drivers/engine-mysql/mysql-engine.ts';
+import { MysqlEngine, mysqlServers } from '../drivers/engine-mysql/mysql-engine.ts';
 import { findPrograms } from '../drivers/engine-mysql/mysql-programs.ts';
-import { mysqlServers } from '../drivers/engine-mysql/mysql-servers.ts';
-import type { AccountServers } from '../drivers/managed-server/account-servers.ts';
-import type { ManagedEngineOptions } from '../drivers/managed-server/server-engine.ts';
+import type { AccountOptions, AccountServers } from '../drivers/managed-server/account-servers.ts';
+import type { ManagedEngineOptions } from '../drivers/managed-server/database-server.ts';
 import type { ServerAddress } from '../drivers/managed-server/server-url.ts';
-import { type FixtureOptions, type ServerFixture, serverFixture } from './server-fixture.ts';
+import { type ServerFixture, serverFixture } from './server-fixture.ts';
 
 /** For the `skip` of tests. */
 export const noMysql = 'reason' in (await findPrograms(null)) ? NO_MARIADB : false;
 
-export type MysqlFixture = ServerFixture<AccountServers<MysqlEngine>>;
+export type MysqlFixture = ServerFixture<AccountServers>;
 
 /** Servers of ours, one for each account. */
 export function mysqlFixture({
@@ -25,7 +24,7 @@ export function mysqlFixture({
 
 /** A server of the operator's. */
 export function externalMysqlFixture(external: ServerAddress): ServerFixture<MysqlEngine> {
-  const make = (options: FixtureOptions) => new MysqlEngine({ ...options, external });
+  const make = (options: AccountOptions) => new MysqlEngine({ ...options, external });
   return serverFixture('mysql', { firstPort: 0 }, make);
 }
 

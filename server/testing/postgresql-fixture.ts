@@ -2,18 +2,20 @@
 import { Client } from 'pg';
 import { NO_POSTGRESQL } from '../../scripts/installed.ts';
 import type { Engine, EngineDatabase } from '../databases/engine.ts';
-import { PostgresqlEngine } from '../drivers/engine-postgresql/postgresql-engine.ts';
+import {
+  PostgresqlEngine,
+  type PostgresqlOptions,
+  postgresqlServers,
+} from '../drivers/engine-postgresql/postgresql-engine.ts';
 import { findPrograms } from '../drivers/engine-postgresql/postgresql-programs.ts';
-import { postgresqlServers } from '../drivers/engine-postgresql/postgresql-servers.ts';
-import type { PostgresqlOptions } from '../drivers/engine-postgresql/site.ts';
-import type { AccountServers } from '../drivers/managed-server/account-servers.ts';
+import type { AccountOptions, AccountServers } from '../drivers/managed-server/account-servers.ts';
 import type { ServerAddress } from '../drivers/managed-server/server-url.ts';
-import { type FixtureOptions, type ServerFixture, serverFixture } from './server-fixture.ts';
+import { type ServerFixture, serverFixture } from './server-fixture.ts';
 
 /** For the `skip` of tests. */
 export const noPostgresql = 'reason' in (await findPrograms(null)) ? NO_POSTGRESQL : false;
 
-export type PostgresqlFixture = ServerFixture<AccountServers<PostgresqlEngine>>;
+export type PostgresqlFixture = ServerFixture<AccountServers>;
 
 /** Servers of ours, one for each account. */
 export function postgresqlFixture({
@@ -30,7 +32,7 @@ export function postgresqlFixture({
 
 /** A server of the operator's. */
 export function externalPostgresqlFixture(external: ServerAddress): ServerFixture<PostgresqlEngine> {
-  const make = (options: FixtureOptions) => new PostgresqlEngine({ ...options, external });
+  const make = (options: AccountOptions) => new PostgresqlEngine({ ...options, external });
   return serverFixture('postgresql', { firstPort: 0 }, make);
 }
 

@@ -5,10 +5,8 @@ import { join } from 'node:path';
 import type { Engine, EngineDatabase } from '../databases/engine.ts';
 import { ChildPlaces } from '../drivers/engine-children/child-places.ts';
 import { HostProcesses } from '../drivers/host-process/host-processes.ts';
-import { AccountServers, type AccountServersDeps } from '../drivers/managed-server/account-servers.ts';
-import type { ManagedEngineOptions } from '../drivers/managed-server/server-engine.ts';
+import { type AccountOptions, AccountServers } from '../drivers/managed-server/account-servers.ts';
 import { ServerTls } from '../drivers/managed-server/server-tls.ts';
-import type { MovableEngine } from '../drivers/managed-server/shared-server.ts';
 import { ServerProxy } from '../drivers/server-proxy/server-proxy.ts';
 import { systemClock } from '../platform/clock.ts';
 import type { EngineFixture, NotesClient } from './engine.conformance.ts';
@@ -24,15 +22,9 @@ export interface ServerFixture<E extends Engine> {
   reopen(): E;
   /** The newest. */
   reopened(): E;
-  options(): FixtureOptions;
+  options(): AccountOptions;
   close(): Promise<void>;
 }
-
-/** Options of engines with servers of our own, or with the operator's. */
-export type FixtureOptions = Omit<ManagedEngineOptions, 'account' | 'external'> & {
-  readonly servers: Omit<AccountServersDeps, 'folder' | 'addresses'>;
-  readonly uidOf: (accountId: number) => number | null;
-};
 
 /** Far from those of servers, which are at the beginning. */
 const PLACES = 8;
@@ -42,7 +34,7 @@ const ACCOUNT_UIDS = 1000;
 export function serverFixture<E extends Engine>(
   name: string,
   { firstPort, idleMs = 60_000 }: { readonly firstPort: number; readonly idleMs?: number },
-  make: (options: FixtureOptions) => E,
+  make: (options: AccountOptions) => E,
 ): ServerFixture<E> {
   const folder = mkdtempSync(join(tmpdir(), `cloudlet-${name}-`));
   const alarms = new Map<string, string>();
@@ -57,7 +49,7 @@ export function serverFixture<E extends Engine>(
     warn: () => {},
     table: `cloudlet_test_${process.pid}`,
   });
-  const options = (): FixtureOptions => {
+  const options = (): AccountOptions => {
     const group = `cloudlet-${name}-test`;
     return {
       folder,
@@ -75,9 +67,7 @@ export function serverFixture<E extends Engine>(
         doors,
         places: new ChildPlaces(PLACES),
         idleMs,
-        isDiskLow: () => disk.isLow,
         clock: systemClock,
-        warn: () => {},
       },
       uidOf: (accountId) => (hasUsers ? testUidBase() + ACCOUNT_UIDS + accountId : null),
     };
@@ -97,7 +87,7 @@ export function serverFixture<E extends Engine>(
 }
 
 /** The process of the server of an account; null: it does not run. */
-export function pidOf(engine: AccountServers<MovableEngine>, accountId = 1): number | null {
+export function pidOf(engine: AccountServers, accountId = 1): number | null {
   return engine.serverOf(accountId)?.engine.server.pid ?? null;
 }
 

@@ -1,9 +1,9 @@
 /** How the administrator asks a server, and which names there are ours. */
 import type { Connection, RowDataPacket } from 'mysql2/promise';
-import type { ServerWays } from './server-ways.ts';
+import type { Dialect } from './dialects.ts';
 
 /** The administrator's connection, and how that server is asked. */
-export type Admin = Pick<Connection, 'query'> & { readonly ways: ServerWays };
+export type Admin = Pick<Connection, 'query'> & { readonly dialect: Dialect };
 
 const NAME = /^[a-z][a-z0-9_]{1,62}$/;
 
@@ -24,7 +24,7 @@ export async function rowsOf(admin: Admin, sql: string, values: unknown[] = []):
 
 /** Names of all that we made, whole or not. */
 export async function databases(admin: Admin): Promise<string[]> {
-  const { mark, users } = admin.ways;
+  const { mark, users } = admin.dialect;
   const made =
     mark === null
       ? await rowsOf(
@@ -46,7 +46,7 @@ export async function ofOurs<Row extends { readonly user: string }>(
   admin: Admin,
   rows: readonly Row[],
 ): Promise<readonly Row[]> {
-  if (admin.ways.mark === null || rows.length === 0) return rows;
+  if (admin.dialect.mark === null || rows.length === 0) return rows;
   const mine = new Set(await databases(admin));
   return rows.filter(({ user }) => mine.has(databaseOf(user)));
 }

@@ -18,7 +18,7 @@ export async function fileBytes(admin: Admin, database: string): Promise<number>
   );
   const [files] = await rowsOf(
     admin,
-    `SELECT SUM(bytes) AS bytes FROM (${admin.ways.files}) f WHERE LEFT(name, ?) = ?`,
+    `SELECT SUM(bytes) AS bytes FROM (${admin.dialect.files}) f WHERE LEFT(name, ?) = ?`,
     [database.length + 1, `${database}/`],
   );
   return Number(others?.bytes ?? 0) + Number(files?.bytes ?? 0);
@@ -36,11 +36,11 @@ export async function freeBytes(admin: Admin, database: string): Promise<number>
 
 /** What was made by our own writer belongs to the tenant, who could not look at it otherwise. */
 export async function giveRoutines(admin: Admin, { database, user, writer }: Users): Promise<void> {
-  if (!admin.ways.hasProc) return;
+  if (!admin.dialect.hasProc) return;
   await admin.query('UPDATE mysql.proc SET definer = ? WHERE db = ? AND definer = ?', [
     `${user}@%`,
     database,
-    `${writer}@${admin.ways.ourHost}`,
+    `${writer}@${admin.dialect.ourHost}`,
   ]);
 }
 

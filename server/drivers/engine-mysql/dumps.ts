@@ -4,15 +4,14 @@ import { buffer } from 'node:stream/consumers';
 import type { Dump, DumpHow, EngineDatabase } from '../../databases/engine.ts';
 import { AppError } from '../../platform/errors.ts';
 import { randomName } from '../../platform/ids.ts';
-import type { SlotKind } from '../managed-server/client-programs.ts';
-import { dumpOf, loadInto } from '../managed-server/dump-streams.ts';
-import { removeLeftovers } from '../managed-server/leftovers.ts';
-import type { ManagedEngineOptions } from '../managed-server/server-engine.ts';
-import { databases } from './admin-store.ts';
+import type { Clients, SlotKind } from '../managed-server/client-programs.ts';
+import type { ManagedEngineOptions } from '../managed-server/database-server.ts';
+import { dumpOf, loadInto, removeLeftovers } from '../managed-server/dump-streams.ts';
+import { type Admin, databases } from './admin-store.ts';
 import * as contents from './contents-store.ts';
 import { DumpLines } from './dump-lines.ts';
+import type { MysqlLinks } from './mysql-links.ts';
 import * as store from './mysql-store.ts';
-import type { MysqlSite } from './site.ts';
 import { Swaps } from './swaps.ts';
 
 export const DUMP_FORMATS: readonly string[] = ['sql'];
@@ -29,13 +28,17 @@ const LEFTOVERS_FIX =
 const DAMAGED_FIX =
   'Load the last dump or a recovery point into the database that they were for; ' +
   'then remove the files of these names from databases/mysql/loads, and restart';
-/** Databases that are being loaded, and those that were there before: nobody but us has them. */
-const PASSING = /^t_[a-z0-9]{16}$/;
 
 export interface DumpsDeps {
-  readonly site: MysqlSite;
-  readonly usersOf: (database: string) => store.Users;
-  /** Ours, for notes of what a load has still to do. */
+  readonly links: MysqlLinks;
+  readonly clients: Clients;
+  /** Has the server answering. */
+  readonly up: () => Promise<void>;
+  /** The user that dumps databases. */
+  readonly dumper: () => { readonly user: string; readonly password: string };
+  /** Bytes of the files of a database. */
+  readonly fileBytes: (admin: Admin, database: string) => Promise<number>;
+  /** Ours, for notes of the steps that a load has still to do. */
   readonly folder: string;
   readonly alarms: ManagedEngineOptions['alarms'];
   readonly warn: (text: string) => void;
@@ -49,9 +52,7 @@ export class MysqlDumps {
     this.#deps = deps;
     const fill = (database: string, user: string, sql: Buffer) =>
       this.#fill({ database, user, most: Number.POSITIVE_INFINITY }, Readable.from([sql]), NEVER);
-    const { site, usersOf, folder, warn } = deps;
-    const { links, server } = site;
-    this.#swaps = new Swaps({ links, usersOf, folder, fill, up: () => server.up(), warn });
+    this.#swaps = new Swaps({ ...deps, fill });
   }
 
   async dump({ database }: EngineDatabase, _format: string, { signal, isForPoint }: DumpHow): Promise<Dump> {
@@ -62,8 +63,7 @@ export class MysqlDumps {
 
   /** See Engine.load(): into a database beside it, whose tables then take the place of those there are. */
   async load(database: EngineDatabase, dump: Readable, signal: AbortSignal): Promise<void> {
-    const { usersOf, site } = this.#deps;
-    const { links } = site;
+    const { links } = this.#deps;
     const name = database.database;
     // An earlier load that was cut off at its end.
     await this.#swaps.finish(name);
@@ -79,7 +79,7 @@ export class MysqlDumps {
       const programs = await this.#programsOf(fresh, signal);
       const before = await links.asAdmin(async (admin) => ({
         replaced: await contents.tablesOf(admin, name),
-        access: (await store.accessOf(admin, usersOf(name))) ?? 'full',
+        access: (await store.accessOf(admin, store.usersOf(name))) ?? 'full',
       }));
       await this.#swaps.run({ database: name, fresh, old, ...before }, programs);
     } finally {
@@ -89,13 +89,13 @@ export class MysqlDumps {
 
   /** Finishes or removes what crashes left. */
   async sweep(): Promise<void> {
-    const { site, alarms, warn } = this.#deps;
+    const { links, alarms, warn } = this.#deps;
     await this.#swaps.finishAll();
     if (this.#tellDamaged()) return;
-    const names = await site.links.asAdmin(databases);
-    const passing = names.filter((name) => PASSING.test(name) && !this.#swaps.isPending(name));
+    const names = await links.asAdmin(databases);
+    const left = names.filter((name) => !this.#swaps.isPending(name));
     const about = { name: 'mysql', title: 'MariaDB', fix: LEFTOVERS_FIX, alarms, warn };
-    await removeLeftovers(passing, (name) => this.#remove(name), about);
+    await removeLeftovers(left, (name) => this.#remove(name), about);
   }
 
   /** True when a load was cut off of which nobody knows the databases: none is removed then. */
@@ -114,7 +114,7 @@ export class MysqlDumps {
   }
 
   async #remove(passing: string): Promise<void> {
-    await this.#deps.site.links.asAdmin(async (admin) => {
+    await this.#deps.links.asAdmin(async (admin) => {
       await store.dropLoader(admin, passing);
       await store.dropDatabase(admin, passing);
     });
@@ -125,7 +125,7 @@ export class MysqlDumps {
     args: readonly string[],
     { signal, kind }: { readonly signal: AbortSignal; readonly kind: SlotKind },
   ): Promise<Readable> {
-    const { clients, dumper } = this.#deps.site;
+    const { clients, dumper } = this.#deps;
     const work = { program: 'dump', args: [...WORDS, ...args], ...dumper() } as const;
     const run = await clients.run(work, kind);
     return dumpOf(run, { signal, through: new DumpLines(database), asError: dumpFailed });
@@ -136,7 +136,7 @@ export class MysqlDumps {
     dump: Readable,
     signal: AbortSignal,
   ): Promise<void> {
-    const { links, clients, fileBytes } = this.#deps.site;
+    const { links, clients, fileBytes } = this.#deps;
     const { database, user, most } = into;
     const args = ['--sandbox', '--binary-mode', '--batch', '--skip-reconnect', '--max-allowed-packet=64M'];
     const work = {
@@ -157,7 +157,7 @@ export class MysqlDumps {
 
   /** Routines, triggers, events; then views, which may need them. */
   async #programsOf(database: string, signal: AbortSignal): Promise<Buffer> {
-    const views = await this.#deps.site.links.asAdmin((admin) => contents.viewsOf(admin, database));
+    const views = await this.#deps.links.asAdmin((admin) => contents.viewsOf(admin, database));
     const bare = ['--no-data', '--no-create-info', '--routines', '--triggers', '--events', database];
     const parts = [
       bare,

@@ -1,8 +1,8 @@
 /** What a server of the operator's is, whether it will do, and what cannot be had of it. */
 import { isIP } from 'node:net';
 import type { AppError } from '../../platform/errors.ts';
-import { type ExternalFacts, type RefusalCodes, unmet } from '../managed-server/external-place.ts';
 import { type ServerAddress, serverAddress } from '../managed-server/server-url.ts';
+import { type ExternalFacts, type RefusalCodes, unmet } from '../managed-server/sql-server.ts';
 import { compareVersions } from '../managed-server/unpacked-programs.ts';
 import { type Admin, rowsOf } from './admin-store.ts';
 

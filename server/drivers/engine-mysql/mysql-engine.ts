@@ -1,92 +1,92 @@
 /**
- * MySQL as users know it: MariaDB, a real server of ours for all databases of a cloud, or a server of the
- * operator's. Tenants are kept apart by its own rights, and what a tenant may lift himself is enforced from
- * outside.
+ * MySQL as users know it: MariaDB, a server of ours for each account, or a server of the operator's. Its own
+ * rights separate tenants; limits that a tenant may lift are enforced from outside.
  */
+import * as fs from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Access, Endpoint, EngineDatabase, Measured } from '../../databases/engine.ts';
+import type { Access, EngineDatabase, Measured, Query, QueryResult } from '../../databases/engine.ts';
 import { KeyedMutex } from '../../platform/keyed-mutex.ts';
-import type { ServerUse } from '../managed-server/account-server.ts';
+import { type AccountOptions, AccountServers } from '../managed-server/account-servers.ts';
 import { SLOTS } from '../managed-server/client-programs.ts';
-import { ManagedServer } from '../managed-server/managed-server.ts';
+import type { ManagedEngineOptions } from '../managed-server/database-server.ts';
 import { serverBytes } from '../managed-server/server-bytes.ts';
-import { hostAndPort, type ManagedEngineOptions, ServerEngine } from '../managed-server/server-engine.ts';
-import type { MovableEngine } from '../managed-server/shared-server.ts';
+import type { ServerUse } from '../managed-server/sql-engine.ts';
+import { SqlEngine } from '../managed-server/sql-engine.ts';
+import { sqlServer } from '../managed-server/sql-server.ts';
 import { TenantLogs } from '../managed-server/tenant-logs.ts';
+import { TenantQueries } from '../managed-server/tenant-queries.ts';
 import { type Admin, databases } from './admin-store.ts';
 import * as contents from './contents-store.ts';
 import { DUMP_FORMATS, MysqlDumps } from './dumps.ts';
-import { externalSite } from './external-site.ts';
+import { MYSQL } from './mysql.ts';
 import type { MysqlLinks } from './mysql-links.ts';
+import { DATA, databaseFolder } from './mysql-server.ts';
 import * as store from './mysql-store.ts';
-import { ownSite } from './own-site.ts';
 import * as sessions from './sessions-store.ts';
-import type { MysqlSite } from './site.ts';
-import { TenantQueries } from './tenant-queries.ts';
-import { Watchdog } from './watchdog.ts';
+import { MysqlStatements } from './statements.ts';
 
 /** System users: one that makes the data of new servers, the others for clients. */
 export const MYSQL_USERS = 1 + SLOTS;
-/**
- * What a new server takes, its log included, which never grows, and with room for what it notes of itself.
- */
+/** Bytes of a new server with its log, which never grows, and with room for its own notes. */
 const NEW_BYTES = 96 * 2 ** 20;
+const MAKES_ROUTINE = /\bCREATE\b[\s\S]*\b(?:PROCEDURE|FUNCTION|PACKAGE)\b/i;
+/** ER_SERVER_SHUTDOWN. */
+const NOT_NOW = 1053;
 
-export class MysqlEngine extends ServerEngine<Admin> implements MovableEngine {
+/** MariaDB with a server for each account. */
+export function mysqlServers(options: AccountOptions): AccountServers {
+  const make = (of: ManagedEngineOptions) => new MysqlEngine(of);
+  return new AccountServers({ ...MYSQL, dumpFormats: DUMP_FORMATS, data: DATA, refusal, make }, options);
+}
+
+export class MysqlEngine extends SqlEngine<Admin, MysqlLinks> {
   readonly name = 'mysql';
-  readonly #site: MysqlSite;
-  readonly #links: MysqlLinks;
+  readonly #isGuest: boolean;
   readonly #dumps: MysqlDumps;
-  readonly #watchdog: Watchdog | null;
-  readonly #notes: TenantLogs;
+  readonly #logs: TenantLogs;
   readonly #locks = new KeyedMutex();
 
   constructor(options: ManagedEngineOptions) {
-    const { external = null, folder, isDiskLow, warn } = options;
-    const begin = () => this.#begin();
-    const site = external === null ? ownSite(options, begin) : externalSite(options, external, begin);
-    const { links, server } = site;
+    const { external = null, folder, isDiskLow, alarms, warn } = options;
     const isGuest = external !== null;
+    const on = sqlServer(MYSQL, options, () => this.#begin());
+    const { links, clients, server } = on;
     const dumps = new MysqlDumps({
-      site,
-      usersOf,
+      links,
+      clients,
+      up: () => server.up(),
+      // On the operator's server nobody but its administrator may read all of a database, with its routines.
+      dumper: () => external ?? { user: store.DUMPER, password: links.passwordOf(store.DUMPER) },
+      fileBytes: (admin, database) => this.#fileBytes(admin, database),
       folder: join(folder, 'loads'),
-      alarms: options.alarms,
+      alarms,
       warn,
     });
-    const queries = new TenantQueries({ links, isGuest, usersOf, isDiskLow });
-    const { log } = server;
-    const notes = new TenantLogs({ folder: join(folder, 'logs') });
-    // It does not tell itself of what took long.
-    const read = (name: string, maxBytes: number) =>
-      `${log?.tail(maxBytes / 2) ?? ''}${notes.read(name, maxBytes / 2)}`;
-    const logs = log === null ? notes : { read };
-    const makeAgain = (name: string) => this.#makeAgain(name);
-    // What an account does to a server of its own it does to itself.
-    const watchdog = isGuest ? new Watchdog({ links, server, warn, logs: notes, makeAgain }) : null;
-    super(DUMP_FORMATS, { site, queries, dumps, watchdog, logs, databases });
-    this.#site = site;
-    this.#links = links;
+    const statements = new MysqlStatements(links);
+    const queries = new TenantQueries({ statements, links, isGuest, isDiskLow });
+    const logs = new TenantLogs({ folder: join(folder, 'logs') });
+    const watched = { ...sessions, mend: (admin: Admin) => this.#makeDroppedAgain(admin) };
+    super({ on, isGuest, dumpFormats: DUMP_FORMATS, queries, dumps, watched, logs, warn, databases });
+    this.#isGuest = isGuest;
     this.#dumps = dumps;
-    this.#notes = notes;
-    this.#watchdog = watchdog;
+    this.#logs = logs;
   }
 
   async provision(database: EngineDatabase, password: string): Promise<void> {
-    const users = usersOf(database.database);
+    const users = store.usersOf(database.database);
     await this.asAdmin(async (admin) => {
       await store.makeDatabase(admin, database.database);
       await store.makeUsers(admin, users, {
         user: password,
-        writer: this.#links.passwordOf(users.writer),
-        reader: this.#links.passwordOf(users.reader),
+        writer: this.links.passwordOf(users.writer),
+        reader: this.links.passwordOf(users.reader),
       });
     });
     await this.restrict(database, 'full');
   }
 
   async rotate({ database }: EngineDatabase, password: string): Promise<void> {
-    const { user } = usersOf(database);
+    const { user } = store.usersOf(database);
     await this.asAdmin(async (admin) => {
       await store.setPassword(admin, user, password);
       await sessions.endSessions(admin, [user]);
@@ -95,7 +95,7 @@ export class MysqlEngine extends ServerEngine<Admin> implements MovableEngine {
 
   async restrict(of: EngineDatabase, access: Access): Promise<void> {
     const { database, limits } = of;
-    const users = usersOf(database);
+    const users = store.usersOf(database);
     this.note(of);
     await this.asAdmin(async (admin) => {
       const before = await store.accessOf(admin, users);
@@ -108,20 +108,12 @@ export class MysqlEngine extends ServerEngine<Admin> implements MovableEngine {
     });
   }
 
-  async endpoint(of: EngineDatabase): Promise<Endpoint> {
-    const { database, username } = of;
-    this.note(of);
-    const endpoint = this.#site.endpoint();
-    const end = `@${hostAndPort(endpoint)}/${database}`;
-    return { ...endpoint, uri: (password) => `mysql://${username}:${password}${end}` };
-  }
-
   async measure(of: EngineDatabase): Promise<Measured> {
     const { database, sizeLimitBytes } = of;
     this.note(of);
-    const { user, writer, reader } = usersOf(database);
+    const { user, writer, reader } = store.usersOf(database);
     return this.asAdmin(async (admin) => {
-      const bytes = await this.#site.fileBytes(admin, database);
+      const bytes = await this.#fileBytes(admin, database);
       // Files never shrink of themselves: what was deleted is room for what comes.
       const free = bytes > sizeLimitBytes ? await contents.freeBytes(admin, database) : 0;
       const use = await sessions.useOf(admin, [user, writer, reader]);
@@ -129,85 +121,100 @@ export class MysqlEngine extends ServerEngine<Admin> implements MovableEngine {
     });
   }
 
-  async drop(name: string): Promise<void> {
-    const users = usersOf(name);
-    this.forget(name);
-    // There never was a server, so nothing of it.
-    if (!this.#site.server.isMade) return;
+  override async query(database: EngineDatabase, query: Query): Promise<QueryResult> {
+    const result = await super.query(database, query);
+    const users = store.usersOf(database.database);
+    if (!query.readOnly && MAKES_ROUTINE.test(String(query.statement)))
+      await this.links.asAdmin((admin) => contents.giveRoutines(admin, users));
+    return result;
+  }
+
+  /** A server of ours does not log slow statements: these are in the log of the database. */
+  override async log(of: EngineDatabase, maxBytes: number): Promise<string> {
+    if (this.#isGuest) return super.log(of, maxBytes);
+    const half = maxBytes / 2;
+    return (await super.log(of, half)) + this.#logs.read(of.database, half);
+  }
+
+  protected async remove(name: string): Promise<void> {
+    const users = store.usersOf(name);
     this.#dumps.forget(name);
     await this.#locks.run(name, () =>
-      this.asAdmin(async (admin) => {
+      this.links.asAdmin(async (admin) => {
         await store.dropUsers(admin, users);
         await store.dropDatabase(admin, name);
       }),
     );
-    this.#notes.remove(name);
   }
 
-  /** Its process, and what starts and stops it. Throws where that is the operator's. */
-  get server(): ManagedServer {
-    const { server } = this.#site;
-    if (server instanceof ManagedServer) return server;
-    throw new Error('not a server of ours');
-  }
-
-  /** What its server does now. */
-  async use(): Promise<ServerUse> {
-    const { use, slow, dropped } = await this.#links.asAdmin(async (admin) => ({
-      use: await sessions.serverUse(admin),
-      slow: await sessions.slowStatements(admin),
-      dropped: await store.droppedByTenants(admin),
-    }));
-    this.#notes.noteSlow(slow);
-    for (const name of dropped) await this.#makeAgain(name);
-    return use;
+  use(): Promise<ServerUse> {
+    return this.links.asAdmin(async (admin) => {
+      const use = await sessions.serverUse(admin);
+      this.#logs.noteSlow(await sessions.slowStatements(admin));
+      await this.#makeDroppedAgain(admin);
+      return use;
+    });
   }
 
   hold(isHeld: boolean): Promise<void> {
-    return this.#links.asAdmin((admin) => store.holdWrites(admin, isHeld));
+    return this.links.asAdmin((admin) => store.holdWrites(admin, isHeld));
   }
 
   counts({ database }: EngineDatabase): Promise<ReadonlyMap<string, string>> {
-    return this.#links.asAdmin((admin) => contents.rowCounts(admin, database));
+    return this.links.asAdmin((admin) => contents.rowCounts(admin, database));
   }
 
   verifierOf({ database }: EngineDatabase): Promise<string> {
-    return this.#links.asAdmin((admin) => store.verifierOf(admin, usersOf(database).user));
+    return this.links.asAdmin((admin) => store.verifierOf(admin, store.usersOf(database).user));
   }
 
   async setVerifier({ database }: EngineDatabase, verifier: string): Promise<void> {
-    await this.#links.asAdmin((admin) => store.setVerifier(admin, usersOf(database).user, verifier));
+    await this.links.asAdmin((admin) => store.setVerifier(admin, store.usersOf(database).user, verifier));
   }
 
-  /** Without what a new one has. */
+  /** Without the bytes of a new server. */
   async serverBytes(): Promise<number> {
     return Math.max(0, (await serverBytes(this.server.places.home, null)) - NEW_BYTES);
   }
 
-  /** Empty, for its tenant dropped it; nothing when we do. */
-  async #makeAgain(name: string): Promise<void> {
-    await this.#locks.run(name, () =>
-      this.asAdmin(async (admin) => {
-        if ((await store.droppedByTenants(admin)).includes(name)) await store.makeDatabase(admin, name);
-      }),
-    );
+  /** The size of the files themselves on a server of ours, whatever MariaDB's own figures say. */
+  #fileBytes(admin: Admin, database: string): Promise<number> {
+    if (this.#isGuest) return contents.fileBytes(admin, database);
+    return bytesIn(databaseFolder(this.server.places, database));
   }
 
-  async close(): Promise<void> {
-    await this.#watchdog?.close();
-    this.#links.close();
-    await this.#site.server.close();
+  /** Makes databases again, empty, that their tenants dropped. */
+  async #makeDroppedAgain(admin: Admin): Promise<void> {
+    for (const name of await store.droppedByTenants(admin))
+      await this.#locks.run(name, async () => {
+        // Unless we are dropping it.
+        if ((await store.droppedByTenants(admin)).includes(name)) await store.makeDatabase(admin, name);
+      });
   }
 
   /** With a server that answers. */
   async #begin(): Promise<void> {
-    const password = this.#links.passwordOf(store.DUMPER);
-    await this.#links.asAdmin((admin) => store.setUpServer(admin, password));
+    const password = this.links.passwordOf(store.DUMPER);
+    await this.links.asAdmin((admin) => store.setUpServer(admin, password));
     await this.#dumps.sweep();
   }
 }
 
-function usersOf(database: string): store.Users {
-  const rest = database.replace(/^d_/, '');
-  return { database, user: `u_${rest}`, writer: `w_${rest}`, reader: `r_${rest}` };
+async function bytesIn(folder: string): Promise<number> {
+  const names = await fs.readdir(folder).catch(() => []);
+  const sizes = names.map((name) =>
+    fs.lstat(join(folder, name)).then(
+      ({ size }) => size,
+      () => 0,
+    ),
+  );
+  return (await Promise.all(sizes)).reduce((sum, size) => sum + size, 0);
+}
+
+/** An ERR_Packet in the place of the greeting (MySQL, client/server protocol). */
+function refusal(text: string): Buffer {
+  const body = Buffer.concat([Buffer.from([0xff, NOT_NOW & 0xff, NOT_NOW >> 8]), Buffer.from(text)]);
+  const head = Buffer.alloc(4);
+  head.writeUIntLE(body.length, 0, 3);
+  return Buffer.concat([head, body]);
 }

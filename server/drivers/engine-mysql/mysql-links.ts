@@ -1,24 +1,25 @@
-/** Connections to the server: ours as its administrator, and those in a tenant's name. */
+/** Connections to a server of MySQL: the administrator's, and those in a tenant's name. */
 import { Socket } from 'node:net';
 import { createConnection as createDriver, type Connection as Driver } from 'mysql2';
 import { type Connection, type ConnectionOptions, createConnection } from 'mysql2/promise';
 import { holdSocket } from '../host-process/owned-socket.ts';
 import { type LinksDeps, patiently } from '../managed-server/server-links.ts';
 import { rolePassword } from '../managed-server/server-secret.ts';
+import type { SqlLinks } from '../managed-server/sql-server.ts';
 import type { Admin } from './admin-store.ts';
+import type { Dialect } from './dialects.ts';
 import { SOCKET } from './mysql-server.ts';
-import { setOurPassword } from './mysql-store.ts';
-import type { ServerWays } from './server-ways.ts';
+import { administratorPassword, setOurPassword } from './mysql-store.ts';
 
 const CONNECT_MS = 10_000;
 const COMING = ['ECONNREFUSED', 'ENOENT'];
 const MAX_KEPT = 2;
 
 export interface MysqlLinksDeps extends LinksDeps {
-  readonly ways: () => ServerWays;
+  readonly dialect: () => Dialect;
 }
 
-export class MysqlLinks {
+export class MysqlLinks implements SqlLinks {
   readonly #deps: MysqlLinksDeps;
   readonly #kept: Connection[] = [];
   #isClosed = false;
@@ -27,9 +28,9 @@ export class MysqlLinks {
     this.#deps = deps;
   }
 
-  /** How the server is asked, as far as it is known by now. */
-  get ways(): ServerWays {
-    return this.#deps.ways();
+  /** The dialect of the server, as far as it is known by now. */
+  get dialect(): Dialect {
+    return this.#deps.dialect();
   }
 
   /** Lends a connection of the administrator. */
@@ -37,7 +38,7 @@ export class MysqlLinks {
     const admin = this.#kept.pop() ?? (await this.#patiently(() => this.#connectAdmin()));
     let failed = true;
     try {
-      const result = await work(Object.assign(admin, { ways: this.ways }));
+      const result = await work(Object.assign(admin, { dialect: this.dialect }));
       failed = false;
       return result;
     } finally {
@@ -77,6 +78,16 @@ export class MysqlLinks {
   /** Sets the password of one of our users again; its tenant may have changed it. */
   async putBackPassword(user: string): Promise<void> {
     await this.asAdmin((admin) => setOurPassword(admin, user, this.passwordOf(user)));
+  }
+
+  probe(): Promise<unknown> {
+    return this.asAdmin((admin) => admin.query('SELECT 1'));
+  }
+
+  async takeAdministration(password: string): Promise<void> {
+    const { user, database } = this.#deps.administrator;
+    const change = administratorPassword(this.dialect, this.passwordOf(user));
+    await this.as({ user, database, password }, (driver) => ask(driver, change));
   }
 
   close(): void {
@@ -134,4 +145,11 @@ function localSocket(folder: string): Socket {
     setImmediate(() => socket.destroy(error as Error));
   }
   return socket;
+}
+
+/** The rows of one statement. */
+export function ask(driver: Driver, sql: string): Promise<Record<string, unknown>[]> {
+  const { promise, resolve, reject } = Promise.withResolvers<Record<string, unknown>[]>();
+  driver.query(sql, (error, rows) => (error ? reject(error) : resolve(rows as Record<string, unknown>[])));
+  return promise;
 }

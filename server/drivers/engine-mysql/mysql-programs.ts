@@ -19,7 +19,7 @@ const SHARES = ['usr/share/mysql', 'usr/share/mariadb'];
 /** The first whose client may be given a stranger's dump (`--sandbox`). */
 const OLDEST = '10.11.8';
 
-/** Where Debian has the clients' ways to log in. */
+/** Where Debian has the clients' plugins for log-ins. */
 const PLUGINS = ['x86_64', 'aarch64'].map((arch) => `usr/lib/${arch}-linux-gnu/libmariadb3/plugin`);
 
 export interface MysqlClientPrograms {

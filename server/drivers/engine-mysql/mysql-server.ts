@@ -4,6 +4,8 @@ import { join } from 'node:path';
 import { syncFolder } from '../../platform/durable-file.ts';
 import { AppError } from '../../platform/errors.ts';
 import { removeTree } from '../host-process/tree-removal.ts';
+import { type DataMaking, giveData } from '../managed-server/data-template.ts';
+import { programsOrThrow } from '../managed-server/database-server.ts';
 import type { ServerKind, ServerKindDeps, ServerPlaces } from '../managed-server/managed-server.ts';
 import {
   dataSeries,
@@ -11,21 +13,21 @@ import {
   makeFolder,
   placeOf,
   processName,
+  RUN,
   runMaker,
 } from '../managed-server/server-data.ts';
-import { makeServerSecret, readServerSecret, rolePassword } from '../managed-server/server-secret.ts';
+import { makeServerSecret } from '../managed-server/server-secret.ts';
 import { CERT_FILE, KEY_FILE, type ServerTls } from '../managed-server/server-tls.ts';
 import { hadPort } from '../server-port.ts';
-import type { MysqlPrograms } from './mysql-programs.ts';
+import { nativeHash } from './dialects.ts';
+import { findPrograms, type MysqlPrograms } from './mysql-programs.ts';
 import { ADMIN } from './mysql-store.ts';
-import { nativeHash } from './native-hash.ts';
 
 export const SOCKET = 'mysqld.sock';
 /** In the server's home. */
 export const DATA = 'data';
 /** Folders of databases in it. */
 const TENANTS = /^[dt]_/;
-const RUN = 'run';
 /** What `secure_file_priv` leaves open: nothing is in it, and nobody has the right FILE. */
 const NOTHING = 'none';
 const MEMORY_MB = 512;
@@ -39,39 +41,36 @@ const FOR_US_ALONE = ['--skip-networking'];
 /** Files of its own for what may be undone, so that they can give room back. */
 const OWN_UNDO = ['--innodb-undo-tablespaces=2', '--innodb-undo-log-truncate=ON'];
 
-type Deps = ServerKindDeps<MysqlPrograms>;
-
 export class MysqlServer implements ServerKind {
   readonly name = 'mysql';
   readonly title = 'MariaDB';
   readonly memoryMb = MEMORY_MB;
   readonly stop = { signal: 'SIGTERM', graceMs: 30_000 } as const;
   readonly firstPort: number;
-  readonly #deps: Deps;
+  readonly ping: () => Promise<void>;
+  readonly probe: () => Promise<unknown>;
+  readonly #deps: ServerKindDeps;
   #programs: MysqlPrograms | null = null;
 
-  constructor(deps: Deps) {
+  constructor(deps: ServerKindDeps) {
     this.#deps = deps;
     this.firstPort = deps.firstPort;
+    this.ping = deps.greet;
+    this.probe = deps.probe;
   }
 
   async initialise(places: ServerPlaces): Promise<void> {
-    const programs = await this.#deps.programs();
+    const { template, passwordOf, uid, tls } = this.#deps;
+    const programs = programsOrThrow(this.title, await findPrograms(dataSeries(places)));
     this.#programs = programs;
     makeServerSecret(places);
-    this.#deps.tls?.place(places.home, this.#deps.uid);
-    for (const name of [RUN, NOTHING]) makeFolder(join(places.home, name), this.#deps.uid);
+    tls?.place(places.home, uid);
+    for (const name of [RUN, NOTHING]) makeFolder(join(places.home, name), uid);
     if (dataSeries(places) !== null) return;
     assertNobodysData(places);
-    const { template, passwordOf, uid } = this.#deps;
-    if (template === null) return this.#makeData(places, programs, { uid, passwordOf });
-    const make = (at: ServerPlaces) => {
-      const secret = readServerSecret(at);
-      const passwordThere = (role: string) => rolePassword(secret, role);
-      return this.#makeData(at, programs, { uid: template.uid, passwordOf: passwordThere });
-    };
     await removeTree(join(places.home, DATA));
-    await template.copy(programs.series, { to: places, uid, make });
+    const make = (making: DataMaking) => this.#makeData(making, programs);
+    await giveData(template, programs.series, { making: { places, uid, passwordOf }, make });
     keepSeries(places, programs.series);
   }
 
@@ -90,20 +89,8 @@ export class MysqlServer implements ServerKind {
     };
   }
 
-  ping(): Promise<void> {
-    return this.#deps.greet();
-  }
-
-  probe(): Promise<unknown> {
-    return this.#deps.probe();
-  }
-
   /** Made beside its place, so that a half-made one is never taken for one. */
-  async #makeData(
-    places: ServerPlaces,
-    programs: MysqlPrograms,
-    { uid, passwordOf }: Pick<Deps, 'uid' | 'passwordOf'>,
-  ): Promise<void> {
+  async #makeData({ places, uid, passwordOf }: DataMaking, programs: MysqlPrograms): Promise<void> {
     const { home, seen } = places;
     const { processes } = this.#deps;
     const fresh = join(home, `${DATA}.new`);
@@ -167,11 +154,6 @@ function assertNobodysData({ home, keeper }: ServerPlaces): void {
       ? `write the series of the MariaDB that made them, such as 10.11, to ${placeOf(keeper)}/series`
       : `put ${placeOf(home)}/data of the data directory back; a disk may not be mounted`,
   });
-}
-
-/** Where its socket is. */
-export function socketFolder({ home }: Pick<ServerPlaces, 'home'>): string {
-  return join(home, RUN);
 }
 
 /** Where the files of one database are. */

@@ -2,6 +2,7 @@
 import type { Access, EngineLimits } from '../../databases/engine.ts';
 import { AppError } from '../../platform/errors.ts';
 import { type Admin, databaseOf, id, ofOurs, rowsOf, run } from './admin-store.ts';
+import type { Dialect } from './dialects.ts';
 import { endSessions } from './sessions-store.ts';
 
 export const ADMIN = 'cloudlet';
@@ -26,22 +27,27 @@ export interface Users {
   readonly reader: string;
 }
 
+export function usersOf(database: string): Users {
+  const rest = database.replace(/^d_/, '');
+  return { database, user: `u_${rest}`, writer: `w_${rest}`, reader: `r_${rest}` };
+}
+
 /** The same in GRANT, where `_` stands for any character. */
 function granted(name: string): string {
   return `${id(name).replaceAll('_', '\\_')}.*`;
 }
 
-function identified({ ways }: Admin, password: string): string {
+function identified({ dialect }: Admin, password: string): string {
   if (!/^[\w-]+$/.test(password)) throw new Error('not a password of ours');
-  return ways.identified(password);
+  return dialect.identified(password);
 }
 
-const ours = ({ ways }: Admin, user: string) => `${id(user)}@'${ways.ourHost}'`;
+const ours = ({ dialect }: Admin, user: string) => `${id(user)}@'${dialect.ourHost}'`;
 const anywhere = (user: string) => `${id(user)}@'%'`;
 
 /** What all databases share; done again at each start. */
 export async function setUpServer(admin: Admin, dumperPassword: string): Promise<void> {
-  const { mark } = admin.ways;
+  const { mark } = admin.dialect;
   // On a server that is not ours nobody but its administrator may read all.
   if (mark !== null) return run(admin, [`CREATE USER IF NOT EXISTS ${marker(mark)} ACCOUNT LOCK`]);
   const dumper = ours(admin, DUMPER);
@@ -62,7 +68,7 @@ export async function makeDatabase(admin: Admin, name: string): Promise<void> {
 
 /** Where databases have no comments, a right of a user that nobody can be says whose they are. */
 async function markDatabase(admin: Admin, name: string): Promise<void> {
-  const { mark } = admin.ways;
+  const { mark } = admin.dialect;
   if (mark === null) return;
   const marks = await rowsOf(admin, "SELECT User FROM mysql.db WHERE Db = ? AND User LIKE 'c\\_%'", [
     name.replaceAll('_', '\\_'),
@@ -95,9 +101,9 @@ export async function makeUsers(
 }
 
 /** All rights over it. Where another one's server runs events, there are none: they know no limits. */
-function everything({ ways }: Admin, database: string, account: string): string[] {
+function everything({ dialect }: Admin, database: string, account: string): string[] {
   const all = `GRANT ALL PRIVILEGES ON ${granted(database)} TO ${account}`;
-  if (ways.mark !== null) return [all, `REVOKE EVENT ON ${granted(database)} FROM ${account}`];
+  if (dialect.mark !== null) return [all, `REVOKE EVENT ON ${granted(database)} FROM ${account}`];
   const forTests = TEST_DATABASES.map((names) => `GRANT ALL PRIVILEGES ON \`${names}\`.* TO ${account}`);
   return [all, ...forTests];
 }
@@ -138,12 +144,17 @@ export async function setOurPassword(admin: Admin, user: string, password: strin
   await admin.query(`ALTER USER ${ours(admin, user)} ${identified(admin, password)}`);
 }
 
+/** The statement by which the administrator of a server of ours changes its own password. */
+export function administratorPassword({ identified }: Dialect, password: string): string {
+  return `ALTER USER ${ADMIN}@localhost ${identified(password)}`;
+}
+
 export async function limitUsers(
   admin: Admin,
   { user, writer, reader }: Users,
   { connections, statementMs }: EngineLimits,
 ): Promise<void> {
-  const limited = admin.ways.limited(statementMs);
+  const limited = admin.dialect.limited(statementMs);
   await run(admin, [
     `ALTER USER ${anywhere(user)} WITH MAX_USER_CONNECTIONS ${connections} ${limited}`,
     // Ours are as many as we make.
@@ -157,7 +168,7 @@ export async function limitUsers(
 export async function accessOf(admin: Admin, { database, user }: Users): Promise<Access | null> {
   const rows = await rowsOf(
     admin,
-    `SELECT d.Insert_priv AS may, u.locked FROM (${admin.ways.users}) u JOIN mysql.db d ON d.User = u.user
+    `SELECT d.Insert_priv AS may, u.locked FROM (${admin.dialect.users}) u JOIN mysql.db d ON d.User = u.user
      WHERE u.user = ? AND d.Db = ?`,
     [user, database.replaceAll('_', '\\_')],
   );
@@ -184,7 +195,7 @@ export async function setAccess(admin: Admin, users: Users, access: Access): Pro
 export async function droppedByTenants(admin: Admin): Promise<string[]> {
   const rows = await rowsOf(
     admin,
-    `SELECT user FROM (${admin.ways.users}) u WHERE user REGEXP '^u_'
+    `SELECT user FROM (${admin.dialect.users}) u WHERE user REGEXP '^u_'
        AND CONCAT('d_', SUBSTRING(user, 3)) NOT IN (SELECT SCHEMA_NAME FROM information_schema.SCHEMATA)`,
   );
   const found = rows.map(({ user }) => ({ user: String(user) }));
@@ -193,7 +204,7 @@ export async function droppedByTenants(admin: Admin): Promise<string[]> {
 
 /** Its users stay. Nothing of it is known any more. */
 export async function dropDatabase(admin: Admin, name: string): Promise<void> {
-  const { mark } = admin.ways;
+  const { mark } = admin.dialect;
   await admin.query(`DROP DATABASE IF EXISTS ${id(name)}`);
   if (mark === null) return;
   try {

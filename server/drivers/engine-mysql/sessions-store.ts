@@ -1,6 +1,6 @@
 /** Statements about who is there: sessions, what they run, and how much users did so far. */
-import type { ServerUse } from '../managed-server/account-server.ts';
-import { type RunningStatement, SLOW_MS, SLOW_TEXT } from '../managed-server/slow-statements.ts';
+import type { ServerUse } from '../managed-server/sql-engine.ts';
+import { type RunningStatement, SLOW_MS, SLOW_TEXT } from '../managed-server/tenant-logs.ts';
 import { type Admin, databaseOf, ofOurs, rowsOf } from './admin-store.ts';
 
 const NO_SUCH_THREAD = 1094;
@@ -14,37 +14,27 @@ export interface UseOf {
 }
 
 export interface Session {
-  readonly id: number;
-  readonly user: string;
-  /** When it was ended. */
+  readonly database: string;
+  /** The time of its end. */
   readonly at: string;
 }
 
 /** Ends all sessions of these users. */
 export async function endSessions(admin: Admin, users: readonly string[]): Promise<void> {
-  const rows = await rowsOf(admin, `SELECT id FROM (${admin.ways.sessions}) s WHERE user IN (?)`, [users]);
+  const rows = await rowsOf(admin, `SELECT id FROM (${admin.dialect.sessions}) s WHERE user IN (?)`, [users]);
   for (const { id } of rows) await kill(admin, Number(id));
 }
 
 export async function kill(admin: Admin, session: number): Promise<void> {
-  await killHard(admin, 'CONNECTION', session);
-}
-
-/** The session goes on. */
-export async function killQuery(admin: Admin, session: number): Promise<void> {
-  await killHard(admin, 'QUERY', session);
-}
-
-async function killHard(admin: Admin, what: 'CONNECTION' | 'QUERY', session: number): Promise<void> {
   try {
-    await admin.query(`${admin.ways.kill} ${what} ${Math.trunc(session)}`);
+    await admin.query(`${admin.dialect.kill} CONNECTION ${Math.trunc(session)}`);
   } catch (error) {
     if ((error as { errno?: number }).errno !== NO_SUCH_THREAD) throw error;
   }
 }
 
 export async function useOf(admin: Admin, users: readonly string[]): Promise<UseOf> {
-  const { uses } = admin.ways;
+  const { uses } = admin.dialect;
   if (uses === null) return { connections: null, statements: null, rowsReturned: null, rowsWritten: null };
   const [row] = await rowsOf(
     admin,
@@ -60,22 +50,27 @@ export async function useOf(admin: Admin, users: readonly string[]): Promise<Use
   };
 }
 
-/** How much each user did so far: another text when it was used. Runs that go on are told by their own. */
+/** A text for each database that changes when it is used: counts and current statements of its users. */
 export async function activity(admin: Admin): Promise<Map<string, string>> {
-  const { uses, users, sessions } = admin.ways;
+  const { uses, users, sessions } = admin.dialect;
   const rows = await rowsOf(
     admin,
     uses === null
       ? // Where nobody counts, everyone may have been there.
-        `SELECT user, CURRENT_TIMESTAMP(6) AS done FROM (${users}) u WHERE user REGEXP '^u_'`
-      : `SELECT user, CONCAT(total, ' ', statements) AS done FROM (${uses}) s WHERE user REGEXP '^[uwr]_'`,
+        `SELECT user, CURRENT_TIMESTAMP(6) AS done FROM (${users}) u WHERE user REGEXP '^u_' ORDER BY 1`
+      : `SELECT user, CONCAT(total, ' ', statements) AS done FROM (${uses}) s WHERE user REGEXP '^[uwr]_' ORDER BY 1`,
   );
   const under = await rowsOf(
     admin,
     `SELECT user, MAX(query) AS last FROM (${sessions}) s WHERE user REGEXP '^[uwr]_' GROUP BY user`,
   );
   const last = new Map(under.map((row) => [String(row.user), String(row.last)]));
-  return new Map(rows.map((row) => [String(row.user), `${row.done} ${last.get(String(row.user))}`]));
+  const of = new Map<string, string>();
+  for (const row of rows) {
+    const database = databaseOf(String(row.user));
+    of.set(database, `${of.get(database) ?? ''} ${row.done} ${last.get(String(row.user))}`);
+  }
+  return of;
 }
 
 const NOW = "DATE_FORMAT(UTC_TIMESTAMP(), '%Y-%m-%d %H:%i:%s')";
@@ -86,7 +81,7 @@ const RUNS = "s.command IN ('Query', 'Execute')";
  * a session. A second later, so that the proper end comes first.
  */
 export async function endRunaways(admin: Admin): Promise<readonly Session[]> {
-  const { sessions, users } = admin.ways;
+  const { sessions, users } = admin.dialect;
   const rows = await rowsOf(
     admin,
     `SELECT s.id, s.user, ${NOW} AS at FROM (${sessions}) s JOIN (${users}) u ON u.user = s.user
@@ -95,7 +90,7 @@ export async function endRunaways(admin: Admin): Promise<readonly Session[]> {
   const seen = rows.map(({ id, user, at }) => ({ id: Number(id), user: String(user), at: String(at) }));
   const found = await ofOurs(admin, seen);
   for (const session of found) await kill(admin, session.id);
-  return found;
+  return found.map(({ user, at }) => ({ database: databaseOf(user), at }));
 }
 
 /** Tenants' statements that run for long; `database` is what its user belongs to. */
@@ -103,7 +98,7 @@ export async function slowStatements(admin: Admin): Promise<RunningStatement[]> 
   const rows = await rowsOf(
     admin,
     `SELECT CONCAT(s.id, ' ', s.query) AS tag, s.user, ${NOW} AS at, s.ms, LEFT(s.text, ?) AS text
-     FROM (${admin.ways.sessions}) s WHERE s.user REGEXP '^[uwr]_' AND ${RUNS} AND s.ms > ?`,
+     FROM (${admin.dialect.sessions}) s WHERE s.user REGEXP '^[uwr]_' AND ${RUNS} AND s.ms > ?`,
     [SLOW_TEXT, SLOW_MS],
   );
   const seen = rows.map((row) => Object.assign(row, { user: String(row.user) }));
@@ -121,11 +116,8 @@ export async function serverUse(admin: Admin): Promise<ServerUse> {
   const [row] = await rowsOf(
     admin,
     `SELECT COUNT(*) AS sessions, COALESCE(SUM(s.command <> 'Sleep' OR t.trx_id IS NOT NULL), 0) AS busy
-     FROM (${admin.ways.sessions}) s LEFT JOIN information_schema.INNODB_TRX t ON t.trx_mysql_thread_id = s.id
+     FROM (${admin.dialect.sessions}) s LEFT JOIN information_schema.INNODB_TRX t ON t.trx_mysql_thread_id = s.id
      WHERE s.user REGEXP '^[tuwr]_'`,
   );
-  const done = await activity(admin);
-  const of = new Map<string, string>();
-  for (const [user, text] of done) of.set(databaseOf(user), `${of.get(databaseOf(user)) ?? ''} ${text}`);
-  return { sessions: Number(row?.sessions), busy: Number(row?.busy), done: of };
+  return { sessions: Number(row?.sessions), busy: Number(row?.busy), done: await activity(admin) };
 }

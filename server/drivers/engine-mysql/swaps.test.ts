@@ -8,23 +8,18 @@ import { type EngineDatabase, LoadFailed } from '../../databases/engine.ts';
 import { randomName } from '../../platform/ids.ts';
 import { connectMysql, type MysqlFixture, mysqlFixture, noMysql } from '../../testing/mysql-fixture.ts';
 import { newDatabase } from '../../testing/new-database.ts';
+import { socketFolder } from '../managed-server/server-data.ts';
 import { readServerSecret } from '../managed-server/server-secret.ts';
 import { type Admin, databases } from './admin-store.ts';
 import * as contents from './contents-store.ts';
+import { OWN_DIALECT } from './dialects.ts';
 import { MysqlLinks } from './mysql-links.ts';
-import { socketFolder } from './mysql-server.ts';
 import * as store from './mysql-store.ts';
-import { OWN_WAYS } from './server-ways.ts';
 import { Swaps } from './swaps.ts';
 
 const SECRET = 'aaaaaaaaaaaaaaaaaaaaaaaa';
 /** A swap sends no more statements than that. */
 const MOST = 200;
-
-const usersOf = (database: string) => {
-  const rest = database.slice(2);
-  return { database, user: `u_${rest}`, writer: `w_${rest}`, reader: `r_${rest}` };
-};
 
 const TABLES = ['CREATE TABLE both_have (a int)', 'INSERT INTO both_have VALUES (1)'];
 /** Everything but tables; what they say shows of which time they are. */
@@ -55,7 +50,7 @@ describe('the swap at the end of a load into MariaDB', { skip: noMysql }, () => 
       place: { socket: () => ({ folder: socketFolder(places), port: 0 }) },
       secret: () => readServerSecret(places),
       isUp: () => true,
-      ways: () => OWN_WAYS,
+      dialect: () => OWN_DIALECT,
     });
   });
   after(async () => {
@@ -83,7 +78,6 @@ describe('the swap at the end of a load into MariaDB', { skip: noMysql }, () => 
         asAdmin: (work) => links.asAdmin((admin) => work(mortal(admin))),
         putBackPassword: (user) => links.putBackPassword(user),
       },
-      usersOf,
       fill: (into, user, sql) =>
         links.as({ user, database: into }, async (driver) => {
           for (const statement of sql.toString().split(';\n')) {

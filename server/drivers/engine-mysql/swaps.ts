@@ -30,7 +30,6 @@ export interface SwapsDeps {
   /** Ours, for the notes. */
   readonly folder: string;
   readonly links: Pick<MysqlLinks, 'asAdmin' | 'putBackPassword'>;
-  readonly usersOf: (database: string) => store.Users;
   /** Runs SQL as one of our own users. Throws LoadFailed. */
   readonly fill: (database: string, user: string, sql: Buffer) => Promise<void>;
   /** Resolves once the server answers. */
@@ -98,8 +97,8 @@ export class Swaps {
       const found = this.#read(fresh);
       if (found === null) return;
       const { swap, programs } = found;
-      const { links, usersOf } = this.#deps;
-      const users = usersOf(swap.database);
+      const { links } = this.#deps;
+      const users = store.usersOf(swap.database);
       // It was dropped.
       if ((await links.asAdmin((admin) => store.accessOf(admin, users))) === null) return this.#forget(fresh);
       await this.#moveTables(swap);
@@ -117,8 +116,8 @@ export class Swaps {
 
   /** Nobody else is in meanwhile, and until the programs are there. */
   async #moveTables({ database, fresh, old, replaced }: Swap): Promise<void> {
-    const { links, usersOf } = this.#deps;
-    const users = usersOf(database);
+    const { links } = this.#deps;
+    const users = store.usersOf(database);
     await links.asAdmin(async (admin) => {
       await store.setAccess(admin, users, 'none');
       await sessions.endSessions(admin, [users.user, users.writer, users.reader]);

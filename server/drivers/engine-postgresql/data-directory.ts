@@ -9,6 +9,7 @@ import { hostPath } from '../../platform/host-programs.ts';
 import { removeName } from '../host-process/foreign-files.ts';
 import type { ForeignProgram, HostProcesses } from '../host-process/host-processes.ts';
 import { removeTree } from '../host-process/tree-removal.ts';
+import type { DataMaking } from '../managed-server/data-template.ts';
 import type { ServerPlaces } from '../managed-server/managed-server.ts';
 import { processName, runMaker } from '../managed-server/server-data.ts';
 import { scramVerifier } from '../scram-keys.ts';
@@ -30,11 +31,8 @@ const MEMORY_MB = 2048;
 const KEEP_DAYS = 7;
 const DAY_MS = 86_400_000;
 
-export interface DataMaking {
+export interface ClusterMaking extends DataMaking {
   readonly processes: HostProcesses;
-  readonly uid: number | null;
-  readonly places: ServerPlaces;
-  readonly passwordOf: (role: string) => string;
 }
 
 /** Major version of the data there are; null: there are none. */
@@ -47,14 +45,14 @@ export function dataMajor({ home }: Pick<ServerPlaces, 'home'>): number | null {
 }
 
 /** Made beside its place, so that a half-made one is never taken for one. */
-export async function makeData(making: DataMaking, programs: PostgresqlPrograms): Promise<void> {
+export async function makeData(making: ClusterMaking, programs: PostgresqlPrograms): Promise<void> {
   const { home } = making.places;
   await makeBeside(making, programs);
   fs.renameSync(join(home, MADE), join(home, DATA));
   syncFolder(home);
 }
 
-async function makeBeside(making: DataMaking, programs: PostgresqlPrograms): Promise<void> {
+async function makeBeside(making: ClusterMaking, programs: PostgresqlPrograms): Promise<void> {
   const { processes, passwordOf, places } = making;
   const { home, seen } = places;
   const uid = await makerUser(making);
@@ -83,7 +81,7 @@ async function makeBeside(making: DataMaking, programs: PostgresqlPrograms): Pro
  * place; the old ones stay for KEEP_DAYS. When it fails nothing has changed.
  */
 export async function upgradeData(
-  making: DataMaking,
+  making: ClusterMaking,
   { from, to }: { readonly from: PostgresqlPrograms; readonly to: PostgresqlPrograms },
 ): Promise<void> {
   const { processes, passwordOf, places } = making;
@@ -148,7 +146,7 @@ function joined(
 }
 
 /** initdb asks for the name of its user. Where there is no view with one, `nobody` runs it. */
-async function makerUser({ uid, processes }: DataMaking): Promise<number | null> {
+async function makerUser({ uid, processes }: ClusterMaking): Promise<number | null> {
   if (uid === null || (await processes.isolation()).hasView) return uid;
   const nobody = /^nobody:[^:]*:(\d+):/m.exec(fs.readFileSync('/etc/passwd', 'latin1'))?.[1];
   return nobody === undefined ? uid : Number(nobody);

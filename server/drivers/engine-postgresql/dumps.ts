@@ -5,16 +5,13 @@ import type { Dump, DumpHow, EngineDatabase } from '../../databases/engine.ts';
 import { AppError } from '../../platform/errors.ts';
 import { randomBase62, randomName } from '../../platform/ids.ts';
 import { KeyedMutex } from '../../platform/keyed-mutex.ts';
-import { dumpOf, loadInto } from '../managed-server/dump-streams.ts';
-import { removeLeftovers } from '../managed-server/leftovers.ts';
-import type { ManagedEngineOptions } from '../managed-server/server-engine.ts';
+import type { Clients } from '../managed-server/client-programs.ts';
+import type { ManagedEngineOptions } from '../managed-server/database-server.ts';
+import { dumpOf, loadInto, removeLeftovers } from '../managed-server/dump-streams.ts';
 import { scramVerifier } from '../scram-keys.ts';
-import type { PostgresqlClients } from './client-commands.ts';
-import { DumpFilter } from './dump-filter.ts';
-import { DumpPrelude } from './dump-prelude.ts';
+import { DumpFilter, DumpPrelude } from './dump-filters.ts';
 import type { PostgresqlLinks } from './postgresql-links.ts';
 import * as store from './postgresql-store.ts';
-import { rolesNeeded } from './roles-store.ts';
 
 /** By format. */
 const FORMATS = {
@@ -28,15 +25,12 @@ const POLL_MS = 50;
 /** A dump needs room for its indexes, and more before it is cleaned up. */
 const MAX_GROWTH = 1.2;
 const LEFTOVERS_FIX = 'The log of Cloudlet says why; DROP DATABASE as the administrator of the server';
-/** Databases that are being loaded, and those that were there before: nobody but us has them. */
-const PASSING = /^t_[a-z0-9]{16}$/;
 
 export interface DumpsDeps {
   readonly links: PostgresqlLinks;
-  readonly clients: PostgresqlClients;
-  /** What we are on the server; null: it is all ours. */
+  readonly clients: Clients;
+  /** Null: the server is ours. */
   readonly guest: () => store.Guest | null;
-  readonly rolesOf: (database: EngineDatabase) => store.Roles;
   readonly alarms: ManagedEngineOptions['alarms'];
   readonly warn: (text: string) => void;
 }
@@ -52,19 +46,21 @@ export class PostgresqlDumps {
   }
 
   async dump(of: EngineDatabase, format: string, { signal, isForPoint }: DumpHow): Promise<Dump> {
-    const { links, clients, guest, rolesOf } = this.#deps;
+    const { links, clients, guest } = this.#deps;
     // Who may read everything cannot be made by everyone.
-    const user = guest() === null ? store.DUMPER : rolesOf(of).local;
+    const user = guest() === null ? store.DUMPER : store.rolesOf(of.database).local;
     if (guest() !== null) await links.putBackPassword(user);
     const roles = guest() === null ? await this.#prepare(of.database) : '';
     const { option, contentType, extension } = FORMATS[format as keyof typeof FORMATS];
     const work = {
-      program: 'pg_dump',
+      program: 'dump',
       args: [option, '--no-owner', '--no-acl', LOCK_WAIT],
       user,
       password: links.passwordOf(user),
-      database: of.database,
-      options: '-c statement_timeout=0 -c default_transaction_read_only=on',
+      env: {
+        PGDATABASE: of.database,
+        PGOPTIONS: '-c statement_timeout=0 -c default_transaction_read_only=on',
+      },
     } as const;
     const run = await clients.run(work, isForPoint ? 'point' : 'dump');
     const through = new DumpPrelude(format === 'sql' ? roles : '');
@@ -79,14 +75,14 @@ export class PostgresqlDumps {
     return links.inDatabase(database, async (client) => {
       // Two that change the same role or database at the same time fail.
       await this.#locks.run(DUMPER_LOCK, () => store.putBackDumper(client, database, verifier));
-      return rolesNeeded(client);
+      return store.rolesNeeded(client);
     });
   }
 
   /** See Engine.load(): into a database beside it, which then takes its place. */
   async load(database: EngineDatabase, dump: Readable, signal: AbortSignal): Promise<void> {
-    const { links, guest, rolesOf } = this.#deps;
-    const roles = rolesOf(database);
+    const { links, guest } = this.#deps;
+    const roles = store.rolesOf(database.database);
     const fresh = `t_${randomName(16)}`;
     try {
       await links.asAdmin((client) => store.makeDatabase(client, fresh, { roles, guest: guest() }));
@@ -105,28 +101,26 @@ export class PostgresqlDumps {
     const names = await links.asAdmin((client) => store.databases(client, guest()));
     const drop = (name: string) => links.asAdmin((client) => store.dropDatabase(client, name));
     const about = { name: 'postgresql', title: 'PostgreSQL', fix: LEFTOVERS_FIX, alarms, warn };
-    await removeLeftovers(
-      names.filter((name) => PASSING.test(name)),
-      drop,
-      about,
-    );
+    await removeLeftovers(names, drop, about);
   }
 
   async #fill(
     fresh: string,
     what: { readonly database: EngineDatabase; readonly dump: Readable; readonly signal: AbortSignal },
   ): Promise<void> {
-    const { links, clients, rolesOf } = this.#deps;
-    const { local } = rolesOf(what.database);
+    const { links, clients } = this.#deps;
+    const { local } = store.rolesOf(what.database.database);
     // The tenant may have changed it, as everyone may with his own.
     await links.putBackPassword(local);
     const work = {
-      program: 'psql',
+      program: 'client',
       args: ['--no-psqlrc', '--quiet', '--no-password', '--set=ON_ERROR_STOP=1', '--file=-'],
       user: local,
       password: links.passwordOf(local),
-      database: fresh,
-      options: '-c statement_timeout=0 -c client_min_messages=warning -c synchronous_commit=off',
+      env: {
+        PGDATABASE: fresh,
+        PGOPTIONS: '-c statement_timeout=0 -c client_min_messages=warning -c synchronous_commit=off',
+      },
     } as const;
     const run = await clients.run(work, 'load');
     const maxBytes = what.database.sizeLimitBytes * MAX_GROWTH;
@@ -141,20 +135,20 @@ export class PostgresqlDumps {
   }
 
   async #swap(database: EngineDatabase, fresh: string): Promise<void> {
-    const { links, rolesOf } = this.#deps;
-    const { group } = rolesOf(database);
+    const { links } = this.#deps;
+    const { database: name } = database;
     const old = `t_${randomName(16)}`;
     await links.asAdmin((client) => store.limitDatabase(client, fresh, database.limits));
     let isSwapped = false;
     // Who comes meanwhile waits for the new one; who is there is asked to go until nobody is.
     const ending = (async () => {
       while (!isSwapped) {
-        await links.asAdmin((client) => store.endSessions(client, { database: group }));
+        await links.asAdmin((client) => store.endSessions(client, { database: name }));
         await sleep(POLL_MS);
       }
     })();
     try {
-      await links.asAdmin((client) => store.swapDatabases(client, { name: group, fresh, old }));
+      await links.asAdmin((client) => store.swapDatabases(client, { name, fresh, old }));
     } finally {
       isSwapped = true;
       await ending;

@@ -1,113 +1,145 @@
 /**
- * PostgreSQL, a real server for all databases of a cloud. Tenants are kept apart by PostgreSQL's own
- * means: each database belongs to the administrator, only members of the role of its name may come in, and
- * what a tenant may lift himself is enforced from outside.
+ * PostgreSQL, a server of ours for each account, or a server of the operator's. Each database belongs to the
+ * administrator, and only members of the role of its name may log in; limits that a tenant may lift are
+ * enforced from outside.
  */
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import type { ClientBase } from 'pg';
 import type { Access, Endpoint, EngineDatabase, Measured } from '../../databases/engine.ts';
-import { hostDiskFull } from '../../platform/errors.ts';
-import type { ServerUse } from '../managed-server/account-server.ts';
+import { AppError, hostDiskFull } from '../../platform/errors.ts';
+import { type AccountOptions, AccountServers } from '../managed-server/account-servers.ts';
 import { SLOTS } from '../managed-server/client-programs.ts';
-import { ManagedServer } from '../managed-server/managed-server.ts';
+import { type ManagedEngineOptions, programsOrThrow } from '../managed-server/database-server.ts';
 import { serverBytes } from '../managed-server/server-bytes.ts';
-import { hostAndPort, ServerEngine } from '../managed-server/server-engine.ts';
-import type { MovableEngine } from '../managed-server/shared-server.ts';
+import { markOf } from '../managed-server/server-secret.ts';
+import type { ServerUse, Upgrade } from '../managed-server/sql-engine.ts';
+import { SqlEngine } from '../managed-server/sql-engine.ts';
+import { type SqlServer, sqlServer } from '../managed-server/sql-server.ts';
 import { TenantLogs } from '../managed-server/tenant-logs.ts';
+import { TenantQueries } from '../managed-server/tenant-queries.ts';
 import { scramVerifier } from '../scram-keys.ts';
-import { DATA } from './data-directory.ts';
+import { DATA, dataMajor, takeAnalysis, upgradeData } from './data-directory.ts';
 import { DUMP_FORMATS, PostgresqlDumps } from './dumps.ts';
-import { externalSite } from './external-site.ts';
-import { ownSite } from './own-site.ts';
+import type { ServerFacts } from './external-server-facts.ts';
+import { postgresqlKind, withClients } from './postgresql.ts';
 import type { PostgresqlLinks } from './postgresql-links.ts';
-import { MAX_WAL_MB } from './postgresql-server.ts';
+import { findPrograms, newestPrograms } from './postgresql-programs.ts';
+import { MAX_WAL_MB, noteShutOut } from './postgresql-server.ts';
 import * as store from './postgresql-store.ts';
-import * as roleStore from './roles-store.ts';
-import type { PostgresqlOptions, PostgresqlSite, Upgrade } from './site.ts';
+import * as sessions from './sessions-store.ts';
+import { PostgresqlStatements } from './statements.ts';
 import { rowCounts } from './tables-store.ts';
-import { TenantQueries } from './tenant-queries.ts';
-import { Watchdog } from './watchdog.ts';
 
 /** System users: one that makes the data of new servers, the others for clients. */
-export const USERS = 1 + SLOTS;
-/** From there on the owner of a database that is read-only cannot come in to write all the same. */
+export const POSTGRESQL_USERS = 1 + SLOTS;
+/** The owner of a read-only database of so many times its limit cannot log in to write all the same. */
 const CLOSED_FROM = 1.2;
 const MIB = 2 ** 20;
-/** As `max_wal_size` has it. */
+/** `max_wal_size`. */
 const WAL = { folder: join(DATA, 'pg_wal'), freeBytes: MAX_WAL_MB * MIB };
-/** What a new server takes, and a database in which nothing is. */
+/** Bytes of a new server, and of an empty database. */
 const NEW_BYTES = 32 * MIB;
 const EMPTY_BYTES = 8 * MIB;
+/** `cannot_connect_now`. */
+const NOT_NOW = '57P03';
 
-export class PostgresqlEngine extends ServerEngine<ClientBase> implements MovableEngine {
+export interface PostgresqlOptions extends ManagedEngineOptions {
+  /** Set by tests. */
+  readonly find?: typeof findPrograms;
+}
+
+/** PostgreSQL with a server for each account. */
+export function postgresqlServers(options: AccountOptions & Pick<PostgresqlOptions, 'find'>): AccountServers {
+  const { find = findPrograms } = options;
+  const make = (of: ManagedEngineOptions) => new PostgresqlEngine({ ...of, find });
+  const kind = { ...postgresqlKind(find), dumpFormats: DUMP_FORMATS, data: DATA, refusal, make };
+  return new AccountServers(kind, options);
+}
+
+export class PostgresqlEngine extends SqlEngine<ClientBase, PostgresqlLinks> {
   readonly name = 'postgresql';
-  readonly #site: PostgresqlSite;
-  readonly #links: PostgresqlLinks;
+  readonly #options: PostgresqlOptions;
+  readonly #on: SqlServer<PostgresqlLinks, ServerFacts>;
   readonly #dumps: PostgresqlDumps;
-  readonly #watchdog: Watchdog | null;
-  readonly #notes: TenantLogs;
-  readonly #isDiskLow: () => boolean;
   /** From writing; a server that was started anew is not. */
   #isHeld = false;
 
   constructor(options: PostgresqlOptions) {
-    const { external = null, folder, isDiskLow, warn } = options;
-    const begin = () => this.#begin();
-    const site = external === null ? ownSite(options, begin) : externalSite(options, external, begin);
-    const { links, clients, guest, server } = site;
+    const { external = null, folder, isDiskLow, alarms, warn, find } = options;
     const isGuest = external !== null;
-    const isUp = () => server.isUp;
-    const { alarms } = options;
-    const dumps = new PostgresqlDumps({ links, clients, guest, rolesOf, alarms, warn });
-    // The disk of another host is not ours to know.
-    const isLow = isGuest ? () => false : isDiskLow;
-    const queries = new TenantQueries({ links, isGuest, rolesOf, isDiskLow: isLow });
-    const { log } = server;
-    const notes = new TenantLogs({ folder: join(folder, 'logs') });
-    const logs = log === null ? notes : { read: (_name: string, maxBytes: number) => log.tail(maxBytes) };
-    // What an account does to a server of its own it does to itself.
-    const watchdog = isGuest ? new Watchdog({ links, isUp, warn, logs: notes }) : null;
-    const databases = (client: ClientBase) => store.databases(client, guest());
-    super(DUMP_FORMATS, { site, queries, dumps, watchdog, logs, databases });
-    this.#site = site;
-    this.#links = links;
-    this.#isDiskLow = isLow;
+    const on = sqlServer(postgresqlKind(find), options, () => this.#begin());
+    const { links, clients } = on;
+    const guest = () => this.#guest;
+    const dumps = new PostgresqlDumps({ links, clients, guest, alarms, warn });
+    const statements = new PostgresqlStatements(links);
+    const queries = new TenantQueries({ statements, links, isGuest, isDiskLow });
+    const logs = new TenantLogs({ folder: join(folder, 'logs') });
+    const watched = { ...sessions, mend: sessions.endStrays };
+    const databases = (client: ClientBase) => store.databases(client, this.#guest);
+    super({ on, isGuest, dumpFormats: DUMP_FORMATS, queries, dumps, watched, logs, warn, databases });
+    this.#options = options;
+    this.#on = on;
     this.#dumps = dumps;
-    this.#notes = notes;
-    this.#watchdog = watchdog;
+  }
+
+  /** Our part of a server of the operator's, once that is up; null: the server is ours. */
+  get #guest(): store.Guest | null {
+    const { external = null } = this.#options;
+    if (external === null) return null;
+    const member = this.#on.facts()?.isSuperuser ? null : external.user;
+    return { mark: markOf(this.#on.secret()), member };
   }
 
   /**
    * Brings the data to the newest major version whose programs are here, before anything else is asked of it
    * and nothing after. Null: they are of that version, or there are none. When it throws nothing has changed.
    */
-  upgrade(): Promise<Upgrade | null> {
-    return this.#site.upgrade();
+  override async upgrade(): Promise<Upgrade | null> {
+    const { processes, uidBase, account = null, find = findPrograms, external = null } = this.#options;
+    if (external !== null) {
+      throw new AppError('engine_unavailable', "The server of PostgreSQL is the operator's own", {
+        hint: 'upgrade it by its own means; Cloudlet uses what it finds',
+      });
+    }
+    const { server, links } = this;
+    const made = dataMajor(server.places);
+    const to = await newestPrograms();
+    if (made === null || to === null || to.major <= made) return null;
+    const from = withClients(programsOrThrow('PostgreSQL', await find(made)));
+    // Data that a crash left are put in order by the server that made them.
+    await server.up();
+    await links.close();
+    await server.close();
+    const uid = account === null ? uidBase : account.uid;
+    const places = { ...server.places, seen: await processes.pathOf(server.places.home) };
+    const passwordOf = (role: string) => links.passwordOf(role);
+    await upgradeData({ processes, uid, places, passwordOf }, { from, to });
+    return { from: from.version, to: to.version };
   }
 
   async provision(database: EngineDatabase, password: string): Promise<void> {
-    const roles = rolesOf(database);
+    const roles = store.rolesOf(database.database);
     this.note(database);
     this.#assertRoom();
-    await this.#site.server.up();
+    await this.prepare();
     const { local } = roles;
     const [ofUser, ofLocal] = await Promise.all([
       scramVerifier(password),
-      scramVerifier(this.#links.passwordOf(local)),
+      scramVerifier(this.links.passwordOf(local)),
     ]);
-    await this.#links.asAdmin(async (client) => {
-      const guest = this.#site.guest();
+    await this.links.asAdmin(async (client) => {
+      const guest = this.#guest;
       await store.isThere(client, roles.group, guest);
-      await roleStore.makeRoles(client, roles, { verifiers: { user: ofUser, local: ofLocal }, guest });
+      await store.makeRoles(client, roles, { verifiers: { user: ofUser, local: ofLocal }, guest });
       await store.makeDatabase(client, roles.group, { roles, guest });
     });
-    await this.#links.inDatabase(roles.group, (client) => store.giveSchema(client, roles.group));
+    await this.links.inDatabase(roles.group, (client) => store.giveSchema(client, roles.group));
     await this.restrict(database, 'full');
   }
 
   async rotate(database: EngineDatabase, password: string): Promise<void> {
-    const { user } = rolesOf(database);
+    const { user } = store.rolesOf(database.database);
     const verifier = await scramVerifier(password);
     await this.asAdmin(async (client) => {
       await store.pastTenant(client, user, () => store.setPassword(client, user, verifier));
@@ -116,11 +148,11 @@ export class PostgresqlEngine extends ServerEngine<ClientBase> implements Movabl
   }
 
   async restrict(database: EngineDatabase, access: Access): Promise<void> {
-    const { group, user, local } = rolesOf(database);
+    const { group, user, local } = store.rolesOf(database.database);
     const { limits } = database;
     this.note(database);
     await this.asAdmin(async (client) => {
-      const before = await store.sizeState(client, rolesOf(database));
+      const before = await store.sizeState(client, store.rolesOf(database.database));
       const isReadOnly = access === 'read_only';
       await store.pastTenant(client, user, async () => {
         await store.limitDatabase(client, group, limits);
@@ -131,22 +163,14 @@ export class PostgresqlEngine extends ServerEngine<ClientBase> implements Movabl
       // A session keeps what it began with.
       const isChanged = before?.isReadOnly !== isReadOnly;
       if (access === 'none' || isChanged)
-        await roleStore.endTenant(client, rolesOf(database), this.#site.guest());
+        await sessions.endTenant(client, store.rolesOf(database.database), this.#guest);
       // On a server of the operator's a tenant who has the local role's password may use it from anywhere.
-      if (access === 'none' && this.#site.guest() !== null) await store.endSessions(client, { role: local });
+      if (access === 'none' && this.#guest !== null) await store.endSessions(client, { role: local });
     });
   }
 
-  async endpoint(of: EngineDatabase): Promise<Endpoint> {
-    const { database, username } = of;
-    this.note(of);
-    const endpoint = this.#site.endpoint();
-    const end = `@${hostAndPort(endpoint)}/${database}${tlsWords(endpoint)}`;
-    return { ...endpoint, uri: (password: string) => `postgresql://${username}:${password}${end}` };
-  }
-
   async measure(database: EngineDatabase): Promise<Measured> {
-    const roles = rolesOf(database);
+    const roles = store.rolesOf(database.database);
     this.note(database);
     const state = await this.asAdmin(async (client) => {
       const found = await store.sizeState(client, roles);
@@ -168,38 +192,26 @@ export class PostgresqlEngine extends ServerEngine<ClientBase> implements Movabl
     });
   }
 
-  async drop(name: string): Promise<void> {
-    const roles = rolesNamed(name);
-    this.forget(name);
-    // There never was a server, so nothing of it.
-    if (!this.#site.server.isMade) return;
-    await this.asAdmin(async (client) => {
+  protected async remove(name: string): Promise<void> {
+    const roles = store.rolesOf(name);
+    await this.links.asAdmin(async (client) => {
       await store.dropDatabase(client, roles.group);
-      await roleStore.dropOwned(client, roles);
-      await roleStore.dropRoles(client, roles);
+      await store.dropOwned(client, roles);
+      await store.dropRoles(client, roles);
       await this.#shutOut(client, roles.group, false);
     });
-    this.#notes.remove(name);
   }
 
-  /** Its process, and what starts and stops it. Throws where that is the operator's. */
-  get server(): ManagedServer {
-    const { server } = this.#site;
-    if (server instanceof ManagedServer) return server;
-    throw new Error('not a server of ours');
-  }
-
-  /** What its server does now. */
   use(): Promise<ServerUse> {
-    return this.#links.asAdmin(store.serverUse);
+    return this.links.asAdmin(sessions.serverUse);
   }
 
   async hold(isHeld: boolean): Promise<void> {
-    await this.#links.asAdmin(async (client) => {
+    await this.links.asAdmin(async (client) => {
       if (isHeld !== this.#isHeld) await store.holdWrites(client, isHeld);
       this.#isHeld = isHeld;
       // Who may set it may lift it.
-      if (isHeld) await store.endWriters(client);
+      if (isHeld) await sessions.endWriters(client);
     });
   }
 
@@ -210,62 +222,75 @@ export class PostgresqlEngine extends ServerEngine<ClientBase> implements Movabl
   }
 
   counts({ database }: EngineDatabase): Promise<ReadonlyMap<string, string>> {
-    return this.#links.inDatabase(database, rowCounts);
+    return this.links.inDatabase(database, rowCounts);
   }
 
   verifierOf(database: EngineDatabase): Promise<string> {
-    return this.#links.asAdmin((client) => store.verifierOf(client, rolesOf(database).user));
+    return this.links.asAdmin((client) => store.verifierOf(client, store.rolesOf(database.database).user));
   }
 
   async setVerifier(database: EngineDatabase, verifier: string): Promise<void> {
-    await this.#links.asAdmin((client) => store.setPassword(client, rolesOf(database).user, verifier));
+    await this.links.asAdmin((client) =>
+      store.setPassword(client, store.rolesOf(database.database).user, verifier),
+    );
   }
 
-  async close(): Promise<void> {
-    await this.#watchdog?.close();
-    await this.#site.server.close();
-    await this.#links.close();
+  /** In the form of libpq. Users keep the certificate of the authority in a file of that name. */
+  protected override uriOptions({ tls, ca }: Pick<Endpoint, 'tls' | 'ca'>): string {
+    if (!tls) return '';
+    return ca === null ? '?sslmode=require' : '?sslmode=verify-full&sslrootcert=ca.pem';
   }
 
   /** Its owner may switch read-only off, to delete; who goes on to write instead is shut out for a while. */
   async #close(client: ClientBase, database: EngineDatabase, { bytes, canLogIn }: store.SizeState) {
-    const { user } = rolesOf(database);
+    const { user } = store.rolesOf(database.database);
     const mayLogIn = bytes < database.sizeLimitBytes * CLOSED_FROM;
     if (mayLogIn === canLogIn) return;
     await store.pastTenant(client, user, () =>
       store.setLogin(client, user, mayLogIn ? database.limits.connections : 0),
     );
     await this.#shutOut(client, database.database, !mayLogIn);
-    if (!mayLogIn) await roleStore.endTenant(client, rolesOf(database), this.#site.guest());
+    if (!mayLogIn) await sessions.endTenant(client, store.rolesOf(database.database), this.#guest);
   }
 
-  /** Its tenant may have roles beside the one that we gave. */
+  /** Shuts all roles of the tenant out, on a server of ours. */
   async #shutOut(client: ClientBase, name: string, isOut: boolean): Promise<void> {
-    if (this.#site.shutOut?.(name, isOut)) await store.reload(client);
+    if (this.#guest !== null) return;
+    if (noteShutOut(this.server.places, name, isOut)) await store.reload(client);
   }
 
   #assertRoom(): void {
-    if (this.#isDiskLow()) throw hostDiskFull();
+    const { external = null, isDiskLow } = this.#options;
+    if (external === null && isDiskLow()) throw hostDiskFull();
   }
 
   /** With a server that is up. */
   async #begin(): Promise<void> {
+    const { links } = this;
     this.#isHeld = false;
+    if (this.#guest !== null) return this.#dumps.sweep();
+    const verifier = await scramVerifier(links.passwordOf(store.DUMPER));
+    await links.asAdmin((client) => store.setUpServer(client, verifier));
     await this.#dumps.sweep();
+    if (takeAnalysis(this.server.places)) void this.#analyseAll();
+  }
+
+  /** An upgrade leaves statistics behind, without which large tables are searched badly. */
+  async #analyseAll(): Promise<void> {
+    const { links } = this;
+    for (const name of await links.asAdmin((client) => store.databases(client, null)))
+      await links
+        .inDatabase(name, store.analyse)
+        .catch(() => this.#options.warn(`run ANALYZE in the database ${name}`));
   }
 }
 
-/** As libpq has them. Users keep the certificate of the authority in a file of that name. */
-function tlsWords({ tls, ca }: Pick<Endpoint, 'tls' | 'ca'>): string {
-  if (!tls) return '';
-  return ca === null ? '?sslmode=require' : '?sslmode=verify-full&sslrootcert=ca.pem';
-}
-
-function rolesOf({ database }: EngineDatabase): store.Roles {
-  return rolesNamed(database);
-}
-
-function rolesNamed(database: string): store.Roles {
-  const rest = database.replace(/^d_/, '');
-  return { group: database, user: `u_${rest}`, local: `q_${rest}` };
+/** An ErrorResponse (PostgreSQL's protocol 3.0, message formats). */
+function refusal(text: string): Buffer {
+  const fields = ['SFATAL', 'VFATAL', `C${NOT_NOW}`, `M${text}`, ''];
+  const body = Buffer.from(`${fields.join('\0')}\0`);
+  const head = Buffer.alloc(5);
+  head.write('E');
+  head.writeInt32BE(body.length + 4, 1);
+  return Buffer.concat([head, body]);
 }

@@ -1,9 +1,10 @@
-/** Connections to the server: ours as its administrator, and those in a tenant's name. */
+/** Connections to a server of PostgreSQL: the administrator's, and those in a tenant's name. */
 import { Socket } from 'node:net';
 import { Client, type ClientBase, type ClientConfig, Pool } from 'pg';
 import { holdSocket } from '../host-process/owned-socket.ts';
 import { type LinksDeps, patiently } from '../managed-server/server-links.ts';
 import { rolePassword } from '../managed-server/server-secret.ts';
+import type { SqlLinks } from '../managed-server/sql-server.ts';
 import { scramVerifier } from '../scram-keys.ts';
 import { setPassword } from './postgresql-store.ts';
 
@@ -11,7 +12,7 @@ const MAX_ADMINS = 4;
 /** Nothing of a tenant's is to be found by a name without its schema; and we may make room. */
 const ADMIN_OPTIONS = '-c search_path=pg_catalog -c default_transaction_read_only=off';
 /** On a server of ours: whoever may see what statements were run learns no verifier of a password. */
-export const UNCOUNTED = '-c pg_stat_statements.track=none';
+const UNCOUNTED = '-c pg_stat_statements.track=none';
 const CONNECT_MS = 10_000;
 /** Ours are few, and each is a process of the server. */
 const IDLE_MS = 10_000;
@@ -19,7 +20,7 @@ const IDLE_MS = 10_000;
 /** `cannot_connect_now`: the server recovers from the end of one of its processes. */
 const COMING = ['57P03', 'ECONNREFUSED', 'ENOENT'];
 
-export class PostgresqlLinks {
+export class PostgresqlLinks implements SqlLinks {
   readonly #deps: LinksDeps;
   #admins: Pool | null = null;
 
@@ -73,6 +74,19 @@ export class PostgresqlLinks {
 
   passwordOf(role: string): string {
     return rolePassword(this.#deps.secret(), role);
+  }
+
+  /** Over a new connection: those that there are go on without the process that takes new ones. */
+  probe(): Promise<unknown> {
+    const { database } = this.#deps.administrator;
+    return this.inDatabase(database, (client) => client.query('SELECT 1'));
+  }
+
+  async takeAdministration(password: string): Promise<void> {
+    const { user, database } = this.#deps.administrator;
+    const verifier = await scramVerifier(this.passwordOf(user));
+    const config = { user, password, database, options: UNCOUNTED };
+    await this.as(config, (client) => setPassword(client, user, verifier));
   }
 
   async close(): Promise<void> {

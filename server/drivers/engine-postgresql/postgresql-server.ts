@@ -3,18 +3,24 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { writeDurableFile } from '../../platform/durable-file.ts';
 import { AppError } from '../../platform/errors.ts';
+import { type DataMaking, giveData } from '../managed-server/data-template.ts';
+import { programsOrThrow } from '../managed-server/database-server.ts';
 import type { ServerKind, ServerKindDeps, ServerPlaces } from '../managed-server/managed-server.ts';
-import { makeFolder, placeOf } from '../managed-server/server-data.ts';
-import { makeServerSecret, readServerSecret, rolePassword } from '../managed-server/server-secret.ts';
+import { makeFolder, placeOf, RUN } from '../managed-server/server-data.ts';
+import { makeServerSecret } from '../managed-server/server-secret.ts';
 import { CERT_FILE, KEY_FILE, type ServerTls } from '../managed-server/server-tls.ts';
-import { SLOW_MS } from '../managed-server/slow-statements.ts';
+import { SLOW_MS } from '../managed-server/tenant-logs.ts';
 import { hadPort } from '../server-port.ts';
 import { DATA, dataMajor, makeData, settleUpgrade, writeNew } from './data-directory.ts';
-import { type PostgresqlPrograms, speaksTls, trustedExtensions } from './postgresql-programs.ts';
+import {
+  type findPrograms,
+  type PostgresqlPrograms,
+  speaksTls,
+  trustedExtensions,
+} from './postgresql-programs.ts';
 import { ADMIN, LOCAL } from './postgresql-store.ts';
 
 /** In the server's home. */
-const RUN = 'run';
 const HBA = 'pg_hba.conf';
 /** Beside it, a copy of what is ours: databases that nobody may log in to. */
 const SHUT = 'shut';
@@ -31,8 +37,6 @@ const FOR_US_ALONE = { listen_addresses: '', min_wal_size: '32MB' };
 const STATISTICS = 'pg_stat_statements';
 const STATISTICS_SETTINGS = { shared_preload_libraries: STATISTICS, [`${STATISTICS}.max`]: 1000 };
 
-type Deps = ServerKindDeps<PostgresqlPrograms>;
-
 export class PostgresqlServer implements ServerKind {
   readonly name = 'postgresql';
   readonly title = 'PostgreSQL';
@@ -40,20 +44,26 @@ export class PostgresqlServer implements ServerKind {
   /** Sessions end; what they had not committed is undone. */
   readonly stop = { signal: 'SIGINT', graceMs: 30_000 } as const;
   readonly firstPort: number;
-  readonly #deps: Deps;
+  readonly ping: () => Promise<void>;
+  readonly probe: () => Promise<unknown>;
+  readonly #deps: ServerKindDeps;
+  readonly #find: typeof findPrograms;
   #programs: PostgresqlPrograms | null = null;
 
-  constructor(deps: Deps) {
+  constructor(deps: ServerKindDeps, find: typeof findPrograms) {
     this.#deps = deps;
+    this.#find = find;
     this.firstPort = deps.firstPort;
+    this.ping = deps.greet;
+    this.probe = deps.probe;
   }
 
   async initialise(places: ServerPlaces): Promise<void> {
-    const { uid, passwordOf } = this.#deps;
+    const { uid, passwordOf, template, processes } = this.#deps;
     await settleUpgrade(places);
-    const programs = await this.#deps.programs();
-    this.#programs = programs;
     const made = dataMajor(places);
+    const programs = programsOrThrow(this.title, await this.#find(made));
+    this.#programs = programs;
     if (made !== null && made !== programs.major) {
       throw new AppError('engine_unavailable', `the data are of PostgreSQL ${made}, not ${programs.major}`, {
         hint: 'have the programs of that version put back',
@@ -67,14 +77,8 @@ export class PostgresqlServer implements ServerKind {
     await this.#checkUser();
     if (made !== null) return;
     if (hadPort(places.keeper)) throw dataGone(places);
-    const { processes, template } = this.#deps;
-    if (template === null) return makeData({ processes, uid, places, passwordOf }, programs);
-    const make = (at: ServerPlaces) => {
-      const secret = readServerSecret(at);
-      const passwordThere = (role: string) => rolePassword(secret, role);
-      return makeData({ processes, uid: template.uid, places: at, passwordOf: passwordThere }, programs);
-    };
-    await template.copy(String(programs.major), { to: places, uid, make });
+    const make = (making: DataMaking) => makeData({ ...making, processes }, programs);
+    await giveData(template, String(programs.major), { making: { places, uid, passwordOf }, make });
   }
 
   program({ seen }: ServerPlaces, port: number) {
@@ -107,14 +111,6 @@ export class PostgresqlServer implements ServerKind {
     return this.#deps.tls?.isRequired || speaksTls(bin);
   }
 
-  ping(): Promise<void> {
-    return this.#deps.greet();
-  }
-
-  probe(): Promise<unknown> {
-    return this.#deps.probe();
-  }
-
   /** Throws `engine_unavailable` where every process is root. */
   async #checkUser(): Promise<void> {
     if (!(await this.#deps.processes.isRootSeen())) return;
@@ -133,11 +129,6 @@ function dataGone({ home }: ServerPlaces): AppError {
   return new AppError('engine_unavailable', 'the data of PostgreSQL are gone', {
     hint: `put ${placeOf(home)}/data of the data directory back; a disk may not be mounted`,
   });
-}
-
-/** Where its socket is. */
-export function socketFolder({ home }: Pick<ServerPlaces, 'home'>): string {
-  return join(home, RUN);
 }
 
 /** Notes whether nobody may log in to a database over the network; whether that is new. */

@@ -2,8 +2,6 @@
 import type { ClientBase } from 'pg';
 import type { EngineLimits } from '../../databases/engine.ts';
 import { AppError } from '../../platform/errors.ts';
-import type { ServerUse } from '../managed-server/account-server.ts';
-import { type RunningStatement, SLOW_MS, SLOW_TEXT } from '../managed-server/slow-statements.ts';
 
 export const ADMIN = 'cloudlet';
 /** May read everything, whatever the policies of rows say, and change nothing. */
@@ -19,6 +17,7 @@ const HELD_TRIES = 20;
 const LOCK_NOT_AVAILABLE = '55P03';
 /** An internal error: nothing else is ours to meet. */
 const CONCURRENTLY_UPDATED = 'XX000';
+const HAS_DEPENDENTS = '2BP01';
 const RELEASE = 'RESET default_transaction_read_only';
 /** What every database begins with; where it may not be asked for, about that. */
 const EMPTY = `(CASE WHEN has_database_privilege('template1', 'CONNECT') THEN pg_database_size('template1') ELSE 7500000 END)`;
@@ -34,12 +33,22 @@ export interface Roles {
   readonly local: string;
 }
 
-/** What we are on a server that is not all ours. */
+export function rolesOf(database: string): Roles {
+  const rest = database.replace(/^d_/, '');
+  return { group: database, user: `u_${rest}`, local: `q_${rest}` };
+}
+
+/** Our part of a server that others use, too. */
 export interface Guest {
   /** Comment of the databases that are ours. */
   readonly mark: string;
   /** The administrator, who must be a member of roles to look after them; null: it may do everything. */
   readonly member: string | null;
+}
+
+interface Verifiers {
+  readonly user: string;
+  readonly local: string;
 }
 
 export interface SizeState {
@@ -49,12 +58,6 @@ export interface SizeState {
   readonly rowsWritten: number;
   readonly isReadOnly: boolean;
   readonly canLogIn: boolean;
-}
-
-export interface Session {
-  readonly database: string;
-  /** When it was ended. */
-  readonly at: string;
 }
 
 /** A name as SQL. Throws for what we never made. */
@@ -297,67 +300,6 @@ export async function swapDatabases(
   );
 }
 
-/**
- * How much each database did so far: another text when it was used. Sessions that go on tell of themselves,
- * those that came and went are counted.
- */
-export async function activity(client: ClientBase): Promise<Map<string, string>> {
-  const { rows } = await client.query(
-    `SELECT s.datname, s.xact_commit + s.xact_rollback AS done, max(a.state_change) AS last
-     FROM pg_stat_database s LEFT JOIN pg_stat_activity a ON a.datid = s.datid AND a.usename NOT IN ('${ADMIN}', '${DUMPER}')
-     WHERE s.datname ~ '^d_' GROUP BY 1, 2`,
-  );
-  return new Map(rows.map((row) => [String(row.datname), `${row.done} ${row.last?.getTime()}`]));
-}
-
-/** What a server does that is all of one account's, loads included; ours do not count. */
-export async function serverUse(client: ClientBase): Promise<ServerUse> {
-  const { rows } = await client.query(
-    `SELECT count(*)::int AS sessions, (count(*) FILTER (WHERE state <> 'idle'))::int AS busy
-     FROM pg_stat_activity WHERE backend_type = 'client backend' AND usename NOT IN ('${ADMIN}', '${DUMPER}')`,
-  );
-  return { sessions: rows[0].sessions, busy: rows[0].busy, done: await activity(client) };
-}
-
-/**
- * Ends tenants' sessions whose statement runs for longer than its database allows: whoever may set
- * statement_timeout may lift it. A second later, so that the proper cancellation comes first.
- */
-export async function endRunaways(client: ClientBase): Promise<Session[]> {
-  const { rows } = await client.query(
-    `SELECT a.pid, a.datname, to_char(now() AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS') AS at, pg_terminate_backend(a.pid)
-     FROM pg_stat_activity a JOIN pg_db_role_setting s ON s.setdatabase = a.datid AND s.setrole = 0,
-       unnest(s.setconfig) AS setting
-     WHERE setting LIKE 'statement_timeout=%' AND a.usename ~ '^[uq]_' AND a.datname ~ '^d_'
-       AND pg_has_role(a.usesysid, 'USAGE') AND a.state IN ('active', 'fastpath function call')
-       AND a.query_start < now() - (split_part(setting, '=', 2)::int + 1000) * interval '1 ms'`,
-  );
-  return rows.map(({ datname, at }) => ({ database: datname, at }));
-}
-
-/** Tenants' statements that run for long, longest first. */
-export async function slowStatements(client: ClientBase): Promise<RunningStatement[]> {
-  const { rows } = await client.query(
-    `SELECT pid || ' ' || query_start AS key, datname, left(query, $1) AS text,
-       extract(epoch FROM clock_timestamp() - query_start) * 1000 AS ms,
-       to_char(clock_timestamp() AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS') AS at
-     FROM pg_stat_activity
-     WHERE usename ~ '^[uq]_' AND datname ~ '^d_' AND pg_has_role(usesysid, 'USAGE')
-       AND state IN ('active', 'fastpath function call')
-       AND query_start < clock_timestamp() - $2 * interval '1 ms' ORDER BY query_start`,
-    [SLOW_TEXT, SLOW_MS],
-  );
-  return rows.map(({ key, datname, at, ms, text }) => ({ key, database: datname, at, ms: Number(ms), text }));
-}
-
-/** Ends sessions of tenants in databases that are not theirs, where we cannot keep them out. */
-export async function endStrays(client: ClientBase): Promise<void> {
-  await client.query(
-    `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-     WHERE usename ~ '^[uq]_[a-z0-9]{16}$' AND datname !~ '^[dt]_' AND pg_has_role(usesysid, 'USAGE')`,
-  );
-}
-
 /** Whether transactions that do not say otherwise are read-only, in all databases. */
 export async function holdWrites(client: ClientBase, isHeld: boolean): Promise<void> {
   await client.query(`ALTER SYSTEM ${isHeld ? 'SET default_transaction_read_only = on' : RELEASE}`);
@@ -369,13 +311,69 @@ export async function reload(client: ClientBase): Promise<void> {
   await client.query('SELECT pg_reload_conf()');
 }
 
-/** Ends sessions of tenants, and loads, that have written in a transaction that is not over. */
-export async function endWriters(client: ClientBase): Promise<void> {
-  await client.query(
-    `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_xid IS NOT NULL AND usename <> '${ADMIN}'`,
-  );
+/** The roles of a database, with their passwords. */
+export async function makeRoles(
+  client: ClientBase,
+  { group, user, local }: Roles,
+  { verifiers, guest }: { readonly verifiers: Verifiers; readonly guest: Guest | null },
+): Promise<void> {
+  const there = await existing(client, [group, user, local]);
+  const make = [group, user, local]
+    .filter((name) => !there.has(name))
+    .map((name) => `CREATE ROLE ${id(name)}`);
+  const statements = [
+    ...make,
+    `ALTER ROLE ${id(user)} LOGIN PASSWORD ${text(verifiers.user)}`,
+    `ALTER ROLE ${id(local)} LOGIN PASSWORD ${text(verifiers.local)}`,
+    `GRANT ${id(group)} TO ${id(user)}, ${id(local)}`,
+    ...(guest === null ? ownRights({ group, user, local }) : []),
+    ...(guest?.member
+      ? [`GRANT ${[group, user, local].map(id).join(', ')} TO ${foreign(guest.member)}`]
+      : []),
+  ];
+  await client.query(statements.join(';'));
 }
 
-export async function cancel(client: ClientBase, pid: number, isHard: boolean): Promise<void> {
-  await client.query(`SELECT ${isHard ? 'pg_terminate_backend' : 'pg_cancel_backend'}($1)`, [pid]);
+/** On a server of its account's own: roles, databases for tests, and all sessions, which may be ended. */
+function ownRights({ group, user, local }: Roles): string[] {
+  return [
+    `GRANT ${id(LOCAL)} TO ${id(local)}`,
+    ...[group, user, local].map((role) => `ALTER ROLE ${id(role)} CREATEDB CREATEROLE`),
+    `GRANT pg_read_all_stats, pg_signal_backend TO ${id(group)}`,
+  ];
+}
+
+/**
+ * SQL to stand before a dump of the connection's database: makes the roles that its policies of rows name
+ * where they are missing, or it could not be loaded. They cannot log in. Empty: there are none.
+ */
+export async function rolesNeeded(client: ClientBase): Promise<string> {
+  const { rows } = await client.query<{ name: string }>(
+    `SELECT DISTINCT quote_ident(r.rolname) AS name
+     FROM pg_policy p, unnest(p.polroles) AS o JOIN pg_roles r ON r.oid = o
+     WHERE r.rolname !~ '^(pg_|cloudlet)' AND r.rolname !~ '^[duq]_[a-z0-9]{16}$' ORDER BY 1`,
+  );
+  const make = ({ name }: { readonly name: string }) =>
+    `DO $cloudlet$ BEGIN CREATE ROLE ${name}; EXCEPTION WHEN duplicate_object THEN END $cloudlet$;\n`;
+  return rows.map(make).join('');
+}
+
+/** Removes the databases that a role made for itself. */
+export async function dropOwned(client: ClientBase, { group, user, local }: Roles): Promise<void> {
+  const { rows } = await client.query(
+    `SELECT d.datname FROM pg_database d JOIN pg_roles r ON r.oid = d.datdba WHERE r.rolname = ANY($1)`,
+    [[group, user, local]],
+  );
+  for (const { datname } of rows)
+    await client.query(`DROP DATABASE IF EXISTS ${foreign(datname)} WITH (FORCE)`);
+}
+
+/** One with rights in other databases, or that gave some there, stays; nobody can log in by it then. */
+export async function dropRoles(client: ClientBase, { group, user, local }: Roles): Promise<void> {
+  for (const role of [user, local, group]) {
+    await client.query(`DROP ROLE IF EXISTS ${id(role)}`).catch(async (error) => {
+      if (error.code !== HAS_DEPENDENTS) throw error;
+      await client.query(`ALTER ROLE ${id(role)} NOLOGIN NOCREATEROLE NOCREATEDB PASSWORD NULL`);
+    });
+  }
 }

@@ -38,8 +38,9 @@ FROM pg_constraint k WHERE k.contype = 'f' AND k.conrelid = ANY($1::oid[]) ORDER
 const TYPES = `
 SELECT format_type(o, t) AS type FROM unnest($1::oid[], $2::int4[]) WITH ORDINALITY u(o, t, n) ORDER BY n`;
 
-/** All tables and views; the connection's search_path is pg_catalog alone. */
+/** All tables and views. It leaves `search_path` at pg_catalog: no name leads to a tenant's object. */
 export async function listTables(client: ClientBase): Promise<Table[]> {
+  await client.query('SET search_path = pg_catalog');
   const { rows: tables } = await client.query(TABLES);
   const ids = tables.map(({ id }) => id);
   const ask = async <T extends QueryResultRow>(sql: string) => {

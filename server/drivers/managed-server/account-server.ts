@@ -4,43 +4,23 @@
  */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Access, Engine, EngineDatabase } from '../../databases/engine.ts';
+import type { Access, EngineDatabase } from '../../databases/engine.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { AppError } from '../../platform/errors.ts';
 import { KeyedMutex } from '../../platform/keyed-mutex.ts';
 import { removeTree } from '../host-process/tree-removal.ts';
 import type { Door, ServerProxy } from '../server-proxy/server-proxy.ts';
 import { KeptDatabases } from './kept-databases.ts';
-import type { ManagedServer } from './managed-server.ts';
 import { withShare } from './server-bytes.ts';
 import { UseMarks } from './server-rounds.ts';
 import type { Moving } from './shared-server.ts';
+import type { AccountEngine, ServerUse } from './sql-engine.ts';
 
-/** What a server does now, asked of itself. */
-export interface ServerUse {
-  /** Sessions of its account, also those that wait for their users. */
-  readonly sessions: number;
-  /** Those of them with a statement or a transaction under way. */
-  readonly busy: number;
-  /** How much each database did so far: another text when it was used. */
-  readonly done: ReadonlyMap<string, string>;
-}
-
-/** An engine over one server of an account. */
-export interface AccountEngine extends Engine {
-  readonly server: ManagedServer;
-  use(): Promise<ServerUse>;
-  /** Whether it only reads for now, as the host's disk is nearly full; again and again while it is. */
-  hold(isHeld: boolean): Promise<void>;
-  /** Bytes of the disk that its server takes beyond what every one with so many databases begins with. */
-  serverBytes(databases: number): Promise<number>;
-}
-
-export interface AccountServerDeps<E extends AccountEngine> {
+export interface AccountServerDeps {
   readonly accountId: number;
   /** Ours, for all that is kept of it. */
   readonly folder: string;
-  readonly engine: E;
+  readonly engine: AccountEngine;
   readonly doors: Pick<ServerProxy, 'open' | 'shut' | 'lead' | 'refuse' | 'endConnections' | 'figures'>;
   readonly door: Door;
   /** Waits for a place among the processes that there may be; the result gives it back. */
@@ -64,9 +44,9 @@ const LOOKS_TO_DISK = 5;
 const FAR_BEYOND = 1.2;
 const SPARE_BYTES = 256 * 2 ** 20;
 
-export class AccountServer<E extends AccountEngine> {
-  readonly engine: E;
-  readonly #deps: AccountServerDeps<E>;
+export class AccountServer {
+  readonly engine: AccountEngine;
+  readonly #deps: AccountServerDeps;
   readonly #databases: KeptDatabases;
   readonly #locks = new KeyedMutex();
   readonly #marks = new UseMarks();
@@ -82,7 +62,7 @@ export class AccountServer<E extends AccountEngine> {
   #notBefore = 0;
   #isOpen = false;
 
-  constructor(deps: AccountServerDeps<E>) {
+  constructor(deps: AccountServerDeps) {
     this.#deps = deps;
     this.engine = deps.engine;
     this.#usedAt = deps.clock.monotonic();
@@ -125,7 +105,7 @@ export class AccountServer<E extends AccountEngine> {
   }
 
   /** Has the server up while `work` runs. Throws `engine_unavailable`. */
-  async using<T>(work: (engine: E) => Promise<T>): Promise<T> {
+  async using<T>(work: (engine: AccountEngine) => Promise<T>): Promise<T> {
     this.#pending++;
     try {
       await this.wake();
@@ -194,7 +174,7 @@ export class AccountServer<E extends AccountEngine> {
   }
 
   /** Notes what is being moved here until `fill` is done. */
-  async moveIn({ database, access }: Moving, fill: (engine: E) => Promise<void>): Promise<void> {
+  async moveIn({ database, access }: Moving, fill: (engine: AccountEngine) => Promise<void>): Promise<void> {
     const about = { database, access, isApplied: true, ownBytes: 0 };
     this.#databases.keep({ ...about, isMoving: true });
     await this.using(fill);
@@ -368,7 +348,7 @@ export class AccountServer<E extends AccountEngine> {
     await this.#lead();
   }
 
-  async #apply(engine: E, name: string): Promise<void> {
+  async #apply(engine: AccountEngine, name: string): Promise<void> {
     const kept = this.#databases.get(name);
     if (kept === undefined) return;
     await engine.restrict(kept.database, kept.access);

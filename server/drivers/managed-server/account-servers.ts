@@ -21,70 +21,67 @@ import type {
 } from '../../databases/engine.ts';
 import { SEE_LOG } from '../../platform/alarms.ts';
 import type { Clock } from '../../platform/clock.ts';
-import { AppError } from '../../platform/errors.ts';
+import { AppError, hostDiskFull } from '../../platform/errors.ts';
 import type { ChildPlaces, IdleChild, PlacesUser } from '../engine-children/child-places.ts';
 import { newPort } from '../server-port.ts';
 import type { ServerProxy } from '../server-proxy/server-proxy.ts';
-import type { AccountAlarms } from './account-alarms.ts';
+import { AccountAlarms } from './account-alarms.ts';
 import { AccountPorts } from './account-ports.ts';
 import { AccountServer } from './account-server.ts';
+import type { ClientPrograms } from './client-programs.ts';
+import { DataTemplate } from './data-template.ts';
+import type { ManagedEngineOptions } from './database-server.ts';
 import { DiskGuard } from './disk-guard.ts';
-import type { MovableEngine, Moving, SharedServer } from './shared-server.ts';
+import { type Moving, SharedServer } from './shared-server.ts';
+import type { AccountEngine, Upgrade } from './sql-engine.ts';
+import { clientPrograms } from './sql-server.ts';
 
-/** What tells the servers of one engine from those of another. */
-export interface AccountServersKind<E extends MovableEngine> {
-  readonly name: EngineName & ('postgresql' | 'mysql');
+/** Describes one engine to the servers of all accounts. */
+export interface AccountKind {
+  readonly name: 'postgresql' | 'mysql';
+  /** For humans. */
+  readonly title: string;
   readonly dumpFormats: readonly string[];
-  /** Users' ports: the first free one from here on for each account. */
-  readonly firstPort: number;
-  /** The engine over the server of one account; nothing is started. */
-  make(account: AccountPlace): E;
-  readiness(): Promise<Readiness>;
-  readonly alarms: AccountAlarms;
-  /** Whether another database would find no room on the disk. Throws `host_disk_full`. */
-  assertRoom(): void;
-  /** What ends the log-in of a user who cannot come in now. */
+  /** Name of the folder with the data, in the home of a server. */
+  readonly data: string;
+  /** The engine over one server; nothing is started. */
+  make(options: ManagedEngineOptions): AccountEngine;
+  readiness(places: null, problem: null): Promise<Readiness>;
+  /** The bytes that end the log-in of a user who cannot come in now. */
   refusal(text: string): Buffer;
-  /** What earlier versions had in their place. */
-  readonly shared: SharedServer<E>;
 }
 
-/** Where the server of an account is. */
-export interface AccountPlace {
-  readonly accountId: number;
-  /** Ours, for all that is kept of it. */
-  readonly folder: string;
-  /** Where its users connect. */
-  readonly port: number;
-  /** Called when it ended by itself. */
-  readonly onEnd: () => void;
+/** `firstPort`: users' ports are the first free ones from there on, one for each account. */
+export interface AccountOptions extends Omit<ManagedEngineOptions, 'account' | 'external'> {
+  readonly servers: AccountServersDeps;
+  /** The user of the server of an account; null: ours. */
+  readonly uidOf: (accountId: number) => number | null;
 }
 
 export interface AccountServersDeps {
-  /** Ours, for all servers of this engine. */
-  readonly folder: string;
   readonly doors: ServerProxy;
-  /** Where users connect. */
-  readonly addresses: readonly string[];
   readonly places: ChildPlaces;
   readonly idleMs: number;
-  /** Less of the host's disk is free than must stay so. */
-  readonly isDiskLow: () => boolean;
   readonly clock: Pick<Clock, 'monotonic'>;
-  readonly warn: (text: string) => void;
 }
 
 const ACCOUNTS = 'accounts';
+const LOOPBACK = '127.0.0.1';
 const LOOK_MS = 1000;
 /** A port that another program had is tried again with every so many of them. */
 const LOOKS_TO_OPEN = 5;
 
-export class AccountServers<E extends MovableEngine> implements Engine, PlacesUser {
+export class AccountServers implements Engine, PlacesUser {
   readonly name: EngineName;
   readonly dumpFormats: readonly string[];
-  readonly #kind: AccountServersKind<E>;
-  readonly #deps: AccountServersDeps;
-  readonly #servers = new Map<number, AccountServer<E>>();
+  readonly #kind: AccountKind;
+  readonly #options: AccountOptions;
+  readonly #alarms: AccountAlarms;
+  readonly #clients: ClientPrograms;
+  readonly #template: DataTemplate;
+  /** The server that earlier versions had for all accounts. */
+  readonly #shared: SharedServer;
+  readonly #servers = new Map<number, AccountServer>();
   /** By database. */
   readonly #accounts = new Map<string, number>();
   readonly #looking: NodeJS.Timeout;
@@ -97,24 +94,29 @@ export class AccountServers<E extends MovableEngine> implements Engine, PlacesUs
   #making: Promise<unknown> = Promise.resolve();
   #isClosed = false;
 
-  constructor(kind: AccountServersKind<E>, deps: AccountServersDeps) {
-    this.name = kind.name;
-    this.dumpFormats = kind.dumpFormats;
+  constructor(kind: AccountKind, options: AccountOptions) {
+    const { name, title, dumpFormats, data } = kind;
+    const { folder, processes, uidBase, firstPort, isDiskLow, warn, servers } = options;
+    this.name = name;
+    this.dumpFormats = dumpFormats;
     this.#kind = kind;
-    this.#deps = deps;
-    deps.places.join(this);
-    this.#ports = new AccountPorts(join(deps.folder, ACCOUNTS), kind.firstPort, deps.warn);
+    this.#options = options;
+    this.#alarms = new AccountAlarms(options.alarms);
+    this.#clients = clientPrograms(kind, options);
+    this.#template = new DataTemplate({ folder: join(folder, 'template'), processes, uid: uidBase, data });
+    this.#shared = new SharedServer({ ...options, title, make: () => kind.make(options) });
+    servers.places.join(this);
+    this.#ports = new AccountPorts(join(folder, ACCOUNTS), firstPort, warn);
     for (const [accountId, port] of this.#ports.mend()) {
       const { detail, fix } = newPort('its databases', port);
-      kind.alarms.of(accountId).raise(`${kind.name}_port_changed`, detail, fix);
+      this.#alarms.of(accountId).raise(`${name}_port_changed`, detail, fix);
     }
     for (const [accountId, port] of this.#ports.all()) {
       const server = this.#make(accountId, port);
-      for (const name of server.names) this.#accounts.set(name, accountId);
+      for (const database of server.names) this.#accounts.set(database, accountId);
     }
-    const look = setInterval(() => void this.#look(), Math.min(LOOK_MS, deps.idleMs));
+    const look = setInterval(() => void this.#look(), Math.min(LOOK_MS, servers.idleMs));
     this.#looking = look.unref();
-    const { folder, isDiskLow } = deps;
     const up = () => [...this.#servers.values()].filter(({ isUp }) => isUp);
     this.#disk = new DiskGuard({ folder, isDiskLow, up });
   }
@@ -138,7 +140,7 @@ export class AccountServers<E extends MovableEngine> implements Engine, PlacesUs
   }
 
   async #moveIn(all: readonly Moving[]): Promise<void> {
-    const { shared } = this.#kind;
+    const shared = this.#shared;
     if (!shared.isThere) return shared.sweep();
     const isMoved = (name: string) => this.#serverOf(name)?.isMoving(name) === false;
     const left = all.filter(({ database }) => !isMoved(database.database));
@@ -152,7 +154,9 @@ export class AccountServers<E extends MovableEngine> implements Engine, PlacesUs
         await server.moveIn(moving, (engine) => shared.move(moving, engine));
       } catch (error) {
         failures.push(error);
-        this.#deps.warn(`the database ${database} could not be moved to a server of its account's: ${error}`);
+        this.#options.warn(
+          `the database ${database} could not be moved to a server of its account's: ${error}`,
+        );
       }
     }
     shared.tell(failures.length);
@@ -169,14 +173,14 @@ export class AccountServers<E extends MovableEngine> implements Engine, PlacesUs
   }
 
   readiness(): Promise<Readiness> {
-    return this.#kind.readiness();
+    return this.#kind.readiness(null, null);
   }
 
   /** Nothing runs before it is wanted. */
   async prepare(): Promise<void> {}
 
   async provision(database: EngineDatabase, password: string): Promise<void> {
-    this.#kind.assertRoom();
+    if (this.#options.isDiskLow()) throw hostDiskFull();
     const server = await this.#made(database.accountId);
     server.add(database);
     this.#accounts.set(database.database, database.accountId);
@@ -266,7 +270,7 @@ export class AccountServers<E extends MovableEngine> implements Engine, PlacesUs
 
   /** Those whose data are there. Throws `engine_unavailable` while others may be on a server that is left. */
   async list(): Promise<readonly string[]> {
-    if (this.#kind.shared.isThere) throw beingMoved();
+    if (this.#shared.isThere) throw beingMoved();
     return [...this.#servers.values()].flatMap((server) => (server.hasData ? server.names : []));
   }
 
@@ -278,7 +282,7 @@ export class AccountServers<E extends MovableEngine> implements Engine, PlacesUs
     // A stop may come right after a start.
     if (this.#isAwake) await Promise.all(servers.map((server) => server.adopt()));
     await Promise.all(servers.map((server) => server.close()));
-    await this.#kind.shared.close();
+    await this.#shared.close();
   }
 
   idle(): readonly IdleChild[] {
@@ -291,13 +295,18 @@ export class AccountServers<E extends MovableEngine> implements Engine, PlacesUs
     await this.#servers.get(Number(name))?.endIdle();
   }
 
-  /** Works on all servers there are, one after the other: each is stopped, or as it was left. */
-  async each(work: (engine: E) => Promise<void>): Promise<void> {
-    for (const { engine } of this.#servers.values()) await work(engine);
+  /**
+   * Brings the data of each server to the newest version here, while none runs. Null: none needs it.
+   * Throws at the first that cannot be upgraded.
+   */
+  async upgrade(): Promise<Upgrade | null> {
+    let done: Upgrade | null = null;
+    for (const { engine } of this.#servers.values()) done = (await engine.upgrade()) ?? done;
+    return done;
   }
 
   /** The server of that account, for tests and figures; undefined: it has none. */
-  serverOf(accountId: number): AccountServer<E> | undefined {
+  serverOf(accountId: number): AccountServer | undefined {
     return this.#servers.get(accountId);
   }
 
@@ -315,8 +324,8 @@ export class AccountServers<E extends MovableEngine> implements Engine, PlacesUs
   }
 
   /** Whether it listens since now. */
-  async #open(server: AccountServer<E>): Promise<boolean> {
-    const alarms = this.#kind.alarms.of(server.accountId);
+  async #open(server: AccountServer): Promise<boolean> {
+    const alarms = this.#alarms.of(server.accountId);
     const code = `${this.name}_port_taken`;
     try {
       const isNew = await server.open();
@@ -330,7 +339,7 @@ export class AccountServers<E extends MovableEngine> implements Engine, PlacesUs
   }
 
   /** One after the other: each must see the port of the one before. */
-  async #made(accountId: number): Promise<AccountServer<E>> {
+  async #made(accountId: number): Promise<AccountServer> {
     const making = this.#making.then(async () => {
       const there = this.#servers.get(accountId);
       if (there !== undefined) {
@@ -345,11 +354,17 @@ export class AccountServers<E extends MovableEngine> implements Engine, PlacesUs
     return making;
   }
 
-  #make(accountId: number, port: number): AccountServer<E> {
-    const { doors, addresses, places, idleMs, clock, warn } = this.#deps;
+  #make(accountId: number, port: number): AccountServer {
+    const { warn, uidOf, servers, tls = null } = this.#options;
+    const { doors, places, idleMs, clock } = servers;
+    const addresses = tls?.listen ?? [LOOPBACK];
     const folder = this.#folderOf(accountId);
-    const engine = this.#kind.make({ accountId, folder, port, onEnd: () => server.ended() });
-    const server = new AccountServer<E>({
+    const [template, clients] = [this.#template, this.#clients];
+    const onEnd = () => server.ended();
+    const account = { accountId, port, uid: uidOf(accountId), template, clients, onEnd };
+    const alarms = this.#alarms.of(accountId);
+    const engine = this.#kind.make({ ...this.#options, folder, alarms, account });
+    const server = new AccountServer({
       accountId,
       folder,
       engine,
@@ -365,9 +380,9 @@ export class AccountServers<E extends MovableEngine> implements Engine, PlacesUs
     return server;
   }
 
-  #of({ database, accountId }: EngineDatabase): AccountServer<E> {
+  #of({ database, accountId }: EngineDatabase): AccountServer {
     const server = this.#serverOf(database) ?? this.#servers.get(accountId);
-    const isLeft = server?.isMoving(database) !== false && this.#kind.shared.isThere;
+    const isLeft = server?.isMoving(database) !== false && this.#shared.isThere;
     if (isLeft) throw beingMoved();
     if (server !== undefined) return server;
     throw new AppError('engine_unavailable', `The server of the database ${database} is gone`, {
@@ -375,12 +390,12 @@ export class AccountServers<E extends MovableEngine> implements Engine, PlacesUs
     });
   }
 
-  #serverOf(name: string): AccountServer<E> | undefined {
+  #serverOf(name: string): AccountServer | undefined {
     return this.#servers.get(this.#accounts.get(name) ?? -1);
   }
 
   #folderOf(accountId: number): string {
-    return join(this.#deps.folder, ACCOUNTS, String(accountId));
+    return join(this.#options.folder, ACCOUNTS, String(accountId));
   }
 }
 

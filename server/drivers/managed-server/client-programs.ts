@@ -27,18 +27,27 @@ export interface ClientProgramsDeps {
   readonly name: string;
 }
 
-/** What the clients of one server are. */
-export interface ClientsOf<Work> {
-  /** Whose it is; null: everybody's. */
+/** A run of a client program, whichever engine's. */
+export interface ClientWork {
+  readonly program: 'client' | 'dump';
+  readonly args: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
+  readonly user: string;
+  readonly password: string;
+}
+
+/** One server, for its client programs. */
+export interface ClientServer {
+  /** The account of the server; null: all accounts share it. */
   readonly accountId: number | null;
   /** Folder of the server's socket; null: it is reached over the network. */
   readonly socket: (() => string) | null;
-  readonly command: (work: Work) => Promise<ClientCommand>;
+  readonly command: (work: ClientWork) => Promise<ClientCommand>;
 }
 
-export interface Clients<Work> {
+export interface Clients {
   /** Waits for a slot of that kind. Throws `engine_unavailable` when none comes. */
-  run(work: Work, kind: SlotKind): Promise<ClientRun>;
+  run(work: ClientWork, kind: SlotKind): Promise<ClientRun>;
 }
 
 export interface ClientRun {
@@ -132,12 +141,12 @@ export class ClientPrograms {
     this.#deps = deps;
   }
 
-  /** Those of one server. */
-  of<Work>(server: ClientsOf<Work>): Clients<Work> {
+  /** The clients of one server. */
+  of(server: ClientServer): Clients {
     return { run: (work, kind) => this.#run(server, work, this.#slots[kind]) };
   }
 
-  async #run<Work>(server: ClientsOf<Work>, work: Work, slots: Slots): Promise<ClientRun> {
+  async #run(server: ClientServer, work: ClientWork, slots: Slots): Promise<ClientRun> {
     const { accountId } = server;
     const slot = await slots.take(accountId);
     try {
@@ -158,7 +167,7 @@ export class ClientPrograms {
     }
   }
 
-  async #start<Work>(slot: number, server: ClientsOf<Work>, work: Work): Promise<RunningProcess> {
+  async #start(slot: number, server: ClientServer, work: ClientWork): Promise<RunningProcess> {
     const { processes, uids, name } = this.#deps;
     const { command, args, env, readOnly, files } = await server.command(work);
     const socket = server.socket?.() ?? null;

@@ -11,7 +11,7 @@ import { hostPath } from '../../platform/host-programs.ts';
 import type { HostProcesses } from '../host-process/host-processes.ts';
 import { removeTree } from '../host-process/tree-removal.ts';
 import type { ServerPlaces } from './managed-server.ts';
-import { makeServerSecret, readServerSecret, SECRET_BYTES } from './server-secret.ts';
+import { makeServerSecret, readServerSecret, rolePassword, SECRET_BYTES } from './server-secret.ts';
 
 export interface DataTemplateDeps {
   /** Ours, for templates alone. */
@@ -83,6 +83,33 @@ export class DataTemplate {
     await make(places);
     return places;
   }
+}
+
+/** The making of a server's first data. */
+export interface DataMaking {
+  readonly places: ServerPlaces;
+  /** The server's user; null: ours. */
+  readonly uid: number | null;
+  readonly passwordOf: (role: string) => string;
+}
+
+/** Gives a new server its data: a copy of the template of that version; without one, `make` makes them. */
+export async function giveData(
+  template: DataTemplate | null,
+  version: string,
+  { making, make }: { readonly making: DataMaking; readonly make: (making: DataMaking) => Promise<void> },
+): Promise<void> {
+  if (template === null) return make(making);
+  const { places, uid } = making;
+  await template.copy(version, {
+    to: places,
+    uid,
+    make: (at) => {
+      const secret = readServerSecret(at);
+      const passwordOf = (role: string) => rolePassword(secret, role);
+      return make({ places: at, uid: template.uid, passwordOf });
+    },
+  });
 }
 
 /** The secret by which a copy's administrator comes in for the first time; null: it has its own. */

@@ -1,9 +1,10 @@
-/** Dumps on their way out of a client program, and into one. */
+/** Dumps on their way out of a client program and into one, and the databases that cut-off loads leave. */
 import { PassThrough, type Readable, type Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { LoadFailed } from '../../databases/engine.ts';
 import type { ClientRun } from './client-programs.ts';
+import type { ManagedServerDeps } from './managed-server.ts';
 
 const LOOK_MS = 500;
 /** Who takes less than so many bytes in that time, while there are more, loses the dump. */
@@ -11,6 +12,9 @@ const SLOW_BYTES = 256 * 1024;
 const SLOW_MS = 30_000;
 /** A reader who has so much to take yet is the one who is slow. */
 const FULL_BYTES = 16 * 1024;
+
+/** Names of databases that are being loaded, or were replaced by a load: nobody but Cloudlet has them. */
+const PASSING = /^t_[a-z0-9]{16}$/;
 
 /** What the client writes, by way of `through`. Throws `asError` of its complaint when it fails at once. */
 export async function dumpOf(
@@ -116,4 +120,37 @@ async function feed(dump: Readable, through: Transform, run: ClientRun): Promise
     run.kill();
     return error as Error;
   }
+}
+
+export interface LeftoversDeps extends Pick<ManagedServerDeps, 'alarms' | 'warn'> {
+  /** `mysql`. */
+  readonly name: string;
+  /** For humans. */
+  readonly title: string;
+  /** What an operator may do about one that stays. */
+  readonly fix: string;
+}
+
+/**
+ * Removes those of the names that cut-off loads left. One that cannot be removed raises an alarm and stays;
+ * it is in nobody's way. Never rejects.
+ */
+export async function removeLeftovers(
+  names: readonly string[],
+  remove: (name: string) => Promise<void>,
+  { name: engine, title, fix, alarms, warn }: LeftoversDeps,
+): Promise<void> {
+  const code = `${engine}_leftovers`;
+  const left: string[] = [];
+  for (const name of names.filter((one) => PASSING.test(one))) {
+    try {
+      await remove(name);
+    } catch (error) {
+      left.push(name);
+      warn(`${name}, which a load that was cut off left in ${title}, could not be removed: ${error}`);
+    }
+  }
+  const detail = `Left-overs of loads that were cut off cannot be removed from ${title}: ${left.join(', ')}`;
+  if (left.length > 0) alarms.raise(code, detail, fix);
+  else alarms.clear(code);
 }

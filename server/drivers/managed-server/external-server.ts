@@ -1,7 +1,7 @@
 /** A database server of the operator's: it is neither started nor stopped, only asked whether it will do. */
 import { SEE_LOG } from '../../platform/alarms.ts';
 import type { AppError } from '../../platform/errors.ts';
-import type { EngineServer } from './engine-server.ts';
+import type { EngineServer } from './database-server.ts';
 import type { ManagedServerDeps } from './managed-server.ts';
 
 export interface ExternalServerDeps {

@@ -23,7 +23,7 @@ import {
   newPort,
 } from '../server-port.ts';
 import type { DataTemplate } from './data-template.ts';
-import type { EngineServer } from './engine-server.ts';
+import type { EngineServer } from './database-server.ts';
 import { processName } from './server-data.ts';
 import { ServerLog } from './server-log.ts';
 import type { ServerTls } from './server-tls.ts';
@@ -61,15 +61,13 @@ export interface ServerKind {
   probe(): Promise<unknown>;
 }
 
-/** What a kind is made of. */
-export interface ServerKindDeps<Programs> {
+/** What a SQL engine makes its ServerKind of. */
+export interface ServerKindDeps {
   readonly processes: HostProcesses;
   readonly uid: number | null;
   readonly firstPort: number;
   /** For users on other hosts; null: it listens on loopback alone, without TLS. */
   readonly tls: ServerTls | null;
-  /** Those to start it with. Throws `engine_unavailable`. */
-  readonly programs: () => Promise<Programs>;
   readonly passwordOf: (role: string) => string;
   /** Where a new one's data come from; null: they are made. */
   readonly template: DataTemplate | null;

@@ -16,7 +16,14 @@ export function placeOf(folder: string): string {
   return at < 0 ? folder : folder.slice(at + 1);
 }
 
-/** For what the server's user makes in it; fine when it is there. */
+/** The folder of the server's socket, in its home. */
+export const RUN = 'run';
+
+export function socketFolder({ home }: Pick<ServerPlaces, 'home'>): string {
+  return join(home, RUN);
+}
+
+/** Makes a folder for the files of the server's user; it may be there. */
 export function makeFolder(path: string, uid: number | null): void {
   try {
     fs.mkdirSync(path, { mode: 0o711 });

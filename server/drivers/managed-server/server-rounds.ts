@@ -38,9 +38,9 @@ export class UseMarks {
   #before: ReadonlyMap<string, string> = new Map();
   #active = new Set<string>();
 
-  /** By whom it was done: another text when it was used. */
-  note(now: ReadonlyMap<string, string>, databaseOf: (name: string) => string = (name) => name): void {
-    for (const [name, done] of now) if (this.#before.get(name) !== done) this.#active.add(databaseOf(name));
+  /** A text for each database that changes when it is used. */
+  note(now: ReadonlyMap<string, string>): void {
+    for (const [name, done] of now) if (this.#before.get(name) !== done) this.#active.add(name);
     this.#before = now;
   }
 

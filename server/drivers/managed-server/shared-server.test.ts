@@ -7,19 +7,19 @@ import type { EngineDatabase } from '../../databases/engine.ts';
 import { connectMysql, mysqlFixture, noMysql } from '../../testing/mysql-fixture.ts';
 import { newDatabase } from '../../testing/new-database.ts';
 import { connect, noPostgresql, postgresqlFixture } from '../../testing/postgresql-fixture.ts';
-import type { FixtureOptions, ServerFixture } from '../../testing/server-fixture.ts';
+import type { ServerFixture } from '../../testing/server-fixture.ts';
 import { MysqlEngine } from '../engine-mysql/mysql-engine.ts';
 import { PostgresqlEngine } from '../engine-postgresql/postgresql-engine.ts';
 import { keptPort } from '../server-port.ts';
-import type { AccountServers } from './account-servers.ts';
-import type { MovableEngine } from './shared-server.ts';
+import type { AccountOptions, AccountServers } from './account-servers.ts';
+import type { AccountEngine } from './sql-engine.ts';
 
 const STAYS = new AbortController().signal;
 
 interface Given {
-  readonly fixture: ServerFixture<AccountServers<MovableEngine>>;
-  readonly shared: (options: FixtureOptions) => MovableEngine;
-  readonly options: () => FixtureOptions;
+  readonly fixture: ServerFixture<AccountServers>;
+  readonly shared: (options: AccountOptions) => AccountEngine;
+  readonly options: () => AccountOptions;
   /** Statements in the one given database, by the user with that password. */
   readonly rows: (database: EngineDatabase, password: string) => Promise<unknown>;
 }
@@ -78,7 +78,7 @@ test('databases of PostgreSQL move with their rows, passwords and states', {
       .then(({ rows: found }) => found)
       .finally(() => client.end());
   };
-  const shared = (options: FixtureOptions) => new PostgresqlEngine(options);
+  const shared = (options: AccountOptions) => new PostgresqlEngine(options);
   await moves({ fixture, shared, options: fixture.options, rows });
 });
 
@@ -92,6 +92,6 @@ test('databases of MariaDB move with their rows, passwords and states', { skip: 
       .then(([found]) => JSON.parse(JSON.stringify(found)))
       .finally(() => driver.end());
   };
-  const shared = (options: FixtureOptions) => new MysqlEngine(options);
+  const shared = (options: AccountOptions) => new MysqlEngine(options);
   await moves({ fixture, shared, options: fixture.options, rows });
 });

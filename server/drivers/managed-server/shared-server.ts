@@ -9,17 +9,8 @@ import { systemClock } from '../../platform/clock.ts';
 import { randomBase62 } from '../../platform/ids.ts';
 import { removeTree } from '../host-process/tree-removal.ts';
 import { keptPort } from '../server-port.ts';
-import type { AccountEngine } from './account-server.ts';
 import type { ManagedServerDeps } from './managed-server.ts';
-
-/** An engine whose databases can move to another server. */
-export interface MovableEngine extends AccountEngine {
-  /** Rows of each table. */
-  counts(database: EngineDatabase): Promise<ReadonlyMap<string, string>>;
-  /** What the server keeps of its user's password. */
-  verifierOf(database: EngineDatabase): Promise<string>;
-  setVerifier(database: EngineDatabase, verifier: string): Promise<void>;
-}
+import type { AccountEngine } from './sql-engine.ts';
 
 export interface Moving {
   readonly database: EngineDatabase;
@@ -27,13 +18,13 @@ export interface Moving {
   readonly access: Access;
 }
 
-export interface SharedServerDeps<E extends MovableEngine> {
+export interface SharedServerDeps {
   /** Of the engine: its `server` is the one. */
   readonly folder: string;
   /** For humans. */
   readonly title: string;
   /** The engine over it; nothing is started. */
-  readonly make: () => E;
+  readonly make: () => AccountEngine;
   readonly alarms: ManagedServerDeps['alarms'];
   readonly warn: (text: string) => void;
 }
@@ -41,11 +32,11 @@ export interface SharedServerDeps<E extends MovableEngine> {
 const KEEP_MS = 7 * 86_400_000;
 const MOVE_MS = 6 * 3_600_000;
 
-export class SharedServer<E extends MovableEngine> {
-  readonly #deps: SharedServerDeps<E>;
-  #engine: E | null = null;
+export class SharedServer {
+  readonly #deps: SharedServerDeps;
+  #engine: AccountEngine | null = null;
 
-  constructor(deps: SharedServerDeps<E>) {
+  constructor(deps: SharedServerDeps) {
     this.#deps = deps;
   }
 
@@ -69,7 +60,7 @@ export class SharedServer<E extends MovableEngine> {
   }
 
   /** Has it answer, to us alone: whoever is connected is let go. */
-  async open(): Promise<E> {
+  async open(): Promise<AccountEngine> {
     if (this.#engine !== null) return this.#engine;
     const engine = this.#deps.make();
     // One that an earlier Cloudlet left running serves its users still.
@@ -83,7 +74,7 @@ export class SharedServer<E extends MovableEngine> {
    * Fills `to` with what the database of that name has here, its user's password included. May be done again.
    * Throws when both are not the same afterwards.
    */
-  async move({ database, access }: Moving, to: E): Promise<void> {
+  async move({ database, access }: Moving, to: AccountEngine): Promise<void> {
     const from = await this.open();
     const signal = AbortSignal.timeout(MOVE_MS);
     await to.provision(database, randomBase62(24));

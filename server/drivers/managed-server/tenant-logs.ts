@@ -1,11 +1,7 @@
-/**
- * What we did to databases on a server of the operator's, for their owners: a small file of ours per
- * database.
- */
+/** A small log per database for its owner, with what Cloudlet saw and did there. */
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { lastLines } from '../host-process/foreign-files.ts';
-import { type RunningStatement, SlowStatements } from './slow-statements.ts';
 
 const NAME = /^d_[a-z0-9]{16}$/;
 /** Characters. */
@@ -15,6 +11,22 @@ const MAX_ENTRIES = 100;
 const MAX_BYTES = 2 ** 20;
 /** What is kept of a log that has grown beyond, bytes. */
 const KEPT_BYTES = MAX_BYTES / 2;
+
+/** From there on a statement is slow. */
+export const SLOW_MS = 1000;
+/** The most of the statement's text; characters. */
+export const SLOW_TEXT = 1000;
+
+export interface RunningStatement {
+  /** This statement's alone. */
+  readonly key: string;
+  readonly database: string;
+  /** Now. */
+  readonly at: string;
+  /** So far. */
+  readonly ms: number;
+  readonly text: string;
+}
 
 export interface LogEntry {
   readonly database: string;
@@ -31,16 +43,20 @@ export interface TenantLogsDeps {
 
 export class TenantLogs {
   readonly #deps: TenantLogsDeps;
-  readonly #slow = new SlowStatements();
+  #slow = new Map<string, RunningStatement>();
   #new = new Map<string, string[]>();
 
   constructor(deps: TenantLogsDeps) {
     this.#deps = deps;
   }
 
-  /** Given the statements that are slow now, notes those that are over. */
+  /** Given the statements that are slow now, notes those that ended since, with the time of the last look. */
   noteSlow(now: readonly RunningStatement[]): void {
-    for (const entry of this.#slow.note(now)) this.add(entry);
+    const before = this.#slow;
+    this.#slow = new Map(now.map((statement) => [statement.key, statement]));
+    for (const { key, database, at, ms, text } of before.values())
+      if (!this.#slow.has(key))
+        this.add({ database, at, text: `SLOW: ${(ms / 1000).toFixed(1)} s or more: ${text}` });
   }
 
   add({ database, at, text }: LogEntry): void {

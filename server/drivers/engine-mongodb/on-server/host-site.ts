@@ -1,13 +1,13 @@
 /** A `mongod` of this host that stores the databases, run and supervised like PostgreSQL. */
 import { join } from 'node:path';
 import type { MongoClient } from 'mongodb';
-import { ManagedServer } from '../../managed-server/managed-server.ts';
-import { dataSeries } from '../../managed-server/server-data.ts';
 import {
   type ManagedEngineOptions,
   programsOrThrow,
   readinessOf,
-} from '../../managed-server/server-engine.ts';
+} from '../../managed-server/database-server.ts';
+import { ManagedServer } from '../../managed-server/managed-server.ts';
+import { dataSeries } from '../../managed-server/server-data.ts';
 import { readServerSecret, rolePassword } from '../../managed-server/server-secret.ts';
 import { findMongod, type Mongod } from './mongod-program.ts';
 import { MongodServer } from './mongod-server.ts';

@@ -23,8 +23,8 @@ import {
   type Table,
 } from '../../../databases/engine.ts';
 import { receiveFile } from '../../engine-children/load-file.ts';
-import type { EngineServer } from '../../managed-server/engine-server.ts';
-import { connectionEnded, hostAndPort, timedOut } from '../../managed-server/server-engine.ts';
+import type { EngineServer } from '../../managed-server/database-server.ts';
+import { connectionEnded, hostAndPort, timedOut } from '../../managed-server/database-server.ts';
 import { ServerRounds } from '../../managed-server/server-rounds.ts';
 import { markOf, rolePassword } from '../../managed-server/server-secret.ts';
 import { caOf } from '../../managed-server/server-url.ts';

@@ -3,9 +3,9 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { MongoClient } from 'mongodb';
 import type { Readiness } from '../../../databases/engine.ts';
-import type { EngineServer } from '../../managed-server/engine-server.ts';
+import type { EngineServer } from '../../managed-server/database-server.ts';
+import { externalReadiness } from '../../managed-server/database-server.ts';
 import { ExternalServer, type ExternalServerDeps } from '../../managed-server/external-server.ts';
-import { externalReadiness } from '../../managed-server/server-engine.ts';
 import { makeServerSecret, readServerSecret } from '../../managed-server/server-secret.ts';
 import { clientOf, factsOf, type MongodbFacts, type OperatorMongodb } from './operator-mongodb.ts';
 

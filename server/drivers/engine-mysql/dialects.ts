@@ -1,13 +1,13 @@
 /**
- * What differs between the servers that MySQL databases are on: our own MariaDB, an operator's MariaDB, and
+ * The differences between the servers of MySQL databases: our own MariaDB, an operator's MariaDB, and
  * an operator's MySQL, which was never tried here: there is none to be had.
  */
-import { nativeHash } from './native-hash.ts';
+import { createHash } from 'node:crypto';
 
-export interface ServerWays {
-  /** From where users of our own may come: `localhost` is the socket, where no tenant comes. */
+export interface Dialect {
+  /** The host our own users log in from: `localhost` is the socket, which no tenant reaches. */
   readonly ourHost: 'localhost' | '%';
-  /** User whose rights mark the databases that are ours, on a server that others use, too; null: all are. */
+  /** A user whose rights mark the databases of this cloud on a shared server; null: all are ours. */
   readonly mark: string | null;
   /** Clause that sets a user's password. */
   readonly identified: (password: string) => string;
@@ -16,19 +16,19 @@ export interface ServerWays {
   /** Statement that sets that limit for a session. */
   readonly timed: (statementMs: number) => string;
   readonly kill: string;
-  /** Who made a routine can be altered. */
+  /** Whether the definer of a routine can be changed. */
   readonly hasProc: boolean;
   /** Rows as SELECT statements: users with `user`, `statement_ms`, `locked`. */
   readonly users: string;
   /** Sessions, with `id`, `user`, `command`, `ms`, `query` (another one for each statement), `text`. */
   readonly sessions: string;
-  /** What users did: `user`, `connections`, `total`, `statements`, `sent`, `written`; null: not counted. */
+  /** Counts by user: `user`, `connections`, `total`, `statements`, `sent`, `written`; null: not counted. */
   readonly uses: string | null;
   /** Files of tables, with `name` and `bytes`. */
   readonly files: string;
 }
 
-const OF_MARIADB = {
+const MARIADB = {
   // Computed by us: no password reaches its log.
   identified: (password: string) => `IDENTIFIED BY PASSWORD '${nativeHash(password)}'`,
   limited: (statementMs: number) => `MAX_STATEMENT_TIME ${(statementMs / 1000).toFixed(3)}`,
@@ -45,8 +45,8 @@ const OF_MARIADB = {
   files: 'SELECT NAME AS name, FILE_SIZE AS bytes FROM information_schema.INNODB_SYS_TABLESPACES',
 } as const;
 
-const OF_MYSQL = {
-  // By whatever its own way is of keeping one; it writes no password into its logs.
+const MYSQL = {
+  // The server hashes it in its own format, and writes no password into its logs.
   identified: (password: string) => `IDENTIFIED BY '${password}'`,
   limited: (statementMs: number) => `ATTRIBUTE '{"statement_ms": ${Math.trunc(statementMs)}}'`,
   // It holds SELECT to it alone; whatever else runs is ended from outside.
@@ -68,12 +68,18 @@ const OF_MYSQL = {
   files: 'SELECT NAME AS name, FILE_SIZE AS bytes FROM information_schema.INNODB_TABLESPACES',
 } as const;
 
-export const OWN_WAYS: ServerWays = { ...OF_MARIADB, ourHost: 'localhost', mark: null };
+export const OWN_DIALECT: Dialect = { ...MARIADB, ourHost: 'localhost', mark: null };
 
-export function guestWays(
+export function guestDialect(
   kind: 'mariadb' | 'mysql',
   { mark, countsUse }: { readonly mark: string; readonly countsUse: boolean },
-): ServerWays {
-  const ways = kind === 'mariadb' ? OF_MARIADB : OF_MYSQL;
-  return { ...ways, ourHost: '%', mark, uses: countsUse ? ways.uses : null };
+): Dialect {
+  const dialect = kind === 'mariadb' ? MARIADB : MYSQL;
+  return { ...dialect, ourHost: '%', mark, uses: countsUse ? dialect.uses : null };
+}
+
+/** The hash of `mysql_native_password`. It is a fast one, but our passwords have 140 bits and more. */
+export function nativeHash(password: string): string {
+  const once = createHash('sha1').update(password).digest();
+  return `*${createHash('sha1').update(once).digest('hex').toUpperCase()}`;
 }

@@ -1,30 +1,102 @@
-/**
- * One statement by PostgreSQL's extended protocol, which takes no second one behind it, of which only so many
- * rows are fetched. A Submittable of pg, whose own queries fetch all.
- */
-import type { Connection } from 'pg';
-import { QueryFailed } from '../../databases/engine.ts';
+/** Statements in a tenant's name on PostgreSQL: at most so many rows, as JSON. */
+import type { Client, Connection } from 'pg';
+import {
+  type EngineDatabase,
+  type Query,
+  QueryFailed,
+  type QueryResult,
+  type Table,
+} from '../../databases/engine.ts';
+import { diskFull, timedOut } from '../managed-server/database-server.ts';
+import type { RunHow, Statements } from '../managed-server/tenant-queries.ts';
+import { type PostgresqlLinks, SentTooMuch } from './postgresql-links.ts';
+import { rolesOf } from './postgresql-store.ts';
+import { cancel } from './sessions-store.ts';
+import { beginReading, listTables, typeNames } from './tables-store.ts';
 
-export interface Column {
+/** A single value can be larger than all that is shown: it is not taken into memory. */
+const MAX_OVERSHOOT_BYTES = 16 * 2 ** 20;
+const CANCELLED = '57014';
+const SESSION_ENDED = '57P01';
+const DISK_FULL = '53100';
+const PROGRAM_LIMIT = '54000';
+const TOO_LARGE = 'The rows are too large to be shown here: select fewer of them, or parts of their values';
+
+export class PostgresqlStatements implements Statements<Client> {
+  readonly title = 'PostgreSQL';
+  readonly wrongPassword = '28P01';
+  /** `read_only_sql_transaction`. */
+  readonly held = '25006';
+  readonly #links: PostgresqlLinks;
+
+  constructor(links: PostgresqlLinks) {
+    this.#links = links;
+  }
+
+  check({ statement, params }: Query): void {
+    refuseNul(String(statement), params);
+  }
+
+  roleFor({ database }: EngineDatabase): string {
+    return rolesOf(database).local;
+  }
+
+  as<T>({ role, database, timeoutMs, maxBytes }: RunHow, work: (client: Client) => Promise<T>): Promise<T> {
+    const options = `-c statement_timeout=${timeoutMs}`;
+    const bound = maxBytes === null ? {} : { maxBytes: maxBytes + MAX_OVERSHOOT_BYTES };
+    return this.#links.as({ user: role, database, options, ...bound }, work);
+  }
+
+  async run(client: Client, query: Query): Promise<QueryResult> {
+    if (query.readOnly) await beginReading(client);
+    const limited = new LimitedQuery(query);
+    client.query(limited);
+    const { columns, rows, affected, truncated } = await limited.result;
+    const names = columns.length === 0 ? [] : await typeNames(client, columns);
+    return {
+      columns: columns.map(({ name }, at) => ({ name, type: names[at] ?? null })),
+      rows: rows.map((row) => row.map((value, at) => asJson(value, columns[at]?.typeId ?? 0))),
+      affected,
+      truncated,
+    };
+  }
+
+  tables(client: Client): Promise<Table[]> {
+    return listTables(client);
+  }
+
+  stop(client: Client, isHard: boolean): Promise<void> {
+    const { processID: pid } = client as unknown as { readonly processID: number };
+    return this.#links.asAdmin((admin) => cancel(admin, pid, isHard));
+  }
+
+  asError(error: Error): Error | null {
+    if (error instanceof SentTooMuch) return new QueryFailed(TOO_LARGE, PROGRAM_LIMIT);
+    if (!isDatabaseError(error)) return null;
+    if (error.code === CANCELLED || error.code === SESSION_ENDED) return timedOut(error);
+    if (error.code === DISK_FULL) return diskFull(error);
+    const { message, code, detail, hint } = error;
+    const position = error.position === undefined ? null : Number(error.position);
+    return new QueryFailed(detail === undefined ? message : `${message}. ${detail}`, code, {
+      position,
+      hint,
+    });
+  }
+}
+
+interface Column {
   readonly name: string;
   /** The id of its type, in pg_type. */
   readonly typeId: number;
   readonly typeModifier: number;
 }
 
-export interface Fetched {
+interface Fetched {
   readonly columns: readonly Column[];
-  /** As PostgreSQL writes them. */
+  /** In the text form of PostgreSQL. */
   readonly rows: readonly (readonly (string | null)[])[];
   readonly affected: number | null;
   readonly truncated: boolean;
-}
-
-interface Wanted {
-  readonly text: string;
-  readonly params: readonly unknown[];
-  readonly maxRows: number;
-  readonly maxBytes: number;
 }
 
 const NO_INPUT = 'COPY FROM STDIN reads what its client sends, and a query over the API sends nothing';
@@ -32,13 +104,13 @@ const FEATURE_NOT_SUPPORTED = '0A000';
 const UNTRANSLATABLE = '22P05';
 /** Fetched at a time: of large rows few more than wanted. */
 const STEP_ROWS = 100;
-/** What JSON has around a value, at least. */
+/** The least that JSON adds to a value. */
 const JSON_BYTES = 3;
 /** Commands whose number of rows is of rows that they changed. */
 const CHANGES = /^(?:INSERT|UPDATE|DELETE|MERGE|COPY) (?:\d+ )?(\d+)$/;
 
-/** What pg's connection says, as far as it matters here. */
-interface Said {
+/** The part of a message of pg's connection that is used here. */
+interface Message {
   readonly fields?: readonly { name: string; dataTypeID: number; dataTypeModifier: number }[];
   readonly text?: string;
 }
@@ -53,9 +125,13 @@ type Wire = Connection & {
   sendCopyFail(reason: string): void;
 };
 
-export class LimitedQuery {
+/**
+ * One statement by PostgreSQL's extended protocol, which takes no second one behind it. A Submittable of pg,
+ * whose own queries fetch all rows.
+ */
+class LimitedQuery {
   readonly result: Promise<Fetched>;
-  readonly #wanted: Wanted;
+  readonly #query: Query;
   readonly #fetched: PromiseWithResolvers<Fetched>;
   #columns: Column[] = [];
   readonly #rows: (string | null)[][] = [];
@@ -64,8 +140,8 @@ export class LimitedQuery {
   #isTruncated = false;
   #readsFromClient = false;
 
-  constructor(wanted: Wanted) {
-    this.#wanted = wanted;
+  constructor(query: Query) {
+    this.#query = query;
     this.#fetched = Promise.withResolvers();
     this.result = this.#fetched.promise;
     // It may fail before anyone waits for it.
@@ -74,9 +150,9 @@ export class LimitedQuery {
 
   submit(connection: Connection): void {
     const wire = connection as Wire;
-    const { text, params } = this.#wanted;
+    const { statement, params } = this.#query;
     try {
-      wire.parse({ text, name: '', types: [] });
+      wire.parse({ text: String(statement), name: '', types: [] });
       wire.bind({ portal: '', statement: '', values: params.map(asText), valueMapper: asText });
       wire.describe({ type: 'P', name: '' });
       wire.execute({ portal: '', rows: this.#nextRows() });
@@ -86,7 +162,7 @@ export class LimitedQuery {
     }
   }
 
-  handleRowDescription({ fields = [] }: Said): void {
+  handleRowDescription({ fields = [] }: Message): void {
     this.#columns = fields.map(({ name, dataTypeID, dataTypeModifier }) => ({
       name,
       typeId: dataTypeID,
@@ -95,7 +171,7 @@ export class LimitedQuery {
   }
 
   handleDataRow({ fields }: { fields: (string | null)[] }): void {
-    const { maxRows, maxBytes } = this.#wanted;
+    const { maxRows, maxBytes } = this.#query;
     const bytes = fields.reduce((sum, field) => sum + (field?.length ?? 1) + JSON_BYTES, 0);
     if (this.#rows.length >= maxRows || this.#bytes + bytes > maxBytes) {
       this.#isTruncated = true;
@@ -116,7 +192,7 @@ export class LimitedQuery {
     wire.flush();
   }
 
-  handleCommandComplete({ text = '' }: Said, connection: Connection): void {
+  handleCommandComplete({ text = '' }: Message, connection: Connection): void {
     const match = CHANGES.exec(text);
     // Copied out, they are not changed.
     if (match !== null && !this.#isTruncated) this.#affected = Number(match[1]);
@@ -150,7 +226,7 @@ export class LimitedQuery {
 
   #nextRows(): number {
     // One more than wanted tells that there are more.
-    return Math.min(STEP_ROWS, this.#wanted.maxRows + 1 - this.#rows.length);
+    return Math.min(STEP_ROWS, this.#query.maxRows + 1 - this.#rows.length);
   }
 }
 
@@ -162,16 +238,9 @@ interface DatabaseError extends Error {
   readonly hint?: string;
 }
 
-export function isDatabaseError(error: unknown): error is DatabaseError {
-  const code = (error as { code?: unknown } | null)?.code;
-  return typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code) && 'severity' in (error as object);
-}
-
-/** The server's error for the tenant. */
-export function asQueryFailed(error: DatabaseError): QueryFailed {
-  const { message, code, detail, hint } = error;
-  const position = error.position === undefined ? null : Number(error.position);
-  return new QueryFailed(detail === undefined ? message : `${message}. ${detail}`, code, { position, hint });
+function isDatabaseError(error: Error): error is DatabaseError {
+  const { code } = error as Partial<DatabaseError>;
+  return typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code) && 'severity' in error;
 }
 
 function noInput(): QueryFailed {
@@ -180,7 +249,7 @@ function noInput(): QueryFailed {
 }
 
 /** PostgreSQL's protocol ends a statement there: what came behind would be taken for something else. */
-export function refuseNul(text: string, params: readonly unknown[]): void {
+function refuseNul(text: string, params: readonly unknown[]): void {
   const at = text.indexOf('\0');
   if (at < 0 && !params.some((value) => asText(value)?.includes('\0'))) return;
   const position = at < 0 ? null : [...text.slice(0, at)].length + 1;
@@ -188,7 +257,7 @@ export function refuseNul(text: string, params: readonly unknown[]): void {
   throw new QueryFailed('PostgreSQL keeps no character U+0000 in text', UNTRANSLATABLE, { position, hint });
 }
 
-/** JSON as a parameter: what is no plain value goes as JSON. */
+/** JSON as a parameter: objects and arrays go as JSON. */
 function asText(value: unknown): string | null {
   if (value === null || value === undefined) return null;
   return typeof value === 'object' ? JSON.stringify(value) : String(value);
@@ -199,8 +268,8 @@ const BOOLEAN = 16;
 const BYTES = 17;
 const JSONS = new Set([114, 3802]);
 
-/** A value as JSON can say it; what it cannot stays the text that PostgreSQL writes. */
-export function asJson(value: string | null, typeId: number): unknown {
+/** A value as JSON; one that JSON cannot hold stays PostgreSQL's text. */
+function asJson(value: string | null, typeId: number): unknown {
   if (value === null) return null;
   if (typeId === BOOLEAN) return value === 't';
   if (typeId === BYTES && value.startsWith('\\x'))

@@ -1,133 +1,32 @@
-/** What engines have in common that keep their databases on one server, ours or the operator's. */
+/** The server that the databases of an engine are on, and the words that all such engines share. */
 import { isIPv6 } from 'node:net';
-import type { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type {
-  Dump,
-  DumpHow,
-  Endpoint,
-  EngineDatabase,
-  Query,
-  QueryResult,
-  Readiness,
-  Table,
-} from '../../databases/engine.ts';
+import type { Endpoint, Readiness } from '../../databases/engine.ts';
 import { AppError } from '../../platform/errors.ts';
 import type { HostProcesses } from '../host-process/host-processes.ts';
-import type { AccountPlace } from './account-servers.ts';
 import type { ClientPrograms } from './client-programs.ts';
 import type { DataTemplate } from './data-template.ts';
-import type { EngineServer } from './engine-server.ts';
 import type { ManagedServerDeps } from './managed-server.ts';
+import type { ServerLog } from './server-log.ts';
 import type { ServerTls } from './server-tls.ts';
 import type { ServerAddress } from './server-url.ts';
 import type { NoPrograms } from './unpacked-programs.ts';
 
-export interface ServerEngineParts<Admin> {
-  readonly site: {
-    readonly server: EngineServer;
-    readonly links: { asAdmin<T>(work: (admin: Admin) => Promise<T>): Promise<T> };
-    readiness(): Promise<Readiness>;
-  };
-  readonly queries: {
-    run(database: EngineDatabase, query: Query): Promise<QueryResult>;
-    tables(database: EngineDatabase, signal: AbortSignal): Promise<readonly Table[]>;
-  };
-  readonly dumps: {
-    dump(database: EngineDatabase, format: string, how: DumpHow): Promise<Dump>;
-    load(database: EngineDatabase, dump: Readable, signal: AbortSignal): Promise<void>;
-  };
-  /** Who looks at the server all the time; null: whoever has the engine does. */
-  readonly watchdog: { takeActive(): readonly string[] } | null;
-  readonly logs: { read(database: string, maxBytes: number): string };
-  /** Names of all databases there, those of others too. */
-  readonly databases: (admin: Admin) => Promise<readonly string[]>;
-}
-
-export class ServerEngine<Admin> {
-  readonly #parts: ServerEngineParts<Admin>;
-  readonly #server: EngineServer;
-  /** Ids of databases, as Cloudlet calls them, by their names there. */
-  readonly #ids = new Map<string, string>();
-  readonly dumpFormats: readonly string[];
-
-  constructor(dumpFormats: readonly string[], parts: ServerEngineParts<Admin>) {
-    this.#parts = parts;
-    this.#server = parts.site.server;
-    this.dumpFormats = dumpFormats;
-  }
-
-  /** The server's, for tests; null: it does not run. */
-  get pid(): number | null {
-    return this.#server.pid;
-  }
-
-  readiness(): Promise<Readiness> {
-    return this.#parts.site.readiness();
-  }
-
-  prepare(): Promise<void> {
-    return this.#server.up();
-  }
-
-  /** The server that there was, without anybody waiting for it. */
-  wake(): void {
-    if (this.#server.isMade) void this.#server.up().catch(() => {});
-  }
-
-  takeActive(): readonly string[] {
-    return (this.#parts.watchdog?.takeActive() ?? []).flatMap((name) => this.#ids.get(name) ?? []);
-  }
-
-  async query(database: EngineDatabase, query: Query): Promise<QueryResult> {
-    await this.#server.up();
-    return this.#parts.queries.run(database, query);
-  }
-
-  async tables(database: EngineDatabase, signal: AbortSignal): Promise<readonly Table[]> {
-    await this.#server.up();
-    return this.#parts.queries.tables(database, signal);
-  }
-
-  async dump(database: EngineDatabase, format: string, how: DumpHow): Promise<Dump> {
-    await this.#server.up();
-    return this.#parts.dumps.dump(database, format, how);
-  }
-
-  async load(database: EngineDatabase, dump: Readable, signal: AbortSignal): Promise<void> {
-    await this.#server.up();
-    await this.#parts.dumps.load(database, dump, signal);
-  }
-
-  async fork(from: EngineDatabase, to: EngineDatabase, signal: AbortSignal): Promise<void> {
-    const { stream } = await this.dump(from, this.dumpFormats[0] ?? '', { signal });
-    await this.load(to, stream, signal);
-  }
-
-  async log({ database }: EngineDatabase, maxBytes: number): Promise<string> {
-    return this.#parts.logs.read(database, maxBytes);
-  }
-
-  async list(): Promise<readonly string[]> {
-    if (!this.#server.isMade) return [];
-    const all = await this.asAdmin(this.#parts.databases);
-    return all.filter((name) => name.startsWith('d_'));
-  }
-
-  /** With a server that is up. */
-  protected async asAdmin<T>(work: (admin: Admin) => Promise<T>): Promise<T> {
-    await this.#server.up();
-    return this.#parts.site.links.asAdmin(work);
-  }
-
-  /** Notes what Cloudlet calls the database, for takeActive(). */
-  protected note({ database, databaseId }: EngineDatabase): void {
-    this.#ids.set(database, databaseId);
-  }
-
-  protected forget(name: string): void {
-    this.#ids.delete(name);
-  }
+/** The server of an engine: one that we look after, or one of the operator's. */
+export interface EngineServer {
+  /** The PID of its process, for tests and figures; null: it does not run, or is not ours. */
+  readonly pid: number | null;
+  /** Whether there ever was one, with data that somebody may wait for. */
+  readonly isMade: boolean;
+  /** Whether it answered when it was last asked. */
+  readonly isUp: boolean;
+  /** All that it and its sessions say; null: it is not for us to read. */
+  readonly log: ServerLog | null;
+  /** Why it could not be had when it was last asked; null: it could. */
+  readonly problem: AppError | null;
+  /** Has it answering. Throws `engine_unavailable`; it is then tried again from time to time. */
+  up(): Promise<void>;
+  close(): Promise<void>;
 }
 
 export interface ManagedEngineOptions {
@@ -150,13 +49,18 @@ export interface ManagedEngineOptions {
   readonly firstPort: number;
 }
 
-/** What the server of one account has of its own, and what it shares. */
-export interface OwnServer extends Pick<AccountPlace, 'port' | 'onEnd'> {
+/** The server of one account. */
+export interface OwnServer {
+  readonly accountId: number;
+  /** The port to which its users connect. */
+  readonly port: number;
   /** Its user; null: ours. */
   readonly uid: number | null;
-  readonly accountId: number;
   readonly template: DataTemplate;
+  /** Client programs, of all accounts together. */
   readonly clients: ClientPrograms;
+  /** Called when it ended by itself. */
+  readonly onEnd: () => void;
 }
 
 type Found = { readonly version: string } | NoPrograms;

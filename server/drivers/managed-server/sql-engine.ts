@@ -1,0 +1,220 @@
+/** A SQL engine over one server, ours or the operator's. Each engine adds its own statements. */
+import type { Readable } from 'node:stream';
+import type {
+  Access,
+  Dump,
+  DumpHow,
+  Endpoint,
+  Engine,
+  EngineDatabase,
+  Measured,
+  Query,
+  QueryResult,
+  Readiness,
+  Table,
+} from '../../databases/engine.ts';
+import { hostAndPort } from './database-server.ts';
+import { ManagedServer } from './managed-server.ts';
+import type { SqlLinks, SqlServer } from './sql-server.ts';
+import type { TenantLogs } from './tenant-logs.ts';
+import { Watchdog, type Watched } from './watchdog.ts';
+
+/** The use of a server now, by its own figures. */
+export interface ServerUse {
+  /** Sessions of its account, also those that wait for their users. */
+  readonly sessions: number;
+  /** Sessions with a statement or a transaction under way. */
+  readonly busy: number;
+  /** A text for each database that changes when it is used. */
+  readonly done: ReadonlyMap<string, string>;
+}
+
+/** Versions. */
+export interface Upgrade {
+  readonly from: string;
+  readonly to: string;
+}
+
+/** An engine over the server of one account. */
+export interface AccountEngine extends Engine {
+  readonly server: ManagedServer;
+  use(): Promise<ServerUse>;
+  /** Whether it only reads for now, as the host's disk is nearly full; again and again while it is. */
+  hold(isHeld: boolean): Promise<void>;
+  /** Bytes of the disk that its server takes, less those of a new server with so many databases. */
+  serverBytes(databases: number): Promise<number>;
+  /** Rows of each table. */
+  counts(database: EngineDatabase): Promise<ReadonlyMap<string, string>>;
+  /** The server's hash of its user's password. */
+  verifierOf(database: EngineDatabase): Promise<string>;
+  setVerifier(database: EngineDatabase, verifier: string): Promise<void>;
+  /** Brings the data to the newest version here; null: nothing to do. When it throws nothing has changed. */
+  upgrade(): Promise<Upgrade | null>;
+}
+
+export interface SqlEngineParts<Admin, L> {
+  readonly on: SqlServer<L>;
+  /** Whether the server is the operator's. */
+  readonly isGuest: boolean;
+  readonly dumpFormats: readonly string[];
+  readonly queries: {
+    run(database: EngineDatabase, query: Query): Promise<QueryResult>;
+    tables(database: EngineDatabase, signal: AbortSignal): Promise<readonly Table[]>;
+  };
+  readonly dumps: {
+    dump(database: EngineDatabase, format: string, how: DumpHow): Promise<Dump>;
+    load(database: EngineDatabase, dump: Readable, signal: AbortSignal): Promise<void>;
+  };
+  /** Statements of the watchdog, which looks at a server of the operator's. */
+  readonly watched: Watched<Admin>;
+  readonly logs: TenantLogs;
+  readonly warn: (text: string) => void;
+  /** Names of all databases there, those of others too. */
+  readonly databases: (admin: Admin) => Promise<readonly string[]>;
+}
+
+type AdminLinks<Admin> = SqlLinks & { asAdmin<T>(work: (admin: Admin) => Promise<T>): Promise<T> };
+
+export abstract class SqlEngine<Admin, L extends AdminLinks<Admin>> implements AccountEngine {
+  abstract readonly name: 'mysql' | 'postgresql';
+  readonly dumpFormats: readonly string[];
+  readonly #parts: SqlEngineParts<Admin, L>;
+  readonly #watchdog: Watchdog<Admin> | null;
+  /** Ids of databases, as Cloudlet calls them, by their names there. */
+  readonly #ids = new Map<string, string>();
+
+  constructor(parts: SqlEngineParts<Admin, L>) {
+    this.#parts = parts;
+    this.dumpFormats = parts.dumpFormats;
+    const { on, logs, warn, watched, isGuest } = parts;
+    // On a server of its own an account harms nobody else.
+    this.#watchdog = isGuest ? new Watchdog({ ...on, logs, warn, watched }) : null;
+  }
+
+  abstract provision(database: EngineDatabase, password: string): Promise<void>;
+  abstract rotate(database: EngineDatabase, password: string): Promise<void>;
+  abstract restrict(database: EngineDatabase, access: Access): Promise<void>;
+  abstract measure(database: EngineDatabase): Promise<Measured>;
+  abstract use(): Promise<ServerUse>;
+  abstract hold(isHeld: boolean): Promise<void>;
+  abstract serverBytes(databases: number): Promise<number>;
+  abstract counts(database: EngineDatabase): Promise<ReadonlyMap<string, string>>;
+  abstract verifierOf(database: EngineDatabase): Promise<string>;
+  abstract setVerifier(database: EngineDatabase, verifier: string): Promise<void>;
+  /** Removes the database and its roles from a server that is up. */
+  protected abstract remove(name: string): Promise<void>;
+
+  /** The PID of the server's process, for tests; null: it does not run. */
+  get pid(): number | null {
+    return this.#parts.on.server.pid;
+  }
+
+  /** The server that Cloudlet runs. Throws where it is the operator's. */
+  get server(): ManagedServer {
+    const { server } = this.#parts.on;
+    if (server instanceof ManagedServer) return server;
+    throw new Error('not a server of ours');
+  }
+
+  protected get links(): L {
+    return this.#parts.on.links;
+  }
+
+  readiness(): Promise<Readiness> {
+    return this.#parts.on.readiness();
+  }
+
+  prepare(): Promise<void> {
+    return this.#parts.on.server.up();
+  }
+
+  /** Starts the server that there was; nobody waits for it. */
+  wake(): void {
+    if (this.#parts.on.server.isMade) void this.prepare().catch(() => {});
+  }
+
+  takeActive(): readonly string[] {
+    return (this.#watchdog?.takeActive() ?? []).flatMap((name) => this.#ids.get(name) ?? []);
+  }
+
+  async endpoint(of: EngineDatabase): Promise<Endpoint> {
+    const { database, username } = of;
+    this.note(of);
+    const endpoint = this.#parts.on.endpoint();
+    const end = `@${hostAndPort(endpoint)}/${database}${this.uriOptions(endpoint)}`;
+    return { ...endpoint, uri: (password) => `${this.name}://${username}:${password}${end}` };
+  }
+
+  async query(database: EngineDatabase, query: Query): Promise<QueryResult> {
+    await this.prepare();
+    return this.#parts.queries.run(database, query);
+  }
+
+  async tables(database: EngineDatabase, signal: AbortSignal): Promise<readonly Table[]> {
+    await this.prepare();
+    return this.#parts.queries.tables(database, signal);
+  }
+
+  async dump(database: EngineDatabase, format: string, how: DumpHow): Promise<Dump> {
+    await this.prepare();
+    return this.#parts.dumps.dump(database, format, how);
+  }
+
+  async load(database: EngineDatabase, dump: Readable, signal: AbortSignal): Promise<void> {
+    await this.prepare();
+    await this.#parts.dumps.load(database, dump, signal);
+  }
+
+  async fork(from: EngineDatabase, to: EngineDatabase, signal: AbortSignal): Promise<void> {
+    const { stream } = await this.dump(from, this.dumpFormats[0] ?? '', { signal });
+    await this.load(to, stream, signal);
+  }
+
+  /** The log of a server of ours, else the entries that Cloudlet wrote about the database. */
+  async log({ database }: EngineDatabase, maxBytes: number): Promise<string> {
+    const { on, logs } = this.#parts;
+    return on.server.log?.tail(maxBytes) ?? logs.read(database, maxBytes);
+  }
+
+  async drop(name: string): Promise<void> {
+    this.#ids.delete(name);
+    // There never was a server, so nothing of it.
+    if (!this.#parts.on.server.isMade) return;
+    await this.prepare();
+    await this.remove(name);
+    this.#parts.logs.remove(name);
+  }
+
+  async list(): Promise<readonly string[]> {
+    if (!this.#parts.on.server.isMade) return [];
+    const all = await this.asAdmin(this.#parts.databases);
+    return all.filter((name) => name.startsWith('d_'));
+  }
+
+  /** Null: there is nothing to upgrade. */
+  async upgrade(): Promise<Upgrade | null> {
+    return null;
+  }
+
+  async close(): Promise<void> {
+    await this.#watchdog?.close();
+    await this.#parts.on.server.close();
+    await this.links.close();
+  }
+
+  /** With a server that is up. */
+  protected async asAdmin<T>(work: (admin: Admin) => Promise<T>): Promise<T> {
+    await this.prepare();
+    return this.links.asAdmin(work);
+  }
+
+  /** Notes Cloudlet's id of the database, for takeActive(). */
+  protected note({ database, databaseId }: EngineDatabase): void {
+    this.#ids.set(database, databaseId);
+  }
+
+  /** `?name=value` for the end of the URI. */
+  protected uriOptions(_endpoint: Pick<Endpoint, 'tls' | 'ca'>): string {
+    return '';
+  }
+}

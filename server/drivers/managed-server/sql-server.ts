@@ -1,0 +1,320 @@
+/**
+ * The server of a SQL engine, whichever engine it is: one that Cloudlet runs, on a socket and on loopback, or
+ * the operator's, where Cloudlet is a guest with databases and users of its own.
+ */
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { rootCertificates } from 'node:tls';
+import type { Endpoint, Readiness } from '../../databases/engine.ts';
+import { AppError } from '../../platform/errors.ts';
+import { type ClientCommand, ClientPrograms, type Clients, type ClientWork } from './client-programs.ts';
+import { firstSecret, forgetFirstSecret } from './data-template.ts';
+import {
+  type EngineServer,
+  endpointOf,
+  externalReadiness,
+  innerPort,
+  type ManagedEngineOptions,
+} from './database-server.ts';
+import { ExternalServer } from './external-server.ts';
+import { ManagedServer, type ServerKind, type ServerKindDeps, type ServerPlaces } from './managed-server.ts';
+import { socketFolder } from './server-data.ts';
+import type { LinksDeps } from './server-links.ts';
+import { makeServerSecret, readServerSecret, rolePassword } from './server-secret.ts';
+import { caOf, type ServerAddress, tlsOf } from './server-url.ts';
+import type { NoPrograms } from './unpacked-programs.ts';
+
+type Folders = Omit<ServerPlaces, 'seen'>;
+
+/** Connections to a SQL server. */
+export interface SqlLinks {
+  passwordOf(role: string): string;
+  /** Asks the server the least there is, and waits for no connection that others have. */
+  probe(): Promise<unknown>;
+  /** Gives the administrator, who has `password` so far, the password of this server. */
+  takeAdministration(password: string): Promise<void>;
+  close(): Promise<void> | void;
+}
+
+export interface ExternalFacts {
+  readonly version: string;
+  /** Differences to a server that Cloudlet runs, for humans. */
+  readonly limits: readonly string[];
+}
+
+/** The server of a client program: one of ours, by its socket, which may have the port in its name. */
+export type ClientTarget<F> = { readonly places: Folders; readonly port: number } | RemoteTarget<F>;
+
+/** The operator's server, over the network. */
+export interface RemoteTarget<F> {
+  /** Null: not known yet. */
+  readonly facts: F | null;
+  readonly host: string;
+  readonly port: number;
+  /** Certificates to trust, PEM; null: without TLS. */
+  readonly ca: string | null;
+}
+
+/** Describes one SQL engine: its programs, its connections and its words. */
+export interface SqlKind<L extends SqlLinks, F extends ExternalFacts> {
+  readonly name: 'mysql' | 'postgresql';
+  /** For humans. */
+  readonly title: string;
+  /** The administrator of a server that Cloudlet runs, and the database to which it connects. */
+  readonly administrator: { readonly user: string; readonly database: string };
+  /** Code of the driver's error for a wrong password. */
+  readonly wrongPassword: string;
+  /** `facts`: of the operator's server; null: there are none yet, or the server is ours. */
+  links(deps: LinksDeps, facts: () => F | null): L;
+  /** The process of a server that Cloudlet runs. */
+  process(deps: ServerKindDeps): ServerKind;
+  /** `places`: of the server that the programs are for; null: any. */
+  readiness(places: Folders | null, problem: AppError | null): Promise<Readiness>;
+  /** The command of a client program. Throws DumpsMissing, and `engine_unavailable` without programs. */
+  command(target: ClientTarget<F>, work: ClientWork): Promise<ClientCommand>;
+  readonly external: {
+    /** For humans. */
+    readonly title: string;
+    /** The database to connect to when the address names none. */
+    readonly database: string;
+    readonly refusals: RefusalCodes;
+    facts(links: L): Promise<F>;
+    /** Why the server cannot be used, with the fix; null: it can. `facts`: null before it is asked. */
+    unmet(facts: F | null, address: ServerAddress): AppError | null;
+    clients(facts: F): Promise<object | NoPrograms>;
+  };
+}
+
+/** Driver's codes for refused log-ins. */
+export interface RefusalCodes {
+  readonly user: readonly string[];
+  readonly database: string;
+  /** The place where the operator lets users in, for humans. */
+  readonly doorkeeper: string;
+}
+
+export interface SqlServer<L, F = unknown> {
+  readonly server: EngineServer;
+  readonly links: L;
+  readonly clients: Clients;
+  /** Null: the server is ours, or was not found good yet. */
+  facts(): F | null;
+  /** The key from which the passwords of our own roles come. */
+  secret(): Buffer;
+  /** The databases' endpoint, without their names. */
+  endpoint(): Omit<Endpoint, 'uri'>;
+  readiness(): Promise<Readiness>;
+}
+
+/** `begin` runs each time a server of ours is up, and once when the operator's was first found good. */
+export function sqlServer<L extends SqlLinks, F extends ExternalFacts>(
+  kind: SqlKind<L, F>,
+  options: ManagedEngineOptions,
+  begin: () => Promise<void>,
+): SqlServer<L, F> {
+  const { external = null } = options;
+  return external === null
+    ? ownServer(kind, options, begin)
+    : externalServer(kind, { ...options, external }, begin);
+}
+
+function ownServer<L extends SqlLinks, F extends ExternalFacts>(
+  kind: SqlKind<L, F>,
+  options: ManagedEngineOptions,
+  begin: () => Promise<void>,
+): SqlServer<L, F> {
+  const { folder, processes, uidBase, alarms, warn, tls = null, firstPort, account = null } = options;
+  const { user, database } = kind.administrator;
+  const uid = account === null ? uidBase : account.uid;
+  let known: Buffer | null = null;
+  const secret = () => {
+    known ??= readServerSecret(server.places);
+    return known;
+  };
+  const socket = () => ({ folder: socketFolder(server.places), port: server.port ?? 0 });
+  const passwordOf = (role: string) => links.passwordOf(role);
+  const administrator = { user, database, password: () => passwordOf(user) };
+  const links: L = kind.links(
+    { administrator, place: { socket }, secret, isUp: () => server.isUp },
+    () => null,
+  );
+  const greet = async () => {
+    await takeAdministration(kind, server.places, links);
+    await begin();
+  };
+  const process = kind.process({
+    processes,
+    uid,
+    firstPort: innerPort(firstPort),
+    tls,
+    template: account?.template ?? null,
+    passwordOf,
+    greet,
+    probe: () => links.probe(),
+  });
+  const server = new ManagedServer({
+    kind: process,
+    processes,
+    uid,
+    folder: account === null ? join(folder, 'server') : folder,
+    alarms,
+    warn,
+    onEnd: account?.onEnd ?? (() => {}),
+  });
+  const programs = account?.clients ?? clientPrograms(kind, options);
+  const clients = programs.of({
+    accountId: account?.accountId ?? null,
+    socket: () => socket().folder,
+    command: (work) => kind.command({ places: server.places, port: server.port ?? 0 }, work),
+  });
+  return {
+    server,
+    links,
+    clients,
+    facts: () => null,
+    secret,
+    endpoint: () => endpointOf(account?.port ?? server.port, tls),
+    readiness: () => kind.readiness(server.places, server.problem),
+  };
+}
+
+/** Client programs of an engine, for all servers of it. */
+export function clientPrograms(
+  { name }: { readonly name: string },
+  { folder, processes, uidBase }: Pick<ManagedEngineOptions, 'folder' | 'processes' | 'uidBase'>,
+): ClientPrograms {
+  const uids = uidBase === null ? null : uidBase + 1;
+  return new ClientPrograms({ processes, uids, folder: join(folder, 'clients'), name });
+}
+
+/** Gives the administrator of copied data a password of this server's own. */
+async function takeAdministration(
+  {
+    administrator: { user },
+    wrongPassword,
+  }: { readonly administrator: { readonly user: string }; readonly wrongPassword: string },
+  places: Folders,
+  links: SqlLinks,
+): Promise<void> {
+  const first = firstSecret(places);
+  if (first === null) return;
+  try {
+    await links.takeAdministration(rolePassword(first, user));
+  } catch (error) {
+    // It was given one before.
+    if ((error as { code?: unknown }).code !== wrongPassword) throw error;
+  }
+  forgetFirstSecret(places);
+}
+
+function externalServer<L extends SqlLinks, F extends ExternalFacts>(
+  kind: SqlKind<L, F>,
+  options: ManagedEngineOptions & { readonly external: ServerAddress },
+  begin: () => Promise<void>,
+): SqlServer<L, F> {
+  const { folder, alarms, external: address } = options;
+  const { host, port, tls } = address;
+  const { name, external } = kind;
+  const keeper = join(folder, 'external');
+  let facts: F | null = null;
+  const secret = () => {
+    mkdirSync(keeper, { recursive: true, mode: 0o700 });
+    makeServerSecret({ keeper });
+    return readServerSecret({ keeper });
+  };
+  const check = async () => {
+    facts = await askServer(kind, links, address);
+  };
+  const server = new ExternalServer({ name, alarms, check, begin });
+  const deps = { ...externalDeps(kind, address), secret, isUp: () => server.isUp };
+  const links = kind.links(deps, () => facts);
+  const clients = clientPrograms(kind, options).of({
+    // All accounts share the server, and so its clients.
+    accountId: null,
+    socket: null,
+    command: (work) => {
+      const ca = tls ? (caOf(address) ?? rootCertificates.join('\n')) : null;
+      return kind.command({ facts, host, port, ca }, work);
+    },
+  });
+  return {
+    server,
+    links,
+    clients,
+    facts: () => facts,
+    secret,
+    endpoint: () => ({ host, port, tls, ca: tls ? caOf(address) : null }),
+    readiness: () =>
+      externalReadiness(server, async () => {
+        if (facts === null) return { version: null, limits: [] };
+        const { version, limits } = facts;
+        const programs = await external.clients(facts);
+        if (!('reason' in programs)) return { version, limits };
+        return { version, limits: [...limits, `there are no dumps, loads and copies: ${programs.reason}`] };
+      }),
+  };
+}
+
+/** Asks the operator's server once, for `cloudlet doctor`. Throws `engine_unavailable` with the fix. */
+export async function probeExternal<L extends SqlLinks, F extends ExternalFacts>(
+  kind: SqlKind<L, F>,
+  address: ServerAddress,
+): Promise<F> {
+  const deps = { ...externalDeps(kind, address), secret: () => Buffer.alloc(0), isUp: () => false };
+  const links = kind.links(deps, () => null);
+  return askServer(kind, links, address).finally(() => links.close());
+}
+
+function externalDeps(
+  { external }: { readonly external: { readonly database: string } },
+  address: ServerAddress,
+): Pick<LinksDeps, 'administrator' | 'place'> {
+  const { host, port, user, password, database } = address;
+  return {
+    administrator: { user, database: database || external.database, password: () => password },
+    place: { host, port, tls: () => tlsOf(address) },
+  };
+}
+
+async function askServer<L extends SqlLinks, F extends ExternalFacts>(
+  { external }: SqlKind<L, F>,
+  links: L,
+  address: ServerAddress,
+): Promise<F> {
+  const refused = external.unmet(null, address);
+  if (refused !== null) throw refused;
+  const facts = await external.facts(links).catch((error) => {
+    throw whyNotReached(error, address, external);
+  });
+  const problem = external.unmet(facts, address);
+  if (problem !== null) throw problem;
+  return facts;
+}
+
+/** Names the error of the server or the network, never the password. */
+function whyNotReached(
+  error: unknown,
+  { setting, host, port }: ServerAddress,
+  { title, refusals }: { readonly title: string; readonly refusals: RefusalCodes },
+): AppError {
+  if (error instanceof AppError) return error;
+  const { code, message } = error as NodeJS.ErrnoException;
+  const refuse = (what: string, hint: string) =>
+    new AppError('engine_unavailable', what, { hint, retryAfterSeconds: 5, cause: error });
+  const where = `The operator's ${title} at ${host}:${port}`;
+  if (refusals.user.includes(String(code))) {
+    const fix = `correct user and password in ${setting}, let that user in (${refusals.doorkeeper}), and restart Cloudlet`;
+    return refuse(`${where} refuses the user in ${setting}`, fix);
+  }
+  if (code === refusals.database)
+    return refuse(`${where} has no database of that name`, `correct ${setting}`);
+  return refuse(
+    `${where} cannot be reached: ${message || code}`,
+    `start it, or correct ${setting}; a certificate of one's own is named by sslrootcert=PATH in it`,
+  );
+}
+
+/** An error about the operator's server, which only the operator can change. */
+export function unmet(what: string, hint: string): AppError {
+  return new AppError('engine_unavailable', what, { hint });
+}
