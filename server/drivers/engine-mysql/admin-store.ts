@@ -41,7 +41,7 @@ export async function databases(admin: Admin): Promise<string[]> {
   return made.map(({ name }) => String(name)).filter((name) => /^[dt]_/.test(name));
 }
 
-/** Those of these rows that are about users of ours. */
+/** The rows about users of ours. */
 export async function ofOurs<Row extends { readonly user: string }>(
   admin: Admin,
   rows: readonly Row[],

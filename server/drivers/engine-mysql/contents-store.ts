@@ -9,7 +9,7 @@ function foreign(name: unknown): string {
 
 /** Bytes of its files, by the server's own figures. */
 export async function fileBytes(admin: Admin, database: string): Promise<number> {
-  // That opens all tables: of those that nobody opened yet it knows no files.
+  // This opens all tables: the server knows no files of a table that nobody opened yet.
   const [others] = await rowsOf(
     admin,
     `SELECT SUM(IF(ENGINE = 'InnoDB', 0, DATA_LENGTH + INDEX_LENGTH)) AS bytes
@@ -34,7 +34,7 @@ export async function freeBytes(admin: Admin, database: string): Promise<number>
   return Number(row?.bytes ?? 0);
 }
 
-/** What was made by our own writer belongs to the tenant, who could not look at it otherwise. */
+/** Makes the tenant the definer of routines that our writer made: others could not look at them. */
 export async function giveRoutines(admin: Admin, { database, user, writer }: Users): Promise<void> {
   if (!admin.dialect.hasProc) return;
   await admin.query('UPDATE mysql.proc SET definer = ? WHERE db = ? AND definer = ?', [

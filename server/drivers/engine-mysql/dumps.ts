@@ -16,7 +16,7 @@ import { Swaps } from './swaps.ts';
 
 export const DUMP_FORMATS: readonly string[] = ['sql'];
 const WORDS = ['--skip-lock-tables', '--hex-blob', '--no-tablespaces'];
-/** As of one moment; triggers come with their tables. */
+/** One moment of the whole database; triggers come with their tables. */
 const WHOLE = ['--single-transaction', '--quick', '--routines', '--triggers', '--events'];
 const NEVER = new AbortController().signal;
 const MIB = 2 ** 20;

@@ -1,4 +1,4 @@
-/** What a server of the operator's is, whether it will do, and what cannot be had of it. */
+/** The facts of a server of the operator's, whether it can be used, and its limits. */
 import { isIP } from 'node:net';
 import type { AppError } from '../../platform/errors.ts';
 import { type ServerAddress, serverAddress } from '../managed-server/server-url.ts';
@@ -15,7 +15,7 @@ export interface ServerFacts extends ExternalFacts {
   readonly hasFiles: boolean;
   /** Names of databases in GRANT are what they say, not patterns. */
   readonly hasPlainGrants: boolean;
-  /** What the server counts of each user. */
+  /** Whether the server counts the statements of each user. */
   readonly countsUse: boolean;
   /** `GRANT …` that the user in the setting still needs. */
   readonly missing: readonly string[];

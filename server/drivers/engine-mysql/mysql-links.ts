@@ -49,8 +49,8 @@ export class MysqlLinks implements SqlLinks {
   }
 
   /**
-   * As another role of ours, with its own password unless one is given, by the driver's own way of rows
-   * that come one by one.
+   * Connects by another role of ours, with its own password unless one is given. The driver's plain interface
+   * hands out rows one by one.
    */
   async as<T>(
     who: { readonly user: string; readonly database: string; readonly password?: string },
@@ -59,7 +59,7 @@ export class MysqlLinks implements SqlLinks {
     const driver = await this.#patiently(async () => {
       const made = createDriver(this.#options({ password: this.passwordOf(who.user), ...who }));
       const { promise, resolve, reject } = Promise.withResolvers<Driver>();
-      // What is under way rejects too.
+      // A statement under way rejects too.
       made.on('error', reject);
       made.once('connect', () => resolve(made));
       return promise;

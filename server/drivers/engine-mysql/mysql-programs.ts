@@ -30,7 +30,7 @@ export interface MysqlClientPrograms {
   /** Null: they know where those are themselves. */
   readonly plugins: string | null;
   readonly env: Readonly<Record<string, string>>;
-  /** What a process must see to run them, besides the system's folders. */
+  /** Paths that a process must see to run them, besides the system's folders. */
   readonly readOnly: readonly string[];
 }
 
@@ -62,7 +62,7 @@ export async function findClients(folder?: string): Promise<MysqlClientPrograms 
   return { reason, fix: `${fix}; or install MariaDB's clients: apt-get install mariadb-client` };
 }
 
-/** Those that the set-up fetched first. */
+/** The set-up's own come first. */
 async function* allClients(folder?: string): AsyncGenerator<MysqlClientPrograms & { readonly root: string }> {
   const isNew = ({ version }: MysqlClientPrograms) => compareVersions(version, OLDEST) >= 0;
   for (const { version, root, env } of unpackedPrograms(NAME, folder))

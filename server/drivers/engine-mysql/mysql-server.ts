@@ -28,12 +28,12 @@ export const SOCKET = 'mysqld.sock';
 export const DATA = 'data';
 /** Folders of databases in it. */
 const TENANTS = /^[dt]_/;
-/** What `secure_file_priv` leaves open: nothing is in it, and nobody has the right FILE. */
+/** An empty folder for `secure_file_priv`; nobody has the right FILE. */
 const NOTHING = 'none';
 const MEMORY_MB = 512;
 /** The file with the temporary tables of all sessions; it grows by 64 MiB. */
 const TEMPORARY_TABLES = 'ibtmp1:12M:autoextend:max:2G';
-/** What a server begins with; of its help and its schema `sys` nobody here has use. */
+/** The first tables of a server, without its help and its schema `sys`. */
 const SYSTEM_TABLES = ['mysql_system_tables.sql', 'mysql_system_tables_data.sql'];
 
 /** The server that all accounts shared has no users any more. */
@@ -219,7 +219,7 @@ function settingsOf(at: Settings) {
     '--key-buffer-size=1M',
     '--aria-pagecache-buffer-size=8M',
     `--innodb-temp-data-file-path=${TEMPORARY_TABLES}`,
-    // What a session may raise its own to.
+    // The most that a session may set for itself.
     ...['sort-buffer-size', 'join-buffer-size', 'read-rnd-buffer-size', 'read-buffer-size'].map(
       (name) => `--maximum-${name}=16M`,
     ),

@@ -9,7 +9,7 @@ export const ADMIN = 'cloudlet';
 /** May read everything, and change nothing. */
 export const DUMPER = 'cloudlet_dump';
 
-/** What lets a database grow. */
+/** Rights by which a database grows. */
 const GROWTH =
   'INSERT, UPDATE, CREATE, ALTER, INDEX, CREATE VIEW, CREATE ROUTINE, ALTER ROUTINE, EVENT, TRIGGER';
 const NO_SUCH_GRANT = 1141;
@@ -45,7 +45,7 @@ function identified({ dialect }: Admin, password: string): string {
 const ours = ({ dialect }: Admin, user: string) => `${id(user)}@'${dialect.ourHost}'`;
 const anywhere = (user: string) => `${id(user)}@'%'`;
 
-/** What all databases share; done again at each start. */
+/** Sets up the users that all databases share; done again at each start. */
 export async function setUpServer(admin: Admin, dumperPassword: string): Promise<void> {
   const { mark } = admin.dialect;
   // On a server that is not ours nobody but its administrator may read all.
@@ -126,7 +126,7 @@ export async function setPassword(admin: Admin, user: string, password: string):
   await admin.query(`ALTER USER ${anywhere(user)} ${identified(admin, password)}`);
 }
 
-/** What the server keeps of the password of a tenant's user. MariaDB only. */
+/** The server's hash of the password of a tenant's user. MariaDB only. */
 export async function verifierOf(admin: Admin, user: string): Promise<string> {
   const sql =
     "SELECT JSON_VALUE(Priv, '$.authentication_string') AS hash FROM mysql.global_priv WHERE User = ?";

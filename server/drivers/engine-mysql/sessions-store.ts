@@ -111,7 +111,7 @@ export async function slowStatements(admin: Admin): Promise<RunningStatement[]> 
   }));
 }
 
-/** What a server does that is all of one account's, loads included; ours do not count. */
+/** The use of a server of one account, loads included; our own sessions do not count. */
 export async function serverUse(admin: Admin): Promise<ServerUse> {
   const [row] = await rowsOf(
     admin,

@@ -17,12 +17,12 @@ import * as sessions from './sessions-store.ts';
 
 export interface Swap {
   readonly database: string;
-  /** What was loaded; then empty. */
+  /** The database that was loaded; empty after the swap. */
   readonly fresh: string;
-  /** To which the tables go that there were. */
+  /** The database that takes the old tables. */
   readonly old: string;
   readonly replaced: readonly string[];
-  /** That the tenant had before. */
+  /** The tenant's access before the load. */
   readonly access: Access;
 }
 
@@ -170,7 +170,7 @@ export class Swaps {
     syncFolder(this.#deps.folder);
   }
 
-  /** Those whose notes cannot be read, by what was loaded: nobody knows what else is theirs. */
+  /** Loaded databases whose notes cannot be read: nobody knows what else is theirs. */
   damaged(): string[] {
     return this.#noted().filter((fresh) => this.#read(fresh) === null);
   }

@@ -1,4 +1,4 @@
-/** What MariaDB keeps tenants from: each refused statement, as the tenant's own driver sends it. */
+/** Statements that MariaDB refuses to tenants, sent by the tenant's own driver. */
 import assert from 'node:assert/strict';
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';

@@ -47,7 +47,7 @@ export class PostgresqlDumps {
 
   async dump(of: EngineDatabase, format: string, { signal, isForPoint }: DumpHow): Promise<Dump> {
     const { links, clients, guest } = this.#deps;
-    // Who may read everything cannot be made by everyone.
+    // On the operator's server we may not be able to make a role that reads everything.
     const user = guest() === null ? store.DUMPER : store.rolesOf(of.database).local;
     if (guest() !== null) await links.putBackPassword(user);
     const roles = guest() === null ? await this.#prepare(of.database) : '';
@@ -95,7 +95,7 @@ export class PostgresqlDumps {
     }
   }
 
-  /** What crashes left. */
+  /** Removes databases that crashes left. */
   async sweep(): Promise<void> {
     const { links, guest, alarms, warn } = this.#deps;
     const names = await links.asAdmin((client) => store.databases(client, guest()));
@@ -140,7 +140,7 @@ export class PostgresqlDumps {
     const old = `t_${randomName(16)}`;
     await links.asAdmin((client) => store.limitDatabase(client, fresh, database.limits));
     let isSwapped = false;
-    // Who comes meanwhile waits for the new one; who is there is asked to go until nobody is.
+    // New sessions wait for the new database; those of the old one are ended until there are none.
     const ending = (async () => {
       while (!isSwapped) {
         await links.asAdmin((client) => store.endSessions(client, { database: name }));

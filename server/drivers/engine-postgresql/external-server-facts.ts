@@ -1,4 +1,4 @@
-/** What a server of the operator's is, whether it will do, and what cannot be had of it. */
+/** The facts of a server of the operator's, whether it can be used, and its limits. */
 import type { ClientBase } from 'pg';
 import type { AppError } from '../../platform/errors.ts';
 import { type ServerAddress, serverAddress } from '../managed-server/server-url.ts';
@@ -11,7 +11,7 @@ export interface ServerFacts extends ExternalFacts {
   readonly mayMakeRoles: boolean;
   readonly isStandby: boolean;
   readonly encoding: string;
-  /** That PostgreSQL trusts. */
+  /** Extensions that PostgreSQL trusts. */
   readonly extensions: readonly string[];
 }
 

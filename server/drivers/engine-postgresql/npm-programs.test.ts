@@ -11,7 +11,7 @@ import { newDatabase } from '../../testing/new-database.ts';
 import { connect, postgresqlFixture } from '../../testing/postgresql-fixture.ts';
 import { findPrograms, missingOf } from './postgresql-programs.ts';
 
-/** What `scripts/setup.js test` fetches. */
+/** `scripts/setup.js test` fetches it. */
 const FOLDER = fileURLToPath(new URL('../../../build/test-programs', import.meta.url));
 const skip = !existsSync(FOLDER) && 'npm could not be reached by the set-up, or has none for this machine';
 const SECRET = 'aaaaaaaaaaaaaaaaaaaaaaaa';

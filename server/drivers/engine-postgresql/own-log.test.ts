@@ -1,4 +1,4 @@
-/** What an account reads in the log of its server of PostgreSQL. */
+/** An account reads the log of its server of PostgreSQL. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { eventually } from '../../testing/eventually.ts';

@@ -186,7 +186,7 @@ export class PostgresqlEngine extends SqlEngine<ClientBase, PostgresqlLinks> {
   override async load(database: EngineDatabase, dump: Readable, signal: AbortSignal): Promise<void> {
     this.#assertRoom();
     await super.load(database, dump, signal).catch((error) => {
-      // That may be why it was ended.
+      // A full disk may be why it was ended.
       this.#assertRoom();
       throw error;
     });
@@ -210,7 +210,7 @@ export class PostgresqlEngine extends SqlEngine<ClientBase, PostgresqlLinks> {
     await this.links.asAdmin(async (client) => {
       if (isHeld !== this.#isHeld) await store.holdWrites(client, isHeld);
       this.#isHeld = isHeld;
-      // Who may set it may lift it.
+      // A tenant may lift the setting.
       if (isHeld) await sessions.endWriters(client);
     });
   }

@@ -48,7 +48,7 @@ export class PostgresqlLinks implements SqlLinks {
     return this.as({ user, password: password(), database, options: this.#options }, work);
   }
 
-  /** As another role of ours. `maxBytes`: the connection ends when the server sends more. */
+  /** Connects by another role of ours. `maxBytes`: the connection ends when the server sends more. */
   async as<T>(
     { maxBytes, ...config }: ClientConfig & { readonly user: string; readonly maxBytes?: number },
     work: (client: Client) => Promise<T>,
@@ -60,7 +60,7 @@ export class PostgresqlLinks implements SqlLinks {
         ...this.#where(maxBytes),
         ...config,
       });
-      // What is under way rejects too.
+      // A statement under way rejects too.
       made.on('error', () => {});
       await made.connect();
       return made;

@@ -43,7 +43,7 @@ export interface PostgresqlPrograms {
   /** False: they are those of npm, with nothing but the server. */
   readonly hasClients: boolean;
   readonly env: Readonly<Record<string, string>>;
-  /** What a process must see to run them, besides the system's folders. */
+  /** Paths that a process must see to run them, besides the system's folders. */
   readonly readOnly: readonly string[];
 }
 
@@ -60,7 +60,7 @@ export async function findPrograms(
   return hosts.find(({ version }) => isSafe(version)) ?? ours[0] ?? whyNone(major, hosts);
 }
 
-/** What there is to know of these programs, with the fix; null: nothing is missing. */
+/** Why these programs are not enough, with the fix; null: nothing is missing. */
 export function missingOf({ major, version, hasClients }: PostgresqlPrograms): NoPrograms | null {
   if (hasClients) return null;
   return {
@@ -101,7 +101,7 @@ function hostFolders(): string[] {
   const rpm = readdirSync('/usr').flatMap((name) =>
     /^pgsql-\d+$/.test(name) ? [join('/usr', name, 'bin')] : [],
   );
-  // What is on the PATH may be a link to where the others are, too.
+  // A program on the PATH may be a link to one of the others.
   const onPath = hostPath()
     .split(':')
     .map((folder) => join(folder, 'postgres'))
@@ -159,8 +159,8 @@ function whyNone(major: number | null, hosts: readonly PostgresqlPrograms[]): No
 }
 
 /**
- * Those that every tenant may create, beside the folder of the programs: as distributions have it, as it is
- * built by default, as Fedora has it.
+ * Extensions that every tenant may create, beside the folder of the programs: there distributions have them,
+ * or PostgreSQL's own build, or Fedora.
  */
 export function trustedExtensions(bin: string, major: number): readonly string[] {
   const places = [

@@ -106,7 +106,7 @@ export class PostgresqlServer implements ServerKind {
     };
   }
 
-  /** One that somebody built without does not start with it. */
+  /** A PostgreSQL that was built without TLS does not start with it. */
   #canTls(bin: string): boolean {
     return this.#deps.tls?.isRequired || speaksTls(bin);
   }
@@ -151,7 +151,7 @@ function shutOut({ keeper }: Pick<ServerPlaces, 'keeper'>): readonly string[] {
   return existsSync(path) ? readFileSync(path, 'utf8').split('\n').filter(Boolean) : [];
 }
 
-/** Who may come how. Only those who get past the folders reach the socket. */
+/** pg_hba.conf. The folders above the socket keep tenants from it. */
 function hba(isTlsRequired: boolean): string {
   return [
     'local all all scram-sha-256',
@@ -172,7 +172,7 @@ function settingsOf(seen: string, port: number): Readonly<Record<string, string 
     unix_socket_directories: `../${RUN}`,
     unix_socket_permissions: '0777',
     hba_file: join(seen, HBA),
-    // Of its account, and of strangers who have not logged in yet (server-proxy/proxy-doors.ts).
+    // The account's, and strangers' who have not logged in yet (server-proxy/proxy-doors.ts).
     max_connections: 500,
     superuser_reserved_connections: 5,
     password_encryption: 'scram-sha-256',

@@ -19,7 +19,7 @@ const LOCK_NOT_AVAILABLE = '55P03';
 const CONCURRENTLY_UPDATED = 'XX000';
 const HAS_DEPENDENTS = '2BP01';
 const RELEASE = 'RESET default_transaction_read_only';
-/** What every database begins with; where it may not be asked for, about that. */
+/** Bytes of an empty database; about those where they may not be asked for. */
 const EMPTY = `(CASE WHEN has_database_privilege('template1', 'CONNECT') THEN pg_database_size('template1') ELSE 7500000 END)`;
 const NAME = /^[a-z][a-z0-9_]{1,62}$/;
 
@@ -77,7 +77,7 @@ export function text(value: string): string {
   return `'${value}'`;
 }
 
-/** What all databases share; done again at each start. */
+/** Sets up the roles that all databases share; done again at each start. */
 export async function setUpServer(client: ClientBase, dumperVerifier: string): Promise<void> {
   const roles = await existing(client, [DUMPER, LOCAL]);
   const make = [DUMPER, LOCAL].filter((name) => !roles.has(name)).map((name) => `CREATE ROLE ${id(name)}`);
@@ -120,7 +120,7 @@ function rightsOfDumper(verifier: string): string[] {
   ];
 }
 
-/** Those of the names that roles have. */
+/** The names among these that roles have. */
 export async function existing(client: ClientBase, names: readonly string[]): Promise<Set<string>> {
   const { rows } = await client.query<{ rolname: string }>(
     'SELECT rolname FROM pg_roles WHERE rolname = ANY($1)',
@@ -133,7 +133,7 @@ export async function setPassword(client: ClientBase, role: string, verifier: st
   await client.query(`ALTER ROLE ${id(role)} PASSWORD ${text(verifier)}`);
 }
 
-/** What the server keeps of the password of a role. */
+/** The server's verifier of the password of a role. */
 export async function verifierOf(client: ClientBase, role: string): Promise<string> {
   const { rows } = await client.query('SELECT rolpassword FROM pg_authid WHERE rolname = $1', [role]);
   return String(rows[0]?.rolpassword);
@@ -166,7 +166,7 @@ export async function isThere(client: ClientBase, name: string, guest: Guest | n
     [name],
   );
   const comment = rows[0]?.comment ?? null;
-  // One that was only half made has none yet.
+  // A database that was only half made has none yet.
   if (guest !== null && comment !== null && comment !== guest.mark) {
     throw new AppError('engine_unavailable', `The database ${name} on that server is another cloud's`, {
       hint: 'load a dump into a new database in the place of this one',
@@ -238,7 +238,7 @@ export async function endSessions(
 
 export async function sizeState(client: ClientBase, { group, user }: Roles): Promise<SizeState | null> {
   const { rows } = await client.query(
-    // What every database begins with is not the tenant's.
+    // An empty database has bytes that are not the tenant's.
     `SELECT greatest(0, pg_database_size(d.oid) - ${EMPTY}) AS bytes, s.numbackends, s.xact_commit + s.xact_rollback AS statements,
        s.tup_inserted + s.tup_updated + s.tup_deleted AS written, r.rolcanlogin,
        EXISTS (SELECT FROM pg_db_role_setting WHERE setdatabase = d.oid AND setrole = 0

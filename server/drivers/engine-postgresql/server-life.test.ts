@@ -56,7 +56,7 @@ describe('the server of PostgreSQL', { skip: noPostgresql }, () => {
       fs.readdirSync('/proc').filter((name) => /^\d+$/.test(name) && parentOf(name) === before);
     const victim = (await eventually(() => backends().at(-1))) as string;
     process.kill(Number(victim), 'SIGKILL');
-    /** As a program reads that connects again. */
+    /** Reads like a program that connects again. */
     const read = async () => {
       const session = await connect(fixture.engine, database, SECRET);
       return (await session.query('SELECT a FROM t')).rows;

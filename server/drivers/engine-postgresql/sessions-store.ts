@@ -40,7 +40,7 @@ export async function activity(client: ClientBase): Promise<Map<string, string>>
   return new Map(rows.map((row) => [String(row.datname), `${row.done} ${row.last?.getTime()}`]));
 }
 
-/** What a server does that is all of one account's, loads included; ours do not count. */
+/** The use of a server of one account, loads included; our own sessions do not count. */
 export async function serverUse(client: ClientBase): Promise<ServerUse> {
   const { rows } = await client.query(
     `SELECT count(*)::int AS sessions, (count(*) FILTER (WHERE state <> 'idle'))::int AS busy

@@ -1,4 +1,4 @@
-/** What is in a database, from PostgreSQL's own catalogue. Asked in the tenant's name: it needs no rights. */
+/** The tables of a database, from PostgreSQL's own catalogue, asked in the tenant's name. */
 import type { ClientBase, QueryResultRow } from 'pg';
 import type { Table } from '../../databases/engine.ts';
 

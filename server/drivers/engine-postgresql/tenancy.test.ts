@@ -1,4 +1,4 @@
-/** What PostgreSQL keeps tenants from: each refused statement, as the tenant's own driver sends it. */
+/** Statements that PostgreSQL refuses to tenants, sent by the tenant's own driver. */
 import assert from 'node:assert/strict';
 import { Readable } from 'node:stream';
 import { after, before, describe, test } from 'node:test';

@@ -57,7 +57,7 @@ describe('PostgreSQL beyond loopback', { skip: noPostgresql }, () => {
     const span = { from: systemClock.now(), until: systemClock.now() + 1e6 };
     const { cert } = makeAuthority('Cloudlet databases', span);
     await assert.rejects(ask(engine, database, { ca: cert }), /certificate|signature/);
-    // As the users' driver reads the address that they are given.
+    // The users' driver reads the address in this way.
     const caFile = join(folder, 'ca.pem');
     writeFileSync(caFile, String(ca));
     const client = new Client(uri(SECRET).replace('ca.pem', caFile));
@@ -126,7 +126,7 @@ test('on this host TLS is for those who ask for it, whether they come straight o
       assert.equal(rows[0].x.length, rows[0].length);
       await client.end();
     }
-    // As psql, and what is made with libpq, say it.
+    // psql and other programs with libpq say it in this way.
     const client = new Client({ connectionString: `${place}?sslmode=no-verify` });
     await client.connect();
     await client.end();

@@ -12,7 +12,7 @@ export class AccountAlarms {
     this.#sink = sink;
   }
 
-  /** What the server of that account may raise and clear. */
+  /** The alarms of the server of that account. */
   of(accountId: number): Sink {
     return {
       raise: (code, detail, fix) => {

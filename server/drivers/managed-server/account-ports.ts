@@ -44,7 +44,7 @@ export class AccountPorts {
     return mended;
   }
 
-  /** That of the account, or the first one that nobody has, and none of the others had. */
+  /** The account's port, or the first free one that no other account has. */
   async choose(accountId: number): Promise<number> {
     const ports = this.all();
     const taken = new Set(ports.values());

@@ -25,7 +25,7 @@ export interface AccountServerDeps {
   readonly door: Door;
   /** Waits for a place among the processes that there may be; the result gives it back. */
   readonly takePlace: () => Promise<() => void>;
-  /** What its users are told who cannot come in now, in the words of their protocol. */
+  /** The refusal of a log-in, in the bytes of the engine's protocol. */
   readonly refusal: (text: string) => Buffer;
   readonly idleMs: number;
   readonly clock: Pick<Clock, 'monotonic'>;
@@ -56,7 +56,7 @@ export class AccountServer {
   #use: ServerUse = { sessions: 0, busy: 0, done: new Map() };
   #failures = 0;
   #looks = 0;
-  /** Of the disk, as of the last look. */
+  /** Bytes of the disk at the last look. */
   #bytes = 0;
   /** Until then no start is tried, monotonic ms. */
   #notBefore = 0;
@@ -183,7 +183,7 @@ export class AccountServer {
   }
 
   /**
-   * As Engine says. One that sleeps is not woken for it: it is done when it wakes, before anybody comes in.
+   * See Engine. A server that sleeps is not woken for it: it is done when it wakes, before anybody logs in.
    */
   async restrict(database: EngineDatabase, access: Access): Promise<void> {
     const before = this.#databases.get(database.database);
@@ -334,7 +334,7 @@ export class AccountServer {
     const { doors, door } = this.#deps;
     await this.engine.server.stop('at_once');
     await this.#locks.run(LOCK, async () => {
-      // Who was wanted meanwhile woke it.
+      // A connection woke it meanwhile.
       if (this.isUp) return this.#lead();
       await doors.lead(door.name, null);
       this.#left();

@@ -1,6 +1,6 @@
 /**
  * An engine that gives each account a server of its own, made with its first database and gone with its last.
- * What an account does to its server it does to itself.
+ * An account that overloads its server harms nobody else.
  */
 import * as fs from 'node:fs';
 import { join } from 'node:path';
@@ -268,7 +268,7 @@ export class AccountServers implements Engine, PlacesUser {
     fs.rmSync(this.#folderOf(server.accountId), { recursive: true, force: true });
   }
 
-  /** Those whose data are there. Throws `engine_unavailable` while others may be on a server that is left. */
+  /** Databases whose data are there. Throws `engine_unavailable` while some may be on the shared server. */
   async list(): Promise<readonly string[]> {
     if (this.#shared.isThere) throw beingMoved();
     return [...this.#servers.values()].flatMap((server) => (server.hasData ? server.names : []));
@@ -317,7 +317,7 @@ export class AccountServers implements Engine, PlacesUser {
     await Promise.all([...this.#servers.values()].map((server) => server.look()));
   }
 
-  /** One that hangs while it is taken over holds up no other. */
+  /** A server that hangs while it is taken over delays no other. */
   async #openAll(): Promise<void> {
     for (const server of this.#servers.values())
       if (!this.#isClosed && (await this.#open(server))) void server.takeOver().catch(() => {});

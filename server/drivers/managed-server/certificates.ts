@@ -3,7 +3,7 @@ import { createHash, createPrivateKey, createPublicKey, generateKeyPairSync, sig
 import { isIP, isIPv4 } from 'node:net';
 import { randomSecret } from '../../platform/ids.ts';
 
-/** As PEM. */
+/** In PEM. */
 export interface Certificate {
   readonly cert: string;
   readonly key: string;
@@ -39,7 +39,7 @@ const SERVER_AUTH = '2b06010505070301';
 const SIGNS_CERTIFICATES = Buffer.from([2, 0x04]);
 const SIGNS = Buffer.from([7, 0x80]);
 
-/** One that signs others. */
+/** Makes a certificate that signs others. */
 export function makeAuthority(name: string, span: Span): Certificate {
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const key = String(privateKey.export({ type: 'pkcs8', format: 'pem' }));

@@ -13,7 +13,7 @@ import { processName } from './server-data.ts';
 
 export interface ClientCommand
   extends Required<Pick<ForeignProgram, 'command' | 'args' | 'env' | 'readOnly'>> {
-  /** What it finds in its folder, by name. */
+  /** Files in the program's folder, by name. */
   readonly files: Readonly<Record<string, string>>;
 }
 
@@ -65,7 +65,7 @@ export interface ClientRun {
 const COUNTS = { dump: 5, load: 3, point: 2 };
 export type SlotKind = keyof typeof COUNTS;
 export const SLOTS = COUNTS.dump + COUNTS.load + COUNTS.point;
-/** Of each kind, of one account. */
+/** Slots of each kind that one account may have. */
 const SHARE = 2;
 const WAIT_MS = 60_000;
 /** In its working directory, a link to the folder of the socket: paths of sockets have at most 107 bytes. */
@@ -128,7 +128,7 @@ class Slots {
   }
 }
 
-/** Of one engine, for all its servers. */
+/** The client programs of one engine, for all its servers. */
 export class ClientPrograms {
   readonly #deps: ClientProgramsDeps;
   readonly #slots: Readonly<Record<SlotKind, Slots>> = {

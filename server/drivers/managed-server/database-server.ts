@@ -20,7 +20,7 @@ export interface EngineServer {
   readonly isMade: boolean;
   /** Whether it answered when it was last asked. */
   readonly isUp: boolean;
-  /** All that it and its sessions say; null: it is not for us to read. */
+  /** The output of the server and its sessions; null: it is not for us to read. */
   readonly log: ServerLog | null;
   /** Why it could not be had when it was last asked; null: it could. */
   readonly problem: AppError | null;
@@ -35,7 +35,7 @@ export interface ManagedEngineOptions {
   readonly processes: HostProcesses;
   /** First of its numbers of users of its own; null: it runs as ours. */
   readonly uidBase: number | null;
-  /** Whose server it is; null: that of all accounts together, as earlier versions had it. */
+  /** The account of the server; null: all accounts share it, as in earlier versions. */
   readonly account?: OwnServer | null;
   readonly alarms: ManagedServerDeps['alarms'];
   /** Less is free than must stay so. */
@@ -116,18 +116,18 @@ export function hostAndPort({ host, port }: Pick<Endpoint, 'host' | 'port'>): st
 const DOORS = 5000;
 const FIRST_ANSWER_MS = 2000;
 
-/** What is said of a server of the operator's. */
+/** The readiness of a server of the operator's. */
 export interface ExternalSaid {
   readonly version: string | null;
   readonly limits: readonly string[];
 }
 
-/** What it cannot is said also while it is there. */
+/** The reason names its limits also while it is there. */
 export async function externalReadiness(
   server: EngineServer,
   said: () => Promise<ExternalSaid>,
 ): Promise<Readiness> {
-  // Whoever asks first waits a little for the first answer.
+  // The first caller waits a little for the first answer.
   if (!server.isUp && server.problem === null)
     await Promise.race([server.up().catch(() => {}), sleep(FIRST_ANSWER_MS, null, { ref: false })]);
   const { version, limits } = await said();

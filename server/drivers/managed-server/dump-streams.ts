@@ -7,7 +7,7 @@ import type { ClientRun } from './client-programs.ts';
 import type { ManagedServerDeps } from './managed-server.ts';
 
 const LOOK_MS = 500;
-/** Who takes less than so many bytes in that time, while there are more, loses the dump. */
+/** A reader who takes fewer bytes than this in that time, while there are more, loses the dump. */
 const SLOW_BYTES = 256 * 1024;
 const SLOW_MS = 30_000;
 /** A reader who has so much to take yet is the one who is slow. */
@@ -16,7 +16,7 @@ const FULL_BYTES = 16 * 1024;
 /** Names of databases that are being loaded, or were replaced by a load: nobody but Cloudlet has them. */
 const PASSING = /^t_[a-z0-9]{16}$/;
 
-/** What the client writes, by way of `through`. Throws `asError` of its complaint when it fails at once. */
+/** The client's output, by way of `through`. Throws `asError` of its complaint when it fails at once. */
 export async function dumpOf(
   run: ClientRun,
   {
@@ -45,7 +45,7 @@ export async function dumpOf(
     stream.end();
     return null;
   });
-  // What fails at once is said as an error, not as a file that breaks off.
+  // A failure at once is an error, not a file that breaks off.
   const first = new Promise<null>((resolve) => stream.once('readable', () => resolve(null)));
   const complaint = await Promise.race([first, ended]);
   if (complaint !== null) throw asError(complaint);
@@ -127,7 +127,7 @@ export interface LeftoversDeps extends Pick<ManagedServerDeps, 'alarms' | 'warn'
   readonly name: string;
   /** For humans. */
   readonly title: string;
-  /** What an operator may do about one that stays. */
+  /** The operator's fix for a database that stays. */
   readonly fix: string;
 }
 

@@ -1,6 +1,6 @@
 /**
- * What the server of an account has, in a small file for each database: it is known while the server
- * sleeps, and what it was to be brought to is done when it wakes.
+ * The databases of an account's server, in a small file for each: they are known while the server
+ * sleeps, and changes that it has missed are applied when it wakes.
  */
 import * as fs from 'node:fs';
 import { join } from 'node:path';
@@ -64,7 +64,7 @@ export class KeptDatabases {
   }
 }
 
-/** One that says nothing any more is as its server has it, until somebody asks for it. */
+/** A damaged file counts as applied, until the next change of that database. */
 function read(path: string, name: string): KeptDatabase {
   try {
     return JSON.parse(fs.readFileSync(path, 'utf8'));

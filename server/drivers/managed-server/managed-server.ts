@@ -31,13 +31,13 @@ import type { ServerTls } from './server-tls.ts';
 export interface ServerPlaces {
   /** Ours, out of the server's reach: what is known of its process, its log, its port. */
   readonly keeper: string;
-  /** All that the server can write. */
+  /** Everything that the server can write. */
   readonly home: string;
   /** The same, as the server sees it. */
   readonly seen: string;
 }
 
-/** What tells one kind of server from another. */
+/** Describes one kind of server. */
 export interface ServerKind {
   /** `postgresql`. */
   readonly name: string;
@@ -61,7 +61,7 @@ export interface ServerKind {
   probe(): Promise<unknown>;
 }
 
-/** What a SQL engine makes its ServerKind of. */
+/** Everything that a SQL engine makes its ServerKind from. */
 export interface ServerKindDeps {
   readonly processes: HostProcesses;
   readonly uid: number | null;
@@ -106,24 +106,24 @@ const PROBE_MS = 10_000;
 const SILENT_MS = 5000;
 const STARTS = 5;
 const STARTS_MS = 500;
-/** What a tenant does can fill it. */
+/** A tenant can fill the log. */
 const TRIM_MS = 1000;
 
 export class ManagedServer implements EngineServer {
-  /** All that it and its sessions say. */
+  /** The output of the server and its sessions. */
   readonly log: ServerLog;
   readonly #deps: ManagedServerDeps;
   #running: RunningProcess | null = null;
   #isUp = false;
   #isClosing = false;
-  /** What stops it under way, or null. */
+  /** The stop under way, or null. */
   #stopping: Promise<void> | null = null;
   #starting: Promise<void> | null = null;
   #retry: NodeJS.Timeout | undefined;
   readonly #trimming: NodeJS.Timeout;
   readonly #probing: NodeJS.Timeout;
   #isProbing = false;
-  /** Of starts, in a row. */
+  /** Failed starts in a row. */
   #failures = 0;
   #problem: AppError | null = null;
 
@@ -167,7 +167,7 @@ export class ManagedServer implements EngineServer {
     return this.places.keeper;
   }
 
-  /** As EngineServer says; who has waited for a start for long is told to come back. */
+  /** See EngineServer. A caller that has waited long for a start gets `engine_unavailable`. */
   async up(): Promise<void> {
     if (this.isUp) return;
     if (this.#isClosing) throw this.#unavailable('is being stopped with Cloudlet');
@@ -199,7 +199,7 @@ export class ManagedServer implements EngineServer {
 
   async #stop(how: 'properly' | 'at_once'): Promise<void> {
     const { stop } = this.#deps.kind;
-    // One that hangs while it starts would not let us in otherwise.
+    // A start that hangs would delay the stop.
     if (how === 'at_once' && this.#running?.isAlive) await this.#running.end({ graceMs: 0 });
     await this.#starting?.catch(() => {});
     this.#isUp = false;
@@ -240,7 +240,7 @@ export class ManagedServer implements EngineServer {
     alarms.raise(`${kind.name}_unavailable`, problem.message, problem.hint ?? SEE_LOG);
   }
 
-  /** One that hangs has its process, and no answer: that is told, and cleared when it answers again. */
+  /** A server that hangs has its process, and no answer: it raises an alarm until it answers again. */
   async #probe(): Promise<void> {
     if (!this.isUp || this.#isProbing) return;
     this.#isProbing = true;
@@ -263,7 +263,7 @@ export class ManagedServer implements EngineServer {
     }
   }
 
-  /** What an earlier one that was killed leaves can hold up the first: its processes end a little later. */
+  /** Processes of an earlier server that was killed end a little later, and can delay the first start. */
   async #begin(places: ServerPlaces): Promise<RunningProcess> {
     const isFirst = !this.isMade;
     for (let tries = 1; ; tries++) {

@@ -16,7 +16,7 @@ export interface LogRing {
  * files, and this must not hold up anybody else. Throws when it cannot look.
  */
 export async function serverBytes(home: string, ring: LogRing | null): Promise<number> {
-  // What was counted once du does not count again.
+  // du counts a file once: the log's folder first.
   const paths = ring === null ? [home] : [join(home, ring.folder), home];
   const how = { env: { PATH: hostPath(), LC_ALL: 'C' } };
   const { stdout } = await promisify(execFile)('du', ['-s', '-B1', '--', ...paths], how).catch((error) => {

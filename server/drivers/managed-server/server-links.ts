@@ -1,4 +1,4 @@
-/** What connections to a database server are made with, whichever engine it is of. */
+/** Options of connections to a database server, whichever engine it is of. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ConnectionOptions } from 'node:tls';
 
@@ -8,7 +8,7 @@ const POLL_MS = 50;
 
 export interface Administrator {
   readonly user: string;
-  /** To which it connects. */
+  /** The database to connect to. */
   readonly database: string;
   readonly password: () => string;
 }
@@ -28,7 +28,7 @@ export interface LinksDeps {
   readonly isUp: () => boolean;
 }
 
-/** Who comes too early, by one of these errors, waits a little while the server should answer. */
+/** Retries a connection that failed with one of these errors, while the server should answer. */
 export async function patiently<T>(
   connect: () => Promise<T>,
   { isUp, early }: { readonly isUp: () => boolean; readonly early: readonly string[] },

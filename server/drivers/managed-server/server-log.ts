@@ -11,7 +11,7 @@ export class ServerLog {
     this.#path = path;
   }
 
-  /** What is added meanwhile goes on behind what is left. */
+  /** New lines are appended to the rest. */
   trim(): void {
     if (this.#size() > MAX_LOG_BYTES) fs.truncateSync(this.#path);
   }

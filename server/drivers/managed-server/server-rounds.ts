@@ -1,4 +1,4 @@
-/** What is done again and again while a database server is up, and who used it. */
+/** Work that repeats while a database server is up, and marks of use. */
 
 export interface Round {
   readonly everyMs: number;

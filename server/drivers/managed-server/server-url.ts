@@ -11,7 +11,7 @@ export interface ServerAddress {
   readonly port: number;
   readonly user: string;
   readonly password: string;
-  /** To which its user connects; empty: the URL names none. */
+  /** The database that its user connects to; empty: the URL names none. */
   readonly database: string;
   readonly tls: boolean;
   /** File with the certificate that its own is signed by; null: a public one. */

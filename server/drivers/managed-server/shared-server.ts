@@ -14,12 +14,12 @@ import type { AccountEngine } from './sql-engine.ts';
 
 export interface Moving {
   readonly database: EngineDatabase;
-  /** That its user is to have. */
+  /** The access that its user is to have. */
   readonly access: Access;
 }
 
 export interface SharedServerDeps {
-  /** Of the engine: its `server` is the one. */
+  /** The folder of the engine; the server is in its folder `server`. */
   readonly folder: string;
   /** For humans. */
   readonly title: string;
@@ -63,7 +63,7 @@ export class SharedServer {
   async open(): Promise<AccountEngine> {
     if (this.#engine !== null) return this.#engine;
     const engine = this.#deps.make();
-    // One that an earlier Cloudlet left running serves its users still.
+    // A server that an earlier Cloudlet left running still serves its users.
     if (await engine.server.takeOver()) await engine.server.stop();
     await engine.server.up();
     this.#engine = engine;

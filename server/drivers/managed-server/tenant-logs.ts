@@ -9,7 +9,7 @@ const MAX_ENTRY = 2000;
 /** Entries of one database between two flushes; further ones are only counted. */
 const MAX_ENTRIES = 100;
 const MAX_BYTES = 2 ** 20;
-/** What is kept of a log that has grown beyond, bytes. */
+/** Bytes that stay of a log that has grown beyond. */
 const KEPT_BYTES = MAX_BYTES / 2;
 
 /** From there on a statement is slow. */
@@ -90,7 +90,7 @@ export class TenantLogs {
   }
 
   remove(database: string): void {
-    // What was told of its end.
+    // Entries about its end must not make the file again.
     this.flush();
     if (NAME.test(database)) fs.rmSync(this.#pathOf(database), { force: true });
   }

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-/** What scripts/database-programs.js fills. */
+/** The folder that scripts/database-programs.js fills. */
 const FOLDER = fileURLToPath(new URL('../../../build/programs/', import.meta.url));
 /** The way Debian names folders of libraries, and the way others do. */
 const LIBRARIES = ['usr/lib/x86_64-linux-gnu', 'lib/x86_64-linux-gnu'];
@@ -14,7 +14,7 @@ export interface UnpackedPrograms {
   readonly version: string;
   /** Holds `usr/`; absolute. */
   readonly root: string;
-  /** What they need of the environment to find their own libraries. */
+  /** Environment variables by which the programs find their own libraries. */
   readonly env: Readonly<Record<string, string>>;
 }
 
