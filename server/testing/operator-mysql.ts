@@ -58,7 +58,7 @@ export async function operatorMysql({
     stop: 'SIGTERM',
     maker: (home, seen) => {
       mkdirSync(join(home, 'data'), { mode: 0o777 });
-      tls?.place(home, null);
+      tls?.install(home, null);
       return { command, args: [...words(seen), '--bootstrap'], env, readOnly, input };
     },
     server: (seen, port) => {

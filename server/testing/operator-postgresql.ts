@@ -27,7 +27,7 @@ export async function operatorPostgresql({
     maker: (home, seen) => {
       writeFileSync(join(home, 'password'), PASSWORD);
       writeFileSync(join(home, HBA), 'hostssl all all all scram-sha-256\n');
-      tls?.place(home, null);
+      tls?.install(home, null);
       const words = ['-D', join(seen, 'data'), '-U', 'postgres', '--pwfile', join(seen, 'password')];
       const args = [...words, '--auth=scram-sha-256', '--encoding=UTF8', '--locale=C.UTF-8', '--no-sync'];
       return { ...common, command: join(bin, 'initdb'), args };

@@ -1,8 +1,8 @@
 /**
- * Dumps in SQL, line by line, on their way out of MariaDB and into it. mariadb-dump writes every row in lines
+ * Changes dumps in SQL line by line, out of MariaDB and into it. mariadb-dump writes every row in lines
  * of its own without a raw line break, so what is altered is never data:
  *   - who made a view, trigger or routine (DEFINER): it is whoever loads it;
- *   - the line that puts a client into its sandbox, which not every client knows; ours is told otherwise;
+ *   - the line that puts a client into its sandbox, which not every client knows; ours gets an option;
  *   - the name of the database in views, for it will have another one.
  */
 import { Transform, type TransformCallback } from 'node:stream';

@@ -20,7 +20,7 @@ const WORDS = ['--skip-lock-tables', '--hex-blob', '--no-tablespaces'];
 const WHOLE = ['--single-transaction', '--quick', '--routines', '--triggers', '--events'];
 const NEVER = new AbortController().signal;
 const MIB = 2 ** 20;
-/** For tables that are being made; empty ones take room, too. */
+/** For tables that are being made; empty ones take bytes, too. */
 const MAX_GROWTH = 1.2;
 const GROWTH_BYTES = 16 * MIB;
 const LEFTOVERS_FIX =
@@ -61,7 +61,7 @@ export class MysqlDumps {
     return { contentType: 'application/sql', extension: 'sql', sizeBytes: null, stream };
   }
 
-  /** See Engine.load(): into a database beside it, whose tables then take the place of those there are. */
+  /** See Engine.load(): into a second database, whose tables then replace those of the first. */
   async load(database: EngineDatabase, dump: Readable, signal: AbortSignal): Promise<void> {
     const { links } = this.#deps;
     const name = database.database;
@@ -91,7 +91,7 @@ export class MysqlDumps {
   async sweep(): Promise<void> {
     const { links, alarms, warn } = this.#deps;
     await this.#swaps.finishAll();
-    if (this.#tellDamaged()) return;
+    if (this.#reportDamaged()) return;
     const names = await links.asAdmin(databases);
     const left = names.filter((name) => !this.#swaps.isPending(name));
     const about = { name: 'mysql', title: 'MariaDB', fix: LEFTOVERS_FIX, alarms, warn };
@@ -99,7 +99,7 @@ export class MysqlDumps {
   }
 
   /** True when a load was cut off of which nobody knows the databases: none is removed then. */
-  #tellDamaged(): boolean {
+  #reportDamaged(): boolean {
     const { alarms } = this.#deps;
     const damaged = this.#swaps.damaged();
     const detail = `Notes of loads into MariaDB that were cut off are damaged: ${damaged.join(', ')}`;

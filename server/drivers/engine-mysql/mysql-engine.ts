@@ -27,7 +27,7 @@ import { MysqlStatements } from './statements.ts';
 
 /** System users: one that makes the data of new servers, the others for clients. */
 export const MYSQL_USERS = 1 + SLOTS;
-/** Bytes of a new server with its log, which never grows, and with room for its own notes. */
+/** Bytes of a new server with its log, which never grows, and with spare bytes for its own notes. */
 const NEW_BYTES = 96 * 2 ** 20;
 const MAKES_ROUTINE = /\bCREATE\b[\s\S]*\b(?:PROCEDURE|FUNCTION|PACKAGE)\b/i;
 /** ER_SERVER_SHUTDOWN. */
@@ -114,7 +114,7 @@ export class MysqlEngine extends SqlEngine<Admin, MysqlLinks> {
     const { user, writer, reader } = store.usersOf(database);
     return this.asAdmin(async (admin) => {
       const bytes = await this.#fileBytes(admin, database);
-      // Files never shrink of themselves: what was deleted is room for what comes.
+      // Files never shrink by themselves: deleted rows leave free bytes for new ones.
       const free = bytes > sizeLimitBytes ? await contents.freeBytes(admin, database) : 0;
       const use = await sessions.useOf(admin, [user, writer, reader]);
       return { sizeBytes: Math.max(0, bytes - free), ...use };
@@ -174,13 +174,13 @@ export class MysqlEngine extends SqlEngine<Admin, MysqlLinks> {
 
   /** Without the bytes of a new server. */
   async serverBytes(): Promise<number> {
-    return Math.max(0, (await serverBytes(this.server.places.home, null)) - NEW_BYTES);
+    return Math.max(0, (await serverBytes(this.server.folders.home, null)) - NEW_BYTES);
   }
 
   /** The size of the files themselves on a server of ours, whatever MariaDB's own figures say. */
   #fileBytes(admin: Admin, database: string): Promise<number> {
     if (this.#isGuest) return contents.fileBytes(admin, database);
-    return bytesIn(databaseFolder(this.server.places, database));
+    return bytesIn(databaseFolder(this.server.folders, database));
   }
 
   /** Makes databases again, empty, that their tenants dropped. */

@@ -124,9 +124,9 @@ export class MysqlLinks implements SqlLinks {
   }
 
   #where(): ConnectionOptions {
-    const { place } = this.#deps;
-    if ('socket' in place) return { stream: () => localSocket(place.socket().folder) };
-    const { host, port, tls } = place;
+    const { endpoint } = this.#deps;
+    if ('socket' in endpoint) return { stream: () => localSocket(endpoint.socket().folder) };
+    const { host, port, tls } = endpoint;
     const ssl = tls();
     if (ssl === null) return { host, port };
     const ca = ssl.ca === undefined ? {} : { ca: String(ssl.ca) };

@@ -1,4 +1,4 @@
-/** MariaDB as a server that we look after. */
+/** The process of MariaDB: its settings and its first data. */
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { syncFolder } from '../../platform/durable-file.ts';
@@ -6,12 +6,12 @@ import { AppError } from '../../platform/errors.ts';
 import { removeTree } from '../host-process/tree-removal.ts';
 import { type DataMaking, giveData } from '../managed-server/data-template.ts';
 import { programsOrThrow } from '../managed-server/database-server.ts';
-import type { ServerKind, ServerKindDeps, ServerPlaces } from '../managed-server/managed-server.ts';
+import type { ServerFolders, ServerKind, ServerKindDeps } from '../managed-server/managed-server.ts';
 import {
   dataSeries,
   keepSeries,
   makeFolder,
-  placeOf,
+  pathInData,
   processName,
   RUN,
   runMaker,
@@ -38,7 +38,7 @@ const SYSTEM_TABLES = ['mysql_system_tables.sql', 'mysql_system_tables_data.sql'
 
 /** The server that all accounts shared has no users any more. */
 const FOR_US_ALONE = ['--skip-networking'];
-/** Files of its own for what may be undone, so that they can give room back. */
+/** Separate undo files, which can shrink. */
 const OWN_UNDO = ['--innodb-undo-tablespaces=2', '--innodb-undo-log-truncate=ON'];
 
 export class MysqlServer implements ServerKind {
@@ -59,22 +59,22 @@ export class MysqlServer implements ServerKind {
     this.probe = deps.probe;
   }
 
-  async initialise(places: ServerPlaces): Promise<void> {
+  async initialise(folders: ServerFolders): Promise<void> {
     const { template, passwordOf, uid, tls } = this.#deps;
-    const programs = programsOrThrow(this.title, await findPrograms(dataSeries(places)));
+    const programs = programsOrThrow(this.title, await findPrograms(dataSeries(folders)));
     this.#programs = programs;
-    makeServerSecret(places);
-    tls?.place(places.home, uid);
-    for (const name of [RUN, NOTHING]) makeFolder(join(places.home, name), uid);
-    if (dataSeries(places) !== null) return;
-    assertNobodysData(places);
-    await removeTree(join(places.home, DATA));
+    makeServerSecret(folders);
+    tls?.install(folders.home, uid);
+    for (const name of [RUN, NOTHING]) makeFolder(join(folders.home, name), uid);
+    if (dataSeries(folders) !== null) return;
+    assertNobodysData(folders);
+    await removeTree(join(folders.home, DATA));
     const make = (making: DataMaking) => this.#makeData(making, programs);
-    await giveData(template, programs.series, { making: { places, uid, passwordOf }, make });
-    keepSeries(places, programs.series);
+    await giveData(template, programs.series, { making: { folders, uid, passwordOf }, make });
+    keepSeries(folders, programs.series);
   }
 
-  program({ seen }: ServerPlaces, port: number) {
+  program({ seen }: ServerFolders, port: number) {
     const programs = this.#programs;
     if (programs === null) throw new Error('not initialised');
     return {
@@ -89,9 +89,9 @@ export class MysqlServer implements ServerKind {
     };
   }
 
-  /** Made beside its place, so that a half-made one is never taken for one. */
-  async #makeData({ places, uid, passwordOf }: DataMaking, programs: MysqlPrograms): Promise<void> {
-    const { home, seen } = places;
+  /** Made under another name first, so that half-made data are never taken for data. */
+  async #makeData({ folders, uid, passwordOf }: DataMaking, programs: MysqlPrograms): Promise<void> {
+    const { home, seen } = folders;
     const { processes } = this.#deps;
     const fresh = join(home, `${DATA}.new`);
     await removeTree(fresh);
@@ -119,7 +119,7 @@ export class MysqlServer implements ServerKind {
     );
     fs.renameSync(fresh, join(home, DATA));
     syncFolder(home);
-    keepSeries(places, programs.series);
+    keepSeries(folders, programs.series);
   }
 }
 
@@ -143,21 +143,21 @@ function firstStatements({ share }: MysqlPrograms, password: string): string {
   ].join('\n');
 }
 
-/** Throws `engine_unavailable` when tenants have, or had, data there: nothing is made in their place. */
-function assertNobodysData({ home, keeper }: ServerPlaces): void {
+/** Throws `engine_unavailable` when tenants have, or had, data there. */
+function assertNobodysData({ home, keeper }: ServerFolders): void {
   const data = join(home, DATA);
   const isUsed = fs.existsSync(data) && fs.readdirSync(data).some((name) => TENANTS.test(name));
   if (!isUsed && !hadPort(keeper)) return;
   const what = isUsed ? 'the version of the data of MariaDB is not known' : 'the data of MariaDB are gone';
   throw new AppError('engine_unavailable', what, {
     hint: isUsed
-      ? `write the series of the MariaDB that made them, such as 10.11, to ${placeOf(keeper)}/series`
-      : `put ${placeOf(home)}/data of the data directory back; a disk may not be mounted`,
+      ? `write the series of the MariaDB that made them, such as 10.11, to ${pathInData(keeper)}/series`
+      : `put ${pathInData(home)}/data of the data directory back; a disk may not be mounted`,
   });
 }
 
 /** Where the files of one database are. */
-export function databaseFolder({ home }: Pick<ServerPlaces, 'home'>, database: string): string {
+export function databaseFolder({ home }: Pick<ServerFolders, 'home'>, database: string): string {
   return join(home, DATA, database);
 }
 

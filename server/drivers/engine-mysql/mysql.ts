@@ -21,23 +21,23 @@ export const MYSQL: SqlKind<MysqlLinks, ServerFacts> = {
   wrongPassword: 'ER_ACCESS_DENIED_ERROR',
   links: (deps, facts) => {
     const dialect = () => {
-      if ('socket' in deps.place) return OWN_DIALECT;
+      if ('socket' in deps.endpoint) return OWN_DIALECT;
       const { kind = 'mariadb', countsUse = false } = facts() ?? {};
       return guestDialect(kind, { mark: `c_${markOf(deps.secret()).replace(/^\w+ /, '')}`, countsUse });
     };
     return new MysqlLinks({ ...deps, dialect });
   },
   process: (deps) => new MysqlServer(deps),
-  readiness: async (places, problem) => {
-    const found = await findPrograms(places && dataSeries(places));
+  readiness: async (folders, problem) => {
+    const found = await findPrograms(folders && dataSeries(folders));
     // In the form of the server itself: no MySQL has this number.
     const named = 'version' in found ? { version: `${found.version}-MariaDB` } : found;
     return readinessOf(named, problem);
   },
   command: async (target, work) => {
     const programs =
-      'places' in target
-        ? programsOrThrow('MariaDB', await findPrograms(dataSeries(target.places)))
+      'folders' in target
+        ? programsOrThrow('MariaDB', await findPrograms(dataSeries(target.folders)))
         : programsOrThrow('mariadb-dump', await findClients());
     const { env, readOnly, [work.program]: command } = programs;
     const connection = { ...env, ...work.env, MYSQL_PWD: work.password };
@@ -60,10 +60,10 @@ function argumentsOf(
   { user, args }: ClientWork,
 ): string[] {
   const rest = [`--user=${user}`, '--default-character-set=utf8mb4', ...args];
-  if ('places' in target) return ['--no-defaults', `--socket=${SOCKET_LINK}/${SOCKET}`, ...rest];
+  if ('folders' in target) return ['--no-defaults', `--socket=${SOCKET_LINK}/${SOCKET}`, ...rest];
   const { host, port, ca } = target;
   const tls = ca === null ? ['--skip-ssl'] : [`--ssl-ca=${CA_FILE}`, '--ssl-verify-server-cert'];
-  // MariaDB's clients have the ways to log in to a MySQL in a folder beside them.
+  // The plugins of MariaDB's clients for log-ins to a MySQL are in a folder beside them.
   const logins = plugins === null ? [] : [`--plugin-dir=${plugins}`];
   return ['--no-defaults', '--protocol=tcp', `--host=${host}`, `--port=${port}`, ...tls, ...logins, ...rest];
 }

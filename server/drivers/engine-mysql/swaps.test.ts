@@ -44,11 +44,11 @@ describe('the swap at the end of a load into MariaDB', { skip: noMysql }, () => 
     name = database.database;
     await fixture.engine.provision(database, SECRET);
     const server = join(fixture.folder, 'accounts', '1');
-    const places = { home: join(server, 'home'), keeper: join(server, 'keeper') };
+    const folders = { home: join(server, 'home'), keeper: join(server, 'keeper') };
     links = new MysqlLinks({
       administrator: { user: store.ADMIN, database: 'mysql', password: () => links.passwordOf(store.ADMIN) },
-      place: { socket: () => ({ folder: socketFolder(places), port: 0 }) },
-      secret: () => readServerSecret(places),
+      endpoint: { socket: () => ({ folder: socketFolder(folders), port: 0 }) },
+      secret: () => readServerSecret(folders),
       isUp: () => true,
       dialect: () => OWN_DIALECT,
     });

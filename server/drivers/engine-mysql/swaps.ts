@@ -1,5 +1,5 @@
 /**
- * The last step of a load: what was loaded beside a database takes its place. MariaDB moves tables all at
+ * The last step of a load: the loaded database replaces the one there is. MariaDB moves tables all at
  * once, but views, routines, triggers and events have to be made again. So what is to be done is written down
  * first, with all those, and whoever finds the note does it to its end: also after Cloudlet or the server was
  * killed.
@@ -70,7 +70,7 @@ export class Swaps {
     return this.#pending().some(({ database, fresh, old }) => [database, fresh, old].includes(name));
   }
 
-  /** Does what was left half-way. What fails is noticed, and left for the next time. */
+  /** Finishes swaps that were cut off. A failure is logged, and left for the next call. */
   async finishAll(): Promise<void> {
     for (const { database, fresh } of this.#pending()) {
       try {

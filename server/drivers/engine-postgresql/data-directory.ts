@@ -10,7 +10,7 @@ import { removeName } from '../host-process/foreign-files.ts';
 import type { ForeignProgram, HostProcesses } from '../host-process/host-processes.ts';
 import { removeTree } from '../host-process/tree-removal.ts';
 import type { DataMaking } from '../managed-server/data-template.ts';
-import type { ServerPlaces } from '../managed-server/managed-server.ts';
+import type { ServerFolders } from '../managed-server/managed-server.ts';
 import { processName, runMaker } from '../managed-server/server-data.ts';
 import { scramVerifier } from '../scram-keys.ts';
 import type { PostgresqlPrograms } from './postgresql-programs.ts';
@@ -20,7 +20,7 @@ import { ADMIN } from './postgresql-store.ts';
 export const DATA = 'data';
 /** Files that are being made; never taken for data. */
 const MADE = `${DATA}.new`;
-/** Files of the new version, whole, about to take the place of the old. */
+/** Whole files of the new version, which replace the old ones next. */
 const WHOLE = `${DATA}.upgraded`;
 /** Files of the version before, kept for a while. */
 const OLD = `${DATA}.old`;
@@ -36,7 +36,7 @@ export interface ClusterMaking extends DataMaking {
 }
 
 /** Major version of the data there are; null: there are none. */
-export function dataMajor({ home }: Pick<ServerPlaces, 'home'>): number | null {
+export function dataMajor({ home }: Pick<ServerFolders, 'home'>): number | null {
   try {
     return Number.parseInt(fs.readFileSync(join(home, DATA, 'PG_VERSION'), 'latin1'), 10);
   } catch {
@@ -44,17 +44,17 @@ export function dataMajor({ home }: Pick<ServerPlaces, 'home'>): number | null {
   }
 }
 
-/** Made beside its place, so that a half-made one is never taken for one. */
+/** Made under another name first, so that half-made data are never taken for data. */
 export async function makeData(making: ClusterMaking, programs: PostgresqlPrograms): Promise<void> {
-  const { home } = making.places;
+  const { home } = making.folders;
   await makeBeside(making, programs);
   fs.renameSync(join(home, MADE), join(home, DATA));
   syncFolder(home);
 }
 
 async function makeBeside(making: ClusterMaking, programs: PostgresqlPrograms): Promise<void> {
-  const { processes, passwordOf, places } = making;
-  const { home, seen } = places;
+  const { processes, passwordOf, folders } = making;
+  const { home, seen } = folders;
   const uid = await makerUser(making);
   await removeTree(join(home, MADE));
   writeNew(join(home, PASSWORD_FILE), `${await scramVerifier(passwordOf(ADMIN))}\n`);
@@ -84,8 +84,8 @@ export async function upgradeData(
   making: ClusterMaking,
   { from, to }: { readonly from: PostgresqlPrograms; readonly to: PostgresqlPrograms },
 ): Promise<void> {
-  const { processes, passwordOf, places } = making;
-  const { home, seen, keeper } = places;
+  const { processes, passwordOf, folders } = making;
+  const { home, seen, keeper } = folders;
   await makeBeside(making, to);
   const uid = await makerUser(making);
   if (uid !== making.uid) await giveTree(home, uid);
@@ -110,12 +110,12 @@ export async function upgradeData(
   writeDurableFile(join(keeper, ANALYSE), '', 0o600);
   syncFolder(home);
   fs.renameSync(join(home, DATA), join(home, OLD));
-  await settleUpgrade(places);
+  await settleUpgrade(folders);
 }
 
 /** Ends what a crash between the last steps of an upgrade left, and removes old data after their time. */
 export async function settleUpgrade(
-  { home }: Pick<ServerPlaces, 'home'>,
+  { home }: Pick<ServerFolders, 'home'>,
   now = systemClock.now(),
 ): Promise<void> {
   const [data, whole, old] = [DATA, WHOLE, OLD].map((name) => join(home, name)) as [string, string, string];
@@ -129,7 +129,7 @@ export async function settleUpgrade(
 }
 
 /** Whether statistics are to be gathered: true once after an upgrade. */
-export function takeAnalysis({ keeper }: Pick<ServerPlaces, 'keeper'>): boolean {
+export function takeAnalysis({ keeper }: Pick<ServerFolders, 'keeper'>): boolean {
   const path = join(keeper, ANALYSE);
   if (!fs.existsSync(path)) return false;
   fs.rmSync(path);

@@ -36,7 +36,7 @@ async function given(t: { after(work: () => Promise<void>): void }) {
   const home = join(fixture.folder, 'accounts', '1', 'home');
   const keeper = join(fixture.folder, 'accounts', '1', 'keeper');
   const uid = hasUsers ? testUidBase() + ACCOUNT_UIDS + 1 : null;
-  const places = { home, keeper, seen: await processes.pathOf(home) };
+  const folders = { home, keeper, seen: await processes.pathOf(home) };
   const passwordOf = (role: string) => rolePassword(readServerSecret({ keeper }), role);
   const programs = await findPrograms(null);
   if (!('bin' in programs)) throw new Error(programs.reason);
@@ -47,12 +47,12 @@ async function given(t: { after(work: () => Promise<void>): void }) {
     await session.end();
     return found[0]?.n;
   };
-  return { fixture, database, programs, rows, places, making: { processes, uid, places, passwordOf } };
+  return { fixture, database, programs, rows, folders, making: { processes, uid, folders, passwordOf } };
 }
 
 describe('an upgrade of the data of PostgreSQL', { skip: noPostgresql }, () => {
   test('keeps everything: rows, rights, passwords, limits; the old data stay a week', async (t) => {
-    const { fixture, database, programs, rows, places, making } = await given(t);
+    const { fixture, database, programs, rows, folders, making } = await given(t);
     await upgradeData(making, { from: programs, to: programs });
     const engine = fixture.reopen();
     assert.equal(await rows(engine), 1000);
@@ -65,38 +65,38 @@ describe('an upgrade of the data of PostgreSQL', { skip: noPostgresql }, () => {
     const counted = "SELECT reltuples::int AS n FROM pg_class WHERE relname = 't'";
     await eventually(async () => (await client.query(counted)).rows[0]?.n === 1000);
     await client.end();
-    const old = join(places.home, 'data.old');
+    const old = join(folders.home, 'data.old');
     assert.ok(fs.existsSync(join(old, 'PG_VERSION')));
-    await settleUpgrade(places);
+    await settleUpgrade(folders);
     assert.ok(fs.existsSync(old));
-    await settleUpgrade(places, systemClock.now() + DAYS_8);
+    await settleUpgrade(folders, systemClock.now() + DAYS_8);
     assert.ok(!fs.existsSync(old));
   });
 
   test('one that fails changes nothing', async (t) => {
-    const { programs, rows, places, making } = await given(t);
-    const from = { ...programs, bin: join(places.home, 'nothing') };
+    const { programs, rows, folders, making } = await given(t);
+    const from = { ...programs, bin: join(folders.home, 'nothing') };
     await assert.rejects(upgradeData(making, { from, to: programs }), /upgrade.* ended with 1/);
-    assert.ok(!fs.existsSync(join(places.home, 'data.old')));
+    assert.ok(!fs.existsSync(join(folders.home, 'data.old')));
     assert.equal(await rows(), 1000);
   });
 
   test('one that was cut off between its last steps is finished by the next start', async (t) => {
-    const { rows, places } = await given(t);
-    const [data, whole, old] = ['data', 'data.upgraded', 'data.old'].map((name) => join(places.home, name));
+    const { rows, folders } = await given(t);
+    const [data, whole, old] = ['data', 'data.upgraded', 'data.old'].map((name) => join(folders.home, name));
     fs.cpSync(data as string, old as string, { recursive: true });
     fs.renameSync(data as string, whole as string);
     assert.equal(await rows(), 1000);
   });
 
   test('where the data are gone no new ones are made', async (t) => {
-    const { fixture, database, places } = await given(t);
-    fs.renameSync(join(places.home, 'data'), join(places.home, 'elsewhere'));
+    const { fixture, database, folders } = await given(t);
+    fs.renameSync(join(folders.home, 'data'), join(folders.home, 'elsewhere'));
     const engine = fixture.reopen();
     await assert.rejects(engine.tables(database, new AbortController().signal), (error) => {
       assert.match(`${error}`, /data of PostgreSQL are gone/);
       return isAppError(error, 'engine_unavailable');
     });
-    assert.ok(!fs.existsSync(join(places.home, 'data')));
+    assert.ok(!fs.existsSync(join(folders.home, 'data')));
   });
 });

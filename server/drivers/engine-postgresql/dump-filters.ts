@@ -1,5 +1,5 @@
 /**
- * A dump in SQL on its way into psql. psql is told first to refuse every command of its own (`\restrict` with
+ * A dump in SQL on its way into psql. Its first line has psql refuse its own commands (`\restrict` with
  * a key that nobody knows); pg_dump's dumps do the same with a key of theirs, whose two lines are left out.
  * All else goes through as it is.
  */

@@ -19,10 +19,10 @@ const FORMATS = {
   custom: { option: '--format=custom', contentType: 'application/octet-stream', extension: 'dump' },
 } as const;
 export const DUMP_FORMATS: readonly string[] = Object.keys(FORMATS);
-/** A tenant that holds a lock for longer is told so. */
+/** A tenant that holds a lock for longer makes the dump fail with that reason. */
 const LOCK_WAIT = '--lock-wait-timeout=30s';
 const POLL_MS = 50;
-/** A dump needs room for its indexes, and more before it is cleaned up. */
+/** A load needs bytes for its indexes, and more before it is cleaned up. */
 const MAX_GROWTH = 1.2;
 const LEFTOVERS_FIX = 'The log of Cloudlet says why; DROP DATABASE as the administrator of the server';
 
@@ -79,7 +79,7 @@ export class PostgresqlDumps {
     });
   }
 
-  /** See Engine.load(): into a database beside it, which then takes its place. */
+  /** See Engine.load(): into a second database, which then replaces the first. */
   async load(database: EngineDatabase, dump: Readable, signal: AbortSignal): Promise<void> {
     const { links, guest } = this.#deps;
     const roles = store.rolesOf(database.database);

@@ -103,7 +103,7 @@ export class PostgresqlEngine extends SqlEngine<ClientBase, PostgresqlLinks> {
       });
     }
     const { server, links } = this;
-    const made = dataMajor(server.places);
+    const made = dataMajor(server.folders);
     const to = await newestPrograms();
     if (made === null || to === null || to.major <= made) return null;
     const from = withClients(programsOrThrow('PostgreSQL', await find(made)));
@@ -112,9 +112,9 @@ export class PostgresqlEngine extends SqlEngine<ClientBase, PostgresqlLinks> {
     await links.close();
     await server.close();
     const uid = account === null ? uidBase : account.uid;
-    const places = { ...server.places, seen: await processes.pathOf(server.places.home) };
+    const folders = { ...server.folders, seen: await processes.pathOf(server.folders.home) };
     const passwordOf = (role: string) => links.passwordOf(role);
-    await upgradeData({ processes, uid, places, passwordOf }, { from, to });
+    await upgradeData({ processes, uid, folders, passwordOf }, { from, to });
     return { from: from.version, to: to.version };
   }
 
@@ -217,7 +217,7 @@ export class PostgresqlEngine extends SqlEngine<ClientBase, PostgresqlLinks> {
 
   /** Without the log that every server needs, and what a new one has. */
   async serverBytes(databases: number): Promise<number> {
-    const bytes = await serverBytes(this.server.places.home, WAL);
+    const bytes = await serverBytes(this.server.folders.home, WAL);
     return Math.max(0, bytes - NEW_BYTES - databases * EMPTY_BYTES);
   }
 
@@ -256,7 +256,7 @@ export class PostgresqlEngine extends SqlEngine<ClientBase, PostgresqlLinks> {
   /** Shuts all roles of the tenant out, on a server of ours. */
   async #shutOut(client: ClientBase, name: string, isOut: boolean): Promise<void> {
     if (this.#guest !== null) return;
-    if (noteShutOut(this.server.places, name, isOut)) await store.reload(client);
+    if (noteShutOut(this.server.folders, name, isOut)) await store.reload(client);
   }
 
   #assertRoom(): void {
@@ -272,7 +272,7 @@ export class PostgresqlEngine extends SqlEngine<ClientBase, PostgresqlLinks> {
     const verifier = await scramVerifier(links.passwordOf(store.DUMPER));
     await links.asAdmin((client) => store.setUpServer(client, verifier));
     await this.#dumps.sweep();
-    if (takeAnalysis(this.server.places)) void this.#analyseAll();
+    if (takeAnalysis(this.server.folders)) void this.#analyseAll();
   }
 
   /** An upgrade leaves statistics behind, without which large tables are searched badly. */

@@ -9,7 +9,7 @@ import { scramVerifier } from '../scram-keys.ts';
 import { setPassword } from './postgresql-store.ts';
 
 const MAX_ADMINS = 4;
-/** Nothing of a tenant's is to be found by a name without its schema; and we may make room. */
+/** A name without its schema leads to no tenant's object; and we may write where tenants may only read. */
 const ADMIN_OPTIONS = '-c search_path=pg_catalog -c default_transaction_read_only=off';
 /** On a server of ours: whoever may see what statements were run learns no verifier of a password. */
 const UNCOUNTED = '-c pg_stat_statements.track=none';
@@ -120,7 +120,7 @@ export class PostgresqlLinks implements SqlLinks {
 
   /** An administrator of another's server may not be allowed all of it. */
   get #options(): string {
-    return 'socket' in this.#deps.place ? `${ADMIN_OPTIONS} ${UNCOUNTED}` : ADMIN_OPTIONS;
+    return 'socket' in this.#deps.endpoint ? `${ADMIN_OPTIONS} ${UNCOUNTED}` : ADMIN_OPTIONS;
   }
 
   #patiently<T>(connect: () => Promise<T>): Promise<T> {
@@ -128,9 +128,9 @@ export class PostgresqlLinks implements SqlLinks {
   }
 
   #where(maxBytes = Number.POSITIVE_INFINITY): ClientConfig {
-    const { place } = this.#deps;
-    if ('socket' in place) return { stream: () => localSocket(place.socket, maxBytes) };
-    const { host, port, tls } = place;
+    const { endpoint } = this.#deps;
+    if ('socket' in endpoint) return { stream: () => localSocket(endpoint.socket, maxBytes) };
+    const { host, port, tls } = endpoint;
     return { host, port, ssl: tls() ?? false, stream: () => boundedSocket(maxBytes) };
   }
 }
@@ -147,12 +147,12 @@ function boundedSocket(maxBytes: number): Socket {
 }
 
 /** pg tells it where to connect; it knows better. */
-function localSocket(place: () => { folder: string; port: number }, maxBytes: number): Socket {
+function localSocket(endpoint: () => { folder: string; port: number }, maxBytes: number): Socket {
   const socket = boundedSocket(maxBytes);
   const connect = socket.connect.bind(socket);
   const connectHere = () => {
     try {
-      const { folder, port } = place();
+      const { folder, port } = endpoint();
       const held = holdSocket(folder, `.s.PGSQL.${port}`);
       socket.once('connect', held.close).once('error', held.close);
       connect(held.path);

@@ -1,12 +1,12 @@
-/** PostgreSQL as a server that we look after. */
+/** The process of PostgreSQL: its settings and who may log in. */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { writeDurableFile } from '../../platform/durable-file.ts';
 import { AppError } from '../../platform/errors.ts';
 import { type DataMaking, giveData } from '../managed-server/data-template.ts';
 import { programsOrThrow } from '../managed-server/database-server.ts';
-import type { ServerKind, ServerKindDeps, ServerPlaces } from '../managed-server/managed-server.ts';
-import { makeFolder, placeOf, RUN } from '../managed-server/server-data.ts';
+import type { ServerFolders, ServerKind, ServerKindDeps } from '../managed-server/managed-server.ts';
+import { makeFolder, pathInData, RUN } from '../managed-server/server-data.ts';
 import { makeServerSecret } from '../managed-server/server-secret.ts';
 import { CERT_FILE, KEY_FILE, type ServerTls } from '../managed-server/server-tls.ts';
 import { SLOW_MS } from '../managed-server/tenant-logs.ts';
@@ -58,10 +58,10 @@ export class PostgresqlServer implements ServerKind {
     this.probe = deps.probe;
   }
 
-  async initialise(places: ServerPlaces): Promise<void> {
+  async initialise(folders: ServerFolders): Promise<void> {
     const { uid, passwordOf, template, processes } = this.#deps;
-    await settleUpgrade(places);
-    const made = dataMajor(places);
+    await settleUpgrade(folders);
+    const made = dataMajor(folders);
     const programs = programsOrThrow(this.title, await this.#find(made));
     this.#programs = programs;
     if (made !== null && made !== programs.major) {
@@ -69,19 +69,19 @@ export class PostgresqlServer implements ServerKind {
         hint: 'have the programs of that version put back',
       });
     }
-    makeServerSecret(places);
-    makeFolder(join(places.home, RUN), uid);
-    writeNew(join(places.home, HBA), hba(this.#deps.tls?.isRequired ?? false));
-    placeShut(places, shutOut(places));
-    this.#deps.tls?.place(places.home, uid);
+    makeServerSecret(folders);
+    makeFolder(join(folders.home, RUN), uid);
+    writeNew(join(folders.home, HBA), hba(this.#deps.tls?.isRequired ?? false));
+    writeShut(folders, shutOut(folders));
+    this.#deps.tls?.install(folders.home, uid);
     await this.#checkUser();
     if (made !== null) return;
-    if (hadPort(places.keeper)) throw dataGone(places);
+    if (hadPort(folders.keeper)) throw dataGone(folders);
     const make = (making: DataMaking) => makeData({ ...making, processes }, programs);
-    await giveData(template, String(programs.major), { making: { places, uid, passwordOf }, make });
+    await giveData(template, String(programs.major), { making: { folders, uid, passwordOf }, make });
   }
 
-  program({ seen }: ServerPlaces, port: number) {
+  program({ seen }: ServerFolders, port: number) {
     const programs = this.#programs;
     if (programs === null) throw new Error('not initialised');
     const { bin, env, readOnly, major } = programs;
@@ -124,29 +124,29 @@ export class PostgresqlServer implements ServerKind {
   }
 }
 
-/** A server that has a port had data: nothing is made in their place. */
-function dataGone({ home }: ServerPlaces): AppError {
+/** A server that has a port had data: no new ones are made. */
+function dataGone({ home }: ServerFolders): AppError {
   return new AppError('engine_unavailable', 'the data of PostgreSQL are gone', {
-    hint: `put ${placeOf(home)}/data of the data directory back; a disk may not be mounted`,
+    hint: `put ${pathInData(home)}/data of the data directory back; a disk may not be mounted`,
   });
 }
 
 /** Notes whether nobody may log in to a database over the network; whether that is new. */
-export function noteShutOut(places: Omit<ServerPlaces, 'seen'>, database: string, isOut: boolean): boolean {
-  const before = shutOut(places);
+export function noteShutOut(folders: Omit<ServerFolders, 'seen'>, database: string, isOut: boolean): boolean {
+  const before = shutOut(folders);
   if (before.includes(database) === isOut) return false;
   const now = isOut ? [...before, database] : before.filter((name) => name !== database);
-  writeDurableFile(join(places.keeper, SHUT), now.join('\n'), 0o600);
-  placeShut(places, now);
+  writeDurableFile(join(folders.keeper, SHUT), now.join('\n'), 0o600);
+  writeShut(folders, now);
   return true;
 }
 
 /** A file without any name would not be read. */
-function placeShut({ home }: Pick<ServerPlaces, 'home'>, databases: readonly string[]): void {
+function writeShut({ home }: Pick<ServerFolders, 'home'>, databases: readonly string[]): void {
   writeNew(join(home, SHUT), ['template0', ...databases, ''].join('\n'));
 }
 
-function shutOut({ keeper }: Pick<ServerPlaces, 'keeper'>): readonly string[] {
+function shutOut({ keeper }: Pick<ServerFolders, 'keeper'>): readonly string[] {
   const path = join(keeper, SHUT);
   return existsSync(path) ? readFileSync(path, 'utf8').split('\n').filter(Boolean) : [];
 }

@@ -42,7 +42,7 @@ export function rolesOf(database: string): Roles {
 export interface Guest {
   /** Comment of the databases that are ours. */
   readonly mark: string;
-  /** The administrator, who must be a member of roles to look after them; null: it may do everything. */
+  /** The administrator, who must be a member of roles to change them; null: it may do everything. */
   readonly member: string | null;
 }
 

@@ -31,16 +31,16 @@ export function postgresqlKind(find = findPrograms): PostgresqlKind {
     wrongPassword: '28P01',
     links: (deps) => new PostgresqlLinks(deps),
     process: (deps) => new PostgresqlServer(deps, find),
-    readiness: async (places, problem) => {
-      const found = await find(places && dataMajor(places));
+    readiness: async (folders, problem) => {
+      const found = await find(folders && dataMajor(folders));
       if (!('bin' in found)) return Object.assign(readinessOf(found, problem), { extensions: [] });
       const extensions = trustedExtensions(found.bin, found.major);
       return Object.assign(readinessOf(found, problem, missingOf(found)), { extensions });
     },
     command: async (target, { program, args, env, user, password }) => {
       const programs =
-        'places' in target
-          ? withClients(programsOrThrow('PostgreSQL', await find(dataMajor(target.places))))
+        'folders' in target
+          ? withClients(programsOrThrow('PostgreSQL', await find(dataMajor(target.folders))))
           : programsOrThrow('pg_dump', await clientPrograms(target.facts?.major ?? 0));
       const connection = {
         ...serverOf(target),
@@ -70,7 +70,7 @@ export function postgresqlKind(find = findPrograms): PostgresqlKind {
 
 function serverOf(target: ClientTarget<ServerFacts>): Record<string, string> {
   // By its working directory, wherever the program sees that.
-  if ('places' in target) return { PGHOST: `/proc/self/cwd/${SOCKET_LINK}` };
+  if ('folders' in target) return { PGHOST: `/proc/self/cwd/${SOCKET_LINK}` };
   const { host, ca } = target;
   if (ca === null) return { PGHOST: host, PGSSLMODE: 'disable' };
   return { PGHOST: host, PGSSLMODE: 'verify-full', PGSSLROOTCERT: `/proc/self/cwd/${CA_FILE}` };

@@ -28,8 +28,8 @@ export async function endTenant(
 }
 
 /**
- * How much each database did so far: another text when it was used. Sessions that go on tell of themselves,
- * those that came and went are counted.
+ * A text for each database that changes when it is used: the last change of its sessions, and a count for
+ * those that came and went.
  */
 export async function activity(client: ClientBase): Promise<Map<string, string>> {
   const { rows } = await client.query(

@@ -18,15 +18,15 @@ export class AccountAlarms {
       raise: (code, detail, fix) => {
         const raised = this.#raised.get(code) ?? new Map();
         this.#raised.set(code, raised.set(accountId, { detail: `account ${accountId}: ${detail}`, fix }));
-        this.#tell(code);
+        this.#report(code);
       },
       clear: (code) => {
-        if (this.#raised.get(code)?.delete(accountId)) this.#tell(code);
+        if (this.#raised.get(code)?.delete(accountId)) this.#report(code);
       },
     };
   }
 
-  #tell(code: string): void {
+  #report(code: string): void {
     const raised = [...(this.#raised.get(code)?.values() ?? [])];
     const said = (of: 'detail' | 'fix') => [...new Set(raised.map((one) => one[of]))].join('; ');
     if (raised.length === 0) this.#sink.clear(code);

@@ -23,7 +23,7 @@ export interface AccountServerDeps {
   readonly engine: AccountEngine;
   readonly doors: Pick<ServerProxy, 'open' | 'shut' | 'lead' | 'refuse' | 'endConnections' | 'figures'>;
   readonly door: Door;
-  /** Waits for a place among the processes that there may be; the result gives it back. */
+  /** Waits for one of the slots for processes; the result gives it back. */
   readonly takePlace: () => Promise<() => void>;
   /** The refusal of a log-in, in the bytes of the engine's protocol. */
   readonly refusal: (text: string) => Buffer;
@@ -36,10 +36,10 @@ const LOCK = 'server';
 /** After a start that failed, doubled with each further one. */
 const RETRY_MS = 1000;
 const MOST_RETRY_MS = 60_000;
-/** One whose sessions did nothing for so long makes room for another server. */
+/** A server whose sessions did nothing for so long may be stopped for another one. */
 const SPARE_MS = 30_000;
-/** One look in so many is at the disk, too. */
-const LOOKS_TO_DISK = 5;
+/** The disk is checked with every so many polls. */
+const POLLS_TO_DISK = 5;
 /** From there on the sum of the limits of its databases is no limit any more, but a danger to others. */
 const FAR_BEYOND = 1.2;
 const SPARE_BYTES = 256 * 2 ** 20;
@@ -55,8 +55,8 @@ export class AccountServer {
   #usedAt: number;
   #use: ServerUse = { sessions: 0, busy: 0, done: new Map() };
   #failures = 0;
-  #looks = 0;
-  /** Bytes of the disk at the last look. */
+  #polls = 0;
+  /** Bytes of the disk at the last poll. */
   #bytes = 0;
   /** Until then no start is tried, monotonic ms. */
   #notBefore = 0;
@@ -137,7 +137,7 @@ export class AccountServer {
     });
   }
 
-  /** A connection waits: it is let in or told why not. Never rejects. */
+  /** Lets a waiting connection in, or refuses it with the reason. Never rejects. */
   async wanted(): Promise<void> {
     const { doors, door, refusal } = this.#deps;
     if (!this.#isWanted) return doors.refuse(door.name, refusal('the databases of this account are closed'));
@@ -194,7 +194,7 @@ export class AccountServer {
     await this.#lead();
   }
 
-  /** Bytes that the database takes, with its share of what the server does, as of the last look. */
+  /** Bytes that the database takes, with its share of what the server does, as of the last poll. */
   sizeOf(name: string): number {
     const own = this.#databases.all().map(({ ownBytes }) => ownBytes);
     return withShare(this.#databases.get(name)?.ownBytes ?? 0, { bytes: this.#bytes, own });
@@ -229,7 +229,7 @@ export class AccountServer {
       await this.using((engine) => engine.drop(name));
       return this.#databases.forget(name);
     }
-    // Its data go as they are: no statement of its account can stand in the way, nor a full disk.
+    // Its data are removed as files: no statement of its account can block that, nor a full disk.
     await this.engine.server.stop('at_once');
     await this.#locks.run(LOCK, async () => {
       // A connection may have woken it meanwhile.
@@ -251,9 +251,9 @@ export class AccountServer {
   }
 
   /** Asks it what it does; what it takes is to be noted by the caller. Never rejects. */
-  async look(): Promise<void> {
+  async poll(): Promise<void> {
     if (!this.isUp) return;
-    if (this.#looks++ % LOOKS_TO_DISK === 0) await this.holdToDisk();
+    if (this.#polls++ % POLLS_TO_DISK === 0) await this.holdToDisk();
     try {
       this.#use = await this.engine.use();
       this.#marks.note(this.#use.done);
@@ -279,7 +279,7 @@ export class AccountServer {
     return this.#use.sessions === 0 || hasRested ? this.#usedAt : null;
   }
 
-  /** Makes room, if it still has nothing to do. */
+  /** Stops the server for another one, if it still has nothing to do. */
   endIdle(): Promise<void> {
     return this.#sleep('room');
   }
@@ -323,7 +323,7 @@ export class AccountServer {
     });
   }
 
-  /** Ends all sessions by ending the server: nothing of its account can stand in the way. */
+  /** Ends all sessions by ending the server: nothing of its account can block that. */
   async #close(): Promise<void> {
     const { doors, door } = this.#deps;
     await this.#end();

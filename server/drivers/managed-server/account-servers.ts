@@ -46,7 +46,7 @@ export interface AccountKind {
   readonly data: string;
   /** The engine over one server; nothing is started. */
   make(options: ManagedEngineOptions): AccountEngine;
-  readiness(places: null, problem: null): Promise<Readiness>;
+  readiness(folders: null, problem: null): Promise<Readiness>;
   /** The bytes that end the log-in of a user who cannot come in now. */
   refusal(text: string): Buffer;
 }
@@ -67,9 +67,9 @@ export interface AccountServersDeps {
 
 const ACCOUNTS = 'accounts';
 const LOOPBACK = '127.0.0.1';
-const LOOK_MS = 1000;
+const POLL_MS = 1000;
 /** A port that another program had is tried again with every so many of them. */
-const LOOKS_TO_OPEN = 5;
+const POLLS_TO_OPEN = 5;
 
 export class AccountServers implements Engine, PlacesUser {
   readonly name: EngineName;
@@ -84,12 +84,12 @@ export class AccountServers implements Engine, PlacesUser {
   readonly #servers = new Map<number, AccountServer>();
   /** By database. */
   readonly #accounts = new Map<string, number>();
-  readonly #looking: NodeJS.Timeout;
+  readonly #polling: NodeJS.Timeout;
   readonly #disk: DiskGuard;
   #moving: Promise<void> | null = null;
   /** Whether its users are let in: only by a Cloudlet that serves. */
   #isAwake = false;
-  #looks = 0;
+  #polls = 0;
   readonly #ports: AccountPorts;
   #making: Promise<unknown> = Promise.resolve();
   #isClosed = false;
@@ -115,8 +115,8 @@ export class AccountServers implements Engine, PlacesUser {
       const server = this.#make(accountId, port);
       for (const database of server.names) this.#accounts.set(database, accountId);
     }
-    const look = setInterval(() => void this.#look(), Math.min(LOOK_MS, servers.idleMs));
-    this.#looking = look.unref();
+    const poll = setInterval(() => void this.#poll(), Math.min(POLL_MS, servers.idleMs));
+    this.#polling = poll.unref();
     const up = () => [...this.#servers.values()].filter(({ isUp }) => isUp);
     this.#disk = new DiskGuard({ folder, isDiskLow, up });
   }
@@ -159,7 +159,7 @@ export class AccountServers implements Engine, PlacesUser {
         );
       }
     }
-    shared.tell(failures.length);
+    shared.report(failures.length);
     if (failures.length > 0) throw failures[0];
     await shared.retire();
   }
@@ -276,7 +276,7 @@ export class AccountServers implements Engine, PlacesUser {
 
   async close(): Promise<void> {
     this.#isClosed = true;
-    clearInterval(this.#looking);
+    clearInterval(this.#polling);
     this.#disk.close();
     const servers = [...this.#servers.values()];
     // A stop may come right after a start.
@@ -310,11 +310,11 @@ export class AccountServers implements Engine, PlacesUser {
     return this.#servers.get(accountId);
   }
 
-  async #look(): Promise<void> {
+  async #poll(): Promise<void> {
     if (this.#isClosed) return;
-    const isTime = this.#looks++ % LOOKS_TO_OPEN === 0;
+    const isTime = this.#polls++ % POLLS_TO_OPEN === 0;
     if (isTime && this.#isAwake) await this.#openAll();
-    await Promise.all([...this.#servers.values()].map((server) => server.look()));
+    await Promise.all([...this.#servers.values()].map((server) => server.poll()));
   }
 
   /** A server that hangs while it is taken over delays no other. */

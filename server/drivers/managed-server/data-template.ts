@@ -10,7 +10,7 @@ import { syncFolder, writeDurableFile } from '../../platform/durable-file.ts';
 import { hostPath } from '../../platform/host-programs.ts';
 import type { HostProcesses } from '../host-process/host-processes.ts';
 import { removeTree } from '../host-process/tree-removal.ts';
-import type { ServerPlaces } from './managed-server.ts';
+import type { ServerFolders } from './managed-server.ts';
 import { makeServerSecret, readServerSecret, rolePassword, SECRET_BYTES } from './server-secret.ts';
 
 export interface DataTemplateDeps {
@@ -28,7 +28,7 @@ const FIRST = 'first-secret';
 
 export class DataTemplate {
   readonly #deps: DataTemplateDeps;
-  readonly #making = new Map<string, Promise<ServerPlaces>>();
+  readonly #making = new Map<string, Promise<ServerFolders>>();
 
   constructor(deps: DataTemplateDeps) {
     this.#deps = deps;
@@ -48,7 +48,7 @@ export class DataTemplate {
       to,
       uid,
       make,
-    }: { to: ServerPlaces; uid: number | null; make: (places: ServerPlaces) => Promise<void> },
+    }: { to: ServerFolders; uid: number | null; make: (folders: ServerFolders) => Promise<void> },
   ): Promise<void> {
     const { data } = this.#deps;
     const made = this.#making.get(version) ?? this.#made(version, make);
@@ -68,26 +68,26 @@ export class DataTemplate {
     syncFolder(to.home);
   }
 
-  async #made(version: string, make: (places: ServerPlaces) => Promise<void>): Promise<ServerPlaces> {
+  async #made(version: string, make: (folders: ServerFolders) => Promise<void>): Promise<ServerFolders> {
     const { folder, processes, uid, data } = this.#deps;
     const at = join(folder, version);
     const home = join(at, 'home');
-    const places = { keeper: join(at, 'keeper'), home, seen: await processes.pathOf(home) };
-    if (fs.existsSync(join(home, data))) return places;
-    for (const path of [places.keeper, home]) {
+    const folders = { keeper: join(at, 'keeper'), home, seen: await processes.pathOf(home) };
+    if (fs.existsSync(join(home, data))) return folders;
+    for (const path of [folders.keeper, home]) {
       await removeTree(path);
       fs.mkdirSync(path, { recursive: true, mode: 0o711 });
     }
     if (uid !== null) fs.chownSync(home, uid, uid);
-    makeServerSecret(places);
-    await make(places);
-    return places;
+    makeServerSecret(folders);
+    await make(folders);
+    return folders;
   }
 }
 
 /** The making of a server's first data. */
 export interface DataMaking {
-  readonly places: ServerPlaces;
+  readonly folders: ServerFolders;
   /** The server's user; null: ours. */
   readonly uid: number | null;
   readonly passwordOf: (role: string) => string;
@@ -100,20 +100,20 @@ export async function giveData(
   { making, make }: { readonly making: DataMaking; readonly make: (making: DataMaking) => Promise<void> },
 ): Promise<void> {
   if (template === null) return make(making);
-  const { places, uid } = making;
+  const { folders, uid } = making;
   await template.copy(version, {
-    to: places,
+    to: folders,
     uid,
     make: (at) => {
       const secret = readServerSecret(at);
       const passwordOf = (role: string) => rolePassword(secret, role);
-      return make({ places: at, uid: template.uid, passwordOf });
+      return make({ folders: at, uid: template.uid, passwordOf });
     },
   });
 }
 
 /** The secret by which a copy's administrator comes in for the first time; null: it has its own. */
-export function firstSecret({ keeper }: Pick<ServerPlaces, 'keeper'>): Buffer | null {
+export function firstSecret({ keeper }: Pick<ServerFolders, 'keeper'>): Buffer | null {
   try {
     const secret = fs.readFileSync(join(keeper, FIRST));
     return secret.length === SECRET_BYTES ? secret : null;
@@ -122,7 +122,7 @@ export function firstSecret({ keeper }: Pick<ServerPlaces, 'keeper'>): Buffer | 
   }
 }
 
-export function forgetFirstSecret({ keeper }: Pick<ServerPlaces, 'keeper'>): void {
+export function forgetFirstSecret({ keeper }: Pick<ServerFolders, 'keeper'>): void {
   fs.rmSync(join(keeper, FIRST), { force: true });
 }
 

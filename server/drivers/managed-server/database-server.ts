@@ -12,7 +12,7 @@ import type { ServerTls } from './server-tls.ts';
 import type { ServerAddress } from './server-url.ts';
 import type { NoPrograms } from './unpacked-programs.ts';
 
-/** The server of an engine: one that we look after, or one of the operator's. */
+/** The server of an engine: one that Cloudlet runs, or one of the operator's. */
 export interface EngineServer {
   /** The PID of its process, for tests and figures; null: it does not run, or is not ours. */
   readonly pid: number | null;

@@ -1,12 +1,12 @@
 /**
  * Keeps the servers of accounts from taking the disk of the host: one that takes far more than it may is
- * ended, and all of them only read while there is next to no room.
+ * ended, and all of them are read-only while the disk is nearly full.
  */
 import { statfs } from 'node:fs/promises';
 
 /** A server that is up. */
 interface Guarded {
-  /** Looks at what it takes, and ends it when that is too much. Never rejects. */
+  /** Measures the server's files, and ends the server when they are too large. Never rejects. */
   holdToDisk(): Promise<void>;
   readonly engine: { hold(isHeld: boolean): Promise<void> };
 }
@@ -19,31 +19,31 @@ export interface DiskGuardDeps {
   readonly up: () => readonly Guarded[];
 }
 
-const LOOK_MS = 250;
+const CHECK_MS = 250;
 /** When so much of the disk went since, it is looked who took it. */
 const GROWTH_BYTES = 32 * 2 ** 20;
 
 export class DiskGuard {
   readonly #deps: DiskGuardDeps;
   readonly #timer: NodeJS.Timeout;
-  #isLooking = false;
+  #isChecking = false;
   #isHeld = false;
   /** When all servers were looked at last. */
   #freeBytes = Number.POSITIVE_INFINITY;
 
   constructor(deps: DiskGuardDeps) {
     this.#deps = deps;
-    this.#timer = setInterval(() => void this.#look().catch(() => {}), LOOK_MS).unref();
+    this.#timer = setInterval(() => void this.#check().catch(() => {}), CHECK_MS).unref();
   }
 
   close(): void {
     clearInterval(this.#timer);
   }
 
-  async #look(): Promise<void> {
+  async #check(): Promise<void> {
     const up = this.#deps.up();
-    if (this.#isLooking || up.length === 0) return;
-    this.#isLooking = true;
+    if (this.#isChecking || up.length === 0) return;
+    this.#isChecking = true;
     try {
       await this.#endLargest(up);
       const isLow = this.#deps.isDiskLow();
@@ -51,7 +51,7 @@ export class DiskGuard {
         await Promise.all(up.map(({ engine }) => engine.hold(isLow).catch(() => {})));
       this.#isHeld = isLow;
     } finally {
-      this.#isLooking = false;
+      this.#isChecking = false;
     }
   }
 

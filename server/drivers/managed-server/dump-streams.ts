@@ -1,4 +1,4 @@
-/** Dumps on their way out of a client program and into one, and the databases that cut-off loads leave. */
+/** Dumps from and into client programs, and the databases that cut-off loads leave. */
 import { PassThrough, type Readable, type Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -6,7 +6,7 @@ import { LoadFailed } from '../../databases/engine.ts';
 import type { ClientRun } from './client-programs.ts';
 import type { ManagedServerDeps } from './managed-server.ts';
 
-const LOOK_MS = 500;
+const POLL_MS = 500;
 /** A reader who takes fewer bytes than this in that time, while there are more, loses the dump. */
 const SLOW_BYTES = 256 * 1024;
 const SLOW_MS = 30_000;
@@ -16,7 +16,7 @@ const FULL_BYTES = 16 * 1024;
 /** Names of databases that are being loaded, or were replaced by a load: nobody but Cloudlet has them. */
 const PASSING = /^t_[a-z0-9]{16}$/;
 
-/** The client's output, by way of `through`. Throws `asError` of its complaint when it fails at once. */
+/** The client's output, through `through`. Throws `asError` of its complaint when it fails at once. */
 export async function dumpOf(
   run: ClientRun,
   {
@@ -73,7 +73,7 @@ function notSlow(run: ClientRun): PassThrough {
 }
 
 /**
- * Has the client load the dump, by way of `through`, while `isTooLarge` does not say that it made too much.
+ * Has the client load the dump through `through`, until `isTooLarge` says that it made too much.
  * Throws LoadFailed: with `asSaid` of its complaint when it refuses.
  */
 export async function loadInto(
@@ -101,7 +101,7 @@ export async function loadInto(
 async function endWhen(isTooLarge: () => Promise<boolean>, run: ClientRun): Promise<boolean> {
   const over = Symbol('over');
   for (;;) {
-    if ((await Promise.race([run.ended, sleep(LOOK_MS, over, { ref: false })])) !== over) return false;
+    if ((await Promise.race([run.ended, sleep(POLL_MS, over, { ref: false })])) !== over) return false;
     if (!(await isTooLarge())) continue;
     run.kill();
     return true;
@@ -133,7 +133,7 @@ export interface LeftoversDeps extends Pick<ManagedServerDeps, 'alarms' | 'warn'
 
 /**
  * Removes those of the names that cut-off loads left. One that cannot be removed raises an alarm and stays;
- * it is in nobody's way. Never rejects.
+ * nobody uses its name. Never rejects.
  */
 export async function removeLeftovers(
   names: readonly string[],

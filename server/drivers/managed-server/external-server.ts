@@ -55,13 +55,13 @@ export class ExternalServer implements EngineServer {
   }
 
   #ask(): Promise<void> {
-    this.#asking ??= this.#look().finally(() => {
+    this.#asking ??= this.#check().finally(() => {
       this.#asking = null;
     });
     return this.#asking;
   }
 
-  async #look(): Promise<void> {
+  async #check(): Promise<void> {
     const { name, alarms, check, begin } = this.#deps;
     const code = `${name}_unavailable`;
     try {

@@ -1,5 +1,5 @@
 /**
- * A database server that Cloudlet looks after: one process, of a user of its own where there are such, that
+ * A database server that Cloudlet runs: one process, of a user of its own where there are such, that
  * sees its folder only. It serves on when Cloudlet is killed, and is adopted by the next start. One that
  * users reach directly comes back when it dies, at a port that never changes: their programs have it in
  * their settings. One of an account (account-servers.ts) runs while it is wanted, at any port.
@@ -28,7 +28,7 @@ import { processName } from './server-data.ts';
 import { ServerLog } from './server-log.ts';
 import type { ServerTls } from './server-tls.ts';
 
-export interface ServerPlaces {
+export interface ServerFolders {
   /** Ours, out of the server's reach: what is known of its process, its log, its port. */
   readonly keeper: string;
   /** Everything that the server can write. */
@@ -50,13 +50,13 @@ export interface ServerKind {
   readonly instead?: string;
   readonly stop: { readonly signal: NodeJS.Signals; readonly graceMs: number };
   /** Makes its data, unless they are there; what a crash left half-made is made anew. */
-  initialise(places: ServerPlaces): Promise<void>;
+  initialise(folders: ServerFolders): Promise<void>;
   program(
-    places: ServerPlaces,
+    folders: ServerFolders,
     port: number,
   ): Pick<ForeignProgram, 'command' | 'args' | 'env' | 'readOnly' | 'temporaryMb'>;
   /** Rejects until it can be used; then leaves everything as its databases need it. */
-  ping(places: ServerPlaces, port: number): Promise<void>;
+  ping(folders: ServerFolders, port: number): Promise<void>;
   /** Asks it the least there is. Rejects when it refuses. */
   probe(): Promise<unknown>;
 }
@@ -96,7 +96,7 @@ export interface ManagedServerDeps {
 const ANSWER_MS = 60_000;
 const POLL_MS = 20;
 const MOST_POLL_MS = 1000;
-/** After so long a server that cannot be used is told of. */
+/** A server that cannot be used after so long raises an alarm. */
 const VOICE_MS = 10_000;
 /** A call waits so long for a start. */
 const WAIT_MS = 30_000;
@@ -158,13 +158,13 @@ export class ManagedServer implements EngineServer {
     return this.#isUp && this.#running?.isAlive === true;
   }
 
-  get places(): Omit<ServerPlaces, 'seen'> {
+  get folders(): Omit<ServerFolders, 'seen'> {
     const { folder } = this.#deps;
     return { keeper: join(folder, 'keeper'), home: join(folder, 'home') };
   }
 
   get #keeper(): string {
-    return this.places.keeper;
+    return this.folders.keeper;
   }
 
   /** See EngineServer. A caller that has waited long for a start gets `engine_unavailable`. */
@@ -219,8 +219,8 @@ export class ManagedServer implements EngineServer {
   async #start(): Promise<void> {
     const { kind, alarms } = this.#deps;
     try {
-      const places = await this.#makePlaces();
-      const running = await this.#begin(places);
+      const folders = await this.#makeFolders();
+      const running = await this.#begin(folders);
       this.#isUp = true;
       this.#failures = 0;
       this.#problem = null;
@@ -228,13 +228,13 @@ export class ManagedServer implements EngineServer {
       void running.ended.then(() => this.#ended(running));
     } catch (error) {
       const problem = error instanceof AppError ? error : this.#unavailable('does not start', error);
-      this.#tell(problem);
+      this.#report(problem);
       if (this.#deps.onEnd === undefined && this.isMade && !this.#isClosing) this.#tryAgain();
       throw problem;
     }
   }
 
-  #tell(problem: AppError): void {
+  #report(problem: AppError): void {
     const { kind, alarms } = this.#deps;
     this.#problem = problem;
     alarms.raise(`${kind.name}_unavailable`, problem.message, problem.hint ?? SEE_LOG);
@@ -251,8 +251,8 @@ export class ManagedServer implements EngineServer {
       const said = await Promise.race([asked, sleep(SILENT_MS, isSilent, { ref: false })]);
       if (!this.isUp) return;
       if (said === isSilent)
-        this.#tell(this.#unavailable(`has not answered for ${SILENT_MS / 1000} seconds`));
-      else if (said instanceof Error) this.#tell(this.#unavailable('does not answer', said));
+        this.#report(this.#unavailable(`has not answered for ${SILENT_MS / 1000} seconds`));
+      else if (said instanceof Error) this.#report(this.#unavailable('does not answer', said));
       else if (this.#problem !== null) {
         this.#problem = null;
         alarms.clear(`${kind.name}_unavailable`);
@@ -264,17 +264,17 @@ export class ManagedServer implements EngineServer {
   }
 
   /** Processes of an earlier server that was killed end a little later, and can delay the first start. */
-  async #begin(places: ServerPlaces): Promise<RunningProcess> {
+  async #begin(folders: ServerFolders): Promise<RunningProcess> {
     const isFirst = !this.isMade;
     for (let tries = 1; ; tries++) {
-      const running = (await this.#adopt()) ?? (await this.#launch(places));
+      const running = (await this.#adopt()) ?? (await this.#launch(folders));
       this.#running = running;
       try {
-        await this.#answer(running, places);
+        await this.#answer(running, folders);
         return running;
       } catch (error) {
         if (running.isAlive || this.#isClosing || this.#stopping !== null) throw error;
-        // Another program took it since we looked, and nobody was told of it yet.
+        // Another program took the port since the check, and no user knows it yet.
         if (isFirst && !(await isFree(this.port ?? 0))) forgetPort(this.#keeper);
         if (tries === STARTS) throw error;
         await sleep(STARTS_MS);
@@ -298,15 +298,15 @@ export class ManagedServer implements EngineServer {
     else void this.up().catch(() => {});
   }
 
-  async #makePlaces(): Promise<ServerPlaces> {
+  async #makeFolders(): Promise<ServerFolders> {
     const { uid, processes } = this.#deps;
-    const { keeper, home } = this.places;
-    const places = { keeper, home, seen: await processes.pathOf(home) };
-    fs.mkdirSync(places.keeper, { recursive: true, mode: 0o700 });
+    const { keeper, home } = this.folders;
+    const folders = { keeper, home, seen: await processes.pathOf(home) };
+    fs.mkdirSync(folders.keeper, { recursive: true, mode: 0o700 });
     // Where there are no views, the programs that dump and load pass it to reach the socket.
-    fs.mkdirSync(places.home, { recursive: true, mode: 0o711 });
-    if (uid !== null) fs.chownSync(places.home, uid, uid);
-    return places;
+    fs.mkdirSync(folders.home, { recursive: true, mode: 0o711 });
+    if (uid !== null) fs.chownSync(folders.home, uid, uid);
+    return folders;
   }
 
   async #adopt(): Promise<RunningProcess | null> {
@@ -322,22 +322,22 @@ export class ManagedServer implements EngineServer {
     return null;
   }
 
-  async #launch(places: ServerPlaces): Promise<RunningProcess> {
+  async #launch(folders: ServerFolders): Promise<RunningProcess> {
     const { processes, kind, uid } = this.#deps;
     const kept = this.port;
     let port = kept ?? (await freePort(kind.firstPort));
     const isAny = this.#deps.onEnd !== undefined && kept !== null;
     if (isAny && !(await isFree(port))) port = await freePort(kind.firstPort);
     if (!(await isFree(port))) throw this.#portTaken(port);
-    await kind.initialise(places);
+    await kind.initialise(folders);
     const { memoryMb } = kind;
-    const program = kind.program(places, port);
+    const program = kind.program(folders, port);
     const running = await processes.keep(
       {
         name: processName(kind.name, this.#deps.folder),
         memoryMb,
         uid,
-        folder: places.home,
+        folder: folders.home,
         network: 'host',
         ...program,
       },
@@ -358,17 +358,17 @@ export class ManagedServer implements EngineServer {
     keepPort(this.#keeper, port);
   }
 
-  async #answer(running: RunningProcess, places: ServerPlaces): Promise<void> {
+  async #answer(running: RunningProcess, folders: ServerFolders): Promise<void> {
     const { kind } = this.#deps;
     let waited = 0;
     for (let poll = POLL_MS; ; poll = Math.min(2 * poll, MOST_POLL_MS)) {
       try {
-        return await kind.ping(places, this.port ?? 0);
+        return await kind.ping(folders, this.port ?? 0);
       } catch (error) {
         if (!running.isAlive) throw this.#unavailable('does not start', error);
         if (this.#isClosing) throw error;
         if (waited < VOICE_MS && waited + poll >= VOICE_MS)
-          this.#tell(this.#unavailable('runs, but cannot be used yet', error));
+          this.#report(this.#unavailable('runs, but cannot be used yet', error));
         if (waited < ANSWER_MS) {
           await sleep(poll);
           waited += poll;

@@ -13,7 +13,7 @@ export interface LogRing {
 
 /**
  * Bytes of the blocks below `home`, without what `ring` may take. du does it: a server has thousands of
- * files, and this must not hold up anybody else. Throws when it cannot look.
+ * files, and this must not delay anybody else. Throws when du fails.
  */
 export async function serverBytes(home: string, ring: LogRing | null): Promise<number> {
   // du counts a file once: the log's folder first.

@@ -1,17 +1,17 @@
-/** The folder of a server that we look after, the program that fills it, and the version its data are of. */
+/** The folder of a server that Cloudlet runs, the program that fills it, and the version its data are of. */
 import { createHash } from 'node:crypto';
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { writeDurableFile } from '../../platform/durable-file.ts';
 import type { ForeignProgram, HostProcesses } from '../host-process/host-processes.ts';
-import type { ServerPlaces } from './managed-server.ts';
+import type { ServerFolders } from './managed-server.ts';
 
 /** In the keeper. */
 const SERIES = 'series';
 
 /** Where a folder of a server is in the data directory, for humans: `databases/mysql/accounts/7/home`. */
-export function placeOf(folder: string): string {
+export function pathInData(folder: string): string {
   const at = folder.lastIndexOf('/databases/');
   return at < 0 ? folder : folder.slice(at + 1);
 }
@@ -19,7 +19,7 @@ export function placeOf(folder: string): string {
 /** The folder of the server's socket, in its home. */
 export const RUN = 'run';
 
-export function socketFolder({ home }: Pick<ServerPlaces, 'home'>): string {
+export function socketFolder({ home }: Pick<ServerFolders, 'home'>): string {
   return join(home, RUN);
 }
 
@@ -50,7 +50,7 @@ export async function runMaker(
 }
 
 /** `10.11`, of the data there are; null: there are none. */
-export function dataSeries({ keeper }: Pick<ServerPlaces, 'keeper'>): string | null {
+export function dataSeries({ keeper }: Pick<ServerFolders, 'keeper'>): string | null {
   try {
     return /^\d+\.\d+/.exec(fs.readFileSync(join(keeper, SERIES), 'latin1'))?.[0] ?? null;
   } catch {
@@ -59,7 +59,7 @@ export function dataSeries({ keeper }: Pick<ServerPlaces, 'keeper'>): string | n
 }
 
 /** Notes it on the disk, once there are data. */
-export function keepSeries({ keeper }: Pick<ServerPlaces, 'keeper'>, series: string): void {
+export function keepSeries({ keeper }: Pick<ServerFolders, 'keeper'>, series: string): void {
   writeDurableFile(join(keeper, SERIES), `${series}\n`, 0o600);
 }
 

@@ -14,14 +14,14 @@ export interface Administrator {
 }
 
 /** Where the server is. */
-export type ServerPlace =
+export type ServerEndpoint =
   /** Its folder, and the port in its name where it has one. */
   | { readonly socket: () => { readonly folder: string; readonly port: number } }
   | { readonly host: string; readonly port: number; readonly tls: () => ConnectionOptions | null };
 
 export interface LinksDeps {
   readonly administrator: Administrator;
-  readonly place: ServerPlace;
+  readonly endpoint: ServerEndpoint;
   /** From which all passwords of our own roles come. Throws when there is none yet. */
   readonly secret: () => Buffer;
   /** Whether it should answer; then who comes too early waits a little. */

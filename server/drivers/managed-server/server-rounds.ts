@@ -26,7 +26,7 @@ export class ServerRounds {
     if (this.#underWay.has(round) || !this.#isUp()) return;
     const running = round
       .work()
-      // The server went: whoever looks after it knows.
+      // The server ended, which its owner notices.
       .catch(() => {})
       .finally(() => this.#underWay.delete(round));
     this.#underWay.set(round, running);

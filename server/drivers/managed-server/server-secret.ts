@@ -1,24 +1,24 @@
-/** The secret of a server that we look after: all passwords of our own roles in it come from it. */
+/** The secret of a server that Cloudlet runs: all passwords of our own roles in it come from it. */
 import { createHmac } from 'node:crypto';
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { writeDurableFile } from '../../platform/durable-file.ts';
 import { AppError } from '../../platform/errors.ts';
 import { randomSecret } from '../../platform/ids.ts';
-import type { ServerPlaces } from './managed-server.ts';
+import type { ServerFolders } from './managed-server.ts';
 
 const FILE = 'secret';
 export const SECRET_BYTES = 32;
 
 /** Makes it, unless it is there. */
-export function makeServerSecret({ keeper }: Pick<ServerPlaces, 'keeper'>): void {
+export function makeServerSecret({ keeper }: Pick<ServerFolders, 'keeper'>): void {
   const path = join(keeper, FILE);
   if (fs.existsSync(path)) return;
   writeDurableFile(path, randomSecret(SECRET_BYTES), 0o600);
 }
 
 /** Throws when the server has none yet, and `engine_unavailable` when it is damaged. */
-export function readServerSecret({ keeper }: Pick<ServerPlaces, 'keeper'>): Buffer {
+export function readServerSecret({ keeper }: Pick<ServerFolders, 'keeper'>): Buffer {
   const secret = fs.readFileSync(join(keeper, FILE));
   if (secret.length === SECRET_BYTES) return secret;
   throw new AppError('engine_unavailable', 'The key of our own roles on the database server is damaged', {

@@ -1,5 +1,5 @@
 /**
- * TLS of the servers that we look after. For users on other hosts with the operator's certificate, or with
+ * TLS of the servers that Cloudlet runs. For users on other hosts with the operator's certificate, or with
  * one of our own, whose authority users are given. On this host alone it is there for drivers that insist on
  * it, with a certificate that nobody can verify and nobody needs to.
  */
@@ -59,7 +59,7 @@ export class ServerTls {
   }
 
   /** Puts certificate and key into `home`, for that user alone. Throws `engine_unavailable`. */
-  place(home: string, uid: number | null): void {
+  install(home: string, uid: number | null): void {
     const { cert, key } = this.certificate();
     for (const [name, text] of [
       [CERT_FILE, cert],

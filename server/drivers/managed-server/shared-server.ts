@@ -92,7 +92,7 @@ export class SharedServer {
   }
 
   /** How many could not be moved now. */
-  tell(failures: number): void {
+  report(failures: number): void {
     const { title, alarms } = this.#deps;
     const code = 'databases_not_moved';
     const detail = `${failures} databases of ${title} could not be moved to servers of their accounts' own`;

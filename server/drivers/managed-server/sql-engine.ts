@@ -65,7 +65,7 @@ export interface SqlEngineParts<Admin, L> {
     dump(database: EngineDatabase, format: string, how: DumpHow): Promise<Dump>;
     load(database: EngineDatabase, dump: Readable, signal: AbortSignal): Promise<void>;
   };
-  /** Statements of the watchdog, which looks at a server of the operator's. */
+  /** Statements of the watchdog, for a server of the operator's. */
   readonly watched: Watched<Admin>;
   readonly logs: TenantLogs;
   readonly warn: (text: string) => void;

@@ -17,14 +17,14 @@ import {
   type ManagedEngineOptions,
 } from './database-server.ts';
 import { ExternalServer } from './external-server.ts';
-import { ManagedServer, type ServerKind, type ServerKindDeps, type ServerPlaces } from './managed-server.ts';
+import { ManagedServer, type ServerFolders, type ServerKind, type ServerKindDeps } from './managed-server.ts';
 import { socketFolder } from './server-data.ts';
 import type { LinksDeps } from './server-links.ts';
 import { makeServerSecret, readServerSecret, rolePassword } from './server-secret.ts';
 import { caOf, type ServerAddress, tlsOf } from './server-url.ts';
 import type { NoPrograms } from './unpacked-programs.ts';
 
-type Folders = Omit<ServerPlaces, 'seen'>;
+type Folders = Omit<ServerFolders, 'seen'>;
 
 /** Connections to a SQL server. */
 export interface SqlLinks {
@@ -43,7 +43,7 @@ export interface ExternalFacts {
 }
 
 /** The server of a client program: one of ours, by its socket, which may have the port in its name. */
-export type ClientTarget<F> = { readonly places: Folders; readonly port: number } | RemoteTarget<F>;
+export type ClientTarget<F> = { readonly folders: Folders; readonly port: number } | RemoteTarget<F>;
 
 /** The operator's server, over the network. */
 export interface RemoteTarget<F> {
@@ -68,8 +68,8 @@ export interface SqlKind<L extends SqlLinks, F extends ExternalFacts> {
   links(deps: LinksDeps, facts: () => F | null): L;
   /** The process of a server that Cloudlet runs. */
   process(deps: ServerKindDeps): ServerKind;
-  /** `places`: of the server that the programs are for; null: any. */
-  readiness(places: Folders | null, problem: AppError | null): Promise<Readiness>;
+  /** `folders`: of the server that the programs are for; null: any. */
+  readiness(folders: Folders | null, problem: AppError | null): Promise<Readiness>;
   /** The command of a client program. Throws DumpsMissing, and `engine_unavailable` without programs. */
   command(target: ClientTarget<F>, work: ClientWork): Promise<ClientCommand>;
   readonly external: {
@@ -89,7 +89,7 @@ export interface SqlKind<L extends SqlLinks, F extends ExternalFacts> {
 export interface RefusalCodes {
   readonly user: readonly string[];
   readonly database: string;
-  /** The place where the operator lets users in, for humans. */
+  /** The setting by which the operator lets users in, for humans. */
   readonly doorkeeper: string;
 }
 
@@ -128,18 +128,18 @@ function ownServer<L extends SqlLinks, F extends ExternalFacts>(
   const uid = account === null ? uidBase : account.uid;
   let known: Buffer | null = null;
   const secret = () => {
-    known ??= readServerSecret(server.places);
+    known ??= readServerSecret(server.folders);
     return known;
   };
-  const socket = () => ({ folder: socketFolder(server.places), port: server.port ?? 0 });
+  const socket = () => ({ folder: socketFolder(server.folders), port: server.port ?? 0 });
   const passwordOf = (role: string) => links.passwordOf(role);
   const administrator = { user, database, password: () => passwordOf(user) };
   const links: L = kind.links(
-    { administrator, place: { socket }, secret, isUp: () => server.isUp },
+    { administrator, endpoint: { socket }, secret, isUp: () => server.isUp },
     () => null,
   );
   const greet = async () => {
-    await takeAdministration(kind, server.places, links);
+    await takeAdministration(kind, server.folders, links);
     await begin();
   };
   const process = kind.process({
@@ -165,7 +165,7 @@ function ownServer<L extends SqlLinks, F extends ExternalFacts>(
   const clients = programs.of({
     accountId: account?.accountId ?? null,
     socket: () => socket().folder,
-    command: (work) => kind.command({ places: server.places, port: server.port ?? 0 }, work),
+    command: (work) => kind.command({ folders: server.folders, port: server.port ?? 0 }, work),
   });
   return {
     server,
@@ -174,7 +174,7 @@ function ownServer<L extends SqlLinks, F extends ExternalFacts>(
     facts: () => null,
     secret,
     endpoint: () => endpointOf(account?.port ?? server.port, tls),
-    readiness: () => kind.readiness(server.places, server.problem),
+    readiness: () => kind.readiness(server.folders, server.problem),
   };
 }
 
@@ -193,10 +193,10 @@ async function takeAdministration(
     administrator: { user },
     wrongPassword,
   }: { readonly administrator: { readonly user: string }; readonly wrongPassword: string },
-  places: Folders,
+  folders: Folders,
   links: SqlLinks,
 ): Promise<void> {
-  const first = firstSecret(places);
+  const first = firstSecret(folders);
   if (first === null) return;
   try {
     await links.takeAdministration(rolePassword(first, user));
@@ -204,7 +204,7 @@ async function takeAdministration(
     // It was given one before.
     if ((error as { code?: unknown }).code !== wrongPassword) throw error;
   }
-  forgetFirstSecret(places);
+  forgetFirstSecret(folders);
 }
 
 function externalServer<L extends SqlLinks, F extends ExternalFacts>(
@@ -268,11 +268,11 @@ export async function probeExternal<L extends SqlLinks, F extends ExternalFacts>
 function externalDeps(
   { external }: { readonly external: { readonly database: string } },
   address: ServerAddress,
-): Pick<LinksDeps, 'administrator' | 'place'> {
+): Pick<LinksDeps, 'administrator' | 'endpoint'> {
   const { host, port, user, password, database } = address;
   return {
     administrator: { user, database: database || external.database, password: () => password },
-    place: { host, port, tls: () => tlsOf(address) },
+    endpoint: { host, port, tls: () => tlsOf(address) },
   };
 }
 

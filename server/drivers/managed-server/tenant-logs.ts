@@ -50,7 +50,7 @@ export class TenantLogs {
     this.#deps = deps;
   }
 
-  /** Given the statements that are slow now, notes those that ended since, with the time of the last look. */
+  /** Given the statements that are slow now, notes those that ended, with their time at the last call. */
   noteSlow(now: readonly RunningStatement[]): void {
     const before = this.#slow;
     this.#slow = new Map(now.map((statement) => [statement.key, statement]));

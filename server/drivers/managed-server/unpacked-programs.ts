@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 
 /** The folder that scripts/database-programs.js fills. */
 const FOLDER = fileURLToPath(new URL('../../../build/programs/', import.meta.url));
-/** The way Debian names folders of libraries, and the way others do. */
+/** Folders of libraries, by Debian's name and by others'. */
 const LIBRARIES = ['usr/lib/x86_64-linux-gnu', 'lib/x86_64-linux-gnu'];
 const ARM_LIBRARIES = ['usr/lib/aarch64-linux-gnu', 'lib/aarch64-linux-gnu'];
 

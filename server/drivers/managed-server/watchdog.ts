@@ -1,5 +1,5 @@
 /**
- * Looks every second at a server of the operator's, which the tenants share: ends statements that run for too
+ * Checks a server of the operator's every second, which the tenants share: ends statements that run for too
  * long, and notes which databases are in use.
  */
 import type { EngineServer } from './database-server.ts';

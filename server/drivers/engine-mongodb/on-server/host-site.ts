@@ -28,9 +28,9 @@ export interface HostSiteOptions
 
 export function hostSite(options: HostSiteOptions): MongodbSite {
   const { folder, processes, uidBase: uid, alarms, warn, firstPort, find = findMongod } = options;
-  const found = () => find(dataSeries(server.places));
+  const found = () => find(dataSeries(server.folders));
   const program = async () => programsOrThrow('MongoDB', await found());
-  const secret = () => readServerSecret(server.places);
+  const secret = () => readServerSecret(server.folders);
   const address = (): OperatorMongodb => ({
     setting: 'CLOUDLET_MONGODB_SERVER',
     host: '127.0.0.1',

@@ -6,7 +6,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { AppError } from '../../../platform/errors.ts';
 import { removeTree } from '../../host-process/tree-removal.ts';
-import type { ServerKind, ServerPlaces } from '../../managed-server/managed-server.ts';
+import type { ServerFolders, ServerKind } from '../../managed-server/managed-server.ts';
 import { dataSeries, keepSeries, makeFolder } from '../../managed-server/server-data.ts';
 import { makeServerSecret } from '../../managed-server/server-secret.ts';
 import type { Mongod } from './mongod-program.ts';
@@ -46,11 +46,11 @@ export class MongodServer implements ServerKind {
     this.firstPort = deps.firstPort;
   }
 
-  async initialise(places: ServerPlaces): Promise<void> {
+  async initialise(folders: ServerFolders): Promise<void> {
     this.#mongod = await this.#deps.program();
-    makeServerSecret(places);
-    const data = join(places.home, DATA);
-    if (dataSeries(places) === null) {
+    makeServerSecret(folders);
+    const data = join(folders.home, DATA);
+    if (dataSeries(folders) === null) {
       // Without an administrator there is nothing in it; who made one there before us is gone with it.
       await removeTree(data);
       makeFolder(data, this.#deps.uid);
@@ -61,7 +61,7 @@ export class MongodServer implements ServerKind {
     }
   }
 
-  program({ seen }: ServerPlaces, port: number) {
+  program({ seen }: ServerFolders, port: number) {
     const mongod = this.#mongod;
     if (mongod === null) throw new Error('not initialised');
     const { command, readOnly } = mongod;
@@ -72,12 +72,12 @@ export class MongodServer implements ServerKind {
     return this.#deps.probe();
   }
 
-  async ping(places: ServerPlaces): Promise<void> {
-    const isNew = dataSeries(places) === null;
+  async ping(folders: ServerFolders): Promise<void> {
+    const isNew = dataSeries(folders) === null;
     await this.#deps.greet(isNew);
     if (!isNew) return;
     const { series } = this.#mongod ?? (await this.#deps.program());
-    keepSeries(places, series);
+    keepSeries(folders, series);
   }
 }
 
