@@ -26,7 +26,7 @@ const GROWTH_BYTES = 16 * MIB;
 const LEFTOVERS_FIX =
   'Stop Cloudlet, remove the folders of these names from databases/mysql/server/home/data, and start it';
 const DAMAGED_FIX =
-  'Load the last dump or a recovery point into the database that they were for; ' +
+  'Load the last dump or a recovery point into the databases concerned; ' +
   'then remove the files of these names from databases/mysql/loads, and restart';
 
 export interface DumpsDeps {
@@ -102,7 +102,7 @@ export class MysqlDumps {
   #reportDamaged(): boolean {
     const { alarms } = this.#deps;
     const damaged = this.#swaps.damaged();
-    const detail = `Notes of loads into MariaDB that were cut off are damaged: ${damaged.join(', ')}`;
+    const detail = `The journals of interrupted loads into MariaDB are damaged: ${damaged.join(', ')}`;
     if (damaged.length > 0) alarms.raise('mysql_loads_damaged', detail, DAMAGED_FIX);
     else alarms.clear('mysql_loads_damaged');
     return damaged.length > 0;
@@ -174,15 +174,19 @@ export class MysqlDumps {
 function asSaid(complaint: string): string {
   const line = complaint.split('\n').find((text) => /^ERROR/.test(text)) ?? complaint;
   const plain = line.trim().slice(0, 500);
-  return plain === '' ? 'the client was ended before it had read all of the dump' : plain;
+  return plain === '' ? 'the client was ended before it had read the whole dump' : plain;
 }
 
 function dumpFailed(complaint: string): Error {
   if (/\b(?:1205|1412)\b/.test(complaint)) {
-    return new AppError('engine_unavailable', 'A table was altered, or held by a session, during the dump', {
-      hint: 'try again once the tables are no longer being altered',
-      retryAfterSeconds: 5,
-    });
+    return new AppError(
+      'engine_unavailable',
+      'A table was altered, or locked by a session, during the dump',
+      {
+        hint: 'try again once the tables are no longer being altered',
+        retryAfterSeconds: 5,
+      },
+    );
   }
   return new Error(`mariadb-dump: ${complaint}`);
 }

@@ -108,8 +108,8 @@ function withServer({ root, ...clients }: MysqlClientPrograms & { readonly root:
 function whyNone(series: string | null): NoPrograms {
   if (series !== null) {
     return {
-      reason: `the data directory is of MariaDB ${series}, which is no longer installed`,
-      fix: `install MariaDB ${series} again, or copy build/programs of the Cloudlet that made them`,
+      reason: `the data directory is MariaDB ${series}, which is no longer installed`,
+      fix: `install MariaDB ${series} again, or copy build/programs of the Cloudlet that made the data`,
     };
   }
   const { reason, fix } = whyNoPrograms(NAME);

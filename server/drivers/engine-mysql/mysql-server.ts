@@ -148,11 +148,13 @@ function assertNobodysData({ home, keeper }: ServerFolders): void {
   const data = join(home, DATA);
   const isUsed = fs.existsSync(data) && fs.readdirSync(data).some((name) => TENANTS.test(name));
   if (!isUsed && !hadPort(keeper)) return;
-  const what = isUsed ? 'the version of the data of MariaDB is not known' : 'the data of MariaDB are gone';
+  const what = isUsed
+    ? 'the version of the data directory of MariaDB is unknown'
+    : 'the data directory of MariaDB is missing';
   throw new AppError('engine_unavailable', what, {
     hint: isUsed
-      ? `write the series of the MariaDB that made them, such as 10.11, to ${pathInData(keeper)}/series`
-      : `put ${pathInData(home)}/data of the data directory back; a disk may not be mounted`,
+      ? `write the series of the MariaDB that made the data, such as 10.11, to ${pathInData(keeper)}/series`
+      : `restore ${pathInData(home)}/data in Cloudlet's data directory; a disk may not be mounted`,
   });
 }
 

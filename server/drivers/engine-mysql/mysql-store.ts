@@ -74,8 +74,8 @@ async function markDatabase(admin: Admin, name: string): Promise<void> {
     name.replaceAll('_', '\\_'),
   ]);
   if (marks.some(({ User }) => User !== mark)) {
-    throw new AppError('engine_unavailable', `The database ${name} on that server is another cloud's`, {
-      hint: 'load a dump into a new database in the place of this one',
+    throw new AppError('engine_unavailable', `The database ${name} on that server belongs to another cloud`, {
+      hint: 'load a dump into a new database instead',
     });
   }
   await admin.query(`GRANT SHOW VIEW ON ${granted(name)} TO ${marker(mark)}`);

@@ -94,7 +94,7 @@ describe('an upgrade of the data of PostgreSQL', { skip: noPostgresql }, () => {
     fs.renameSync(join(folders.home, 'data'), join(folders.home, 'elsewhere'));
     const engine = fixture.reopen();
     await assert.rejects(engine.tables(database, new AbortController().signal), (error) => {
-      assert.match(`${error}`, /data of PostgreSQL are gone/);
+      assert.match(`${error}`, /data directory of PostgreSQL is missing/);
       return isAppError(error, 'engine_unavailable');
     });
     assert.ok(!fs.existsSync(join(folders.home, 'data')));

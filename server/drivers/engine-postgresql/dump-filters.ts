@@ -64,7 +64,7 @@ export class DumpFilter extends Transform {
     this.#head = null;
     if (head.subarray(0, ARCHIVE.length).equals(ARCHIVE)) {
       return new LoadFailed(
-        'The file is an archive of pg_dump; what is loaded is SQL: `pg_restore -f dump.sql FILE` makes it',
+        'The file is an archive of pg_dump, but only SQL can be loaded: `pg_restore -f dump.sql FILE` makes it',
       );
     }
     if (head.length === 0) return new LoadFailed('The dump is empty');

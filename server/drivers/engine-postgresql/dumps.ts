@@ -161,15 +161,19 @@ export class PostgresqlDumps {
 function asSaid(complaint: string): string {
   const line = complaint.split('\n').find((text) => /error:|ERROR:|FATAL:/.test(text)) ?? complaint;
   const plain = line.replace(/^psql:\S*?(\d+): /, 'line $1: ').slice(0, 500);
-  return plain.trim() === '' ? 'psql was ended before it had read all of the dump' : plain.trim();
+  return plain.trim() === '' ? 'psql was ended before it had read the whole dump' : plain.trim();
 }
 
 function dumpFailed(complaint: string): Error {
   if (/lock timeout|canceling statement/.test(complaint)) {
-    return new AppError('engine_unavailable', 'A session of the database holds a lock on all of a table', {
-      hint: 'end that session or its transaction, then try again',
-      retryAfterSeconds: 5,
-    });
+    return new AppError(
+      'engine_unavailable',
+      'A session of the database holds an exclusive lock on a table',
+      {
+        hint: 'end that session or its transaction, then try again',
+        retryAfterSeconds: 5,
+      },
+    );
   }
   return new Error(`pg_dump: ${complaint}`);
 }

@@ -56,10 +56,10 @@ export async function serverFacts(client: ClientBase): Promise<ServerFacts> {
     extensions: row.extensions,
     limits: [
       'its memory, disk and temporary files are not bounded by Cloudlet',
-      ...(row.checksums === 'on' ? [] : ['its data have no checksums']),
+      ...(row.checksums === 'on' ? [] : ['its data directory has no checksums']),
       ...(row.open.length === 0
         ? []
-        : [`users of databases can also connect to ${row.open.join(', ')}, until they are sent away`]),
+        : [`users of databases can also connect to ${row.open.join(', ')}, until Cloudlet ends the session`]),
     ],
   };
 }
@@ -79,7 +79,7 @@ export function unmetNeed(facts: ServerFacts, { setting, user }: ServerAddress):
   if (encoding !== 'UTF8')
     return unmet(
       `The operator's PostgreSQL has the encoding ${encoding}`,
-      'make it anew with --encoding=UTF8',
+      'create it again with initdb --encoding=UTF8',
     );
   const missing = [...(mayMakeDatabases ? [] : ['CREATEDB']), ...(mayMakeRoles ? [] : ['CREATEROLE'])];
   if (missing.length === 0) return null;

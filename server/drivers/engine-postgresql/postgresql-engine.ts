@@ -98,8 +98,8 @@ export class PostgresqlEngine extends SqlEngine<ClientBase, PostgresqlLinks> {
   override async upgrade(): Promise<Upgrade | null> {
     const { processes, uidBase, account = null, find = findPrograms, external = null } = this.#options;
     if (external !== null) {
-      throw new AppError('engine_unavailable', "The server of PostgreSQL is the operator's own", {
-        hint: 'upgrade it by its own means; Cloudlet uses what it finds',
+      throw new AppError('engine_unavailable', 'The operator runs the PostgreSQL server', {
+        hint: 'upgrade the server itself; Cloudlet works with its version',
       });
     }
     const { server, links } = this;
@@ -281,7 +281,9 @@ export class PostgresqlEngine extends SqlEngine<ClientBase, PostgresqlLinks> {
     for (const name of await links.asAdmin((client) => store.databases(client, null)))
       await links
         .inDatabase(name, store.analyse)
-        .catch(() => this.#options.warn(`run ANALYZE in the database ${name}`));
+        .catch(() =>
+          this.#options.warn(`the database ${name} has no statistics after the upgrade: run ANALYZE in it`),
+        );
   }
 }
 

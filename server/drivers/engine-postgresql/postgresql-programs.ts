@@ -150,12 +150,12 @@ function whyNone(major: number | null, hosts: readonly PostgresqlPrograms[]): No
   const [old] = hosts;
   if (major !== null && old === undefined) {
     return {
-      reason: `the data directory is of PostgreSQL ${major}, which is no longer installed`,
-      fix: `install PostgreSQL ${major} again, or copy build/programs of the Cloudlet that made them`,
+      reason: `the data directory is PostgreSQL ${major}, which is no longer installed`,
+      fix: `install PostgreSQL ${major} again, or copy build/programs of the Cloudlet that made the data`,
     };
   }
   if (old === undefined) return { reason, fix: `${fix}; or install PostgreSQL: apt-get install postgresql` };
-  return { reason: `PostgreSQL ${old.version} of this host is too old, and ${reason}`, fix };
+  return { reason: `PostgreSQL ${old.version} on this host is too old, and ${reason}`, fix };
 }
 
 /**

@@ -65,9 +65,13 @@ export class PostgresqlServer implements ServerKind {
     const programs = programsOrThrow(this.title, await this.#find(made));
     this.#programs = programs;
     if (made !== null && made !== programs.major) {
-      throw new AppError('engine_unavailable', `the data are of PostgreSQL ${made}, not ${programs.major}`, {
-        hint: 'have the programs of that version put back',
-      });
+      throw new AppError(
+        'engine_unavailable',
+        `the data directory is PostgreSQL ${made}, but the programs are PostgreSQL ${programs.major}`,
+        {
+          hint: `install PostgreSQL ${made} again`,
+        },
+      );
     }
     makeServerSecret(folders);
     makeFolder(join(folders.home, RUN), uid);
@@ -116,7 +120,7 @@ export class PostgresqlServer implements ServerKind {
     if (!(await this.#deps.processes.isRootSeen())) return;
     throw new AppError(
       'engine_unavailable',
-      'PostgreSQL refuses to run as root, and this host lets Cloudlet use no other user',
+      'PostgreSQL refuses to run as root, and Cloudlet cannot use another user on this host',
       {
         hint: 'Run Cloudlet as an ordinary user, or let root change users (CAP_SETUID, CAP_SETGID, CAP_CHOWN)',
       },
@@ -126,8 +130,8 @@ export class PostgresqlServer implements ServerKind {
 
 /** A server that has a port had data: no new ones are made. */
 function dataGone({ home }: ServerFolders): AppError {
-  return new AppError('engine_unavailable', 'the data of PostgreSQL are gone', {
-    hint: `put ${pathInData(home)}/data of the data directory back; a disk may not be mounted`,
+  return new AppError('engine_unavailable', 'the data directory of PostgreSQL is missing', {
+    hint: `restore ${pathInData(home)}/data in Cloudlet's data directory; a disk may not be mounted`,
   });
 }
 

@@ -168,8 +168,8 @@ export async function isThere(client: ClientBase, name: string, guest: Guest | n
   const comment = rows[0]?.comment ?? null;
   // A database that was only half made has none yet.
   if (guest !== null && comment !== null && comment !== guest.mark) {
-    throw new AppError('engine_unavailable', `The database ${name} on that server is another cloud's`, {
-      hint: 'load a dump into a new database in the place of this one',
+    throw new AppError('engine_unavailable', `The database ${name} on that server belongs to another cloud`, {
+      hint: 'load a dump into a new database instead',
     });
   }
   return rows.length > 0;

@@ -62,7 +62,7 @@ export class AccountPorts {
     this.#keep(first, port);
     if (counts.size > 1)
       this.#warn(
-        `each account has a port of its own for its databases now: only account ${first} keeps ${port}; ` +
+        `each account now has its own port for databases, and only account ${first} keeps ${port}; ` +
           'GET /api/databases/{id}/credentials shows each owner the new address',
       );
   }

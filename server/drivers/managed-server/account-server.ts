@@ -217,7 +217,7 @@ export class AccountServer {
     if (this.#bytes <= most || !this.isUp) return;
     const [takes, may] = [this.#bytes, limit].map((bytes) => `${Math.ceil(bytes / 2 ** 20)} MB`);
     this.#deps.warn(
-      `the server ${this.#deps.door.name} was ended: it takes ${takes}, its databases may ${may}`,
+      `the server ${this.#deps.door.name} was ended: it uses ${takes} of disk, and the limit of its databases is ${may}`,
     );
     await this.#end();
   }
@@ -370,7 +370,7 @@ export class AccountServer {
 
   #resting(): AppError {
     return new AppError('engine_unavailable', 'The database server failed to start', {
-      hint: 'it is tried again within a minute; the operator finds the reason in its log',
+      hint: 'Cloudlet retries within a minute; the reason is in the log of the server',
       retryAfterSeconds: 5,
     });
   }

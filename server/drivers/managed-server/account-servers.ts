@@ -155,7 +155,7 @@ export class AccountServers implements Engine, PlacesUser {
       } catch (error) {
         failures.push(error);
         this.#options.warn(
-          `the database ${database} could not be moved to a server of its account's: ${error}`,
+          `the database ${database} could not be moved to its account's own server: ${error}`,
         );
       }
     }
@@ -385,8 +385,8 @@ export class AccountServers implements Engine, PlacesUser {
     const isLeft = server?.isMoving(database) !== false && this.#shared.isThere;
     if (isLeft) throw beingMoved();
     if (server !== undefined) return server;
-    throw new AppError('engine_unavailable', `The server of the database ${database} is gone`, {
-      hint: 'put its folder back, below databases/ of the data directory; a disk may not be mounted',
+    throw new AppError('engine_unavailable', `The server of the database ${database} is missing`, {
+      hint: 'restore its folder below databases/ in the data directory; a disk may not be mounted',
     });
   }
 
@@ -400,8 +400,8 @@ export class AccountServers implements Engine, PlacesUser {
 }
 
 function beingMoved(): AppError {
-  return new AppError('engine_unavailable', "The database is being moved to a server of its account's own", {
-    hint: 'try again in a few minutes; the operator finds in the log when it cannot be moved',
+  return new AppError('engine_unavailable', "The database is being moved to its account's own server", {
+    hint: 'try again in a few minutes; the log of Cloudlet says why a move fails',
     retryAfterSeconds: 5,
   });
 }

@@ -205,8 +205,8 @@ export class ClientPrograms {
 }
 
 function tooMany(): AppError {
-  return new AppError('engine_unavailable', 'Too many dumps, loads and copies are under way', {
-    hint: 'try again when some are done; one account has at most two of each at a time',
+  return new AppError('engine_unavailable', 'Too many dumps, loads and copies are running', {
+    hint: 'try again when some are done; an account can run two of each at a time',
     retryAfterSeconds: 30,
   });
 }

@@ -133,7 +133,7 @@ export async function externalReadiness(
   const { version, limits } = await said();
   const { problem, isUp } = server;
   const reason =
-    problem?.message ?? (limits.length === 0 ? null : `A server of the operator's own: ${limits.join('; ')}`);
+    problem?.message ?? (limits.length === 0 ? null : `The operator runs this server: ${limits.join('; ')}`);
   return { available: isUp, version, source: 'external', reason, fix: problem?.hint ?? null };
 }
 

@@ -92,7 +92,7 @@ export async function loadInto(
   const fed = feed(how.dump, how.through, run);
   const { code, complaint } = await run.ended;
   const problem = await fed;
-  if (await wasTooLarge) throw new LoadFailed('The dump holds more than the size limit of the database');
+  if (await wasTooLarge) throw new LoadFailed('The dump is larger than the size limit of the database');
   if (problem !== null) throw problem;
   if (code !== 0) throw new LoadFailed(how.asSaid(complaint));
 }
@@ -147,10 +147,10 @@ export async function removeLeftovers(
       await remove(name);
     } catch (error) {
       left.push(name);
-      warn(`${name}, which a load that was cut off left in ${title}, could not be removed: ${error}`);
+      warn(`the database ${name}, left by an interrupted load into ${title}, could not be removed: ${error}`);
     }
   }
-  const detail = `Left-overs of loads that were cut off cannot be removed from ${title}: ${left.join(', ')}`;
+  const detail = `Databases left by interrupted loads cannot be removed from ${title}: ${left.join(', ')}`;
   if (left.length > 0) alarms.raise(code, detail, fix);
   else alarms.clear(code);
 }

@@ -293,7 +293,7 @@ export class ManagedServer implements EngineServer {
     if (this.#isClosing || this.#stopping !== null || this.#running !== running || !this.#isUp) return;
     this.#isUp = false;
     const { kind, warn, onEnd } = this.#deps;
-    warn(`${kind.title} ended by itself${onEnd ? '' : ' and is started again'}`);
+    warn(`${kind.title} exited unexpectedly${onEnd ? '' : ' and is restarted'}`);
     if (onEnd) onEnd();
     else void this.up().catch(() => {});
   }
@@ -395,7 +395,7 @@ export class ManagedServer implements EngineServer {
     const { instead } = this.#deps.kind;
     const other = instead === undefined ? '' : `; ${instead}`;
     return new AppError('engine_unavailable', `${this.#deps.kind.title} ${what}${said}`, {
-      hint: `ask the operator, who finds the log of the server in its folder; it is tried again by itself${other}`,
+      hint: `ask the operator: the log is in the folder of the server; Cloudlet retries by itself${other}`,
       retryAfterSeconds: 5,
       cause,
     });

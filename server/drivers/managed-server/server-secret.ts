@@ -21,8 +21,8 @@ export function makeServerSecret({ keeper }: Pick<ServerFolders, 'keeper'>): voi
 export function readServerSecret({ keeper }: Pick<ServerFolders, 'keeper'>): Buffer {
   const secret = fs.readFileSync(join(keeper, FILE));
   if (secret.length === SECRET_BYTES) return secret;
-  throw new AppError('engine_unavailable', 'The key of our own roles on the database server is damaged', {
-    hint: 'put the file `secret` in its folder, below databases/ of the data directory, back from a copy',
+  throw new AppError('engine_unavailable', "The key of Cloudlet's roles on the database server is damaged", {
+    hint: 'restore the file `secret` in its folder, below databases/ in the data directory, from a copy',
   });
 }
 

@@ -143,7 +143,7 @@ function assertWhole({ cert, key }: Certificate): void {
   }
   throw new AppError('engine_unavailable', 'The certificate authority of the database servers is damaged', {
     hint:
-      'put databases/tls/authority.pem of the data directory back from a copy, or remove it and restart: ' +
-      'a new one is made, which users of databases must be given',
+      'restore databases/tls/authority.pem in the data directory from a copy, or remove it and restart: ' +
+      'Cloudlet then makes a new one, which users of databases need',
   });
 }

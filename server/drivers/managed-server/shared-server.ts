@@ -95,9 +95,9 @@ export class SharedServer {
   report(failures: number): void {
     const { title, alarms } = this.#deps;
     const code = 'databases_not_moved';
-    const detail = `${failures} databases of ${title} could not be moved to servers of their accounts' own`;
+    const detail = `${failures} databases of ${title} could not be moved to their accounts' own servers`;
     if (failures === 0) alarms.clear(code);
-    else alarms.raise(code, detail, 'The log of Cloudlet says why; it is tried again every minute');
+    else alarms.raise(code, detail, 'The log of Cloudlet says why; Cloudlet retries every minute');
   }
 
   /** Nothing is left in it to move: it is stopped, and kept for a week. */
@@ -107,7 +107,7 @@ export class SharedServer {
     await removeTree(this.#done);
     fs.renameSync(this.#folder, this.#done);
     this.#deps.warn(
-      `${this.#deps.title}: every account has a server of its own now; the old data go in a week`,
+      `${this.#deps.title}: every account now has its own server; the old data are removed in a week`,
     );
   }
 

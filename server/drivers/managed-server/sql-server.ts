@@ -250,7 +250,10 @@ function externalServer<L extends SqlLinks, F extends ExternalFacts>(
         const { version, limits } = facts;
         const programs = await external.clients(facts);
         if (!('reason' in programs)) return { version, limits };
-        return { version, limits: [...limits, `there are no dumps, loads and copies: ${programs.reason}`] };
+        return {
+          version,
+          limits: [...limits, `dumps, loads and copies are not available: ${programs.reason}`],
+        };
       }),
   };
 }
@@ -303,14 +306,14 @@ function whyNotReached(
     new AppError('engine_unavailable', what, { hint, retryAfterSeconds: 5, cause: error });
   const where = `The operator's ${title} at ${host}:${port}`;
   if (refusals.user.includes(String(code))) {
-    const fix = `correct user and password in ${setting}, let that user in (${refusals.doorkeeper}), and restart Cloudlet`;
+    const fix = `correct user and password in ${setting}, allow its log-in (${refusals.doorkeeper}), and restart Cloudlet`;
     return refuse(`${where} refuses the user in ${setting}`, fix);
   }
   if (code === refusals.database)
     return refuse(`${where} has no database of that name`, `correct ${setting}`);
   return refuse(
     `${where} cannot be reached: ${message || code}`,
-    `start it, or correct ${setting}; a certificate of one's own is named by sslrootcert=PATH in it`,
+    `start it, or correct ${setting}; name a private certificate with sslrootcert=PATH in it`,
   );
 }
 

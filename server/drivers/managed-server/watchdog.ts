@@ -52,7 +52,7 @@ export class Watchdog<Admin> {
     logs.flush();
     await links.asAdmin(async (admin) => {
       for (const { database, at } of await watched.endRunaways(admin)) {
-        logs.add({ database, at, text: 'ERROR: a session was ended, as its statement ran for too long' });
+        logs.add({ database, at, text: 'ERROR: a session was ended: its statement ran for too long' });
         warn(`ended a statement of the database ${database} that ran for too long`);
       }
       logs.noteSlow(await watched.slowStatements(admin));
