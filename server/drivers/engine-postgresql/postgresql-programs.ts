@@ -12,12 +12,15 @@ import {
 import { basename, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { hostPath } from '../../platform/host-programs.ts';
+import { readinessOf } from '../managed-server/database-server.ts';
 import {
   compareVersions,
   type NoPrograms,
   unpackedPrograms,
   whyNoPrograms,
 } from '../managed-server/unpacked-programs.ts';
+import { dataMajor } from './data-directory.ts';
+import type { PostgresqlKind } from './postgresql.ts';
 
 const run = promisify(execFile);
 const NAME = 'postgresql';
@@ -68,6 +71,16 @@ export function missingOf({ major, version, hasClients }: PostgresqlPrograms): N
       `PostgreSQL ${version} is npm's package, without pg_dump, psql and pg_upgrade: databases cannot be dumped, ` +
       'loaded, copied or upgraded. It uses OpenSSL 1.1, which is no longer maintained',
     fix: `install PostgreSQL ${major} on this host and restart Cloudlet; the data stay as they are`,
+  };
+}
+
+/** The readiness of a server of ours by its programs, with the extensions that its tenants may create. */
+export function readinessBy(find: typeof findPrograms): PostgresqlKind['readiness'] {
+  return async (folders, problem) => {
+    const found = await find(folders && dataMajor(folders));
+    if (!('bin' in found)) return Object.assign(readinessOf(found, problem), { extensions: [] });
+    const extensions = trustedExtensions(found.bin, found.major);
+    return Object.assign(readinessOf(found, problem, missingOf(found)), { extensions });
   };
 }
 

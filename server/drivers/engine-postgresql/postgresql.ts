@@ -2,18 +2,13 @@
 import { join } from 'node:path';
 import { DumpsMissing } from '../../databases/engine.ts';
 import { SOCKET_LINK } from '../managed-server/client-programs.ts';
-import { programsOrThrow, readinessOf } from '../managed-server/database-server.ts';
+import { programsOrThrow } from '../managed-server/database-server.ts';
 import type { ClientTarget, SqlKind } from '../managed-server/sql-server.ts';
 import type { NoPrograms } from '../managed-server/unpacked-programs.ts';
 import { dataMajor } from './data-directory.ts';
 import { REFUSALS, type ServerFacts, serverFacts, unmetNeed } from './external-server-facts.ts';
 import { PostgresqlLinks } from './postgresql-links.ts';
-import {
-  findPrograms,
-  missingOf,
-  type PostgresqlPrograms,
-  trustedExtensions,
-} from './postgresql-programs.ts';
+import { findPrograms, missingOf, type PostgresqlPrograms, readinessBy } from './postgresql-programs.ts';
 import { PostgresqlServer } from './postgresql-server.ts';
 import { ADMIN } from './postgresql-store.ts';
 
@@ -31,12 +26,7 @@ export function postgresqlKind(find = findPrograms): PostgresqlKind {
     wrongPassword: '28P01',
     links: (deps) => new PostgresqlLinks(deps),
     process: (deps) => new PostgresqlServer(deps, find),
-    readiness: async (folders, problem) => {
-      const found = await find(folders && dataMajor(folders));
-      if (!('bin' in found)) return Object.assign(readinessOf(found, problem), { extensions: [] });
-      const extensions = trustedExtensions(found.bin, found.major);
-      return Object.assign(readinessOf(found, problem, missingOf(found)), { extensions });
-    },
+    readiness: readinessBy(find),
     command: async (target, { program, args, env, user, password }) => {
       const programs =
         'folders' in target
