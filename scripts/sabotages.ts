@@ -222,7 +222,7 @@ export const SABOTAGES: readonly Sabotage[] = [
     sees: /cannot be read|altered|waited in vain/,
     edits: [
       {
-        file: 'server/platform/disk-room.ts',
+        file: 'server/platform/disk-space.ts',
         find: `
     if (bytes > available) {
       void this.refresh();
@@ -231,7 +231,7 @@ export const SABOTAGES: readonly Sabotage[] = [
         replace: '',
       },
       {
-        file: 'server/platform/disk-room.ts',
+        file: 'server/platform/disk-space.ts',
         find: 'if (bytes > available) throw this.#refused();',
         replace: '',
       },

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { mayTouch, type Principal, permits } from '../calls/principal.ts';
-import { UNASKED } from '../metadata/change.ts';
+import { BACKGROUND } from '../metadata/change.ts';
 import { isAppError } from '../platform/errors.ts';
 import { type AccountFixture, by, openAccountFixture, TEST_ACCESS_KEYS } from '../testing/account-fixture.ts';
 import { s3SecretContext } from './access-keys.ts';
@@ -20,7 +20,7 @@ const principalOf = async (apiKey: string) => fixture.authenticator.authenticate
 async function holder(): Promise<Principal> {
   const username = `user-${++made}`;
   const fields = { username, email: `${username}@example.com`, password: 'a good password' };
-  const account = await fixture.accounts.register(UNASKED, fields);
+  const account = await fixture.accounts.register(BACKGROUND, fields);
   return await principalOf(account.api_key ?? '');
 }
 
@@ -158,7 +158,7 @@ test('an access key never sees the main key, rotates it or closes the account', 
 
 test('a limited key of an administrator is no administrator', async () => {
   const fields = { username: 'chief', email: 'chief@example.com', isAdmin: true };
-  const chief = await fixture.administration.create(UNASKED, fields);
+  const chief = await fixture.administration.create(BACKGROUND, fields);
   const owner = await principalOf(chief.api_key ?? '');
   assert.equal(permits(owner, 'admin'), true);
   for (const body of [{ scopes: ['storage:*' as const] }, { buckets: [{ name: 'photos' }] }]) {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { UNASKED } from '../metadata/change.ts';
+import { BACKGROUND } from '../metadata/change.ts';
 import { CommitRejected } from '../metadata/metadata.ts';
 import { type AppError, isAppError } from '../platform/errors.ts';
 import { type AccountFixture, by, openAccountFixture } from '../testing/account-fixture.ts';
@@ -22,7 +22,7 @@ async function register(fields: { username?: string; email?: string; password?: 
   const username = fields.username ?? `user-${++made}`;
   const email = fields.email ?? `${username}@example.com`;
   const password = fields.password ?? 'a good password';
-  const account = await fixture.accounts.register(UNASKED, { username, email, password });
+  const account = await fixture.accounts.register(BACKGROUND, { username, email, password });
   return { account, password, key: account.api_key ?? '' };
 }
 
@@ -98,7 +98,7 @@ test('taken without regard to case, both named at once', async () => {
 test('50 parallel registrations of one name: one wins, and only one account and grant exist', async () => {
   const fields = { username: 'Race', email: 'race@example.com', password: 'a good password' };
   const results = await Promise.allSettled(
-    Array.from({ length: 50 }, () => fixture.accounts.register(UNASKED, fields)),
+    Array.from({ length: 50 }, () => fixture.accounts.register(BACKGROUND, fields)),
   );
   assert.equal(results.filter((result) => result.status === 'fulfilled').length, 1);
   const refusals = results.flatMap((result) => (result.status === 'rejected' ? [result.reason] : []));
@@ -230,7 +230,7 @@ test('guessing the current password is slowed', async () => {
 
 test('closing ends keys and sessions, frees the name, keeps the ledger', async () => {
   const { account, key, password } = await register({ username: 'Leaver', email: 'leaver@example.com' });
-  const { token } = await fixture.sessions.login(UNASKED, { name: 'leaver', password, address });
+  const { token } = await fixture.sessions.login(BACKGROUND, { name: 'leaver', password, address });
   const principal = await principalOf(key);
   const access = await fixture.accessKeys.create(by(principal), { name: 'k', scopes: ['*'] });
   await principalOf(access.api_key);
@@ -243,7 +243,7 @@ test('closing ends keys and sessions, frees the name, keeps the ledger', async (
     code('invalid_session'),
   );
   await assert.rejects(
-    fixture.sessions.login(UNASKED, { name: 'leaver', password, address }),
+    fixture.sessions.login(BACKGROUND, { name: 'leaver', password, address }),
     code('invalid_credentials'),
   );
   assert.equal(fixture.changed.at(-1), principal.accountId);

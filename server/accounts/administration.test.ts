@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { Ledger } from '../billing/ledger/ledger.ts';
 import { OPERATOR, permits } from '../calls/principal.ts';
-import { UNASKED } from '../metadata/change.ts';
+import { BACKGROUND } from '../metadata/change.ts';
 import { isAppError } from '../platform/errors.ts';
 import { type AccountFixture, by, openAccountFixture } from '../testing/account-fixture.ts';
 
@@ -21,7 +21,7 @@ const credit = (id: number, amount: number) =>
 
 async function register(username = `user-${++made}`) {
   const fields = { username, email: `${username}@example.com`, password: 'a good password' };
-  return await fixture.accounts.register(UNASKED, fields);
+  return await fixture.accounts.register(BACKGROUND, fields);
 }
 
 test('credits: granted and taken exactly, never below zero, each a ledger entry', async () => {
@@ -133,27 +133,27 @@ test('the list has every open account once, oldest first, and no secret', async 
 
 test('accounts without a password have keys but no login', async () => {
   const fields = { username: 'robot', email: 'robot@example.com' };
-  const robot = await fixture.administration.create(UNASKED, fields);
+  const robot = await fixture.administration.create(BACKGROUND, fields);
   assert.equal(robot.is_admin, false);
   await principalOf(robot.api_key);
   for (const password of ['', 'password']) {
     const login = { name: 'robot', password, address: '::1' };
-    await assert.rejects(fixture.sessions.login(UNASKED, login), code('invalid_credentials'));
+    await assert.rejects(fixture.sessions.login(BACKGROUND, login), code('invalid_credentials'));
   }
   const change = { password: 'a good password', address: '::1' };
   await fixture.accounts.update(by(await principalOf(robot.api_key)), change);
-  await fixture.sessions.login(UNASKED, { name: 'robot', password: 'a good password', address: '::1' });
+  await fixture.sessions.login(BACKGROUND, { name: 'robot', password: 'a good password', address: '::1' });
 });
 
 test('suspending oneself is refused; unknown accounts are not found', async () => {
   const fields = { username: 'chief', email: 'chief@example.com', isAdmin: true };
-  const chief = await fixture.administration.create(UNASKED, fields);
+  const chief = await fixture.administration.create(BACKGROUND, fields);
   const principal = await principalOf(chief.api_key);
   const self = { accountId: chief.id, reason: 'x' };
   await assert.rejects(fixture.administration.suspend(by(principal), self), code('invalid_request'));
   const unknown = { accountId: 424242, reason: 'x' };
   await assert.rejects(fixture.administration.suspend(by(OPERATOR), unknown), code('account_not_found'));
-  await assert.rejects(fixture.administration.resume(UNASKED, 424242), code('account_not_found'));
+  await assert.rejects(fixture.administration.resume(BACKGROUND, 424242), code('account_not_found'));
 });
 
 test('a suspension and its end are told, and the end lets machines start again in its own commit', async () => {
@@ -163,15 +163,15 @@ test('a suspension and its end are told, and the end lets machines start again i
   fixture.changed.length = 0;
   await fixture.administration.suspend(by(OPERATOR), { accountId: id, reason: 'x' });
   assert.deepEqual([fixture.changed, await creditStates()], [[id], { resume_due: 0 }]);
-  await fixture.administration.resume(UNASKED, id);
+  await fixture.administration.resume(BACKGROUND, id);
   assert.deepEqual([fixture.changed, await creditStates()], [[id, id], { resume_due: 1 }]);
 });
 
 test('showing a key makes one only when there is none', async () => {
   const { id, api_key: key } = await register();
-  assert.equal((await fixture.administration.showKey(UNASKED, id)).api_key, key);
+  assert.equal((await fixture.administration.showKey(BACKGROUND, id)).api_key, key);
   await fixture.metadata.commit([fixture.store.deleteMainKeys(id)]);
-  const shown = await fixture.administration.showKey(UNASKED, id);
+  const shown = await fixture.administration.showKey(BACKGROUND, id);
   assert.notEqual(shown.api_key, key);
   assert.equal((await principalOf(shown.api_key)).accountId, id);
 });

@@ -1,6 +1,6 @@
 /** Account operations for administrators. */
 import type { Call, Principal } from '../calls/principal.ts';
-import { type Change, type Changes, type Recorder, UNASKED } from '../metadata/change.ts';
+import { BACKGROUND, type Change, type Changes, type Recorder } from '../metadata/change.ts';
 import { listRows } from '../metadata/list.ts';
 import type { Statement } from '../metadata/metadata.ts';
 import type { Clock } from '../platform/clock.ts';
@@ -157,12 +157,12 @@ export class Administration {
       const row = await store.accountByUsername(username);
       if (row === undefined) {
         const fields = { username, email: `${username}@localhost` };
-        await accounts.create(UNASKED, fields, { isAdmin: true, apiKey: key, claimEmail: false });
+        await accounts.create(BACKGROUND, fields, { isAdmin: true, apiKey: key, claimEmail: false });
         return;
       }
       if (row.is_admin === 0) continue;
       if ((await apiKeys.current(row.id)) !== key) {
-        await changes.run(UNASKED, (change) => apiKeys.replaceAll(change, row.id, key));
+        await changes.run(BACKGROUND, (change) => apiKeys.replaceAll(change, row.id, key));
       }
       return;
     }

@@ -105,7 +105,7 @@ export class ApiKeys {
       if (account === undefined || old === undefined) throw rotatedByOthers();
       const now = this.#clock.now();
       const endsAt = overlapSeconds === 0 ? null : now + overlapSeconds * 1000;
-      if (endsAt !== null) await this.#assertRoom(accountId, now);
+      if (endsAt !== null) await this.#assertSpace(accountId, now);
       // Another rotation may be first. A session goes on with its key; the key that it ended does not.
       change.expect(this.#store.endMainKeyAt(old.key_id, endsAt ?? now), 'retry');
       if (endsAt === null) change.add(this.#store.deleteMainKeys(accountId));
@@ -131,7 +131,7 @@ export class ApiKeys {
     return (await this.#store.mainKeys(accountId)).find((row) => row.expires_at === null);
   }
 
-  async #assertRoom(accountId: number, now: number): Promise<void> {
+  async #assertSpace(accountId: number, now: number): Promise<void> {
     const rows = await this.#store.mainKeys(accountId);
     const living = rows.filter((row) => row.expires_at === null || row.expires_at > now);
     if (living.length < MAX_MAIN_KEYS) return;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { NOBODY, type Principal } from '../calls/principal.ts';
-import { Changes, UNASKED } from '../metadata/change.ts';
+import { BACKGROUND, Changes } from '../metadata/change.ts';
 import { isAppError } from '../platform/errors.ts';
 import { type AccountFixture, by, openAccountFixture } from '../testing/account-fixture.ts';
 import { hashSecret, newApiKey } from './api-key-text.ts';
@@ -20,7 +20,7 @@ const code = (expected: string) => (error: unknown) => isAppError(error) && erro
 async function register() {
   const username = `user-${++made}`;
   const fields = { username, email: `${username}@example.com`, password: 'a good password' };
-  const account = await fixture.accounts.register(UNASKED, fields);
+  const account = await fixture.accounts.register(BACKGROUND, fields);
   return { id: account.id, username, key: account.api_key ?? '' };
 }
 
@@ -92,7 +92,7 @@ test('bad form or checksum is refused without a read; a well-formed unknown key 
 test('suspended at once, with the reason, on keys and sessions; resumed at once', async () => {
   const { id, username, key } = await register();
   const login = { name: username, password: 'a good password', address: '::1' };
-  const { token } = await fixture.sessions.login(UNASKED, login);
+  const { token } = await fixture.sessions.login(BACKGROUND, login);
   await fixture.authenticator.authenticate({ apiKey: key });
   await fixture.authenticator.authenticate({ sessionToken: token });
   const operator: Principal = { ...NOBODY, isAdmin: true };
@@ -105,10 +105,10 @@ test('suspended at once, with the reason, on keys and sessions; resumed at once'
       },
     );
   }
-  await assert.rejects(fixture.sessions.login(UNASKED, login), code('account_suspended'));
+  await assert.rejects(fixture.sessions.login(BACKGROUND, login), code('account_suspended'));
   const guess = { ...login, password: 'wrong password' };
-  await assert.rejects(fixture.sessions.login(UNASKED, guess), code('invalid_credentials'));
-  await fixture.administration.resume(UNASKED, id);
+  await assert.rejects(fixture.sessions.login(BACKGROUND, guess), code('invalid_credentials'));
+  await fixture.administration.resume(BACKGROUND, id);
   await fixture.authenticator.authenticate({ apiKey: key });
   await fixture.authenticator.authenticate({ sessionToken: token });
 });

@@ -3,9 +3,9 @@ import { after, before, test } from 'node:test';
 import { pino } from 'pino';
 import { Idempotency } from '../calls/idempotency.ts';
 import { IdempotencyStore } from '../calls/idempotency-store.ts';
-import { BodyRoom } from '../http/body.ts';
+import { BodyMemory } from '../http/body.ts';
 import { createEdge } from '../http/edge.ts';
-import { UNASKED } from '../metadata/change.ts';
+import { BACKGROUND } from '../metadata/change.ts';
 import { Meters } from '../platform/prometheus.ts';
 import { type AccountFixture, openAccountFixture } from '../testing/account-fixture.ts';
 import { adminRoutes } from './admin-routes.ts';
@@ -19,7 +19,7 @@ before(async () => {
   const store = new IdempotencyStore(metadata);
   const ownKeyState = fixture.apiKeys.ownKeyState.bind(fixture.apiKeys);
   app = createEdge({
-    bodies: new BodyRoom(2 ** 26),
+    bodies: new BodyMemory(2 ** 26),
     clock,
     log: pino({ level: 'silent' }),
     meters: new Meters(),
@@ -84,7 +84,7 @@ async function register(username = `user-${++made}`) {
 async function administrator() {
   const username = `admin-${++made}`;
   const fields = { username, email: `${username}@example.com`, isAdmin: true };
-  return (await fixture.administration.create(UNASKED, fields)).api_key ?? '';
+  return (await fixture.administration.create(BACKGROUND, fields)).api_key ?? '';
 }
 
 /** What an account shows beyond its registration, as long as it has credits. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { UNASKED } from '../metadata/change.ts';
+import { BACKGROUND } from '../metadata/change.ts';
 import { isAppError } from '../platform/errors.ts';
 import { type AccountFixture, by, openAccountFixture } from '../testing/account-fixture.ts';
 
@@ -17,7 +17,7 @@ let made = 0;
 
 async function register() {
   const username = `User-${++made}`;
-  const account = await fixture.accounts.register(UNASKED, {
+  const account = await fixture.accounts.register(BACKGROUND, {
     username,
     email: `${username}@Example.com`,
     password,
@@ -26,7 +26,7 @@ async function register() {
 }
 
 const login = (name: string, given = password, address = '10.0.0.1') =>
-  fixture.sessions.login(UNASKED, { name, password: given, address });
+  fixture.sessions.login(BACKGROUND, { name, password: given, address });
 const countOf = async (id: number) => (await fixture.sessionStore.sessionsAfter(id, '', 1000)).length;
 const bySession = async (sessionToken: string) => fixture.authenticator.authenticate({ sessionToken });
 
@@ -179,11 +179,11 @@ test('logout ends that session only; again, or with nonsense, is no error', asyn
   const { username } = await register();
   const [one, two] = [(await login(username)).token, (await login(username)).token];
   await bySession(one);
-  assert.deepEqual(await fixture.sessions.logout(UNASKED, one), {});
+  assert.deepEqual(await fixture.sessions.logout(BACKGROUND, one), {});
   await assert.rejects(bySession(one), code('invalid_session'));
   await bySession(two);
-  await fixture.sessions.logout(UNASKED, one);
-  await fixture.sessions.logout(UNASKED, undefined);
+  await fixture.sessions.logout(BACKGROUND, one);
+  await fixture.sessions.logout(BACKGROUND, undefined);
 });
 
 test('a new password ends the other sessions and the old password', async () => {
@@ -230,7 +230,7 @@ test('sessions are listed with what tells them apart, until they end', async () 
   for (const userAgent of agents) {
     fixture.clock.advance(1000);
     const from = { name: username, password, address: '10.9.0.1', userAgent };
-    tokens.push((await fixture.sessions.login(UNASKED, from)).token);
+    tokens.push((await fixture.sessions.login(BACKGROUND, from)).token);
   }
   const principal = await bySession(tokens[1] ?? '');
   const listed = async () =>

@@ -187,7 +187,7 @@ async function buildDomains(
   const { alarms, room } = base;
   const dataUrl = () => addresses.dataUrl;
   const engines = buildEngines({ faults, config, clock, log, alarms, room, dataUrl, egress });
-  const keptDumps = { directory: join(config.dataDir, 'databases', 'kept'), assertRoom: base.assertRoom };
+  const keptDumps = { directory: join(config.dataDir, 'databases', 'kept'), assertSpace: base.assertSpace };
   const databases = await databasesPart({
     clock,
     faults,
@@ -196,7 +196,7 @@ async function buildDomains(
     announce: eventStatements,
     metadata: base.metadata,
     sealer: base.keys,
-    assertRoom: base.assertRoom,
+    assertSpace: base.assertSpace,
     sweepGuard: base.sweepGuard,
     billing: billing.databaseCharges,
     engines: engines.list,

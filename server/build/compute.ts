@@ -27,7 +27,10 @@ export interface HostDeps {
   readonly config: Config;
   readonly clock: Clock;
   readonly log: Logger;
-  readonly base: Pick<Foundations, 'metadata' | 'assertRoom' | 'room' | 'alarms' | 'outbound' | 'sweepGuard'>;
+  readonly base: Pick<
+    Foundations,
+    'metadata' | 'assertSpace' | 'room' | 'alarms' | 'outbound' | 'sweepGuard'
+  >;
   readonly apiUrl: () => string;
   readonly billing: VmBilling;
 }
@@ -36,7 +39,7 @@ const GIB = 2 ** 30;
 
 export async function buildCompute(deps: HostDeps) {
   const { config, clock, log, billing, apiUrl } = deps;
-  const { metadata, assertRoom, alarms, sweepGuard, outbound } = deps.base;
+  const { metadata, assertSpace, alarms, sweepGuard, outbound } = deps.base;
   const noUsers = whyNoOtherUsers({ first: config.vmUidBase, count: UIDS.count }, config.dataDir);
   const { guard, addressGuard, bridge } = buildNetwork(config, noUsers);
   const hypervisor = buildHypervisor(deps, { noUsers, guard, bridge });
@@ -50,7 +53,7 @@ export async function buildCompute(deps: HostDeps) {
   if (bridge !== null) addresses.markTaken(bridge.gateway);
   const part = computePart({
     metadata,
-    assertRoom,
+    assertSpace,
     alarms,
     sweepGuard,
     clock,
@@ -82,7 +85,7 @@ export async function buildCompute(deps: HostDeps) {
 }
 
 function buildHypervisor(
-  { config, clock, log, base: { assertRoom, room } }: HostDeps,
+  { config, clock, log, base: { assertSpace, room } }: HostDeps,
   {
     noUsers,
     guard,
@@ -100,7 +103,7 @@ function buildHypervisor(
     memoryOvercommit: config.memoryOvercommit,
     warn: (vmId, text) => log.warn(vmId === '' ? {} : { vm_id: vmId }, text),
     disk: room,
-    assertRoom,
+    assertSpace,
     outbound: guard,
     bridge,
   });

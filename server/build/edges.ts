@@ -5,7 +5,7 @@ import { computeRoutes } from '../compute/part.ts';
 import type { Config } from '../config/config.ts';
 import { databaseRoutes } from '../databases/routes.ts';
 import { HranaEdge, type HranaEdgeDeps } from '../hrana/hrana-edge.ts';
-import { BodyRoom } from '../http/body.ts';
+import { BodyMemory } from '../http/body.ts';
 import { CallerLimits, RateLimiter } from '../http/caller.ts';
 import { ConnectionGuard } from '../http/connection-guard.ts';
 import type { ConsoleFiles } from '../http/console-files.ts';
@@ -98,7 +98,7 @@ export function buildEdges(
     slowSeconds: config.slowBodySeconds,
   });
   const isReserve = guard.isReserve.bind(guard);
-  const bodies = new BodyRoom(REQUEST_BODIES_BYTES);
+  const bodies = new BodyMemory(REQUEST_BODIES_BYTES);
   const unread = new UnreadResponses(config.unreadResponsesMb * 2 ** 20);
   const { publicUrl } = config;
   const common = { ...deps, publicUrl, trustedProxies, hostNames, isReserve, bodies };

@@ -6,7 +6,7 @@ import type { DataFaults } from '../databases/data-faults.ts';
 import type { Egress } from '../databases/egress.ts';
 import type { EngineDatabase } from '../databases/engine.ts';
 import { CHILD_MEMORY_MB } from '../drivers/engine-children/child-host.ts';
-import { ChildPlaces } from '../drivers/engine-children/child-places.ts';
+import { ChildSlots } from '../drivers/engine-children/child-slots.ts';
 import { MongodbEngine, type MongodbEngineOptions } from '../drivers/engine-mongodb/mongodb-engine.ts';
 import { chooseMongodb } from '../drivers/engine-mongodb/on-server/choice.ts';
 import { type HostSiteOptions, hostSite } from '../drivers/engine-mongodb/on-server/host-site.ts';
@@ -25,11 +25,11 @@ import { SqliteEngine } from '../drivers/engine-sqlite/sqlite-engine.ts';
 import { HostProcesses } from '../drivers/host-process/host-processes.ts';
 import { AccountServers } from '../drivers/managed-server/account-servers.ts';
 import { ServerTls } from '../drivers/managed-server/server-tls.ts';
-import { tableNameOf } from '../drivers/server-proxy/direct-ways.ts';
+import { tableNameOf } from '../drivers/server-proxy/direct-routes.ts';
 import { ServerProxy } from '../drivers/server-proxy/server-proxy.ts';
 import type { Alarms } from '../platform/alarms.ts';
 import type { Clock } from '../platform/clock.ts';
-import type { DiskRoom } from '../platform/disk-room.ts';
+import type { DiskSpace } from '../platform/disk-space.ts';
 import { readHostMemory } from '../platform/host-memory.ts';
 import { whyNoOtherUsers } from '../platform/other-users.ts';
 
@@ -54,7 +54,7 @@ export interface EnginesOptions {
   readonly clock: Clock;
   readonly log: Logger;
   readonly alarms: Alarms;
-  readonly room: Pick<DiskRoom, 'isLow' | 'headroomBytes'>;
+  readonly room: Pick<DiskSpace, 'isLow' | 'headroomBytes'>;
   readonly faults: DataFaults;
   /** The data origin's URL; known once it listens. */
   readonly dataUrl: () => string;
@@ -80,7 +80,7 @@ export function buildEngines(options: EnginesOptions) {
   const { config, clock, log, alarms, room, faults, dataUrl, egress } = options;
   const range = { first: config.databaseUidBase, count: UIDS };
   const users = whyNoOtherUsers(range, config.dataDir) === null ? range : null;
-  const places = new ChildPlaces(config.databaseProcesses || processesFor(readHostMemory().totalBytes));
+  const places = new ChildSlots(config.databaseProcesses || processesFor(readHostMemory().totalBytes));
   const idleMs = config.databaseIdleSeconds * 1000;
   const children = {
     clock,

@@ -12,7 +12,7 @@ import { SealedColumnsStore } from '../metadata/sealed-columns-store.ts';
 import { Secrets } from '../metadata/secrets-store.ts';
 import { Alarms } from '../platform/alarms.ts';
 import { openDataDirectory } from '../platform/data-directory.ts';
-import { DiskRoom } from '../platform/disk-room.ts';
+import { DiskSpace } from '../platform/disk-space.ts';
 import { MasterKeys } from '../platform/master-key.ts';
 import type { Outbound } from '../platform/outbound.ts';
 import { SweepGuard } from '../platform/sweep-guard.ts';
@@ -29,9 +29,9 @@ export interface Foundations {
   readonly sweepGuard: SweepGuard;
   readonly metadata: Metadata;
   readonly updates: Updates;
-  readonly room: DiskRoom;
+  readonly room: DiskSpace;
   /** Throws `out_of_space` or `read_only` if `bytes` more must not be stored. */
-  readonly assertRoom: (bytes: number) => void;
+  readonly assertSpace: (bytes: number) => void;
   readonly blobs: BlobStore;
   readonly hostMetrics: HostMetrics;
   readonly linkSecret: Uint8Array;
@@ -46,7 +46,7 @@ export async function openFoundations({ config, clock, step }: BuildOptions): Pr
   const lock = lockDirectory(dataDir);
   try {
     assertDatabaseThere(dataDir);
-    const room = new DiskRoom({ clock, alarms, directory: dataDir });
+    const room = new DiskSpace({ clock, alarms, directory: dataDir });
     await room.start();
     const sqlite = await step('database', () => SqliteMetadata.open({ directory: dataDir, clock, alarms }));
     const updates = new Updates({ maxPerAccount: config.maxUpdateStreams });
@@ -72,7 +72,7 @@ export async function openFoundations({ config, clock, step }: BuildOptions): Pr
     );
     const hostMetrics = new HostMetrics({ clock, dataDir });
     await hostMetrics.start();
-    const assertRoom = room.assertMayStore.bind(room);
+    const assertSpace = room.assertMayStore.bind(room);
     const outbound = new SafeFetch({
       clock,
       allowed: config.fetchAllow.split(',').filter((entry) => entry !== ''),
@@ -84,7 +84,7 @@ export async function openFoundations({ config, clock, step }: BuildOptions): Pr
       alarms,
       sweepGuard,
       room,
-      assertRoom,
+      assertSpace,
       hostMetrics,
       linkSecret,
       secrets,

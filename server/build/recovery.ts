@@ -23,10 +23,10 @@ import { cloudSources } from '../recovery/cloud-sources.ts';
 import { JournalStore } from '../recovery/journal-store.ts';
 import { Journals } from '../recovery/journals.ts';
 import { Lease } from '../recovery/lease.ts';
-import { OutlookStore } from '../recovery/outlook-store.ts';
-import { PointNews } from '../recovery/point-news.ts';
+import { PointEvents } from '../recovery/point-events.ts';
 import { Points } from '../recovery/points.ts';
 import { RecoveryKeys } from '../recovery/recovery-keys.ts';
+import { RecoverySummaryStore } from '../recovery/recovery-summary-store.ts';
 import { Removals } from '../recovery/removals.ts';
 import { recoveryRoutes } from '../recovery/routes.ts';
 import type { Source } from '../recovery/sources.ts';
@@ -51,7 +51,7 @@ export interface RecoveryDeps {
     readonly metadata: Metadata;
     readonly secrets: Secrets;
     readonly alarms: Alarms;
-    readonly assertRoom: (bytes: number) => void;
+    readonly assertSpace: (bytes: number) => void;
   };
   /** The domains' data for a recovery point. */
   readonly sources: readonly Source[];
@@ -70,7 +70,7 @@ export function recoveryHold({ metadata }: { readonly metadata: Metadata }, cloc
 }
 
 export function buildRecovery({ config, clock, log, base, sources }: RecoveryDeps) {
-  const { metadata, secrets, assertRoom } = base;
+  const { metadata, secrets, assertSpace } = base;
   const { dataDir: directory } = config;
   const store = new RecoveryStore(metadata);
   const changes = new Changes({ metadata });
@@ -92,8 +92,8 @@ export function buildRecovery({ config, clock, log, base, sources }: RecoveryDep
   const journalStore = new JournalStore(metadata);
   const journals = new Journals({ store: journalStore, clock, find: () => keys.find(), cloud });
   const watch = buildWatch({ config, clock, base, keys, target });
-  const outlooks = new OutlookStore(metadata);
-  const news = new PointNews({ outlooks, clock, announce: eventStatements });
+  const summaries = new RecoverySummaryStore(metadata);
+  const news = new PointEvents({ summaries, clock, announce: eventStatements });
   const onEnd = () => {
     void watch.look().catch((error) => onError('', error));
   };
@@ -103,10 +103,10 @@ export function buildRecovery({ config, clock, log, base, sources }: RecoveryDep
     ...shared,
     lease,
     cloud,
-    makeWay: () => removals.makeWay(),
+    abortSweep: () => removals.abortSweep(),
     sweep: (holding) => removals.sweepWith(holding),
     verifyingPercent: (id) => verifications.percentOf(id),
-    snapshots: new SqliteSnapshots({ directory, work: join(directory, 'recovery-work'), assertRoom }),
+    snapshots: new SqliteSnapshots({ directory, work: join(directory, 'recovery-work'), assertSpace }),
     sources: cloudSources(new DirectoryDataFiles(directory, LAYOUT), sources),
     place: target.place,
     version: VERSION,
@@ -144,7 +144,7 @@ export function buildRecovery({ config, clock, log, base, sources }: RecoveryDep
     },
     close: async () => {
       await verifications.close();
-      await removals.makeWay();
+      await removals.abortSweep();
       await points.close();
     },
   };
@@ -169,7 +169,7 @@ type WatchParts = Pick<RecoveryDeps, 'config' | 'clock' | 'base'> & {
 function buildWatch({ config, clock, base, keys, target }: WatchParts): RecoveryWatch {
   const { metadata, alarms } = base;
   return new RecoveryWatch({
-    outlooks: new OutlookStore(metadata),
+    summaries: new RecoverySummaryStore(metadata),
     store: new RecoveryStore(metadata),
     clock,
     alarms,

@@ -1,5 +1,5 @@
 /** SQL of operations. */
-import type { Awaitable, Reads, Statement, Told } from '../metadata/metadata.ts';
+import type { Awaitable, Reads, ResourceChange, Statement } from '../metadata/metadata.ts';
 
 export interface OperationRow {
   readonly operation_id: string;
@@ -68,6 +68,6 @@ export class OperationsStore {
   }
 }
 
-function tellsOf(id: string, accountId: number): Told {
+function tellsOf(id: string, accountId: number): ResourceChange {
   return { accountId, kind: 'operation', id };
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { UNASKED } from '../metadata/change.ts';
+import { BACKGROUND } from '../metadata/change.ts';
 import type { Statement } from '../metadata/metadata.ts';
 import { isAppError } from '../platform/errors.ts';
 import { type AccountFixture, openAccountFixture } from '../testing/account-fixture.ts';
@@ -25,7 +25,7 @@ after(() => fixture.close());
 
 async function principal(username: string): Promise<Principal> {
   const account = { username, email: `${username}@x.org`, password: 'correct horse' };
-  const { id } = await fixture.accounts.register(UNASKED, account);
+  const { id } = await fixture.accounts.register(BACKGROUND, account);
   return { ...NOBODY, accountId: id, via: 'key', scopes: ['*'], credentialId: username };
 }
 

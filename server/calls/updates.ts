@@ -2,7 +2,7 @@
  * Notifies watchers of changed resources: which resource changed, not its new state. Nothing is stored, so a
  * watcher that reconnects must read everything again.
  */
-import type { ResourceKind, Told } from '../metadata/metadata.ts';
+import type { ResourceChange, ResourceKind } from '../metadata/metadata.ts';
 import { AppError } from '../platform/errors.ts';
 import { type Permission, type Principal, permits } from './principal.ts';
 
@@ -67,7 +67,7 @@ export class Updates {
   }
 
   /** Resources without an account are reported to every watcher with the permission. */
-  tell({ accountId, kind, id }: Told): void {
+  tell({ accountId, kind, id }: ResourceChange): void {
     const watchSets = accountId === null ? this.#watches.values() : [this.#watches.get(accountId) ?? []];
     for (const watches of watchSets) {
       for (const watch of watches) {

@@ -8,7 +8,12 @@ import { type Accel, barredKvm, isBarred, KVM_DEVICE, noKvm } from '../drivers/q
 import { readProbe } from '../drivers/qemu/probe.ts';
 import { QemuPrograms } from '../drivers/qemu/program.ts';
 import { TINY_FOLDER, tinyIn, whyNoTinyImage } from '../drivers/qemu/tiny-image.ts';
-import { ALLOW_PROMISES, type HostMemory, promisableBytes, readHostMemory } from '../platform/host-memory.ts';
+import {
+  ALLOW_OVERCOMMIT,
+  committableBytes,
+  type HostMemory,
+  readHostMemory,
+} from '../platform/host-memory.ts';
 import type { Finding } from './doctor.ts';
 
 const SLOWER = 'virtual machines are emulated and run several times slower';
@@ -82,11 +87,11 @@ export function checkMemory(memory: HostMemory = readHostMemory()): Finding[] {
 }
 
 /** Where the host promises no more memory than it has, a machine takes its whole size when it starts. */
-export function checkPromises(left = promisableBytes()): Finding[] {
+export function checkPromises(left = committableBytes()): Finding[] {
   if (left === null) return [];
   const size = `${Math.floor(left / 2 ** 20)} MiB are left`;
   const detail = `vm.overcommit_memory=2: a machine reserves all its memory when it starts, and ${size}`;
-  return [{ level: 'warn', subject: 'overcommit', detail, fix: ALLOW_PROMISES }];
+  return [{ level: 'warn', subject: 'overcommit', detail, fix: ALLOW_OVERCOMMIT }];
 }
 
 /** Reports the limits of this process's cgroup. A service has its own, and logs them at its first machine. */

@@ -52,7 +52,7 @@ export interface ComputeDeps {
   readonly announce: Announce<VmEventType>;
   readonly sweepGuard: SweepGuard;
   /** Throws when so many more bytes must not be stored. */
-  readonly assertRoom: (bytes: number) => void;
+  readonly assertSpace: (bytes: number) => void;
   readonly onError: (id: string, what: string, error: unknown) => void;
   readonly onClosedPorts: ExposuresDeps['onClosedPorts'];
   readonly descriptors: OpenFiles;

@@ -134,7 +134,7 @@ async function prepare(fixture: DatabaseFixture, ann: Call, before: Action['befo
   if (before === undefined) return '';
   const full = () => assert.fail('no room');
   const cloud = await fixture.open(
-    before === 'undumped' ? { assertRoom: (bytes) => void (bytes && full()) } : {},
+    before === 'undumped' ? { assertSpace: (bytes) => void (bytes && full()) } : {},
   );
   const { database_id: id } = await cloud.creation.create(ann, { name: 'shop' });
   await write(cloud, ann, id);

@@ -7,7 +7,7 @@
 
 import { createHash } from 'node:crypto';
 import type { Call, Principal } from '../calls/principal.ts';
-import { type Change, type Changes, UNASKED } from '../metadata/change.ts';
+import { BACKGROUND, type Change, type Changes } from '../metadata/change.ts';
 import { CommitOutcomeUnknown } from '../metadata/metadata.ts';
 import type { Clock } from '../platform/clock.ts';
 import { invalidField } from '../platform/errors.ts';
@@ -38,7 +38,7 @@ export interface CreationDeps {
   readonly billing: DatabaseBilling;
   readonly clock: Clock;
   /** Throws `out_of_space` when so many more bytes must not be stored. */
-  readonly assertRoom: (bytes: number) => void;
+  readonly assertSpace: (bytes: number) => void;
   /** Largest size_limit_mb. */
   readonly maxSizeMb: number;
 }
@@ -92,7 +92,7 @@ export class Creation {
     const { engines, changes, store } = this.#deps;
     const disowned = await this.disown(row);
     await engines.get(row.engine).drop(row.engine_database);
-    await changes.run(UNASKED, (change) => change.add(store.delete(disowned)));
+    await changes.run(BACKGROUND, (change) => change.add(store.delete(disowned)));
   }
 
   /** Frees the name and the quota; the first half of abandon(), without the engine. */
@@ -111,8 +111,8 @@ export class Creation {
   }
 
   #sizeLimit({ size_limit_mb: wanted }: NewDatabase, source: DatabaseRow | undefined): number {
-    const { maxSizeMb, assertRoom } = this.#deps;
-    assertRoom(source?.size_bytes ?? 0);
+    const { maxSizeMb, assertSpace } = this.#deps;
+    assertSpace(source?.size_bytes ?? 0);
     if (wanted === undefined) {
       return source?.size_limit_bytes ?? Math.min(DEFAULT_SIZE_MB, maxSizeMb) * MIB;
     }
@@ -155,7 +155,7 @@ export class Creation {
       is_dropped: 0,
       kept_dump_bytes: null,
     };
-    await changes.run(UNASKED, async (change) => {
+    await changes.run(BACKGROUND, async (change) => {
       change.add(store.insert(row), (reason) =>
         reason === 'unique' ? databaseExists(row.name) : new Error(`refused (${reason})`),
       );

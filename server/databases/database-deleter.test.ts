@@ -145,10 +145,10 @@ describe('a deleted database', () => {
   test('is refused while there is no room for its dump, and goes without one', () =>
     withDatabaseFixture(async (fixture) => {
       let isFull = false;
-      const assertRoom = () => {
+      const assertSpace = () => {
         if (isFull) throw new AppError('out_of_space', 'full');
       };
-      const cloud = await fixture.open({ assertRoom });
+      const cloud = await fixture.open({ assertSpace });
       const ann = await fixture.newCall('ann');
       const id = await make(cloud, ann);
       isFull = true;
@@ -166,10 +166,10 @@ describe('a deleted database', () => {
   test('stays in its engine, closed, when the room for its dump has gone meanwhile', () =>
     withDatabaseFixture(async (fixture) => {
       let isFull = false;
-      const assertRoom = (bytes: number) => {
+      const assertSpace = (bytes: number) => {
         if (isFull && bytes > 0) throw new AppError('out_of_space', 'full');
       };
-      const cloud = await fixture.open({ assertRoom });
+      const cloud = await fixture.open({ assertSpace });
       const ann = await fixture.newCall('ann');
       const id = await make(cloud, ann);
       cloud.scripted.script('restrict', async () => {

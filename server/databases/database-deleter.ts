@@ -11,7 +11,7 @@
 
 import type { Readable } from 'node:stream';
 import type { Call } from '../calls/principal.ts';
-import { type Change, type Changes, UNASKED } from '../metadata/change.ts';
+import { BACKGROUND, type Change, type Changes } from '../metadata/change.ts';
 import type { Clock } from '../platform/clock.ts';
 import { AppError, isAppError } from '../platform/errors.ts';
 import { writeConflict } from '../resources/row-change.ts';
@@ -39,7 +39,7 @@ export interface DatabaseDeleterDeps {
   readonly billing: DatabaseBilling;
   readonly clock: Clock;
   /** Throws `out_of_space` when so many more bytes must not be stored. */
-  readonly assertRoom: (bytes: number) => void;
+  readonly assertSpace: (bytes: number) => void;
   /** Retention of a last dump, ms; 0: none is kept. */
   readonly keepMs: number;
   /** Schedules the rest of a deletion without waiting for it. */
@@ -137,14 +137,14 @@ export class DatabaseDeleter {
     if (passed < COUNT_MS) return;
     this.#countedAt += passed;
     if (!(await store.keepsAny())) return;
-    await changes.run(UNASKED, (change) => void change.add(store.countKept(passed, clock.now())));
+    await changes.run(BACKGROUND, (change) => void change.add(store.countKept(passed, clock.now())));
   }
 
   async #delete(call: Call, row: DatabaseRow, { keep }: Required<Removal>): Promise<Database> {
     const { lifecycle, engines, views, billing, clock, keepMs, onError } = this.#deps;
     assertUnprotected(row);
     const isKept = keep && keepMs > 0;
-    if (isKept) this.#assertRoomForDump(row);
+    if (isKept) this.#assertSpaceForDump(row);
     const wanted = {
       state: 'deleting',
       reason_code: null,
@@ -163,11 +163,11 @@ export class DatabaseDeleter {
     return response;
   }
 
-  #assertRoomForDump({ engine, size_bytes }: DatabaseRow): void {
-    const { engines, assertRoom } = this.#deps;
+  #assertSpaceForDump({ engine, size_bytes }: DatabaseRow): void {
+    const { engines, assertSpace } = this.#deps;
     if (engines.get(engine).dumpFormats.length === 0) return;
     try {
-      assertRoom(size_bytes);
+      assertSpace(size_bytes);
     } catch (error) {
       if (!isAppError(error) || error.code !== 'out_of_space') throw error;
       throw new AppError(
@@ -183,11 +183,11 @@ export class DatabaseDeleter {
 
   /** Resolves with the size of the dump; null: no dump is possible, so the database itself is kept. */
   async #keep(row: DatabaseRow): Promise<number | null> {
-    const { engines, lifecycle, kept, turns, assertRoom } = this.#deps;
+    const { engines, lifecycle, kept, turns, assertSpace } = this.#deps;
     const engine = engines.get(row.engine);
     const database = lifecycle.inEngine(row);
     await engine.restrict(database, 'none');
-    assertRoom(row.size_bytes);
+    assertSpace(row.size_bytes);
     const work = async (signal: AbortSignal) => {
       const { stream } = await engine.dump(database, usualFormat(engine), { signal });
       return kept.keep(row.database_id, stream);
@@ -242,7 +242,9 @@ export class DatabaseDeleter {
     const { engines, changes, store, kept } = this.#deps;
     if (row.is_dropped === 0) await engines.get(row.engine).drop(row.engine_database);
     await kept.remove(row.database_id);
-    await changes.run(UNASKED, (change) => change.expect(store.delete(row), () => writeConflict('database')));
+    await changes.run(BACKGROUND, (change) =>
+      change.expect(store.delete(row), () => writeConflict('database')),
+    );
   }
 }
 

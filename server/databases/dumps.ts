@@ -20,7 +20,7 @@ export interface DumpsDeps {
   readonly views: DatabaseViews;
   readonly egress: Pick<Egress, 'counted'>;
   /** Throws `out_of_space` when so many more bytes must not be stored. */
-  readonly assertRoom: (bytes: number) => void;
+  readonly assertSpace: (bytes: number) => void;
 }
 
 export interface NamedDump extends Dump {
@@ -98,7 +98,7 @@ export class Dumps {
     for await (const piece of dump as AsyncIterable<Uint8Array>) {
       bytes += piece.length;
       if (bytes > row.size_limit_bytes) throw tooLarge(row);
-      this.#deps.assertRoom(piece.length);
+      this.#deps.assertSpace(piece.length);
       yield piece;
     }
   }

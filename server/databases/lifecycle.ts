@@ -4,7 +4,7 @@
  * repeated by supervisor.ts, at the start of Cloudlet and at intervals.
  */
 import type { Call } from '../calls/principal.ts';
-import { type Change, type Changes, type Refusal, UNASKED } from '../metadata/change.ts';
+import { BACKGROUND, type Change, type Changes, type Refusal } from '../metadata/change.ts';
 import type { Clock } from '../platform/clock.ts';
 import { AppError } from '../platform/errors.ts';
 import { type Announce, eventOf, nextRow, writeConflict } from '../resources/row-change.ts';
@@ -76,7 +76,7 @@ export class Lifecycle {
     const row = nextRow(before, wanted, clock.now());
     assertFollows(before.state, row.state);
     const event = eventFor(before, row, clock.now());
-    await changes.run(how.recorded?.call ?? UNASKED, async (change) => {
+    await changes.run(how.recorded?.call ?? BACKGROUND, async (change) => {
       change.expect(store.update(row), how.refused ?? (() => writeConflict('database')));
       await how.also?.(change);
       if (event !== undefined) change.addAll(announce(event));

@@ -43,7 +43,7 @@ export interface DatabasesDeps {
   readonly kept: KeptDumps;
   readonly limits: EngineLimits;
   /** Throws `out_of_space` when so many more bytes must not be stored. */
-  readonly assertRoom: (bytes: number) => void;
+  readonly assertSpace: (bytes: number) => void;
   /** Largest size_limit_mb. */
   readonly maxSizeMb: number;
   /** Retention of the last dump of a deleted database; 0: none is kept. */

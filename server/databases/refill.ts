@@ -18,7 +18,7 @@ export interface RefillDeps {
   readonly turns: DatabaseTurns;
   readonly kept: KeptDumps;
   /** Throws `out_of_space` when so many more bytes must not be stored. */
-  readonly assertRoom: (bytes: number) => void;
+  readonly assertSpace: (bytes: number) => void;
 }
 
 /** Reasons shown to the owner while a database is not loaded. */
@@ -37,9 +37,9 @@ export class Refill {
 
   /** Recreates the database in its engine from the last dump. Idempotent while the dump is kept. */
   async fill(row: DatabaseRow, engine: Engine): Promise<DatabaseRow> {
-    const { lifecycle, kept, turns, assertRoom } = this.#deps;
+    const { lifecycle, kept, turns, assertSpace } = this.#deps;
     const database = lifecycle.inEngine(row);
-    assertRoom(row.kept_dump_bytes ?? 0);
+    assertSpace(row.kept_dump_bytes ?? 0);
     const begun = await lifecycle.commit(row, { is_dropped: 0 });
     await engine.prepare();
     await engine.drop(row.engine_database);

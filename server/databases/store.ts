@@ -1,5 +1,5 @@
 /** SQL of databases. */
-import type { Awaitable, Reads, RowIdOf, Statement, Told } from '../metadata/metadata.ts';
+import type { Awaitable, Reads, ResourceChange, RowIdOf, Statement } from '../metadata/metadata.ts';
 import type { EngineName } from './engine.ts';
 import type { DatabaseState } from './states.ts';
 
@@ -253,6 +253,9 @@ export class DatabaseStore {
   }
 }
 
-function tellsOf({ database_id, account_id }: Pick<DatabaseRow, 'database_id' | 'account_id'>): Told {
+function tellsOf({
+  database_id,
+  account_id,
+}: Pick<DatabaseRow, 'database_id' | 'account_id'>): ResourceChange {
   return { accountId: account_id, kind: 'database', id: database_id };
 }

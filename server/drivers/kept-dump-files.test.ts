@@ -12,11 +12,11 @@ const directory = await mkdtemp(join(tmpdir(), 'cloudlet-kept-'));
 after(() => rm(directory, { recursive: true, force: true }));
 
 let room = Number.POSITIVE_INFINITY;
-const assertRoom = (bytes: number) => {
+const assertSpace = (bytes: number) => {
   if (bytes > room) throw new AppError('out_of_space', 'no room');
   room -= bytes;
 };
-const open = () => KeptDumpFiles.open({ directory, assertRoom });
+const open = () => KeptDumpFiles.open({ directory, assertSpace });
 const dumpOf = (...pieces: string[]) => Readable.from(pieces.map((piece) => Buffer.from(piece)));
 
 async function read(kept: KeptDumpFiles, id: string): Promise<string> {

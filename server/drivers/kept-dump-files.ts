@@ -12,7 +12,7 @@ const PART = '.part';
 export interface KeptDumpFilesOptions {
   readonly directory: string;
   /** Throws `out_of_space` when so many bytes more must not be stored. */
-  readonly assertRoom: (bytes: number) => void;
+  readonly assertSpace: (bytes: number) => void;
 }
 
 export class KeptDumpFiles implements KeptDumps {
@@ -33,7 +33,7 @@ export class KeptDumpFiles implements KeptDumps {
 
   /** Bytes of each in that directory, by the database's id. */
   static async sizes(directory: string): Promise<Map<string, number>> {
-    const dumps = await KeptDumpFiles.open({ directory, assertRoom: () => {} });
+    const dumps = await KeptDumpFiles.open({ directory, assertSpace: () => {} });
     const ids = await dumps.list();
     return new Map(
       await Promise.all(ids.map(async (id) => [id, (await stat(join(directory, id))).size] as const)),
@@ -41,12 +41,12 @@ export class KeptDumpFiles implements KeptDumps {
   }
 
   async keep(databaseId: string, dump: Readable): Promise<number> {
-    const { assertRoom } = this.#options;
+    const { assertSpace } = this.#options;
     const path = this.#pathOf(databaseId);
     let bytes = 0;
     const counted = async function* (pieces: AsyncIterable<Uint8Array>) {
       for await (const piece of pieces) {
-        assertRoom(piece.length);
+        assertSpace(piece.length);
         bytes += piece.length;
         yield piece;
       }

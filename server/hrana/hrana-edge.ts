@@ -10,7 +10,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
 import type { Egress } from '../databases/egress.ts';
 import type { EngineDatabase } from '../databases/engine.ts';
-import { announcesBody, type BodyRoom, dropRest, readBody } from '../http/body.ts';
+import { announcesBody, type BodyMemory, dropRest, readBody } from '../http/body.ts';
 import { problemHeaders, toAppError, toProblem, type UnreadResponses } from '../http/response.ts';
 import { AppError } from '../platform/errors.ts';
 import { endOfTick } from '../platform/tick.ts';
@@ -41,7 +41,7 @@ export interface HranaEdgeDeps {
   /** Maximum concurrent calls of one database, including those whose body is still arriving. */
   readonly maxCalls: number;
   readonly maxBodyBytes: number;
-  readonly bodies: BodyRoom;
+  readonly bodies: BodyMemory;
   readonly unread: UnreadResponses;
 }
 

@@ -7,13 +7,13 @@ import { Idempotency } from '../calls/idempotency.ts';
 import { IdempotencyStore } from '../calls/idempotency-store.ts';
 import { Operations } from '../calls/operations.ts';
 import { OperationsStore } from '../calls/operations-store.ts';
-import { UNASKED } from '../metadata/change.ts';
+import { BACKGROUND } from '../metadata/change.ts';
 import { AppError, type ErrorCode } from '../platform/errors.ts';
 import { Type } from '../platform/json-schema.ts';
 import { Meters } from '../platform/prometheus.ts';
 import { type AccountFixture, openAccountFixture } from '../testing/account-fixture.ts';
 import { eventually } from '../testing/eventually.ts';
-import { BodyRoom } from './body.ts';
+import { BodyMemory } from './body.ts';
 import { createEdge } from './edge.ts';
 import { operationRoutes } from './operation-routes.ts';
 import { defineRoute } from './route.ts';
@@ -49,7 +49,7 @@ before(async () => {
     handler: ({ request }) => work(() => request.address),
   });
   app = createEdge({
-    bodies: new BodyRoom(2 ** 26),
+    bodies: new BodyMemory(2 ** 26),
     clock,
     log: pino({ level: 'silent' }),
     meters: new Meters(),
@@ -66,7 +66,7 @@ before(async () => {
   });
   await app.listen({ host: '127.0.0.1', port: 0 });
   const account = { username: 'ann', email: 'ann@x.org', password: 'correct horse' };
-  key = (await fixture.accounts.register(UNASKED, account)).api_key ?? '';
+  key = (await fixture.accounts.register(BACKGROUND, account)).api_key ?? '';
 });
 after(async () => {
   await app.close();

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { isAppError } from '../platform/errors.ts';
-import { BodyRoom } from './body.ts';
+import { BodyMemory } from './body.ts';
 
 const refused = (error: unknown) => isAppError(error, 'overloaded');
 
 test('an account holds no more than is left for the others', () => {
-  const room = new BodyRoom(100);
+  const room = new BodyMemory(100);
   const one = room.hold(1);
   one.add(40);
   one.add(10);
@@ -18,14 +18,14 @@ test('an account holds no more than is left for the others', () => {
 });
 
 test('the first body of an account is taken in wherever there is room for it', () => {
-  const room = new BodyRoom(100);
+  const room = new BodyMemory(100);
   room.hold(1).add(90);
   assert.throws(() => room.hold(2).add(11), refused);
   room.hold(2).add(10);
 });
 
 test('what is released can be had again, once', () => {
-  const room = new BodyRoom(100);
+  const room = new BodyMemory(100);
   for (let i = 0; i < 10; i++) {
     const held = room.hold(1);
     held.add(90);

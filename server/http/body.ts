@@ -60,7 +60,7 @@ export interface HeldBody {
   release(): void;
 }
 
-export class BodyRoom {
+export class BodyMemory {
   readonly #maxBytes: number;
   #bytes = 0;
   readonly #byAccount = new Map<number, number>();
@@ -118,7 +118,7 @@ declare module 'fastify' {
 }
 
 export interface BodyBounds {
-  readonly room: BodyRoom;
+  readonly room: BodyMemory;
   readonly accountId: number;
   readonly maxBytes: number;
   /** The error for a larger body. */
@@ -245,7 +245,7 @@ class UnknownPieces {
 }
 
 /** Makes `app` read JSON, leave forms to the handlers, and refuse other bodies. */
-export function acceptBodies(app: FastifyInstance, room: BodyRoom): void {
+export function acceptBodies(app: FastifyInstance, room: BodyMemory): void {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('application/json', async (request: FastifyRequest) => {
     assertNotEncoded(request.headers);

@@ -15,7 +15,7 @@ import { newId } from '../platform/ids.ts';
 import { JSON_MAX_BYTES } from '../platform/json.ts';
 import type { Meters } from '../platform/prometheus.ts';
 import { endOfTick } from '../platform/tick.ts';
-import { acceptBodies, assertMultipart, assertNoForm, type BodyRoom } from './body.ts';
+import { acceptBodies, assertMultipart, assertNoForm, type BodyMemory } from './body.ts';
 import { type AdmitDeps, admit } from './caller.ts';
 import type { ConsoleFiles } from './console-files.ts';
 import { handleRoute } from './handle.ts';
@@ -46,7 +46,7 @@ export interface EdgeDeps extends AdmitDeps {
   readonly hostNames?: readonly string[];
   readonly unread?: UnreadResponses;
   /** The memory budget of JSON bodies. */
-  readonly bodies: BodyRoom;
+  readonly bodies: BodyMemory;
   /** See ConnectionGuard.isReserve. */
   readonly isReserve?: (socket: Socket) => boolean;
   /** The addresses used in links of responses. */

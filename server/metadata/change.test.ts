@@ -6,7 +6,7 @@ import { after, before, describe, test } from 'node:test';
 import { SqliteMetadata } from '../drivers/metadata-sqlite/sqlite-metadata.ts';
 import { Alarms } from '../platform/alarms.ts';
 import { systemClock } from '../platform/clock.ts';
-import { Changes, UNASKED } from './change.ts';
+import { BACKGROUND, Changes } from './change.ts';
 import { CommitOutcomeUnknown, CommitRejected, type Metadata, type Statement } from './metadata.ts';
 
 const insert = (name: string, value: number): Statement => ({
@@ -60,7 +60,7 @@ describe('a change', () => {
   test('tells the caller what the statement that refused names; nothing is stored and no hook runs', async () => {
     const told = async (name: string) =>
       changes
-        .run(UNASKED, (change) => {
+        .run(BACKGROUND, (change) => {
           change.add(insert('before', 1));
           change.add(insert(name, 1), (reason) => new Error(`there is one (${reason})`));
           change.expect(update('nobody', 1, 2), () => new Error('there is none'));
@@ -76,9 +76,9 @@ describe('a change', () => {
   });
 
   test('is built anew when somebody was faster', async () => {
-    await changes.run(UNASKED, (change) => void change.add(insert('count', 0)));
+    await changes.run(BACKGROUND, (change) => void change.add(insert('count', 0)));
     const bump = () =>
-      changes.run(UNASKED, async (change) => {
+      changes.run(BACKGROUND, async (change) => {
         const value = (await valueIn('count')) ?? 0;
         change.expect(update('count', value, value + 1), 'retry');
       });
@@ -88,7 +88,7 @@ describe('a change', () => {
 
   test('gives up in the end', async () => {
     let builds = 0;
-    const work = changes.run(UNASKED, (change) => {
+    const work = changes.run(BACKGROUND, (change) => {
       builds++;
       change.expect(update('nobody', 1, 2), 'retry');
     });
@@ -109,7 +109,7 @@ describe('a change', () => {
       commit: () => Promise.reject(new CommitOutcomeUnknown('EIO')),
     };
     let isForgotten = false;
-    const work = new Changes({ metadata: failing as Metadata }).run(UNASKED, (change) => {
+    const work = new Changes({ metadata: failing as Metadata }).run(BACKGROUND, (change) => {
       change.add(insert('two', 2));
       change.after(() => {
         isForgotten = true;

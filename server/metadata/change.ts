@@ -33,7 +33,7 @@ export interface Recorder {
 }
 
 /** For background work without a caller: timers, and repairs at start. */
-export const UNASKED: Recorder = { record: () => [] };
+export const BACKGROUND: Recorder = { record: () => [] };
 
 /** Recorders that were used: a call makes one change only, so that a crash cannot leave half of it. */
 const spent = new WeakSet<Recorder['record']>();
@@ -132,7 +132,7 @@ export class Changes {
         }
         throw refusal ? await refusal(error.reason) : error;
       }
-      if (record !== UNASKED.record) spent.add(record);
+      if (record !== BACKGROUND.record) spent.add(record);
       for (const hook of hooks) hook();
       return response;
     }
@@ -141,7 +141,7 @@ export class Changes {
   /** Stores background work; false: it was skipped. Rejects like run(). */
   async store(statements: readonly Statement[], refused?: Refusal): Promise<boolean> {
     let isStored = false;
-    await this.run(UNASKED, (change) => {
+    await this.run(BACKGROUND, (change) => {
       change.addAll(statements, refused);
       change.after(() => {
         isStored = true;

@@ -22,7 +22,7 @@ export interface RowIdOf {
 export type ResourceKind = 'vm' | 'database' | 'balance' | 'operation' | 'recovery_point';
 
 /** A changed resource. */
-export interface Told {
+export interface ResourceChange {
   /** Its owner; null: the operators. */
   readonly accountId: number | null;
   readonly kind: ResourceKind;
@@ -36,7 +36,7 @@ export interface Statement {
   /** The commit is rolled back and rejected unless exactly this many rows changed. */
   readonly expectChanges?: number;
   /** Reported to watchers once the commit is stored. */
-  readonly tells?: Told;
+  readonly tells?: ResourceChange;
 }
 
 /**
@@ -139,7 +139,7 @@ function withCommit(metadata: Metadata, commit: Metadata['commit']): Metadata {
 
 /**
  * Commits that find the disk full get a second try on the reserved blocks: deletes and the ledger must
- * work at 0 free bytes. New bytes are refused long before, by DiskRoom.assertRoom.
+ * work at 0 free bytes. New bytes are refused long before, by DiskSpace.assertSpace.
  */
 export function withReserve(metadata: Metadata, releaseReserve: () => Promise<boolean>): Metadata {
   return withCommit(metadata, (statements) =>
@@ -151,7 +151,7 @@ export function withReserve(metadata: Metadata, releaseReserve: () => Promise<bo
 }
 
 /** Reports changed resources to watchers once a commit is stored. `tell` must not throw. */
-export function withWatchers(metadata: Metadata, tell: (told: Told) => void): Metadata {
+export function withWatchers(metadata: Metadata, tell: (told: ResourceChange) => void): Metadata {
   return withCommit(metadata, async (statements) => {
     const results = await metadata.commit(statements);
     for (const { tells } of statements) if (tells !== undefined) tell(tells);

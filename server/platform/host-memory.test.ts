@@ -4,7 +4,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { promisableBytes, readHostMemory } from './host-memory.ts';
+import { committableBytes, readHostMemory } from './host-memory.ts';
 
 const MIB = 1024 * 1024;
 const MEMINFO = 'MemTotal:       8388608 kB\nMemFree:  100 kB\nMemAvailable:    6291456 kB\n';
@@ -41,7 +41,7 @@ test('without a limit it is what /proc/meminfo says', (t) => {
 
 test('what is left of promises counts only where the host promises no more than it has', (t) => {
   const left = (mode: string, limit: number, given: number) =>
-    promisableBytes(
+    committableBytes(
       hostWith(t, {
         'proc/sys/vm/overcommit_memory': mode,
         'proc/meminfo': `CommitLimit:    ${limit} kB\nCommitted_AS:     ${given} kB`,

@@ -70,10 +70,10 @@ function meminfo(root: string): (name: string) => number | undefined {
 }
 
 /** The command that enables memory overcommit, the default of most hosts. */
-export const ALLOW_PROMISES = 'sysctl -w vm.overcommit_memory=0';
+export const ALLOW_OVERCOMMIT = 'sysctl -w vm.overcommit_memory=0';
 
 /** Memory that can still be committed without overcommit (`vm.overcommit_memory=2`); null with overcommit. */
-export function promisableBytes(root = '/'): number | null {
+export function committableBytes(root = '/'): number | null {
   if (read(join(root, 'proc/sys/vm/overcommit_memory')) !== '2') return null;
   const figures = meminfo(root);
   return Math.max(0, (figures('CommitLimit') ?? 0) - (figures('Committed_AS') ?? 0));

@@ -7,7 +7,7 @@
  */
 import { createHash } from 'node:crypto';
 import type { Call } from '../calls/principal.ts';
-import { type Changes, UNASKED } from '../metadata/change.ts';
+import { BACKGROUND, type Changes } from '../metadata/change.ts';
 import { Listed } from '../metadata/list.ts';
 import { type Clock, formatTime } from '../platform/clock.ts';
 import { AppError, isAppError } from '../platform/errors.ts';
@@ -15,7 +15,7 @@ import { newId } from '../platform/ids.ts';
 import { Components } from './components.ts';
 import type { Holding, Lease } from './lease.ts';
 import { type Component, type Gap, type Manifest, readManifest } from './manifest.ts';
-import type { PointNews } from './point-news.ts';
+import type { PointEvents } from './point-events.ts';
 import { presentPoint } from './point-view.ts';
 import type { Repository } from './repository.ts';
 import type { Point } from './schema.ts';
@@ -32,11 +32,11 @@ export interface PointsDeps {
   /** Opens the repository, or creates it. Throws `target_unavailable`. */
   readonly repository: () => Promise<Repository>;
   readonly lease: Lease;
-  readonly news: PointNews;
+  readonly news: PointEvents;
   /** Name of this cloud's journal. */
   readonly cloud: () => Promise<string>;
   /** Stops other work that writes to the repository. */
-  readonly makeWay: () => Promise<void>;
+  readonly abortSweep: () => Promise<void>;
   /** Removes pieces that no point references. */
   readonly sweep: (holding: Holding) => Promise<unknown>;
   /** Progress of its verification; null: it is not being verified. */
@@ -95,7 +95,7 @@ export class Points {
     const { changes, store, snapshots } = this.#deps;
     const recovered = async () => {
       await snapshots.sweep();
-      await changes.run(UNASKED, (change) => {
+      await changes.run(BACKGROUND, (change) => {
         change.add(store.failUnfinished('Cloudlet ended while the point was being created'));
         change.add(store.endHolds());
       });
@@ -136,20 +136,20 @@ export class Points {
    * `target_unavailable`.
    */
   async create(call: Call): Promise<Point> {
-    const { clock, changes, store, snapshots, place, lease, makeWay, news } = this.#deps;
+    const { clock, changes, store, snapshots, place, lease, abortSweep, news } = this.#deps;
     await this.settled();
     if (this.#isMaking) throw inProgress(this.making);
     this.#isBeginning = true;
     let holding: Holding | undefined;
     try {
       await this.#recovered;
-      await makeWay();
+      await abortSweep();
       const repository = await this.#deps.repository();
       repository.prepare();
       holding = await lease.hold();
       const pointId = newId('drp', clock);
       const now = clock.now();
-      await changes.run(UNASKED, (change) => {
+      await changes.run(BACKGROUND, (change) => {
         change.add(store.hold(pointId, now));
       });
       const snapshot = await snapshots.take();
@@ -305,7 +305,7 @@ export class Points {
       manifest_sha256: createHash('sha256').update(sealed).digest('hex'),
     };
     making.isOver = true;
-    await changes.run(UNASKED, async (change) => {
+    await changes.run(BACKGROUND, async (change) => {
       change.add(store.update(complete));
       change.addAll(await news.of('recovery_point.completed', complete));
     });
@@ -336,7 +336,7 @@ export class Points {
     const reason = isCancelled ? null : reasonOf(error);
     const ended: PointRow = { ...row, state, reason };
     making.isOver = true;
-    await changes.run(UNASKED, async (change) => {
+    await changes.run(BACKGROUND, async (change) => {
       change.add(store.update(ended));
       if (!isCancelled) change.addAll(await news.of('recovery_point.failed', ended));
     });
@@ -345,14 +345,14 @@ export class Points {
   #renewHold(pointId: string): void {
     const { changes, store, clock, onError } = this.#deps;
     void changes
-      .run(UNASKED, (change) => void change.add(store.hold(pointId, clock.now())))
+      .run(BACKGROUND, (change) => void change.add(store.hold(pointId, clock.now())))
       .catch((error) => onError(pointId, error));
   }
 
   async #endHolds(): Promise<void> {
     const { changes, store } = this.#deps;
     await changes
-      .run(UNASKED, (change) => void change.add(store.endHolds()))
+      .run(BACKGROUND, (change) => void change.add(store.endHolds()))
       .catch((error) => this.#deps.onError('', error));
   }
 

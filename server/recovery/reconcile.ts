@@ -3,7 +3,7 @@
  * change of target.
  */
 import { createHash } from 'node:crypto';
-import { type Changes, UNASKED } from '../metadata/change.ts';
+import { BACKGROUND, type Changes } from '../metadata/change.ts';
 import { type Clock, readTime } from '../platform/clock.ts';
 import { idTime } from '../platform/ids.ts';
 import { readManifest } from './manifest.ts';
@@ -32,7 +32,7 @@ export async function reconcile(deps: ReconcileDeps): Promise<void> {
   const rows = new Map((await store.listAt(place)).map((row) => [row.point_id, row]));
   for (const [id, row] of rows) {
     if (LASTING.includes(row.state) && !there.has(id)) {
-      await changes.run(UNASKED, (change) => void change.add(store.setDamaged(id, lostPoint(id))));
+      await changes.run(BACKGROUND, (change) => void change.add(store.setDamaged(id, lostPoint(id))));
     }
     if (row.state === 'deleting' && there.has(id) && !deleted.has(id)) await repository.markDeleted(id);
     if (row.state !== 'deleting' && deleted.has(id)) await repository.unmarkDeleted(id);
@@ -42,7 +42,7 @@ export async function reconcile(deps: ReconcileDeps): Promise<void> {
     const isKnown = row !== undefined && !mayBeBetter(row);
     if (isKnown || id === making) continue;
     const found = await rowOf(repository, id, place);
-    await changes.run(UNASKED, (change) => {
+    await changes.run(BACKGROUND, (change) => {
       if (row !== undefined) {
         change.add(store.update({ ...found, id: row.id }));
         return;

@@ -5,7 +5,7 @@
  */
 
 import { createHash } from 'node:crypto';
-import { type Changes, UNASKED } from '../metadata/change.ts';
+import { BACKGROUND, type Changes } from '../metadata/change.ts';
 import type { Clock } from '../platform/clock.ts';
 import { AppError, invalidField, isAppError } from '../platform/errors.ts';
 import { randomSecret } from '../platform/ids.ts';
@@ -100,7 +100,7 @@ export class RecoveryKeys {
     } catch (error) {
       throw invalidField('recovery_key', (error as Error).message);
     }
-    await changes.run(UNASKED, (change) => void change.add(store.setKeyTaken(id, clock.now())));
+    await changes.run(BACKGROUND, (change) => void change.add(store.setKeyTaken(id, clock.now())));
     await secrets.forget(RECOVERY_KEY);
     return { taken: true };
   }

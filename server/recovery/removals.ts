@@ -4,11 +4,11 @@
  * are removed.
  */
 import type { Call } from '../calls/principal.ts';
-import { type Changes, UNASKED } from '../metadata/change.ts';
+import { BACKGROUND, type Changes } from '../metadata/change.ts';
 import type { Clock } from '../platform/clock.ts';
 import { AppError } from '../platform/errors.ts';
 import type { Holding, Lease } from './lease.ts';
-import type { PointNews } from './point-news.ts';
+import type { PointEvents } from './point-events.ts';
 import { presentPoint } from './point-view.ts';
 import type { Points } from './points.ts';
 import { lostPoint, reconcile } from './reconcile.ts';
@@ -22,7 +22,7 @@ export interface RemovalsDeps {
   readonly changes: Changes;
   readonly clock: Clock;
   readonly lease: Lease;
-  readonly news: PointNews;
+  readonly news: PointEvents;
   /** Opens the repository, or creates it. Throws `target_unavailable`. */
   readonly repository: () => Promise<Repository>;
   /** Same as repository(), but creates none. */
@@ -92,7 +92,7 @@ export class Removals {
   /** Reconciles the list with the target. */
   async reconcile(): Promise<void> {
     const { store, changes, place, points } = this.#deps;
-    await changes.run(UNASKED, (change) => void change.add(store.removeElsewhere(place)));
+    await changes.run(BACKGROUND, (change) => void change.add(store.removeElsewhere(place)));
     const repository = await this.#deps.find();
     if (repository !== undefined) await reconcile({ ...this.#deps, repository, making: points.making });
   }
@@ -102,7 +102,7 @@ export class Removals {
     const { store, changes, clock } = this.#deps;
     const passed = clock.uptime() - this.#countedAt;
     this.#countedAt += passed;
-    await changes.run(UNASKED, (change) => void change.add(store.countGrace(passed, clock.now())));
+    await changes.run(BACKGROUND, (change) => void change.add(store.countGrace(passed, clock.now())));
     const due = await store.listDue();
     if (due.length > 0 && this.#deps.points.making === null) await this.#sweep();
   }
@@ -120,11 +120,11 @@ export class Removals {
         hint: 'Wait until it ends, or cancel it',
       });
     }
-    await this.makeWay();
+    await this.abortSweep();
     const { store, place, isLost, changes } = this.#deps;
     if (await isLost()) {
       for (const { point_id: id } of await store.listAt(place)) {
-        await changes.run(UNASKED, (change) => void change.add(store.setDamaged(id, lostPoint(id))));
+        await changes.run(BACKGROUND, (change) => void change.add(store.setDamaged(id, lostPoint(id))));
       }
     }
     const { removed, swept } = await this.#sweep();
@@ -141,7 +141,7 @@ export class Removals {
   }
 
   /** Aborts a sweep, which restarts later, so that a point can be created. */
-  async makeWay(): Promise<void> {
+  async abortSweep(): Promise<void> {
     this.#sweeping?.cancel.abort(
       new AppError('point_in_progress', 'A recovery point is being created', { hint: 'Wait until it ends' }),
     );
@@ -180,7 +180,7 @@ export class Removals {
     await holding.assertHeld();
     await repository.forget(removed);
     const swept = await sweep({ repository, holding, signal });
-    await changes.run(UNASKED, (change) => {
+    await changes.run(BACKGROUND, (change) => {
       for (const id of swept.incomplete) {
         const reason = 'Pieces are missing in the target; verify the point to list them';
         change.add(store.setDamaged(id, { reason, damage: [] }));

@@ -68,7 +68,7 @@ export async function restoreFiles(options: RestoreOptions): Promise<Restored> {
   const repository = new Repository(target, keys);
   const manifest = await findPoint(repository, options.pointId);
   if (!(await folder.isChecked(manifest.point_id))) {
-    await assertRoom(folder, manifest, repository);
+    await assertSpace(folder, manifest, repository);
     if (!isPartial) await assertPieces(options, manifest, repository);
   }
   await folder.begin(manifest.point_id, !isPartial);
@@ -157,7 +157,7 @@ export async function findPoint(repository: Repository, wanted: string): Promise
 }
 
 /** Blocks of holes take no space. */
-async function assertRoom(
+async function assertSpace(
   folder: RestoreFolder,
   { components }: Manifest,
   repository: Repository,

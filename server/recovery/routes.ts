@@ -2,7 +2,7 @@
 import { prefersAsync } from '../http/handle.ts';
 import { listPage, Paging, rowIdCursor } from '../http/list-page.ts';
 import { defineRoute, type Route } from '../http/route.ts';
-import { UNASKED } from '../metadata/change.ts';
+import { BACKGROUND } from '../metadata/change.ts';
 import { Type } from '../platform/json-schema.ts';
 import type { Points } from './points.ts';
 import type { RecoveryKeys } from './recovery-keys.ts';
@@ -43,7 +43,7 @@ function pointRoutes({ points }: RecoveryRoutesDeps): Route[] {
         const { wait } = call.query;
         const isAsync = prefersAsync(call.request);
         // An operation ends with the point, not with its beginning.
-        const point = await points.create(isAsync ? { ...call, ...UNASKED } : call);
+        const point = await points.create(isAsync ? { ...call, ...BACKGROUND } : call);
         if (isAsync) return points.wait(point.point_id, FOR_GOOD);
         return wait === undefined ? point : points.wait(point.point_id, wait * 1000);
       },

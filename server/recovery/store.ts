@@ -1,5 +1,5 @@
 /** SQL of recovery points. */
-import type { Awaitable, Reads, Statement, Told } from '../metadata/metadata.ts';
+import type { Awaitable, Reads, ResourceChange, Statement } from '../metadata/metadata.ts';
 import type { Verdict } from './verification.ts';
 
 export const POINT_STATES = [
@@ -320,6 +320,6 @@ export class RecoveryStore {
   }
 }
 
-function tellsOf(pointId: string): Told {
+function tellsOf(pointId: string): ResourceChange {
   return { accountId: null, kind: 'recovery_point', id: pointId };
 }

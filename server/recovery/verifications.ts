@@ -1,8 +1,8 @@
 /** Verifies recovery points, one at a time, even while another is being created. */
-import { type Changes, UNASKED } from '../metadata/change.ts';
+import { BACKGROUND, type Changes } from '../metadata/change.ts';
 import type { Clock } from '../platform/clock.ts';
 import { AppError, isAppError } from '../platform/errors.ts';
-import type { PointNews } from './point-news.ts';
+import type { PointEvents } from './point-events.ts';
 import type { Repository } from './repository.ts';
 import type { PointRow, RecoveryStore } from './store.ts';
 import { verifyPoint } from './verification.ts';
@@ -11,7 +11,7 @@ export interface VerificationsDeps {
   readonly store: RecoveryStore;
   readonly changes: Changes;
   readonly clock: Clock;
-  readonly news: PointNews;
+  readonly news: PointEvents;
   /** Opens the repository. Throws `target_unavailable`. */
   readonly repository: () => Promise<Repository>;
   readonly onError: (pointId: string, error: unknown) => void;
@@ -104,7 +104,7 @@ export class Verifications {
     };
     try {
       const verdict = await verifyPoint({ repository, pointId, signal, onProgress });
-      await changes.run(UNASKED, async (change) => {
+      await changes.run(BACKGROUND, async (change) => {
         change.add(store.setVerdict(pointId, verdict, clock.now()));
         const row = await store.find(pointId);
         const damage = { damaged_files: verdict.damagedFiles };
@@ -120,7 +120,7 @@ export class Verifications {
       onError(pointId, error);
       const why = isAppError(error) ? error.message : 'the log has the cause';
       const reason = `Verification failed: ${why}`;
-      await changes.run(UNASKED, (change) => void change.add(store.setReason(pointId, reason)));
+      await changes.run(BACKGROUND, (change) => void change.add(store.setReason(pointId, reason)));
     }
   }
 }

@@ -2,11 +2,11 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { Alarms } from '../platform/alarms.ts';
 import { FakeClock } from '../platform/clock.ts';
-import type { Outlook } from './outlook-store.ts';
-import { type PlaceFact, RecoveryWatch } from './watch.ts';
+import type { RecoverySummary } from './recovery-summary-store.ts';
+import { RecoveryWatch, type TargetFact } from './watch.ts';
 
 const DAY_MS = 86_400_000;
-const NOTHING: Outlook = {
+const NOTHING: RecoverySummary = {
   points: 0,
   damaged: 0,
   newest_at: null,
@@ -15,14 +15,14 @@ const NOTHING: Outlook = {
   failed_reason: null,
   newest_gaps: null,
 };
-const ELSEWHERE: PlaceFact = { isOnDataDisk: false, freeBytes: 7, repositoryId: 'r' };
+const ELSEWHERE: TargetFact = { isOnDataDisk: false, freeBytes: 7, repositoryId: 'r' };
 
-function open(look: () => Promise<PlaceFact>) {
+function open(look: () => Promise<TargetFact>) {
   const clock = new FakeClock();
   const alarms = new Alarms(clock);
   const state = { outlook: NOTHING, isKeyTaken: true };
   const watch = new RecoveryWatch({
-    outlooks: { of: async () => state.outlook },
+    summaries: { of: async () => state.outlook },
     store: { isKeyTaken: async () => state.isKeyTaken },
     clock,
     alarms,
@@ -82,7 +82,7 @@ test('a place that cannot be used is an alarm until it can', async () => {
 test('a place that does not answer is not waited for, and asked once', async (t: TestContext) => {
   t.mock.timers.enable({ apis: ['setTimeout'] });
   let looks = 0;
-  let answer = (_: PlaceFact) => {};
+  let answer = (_: TargetFact) => {};
   const { watch, codes } = open(() => {
     looks++;
     return new Promise((resolve) => {

@@ -7,11 +7,11 @@
 import { type Clock, formatTime, formatTimeOrNull } from '../platform/clock.ts';
 import { plural } from '../platform/plural.ts';
 import type { Gap } from './manifest.ts';
-import type { Outlook, OutlookStore } from './outlook-store.ts';
+import type { RecoverySummary, RecoverySummaryStore } from './recovery-summary-store.ts';
 import type { RecoveryStore } from './store.ts';
 
 /** Facts about the recovery target. */
-export interface PlaceFact {
+export interface TargetFact {
   readonly isOnDataDisk: boolean;
   readonly freeBytes: number;
   /** Id of its repository; null: none yet. */
@@ -19,12 +19,12 @@ export interface PlaceFact {
 }
 
 export interface WatchDeps {
-  readonly outlooks: Pick<OutlookStore, 'of'>;
+  readonly summaries: Pick<RecoverySummaryStore, 'of'>;
   readonly store: Pick<RecoveryStore, 'isKeyTaken'>;
   readonly clock: Clock;
   readonly alarms: { raise(code: string, detail: string, fix: string): void; clear(code: string): void };
   /** Rejects with the reason why points cannot be stored there. */
-  readonly look: () => Promise<PlaceFact>;
+  readonly look: () => Promise<TargetFact>;
   readonly place: string;
 }
 
@@ -45,10 +45,10 @@ const OLD_MS = 8 * DAY_MS;
 
 export class RecoveryWatch {
   readonly #deps: WatchDeps;
-  #found: PlaceFact | undefined;
-  #looking: Promise<PlaceFact> | undefined;
+  #found: TargetFact | undefined;
+  #looking: Promise<TargetFact> | undefined;
   /** Last result, for /metrics. */
-  #outlook: Outlook | undefined;
+  #outlook: RecoverySummary | undefined;
   #isKeyTaken = false;
 
   constructor(deps: WatchDeps) {
@@ -82,8 +82,8 @@ export class RecoveryWatch {
   }
 
   async read() {
-    const { outlooks, store, clock, place } = this.#deps;
-    const outlook = await outlooks.of(place);
+    const { summaries, store, clock, place } = this.#deps;
+    const outlook = await summaries.of(place);
     const { points, newest_at, verified_at, failed_at, failed_reason: reason } = outlook;
     const id = this.#found?.repositoryId ?? null;
     const isKeyTaken = id === null ? null : await store.isKeyTaken(id);

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import fc from 'fast-check';
 import type { Principal } from '../calls/principal.ts';
-import { UNASKED } from '../metadata/change.ts';
+import { BACKGROUND } from '../metadata/change.ts';
 import { isAppError } from '../platform/errors.ts';
 import { by } from '../testing/account-fixture.ts';
 import { openStorageFixture, type StorageFixture, TEST_GRACE_MS } from '../testing/storage-fixture.ts';
@@ -287,7 +287,7 @@ test('an upload into a bucket that was deleted meanwhile stores nothing', async 
   await fixture.buckets.removeEmpty(by(owner), 'short-lived');
   await fixture.buckets.create(by(owner), { name: 'short-lived' });
   const naming = { name: 'x', mimeType: 'text/plain', metadata: null };
-  const publishing = fixture.objects.publish(UNASKED, { bucket, received, naming });
+  const publishing = fixture.objects.publish(BACKGROUND, { bucket, received, naming });
   await assert.rejects(publishing, (error) => isAppError(error, 'bucket_not_found'));
   assert.deepEqual(await list('short-lived', true), []);
 });

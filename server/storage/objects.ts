@@ -4,7 +4,7 @@
  * states its expectations, so that nothing is lost even if that were not enough.
  */
 import { type Call, mayTouch, type Principal } from '../calls/principal.ts';
-import { type Change, type Changes, type Recorder, UNASKED } from '../metadata/change.ts';
+import { BACKGROUND, type Change, type Changes, type Recorder } from '../metadata/change.ts';
 import type { Clock } from '../platform/clock.ts';
 import { AppError } from '../platform/errors.ts';
 import { newId } from '../platform/ids.ts';
@@ -29,7 +29,7 @@ export interface ObjectsDeps {
   readonly wrapKey: (dataKey: Uint8Array) => Uint8Array;
   readonly billing: Pick<StorageBilling, 'assertCredit' | 'bytesKept'>;
   /** Throws `out_of_space` unless that many bytes more may be stored. */
-  readonly assertRoom: (bytes: number) => void;
+  readonly assertSpace: (bytes: number) => void;
   readonly maxObjectBytes: number;
   readonly hot: HotContents;
   /** Time for which the file of a removed blob is kept, for running downloads. */
@@ -92,10 +92,10 @@ export class Objects {
     const bucket = await this.#deps.buckets.find(principal, bucketName);
     this.#deps.buckets.assertNotDeleting(bucket);
     await this.#deps.billing.assertCredit(bucket.account_id);
-    const { blobs, wrapKey, assertRoom, maxObjectBytes: maxBytes } = this.#deps;
+    const { blobs, wrapKey, assertSpace, maxObjectBytes: maxBytes } = this.#deps;
     return {
       bucket,
-      upload: new Upload({ blobs, wrapKey, assertRoom, encrypt: bucket.encryption === 1, maxBytes }),
+      upload: new Upload({ blobs, wrapKey, assertSpace, encrypt: bucket.encryption === 1, maxBytes }),
     };
   }
 
@@ -320,7 +320,7 @@ export class Objects {
   async removeOldest(principal: Principal, objectId: string): Promise<void> {
     const { store, buckets, clock } = this.#deps;
     const found = await this.findFor(principal, objectId);
-    await this.#inTurn(UNASKED, { bucketId: found.bucket_id, name: found.name }, async (change) => {
+    await this.#inTurn(BACKGROUND, { bucketId: found.bucket_id, name: found.name }, async (change) => {
       const object = await this.findFor(principal, objectId);
       const bucket = await buckets.find(principal, object.bucket);
       const oldest = await store.oldestVersions(object.id, REMOVED_AT_ONCE + 1);

@@ -40,7 +40,7 @@ export interface StorageDeps {
     readonly sweepGuard: SweepGuard;
     readonly linkSecret: Uint8Array;
     /** Throws when so many bytes more must not be stored. */
-    readonly assertRoom: (bytes: number) => void;
+    readonly assertSpace: (bytes: number) => void;
   };
   readonly billing: StorageBilling;
   /** Checks the metadata; null: no damage found. */
@@ -86,7 +86,7 @@ const HOUR_MS = 3_600_000;
 /** Makes object storage, and raises the alarm again for damage that an earlier scrub found. */
 export async function storagePart(deps: StorageDeps) {
   const { config, clock, base, billing, isHeld, metadataDamage, linkKeys, addresses } = deps;
-  const { metadata, blobs, keys, alarms, assertRoom } = base;
+  const { metadata, blobs, keys, alarms, assertSpace } = base;
   const wrapKey = (dataKey: Uint8Array) => keys.seal(dataKey, 'blob-key');
   const unwrapKey = (wrapped: Uint8Array) => keys.unseal(wrapped, 'blob-key');
   const garbageGraceMs = config.sweepGraceSeconds * 1000;
@@ -102,7 +102,7 @@ export async function storagePart(deps: StorageDeps) {
     ...shared,
     hot,
     buckets,
-    assertRoom,
+    assertSpace,
     maxObjectBytes: config.maxObjectBytes,
     garbageGraceMs,
   });

@@ -18,7 +18,7 @@ const open = (deps: Partial<UploadDeps> = {}) =>
   new Upload({
     blobs: fixture.blobs,
     wrapKey: (key) => Buffer.from(key),
-    assertRoom: () => {},
+    assertSpace: () => {},
     encrypt: false,
     maxBytes: 2 ** 30,
     ...deps,
@@ -165,6 +165,6 @@ test('a full disk refuses inline bytes too', async () => {
     throw new AppError('out_of_space', 'full');
   };
   const isFull = (error: unknown) => isAppError(error, 'out_of_space');
-  const refusal = receive(open({ assertRoom: full }), randomSecret(10), 10);
+  const refusal = receive(open({ assertSpace: full }), randomSecret(10), 10);
   await assert.rejects(refusal, (error) => isFull(error) && /for these 10 bytes;/.test(String(error)));
 });

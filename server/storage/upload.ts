@@ -18,7 +18,7 @@ export interface UploadDeps {
   readonly blobs: Pick<BlobStore, 'create'>;
   readonly wrapKey: (dataKey: Uint8Array) => Uint8Array;
   /** Throws `out_of_space` unless that many bytes more may be stored. */
-  readonly assertRoom: (bytes: number) => void;
+  readonly assertSpace: (bytes: number) => void;
   readonly encrypt: boolean;
   readonly maxBytes: number;
 }
@@ -81,7 +81,7 @@ export class Upload {
   // At most 16 KiB: hashing here costs less than handing it to a thread.
   #finishInline(): ReceivedBytes {
     // A row is written twice: to the log and, later, to the database.
-    this.#assertRoom(2 * (this.#sizeBytes + ROW_OVERHEAD_BYTES));
+    this.#assertSpace(2 * (this.#sizeBytes + ROW_OVERHEAD_BYTES));
     const bytes = this.#head.length === 1 ? (this.#head[0] as Buffer) : Buffer.concat(this.#head);
     const data = this.#dataKey ? sealInline(bytes, this.#dataKey) : bytes;
     const wrappedKey = this.#dataKey && this.#deps.wrapKey(this.#dataKey);
@@ -89,9 +89,9 @@ export class Upload {
     return { sizeBytes: bytes.length, md5: hash('md5', bytes, 'hex'), blob, keep: () => this.#keep() };
   }
 
-  #assertRoom(bytes: number): void {
+  #assertSpace(bytes: number): void {
     try {
-      this.#deps.assertRoom(bytes);
+      this.#deps.assertSpace(bytes);
     } catch (error) {
       if (!isAppError(error, 'out_of_space')) throw error;
       const detail = `The disk of this cloud has no space for these ${this.#sizeBytes} bytes; nothing was stored`;

@@ -18,7 +18,7 @@ import { BillingAccountStore } from '../billing/credit/billing-account-store.ts'
 import { transferStatements } from '../billing/ledger/ledger.ts';
 import { type Call, NOBODY, type Principal } from '../calls/principal.ts';
 import { SqliteMetadata } from '../drivers/metadata-sqlite/sqlite-metadata.ts';
-import { Changes, UNASKED } from '../metadata/change.ts';
+import { BACKGROUND, Changes } from '../metadata/change.ts';
 import { Alarms } from '../platform/alarms.ts';
 import { FakeClock } from '../platform/clock.ts';
 import { randomSecret } from '../platform/ids.ts';
@@ -46,13 +46,13 @@ export function testSealer(key = randomSecret(32)): Sealer {
 
 /** A call whose response is not stored. */
 export function by(principal: Principal): Call {
-  return { principal, ...UNASKED };
+  return { principal, ...BACKGROUND };
 }
 
 /** A new account, as the principal of a key of its own. */
 export async function newPrincipal(accounts: Accounts, username: string): Promise<Principal> {
   const fields = { username, email: `${username}@example.org`, password: 'correct horse' };
-  const { id } = await accounts.register(UNASKED, fields);
+  const { id } = await accounts.register(BACKGROUND, fields);
   return { ...NOBODY, accountId: id, username, via: 'key', scopes: ['*'], credentialId: `k-${id}` };
 }
 

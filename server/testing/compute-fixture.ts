@@ -11,7 +11,7 @@ import type { VmBilling } from '../compute/machines/vm-billing.ts';
 import { VmStore } from '../compute/machines/vm-store.ts';
 import { assembleCompute } from '../compute/part.ts';
 import { SafeFetch } from '../drivers/safe-fetch/safe-fetch.ts';
-import { UNASKED } from '../metadata/change.ts';
+import { BACKGROUND } from '../metadata/change.ts';
 import type { Metadata } from '../metadata/metadata.ts';
 import { Alarms } from '../platform/alarms.ts';
 import { systemClock } from '../platform/clock.ts';
@@ -31,7 +31,7 @@ export interface ComputeOptions {
   readonly maxImageBytes?: number;
   /** Whether machines may open outbound connections. */
   readonly outbound?: boolean;
-  readonly assertRoom?: (bytes: number) => void;
+  readonly assertSpace?: (bytes: number) => void;
   readonly descriptors?: OpenFiles;
   /** Wraps the stores, to fail there. */
   readonly wrapMetadata?: (metadata: Metadata) => Metadata;
@@ -69,7 +69,7 @@ export async function openComputeFixture() {
     /** The API key of a new account. */
     async newKey(username: string): Promise<string> {
       const fields = { username, email: `${username}@example.org`, password: 'correct horse' };
-      return (await accounts.register(UNASKED, fields)).api_key ?? '';
+      return (await accounts.register(BACKGROUND, fields)).api_key ?? '';
     },
     open: (options: ComputeOptions = {}) => openCompute(base, options),
     /** A call of a new account, with its own key. */
@@ -148,7 +148,7 @@ async function openCompute({ engine, ...base }: ComputeBase, options: ComputeOpt
     }),
     announce: eventStatements,
     sweepGuard: new SweepGuard({ alarms: new Alarms(clock), isOurs: async () => true }),
-    assertRoom: options.assertRoom ?? (() => {}),
+    assertSpace: options.assertSpace ?? (() => {}),
     onError: (vmId, what, error) => void reports.push(`${vmId} ${what}: ${error}`),
     onClosedPorts: () => {},
     outbound: options.outbound ?? false,

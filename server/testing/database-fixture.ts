@@ -26,7 +26,7 @@ export interface DatabaseFixtureOptions {
   readonly wrapMetadata?: (metadata: Metadata) => Metadata;
   readonly wrapEngine?: (engine: Engine) => Engine;
   readonly wrapKept?: (kept: KeptDumps) => KeptDumps;
-  readonly assertRoom?: (bytes: number) => void;
+  readonly assertSpace?: (bytes: number) => void;
   readonly keepMs?: number;
 }
 
@@ -50,10 +50,10 @@ export async function openDatabaseFixture() {
     store,
     directory,
     async open(options: DatabaseFixtureOptions = {}) {
-      const { assertRoom = () => {}, keepMs = TEST_KEEP_MS } = options;
+      const { assertSpace = () => {}, keepMs = TEST_KEEP_MS } = options;
       const scripted = new ScriptedEngine({ disk });
       const engine = options.wrapEngine?.(scripted) ?? scripted;
-      const files = await KeptDumpFiles.open({ directory, assertRoom });
+      const files = await KeptDumpFiles.open({ directory, assertSpace });
       const reports: string[] = [];
       const told: string[] = [];
       const egress = new Egress({ changes: new Changes({ metadata }), billing });
@@ -63,7 +63,7 @@ export async function openDatabaseFixture() {
         sealer,
         billing,
         egress,
-        assertRoom,
+        assertSpace,
         keepMs,
         engines: [engine],
         kept: options.wrapKept?.(files) ?? files,

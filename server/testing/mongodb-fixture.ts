@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { MongoClient } from 'mongodb';
 import { pino } from 'pino';
 import type { EngineDatabase } from '../databases/engine.ts';
-import { ChildPlaces } from '../drivers/engine-children/child-places.ts';
+import { ChildSlots } from '../drivers/engine-children/child-slots.ts';
 import { MongodbEngine, type MongodbEngineOptions } from '../drivers/engine-mongodb/mongodb-engine.ts';
 import { systemClock } from '../platform/clock.ts';
 import { newDatabase } from './new-database.ts';
@@ -35,7 +35,7 @@ export function openMongodb(options: Partial<MongodbEngineOptions> = {}): Mongod
     folder,
     ground: data,
     users: noUsers === null ? { first: testUidBase(), count: 100_000 } : null,
-    places: new ChildPlaces(6),
+    places: new ChildSlots(6),
     idleMs: 60_000,
     keepFreeBytes: () => 0,
     onFault: () => {},

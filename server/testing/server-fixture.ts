@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Engine, EngineDatabase } from '../databases/engine.ts';
-import { ChildPlaces } from '../drivers/engine-children/child-places.ts';
+import { ChildSlots } from '../drivers/engine-children/child-slots.ts';
 import { HostProcesses } from '../drivers/host-process/host-processes.ts';
 import { type AccountOptions, AccountServers } from '../drivers/managed-server/account-servers.ts';
 import { ServerTls } from '../drivers/managed-server/server-tls.ts';
@@ -65,7 +65,7 @@ export function serverFixture<E extends Engine>(
       firstPort,
       servers: {
         doors,
-        places: new ChildPlaces(PLACES),
+        places: new ChildSlots(PLACES),
         idleMs,
         clock: systemClock,
       },

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
 import type { EngineDatabase, Query } from '../databases/engine.ts';
-import { ChildPlaces } from '../drivers/engine-children/child-places.ts';
+import { ChildSlots } from '../drivers/engine-children/child-slots.ts';
 import { SqliteEngine, type SqliteEngineOptions } from '../drivers/engine-sqlite/sqlite-engine.ts';
 import { systemClock } from '../platform/clock.ts';
 import { newDatabase } from './new-database.ts';
@@ -33,7 +33,7 @@ export function openSqlite(options: Partial<SqliteEngineOptions> = {}): SqliteFi
     folder,
     ground: data,
     users: noUsers === null ? { first: testUidBase(), count: 100_000 } : null,
-    places: new ChildPlaces(6),
+    places: new ChildSlots(6),
     idleMs: 60_000,
     keepFreeBytes: () => 0,
     onFault: () => {},

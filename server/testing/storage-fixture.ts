@@ -5,7 +5,7 @@ import { openBilling } from '../billing/part.ts';
 import { BUILT_IN } from '../build/catalog.ts';
 import type { Principal } from '../calls/principal.ts';
 import { FileBlobStore, type FileBlobStoreDeps } from '../drivers/blobs-file/blobs-file.ts';
-import { UNASKED } from '../metadata/change.ts';
+import { BACKGROUND } from '../metadata/change.ts';
 import { JobRuns } from '../metadata/job-runs-store.ts';
 import { Alarms } from '../platform/alarms.ts';
 import { AppError } from '../platform/errors.ts';
@@ -64,7 +64,7 @@ export async function openStorageFixture(options: StorageFixtureOptions = {}) {
   const alarms = new Alarms(clock);
   const room = {
     freeBytes: Number.POSITIVE_INFINITY,
-    assertRoom: (bytes: number) => assertFree(room, bytes),
+    assertSpace: (bytes: number) => assertFree(room, bytes),
   };
   const blobs = await openBlobs({ directory, clock, alarms, room });
   const log = pino({ level: 'silent' });
@@ -84,7 +84,7 @@ export async function openStorageFixture(options: StorageFixtureOptions = {}) {
     alarms,
     ...keyWrapping(),
     billing,
-    assertRoom: room.assertRoom,
+    assertSpace: room.assertSpace,
     maxObjectBytes: options.maxObjectBytes ?? 2 ** 30,
     garbageGraceMs: TEST_GRACE_MS,
   };
@@ -150,7 +150,7 @@ async function put(
   const received = await upload.finish();
   const whole = { mimeType: 'text/plain', metadata: null, ...naming };
   try {
-    return await objects.publish(UNASKED, { bucket, received, naming: whole });
+    return await objects.publish(BACKGROUND, { bucket, received, naming: whole });
   } finally {
     await upload.end();
   }

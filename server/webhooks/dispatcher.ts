@@ -5,7 +5,7 @@
  * time per webhook, so that events arrive in order while none fails; a failed one waits for its retry and
  * blocks nothing. Attempts to many webhooks run in parallel, and the webhooks served least recently go first.
  */
-import { type Changes, UNASKED } from '../metadata/change.ts';
+import { BACKGROUND, type Changes } from '../metadata/change.ts';
 import type { Statement } from '../metadata/metadata.ts';
 import type { Clock } from '../platform/clock.ts';
 import { newId, randomSecret } from '../platform/ids.ts';
@@ -113,7 +113,7 @@ export class Dispatcher {
     const { changes, deliveryStore } = this.#deps;
     let hasMore = true;
     while (hasMore && this.#isOpen) {
-      hasMore = await changes.run(UNASKED, async (change) => {
+      hasMore = await changes.run(BACKGROUND, async (change) => {
         const events = await deliveryStore.pendingEvents(EVENT_BATCH);
         // A webhook may be removed meanwhile.
         change.addAll(await this.#deliveriesOf(events), 'retry');

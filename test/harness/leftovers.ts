@@ -7,7 +7,7 @@ import { spawnSync } from 'node:child_process';
 import * as fs from 'node:fs';
 import { constants, tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { tableNameOf } from '../../server/drivers/server-proxy/direct-ways.ts';
+import { tableNameOf } from '../../server/drivers/server-proxy/direct-routes.ts';
 import { testUidBase } from '../../server/testing/own-ground.ts';
 
 interface Started {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { UNASKED } from '../../metadata/change.ts';
+import { BACKGROUND } from '../../metadata/change.ts';
 import { isAppError } from '../../platform/errors.ts';
 import { openBillingFixture } from '../../testing/billing-fixture.ts';
 import { CatalogStore } from './catalog-store.ts';
@@ -29,7 +29,7 @@ test('monthly credits come once a calendar month, whatever is killed or repeated
   t.after(fixture.close);
   const { plans, monthly, newMonthly, clock, credits, nudged } = fixture;
   assert.equal(await monthly.tick(), 0);
-  await plans.change(UNASKED, 'free', { monthly_credits: 2.5 });
+  await plans.change(BACKGROUND, 'free', { monthly_credits: 2.5 });
   assert.equal(await monthly.tick(), 1);
   await Promise.all([monthly.tick(), newMonthly().tick(), newMonthly().tick(), newMonthly().giveTo(1)]);
   assert.equal(await credits(), 2.5);
@@ -56,7 +56,7 @@ test('monthly credits come once a calendar month, whatever is killed or repeated
 test('as many as share a month are given in pages', async (t) => {
   const fixture = await openPlans();
   t.after(fixture.close);
-  await fixture.plans.change(UNASKED, 'free', { monthly_credits: 1 });
+  await fixture.plans.change(BACKGROUND, 'free', { monthly_credits: 1 });
   for (let i = 0; i < 450; i++) await fixture.addAccount(0n);
   assert.equal(await fixture.monthly.tick(), 451);
   assert.equal(await fixture.newMonthly().tick(), 0);
@@ -66,9 +66,9 @@ test('assigning a plan gives its credits at once, and each plan once a month', a
   const fixture = await openPlans();
   t.after(fixture.close);
   const { plans, credits } = fixture;
-  await plans.create(UNASKED, { name: 'pro', monthly_credits: 7, quotas: { vms: 3 } });
-  await plans.create(UNASKED, { name: 'max', monthly_credits: 11 });
-  const terms = await plans.setTerms(UNASKED, 1, { plan: 'pro', quotas: { buckets: 2 } });
+  await plans.create(BACKGROUND, { name: 'pro', monthly_credits: 7, quotas: { vms: 3 } });
+  await plans.create(BACKGROUND, { name: 'max', monthly_credits: 11 });
+  const terms = await plans.setTerms(BACKGROUND, 1, { plan: 'pro', quotas: { buckets: 2 } });
   assert.deepEqual(terms, {
     id: 1,
     plan: 'pro',
@@ -82,11 +82,11 @@ test('assigning a plan gives its credits at once, and each plan once a month', a
       databases: { limit: null, used: 0 },
     },
   });
-  for (const plan of ['pro', 'free', 'pro', 'max', 'pro']) await plans.setTerms(UNASKED, 1, { plan });
+  for (const plan of ['pro', 'free', 'pro', 'max', 'pro']) await plans.setTerms(BACKGROUND, 1, { plan });
   assert.equal(await credits(), 18);
-  await assert.rejects(plans.setTerms(UNASKED, 1, { plan: 'none' }), code('plan_not_found'));
-  await assert.rejects(plans.setTerms(UNASKED, 99, { plan: 'pro' }), code('account_not_found'));
-  assert.deepEqual((await plans.setTerms(UNASKED, 1, {})).own_quotas, { buckets: 2 });
+  await assert.rejects(plans.setTerms(BACKGROUND, 1, { plan: 'none' }), code('plan_not_found'));
+  await assert.rejects(plans.setTerms(BACKGROUND, 99, { plan: 'pro' }), code('account_not_found'));
+  assert.deepEqual((await plans.setTerms(BACKGROUND, 1, {})).own_quotas, { buckets: 2 });
 });
 
 test('what was used before a change of plan is charged by the plan of before', async (t) => {
@@ -94,14 +94,14 @@ test('what was used before a change of plan is charged by the plan of before', a
   t.after(fixture.close);
   const { plans, usage, metadata, clock, grant, credits } = fixture;
   await grant(1, 10_000_000n);
-  await plans.create(UNASKED, { name: 'gift' });
+  await plans.create(BACKGROUND, { name: 'gift' });
   const gift = { meter: 'vm.time', variant: 'p3.2xlarge', plan: 'gift', price_nano: 0 } as const;
   await metadata.commit([fixture.catalog.setPrice({ ...gift, effective_from: 0 })]);
   await fixture.prices.load();
   const vm = { vm_id: 'vm-1', account_id: 1, name: 'a', instance_type: 'p3.2xlarge', disk_gb: 0 };
   await metadata.commit([...usage.vmCreated(vm), ...usage.vmStarted(vm, clock.now())]);
   clock.advance(3_600_000);
-  await plans.setTerms(UNASKED, 1, { plan: 'gift' });
+  await plans.setTerms(BACKGROUND, 1, { plan: 'gift' });
   clock.advance(3_600_000);
   await fixture.rating.rateUsage(1);
   assert.equal(await credits(), 6.94);
@@ -112,24 +112,27 @@ test('plans are made, changed and deleted, but none that somebody has', async (t
   t.after(fixture.close);
   const { plans } = fixture;
   const quotas = { vms: 5, buckets: null, nonsense: 3 };
-  const made = await plans.create(UNASKED, { name: 'pro', monthly_credits: 1.5, quotas });
+  const made = await plans.create(BACKGROUND, { name: 'pro', monthly_credits: 1.5, quotas });
   assert.deepEqual(made.quotas, { vms: 5, buckets: null });
-  await assert.rejects(plans.create(UNASKED, { name: 'pro' }), code('plan_exists'));
-  await assert.rejects(plans.create(UNASKED, { name: 'x', monthly_credits: 1e-7 }), code('invalid_request'));
-  const changed = await plans.change(UNASKED, 'pro', { quotas: { vcpus: 1 } });
+  await assert.rejects(plans.create(BACKGROUND, { name: 'pro' }), code('plan_exists'));
+  await assert.rejects(
+    plans.create(BACKGROUND, { name: 'x', monthly_credits: 1e-7 }),
+    code('invalid_request'),
+  );
+  const changed = await plans.change(BACKGROUND, 'pro', { quotas: { vcpus: 1 } });
   assert.deepEqual([changed.quotas, changed.monthly_credits], [{ vcpus: 1 }, 1.5]);
-  await plans.setTerms(UNASKED, 1, { plan: 'pro' });
+  await plans.setTerms(BACKGROUND, 1, { plan: 'pro' });
   const counts = (await plans.list()).map(({ name, account_count }) => [name, account_count]);
   assert.deepEqual(counts, [
     ['free', 0],
     ['pro', 1],
   ]);
-  await assert.rejects(plans.remove(UNASKED, 'pro'), code('plan_in_use'));
-  await assert.rejects(plans.remove(UNASKED, 'free'), code('plan_in_use'));
-  await plans.setTerms(UNASKED, 1, { plan: 'free' });
-  await plans.remove(UNASKED, 'pro');
-  await assert.rejects(plans.remove(UNASKED, 'pro'), code('plan_not_found'));
-  await assert.rejects(plans.change(UNASKED, 'pro', {}), code('plan_not_found'));
+  await assert.rejects(plans.remove(BACKGROUND, 'pro'), code('plan_in_use'));
+  await assert.rejects(plans.remove(BACKGROUND, 'free'), code('plan_in_use'));
+  await plans.setTerms(BACKGROUND, 1, { plan: 'free' });
+  await plans.remove(BACKGROUND, 'pro');
+  await assert.rejects(plans.remove(BACKGROUND, 'pro'), code('plan_not_found'));
+  await assert.rejects(plans.change(BACKGROUND, 'pro', {}), code('plan_not_found'));
   const [assigned] = await fixture.metadata.commit([fixture.store.assignPlan(1, 'pro')]);
   assert.equal(assigned?.changes, 0);
 });
@@ -144,13 +147,13 @@ test('the first plan follows the host until an operator sets its quotas', async 
   assert.deepEqual((await free())?.quotas, { vms: 30, storage_bytes: 10 });
   // Another host, or more memory in this one.
   await plans.followHost({ vms: 40 });
-  await plans.change(UNASKED, 'free', { monthly_credits: 1 });
-  await plans.change(UNASKED, 'free', { quotas: { vms: 40 } });
+  await plans.change(BACKGROUND, 'free', { monthly_credits: 1 });
+  await plans.change(BACKGROUND, 'free', { quotas: { vms: 40 } });
   assert.deepEqual([(await free())?.quotas, (await free())?.follows_host], [{ vms: 40 }, true]);
-  await plans.change(UNASKED, 'free', { quotas: { vms: 7 } });
+  await plans.change(BACKGROUND, 'free', { quotas: { vms: 7 } });
   await plans.followHost({ vms: 50 });
   assert.deepEqual([(await free())?.quotas, (await free())?.follows_host], [{ vms: 7 }, false]);
-  await plans.create(UNASKED, { name: 'own', quotas: { vms: 1 } });
+  await plans.create(BACKGROUND, { name: 'own', quotas: { vms: 1 } });
   await plans.followHost({ vms: 60 });
   const own = (await plans.list()).find(({ name }) => name === 'own');
   assert.deepEqual([own?.quotas, own?.follows_host], [{ vms: 1 }, false]);

@@ -1,7 +1,7 @@
 /** Plans: prices, quotas, and monthly credits. */
 import { accountNotFound } from '../../accounts/accounts.ts';
 import { toCredits, toMicro } from '../../accounts/credits.ts';
-import { type Changes, type Recorder, UNASKED } from '../../metadata/change.ts';
+import { BACKGROUND, type Changes, type Recorder } from '../../metadata/change.ts';
 import type { Statement } from '../../metadata/metadata.ts';
 import { type Clock, formatTime } from '../../platform/clock.ts';
 import { AppError } from '../../platform/errors.ts';
@@ -230,7 +230,7 @@ export class Monthly {
 
   async #give(row: DueRow, month: string): Promise<boolean> {
     let isGiven = false;
-    await this.#deps.changes.run(UNASKED, (change) => {
+    await this.#deps.changes.run(BACKGROUND, (change) => {
       // Another tick gave them.
       change.addAll(this.#grant(row, month), 'skip');
       change.after(() => {

@@ -6,7 +6,7 @@
  * after a crash the next tick continues.
  */
 import { toCredits } from '../../accounts/credits.ts';
-import { type Changes, UNASKED } from '../../metadata/change.ts';
+import { BACKGROUND, type Changes } from '../../metadata/change.ts';
 import type { Statement } from '../../metadata/metadata.ts';
 import { type Clock, formatTime } from '../../platform/clock.ts';
 import type { Prices } from '../catalog/prices.ts';
@@ -152,7 +152,7 @@ export class CreditStates {
   async evaluate(accountId: number): Promise<void> {
     const { changes, store, rating, holds, steady } = this.#deps;
     await rating.rateUsage(accountId);
-    await changes.run(UNASKED, async (change) => {
+    await changes.run(BACKGROUND, async (change) => {
       const row = await store.findState(accountId);
       if (row === undefined) return;
       const burnNano = await this.#burnOf(row);

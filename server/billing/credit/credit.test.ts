@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { UNASKED } from '../../metadata/change.ts';
+import { BACKGROUND } from '../../metadata/change.ts';
 import { isAppError } from '../../platform/errors.ts';
 import { openAccountFixture } from '../../testing/account-fixture.ts';
 import { BillingAccountStore } from './billing-account-store.ts';
@@ -10,7 +10,7 @@ test('an account pays while a micro-credit is left; an unknown one never, nor on
   const fixture = await openAccountFixture();
   try {
     const fields = { username: 'payer', email: 'payer@example.org', password: 'correct horse' };
-    const { id } = await fixture.accounts.register(UNASKED, fields);
+    const { id } = await fixture.accounts.register(BACKGROUND, fields);
     const accounts = new BillingAccountStore(fixture.metadata);
     const credit = new Credit({ accounts, checks: { assertSound() {} } });
     const set = (micro: number | bigint) =>

@@ -4,7 +4,7 @@
  * Between ratings all unpaid usage is in the lines.
  */
 
-import { type Changes, UNASKED } from '../../metadata/change.ts';
+import { BACKGROUND, type Changes } from '../../metadata/change.ts';
 import type { Statement } from '../../metadata/metadata.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { KeyedMutex } from '../../platform/keyed-mutex.ts';
@@ -180,7 +180,7 @@ export class Rating {
    */
   #rateSome(accountId: number, after: LineKey): Promise<LineKey | undefined> {
     const { accounts, usage, changes } = this.#deps;
-    return changes.run(UNASKED, async (change) => {
+    return changes.run(BACKGROUND, async (change) => {
       const account = await accounts.find(accountId);
       if (account === undefined) return undefined;
       const lines = await usage.linesAfter(accountId, after);

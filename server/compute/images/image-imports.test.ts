@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, test } from 'node:test';
-import { UNASKED } from '../../metadata/change.ts';
+import { BACKGROUND } from '../../metadata/change.ts';
 import type { Metadata } from '../../metadata/metadata.ts';
 import { AppError, isAppError } from '../../platform/errors.ts';
 import {
@@ -18,7 +18,7 @@ import {
 import { eventually } from '../../testing/eventually.ts';
 import type { Hypervisor, ImportOptions } from '../hypervisor.ts';
 
-/** Larger than the fixture's limit by what assertRoom is told, not by its bytes. */
+/** Larger than the fixture's limit by what assertSpace is told, not by its bytes. */
 const BYTES = Buffer.alloc(300_000, 7);
 
 describe('imports of images', () => {
@@ -37,7 +37,7 @@ describe('imports of images', () => {
     rmSync(folder, { recursive: true, force: true });
   });
 
-  const add = (from = compute) => from.imports.add(UNASKED, { name: 'a', path: join(folder, 'a') });
+  const add = (from = compute) => from.imports.add(BACKGROUND, { name: 'a', path: join(folder, 'a') });
   const find = async (imageId: string, from = compute) => {
     const image = (await from.images.listAll()).find(({ image_id }) => image_id === imageId);
     assert.ok(image);
@@ -93,18 +93,19 @@ describe('imports of images', () => {
     const ids: string[] = [];
     for (let at = 0; at < 6; at++) {
       ids.push(
-        (await compute.imports.add(UNASKED, { name: 'u', url: `http://127.0.0.1:${port}/${at}` })).image_id,
+        (await compute.imports.add(BACKGROUND, { name: 'u', url: `http://127.0.0.1:${port}/${at}` }))
+          .image_id,
       );
     }
     await eventually(() => asked.length === 4);
     assert.equal((await settled((await add()).image_id)).state, 'ready');
     const upload = await compute.imports.beginUpload();
     await upload.write(BYTES);
-    const uploaded = await compute.imports.finishUpload(UNASKED, upload, { name: 'b', sha256: undefined });
+    const uploaded = await compute.imports.finishUpload(BACKGROUND, upload, { name: 'b', sha256: undefined });
     assert.equal((await settled(uploaded.image_id)).state, 'ready');
     assert.deepEqual([...asked].sort(), ['/0', '/1', '/2', '/3']);
-    await compute.imports.delete(UNASKED, ids[4] ?? '');
-    await compute.imports.delete(UNASKED, ids[0] ?? '');
+    await compute.imports.delete(BACKGROUND, ids[4] ?? '');
+    await compute.imports.delete(BACKGROUND, ids[0] ?? '');
     await eventually(() => asked.includes('/5'));
     assert.ok(!asked.includes('/4'));
     await compute.imports.close();
@@ -115,7 +116,7 @@ describe('imports of images', () => {
   test('one that waits is deleted at once, while another is under way', async () => {
     const release = hold();
     const [first, second] = [await add(), await add()];
-    await compute.imports.delete(UNASKED, second.image_id);
+    await compute.imports.delete(BACKGROUND, second.image_id);
     assert.equal((await compute.images.listAll()).length, 1);
     release();
     assert.equal((await settled(first.image_id)).state, 'ready');
@@ -178,11 +179,11 @@ describe('imports of images', () => {
 
   test('too large, or no room: failed, with nothing left', async () => {
     let room = BYTES.length - 1;
-    const assertRoom = (bytes: number) => {
+    const assertSpace = (bytes: number) => {
       room -= bytes;
       if (room < 0) throw new AppError('out_of_space', 'no room');
     };
-    await reopen({ assertRoom });
+    await reopen({ assertSpace });
     const full = await settled((await add()).image_id);
     assert.deepEqual([full.state, full.state_reason?.code], ['failed', 'out_of_space']);
     await reopen({ maxImageBytes: BYTES.length - 1 });
@@ -199,10 +200,10 @@ describe('imports of images', () => {
 
   test('the disk runs full while the engine works: broken off', async () => {
     let isFull = false;
-    const assertRoom = () => {
+    const assertSpace = () => {
       if (isFull) throw new AppError('out_of_space', 'no room');
     };
-    await reopen({ assertRoom });
+    await reopen({ assertSpace });
     const release = hold();
     const image = await add();
     await eventually(() => fixture.engine.stagedImages.get(image.image_id) === BYTES.length);
@@ -223,7 +224,7 @@ describe('imports of images', () => {
     await settled(image.image_id);
     // The image goes after it was looked at and before the machine's row is stored.
     compute.scripted.script('prepare', async () => {
-      await compute.imports.delete(UNASKED, image.image_id);
+      await compute.imports.delete(BACKGROUND, image.image_id);
     });
     const late = compute.machines.create(owner, request(image.image_id));
     await assert.rejects(late, (error) => isAppError(error, 'image_not_found'));
@@ -233,7 +234,7 @@ describe('imports of images', () => {
     const other = await add();
     await settled(other.image_id);
     await compute.machines.create(owner, request(other.image_id));
-    await assert.rejects(compute.imports.delete(UNASKED, other.image_id), (error) =>
+    await assert.rejects(compute.imports.delete(BACKGROUND, other.image_id), (error) =>
       isAppError(error, 'image_in_use'),
     );
     assert.ok(fixture.engine.images.has(other.image_id));

@@ -5,7 +5,7 @@
  * import that is unfinished when Cloudlet stops has failed.
  */
 import { createHash } from 'node:crypto';
-import { type Changes, type Recorder, UNASKED } from '../../metadata/change.ts';
+import { BACKGROUND, type Changes, type Recorder } from '../../metadata/change.ts';
 import { CommitOutcomeUnknown } from '../../metadata/metadata.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { AppError, invalidField, isAppError } from '../../platform/errors.ts';
@@ -28,7 +28,7 @@ interface ImageImportsDeps {
   readonly sources: ImageSources;
   readonly sweepGuard: SweepGuard;
   /** Throws `out_of_space` or `read_only` when so many more bytes must not be stored. */
-  readonly assertRoom: (bytes: number) => void;
+  readonly assertSpace: (bytes: number) => void;
   /** Largest source and largest virtual disk, bytes. */
   readonly maxBytes: number;
   readonly onError: (imageId: string, what: string, error: unknown) => void;
@@ -182,14 +182,14 @@ export class ImageImports {
       signal.throwIfAborted();
       const sha256 = await fill(signal);
       const found = await this.#conversions.run(signal, () => this.#takeIn(imageId, controller, sha256));
-      await changes.run(UNASKED, (change) => change.add(store.finish(imageId, found)));
+      await changes.run(BACKGROUND, (change) => change.add(store.finish(imageId, found)));
     } catch (error) {
       // The image may be ready all the same; the next start of Cloudlet checks.
       if (error instanceof CommitOutcomeUnknown) return;
       const { code, message } = failure(error);
       if (code === 'internal_error') onError(imageId, 'image import failed', error);
       try {
-        await changes.run(UNASKED, (change) => change.add(store.fail(imageId, code, message)));
+        await changes.run(BACKGROUND, (change) => change.add(store.fail(imageId, code, message)));
         await hypervisor.discardImage(imageId);
       } catch (failed) {
         onError(imageId, 'removing an incomplete import failed', failed);
@@ -202,10 +202,10 @@ export class ImageImports {
 
   /** Aborts when the disk runs full: the size of the result is unknown in advance. */
   async #takeIn(imageId: string, controller: AbortController, sha256: string): Promise<FoundImage> {
-    const { hypervisor, assertRoom, maxBytes } = this.#deps;
+    const { hypervisor, assertSpace, maxBytes } = this.#deps;
     const timer = setInterval(() => {
       try {
-        assertRoom(1);
+        assertSpace(1);
       } catch (error) {
         controller.abort(error);
       }
@@ -248,7 +248,7 @@ export class ImageImports {
     const unfinished = rows.filter((row) => row.state === 'importing' && !this.#active.has(row.image_id));
     const { code, message } = stopped();
     if (unfinished.length > 0) {
-      await changes.run(UNASKED, (change) =>
+      await changes.run(BACKGROUND, (change) =>
         change.addAll(unfinished.map((row) => store.fail(row.image_id, code, message))),
       );
     }
@@ -298,7 +298,7 @@ function failure(error: unknown): { code: string; message: string } {
 
 interface StagingDeps {
   /** Throws `out_of_space` or `read_only` when so many more bytes must not be stored. */
-  readonly assertRoom: (bytes: number) => void;
+  readonly assertSpace: (bytes: number) => void;
   /** Largest source, bytes. */
   readonly maxBytes: number;
 }
@@ -333,10 +333,10 @@ class Staging {
   }
 
   async #write(piece: Buffer): Promise<void> {
-    const { maxBytes, assertRoom } = this.#deps;
+    const { maxBytes, assertSpace } = this.#deps;
     this.bytes += piece.length;
     assertSize(this.bytes, maxBytes);
-    assertRoom(piece.length);
+    assertSpace(piece.length);
     this.#hash.update(piece);
     await this.#stage.write(piece);
   }

@@ -1,5 +1,5 @@
 /** Stops the machines of a blocked account, and starts or deletes them afterwards. */
-import { UNASKED } from '../../metadata/change.ts';
+import { BACKGROUND } from '../../metadata/change.ts';
 import { isAppError } from '../../platform/errors.ts';
 import { AccountStops } from '../../resources/account-stops.ts';
 import { isUp, type Reason } from './lifecycle.ts';
@@ -24,7 +24,7 @@ export interface MachineStopsDeps {
 
 /** Guests shut down in parallel: each may use its whole grace period. */
 const AT_ONCE = 100;
-const BY_CLOUDLET: MachineCall = { ...UNASKED, principal: 'administrator' };
+const BY_CLOUDLET: MachineCall = { ...BACKGROUND, principal: 'administrator' };
 
 interface Halt {
   /** Whether the machine still has to be stopped when its turn comes. */
@@ -78,7 +78,7 @@ async function halt(deps: MachineStopsDeps, vmId: string, { isDue, reason }: Hal
   for (;;) {
     try {
       await turns.act({ id: vmId, action: 'stop', find }, async (row, signal) =>
-        isDue(row) ? runs.halt(row, { graceMs, signal, call: UNASKED, reason }) : row,
+        isDue(row) ? runs.halt(row, { graceMs, signal, call: BACKGROUND, reason }) : row,
       );
       return;
     } catch (error) {

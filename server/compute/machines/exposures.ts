@@ -1,5 +1,5 @@
 /** Opens the address of each machine while it runs, and records when its guest first answered. */
-import { type Changes, UNASKED } from '../../metadata/change.ts';
+import { BACKGROUND, type Changes } from '../../metadata/change.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { Hypervisor } from '../hypervisor.ts';
 import type { Ingress, PortState } from '../ingress.ts';
@@ -59,7 +59,7 @@ export class Exposures {
   async #markReady(row: VmRow): Promise<void> {
     const { changes, store, clock, onError } = this.#deps;
     try {
-      await changes.run(UNASKED, (change) => change.add(store.markReady(row, clock.now())));
+      await changes.run(BACKGROUND, (change) => change.add(store.markReady(row, clock.now())));
     } catch (error) {
       onError(row.vm_id, 'storing its ready time failed', error);
     }

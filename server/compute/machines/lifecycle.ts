@@ -1,5 +1,5 @@
 /** Changes of a machine's state: each one commit, with what it means for usage. */
-import { type Changes, type Recorder, UNASKED } from '../../metadata/change.ts';
+import { BACKGROUND, type Changes, type Recorder } from '../../metadata/change.ts';
 import type { Statement } from '../../metadata/metadata.ts';
 import type { Clock } from '../../platform/clock.ts';
 import {
@@ -65,7 +65,7 @@ export class Lifecycle {
    * refuses, `write_conflict` when the row has changed since it was read, and, for a start,
    * `insufficient_credits`, `quota_exceeded` and `account_suspended`.
    */
-  async apply(before: VmRow, happening: Happening, call: Recorder = UNASKED): Promise<VmRow> {
+  async apply(before: VmRow, happening: Happening, call: Recorder = BACKGROUND): Promise<VmRow> {
     const { changes, clock, store, announce, views } = this.#deps;
     const now = clock.now();
     const row = changed(before, happening, now);

@@ -39,7 +39,7 @@ export interface MachinesDeps {
   readonly billing: Pick<VmBilling, 'assertCredit' | 'planOf' | 'created'>;
   readonly descriptors: OpenFiles;
   /** Throws `out_of_space` when so many more bytes must not be stored. */
-  readonly assertRoom: (bytes: number) => void;
+  readonly assertSpace: (bytes: number) => void;
   /** Whether new guests may open outbound connections. */
   readonly outbound: boolean;
 }
@@ -89,7 +89,7 @@ export class Machines {
     const { name: instance_type } = checked.type;
     await this.#deps.billing.assertCredit({ account_id: principal.accountId, plan, instance_type });
     this.#deps.descriptors.assertFree(FILES_TO_CREATE);
-    this.#deps.assertRoom(BYTES_TO_CREATE);
+    this.#deps.assertSpace(BYTES_TO_CREATE);
     const address = await this.#deps.addresses.take(checked.ports);
     const row = this.#newRow(principal, { input, checked, address, plan });
     this.#beingCreated.add(row.vm_id);

@@ -1,7 +1,7 @@
 /** Starts and stops machines for their owners. */
 
 import type { Call } from '../../calls/principal.ts';
-import { type Recorder, UNASKED } from '../../metadata/change.ts';
+import { BACKGROUND, type Recorder } from '../../metadata/change.ts';
 import type { Hypervisor } from '../hypervisor.ts';
 import { assertNotTooLarge } from '../instance-types.ts';
 import type { Vm } from '../schema.ts';
@@ -54,7 +54,7 @@ export class PowerControl {
   }
 
   /** Same as start(), for a caller that has checked the owner. */
-  startOwned(vmId: string, find: VmWanted['find'], call: Recorder = UNASKED): Promise<VmRow> {
+  startOwned(vmId: string, find: VmWanted['find'], call: Recorder = BACKGROUND): Promise<VmRow> {
     const { store, turns, lifecycle, runs, billing, descriptors, hypervisor } = this.#deps;
     return turns.act({ id: vmId, action: 'start', find }, async (row) => {
       if (nextState(row.state, 'start') === 'running') return row;

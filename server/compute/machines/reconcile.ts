@@ -1,6 +1,6 @@
 /** The table of steps that repair a machine whose row and guest disagree after a crash. */
 
-import { UNASKED } from '../../metadata/change.ts';
+import { BACKGROUND } from '../../metadata/change.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { isAppError } from '../../platform/errors.ts';
 import type { GuestFact, Hypervisor, LastEnd } from '../hypervisor.ts';
@@ -117,7 +117,7 @@ export class Reconciler {
     const { turns, runs, graceMs } = this.#deps;
     const reason = block === null ? undefined : STOP_REASONS[block];
     await turns.act(known('stop', row), (_, signal) =>
-      runs.halt(row, { graceMs, call: UNASKED, signal, reason }),
+      runs.halt(row, { graceMs, call: BACKGROUND, signal, reason }),
     );
   }
 
@@ -148,7 +148,7 @@ export class Reconciler {
   }
 
   #boot(row: VmRow, since: number | null): Promise<VmRow> {
-    return this.#deps.runs.boot(row, { before: 'stopped', call: UNASKED, since });
+    return this.#deps.runs.boot(row, { before: 'stopped', call: BACKGROUND, since });
   }
 
   /** True when no guest can have survived the event, so that its reported end does not apply. */

@@ -1,5 +1,5 @@
 /** SQL of machines and their usage. */
-import type { Awaitable, Reads, Statement, Told } from '../../metadata/metadata.ts';
+import type { Awaitable, Reads, ResourceChange, Statement } from '../../metadata/metadata.ts';
 import type { AccountBlock, StopCause } from './stop-causes.ts';
 import type { VmState } from './transitions.ts';
 
@@ -204,6 +204,6 @@ export class VmStore {
 
 type VmIdentity = Pick<VmRow, 'vm_id' | 'account_id'>;
 
-function tellsOf({ vm_id, account_id }: VmIdentity): Told {
+function tellsOf({ vm_id, account_id }: VmIdentity): ResourceChange {
   return { accountId: account_id, kind: 'vm', id: vm_id };
 }

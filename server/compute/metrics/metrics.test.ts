@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, test } from 'node:test';
 import { NOBODY } from '../../calls/principal.ts';
-import { UNASKED } from '../../metadata/change.ts';
+import { BACKGROUND } from '../../metadata/change.ts';
 import { SamplesStore } from '../../metadata/samples-store.ts';
 import { formatTime } from '../../platform/clock.ts';
 import { isAppError } from '../../platform/errors.ts';
@@ -37,7 +37,7 @@ let metrics: Metrics;
 beforeEach(async () => {
   fixture = await openAccountFixture();
   const fields = { username: 'owner', email: 'o@example.org', password: 'correct horse' };
-  accountId = (await fixture.accounts.register(UNASKED, fields)).id;
+  accountId = (await fixture.accounts.register(BACKGROUND, fields)).id;
   vms = [];
   asked.length = 0;
   engine.clear();

@@ -15,7 +15,7 @@ const MAX_IN_FLIGHT = 6;
 /** Accounts for free disk space. */
 export interface Room {
   /** Throws AppError `out_of_space` when `bytes` more should not be written. */
-  assertRoom(bytes: number): void;
+  assertSpace(bytes: number): void;
 }
 
 export interface FileBlobWriterDeps {
@@ -166,7 +166,7 @@ export class FileBlobWriter implements BlobWriter {
     const memory = slot.memory;
     let create = null;
     try {
-      this.#deps.room.assertRoom(bytes);
+      this.#deps.room.assertSpace(bytes);
       if (this.#storing === null) {
         create = { name: this.name, dataKey: this.#deps.dataKey };
         this.#storing = this.#deps.workers.pick();

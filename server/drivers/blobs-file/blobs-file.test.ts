@@ -46,7 +46,7 @@ after(async () => {
   rmSync(scratch, { recursive: true });
 });
 
-const anyRoom: Room = { assertRoom: () => {} };
+const anyRoom: Room = { assertSpace: () => {} };
 
 interface Opened {
   readonly blobs: FileBlobStore;
@@ -251,7 +251,7 @@ test('a thread that dies takes its work with it, and nothing else', async () => 
 test('room is asked for before and while a blob is written', async () => {
   let left = 1_000_000;
   const { blobs } = openNew({
-    assertRoom: (bytes) => {
+    assertSpace: (bytes) => {
       if (bytes > left) throw new AppError('out_of_space', 'The disk is nearly full.');
       left -= bytes;
     },

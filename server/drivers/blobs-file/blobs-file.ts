@@ -70,7 +70,7 @@ export class FileBlobStore implements BlobStore {
     this.#assertWritable();
     if (dataKey !== null && dataKey.length !== 32) throw new Error('a data key has 32 bytes');
     const { clock, room } = this.#deps;
-    room.assertRoom(CHUNK_BYTES);
+    room.assertSpace(CHUNK_BYTES);
     const name = newId('blob', clock);
     const writer = new FileBlobWriter({
       name,

@@ -14,7 +14,7 @@ const SCRIPT = `
   import { Alarms } from ${from('../../platform/alarms.ts')};
   import { systemClock } from ${from('../../platform/clock.ts')};
   const [, , directory] = process.argv;
-  const room = { assertRoom() {}, isLow: () => false, isOut: () => false };
+  const room = { assertSpace() {}, isLow: () => false, isOut: () => false };
   const blobs = await FileBlobStore.open(
     { directory, threads: 2, directWrites: 2, clock: systemClock, alarms: new Alarms(systemClock), room });
   const store = async () => {

@@ -23,7 +23,7 @@ import type { UserRange } from '../../platform/other-users.ts';
 import { openOwn, removeName } from '../host-process/foreign-files.ts';
 import type { Room } from './child-call.ts';
 import { ChildHost, type ChildProgram, type LaunchedChild } from './child-host.ts';
-import type { ChildPlaces } from './child-places.ts';
+import type { ChildSlots } from './child-slots.ts';
 import { Children, COPY_FILE, FILE } from './children.ts';
 import { dataDamaged, dataMissing } from './data-errors.ts';
 import { type LoadedKind, receiveFile } from './load-file.ts';
@@ -47,7 +47,7 @@ export interface ChildEngineOptions {
   /** Each database has a user of its own among these; null: ours. */
   readonly users: UserRange | null;
   /** For the processes of databases that are open; all engines share them. */
-  readonly places: ChildPlaces;
+  readonly places: ChildSlots;
   /** Idle time after which a database is closed. */
   readonly idleMs: number;
   /** Space to keep free on the host's disk; below it databases do not grow. */

@@ -10,7 +10,7 @@ import type { Counters, Handler, Room } from './child-call.ts';
 import { ChildSocket } from './child-socket.ts';
 import { damageWatch, isDamage, noteDamage } from './data-damage.ts';
 import { breakSeal, sealFile } from './file-seal.ts';
-import { hostRoom } from './host-room.ts';
+import { hostSpace } from './host-space.ts';
 import { isBusy } from './sqlite-error.ts';
 
 /** Standard output, the socket to Cloudlet. */
@@ -61,12 +61,12 @@ export function runChild({ handlers: first, open, errorName }: ChildKind): void 
   const handlers: Record<string, Handler> = {
     ...first,
     keepFree: async ({ head }) => {
-      hostRoom.keepFreeBytes = Number(head.bytes);
+      hostSpace.keepFreeBytes = Number(head.bytes);
       return { head: {} };
     },
     open: async ({ head }) => {
       await takeLock();
-      hostRoom.keepFreeBytes = Number(head.keepFreeBytes);
+      hostSpace.keepFreeBytes = Number(head.keepFreeBytes);
       const opening = head as unknown as OpenHead;
       breakSeal(opening.file);
       const file = open(opening);
@@ -98,7 +98,7 @@ export function runChild({ handlers: first, open, errorName }: ChildKind): void 
       return {
         message: (error as Error).message,
         engineCode: errorName(error),
-        isDiskFull: hostRoom.isWhy(error),
+        isDiskFull: hostSpace.isWhy(error),
         isDamaged: isDamage(error),
       };
     },

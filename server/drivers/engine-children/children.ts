@@ -9,7 +9,7 @@ import { AppError } from '../../platform/errors.ts';
 import { KeyedMutex } from '../../platform/keyed-mutex.ts';
 import type { Room } from './child-call.ts';
 import type { LaunchedChild } from './child-host.ts';
-import type { ChildPlaces, IdleChild, PlacesUser } from './child-places.ts';
+import type { ChildSlots, IdleChild, SlotUser } from './child-slots.ts';
 import { dataDamaged } from './data-errors.ts';
 import {
   type CallHead,
@@ -47,7 +47,7 @@ interface Entry {
 export interface ChildrenDeps {
   readonly clock: Clock;
   readonly log: Logger;
-  readonly places: ChildPlaces;
+  readonly places: ChildSlots;
   readonly idleMs: number;
   /** ChildEngineKind.spareMs. */
   readonly spareMs: number;
@@ -65,7 +65,7 @@ export const FILE = 'db.sqlite';
 export const COPY_FILE = 'copy';
 const NOTHING: Figures = { connections: 0, statements: 0, rowsReturned: 0, rowsWritten: 0, sizeBytes: 0 };
 
-export class Children implements PlacesUser {
+export class Children implements SlotUser {
   readonly #deps: ChildrenDeps;
   readonly #locks = new KeyedMutex();
   readonly #entries = new Map<string, Entry>();

@@ -1,7 +1,7 @@
 /** Returns the free pages of a tenant's file to the disk. */
 import type { DatabaseSync } from 'node:sqlite';
 import { systemClock } from '../../platform/clock.ts';
-import { hostRoom } from './host-room.ts';
+import { hostSpace } from './host-space.ts';
 import { isBusy, isFull } from './sqlite-error.ts';
 
 /** Kept for the next writes. */
@@ -13,7 +13,7 @@ const LOW_MS = 100;
 
 /** Whether there are enough free pages. `isUsed`: there are sessions. */
 export function isShrinkable({ freePages, isUsed }: { freePages: number; isUsed: boolean }): boolean {
-  return hostRoom.isLow() || (!isUsed && freePages >= SPARE_PAGES);
+  return hostSpace.isLow() || (!isUsed && freePages >= SPARE_PAGES);
 }
 
 /**
@@ -22,7 +22,7 @@ export function isShrinkable({ freePages, isUsed }: { freePages: number; isUsed:
  */
 export function shrinkFile(database: DatabaseSync, freePages: number): void {
   try {
-    if (hostRoom.isLow()) shrinkNow(database, freePages);
+    if (hostSpace.isLow()) shrinkNow(database, freePages);
     else database.exec(`PRAGMA incremental_vacuum(${PAGES})`);
   } catch (error) {
     // Retried soon.

@@ -121,7 +121,7 @@ export class PostgresqlEngine extends SqlEngine<ClientBase, PostgresqlLinks> {
   async provision(database: EngineDatabase, password: string): Promise<void> {
     const roles = store.rolesOf(database.database);
     this.note(database);
-    this.#assertRoom();
+    this.#assertSpace();
     await this.prepare();
     const { local } = roles;
     const [ofUser, ofLocal] = await Promise.all([
@@ -184,10 +184,10 @@ export class PostgresqlEngine extends SqlEngine<ClientBase, PostgresqlLinks> {
   }
 
   override async load(database: EngineDatabase, dump: Readable, signal: AbortSignal): Promise<void> {
-    this.#assertRoom();
+    this.#assertSpace();
     await super.load(database, dump, signal).catch((error) => {
       // A full disk may be why it was ended.
-      this.#assertRoom();
+      this.#assertSpace();
       throw error;
     });
   }
@@ -259,7 +259,7 @@ export class PostgresqlEngine extends SqlEngine<ClientBase, PostgresqlLinks> {
     if (noteShutOut(this.server.folders, name, isOut)) await store.reload(client);
   }
 
-  #assertRoom(): void {
+  #assertSpace(): void {
     const { external = null, isDiskLow } = this.#options;
     if (external === null && isDiskLow()) throw hostDiskFull();
   }

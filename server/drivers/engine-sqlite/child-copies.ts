@@ -2,7 +2,7 @@
 import { rmSync } from 'node:fs';
 import { backup, DatabaseSync } from 'node:sqlite';
 import type { Handler } from '../engine-children/child-call.ts';
-import { DiskFull, hostRoom } from '../engine-children/host-room.ts';
+import { DiskFull, hostSpace } from '../engine-children/host-space.ts';
 import { isFull } from '../engine-children/sqlite-error.ts';
 import type { TenantConnections } from './tenant-connections.ts';
 import { numberOf, openTenantFile } from './tenant-file.ts';
@@ -22,7 +22,7 @@ export function copyHandler(tenant: TenantConnections, target: string): Handler 
     removeCopy(target);
     const database = tenant.openFor('single', true);
     try {
-      hostRoom.assertRoomFor(sizeOf(database));
+      hostSpace.assertSpaceFor(sizeOf(database));
       await backup(database, target, { rate: ALL_PAGES });
       asOneFile(target);
       return { head: {} };

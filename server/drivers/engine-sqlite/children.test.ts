@@ -14,7 +14,7 @@ import { isAppError } from '../../platform/errors.ts';
 import { eventually } from '../../testing/eventually.ts';
 import { newDatabase } from '../../testing/new-database.ts';
 import { openSqlite, type SqliteFixture } from '../../testing/sqlite-fixture.ts';
-import { ChildPlaces } from '../engine-children/child-places.ts';
+import { ChildSlots } from '../engine-children/child-slots.ts';
 import { isThere } from '../host-process/process-identity.ts';
 import { AT } from '../host-process/view-script.ts';
 
@@ -32,7 +32,7 @@ function fixture(options: Parameters<typeof openSqlite>[0] = {}): SqliteFixture 
 
 describe('how many there are', () => {
   test('more databases than processes are used at the same time', async () => {
-    const { engine, make, run } = fixture({ places: new ChildPlaces(2) });
+    const { engine, make, run } = fixture({ places: new ChildSlots(2) });
     const databases = await Promise.all(Array.from({ length: 5 }, () => make()));
     for (let round = 0; round < 2; round++) {
       const answers = await Promise.all(databases.map((database) => run(database, 'SELECT 1')));
@@ -42,7 +42,7 @@ describe('how many there are', () => {
   });
 
   test('a call is not lost when its process is ended for another database', async () => {
-    const { make, run } = fixture({ places: new ChildPlaces(2) });
+    const { make, run } = fixture({ places: new ChildSlots(2) });
     const databases = await Promise.all(Array.from({ length: 6 }, () => make()));
     const use = async (database: EngineDatabase) => {
       for (let time = 0; time < 15; time++) assert.deepEqual(await run(database, 'SELECT 1'), [[1]]);

@@ -1,6 +1,6 @@
 /** Errors for Hrana clients: a message and a code. */
 import { noteDamage } from '../engine-children/data-damage.ts';
-import { HOST_DISK_FULL, hostRoom } from '../engine-children/host-room.ts';
+import { HOST_DISK_FULL, hostSpace } from '../engine-children/host-space.ts';
 import { sqliteErrorName } from '../engine-children/sqlite-error.ts';
 
 /** Shown to the client; other errors are internal. */
@@ -25,7 +25,7 @@ function describe(error: unknown): { readonly message: string; readonly code: st
   if (error instanceof HranaError) return { message: error.message, code: error.hranaCode };
   if (!(error instanceof Error)) return { message: String(error), code: 'INTERNAL_ERROR' };
   noteDamage(error);
-  if (hostRoom.isWhy(error)) return { message: HOST_DISK_FULL, code: 'SQLITE_FULL' };
+  if (hostSpace.isWhy(error)) return { message: HOST_DISK_FULL, code: 'SQLITE_FULL' };
   const sqlite = sqliteErrorName(error);
   // The format of libsql's own server, which clients parse.
   if (sqlite !== null)

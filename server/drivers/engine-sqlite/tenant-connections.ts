@@ -3,7 +3,7 @@ import { statSync } from 'node:fs';
 import type { DatabaseSync } from 'node:sqlite';
 import type { EngineLimits } from '../../databases/engine.ts';
 import type { Counters, Room } from '../engine-children/child-call.ts';
-import { hostRoom } from '../engine-children/host-room.ts';
+import { hostSpace } from '../engine-children/host-space.ts';
 import type { Sessions } from './authorizer.ts';
 import { openTenantFile, setRoom } from './tenant-file.ts';
 
@@ -55,7 +55,7 @@ export class TenantConnections {
   /** Call before each write: no connection may let the file grow into the host's reserve. */
   heedHost(): void {
     // Capped at the database's own limit, so that it changes only when it matters.
-    const growthBytes = Math.min(hostRoom.growthBytes(), this.#room.sizeLimitBytes);
+    const growthBytes = Math.min(hostSpace.growthBytes(), this.#room.sizeLimitBytes);
     if (growthBytes === this.#growthBytes) return;
     this.#growthBytes = growthBytes;
     this.#tellRoom();

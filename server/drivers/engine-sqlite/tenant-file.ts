@@ -2,7 +2,7 @@
 import { DatabaseSync } from 'node:sqlite';
 import { pathToFileURL } from 'node:url';
 import type { Room } from '../engine-children/child-call.ts';
-import { hostRoom } from '../engine-children/host-room.ts';
+import { hostSpace } from '../engine-children/host-space.ts';
 import { authorizer, type Sessions } from './authorizer.ts';
 
 const PAGE_BYTES = 4096;
@@ -75,7 +75,7 @@ function limitSize(database: DatabaseSync, { sizeLimitBytes, mayGrow }: Room): v
   const pageBytes = numberOf(database, 'PRAGMA page_size');
   const sizeBytes = numberOf(database, 'PRAGMA page_count') * pageBytes;
   // SQLite never goes below the current number of pages.
-  const limit = mayGrow ? hostRoom.limitFor(sizeBytes, sizeLimitBytes) : 0;
+  const limit = mayGrow ? hostSpace.limitFor(sizeBytes, sizeLimitBytes) : 0;
   const pages = Math.max(1, Math.floor(limit / pageBytes));
   database.exec(`PRAGMA max_page_count = ${pages}`);
 }

@@ -22,7 +22,7 @@ import type {
 import { SEE_LOG } from '../../platform/alarms.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { AppError, hostDiskFull } from '../../platform/errors.ts';
-import type { ChildPlaces, IdleChild, PlacesUser } from '../engine-children/child-places.ts';
+import type { ChildSlots, IdleChild, SlotUser } from '../engine-children/child-slots.ts';
 import { newPort } from '../server-port.ts';
 import type { ServerProxy } from '../server-proxy/server-proxy.ts';
 import { AccountAlarms } from './account-alarms.ts';
@@ -60,7 +60,7 @@ export interface AccountOptions extends Omit<ManagedEngineOptions, 'account' | '
 
 export interface AccountServersDeps {
   readonly doors: ServerProxy;
-  readonly places: ChildPlaces;
+  readonly places: ChildSlots;
   readonly idleMs: number;
   readonly clock: Pick<Clock, 'monotonic'>;
 }
@@ -71,7 +71,7 @@ const POLL_MS = 1000;
 /** A port that another program had is tried again with every so many of them. */
 const POLLS_TO_OPEN = 5;
 
-export class AccountServers implements Engine, PlacesUser {
+export class AccountServers implements Engine, SlotUser {
   readonly name: EngineName;
   readonly dumpFormats: readonly string[];
   readonly #kind: AccountKind;

@@ -18,17 +18,17 @@ export class SqliteSnapshots implements Snapshots {
   readonly #directory: string;
   readonly #work: string;
   /** Throws when so many bytes more must not be stored. */
-  readonly #assertRoom: (bytes: number) => void;
+  readonly #assertSpace: (bytes: number) => void;
 
   /** `directory`: of the database. `work`: a folder of our own on the same disk. */
   constructor(deps: {
     readonly directory: string;
     readonly work: string;
-    readonly assertRoom: (bytes: number) => void;
+    readonly assertSpace: (bytes: number) => void;
   }) {
     this.#directory = deps.directory;
     this.#work = deps.work;
-    this.#assertRoom = deps.assertRoom;
+    this.#assertSpace = deps.assertSpace;
   }
 
   async take(): Promise<Snapshot> {
@@ -36,7 +36,7 @@ export class SqliteSnapshots implements Snapshots {
     await mkdir(this.#work, { mode: 0o700 });
     const file = join(this.#work, DATABASE_FILE);
     try {
-      this.#assertRoom(await this.#sizeBytes());
+      this.#assertSpace(await this.#sizeBytes());
       await copyInThread({ directory: this.#directory, to: file });
     } catch (error) {
       await this.sweep();

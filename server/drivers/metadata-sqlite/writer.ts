@@ -22,7 +22,7 @@ const PAGE_BYTES = 4096;
 const CHECKPOINT_BYTES = 16 * 2 ** 20;
 /**
  * A checkpoint may need as much space again as new pages in the log. It must fit into the space reserved for
- * a full disk (DiskRoom's reserve, a sixteenth) with a margin.
+ * a full disk (DiskSpace's reserve, a sixteenth) with a margin.
  */
 const CHECKPOINT_SHARE = 64;
 /** 1 MiB at a time, while less than an eighth of the file system is free. */

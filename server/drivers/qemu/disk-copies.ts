@@ -29,7 +29,7 @@ export interface DiskCopiesDeps {
   /** Path of `qemu-img`; null: there is none. */
   readonly qemuImg: () => Promise<string | null>;
   /** Throws when so many bytes more must not be stored. */
-  readonly assertRoom: (bytes: number) => void;
+  readonly assertSpace: (bytes: number) => void;
 }
 
 const run = promisify(execFile);
@@ -108,10 +108,10 @@ export class DiskCopies implements GuestFiles {
   }
 
   async *#copied(record: GuestRecord, run: GuestRun, signal: AbortSignal): AsyncGenerator<Uint8Array> {
-    const { folders, assertRoom } = this.#deps;
+    const { folders, assertSpace } = this.#deps;
     const folder = folders.guestPath(record.vmId);
     const disk = fs.statSync(join(folder, diskOf(record)));
-    assertRoom(disk.blocks * BLOCK);
+    assertSpace(disk.blocks * BLOCK);
     await endJobs(run);
     removeName(join(folder, COPY));
     let fd: number | undefined;

@@ -4,7 +4,7 @@ import { closeSync, existsSync, openSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { GuestSpec } from '../../compute/hypervisor.ts';
 import { AppError } from '../../platform/errors.ts';
-import { ALLOW_PROMISES, promisableBytes } from '../../platform/host-memory.ts';
+import { ALLOW_OVERCOMMIT, committableBytes } from '../../platform/host-memory.ts';
 import { lastLine } from '../host-process/foreign-files.ts';
 import type { HostProcesses } from '../host-process/host-processes.ts';
 import { FILES, qemuArguments, withTap } from './arguments.ts';
@@ -57,7 +57,7 @@ export class GuestLauncher {
     const { mac } = network;
     const machine = this.#machineOf(record, program);
     const { wires, guard } = await networks.connect(spec, record);
-    const reserve = promisableBytes() === null ? 'off' : 'on';
+    const reserve = committableBytes() === null ? 'off' : 'on';
     const args = qemuArguments({
       vmId,
       uuid,
@@ -166,12 +166,12 @@ export class GuestLauncher {
 const NO_MEMORY = /Cannot allocate memory|ENOMEM/;
 
 function noMemory(cause: unknown): AppError {
-  const left = promisableBytes();
+  const left = committableBytes();
   const mib = Math.floor((left ?? 0) / 2 ** 20);
   const [why, mend] =
     left === null
       ? ['this host has not the memory for a machine of that size', '']
-      : [`this host promises no more memory than it has: ${mib} MiB are left`, `, or: ${ALLOW_PROMISES}`];
+      : [`this host promises no more memory than it has: ${mib} MiB are left`, `, or: ${ALLOW_OVERCOMMIT}`];
   return new AppError('insufficient_capacity', why, {
     hint: `choose a smaller instance type, or stop a machine${mend}`,
     retryAfterSeconds: 30,

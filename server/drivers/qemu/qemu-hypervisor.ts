@@ -49,7 +49,7 @@ export interface QemuDeps {
   /** This host's disk, with the directories above; without it: it is never full. */
   readonly disk?: HostDisk;
   /** Throws when so many bytes more must not be stored. */
-  readonly assertRoom?: (bytes: number) => void;
+  readonly assertSpace?: (bytes: number) => void;
   /** How long a guest under KVM may take to its first sign of life, in processor time and in any. */
   readonly firstSign?: { readonly withinCpuMs: number; readonly withinMs: number };
   /** Folders searched for QEMU instead of the usual ones. */
@@ -188,7 +188,7 @@ export class QemuHypervisor implements hv.Hypervisor {
       runs: this.#runs,
       clock: this.#deps.clock,
       qemuImg: () => this.#programs.image(),
-      assertRoom: this.#deps.assertRoom ?? (() => {}),
+      assertSpace: this.#deps.assertSpace ?? (() => {}),
     });
   }
 

@@ -6,7 +6,7 @@
 export type Protocol = 'postgresql' | 'mysql';
 
 /** `never`: it will not be seen. */
-export type LoginSight = 'not yet' | 'in' | 'never';
+export type LoginState = 'not yet' | 'in' | 'never';
 
 /** A log-in takes less. */
 const MAX_BYTES = 65_536;
@@ -36,14 +36,14 @@ export class LoginWatch {
   }
 
   /** Given the next bytes of the server; to be called until it says `in` or `never`. */
-  sees(bytes: Buffer): LoginSight {
+  sees(bytes: Buffer): LoginState {
     this.#seenBytes += bytes.length;
     if (this.#seenBytes > MAX_BYTES) return 'never';
     this.#rest = Buffer.concat([this.#rest, bytes]);
     return this.#protocol === 'postgresql' ? this.#postgresql() : this.#mysql();
   }
 
-  #postgresql(): LoginSight {
+  #postgresql(): LoginState {
     if (this.#count === 0 && this.#rest[0] === TLS) return 'never';
     // A notice begins with the same letter; it never comes first, nor alone.
     if (this.#count === 0 && this.#rest[0] === NO_TLS) this.#rest = this.#rest.subarray(1);
@@ -58,7 +58,7 @@ export class LoginWatch {
     return 'not yet';
   }
 
-  #mysql(): LoginSight {
+  #mysql(): LoginState {
     while (this.#rest.length > MYSQL_HEAD) {
       const length = this.#rest.readUIntLE(0, 3) + MYSQL_HEAD;
       if (this.#rest.length < length) return 'not yet';

@@ -16,7 +16,7 @@ export interface PassageDeps {
   readonly gone: () => void;
 }
 
-/** Source address of the proxy, which the host's rules accept (direct-ways.ts). */
+/** Source address of the proxy, which the host's rules accept (direct-routes.ts). */
 export const PROXY_ADDRESS = '127.94.0.1';
 /** Other systems have one address of the loopback only. */
 const FROM = process.platform === 'linux' ? { localAddress: PROXY_ADDRESS } : {};

@@ -7,7 +7,7 @@ import { Worker } from 'node:worker_threads';
 import { systemClock } from '../../platform/clock.ts';
 import { AppError } from '../../platform/errors.ts';
 import { holderOf } from '../server-port.ts';
-import { DirectWays } from './direct-ways.ts';
+import { DirectRoutes } from './direct-routes.ts';
 import type { Protocol } from './login-watch.ts';
 
 export interface Door {
@@ -42,7 +42,7 @@ export type ProxyCall =
   | { readonly kind: 'refuse'; readonly name: string; readonly reply: Uint8Array }
   | { readonly kind: 'shut' | 'end' | 'figures'; readonly name: string };
 
-type Told =
+type ProxyMessage =
   | { readonly wanted: string }
   | { readonly id: number; readonly answer: unknown }
   | { readonly id: number; readonly failure: { readonly code: string; readonly message: string } };
@@ -66,7 +66,7 @@ const STEADY_MS = 60_000;
 
 export class ServerProxy {
   readonly #deps: ServerProxyDeps;
-  readonly #direct: DirectWays;
+  readonly #direct: DirectRoutes;
   readonly #doors = new Map<string, Kept>();
   readonly #asked = new Map<number, PromiseWithResolvers<unknown>>();
   #thread: Worker | null = null;
@@ -78,7 +78,7 @@ export class ServerProxy {
 
   constructor(deps: ServerProxyDeps) {
     this.#deps = deps;
-    this.#direct = new DirectWays(deps);
+    this.#direct = new DirectRoutes(deps);
   }
 
   /** Why new connections of this host go by the proxy, for humans; null: they go straight to the servers. */
@@ -164,24 +164,24 @@ export class ServerProxy {
   #start(): Worker {
     const thread = new Worker(new URL('./proxy-thread.ts', import.meta.url), { execArgv: [] });
     this.#startedAt = systemClock.monotonic();
-    thread.on('message', (told: Told) => this.#hear(told));
+    thread.on('message', (message: ProxyMessage) => this.#receive(message));
     thread.once('error', (error) => this.#deps.warn(`the database proxy failed: ${error}`));
     thread.once('exit', () => this.#ended());
     thread.unref();
     return thread;
   }
 
-  #hear(told: Told): void {
-    if ('wanted' in told) {
-      this.#deps.wanted(told.wanted);
+  #receive(reply: ProxyMessage): void {
+    if ('wanted' in reply) {
+      this.#deps.wanted(reply.wanted);
       return;
     }
-    const asked = this.#asked.get(told.id);
-    this.#asked.delete(told.id);
-    if ('failure' in told) {
-      const { code, message } = told.failure;
+    const asked = this.#asked.get(reply.id);
+    this.#asked.delete(reply.id);
+    if ('failure' in reply) {
+      const { code, message } = reply.failure;
       asked?.reject(Object.assign(new Error(message), { code }));
-    } else asked?.resolve(told.answer);
+    } else asked?.resolve(reply.answer);
   }
 
   /** Another thread has the same doors. */

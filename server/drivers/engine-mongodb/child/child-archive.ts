@@ -5,7 +5,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import type { Document } from 'bson';
 import { systemClock } from '../../../platform/clock.ts';
 import type { Handler } from '../../engine-children/child-call.ts';
-import { DiskFull, hostRoom } from '../../engine-children/host-room.ts';
+import { DiskFull, hostSpace } from '../../engine-children/host-space.ts';
 import { isFull } from '../../engine-children/sqlite-error.ts';
 import {
   ARCHIVE_FILE,
@@ -65,7 +65,7 @@ async function backupTo(file: string, copy: string): Promise<void> {
   const database = new DatabaseSync(file, { readOnly: true });
   try {
     // The archive is made of the copy, and is no longer than that.
-    hostRoom.assertRoomFor(2 * sizeOf(database));
+    hostSpace.assertSpaceFor(2 * sizeOf(database));
     await backup(database, copy, { rate: ALL_PAGES });
   } finally {
     database.close();

@@ -2,7 +2,7 @@
 import { DatabaseSync, type SQLInputValue, type SQLOutputValue, type StatementSync } from 'node:sqlite';
 import { type Document, UUID } from 'bson';
 import { newUuid } from '../../../platform/ids.ts';
-import { HOST_DISK_FULL, hostRoom } from '../../engine-children/host-room.ts';
+import { HOST_DISK_FULL, hostSpace } from '../../engine-children/host-space.ts';
 import { isShrinkable, shrinkFile } from '../../engine-children/shrinking.ts';
 import { isCorrupt, isFull } from '../../engine-children/sqlite-error.ts';
 import { CommandError } from '../command-error.ts';
@@ -149,10 +149,10 @@ export class DocumentsStore {
 
   #limitSize(): void {
     const limit = this.#sizeLimit();
-    const growth = Math.min(limit ?? 0, hostRoom.growthBytes());
+    const growth = Math.min(limit ?? 0, hostSpace.growthBytes());
     if (limit === this.#limit && growth === this.#growth) return;
     const pageBytes = this.#pragma('page_size');
-    const most = limit === null ? 0 : hostRoom.limitFor(this.fileBytes().total, limit);
+    const most = limit === null ? 0 : hostSpace.limitFor(this.fileBytes().total, limit);
     // SQLite never goes below the pages there are.
     this.#database.exec(`PRAGMA max_page_count = ${Math.max(1, Math.floor(most / pageBytes))}`);
     this.#limit = limit;
@@ -357,7 +357,7 @@ function tableOf(collection: Collection, { id }: Index): string {
 }
 
 function asCommandError(error: unknown): unknown {
-  if (hostRoom.isWhy(error)) return new CommandError('OutOfDiskSpace', HOST_DISK_FULL);
+  if (hostSpace.isWhy(error)) return new CommandError('OutOfDiskSpace', HOST_DISK_FULL);
   if (isCorrupt(error)) return new CommandError('DataCorruptionDetected', (error as Error).message);
   if (!isFull(error)) return error;
   return new CommandError(

@@ -46,7 +46,7 @@ class HostRoom {
   }
 
   /** Throws DiskFull when a copy of that size would use the reserve. */
-  assertRoomFor(bytes: number): void {
+  assertSpaceFor(bytes: number): void {
     if (freeBytes() - bytes < this.keepFreeBytes) throw new DiskFull();
   }
 
@@ -64,4 +64,4 @@ function freeBytes(): number {
 }
 
 /** One per process: a child serves one tenant, in one folder. */
-export const hostRoom = new HostRoom();
+export const hostSpace = new HostRoom();

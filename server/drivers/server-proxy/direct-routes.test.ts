@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { noOwnNetwork, runInOwnNetwork } from '../../testing/own-network.ts';
-import { changeOf, DirectWays, tableOf } from './direct-ways.ts';
+import { changeOf, DirectRoutes, tableOf } from './direct-routes.ts';
 
 test('only the ways that differ are changed', () => {
   const from = new Map([
@@ -32,7 +32,7 @@ test('the rules name one table', () => {
 });
 
 test('without root connections go by the proxy, and it says why', async () => {
-  const direct = new DirectWays({ table: 'mine', warn: () => {}, uid: null });
+  const direct = new DirectRoutes({ table: 'mine', warn: () => {}, uid: null });
   await direct.begin();
   await direct.set(1, 11);
   await direct.close();

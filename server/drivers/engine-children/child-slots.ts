@@ -20,16 +20,16 @@ export interface IdleChild {
 }
 
 /** A pool whose processes count. */
-export interface PlacesUser {
+export interface SlotUser {
   idle(): readonly IdleChild[];
   /** Ends the process of that name if it is still idle. */
   endIdle(name: string): Promise<void>;
 }
 
-export class ChildPlaces {
+export class ChildSlots {
   readonly #most: number;
   readonly #share: number;
-  readonly #users: PlacesUser[] = [];
+  readonly #users: SlotUser[] = [];
   /** Processes by account. */
   readonly #taken = new Map<number, number>();
   #count = 0;
@@ -39,7 +39,7 @@ export class ChildPlaces {
     this.#share = Math.max(1, Math.min(most - 1, Math.ceil(most * SHARE)));
   }
 
-  join(user: PlacesUser): void {
+  join(user: SlotUser): void {
     this.#users.push(user);
   }
 

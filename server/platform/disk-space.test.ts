@@ -16,7 +16,7 @@ import { after, before, describe, test } from 'node:test';
 import { notInstalled } from '../../scripts/installed.ts';
 import { Alarms } from './alarms.ts';
 import { FakeClock } from './clock.ts';
-import { DiskRoom } from './disk-room.ts';
+import { DiskSpace } from './disk-space.ts';
 import { type AppError, isAppError } from './errors.ts';
 
 const MIB = 2 ** 20;
@@ -70,7 +70,7 @@ const DISKS: readonly Disk[] = [
 
 for (const disk of DISKS) {
   describe(`disk room on ${disk.name} of 64 MiB`, () => {
-    const parent = mkdtempSync(join(tmpdir(), 'disk-room-'));
+    const parent = mkdtempSync(join(tmpdir(), 'disk-space-'));
     const mountPoint = join(parent, 'disk');
     let mounted = false;
     let count = 0;
@@ -92,7 +92,7 @@ for (const disk of DISKS) {
     /** A room of its own directory on the disk; everything in it goes when the test ends. */
     function diskTest(
       name: string,
-      work: (room: DiskRoom, at: { directory: string; clock: FakeClock; alarms: Alarms }) => Promise<void>,
+      work: (room: DiskSpace, at: { directory: string; clock: FakeClock; alarms: Alarms }) => Promise<void>,
     ): void {
       test(name, async (t) => {
         if (!mounted)
@@ -101,7 +101,7 @@ for (const disk of DISKS) {
         mkdirSync(directory);
         const clock = new FakeClock();
         const alarms = new Alarms(clock);
-        const room = new DiskRoom({ clock, alarms, directory });
+        const room = new DiskSpace({ clock, alarms, directory });
         try {
           await room.start();
           await work(room, { directory, clock, alarms });
@@ -124,13 +124,13 @@ for (const disk of DISKS) {
       'admits what fits, counts it before the disk shows it, refuses the rest with a hint',
       async (room) => {
         const available = room.availableBytes();
-        room.assertRoom(available - MIB);
+        room.assertSpace(available - MIB);
         assert.throws(
-          () => room.assertRoom(2 * MIB),
+          () => room.assertSpace(2 * MIB),
           (error: AppError) => isFull(error) && error.hint !== undefined && !/\d/.test(error.message),
         );
-        room.assertRoom(MIB);
-        assert.throws(() => room.assertRoom(1), isFull);
+        room.assertSpace(MIB);
+        assert.throws(() => room.assertSpace(1), isFull);
         await room.refresh(); // nothing was written after all
         await room.refresh();
         assert.equal(room.availableBytes(), available);
@@ -142,7 +142,7 @@ for (const disk of DISKS) {
       async (room, at) => {
         const codes = () => at.alarms.list().map(({ code }) => code);
         assert.deepEqual(codes(), []);
-        assert.throws(() => room.assertRoom(room.availableBytes() + 1), isFull);
+        assert.throws(() => room.assertSpace(room.availableBytes() + 1), isFull);
         assert.deepEqual(codes(), ['out_of_space']);
         await room.refresh();
         assert.deepEqual(codes(), ['out_of_space'], 'the next upload of that size is refused as well');
@@ -203,7 +203,7 @@ for (const disk of DISKS) {
         assert.equal(await room.releaseReserve(), false);
         writeFileSync(join(directory, 'commit'), Buffer.alloc(64 * 1024));
         await room.refresh();
-        assert.throws(() => room.assertRoom(1), isFull, 'the freed blocks are not for uploads');
+        assert.throws(() => room.assertSpace(1), isFull, 'the freed blocks are not for uploads');
 
         clock.advance(60_000);
         await room.refresh();
@@ -212,7 +212,7 @@ for (const disk of DISKS) {
         await room.refresh();
         await room.refresh();
         assert.ok(room.hasReserve() && existsSync(reserve));
-        room.assertRoom(MIB);
+        room.assertSpace(MIB);
       },
     );
 
@@ -256,7 +256,7 @@ for (const disk of DISKS) {
       rmSync(reserve);
       writeFileSync(reserve, '');
       truncateSync(reserve, 8 * MIB);
-      const next = new DiskRoom({ clock, alarms: new Alarms(clock), directory });
+      const next = new DiskSpace({ clock, alarms: new Alarms(clock), directory });
       await next.start();
       await next.stop();
       assert.ok(statSync(reserve).blocks * 512 >= 3 * MIB);
@@ -265,11 +265,11 @@ for (const disk of DISKS) {
 }
 
 test('on a disk of usual size the headroom is 64 MiB and the reserve 32 MiB', async (t) => {
-  const directory = mkdtempSync(join(tmpdir(), 'disk-room-'));
+  const directory = mkdtempSync(join(tmpdir(), 'disk-space-'));
   const { bavail, bsize } = statfsSync(directory);
   if (bavail * bsize < 2 ** 30) return t.skip('less than 1 GiB free here');
   const clock = new FakeClock();
-  const room = new DiskRoom({ clock, alarms: new Alarms(clock), directory });
+  const room = new DiskSpace({ clock, alarms: new Alarms(clock), directory });
   await room.start();
   assert.equal(room.headroomBytes(), 64 * MIB);
   assert.equal(statSync(join(directory, 'reserve')).size, 32 * MIB);
@@ -279,6 +279,6 @@ test('on a disk of usual size the headroom is 64 MiB and the reserve 32 MiB', as
 
 test('a directory that is not there fails the start', async () => {
   const clock = new FakeClock();
-  const room = new DiskRoom({ clock, alarms: new Alarms(clock), directory: '/nonexistent/directory' });
+  const room = new DiskSpace({ clock, alarms: new Alarms(clock), directory: '/nonexistent/directory' });
   await assert.rejects(room.start(), /ENOENT/);
 });

@@ -33,7 +33,7 @@ export function tableNameOf(dataDir: string): string {
   return `cloudlet_databases_${createHash('sha256').update(resolve(dataDir)).digest('hex').slice(0, 12)}`;
 }
 
-export class DirectWays {
+export class DirectRoutes {
   readonly #deps: DirectWaysDeps;
   readonly #uid: number | null;
   /** Server ports by the ports of their doors. */

@@ -12,7 +12,7 @@ import type { Clock } from './clock.ts';
 import { StartupError } from './data-directory.ts';
 import { AppError } from './errors.ts';
 
-export interface DiskRoomDeps {
+export interface DiskSpaceDeps {
   readonly clock: Clock;
   readonly alarms: Alarms;
   /** A directory on the watched file system; it holds the reserve. */
@@ -20,8 +20,8 @@ export interface DiskRoomDeps {
 }
 
 /** Space reserved for one piece of work. Always release it, once the bytes are on disk or will never be. */
-export interface RoomHold {
-  /** Turns reserved bytes into admitted ones; beyond the reservation it checks like assertRoom. */
+export interface SpaceReservation {
+  /** Turns reserved bytes into admitted ones; beyond the reservation it checks like assertSpace. */
   take(bytes: number): void;
   /** Releases the rest. Idempotent. */
   release(): void;
@@ -53,8 +53,8 @@ const REFUSAL_SHOWN_MS = 15_000;
 
 type Figures = Readonly<Record<'bsize' | 'blocks' | 'bavail' | 'bfree', number>>;
 
-export class DiskRoom {
-  readonly #deps: DiskRoomDeps;
+export class DiskSpace {
+  readonly #deps: DiskSpaceDeps;
   readonly #reservePath: string;
   #freeBytes = 0;
   #totalBytes = 0;
@@ -70,7 +70,7 @@ export class DiskRoom {
   #release: Promise<boolean> | undefined;
   #beforeRelease: () => Promise<void> = async () => {};
 
-  constructor(deps: DiskRoomDeps) {
+  constructor(deps: DiskSpaceDeps) {
     this.#deps = deps;
     this.#reservePath = join(deps.directory, 'reserve');
   }
@@ -115,19 +115,19 @@ export class DiskRoom {
     return this.#usableBytes;
   }
 
-  /** Like assertRoom(), but also throws `read_only` while the metadata cannot be written. */
+  /** Like assertSpace(), but also throws `read_only` while the metadata cannot be written. */
   assertMayStore(bytes: number): void {
     assertWritable(this.#deps.alarms);
-    this.assertRoom(bytes);
+    this.assertSpace(bytes);
   }
 
-  /** Bytes that assertRoom would admit. Never negative. */
+  /** Bytes that assertSpace would admit. Never negative. */
   availableBytes(): number {
     return Math.max(0, this.#freeBytes - this.#admittedBytes - this.#heldBytes - this.headroomBytes());
   }
 
   /**
-   * Less than the headroom is free, not counting reservations: writers that do not call assertRoom should
+   * Less than the headroom is free, not counting reservations: writers that do not call assertSpace should
    * stop.
    */
   isLow(): boolean {
@@ -158,7 +158,7 @@ export class DiskRoom {
    * Call before writing `bytes`: admits them, or throws AppError `out_of_space`. Synchronous: it uses a
    * figure at most a second old, less everything admitted since.
    */
-  assertRoom(bytes: number): void {
+  assertSpace(bytes: number): void {
     const available = this.availableBytes();
     if (bytes > available) {
       void this.refresh();
@@ -171,9 +171,9 @@ export class DiskRoom {
 
   /**
    * Reserves `bytes` for work that writes them over time, such as an upload of known length. Throws like
-   * assertRoom.
+   * assertSpace.
    */
-  hold(bytes: number): RoomHold {
+  hold(bytes: number): SpaceReservation {
     const available = this.availableBytes();
     if (bytes > available) throw this.#refused();
     this.#heldBytes += bytes;
@@ -185,7 +185,7 @@ export class DiskRoom {
     return {
       take: (count) => {
         const promised = Math.min(count, left);
-        if (count > promised) this.assertRoom(count - promised);
+        if (count > promised) this.assertSpace(count - promised);
         give(promised);
         this.#admittedBytes += promised;
       },

@@ -2,7 +2,7 @@
 import type { Reads } from '../metadata/metadata.ts';
 
 /** Times are ms since 1970; null: none. */
-export interface Outlook {
+export interface RecoverySummary {
   /** Points that can be restored, as far as is known. */
   readonly points: number;
   readonly damaged: number;
@@ -15,7 +15,7 @@ export interface Outlook {
   readonly newest_gaps: string | null;
 }
 
-const NONE: Outlook = {
+const NONE: RecoverySummary = {
   points: 0,
   damaged: 0,
   newest_at: null,
@@ -25,7 +25,7 @@ const NONE: Outlook = {
   failed_reason: null,
 };
 
-export class OutlookStore {
+export class RecoverySummaryStore {
   readonly #reads: Reads;
 
   constructor(reads: Reads) {
@@ -38,8 +38,8 @@ export class OutlookStore {
     return (await this.#reads.all<{ id: number }>(sql)).map(({ id }) => id);
   }
 
-  async of(target: string): Promise<Outlook> {
-    const row = await this.#reads.get<Outlook>(
+  async of(target: string): Promise<RecoverySummary> {
+    const row = await this.#reads.get<RecoverySummary>(
       `WITH here AS (SELECT * FROM recovery_points WHERE target = ?),
          sound AS (SELECT * FROM here WHERE state IN ('complete', 'verified', 'drilled')),
          last AS (SELECT * FROM here WHERE state NOT IN ('creating', 'cancelled') ORDER BY id DESC LIMIT 1),
