@@ -1,8 +1,8 @@
 /** The public view of a database's row. */
 import { formatTime, formatTimeOrNull } from '../platform/clock.ts';
 import type { DatabaseBilling } from './egress.ts';
-import type { EngineDatabase } from './engine.ts';
 import type { Engines } from './engines.ts';
+import type { Lifecycle } from './lifecycle.ts';
 import type { Connection, Database } from './schema.ts';
 import type { DatabaseRow } from './store.ts';
 
@@ -12,7 +12,7 @@ const HIDDEN = '***';
 export interface DatabaseViewsDeps {
   readonly engines: Engines;
   readonly billing: Pick<DatabaseBilling, 'pricePerHour'>;
-  readonly inEngine: (row: DatabaseRow) => EngineDatabase;
+  readonly lifecycle: Pick<Lifecycle, 'inEngine'>;
 }
 
 export class DatabaseViews {
@@ -46,8 +46,8 @@ export class DatabaseViews {
 
   /** Where a driver connects, even while the engine is unavailable. */
   async connection(row: DatabaseRow, password?: string): Promise<Connection> {
-    const { engines, inEngine } = this.#deps;
-    const endpoint = await engines.get(row.engine).endpoint(inEngine(row));
+    const { engines, lifecycle } = this.#deps;
+    const endpoint = await engines.get(row.engine).endpoint(lifecycle.inEngine(row));
     return {
       uri: endpoint.uri(password ?? HIDDEN),
       host: endpoint.host,

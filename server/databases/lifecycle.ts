@@ -7,11 +7,11 @@ import type { Call } from '../calls/principal.ts';
 import { BACKGROUND, type Change, type Changes, type Refusal } from '../metadata/change.ts';
 import type { Clock } from '../platform/clock.ts';
 import { AppError } from '../platform/errors.ts';
-import { type Announce, eventOf, nextRow, writeConflict } from '../resources/row-change.ts';
+import { type Announce, assertFollows, eventOf, nextRow, writeConflict } from '../resources/row-change.ts';
 import type { DatabaseSecrets } from './creation.ts';
 import type { EngineDatabase, EngineLimits } from './engine.ts';
 import type { Engines } from './engines.ts';
-import { ACCESS, assertFollows, isOpening } from './states.ts';
+import { ACCESS, FOLLOWING, isOpening } from './states.ts';
 import type { DatabaseRow, DatabaseStore } from './store.ts';
 
 export interface LifecycleDeps {
@@ -74,7 +74,7 @@ export class Lifecycle {
   async commit(before: DatabaseRow, wanted: Partial<DatabaseRow>, how: Commit = {}): Promise<DatabaseRow> {
     const { changes, store, clock, announce } = this.#deps;
     const row = nextRow(before, wanted, clock.now());
-    assertFollows(before.state, row.state);
+    assertFollows(FOLLOWING, before.state, row.state);
     const event = eventFor(before, row, clock.now());
     await changes.run(how.recorded?.call ?? BACKGROUND, async (change) => {
       change.expect(store.update(row), how.refused ?? (() => writeConflict('database')));

@@ -69,7 +69,7 @@ export function assembleDatabases({ engines: list, sealer, ...given }: Databases
   const turns = new Turns();
   const owned = new OwnedDatabases(store);
   const lifecycle = new Lifecycle({ store, changes, engines, secrets, clock, limits, announce });
-  const views = new DatabaseViews({ engines, billing, inEngine: (row) => lifecycle.inEngine(row) });
+  const views = new DatabaseViews({ engines, billing, lifecycle });
   const parts = { ...given, store, changes, engines, secrets, turns, owned, lifecycle, views };
   const databases = new Databases(parts);
   const creation = new Creation(parts);

@@ -1,5 +1,6 @@
 /** States of a database and their transitions. */
 import { AppError } from '../platform/errors.ts';
+import type { Following } from '../resources/row-change.ts';
 import type { Turns } from '../resources/turns.ts';
 import type { Access } from './engine.ts';
 
@@ -7,7 +8,7 @@ export const DATABASE_STATES = ['creating', 'ready', 'read_only', 'suspended', '
 export type DatabaseState = (typeof DATABASE_STATES)[number];
 
 /** The states that may follow each. */
-const FOLLOWING: Readonly<Record<DatabaseState, readonly DatabaseState[]>> = {
+export const FOLLOWING: Following<DatabaseState> = {
   creating: ['ready', 'deleting'],
   ready: ['read_only', 'suspended', 'error', 'deleting'],
   read_only: ['ready', 'suspended', 'error', 'deleting'],
@@ -16,12 +17,6 @@ const FOLLOWING: Readonly<Record<DatabaseState, readonly DatabaseState[]>> = {
   // Undeleted.
   deleting: ['ready', 'read_only', 'suspended'],
 };
-
-/** Throws unless `after` may follow `before`: a fault of ours, which no caller can cause. */
-export function assertFollows(before: DatabaseState, after: DatabaseState): void {
-  if (before === after || FOLLOWING[before].includes(after)) return;
-  throw new Error(`a database that is ${before} cannot become ${after}`);
-}
 
 /** Access of the tenant's sessions in each state. */
 export const ACCESS: Readonly<Record<DatabaseState, Access>> = {

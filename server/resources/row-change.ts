@@ -30,6 +30,19 @@ export interface ResourceEvent<Type extends string> {
 /** Gives the statements that store an event. */
 export type Announce<Type extends string> = (event: ResourceEvent<Type>) => readonly Statement[];
 
+/** The states that may follow each. */
+export type Following<State extends string> = Readonly<Record<State, readonly State[]>>;
+
+/** Throws unless `after` may follow `before`: a fault of ours, which no caller can cause. */
+export function assertFollows<State extends string>(
+  following: Following<State>,
+  before: State,
+  after: State,
+) {
+  if (before === after || following[before].includes(after)) return;
+  throw new Error(`a resource that is ${before} cannot become ${after}`);
+}
+
 /** The row after a change at `now`, ms since 1970. */
 export function nextRow<Row extends ResourceRow>(before: Row, wanted: Partial<Row>, now: number): Row {
   const after = { ...before, ...wanted, generation: before.generation + 1 };

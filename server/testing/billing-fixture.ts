@@ -8,8 +8,8 @@ import { BillingAccountStore } from '../billing/credit/billing-account-store.ts'
 import { Ledger, transferStatements } from '../billing/ledger/ledger.ts';
 import { Holds } from '../billing/metering/holds.ts';
 import { Rating } from '../billing/metering/rating.ts';
+import { Usage } from '../billing/metering/resource-charges.ts';
 import { SteadyClock } from '../billing/metering/steady-clock.ts';
-import { Usage } from '../billing/metering/usage.ts';
 import { UsageStore } from '../billing/metering/usage-store.ts';
 import { SqliteMetadata } from '../drivers/metadata-sqlite/sqlite-metadata.ts';
 import { Changes } from '../metadata/change.ts';

@@ -11,7 +11,7 @@ import type { Prices } from '../catalog/prices.ts';
 import type { BillingAccountStore } from '../credit/billing-account-store.ts';
 import { moreCredits } from '../credit/credit.ts';
 import { transferStatements } from '../ledger/ledger.ts';
-import type { UsedVm } from './usage.ts';
+import type { UsedVm } from './resource-charges.ts';
 import { deleteHold, insertHold, raiseHold, type UsageStore } from './usage-store.ts';
 
 export interface HoldsDeps {
