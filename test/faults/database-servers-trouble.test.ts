@@ -66,7 +66,7 @@ for (const { engine, skip } of KINDS)
       await again(() => truncateSync(here('port'), 0));
       const { detail } = await eventually('the alarm', () => alarmOf(`${engine}_port_changed`));
       const { connection } = await user.expect(200, `${path}/credentials`);
-      assert.ok(detail.includes(`at port ${connection.port} now`), detail);
+      assert.ok(detail.includes(`now listens on port ${connection.port}`), detail);
       assert.deepEqual(await rowsOf(user, path, 'SELECT 7'), [[7]]);
       await again(() => {});
       assert.equal((await user.expect(200, `${path}/credentials`)).connection.port, connection.port);
