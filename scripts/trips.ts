@@ -28,12 +28,12 @@ export interface Trip {
 interface Journey {
   readonly name: string;
   readonly run: () => Promise<unknown>;
-  /** What comes before and after it is not measured. */
+  /** Not measured. */
   readonly before?: () => Promise<unknown>;
   readonly after?: () => Promise<unknown>;
 }
 
-/** Longer than the periods of the jobs that run all the time; two of them are shorter than those of the others. */
+/** Longer than the periods of frequent jobs; twice this is shorter than those of the others. */
 const IDLE_MS = 16_000;
 /** Measured runs of each journey. */
 const RUNS = 3;

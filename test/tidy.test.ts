@@ -28,7 +28,7 @@ const RULES: Readonly<Record<string, (files: readonly SourceFile[]) => Finding[]
 };
 
 /** A comment begins with its subject. It may fall, never rise. */
-const MOST_WITHOUT_SUBJECT = 250;
+const MOST_WITHOUT_SUBJECT = 10;
 const WITHOUT_SUBJECT =
   /^\s*(?:\/\*\*|\/\/|\*) (?:What|Who|Whose|Whoever|Whom|Of|With which|To which|In which|That|As|Those|One that|All that) /gm;
 

@@ -3,7 +3,9 @@
 import { type Alarms, SEE_LOG } from '../platform/alarms.ts';
 import { AppError } from '../platform/errors.ts';
 import { ENGINES, type Engine, type EngineName, type Readiness } from './engine.ts';
-import type { DatabaseCount } from './store.ts';
+import type { Lifecycle } from './lifecycle.ts';
+import { ACCESS } from './states.ts';
+import type { DatabaseCount, DatabaseStore } from './store.ts';
 
 export const DEFAULT_ENGINE: EngineName = 'sqlite';
 const ALARM = 'database_engine_unavailable';
@@ -87,4 +89,27 @@ export async function watchEngines({ engines, alarms, counts }: EngineWatchDeps)
     const all = (of: 'text' | 'fix') => [...new Set(problems.map((problem) => problem[of]))].join('. ');
     alarms.raise(ALARM, all('text'), all('fix'));
   }
+}
+
+export interface MovesDeps {
+  readonly store: Pick<DatabaseStore, 'listIn'>;
+  readonly engines: Pick<Engines, 'all'>;
+  readonly lifecycle: Pick<Lifecycle, 'inEngine'>;
+}
+
+/**
+ * Moves databases from the layout of an earlier version of Cloudlet; at intervals. Does nothing for an engine
+ * without databases to move. Rejects with the last error.
+ */
+export async function moveDatabases({ store, engines, lifecycle }: MovesDeps): Promise<void> {
+  let failure: unknown = null;
+  for (const engine of engines.all()) {
+    if (engine.moveIn === undefined) continue;
+    const rows = await store.listIn(engine.name);
+    const all = rows.map((row) => ({ database: lifecycle.inEngine(row), access: ACCESS[row.state] }));
+    await engine.moveIn(all).catch((error: unknown) => {
+      failure = error;
+    });
+  }
+  if (failure !== null) throw failure;
 }
