@@ -100,7 +100,7 @@ if (net.isInside())
           return status.components.compute.problem !== null && status;
         });
         assert.equal(components.compute.status, 'ok');
-        assert.match(components.compute.problem, /could reach every port of this host.*nft/);
+        assert.match(components.compute.problem, /can reach every port of this host.*nft/);
         assert.notEqual(components.compute.fix, null);
         const started = await owner.expect(200, `${await newVm(owner)}/start`, { method: 'POST' });
         assert.deepEqual([started.state, started.outbound], ['running', false]);

@@ -129,12 +129,12 @@ test('machines have no more memory together than the host lets them have; any si
   assert.deepEqual(reasons.slice(0, 2), [null, null]);
   assert.match(
     reasons.at(-1) ?? '',
-    /^It has 64 GB of memory, and .* this host may have 3\.9 GB of memory together$/,
+    /^It needs 64 GB of memory, and virtual machines on this host have 3\.9 GB in total$/,
   );
   const start = (vm: string) => [`${vm}/start`, { method: 'POST' }] as [string, { method: string }];
   const large = await newVm(user, { instance_type: 'p3.2xlarge' });
   const refusal = await user.refused(503, 'insufficient_capacity', start(large));
-  assert.match(refusal.detail, /^This machine never starts on this host\. It has 64 GB of memory, and/);
+  assert.match(refusal.detail, /^The virtual machine is too large for this host\. It needs 64 GB of memory, and/);
   assert.match(refusal.hint, /smaller instance type.*CLOUDLET_MEMORY_OVERCOMMIT$/);
   assert.equal((await user.expect(200, large)).state, 'created');
   // One account alone comes to its own quota first.

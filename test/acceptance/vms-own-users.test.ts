@@ -46,7 +46,7 @@ test('root of a user namespace: machines run under its own user, and it says so'
   );
   assert.match(
     compute.problem,
-    /could reach every port of this host\. .* this user namespace has no user ids/,
+    /can reach every port of this host\. .* this user namespace has no user ids/,
   );
   assert.match(compute.fix, /as root of the host/);
 });

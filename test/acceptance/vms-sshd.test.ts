@@ -86,7 +86,7 @@ if (net.isInside())
       [
         'as root without nftables',
         ['unshare', '--mount', 'sh', '-c', 'mount --bind /dev/null /usr/sbin/nft && exec "$0" "$@"'],
-        /^another program of this host listens there, and answers/,
+        /^another program of this host listens on this port/,
       ],
       [
         'as an ordinary user',

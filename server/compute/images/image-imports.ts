@@ -308,7 +308,7 @@ const GIB = 2 ** 30;
 /** Throws `payload_too_large`. */
 function assertSize(bytes: number, maxBytes: number): void {
   if (bytes <= maxBytes) return;
-  throw new AppError('payload_too_large', `An image may have at most ${Math.floor(maxBytes / GIB)} GiB`);
+  throw new AppError('payload_too_large', `An image can have at most ${Math.floor(maxBytes / GIB)} GiB`);
 }
 
 /** Counts and hashes the staged bytes and enforces the limit. */

@@ -52,7 +52,7 @@ test('what there are no credits for yet goes on waiting', async (t) => {
   await fixture.spendAll();
   assert.deepEqual(await compute.accountStops.resume(ada.principal.accountId), { waiting: 1 });
   assert.equal((await fixture.store.find(vmId))?.reason_code, 'credits_exhausted');
-  assert.match(compute.reports.join(), /could not be resumed.*insufficient_credits|credits/);
+  assert.match(compute.reports.join(), /resuming it failed.*insufficient_credits|credits/);
 });
 
 test('a stop for want of credits that a crash cut off is still known as one', async (t) => {

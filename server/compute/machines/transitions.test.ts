@@ -52,12 +52,12 @@ test('a refusal names the state, the action and what is allowed', () => {
   assert.deepEqual(refused('stopping', 'start'), {
     code: INVALID,
     extra: { state: 'stopping', action: 'start', allowed: ['stop'] },
-    detail: 'A machine that is stopping cannot start (possible: stop)',
+    detail: 'Cannot start a virtual machine in state stopping (allowed: stop)',
   });
   assert.deepEqual(refused('running', 'delete'), {
     code: NOT_STOPPED,
     extra: { state: 'running', action: 'delete', allowed: ['start', 'stop'] },
-    detail: 'Only a stopped machine can be deleted; this one is running (possible: start, stop)',
+    detail: 'Only a stopped virtual machine can be deleted; this one is running (allowed: start, stop)',
   });
 });
 

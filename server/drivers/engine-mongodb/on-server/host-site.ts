@@ -17,7 +17,7 @@ import type { MongodbSite } from './site.ts';
 const ADMIN = 'cloudlet';
 const NOT_LET_IN = 18;
 const WHAT_IT_IS =
-  'The mongod of this host, which Cloudlet looks after but was never tested with; ' +
+  'The mongod of this host, managed by Cloudlet, which has not been tested with a real one; ' +
   'CLOUDLET_MONGODB_SERVER=built-in has new clouds use the engine of Cloudlet itself';
 
 export interface HostSiteOptions

@@ -193,7 +193,7 @@ export class MongoRouter {
     const sessions = this.#sessions.get(database.database) ?? new Set();
     const most = database.limits.connections;
     if (sessions.size >= most) {
-      const what = `Too many connections: this database takes ${most}. Set maxPoolSize in the connection string`;
+      const what = `Too many connections: this database accepts at most ${most}. Set maxPoolSize in the connection string`;
       throw new CommandError(18, what);
     }
     if (this.#knownCount >= MAX_CONNECTIONS - STRANGERS)
