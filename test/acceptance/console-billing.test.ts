@@ -71,7 +71,7 @@ test('too few credits are told before a form is sent, and a refused start says h
   await warning.waitFor({ state: 'detached' });
   await page.getByLabel('Start immediately').check();
   await page.getByRole('button', { name: 'Create and start' }).click();
-  const refused = page.getByRole('alert').filter({ hasText: 'an hour of t2.small needs 0.023 credits' });
+  const refused = page.getByRole('alert').filter({ hasText: 'an hour of t2.small costs 0.023 credits' });
   await refused.getByRole('link', { name: 'Create a smaller machine' }).waitFor();
   await assertAccessible(page, 'a refused start');
   await give(5);

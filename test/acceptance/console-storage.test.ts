@@ -322,7 +322,7 @@ test('two refusals at once are both shown, each at its field', { skip }, async (
   const page = await fixture.signedUp('hasty', '/account?create=key');
   const form = page.getByRole('dialog');
   await form.getByLabel('Name').fill('x'.repeat(101));
-  const buckets = form.getByLabel('Only in these buckets');
+  const buckets = form.getByLabel('Buckets');
   await buckets.first().fill('ab');
   await buckets.first().press('Enter');
   await form.getByRole('button', { name: 'Create access key' }).click();

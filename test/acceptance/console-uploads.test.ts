@@ -90,7 +90,7 @@ test('a session that ends in the middle: uploads wait for the same person to sig
   assert.ok((await page.request.post(`${fixture.cloud.api}/api/logout`)).ok());
   goOn();
   await page.getByText('Your session ended').waitFor();
-  await page.getByText(/not uploaded yet/).waitFor();
+  await page.getByText(/not been uploaded yet/).waitFor();
   await page.getByLabel('User name or e-mail address').fill('interrupted');
   await page.getByLabel('Password', { exact: true }).fill(PASSWORD);
   await page.getByRole('button', { name: 'Sign in' }).click();
@@ -113,7 +113,7 @@ test('who signs in afterwards sees nothing of somebody else, in any tab', { skip
   await page.getByText('secret plans.txt').first().waitFor();
   await page.getByRole('button', { name: 'Signed in as private' }).click();
   await page.getByRole('menuitem', { name: 'Sign out' }).click();
-  await page.getByText('One file is not uploaded yet').waitFor();
+  await page.getByText(/One file has not been uploaded yet/).waitFor();
   await second.getByText('Welcome back').waitFor();
   await page.getByLabel('User name or e-mail address').fill('steady');
   await page.getByLabel('Password', { exact: true }).fill(PASSWORD);
