@@ -67,7 +67,7 @@ test('the edges of good values are accepted', () => {
 test('a misspelt setting is refused, and the one that was meant is named', () => {
   assert.throws(
     () => loadConfig({ CLOUDLET_PROT: '80' }),
-    /unknown setting CLOUDLET_PROT \(did you mean CLOUDLET_PORT\?\); docs\/settings.md/,
+    /unknown setting CLOUDLET_PROT \(did you mean CLOUDLET_PORT\?\); see docs\/settings.md/,
   );
   const unlike = { CLOUDLET_COLOUR_OF_THE_SKY: 'blue', CLOUDLET_LOGLEVEL: 'info' };
   assert.throws(

@@ -76,7 +76,7 @@ test('a place whose points are gone is an alarm, and nothing new is begun there'
     const found = await recovery();
     return found.status === 'degraded' && found;
   });
-  assert.match(problem, /target: the points that were made there are not in it$/);
+  assert.match(problem, /target is unavailable: the points that were made there are not in it$/);
   assert.equal((await lost.admin.call(POINTS, POST)).body.code, 'target_unavailable');
   renameSync(away, lost.target);
   await lost.startAgain();

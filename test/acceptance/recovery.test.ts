@@ -144,7 +144,7 @@ describe('a cloud with objects, keys and an old version', () => {
     const to = join(root, 'again');
     const { code, stdout, stderr } = await restore(to);
     assert.deepEqual([code, stderr], [0, ''], stdout);
-    assert.match(stdout, /^Restored .*: 2 accounts, 2 buckets, 6 objects, 7 versions/);
+    assert.match(stdout, /^Restored .*: 2 accounts, 2 buckets, 6 objects, 7 versions/m);
     const again = await CloudProcess.start({ dataDir: to });
     try {
       const anyone = await CheckedClient.open(again.api);

@@ -170,7 +170,7 @@ test('the catalogue is the one of the specification; the tiny image is there', a
     [],
   );
   assert.equal(largest.startable, false);
-  const why = 'It has 64 GB of memory, and virtual machines on this host may have 36 GB of memory together';
+  const why = 'It needs 64 GB of memory, and virtual machines on this host have 36 GB in total';
   assert.equal(largest.reason, why);
   const images = await call('GET /api/images');
   assert.equal(images.body[0].image_id, 'tiny');
