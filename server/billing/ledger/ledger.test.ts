@@ -235,7 +235,7 @@ test('a row changed, removed, put in between or cut off, or a balance changed, i
     ],
     [
       'UPDATE billing_accounts SET held_micro = 3 WHERE account_id = 2',
-      /^account 2 shows 3 micro-credits held, .* sum up to 0$/,
+      /^account 2 shows 3 micro-credits on hold, .* sum up to 0$/,
     ],
     [
       'DELETE FROM billing_accounts; DELETE FROM accounts WHERE id = 2',
