@@ -60,7 +60,10 @@ test('keys, passwords and accounts that were revoked since are refused, the othe
   await written();
   const { stdout } = await lost.lose(id);
   assert.match(stdout, /Revocations up to \S+ \S+ UTC are applied/);
-  assert.match(stdout, new RegExp(`API keys revoked or changed after the point are revoked: .*${revoked.id}`));
+  assert.match(
+    stdout,
+    new RegExp(`API keys revoked or changed after the point are revoked: .*${revoked.id}`),
+  );
   assert.match(stdout, new RegExp(`1 accounts closed or suspended after the point .*: ${closed.id}\n`));
   assert.match(stdout, new RegExp(`1 accounts have no password.*: ${changed.id}\n`));
   assert.match(stdout, new RegExp(`1 accounts created after the point are lost: ${late.id}\n`));

@@ -134,7 +134,10 @@ test('machines have no more memory together than the host lets them have; any si
   const start = (vm: string) => [`${vm}/start`, { method: 'POST' }] as [string, { method: string }];
   const large = await newVm(user, { instance_type: 'p3.2xlarge' });
   const refusal = await user.refused(503, 'insufficient_capacity', start(large));
-  assert.match(refusal.detail, /^The virtual machine is too large for this host\. It needs 64 GB of memory, and/);
+  assert.match(
+    refusal.detail,
+    /^The virtual machine is too large for this host\. It needs 64 GB of memory, and/,
+  );
   assert.match(refusal.hint, /smaller instance type.*CLOUDLET_MEMORY_OVERCOMMIT$/);
   assert.equal((await user.expect(200, large)).state, 'created');
   // One account alone comes to its own quota first.

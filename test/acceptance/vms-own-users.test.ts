@@ -44,10 +44,7 @@ test('root of a user namespace: machines run under its own user, and it says so'
     log,
     /machines share Cloudlet's own user because this user namespace has no user ids \d+ to \d+/,
   );
-  assert.match(
-    compute.problem,
-    /can reach every port of this host\. .* this user namespace has no user ids/,
-  );
+  assert.match(compute.problem, /can reach every port of this host\. .* this user namespace has no user ids/);
   assert.match(compute.fix, /as root of the host/);
 });
 
