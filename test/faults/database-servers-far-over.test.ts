@@ -91,7 +91,8 @@ for (const { engine, programs, missing, open, taking, waiting } of CASES) {
     const bytes = () =>
       Number.parseInt(execFileSync('du', ['-sm', join(cloud.dataDir, 'databases', engine)]).toString(), 10);
     const before = bytes();
-    const isTold = () => /was ended: it uses \d+ MB of disk, and the limit of its databases is \d+ MB/.test(cloud.output);
+    const isTold = () =>
+      /was ended: it uses \d+ MB of disk, and the limit of its databases is \d+ MB/.test(cloud.output);
     const take = async () => {
       const session = await open(mine).catch(() => null);
       if (session === null) return;
