@@ -23,6 +23,6 @@ test('only what stands between the markers is replaced', () => {
 test('a page without its markers, or with too many, is refused', () => {
   const pair = '<!-- settings -->\n<!-- /settings -->\n';
   for (const text of ['', '<!-- settings -->', '<!-- /settings -->\n<!-- settings -->', pair + pair]) {
-    assert.throws(() => withSettings(text), /needs one/);
+    assert.throws(() => withSettings(text), /must contain one <!-- settings -->/);
   }
 });

@@ -160,7 +160,7 @@ describe('PostgreSQL databases', { skip: isThere ? false : NO_POSTGRESQL }, () =
     assert.equal(refused.code, 'engine_unavailable');
     assert.match(
       refused.detail,
-      new RegExp(`port ${connection.port} .* taken by .*\\(process ${process.pid}\\)`),
+      new RegExp(`port ${connection.port} .*is in use by .*\\(process ${process.pid}\\)`),
     );
     const status = await new Client(cloud.api, ADMIN_KEY).call('/api/system/status');
     assert.match(JSON.stringify(status.body), /postgresql_port_taken/);

@@ -86,7 +86,7 @@ describe('verify', () => {
     writeFileSync(manifest, bytes.subarray(1));
     const altered = await verify();
     assert.deepEqual(altered.damage, [
-      { file: `points/${point.point_id}`, problem: 'altered', needed_by: 'all of it' },
+      { file: `points/${point.point_id}`, problem: 'altered', needed_by: 'the whole point' },
     ]);
     writeFileSync(manifest, bytes);
     assert.equal((await verify()).state, 'verified');

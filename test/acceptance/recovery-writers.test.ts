@@ -41,7 +41,7 @@ test('the second is refused while the first writes; a silent one completes nothi
   t.after(goOn);
   for (let i = 0; i < 3; i++) {
     const refused = await other.refused(409, 'target_in_use', [POINTS, POST]);
-    assert.match(refused.detail, /Another Cloudlet, on \S+, writes to /);
+    assert.match(refused.detail, /Another Cloudlet, on \S+, is writing to /);
   }
   await other.refused(409, 'target_in_use', [CHECK, POST]);
   const [{ point_id: old }] = await other.expect(200, POINTS);

@@ -69,7 +69,7 @@ test('a machine that does not run has no open port, and a thousand of them cost 
   for (let at = 0; at < 40; at++) {
     const vm = await user.expect(200, await newVm(user, { ports: PORTS }));
     assert.equal(vm.ssh_command, null);
-    assert.ok(vm.ports.every((port: Port) => !port.open && /does not run/.test(port.reason ?? '')));
+    assert.ok(vm.ports.every((port: Port) => !port.open && /is not running/.test(port.reason ?? '')));
     assert.ok(await refused(vm.ip_address, 2222));
   }
   assert.match(cloud.output, /Ready in/);

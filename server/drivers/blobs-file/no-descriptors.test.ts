@@ -50,6 +50,6 @@ test('uploads are refused as overloaded until there are descriptors', (t) => {
   const { stdout, stderr } = spawnSync('/bin/sh', words, { encoding: 'utf8', timeout: 60_000 });
   assert.equal(stderr, '');
   const [first, ...others] = JSON.parse(stdout) as string[];
-  assert.match(first ?? '', /^overloaded: Try again; .*LimitNOFILE/);
+  assert.match(first ?? '', /^overloaded: Retry; .*LimitNOFILE/);
   for (const outcome of others) assert.match(outcome, /^(?:stored$|overloaded: )/);
 });

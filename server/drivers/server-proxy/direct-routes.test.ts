@@ -36,7 +36,7 @@ test('without root connections go by the proxy, and it says why', async () => {
   await direct.begin();
   await direct.set(1, 11);
   await direct.close();
-  assert.match(direct.problem ?? '', /only root/);
+  assert.match(direct.problem ?? '', /require root/);
 });
 
 /** Two doors and their servers on a network of its own; prints who answers, and from where it is asked. */
