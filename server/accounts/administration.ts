@@ -4,9 +4,9 @@ import { BACKGROUND, type Change, type Changes, type Recorder } from '../metadat
 import { listRows } from '../metadata/list.ts';
 import type { Statement } from '../metadata/metadata.ts';
 import type { Clock } from '../platform/clock.ts';
+import { KeyedMutex } from '../platform/concurrency.ts';
 import { AppError, invalidField } from '../platform/errors.ts';
 import { newId } from '../platform/ids.ts';
-import { KeyedMutex } from '../platform/keyed-mutex.ts';
 import { describeAccount, describeForAdmin } from './account-view.ts';
 import { type Accounts, accountNotFound, type NewAccount, type Transfer } from './accounts.ts';
 import type { ApiKeys } from './api-keys.ts';

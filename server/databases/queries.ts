@@ -1,8 +1,8 @@
 /** Statements and tables of a database, for a console: few rows, and read-only by default. */
 import type { Principal } from '../calls/principal.ts';
 import type { Clock } from '../platform/clock.ts';
+import { KeyedSemaphore } from '../platform/concurrency.ts';
 import { AppError, invalidField } from '../platform/errors.ts';
-import { KeyedSemaphore } from '../platform/keyed-mutex.ts';
 import { type Query, QueryFailed, type Table } from './engine.ts';
 import type { Engines } from './engines.ts';
 import type { Lifecycle } from './lifecycle.ts';

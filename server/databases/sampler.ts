@@ -5,7 +5,7 @@
 import type { Metadata, Statement } from '../metadata/metadata.ts';
 import { FINE_STEP, type Figures, type SamplesStore, type SampleTable } from '../metadata/samples-store.ts';
 import type { Clock } from '../platform/clock.ts';
-import { eachOf } from '../platform/each-of.ts';
+import { eachOf } from '../platform/concurrency.ts';
 import type { Meters } from '../platform/prometheus.ts';
 import { AT_ONCE, Readings } from '../resources/readings.ts';
 import type { DatabaseBilling } from './egress.ts';

@@ -4,7 +4,7 @@
  */
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { detachBuffer } from '../platform/detach-buffer.ts';
+import { detachBuffer } from '../platform/buffers.ts';
 import { AppError } from '../platform/errors.ts';
 import { JSON_MAX_BYTES, parseJson } from '../platform/json.ts';
 

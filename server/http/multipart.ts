@@ -1,6 +1,6 @@
 /** Reads a multipart form as a stream: fields in any order, at most one file, with back-pressure. */
 import type { IncomingMessage } from 'node:http';
-import { detachBuffer } from '../platform/detach-buffer.ts';
+import { detachBuffer } from '../platform/buffers.ts';
 import { AppError, invalidField } from '../platform/errors.ts';
 import { endOfTick } from '../platform/tick.ts';
 import {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { KeyedSemaphore } from './keyed-mutex.ts';
+import { KeyedSemaphore } from './concurrency.ts';
 
 const signal = new AbortController().signal;
 

@@ -10,8 +10,8 @@
  */
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync } from 'node:crypto';
 import { constants, zstdCompressSync, zstdDecompressSync } from 'node:zlib';
+import { release } from '../platform/buffers.ts';
 import { randomSecret } from '../platform/ids.ts';
-import { release } from './piece-memory.ts';
 
 const CIPHER = 'aes-256-gcm';
 const NONCE_BYTES = 12;

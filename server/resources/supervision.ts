@@ -4,7 +4,7 @@
  * before its commit, or a deletion after it.
  */
 import type { Clock } from '../platform/clock.ts';
-import { eachOf } from '../platform/each-of.ts';
+import { eachOf } from '../platform/concurrency.ts';
 import { AppError } from '../platform/errors.ts';
 import type { SweepGuard } from '../platform/sweep-guard.ts';
 

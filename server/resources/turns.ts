@@ -3,8 +3,8 @@
  * it, another action is refused meanwhile, and long work can be cancelled.
  */
 import type { Awaitable } from '../metadata/metadata.ts';
+import { KeyedMutex } from '../platform/concurrency.ts';
 import { AppError } from '../platform/errors.ts';
-import { KeyedMutex } from '../platform/keyed-mutex.ts';
 
 /** A request for an action. */
 export interface Wanted<Action, Row> {

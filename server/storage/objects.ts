@@ -6,9 +6,9 @@
 import { type Call, mayTouch, type Principal } from '../calls/principal.ts';
 import { BACKGROUND, type Change, type Changes, type Recorder } from '../metadata/change.ts';
 import type { Clock } from '../platform/clock.ts';
+import { KeyedMutex } from '../platform/concurrency.ts';
 import { AppError } from '../platform/errors.ts';
 import { newId } from '../platform/ids.ts';
-import { KeyedMutex } from '../platform/keyed-mutex.ts';
 import type { BlobStore } from './blobs.ts';
 import type { BucketRow } from './bucket-sql.ts';
 import type { Buckets } from './buckets.ts';

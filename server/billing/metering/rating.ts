@@ -7,7 +7,7 @@
 import { BACKGROUND, type Changes } from '../../metadata/change.ts';
 import type { Statement } from '../../metadata/metadata.ts';
 import type { Clock } from '../../platform/clock.ts';
-import { KeyedMutex } from '../../platform/keyed-mutex.ts';
+import { KeyedMutex } from '../../platform/concurrency.ts';
 import type { PriceQuestion, Prices } from '../catalog/prices.ts';
 import {
   addToWrittenOff,

@@ -8,7 +8,7 @@ import {
   type SampleTable,
 } from '../../metadata/samples-store.ts';
 import type { Clock } from '../../platform/clock.ts';
-import { eachOf } from '../../platform/each-of.ts';
+import { eachOf } from '../../platform/concurrency.ts';
 import { AT_ONCE, Readings } from '../../resources/readings.ts';
 import type { GuestSample, Hypervisor } from '../hypervisor.ts';
 import type { Ingress } from '../ingress.ts';

@@ -1,7 +1,7 @@
 /** Seals chunks into frames and opens frames again. Runs on the worker threads. */
 import { createCipheriv, createDecipheriv } from 'node:crypto';
 import { crc32 } from '@node-rs/crc32';
-import { detachBuffer } from '../../platform/detach-buffer.ts';
+import { detachBuffer } from '../../platform/buffers.ts';
 import { CRC_BYTES, crcSeed, frameNonce, noncePrefix, TAG_BYTES } from './blob-format.ts';
 
 export interface FramePlace {

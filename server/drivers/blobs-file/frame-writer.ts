@@ -1,7 +1,7 @@
 /** One blob file being written on a worker thread. */
 import { close, fdatasync } from 'node:fs';
 import { promisify } from 'node:util';
-import { detachBuffer } from '../../platform/detach-buffer.ts';
+import { detachBuffer } from '../../platform/buffers.ts';
 import type { Appender } from './appender.ts';
 import { asFault, BlobFault } from './blob-fault.ts';
 import { CHUNK_BYTES } from './blob-format.ts';

@@ -17,8 +17,8 @@ import {
   type Table,
 } from '../../databases/engine.ts';
 import type { Clock } from '../../platform/clock.ts';
+import { KeyedMutex } from '../../platform/concurrency.ts';
 import { AppError, hostDiskFull } from '../../platform/errors.ts';
-import { KeyedMutex } from '../../platform/keyed-mutex.ts';
 import type { UserRange } from '../../platform/other-users.ts';
 import { openOwn, removeName } from '../host-process/foreign-files.ts';
 import type { Room } from './child-call.ts';

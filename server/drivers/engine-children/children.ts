@@ -5,8 +5,8 @@
 import type { Logger } from 'pino';
 import type { EngineDatabase } from '../../databases/engine.ts';
 import type { Clock } from '../../platform/clock.ts';
+import { KeyedMutex } from '../../platform/concurrency.ts';
 import { AppError } from '../../platform/errors.ts';
-import { KeyedMutex } from '../../platform/keyed-mutex.ts';
 import type { Room } from './child-call.ts';
 import type { LaunchedChild } from './child-host.ts';
 import type { ChildSlots, IdleChild, SlotUser } from './child-slots.ts';

@@ -20,8 +20,7 @@ import {
 } from '../engine-children/child-engine.ts';
 import { dataDamaged } from '../engine-children/data-errors.ts';
 import { ChildGone, ChildRefused } from '../engine-children/tenant-child.ts';
-import { endpointOf, hostAndPort } from '../managed-server/database-server.ts';
-import type { ServerTls } from '../managed-server/server-tls.ts';
+import { endpointOf, hostAndPort, type ServerTls } from '../managed-server/server-tls.ts';
 import { scramKeys } from '../scram-keys.ts';
 import { ARCHIVE_KIND } from './archive/archive-format.ts';
 import { CommandError } from './command-error.ts';

@@ -5,7 +5,7 @@
 import * as fs from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Access, EngineDatabase, Measured, Query, QueryResult } from '../../databases/engine.ts';
-import { KeyedMutex } from '../../platform/keyed-mutex.ts';
+import { KeyedMutex } from '../../platform/concurrency.ts';
 import { type AccountOptions, AccountServers } from '../managed-server/account-servers.ts';
 import { SLOTS } from '../managed-server/client-programs.ts';
 import type { ManagedEngineOptions } from '../managed-server/database-server.ts';

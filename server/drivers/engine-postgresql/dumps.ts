@@ -2,9 +2,9 @@
 import type { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Dump, DumpHow, EngineDatabase } from '../../databases/engine.ts';
+import { KeyedMutex } from '../../platform/concurrency.ts';
 import { AppError } from '../../platform/errors.ts';
 import { randomBase62, randomName } from '../../platform/ids.ts';
-import { KeyedMutex } from '../../platform/keyed-mutex.ts';
 import type { Clients } from '../managed-server/client-programs.ts';
 import type { ManagedEngineOptions } from '../managed-server/database-server.ts';
 import { dumpOf, loadInto, removeLeftovers } from '../managed-server/dump-streams.ts';

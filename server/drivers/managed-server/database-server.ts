@@ -1,7 +1,6 @@
 /** The server that the databases of an engine are on, and the words that all such engines share. */
-import { isIPv6 } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Endpoint, Readiness } from '../../databases/engine.ts';
+import type { Readiness } from '../../databases/engine.ts';
 import { AppError } from '../../platform/errors.ts';
 import type { HostProcesses } from '../host-process/host-processes.ts';
 import type { ClientPrograms } from './client-programs.ts';
@@ -95,21 +94,6 @@ export function programsOrThrow<P extends { readonly version: string }>(
  */
 export function innerPort(firstPort: number): number {
   return firstPort > 2 * DOORS ? firstPort - DOORS : firstPort + DOORS;
-}
-
-/** Where users connect. */
-export function endpointOf(port: number | null, tls: ServerTls | null): Omit<Endpoint, 'uri'> {
-  return {
-    host: tls?.host ?? '127.0.0.1',
-    port: port ?? 0,
-    tls: tls?.isRequired ?? false,
-    ca: tls?.ca ?? null,
-  };
-}
-
-/** `db.example:5432`. */
-export function hostAndPort({ host, port }: Pick<Endpoint, 'host' | 'port'>): string {
-  return `${isIPv6(host) ? `[${host}]` : host}:${port}`;
 }
 
 /** So many accounts have theirs before the two meet. */

@@ -5,8 +5,9 @@
  */
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import * as fs from 'node:fs';
-import { isIP } from 'node:net';
+import { isIP, isIPv6 } from 'node:net';
 import { join } from 'node:path';
+import type { Endpoint } from '../../databases/engine.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { writeDurableFile } from '../../platform/durable-file.ts';
 import { AppError } from '../../platform/errors.ts';
@@ -132,6 +133,21 @@ export class ServerTls {
     assertWhole(found);
     return found;
   }
+}
+
+/** Where users connect. */
+export function endpointOf(port: number | null, tls: ServerTls | null): Omit<Endpoint, 'uri'> {
+  return {
+    host: tls?.host ?? LOOPBACK,
+    port: port ?? 0,
+    tls: tls?.isRequired ?? false,
+    ca: tls?.ca ?? null,
+  };
+}
+
+/** `db.example:5432`. */
+export function hostAndPort({ host, port }: Pick<Endpoint, 'host' | 'port'>): string {
+  return `${isIPv6(host) ? `[${host}]` : host}:${port}`;
 }
 
 /** Throws `engine_unavailable`. */

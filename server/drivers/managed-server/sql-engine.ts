@@ -13,8 +13,8 @@ import type {
   Readiness,
   Table,
 } from '../../databases/engine.ts';
-import { hostAndPort } from './database-server.ts';
 import { ManagedServer } from './managed-server.ts';
+import { hostAndPort } from './server-tls.ts';
 import type { SqlLinks, SqlServer } from './sql-server.ts';
 import type { TenantLogs } from './tenant-logs.ts';
 import { Watchdog, type Watched } from './watchdog.ts';

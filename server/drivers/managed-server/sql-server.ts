@@ -11,7 +11,6 @@ import { type ClientCommand, ClientPrograms, type Clients, type ClientWork } fro
 import { firstSecret, forgetFirstSecret } from './data-template.ts';
 import {
   type EngineServer,
-  endpointOf,
   externalReadiness,
   innerPort,
   type ManagedEngineOptions,
@@ -21,6 +20,7 @@ import { ManagedServer, type ServerFolders, type ServerKind, type ServerKindDeps
 import { socketFolder } from './server-data.ts';
 import type { LinksDeps } from './server-links.ts';
 import { makeServerSecret, readServerSecret, rolePassword } from './server-secret.ts';
+import { endpointOf } from './server-tls.ts';
 import { caOf, type ServerAddress, tlsOf } from './server-url.ts';
 import type { NoPrograms } from './unpacked-programs.ts';
 

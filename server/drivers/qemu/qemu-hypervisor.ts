@@ -1,8 +1,8 @@
 /** Guests as QEMU processes on this host. */
 import type * as hv from '../../compute/hypervisor.ts';
 import type { Clock } from '../../platform/clock.ts';
+import { KeyedMutex } from '../../platform/concurrency.ts';
 import { AppError } from '../../platform/errors.ts';
-import { KeyedMutex } from '../../platform/keyed-mutex.ts';
 import type { NoOtherUsers } from '../../platform/other-users.ts';
 import { HostProcesses } from '../host-process/host-processes.ts';
 import { connectIn } from '../host-process/owned-socket.ts';

@@ -12,10 +12,10 @@ import {
   writevSync,
 } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { release } from '../../platform/buffers.ts';
 import { randomName } from '../../platform/ids.ts';
 import { BLOCK_BYTES, HOLE } from '../../recovery/chunks.ts';
 import { Damaged, PieceBox } from '../../recovery/piece-box.ts';
-import { release } from '../../recovery/piece-memory.ts';
 import { pieceFile } from '../../recovery/repository.ts';
 import type { FilePart, KeptPart, KeptPiece, PlacedFile } from '../../recovery/target.ts';
 import { isCode, UNFINISHED, unreadable } from './file-errors.ts';

@@ -1,7 +1,7 @@
 /** The thread that works on pieces: one job after the other, each with one answer. */
 import { parentPort, workerData } from 'node:worker_threads';
+import { ownBytes, release } from '../../platform/buffers.ts';
 import { Damaged } from '../../recovery/piece-box.ts';
-import { ownBytes, release } from '../../recovery/piece-memory.ts';
 import { codeOf } from './file-errors.ts';
 import { PieceFiles } from './piece-files.ts';
 import type { PieceAnswer, PieceJob, PieceSetup } from './piece-jobs.ts';

@@ -4,8 +4,8 @@
  */
 import { availableParallelism } from 'node:os';
 import { Worker } from 'node:worker_threads';
+import { ownBytes } from '../../platform/buffers.ts';
 import { Damaged } from '../../recovery/piece-box.ts';
-import { ownBytes } from '../../recovery/piece-memory.ts';
 import type { FilePart, KeptPart, KeptPiece, PieceStore, PlacedFile } from '../../recovery/target.ts';
 import type { PieceAnswer, PieceFailure, PieceJob } from './piece-jobs.ts';
 

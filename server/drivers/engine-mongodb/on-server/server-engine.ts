@@ -24,9 +24,10 @@ import {
 } from '../../../databases/engine.ts';
 import { receiveFile } from '../../engine-children/load-file.ts';
 import type { EngineServer } from '../../managed-server/database-server.ts';
-import { connectionEnded, hostAndPort, timedOut } from '../../managed-server/database-server.ts';
+import { connectionEnded, timedOut } from '../../managed-server/database-server.ts';
 import { ServerRounds } from '../../managed-server/server-rounds.ts';
 import { markOf, rolePassword } from '../../managed-server/server-secret.ts';
+import { hostAndPort } from '../../managed-server/server-tls.ts';
 import { caOf } from '../../managed-server/server-url.ts';
 import { ARCHIVE_FILE, ARCHIVE_KIND, BrokenArchive } from '../archive/archive-format.ts';
 import { CommandError } from '../command-error.ts';

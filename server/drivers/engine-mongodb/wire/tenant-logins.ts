@@ -2,9 +2,9 @@
 import * as fs from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Access, EngineDatabase } from '../../../databases/engine.ts';
+import { KeyedMutex } from '../../../platform/concurrency.ts';
 import { writeDurableFileAsync } from '../../../platform/durable-file.ts';
 import { AppError } from '../../../platform/errors.ts';
-import { KeyedMutex } from '../../../platform/keyed-mutex.ts';
 import type { ManagedServerDeps } from '../../managed-server/managed-server.ts';
 import type { ScramKeys } from '../../scram-keys.ts';
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { detachBuffer } from './detach-buffer.ts';
+import { detachBuffer } from './buffers.ts';
 
 test('a large buffer of its own is freed at once', () => {
   const buffer = Buffer.from(new ArrayBuffer(64 * 1024));

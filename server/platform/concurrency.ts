@@ -1,5 +1,6 @@
-/** Serializes work on the same key, in the order of the calls. */
+/** Limits how many pieces of work run at once. */
 
+/** Serializes work on the same key, in the order of the calls. */
 export class KeyedMutex {
   readonly #tails = new Map<string, Promise<void>>();
 
@@ -87,4 +88,17 @@ export class KeyedSemaphore<K> {
       if (held.users === 0) this.#held.delete(key);
     }
   }
+}
+
+/** Runs `work` for each item with limited concurrency; rejects with the first failure. */
+export async function eachOf<T>(
+  items: readonly T[],
+  atOnce: number,
+  work: (item: T) => Promise<void>,
+): Promise<void> {
+  const queue = items.values();
+  const worker = async () => {
+    for (const item of queue) await work(item);
+  };
+  await Promise.all(Array.from({ length: atOnce }, worker));
 }

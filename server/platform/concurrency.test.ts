@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { KeyedMutex } from './keyed-mutex.ts';
+import { KeyedMutex } from './concurrency.ts';
 
 test('work on one key runs one after the other in order, work on others at the same time', async () => {
   await fc.assert(
