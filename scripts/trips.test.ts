@@ -14,8 +14,9 @@ const CEILINGS: Readonly<Record<string, { readonly files: number; readonly singl
   'machine create': { files: 60, single: 14 },
   'machine start': { files: 80, single: 12 },
   'machine stop': { files: 57, single: 12 },
-  'database create': { files: 57, single: 12 },
-  'recovery point': { files: 97, single: 23 },
+  'database create': { files: 55, single: 12 },
+  // Between 88 and 100: what threads still do when a run ends counts for it or not.
+  'recovery point': { files: 101, single: 23 },
   charge: { files: 39, single: 8 },
 };
 
