@@ -45,6 +45,15 @@ test('a failure doubles the wait, at most to 15 minutes, and a success ends it',
   assert.equal(tries, 10, 'nothing is waited for after a success');
 });
 
+test('what needs nothing any more has no failures, should it need something again', async () => {
+  const { supervision } = supervise();
+  const counts: (number | undefined)[] = [];
+  const fail = () => Promise.reject(new Error('broken'));
+  const round = async (id: string) => counts.push((await supervision.attempt(id, fail))?.count);
+  for (const ids of [['a'], ['b'], ['a']]) await supervision.each(ids, round);
+  assert.deepEqual(counts, [1, 1, 1]);
+});
+
 test('an engine that is away is asked again at each round', async () => {
   const { supervision } = supervise();
   const counts: (number | undefined)[] = [];

@@ -60,9 +60,14 @@ export class Supervision {
     this.#deps = deps;
   }
 
-  /** Reconciles all that are not waiting for a retry, `atOnce` at the same time, until Cloudlet closes. */
+  /**
+   * Reconciles all that need it, `atOnce` at the same time, but those that wait for a retry, until Cloudlet
+   * closes. Failures of others are forgotten.
+   */
   async each(ids: readonly string[], reconcile: (id: string) => Promise<unknown>): Promise<void> {
     const { clock, atOnce, isClosing } = this.#deps;
+    const listed = new Set(ids);
+    for (const id of this.#failures.keys()) if (!listed.has(id)) this.#failures.delete(id);
     await eachOf(ids, atOnce, async (id) => {
       if (isClosing() || (this.#failures.get(id)?.retryAt ?? 0) > clock.monotonic()) return;
       await reconcile(id);
