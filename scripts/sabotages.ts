@@ -216,7 +216,7 @@ export const SABOTAGES: readonly Sabotage[] = [
     ],
   },
   {
-    name: 'disk-full: no look at the room, and a full disk taken for success',
+    name: 'disk-full: no check of the free space, and a full disk taken for success',
     test: 'disk-full',
     pattern: 'filled by large uploads',
     sees: /cannot be read|altered|waited in vain/,

@@ -184,9 +184,9 @@ async function buildDomains(
   const compute = await buildCompute({ config, clock, log, base, apiUrl, billing: billing.vmCharges });
   const faults = new DataFaults(base.alarms);
   const egress = new Egress({ changes: billing.changes, billing: billing.databaseCharges });
-  const { alarms, room } = base;
+  const { alarms, diskSpace } = base;
   const dataUrl = () => addresses.dataUrl;
-  const engines = buildEngines({ faults, config, clock, log, alarms, room, dataUrl, egress });
+  const engines = buildEngines({ faults, config, clock, log, alarms, diskSpace, dataUrl, egress });
   const keptDumps = { directory: join(config.dataDir, 'databases', 'kept'), assertSpace: base.assertSpace };
   const databases = await databasesPart({
     clock,
@@ -219,7 +219,7 @@ async function buildDomains(
     graceMs: config.creditGraceSeconds * 1000,
     announce: eventStatements,
   });
-  const size = { diskBytes: room.usableBytes, memoryMb: compute.hypervisor.memoryForGuestsMb() };
+  const size = { diskBytes: diskSpace.usableBytes, memoryMb: compute.hypervisor.memoryForGuestsMb() };
   await followHost(log, credits.plans, size);
   const transfer = transferStatements;
   const accounts = await accountsPart({

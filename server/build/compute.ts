@@ -29,7 +29,7 @@ export interface HostDeps {
   readonly log: Logger;
   readonly base: Pick<
     Foundations,
-    'metadata' | 'assertSpace' | 'room' | 'alarms' | 'outbound' | 'sweepGuard'
+    'metadata' | 'assertSpace' | 'diskSpace' | 'alarms' | 'outbound' | 'sweepGuard'
   >;
   readonly apiUrl: () => string;
   readonly billing: VmBilling;
@@ -85,7 +85,7 @@ export async function buildCompute(deps: HostDeps) {
 }
 
 function buildHypervisor(
-  { config, clock, log, base: { assertSpace, room } }: HostDeps,
+  { config, clock, log, base: { assertSpace, diskSpace } }: HostDeps,
   {
     noUsers,
     guard,
@@ -102,12 +102,12 @@ function buildHypervisor(
     accel: config.vmAccel,
     memoryOvercommit: config.memoryOvercommit,
     warn: (vmId, text) => log.warn(vmId === '' ? {} : { vm_id: vmId }, text),
-    disk: room,
+    disk: diskSpace,
     assertSpace,
     outbound: guard,
     bridge,
   });
-  room.beforeRelease(() => hypervisor.waits.haltAll());
+  diskSpace.beforeRelease(() => hypervisor.waits.haltAll());
   return hypervisor;
 }
 

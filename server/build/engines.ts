@@ -54,7 +54,7 @@ export interface EnginesOptions {
   readonly clock: Clock;
   readonly log: Logger;
   readonly alarms: Alarms;
-  readonly room: Pick<DiskSpace, 'isLow' | 'headroomBytes'>;
+  readonly diskSpace: Pick<DiskSpace, 'isLow' | 'headroomBytes'>;
   readonly faults: DataFaults;
   /** The data origin's URL; known once it listens. */
   readonly dataUrl: () => string;
@@ -77,7 +77,7 @@ const UIDS = 2 ** 20;
 
 /** No database is opened until it is used. */
 export function buildEngines(options: EnginesOptions) {
-  const { config, clock, log, alarms, room, faults, dataUrl, egress } = options;
+  const { config, clock, log, alarms, diskSpace, faults, dataUrl, egress } = options;
   const range = { first: config.databaseUidBase, count: UIDS };
   const users = whyNoOtherUsers(range, config.dataDir) === null ? range : null;
   const places = new ChildSlots(config.databaseProcesses || processesFor(readHostMemory().totalBytes));
@@ -89,7 +89,7 @@ export function buildEngines(options: EnginesOptions) {
     users,
     places,
     idleMs,
-    keepFreeBytes: () => room.headroomBytes(),
+    keepFreeBytes: () => diskSpace.headroomBytes(),
     onFault: (id: string, what: string | null) => faults.note(id, what),
   };
   const atSqlite = join(config.dataDir, 'databases', 'sqlite');
@@ -102,7 +102,7 @@ export function buildEngines(options: EnginesOptions) {
     ground: config.dataDir,
   });
   const warn = (text: string) => log.warn(text);
-  const isDiskLow = () => room.isLow();
+  const isDiskLow = () => diskSpace.isLow();
   const wanted = (door: string) => {
     for (const engine of [postgresql, mysql]) if (engine instanceof AccountServers) engine.wanted(door);
   };

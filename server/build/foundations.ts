@@ -29,7 +29,7 @@ export interface Foundations {
   readonly sweepGuard: SweepGuard;
   readonly metadata: Metadata;
   readonly updates: Updates;
-  readonly room: DiskSpace;
+  readonly diskSpace: DiskSpace;
   /** Throws `out_of_space` or `read_only` if `bytes` more must not be stored. */
   readonly assertSpace: (bytes: number) => void;
   readonly blobs: BlobStore;
@@ -46,14 +46,14 @@ export async function openFoundations({ config, clock, step }: BuildOptions): Pr
   const lock = lockDirectory(dataDir);
   try {
     assertDatabaseThere(dataDir);
-    const room = new DiskSpace({ clock, alarms, directory: dataDir });
-    await room.start();
+    const diskSpace = new DiskSpace({ clock, alarms, directory: dataDir });
+    await diskSpace.start();
     const sqlite = await step('database', () => SqliteMetadata.open({ directory: dataDir, clock, alarms }));
     const updates = new Updates({ maxPerAccount: config.maxUpdateStreams });
-    const reserved = withReserve(sqlite, () => room.releaseReserve());
+    const reserved = withReserve(sqlite, () => diskSpace.releaseReserve());
     const metadata = withWatchers(reserved, updates.tell.bind(updates));
-    const makeRoom = () => room.releaseReserve();
-    const identity = await Identity.open({ metadata, dataDir, clock, makeRoom });
+    const releaseReserve = () => diskSpace.releaseReserve();
+    const identity = await Identity.open({ metadata, dataDir, clock, releaseReserve });
     const sweepGuard = new SweepGuard({ alarms, isOurs: (folder) => identity.isOurs(folder) });
     const sealed = await new SealedColumnsStore({ metadata }).holdsSealedValues();
     const keys = MasterKeys.open({ dataDir, mayCreate: !sealed, cloudId: identity.cloudId });
@@ -66,13 +66,13 @@ export async function openFoundations({ config, clock, step }: BuildOptions): Pr
         threads: config.blobThreads,
         clock,
         alarms,
-        room,
+        diskSpace,
         directWrites: Math.floor(poolThreads() / 2),
       }),
     );
     const hostMetrics = new HostMetrics({ clock, dataDir });
     await hostMetrics.start();
-    const assertSpace = room.assertMayStore.bind(room);
+    const assertSpace = diskSpace.assertMayStore.bind(diskSpace);
     const outbound = new SafeFetch({
       clock,
       allowed: config.fetchAllow.split(',').filter((entry) => entry !== ''),
@@ -83,7 +83,7 @@ export async function openFoundations({ config, clock, step }: BuildOptions): Pr
       keys,
       alarms,
       sweepGuard,
-      room,
+      diskSpace,
       assertSpace,
       hostMetrics,
       linkSecret,
@@ -100,7 +100,7 @@ export async function openFoundations({ config, clock, step }: BuildOptions): Pr
 /** Call after everything that uses them is closed. */
 export async function closeFoundations(base: Foundations): Promise<void> {
   base.hostMetrics.stop();
-  await base.room.stop();
+  await base.diskSpace.stop();
   await base.blobs.close();
   await base.metadata.close();
   base.lock.release();

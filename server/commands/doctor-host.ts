@@ -15,8 +15,8 @@ import { EXPOSED, EXPOSED_FIX, isExposed } from './banner.ts';
 import type { Finding } from './doctor.ts';
 
 const GIB = 2 ** 30;
-const LITTLE_ROOM_BYTES = 5 * GIB;
-const NO_ROOM_BYTES = 256 * 2 ** 20;
+const LOW_SPACE_BYTES = 5 * GIB;
+const NO_SPACE_BYTES = 256 * 2 ** 20;
 const ASK_MS = 2000;
 /** Older than this program: the clock was never set. */
 const FIRST_YEAR = 2026;
@@ -83,7 +83,7 @@ async function checkSpace(directory: string): Promise<Finding> {
   const { bavail, bsize, blocks } = await statfs(directory);
   const free = bavail * bsize;
   const detail = `${(free / GIB).toFixed(1)} GiB free of ${((blocks * bsize) / GIB).toFixed(1)} GiB`;
-  const level = free < NO_ROOM_BYTES ? 'fail' : free < LITTLE_ROOM_BYTES ? 'warn' : 'ok';
+  const level = free < NO_SPACE_BYTES ? 'fail' : free < LOW_SPACE_BYTES ? 'warn' : 'ok';
   const fix = 'free some disk space, or set CLOUDLET_DATA_DIR to a directory on a larger disk';
   return { level, subject: 'disk space', detail, ...(level === 'ok' ? {} : { fix }) };
 }

@@ -132,7 +132,7 @@ async function restart(fixture: DatabaseFixture): Promise<DatabaseCloud> {
 
 async function prepare(fixture: DatabaseFixture, ann: Call, before: Action['before']): Promise<string> {
   if (before === undefined) return '';
-  const full = () => assert.fail('no room');
+  const full = () => assert.fail('no space');
   const cloud = await fixture.open(
     before === 'undumped' ? { assertSpace: (bytes) => void (bytes && full()) } : {},
   );

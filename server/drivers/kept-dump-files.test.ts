@@ -11,10 +11,10 @@ import { KeptDumpFiles } from './kept-dump-files.ts';
 const directory = await mkdtemp(join(tmpdir(), 'cloudlet-kept-'));
 after(() => rm(directory, { recursive: true, force: true }));
 
-let room = Number.POSITIVE_INFINITY;
+let freeBytes = Number.POSITIVE_INFINITY;
 const assertSpace = (bytes: number) => {
-  if (bytes > room) throw new AppError('out_of_space', 'no room');
-  room -= bytes;
+  if (bytes > freeBytes) throw new AppError('out_of_space', 'no space');
+  freeBytes -= bytes;
 };
 const open = () => KeptDumpFiles.open({ directory, assertSpace });
 const dumpOf = (...pieces: string[]) => Readable.from(pieces.map((piece) => Buffer.from(piece)));
@@ -41,7 +41,7 @@ test('a dump is kept as it was, replaced by a later one, and removed', async () 
   await assert.rejects(read(kept, 'db-a'), { code: 'ENOENT' });
 });
 
-test('of a dump that fails, or for which there is no room, nothing is left', async () => {
+test('of a dump that fails, or for which there is no space, nothing is left', async () => {
   const kept = await open();
   await kept.keep('db-b', dumpOf('before'));
   const failing = async function* () {
@@ -49,9 +49,9 @@ test('of a dump that fails, or for which there is no room, nothing is left', asy
     throw new Error('the engine went away');
   };
   await assert.rejects(kept.keep('db-b', Readable.from(failing())), /went away/);
-  room = 3;
+  freeBytes = 3;
   await assert.rejects(kept.keep('db-b', dumpOf('abc', 'd')), { code: 'out_of_space' });
-  room = Number.POSITIVE_INFINITY;
+  freeBytes = Number.POSITIVE_INFINITY;
   assert.equal(await read(kept, 'db-b'), 'before');
   assert.deepEqual(await readdir(directory), ['db-b']);
   await kept.remove('db-b');

@@ -186,7 +186,7 @@ test('a client that went away before its form was read, whole or not, is not wai
 });
 
 test('what the target throws comes out as it is, at once or later, and no byte follows', async () => {
-  const failure = new Error('no room');
+  const failure = new Error('no space');
   for (const late of [false, true]) {
     let calls = 0;
     const write = () => {

@@ -27,7 +27,7 @@ export interface IdentityDeps {
   readonly dataDir: string;
   readonly clock: Clock;
   /** Releases the disk space reserved for a full disk. */
-  readonly makeRoom: () => Promise<unknown>;
+  readonly releaseReserve: () => Promise<unknown>;
 }
 
 /**
@@ -155,7 +155,7 @@ function assertBelongs(dataDir: string, name: string, mark: IdentityMark): void 
 }
 
 /** Writes a mark. On a full disk an older mark is good enough. */
-async function putMark({ makeRoom }: IdentityDeps, path: string, mark: IdentityMark): Promise<void> {
+async function putMark({ releaseReserve }: IdentityDeps, path: string, mark: IdentityMark): Promise<void> {
   const write = () => {
     mkdirSync(join(path, '..'), { recursive: true, mode: 0o700 });
     writeMark(path, mark);
@@ -164,7 +164,7 @@ async function putMark({ makeRoom }: IdentityDeps, path: string, mark: IdentityM
     write();
   } catch (error) {
     if (!isFull(error)) throw error;
-    await makeRoom();
+    await releaseReserve();
     try {
       write();
     } catch (again) {

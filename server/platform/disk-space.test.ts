@@ -69,7 +69,7 @@ const DISKS: readonly Disk[] = [
 ];
 
 for (const disk of DISKS) {
-  describe(`disk room on ${disk.name} of 64 MiB`, () => {
+  describe(`disk space on ${disk.name} of 64 MiB`, () => {
     const parent = mkdtempSync(join(tmpdir(), 'disk-space-'));
     const mountPoint = join(parent, 'disk');
     let mounted = false;
@@ -89,169 +89,175 @@ for (const disk of DISKS) {
       rmSync(parent, { recursive: true });
     });
 
-    /** A room of its own directory on the disk; everything in it goes when the test ends. */
+    /** The disk space of a directory of its own; everything in it goes when the test ends. */
     function diskTest(
       name: string,
-      work: (room: DiskSpace, at: { directory: string; clock: FakeClock; alarms: Alarms }) => Promise<void>,
+      work: (
+        diskSpace: DiskSpace,
+        at: { directory: string; clock: FakeClock; alarms: Alarms },
+      ) => Promise<void>,
     ): void {
       test(name, async (t) => {
         if (!mounted)
           return t.skip(notInstalled('mount', 'mkfs.ext4') || `cannot mount ${disk.name} here (needs root)`);
-        const directory = join(mountPoint, `room-${count++}`);
+        const directory = join(mountPoint, `space-${count++}`);
         mkdirSync(directory);
         const clock = new FakeClock();
         const alarms = new Alarms(clock);
-        const room = new DiskSpace({ clock, alarms, directory });
+        const diskSpace = new DiskSpace({ clock, alarms, directory });
         try {
-          await room.start();
-          await work(room, { directory, clock, alarms });
+          await diskSpace.start();
+          await work(diskSpace, { directory, clock, alarms });
         } finally {
-          await room.stop();
+          await diskSpace.stop();
           rmSync(directory, { recursive: true });
         }
       });
     }
 
-    diskTest('what is available is what statfs says, less the headroom', async (room, { directory }) => {
-      await room.refresh();
+    diskTest('what is available is what statfs says, less the headroom', async (diskSpace, { directory }) => {
+      await diskSpace.refresh();
       const { bavail, blocks, bsize } = statfsSync(directory);
-      assert.equal(room.headroomBytes(), Math.floor((blocks * bsize) / 16));
-      assert.equal(room.availableBytes(), bavail * bsize - room.headroomBytes());
-      assert.equal(room.ageMs(), 0);
+      assert.equal(diskSpace.headroomBytes(), Math.floor((blocks * bsize) / 16));
+      assert.equal(diskSpace.availableBytes(), bavail * bsize - diskSpace.headroomBytes());
+      assert.equal(diskSpace.ageMs(), 0);
     });
 
     diskTest(
       'admits what fits, counts it before the disk shows it, refuses the rest with a hint',
-      async (room) => {
-        const available = room.availableBytes();
-        room.assertSpace(available - MIB);
+      async (diskSpace) => {
+        const available = diskSpace.availableBytes();
+        diskSpace.assertSpace(available - MIB);
         assert.throws(
-          () => room.assertSpace(2 * MIB),
+          () => diskSpace.assertSpace(2 * MIB),
           (error: AppError) => isFull(error) && error.hint !== undefined && !/\d/.test(error.message),
         );
-        room.assertSpace(MIB);
-        assert.throws(() => room.assertSpace(1), isFull);
-        await room.refresh(); // nothing was written after all
-        await room.refresh();
-        assert.equal(room.availableBytes(), available);
+        diskSpace.assertSpace(MIB);
+        assert.throws(() => diskSpace.assertSpace(1), isFull);
+        await diskSpace.refresh(); // nothing was written after all
+        await diskSpace.refresh();
+        assert.equal(diskSpace.availableBytes(), available);
       },
     );
 
     diskTest(
       'an alarm says that uploads are refused, and for a while after the last one',
-      async (room, at) => {
+      async (diskSpace, at) => {
         const codes = () => at.alarms.list().map(({ code }) => code);
         assert.deepEqual(codes(), []);
-        assert.throws(() => room.assertSpace(room.availableBytes() + 1), isFull);
+        assert.throws(() => diskSpace.assertSpace(diskSpace.availableBytes() + 1), isFull);
         assert.deepEqual(codes(), ['out_of_space']);
-        await room.refresh();
+        await diskSpace.refresh();
         assert.deepEqual(codes(), ['out_of_space'], 'the next upload of that size is refused as well');
         at.clock.advance(60_000);
-        await room.refresh();
+        await diskSpace.refresh();
         assert.deepEqual(codes(), []);
         fillUp(join(at.directory, 'filler'));
-        await room.refresh();
+        await diskSpace.refresh();
         assert.deepEqual(codes(), ['out_of_space'], 'before anyone was refused');
         at.clock.advance(60_000);
-        await room.refresh();
+        await diskSpace.refresh();
         assert.deepEqual(codes(), ['out_of_space']);
         rmSync(join(at.directory, 'filler'));
-        await room.refresh();
+        await diskSpace.refresh();
         assert.deepEqual(codes(), []);
       },
     );
 
-    diskTest('what others write is seen at the next look', async (room, { directory }) => {
-      const before = room.availableBytes();
+    diskTest('what others write is seen at the next look', async (diskSpace, { directory }) => {
+      const before = diskSpace.availableBytes();
       writeFileSync(join(directory, 'other'), Buffer.alloc(10 * MIB));
-      await room.refresh();
-      await room.refresh();
-      assert.ok(Math.abs(before - room.availableBytes() - 10 * MIB) < MIB / 4);
+      await diskSpace.refresh();
+      await diskSpace.refresh();
+      assert.ok(Math.abs(before - diskSpace.availableBytes() - 10 * MIB) < MIB / 4);
     });
 
-    diskTest('looks by itself at least once a second', async (room, { directory }) => {
-      const before = room.availableBytes();
+    diskTest('looks by itself at least once a second', async (diskSpace, { directory }) => {
+      const before = diskSpace.availableBytes();
       writeFileSync(join(directory, 'other'), Buffer.alloc(10 * MIB));
       await new Promise((resolve) => setTimeout(resolve, 1000));
-      assert.ok(before - room.availableBytes() > 9 * MIB);
+      assert.ok(before - diskSpace.availableBytes() > 9 * MIB);
     });
 
-    diskTest('a hold keeps its room through every look until it is taken or released', async (room) => {
-      const available = room.availableBytes();
-      const hold = room.hold(20 * MIB);
-      await room.refresh();
-      assert.equal(room.availableBytes(), available - 20 * MIB);
-      assert.throws(() => room.hold(available), isFull);
+    diskTest('a hold keeps its space through every look until it is taken or released', async (diskSpace) => {
+      const available = diskSpace.availableBytes();
+      const hold = diskSpace.hold(20 * MIB);
+      await diskSpace.refresh();
+      assert.equal(diskSpace.availableBytes(), available - 20 * MIB);
+      assert.throws(() => diskSpace.hold(available), isFull);
       hold.take(5 * MIB);
-      assert.equal(room.availableBytes(), available - 20 * MIB);
+      assert.equal(diskSpace.availableBytes(), available - 20 * MIB);
       hold.release();
       hold.release();
-      assert.equal(room.availableBytes(), available - 5 * MIB);
+      assert.equal(diskSpace.availableBytes(), available - 5 * MIB);
       hold.take(MIB); // past the promise: admitted like any other
-      assert.equal(room.availableBytes(), available - 6 * MIB);
+      assert.equal(diskSpace.availableBytes(), available - 6 * MIB);
     });
 
     diskTest(
       'the reserve is real blocks: at 0 free bytes releasing it makes writing possible',
-      async (room, { directory, clock }) => {
+      async (diskSpace, { directory, clock }) => {
         const reserve = join(directory, 'reserve');
-        assert.ok(room.hasReserve());
+        assert.ok(diskSpace.hasReserve());
         assert.ok(statSync(reserve).blocks * 512 >= 3 * MIB);
         fillUp(join(directory, 'filler'));
         assert.throws(() => writeFileSync(join(directory, 'commit'), Buffer.alloc(64 * 1024)), /ENOSPC/);
-        assert.equal(await room.releaseReserve(), true);
-        assert.equal(await room.releaseReserve(), false);
+        assert.equal(await diskSpace.releaseReserve(), true);
+        assert.equal(await diskSpace.releaseReserve(), false);
         writeFileSync(join(directory, 'commit'), Buffer.alloc(64 * 1024));
-        await room.refresh();
-        assert.throws(() => room.assertSpace(1), isFull, 'the freed blocks are not for uploads');
+        await diskSpace.refresh();
+        assert.throws(() => diskSpace.assertSpace(1), isFull, 'the freed blocks are not for uploads');
 
         clock.advance(60_000);
-        await room.refresh();
-        assert.ok(!room.hasReserve(), 'there is no room for it yet');
+        await diskSpace.refresh();
+        assert.ok(!diskSpace.hasReserve(), 'there is no space for it yet');
         rmSync(join(directory, 'filler'));
-        await room.refresh();
-        await room.refresh();
-        assert.ok(room.hasReserve() && existsSync(reserve));
-        room.assertSpace(MIB);
+        await diskSpace.refresh();
+        await diskSpace.refresh();
+        assert.ok(diskSpace.hasReserve() && existsSync(reserve));
+        diskSpace.assertSpace(MIB);
       },
     );
 
     diskTest(
       'who writes without asking is stopped below the headroom, and before the reserve goes',
-      async (room, { directory }) => {
-        assert.ok(!room.isLow());
+      async (diskSpace, { directory }) => {
+        assert.ok(!diskSpace.isLow());
         fillUp(join(directory, 'filler'));
-        await room.refresh();
-        assert.deepEqual([room.isLow(), room.isOut()], [true, false]);
+        await diskSpace.refresh();
+        assert.deepEqual([diskSpace.isLow(), diskSpace.isOut()], [true, false]);
         const seen: boolean[] = [];
-        room.beforeRelease(async () => void seen.push(existsSync(join(directory, 'reserve'))));
+        diskSpace.beforeRelease(async () => void seen.push(existsSync(join(directory, 'reserve'))));
         // Two commits that find the disk full at once: both may try again.
-        assert.deepEqual(await Promise.all([room.releaseReserve(), room.releaseReserve()]), [true, true]);
+        assert.deepEqual(await Promise.all([diskSpace.releaseReserve(), diskSpace.releaseReserve()]), [
+          true,
+          true,
+        ]);
         assert.deepEqual(seen, [true]);
-        await room.refresh();
-        assert.deepEqual([room.isLow(), room.isOut()], [true, true]);
+        await diskSpace.refresh();
+        assert.deepEqual([diskSpace.isLow(), diskSpace.isOut()], [true, true]);
         rmSync(join(directory, 'filler'));
-        await room.refresh();
-        assert.deepEqual([room.isLow(), room.isOut()], [false, false]);
+        await diskSpace.refresh();
+        assert.deepEqual([diskSpace.isLow(), diskSpace.isOut()], [false, false]);
         // What is only promised is still there to be written on.
-        const hold = room.hold(room.availableBytes());
-        assert.ok(!room.isLow());
+        const hold = diskSpace.hold(diskSpace.availableBytes());
+        assert.ok(!diskSpace.isLow());
         hold.release();
       },
     );
 
-    diskTest('the reserve is not made again the moment it was released', async (room, { clock }) => {
-      await room.releaseReserve();
-      await room.refresh();
-      await room.refresh();
-      assert.ok(!room.hasReserve());
+    diskTest('the reserve is not made again the moment it was released', async (diskSpace, { clock }) => {
+      await diskSpace.releaseReserve();
+      await diskSpace.refresh();
+      await diskSpace.refresh();
+      assert.ok(!diskSpace.hasReserve());
       clock.advance(6000);
-      await room.refresh();
-      assert.ok(room.hasReserve());
+      await diskSpace.refresh();
+      assert.ok(diskSpace.hasReserve());
     });
 
-    diskTest('a hollow reserve left by a crash is made anew', async (room, { directory, clock }) => {
-      await room.stop();
+    diskTest('a hollow reserve left by a crash is made anew', async (diskSpace, { directory, clock }) => {
+      await diskSpace.stop();
       const reserve = join(directory, 'reserve');
       rmSync(reserve);
       writeFileSync(reserve, '');
@@ -269,16 +275,16 @@ test('on a disk of usual size the headroom is 64 MiB and the reserve 32 MiB', as
   const { bavail, bsize } = statfsSync(directory);
   if (bavail * bsize < 2 ** 30) return t.skip('less than 1 GiB free here');
   const clock = new FakeClock();
-  const room = new DiskSpace({ clock, alarms: new Alarms(clock), directory });
-  await room.start();
-  assert.equal(room.headroomBytes(), 64 * MIB);
+  const diskSpace = new DiskSpace({ clock, alarms: new Alarms(clock), directory });
+  await diskSpace.start();
+  assert.equal(diskSpace.headroomBytes(), 64 * MIB);
   assert.equal(statSync(join(directory, 'reserve')).size, 32 * MIB);
-  await room.stop();
+  await diskSpace.stop();
   rmSync(directory, { recursive: true });
 });
 
 test('a directory that is not there fails the start', async () => {
   const clock = new FakeClock();
-  const room = new DiskSpace({ clock, alarms: new Alarms(clock), directory: '/nonexistent/directory' });
-  await assert.rejects(room.start(), /ENOENT/);
+  const diskSpace = new DiskSpace({ clock, alarms: new Alarms(clock), directory: '/nonexistent/directory' });
+  await assert.rejects(diskSpace.start(), /ENOENT/);
 });

@@ -39,7 +39,7 @@ const START_BYTES = 16 * MIB;
 const START_SHARE = 1 / 32;
 /** The reserve is not created again at once, or freeing it would help nobody. */
 const REMAKE_AFTER_MS = 5000;
-const MAKE_ROOM =
+const FREE_SPACE_HINT =
   'Delete objects, old versions, databases (?keep=false skips the last dump) or rows, or move ' +
   'the data directory to a larger disk; writes resume automatically';
 const ALARM = 'out_of_space';
@@ -278,7 +278,7 @@ export class DiskSpace {
     alarms.raise(
       ALARM,
       `The disk is nearly full: uploads and database growth beyond the remaining ${mebibytes} MiB are refused`,
-      MAKE_ROOM,
+      FREE_SPACE_HINT,
     );
   }
 

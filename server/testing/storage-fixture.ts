@@ -36,13 +36,13 @@ export const TEST_ARCHIVE_FILES = 20;
 
 export type StorageFixture = Awaited<ReturnType<typeof openStorageFixture>>;
 
-interface TestRoom {
+interface TestDiskSpace {
   /** Free bytes of the disk, as far as uploads are told. */
   freeBytes: number;
 }
 
-function assertFree(room: TestRoom, bytes: number): void {
-  if (bytes > room.freeBytes) throw new AppError('out_of_space', 'The disk is full; nothing was stored');
+function assertFree(diskSpace: TestDiskSpace, bytes: number): void {
+  if (bytes > diskSpace.freeBytes) throw new AppError('out_of_space', 'The disk is full; nothing was stored');
 }
 
 function openBlobs({ directory, ...rest }: Omit<FileBlobStoreDeps, 'threads' | 'directWrites'>) {
@@ -57,16 +57,16 @@ function keyWrapping() {
   };
 }
 
-/** Opens all of it. The one setting that moves is `room.freeBytes`: how much the disk is said to take. */
+/** Opens all of it. The one setting that moves is `diskSpace.freeBytes`, the free bytes of the disk. */
 export async function openStorageFixture(options: StorageFixtureOptions = {}) {
   const fixture = await openAccountFixture();
   const { metadata, changes, clock, accounts, directory } = fixture;
   const alarms = new Alarms(clock);
-  const room = {
+  const diskSpace = {
     freeBytes: Number.POSITIVE_INFINITY,
-    assertSpace: (bytes: number) => assertFree(room, bytes),
+    assertSpace: (bytes: number) => assertFree(diskSpace, bytes),
   };
-  const blobs = await openBlobs({ directory, clock, alarms, room });
+  const blobs = await openBlobs({ directory, clock, alarms, diskSpace });
   const log = pino({ level: 'silent' });
   const { storageCharges: billing } = await openBilling({
     builtIn: BUILT_IN,
@@ -84,7 +84,7 @@ export async function openStorageFixture(options: StorageFixtureOptions = {}) {
     alarms,
     ...keyWrapping(),
     billing,
-    assertSpace: room.assertSpace,
+    assertSpace: diskSpace.assertSpace,
     maxObjectBytes: options.maxObjectBytes ?? 2 ** 30,
     garbageGraceMs: TEST_GRACE_MS,
   };
@@ -106,7 +106,7 @@ export async function openStorageFixture(options: StorageFixtureOptions = {}) {
     directory,
     alarms,
     blobs,
-    room,
+    diskSpace,
     store,
     bucketSql,
     blobSql,

@@ -14,7 +14,7 @@ const FILES = 10_000;
 const SENT_AT_ONCE = 3;
 const GIB = 2 ** 30;
 const { bavail, bsize } = statfsSync(tmpdir());
-const hasNoRoom =
+const isDiskTooSmall =
   bavail * bsize < 5 * GIB && 'needs 5 GiB of disk for the upload and what is cancelled of it';
 
 let fixture: ConsoleFixture;
@@ -75,7 +75,7 @@ test('10,000 files at once: the page answers, and each is stored or said to be c
 });
 
 test('an upload of 2 GiB that is cancelled in the middle stores nothing, and all of it when sent again', {
-  skip: noBrowser || hasNoRoom,
+  skip: noBrowser || isDiskTooSmall,
 }, async () => {
   const path = join(folder, 'huge.bin');
   writeFileSync(path, '');

@@ -177,11 +177,11 @@ describe('imports of images', () => {
     assert.deepEqual(await compute.scripted.listImages(), []);
   });
 
-  test('too large, or no room: failed, with nothing left', async () => {
-    let room = BYTES.length - 1;
+  test('too large, or no space: failed, with nothing left', async () => {
+    let freeBytes = BYTES.length - 1;
     const assertSpace = (bytes: number) => {
-      room -= bytes;
-      if (room < 0) throw new AppError('out_of_space', 'no room');
+      freeBytes -= bytes;
+      if (freeBytes < 0) throw new AppError('out_of_space', 'no space');
     };
     await reopen({ assertSpace });
     const full = await settled((await add()).image_id);
@@ -201,7 +201,7 @@ describe('imports of images', () => {
   test('the disk runs full while the engine works: broken off', async () => {
     let isFull = false;
     const assertSpace = () => {
-      if (isFull) throw new AppError('out_of_space', 'no room');
+      if (isFull) throw new AppError('out_of_space', 'no space');
     };
     await reopen({ assertSpace });
     const release = hold();

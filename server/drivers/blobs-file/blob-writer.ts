@@ -13,7 +13,7 @@ import { type BlobThread, HASH_LOAD, STORE_LOAD, type WorkerPool } from './worke
 const MAX_IN_FLIGHT = 6;
 
 /** Accounts for free disk space. */
-export interface Room {
+export interface SpaceCheck {
   /** Throws AppError `out_of_space` when `bytes` more should not be written. */
   assertSpace(bytes: number): void;
 }
@@ -23,7 +23,7 @@ export interface FileBlobWriterDeps {
   readonly dataKey: Uint8Array | null;
   readonly workers: WorkerPool;
   readonly slots: SlotPool;
-  readonly room: Room;
+  readonly diskSpace: SpaceCheck;
   /** Told of every failure, before it is reported to the caller. */
   readonly onFault: (error: unknown) => void;
   /** Throws `read_only` if the store no longer takes writes. */
@@ -64,7 +64,7 @@ export class FileBlobWriter implements BlobWriter {
     const source = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
     let taken = 0;
     while (taken < source.length) {
-      const copied = source.copy(this.#slotWithRoom().bytes, this.#filled, taken);
+      const copied = source.copy(this.#slotWithSpace().bytes, this.#filled, taken);
       this.#filled += copied;
       taken += copied;
     }
@@ -128,7 +128,7 @@ export class FileBlobWriter implements BlobWriter {
     if (this.#state !== 'open') throw ended();
   }
 
-  #slotWithRoom(): Slot {
+  #slotWithSpace(): Slot {
     // A full slot stays until more bytes come: only then is it known not to be the last.
     if (this.#slot !== null && this.#filled === this.#slot.bytes.length) this.#dispatch(false);
     this.#slot ??= this.#deps.slots.take(this.#storing === null ? SMALL_SLOT_BYTES : LARGE_SLOT_BYTES);
@@ -166,7 +166,7 @@ export class FileBlobWriter implements BlobWriter {
     const memory = slot.memory;
     let create = null;
     try {
-      this.#deps.room.assertSpace(bytes);
+      this.#deps.diskSpace.assertSpace(bytes);
       if (this.#storing === null) {
         create = { name: this.name, dataKey: this.#deps.dataKey };
         this.#storing = this.#deps.workers.pick();

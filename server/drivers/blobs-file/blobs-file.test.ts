@@ -33,7 +33,7 @@ import { CachedAppender } from './appender.ts';
 import { BlobDirectories } from './blob-directories.ts';
 import { BlobFault } from './blob-fault.ts';
 import { blobPath, CHUNK_BYTES, CRC_BYTES, frameOffset, TAG_BYTES } from './blob-format.ts';
-import { FileBlobStore, type Room } from './blobs-file.ts';
+import { FileBlobStore, type SpaceCheck } from './blobs-file.ts';
 import { frameCodec } from './frame-codec.ts';
 import { FrameWriter } from './frame-writer.ts';
 import { WorkerPool } from './worker-pool.ts';
@@ -46,7 +46,7 @@ after(async () => {
   rmSync(scratch, { recursive: true });
 });
 
-const anyRoom: Room = { assertSpace: () => {} };
+const unlimited: SpaceCheck = { assertSpace: () => {} };
 
 interface Opened {
   readonly blobs: FileBlobStore;
@@ -55,16 +55,16 @@ interface Opened {
   readonly directory: string;
 }
 
-function openAt(directory: string, room = anyRoom): Opened {
+function openAt(directory: string, diskSpace = unlimited): Opened {
   const alarms = new Alarms(systemClock);
   const workers = new WorkerPool({ directory, threads: 2, directWrites: 4, alarms });
-  const deps = { directory, threads: 2, directWrites: 4, clock: systemClock, alarms, room };
+  const deps = { directory, threads: 2, directWrites: 4, clock: systemClock, alarms, diskSpace };
   const blobs = new FileBlobStore(deps, workers);
   opened.push(blobs);
   return { blobs, workers, alarms, directory };
 }
 
-const openNew = (room?: Room) => openAt(mkdtempSync(join(scratch, 'b-')), room);
+const openNew = (diskSpace?: SpaceCheck) => openAt(mkdtempSync(join(scratch, 'b-')), diskSpace);
 
 /** Open files below `directory`, deleted ones included. */
 function openFiles(directory: string): string[] {
@@ -89,7 +89,7 @@ testBlobStore('FileBlobStore', () =>
     directWrites: 2,
     clock: systemClock,
     alarms: new Alarms(systemClock),
-    room: anyRoom,
+    diskSpace: unlimited,
   }),
 );
 testBlobStore('FileBlobStore with one thread, through the cache', () =>
@@ -99,7 +99,7 @@ testBlobStore('FileBlobStore with one thread, through the cache', () =>
     directWrites: 0,
     clock: systemClock,
     alarms: new Alarms(systemClock),
-    room: anyRoom,
+    diskSpace: unlimited,
   }),
 );
 
@@ -248,7 +248,7 @@ test('a thread that dies takes its work with it, and nothing else', async () => 
   await blobs.close();
 });
 
-test('room is asked for before and while a blob is written', async () => {
+test('disk space is asked for before and while a blob is written', async () => {
   let left = 1_000_000;
   const { blobs } = openNew({
     assertSpace: (bytes) => {

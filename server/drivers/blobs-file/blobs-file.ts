@@ -17,11 +17,11 @@ import type {
 import { BlobFault, isFullDisk } from './blob-fault.ts';
 import { blobPath, CHUNK_BYTES } from './blob-format.ts';
 import { BlobReading } from './blob-reading.ts';
-import { FileBlobWriter, type Room } from './blob-writer.ts';
+import { FileBlobWriter, type SpaceCheck } from './blob-writer.ts';
 import { SlotPool } from './slot-pool.ts';
 import { WorkerPool } from './worker-pool.ts';
 
-export type { Room } from './blob-writer.ts';
+export type { SpaceCheck } from './blob-writer.ts';
 
 export interface FileBlobStoreDeps {
   /** Where the blobs are kept; made with mode 0700 when missing. */
@@ -35,7 +35,7 @@ export interface FileBlobStoreDeps {
   readonly directWrites: number;
   readonly clock: Clock;
   readonly alarms: Alarms;
-  readonly room: Room;
+  readonly diskSpace: SpaceCheck;
 }
 
 export class FileBlobStore implements BlobStore {
@@ -69,15 +69,15 @@ export class FileBlobStore implements BlobStore {
     this.#assertOpen();
     this.#assertWritable();
     if (dataKey !== null && dataKey.length !== 32) throw new Error('a data key has 32 bytes');
-    const { clock, room } = this.#deps;
-    room.assertSpace(CHUNK_BYTES);
+    const { clock, diskSpace } = this.#deps;
+    diskSpace.assertSpace(CHUNK_BYTES);
     const name = newId('blob', clock);
     const writer = new FileBlobWriter({
       name,
       dataKey,
       workers: this.#workers,
       slots: this.#slots,
-      room,
+      diskSpace,
       onFault: (error) => this.#onFault(error),
       assertWritable: () => this.#assertWritable(),
       remove: () => this.remove(name),

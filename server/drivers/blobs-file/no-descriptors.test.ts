@@ -14,9 +14,9 @@ const SCRIPT = `
   import { Alarms } from ${from('../../platform/alarms.ts')};
   import { systemClock } from ${from('../../platform/clock.ts')};
   const [, , directory] = process.argv;
-  const room = { assertSpace() {}, isLow: () => false, isOut: () => false };
+  const diskSpace = { assertSpace() {}, isLow: () => false, isOut: () => false };
   const blobs = await FileBlobStore.open(
-    { directory, threads: 2, directWrites: 2, clock: systemClock, alarms: new Alarms(systemClock), room });
+    { directory, threads: 2, directWrites: 2, clock: systemClock, alarms: new Alarms(systemClock), diskSpace });
   const store = async () => {
     const writer = await blobs.create({ dataKey: null });
     try {

@@ -255,22 +255,22 @@ test('a full disk is told as that, tears nothing, and does no harm when there is
     const database = await make({ sizeLimitBytes: 2 ** 30 });
     await run(database, 'CREATE TABLE a (b)');
     await run(database, 'INSERT INTO a VALUES (zeroblob(4000000))');
-    const noRoom = (error: unknown) => isAppError(error, 'host_disk_full');
+    const isDiskFull = (error: unknown) => isAppError(error, 'host_disk_full');
     const other = await make();
     const filler = join(disk, 'filler');
     const { bavail, bsize } = fs.statfsSync(disk);
     fs.writeFileSync(filler, Buffer.alloc(Math.max(0, bavail * bsize - 2 * 2 ** 20)));
     await assert.rejects(
       engine.dump(database, 'sqlite', { signal: NOBODY_LEAVES }),
-      noRoom,
+      isDiskFull,
       'some is left, too little',
     );
     fs.rmSync(filler);
     const dump = await buffer((await engine.dump(database, 'sqlite', { signal: NOBODY_LEAVES })).stream);
-    await assert.rejects(run(database, 'INSERT INTO a VALUES (zeroblob(9000000))'), noRoom);
+    await assert.rejects(run(database, 'INSERT INTO a VALUES (zeroblob(9000000))'), isDiskFull);
     await run(database, 'INSERT INTO a VALUES (zeroblob(2000000))');
-    await assert.rejects(engine.dump(database, 'sqlite', { signal: NOBODY_LEAVES }), noRoom);
-    await assert.rejects(engine.load(other, Readable.from([dump, dump]), NOBODY_LEAVES), noRoom);
+    await assert.rejects(engine.dump(database, 'sqlite', { signal: NOBODY_LEAVES }), isDiskFull);
+    await assert.rejects(engine.load(other, Readable.from([dump, dump]), NOBODY_LEAVES), isDiskFull);
     assert.deepEqual(
       fs.readdirSync(join(folder, database.database)).filter((name) => /copy/.test(name)),
       [],

@@ -79,7 +79,7 @@ function reportFailure(error: unknown, send: (reply: WriterReply) => void): void
 }
 
 /**
- * Gives free pages back to the file system when that is short of room: what was deleted from the database
+ * Gives free pages back to the file system when that is short of space: what was deleted from the database
  * is of no use to anything else until then. A little each time, after the answer.
  */
 function shrinkWhenShort({ database, directory, freePages, send }: Upkeep): void {
@@ -108,9 +108,9 @@ function open(options: WriterOptions): Database.Database {
 
 /**
  * On a full disk the log is written back and the batch tried once more: the log then begins anew in the
- * blocks it has. Without this a delete would need room for a log that may grow for a long while yet.
+ * blocks it has. Without this a delete would need space for a log that may grow for a long while yet.
  */
-function runMakingRoom(
+function runWithWriteBack(
   runner: BatchRunner,
   database: Database.Database,
   batch: BatchMessage,
@@ -151,7 +151,7 @@ function serve(database: Database.Database, directory: string, port: NonNullable
       return;
     }
     try {
-      const outcome = runMakingRoom(runner, database, request);
+      const outcome = runWithWriteBack(runner, database, request);
       if (outcome === null) return send({ kind: 'refused' });
       const { results, failures } = outcome;
       const packed = Float64Array.from(results);

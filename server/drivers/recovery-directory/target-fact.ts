@@ -11,12 +11,12 @@ export interface DirectoryFact {
 export async function lookAtDirectory(place: string, dataDir: string): Promise<DirectoryFact> {
   const existing = await nearest(place);
   await access(existing, constants.W_OK | constants.X_OK);
-  const [target, data, room] = await Promise.all([
+  const [target, data, fileSystem] = await Promise.all([
     stat(existing),
     stat(await nearest(dataDir)),
     statfs(existing),
   ]);
-  return { isOnDataDisk: target.dev === data.dev, freeBytes: room.bavail * room.bsize };
+  return { isOnDataDisk: target.dev === data.dev, freeBytes: fileSystem.bavail * fileSystem.bsize };
 }
 
 async function nearest(path: string): Promise<string> {
