@@ -26,7 +26,7 @@ export type Handler = (call: ChildCall) => Promise<ChildReply>;
 
 export const TURN_MS = 50;
 
-export interface Room {
+export interface SizeLimit {
   readonly sizeLimitBytes: number;
   /** False: the file keeps its size. Space of deleted data is reused. */
   readonly mayGrow: boolean;

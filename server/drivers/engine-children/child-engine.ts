@@ -21,7 +21,7 @@ import { KeyedMutex } from '../../platform/concurrency.ts';
 import { AppError, hostDiskFull } from '../../platform/errors.ts';
 import type { UserRange } from '../../platform/other-users.ts';
 import { openOwn, removeName } from '../host-process/foreign-files.ts';
-import type { Room } from './child-call.ts';
+import type { SizeLimit } from './child-call.ts';
 import { ChildHost, type ChildProgram, type LaunchedChild } from './child-host.ts';
 import type { ChildSlots } from './child-slots.ts';
 import { Children, COPY_FILE, FILE } from './children.ts';
@@ -56,7 +56,7 @@ export interface ChildEngineOptions {
   readonly onFault: (databaseId: string, what: string | null) => void;
 }
 
-/** Properties of an engine and its children, which answer `query`, `tables`, `copy`, `room` and `check`. */
+/** Properties of an engine and its children, that answer `query`, `tables`, `copy`, `check`, `size_limit`. */
 export interface ChildEngineKind {
   readonly program: ChildProgram;
   readonly version: string | null;
@@ -103,7 +103,7 @@ export class ChildEngine {
       onDamage: ({ databaseId }, what) => options.onFault(databaseId, what.slice(0, SHOWN_CHARACTERS)),
       spareMs: kind.spareMs,
       launch: (database) => this.#launchThere(database),
-      roomOf: (database) => this.#roomOf(database),
+      sizeLimitOf: (database) => this.#sizeLimitOf(database),
     });
     // Accounts that had databases before will use them soon.
     if (existsSync(folder)) this.prepareChildren().catch(() => {});
@@ -155,8 +155,8 @@ export class ChildEngine {
       return;
     }
     await this.#children.alone(name, () => this.#folders.setAccess(name, access));
-    const room = await this.#roomOf(database);
-    await this.#children.callIfThere(database, { kind: 'room', limits: database.limits, ...room });
+    const sizeLimit = await this.#sizeLimitOf(database);
+    await this.#children.callIfThere(database, { kind: 'size_limit', limits: database.limits, ...sizeLimit });
   }
 
   async measure({ database: name }: EngineDatabase): Promise<Measured> {
@@ -289,7 +289,7 @@ export class ChildEngine {
   }
 
   /** Throws `database_not_ready` when access is `none`. */
-  async #roomOf({ database, sizeLimitBytes }: EngineDatabase): Promise<Room> {
+  async #sizeLimitOf({ database, sizeLimitBytes }: EngineDatabase): Promise<SizeLimit> {
     const access = await this.#folders.access(database);
     if (access === 'none' && !this.#openedForCopy.has(database))
       throw new AppError('database_not_ready', 'The database is suspended');

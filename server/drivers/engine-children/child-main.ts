@@ -6,7 +6,7 @@ import { Socket } from 'node:net';
 import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { EngineLimits } from '../../databases/engine.ts';
-import type { Counters, Handler, Room } from './child-call.ts';
+import type { Counters, Handler, SizeLimit } from './child-call.ts';
 import { ChildSocket } from './child-socket.ts';
 import { damageWatch, isDamage, noteDamage } from './data-damage.ts';
 import { breakSeal, sealFile } from './file-seal.ts';
@@ -21,14 +21,14 @@ const LOCK_TRIES = 250;
 const TELL_MS = 1000;
 
 /** Arguments of the call `open`. The file is in the working directory, the tenant's folder. */
-export interface OpenHead extends Room {
+export interface OpenHead extends SizeLimit {
   /** The database's name in its engine. */
   readonly name: string;
   readonly file: string;
   /** File name of copies. */
   readonly copy: string;
   readonly limits: EngineLimits;
-  /** HostRoom.keepFreeBytes. */
+  /** HostSpace.keepFreeBytes. */
   readonly keepFreeBytes: number;
 }
 

@@ -7,7 +7,7 @@ import type { EngineDatabase } from '../../databases/engine.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { KeyedMutex } from '../../platform/concurrency.ts';
 import { AppError } from '../../platform/errors.ts';
-import type { Room } from './child-call.ts';
+import type { SizeLimit } from './child-call.ts';
 import type { LaunchedChild } from './child-host.ts';
 import type { ChildSlots, IdleChild, SlotUser } from './child-slots.ts';
 import { dataDamaged } from './data-errors.ts';
@@ -54,7 +54,7 @@ export interface ChildrenDeps {
   /** Starts a process in the folder of the database. */
   readonly launch: (database: EngineDatabase) => Promise<LaunchedChild>;
   /** The size that the file may grow to now. */
-  readonly roomOf: (database: EngineDatabase) => Promise<Room>;
+  readonly sizeLimitOf: (database: EngineDatabase) => Promise<SizeLimit>;
   /** Space to keep free on the host's disk. */
   readonly keepFreeBytes: () => number;
   readonly onDamage: (database: EngineDatabase, what: string) => void;
@@ -188,9 +188,9 @@ export class Children implements SlotUser {
   }
 
   async #begin(database: EngineDatabase, leave: () => void): Promise<Entry> {
-    const { clock, log, spareMs, launch, roomOf, onDamage } = this.#deps;
+    const { clock, log, spareMs, launch, sizeLimitOf, onDamage } = this.#deps;
     if (this.#isClosed) throw unavailable('Cloudlet is being stopped');
-    const room = await roomOf(database);
+    const sizeLimit = await sizeLimitOf(database);
     const launched = await launch(database);
     const child = new TenantChild(launched, {
       clock,
@@ -205,7 +205,7 @@ export class Children implements SlotUser {
     try {
       const { database: name, limits } = database;
       const files = { file: FILE, copy: COPY_FILE, keepFreeBytes: this.#keepFreeBytes };
-      await child.call({ kind: 'open', name, limits, ...files, ...room });
+      await child.call({ kind: 'open', name, limits, ...files, ...sizeLimit });
       return entry;
     } catch (error) {
       child.kill(new ChildGone('ended', 'opening the database failed'));

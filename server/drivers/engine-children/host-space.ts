@@ -20,7 +20,7 @@ export class DiskFull extends Error {
   }
 }
 
-class HostRoom {
+class HostSpace {
   /** Reserve of the host, set by Cloudlet. */
   keepFreeBytes = 0;
   #isLimit = false;
@@ -64,4 +64,4 @@ function freeBytes(): number {
 }
 
 /** One per process: a child serves one tenant, in one folder. */
-export const hostSpace = new HostRoom();
+export const hostSpace = new HostSpace();

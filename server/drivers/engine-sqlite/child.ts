@@ -5,7 +5,7 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { EngineLimits } from '../../databases/engine.ts';
 import { systemClock } from '../../platform/clock.ts';
-import type { Handler, Room } from '../engine-children/child-call.ts';
+import type { Handler, SizeLimit } from '../engine-children/child-call.ts';
 import { type OpenHead, runChild } from '../engine-children/child-main.ts';
 import { DurableLog } from '../engine-children/durable-log.ts';
 import { isShrinkable, shrinkFile } from '../engine-children/shrinking.ts';
@@ -19,8 +19,8 @@ import { numberOf } from './tenant-file.ts';
 
 runChild({
   handlers: { check: checkHandler },
-  open: ({ file, copy, limits, ...room }: OpenHead) => {
-    const connections = new TenantConnections(file, room, limits);
+  open: ({ file, copy, limits, ...sizeLimit }: OpenHead) => {
+    const connections = new TenantConnections(file, sizeLimit, limits);
     const watcher = connections.openFor('own', true);
     const log = new DurableLog(file, watcher);
     return {
@@ -40,9 +40,9 @@ function handlersOf(connections: TenantConnections, copy: string): Record<string
     tables: tablesHandler(connections),
     copy: copyHandler(connections, copy),
     hrana: hranaHandler(connections),
-    room: async ({ head }) => {
-      const { limits, ...room } = head as unknown as Room & { limits: EngineLimits };
-      connections.setRoom(room, limits);
+    size_limit: async ({ head }) => {
+      const { limits, ...sizeLimit } = head as unknown as SizeLimit & { limits: EngineLimits };
+      connections.setSizeLimit(sizeLimit, limits);
       return { head: {} };
     },
   };

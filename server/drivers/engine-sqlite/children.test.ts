@@ -75,7 +75,7 @@ describe('how many there are', () => {
     await run(database, 'CREATE TABLE a (b)');
     await run(database, 'INSERT INTO a VALUES (1), (2)');
     await engine.call(database, {
-      kind: 'room',
+      kind: 'size_limit',
       sizeLimitBytes: 2 ** 20,
       mayGrow: true,
       limits: database.limits,

@@ -15,8 +15,8 @@ function database(t: TestContext, more: Partial<HranaLimits> & { connections?: n
   const file = join(folder, 'db');
   writeFileSync(file, '');
   const { connections = 5, ...limits } = more;
-  const room = { sizeLimitBytes: 2 ** 30, mayGrow: true };
-  const tenant = new TenantConnections(file, room, { connections, statementMs: 1000 });
+  const sizeLimit = { sizeLimitBytes: 2 ** 30, mayGrow: true };
+  const tenant = new TenantConnections(file, sizeLimit, { connections, statementMs: 1000 });
   const clock = new FakeClock();
   const sessions = new HranaSessions({ database: tenant, clock, limits: { ...HRANA_LIMITS, ...limits } });
   t.after(() => {

@@ -2,25 +2,25 @@
 import { statSync } from 'node:fs';
 import type { DatabaseSync } from 'node:sqlite';
 import type { EngineLimits } from '../../databases/engine.ts';
-import type { Counters, Room } from '../engine-children/child-call.ts';
+import type { Counters, SizeLimit } from '../engine-children/child-call.ts';
 import { hostSpace } from '../engine-children/host-space.ts';
 import type { Sessions } from './authorizer.ts';
-import { openTenantFile, setRoom } from './tenant-file.ts';
+import { openTenantFile, setSizeLimit } from './tenant-file.ts';
 
 export class TenantConnections {
   readonly #path: string;
   readonly #open = new Map<DatabaseSync, Sessions>();
-  #room: Room;
+  #sizeLimit: SizeLimit;
   /** Growth limit that connections were last set to. */
   #growthBytes: number;
   /** Incremented by handlers. */
   readonly counters: Counters = { connections: 0, statements: 0, rowsReturned: 0, rowsWritten: 0 };
   limits: EngineLimits;
 
-  constructor(path: string, room: Room, limits: EngineLimits) {
+  constructor(path: string, sizeLimit: SizeLimit, limits: EngineLimits) {
     this.#path = path;
-    this.#room = room;
-    this.#growthBytes = room.sizeLimitBytes;
+    this.#sizeLimit = sizeLimit;
+    this.#growthBytes = sizeLimit.sizeLimitBytes;
     this.limits = limits;
   }
 
@@ -31,7 +31,7 @@ export class TenantConnections {
 
   openFor(sessions: Sessions, queryOnly: boolean): DatabaseSync {
     this.heedHost();
-    const database = openTenantFile(this.#path, { ...this.#room, sessions, queryOnly });
+    const database = openTenantFile(this.#path, { ...this.#sizeLimit, sessions, queryOnly });
     this.#open.set(database, sessions);
     return database;
   }
@@ -46,23 +46,23 @@ export class TenantConnections {
     this.#open.clear();
   }
 
-  setRoom(room: Room, limits: EngineLimits): void {
-    this.#room = room;
+  setSizeLimit(sizeLimit: SizeLimit, limits: EngineLimits): void {
+    this.#sizeLimit = sizeLimit;
     this.limits = limits;
-    this.#tellRoom();
+    this.#applySizeLimit();
   }
 
   /** Call before each write: no connection may let the file grow into the host's reserve. */
   heedHost(): void {
     // Capped at the database's own limit, so that it changes only when it matters.
-    const growthBytes = Math.min(hostSpace.growthBytes(), this.#room.sizeLimitBytes);
+    const growthBytes = Math.min(hostSpace.growthBytes(), this.#sizeLimit.sizeLimitBytes);
     if (growthBytes === this.#growthBytes) return;
     this.#growthBytes = growthBytes;
-    this.#tellRoom();
+    this.#applySizeLimit();
   }
 
-  #tellRoom(): void {
-    for (const [database, sessions] of this.#open) setRoom(database, this.#room, sessions);
+  #applySizeLimit(): void {
+    for (const [database, sessions] of this.#open) setSizeLimit(database, this.#sizeLimit, sessions);
   }
 
   /** Size of the log that is not checkpointed yet, bytes. */

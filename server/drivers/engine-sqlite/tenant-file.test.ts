@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { after, describe, test } from 'node:test';
 import { isBusy, isFull, sqliteErrorName } from '../engine-children/sqlite-error.ts';
-import { numberOf, openTenantFile, setRoom } from './tenant-file.ts';
+import { numberOf, openTenantFile, setSizeLimit } from './tenant-file.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'cloudlet-tenant-'));
 after(() => rmSync(folder, { recursive: true }));
@@ -145,7 +145,7 @@ describe('the SQL of a tenant', () => {
   });
 });
 
-describe('the room of a file', () => {
+describe('the size limit of a file', () => {
   const FILL = 'INSERT INTO a SELECT zeroblob(1000) FROM generated LIMIT 3000';
   const prepare = (database: DatabaseSync) =>
     database.exec(`CREATE TABLE a (b); CREATE VIEW generated AS
@@ -163,9 +163,9 @@ describe('the room of a file', () => {
   test('changes while a connection is open, and is never below what is there', () => {
     const database = open();
     prepare(database);
-    setRoom(database, { sizeLimitBytes: 16 * MIB, mayGrow: true }, 'own');
+    setSizeLimit(database, { sizeLimitBytes: 16 * MIB, mayGrow: true }, 'own');
     database.exec(FILL);
-    setRoom(database, { sizeLimitBytes: 16 * MIB, mayGrow: false }, 'own');
+    setSizeLimit(database, { sizeLimitBytes: 16 * MIB, mayGrow: false }, 'own');
     assert.throws(() => database.exec(FILL), isFull);
     database.exec('DELETE FROM a WHERE rowid % 2 = 0');
     database.exec('INSERT INTO a VALUES (1)');

@@ -1,7 +1,7 @@
 /** Connections to a tenant's file; neither the file nor the statements are trusted. */
 import { DatabaseSync } from 'node:sqlite';
 import { pathToFileURL } from 'node:url';
-import type { Room } from '../engine-children/child-call.ts';
+import type { SizeLimit } from '../engine-children/child-call.ts';
 import { hostSpace } from '../engine-children/host-space.ts';
 import { authorizer, type Sessions } from './authorizer.ts';
 
@@ -17,7 +17,7 @@ const LIMITS = {
   triggerDepth: 100,
 };
 
-export interface OpenOptions extends Room {
+export interface OpenOptions extends SizeLimit {
   /** Refuses all writes. */
   readonly queryOnly: boolean;
   readonly sessions: Sessions;
@@ -62,16 +62,16 @@ export function openTenantFile(path: string, options: OpenOptions): DatabaseSync
 }
 
 /** Applies the size limit to an open connection; beyond it a write fails with SQLITE_FULL. */
-export function setRoom(database: DatabaseSync, room: Room, sessions: Sessions): void {
+export function setSizeLimit(database: DatabaseSync, sizeLimit: SizeLimit, sessions: Sessions): void {
   database.setAuthorizer(null);
   try {
-    limitSize(database, room);
+    limitSize(database, sizeLimit);
   } finally {
     database.setAuthorizer(authorizer(sessions));
   }
 }
 
-function limitSize(database: DatabaseSync, { sizeLimitBytes, mayGrow }: Room): void {
+function limitSize(database: DatabaseSync, { sizeLimitBytes, mayGrow }: SizeLimit): void {
   const pageBytes = numberOf(database, 'PRAGMA page_size');
   const sizeBytes = numberOf(database, 'PRAGMA page_count') * pageBytes;
   // SQLite never goes below the current number of pages.

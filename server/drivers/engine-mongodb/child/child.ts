@@ -5,7 +5,7 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import type { Document } from 'bson';
 import type { Table } from '../../../databases/engine.ts';
-import type { Handler, Room } from '../../engine-children/child-call.ts';
+import type { Handler, SizeLimit } from '../../engine-children/child-call.ts';
 import { type OpenHead, runChild } from '../../engine-children/child-main.ts';
 import { noteDamage } from '../../engine-children/data-damage.ts';
 import { CommandError } from '../command-error.ts';
@@ -20,17 +20,17 @@ const ALL = { batchSize: 100_000 };
 
 runChild({
   handlers: { check: checkHandler },
-  open: ({ file, copy, name, limits, ...room }: OpenHead) => {
-    const tenant = new TenantDocuments({ file, name, room, limits });
+  open: ({ file, copy, name, limits, ...sizeLimit }: OpenHead) => {
+    const tenant = new TenantDocuments({ file, name, sizeLimit, limits });
     return {
       handlers: {
         command: commandHandler(tenant),
         query: queryHandler(tenant),
         tables: tablesHandler(tenant),
         copy: copyHandler(name, file, copy),
-        room: async ({ head }) => {
-          const { limits, ...room } = head as unknown as Room & Pick<OpenHead, 'limits'>;
-          Object.assign(tenant, { room, limits });
+        size_limit: async ({ head }) => {
+          const { limits, ...sizeLimit } = head as unknown as SizeLimit & Pick<OpenHead, 'limits'>;
+          Object.assign(tenant, { sizeLimit, limits });
           return { head: {} };
         },
       },

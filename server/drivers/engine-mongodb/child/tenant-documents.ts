@@ -3,31 +3,36 @@ import { DatabaseSync } from 'node:sqlite';
 import type { Document } from 'bson';
 import type { EngineLimits } from '../../../databases/engine.ts';
 import { systemClock } from '../../../platform/clock.ts';
-import type { Counters, Room } from '../../engine-children/child-call.ts';
+import type { Counters, SizeLimit } from '../../engine-children/child-call.ts';
 import { type CommandContext, DocumentDatabase } from '../commands/document-commands.ts';
 
 export interface TenantDocumentsOptions {
   readonly file: string;
   /** Its name, as commands say it. */
   readonly name: string;
-  readonly room: Room;
+  readonly sizeLimit: SizeLimit;
   readonly limits: EngineLimits;
 }
 
 export class TenantDocuments {
   readonly name: string;
-  room: Room;
+  sizeLimit: SizeLimit;
   limits: EngineLimits;
   readonly counters: Counters = { connections: 0, statements: 0, rowsReturned: 0, rowsWritten: 0 };
   readonly #database: DocumentDatabase;
   readonly #watcher: DatabaseSync;
 
-  constructor({ file, name, room, limits }: TenantDocumentsOptions) {
+  constructor({ file, name, sizeLimit, limits }: TenantDocumentsOptions) {
     this.name = name;
-    this.room = room;
+    this.sizeLimit = sizeLimit;
     this.limits = limits;
-    const sizeLimit = () => (this.room.mayGrow ? this.room.sizeLimitBytes : null);
-    this.#database = new DocumentDatabase({ file, databaseName: name, sizeLimit, clock: systemClock });
+    const limitBytes = () => (this.sizeLimit.mayGrow ? this.sizeLimit.sizeLimitBytes : null);
+    this.#database = new DocumentDatabase({
+      file,
+      databaseName: name,
+      sizeLimit: limitBytes,
+      clock: systemClock,
+    });
     this.#watcher = new DatabaseSync(file, { readOnly: true });
   }
 
