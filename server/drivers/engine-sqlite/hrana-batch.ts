@@ -1,7 +1,7 @@
 /** Batches: statements that run when the conditions on earlier ones hold. */
 import { errorJson, HranaError } from './hrana-error.ts';
 import { type JsonObject, listOf, objectOf, protocolError } from './hrana-json.ts';
-import { countJson, type Room, rowJson } from './hrana-statement.ts';
+import { countJson, type ResponseBudget, rowJson } from './hrana-statement.ts';
 import type { Stream } from './hrana-stream.ts';
 
 const MAX_DEPTH = 64;
@@ -57,7 +57,7 @@ export function stepsOf(batch: unknown): readonly unknown[] {
 }
 
 /** The BatchResult of the protocol. */
-export async function runBatch(stream: Stream, batch: unknown, room: Room): Promise<string> {
+export async function runBatch(stream: Stream, batch: unknown, budget: ResponseBudget): Promise<string> {
   const outcomes = new Outcomes(stream);
   const results: string[] = [];
   const errors: string[] = [];
@@ -66,7 +66,7 @@ export async function runBatch(stream: Stream, batch: unknown, room: Room): Prom
     let error = 'null';
     try {
       const stmt = outcomes.stmtOf(step);
-      if (stmt !== undefined) result = await stream.execute(stmt, room);
+      if (stmt !== undefined) result = await stream.execute(stmt, budget);
       outcomes.add(stmt === undefined ? undefined : 'ok');
     } catch (thrown) {
       if (isMalformed(thrown)) throw thrown;

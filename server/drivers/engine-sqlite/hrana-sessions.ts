@@ -12,7 +12,7 @@ import { cursorEntries, stepsOf } from './hrana-batch.ts';
 import { Connections } from './hrana-connections.ts';
 import { errorJson, HranaError } from './hrana-error.ts';
 import { type JsonObject, objectOf, protocolError, readBody } from './hrana-json.ts';
-import type { Room } from './hrana-statement.ts';
+import type { ResponseBudget } from './hrana-statement.ts';
 import { Stream, type StreamDeps } from './hrana-stream.ts';
 import { WriteTurn } from './hrana-write-turn.ts';
 import type { TenantConnections } from './tenant-connections.ts';
@@ -106,11 +106,11 @@ export class HranaSessions {
     if (!Array.isArray(body.requests)) throw protocolError('requests must be a list');
     const requests = body.requests.map((request) => objectOf(request, 'A request'));
     const stream = await this.#enter(body.baton, signal);
-    const room = { left: this.#deps.limits.responseLength };
+    const budget = { left: this.#deps.limits.responseLength };
     const results: string[] = [];
     for (const request of requests) {
       try {
-        results.push(`{"type":"ok","response":${await this.#answer(stream, request, room)}}`);
+        results.push(`{"type":"ok","response":${await this.#answer(stream, request, budget)}}`);
       } catch (error) {
         results.push(`{"type":"error","error":${errorJson(error)}}`);
       }
@@ -122,8 +122,8 @@ export class HranaSessions {
     return `{"baton":${baton},"base_url":null,"results":[${results.join(',')}]}`;
   }
 
-  async #answer(stream: Stream, request: JsonObject, room: Room): Promise<string> {
-    if (request.type !== 'close') return stream.answer(request, room);
+  async #answer(stream: Stream, request: JsonObject, budget: ResponseBudget): Promise<string> {
+    if (request.type !== 'close') return stream.answer(request, budget);
     this.#end(stream, CLOSED);
     return '{"type":"close"}';
   }

@@ -7,7 +7,7 @@ import type { SqlStatement } from './hrana-sql.ts';
 import { type Bindings, valueJson } from './hrana-values.ts';
 
 /** Remaining size of a response. */
-export interface Room {
+export interface ResponseBudget {
   /** Characters. */
   left: number;
 }
@@ -113,15 +113,15 @@ function columnJson(name: string, type: string | null): string {
 }
 
 /** A row as JSON. Throws HranaError when it exceeds the remaining size. */
-export function rowJson(row: readonly SQLOutputValue[], room: Room): string {
+export function rowJson(row: readonly SQLOutputValue[], budget: ResponseBudget): string {
   let json = '';
   for (const value of row) {
     // Oversized values are not converted to text, which alone could exhaust the memory.
-    if (lengthOf(value) > room.left) throw tooLarge();
+    if (lengthOf(value) > budget.left) throw tooLarge();
     json += json === '' ? valueJson(value) : `,${valueJson(value)}`;
-    if (json.length > room.left) throw tooLarge();
+    if (json.length > budget.left) throw tooLarge();
   }
-  room.left -= json.length;
+  budget.left -= json.length;
   return `[${json}]`;
 }
 
@@ -130,11 +130,11 @@ function lengthOf(value: SQLOutputValue): number {
 }
 
 /** Runs it to the end: the protocol's StmtResult. */
-export function resultJson(execution: Execution, wantsRows: boolean, room: Room): string {
+export function resultJson(execution: Execution, wantsRows: boolean, budget: ResponseBudget): string {
   const rows: string[] = [];
   let row = execution.nextRow();
   while (wantsRows && row !== undefined) {
-    rows.push(rowJson(row, room));
+    rows.push(rowJson(row, budget));
     row = execution.nextRow();
   }
   return `{"cols":${execution.columns()},"rows":[${rows.join(',')}],${countJson(execution.count())}}`;

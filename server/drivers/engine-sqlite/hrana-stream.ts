@@ -6,7 +6,7 @@ import type { Connection } from './hrana-connections.ts';
 import { HranaError } from './hrana-error.ts';
 import { type JsonObject, objectOf, protocolError } from './hrana-json.ts';
 import { readSql, type SqlStatement } from './hrana-sql.ts';
-import { describeJson, Execution, type Room, resultJson } from './hrana-statement.ts';
+import { describeJson, Execution, type ResponseBudget, resultJson } from './hrana-statement.ts';
 import { bindingsOf } from './hrana-values.ts';
 import type { WriteTurn } from './hrana-write-turn.ts';
 
@@ -74,17 +74,17 @@ export class Stream {
   }
 
   /** Handles one request of a pipeline: its StreamResponse as JSON. Throws the error. */
-  async answer(given: JsonObject, room: Room): Promise<string> {
+  async answer(given: JsonObject, budget: ResponseBudget): Promise<string> {
     this.assertOpen();
     switch (given.type) {
       case 'execute': {
         const stmt = objectOf(given.stmt, 'stmt');
-        return `{"type":"execute","result":${await this.execute(stmt, room)}}`;
+        return `{"type":"execute","result":${await this.execute(stmt, budget)}}`;
       }
       case 'batch':
-        return `{"type":"batch","result":${await runBatch(this, given.batch, room)}}`;
+        return `{"type":"batch","result":${await runBatch(this, given.batch, budget)}}`;
       case 'sequence':
-        await this.#runSequence(given, room);
+        await this.#runSequence(given, budget);
         return '{"type":"sequence"}';
       case 'describe': {
         const statement = single(this.#sqlOf(given));
@@ -104,10 +104,10 @@ export class Stream {
   }
 
   /** Runs a `Stmt` of the protocol: its StmtResult as JSON. */
-  async execute(stmt: JsonObject, room: Room): Promise<string> {
+  async execute(stmt: JsonObject, budget: ResponseBudget): Promise<string> {
     const execution = await this.open(stmt);
     try {
-      return resultJson(execution, stmt.want_rows !== false, room);
+      return resultJson(execution, stmt.want_rows !== false, budget);
     } finally {
       this.close();
     }
@@ -151,11 +151,11 @@ export class Stream {
     this.#turnSince = this.#deps.now();
   }
 
-  async #runSequence(given: JsonObject, room: Room): Promise<void> {
+  async #runSequence(given: JsonObject, budget: ResponseBudget): Promise<void> {
     for (const statement of readSql(this.#sqlOf(given))) {
       const execution = await this.#open(statement, () => []);
       try {
-        resultJson(execution, false, room);
+        resultJson(execution, false, budget);
       } finally {
         this.close();
       }
