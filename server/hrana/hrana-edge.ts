@@ -124,9 +124,9 @@ export class HranaEdge {
   }
 
   #read(request: FastifyRequest): Promise<Buffer> {
-    const { bodies: room, maxBodyBytes: maxBytes } = this.#deps;
+    const { bodies: memory, maxBodyBytes: maxBytes } = this.#deps;
     const accountId = request.hranaCall?.database.accountId ?? 0;
-    return readBody(request, { room, accountId, maxBytes, tooLarge: () => tooLarge(maxBytes) });
+    return readBody(request, { memory, accountId, maxBytes, tooLarge: () => tooLarge(maxBytes) });
   }
 
   async #pass(database: EngineDatabase, path: string, { request, reply }: Exchange): Promise<void> {

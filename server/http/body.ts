@@ -88,7 +88,7 @@ export class BodyMemory {
 
   #take(accountId: number, bytes: number): void {
     const own = this.#byAccount.get(accountId) ?? 0;
-    if (bytes > 0 && !this.#hasRoom(own, bytes)) {
+    if (bytes > 0 && !this.#fits(own, bytes)) {
       throw new AppError('overloaded', 'Too many large requests are in progress', {
         hint: 'Send fewer requests at the same time, or smaller ones',
         retryAfterSeconds: 1,
@@ -102,7 +102,7 @@ export class BodyMemory {
   /**
    * An account may hold at most as much as is then left for the others, so that a new caller finds memory.
    */
-  #hasRoom(own: number, bytes: number): boolean {
+  #fits(own: number, bytes: number): boolean {
     const left = this.#maxBytes - this.#bytes - bytes;
     return left >= 0 && (own === 0 || own + bytes <= left);
   }
@@ -118,7 +118,7 @@ declare module 'fastify' {
 }
 
 export interface BodyBounds {
-  readonly room: BodyMemory;
+  readonly memory: BodyMemory;
   readonly accountId: number;
   readonly maxBytes: number;
   /** The error for a larger body. */
@@ -130,9 +130,9 @@ export interface BodyBounds {
  * truncated.
  */
 export async function readBody(request: FastifyRequest, bounds: BodyBounds): Promise<Buffer> {
-  const { room, accountId, maxBytes, tooLarge } = bounds;
+  const { memory, accountId, maxBytes, tooLarge } = bounds;
   const { raw } = request;
-  const held = room.hold(accountId);
+  const held = memory.hold(accountId);
   request.heldBody = held;
   const announced = Number(raw.headers['content-length'] ?? Number.NaN);
   if (announced > maxBytes) throw tooLarge();
@@ -245,13 +245,18 @@ class UnknownPieces {
 }
 
 /** Makes `app` read JSON, leave forms to the handlers, and refuse other bodies. */
-export function acceptBodies(app: FastifyInstance, room: BodyMemory): void {
+export function acceptBodies(app: FastifyInstance, memory: BodyMemory): void {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('application/json', async (request: FastifyRequest) => {
     assertNotEncoded(request.headers);
     const { accountId } = request.principal;
     const maxBytes = request.routeOptions.bodyLimit ?? JSON_MAX_BYTES;
-    const bytes = await readBody(request, { room, accountId, maxBytes, tooLarge: () => tooLarge(maxBytes) });
+    const bytes = await readBody(request, {
+      memory,
+      accountId,
+      maxBytes,
+      tooLarge: () => tooLarge(maxBytes),
+    });
     const body = parseJson(bytes);
     detachBuffer(bytes);
     return body;

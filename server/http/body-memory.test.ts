@@ -6,28 +6,28 @@ import { BodyMemory } from './body.ts';
 const refused = (error: unknown) => isAppError(error, 'overloaded');
 
 test('an account holds no more than is left for the others', () => {
-  const room = new BodyMemory(100);
-  const one = room.hold(1);
+  const memory = new BodyMemory(100);
+  const one = memory.hold(1);
   one.add(40);
   one.add(10);
   assert.throws(() => one.add(1), refused);
-  const other = room.hold(2);
+  const other = memory.hold(2);
   other.add(25);
-  assert.throws(() => room.hold(2).add(1), refused);
-  room.hold(3).add(12);
+  assert.throws(() => memory.hold(2).add(1), refused);
+  memory.hold(3).add(12);
 });
 
-test('the first body of an account is taken in wherever there is room for it', () => {
-  const room = new BodyMemory(100);
-  room.hold(1).add(90);
-  assert.throws(() => room.hold(2).add(11), refused);
-  room.hold(2).add(10);
+test('the first body of an account is taken in wherever it fits', () => {
+  const memory = new BodyMemory(100);
+  memory.hold(1).add(90);
+  assert.throws(() => memory.hold(2).add(11), refused);
+  memory.hold(2).add(10);
 });
 
 test('what is released can be had again, once', () => {
-  const room = new BodyMemory(100);
+  const memory = new BodyMemory(100);
   for (let i = 0; i < 10; i++) {
-    const held = room.hold(1);
+    const held = memory.hold(1);
     held.add(90);
     held.release();
     held.release();
@@ -36,5 +36,5 @@ test('what is released can be had again, once', () => {
       (error) => isAppError(error, 'bad_http'),
     );
   }
-  room.hold(2).add(100);
+  memory.hold(2).add(100);
 });
