@@ -20,11 +20,11 @@ function newStrangers() {
   };
 }
 
-test('room is made by who comes from the address with most, the oldest first', () => {
+test('who comes from the address with most is evicted, the oldest first', () => {
   const { strangers, ended, enter } = newStrangers();
   enter('alone', '10.0.0.2');
   for (const name of ['a', 'b', 'c']) enter(name);
-  for (let i = 0; i < 2; i++) strangers.makeRoom();
+  for (let i = 0; i < 2; i++) strangers.evict();
   assert.deepEqual(ended, ['a', 'b']);
   assert.equal(strangers.size, 2);
 });
@@ -37,7 +37,7 @@ test('who looks after the server goes after the silent and those who said one th
   for (const monitor of monitors) strangers.heard(monitor);
   for (let i = 0; i < 10; i++) strangers.heard(enter(`heard${i}`));
   for (let i = 0; i < 10; i++) enter(`silent${i}`);
-  for (let i = 0; i < 16; i++) strangers.makeRoom();
+  for (let i = 0; i < 16; i++) strangers.evict();
   assert.ok(!ended.some((name) => name.startsWith('m')), ended.join());
   assert.deepEqual([ended.includes('silent0'), ended.includes('heard0')], [true, true]);
   assert.ok(!ended.includes('heard9'));
@@ -49,6 +49,6 @@ test('one that has logged in, or is gone, is no stranger', () => {
   strangers.leave(user);
   strangers.leave(user);
   strangers.heard(user);
-  strangers.makeRoom();
+  strangers.evict();
   assert.deepEqual([ended, strangers.size], [[], 0]);
 });

@@ -1,6 +1,6 @@
 /**
  * Connections of those who have not logged in, of which there is a bounded number: whoever comes finds a
- * place, for which another stranger makes room. Drivers keep one such connection as long as they live, to
+ * place, for which another stranger is evicted. Drivers keep one such connection as long as they live, to
  * look after the server; it sends a greeting every few seconds, and goes last.
  */
 import { sourceOf } from '../platform/caller-networks.ts';
@@ -71,7 +71,7 @@ export class Strangers {
   }
 
   /** Ends one: of the first kind that has more than its third, and of the address with most of these. */
-  makeRoom(): void {
+  evict(): void {
     const third = this.#held.size / KINDS.length;
     const kind = KINDS.find((each) => this.#counts[each] >= third);
     if (kind === undefined) return;

@@ -23,7 +23,7 @@ interface Fixture {
 }
 
 /** The guard on `server`, with a clock and a timer that obey. */
-async function guarded(t: TestContext, server: Server, room: Partial<SlotDeps> = {}): Promise<Fixture> {
+async function guarded(t: TestContext, server: Server, limits: Partial<SlotDeps> = {}): Promise<Fixture> {
   t.mock.timers.enable({ apis: ['setInterval'] });
   const clock = new FakeClock();
   const none = { maxConnections: 5000, maxPerAddress: 5000, trustedProxies: [] };
@@ -31,7 +31,7 @@ async function guarded(t: TestContext, server: Server, room: Partial<SlotDeps> =
     clock,
     log: pino({ level: 'silent' }),
     ...none,
-    ...room,
+    ...limits,
     slowSeconds: SLOW_SECONDS,
   });
   guard.watch(server);
@@ -221,7 +221,7 @@ test('1,000 that stop reading and 1,000 idle ones cost little memory, and only t
   t.after(() => {
     for (const { socket } of clients) socket.destroy();
   });
-  // Not all at once: what the kernel's queue has no room for looks connected and never arrives.
+  // Not all at once: what the kernel's queue does not hold looks connected and never arrives.
   while (clients.length < 2000) {
     clients.push(...(await Promise.all(Array.from({ length: 100 }, () => dial(port)))));
     await eventually(() => guard.connections === clients.length);

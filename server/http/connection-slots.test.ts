@@ -10,7 +10,7 @@ function open(given: Partial<SlotDeps> = {}) {
   const names = new Map<Socket, string>();
   const deps = { clock, maxConnections: 100, maxPerAddress: 100, trustedProxies: [], ...given };
   const receiving = new Set<Socket>();
-  const room = new ConnectionSlots(deps, {
+  const slots = new ConnectionSlots(deps, {
     close: (socket, { wasUsed }) => closed.push({ name: names.get(socket) ?? '', wasUsed }),
     isReceiving: (socket) => receiving.has(socket),
   });
@@ -18,20 +18,20 @@ function open(given: Partial<SlotDeps> = {}) {
   const enter = (remoteAddress: string, name = '') => {
     const socket = { remoteAddress } as Socket;
     names.set(socket, name);
-    return { socket, place: room.enter(socket) };
+    return { socket, place: slots.enter(socket) };
   };
   const kind = (remoteAddress: string) => enter(remoteAddress).place.kind;
-  return { room, clock, closed, enter, kind, receiving };
+  return { slots, clock, closed, enter, kind, receiving };
 }
 
 test('an address has its share, whatever the others have; a /64 counts as one address', () => {
-  const { kind, room } = open({ maxPerAddress: 2, maxConnections: 400 });
+  const { kind, slots } = open({ maxPerAddress: 2, maxConnections: 400 });
   for (const address of ['192.0.2.1', '::ffff:192.0.2.1', '2001:db8::1', '2001:db8::2']) {
     assert.equal(kind(address), 'ordinary', address);
   }
   for (const address of ['192.0.2.1', '2001:db8::3']) assert.equal(kind(address), 'reserve', address);
   for (const address of ['192.0.2.2', '2001:db8:0:1::1']) assert.equal(kind(address), 'ordinary', address);
-  assert.equal(room.size, 8);
+  assert.equal(slots.size, 8);
 });
 
 test('a trusted proxy has no share, but the whole has its bound', () => {
@@ -47,17 +47,17 @@ test('a trusted proxy has no share, but the whole has its bound', () => {
   assert.equal(kind('192.0.2.1'), 'reserve');
 });
 
-test('when there is no room, what has been idle longest is closed; what is busy is not', () => {
-  const { enter, room, clock, closed } = open({ maxConnections: 3 });
+test('when there is no free slot, what has been idle longest is closed; what is busy is not', () => {
+  const { enter, slots, clock, closed } = open({ maxConnections: 3 });
   const [a, b, c] = ['a', 'b', 'c'].map((name) => enter('192.0.2.1', name).socket) as [
     Socket,
     Socket,
     Socket,
   ];
-  room.busy(a);
-  room.busy(b);
+  slots.busy(a);
+  slots.busy(b);
   clock.advance(500);
-  room.done(b);
+  slots.done(b);
   clock.advance(999);
   assert.equal(enter('192.0.2.2', 'd').place.kind, 'ordinary');
   assert.deepEqual(closed, [{ name: 'c', wasUsed: false }], 'c was never used, for 1.5 s');
@@ -71,12 +71,12 @@ test('when there is no room, what has been idle longest is closed; what is busy 
     closed.slice(2).map(({ name }) => name),
     ['d', 'e'],
   );
-  assert.equal(room.size, 4);
-  for (const socket of [a, a, b, c]) room.leave(socket);
-  assert.equal(room.size, 3);
+  assert.equal(slots.size, 4);
+  for (const socket of [a, a, b, c]) slots.leave(socket);
+  assert.equal(slots.size, 3);
 });
 
-test('an address that has its share makes room among its own', () => {
+test('an address that has its share frees a slot among its own', () => {
   const { enter, clock, closed } = open({ maxPerAddress: 2 });
   enter('192.0.2.9', 'other');
   enter('192.0.2.1', 'first');
@@ -87,14 +87,14 @@ test('an address that has its share makes room among its own', () => {
 });
 
 test('pipelined requests keep a connection busy until the last is answered', () => {
-  const { enter, room, clock, closed } = open({ maxConnections: 1 });
+  const { enter, slots, clock, closed } = open({ maxConnections: 1 });
   const { socket } = enter('192.0.2.1', 'piped');
-  room.busy(socket);
-  room.busy(socket);
-  room.done(socket);
+  slots.busy(socket);
+  slots.busy(socket);
+  slots.done(socket);
   clock.advance(5000);
   assert.equal(enter('192.0.2.1').place.kind, 'reserve');
-  room.done(socket);
+  slots.done(socket);
   clock.advance(5000);
   assert.equal(enter('192.0.2.1').place.kind, 'ordinary');
   assert.deepEqual(
@@ -104,28 +104,28 @@ test('pipelined requests keep a connection busy until the last is answered', () 
 });
 
 test('a reserve is left, of which nobody has more than a quarter and nobody keeps a place', () => {
-  const { enter, kind, room, clock, closed } = open({ maxConnections: 400 });
-  for (let i = 0; i < 400; i++) room.busy(enter(`10.0.${i % 200}.1`).socket);
+  const { enter, kind, slots, clock, closed } = open({ maxConnections: 400 });
+  for (let i = 0; i < 400; i++) slots.busy(enter(`10.0.${i % 200}.1`).socket);
   assert.deepEqual([kind('192.0.2.1'), kind('192.0.2.1')], ['reserve', 'reserve']);
   const third = enter('192.0.2.1').place;
   assert.ok(third.kind === 'none' && /Too many/.test(third.reason));
   const probe = enter('192.0.2.2', 'probe').socket;
-  assert.ok(room.isReserve(probe));
+  assert.ok(slots.isReserve(probe));
   for (let i = 3; i < 8; i++) assert.equal(kind(`192.0.2.${i}`), 'reserve');
   assert.equal(kind('192.0.2.99'), 'none');
   clock.advance(1000);
   assert.equal(kind('192.0.2.99'), 'reserve');
   assert.equal(closed.length, 1);
-  room.leave(probe);
-  assert.ok(!room.isReserve(probe));
-  assert.equal(room.size, 407);
+  slots.leave(probe);
+  assert.ok(!slots.isReserve(probe));
+  assert.equal(slots.size, 407);
 });
 
 test('where nothing is idle, the address with most connections gives up one that still sends', () => {
-  const { enter, room, clock, closed, receiving, kind } = open({ maxConnections: 4, maxPerAddress: 3 });
+  const { enter, slots, clock, closed, receiving, kind } = open({ maxConnections: 4, maxPerAddress: 3 });
   const take = (address: string, name: string, isReceiving: boolean) => {
     const { socket } = enter(address, name);
-    room.busy(socket);
+    slots.busy(socket);
     if (isReceiving) receiving.add(socket);
   };
   take('192.0.2.1', 'answered', false);

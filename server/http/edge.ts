@@ -149,7 +149,7 @@ function open(deps: EdgeDeps, request: FastifyRequest, reply: FastifyReply): voi
   if (deps.isReserve?.(request.raw.socket)) reply.raw.setHeader('connection', 'close');
 }
 
-function noRoom(): AppError {
+function tooManyConnections(): AppError {
   return new AppError('overloaded', 'Too many connections are open', { retryAfterSeconds: 2 });
 }
 
@@ -175,7 +175,7 @@ function mount(app: FastifyInstance, deps: EdgeDeps, route: Route): void {
       }
       request.routeName = route.name;
       if (route.usesReserve !== true && deps.isReserve?.(request.raw.socket)) {
-        sendProblem(deps, reply, noRoom());
+        sendProblem(deps, reply, tooManyConnections());
         return;
       }
       let waiting: Promise<void> | undefined;

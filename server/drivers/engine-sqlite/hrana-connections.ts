@@ -36,7 +36,7 @@ export class Connections {
   take(): Connection | Promise<Connection> {
     const found = this.#free.pop();
     if (found !== undefined) return found;
-    if (this.#hasRoom()) return this.#open();
+    if (this.#mayOpen()) return this.#open();
     if (this.#deps.reclaim()) return this.take();
     return new Promise((resolve, reject) => {
       const give = (connection: Connection) => {
@@ -82,7 +82,7 @@ export class Connections {
     this.#deps.database.close(db);
   }
 
-  #hasRoom(): boolean {
+  #mayOpen(): boolean {
     return this.#count < this.#deps.database.limits.connections;
   }
 
@@ -95,7 +95,7 @@ export class Connections {
   #serve(): void {
     const [give] = this.#waiting;
     if (give === undefined) return;
-    const connection = this.#free.pop() ?? (this.#hasRoom() ? this.#open() : undefined);
+    const connection = this.#free.pop() ?? (this.#mayOpen() ? this.#open() : undefined);
     if (connection === undefined) return;
     this.#waiting.delete(give);
     give(connection);

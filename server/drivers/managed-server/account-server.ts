@@ -281,7 +281,7 @@ export class AccountServer {
 
   /** Stops the server for another one, if it still has nothing to do. */
   endIdle(): Promise<void> {
-    return this.#sleep('room');
+    return this.#sleep('capacity');
   }
 
   /** Knows a server that takeOver() has not reached yet, so that close() ends it. Never rejects. */
@@ -306,7 +306,7 @@ export class AccountServer {
     });
   }
 
-  async #sleep(why: 'unused' | 'room'): Promise<void> {
+  async #sleep(why: 'unused' | 'capacity'): Promise<void> {
     const { doors, door } = this.#deps;
     await this.#locks.run(LOCK, async () => {
       if (!this.isUp || this.#pending > 0) return;

@@ -124,9 +124,9 @@ export class ProxyDoors {
 
   #enter(state: State, socket: Socket): void {
     const { strangers, all, waiting } = state;
-    const isFull = all.size - strangers.size >= MAX_OPEN || !this.#hasRoom(state);
+    const isFull = all.size - strangers.size >= MAX_OPEN || !this.#hasCapacity(state);
     // Closed connections free their slot immediately.
-    if (strangers.size > 0 && (isFull || strangers.size >= MAX_STRANGERS)) strangers.makeRoom();
+    if (strangers.size > 0 && (isFull || strangers.size >= MAX_STRANGERS)) strangers.evict();
     else if (isFull) return void socket.destroy();
     state.accepted++;
     this.#count++;
@@ -148,7 +148,7 @@ export class ProxyDoors {
     passage.start();
   }
 
-  #hasRoom({ all }: State): boolean {
+  #hasCapacity({ all }: State): boolean {
     const isCommon = this.#count < this.#capacity * COMMON_PART;
     const isKept = all.size < FEW && this.#count < this.#capacity;
     return (isCommon || isKept) && this.#descriptors.take(PER_PASSAGE);

@@ -216,7 +216,7 @@ test('a reader that is slow holds up its server, and nothing in between fills up
 });
 
 for (const protocol of ['postgresql', 'mysql'] as const)
-  test(`${protocol}: strangers make room, and who has logged in does not`, async (t) => {
+  test(`${protocol}: strangers are evicted, and who has logged in is not`, async (t) => {
     const { proxy, client } = await fixture(t, protocol);
     const ok = Buffer.of('R'.charCodeAt(0), 0, 0, 0, 8, 0, 0, 0, 0);
     const postgresqlLike = (socket: Socket) =>
@@ -240,7 +240,7 @@ for (const protocol of ['postgresql', 'mysql'] as const)
     assert.deepEqual([await answer(user, 'one'), await answer(late, 'two')], ['one', 'two']);
   });
 
-test('who is silent while the server sleeps makes room for who wakes it', async (t) => {
+test('who is silent while the server sleeps is evicted for who wakes it', async (t) => {
   const { proxy, client, wanted } = await fixture(t);
   const silent = Array.from({ length: 400 }, client);
   await eventually(async () => (await proxy.figures(DOOR)).accepted === silent.length);

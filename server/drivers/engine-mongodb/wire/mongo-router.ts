@@ -164,7 +164,7 @@ export class MongoRouter {
   }
 
   #take(socket: Socket): void {
-    if (this.#strangers.size + this.#knownCount >= MAX_CONNECTIONS) this.#strangers.makeRoom();
+    if (this.#strangers.size + this.#knownCount >= MAX_CONNECTIONS) this.#strangers.evict();
     const { logins, now, execute, sizeBytes } = this.#deps;
     const connection = new ClientConnection(++this.#lastId, socket, {
       logins,
