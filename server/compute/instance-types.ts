@@ -26,18 +26,18 @@ export function findInstanceType(name: string): InstanceType | undefined {
   return INSTANCE_TYPES.find((type) => type.name === name);
 }
 
-/** Why a machine of `memoryMb` never starts on a host with `roomMb` for all machines; null: it can start. */
-export function whyTooLarge(memoryMb: number, roomMb: number): string | null {
-  if (memoryMb <= roomMb) return null;
-  const room = `virtual machines on this host have ${gigabytes(roomMb)} in total`;
-  return `It needs ${gigabytes(memoryMb)} of memory, and ${room}`;
+/** Why a machine of `memoryMb` never starts on a host with `availableMb` for all machines; null: it can start. */
+export function whyTooLarge(memoryMb: number, availableMb: number): string | null {
+  if (memoryMb <= availableMb) return null;
+  const available = `virtual machines on this host have ${gigabytes(availableMb)} in total`;
+  return `It needs ${gigabytes(memoryMb)} of memory, and ${available}`;
 }
 
 const NOT_SOON_SECONDS = 3600;
 
 /** Throws `insufficient_capacity` for a machine that whyTooLarge() gives a reason for. */
-export function assertNotTooLarge(memoryMb: number, roomMb: number): void {
-  const reason = whyTooLarge(memoryMb, roomMb);
+export function assertNotTooLarge(memoryMb: number, availableMb: number): void {
+  const reason = whyTooLarge(memoryMb, availableMb);
   if (reason === null) return;
   throw new AppError('insufficient_capacity', `The virtual machine is too large for this host. ${reason}`, {
     hint: 'Use a smaller instance type, or ask an operator to raise CLOUDLET_MEMORY_OVERCOMMIT',

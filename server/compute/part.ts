@@ -111,7 +111,7 @@ const FEW_FILES = 16;
 const RAISE = 'Raise the limit (LimitNOFILE= in the service, or ulimit -n), or stop virtual machines';
 const SAMPLE_MS = 5000;
 const CHECK_MS = 15_000;
-const ROOM_MS = 250;
+const HALT_CHECK_MS = 250;
 
 /** Resources that a host gives to its machines besides the hypervisor. */
 export interface Host {
@@ -122,7 +122,7 @@ export interface Host {
   readonly networks: readonly { readonly refusal: AppError | null | undefined; ensure(): Promise<unknown> }[];
   /** Releases addresses that no machine has. */
   readonly sweepAddresses: () => Promise<unknown>;
-  readonly descriptors: OpenFiles & { readonly limit: number; hasRoom(count: number): boolean };
+  readonly descriptors: OpenFiles & { readonly limit: number; hasFree(count: number): boolean };
   close(): Promise<void>;
 }
 
@@ -174,7 +174,7 @@ export function computePart(
   };
   const watchFiles = async () => {
     const { limit } = host.descriptors;
-    if (host.descriptors.hasRoom(FEW_FILES)) return alarms.clear(FILES);
+    if (host.descriptors.hasFree(FEW_FILES)) return alarms.clear(FILES);
     alarms.raise(
       FILES,
       `Nearly all of ${limit} file descriptors are in use: no virtual machine can be created or started`,
@@ -195,7 +195,7 @@ export function computePart(
     countRunning: async () => (await store.listRunning()).length,
     jobs: [
       every('keep this host closed to machines', CHECK_MS, guard),
-      every('halt machines that fill the disk', ROOM_MS, haltWaiting),
+      every('halt machines that fill the disk', HALT_CHECK_MS, haltWaiting),
       every('watch for open files', CHECK_MS, watchFiles),
       every('sample machines', SAMPLE_MS, () => sampler.tick()),
       every('look after machines', CHECK_MS, () => supervisor.check()),

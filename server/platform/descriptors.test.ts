@@ -11,7 +11,7 @@ test('the reserve is never given, and what was taken counts before it is seen', 
   const descriptors = new Descriptors({ clock, reserve: 20, limit: 100, count: () => open });
   assert.ok(descriptors.take(60));
   // What is only asked for is not taken.
-  for (let times = 0; times < 5; times++) assert.ok(descriptors.hasRoom(10));
+  for (let times = 0; times < 5; times++) assert.ok(descriptors.hasFree(10));
   assert.ok(descriptors.take(10));
   assert.ok(!descriptors.take(1));
   assert.throws(
@@ -22,25 +22,25 @@ test('the reserve is never given, and what was taken counts before it is seen', 
   open = 40;
   clock.advance(1000);
   assert.ok(descriptors.take(40));
-  assert.ok(!descriptors.hasRoom(1));
+  assert.ok(!descriptors.hasFree(1));
 });
 
 test('of a small limit a quarter is kept', () => {
   const descriptors = new Descriptors({ clock: new FakeClock(), reserve: 1000, limit: 100, count: () => 0 });
-  assert.ok(!descriptors.hasRoom(76));
-  assert.ok(descriptors.hasRoom(75));
+  assert.ok(!descriptors.hasFree(76));
+  assert.ok(descriptors.hasFree(75));
 });
 
 test('files of this process are counted, up to its own limit', () => {
   const before = new Descriptors({ clock: systemClock, reserve: 0 });
   assert.ok(Number.isInteger(before.limit) && before.limit > 100, `${before.limit}`);
-  const room = (spare: number) =>
-    new Descriptors({ clock: systemClock, reserve: 0, limit: spare }).hasRoom(0);
+  const isEnough = (spare: number) =>
+    new Descriptors({ clock: systemClock, reserve: 0, limit: spare }).hasFree(0);
   let limit = 0;
-  while (!room(limit)) limit++;
+  while (!isEnough(limit)) limit++;
   const files = Array.from({ length: 5 }, () => openSync('/dev/null', 'r'));
-  assert.ok(!room(limit + 4));
-  assert.ok(room(limit + 5));
+  assert.ok(!isEnough(limit + 4));
+  assert.ok(isEnough(limit + 5));
   files.forEach(closeSync);
-  assert.ok(room(limit));
+  assert.ok(isEnough(limit));
 });

@@ -40,21 +40,21 @@ export class Descriptors {
   }
 
   /** Whether `more` can be opened while the reserve is left. */
-  hasRoom(more: number): boolean {
+  hasFree(more: number): boolean {
     if (this.#clock.monotonic() - this.#countedAt >= COUNT_MS) this.#recount();
     return this.#counted + this.#taken + more + this.#reserve <= this.limit;
   }
 
-  /** Like hasRoom, but also counts them as open in advance. For descriptors that stay open. */
+  /** Like hasFree, but also counts them as open in advance. For descriptors that stay open. */
   take(more: number): boolean {
-    if (!this.hasRoom(more)) return false;
+    if (!this.hasFree(more)) return false;
     this.#taken += more;
     return true;
   }
 
-  /** Throws `insufficient_capacity` unless hasRoom. */
+  /** Throws `insufficient_capacity` unless hasFree. */
   assertFree(more: number): void {
-    if (this.hasRoom(more)) return;
+    if (this.hasFree(more)) return;
     const detail = `The process is close to its open file limit (${this.limit})`;
     throw new AppError('insufficient_capacity', detail, {
       hint: 'Stop machines; the operator can raise the limit (LimitNOFILE= in the service, or ulimit -n)',

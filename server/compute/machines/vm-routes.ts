@@ -46,10 +46,10 @@ function catalogueRoutes({ billing, hypervisor }: VmRoutesDeps): Route[] {
       responses: { 200: Type.Array(InstanceTypeEntry) },
       handler: async ({ principal }) => {
         const plan = await billing.planOf(principal.accountId);
-        const roomMb = hypervisor.memoryForGuestsMb();
+        const availableMb = hypervisor.memoryForGuestsMb();
         return INSTANCE_TYPES.map(({ name, vcpus, memoryMb, diskGb }) => {
           const type = { instance_type: name, vcpus, memory_mb: memoryMb, disk_gb: diskGb };
-          const reason = whyTooLarge(memoryMb, roomMb);
+          const reason = whyTooLarge(memoryMb, availableMb);
           return { ...type, ...pricesOf(billing, plan, type), startable: reason === null, reason };
         });
       },

@@ -12,7 +12,7 @@ const ADDRESS = `127.77.${process.pid % 256}.9`;
 const VM = 'vm-test';
 const timings = { retryMs: 10, waitMs: 400, holdMs: 30, atOnceMs: 50, lingerMs: 500 };
 
-const ROOM = { take: () => true };
+const UNLIMITED = { take: () => true };
 let ingress: LoopbackIngress;
 let signs: number;
 const guests = new Map<number, Server>();
@@ -21,7 +21,7 @@ const guestSockets = new Set<Socket>();
 const endpoints = new Map<number, number>();
 
 beforeEach(() => {
-  ingress = new LoopbackIngress({ clock: systemClock, timings, descriptors: ROOM, guard: null });
+  ingress = new LoopbackIngress({ clock: systemClock, timings, descriptors: UNLIMITED, guard: null });
   signs = 0;
 });
 afterEach(async () => {
@@ -348,8 +348,8 @@ test('a port that another program has stays closed with the reason, and is opene
 });
 
 test('when no more files may be opened ports stay closed, and clients are cut', async () => {
-  let room = 1;
-  const descriptors = { take: (more: number) => room >= more };
+  let free = 1;
+  const descriptors = { take: (more: number) => free >= more };
   ingress = new LoopbackIngress({ clock: systemClock, timings, descriptors, guard: null });
   await guest(8080, echo);
   await open([8080]);
@@ -357,11 +357,11 @@ test('when no more files may be opened ports stay closed, and clients are cut', 
   assert.equal(await readAll(client(8080)), '');
   assert.equal(guestSockets.size, 0);
   await ingress.close(VM);
-  room = 0;
+  free = 0;
   const closed = await ingress.open(exposure([8080]));
   assert.deepEqual(closed.map(({ port }) => port).sort(), [2222, 8080]);
   assert.match(closed[0]?.reason ?? '', /too many files/);
-  room = 2;
+  free = 2;
   await open([8080]);
   assert.deepEqual(states(), { 8080: null, 2222: null });
 });

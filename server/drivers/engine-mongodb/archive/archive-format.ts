@@ -112,10 +112,10 @@ class ArchiveReader {
     const more = Buffer.allocUnsafe(Math.max(READ_BYTES, length));
     const pieces = [this.#bytes];
     for (let there = this.#bytes.length; there < length; ) {
-      const room = more.subarray(there - this.#bytes.length);
-      const read = readSync(this.#descriptor, room);
+      const target = more.subarray(there - this.#bytes.length);
+      const read = readSync(this.#descriptor, target);
       if (read === 0) return false;
-      pieces.push(room.subarray(0, read));
+      pieces.push(target.subarray(0, read));
       there += read;
     }
     this.#bytes = Buffer.concat(pieces);

@@ -54,7 +54,7 @@ let length = 0;
 /** Collation of the key being built. */
 let keyCollation: Collation | null = null;
 
-function room(bytes: number): void {
+function reserve(bytes: number): void {
   if (length + bytes <= buffer.length) return;
   const larger = Buffer.alloc(Math.max(buffer.length * 2, length + bytes));
   buffer.copy(larger, 0, 0, length);
@@ -62,7 +62,7 @@ function room(bytes: number): void {
 }
 
 function byte(value: number): void {
-  room(1);
+  reserve(1);
   buffer[length++] = value;
 }
 
@@ -183,14 +183,14 @@ function write(value: unknown): void {
 }
 
 function writeBytes(bytes: Uint8Array): void {
-  room(bytes.length);
+  reserve(bytes.length);
   buffer.set(bytes, length);
   length += bytes.length;
 }
 
 /** UTF-8, ended by 0; a 0 within is followed by 255. */
 function writeText(text: string): void {
-  room(text.length * 3 + 1);
+  reserve(text.length * 3 + 1);
   if (!text.includes('\0')) {
     length += buffer.write(text, length);
   } else {
@@ -220,7 +220,7 @@ function writeAll(values: readonly unknown[]): void {
 }
 
 function writeUnsigned(value: bigint): void {
-  room(8);
+  reserve(8);
   buffer.writeBigUInt64BE(BigInt.asUintN(64, value), length);
   length += 8;
 }
@@ -231,7 +231,7 @@ function writeInteger(value: bigint): void {
 
 function writeBinary(value: Binary | Uint8Array): void {
   const bytes = value instanceof Binary ? value.value() : value;
-  room(5);
+  reserve(5);
   buffer.writeUInt32BE(bytes.length, length);
   length += 4;
   byte(value instanceof Binary ? value.sub_type : 0);
@@ -266,7 +266,7 @@ function writeDecimal(decimal: ReturnType<typeof readDecimal>): void {
   }
   writeDouble(floor, MORE);
   const start = length;
-  room(3 + decimal.digits.length);
+  reserve(3 + decimal.digits.length);
   buffer.writeUInt16BE(decimal.magnitude + EXPONENT_OFFSET, length);
   length += 2;
   length += buffer.write(decimal.digits, length, 'latin1');
@@ -275,7 +275,7 @@ function writeDecimal(decimal: ReturnType<typeof readDecimal>): void {
 }
 
 function writeDouble(value: number, suffix: number): void {
-  room(9);
+  reserve(9);
   if (Number.isNaN(value)) {
     buffer.fill(0, length, length + 9);
     length += 9;
