@@ -15,8 +15,8 @@ import { checkComments, checkFileNames, checkLeftovers, checkMachineTraces } fro
 
 const RULES: Readonly<Record<string, (files: readonly SourceFile[]) => Finding[]>> = {
   'imports stay within their bands': checkBands,
-  'rooms import each other in one direction': checkCircles,
-  'SQL names the tables of its room, and of others those in the list': checkTables,
+  'folders import each other in one direction': checkCircles,
+  'SQL names the tables of its folder, and of others those in the list': checkTables,
   'migrations are numbered without gaps': checkMigrations,
   'every file is reached': checkDeadFiles,
   'every export is imported': checkDeadExports,

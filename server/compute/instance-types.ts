@@ -26,7 +26,7 @@ export function findInstanceType(name: string): InstanceType | undefined {
   return INSTANCE_TYPES.find((type) => type.name === name);
 }
 
-/** Why a machine of `memoryMb` never starts on a host with `availableMb` for all machines; null: it can start. */
+/** Why a machine of `memoryMb` never starts on a host with `availableMb` for all; null: it can start. */
 export function whyTooLarge(memoryMb: number, availableMb: number): string | null {
   if (memoryMb <= availableMb) return null;
   const available = `virtual machines on this host have ${gigabytes(availableMb)} in total`;

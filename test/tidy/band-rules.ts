@@ -8,7 +8,7 @@ const EDGES_IN = ['http', 's3', 'hrana'];
 const GROUND = ['config', 'platform', 'metadata', 'resources', 'calls'];
 
 /** Runs what other drivers start, whatever it is. */
-const PROCESS_ROOM = 'server/drivers/host-process/';
+const PROCESS_FOLDER = 'server/drivers/host-process/';
 
 /** Packages that only some folder may know, so that what stands behind it can be exchanged. */
 const PACKAGE_HOMES: readonly { readonly name: RegExp; readonly home: RegExp; readonly instead: string }[] = [
@@ -82,8 +82,12 @@ function complaint(from: Place, to: Place): string | undefined {
   ) {
     return 'a driver knows only the interface it implements';
   }
-  if (from.path.startsWith(PROCESS_ROOM) && to.folder === 'drivers' && !to.path.startsWith(PROCESS_ROOM)) {
-    return 'the room for foreign processes serves other drivers and knows none';
+  if (
+    from.path.startsWith(PROCESS_FOLDER) &&
+    to.folder === 'drivers' &&
+    !to.path.startsWith(PROCESS_FOLDER)
+  ) {
+    return 'the folder for foreign processes serves other drivers and knows none';
   }
   const floor = GROUND.indexOf(from.folder);
   if (floor >= 0 && !GROUND.slice(0, floor + 1).includes(to.folder) && to.inServer) {

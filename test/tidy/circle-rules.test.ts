@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { checkCircles } from './circle-rules.ts';
 import { places, sample } from './sample.ts';
 
-test('rooms that import each other, directly or by others, are refused; tests may', () => {
+test('folders that import each other, directly or by others, are refused; tests may', () => {
   const files = {
     'server/a/one.ts': "import '../b/two.ts';",
     'server/b/two.ts': "import '../c/three.ts';",

@@ -15,7 +15,7 @@ const found = (rows: string, sql: string) => places(checkTables(repository(rows,
 const OWNERS = '| `compute/` | `vms` | |\n| `billing/` | `plans` | |';
 const SHARED = '| `compute/` | `vms` | `vms`: billing |\n| `billing/` | `plans` | |';
 
-test('a table of another room is named only where the list says so, and the list says nothing else', () => {
+test('a table of another folder is named only where the list says so, and the list says nothing else', () => {
   const both = 'SELECT 1 FROM plans JOIN vms';
   assert.deepEqual(found(OWNERS, 'SELECT 1 FROM plans'), []);
   assert.deepEqual(found(OWNERS, both), ['server/billing/store.ts:1']);

@@ -1,4 +1,4 @@
-/** Which room owns which table, and whose SQL may name it: as the list in ARCHITECTURE.md says. */
+/** Which folder owns which table, and whose SQL may name it: as the list in ARCHITECTURE.md says. */
 import { type Finding, isCode, isTest, lineAt, type SourceFile } from './source-files.ts';
 
 const LIST = 'ARCHITECTURE.md';
@@ -9,7 +9,7 @@ const TABLE = /\b(?:FROM|JOIN|INTO|UPDATE)\s+([a-z_]+)/g;
 
 interface Tables {
   readonly owner: ReadonlyMap<string, string>;
-  /** `room table` of everybody else who may. */
+  /** `folder table` of everybody else who may. */
   readonly shared: ReadonlySet<string>;
 }
 
@@ -18,8 +18,8 @@ const words = (cell: string) => [...cell.matchAll(/`([a-z_]+)\/?`/g)].map(([, na
 /** Third column: `` `vms`, `images`: recovery, billing; `plans`: … `` */
 function readShared(cell: string): string[] {
   return cell.split(';').flatMap((part) => {
-    const [tables = '', rooms = ''] = part.split(':');
-    return words(tables).flatMap((table) => rooms.split(',').map((room) => `${room.trim()} ${table}`));
+    const [tables = '', folders = ''] = part.split(':');
+    return words(tables).flatMap((table) => folders.split(',').map((folder) => `${folder.trim()} ${table}`));
   });
 }
 
@@ -27,13 +27,13 @@ function readList(text: string): Tables {
   const from = text.indexOf(HEAD);
   const rows = from < 0 ? [] : (text.slice(from).split('\n\n', 1)[0]?.split('\n').slice(2) ?? []);
   const cells = rows.map((row) => row.split('|').slice(1, 4));
-  const owner = cells.flatMap(([room = '', tables = '']) =>
-    words(tables).map((table) => [table, words(room)[0] ?? ''] as const),
+  const owner = cells.flatMap(([folder = '', tables = '']) =>
+    words(tables).map((table) => [table, words(folder)[0] ?? ''] as const),
   );
   return { owner: new Map(owner), shared: new Set(cells.flatMap(([, , shared = '']) => readShared(shared))) };
 }
 
-/** SQL that names a table of another room without being listed, and lines of the list that nothing needs. */
+/** SQL that names a table of another folder without being listed, and lines of the list nothing needs. */
 export function checkTables(files: readonly SourceFile[]): Finding[] {
   const list = files.find(({ path }) => path === LIST);
   const schema = files.find(({ path }) => path === 'server/metadata/schema.sql');
@@ -41,7 +41,7 @@ export function checkTables(files: readonly SourceFile[]): Finding[] {
   const { owner, shared } = readList(list.text);
   const tables = [...schema.text.matchAll(/^CREATE TABLE (\w+)/gm)].map(([, name = '']) => name);
   const at = lineAt(list.text, Math.max(0, list.text.indexOf(HEAD)));
-  const ownerless = tables.filter((table) => !owner.has(table)).map((table) => `no room owns ${table}`);
+  const ownerless = tables.filter((table) => !owner.has(table)).map((table) => `no folder owns ${table}`);
   const gone = [...owner.keys()]
     .filter((table) => !tables.includes(table))
     .map((table) => `no table ${table}`);
@@ -49,12 +49,12 @@ export function checkTables(files: readonly SourceFile[]): Finding[] {
   const strangers = files
     .filter(({ path }) => isCode(path) && !isTest(path) && SQL_HOME.test(path))
     .flatMap(({ path, text }) => {
-      const room = path.split('/')[1] ?? '';
+      const folder = path.split('/')[1] ?? '';
       return [...text.matchAll(TABLE)].flatMap(({ 1: table = '', index }) => {
         const holder = owner.get(table);
-        if (holder === undefined || holder === room || room === 'drivers') return [];
-        unused.delete(`${room} ${table}`);
-        if (shared.has(`${room} ${table}`)) return [];
+        if (holder === undefined || holder === folder || folder === 'drivers') return [];
+        unused.delete(`${folder} ${table}`);
+        if (shared.has(`${folder} ${table}`)) return [];
         const message = `${table} is a table of ${holder}/: ask there, or list it in ${LIST}`;
         return [{ path, line: lineAt(text, index), message }];
       });
