@@ -52,7 +52,7 @@ async function memory(options: RunOptions): Promise<Row[]> {
   const work = `${PARALLEL} uploads of ${formatBytes(bytes)} + ${PARALLEL} slow downloads`;
   const disk = statfsSync(options.folder);
   if (disk.bavail * disk.bsize < 1.5 * PARALLEL * bytes) {
-    return [skippedRow(work, `≤ ${formatBytes(MOST_BYTES)}`, 'too little room on this disk')];
+    return [skippedRow(work, `≤ ${formatBytes(MOST_BYTES)}`, 'too little space on this disk')];
   }
   return withCloud(options, async (cloud) => {
     const idle = statusBytes(cloud.process.pid, 'VmHWM');

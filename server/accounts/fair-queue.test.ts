@@ -39,7 +39,7 @@ test('sources take turns, however many of one wait', async () => {
   assert.deepEqual(refused, []);
 });
 
-test('a full queue has room for a newcomer: the longest gives up its newest', async () => {
+test('a full queue takes in a newcomer: the longest gives up its newest', async () => {
   const { ask, finish, order, refused } = gated({ running: 1, waiting: 4 });
   const all = [0, 1, 2, 3, 4, 5].map((i) => ask('flood', `flood ${i}`));
   await endOfTick();

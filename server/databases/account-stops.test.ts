@@ -129,7 +129,7 @@ test('the end of an account ends long work on its databases', async (t) => {
   assert.equal(fixture.disk.databases.size, 0);
 });
 
-test('one over its limit is read-only until there is some room again', async (t) => {
+test('one over its limit is read-only until there is some space again', async (t) => {
   const { cloud, ada } = await open(t);
   const id = await newDatabase(cloud, ada, 2);
   const { principal } = ada;

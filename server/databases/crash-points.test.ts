@@ -26,7 +26,7 @@ interface Scene {
 }
 
 interface Action {
-  /** What comes before, of: made, deleted (dropped), deleted without room for its dump. */
+  /** What comes before, of: made, deleted (dropped), deleted without space for its dump. */
   readonly before?: 'made' | 'dropped' | 'undumped';
   readonly act: (scene: Scene) => Promise<unknown>;
   readonly steps: number;

@@ -142,7 +142,7 @@ describe('a deleted database', () => {
       assert.deepEqual([await cloud.kept.list(), await fixture.store.find(other)], [[], undefined]);
     }));
 
-  test('is refused while there is no room for its dump, and goes without one', () =>
+  test('is refused while there is no space for its dump, and goes without one', () =>
     withDatabaseFixture(async (fixture) => {
       let isFull = false;
       const assertSpace = () => {
@@ -163,7 +163,7 @@ describe('a deleted database', () => {
       assert.equal(fixture.disk.databases.size, 0);
     }));
 
-  test('stays in its engine, closed, when the room for its dump has gone meanwhile', () =>
+  test('stays in its engine, closed, when the space for its dump has gone meanwhile', () =>
     withDatabaseFixture(async (fixture) => {
       let isFull = false;
       const assertSpace = (bytes: number) => {

@@ -10,7 +10,7 @@ const STATEMENT = {
   expectChanges: 1,
 };
 
-/** A real database whose next `failures` commits find no room (or `code`), and a reserve of one piece. */
+/** A real database whose next `failures` commits find no space (or `code`), and a reserve of one piece. */
 async function withFailures(
   { failures, hasReserve = true, code = 'out_of_space' as ErrorCode }: Failures,
   use: (parts: { commits: Metadata; asked: () => number; stored: () => Promise<number> }) => Promise<void>,
@@ -43,7 +43,7 @@ interface Failures {
   readonly code?: ErrorCode;
 }
 
-test('a commit that finds room does not touch the reserve', () =>
+test('a commit that finds space does not touch the reserve', () =>
   withFailures({ failures: 0 }, async ({ commits, asked, stored }) => {
     assert.equal((await commits.commit([STATEMENT]))[0]?.changes, 1);
     assert.deepEqual([asked(), await stored()], [0, 1]);

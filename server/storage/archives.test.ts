@@ -134,7 +134,7 @@ test('others get their turn while small files are sent to a fast reader', async 
   assert.ok(turns >= names.length, `${turns} turns of the event loop`);
 });
 
-test('zips of an account that nobody reads leave others their room, and a later one its own', async () => {
+test('zips of an account that nobody reads leave others their share, and a later one its own', async () => {
   await fill('held', ['a', 'b']);
   const gone = Promise.withResolvers<never>();
   gone.promise.catch(() => {});

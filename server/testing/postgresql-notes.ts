@@ -35,7 +35,7 @@ async function notesIn(engine: Engine, database: EngineDatabase, password: strin
     });
   return {
     prepare: async () => {
-      // Or notes of one letter would take no room.
+      // Or notes of one letter would take no space.
       const plain = 'ALTER TABLE notes ALTER note SET STORAGE EXTERNAL';
       await run(`CREATE TABLE IF NOT EXISTS notes (note text); ${plain}`);
     },

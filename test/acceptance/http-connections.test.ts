@@ -1,4 +1,4 @@
-/** Nobody holds all connections: each address has a share, the idle make room, and health is always told. */
+/** Nobody holds all connections: addresses have shares, the idle go first, and health is always told. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
@@ -42,7 +42,7 @@ async function get(base: string, path: string, localAddress?: string) {
   return text === '' ? null : parseResponse(text);
 }
 
-test('idle connections make room, those idle longest first and no more than it takes', async () => {
+test('idle connections are closed for new ones, those idle longest first and no more than it takes', async () => {
   for (let i = 0; i < 40; i++) {
     const socket = await dial(few.api);
     socket.write('GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n');
@@ -113,7 +113,7 @@ test('more connections than the process may open files neither end it nor keep o
     dialled.push(socket);
   }
   await eventually('all were taken or refused', () => dialled.every(({ connecting }) => !connecting));
-  // One that finds no room may be cut off before it has read why.
+  // One that finds no free slot may be cut off before it has read why.
   const askStatus = () => get(cloud.api, '/api/system/status', '127.0.3.1').catch(() => null);
   // The processor is looked at once a second, by opening a file.
   for (let i = 0; i < 15; i++) {

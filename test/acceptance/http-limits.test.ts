@@ -101,7 +101,7 @@ describe('rate limits', () => {
 });
 
 describe('connections', () => {
-  test('beyond the maximum get 503 with Retry-After, and room comes back', async () => {
+  test('beyond the maximum get 503 with Retry-After, and capacity comes back', async () => {
     const sockets = await Promise.all(Array.from({ length: 75 }, () => openSocket(tight.api)));
     const texts = await Promise.all(sockets.map((socket) => readToEnd(socket, 1500)));
     const refused = texts.filter((text) => text !== '').map(parseResponse);

@@ -50,7 +50,7 @@ async function flood(count: number, said: Buffer | null): Promise<Socket[]> {
   return sockets;
 }
 
-test('thousands of connections without a log-in make room for who logs in', async (t) => {
+test('thousands of connections without a log-in are evicted for who logs in', async (t) => {
   // Short waits: who cannot be served at once is told so.
   const options = { heartbeatFrequencyMS: 1000, serverSelectionTimeoutMS: 10_000 };
   const client = await new MongoClient(url, options).connect();

@@ -108,7 +108,7 @@ test('with few files left machines are refused, the API goes on, and they are ma
   const { hostname, port } = new URL(cloud.api);
   const idle: Socket[] = [];
   t.after(() => idle.forEach((socket) => void socket.destroy()));
-  // A connection that rests is closed to make room, maybe as the next request is sent.
+  // A connection that rests is closed for new ones, maybe as the next request is sent.
   const headers = { connection: 'close' };
   const create = { json: { name: 'web', instance_type: 't2.micro' }, headers };
   const refusal = await eventually('the refusal', async () => {
@@ -128,7 +128,7 @@ test('with few files left machines are refused, the API goes on, and they are ma
   assert.match(refusal.hint, /LimitNOFILE/);
   await user.expect(201, '/api/buckets', { json: { name: 'goes-on' }, headers });
   for (const socket of idle) socket.destroy();
-  await eventually('room again', async () => (await user.call('/api/vms', create)).status === 201);
+  await eventually('enough files again', async () => (await user.call('/api/vms', create)).status === 201);
 });
 
 test('a cloud that may open fewer files than its machines have ports comes up and says so', {

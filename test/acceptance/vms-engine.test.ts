@@ -173,7 +173,7 @@ function givesTooMuch(): string | false {
     Number(new RegExp(`^${name}:\\s+(\\d+)`, 'm').exec(readFileSync('/proc/meminfo', 'utf8'))?.[1]);
   if (readFileSync('/proc/sys/vm/overcommit_memory', 'utf8').trim() === '1') return 'it promises any amount';
   const isSmall = figure('MemTotal') + figure('SwapTotal') < 60 * 1024 * 1024;
-  return isSmall ? false : 'it has room for the largest type';
+  return isSmall ? false : 'it has memory for the largest type';
 }
 
 test('a machine for which such a host has no memory is refused, and a smaller one starts', {

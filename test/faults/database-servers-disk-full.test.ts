@@ -1,4 +1,4 @@
-/** PostgreSQL and MariaDB on a disk that fills up: writes end before it is full, and go on with room. */
+/** PostgreSQL and MariaDB on a disk that fills up: writes end before it is full, and go on with space. */
 import assert from 'node:assert/strict';
 import { existsSync, globSync, readFileSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -52,7 +52,7 @@ const KINDS = [
 ] as const;
 
 for (const { engine, run, table, insert, skip } of KINDS)
-  test(`${engine} takes no writes before the disk is full, and goes on when there is room`, {
+  test(`${engine} takes no writes before the disk is full, and goes on when there is space`, {
     skip,
   }, async (t) => {
     const disk = new LoopDisk(DISK_BYTES);
@@ -91,13 +91,13 @@ for (const { engine, run, table, insert, skip } of KINDS)
     assert.deepEqual(await rowsOf(user, path, count), [[acknowledged]]);
 
     rmSync(filler);
-    await eventually('room', async () => (await write()) === null);
+    await eventually('space', async () => (await write()) === null);
     await cloud.crash();
     await cloud.start();
     const again = (await CheckedClient.open(cloud.api)).as(user.key);
     const [[rows] = []] = await rowsOf(again, path, count);
     assert.equal(rows, acknowledged);
-    // No room for a last dump: that is said, and without one its space comes back.
+    // No space for a last dump: that is said, and without one its space comes back.
     const { bavail: now } = statfsSync(disk.mountPoint);
     writeFileSync(filler, Buffer.alloc(now * bsize - 4 * MIB));
     const remove = { method: 'DELETE' };

@@ -1,4 +1,4 @@
-/** A database on a disk that is full: whoever wants room hears so, and nothing of it is torn. */
+/** A database on a disk that is full: whoever wants space hears so, and nothing of it is torn. */
 import assert from 'node:assert/strict';
 import { existsSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -13,7 +13,7 @@ import { LoopDisk, noLoopDisk } from './loop-disk.ts';
 
 const MIB = 2 ** 20;
 
-test('writes, dumps and copies are refused by name, and work when there is room', {
+test('writes, dumps and copies are refused by name, and work when there is space', {
   skip: noLoopDisk(),
 }, async (t) => {
   const disk = new LoopDisk(128 * MIB);
@@ -44,8 +44,8 @@ test('writes, dumps and copies are refused by name, and work when there is room'
   await user.refused(503, 'host_disk_full', [`${path}/query`, write]);
   assert.deepEqual(await rowsOf(user, path, 'SELECT count(*) FROM t'), [[1]]);
   rmSync(filler);
-  // Room is looked at from time to time.
-  await eventually('there is room', async () => (await user.call(DATABASES, copy)).status === 201);
+  // The space is looked at from time to time.
+  await eventually('there is space', async () => (await user.call(DATABASES, copy)).status === 201);
   await run(user, path, statement);
   assert.deepEqual(await rowsOf(user, path, 'SELECT count(*) FROM t'), [[31]]);
   assert.deepEqual(await rowsOf(user, path, 'PRAGMA integrity_check'), [['ok']]);

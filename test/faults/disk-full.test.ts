@@ -122,7 +122,7 @@ test('a disk filled to the last byte by others serves and deletes, and recovers'
     execFileSync('dd', ['if=/dev/zero', `of=${filler}`, 'bs=64k', 'conv=fsync'], { stdio: 'pipe' });
   }, /No space left/);
   const refused: Write[] = [];
-  // An upload let in on the last look at the disk, half a second ago, may still find room in the log.
+  // An upload let in on the last look at the disk, half a second ago, may still find space in the log.
   await eventually('a small upload is refused', async () => {
     const write = await fixture.load.put('plain', `late/${fixture.oracle.writes.length}`, 100);
     if (write.outcome !== 'acked') refused.push(write);

@@ -35,13 +35,13 @@ const end = (id: string) =>
     return point.state !== 'creating' && point;
   });
 
-test('full: the point fails and says so; with room again one is made', { skip }, async () => {
+test('full: the point fails and says so; with space again one is made', { skip }, async () => {
   const { point_id: first } = await lost.point();
   const { body } = await lost.user.upload('files', 'large', randomBytes(40 * MIB));
   const failed = await lost.point();
   assert.equal(failed.state, 'failed');
   assert.match(failed.state_reason, /full/);
-  // What it had put is gone again: there is room for a smaller one.
+  // What it had put is gone again: there is space for a smaller one.
   assert.equal((await lost.admin.expect(200, CHECK, POST)).removed_pieces, 0);
   const { bavail, bsize } = statfsSync(disk.mountPoint);
   assert.ok(bavail * bsize > 10 * MIB, `${bavail * bsize} bytes are free`);

@@ -1,4 +1,4 @@
-/** Machines on a disk that is full: none is half made, and one that runs waits until there is room again. */
+/** Machines on a disk that is full: none is half made, and one that runs waits until there is space again. */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync, rmSync, statfsSync } from 'node:fs';
@@ -76,7 +76,9 @@ function fill({ disk }: Fixture): () => void {
 const folders = ({ cloud }: Fixture) =>
   readdirSync(join(cloud.dataDir, 'vms')).filter((name) => /vm-/.test(name));
 
-test('a machine that the disk has no room for is refused, and nothing of it is left', { skip }, async (t) => {
+test('a machine that the disk has no space for is refused, and nothing of it is left', {
+  skip,
+}, async (t) => {
   const fixture = await open(t);
   const { client } = fixture;
   const first = await client.call('/api/vms', { json: NEW_VM });
@@ -89,14 +91,14 @@ test('a machine that the disk has no room for is refused, and nothing of it is l
   assert.deepEqual((await client.call('/api/vms')).body, [first.body]);
   assert.deepEqual(folders(fixture), [first.body.vm_id]);
   empty();
-  await eventually('there is room again', async () => {
+  await eventually('there is space again', async () => {
     return (await client.call('/api/vms', { json: NEW_VM })).status === 201;
   });
   const addresses = (await client.call('/api/vms')).body.map((vm: { ip_address: string }) => vm.ip_address);
   assert.equal(new Set(addresses).size, 2);
 });
 
-test('a guest that writes on a full disk waits, loses nothing and goes on when there is room', {
+test('a guest that writes on a full disk waits, loses nothing and goes on when there is space', {
   skip: skip || cannotRunGuests(),
 }, async (t) => {
   const fixture = await open(t);
@@ -121,7 +123,7 @@ test('a guest that writes on a full disk waits, loses nothing and goes on when t
     const { state, state_reason } = (await client.call(path)).body;
     return [state, state_reason?.code];
   };
-  await eventually('it waits for room', async () => (await lookedAt())[1] === 'disk_full');
+  await eventually('it waits for space', async () => (await lookedAt())[1] === 'disk_full');
   // Several looks at the disk later it still does.
   await sleep(3000);
   assert.deepEqual(await lookedAt(), ['running', 'disk_full']);

@@ -47,7 +47,7 @@ export class TallPlace {
     this.#listPx = listPx;
   }
 
-  /** px of the element where the window belongs once it rests, so that there is always room to go on. */
+  /** px of the element where the window belongs once it rests, so that there is always space to go on. */
   get restPx(): number {
     return mapped(this.#at, this.#listPx, elementPx(this.#listPx));
   }

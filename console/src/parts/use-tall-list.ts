@@ -61,7 +61,7 @@ export function useTallList(element: RefObject<HTMLElement | null>, options: Tal
     // Before the window is drawn at its new place, or it would be empty for a moment.
     const lookAtOnce = () => flushSync(look);
     look();
-    // A list that has grown has new room below.
+    // A list that has grown has new space below.
     rest();
     window.addEventListener('scroll', lookAtOnce, { passive: true });
     window.addEventListener('resize', lookAtOnce);

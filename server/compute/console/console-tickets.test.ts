@@ -42,7 +42,7 @@ test('it ends after 60 s, whatever the wall clock does, and is not kept', () => 
   assert.equal(tickets.redeem(late, 'vm-a').accountId, 7);
 });
 
-test('an account has at most 100 unused ones, and takes no room from another', () => {
+test('an account has at most 100 unused ones, and takes none from another', () => {
   const { tickets } = open();
   const theirs = tickets.issue(as(1), 'vm-a').ticket;
   const ours = Array.from({ length: 150 }, () => tickets.issue(as(2), 'vm-b').ticket);

@@ -271,7 +271,7 @@ test('machines that run share the quota of memory, however many are started at o
   assert.deepEqual(extra, { quota: 'memory_mb', limit: 4096, used: 4096, requested: 1024 });
   await assert.rejects(cloud.power.start(ben, large), code('insufficient_capacity'), 'whoever asks');
   assert.equal((await cloud.machines.describe(ben.principal, large)).state, 'created');
-  // One that is stopped makes room; a host that restarts asks nobody again, a lowered quota takes nothing.
+  // Stopping one frees memory; a host that restarts asks nobody again, a lowered quota takes nothing.
   await cloud.power.stop(ben, started[0] ?? '');
   await fixture.setQuotas(accountId, { memory_mb: 1024 });
   fixture.engine.losePower(started[1]);

@@ -8,7 +8,7 @@ import { CHUNKS_PER_SLOT, LARGE_SLOT_BYTES } from './slot-pool.ts';
 export const BLOCK_BYTES = 4096;
 
 const WASM_PAGE_BYTES = 65_536;
-/** Room for a slot in frames, behind the part of a block that was left of the one before. */
+/** Space for a slot in frames, behind the part of a block that was left of the one before. */
 const AREA_PAGES = Math.ceil(
   (LARGE_SLOT_BYTES + CHUNKS_PER_SLOT * TAG_BYTES + BLOCK_BYTES) / WASM_PAGE_BYTES,
 );
@@ -57,7 +57,7 @@ export class AlignedAreas {
       this.#idle = areas;
       return true;
     } catch (error) {
-      // Not a system error: the address space has no room for the memory.
+      // Not a system error: the address space is too small for the memory.
       const code = asFault(error, 'write').code;
       return code === '' || REFUSALS.has(code) ? false : undefined;
     }
@@ -78,7 +78,7 @@ export class AlignedAreas {
 
 /**
  * The one kind of memory in JavaScript that begins at a page: V8 maps WebAssembly's as such, with ten GiB of
- * addresses behind it. Pages that nobody touches take no room.
+ * addresses behind it. Pages that nobody touches take no memory.
  */
 function allocate(count: number): Buffer[] {
   const pages = count * AREA_PAGES;

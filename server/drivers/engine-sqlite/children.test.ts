@@ -245,7 +245,7 @@ describe('a file that a stranger made', () => {
   });
 });
 
-test('a full disk is told as that, tears nothing, and does no harm when there is room again', async (context) => {
+test('a full disk is told as that, tears nothing, and does no harm when there is space again', async (context) => {
   const reason = process.getuid?.() === 0 ? notInstalled('mount', 'umount') : 'needs root';
   if (reason !== false) return context.skip(reason);
   const disk = fs.mkdtempSync(join(tmpdir(), 'cloudlet-full-'));

@@ -113,7 +113,7 @@ function smallDisk(t: TestContext, sizeBytes: number): string | null {
   return mounted ? mountPoint : null;
 }
 
-test('a full disk stores nothing, says so, and works again when there is room', async (t) => {
+test('a full disk stores nothing, says so, and works again when there is space', async (t) => {
   const disk = smallDisk(t, 8 * 2 ** 20);
   if (disk === null) return;
   const { metadata, alarms } = await open(disk);

@@ -312,8 +312,8 @@ describe('regular expressions', () => {
   });
 });
 
-describe('room', () => {
-  test('a full database refuses to grow, and takes writes again once there is room', (t) => {
+describe('size limit', () => {
+  test('a full database refuses to grow, and takes writes again once there is space', (t) => {
     const documents = new TestDocuments(t);
     documents.sizeLimit = 2 ** 20;
     const text = 'x'.repeat(100_000);

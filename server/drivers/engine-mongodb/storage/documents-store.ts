@@ -362,6 +362,6 @@ function asCommandError(error: unknown): unknown {
   if (!isFull(error)) return error;
   return new CommandError(
     'OutOfDiskSpace',
-    'The database has reached its size limit. Delete documents to make room',
+    'The database has reached its size limit. Delete documents to free space',
   );
 }
