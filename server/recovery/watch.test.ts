@@ -20,9 +20,9 @@ const ELSEWHERE: TargetFact = { isOnDataDisk: false, freeBytes: 7, repositoryId:
 function open(look: () => Promise<TargetFact>) {
   const clock = new FakeClock();
   const alarms = new Alarms(clock);
-  const state = { outlook: NOTHING, isKeyTaken: true };
+  const state = { summary: NOTHING, isKeyTaken: true };
   const watch = new RecoveryWatch({
-    summaries: { of: async () => state.outlook },
+    summaries: { of: async () => state.summary },
     store: { isKeyTaken: async () => state.isKeyTaken },
     clock,
     alarms,
@@ -44,7 +44,7 @@ test('what would be in the way of a restore is a warning with its fix, and no al
     'nothing is said of a place before the first look',
   );
   await watch.look();
-  state.outlook = { ...NOTHING, points: 1, newest_at: clock.now() };
+  state.summary = { ...NOTHING, points: 1, newest_at: clock.now() };
   assert.deepEqual(await warnings(), ['recovery_key_not_taken', 'recovery_target_on_data_disk']);
   state.isKeyTaken = true;
   place.fact = ELSEWHERE;
@@ -105,7 +105,7 @@ test('a place that does not answer is not waited for, and asked once', async (t:
 test('a point that failed is an alarm until the next one is whole, and so is one that is damaged', async () => {
   const { clock, state, watch, alarms, codes } = open(async () => ELSEWHERE);
   const at = clock.now();
-  state.outlook = {
+  state.summary = {
     ...NOTHING,
     points: 2,
     newest_at: at,
@@ -118,11 +118,11 @@ test('a point that failed is an alarm until the next one is whole, and so is one
   assert.equal(alarms.list()[0]?.detail, 'The last recovery point failed: It is full');
   assert.deepEqual((await watch.read()).last_failure, { at: '2026-01-01 00:00:00', reason: 'It is full' });
   const gaps = JSON.stringify([{ component: 'database shop (db-1)', reason: 'it was locked' }]);
-  state.outlook = { ...NOTHING, points: 2, newest_at: at, newest_gaps: gaps };
+  state.summary = { ...NOTHING, points: 2, newest_at: at, newest_gaps: gaps };
   await watch.look();
   assert.deepEqual(codes(), ['recovery_point_partial']);
   assert.equal(alarms.list()[0]?.detail, 'The newest recovery point is missing database shop (db-1)');
-  state.outlook = { ...NOTHING, points: 3, newest_at: at };
+  state.summary = { ...NOTHING, points: 3, newest_at: at };
   await watch.look();
   assert.deepEqual(codes(), []);
   assert.equal(watch.figures().points, 3);

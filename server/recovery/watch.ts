@@ -48,7 +48,7 @@ export class RecoveryWatch {
   #found: TargetFact | undefined;
   #looking: Promise<TargetFact> | undefined;
   /** Last result, for /metrics. */
-  #outlook: RecoverySummary | undefined;
+  #summary: RecoverySummary | undefined;
   #isKeyTaken = false;
 
   constructor(deps: WatchDeps) {
@@ -83,12 +83,12 @@ export class RecoveryWatch {
 
   async read() {
     const { summaries, store, clock, place } = this.#deps;
-    const outlook = await summaries.of(place);
-    const { points, newest_at, verified_at, failed_at, failed_reason: reason } = outlook;
+    const summary = await summaries.of(place);
+    const { points, newest_at, verified_at, failed_at, failed_reason: reason } = summary;
     const id = this.#found?.repositoryId ?? null;
     const isKeyTaken = id === null ? null : await store.isKeyTaken(id);
     const ageMs = newest_at === null ? null : Math.max(0, clock.now() - newest_at);
-    this.#outlook = outlook;
+    this.#summary = summary;
     this.#isKeyTaken = isKeyTaken === true;
     return {
       points,
@@ -105,7 +105,7 @@ export class RecoveryWatch {
 
   /** Results of the last probe; NaN where unknown. */
   figures() {
-    const { newest_at: newestAt = null, points = 0 } = this.#outlook ?? {};
+    const { newest_at: newestAt = null, points = 0 } = this.#summary ?? {};
     return {
       points,
       ageSeconds: newestAt === null ? Number.NaN : (this.#deps.clock.now() - newestAt) / 1000,
@@ -117,7 +117,7 @@ export class RecoveryWatch {
   async #tellOfPoints(): Promise<void> {
     const { alarms } = this.#deps;
     const { last_failure: failure } = await this.read();
-    const damaged = this.#outlook?.damaged ?? 0;
+    const damaged = this.#summary?.damaged ?? 0;
     if (failure === null) alarms.clear('recovery_point_failed');
     else {
       const detail = `The last recovery point failed: ${failure.reason}`;
@@ -127,7 +127,7 @@ export class RecoveryWatch {
         'Fix the cause, then create another: cloudlet recovery create',
       );
     }
-    const lacks = JSON.parse(this.#outlook?.newest_gaps ?? '[]') as readonly Gap[];
+    const lacks = JSON.parse(this.#summary?.newest_gaps ?? '[]') as readonly Gap[];
     if (lacks.length === 0) alarms.clear('recovery_point_partial');
     else {
       const named = lacks.slice(0, SHOWN).map(({ component }) => component);
