@@ -9,9 +9,12 @@ import { CHILD_MEMORY_MB } from '../drivers/engine-children/child-host.ts';
 import { ChildSlots } from '../drivers/engine-children/child-slots.ts';
 import { MongodbEngine, type MongodbEngineOptions } from '../drivers/engine-mongodb/mongodb-engine.ts';
 import { chooseMongodb } from '../drivers/engine-mongodb/on-server/choice.ts';
-import { type HostSiteOptions, hostSite } from '../drivers/engine-mongodb/on-server/host-site.ts';
+import { operatorDeployment } from '../drivers/engine-mongodb/on-server/deployment.ts';
+import {
+  type HostDeploymentOptions,
+  hostDeployment,
+} from '../drivers/engine-mongodb/on-server/host-deployment.ts';
 import { ServerMongodb } from '../drivers/engine-mongodb/on-server/server-engine.ts';
-import { operatorSite } from '../drivers/engine-mongodb/on-server/site.ts';
 import { externalMysql } from '../drivers/engine-mysql/external-server-facts.ts';
 import { MYSQL_USERS, MysqlEngine, mysqlServers } from '../drivers/engine-mysql/mysql-engine.ts';
 import { externalPostgresql } from '../drivers/engine-postgresql/external-server-facts.ts';
@@ -159,7 +162,7 @@ export function buildEngines(options: EnginesOptions) {
 function mongodbEngine(
   { config, alarms, log }: Pick<EnginesOptions, 'config' | 'alarms' | 'log'>,
   own: Omit<MongodbEngineOptions, 'folder' | 'firstPort' | 'alarms'>,
-  host: Pick<HostSiteOptions, 'processes' | 'uidBase'>,
+  host: Pick<HostDeploymentOptions, 'processes' | 'uidBase'>,
 ) {
   const folder = join(config.dataDir, 'databases', 'mongodb');
   const firstPort = config.mongodbPort;
@@ -167,11 +170,11 @@ function mongodbEngine(
   if (choice.kind === 'built-in')
     return new MongodbEngine({ ...own, folder, firstPort, alarms, whyNoServer: choice.why });
   const warn = (text: string) => log.warn(text);
-  const site =
+  const deployment =
     choice.kind === 'url'
-      ? operatorSite({ folder, address: choice.address, alarms })
-      : hostSite({ ...host, folder, firstPort, alarms, warn });
-  return new ServerMongodb({ folder, site });
+      ? operatorDeployment({ folder, address: choice.address, alarms })
+      : hostDeployment({ ...host, folder, firstPort, alarms, warn });
+  return new ServerMongodb({ folder, deployment });
 }
 
 function tlsOf(config: EnginesOptions['config'], clock: Clock): ServerTls {

@@ -9,9 +9,9 @@ import { MongoClient } from 'mongodb';
 import { type EngineFixture, type NotesClient, testEngine } from '../../testing/engine.conformance.ts';
 import { eventually } from '../../testing/eventually.ts';
 import { openMongodb } from '../../testing/mongodb-fixture.ts';
+import { operatorDeployment } from './on-server/deployment.ts';
 import { externalMongodb } from './on-server/operator-mongodb.ts';
 import { ServerMongodb } from './on-server/server-engine.ts';
-import { operatorSite } from './on-server/site.ts';
 
 /** Six times of it take longer than anybody waits, one document after the other. */
 const MULTIPLY = [{ $addFields: { a: { $range: [0, 1000] } } }, { $unwind: '$a' }];
@@ -71,7 +71,7 @@ async function openServer(mongodbUrl: string): Promise<EngineFixture> {
   if (address === null) throw new Error('TEST_MONGODB_ADMIN_URL is empty');
   const folder = mkdtempSync(join(tmpdir(), 'cloudlet-mongodb-'));
   const alarms = { raise: () => {}, clear: () => {} };
-  const engine = new ServerMongodb({ folder, site: operatorSite({ folder, address, alarms }) });
+  const engine = new ServerMongodb({ folder, deployment: operatorDeployment({ folder, address, alarms }) });
   const clients: MongoClient[] = [];
   return {
     engine,

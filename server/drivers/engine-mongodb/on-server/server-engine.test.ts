@@ -12,9 +12,9 @@ import { isAppError } from '../../../platform/errors.ts';
 import { eventually } from '../../../testing/eventually.ts';
 import { newDatabase } from '../../../testing/new-database.ts';
 import { OperatorMongodb } from '../../../testing/operator-mongodb.ts';
+import { operatorDeployment } from './deployment.ts';
 import { externalMongodb, unmetNeed } from './operator-mongodb.ts';
 import { ServerMongodb } from './server-engine.ts';
-import { operatorSite } from './site.ts';
 
 const STAYS = new AbortController().signal;
 const QUERY = { params: [], readOnly: true, maxRows: 10, maxBytes: 2 ** 20, timeoutMs: 8000, signal: STAYS };
@@ -33,12 +33,12 @@ describe("the operator's MongoDB", () => {
     const alarms = new Map<string, string>();
     const address = externalMongodb({ mongodbUrl: url });
     assert.ok(address);
-    const site = operatorSite({
+    const deployment = operatorDeployment({
       folder,
       address,
       alarms: { raise: (code, detail) => alarms.set(code, detail), clear: (code) => alarms.delete(code) },
     });
-    const engine = new ServerMongodb({ folder, site });
+    const engine = new ServerMongodb({ folder, deployment });
     t.after(async () => {
       await engine.close();
       rmSync(folder, { recursive: true, force: true });

@@ -33,9 +33,9 @@ import { ARCHIVE_FILE, ARCHIVE_KIND, BrokenArchive } from '../archive/archive-fo
 import { CommandError } from '../command-error.ts';
 import { commandOf, describeCollection, resultOf } from '../query-results.ts';
 import { decodeDocument } from '../values/bson-documents.ts';
+import type { MongodbDeployment } from './deployment.ts';
 import { clientOf } from './operator-mongodb.ts';
 import { archiveOf, loadArchive } from './server-archives.ts';
-import type { MongodbSite } from './site.ts';
 import { readerOf, TenantUsers, writerOf } from './tenant-users.ts';
 
 const TITLE = 'MongoDB';
@@ -47,14 +47,14 @@ const TENANT = /^[uqr]_[a-z0-9]{16}$/;
 export interface ServerMongodbOptions {
   /** Ours, for what is loaded. */
   readonly folder: string;
-  readonly site: MongodbSite;
+  readonly deployment: MongodbDeployment;
 }
 
 export class ServerMongodb implements Engine {
   readonly name = 'mongodb';
   readonly dumpFormats = ['archive'];
   readonly #folder: string;
-  readonly #site: MongodbSite;
+  readonly #deployment: MongodbDeployment;
   readonly #server: EngineServer;
   readonly #users: TenantUsers;
   readonly #rounds: ServerRounds;
@@ -64,21 +64,21 @@ export class ServerMongodb implements Engine {
   #connections: ReadonlyMap<string, number> = new Map();
   #loads = 0;
 
-  constructor({ folder, site }: ServerMongodbOptions) {
+  constructor({ folder, deployment }: ServerMongodbOptions) {
     this.#folder = folder;
-    this.#site = site;
-    this.#server = site.server;
-    this.#users = new TenantUsers(site.client, () => markOf(site.secret()));
+    this.#deployment = deployment;
+    this.#server = deployment.server;
+    this.#users = new TenantUsers(deployment.client, () => markOf(deployment.secret()));
     const round = { everyMs: ROUND_MS, work: () => this.#look() };
     this.#rounds = new ServerRounds(() => this.#server.isUp, [round]);
   }
 
   get #client(): MongoClient {
-    return this.#site.client();
+    return this.#deployment.client();
   }
 
   readiness(): Promise<Readiness> {
-    return this.#site.readiness();
+    return this.#deployment.readiness();
   }
 
   prepare(): Promise<void> {
@@ -109,7 +109,7 @@ export class ServerMongodb implements Engine {
   }
 
   async endpoint({ database, username }: Pick<EngineDatabase, 'database' | 'username'>): Promise<Endpoint> {
-    const address = this.#site.address();
+    const address = this.#deployment.address();
     const { host, port, tls, replicaSet } = address;
     const ca = tls ? caOf(address) : null;
     // A standalone server acknowledges writes in memory, unless the journal is requested.
@@ -140,7 +140,7 @@ export class ServerMongodb implements Engine {
     const { database: name, limits } = database;
     const user = query.readOnly ? readerOf(name) : writerOf(name);
     const login = { user, password: this.#passwordOf(user), authSource: name };
-    const client = clientOf(this.#site.address(), login, { maxPoolSize: 1 });
+    const client = clientOf(this.#deployment.address(), login, { maxPoolSize: 1 });
     const leave = () => void client.close(true);
     query.signal.addEventListener('abort', leave, { once: true });
     try {
@@ -172,7 +172,7 @@ export class ServerMongodb implements Engine {
 
   async dump(database: EngineDatabase, format: string, { signal }: DumpHow): Promise<Dump> {
     await this.#ready(database);
-    const { version = '', isReplicaSet: isSnapshot = false } = this.#site.facts() ?? {};
+    const { version = '', isReplicaSet: isSnapshot = false } = this.#deployment.facts() ?? {};
     const pieces = archiveOf(this.#client, database.database, { version, isSnapshot, signal });
     const stream = Readable.from(pieces, { objectMode: false });
     return { contentType: 'application/octet-stream', extension: format, sizeBytes: null, stream };
@@ -232,7 +232,7 @@ export class ServerMongodb implements Engine {
   }
 
   #passwordOf(user: string): string {
-    return rolePassword(this.#site.secret(), user);
+    return rolePassword(this.#deployment.secret(), user);
   }
 
   /** Counts connections, and ends what runs for too long. */

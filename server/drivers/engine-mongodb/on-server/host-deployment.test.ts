@@ -11,11 +11,11 @@ import { newDatabase } from '../../../testing/new-database.ts';
 import { noUsers, testUidBase } from '../../../testing/own-ground.ts';
 import { HostProcesses } from '../../host-process/host-processes.ts';
 import { chooseMongodb } from './choice.ts';
-import { hostSite } from './host-site.ts';
+import type { MongodbDeployment } from './deployment.ts';
+import { hostDeployment } from './host-deployment.ts';
 import { findMongod, type Mongod } from './mongod-program.ts';
 import { mongodWords } from './mongod-server.ts';
 import { ServerMongodb } from './server-engine.ts';
-import type { MongodbSite } from './site.ts';
 
 const CODE = join(import.meta.dirname, '../../../..');
 const STAND_IN = join(import.meta.dirname, '../../../testing/mongod-stand-in.ts');
@@ -47,7 +47,7 @@ function cloud(t: TestContext) {
     rmSync(ground, { recursive: true, force: true });
   });
   const start = () => {
-    const site = hostSite({
+    const deployment = hostDeployment({
       folder,
       processes: new HostProcesses({ clock: systemClock, group: 'cloudlet-servers', hasUsers, ground }),
       uidBase,
@@ -56,14 +56,14 @@ function cloud(t: TestContext) {
       warn: () => {},
       find: async () => mongod,
     });
-    const engine = new ServerMongodb({ folder, site });
+    const engine = new ServerMongodb({ folder, deployment });
     ended.push(engine);
-    return { engine, site };
+    return { engine, deployment };
   };
   return { folder, alarms, start };
 }
 
-function pidOf({ server }: MongodbSite): number {
+function pidOf({ server }: MongodbDeployment): number {
   assert.ok(server.pid !== null);
   return server.pid;
 }
@@ -76,10 +76,10 @@ async function notesIn(t: TestContext, uri: string) {
 
 test('it is started with the first database, comes back when it dies, and keeps its port', async (t) => {
   const { folder, start } = cloud(t);
-  const { engine, site } = start();
+  const { engine, deployment } = start();
   engine.wake();
   assert.deepEqual(await engine.list(), []);
-  assert.equal(site.server.pid, null, 'nobody has asked for a database');
+  assert.equal(deployment.server.pid, null, 'nobody has asked for a database');
   const { available, source, version } = await engine.readiness();
   assert.deepEqual([available, source, version], [true, 'managed', '7.0.14']);
   const database = newDatabase();
@@ -88,15 +88,15 @@ test('it is started with the first database, comes back when it dies, and keeps 
   assert.match(uri('secret'), /[?&]journal=true/);
   const notes = await notesIn(t, uri('secret'));
   await notes.insertOne({ _id: 1 });
-  const before = pidOf(site);
+  const before = pidOf(deployment);
   process.kill(before, 'SIGKILL');
-  await eventually(() => site.server.isUp && site.server.pid !== before);
+  await eventually(() => deployment.server.isUp && deployment.server.pid !== before);
   await eventually(() => notes.findOne({ _id: 1 }).catch(() => null));
   assert.equal((await engine.endpoint(database)).port, port);
-  const pid = pidOf(site);
-  const { engine: next, site: nextSite } = start();
+  const pid = pidOf(deployment);
+  const { engine: next, deployment: nextDeployment } = start();
   await next.prepare();
-  assert.equal(pidOf(nextSite), pid, 'the next Cloudlet takes the one that runs');
+  assert.equal(pidOf(nextDeployment), pid, 'the next Cloudlet takes the one that runs');
   assert.deepEqual(await next.list(), [database.database]);
   await Promise.all([engine.close(), next.close()]);
   assert.throws(() => process.kill(pid, 0), 'an orderly stop ends it');

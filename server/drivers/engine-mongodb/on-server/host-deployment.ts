@@ -9,10 +9,10 @@ import {
 import { ManagedServer } from '../../managed-server/managed-server.ts';
 import { dataSeries } from '../../managed-server/server-data.ts';
 import { readServerSecret, rolePassword } from '../../managed-server/server-secret.ts';
+import type { MongodbDeployment } from './deployment.ts';
 import { findMongod, type Mongod } from './mongod-program.ts';
 import { MongodServer } from './mongod-server.ts';
 import { clientOf, type OperatorMongodb } from './operator-mongodb.ts';
-import type { MongodbSite } from './site.ts';
 
 const ADMIN = 'cloudlet';
 const NOT_LET_IN = 18;
@@ -20,13 +20,13 @@ const WHAT_IT_IS =
   'The mongod of this host, managed by Cloudlet, which has not been tested with a real one; ' +
   'CLOUDLET_MONGODB_SERVER=built-in has new clouds use the engine of Cloudlet itself';
 
-export interface HostSiteOptions
+export interface HostDeploymentOptions
   extends Pick<ManagedEngineOptions, 'folder' | 'processes' | 'uidBase' | 'alarms' | 'warn' | 'firstPort'> {
   /** For tests. */
   readonly find?: (series: string | null) => Promise<Mongod | { reason: string; fix: string }>;
 }
 
-export function hostSite(options: HostSiteOptions): MongodbSite {
+export function hostDeployment(options: HostDeploymentOptions): MongodbDeployment {
   const { folder, processes, uidBase: uid, alarms, warn, firstPort, find = findMongod } = options;
   const found = () => find(dataSeries(server.folders));
   const program = async () => programsOrThrow('MongoDB', await found());

@@ -1,4 +1,4 @@
-/** Where databases on a MongoDB server are: on one of the operator's, or on the one of this host. */
+/** The MongoDB server that stores databases: one of the operator's, or the one of this host. */
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { MongoClient } from 'mongodb';
@@ -9,7 +9,7 @@ import { ExternalServer, type ExternalServerDeps } from '../../managed-server/ex
 import { makeServerSecret, readServerSecret } from '../../managed-server/server-secret.ts';
 import { clientOf, factsOf, type MongodbFacts, type OperatorMongodb } from './operator-mongodb.ts';
 
-export interface MongodbSite {
+export interface MongodbDeployment {
   readonly server: EngineServer;
   /** With its administrator. */
   address(): OperatorMongodb;
@@ -22,14 +22,18 @@ export interface MongodbSite {
   readiness(): Promise<Readiness>;
 }
 
-export interface OperatorSiteOptions extends Pick<ExternalServerDeps, 'alarms'> {
+export interface OperatorDeploymentOptions extends Pick<ExternalServerDeps, 'alarms'> {
   /** Cloudlet's folder for everything that is stored of it. */
   readonly folder: string;
   readonly address: OperatorMongodb;
 }
 
 /** By CLOUDLET_MONGODB_URL. */
-export function operatorSite({ folder, address, alarms }: OperatorSiteOptions): MongodbSite {
+export function operatorDeployment({
+  folder,
+  address,
+  alarms,
+}: OperatorDeploymentOptions): MongodbDeployment {
   const client = clientOf(address, address);
   const keeper = join(folder, 'external');
   let facts: MongodbFacts | null = null;
