@@ -41,12 +41,12 @@ export class Components {
     const earlier = new Earlier(before && entriesOf(repository, before), source.order);
     const entryOf = async (file: SourceFile) => {
       signal.throwIfAborted();
-      const witness = file.witness?.();
-      const mayBeKept = file.changes === 'never' || witness !== undefined;
+      const fingerprint = file.fingerprint?.();
+      const mayBeKept = file.changes === 'never' || fingerprint !== undefined;
       const kept = mayBeKept ? await earlier.find(file.path) : undefined;
       const isSound = kept?.pieces.every((piece) => repository.isTrusted(piece)) === true;
-      if (kept === undefined || kept.witness !== witness || !isSound)
-        return { work: this.#keep(file, witness) };
+      if (kept === undefined || kept.witness !== fingerprint || !isSound)
+        return { work: this.#keep(file, fingerprint) };
       onProgress(kept.size_bytes, 0);
       return { work: Promise.resolve(kept) };
     };
@@ -70,10 +70,10 @@ export class Components {
     };
   }
 
-  async #keep(file: SourceFile, witness: string | undefined): Promise<Entry | undefined> {
+  async #keep(file: SourceFile, fingerprint: string | undefined): Promise<Entry | undefined> {
     for (let left = (file.tries ?? 1) - 1; ; left--) {
       try {
-        return await this.#keepWhole(file, witness);
+        return await this.#keepWhole(file, fingerprint);
       } catch (error) {
         const mayFail = error instanceof Unreadable && file.gap !== undefined && !this.#deps.signal.aborted;
         if (!mayFail) throw error;
@@ -84,7 +84,7 @@ export class Components {
     }
   }
 
-  async #keepWhole(file: SourceFile, witness: string | undefined): Promise<Entry | undefined> {
+  async #keepWhole(file: SourceFile, fingerprint: string | undefined): Promise<Entry | undefined> {
     let told = 0;
     const onPiece = (bytes: number) => {
       told += bytes;
@@ -94,7 +94,7 @@ export class Components {
       const kept =
         'place' in file ? await this.#keepPlain(file, onPiece) : await this.#keepOpened(file, onPiece);
       const { path, mode } = file;
-      return kept && { path, mode, size_bytes: kept.sizeBytes, pieces: kept.pieces, witness };
+      return kept && { path, mode, size_bytes: kept.sizeBytes, pieces: kept.pieces, witness: fingerprint };
     } catch (error) {
       this.#deps.onProgress(-told, 0);
       throw error;

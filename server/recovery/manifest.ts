@@ -8,7 +8,7 @@ export interface Entry {
   readonly mode: number;
   readonly size_bytes: number;
   readonly pieces: readonly string[];
-  /** Text that changes whenever the file changes (SourceFile). */
+  /** The fingerprint of the file (SourceFile), by the name that stored points have. */
   readonly witness?: string | undefined;
 }
 

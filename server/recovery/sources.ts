@@ -41,7 +41,7 @@ interface SourceFacts {
    * Text that every change of the file changes: a later point reuses the pieces of an earlier one if it is
    * equal. Read before the file. undefined: unknown now.
    */
-  readonly witness?: () => string | undefined;
+  readonly fingerprint?: () => string | undefined;
   /** Name for people, set when an unreadable file is a gap instead of an error. */
   readonly gap?: string;
   /** Number of attempts; default 1. */

@@ -8,7 +8,7 @@ export interface GuestFiles {
   filesOf(vmId: string, signal: AbortSignal): readonly GuestFile[];
 }
 
-export type GuestFile = OpenedFile & Pick<SourceFile, 'path' | 'witness'>;
+export type GuestFile = OpenedFile & Pick<SourceFile, 'path' | 'fingerprint'>;
 
 const PAGE = 500;
 /** Folder of guests in a point, as in build/compute.ts. */

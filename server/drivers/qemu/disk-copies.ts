@@ -57,7 +57,7 @@ export class DiskCopies implements GuestFiles {
       {
         path: at(disk),
         open: () => this.#disk(record, signal),
-        witness: () => this.#witness(record),
+        fingerprint: () => this.#fingerprint(record),
       },
       { path: at(FILES.seed), open: async () => this.#still(record, FILES.seed) },
       {
@@ -71,9 +71,9 @@ export class DiskCopies implements GuestFiles {
    * A value that every change of a disk changes. Every write sets the time of the last change (ctime), which
    * no program can set back. Only a power cut can lose that time and keep the bytes, so the boot is a part of
    * it; and a second write within one tick of the file system's clock does not show, so what has just
-   * changed has no witness.
+   * changed has no fingerprint.
    */
-  #witness(record: GuestRecord): string | undefined {
+  #fingerprint(record: GuestRecord): string | undefined {
     const { folders, runs, clock } = this.#deps;
     const boot = hostBootId();
     if (boot === '' || runs.find(record.vmId) !== null) return undefined;
