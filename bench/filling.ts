@@ -13,7 +13,7 @@ const CONTENT = Buffer.from('sixteen bytes ok');
 const ETAG = createHash('md5').update(CONTENT).digest('hex');
 interface Filling {
   readonly objects: number;
-  /** How many an object has, by its place; default: every tenth has three. */
+  /** How many an object has, by its index; default: every tenth has three. */
   readonly versions?: (index: number) => number;
   /** How many folders they are in; 0: the top of the bucket. */
   readonly folders?: number;

@@ -2,7 +2,7 @@
 import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-export interface Place {
+export interface Endpoint {
   readonly host: string;
   readonly port: number;
 }
@@ -20,7 +20,7 @@ const WARM_MS = 500;
 const CHUNK = Buffer.alloc(256 * 1024);
 
 /** A connection on which the guest has spoken: its programs begin a little after its SSH. */
-async function talk({ host, port }: Place): Promise<Socket> {
+async function talk({ host, port }: Endpoint): Promise<Socket> {
   for (let tries = 0; tries < 20; tries++) {
     const socket = connect(port, host);
     socket.on('error', () => {});
@@ -37,8 +37,8 @@ async function talk({ host, port }: Place): Promise<Socket> {
 }
 
 /** Bytes per second, from the guest to us. */
-export async function fromGuest(place: Place, ms: number): Promise<number> {
-  const socket = await talk(place);
+export async function fromGuest(endpoint: Endpoint, ms: number): Promise<number> {
+  const socket = await talk(endpoint);
   try {
     let bytes = 0;
     socket.on('data', (chunk: Buffer) => {
@@ -51,8 +51,8 @@ export async function fromGuest(place: Place, ms: number): Promise<number> {
 }
 
 /** Bytes per second, from us to the guest. */
-export async function toGuest(place: Place, ms: number): Promise<number> {
-  const socket = await talk(place);
+export async function toGuest(endpoint: Endpoint, ms: number): Promise<number> {
+  const socket = await talk(endpoint);
   try {
     const fill = () => {
       while (socket.write(CHUNK));

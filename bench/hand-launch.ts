@@ -81,9 +81,9 @@ export async function launchByHand({
 
 /** Where QEMU's own forward of a port of the guest listens. */
 export function forwardOf({ forwards }: LaunchLine, guestPort: number): { host: string; port: number } {
-  const place = forwards[guestPort];
-  if (place === undefined) throw new Error(`nothing forwards port ${guestPort} of the guest`);
-  return place;
+  const forward = forwards[guestPort];
+  if (forward === undefined) throw new Error(`nothing forwards port ${guestPort} of the guest`);
+  return forward;
 }
 
 /** Resolves when SSH said its first word there. */

@@ -35,8 +35,8 @@ export interface Measurement {
 
 /** A folder on a disk, not in memory: nothing here may be faster than what it stands for. */
 export function makeFolder(): string {
-  const places = [tmpdir(), '/var/tmp', process.cwd()];
-  const parent = places.find((place) => statfsSync(place).type !== TMPFS_MAGIC);
+  const candidates = [tmpdir(), '/var/tmp', process.cwd()];
+  const parent = candidates.find((candidate) => statfsSync(candidate).type !== TMPFS_MAGIC);
   if (parent === undefined) throw new Error('no folder on a real disk: set TMPDIR to one');
   const folder = mkdtempSync(join(parent, 'cloudlet-bench-'));
   // A server started by hand runs as another user.

@@ -48,7 +48,7 @@ test('all is well: every skip is named, and the last line counts', (t) => {
   assert.equal(status, 0);
 });
 
-test('a file that passes when it runs again, alone, is told as flaky with its error, and counts as passed', (t) => {
+test('a file that passes when it runs again, alone, is reported as flaky with its error, and counts as passed', (t) => {
   const { status, output, lastLine } = check(t, {
     'test/acceptance/a.test.ts': FLAKY,
     'server/b.test.ts': PASSES,

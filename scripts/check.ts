@@ -9,7 +9,7 @@
  * The last line is `N passed, N failed, N skipped`: tests, plus one failure for each other check that failed.
  * A test that is skipped for want of a package fails where the set-up could have installed that.
  * In a whole run each test file that failed runs once more, alone, unless more than MAX_FLAKY_FILES did. One
- * that passes then counts as passed and is told as flaky. It is a fault all the same: mend it first.
+ * that passes then counts as passed and is reported as flaky. It is a fault all the same: mend it first.
  */
 import { execFile } from 'node:child_process';
 import { globSync } from 'node:fs';
@@ -172,8 +172,8 @@ function report(label: string, results: readonly Result[]): void {
   const ms = results.reduce((sum, { ms }) => sum + ms, 0);
   console.log(`${label.padEnd(12)} ${verdict}${total(results)} in ${results.length} files, ${seconds(ms)}`);
   const slow = results.filter(({ ms }) => ms >= SLOW_MS).sort((a, b) => b.ms - a.ms);
-  const told = slow.slice(0, SLOWEST).map(({ file, ms }) => `${file} ${seconds(ms)}`);
-  if (told.length > 0) console.log(`  slowest: ${told.join(', ')}`);
+  const shown = slow.slice(0, SLOWEST).map(({ file, ms }) => `${file} ${seconds(ms)}`);
+  if (shown.length > 0) console.log(`  slowest: ${shown.join(', ')}`);
   for (const { name, error } of failures) console.log(`  failed: ${name}\n${indent(error)}`);
   for (const { name, reason } of skips) console.log(`  skipped: ${name} (${reason})`);
 }

@@ -42,7 +42,7 @@ function hasRun({ functionName, ranges: [range] }: FunctionCoverage): boolean {
   return range !== undefined && range.count > 0 && (functionName !== '' || range.startOffset > 0);
 }
 
-/** A name may occur twice in a file, so its place belongs to it. */
+/** A name may occur twice in a file, so its offset belongs to it. */
 function nameOf({ functionName, ranges: [range] }: FunctionCoverage): string {
   return `${functionName || 'anonymous'}@${range?.startOffset}`;
 }

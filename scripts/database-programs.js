@@ -94,11 +94,11 @@ export function fetchDatabasePrograms({ root, outsidePath, name }) {
     forgetFailure(root, name);
     return version;
   } catch (error) {
-    const isLasting = error instanceof NoPackages;
-    if (!isLasting && !(error instanceof GuestImageError)) throw error;
+    const isPermanent = error instanceof NoPackages;
+    if (!isPermanent && !(error instanceof GuestImageError)) throw error;
     writeFileSync(
       noteOf(root, name),
-      `${JSON.stringify({ reason: error.message, fix: isLasting ? ELSEWHERE : AGAIN })}\n`,
+      `${JSON.stringify({ reason: error.message, fix: isPermanent ? ELSEWHERE : AGAIN })}\n`,
     );
     throw error;
   } finally {
@@ -131,7 +131,7 @@ function fetch(packages, { name, output }) {
 
 function isOlder(version, oldest) {
   const [one, other] = [version, oldest].map((text) => text.split('.').map(Number));
-  const at = other.findIndex((number, place) => number !== (one[place] || 0));
+  const at = other.findIndex((number, index) => number !== (one[index] || 0));
   return at >= 0 && (one[at] || 0) < other[at];
 }
 

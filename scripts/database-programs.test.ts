@@ -70,12 +70,12 @@ test('programs and their libraries are unpacked, whatever the major version, and
 
 test('pgvector comes along where the distribution has it', { skip: noApt }, (t) => {
   const root = repository('trixie');
-  const place = 'usr/share/postgresql/17/extension';
+  const extensions = 'usr/share/postgresql/17/extension';
   const pgvector = {
     name: 'postgresql-17-pgvector',
     version: '0.8.0-1',
     depends: 'postgresql-17, libc6',
-    files: { [`${place}/vector.control`]: '', 'usr/lib/postgresql/17/lib/vector.so': '' },
+    files: { [`${extensions}/vector.control`]: '', 'usr/lib/postgresql/17/lib/vector.so': '' },
   };
   useArchive(t, join(DIRECTORY, 'with-pgvector'), [...PACKAGES, pgvector]);
   assert.equal(fetchDatabasePrograms({ root, outsidePath, name: 'postgresql' }), '17.4');

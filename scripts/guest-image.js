@@ -59,7 +59,7 @@ const EMPTY_DIRECTORIES = ['dev', 'proc', 'sys', 'run', 'mnt', 'tmp', 'root'];
  */
 export function buildGuestImage({ root, outsidePath }) {
   if (isGuestImageCurrent(root)) return false;
-  const { output, stampFile, results, problemFile } = places(root);
+  const { output, stampFile, results, problemFile } = pathsOf(root);
   const stamp = inputsStamp(root);
   if (process.platform !== 'linux' || process.arch !== 'x64') {
     const here = `${process.platform} on ${process.arch}`;
@@ -82,7 +82,7 @@ export function buildGuestImage({ root, outsidePath }) {
   return true;
 }
 
-function places(root) {
+function pathsOf(root) {
   const output = join(root, 'build', 'guest');
   const results = ['tiny-kernel', 'tiny-initrd'].map((name) => join(output, name));
   return { output, results, stampFile: join(output, 'stamp'), problemFile: join(output, 'problem.json') };
@@ -90,14 +90,14 @@ function places(root) {
 
 /** Writes down why there is no image, for the server (server/drivers/qemu/tiny-image.ts) to tell. */
 export function noteNoGuestImage(root, { message, fix }) {
-  const { output, problemFile } = places(root);
+  const { output, problemFile } = pathsOf(root);
   mkdirSync(output, { recursive: true });
   writeFileSync(problemFile, `${JSON.stringify({ reason: message, fix })}\n`);
 }
 
 /** True when the image is there and was built from what is in the repository `root` now. */
 export function isGuestImageCurrent(root) {
-  const { stampFile, results } = places(root);
+  const { stampFile, results } = pathsOf(root);
   return [...results, stampFile].every(existsSync) && readFileSync(stampFile, 'utf8') === inputsStamp(root);
 }
 
@@ -161,7 +161,7 @@ function treeFiles(tree) {
 
 /** The programs, every library that one of them names, and busybox's many names. */
 function programs(files) {
-  const place = (path) => (/\/sbin\//.test(path) ? 'sbin' : 'bin');
+  const binary = (path) => (/\/sbin\//.test(path) ? 'sbin' : 'bin');
   // Where dropbear looks for it.
   const fixed = { 'sftp-server': 'usr/lib' };
   const entries = Object.values(PROGRAMS)
@@ -170,7 +170,7 @@ function programs(files) {
       const path = files.find((file) => new RegExp(`/(?:s?bin|lib/openssh)/${name}$`).test(file));
       if (path === undefined) throw new GuestImageError(`the packages have no ${name}`);
       const usr = name.startsWith('dropbear') ? 'usr/' : '';
-      const directory = fixed[name] ?? `${usr}${place(path)}`;
+      const directory = fixed[name] ?? `${usr}${binary(path)}`;
       return { path: `${directory}/${name}`, type: 'file', mode: 0o755, content: readFileSync(path) };
     });
   const libraries = new Map();

@@ -94,12 +94,12 @@ export class DebianPackages {
    * the path of that archive. Throws GuestImageError.
    */
   source(name) {
-    const [places, folder] = ['places', 'source'].map((each) => join(this.#directory, each));
-    for (const each of [places, folder]) mkdirSync(each);
+    const [sources, folder] = ['sources', 'source'].map((each) => join(this.#directory, each));
+    for (const each of [sources, folder]) mkdirSync(each);
     // Hosts rarely list sources.
     for (const file of aptSources())
-      writeFileSync(join(places, basename(file)), withSources(readFileSync(file, 'utf8')));
-    const updated = this.#updateOwnLists([`SourceParts=${places}`, 'SourceList=/dev/null']);
+      writeFileSync(join(sources, basename(file)), withSources(readFileSync(file, 'utf8')));
+    const updated = this.#updateOwnLists([`SourceParts=${sources}`, 'SourceList=/dev/null']);
     const fetched = this.#run('apt-get', ['source', '-qq', '--download-only', '--tar-only', name], folder);
     const [file] = readdirSync(folder).filter((each) => /\.orig\.tar\.\w+$/.test(each));
     if (file === undefined)
@@ -122,15 +122,15 @@ export class DebianPackages {
     );
   }
 
-  /** `places`: settings of where apt looks, below Dir::Etc. */
-  #updateOwnLists(places) {
+  /** `settings`: where apt finds its sources, below Dir::Etc. */
+  #updateOwnLists(settings) {
     const lists = join(this.#directory, 'lists');
     const cache = join(this.#directory, 'cache');
     for (const name of [lists, cache]) mkdirSync(join(name, 'partial'), { recursive: true });
     const archives = join(cache, 'archives', 'partial');
     mkdirSync(archives, { recursive: true });
     const own = [`Dir::State::Lists=${lists}`, `Dir::Cache=${cache}`];
-    this.#options = [...own, ...places.map((each) => `Dir::Etc::${each}`)].flatMap((each) => ['-o', each]);
+    this.#options = [...own, ...settings.map((each) => `Dir::Etc::${each}`)].flatMap((each) => ['-o', each]);
     return this.#run('apt-get', ['update', '-qq']);
   }
 

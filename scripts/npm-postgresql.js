@@ -45,9 +45,9 @@ export function fetchNpmPostgresql(output) {
       for (const name of readdirSync(join(native, folder)))
         if (SUPERFLUOUS.test(name)) rmSync(join(native, folder, name), { recursive: true });
     const tree = join(directory, 'tree');
-    const place = join(tree, 'usr/lib/postgresql', NPM_POSTGRESQL_VERSION.split('.')[0]);
-    mkdirSync(dirname(place), { recursive: true });
-    renameSync(native, place);
+    const target = join(tree, 'usr/lib/postgresql', NPM_POSTGRESQL_VERSION.split('.')[0]);
+    mkdirSync(dirname(target), { recursive: true });
+    renameSync(native, target);
     // Its name says that it is whole.
     renameSync(tree, join(output, `postgresql-${NPM_POSTGRESQL_VERSION}`));
     return NPM_POSTGRESQL_VERSION;

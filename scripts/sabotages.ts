@@ -153,7 +153,7 @@ export const SABOTAGES: readonly Sabotage[] = [
     edits: [
       {
         file: 'server/drivers/blobs-file/frame-codec.ts',
-        find: 'open: (body, tail, place) => tail.readUInt32LE() === checksum(body, place),',
+        find: 'open: (body, tail, position) => tail.readUInt32LE() === checksum(body, position),',
         replace: 'open: () => true,',
       },
     ],

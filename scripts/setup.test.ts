@@ -295,7 +295,7 @@ describe('set-up', () => {
     assert.match(without.output, /^set-up: node-\S+ does not run on this machine: /);
     assert.ok(without.output.endsWith(`${fix}\n`), without.output);
     if (process.getuid?.() !== 0 || !existsSync('/etc/debian_version')) return;
-    // In the place of Debian's: the mirror is not ours to need here.
+    // Instead of Debian's: the mirror is not ours to need here.
     const aptGet = `#!/bin/sh\ncase "$*" in install*libatomic1*) : > '${library}' ;; esac\n`;
     writeFileSync(join(bin, 'apt-get'), aptGet, { mode: 0o755 });
     const { code, output } = clone.setUp('start', { env: { PATH: bin } });

@@ -13,27 +13,29 @@ const FOR_NOBODY = /^REVOKE ALL ON FUNCTION (pg_stat_statements_reset\([^)]*\)) 
 
 /** In all programs of PostgreSQL in that folder; again changes nothing. Throws when it may not write. */
 export function trustExtensions(folder) {
-  for (const place of existsSync(folder) ? readdirSync(folder).flatMap((name) => placesIn(folder, name)) : [])
-    for (const name of EXTENSIONS) trust(place, name);
+  for (const directory of existsSync(folder)
+    ? readdirSync(folder).flatMap((name) => foldersIn(folder, name))
+    : [])
+    for (const name of EXTENSIONS) trust(directory, name);
 }
 
 /** Where extensions are: as distributions have it, and as npm has it. */
-function placesIn(folder, name) {
+function foldersIn(folder, name) {
   const [, major] = /^postgresql-(\d+)/.exec(name) || [];
   return [`usr/share/postgresql/${major}`, `usr/lib/postgresql/${major}/share/postgresql`]
     .map((share) => join(folder, name, share, 'extension'))
     .filter(existsSync);
 }
 
-function trust(place, name) {
-  const control = join(place, `${name}.control`);
+function trust(directory, name) {
+  const control = join(directory, `${name}.control`);
   if (!existsSync(control)) return;
   const text = readFileSync(control, 'utf8');
   if (TRUSTED.test(text)) return;
-  for (const script of readdirSync(place).filter((each) => each.startsWith(`${name}--`))) {
-    const sql = readFileSync(join(place, script), 'utf8');
+  for (const script of readdirSync(directory).filter((each) => each.startsWith(`${name}--`))) {
+    const sql = readFileSync(join(directory, script), 'utf8');
     const given = sql.replace(FOR_NOBODY, '$&\nGRANT EXECUTE ON FUNCTION $1 TO @extowner@;');
-    if (given !== sql && !sql.includes('@extowner@')) put(join(place, script), given);
+    if (given !== sql && !sql.includes('@extowner@')) put(join(directory, script), given);
   }
   // Last: it says that all is done.
   put(control, `${text.trimEnd()}\ntrusted = true\n`);

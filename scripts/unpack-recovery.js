@@ -81,18 +81,18 @@ function unseal(key, sealed, context) {
 }
 
 class Repository {
-  #place;
+  #location;
   #naming;
   #sealing;
   #manifests;
 
-  constructor(place, keyText) {
-    this.#place = place;
-    const head = join(place, 'repository.json');
-    if (!existsSync(head)) throw new Problem(`${place} is not a recovery repository: ${head} is missing`);
+  constructor(location, keyText) {
+    this.#location = location;
+    const head = join(location, 'repository.json');
+    if (!existsSync(head)) throw new Problem(`${location} is not a recovery repository: ${head} is missing`);
     const { format, repository_id: id, sealed_key: sealed } = JSON.parse(readFileSync(head, 'utf8'));
     if (format !== FORMAT)
-      throw new Problem(`${place} has format ${format}, but this script supports ${FORMAT}`);
+      throw new Problem(`${location} has format ${format}, but this script supports ${FORMAT}`);
     const slot = derive(recoveryKey(keyText), id, 'cloudlet recovery key');
     const key = decrypt(slot, Buffer.from(sealed, 'base64'));
     if (key === undefined) throw new Problem('the recovery key does not match this repository');
@@ -103,18 +103,18 @@ class Repository {
 
   /** `wanted`: its id; undefined: the newest that can be read and was not deleted. */
   manifest(wanted) {
-    const ids = readdirSync(join(this.#place, 'points')).filter((id) => /^drp-[0-9a-z]+$/.test(id));
+    const ids = readdirSync(join(this.#location, 'points')).filter((id) => /^drp-[0-9a-z]+$/.test(id));
     if (wanted !== undefined && !ids.includes(wanted)) {
       throw new Problem(`recovery point ${wanted} does not exist; available: ${ids.join(', ') || 'none'}`);
     }
     const read = (id) => {
-      const sealed = readFileSync(join(this.#place, 'points', id));
+      const sealed = readFileSync(join(this.#location, 'points', id));
       return JSON.parse(unseal(this.#manifests, sealed, id).toString('utf8'));
     };
     if (wanted !== undefined) return read(wanted);
     const readable = ids.flatMap((id) => {
       try {
-        if (existsSync(join(this.#place, 'deleting', id)))
+        if (existsSync(join(this.#location, 'deleting', id)))
           throw new Problem('it was deleted; pass its ID to unpack it');
         return [read(id)];
       } catch (error) {
@@ -128,7 +128,7 @@ class Repository {
   }
 
   piece(name) {
-    const file = join(this.#place, 'pieces', name.slice(0, 2), name);
+    const file = join(this.#location, 'pieces', name.slice(0, 2), name);
     if (!existsSync(file)) throw new Problem(`piece ${name} is missing`);
     const bytes = unseal(this.#sealing, readFileSync(file), name);
     const found = createHmac('sha256', this.#naming).update(bytes).digest('hex');
@@ -154,9 +154,9 @@ function write(repository, out, { path, mode, size_bytes: size, pieces }) {
   if (path.startsWith('/') || path.startsWith('..') || normalize(path) !== path) {
     throw new Problem('its path is outside the output directory');
   }
-  const place = join(out, path);
-  mkdirSync(dirname(place), { recursive: true, mode: 0o700 });
-  const file = openSync(place, 'wx', mode);
+  const target = join(out, path);
+  mkdirSync(dirname(target), { recursive: true, mode: 0o700 });
+  const file = openSync(target, 'wx', mode);
   try {
     let at = 0;
     for (const name of pieces) {
@@ -170,7 +170,7 @@ function write(repository, out, { path, mode, size_bytes: size, pieces }) {
     ftruncateSync(file, at);
     if (at !== size) throw new Problem(`it has ${at} bytes instead of ${size}`);
   } catch (error) {
-    rmSync(place);
+    rmSync(target);
     throw error;
   } finally {
     closeSync(file);
@@ -178,12 +178,12 @@ function write(repository, out, { path, mode, size_bytes: size, pieces }) {
 }
 
 /** How many files are not there. */
-function unpack([place, keyFile, out, wanted]) {
+function unpack([location, keyFile, out, wanted]) {
   if (out === undefined) {
     throw new Problem('usage: node scripts/unpack-recovery.js POINTS_DIR KEY_FILE OUT_DIR [POINT_ID]');
   }
   if (existsSync(out) && readdirSync(out).length > 0) throw new Problem(`${out} is not empty`);
-  const repository = new Repository(place, readFileSync(keyFile, 'utf8'));
+  const repository = new Repository(location, readFileSync(keyFile, 'utf8'));
   const { point_id: id, cut_at: cutAt, components, gaps } = repository.manifest(wanted);
   mkdirSync(out, { recursive: true, mode: 0o700 });
   let [files, missing] = [0, 0];

@@ -133,7 +133,9 @@ function renderOperations(document: Document): string {
 function queryOf(operation: Operation, shared: Document['components']['parameters'], gives: Gives) {
   return (operation.parameters ?? [])
     .map((one) => (one.$ref === undefined ? one : (shared[nameOf(one.$ref)] as Parameter)))
-    .filter(({ in: place, name }) => place === 'query' && !(gives === 'pages' && PAGING.includes(name)));
+    .filter(
+      ({ in: location, name }) => location === 'query' && !(gives === 'pages' && PAGING.includes(name)),
+    );
 }
 
 /** Nothing for what is no ordinary request: sdk/index.ts has WebSockets. */
@@ -174,11 +176,11 @@ function inputOf(operation: Operation, shared: Document['components']['parameter
     one.$ref === undefined ? one : (shared[nameOf(one.$ref)] as Parameter),
   );
   const members: string[] = [];
-  for (const [place, member] of [
+  for (const [location, member] of [
     ['path', 'params'],
     ['query', 'query'],
   ]) {
-    const own = known.filter((one) => one.in === place);
+    const own = known.filter((one) => one.in === location);
     if (own.length === 0) continue;
     const isNeeded = own.some(({ required }) => required === true);
     const fields = own.map(({ name, required, schema }) => field(name, schema, required === true));

@@ -26,8 +26,8 @@ export async function fetchWithProgress(
   request.onabort = () => reject(signal?.reason);
   request.onload = () => {
     const retryAfter = request.getResponseHeader('retry-after');
-    const told = retryAfter === null ? {} : { 'retry-after': retryAfter };
-    resolve(new Response(request.responseText || null, { status: request.status, headers: told }));
+    const responseHeaders = retryAfter === null ? {} : { 'retry-after': retryAfter };
+    resolve(new Response(request.responseText || null, { status: request.status, headers: responseHeaders }));
   };
   request.onloadend = () => signal?.removeEventListener('abort', abort);
   signal?.addEventListener('abort', abort);

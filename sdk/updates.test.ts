@@ -5,21 +5,21 @@ import { test } from 'node:test';
 import { type WebSocket, WebSocketServer } from 'ws';
 import { type ChangedThing, createCloud } from './index.ts';
 
-test('changes are told, and a connection that is lost is opened again', async () => {
+test('changes are reported, and a connection that is lost is opened again', async () => {
   const server = new WebSocketServer({ port: 0, host: '127.0.0.1' });
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
-  const told: string[] = [];
+  const notified: string[] = [];
   const cloud = createCloud({ baseUrl: `http://127.0.0.1:${port}`, apiKey: 'clk_1' });
   const things: ChangedThing[] = [{ kind: 'vm', id: 'vm-1' }];
   const first = once(server, 'connection');
   const stop = cloud.watchUpdates({
-    sync: () => told.push('sync'),
+    sync: () => notified.push('sync'),
     changed: (changed) => {
-      told.push(...changed.map(({ id }) => id));
+      notified.push(...changed.map(({ id }) => id));
       for (const client of server.clients) client.terminate();
     },
-    lost: () => told.push('lost'),
+    lost: () => notified.push('lost'),
   });
   const [socket, request] = await first;
   assert.deepEqual([request.url, request.headers['x-api-key']], ['/api/updates', 'clk_1']);
@@ -28,10 +28,10 @@ test('changes are told, and a connection that is lost is opened again', async ()
     (socket as WebSocket).send(JSON.stringify(message));
   }
   const [again] = await second;
-  assert.deepEqual(told, ['sync', 'vm-1', 'lost']);
+  assert.deepEqual(notified, ['sync', 'vm-1', 'lost']);
   const closed = once(again as WebSocket, 'close');
   stop();
   await closed;
-  assert.deepEqual(told, ['sync', 'vm-1', 'lost'], 'who stopped is told nothing');
+  assert.deepEqual(notified, ['sync', 'vm-1', 'lost'], 'who stopped is notified of nothing');
   server.close();
 });

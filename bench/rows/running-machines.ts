@@ -1,6 +1,13 @@
 /** Machines that run: what they cost the control plane, how fast they are listed, and their bytes. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { BYTES_SCRIPT, fromGuest, type Place, RECEIVER_PORT, SENDER_PORT, toGuest } from '../guest-bytes.ts';
+import {
+  BYTES_SCRIPT,
+  type Endpoint,
+  fromGuest,
+  RECEIVER_PORT,
+  SENDER_PORT,
+  toGuest,
+} from '../guest-bytes.ts';
 import { banner, forwardOf, launchLineOf } from '../hand-launch.ts';
 import { cpuMs } from '../process-figures.ts';
 import { compare, interleave, median } from '../ratios.ts';
@@ -92,7 +99,7 @@ async function throughFront(options: RunOptions, cloud: Cloud): Promise<Row[]> {
   const row = async (
     work: string,
     port: number,
-    measure: (place: Place, ms: number) => Promise<number>,
+    measure: (endpoint: Endpoint, ms: number) => Promise<number>,
   ): Promise<Row> => {
     const { direct, front } = await interleave(rounds, {
       direct: () => measure(forwardOf(line, port), ms),

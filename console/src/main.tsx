@@ -18,7 +18,7 @@ import { theme } from './theme.ts';
 document.documentElement.lang = text.locale;
 const nonce = giveStylesTheNonce();
 
-// The cloud is out of reach, or another build took this one's place. To reload is for the reader to decide:
+// The cloud is out of reach, or another build has replaced this one. To reload is for the reader to decide:
 // forms and uploads would be lost, and the router reloads by itself on the browser's own words.
 window.addEventListener('vite:preloadError', ({ payload }) => {
   payload.message = text.shell.partMissing;

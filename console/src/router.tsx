@@ -38,7 +38,7 @@ export const router = createRouter({
   context: { queryClient },
   // Unknown search params are dropped: `?tab=nothing` shows the first tab.
   search: { strict: true },
-  // In the place of the page that fails: the frame around it stays.
+  // Instead of the page that fails: the frame around it stays.
   defaultErrorComponent: PageFailed,
   defaultPreload: 'intent',
   // The query client knows what is there: a preload always asks it, and a page that is shown never again.

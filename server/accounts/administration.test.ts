@@ -156,7 +156,7 @@ test('suspending oneself is refused; unknown accounts are not found', async () =
   await assert.rejects(fixture.administration.resume(BACKGROUND, 424242), code('account_not_found'));
 });
 
-test('a suspension and its end are told, and the end lets machines start again in its own commit', async () => {
+test('a suspension and its end are announced, and the end lets machines start again in its own commit', async () => {
   const { id } = await register();
   const creditStates = () =>
     fixture.metadata.get('SELECT resume_due FROM billing_accounts WHERE account_id = ?', id);

@@ -43,7 +43,7 @@ test('a full queue takes in a newcomer: the longest gives up its newest', async 
   const { ask, finish, order, refused } = gated({ running: 1, waiting: 4 });
   const all = [0, 1, 2, 3, 4, 5].map((i) => ask('flood', `flood ${i}`));
   await endOfTick();
-  assert.deepEqual(refused, ['flood 5'], 'alone it may have every place, and no more');
+  assert.deepEqual(refused, ['flood 5'], 'alone it may have every slot, and no more');
   all.push(ask('one', 'one a'), ask('one', 'one b'));
   await endOfTick();
   assert.deepEqual(refused, ['flood 5', 'flood 4', 'flood 3']);
@@ -52,13 +52,13 @@ test('a full queue takes in a newcomer: the longest gives up its newest', async 
   assert.deepEqual(refused.slice(3), ['one c', 'flood 2', 'one b'], 'nobody gains by asking more');
   all.push(ask('four'));
   await endOfTick();
-  assert.deepEqual(refused.slice(6), ['four'], 'each of those that wait has one place');
+  assert.deepEqual(refused.slice(6), ['four'], 'each of those that wait has one slot');
   await finish(5);
   await Promise.all(all);
   assert.deepEqual(order, ['flood 0', 'flood 1', 'one a', 'two', 'three']);
 });
 
-test('work that fails hands its place on', async () => {
+test('work that fails hands its slot on', async () => {
   const queue = new FairQueue({ running: 1, waiting: 10, refusal: () => new Error('full') });
   const failing = queue.run('a', async () => Promise.reject(new Error('no')));
   const next = queue.run('a', async () => 'done');

@@ -72,7 +72,7 @@ test('at most 2 run and 100 wait; the next is refused and the rest finish', asyn
   assert.equal(await passwords.verify('password', await passwords.hash('password')), true);
 });
 
-test('a flood from one address takes no place from another; a whole /64 is one', async () => {
+test('a flood from one address takes no slot from another; a whole /64 is one', async () => {
   const passwords = new Passwords({ cost: cheap });
   const stored = await passwords.hash('password');
   const flood = ['10.0.0.1', '2001:db8::'].flatMap((address) =>

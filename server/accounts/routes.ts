@@ -37,7 +37,7 @@ export interface AccountRoutesDeps {
 /** Everything under /api/register, /api/login, /api/logout, /api/setup, /setup and /api/account. */
 export function accountRoutes(deps: AccountRoutesDeps): Route[] {
   return [
-    ...doorRoutes(deps),
+    ...signInRoutes(deps),
     ...setupRoutes(deps),
     ...ownAccountRoutes(deps),
     ...ownKeyRoutes(deps),
@@ -47,7 +47,7 @@ export function accountRoutes(deps: AccountRoutesDeps): Route[] {
 }
 
 /** Routes for callers without a key. */
-function doorRoutes({ accounts, sessions, secureCookies, publicUrl }: AccountRoutesDeps): Route[] {
+function signInRoutes({ accounts, sessions, secureCookies, publicUrl }: AccountRoutesDeps): Route[] {
   return [
     defineRoute({
       method: 'POST',

@@ -83,14 +83,14 @@ export function buildEngines(options: EnginesOptions) {
   const { config, clock, log, alarms, diskSpace, faults, dataUrl, egress } = options;
   const range = { first: config.databaseUidBase, count: UIDS };
   const users = whyNoOtherUsers(range, config.dataDir) === null ? range : null;
-  const places = new ChildSlots(config.databaseProcesses || processesFor(readHostMemory().totalBytes));
+  const slots = new ChildSlots(config.databaseProcesses || processesFor(readHostMemory().totalBytes));
   const idleMs = config.databaseIdleSeconds * 1000;
   const children = {
     clock,
     log,
     ground: config.dataDir,
     users,
-    places,
+    slots,
     idleMs,
     keepFreeBytes: () => diskSpace.headroomBytes(),
     onFault: (id: string, what: string | null) => faults.note(id, what),
@@ -106,11 +106,11 @@ export function buildEngines(options: EnginesOptions) {
   });
   const warn = (text: string) => log.warn(text);
   const isDiskLow = () => diskSpace.isLow();
-  const wanted = (door: string) => {
-    for (const engine of [postgresql, mysql]) if (engine instanceof AccountServers) engine.wanted(door);
+  const wanted = (listener: string) => {
+    for (const engine of [postgresql, mysql]) if (engine instanceof AccountServers) engine.wanted(listener);
   };
-  const doors = new ServerProxy({ wanted, warn, table: tableNameOf(config.dataDir) });
-  const servers = { doors, places, idleMs, clock };
+  const proxy = new ServerProxy({ wanted, warn, table: tableNameOf(config.dataDir) });
+  const servers = { proxy, slots, idleMs, clock };
   const last = users === null ? null : users.first + users.count - 1;
   const uidOf = (nth: number) => (accountId: number) =>
     last === null ? null : last - RESERVED_UIDS - SERVERS_EACH * accountId - nth;
@@ -155,7 +155,7 @@ export function buildEngines(options: EnginesOptions) {
       void mysql.wake();
       mongodb.wake();
     },
-    close: () => doors.close(),
+    close: () => proxy.close(),
   };
 }
 

@@ -10,7 +10,7 @@ import { blobPath } from '../drivers/blobs-file/blob-format.ts';
 import { SqliteSnapshots } from '../drivers/metadata-sqlite/sqlite-snapshots.ts';
 import { DirectoryDataFiles } from '../drivers/recovery-directory/data-files.ts';
 import { DirectoryTarget } from '../drivers/recovery-directory/directory-target.ts';
-import { lookAtDirectory } from '../drivers/recovery-directory/target-fact.ts';
+import { inspectDirectory } from '../drivers/recovery-directory/target-fact.ts';
 import { Changes } from '../metadata/change.ts';
 import type { Metadata } from '../metadata/metadata.ts';
 import type { Secrets } from '../metadata/secrets-store.ts';
@@ -61,7 +61,7 @@ export interface RecoveryDeps {
 const LAYOUT = { blobPath: (blob: string) => `blobs/${blobPath(blob)}`, images: 'images' };
 const HOUR_MS = 3_600_000;
 const TICK_MS = 10 * 60_000;
-const LOOK_MS = 60_000;
+const CHECK_MS = 60_000;
 
 /** Whether a recovery point needs unreferenced data. */
 export function recoveryHold({ metadata }: { readonly metadata: Metadata }, clock: Clock) {
@@ -74,11 +74,11 @@ export function buildRecovery({ config, clock, log, base, sources }: RecoveryDep
   const { dataDir: directory } = config;
   const store = new RecoveryStore(metadata);
   const changes = new Changes({ metadata });
-  const place = config.recoveryTarget || join(directory, 'recovery');
-  const target = new DirectoryTarget(place);
+  const path = config.recoveryTarget || join(directory, 'recovery');
+  const target = new DirectoryTarget(path);
   const keys = new RecoveryKeys({ secrets, target, store, changes, clock });
   // Has threads of its own, so that it does not wait for those that make a point.
-  const verifying = new RecoveryKeys({ secrets, target: new DirectoryTarget(place), store, changes, clock });
+  const verifying = new RecoveryKeys({ secrets, target: new DirectoryTarget(path), store, changes, clock });
   const onError = (id: string, err: unknown) =>
     log.error({ id, err }, 'a recovery point, or a part of it, could not be made, read or removed');
   const lease = new Lease({
@@ -95,7 +95,7 @@ export function buildRecovery({ config, clock, log, base, sources }: RecoveryDep
   const summaries = new RecoverySummaryStore(metadata);
   const news = new PointEvents({ summaries, clock, announce: eventStatements });
   const onEnd = () => {
-    void watch.look().catch((error) => onError('', error));
+    void watch.check().catch((error) => onError('', error));
   };
   const shared = { store, changes, clock, repository: () => keys.open(), onError, onEnd, news };
   const verifications = new Verifications({ ...shared, repository: () => verifying.open() });
@@ -108,7 +108,7 @@ export function buildRecovery({ config, clock, log, base, sources }: RecoveryDep
     verifyingPercent: (id) => verifications.percentOf(id),
     snapshots: new SqliteSnapshots({ directory, work: join(directory, 'recovery-work'), assertSpace }),
     sources: cloudSources(new DirectoryDataFiles(directory, LAYOUT), sources),
-    place: target.place,
+    location: target.location,
     version: VERSION,
     bytesPerSecond: config.recoveryBytesPerSecond || Number.POSITIVE_INFINITY,
   });
@@ -118,7 +118,7 @@ export function buildRecovery({ config, clock, log, base, sources }: RecoveryDep
     points,
     find: () => keys.find(),
     isLost: () => keys.isLost(),
-    place: target.place,
+    location: target.location,
     graceMs: config.recoveryUndeleteHours * HOUR_MS,
   });
   const every = (name: string, everyMs: number, run: () => Promise<unknown>): Job => {
@@ -131,7 +131,7 @@ export function buildRecovery({ config, clock, log, base, sources }: RecoveryDep
     gauges: (meters: Meters) => meterRecovery(meters, watch),
     jobs: [
       every('remove deleted recovery points', TICK_MS, () => removals.tick()),
-      every('check the recovery repository', LOOK_MS, () => watch.look()),
+      every('check the recovery repository', CHECK_MS, () => watch.check()),
       every('write down what was revoked', config.recoveryJournalSeconds * 1000, () => journals.write()),
     ],
     /** Cleans up after a kill, then removes deleted points. */
@@ -139,8 +139,8 @@ export function buildRecovery({ config, clock, log, base, sources }: RecoveryDep
       void points
         .recover()
         .then(() => removals.reconcile())
-        .finally(() => watch.look())
-        .catch((err) => log.error({ err }, 'recovery points were not looked after'));
+        .finally(() => watch.check())
+        .catch((err) => log.error({ err }, 'recovery points were not cleaned up'));
     },
     close: async () => {
       await verifications.close();
@@ -173,9 +173,9 @@ function buildWatch({ config, clock, base, keys, target }: WatchParts): Recovery
     store: new RecoveryStore(metadata),
     clock,
     alarms,
-    place: target.place,
-    look: async () => {
-      const fact = await lookAtDirectory(target.place, config.dataDir);
+    location: target.location,
+    probe: async () => {
+      const fact = await inspectDirectory(target.location, config.dataDir);
       if (await keys.isLost()) throw new Error('the points that were made there are not in it');
       return { ...fact, repositoryId: (await keys.find())?.id ?? null };
     },

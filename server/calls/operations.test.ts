@@ -110,7 +110,7 @@ test('one that cannot be stored is not begun', async () => {
   await operations.drain(60_000); // at once: nothing runs
 });
 
-test('an end that cannot be stored is told of, and called interrupted', async () => {
+test('an end that cannot be stored is reported, and called interrupted', async () => {
   const operations = open();
   const { id, work, done } = await running(operations);
   work.reject(new Error('of the work, which answers failures itself'));

@@ -8,43 +8,43 @@ const ADA = { ...NOBODY, accountId: 1, via: 'key' as const, scopes: ['*' as cons
 
 function watched() {
   const updates = new Updates({ maxPerAccount: 10 });
-  const told: (readonly Changed[] | 'lost')[] = [];
+  const notified: (readonly Changed[] | 'lost')[] = [];
   const stop = updates.watch(ADA, {
-    changed: (things) => told.push(things),
-    lost: () => told.push('lost'),
+    changed: (things) => notified.push(things),
+    lost: () => notified.push('lost'),
   });
   const tell = (id: string) => updates.tell({ accountId: 1, kind: 'vm', id });
-  return { told, stop, tell };
+  return { notified, stop, tell };
 }
 
-test('what changes several times within a moment is told once', async () => {
-  const { told, tell } = watched();
+test('what changes several times within a moment is reported once', async () => {
+  const { notified, tell } = watched();
   for (const id of ['vm-a', 'vm-b', 'vm-a']) tell(id);
-  await eventually(() => told.length > 0);
-  assert.deepEqual(told, [
+  await eventually(() => notified.length > 0);
+  assert.deepEqual(notified, [
     [
       { kind: 'vm', id: 'vm-a' },
       { kind: 'vm', id: 'vm-b' },
     ],
   ]);
   tell('vm-a');
-  await eventually(() => told.length > 1);
+  await eventually(() => notified.length > 1);
 });
 
 test('of more than 200 things none is named', async () => {
-  const { told, tell } = watched();
+  const { notified, tell } = watched();
   for (let count = 0; count <= 200; count++) tell(`vm-${count}`);
-  await eventually(() => told.length > 0);
-  assert.deepEqual(told, ['lost']);
+  await eventually(() => notified.length > 0);
+  assert.deepEqual(notified, ['lost']);
 });
 
-test('who has left is told nothing', async () => {
-  const { told, stop, tell } = watched();
+test('who has left is notified of nothing', async () => {
+  const { notified, stop, tell } = watched();
   const other = watched();
   tell('vm-a');
   stop();
   tell('vm-b');
   other.tell('vm-c');
-  await eventually(() => other.told.length > 0);
-  assert.deepEqual(told, []);
+  await eventually(() => other.notified.length > 0);
+  assert.deepEqual(notified, []);
 });

@@ -1,4 +1,4 @@
-/** The part of `cloudlet doctor` that looks at the machine: disk, ports, clock, limits, versions. */
+/** The part of `cloudlet doctor` that checks the machine: disk, ports, clock, limits, versions. */
 import { lookup } from 'node:dns/promises';
 import { constants } from 'node:fs';
 import { access, mkdtemp, readFile, realpath, rmdir, statfs } from 'node:fs/promises';
@@ -67,7 +67,7 @@ export async function checkDataDirectory({ dataDir }: Config): Promise<Finding[]
       : 'not in use'
     : 'will be created at the first start';
   const open = openParentOf(await realpath(directory));
-  const place: Finding =
+  const location: Finding =
     open === null
       ? { level: 'ok', subject, detail: `${dataDir} (${state})` }
       : {
@@ -76,7 +76,7 @@ export async function checkDataDirectory({ dataDir }: Config): Promise<Finding[]
           detail: `${dataDir} (${state}): every user of this host can rename files in ${open}`,
           fix: `chmod o-w ${open}, or set CLOUDLET_DATA_DIR`,
         };
-  return [place, await checkSpace(directory)];
+  return [location, await checkSpace(directory)];
 }
 
 async function checkSpace(directory: string): Promise<Finding> {

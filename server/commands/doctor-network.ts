@@ -1,4 +1,4 @@
-/** The part of `cloudlet doctor` that looks at what the network of virtual machines needs. */
+/** The part of `cloudlet doctor` that checks what the network of virtual machines needs. */
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import type { Config } from '../config/config.ts';
@@ -105,8 +105,8 @@ export function forwardDrop(ruleset: string, bridge: string): { chain: string; f
   if (nftables.some(({ rule }) => rule !== undefined && accepts(rule))) return null;
   const beside = (other: string) => chains.some((chain) => chain.table === table && chain.name === other);
   // Docker leaves this chain to others, and makes its own anew.
-  const place = beside('DOCKER-USER') ? 'DOCKER-USER' : name;
-  const allow = (side: string) => `nft insert rule ${family} ${table} ${place} ${side} ${bridge} accept`;
+  const chain = beside('DOCKER-USER') ? 'DOCKER-USER' : name;
+  const allow = (side: string) => `nft insert rule ${family} ${table} ${chain} ${side} ${bridge} accept`;
   const fix = beside('ufw-user-forward')
     ? `ufw route allow in on ${bridge} && ufw route allow out on ${bridge}`
     : `${allow('iifname')} && ${allow('oifname')}`;

@@ -73,7 +73,7 @@ describe('doctor', () => {
     assert.equal(code, 0);
   });
 
-  test('looks at every part, counts, and leaves no trace', async () => {
+  test('checks every part, counts, and leaves no trace', async () => {
     const { code, lines, about } = await report();
     assert.equal(code, 0, lines.join('\n'));
     const subjects = [
@@ -242,7 +242,7 @@ describe('doctor', () => {
     assert.equal(finding?.fix, 'sysctl -w vm.overcommit_memory=0');
   });
 
-  test('KVM: missing and not openable are told apart', async () => {
+  test('KVM: missing and not openable are distinguished', async () => {
     const auto = { dataDir, vmAccel: 'auto' } as const;
     const detail = async (...asked: Parameters<typeof checkKvm>) =>
       (await checkKvm(...asked))[0]?.detail ?? '';
@@ -260,7 +260,7 @@ describe('doctor', () => {
     assert.match(await detail({ dataDir, vmAccel: 'tcg' }, false), /disabled by CLOUDLET_VM_ACCEL/);
   });
 
-  test('KVM: what the test boot found is told with its time, and not before it is known', async () => {
+  test('KVM: what the test boot found is shown with its time, and not before it is known', async () => {
     const auto = { dataDir, vmAccel: 'auto' } as const;
     const ask = async (device = join(dataDir, 'no-kvm')) => (await checkKvm(auto, false, device))[0];
     assert.match(

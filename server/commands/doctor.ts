@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import type { Config } from '../config/config.ts';
 import { UIDS } from '../drivers/qemu/guest-folders.ts';
-import { lookAtDirectory } from '../drivers/recovery-directory/target-fact.ts';
+import { inspectDirectory } from '../drivers/recovery-directory/target-fact.ts';
 import { type Clock, systemClock } from '../platform/clock.ts';
 import { whyNoOtherUsers } from '../platform/other-users.ts';
 import { formatSize } from '../storage/entries.ts';
@@ -57,7 +57,7 @@ interface DoctorDeps {
 }
 
 /**
- * Looks at everything and prints a line for each, whether Cloudlet runs or not; changes nothing.
+ * Checks everything and prints a line for each, whether Cloudlet runs or not; changes nothing.
  * Resolves with the exit code: 1 when something failed, else 0.
  */
 export async function runDoctor({ config, print, clock = systemClock }: DoctorDeps): Promise<number> {
@@ -98,10 +98,10 @@ function renderFinding({ level, subject, detail, fix }: Finding): string {
 
 async function checkRecovery({ recoveryTarget, dataDir }: Config): Promise<Finding[]> {
   const subject = 'recovery points';
-  const place = recoveryTarget || join(dataDir, 'recovery');
+  const location = recoveryTarget || join(dataDir, 'recovery');
   try {
-    const { isOnDataDisk, freeBytes } = await lookAtDirectory(place, dataDir);
-    const detail = `${place}, ${formatSize(freeBytes)} free`;
+    const { isOnDataDisk, freeBytes } = await inspectDirectory(location, dataDir);
+    const detail = `${location}, ${formatSize(freeBytes)} free`;
     if (!isOnDataDisk) return [{ level: 'ok', subject, detail }];
     const fix = 'set CLOUDLET_RECOVERY_TARGET to a directory on another disk or on NFS';
     return [
@@ -114,6 +114,8 @@ async function checkRecovery({ recoveryTarget, dataDir }: Config): Promise<Findi
     ];
   } catch (error) {
     const fix = 'mount the directory, make it writable, or set CLOUDLET_RECOVERY_TARGET';
-    return [{ level: 'warn', subject, detail: `${place} cannot be used: ${(error as Error).message}`, fix }];
+    return [
+      { level: 'warn', subject, detail: `${location} cannot be used: ${(error as Error).message}`, fix },
+    ];
   }
 }

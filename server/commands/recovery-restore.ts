@@ -44,14 +44,14 @@ export async function restore(_config: Config, { values }: Words): Promise<numbe
     isPartial: partial !== undefined,
   });
   const journal = await findJournal(target, recoveryKey, restored.manifest);
-  const told = await prepareFirstStart(folder.path, {
+  const report = await prepareFirstStart(folder.path, {
     journal,
     isAllRevoked: values['revoke-all-keys'] !== undefined,
     cut: readTime('cut_at', restored.manifest.cut_at),
     repositoryId: restored.repositoryId,
   });
   await folder.finish();
-  tell(restored, directory, told);
+  printResult(restored, directory, report);
   return restored.missing.length === 0 ? 0 : 1;
 }
 
@@ -100,33 +100,33 @@ async function prepareFirstStart(
   try {
     const dumps = await KeptDumpFiles.sizes(join(directory, 'databases', 'kept'));
     const store = new JournalStore(metadata);
-    const { statements, told } =
+    const { statements, report } =
       typeof journal === 'string' ? unknownSince(journal) : await replayJournal(journal, store);
     const all = isAllRevoked ? store.revokeAll() : [];
     const now = systemClock.now();
     const keyTaken = new RecoveryStore(metadata).setKeyTaken(repositoryId, now);
     await metadata.commit([...statements, ...all, ...afterRestore({ now, cut }, dumps), keyTaken]);
-    return [...told, ...(isAllRevoked ? ['All keys were revoked'] : [])];
+    return [...report, ...(isAllRevoked ? ['All keys were revoked'] : [])];
   } finally {
     await metadata.close();
   }
 }
 
 function unknownSince(why: string): Replay {
-  const told = [
+  const report = [
     `Keys revoked and passwords changed after the recovery point was taken are valid again: ${why}`,
     'To be safe, restore with --revoke-all-keys; administrators can then issue new keys',
   ];
-  return { statements: [], told };
+  return { statements: [], report };
 }
 
-function tell({ manifest, missing }: Restored, directory: string, told: readonly string[]): void {
+function printResult({ manifest, missing }: Restored, directory: string, report: readonly string[]): void {
   const { contents, cut_at, point_id } = manifest;
   const counts = Object.entries(contents).map(([what, count]) => plural(count, what.replace(/s$/, '')));
   console.log(`Restored ${point_id}, taken at ${cut_at} UTC, to ${directory}: ${counts.join(', ')}`);
   for (const { component, reason } of manifest.gaps)
     console.log(`not included in the recovery point: ${component} (${reason})`);
-  for (const line of told) console.log(line);
+  for (const line of report) console.log(line);
   for (const path of missing) console.log(`missing or damaged: ${path}`);
   console.log(startIt(directory));
 }

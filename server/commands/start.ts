@@ -87,14 +87,14 @@ async function step<T>(name: string, work: () => Promise<T>): Promise<T> {
   return result;
 }
 
-interface Place {
+interface ListenAddress {
   readonly host: string;
   readonly port: number;
   /** Setting to change when the port is unavailable. */
   readonly setting: string;
 }
 
-async function listen(app: FastifyInstance, { host, port, setting }: Place): Promise<string> {
+async function listen(app: FastifyInstance, { host, port, setting }: ListenAddress): Promise<string> {
   try {
     await app.listen({ host, port });
   } catch (error) {

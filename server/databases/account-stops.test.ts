@@ -15,7 +15,7 @@ async function open(t: TestContext) {
 
 /** A database of at most 2 MiB, with so many in it. */
 async function newDatabase(cloud: DatabaseCloud, call: Call, mib = 0): Promise<string> {
-  const name = `n${cloud.told.length}`;
+  const name = `n${cloud.announced.length}`;
   const made = await cloud.creation.create(call, { name, size_limit_mb: 2 });
   for (let i = 0; i < mib; i++) await fill(cloud, call, made.database_id);
   return made.database_id;
@@ -52,7 +52,7 @@ test('databases are closed for want of credits, and come back as their size says
   assert.deepEqual(await cloud.accountStops.resume(ada.principal.accountId), { waiting: 0 });
   assert.equal(await stateOf(cloud, ada, full), 'read_only size_limit_reached');
   assert.equal(await stateOf(cloud, ada, empty), 'ready');
-  assert.deepEqual(cloud.told.slice(3).sort(), [
+  assert.deepEqual(cloud.announced.slice(3).sort(), [
     ...['database.read_only', 'database.read_only', 'database.resumed'],
     ...['database.suspended', 'database.suspended'],
   ]);
@@ -77,7 +77,7 @@ test('one that comes back is said to be ready once its engine lets its users in'
   assert.deepEqual(seen, Array(3).fill('suspended credits_exhausted'));
   const row = await fixture.store.find(id);
   assert.equal(row?.applied, row?.generation);
-  assert.deepEqual(cloud.told, ['database.created', 'database.suspended', 'database.resumed']);
+  assert.deepEqual(cloud.announced, ['database.created', 'database.suspended', 'database.resumed']);
 });
 
 test('while the engine is away they are suspended in the rows, and closed when it is back', async (t) => {
@@ -107,7 +107,7 @@ test('those of a closed account go for good, the deleted ones with their last du
   assert.deepEqual(await cloud.kept.list(), []);
   assert.equal(fixture.disk.databases.size, 0);
   assert.equal(await fixture.counted(ada), 0);
-  assert.deepEqual(cloud.told.slice(2), ['database.deleted', 'database.deleted']);
+  assert.deepEqual(cloud.announced.slice(2), ['database.deleted', 'database.deleted']);
 });
 
 test('the end of an account ends long work on its databases', async (t) => {

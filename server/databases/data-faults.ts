@@ -51,7 +51,7 @@ export class DataFaults {
   }
 
   /** Checks that engines have the databases of the rows, and forgets deleted ones; called at intervals. */
-  async look({ store, engines }: { store: DatabaseStore; engines: Engines }): Promise<void> {
+  async check({ store, engines }: { store: DatabaseStore; engines: Engines }): Promise<void> {
     const absent: string[] = [];
     for (const engine of engines.all()) absent.push(...(await absentIn(engine, store)));
     this.#absent = absent;

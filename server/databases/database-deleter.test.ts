@@ -210,7 +210,7 @@ describe('a deleted database', () => {
       await assert.rejects(cloud.deleter.undelete(ann, other, {}), { code: 'database_not_found' });
     }));
 
-  test('needs its place in the quota to come back', () =>
+  test('needs its share of the quota to come back', () =>
     withDatabaseFixture(async (fixture) => {
       const cloud = await fixture.open();
       const ann = await fixture.newCall('ann');

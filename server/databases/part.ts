@@ -134,7 +134,7 @@ export async function databasesPart(
       every('watch the engines of databases', CHECK_MS, () =>
         watchEngines({ engines, alarms, counts: () => store.counts() }),
       ),
-      every('look for databases that are missing', SWEEP_MS, () => faults.look(parts)),
+      every('look for databases that are missing', SWEEP_MS, () => faults.check(parts)),
       every('sweep databases', SWEEP_MS, () => supervisor.sweepOrphans()),
     ],
     start: () => {

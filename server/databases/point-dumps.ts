@@ -33,7 +33,7 @@ export function databaseSource(deps: PointDumpsDeps): Source {
     async *files({ reads }: Snapshot, signal) {
       const rows = new DatabaseStore(reads);
       for (let after = 0; ; ) {
-        const page = await rows.listLasting({ after, limit: PAGE });
+        const page = await rows.listPersistent({ after, limit: PAGE });
         for (const row of page) yield fileOf(deps, row, signal);
         after = page.at(-1)?.id ?? after;
         if (page.length < PAGE) return;

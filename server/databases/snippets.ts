@@ -62,7 +62,7 @@ function mysql({ uri, tls, hasCa }: Target): Snippets {
   const ca = hasCa ? CA_FILE : null;
   const { username, password, hostname, port, pathname } = new URL(uri);
   const name = pathname.slice(1);
-  const place = `mysql:host=${hostname};port=${port};dbname=${name};charset=utf8mb4`;
+  const dsn = `mysql:host=${hostname};port=${port};dbname=${name};charset=utf8mb4`;
   const goUri = `${username}:${password}@tcp(${hostname}:${port})/${name}${tls ? '?tls=true' : ''}`;
   const login = `--host=${hostname} --port=${port} --user=${username} --password=${password}`;
   return {
@@ -85,7 +85,7 @@ with connection.cursor() as cursor:
 `,
     go: goProgram({ driver: 'mysql', module: 'github.com/go-sql-driver/mysql', uri: goUri }),
     php: `<?php
-$connection = new PDO('${place}', '${username}', '${password}'${ca === null ? '' : `, [PDO::MYSQL_ATTR_SSL_CA => '${ca}']`});
+$connection = new PDO('${dsn}', '${username}', '${password}'${ca === null ? '' : `, [PDO::MYSQL_ATTR_SSL_CA => '${ca}']`});
 print_r($connection->query('SELECT 1 AS one')->fetchAll(PDO::FETCH_ASSOC));
 `,
   };
@@ -122,8 +122,8 @@ with psycopg.connect("${uri}") as connection:
     go: goProgram({ driver: 'pgx', module: 'github.com/jackc/pgx/v5/stdlib', uri }),
     php: `<?php
 $url = parse_url('${uri}');
-$place = "pgsql:host={$url['host']};port={$url['port']};dbname=" . ltrim($url['path'], '/');${tls ? "\n$place .= ';' . str_replace('&', ';', $url['query']);" : ''}
-$connection = new PDO($place, $url['user'], $url['pass']);
+$dsn = "pgsql:host={$url['host']};port={$url['port']};dbname=" . ltrim($url['path'], '/');${tls ? "\n$dsn .= ';' . str_replace('&', ';', $url['query']);" : ''}
+$connection = new PDO($dsn, $url['user'], $url['pass']);
 print_r($connection->query('SELECT 1 AS one')->fetchAll(PDO::FETCH_ASSOC));
 `,
   };

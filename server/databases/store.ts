@@ -179,7 +179,7 @@ export class DatabaseStore {
    * Databases that a recovery point includes: neither still being created nor purged. By row id, after
    * `after`.
    */
-  listLasting({ after, limit }: Page): Awaitable<DatabaseRow[]> {
+  listPersistent({ after, limit }: Page): Awaitable<DatabaseRow[]> {
     return this.#reads.all(
       `SELECT ${COLUMNS} FROM databases WHERE id > ? AND state <> 'creating' AND (${LIVE} OR ${KEPT})
        ORDER BY id LIMIT ?`,

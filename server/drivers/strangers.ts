@@ -1,6 +1,6 @@
 /**
  * Connections of those who have not logged in, of which there is a bounded number: whoever comes finds a
- * place, for which another stranger is evicted. Drivers keep one such connection as long as they live, to
+ * slot, for which another stranger is evicted. Drivers keep one such connection as long as they live, to
  * look after the server; it sends a greeting every few seconds, and goes last.
  */
 import { sourceOf } from '../platform/caller-networks.ts';

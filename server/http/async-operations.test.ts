@@ -111,7 +111,7 @@ test('a refusal that is a decision is', async () => {
   assert.deepEqual(await ask(headers), first);
 });
 
-test('what is our fault is told in no detail', async () => {
+test('what is our fault is reported in no detail', async () => {
   work = async () => {
     throw new Error('secret');
   };

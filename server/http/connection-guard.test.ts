@@ -168,12 +168,12 @@ test('an idle connection between two requests is kept', async (t) => {
   assert.equal(socket.readyState, 'open');
 });
 
-test('connections beyond the limit get 503 and are closed, and a free place is given again', async (t) => {
+test('connections beyond the limit get 503 and are closed, and a free slot is given again', async (t) => {
   const { server } = reading();
   const { port, guard } = await guarded(t, server, { maxConnections: 3 });
   const held = await Promise.all([dial(port), dial(port), dial(port)]);
   await eventually(() => guard.connections === 3);
-  await dial(port); // the place that is kept for questions about health
+  await dial(port); // the slot that is kept for questions about health
   await eventually(() => guard.connections === 4);
   const fifth = await dial(port);
   const refusal = await fifth.closed;

@@ -40,7 +40,7 @@ export class ConnectionGuard {
   /** Refused connections: later data on them must have no effect. */
   readonly #turnedAway = new WeakSet<Socket>();
   #refusing = 0;
-  #hasToldOfTls = false;
+  #hasWarnedOfTls = false;
   readonly #timer: NodeJS.Timeout;
 
   constructor(deps: GuardDeps) {
@@ -161,16 +161,16 @@ export class ConnectionGuard {
       return;
     }
     const isTls = beginsTls(error.rawPacket);
-    if (isTls) this.#tellOfTls();
+    if (isTls) this.#warnOfTls();
     const refusal = isTls ? SPEAKS_HTTP : (CLIENT_ERRORS[error.code ?? ''] ?? NOT_HTTP);
     const { code, detail, ...extras } = refusal;
     endWith(socket, rawProblem(new AppError(code, detail, extras), newId('req', this.#deps.clock)));
   }
 
   /** TLS clients do not show the response, so the operator gets a log line, once. */
-  #tellOfTls(): void {
-    if (this.#hasToldOfTls) return;
-    this.#hasToldOfTls = true;
+  #warnOfTls(): void {
+    if (this.#hasWarnedOfTls) return;
+    this.#hasWarnedOfTls = true;
     this.#deps.log.warn(`a client calls with https://, but these ports serve HTTP. ${SPEAKS_HTTP.hint}`);
   }
 }

@@ -18,9 +18,9 @@ function open(given: Partial<SlotDeps> = {}) {
   const enter = (remoteAddress: string, name = '') => {
     const socket = { remoteAddress } as Socket;
     names.set(socket, name);
-    return { socket, place: slots.enter(socket) };
+    return { socket, slot: slots.enter(socket) };
   };
-  const kind = (remoteAddress: string) => enter(remoteAddress).place.kind;
+  const kind = (remoteAddress: string) => enter(remoteAddress).slot.kind;
   return { slots, clock, closed, enter, kind, receiving };
 }
 
@@ -59,14 +59,14 @@ test('when there is no free slot, what has been idle longest is closed; what is 
   clock.advance(500);
   slots.done(b);
   clock.advance(999);
-  assert.equal(enter('192.0.2.2', 'd').place.kind, 'ordinary');
+  assert.equal(enter('192.0.2.2', 'd').slot.kind, 'ordinary');
   assert.deepEqual(closed, [{ name: 'c', wasUsed: false }], 'c was never used, for 1.5 s');
-  assert.equal(enter('192.0.2.2').place.kind, 'reserve', 'b is idle for 0.999 s');
+  assert.equal(enter('192.0.2.2').slot.kind, 'reserve', 'b is idle for 0.999 s');
   clock.advance(1);
-  assert.equal(enter('192.0.2.2', 'e').place.kind, 'ordinary');
+  assert.equal(enter('192.0.2.2', 'e').slot.kind, 'ordinary');
   assert.deepEqual(closed.at(-1), { name: 'b', wasUsed: true });
   clock.advance(60_000);
-  for (const name of ['f', 'g']) assert.equal(enter('192.0.2.2', name).place.kind, 'ordinary');
+  for (const name of ['f', 'g']) assert.equal(enter('192.0.2.2', name).slot.kind, 'ordinary');
   assert.deepEqual(
     closed.slice(2).map(({ name }) => name),
     ['d', 'e'],
@@ -82,7 +82,7 @@ test('an address that has its share frees a slot among its own', () => {
   enter('192.0.2.1', 'first');
   enter('192.0.2.1', 'second');
   clock.advance(1000);
-  assert.equal(enter('192.0.2.1').place.kind, 'ordinary');
+  assert.equal(enter('192.0.2.1').slot.kind, 'ordinary');
   assert.deepEqual(closed, [{ name: 'first', wasUsed: false }]);
 });
 
@@ -93,21 +93,21 @@ test('pipelined requests keep a connection busy until the last is answered', () 
   slots.busy(socket);
   slots.done(socket);
   clock.advance(5000);
-  assert.equal(enter('192.0.2.1').place.kind, 'reserve');
+  assert.equal(enter('192.0.2.1').slot.kind, 'reserve');
   slots.done(socket);
   clock.advance(5000);
-  assert.equal(enter('192.0.2.1').place.kind, 'ordinary');
+  assert.equal(enter('192.0.2.1').slot.kind, 'ordinary');
   assert.deepEqual(
     closed.map(({ name }) => name),
     ['piped'],
   );
 });
 
-test('a reserve is left, of which nobody has more than a quarter and nobody keeps a place', () => {
+test('a reserve is left, of which nobody has more than a quarter and nobody keeps a slot', () => {
   const { enter, kind, slots, clock, closed } = open({ maxConnections: 400 });
   for (let i = 0; i < 400; i++) slots.busy(enter(`10.0.${i % 200}.1`).socket);
   assert.deepEqual([kind('192.0.2.1'), kind('192.0.2.1')], ['reserve', 'reserve']);
-  const third = enter('192.0.2.1').place;
+  const third = enter('192.0.2.1').slot;
   assert.ok(third.kind === 'none' && /Too many/.test(third.reason));
   const probe = enter('192.0.2.2', 'probe').socket;
   assert.ok(slots.isReserve(probe));
@@ -133,7 +133,7 @@ test('where nothing is idle, the address with most connections gives up one that
   take('192.0.2.1', 'slower', true);
   take('192.0.2.2', 'other', true);
   clock.advance(2000);
-  assert.equal(enter('192.0.2.3', 'new').place.kind, 'ordinary');
+  assert.equal(enter('192.0.2.3', 'new').slot.kind, 'ordinary');
   assert.deepEqual(closed, [{ name: 'slow', wasUsed: false }]);
   assert.equal(kind('192.0.2.3'), 'reserve', 'nobody has more than one beyond what it would have then');
 });

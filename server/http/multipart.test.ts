@@ -92,14 +92,14 @@ test('however a form is cut into pieces and ordered, the same comes out', async 
         fc.nat({ max: 2 }),
         fc.array(fc.integer({ min: 1, max: 40 }), { minLength: 1 }),
       ],
-      async (a, b, lines, place, lengths) => {
+      async (a, b, lines, index, lengths) => {
         const bytes = Buffer.from(lines.join(''));
         fc.pre(![a, b, bytes.toString()].some((text) => `\r\n${text}\r\n`.includes('\r\n--limit')));
         const parts: Part[] = [
           { name: 'one', value: a },
           { name: 'two', value: b },
         ];
-        parts.splice(place, 0, file(bytes));
+        parts.splice(index, 0, file(bytes));
         const { target, bytes: seen } = collect();
         const form = await readForm(request(cut(formOf(parts), lengths)), target);
         assert.deepEqual(Object.fromEntries(form.fields), { one: a, two: b });
@@ -162,7 +162,7 @@ test('a form that ends too soon, or is none, is refused', async () => {
   }
 });
 
-test('a client that goes away in the middle is told apart from a bad form', async () => {
+test('a client that goes away in the middle is distinguished from a bad form', async () => {
   const whole = formOf([file('x'.repeat(1000))]);
   const reading = readForm(request([whole.subarray(0, 300)], { cut: true }), ignore);
   await assert.rejects(reading, (error) => isAppError(error, 'bad_http'));

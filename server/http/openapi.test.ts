@@ -149,8 +149,8 @@ describe('every route', () => {
   });
 
   test('has a method and path of its own', () => {
-    const places = routes.map(({ method, path }) => `${method} ${path.replace(/\{\w+\}/g, '{}')}`);
-    assert.deepEqual([...new Set(places)], places);
+    const operations = routes.map(({ method, path }) => `${method} ${path.replace(/\{\w+\}/g, '{}')}`);
+    assert.deepEqual([...new Set(operations)], operations);
   });
 
   test('has a summary and a permission', () => {

@@ -89,7 +89,7 @@ test('an idle caller does not save up more than the limit, and a jump of the wal
   assert.ok(take().refusal);
 });
 
-test('an account has a limit over all its credentials, which is told only when it refuses', () => {
+test('an account has a limit over all its credentials, which is reported only when it refuses', () => {
   const clock = new FakeClock();
   const limiter = (name: string, requests: number) =>
     new RateLimiter({ name, requests, windowSeconds: 10 }, clock);

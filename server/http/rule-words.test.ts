@@ -44,7 +44,7 @@ const WORDS: [TSchema, unknown, string][] = [
   [Type.Array(region, { minItems: 1 }), [], 'must have at least 1 item'],
 ];
 
-test('rules are told in words', () => {
+test('rules are described in words', () => {
   for (const [schema, value, words] of WORDS) assert.equal(said(schema, value), words);
 });
 

@@ -26,7 +26,7 @@ test('members of members and of lists are named after what they are in', () => {
   );
 });
 
-test('types are told in words', () => {
+test('types are described in words', () => {
   assert.equal(typeOf(Type.Integer({ minimum: 1, maximum: 9 }) as Schema), 'integer 1–9');
   assert.equal(typeOf(Type.Union([Type.String(), Type.Null()]) as Schema), 'string or null');
   assert.equal(typeOf(Type.Enum(['a', 'b']) as Schema), 'a | b');

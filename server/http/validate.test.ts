@@ -59,7 +59,7 @@ test('JSON types are strict: nothing is read from text', () => {
   );
 });
 
-test('all problems are told at once, each field once', () => {
+test('all problems are reported at once, each field once', () => {
   assert.deepEqual(
     fieldsOf(() => body({ count: 0, on: 'x', owner: { id: 'a' } })),
     ['count', 'name', 'on', 'owner.id'],

@@ -127,7 +127,7 @@ function problemsOf(name: string, value: unknown, { schema, validator }: Member)
   const problems: FieldProblem[] = [];
   const errors: readonly SchemaError[] = validator.Errors(value)[1];
   for (const error of errors.filter((each) => !isOfChoice(each, errors))) {
-    for (const { path, message } of placesOf(error, schema)) {
+    for (const { path, message } of describeError(error, schema)) {
       const field = [name, ...path].join('.');
       if (!problems.some((known) => known.field === field)) problems.push({ field, message });
     }
@@ -135,7 +135,7 @@ function problemsOf(name: string, value: unknown, { schema, validator }: Member)
   return problems;
 }
 
-function placesOf(error: SchemaError, schema: TSchema) {
+function describeError(error: SchemaError, schema: TSchema) {
   const path = error.instancePath.split('/').slice(1);
   if (error.keyword !== 'required') return [{ path, message: ruleWords(error, schema) }];
   const { requiredProperties } = error.params as { requiredProperties: readonly string[] };

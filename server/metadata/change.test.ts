@@ -58,7 +58,7 @@ describe('a change', () => {
   });
 
   test('tells the caller what the statement that refused names; nothing is stored and no hook runs', async () => {
-    const told = async (name: string) =>
+    const refusal = async (name: string) =>
       changes
         .run(BACKGROUND, (change) => {
           change.add(insert('before', 1));
@@ -70,8 +70,8 @@ describe('a change', () => {
           () => 'stored',
           (error: Error) => error.message,
         );
-    assert.equal(await told('one'), 'there is one (unique)');
-    assert.equal(await told('another'), 'there is none');
+    assert.equal(await refusal('one'), 'there is one (unique)');
+    assert.equal(await refusal('another'), 'there is none');
     assert.equal(await valueIn('before'), undefined);
   });
 

@@ -151,7 +151,7 @@ export function withReserve(metadata: Metadata, releaseReserve: () => Promise<bo
 }
 
 /** Reports changed resources to watchers once a commit is stored. `tell` must not throw. */
-export function withWatchers(metadata: Metadata, tell: (told: ResourceChange) => void): Metadata {
+export function withWatchers(metadata: Metadata, tell: (changed: ResourceChange) => void): Metadata {
   return withCommit(metadata, async (statements) => {
     const results = await metadata.commit(statements);
     for (const { tells } of statements) if (tells !== undefined) tell(tells);

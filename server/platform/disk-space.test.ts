@@ -164,7 +164,7 @@ for (const disk of DISKS) {
       },
     );
 
-    diskTest('what others write is seen at the next look', async (diskSpace, { directory }) => {
+    diskTest('what others write is seen at the next refresh', async (diskSpace, { directory }) => {
       const before = diskSpace.availableBytes();
       writeFileSync(join(directory, 'other'), Buffer.alloc(10 * MIB));
       await diskSpace.refresh();
@@ -172,27 +172,30 @@ for (const disk of DISKS) {
       assert.ok(Math.abs(before - diskSpace.availableBytes() - 10 * MIB) < MIB / 4);
     });
 
-    diskTest('looks by itself at least once a second', async (diskSpace, { directory }) => {
+    diskTest('refreshes by itself at least once a second', async (diskSpace, { directory }) => {
       const before = diskSpace.availableBytes();
       writeFileSync(join(directory, 'other'), Buffer.alloc(10 * MIB));
       await new Promise((resolve) => setTimeout(resolve, 1000));
       assert.ok(before - diskSpace.availableBytes() > 9 * MIB);
     });
 
-    diskTest('a hold keeps its space through every look until it is taken or released', async (diskSpace) => {
-      const available = diskSpace.availableBytes();
-      const hold = diskSpace.hold(20 * MIB);
-      await diskSpace.refresh();
-      assert.equal(diskSpace.availableBytes(), available - 20 * MIB);
-      assert.throws(() => diskSpace.hold(available), isFull);
-      hold.take(5 * MIB);
-      assert.equal(diskSpace.availableBytes(), available - 20 * MIB);
-      hold.release();
-      hold.release();
-      assert.equal(diskSpace.availableBytes(), available - 5 * MIB);
-      hold.take(MIB); // past the promise: admitted like any other
-      assert.equal(diskSpace.availableBytes(), available - 6 * MIB);
-    });
+    diskTest(
+      'a hold keeps its diskSpace through every refresh until it is taken or released',
+      async (diskSpace) => {
+        const available = diskSpace.availableBytes();
+        const hold = diskSpace.hold(20 * MIB);
+        await diskSpace.refresh();
+        assert.equal(diskSpace.availableBytes(), available - 20 * MIB);
+        assert.throws(() => diskSpace.hold(available), isFull);
+        hold.take(5 * MIB);
+        assert.equal(diskSpace.availableBytes(), available - 20 * MIB);
+        hold.release();
+        hold.release();
+        assert.equal(diskSpace.availableBytes(), available - 5 * MIB);
+        hold.take(MIB); // past the promise: admitted like any other
+        assert.equal(diskSpace.availableBytes(), available - 6 * MIB);
+      },
+    );
 
     diskTest(
       'the reserve is real blocks: at 0 free bytes releasing it makes writing possible',

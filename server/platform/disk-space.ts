@@ -28,7 +28,7 @@ export interface SpaceReservation {
 }
 
 const MIB = 2 ** 20;
-const LOOK_EVERY_MS = 500;
+const REFRESH_MS = 500;
 /** Twice the maximum size of the metadata's log, which needs as much space again when it is written back. */
 const RESERVE_BYTES = 32 * MIB;
 const HEADROOM_BYTES = 64 * MIB;
@@ -84,7 +84,7 @@ export class DiskSpace {
     this.#applyFigures(await statfs(this.#deps.directory));
     if (!this.#isStartable()) await this.#startFromReserve();
     await this.#keepReserve();
-    this.#timer ??= setInterval(() => void this.refresh(), LOOK_EVERY_MS).unref();
+    this.#timer ??= setInterval(() => void this.refresh(), REFRESH_MS).unref();
   }
 
   #isStartable(): boolean {

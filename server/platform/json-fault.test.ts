@@ -20,7 +20,7 @@ const FAULTS: Readonly<Record<string, string>> = {
   '"C:\\dir"': 'line 1, column 4: one of the escapes \\" \\\\ \\/ \\b \\f \\n \\r \\t \\u1234 was expected',
 };
 
-test('the place is told by line and column, and what was expected there', () => {
+test('the position is given by line and column, and what was expected there', () => {
   for (const [text, said] of Object.entries(FAULTS)) assert.equal(jsonFault(text), said, text);
 });
 

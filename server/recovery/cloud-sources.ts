@@ -66,5 +66,5 @@ function images(files: DataFiles): Source {
 }
 
 function plainFile(files: DataFiles, path: string, changes: SourceFile['changes']): SourceFile {
-  return { path, mode: OWNER_ONLY, place: files.placeOf(path), changes, isPacked: false };
+  return { path, mode: OWNER_ONLY, absolutePath: files.pathOf(path), changes, isPacked: false };
 }

@@ -85,18 +85,18 @@ export class Components {
   }
 
   async #keepWhole(file: SourceFile, fingerprint: string | undefined): Promise<Entry | undefined> {
-    let told = 0;
+    let counted = 0;
     const onPiece = (bytes: number) => {
-      told += bytes;
+      counted += bytes;
       this.#deps.onProgress(bytes, 0);
     };
     try {
       const kept =
-        'place' in file ? await this.#keepPlain(file, onPiece) : await this.#keepOpened(file, onPiece);
+        'absolutePath' in file ? await this.#keepPlain(file, onPiece) : await this.#keepOpened(file, onPiece);
       const { path, mode } = file;
       return kept && { path, mode, size_bytes: kept.sizeBytes, pieces: kept.pieces, witness: fingerprint };
     } catch (error) {
-      this.#deps.onProgress(-told, 0);
+      this.#deps.onProgress(-counted, 0);
       throw error;
     }
   }
@@ -124,7 +124,10 @@ export class Components {
     const stored = { sizeBytes: 0, pieces: [] as string[], addedBytes: 0 };
     for (;;) {
       signal.throwIfAborted();
-      const part = await repository.storePart({ path: file.place, from: stored.sizeBytes }, file.isPacked);
+      const part = await repository.storePart(
+        { path: file.absolutePath, from: stored.sizeBytes },
+        file.isPacked,
+      );
       if ('unreadable' in part) return part.unreadable === null ? undefined : unreadable(part.unreadable);
       stored.pieces.push(...part.pieces);
       stored.sizeBytes += part.bytes;

@@ -56,7 +56,7 @@ export async function takeJournal(store: JournalStore, now: number): Promise<Jou
 export interface Replay {
   readonly statements: readonly Statement[];
   /** Lines for the operator. */
-  readonly told: readonly string[];
+  readonly report: readonly string[];
 }
 
 /** Compares restored metadata with the last journal of its cloud. */
@@ -94,7 +94,7 @@ export async function replayJournal(journal: Journal, store: JournalStore): Prom
       ...store.forgetPasswords(changed),
       ...store.skipAccounts(journal.last_account),
     ],
-    told: [
+    report: [
       `Revocations up to ${journal.written_at} UTC are applied; later ones are unknown`,
       ...named('API keys revoked or changed after the point are revoked', revoked),
       ...named('accounts closed or suspended after the point are suspended', blocked),

@@ -12,15 +12,15 @@ const SILENCE_MS = 60_000;
 const root = mkdtempSync(join(tmpdir(), 'cloudlet-lease-'));
 after(() => rmSync(root, { recursive: true }));
 
-let place: string;
+let location: string;
 let count = 0;
 beforeEach(() => {
-  place = join(root, String(++count));
+  location = join(root, String(++count));
 });
 
 function writer(cloud: string, silenceMs = SILENCE_MS) {
   const clock = new FakeClock();
-  const target = new DirectoryTarget(place);
+  const target = new DirectoryTarget(location);
   return {
     clock,
     lease: new Lease({ target, clock, cloud: async () => cloud, host: `host of ${cloud}`, silenceMs }),
@@ -69,7 +69,9 @@ test('a writer that lives says so again and again', async () => {
   const [a, b] = [writer('a', 300), writer('b', 300)];
   const held = await a.lease.hold();
   const text = () =>
-    readdirSync(join(place, 'writers')).map((name) => readFileSync(join(place, 'writers', name), 'utf8'));
+    readdirSync(join(location, 'writers')).map((name) =>
+      readFileSync(join(location, 'writers', name), 'utf8'),
+    );
   for (let i = 0; i < 3; i++) {
     await assert.rejects(b.lease.hold(), inUse);
     const before = text().join();
@@ -85,16 +87,16 @@ test('the same cloud goes on at once after a kill; a file that is half written c
   const again = await writer('a').lease.hold();
   await again.assertHeld();
   await again.release();
-  writeFileSync(join(place, 'writers', '999999999998'), '{"clo');
+  writeFileSync(join(location, 'writers', '999999999998'), '{"clo');
   const b = writer('b');
   await assert.rejects(b.lease.hold(), inUse);
   b.clock.advance(SILENCE_MS);
   await (await b.lease.hold()).release();
-  assert.deepEqual(readdirSync(join(place, 'writers')), ['999999999999']);
+  assert.deepEqual(readdirSync(join(location, 'writers')), ['999999999999']);
 });
 
-test('a place that is gone is told as that', async () => {
+test('a target that is gone is reported as that', async () => {
   const held = await writer('a').lease.hold();
-  rmSync(place, { recursive: true });
+  rmSync(location, { recursive: true });
   await assert.rejects(held.assertHeld(), { code: 'target_unavailable' });
 });

@@ -115,7 +115,7 @@ export class Lease {
     if (this.#sighting?.text !== name + text) this.#sighting = { text: name + text, at: clock.uptime() };
     if (clock.uptime() - this.#sighting.at >= silenceMs) return;
     throw inUse(
-      `Another Cloudlet${note ? `, on ${note.host},` : ''} is writing to ${target.place}`,
+      `Another Cloudlet${note ? `, on ${note.host},` : ''} is writing to ${target.location}`,
       silenceMs,
     );
   }

@@ -42,7 +42,7 @@ export interface PointsDeps {
   /** Progress of its verification; null: it is not being verified. */
   readonly verifyingPercent: (pointId: string) => number | null;
   /** Path of the target, for people. */
-  readonly place: string;
+  readonly location: string;
   readonly version: string;
   /** Read limit. */
   readonly bytesPerSecond: number;
@@ -136,7 +136,7 @@ export class Points {
    * `target_unavailable`.
    */
   async create(call: Call): Promise<Point> {
-    const { clock, changes, store, snapshots, place, lease, abortSweep, news } = this.#deps;
+    const { clock, changes, store, snapshots, location, lease, abortSweep, news } = this.#deps;
     await this.settled();
     if (this.#isMaking) throw inProgress(this.making);
     this.#isBeginning = true;
@@ -154,7 +154,7 @@ export class Points {
       });
       const snapshot = await snapshots.take();
       const contents = JSON.stringify(await new RecoveryStore(snapshot.reads).contents());
-      const cut = { point_id: pointId, target: place, created_at: now, contents };
+      const cut = { point_id: pointId, target: location, created_at: now, contents };
       const point = await changes.run(call, async (change) => {
         change.add(store.insert(cut));
         change.addAll(await news.of('recovery_point.created', newRow(cut)));
@@ -257,7 +257,7 @@ export class Points {
       this.#deps.onError(making.current.point_id, error);
     };
     const components = new Components({ repository, clock, signal, bytesPerSecond, onProgress, onGap });
-    const damaged = await store.damagedFiles(this.#deps.place);
+    const damaged = await store.damagedFiles(this.#deps.location);
     repository.distrust(new Set(damaged.map((file) => file.slice(file.lastIndexOf('/') + 1))));
     const earlier = await this.#earlier(repository);
     const written: Component[] = [];
@@ -313,7 +313,7 @@ export class Points {
 
   /** The newest sound point, so that unchanged files are not read again. */
   async #earlier(repository: Repository): Promise<Manifest | undefined> {
-    const row = await this.#deps.store.newestSound(this.#deps.place);
+    const row = await this.#deps.store.newestSound(this.#deps.location);
     if (row === undefined) return undefined;
     try {
       const found = await repository.getManifest(row.point_id);

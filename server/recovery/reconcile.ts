@@ -18,7 +18,7 @@ export interface ReconcileDeps {
   readonly clock: Clock;
   readonly repository: Repository;
   /** Path of the repository. */
-  readonly place: string;
+  readonly location: string;
   /** The point being created, whose row is right; null: none. */
   readonly making: string | null;
   readonly graceMs: number;
@@ -26,10 +26,10 @@ export interface ReconcileDeps {
 
 /** Where both exist, the row wins: it is written last. */
 export async function reconcile(deps: ReconcileDeps): Promise<void> {
-  const { store, changes, repository, place, making, clock, graceMs } = deps;
+  const { store, changes, repository, location, making, clock, graceMs } = deps;
   const there = new Set(await repository.points());
   const deleted = new Set(await repository.deleted());
-  const rows = new Map((await store.listAt(place)).map((row) => [row.point_id, row]));
+  const rows = new Map((await store.listAt(location)).map((row) => [row.point_id, row]));
   for (const [id, row] of rows) {
     if (LASTING.includes(row.state) && !there.has(id)) {
       await changes.run(BACKGROUND, (change) => void change.add(store.setDamaged(id, lostPoint(id))));
@@ -41,7 +41,7 @@ export async function reconcile(deps: ReconcileDeps): Promise<void> {
     const row = rows.get(id);
     const isKnown = row !== undefined && !mayBeBetter(row);
     if (isKnown || id === making) continue;
-    const found = await rowOf(repository, id, place);
+    const found = await rowOf(repository, id, location);
     await changes.run(BACKGROUND, (change) => {
       if (row !== undefined) {
         change.add(store.update({ ...found, id: row.id }));

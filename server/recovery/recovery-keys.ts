@@ -52,10 +52,14 @@ export class RecoveryKeys {
     const { secrets, target, store } = this.#deps;
     const found = await this.find();
     if (found !== undefined) return found;
-    if ((await store.newestSound(target.place)) !== undefined) {
-      throw new AppError('target_unavailable', `${target.place} contains none of the points created there`, {
-        hint: 'Mount it. If it is lost, `cloudlet recovery fsck` marks its points as damaged, and the next point starts a new repository',
-      });
+    if ((await store.newestSound(target.location)) !== undefined) {
+      throw new AppError(
+        'target_unavailable',
+        `${target.location} contains none of the points created there`,
+        {
+          hint: 'Mount it. If it is lost, `cloudlet recovery fsck` marks its points as damaged, and the next point starts a new repository',
+        },
+      );
     }
     const key = await secrets.get(REPOSITORY_KEY);
     const recoveryKey = await secrets.get(RECOVERY_KEY);
@@ -72,7 +76,7 @@ export class RecoveryKeys {
   /** True when the target is reachable but does not contain the points created there. */
   async isLost(): Promise<boolean> {
     const { target, store } = this.#deps;
-    return (await this.find()) === undefined && (await store.newestSound(target.place)) !== undefined;
+    return (await this.find()) === undefined && (await store.newestSound(target.location)) !== undefined;
   }
 
   /** Throws `recovery_key_taken`. */

@@ -31,7 +31,7 @@ export interface RemovalsDeps {
   readonly isLost: () => Promise<boolean>;
   readonly points: Pick<Points, 'row' | 'making' | 'settled'>;
   /** Path of the repository. */
-  readonly place: string;
+  readonly location: string;
   /** How long a deleted point can be undeleted, ms. */
   readonly graceMs: number;
   readonly onError: (pointId: string, error: unknown) => void;
@@ -91,8 +91,8 @@ export class Removals {
 
   /** Reconciles the list with the target. */
   async reconcile(): Promise<void> {
-    const { store, changes, place, points } = this.#deps;
-    await changes.run(BACKGROUND, (change) => void change.add(store.removeElsewhere(place)));
+    const { store, changes, location, points } = this.#deps;
+    await changes.run(BACKGROUND, (change) => void change.add(store.removeElsewhere(location)));
     const repository = await this.#deps.find();
     if (repository !== undefined) await reconcile({ ...this.#deps, repository, making: points.making });
   }
@@ -121,16 +121,16 @@ export class Removals {
       });
     }
     await this.abortSweep();
-    const { store, place, isLost, changes } = this.#deps;
+    const { store, location, isLost, changes } = this.#deps;
     if (await isLost()) {
-      for (const { point_id: id } of await store.listAt(place)) {
+      for (const { point_id: id } of await store.listAt(location)) {
         await changes.run(BACKGROUND, (change) => void change.add(store.setDamaged(id, lostPoint(id))));
       }
     }
     const { removed, swept } = await this.#sweep();
-    const damaged = (await store.listAt(place)).filter(({ state }) => state === 'damaged');
+    const damaged = (await store.listAt(location)).filter(({ state }) => state === 'damaged');
     return {
-      points: (await store.listAt(place)).length,
+      points: (await store.listAt(location)).length,
       damaged_points: damaged.map(({ point_id: id }) => id),
       removed_points: removed,
       removed_pieces: swept.removedPieces,
@@ -172,10 +172,10 @@ export class Removals {
   }
 
   async #sweepNow(repository: Repository, holding: Holding, cancel: AbortSignal) {
-    const { store, changes, place } = this.#deps;
+    const { store, changes, location } = this.#deps;
     const signal = AbortSignal.any([cancel, holding.signal]);
     await reconcile({ ...this.#deps, repository, making: null });
-    const due = (await store.listDue()).filter(({ target }) => target === place);
+    const due = (await store.listDue()).filter(({ target }) => target === location);
     const removed = due.map(({ point_id: id }) => id);
     await holding.assertHeld();
     await repository.forget(removed);

@@ -86,8 +86,8 @@ describe('chunks', () => {
 
 describe('a repository', () => {
   const folder = mkdtempSync(join(tmpdir(), 'cloudlet-repository-'));
-  const place = join(folder, 'target');
-  const target = new DirectoryTarget(place);
+  const location = join(folder, 'target');
+  const target = new DirectoryTarget(location);
   const recoveryKey = newRecoveryKey();
   let keys: RepositoryKeys;
   let repository: Repository;
@@ -142,7 +142,7 @@ describe('a repository', () => {
     const secret = Buffer.from('the text that nobody may read '.repeat(100));
     await store(secret);
     await repository.putManifest(THREE, Buffer.from('{"secret":"the text"}'));
-    for (const file of readdirSync(place, { recursive: true, withFileTypes: true })) {
+    for (const file of readdirSync(location, { recursive: true, withFileTypes: true })) {
       if (!file.isFile()) continue;
       const path = join(file.parentPath, file.name);
       assert.ok(!readFileSync(path).includes('the text'), path);
@@ -155,7 +155,7 @@ describe('a repository', () => {
     const copy = join(folder, 'damaged');
     const stored = await store(randomSecret(2 * MIB));
     const sealed = await repository.putManifest(ONE, Buffer.from('{}'));
-    cpSync(place, copy, { recursive: true });
+    cpSync(location, copy, { recursive: true });
     const other = new Repository(new DirectoryTarget(copy), keys);
     const [one = '', two = ''] = stored.pieces;
     const pathOf = (piece: string) => join(copy, 'pieces', piece.slice(0, 2), piece);
@@ -177,17 +177,17 @@ describe('a repository', () => {
     }
     rmSync(pathOf(one));
     await assert.rejects(joined(other.read(stored.pieces)), /is missing/);
-    // A manifest put in another's place.
+    // A manifest put in another manifest's file.
     writeFileSync(join(copy, 'points', TWO), sealed);
     await assert.rejects(other.getManifest(TWO), Damaged);
     assert.equal((await other.getManifest(ONE))?.bytes.toString(), '{}');
     assert.deepEqual(await other.points(), [ONE, TWO, THREE]);
   });
 
-  test('what the target refuses is told, and leaves no half file', async () => {
+  test('what the target refuses is reported, and leaves no half file', async () => {
     const full = new DirectoryTarget('/dev/full/target');
     await assert.rejects(Repository.create(full, { ...keys, recoveryKey }));
-    const left = readdirSync(place, { recursive: true }).filter((name) =>
+    const left = readdirSync(location, { recursive: true }).filter((name) =>
       String(name).includes('unfinished'),
     );
     assert.deepEqual(left, []);

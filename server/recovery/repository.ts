@@ -82,7 +82,7 @@ export class Repository {
       sealed_key: sealKey(key, { repositoryId, recoveryKey }).toString('base64'),
     };
     const isNew = await target.create(HEAD, Buffer.from(`${JSON.stringify(head, null, 2)}\n`));
-    if (!isNew) throw new Error(`${target.place} already contains a repository`);
+    if (!isNew) throw new Error(`${target.location} already contains a repository`);
     await target.sync();
     return { key, repositoryId };
   }
@@ -92,7 +92,7 @@ export class Repository {
     const head = await readHead(target);
     if (head === undefined) return undefined;
     if (head.key_check === checkOf(key)) return { key, repositoryId: head.repository_id };
-    throw new Error(`${target.place} contains the recovery points of another cloud`);
+    throw new Error(`${target.location} contains the recovery points of another cloud`);
   }
 
   /**
@@ -101,7 +101,7 @@ export class Repository {
    */
   static async unlock(target: Target, recoveryKey: Uint8Array): Promise<RepositoryKeys> {
     const head = await readHead(target);
-    if (head === undefined) throw new Error(`${target.place} contains no recovery points of Cloudlet`);
+    if (head === undefined) throw new Error(`${target.location} contains no recovery points of Cloudlet`);
     const { repository_id: repositoryId } = head;
     const sealed = Buffer.from(head.sealed_key, 'base64');
     return { key: openKey(sealed, { repositoryId, recoveryKey }), repositoryId };
@@ -122,11 +122,11 @@ export class Repository {
     let failure: unknown;
     for await (const bytes of pieces) {
       signal.throwIfAborted();
-      const place = names.push('') - 1;
+      const index = names.push('') - 1;
       sizeBytes += bytes.length;
       const put = this.#keep(bytes, isPacked)
         .then((kept) => {
-          names[place] = kept.name;
+          names[index] = kept.name;
           addedBytes += kept.addedBytes;
         })
         .catch((error: unknown) => {
@@ -304,15 +304,15 @@ async function readHead(target: Target): Promise<Head | undefined> {
   try {
     head = JSON.parse(text) as Partial<Head>;
   } catch {
-    throw new Error(`${HEAD} in ${target.place} is damaged: it is not JSON`);
+    throw new Error(`${HEAD} in ${target.location} is damaged: it is not JSON`);
   }
   if (head.format !== FORMAT) {
     throw new Error(
-      `${target.place} has format ${head.format}, this Cloudlet knows ${FORMAT}: use a newer one`,
+      `${target.location} has format ${head.format}, this Cloudlet knows ${FORMAT}: use a newer one`,
     );
   }
   if (typeof head.repository_id !== 'string' || typeof head.sealed_key !== 'string') {
-    throw new Error(`${HEAD} in ${target.place} is damaged: a member is missing`);
+    throw new Error(`${HEAD} in ${target.location} is damaged: a member is missing`);
   }
   return head as Head;
 }

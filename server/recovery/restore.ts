@@ -25,7 +25,7 @@ export interface RestoreFolder {
   /** True when an earlier attempt wrote this file completely. */
   has(path: string, sizeBytes: number): Promise<boolean>;
   /** Path to write the file to; its folder exists then. Throws when the path leaves the directory. */
-  placeFor(path: string): Promise<string>;
+  preparePath(path: string): Promise<string>;
   /** Syncs everything that was written. */
   sync(): Promise<void>;
 }
@@ -89,7 +89,7 @@ async function writeAll(
   const write = async ({ path, mode, size_bytes: sizeBytes, pieces }: Entry) => {
     try {
       if (!(await folder.has(path, sizeBytes))) {
-        await repository.writeFile({ path: await folder.placeFor(path), mode }, pieces);
+        await repository.writeFile({ path: await folder.preparePath(path), mode }, pieces);
       }
     } catch (error) {
       if (!isPartial || !(error instanceof Damaged) || NEEDED.includes(path)) throw error;

@@ -54,7 +54,7 @@ test('keys of before a rotation are refused, naming the key that is missing', as
   });
 });
 
-test('values that are damaged, exchanged or cut in this cloud are told, and are no reason to give up', async (t) => {
+test('values that are damaged, exchanged or cut in this cloud are reported, and are no reason to give up', async (t) => {
   const { metadata, copyOfKeys } = await newCloud(t);
   await metadata.commit([
     {

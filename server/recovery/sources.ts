@@ -21,7 +21,7 @@ export type SourceFile = SourceFacts & (PlainFile | OpenedFile);
 
 export interface PlainFile {
   /** Path of the file. It may be gone by then; symbolic links are not followed. */
-  readonly place: string;
+  readonly absolutePath: string;
 }
 
 export interface OpenedFile {
@@ -68,7 +68,7 @@ export interface DataFiles {
   /** Folder of the images that disks are created from. */
   readonly images: string;
   /** Absolute path of a file. */
-  placeOf(path: string): string;
+  pathOf(path: string): string;
   /** Names in a folder; empty when there is no such folder. */
   list(folder: string): Promise<readonly string[]>;
 }

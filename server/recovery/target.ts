@@ -6,7 +6,7 @@ export interface Target {
   /** The store of pieces, named and sealed under the repository's key, 32 bytes. */
   pieces(key: Uint8Array): PieceStore;
   /** Path, for people. */
-  readonly place: string;
+  readonly location: string;
   /**
    * Stores the bytes completely or not at all, replacing a file of that name. Durable only after sync().
    * Throws AppError `out_of_space`, or an Error when the target is gone.

@@ -17,7 +17,7 @@ const NOTHING: RecoverySummary = {
 };
 const ELSEWHERE: TargetFact = { isOnDataDisk: false, freeBytes: 7, repositoryId: 'r' };
 
-function open(look: () => Promise<TargetFact>) {
+function open(probe: () => Promise<TargetFact>) {
   const clock = new FakeClock();
   const alarms = new Alarms(clock);
   const state = { summary: NOTHING, isKeyTaken: true };
@@ -26,8 +26,8 @@ function open(look: () => Promise<TargetFact>) {
     store: { isKeyTaken: async () => state.isKeyTaken },
     clock,
     alarms,
-    look,
-    place: '/mnt/points',
+    probe,
+    location: '/mnt/points',
   });
   const codes = () => alarms.list().map(({ code }) => code);
   const warnings = async () => (await watch.read()).warnings.map(({ code }) => code);
@@ -35,20 +35,20 @@ function open(look: () => Promise<TargetFact>) {
 }
 
 test('what would be in the way of a restore is a warning with its fix, and no alarm', async () => {
-  const place = { fact: { ...ELSEWHERE, isOnDataDisk: true } };
-  const { clock, state, watch, codes, warnings } = open(async () => place.fact);
+  const target = { fact: { ...ELSEWHERE, isOnDataDisk: true } };
+  const { clock, state, watch, codes, warnings } = open(async () => target.fact);
   state.isKeyTaken = false;
   assert.deepEqual(
     await warnings(),
     ['no_recovery_point'],
-    'nothing is said of a place before the first look',
+    'nothing is said of a target before the first check',
   );
-  await watch.look();
+  await watch.check();
   state.summary = { ...NOTHING, points: 1, newest_at: clock.now() };
   assert.deepEqual(await warnings(), ['recovery_key_not_taken', 'recovery_target_on_data_disk']);
   state.isKeyTaken = true;
-  place.fact = ELSEWHERE;
-  await watch.look();
+  target.fact = ELSEWHERE;
+  await watch.check();
   assert.deepEqual(await warnings(), []);
   clock.advance(9 * DAY_MS);
   const { warnings: old, newest_age_seconds: age } = await watch.read();
@@ -63,42 +63,42 @@ test('what would be in the way of a restore is a warning with its fix, and no al
   assert.deepEqual(codes(), []);
 });
 
-test('a place that cannot be used is an alarm until it can', async () => {
-  const place: { problem: Error | null } = { problem: new Error('EACCES: permission denied') };
+test('a target that cannot be used is an alarm until it can', async () => {
+  const target: { problem: Error | null } = { problem: new Error('EACCES: permission denied') };
   const { watch, alarms, codes } = open(async () => {
-    if (place.problem) throw place.problem;
+    if (target.problem) throw target.problem;
     return ELSEWHERE;
   });
-  await watch.look();
+  await watch.check();
   assert.deepEqual(codes(), ['recovery_target_unavailable']);
   assert.match(String(alarms.list()[0]?.detail), /\/mnt\/points is unavailable: EACCES/);
   assert.equal((await watch.read()).free_bytes, null);
-  place.problem = null;
-  await watch.look();
+  target.problem = null;
+  await watch.check();
   assert.deepEqual(codes(), []);
   assert.equal((await watch.read()).free_bytes, 7);
 });
 
-test('a place that does not answer is not waited for, and asked once', async (t: TestContext) => {
+test('a target that does not answer is not waited for, and asked once', async (t: TestContext) => {
   t.mock.timers.enable({ apis: ['setTimeout'] });
-  let looks = 0;
+  let probes = 0;
   let answer = (_: TargetFact) => {};
   const { watch, codes } = open(() => {
-    looks++;
+    probes++;
     return new Promise((resolve) => {
       answer = resolve;
     });
   });
   for (let i = 0; i < 2; i++) {
-    const looking = watch.look();
+    const probing = watch.check();
     t.mock.timers.tick(5000);
-    await looking;
+    await probing;
     assert.deepEqual(codes(), ['recovery_target_unavailable']);
   }
-  assert.equal(looks, 1);
-  const looking = watch.look();
+  assert.equal(probes, 1);
+  const probing = watch.check();
   answer(ELSEWHERE);
-  await looking;
+  await probing;
   assert.deepEqual(codes(), []);
 });
 
@@ -113,17 +113,17 @@ test('a point that failed is an alarm until the next one is whole, and so is one
     failed_at: at,
     failed_reason: 'It is full',
   };
-  await watch.look();
+  await watch.check();
   assert.deepEqual(codes(), ['recovery_point_failed', 'recovery_points_damaged']);
   assert.equal(alarms.list()[0]?.detail, 'The last recovery point failed: It is full');
   assert.deepEqual((await watch.read()).last_failure, { at: '2026-01-01 00:00:00', reason: 'It is full' });
   const gaps = JSON.stringify([{ component: 'database shop (db-1)', reason: 'it was locked' }]);
   state.summary = { ...NOTHING, points: 2, newest_at: at, newest_gaps: gaps };
-  await watch.look();
+  await watch.check();
   assert.deepEqual(codes(), ['recovery_point_partial']);
   assert.equal(alarms.list()[0]?.detail, 'The newest recovery point is missing database shop (db-1)');
   state.summary = { ...NOTHING, points: 3, newest_at: at };
-  await watch.look();
+  await watch.check();
   assert.deepEqual(codes(), []);
   assert.equal(watch.figures().points, 3);
 });

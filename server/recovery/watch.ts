@@ -24,8 +24,8 @@ export interface WatchDeps {
   readonly clock: Clock;
   readonly alarms: { raise(code: string, detail: string, fix: string): void; clear(code: string): void };
   /** Rejects with the reason why points cannot be stored there. */
-  readonly look: () => Promise<TargetFact>;
-  readonly place: string;
+  readonly probe: () => Promise<TargetFact>;
+  readonly location: string;
 }
 
 /** Number of gaps named in the alarm. */
@@ -46,7 +46,7 @@ const OLD_MS = 8 * DAY_MS;
 export class RecoveryWatch {
   readonly #deps: WatchDeps;
   #found: TargetFact | undefined;
-  #looking: Promise<TargetFact> | undefined;
+  #probing: Promise<TargetFact> | undefined;
   /** Last result, for /metrics. */
   #summary: RecoverySummary | undefined;
   #isKeyTaken = false;
@@ -56,10 +56,10 @@ export class RecoveryWatch {
   }
 
   /** Probes the target, with a timeout. One probe at a time, because a hanging one occupies a thread. */
-  async look(): Promise<void> {
-    const { alarms, place } = this.#deps;
-    this.#looking ??= this.#deps.look().finally(() => {
-      this.#looking = undefined;
+  async check(): Promise<void> {
+    const { alarms, location } = this.#deps;
+    this.#probing ??= this.#deps.probe().finally(() => {
+      this.#probing = undefined;
     });
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise<never>((_, reject) => {
@@ -67,23 +67,23 @@ export class RecoveryWatch {
       timer = setTimeout(() => reject(silence), SILENT_MS).unref();
     });
     try {
-      this.#found = await Promise.race([this.#looking, late]);
+      this.#found = await Promise.race([this.#probing, late]);
       alarms.clear('recovery_target_unavailable');
     } catch (error) {
       this.#found = undefined;
-      const detail = `The recovery target ${place} is unavailable: ${(error as Error).message}`;
+      const detail = `The recovery target ${location} is unavailable: ${(error as Error).message}`;
       const fix =
         'Mount it and make it writable for Cloudlet, or set CLOUDLET_RECOVERY_TARGET to another directory';
       alarms.raise('recovery_target_unavailable', detail, fix);
     } finally {
       clearTimeout(timer);
     }
-    await this.#tellOfPoints();
+    await this.#reportPoints();
   }
 
   async read() {
-    const { summaries, store, clock, place } = this.#deps;
-    const summary = await summaries.of(place);
+    const { summaries, store, clock, location } = this.#deps;
+    const summary = await summaries.of(location);
     const { points, newest_at, verified_at, failed_at, failed_reason: reason } = summary;
     const id = this.#found?.repositoryId ?? null;
     const isKeyTaken = id === null ? null : await store.isKeyTaken(id);
@@ -114,7 +114,7 @@ export class RecoveryWatch {
     };
   }
 
-  async #tellOfPoints(): Promise<void> {
+  async #reportPoints(): Promise<void> {
     const { alarms } = this.#deps;
     const { last_failure: failure } = await this.read();
     const damaged = this.#summary?.damaged ?? 0;

@@ -33,8 +33,8 @@ function open(engine: Partial<ComputeStatus> = {}) {
   const databases = async () => [SQLITE];
   const version = '1.2.3';
   const recovery = async () => ({ points: 0 });
-  const told = { scrub, compute, databases, recovery };
-  const status = new Status({ clock, alarms, version, metrics: () => METRICS, ...told });
+  const parts = { scrub, compute, databases, recovery };
+  const status = new Status({ clock, alarms, version, metrics: () => METRICS, ...parts });
   return { clock, alarms, status };
 }
 
@@ -104,10 +104,10 @@ test('an alarm shows on its component, and on readiness only when nothing can be
     alarms.raise(code, 'what happened', 'what to do');
     const { status: state, components, alarms: shown } = await status.read();
     assert.equal(state, 'degraded');
-    for (const [name, told] of Object.entries(components)) {
+    for (const [name, shownAs] of Object.entries(components)) {
       const isMeant = [component].flat().includes(name);
       const expected = isMeant ? ['degraded', 'what happened', 'what to do'] : ['ok', null, null];
-      assert.deepEqual([told.status, told.problem, told.fix], expected, `${code}: ${name}`);
+      assert.deepEqual([shownAs.status, shownAs.problem, shownAs.fix], expected, `${code}: ${name}`);
     }
     const since = '2026-01-01 00:01:30';
     assert.deepEqual(shown, [{ code, detail: 'what happened', fix: 'what to do', since }]);

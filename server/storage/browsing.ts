@@ -70,7 +70,7 @@ export class Browsing {
       return { entries, next };
     }
     const view = { bucketId, isDeleted: deleted, order };
-    const byName = { view, prefix, limit, from: placeOf({ prefix, order, cursor }) };
+    const byName = { view, prefix, limit, from: startFrom({ prefix, order, cursor }) };
     return search === '' ? this.#folder(byName) : this.#found(byName, search);
   }
 
@@ -112,7 +112,7 @@ export class Browsing {
 
 const folderEntry = (name: string): BucketEntry => ({ kind: 'folder', name, object: null });
 
-function placeOf({
+function startFrom({
   prefix,
   order,
   cursor,

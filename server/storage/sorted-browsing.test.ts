@@ -29,12 +29,15 @@ async function fill(bucket: string, objects: readonly Stored[]): Promise<number>
   return (await fixture.buckets.find(owner, bucket)).id;
 }
 
-/** Every page takes the next of `ways`: how many names are sorted rather than scanned. */
-async function paged(query: Omit<SortedQuery, 'cursor'>, ways: readonly number[]): Promise<string[]> {
+/** Every page takes the next of `strategies`: how many names are sorted rather than scanned. */
+async function paged(query: Omit<SortedQuery, 'cursor'>, strategies: readonly number[]): Promise<string[]> {
   const seen: string[] = [];
   let cursor: string | undefined;
   for (let page = 0; page < 1000; page++) {
-    const browsing = new SortedBrowsing(new BrowseSql(fixture.metadata), ways[page % ways.length]);
+    const browsing = new SortedBrowsing(
+      new BrowseSql(fixture.metadata),
+      strategies[page % strategies.length],
+    );
     const { items, next } = await browsing.page({ ...query, cursor });
     assert.ok(items.length <= query.limit);
     seen.push(...items.map((item) => ('folder' in item ? item.folder : item.row.name)));
@@ -57,8 +60,8 @@ function expected(
   const names = [...new Set(folders.map(({ name }) => name.slice(0, slashOf(name) + 1)))];
   const objects = own.filter(isShown).sort((a, b) => a.size - b.size);
   if (order === 'desc') {
-    const places = new Map(stored.map((each, place) => [each, place]));
-    objects.sort((a, b) => b.size - a.size || (places.get(b) ?? 0) - (places.get(a) ?? 0));
+    const indexes = new Map(stored.map((each, index) => [each, index]));
+    objects.sort((a, b) => b.size - a.size || (indexes.get(b) ?? 0) - (indexes.get(a) ?? 0));
   }
   names.sort((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)));
   return [...names, ...objects.map(({ name }) => name)];
@@ -84,8 +87,12 @@ test('by size, sorted or scanned or both in turn, pages of any size are what the
         ] as const) {
           const query = { bucketId, prefix, search, by: 'size', order, limit } as const;
           const wanted = expected(given, { prefix, search, order });
-          for (const ways of [[10_000], [0], [10_000, 0]]) {
-            assert.deepEqual(await paged(query, ways), wanted, `${prefix} ${search} ${order} ${ways}`);
+          for (const strategies of [[10_000], [0], [10_000, 0]]) {
+            assert.deepEqual(
+              await paged(query, strategies),
+              wanted,
+              `${prefix} ${search} ${order} ${strategies}`,
+            );
           }
         }
       }
@@ -101,9 +108,9 @@ test('by time: what was overwritten last comes last, and first the other way rou
     await fixture.put(owner, 'times', { name: named, bytes: Buffer.alloc(1) });
   }
   const query = { bucketId, prefix: '', search: '', by: 'created_at', limit: 2 } as const;
-  for (const ways of [[10], [0]]) {
-    assert.deepEqual(await paged({ ...query, order: 'asc' }, ways), ['b', 'c', 'a']);
-    assert.deepEqual(await paged({ ...query, order: 'desc' }, ways), ['a', 'c', 'b']);
+  for (const strategies of [[10], [0]]) {
+    assert.deepEqual(await paged({ ...query, order: 'asc' }, strategies), ['b', 'c', 'a']);
+    assert.deepEqual(await paged({ ...query, order: 'desc' }, strategies), ['a', 'c', 'b']);
   }
 });
 
@@ -127,8 +134,8 @@ test('folders of many names are read from an index, and nothing is sorted there'
   }
   assert.ok(asked.length > 4);
   for (const sql of asked) {
-    const places = Array.from(sql.matchAll(/\?/g), () => 1);
-    const plan = await metadata.all<{ detail: string }>(`EXPLAIN QUERY PLAN ${sql}`, ...places);
+    const values = Array.from(sql.matchAll(/\?/g), () => 1);
+    const plan = await metadata.all<{ detail: string }>(`EXPLAIN QUERY PLAN ${sql}`, ...values);
     const steps = plan.map(({ detail }) => detail).join('; ');
     assert.doesNotMatch(steps, /USE TEMP B-TREE|SCAN objects/, sql);
   }

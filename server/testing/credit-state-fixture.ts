@@ -82,7 +82,7 @@ class Machines implements AccountStops {
 export async function openCreditStates(creditsMicro: bigint) {
   const fixture = await openBillingFixture({ creditsMicro });
   const machines = new Machines(fixture);
-  const told: string[] = [];
+  const announced: string[] = [];
   const problems: unknown[] = [];
   const deps: CreditStatesDeps = {
     ...fixture,
@@ -91,7 +91,7 @@ export async function openCreditStates(creditsMicro: bigint) {
     stops: [machines],
     graceMs: GRACE,
     announce: (event) => {
-      told.push(`${event.type} ${event.data.state}`);
+      announced.push(`${event.type} ${event.data.state}`);
       return eventStatements(event);
     },
     onError: (_id, _what, error) => problems.push(error),
@@ -142,5 +142,5 @@ export async function openCreditStates(creditsMicro: bigint) {
     await creditStates.whenIdle();
   };
   const more = { nudge, serveAnew, spendAll, store: deps.store };
-  return { ...fixture, ...more, deps, machines, told, tick, close, restart, state, added };
+  return { ...fixture, ...more, deps, machines, announced, tick, close, restart, state, added };
 }

@@ -55,7 +55,7 @@ export async function openDatabaseFixture() {
       const engine = options.wrapEngine?.(scripted) ?? scripted;
       const files = await KeptDumpFiles.open({ directory, assertSpace });
       const reports: string[] = [];
-      const told: string[] = [];
+      const announced: string[] = [];
       const egress = new Egress({ changes: new Changes({ metadata }), billing });
       const parts = assembleDatabases({
         metadata: options.wrapMetadata?.(metadata) ?? metadata,
@@ -73,13 +73,13 @@ export async function openDatabaseFixture() {
         pointSilenceMs: 60_000,
         sweepGuard: new SweepGuard({ alarms: new Alarms(clock), isOurs: async () => true }),
         announce: (event) => {
-          told.push(event.type);
+          announced.push(event.type);
           return eventStatements(event);
         },
         orphanGraceMs: TEST_DATABASE_GRACE_MS,
         onError: (id, what, error) => void reports.push(`${id} ${what}: ${error}`),
       });
-      return { ...parts, ...parts.routes, scripted, reports, told, egress };
+      return { ...parts, ...parts.routes, scripted, reports, announced, egress };
     },
     /** Calls of a new account. */
     newCall: async (username: string): Promise<Call> => by(await newPrincipal(accounts, username)),

@@ -205,20 +205,20 @@ function testUse({ hypervisor, fixture }: Subject): void {
     await hypervisor().stop(spec.vmId, { graceMs: 0 });
   });
 
-  test('every guest that runs has its own places on this host', async () => {
+  test('every guest that runs has its own endpoints on this host', async () => {
     const specs = [fixture().newSpec(), fixture().newSpec()];
-    const places = new Set<string>();
+    const endpoints = new Set<string>();
     for (const spec of specs) {
       await hypervisor().start(spec);
       for (const port of spec.network.ports) {
         const endpoint = hypervisor().endpoint(spec, port);
-        if (endpoint !== null) places.add(`${endpoint.host}:${endpoint.port}`);
+        if (endpoint !== null) endpoints.add(`${endpoint.host}:${endpoint.port}`);
         assert.deepEqual(hypervisor().endpoint(spec, port), endpoint);
       }
       assert.equal(hypervisor().endpoint(spec, 65_535), null, 'a port that was not asked for');
     }
     assert.equal(
-      places.size,
+      endpoints.size,
       specs.reduce((sum, { network }) => sum + network.ports.length, 0),
     );
     for (const { vmId } of specs) await hypervisor().stop(vmId, { graceMs: 0 });
@@ -236,7 +236,7 @@ function testUse({ hypervisor, fixture }: Subject): void {
 }
 
 function testRestart({ hypervisor, fixture }: Subject): void {
-  test('a new hypervisor over the same place finds the guest, watches it and can stop it', async () => {
+  test('a new hypervisor over the same directory finds the guest, watches it and can stop it', async () => {
     if (!hypervisor().capabilities.survivesRestart) return;
     const spec = fixture().newSpec();
     const first = fixture().open();

@@ -1,5 +1,5 @@
 /**
- * A program in the place of `mongod`, for want of one: it takes the options that Cloudlet gives, and no
+ * A program that stands in for `mongod`, for want of one: it takes the options that Cloudlet gives, and no
  * others, and serves what OperatorMongodb does.
  */
 import { writeFileSync } from 'node:fs';

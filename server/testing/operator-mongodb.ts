@@ -178,7 +178,7 @@ export class OperatorMongodb {
         const isAll = command.usersInfo?.forAllDBs === true;
         const all = isAll ? [...this.#users] : ofDatabase;
         const wanted = typeof command.usersInfo === 'string' ? all.filter(([each]) => each === key) : all;
-        return { users: wanted.map(([, user]) => told(user)), ok: 1 };
+        return { users: wanted.map(([, user]) => describeUser(user)), ok: 1 };
       }
       case 'listDatabases':
         return { databases: [...this.#databases.keys()].map((each) => ({ name: each })), ok: 1 };
@@ -289,7 +289,12 @@ function statusOf(user: User | null): Document {
   return { authInfo: { authenticatedUserPrivileges: privileges }, ok: 1 };
 }
 
-function told({ login: { database }, roles, customData, authenticationRestrictions }: User): Document {
+function describeUser({
+  login: { database },
+  roles,
+  customData,
+  authenticationRestrictions,
+}: User): Document {
   const { database: db, username: user } = database;
   return { user, db, roles: roles.map((role) => ({ role, db })), customData, authenticationRestrictions };
 }

@@ -62,10 +62,10 @@ export async function operatorMysql({
       return { command, args: [...words(seen), '--bootstrap'], env, readOnly, input };
     },
     server: (seen, port) => {
-      const place = [`--port=${port}`, '--bind-address=127.0.0.1', '--socket=s', '--skip-name-resolve'];
+      const listen = [`--port=${port}`, '--bind-address=127.0.0.1', '--socket=s', '--skip-name-resolve'];
       const files = [`--ssl-cert=${join(seen, CERT_FILE)}`, `--ssl-key=${join(seen, KEY_FILE)}`];
       const withTls = tls === null ? [] : [...files, '--require-secure-transport=ON'];
-      return { command, args: [...words(seen), ...place, ...withTls], env, readOnly };
+      return { command, args: [...words(seen), ...listen, ...withTls], env, readOnly };
     },
     url,
     run: async (port, sql) => {

@@ -7,13 +7,13 @@ import {
   type PortState,
 } from '../compute/ingress.ts';
 
-interface Place {
+interface Entry {
   readonly exposure: Exposure;
   isRunning: boolean;
 }
 
 export class ScriptedIngress implements Ingress {
-  readonly places = new Map<string, Place>();
+  readonly entries = new Map<string, Entry>();
   /** Ports that stay closed, by their number, and why. */
   readonly closed = new Map<number, string>();
   /** Blocks of other clouds, and addresses where other programs answer. */
@@ -29,22 +29,22 @@ export class ScriptedIngress implements Ingress {
 
   async open(exposure: Exposure): Promise<readonly PortState[]> {
     const { vmId, address, guestPorts } = exposure;
-    const other = [...this.places.values()].find((place) => place.exposure.address === address);
+    const other = [...this.entries.values()].find((entry) => entry.exposure.address === address);
     if (other !== undefined && other.exposure.vmId !== vmId) {
       throw new Error(`${address} answers for ${other.exposure.vmId} already`);
     }
-    if (this.places.has(vmId)) return [];
-    this.places.set(vmId, { exposure, isRunning: false });
+    if (this.entries.has(vmId)) return [];
+    this.entries.set(vmId, { exposure, isRunning: false });
     return this.ports(vmId, guestPorts).filter(({ reason }) => reason !== null);
   }
 
   begin(vmId: string): void {
-    const place = this.places.get(vmId);
-    if (place !== undefined) place.isRunning = true;
+    const entry = this.entries.get(vmId);
+    if (entry !== undefined) entry.isRunning = true;
   }
 
   ports(vmId: string, guestPorts: readonly number[]): readonly PortState[] {
-    const isOpen = this.places.has(vmId);
+    const isOpen = this.entries.has(vmId);
     return guestPorts.map((port) => {
       const reason = isOpen ? (this.closed.get(port) ?? null) : NOT_RUNNING;
       return { port, guestPort: port, reason };
@@ -56,10 +56,10 @@ export class ScriptedIngress implements Ingress {
   }
 
   async close(vmId: string): Promise<void> {
-    this.places.delete(vmId);
+    this.entries.delete(vmId);
   }
 
   async closeAll(): Promise<void> {
-    this.places.clear();
+    this.entries.clear();
   }
 }

@@ -27,7 +27,7 @@ export interface ServerFixture<E extends Engine> {
 }
 
 /** Far from those of servers, which are at the beginning. */
-const PLACES = 8;
+const SLOTS = 8;
 const ACCOUNT_UIDS = 1000;
 
 /** `name`: of the engine. */
@@ -41,10 +41,10 @@ export function serverFixture<E extends Engine>(
   const disk = { isLow: false };
   const hasUsers = noUsers === null;
   const engines: E[] = [];
-  const doors = new ServerProxy({
-    wanted: (door) => {
+  const proxy = new ServerProxy({
+    wanted: (listener) => {
       const engine = engines.at(-1);
-      if (engine instanceof AccountServers) engine.wanted(door);
+      if (engine instanceof AccountServers) engine.wanted(listener);
     },
     warn: () => {},
     table: `cloudlet_test_${process.pid}`,
@@ -64,8 +64,8 @@ export function serverFixture<E extends Engine>(
       warn: () => {},
       firstPort,
       servers: {
-        doors,
-        places: new ChildSlots(PLACES),
+        proxy,
+        slots: new ChildSlots(SLOTS),
         idleMs,
         clock: systemClock,
       },
@@ -80,7 +80,7 @@ export function serverFixture<E extends Engine>(
   const reopened = () => engines.at(-1) ?? reopen();
   const close = async () => {
     for (const engine of engines.reverse()) await engine.close();
-    await doors.close();
+    await proxy.close();
     rmSync(folder, { recursive: true });
   };
   return { engine: reopen(), folder, alarms, disk, reopen, reopened, options, close };

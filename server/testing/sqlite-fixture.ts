@@ -33,7 +33,7 @@ export function openSqlite(options: Partial<SqliteEngineOptions> = {}): SqliteFi
     folder,
     ground: data,
     users: noUsers === null ? { first: testUidBase(), count: 100_000 } : null,
-    places: new ChildSlots(6),
+    slots: new ChildSlots(6),
     idleMs: 60_000,
     keepFreeBytes: () => 0,
     onFault: () => {},

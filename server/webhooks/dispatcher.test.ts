@@ -125,7 +125,7 @@ test('a webhook that does not answer holds up no other', async () => {
   slow.close();
 });
 
-test('one account takes at most 4 of 16 places', async () => {
+test('one account takes at most 4 of 16 slots', async () => {
   const slow = await WebhookReceiver.open();
   slow.reply = () => 'hang';
   for (let i = 0; i < 6; i++) await newWebhook(`${slow.url}/ann`);

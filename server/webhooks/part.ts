@@ -13,7 +13,7 @@ import { webhookRoutes } from './routes.ts';
 import { WebhookStore } from './store.ts';
 import { Webhooks } from './webhooks.ts';
 
-const LOOK_MS = 1000;
+const POLL_MS = 1000;
 const SWEEP_MS = 3_600_000;
 
 export interface WebhooksDeps {
@@ -39,7 +39,7 @@ export function webhooksPart({ clock, log, base }: WebhooksDeps) {
   const deliveries = new Deliveries({ ...shared, webhooks, wake: () => dispatcher.wake() });
   const sweeper = new Retention(shared);
   const jobs: Job[] = [
-    { name: 'deliver webhooks', everyMs: LOOK_MS, per: 'cluster', run: async () => dispatcher.wake() },
+    { name: 'deliver webhooks', everyMs: POLL_MS, per: 'cluster', run: async () => dispatcher.wake() },
     { name: 'sweep webhooks', everyMs: SWEEP_MS, per: 'cluster', run: () => sweeper.sweep() },
   ];
   return {

@@ -49,15 +49,15 @@ test('what is signed verifies, with each of its secrets and no other; one change
   });
   const count = fc.integer({ min: 1, max: 2 });
   await fc.assert(
-    fc.asyncProperty(message, count, fc.nat(), async (wanted, secretCount, place) => {
+    fc.asyncProperty(message, count, fc.nat(), async (wanted, secretCount, index) => {
       const secrets = Array.from({ length: secretCount }, () => newWebhookSecret());
       const signed = sign(wanted, secrets);
       assert.equal(signed.signature.split(' ').length, secretCount);
       for (const secret of secrets) assert.ok(await isGenuine(secret, signed));
       assert.ok(!(await isGenuine(newWebhookSecret(), signed)));
       const fields = ['id', 'timestamp', 'body'] as const;
-      const field = fields[place % fields.length] ?? 'body';
-      const at = place % signed[field].length;
+      const field = fields[index % fields.length] ?? 'body';
+      const at = index % signed[field].length;
       const other = String.fromCharCode(signed[field].charCodeAt(at) ^ 1);
       const changed = {
         ...signed,

@@ -163,7 +163,7 @@ describe('bin/cloudlet tells the same story', { concurrency: 2 }, () => {
 describe('bin/cloudlet', () => {
   const operator = new Operator('looked-at');
 
-  test('doctor looks at everything and changes nothing', async () => {
+  test('doctor checks everything and changes nothing', async () => {
     const { code, stdout } = await operator.run('doctor');
     assert.equal(existsSync(operator.dataDir), false);
     assert.ok(code === 0 || code === 1, stdout);
@@ -187,7 +187,7 @@ describe('bin/cloudlet', () => {
     assert.match(await operator.succeed('--version'), /^cloudlet \d+\.\d+\.\d+$/);
   });
 
-  test('makes no cloud where there is none, and names the place it looked into', async () => {
+  test('makes no cloud where there is none, and names the path it searched', async () => {
     for (const command of [
       'admin setup-link',
       'admin create',

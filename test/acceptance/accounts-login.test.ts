@@ -46,8 +46,8 @@ describe('logging in', () => {
       { 'sec-fetch-site': 'cross-site' },
     ];
     for (const headers of foreign) {
-      const { status, body, headers: told } = await from(headers);
-      assert.deepEqual([status, body.code, told.get('set-cookie')], [403, 'cross_site_request', null]);
+      const { status, body, headers: sent } = await from(headers);
+      assert.deepEqual([status, body.code, sent.get('set-cookie')], [403, 'cross_site_request', null]);
     }
     const own = { origin: cloud.api, 'sec-fetch-site': 'same-origin' };
     for (const headers of [{}, own, { origin: cloud.api }]) assert.equal((await from(headers)).status, 200);

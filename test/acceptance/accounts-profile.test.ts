@@ -23,7 +23,7 @@ describe('the account', () => {
     assert.deepEqual(await client.expect(200, '/api/account', lower), account);
   });
 
-  test('a key in any other place or form is no key', async () => {
+  test('a key in any other header or form is no key', async () => {
     const { api_key } = await client.register();
     await client.refused(401, 'missing_api_key', [`/api/account?api_key=${api_key}`]);
     for (const authorization of [

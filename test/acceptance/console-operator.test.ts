@@ -224,13 +224,13 @@ test('a form outlives the end of the session', { skip }, async () => {
   await open('/databases/new');
   await page.getByLabel('Name', { exact: true }).fill('kept');
   assert.ok((await page.request.post(`${fixture.cloud.api}/api/logout`)).ok());
-  const door = page.getByRole('dialog', { name: 'Your session ended' });
-  await door.waitFor();
-  await assertAccessible(page, 'the door over a form');
+  const dialog = page.getByRole('dialog', { name: 'Your session ended' });
+  await dialog.waitFor();
+  await assertAccessible(page, 'the dialog over a form');
   assert.equal(await page.getByRole('alert').count(), 0, 'it is said more than once');
-  await door.getByLabel('Password', { exact: true }).fill(PASSWORD);
-  await door.getByRole('button', { name: 'Sign in' }).click();
-  await door.waitFor({ state: 'detached' });
+  await dialog.getByLabel('Password', { exact: true }).fill(PASSWORD);
+  await dialog.getByRole('button', { name: 'Sign in' }).click();
+  await dialog.waitFor({ state: 'detached' });
   await page.getByRole('button', { name: 'Create database' }).click();
   await page.getByRole('heading', { level: 1, name: 'kept' }).waitFor();
 });
@@ -351,9 +351,9 @@ test('menus and windows can be used by everybody, and give the focus back', { sk
     '/webhooks': [['Create webhook']],
     '/administration?tab=upkeep': [['Rotate master key']],
   };
-  for (const [path, ways] of Object.entries(openers)) {
+  for (const [path, clicks] of Object.entries(openers)) {
     await open(path);
-    for (const [opener, ...items] of ways) await assertOpens(page, opener, ...items);
+    for (const [opener, ...items] of clicks) await assertOpens(page, opener, ...items);
   }
 });
 

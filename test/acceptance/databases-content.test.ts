@@ -146,7 +146,7 @@ describe('a load', () => {
   const file = sqliteFile('CREATE TABLE loaded (x)', 'INSERT INTO loaded VALUES (42)');
   const load = (path: string, body: FormData): [string, { body: FormData }] => [`${path}/load`, { body }];
 
-  test('puts a file in the place of all that was there', async () => {
+  test('replaces all that was there by a file', async () => {
     const path = await newDatabase(user, 'CREATE TABLE old (x)');
     await user.expect(200, ...load(path, formOf(file)));
     assert.deepEqual(await rowsOf(user, path, 'SELECT name FROM sqlite_master'), [['loaded']]);

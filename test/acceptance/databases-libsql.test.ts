@@ -100,7 +100,7 @@ test('values of every type come back as they went in', async () => {
   assert.equal(largest.rows[0]?.n, 2n ** 63n - 1n);
 });
 
-test('arguments go by name and by place', async () => {
+test('arguments go by name and by position', async () => {
   const named = await driver.execute({
     sql: 'SELECT :a AS a, @b AS b, $c AS c',
     args: { a: 'x', b: 'y', c: 'z' },

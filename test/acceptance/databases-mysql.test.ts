@@ -111,7 +111,7 @@ describe('MySQL databases', { skip: isThere ? false : NO_MARIADB }, () => {
     if (GOES_STRAIGHT) assert.deepEqual(await rowsOf(driver, 'SELECT a FROM t'), [{ a: 1 }]);
     await cloud.start();
     if (!GOES_STRAIGHT)
-      driver = await eventually('its door', () => connect(connection.uri).catch(() => null));
+      driver = await eventually('its listener', () => connect(connection.uri).catch(() => null));
     user = new Client(cloud.api, user.key);
     await expect(201, '/api/databases', { json: { name: 'after-kill', engine: 'mysql' } });
     // The very session goes on, where it does not go by Cloudlet: it is the same server.

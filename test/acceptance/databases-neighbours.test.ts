@@ -134,7 +134,7 @@ const ATTACKS: Readonly<Record<Engine, Readonly<Record<string, Attack>>>> = {
         );
         session.close();
       }),
-    'lets strangers knock at the door of another, silently and by a name': async (_attacker, victim) => {
+    'lets strangers connect to the server of another, silently and by a name': async (_attacker, victim) => {
       const words = startUp(victim.username, victim.username.replace('u_', 'd_'));
       const all = [...(await strangers(victim.port, 196, words)), ...(await strangers(victim.port, 200))];
       await sleep(3000);
@@ -161,7 +161,7 @@ const ATTACKS: Readonly<Record<Engine, Readonly<Record<string, Attack>>>> = {
       for (const sql of ["XA START 'x'", 'INSERT INTO t VALUES (2)', "XA END 'x'", "XA PREPARE 'x'"])
         await session.query(sql).catch(() => {});
     },
-    'lets strangers knock at the door of another': async (_attacker, victim) => {
+    'lets strangers connect to the server of another': async (_attacker, victim) => {
       const all = await strangers(victim.port, 400);
       await sleep(3000);
       for (const socket of all) socket.destroy();
@@ -217,7 +217,7 @@ for (const engine of ['postgresql', 'mysql'] as const)
       const accounts = `/api/admin/accounts/${id}`;
       assert.equal((await admin.call(`${accounts}/suspend`, { json: { reason: 'attacks' } })).status, 200);
       assert.equal(await stuck, 'ended');
-      // Its server ends first, then its door knows.
+      // Its server ends first, then its listener knows.
       await eventually('it is told so', () =>
         attacker.open().then(
           (session) => session.close(),

@@ -65,12 +65,12 @@ describe('PostgreSQL databases', { skip: isThere ? false : NO_POSTGRESQL }, () =
       [failed.status, failed.body.code, failed.body.engine_code],
       [400, 'query_failed', '25006'],
     );
-    const told = [
+    const statements = [
       { statement: 'COPY orders FROM STDIN', wanted: ['0A000', null, /^Use INSERT/] },
       { statement: "SELECT '🐘', '\0'", wanted: ['22P05', 14, /^Leave the character out/] },
       { statement: "SELECT '🐘',\n nothing", wanted: ['42703', 14, undefined] },
     ] as const;
-    for (const { statement, wanted } of told) {
+    for (const { statement, wanted } of statements) {
       const json = { statement, read_only: false };
       const { status, body } = await user.call(`${path}/query`, { json });
       assert.deepEqual([status, body.engine_code, body.position], [400, wanted[0], wanted[1]]);
@@ -131,7 +131,8 @@ describe('PostgreSQL databases', { skip: isThere ? false : NO_POSTGRESQL }, () =
     await cloud.crash();
     if (GOES_STRAIGHT) assert.deepEqual((await driver.query('SELECT a FROM t')).rows, [{ a: 1 }]);
     await cloud.start();
-    if (!GOES_STRAIGHT) driver = await eventually('its door', () => connect(connection).catch(() => null));
+    if (!GOES_STRAIGHT)
+      driver = await eventually('its listener', () => connect(connection).catch(() => null));
     user = new Client(cloud.api, user.key);
     const { connection: other } = await make('after-kill');
     assert.equal(other.port, connection.port);

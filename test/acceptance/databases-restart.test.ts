@@ -46,11 +46,11 @@ test('creations that were cut off are made once by whoever asks again', async ()
   );
   await Promise.any(answered);
   const user = await restarted(before);
-  const told = await Promise.all(answered);
+  const answers = await Promise.all(answered);
   for (const [i, name] of names.entries()) {
     const made = await user.expect(201, DATABASES, request(name));
     assert.equal(made.state, 'ready');
-    if (told[i] !== null) assert.equal(made.database_id, told[i], 'what was answered is so');
+    if (answers[i] !== null) assert.equal(made.database_id, answers[i], 'what was answered is so');
     assert.deepEqual(await rowsOf(user, `${DATABASES}/${made.database_id}`, 'SELECT 1'), [[1]]);
   }
   assert.equal((await user.expect(200, DATABASES)).length, names.length);

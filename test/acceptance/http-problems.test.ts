@@ -260,8 +260,8 @@ describe('HTTP itself', () => {
       assert.match(body.detail, /serves HTTP, but was called with https/);
       assert.match(body.hint, /http:\/\/.*deploy\/Caddyfile/);
     }
-    const told = () => cloud.output.match(/a client calls with https:\/\//g)?.length;
-    await eventually('the line', () => told() === 1);
+    const warnings = () => cloud.output.match(/a client calls with https:\/\//g)?.length;
+    await eventually('the line', () => warnings() === 1);
   });
 
   test('headers of more than 16 KiB', async () => {

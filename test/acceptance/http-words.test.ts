@@ -45,8 +45,8 @@ describe('JSON ends with a line end', () => {
 });
 
 describe('HEAD', () => {
-  const places = ['/healthz', '/readyz', '/metrics', '/api/docs', '/api/account', '/api/buckets'];
-  for (const path of [...places, '/api/openapi.json', '/api/billing/ledger', '/api/nothing']) {
+  const paths = ['/healthz', '/readyz', '/metrics', '/api/docs', '/api/account', '/api/buckets'];
+  for (const path of [...paths, '/api/openapi.json', '/api/billing/ledger', '/api/nothing']) {
     test(`${path} is answered like GET, without the body`, async () => {
       const got = await user.fetch(path);
       await got.text();
@@ -206,8 +206,8 @@ describe('what a call does not know', () => {
   test('only so many, and never as more than one header line', async () => {
     const strange = ['a"b', 'c\r\nset-cookie: x', 'ü', 'x'.repeat(500), '"', '\\', 'constructor'];
     const json = { name: 'warned-3', ...Object.fromEntries(strange.map((name) => [name, 1])) };
-    const told = (await warning('/api/buckets', { json })) ?? '';
-    assert.equal(told.match(/299 - "[^"\r\n]{1,140}"/g)?.length, 5, told);
+    const given = (await warning('/api/buckets', { json })) ?? '';
+    assert.equal(given.match(/299 - "[^"\r\n]{1,140}"/g)?.length, 5, given);
   });
 
   test('nothing is said of a call that has only what is known', async () => {
@@ -239,12 +239,12 @@ describe('at the address of the API alone', () => {
     assert.equal((await get('/api', { ...HTML, method: 'HEAD' })).text, '');
   });
 
-  test('a program gets an index of places that exist', async () => {
+  test('a program gets an index of paths that exist', async () => {
     for (const path of ['/', '/api']) {
       const index = await client.expect(200, path);
       assert.equal(index.needs_setup, false);
-      for (const place of ['docs', 'openapi', 'status'])
-        assert.equal((await get(index[place])).response.status, 200);
+      for (const name of ['docs', 'openapi', 'status'])
+        assert.equal((await get(index[name])).response.status, 200);
     }
   });
 

@@ -145,7 +145,7 @@ const CASES: Readonly<Record<string, Case>> = {
   rotateMasterKey: {},
 };
 
-/** What the owner has, by the place it has in paths. */
+/** What the owner has, by the start of its path. */
 interface Property {
   readonly bucket: string;
   readonly object: string;
@@ -210,8 +210,8 @@ const IDS: Readonly<Record<string, keyof Property>> = {
 
 /** The call with the owner's ids in its path. */
 function callOf({ method, path, operation }: Entry): [string, Call] {
-  const place = Object.keys(IDS).find((start) => path.startsWith(start)) ?? '';
-  const id = String(owned[IDS[place] ?? 'accessKey']);
+  const prefix = Object.keys(IDS).find((start) => path.startsWith(start)) ?? '';
+  const id = String(owned[IDS[prefix] ?? 'accessKey']);
   const url = path
     .replace('{name}', owned.bucket)
     .replace('{id}', id)

@@ -1,4 +1,4 @@
-/** Recovery points that are there: verified, deleted, had back, and the place they lie in put in order. */
+/** Recovery points that are there: verified, deleted, had back, and their target put in order. */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { cpSync, existsSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';

@@ -1,4 +1,4 @@
-/** Administrators' webhooks are told of recovery points, and nobody else's. */
+/** Administrators' webhooks are notified of recovery points, and nobody else's. */
 import assert from 'node:assert/strict';
 import { readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -32,17 +32,17 @@ test('of one that is made, verified, found damaged and deleted, and of one that 
   await lost.admin.expect(200, `${POINTS}/${id}`, { method: 'DELETE' });
   writeFileSync(join(lost.dataDir, 'master.key'), '{}');
   const failed = await lost.point();
-  const told = () =>
+  const received = () =>
     receiver.received.map(({ path, body }) => {
       const { type, data } = JSON.parse(body);
       return { path, type: type.replace('recovery_point.', ''), ...data };
     });
-  await eventually('all are told', () => told().length >= 7);
-  const of = (point: string) => told().filter(({ point_id: about }) => about === point);
+  await eventually('all are delivered', () => received().length >= 7);
+  const of = (point: string) => received().filter(({ point_id: about }) => about === point);
   const types = (point: string) => of(point).map(({ type }) => type);
   assert.deepEqual(types(id).sort(), ['completed', 'created', 'damaged', 'deleted', 'verified']);
   assert.deepEqual(types(failed.point_id).sort(), ['created', 'failed']);
-  assert.deepEqual([...new Set(told().map(({ path }) => path))], ['/hook/admin']);
+  assert.deepEqual([...new Set(received().map(({ path }) => path))], ['/hook/admin']);
   const completed = of(id).find(({ type }) => type === 'completed');
   assert.deepEqual([completed.state, completed.gaps, completed.size_bytes > 0], ['complete', 0, true]);
   const reason = of(failed.point_id).find(({ type }) => type === 'failed').state_reason;

@@ -49,7 +49,7 @@ test('keys are rotated before a point or after it, and a point of two rotations 
 });
 
 test('who restored a cloud has the recovery key: it is taken, and kept there no more', async () => {
-  const { recovery } = await eventually('the place was looked at', async () => {
+  const { recovery } = await eventually('the target was checked', async () => {
     const { components } = await lost.admin.expect(200, '/api/system/status');
     return components.recovery.key_taken !== null && components;
   });

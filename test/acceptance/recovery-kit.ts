@@ -37,7 +37,7 @@ export async function holdUp(dataDir: string, begin: () => Promise<unknown>): Pr
   };
 }
 
-/** A cloud with a place for points outside of it, to be lost and had back. */
+/** A cloud with a recovery target outside of it, to be lost and had back. */
 export class LosableCloud {
   readonly root = mkdtempSync(join(tmpdir(), 'cloudlet-recovery-'));
   readonly target = join(this.root, 'target');
@@ -46,7 +46,7 @@ export class LosableCloud {
   cloud!: CloudProcess;
   admin!: CheckedClient;
   user!: CheckedClient;
-  #places = 0;
+  #restored = 0;
   #restoreEnv: Env = {};
 
   private constructor(env: Env) {
@@ -95,7 +95,7 @@ export class LosableCloud {
     await this.cloud.crash();
     rmSync(this.dataDir, { recursive: true });
     this.#restoreEnv = env;
-    const to = join(this.root, `again-${++this.#places}`);
+    const to = join(this.root, `again-${++this.#restored}`);
     const restored = await this.restore(to, '--point', point);
     if (restored.code !== 0) throw new Error(`${restored.stdout}${restored.stderr}`);
     await this.#start(to, env);

@@ -23,7 +23,7 @@ const root = mkdtempSync(join(tmpdir(), 'cloudlet-recovery-'));
 after(() => rmSync(root, { recursive: true, force: true }));
 
 test('a point of schema 14 restores: keys, passwords, versions and rows are there', async (t) => {
-  // A cloud that goes on with these points writes to their place.
+  // A cloud that goes on with these points writes to their target.
   const target = join(root, 'points');
   cpSync(OLD_POINT, target, { recursive: true });
   const dataDir = join(root, 'data');

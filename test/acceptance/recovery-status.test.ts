@@ -1,4 +1,4 @@
-/** Whether a cloud could be had back is told before it is lost. */
+/** Whether a cloud could be had back is reported before it is lost. */
 import assert from 'node:assert/strict';
 import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -19,11 +19,11 @@ async function recovery() {
 }
 
 const codes = async () => (await recovery()).warnings.map(({ code }: { code: string }) => code);
-const told = (args: readonly string[]) =>
+const output = (args: readonly string[]) =>
   runCloudlet(['recovery', ...args, '--data-dir', lost.dataDir], { env: {} });
 
 test('a fresh cloud is well, and says that it has no point and where they would be', async () => {
-  await eventually('the place was looked at', async () => (await recovery()).free_bytes !== null);
+  await eventually('the target was checked', async () => (await recovery()).free_bytes !== null);
   const { overall, status, points, newest_at: newest, key_taken: isTaken, warnings } = await recovery();
   assert.deepEqual([overall, status, points, newest, isTaken], ['ok', 'ok', 0, null, null]);
   for (const { fix } of warnings) assert.notEqual(fix, '');
@@ -35,16 +35,16 @@ test('with a point the key is asked for, until it was taken', async () => {
   await eventually('it is known', async () => (await codes()).includes('recovery_key_not_taken'));
   const { points, newest_at: newest, key_taken: isTaken } = await recovery();
   assert.deepEqual([points, newest, isTaken], [1, at, false]);
-  const { code, stdout } = await told(['status']);
+  const { code, stdout } = await output(['status']);
   assert.equal(code, 0);
   assert.match(stdout, /^1 recovery point can be restored; the newest was taken at \S+ \S+ UTC\n/);
   assert.match(stdout, /Nobody has confirmed having the recovery key: .* Fix: cloudlet recovery key\n/);
-  assert.match((await told(['create'])).stdout, /Fix: cloudlet recovery key\n/);
+  assert.match((await output(['create'])).stdout, /Fix: cloudlet recovery key\n/);
   await lost.keepKey();
   const proof = { json: { recovery_key: readFileSync(lost.keyFile, 'utf8') } };
   await lost.admin.expect(200, '/api/admin/recovery-key/confirm', proof);
   assert.deepEqual(await codes(), ['recovery_target_on_data_disk']);
-  assert.match((await told(['status'])).stdout, /An administrator has confirmed having the recovery key\n/);
+  assert.match((await output(['status'])).stdout, /An administrator has confirmed having the recovery key\n/);
   const metrics = await (await fetch(`${lost.cloud.api}/metrics`)).text();
   assert.match(metrics, /^cloudlet_recovery_points 2$/m);
   assert.match(metrics, /^cloudlet_recovery_point_age_seconds \d/m);
@@ -62,13 +62,13 @@ test('a point that failed is an alarm until one is whole', async () => {
     return found.status === 'degraded' && found;
   });
   assert.deepEqual(failure, { at: failed.created_at, reason: failed.state_reason });
-  assert.equal((await told(['status'])).code, 1);
+  assert.equal((await output(['status'])).code, 1);
   writeFileSync(file, right);
   await lost.point();
   await eventually('it is over', async () => (await recovery()).overall === 'ok');
 });
 
-test('a place whose points are gone is an alarm, and nothing new is begun there', async () => {
+test('a target whose points are gone is an alarm, and nothing new is begun there', async () => {
   const away = `${lost.target}-unmounted`;
   renameSync(lost.target, away);
   await lost.startAgain();

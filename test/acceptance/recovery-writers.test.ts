@@ -1,4 +1,4 @@
-/** Two clouds that keep their recovery points in one place: the second is a copy of the first. */
+/** Two clouds that keep their recovery points in one target: the second is a copy of the first. */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { cpSync } from 'node:fs';

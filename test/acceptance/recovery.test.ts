@@ -23,9 +23,9 @@ import { POINTS, POST } from './recovery-kit.ts';
 const root = mkdtempSync(join(tmpdir(), 'cloudlet-recovery-'));
 after(() => rmSync(root, { recursive: true, force: true }));
 
-/** Pieces and manifests of a place for points, in a fixed order. */
-function filesOf(place: string, folder: string): string[] {
-  return readdirSync(join(place, folder), { recursive: true, withFileTypes: true })
+/** Pieces and manifests of a recovery target, in a fixed order. */
+function filesOf(target: string, folder: string): string[] {
+  return readdirSync(join(target, folder), { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
     .map((entry) => join(entry.parentPath, entry.name))
     .sort();

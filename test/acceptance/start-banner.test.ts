@@ -89,8 +89,8 @@ describe('others on the network', () => {
       withCloud({ env }, async ({ output }) => {
         if (isWarned) assert.match(output, WARNING);
         else assert.doesNotMatch(output, /other machines/);
-        const isTold = output.includes('From other machines, use the name or address of this host');
-        assert.equal(isTold, env === everywhere);
+        const isNamed = output.includes('From other machines, use the name or address of this host');
+        assert.equal(isNamed, env === everywhere);
       }),
     );
   }

@@ -277,16 +277,16 @@ test('a link outlives neither the life of the key that made it nor its revocatio
   const year = `/api/storage/${object_id}/cdn-url?expires_in=31536000`;
   const capped = bodyOf(await brief.key.call(year));
   assert.equal(capped.expires_at, brief.expires_at);
-  const lasting = await newKey();
+  const persistent = await newKey();
   const links = await Promise.all(
-    [year, `${year}&version_id=${version_id}`].map(async (path) => bodyOf(await lasting.key.call(path))),
+    [year, `${year}&version_id=${version_id}`].map(async (path) => bodyOf(await persistent.key.call(path))),
   );
   const urls = links.flatMap(({ cdn_url }) => [cdn_url, onApi(cdn_url, object_id)]);
   for (const url of urls) assert.equal(bodyOf(await visit(url)), 'by a key');
-  bodyOf(await user.call(`/api/account/access-keys/${lasting.id}`, { method: 'DELETE' }));
+  bodyOf(await user.call(`/api/account/access-keys/${persistent.id}`, { method: 'DELETE' }));
   for (const url of urls) assertProblem(await visit(url), 403, 'invalid_link');
   assert.equal((await visit(capped.cdn_url)).status, 200);
-  const other = changed(capped.cdn_url, 'key_id', lasting.id);
+  const other = changed(capped.cdn_url, 'key_id', persistent.id);
   assertProblem(await visit(other), 403, 'invalid_link');
 });
 

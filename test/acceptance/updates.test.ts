@@ -1,4 +1,4 @@
-/** What changes is told at once, to those whose it is and nobody else. */
+/** What changes is reported at once, to those whose it is and nobody else. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { WebSocket } from 'ws';
@@ -52,7 +52,7 @@ const hears = (heard: Heard, thing: string) =>
 const newDatabase = async (user: CheckedClient): Promise<string> =>
   (await user.expect(201, '/api/databases', { json: { name: 'd' } })).database_id;
 
-test('machines, databases, operations and the balance are told to their owner alone', async () => {
+test('machines, databases, operations and the balance are reported to their owner alone', async () => {
   const [owner, stranger] = [await newUser(), await newUser()];
   const [own, others] = [await byKey(owner.key), await byKey(stranger.key)];
   const json = { name: 'm', instance_type: 't2.micro' };
@@ -130,5 +130,5 @@ test('no other site listens, nobody without a key, and an account not without en
   await assert.rejects(byKey(account.api_key), /503/);
   await byKey((await newUser()).key);
   open[0]?.socket.close();
-  await eventually('a place', () => byKey(account.api_key).catch(() => null));
+  await eventually('a free slot', () => byKey(account.api_key).catch(() => null));
 });

@@ -93,8 +93,8 @@ test('a machine that runs says what is open, why the rest is not, and how to rea
   if (led) assert.equal(await refused(ip_address, 9001), false);
   else assert.match(portOf(running, 9001)?.reason ?? '', /another program/);
   // Root has 22, others 2222 only.
-  const place = portOf(running, 22)?.open ? '' : '-p 2222 ';
-  assert.equal(running.ssh_command, `ssh ${place}root@${ip_address}`);
+  const option = portOf(running, 22)?.open ? '' : '-p 2222 ';
+  assert.equal(running.ssh_command, `ssh ${option}root@${ip_address}`);
   assert.deepEqual((await user.expect(200, vm)).ports, running.ports);
   assert.match(await sshBanner(ip_address), /^SSH-2\.0-/);
   assert.equal(strangers, 0);

@@ -25,12 +25,14 @@ async function reaches(uid: number, host: string, port: string): Promise<boolean
   return status === 0;
 }
 
-type Place = readonly [host: string, port: string];
+type Endpoint = readonly [host: string, port: string];
 
-/** All ways on which one of these users gets a connection to one of these places. Tried at the same time. */
-async function waysOpen(uids: readonly number[], places: readonly Place[]): Promise<string[]> {
+/** All connections that one of these users gets to one of these endpoints. Tried at the same time. */
+async function openConnections(uids: readonly number[], endpoints: readonly Endpoint[]): Promise<string[]> {
   const tried = uids.flatMap((uid) =>
-    places.map(async ([host, port]) => ((await reaches(uid, host, port)) ? [`${uid} ${host}:${port}`] : [])),
+    endpoints.map(async ([host, port]) =>
+      (await reaches(uid, host, port)) ? [`${uid} ${host}:${port}`] : [],
+    ),
   );
   return (await Promise.all(tried)).flat();
 }
@@ -61,17 +63,20 @@ if (net.isInside())
     });
 
     test('users of machines reach neither this host nor the outside; others do, and they without rules', async () => {
-      const places: Place[] = [
+      const endpoints: Endpoint[] = [
         ['127.0.0.1', new URL(cloud.api).port],
         ['127.0.0.1', new URL(cloud.data).port],
         [net.OUTSIDE, String(net.OUTSIDE_PORT)],
         [net.NEIGHBOUR, String(net.OUTSIDE_PORT)],
       ];
-      assert.deepEqual(await waysOpen(OURS, places), []);
-      assert.equal((await waysOpen(NEIGHBOURS, places)).length, NEIGHBOURS.length * places.length);
+      assert.deepEqual(await openConnections(OURS, endpoints), []);
+      assert.equal(
+        (await openConnections(NEIGHBOURS, endpoints)).length,
+        NEIGHBOURS.length * endpoints.length,
+      );
       await eventually('what is reached without rules', async () => {
         spawnSync('nft', ['delete', 'table', 'inet', TABLE]);
-        return (await waysOpen(OURS, places)).length === OURS.length * places.length;
+        return (await openConnections(OURS, endpoints)).length === OURS.length * endpoints.length;
       });
       await eventually('the rules once more', async () => hasRules());
       assert.equal(await reaches(UID_BASE, '127.0.0.1', new URL(cloud.api).port), false);

@@ -47,7 +47,7 @@ interface Sight {
   readonly env?: Readonly<Record<string, string>>;
 }
 
-/** A cloud that sees `content` in the place of the file at `path`: it, what it starts, and nobody else. */
+/** A cloud that sees `content` instead of the file at `path`: it, what it starts, and nobody else. */
 async function cloudThatSees(t: TestContext, { path, content, env = {} }: Sight): Promise<Hidden> {
   const directory = mkdtempSync(join(tmpdir(), 'cloudlet-hidden-'));
   const other = join(directory, 'other');

@@ -1,4 +1,4 @@
-/** Hosts that keep their programs in other places than Debian does, or have not all of them. */
+/** Hosts that keep their programs in other directories than Debian does, or have not all of them. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
@@ -16,7 +16,7 @@ const noMounts = namespaces ? notInstalled('mount', 'ip', 'nft') : 'moving progr
 const skip = cannotRunGuests() || noMounts;
 const TAKEN = ['bash', 'setpriv', 'unshare', 'qemu-system-x86_64', 'qemu-img', 'ip', 'nft'];
 
-/** For a shell as root, in mounts of its own: binds each program to its new place and hides it in the old. */
+/** For a shell as root, in mounts of its own: binds each program to its new path and hides it at the old one. */
 const MOVE = `root=$1; shift
 while [ "$1" != -- ]; do
   : >"$root/sw/bin/$2"

@@ -101,7 +101,7 @@ describe('with loopback allowed', () => {
     await user.expect(200, `/api/webhooks/${first.id}`, { method: 'DELETE' });
   });
 
-  test('what happens to a machine is told, in order', async () => {
+  test('what happens to a machine is announced, in order', async () => {
     const { id } = await user.expect(201, '/api/webhooks', { json: { url: receiver.url } });
     const vm = await user.expect(201, '/api/vms', { json: { name: 'web', instance_type: 't2.micro' } });
     const path = `/api/vms/${vm.vm_id}`;
@@ -109,16 +109,16 @@ describe('with loopback allowed', () => {
     await user.expect(200, `${path}/stop?force=true`, POST);
     await user.expect(200, path, { method: 'DELETE' });
     await receiver.reached(3);
-    const told = receiver.received.map(({ body }) => JSON.parse(body));
+    const events = receiver.received.map(({ body }) => JSON.parse(body));
     assert.deepEqual(
-      told.map(({ type, data }) => [type, data.vm_id, data.state, data.reason?.code]),
+      events.map(({ type, data }) => [type, data.vm_id, data.state, data.reason?.code]),
       [
         ['vm.started', vm.vm_id, 'running', undefined],
         ['vm.stopped', vm.vm_id, 'stopped', 'powered_off'],
         ['vm.deleted', vm.vm_id, 'deleted', undefined],
       ],
     );
-    for (const { data } of told) assert.equal(data.ip_address, vm.ip_address);
+    for (const { data } of events) assert.equal(data.ip_address, vm.ip_address);
     await user.expect(200, `/api/webhooks/${id}`, { method: 'DELETE' });
   });
 

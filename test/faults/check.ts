@@ -84,7 +84,7 @@ export class Checker {
       if (isLast(before.at)) allowed.add(before.number);
       const number = present.get(name)?.number ?? null;
       if (!allowed.has(number)) {
-        say(`${name} holds ${told(number)}; it may hold ${[...allowed].map(told).join(' or ')}`);
+        say(`${name} holds ${shown(number)}; it may hold ${[...allowed].map(shown).join(' or ')}`);
       }
       for (const write of fresh) {
         this.#oracle.settle(write, write.kind === 'put' && write.number !== number ? 'refused' : 'acked');
@@ -225,6 +225,6 @@ function groupByName(writes: readonly Write[], bucket: string): Map<string, Writ
   );
 }
 
-function told(number: number | null): string {
+function shown(number: number | null): string {
   return number === null ? 'nothing' : `put ${number}`;
 }

@@ -161,7 +161,7 @@ async function assertScrubNames(damaged: readonly Stored[]): Promise<void> {
 }
 
 /** Without a scrub. */
-async function assertTold({ objectId }: Stored): Promise<void> {
+async function assertReported({ objectId }: Stored): Promise<void> {
   const admin = new Client(cloud.api, ADMIN_KEY);
   await eventually('who looks after it is told', async () => {
     const { alarms } = (await admin.call('/api/system/status')).body;
@@ -185,7 +185,7 @@ async function tryDamage(
   damage(stored, other);
   await assertRefused(stored, { atOnce });
   await assertSound(other);
-  await assertTold(stored);
+  await assertReported(stored);
   await assertScrubNames([stored]);
   writeFileSync(stored.path, whole, { mode: 0o600 });
   await assertSound(stored);
@@ -231,7 +231,7 @@ for (const bucket of ['plain', 'sealed']) {
       test(`${what} is not served`, () => tryDamage(bucket, damage, true));
     }
 
-    test('two files that changed places are both refused', async () => {
+    test('two files that were exchanged are both refused', async () => {
       const [one, two] = [await store(bucket), await store(bucket)];
       const exchange = () => {
         renameSync(one.path, `${one.path}.moved`);

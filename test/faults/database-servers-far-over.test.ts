@@ -91,7 +91,7 @@ for (const { engine, programs, missing, open, taking, waiting } of CASES) {
     const bytes = () =>
       Number.parseInt(execFileSync('du', ['-sm', join(cloud.dataDir, 'databases', engine)]).toString(), 10);
     const before = bytes();
-    const isTold = () =>
+    const isReported = () =>
       /was ended: it uses \d+ MB of disk, and the limit of its databases is \d+ MB/.test(cloud.output);
     const take = async () => {
       const session = await open(mine).catch(() => null);
@@ -101,9 +101,9 @@ for (const { engine, programs, missing, open, taking, waiting } of CASES) {
     };
     // A session also ends when its database becomes read-only, which may come before the server's end.
     const takers = [take, take].map(async (again) => {
-      while (!isTold() && !isOver) await again().catch(() => sleep(10));
+      while (!isReported() && !isOver) await again().catch(() => sleep(10));
     });
-    await eventually('it is told of', isTold);
+    await eventually('it is reported', isReported);
     await Promise.all(takers);
     await eventually('its server is back', async () => {
       const again = await open(mine).catch(() => null);

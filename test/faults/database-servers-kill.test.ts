@@ -164,7 +164,7 @@ for (const { engine, programs, missing, open, hostOf } of CASES) {
     };
     /** It serves on without Cloudlet, and when it is killed then, the next Cloudlet has it back. */
     const killCloudlet = async () => {
-      // Those who waited for the server go by Cloudlet, until its door leads past it.
+      // Those who waited for the server go by Cloudlet, until rules lead past it.
       const isStraight = () =>
         hostOf(made.connection.uri).then(
           (host) => host === '127.0.0.1',

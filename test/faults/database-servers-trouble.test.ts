@@ -72,7 +72,7 @@ for (const { engine, skip } of KINDS)
       assert.equal((await user.expect(200, `${path}/credentials`)).connection.port, connection.port);
     });
 
-    test('whose data are gone, or of an unknown version, makes none in their place', async () => {
+    test('whose data are gone, or of an unknown version, makes none instead of them', async () => {
       const series = engine === 'mysql' ? here('keeper/series') : here('home/data/PG_VERSION');
       const known = readFileSync(series);
       await again(() => rmSync(series));

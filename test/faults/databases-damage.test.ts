@@ -18,7 +18,7 @@ interface Made {
 /** In each database, to be found in its file. */
 const MARK = 'what a tenant has stored here';
 
-/** Where the bytes stand, in every place. */
+/** Where the bytes stand, every time. */
 function flipBitOf(text: string, path: string): void {
   const bytes = readFileSync(path);
   let at = bytes.indexOf(text);

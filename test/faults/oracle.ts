@@ -10,7 +10,7 @@ import { join } from 'node:path';
 
 export type Outcome = 'acked' | 'unknown' | 'refused';
 
-/** One write. `began` and `ended` are places in the one order of all starts and answers. */
+/** One write. `began` and `ended` are positions in the one order of all starts and answers. */
 export interface Write {
   readonly number: number;
   readonly kind: 'put' | 'delete' | 'delete-version';

@@ -1,4 +1,4 @@
-/** Files of a place for recovery points that are lost, cut or changed: each one that matters is named. */
+/** Files of a recovery target that are lost, cut or changed: each one that matters is named. */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import {

@@ -1,4 +1,4 @@
-/** A place for recovery points that is full, read-only, or gone while one is made. */
+/** A recovery target that is full, read-only, or gone while one is made. */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';

@@ -100,7 +100,7 @@ class Declaration {
   }
 }
 
-/** The document with what each `$ref` stands for in its place. */
+/** The document with each `$ref` replaced by what it stands for. */
 // biome-ignore lint/suspicious/noExplicitAny: a document read from outside
 function withoutReferences(document: any, part: any = document): any {
   if (typeof part !== 'object' || part === null) return part;

@@ -44,11 +44,11 @@ let user: CheckedClient;
 let takeDown = () => {};
 
 const banner = (address: string) => eventually(`SSH of ${address}`, () => firstLine(address, 22));
-const place = (at: number) => machines[at] ?? { path: '', address: '' };
+const machine = (at: number) => machines[at] ?? { path: '', address: '' };
 
 function guest(script: string): Promise<string> {
   const options = ['StrictHostKeyChecking=no', 'UserKnownHostsFile=/dev/null', 'LogLevel=ERROR'];
-  const all = [...options.flatMap((one) => ['-o', one]), '-i', keyFile, `root@${place(0).address}`, 'sh'];
+  const all = [...options.flatMap((one) => ['-o', one]), '-i', keyFile, `root@${machine(0).address}`, 'sh'];
   return new Promise((resolve, reject) => {
     const child = execFile('ssh', all, { timeout: 60_000 }, (error, stdout, stderr) => {
       if (error === null) resolve(stdout);
@@ -109,9 +109,9 @@ function common(): void {
   });
 
   test('the address is the machine’s own, and its first sign of life is noticed', async () => {
-    assert.notEqual(place(0).address, GATEWAY);
-    assert.match(await guest('ip addr show dev eth0'), new RegExp(`inet ${place(0).address}/24`));
-    await eventually('ready_at', async () => (await user.expect(200, place(0).path)).ready_at);
+    assert.notEqual(machine(0).address, GATEWAY);
+    assert.match(await guest('ip addr show dev eth0'), new RegExp(`inet ${machine(0).address}/24`));
+    await eventually('ready_at', async () => (await user.expect(200, machine(0).path)).ready_at);
     assert.equal(taps().length, 2);
   });
 
@@ -146,7 +146,7 @@ function further(): void {
   });
 
   test('machines do not reach each other', async () => {
-    const other = place(1).address;
+    const other = machine(1).address;
     assert.equal(await heard(other, 22), '');
     for (const tap of taps()) net.ip(`link set dev ${tap} type bridge_slave isolated off`);
     assert.equal(await heard(other, 22), '', 'the rules alone would do');
@@ -156,7 +156,7 @@ function further(): void {
   });
 
   test('stop and start keep the address, and so does a new Cloudlet', async () => {
-    const { path, address } = place(1);
+    const { path, address } = machine(1);
     await user.expect(200, `${path}/stop?force=true`, { method: 'POST' });
     await eventually('one device', async () => taps().length === 1);
     const again = await user.expect(200, `${path}/start`, { method: 'POST' });

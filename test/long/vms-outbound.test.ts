@@ -50,20 +50,20 @@ function guest(script: string): Promise<string> {
 }
 
 /** What the machine gets from each address, asked all at once; `nothing` where nothing comes. */
-async function fetched(places: readonly string[]): Promise<string[]> {
-  const get = (place: string, at: number) =>
-    `(printf 'GET / HTTP/1.0\\r\\n\\r\\n' | timeout 7 nc ${place.replace(':', ' ')} >/tmp/said.${at}) 2>/dev/null &`;
-  const ask = places.map(get).join('\n');
-  const show = places.map((_, at) => `tail -n 1 /tmp/said.${at} | grep . || echo nothing`);
+async function fetched(endpoints: readonly string[]): Promise<string[]> {
+  const get = (endpoint: string, at: number) =>
+    `(printf 'GET / HTTP/1.0\\r\\n\\r\\n' | timeout 7 nc ${endpoint.replace(':', ' ')} >/tmp/said.${at}) 2>/dev/null &`;
+  const ask = endpoints.map(get).join('\n');
+  const show = endpoints.map((_, at) => `tail -n 1 /tmp/said.${at} | grep . || echo nothing`);
   const said = await guest(`${ask}\nwait\n${show.join('\n')}\n`);
   return said.trim().split('\n');
 }
 
-const withoutRules = async (places: readonly string[], wanted: (said: readonly string[]) => boolean) =>
+const withoutRules = async (endpoints: readonly string[], wanted: (said: readonly string[]) => boolean) =>
   // Cloudlet puts its rules back from time to time: then once more.
   eventually('what the machine reaches without rules', async () => {
     spawnSync('nft', ['delete', 'table', 'inet', TABLE]);
-    const said = await fetched(places).catch(() => []);
+    const said = await fetched(endpoints).catch(() => []);
     return said.length > 0 && wanted(said) && said;
   });
 
@@ -109,21 +109,21 @@ function common(): void {
 
   test('it does not reach this host by any of its addresses, and would without the rules', async () => {
     const hosts = ['10.0.2.2', ...net.HOST_ADDRESSES];
-    const places = hosts.map((host) => `${host}:${localPort}`);
-    assert.deepEqual(await fetched(places), ['nothing', 'nothing', 'nothing']);
+    const endpoints = hosts.map((host) => `${host}:${localPort}`);
+    assert.deepEqual(await fetched(endpoints), ['nothing', 'nothing', 'nothing']);
     const api = `10.0.2.2:${new URL(cloud.api).port}`;
     assert.deepEqual(await fetched([api]), ['nothing']);
-    await withoutRules([...places, api], (said) => said.every((text) => text !== 'nothing'));
+    await withoutRules([...endpoints, api], (said) => said.every((text) => text !== 'nothing'));
     await rulesAreBack();
-    assert.deepEqual(await fetched(places), ['nothing', 'nothing', 'nothing']);
+    assert.deepEqual(await fetched(endpoints), ['nothing', 'nothing', 'nothing']);
   });
 }
 
 function further(): void {
   test('nor private networks and the metadata of a cloud around it', async () => {
-    const places = [net.NEIGHBOUR, net.METADATA].map((host) => `${host}:${net.OUTSIDE_PORT}`);
-    assert.deepEqual(await fetched(places), ['nothing', 'nothing']);
-    await withoutRules(places, (said) => said.every((text) => text === net.OUTSIDE_SAYS));
+    const endpoints = [net.NEIGHBOUR, net.METADATA].map((host) => `${host}:${net.OUTSIDE_PORT}`);
+    assert.deepEqual(await fetched(endpoints), ['nothing', 'nothing']);
+    await withoutRules(endpoints, (said) => said.every((text) => text === net.OUTSIDE_SAYS));
     await rulesAreBack();
   });
 
@@ -139,10 +139,12 @@ function further(): void {
         'for one in all eth0; do echo 1 >/proc/sys/net/ipv4/conf/$one/route_localnet; done\n' +
         'ip route add 127.0.0.0/8 via 10.0.2.2\n',
     );
-    const places = [`${address} ${port}`, `${other.address} 22`];
+    const endpoints = [`${address} ${port}`, `${other.address} 22`];
     // SSH speaks first; the rest of what it says is not waited for.
-    const ask = places.map((place, at) => `(sleep 5 | timeout 6 nc ${place} >/tmp/said.${at}) 2>/dev/null &`);
-    const show = places.map((_, at) => `head -c 3 /tmp/said.${at}; echo`);
+    const ask = endpoints.map(
+      (endpoint, at) => `(sleep 5 | timeout 6 nc ${endpoint} >/tmp/said.${at}) 2>/dev/null &`,
+    );
+    const show = endpoints.map((_, at) => `head -c 3 /tmp/said.${at}; echo`);
     const banners = async () => guest([...ask, 'wait', ...show, ''].join('\n'));
     assert.equal(await banners(), '\n\n');
     await eventually('the machine next door without rules', async () => {

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { checkBands } from './band-rules.ts';
-import { places, sample } from './sample.ts';
+import { locations, sample } from './sample.ts';
 
-/** One import from one place of another: refused or not. */
+/** One import from one file of another: refused or not. */
 const CASES: readonly [from: string, specifier: string, refused: boolean][] = [
   ['server/storage/objects.ts', '../drivers/blobs-file.ts', true],
   ['server/storage/objects.ts', '../http/response.ts', true],
@@ -62,7 +62,7 @@ describe('imports between bands', () => {
   for (const [from, specifier, refused] of CASES) {
     test(`${from} → ${specifier} is ${refused ? 'refused' : 'allowed'}`, () => {
       const files = sample({ [from]: `// first line\nimport { thing } from '${specifier}';\n` });
-      assert.deepEqual(places(checkBands(files)), refused ? [`${from}:2`] : []);
+      assert.deepEqual(locations(checkBands(files)), refused ? [`${from}:2`] : []);
     });
   }
 

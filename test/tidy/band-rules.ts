@@ -30,7 +30,7 @@ const PACKAGE_HOMES: readonly { readonly name: RegExp; readonly home: RegExp; re
   },
 ];
 
-interface Place {
+interface Module {
   readonly path: string;
   /** `http`, `storage`, …; empty for files directly in server/ and for those outside. */
   readonly folder: string;
@@ -38,7 +38,7 @@ interface Place {
   readonly isStore: boolean;
 }
 
-function place(path: string): Place {
+function moduleOf(path: string): Module {
   const match = /^server\/(?:([^/]+)\/)?/.exec(path);
   return {
     path,
@@ -60,7 +60,7 @@ function speaksHttp(path: string): boolean {
 }
 
 /** What is wrong with `from` importing `to`, or undefined. */
-function complaint(from: Place, to: Place): string | undefined {
+function complaint(from: Module, to: Module): string | undefined {
   if (from.inServer && !to.inServer && to.path !== 'package.json')
     return 'server/ imports nothing of what is built around it';
   if (!from.inServer) return undefined;
@@ -114,7 +114,7 @@ function check(file: SourceFile, imported: Import): string | undefined {
     return 'black box: it may use the public API only, nothing from server/';
   }
   if (seesEverything(file.path)) return undefined;
-  return complaint(place(file.path), place(imported.target));
+  return complaint(moduleOf(file.path), moduleOf(imported.target));
 }
 
 /** Imports that cross a band. */

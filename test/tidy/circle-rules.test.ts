@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { checkCircles } from './circle-rules.ts';
-import { places, sample } from './sample.ts';
+import { locations, sample } from './sample.ts';
 
 test('folders that import each other, directly or by others, are refused; tests may', () => {
   const files = {
@@ -12,7 +12,7 @@ test('folders that import each other, directly or by others, are refused; tests 
     'server/d/six.test.ts': "import '../a/one.ts';",
     'server/drivers/x/seven.ts': "import '../../a/one.ts';\nimport '../y/eight.ts';",
   };
-  assert.deepEqual(places(checkCircles(sample(files))), [
+  assert.deepEqual(locations(checkCircles(sample(files))), [
     'server/a/one.ts:1',
     'server/b/two.ts:1',
     'server/c/three.ts:2',

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { checkDeadExports, checkDeadFiles, checkMigrations } from './dead-code.ts';
-import { places, sample } from './sample.ts';
+import { locations, sample } from './sample.ts';
 
 test('files are reached by imports, workers, package.json and tests; the rest is dead', () => {
   const files = sample({
@@ -18,7 +18,7 @@ test('files are reached by imports, workers, package.json and tests; the rest is
     'server/testing/cloud.ts': '',
   });
   const dead = ['bench/old.ts:1', 'server/forgotten.ts:1', 'server/only-tested.ts:1'];
-  assert.deepEqual(places(checkDeadFiles(files)), dead);
+  assert.deepEqual(locations(checkDeadFiles(files)), dead);
 });
 
 test('exports that nobody imports are dead', () => {
@@ -31,7 +31,7 @@ test('exports that nobody imports are dead', () => {
     'server/c.ts': 'export const again = 1;\nexport async function never() {}',
   });
   const dead = ['server/a.ts:2', 'server/a.ts:4', 'server/c.ts:2'];
-  assert.deepEqual(places(checkDeadExports(files)), dead);
+  assert.deepEqual(locations(checkDeadExports(files)), dead);
 });
 
 test('a type that the file itself uses is part of a signature', () => {

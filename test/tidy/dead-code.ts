@@ -57,8 +57,8 @@ export function checkDeadExports(files: readonly SourceFile[]): Finding[] {
       /^[it]/.test(kind) && file.text.split(new RegExp(`\\b${name}\\b`)).length > 2;
     return [...file.text.matchAll(EXPORT)].flatMap(([declared, kind = '', name = '']) => {
       if (isTaken(name) || isOwn(kind, name)) return [];
-      const place = new RegExp(`^${declared.replace(/[$*]/g, '\\$&')}\\b`, 'gm');
-      return findAll(file, place, `nobody imports ${name}: drop the export or the code`);
+      const declaration = new RegExp(`^${declared.replace(/[$*]/g, '\\$&')}\\b`, 'gm');
+      return findAll(file, declaration, `nobody imports ${name}: drop the export or the code`);
     });
   });
 }

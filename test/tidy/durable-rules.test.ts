@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { checkDurableFiles } from './durable-rules.ts';
-import { places, sample } from './sample.ts';
+import { locations, sample } from './sample.ts';
 
 test('files that are written by hand are found, in the server alone, and exceptions that do not', () => {
   const files = sample({
@@ -13,9 +13,9 @@ test('files that are written by hand are found, in the server alone, and excepti
     'server/drivers/qemu/probe.ts': 'fs.writeFileSync(path, text);',
     'server/drivers/qemu/disk.ts': 'nothing();',
   });
-  const found = places(checkDurableFiles(files));
+  const found = locations(checkDurableFiles(files));
   assert.deepEqual(
-    found.filter((place) => /\/(?:[a-d]|probe|disk)\./.test(place)),
+    found.filter((location) => /\/(?:[a-d]|probe|disk)\./.test(location)),
     ['server/a.ts:1', 'server/b.ts:2', 'server/drivers/qemu/disk.ts:1'],
   );
 });

@@ -7,6 +7,6 @@ export function sample(files: Readonly<Record<string, string>>): SourceFile[] {
 }
 
 /** `path:line` of each finding. */
-export function places(findings: readonly Finding[]): string[] {
+export function locations(findings: readonly Finding[]): string[] {
   return findings.map(({ path, line }) => `${path}:${line}`);
 }

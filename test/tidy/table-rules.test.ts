@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { places, sample } from './sample.ts';
+import { locations, sample } from './sample.ts';
 import { checkTables } from './table-rules.ts';
 
 const list = (rows: string) =>
@@ -11,7 +11,7 @@ const repository = (rows: string, sql: string) =>
     'server/metadata/schema.sql': 'CREATE TABLE vms (\n  id\n);\nCREATE TABLE plans (\n  id\n);\n',
     'server/billing/store.ts': `read('${sql}');`,
   });
-const found = (rows: string, sql: string) => places(checkTables(repository(rows, sql)));
+const found = (rows: string, sql: string) => locations(checkTables(repository(rows, sql)));
 const OWNERS = '| `compute/` | `vms` | |\n| `billing/` | `plans` | |';
 const SHARED = '| `compute/` | `vms` | `vms`: billing |\n| `billing/` | `plans` | |';
 

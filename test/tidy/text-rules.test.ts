@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { places, sample } from './sample.ts';
+import { locations, sample } from './sample.ts';
 import { checkComments, checkFileNames, checkLeftovers, checkMachineTraces } from './text-rules.ts';
 
 // What must not stand in a file does not stand in this one either: it is put together here.
@@ -13,7 +13,7 @@ test('notes to oneself are found in any kind of file', () => {
     'c.ts': `throw new Error('${word('not imple', 'mented')}')`,
     'd.ts': 'const todos = method();',
   });
-  assert.deepEqual(places(checkLeftovers(files)), ['a.ts:2', 'b.md:1', 'c.ts:1']);
+  assert.deepEqual(locations(checkLeftovers(files)), ['a.ts:2', 'b.md:1', 'c.ts:1']);
 });
 
 test('registries and absolute paths of a machine are found, ordinary paths are not', () => {
@@ -24,7 +24,12 @@ test('registries and absolute paths of a machine are found, ordinary paths are n
     'c.sh': `cd /${word('wo', 'rk')}/main`,
     'd.ts': `open('/tmp/x'); import './${word('wo', 'rk')}/x.ts'; get('/api/home/x'); url('https://example.org/root/x')`,
   });
-  assert.deepEqual(places(checkMachineTraces(files)), ['a.md:1', 'package-lock.json:1', 'b.ts:1', 'c.sh:1']);
+  assert.deepEqual(locations(checkMachineTraces(files)), [
+    'a.md:1',
+    'package-lock.json:1',
+    'b.ts:1',
+    'c.sh:1',
+  ]);
 });
 
 test('drawers and barrels are found', () => {
@@ -32,7 +37,7 @@ test('drawers and barrels are found', () => {
   const good = ['server/api-keys.ts', 'sdk/index.ts', 'console/vite.config.ts'];
   const files = sample(Object.fromEntries([...bad, ...good].map((path) => [path, ''])));
   assert.deepEqual(
-    places(checkFileNames(files)),
+    locations(checkFileNames(files)),
     bad.map((path) => `${path}:1`),
   );
 });
@@ -48,5 +53,10 @@ test('comments over 110 characters are found unless an address makes them so', (
     `call(); // ${wide}`,
     `// ${'x'.repeat(100)}`,
   ].join('\n');
-  assert.deepEqual(places(checkComments(sample({ 'a.ts': text }))), ['a.ts:1', 'a.ts:3', 'a.ts:4', 'a.ts:6']);
+  assert.deepEqual(locations(checkComments(sample({ 'a.ts': text }))), [
+    'a.ts:1',
+    'a.ts:3',
+    'a.ts:4',
+    'a.ts:6',
+  ]);
 });

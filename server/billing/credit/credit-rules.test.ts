@@ -95,10 +95,10 @@ test('a state that was reached stays while nothing changes', () => {
   );
 });
 
-test('events: worse is told, and that there are credits again', () => {
-  const told = STATES.map((before) => STATES.map((after) => eventOf(before, after, 1n)));
+test('events: worse is announced, and that there are credits again', () => {
+  const events = STATES.map((before) => STATES.map((after) => eventOf(before, after, 1n)));
   const [low, exhausted, restored] = ['credits.low', 'credits.exhausted', 'credits.restored'];
-  assert.deepEqual(told, [
+  assert.deepEqual(events, [
     [null, low, low, exhausted, exhausted],
     [null, null, low, exhausted, exhausted],
     [null, null, null, exhausted, exhausted],

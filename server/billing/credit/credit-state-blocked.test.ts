@@ -108,7 +108,7 @@ test('who is suspended for want of credits and by an administrator needs both to
   }
 });
 
-test('a closed account is looked at as long as it has a machine, and no longer', async (t) => {
+test('a closed account is checked as long as it has a machine, and no longer', async (t) => {
   const fixture = await openCreditStates(1000n * PRICE);
   t.after(fixture.close);
   const { machines, tick, metadata } = fixture;

@@ -7,7 +7,7 @@ import { type AccountStops, CreditStates } from './credit-state.ts';
 test('credits run out: warned, in grace, stopped, and started again by a top-up', async (t) => {
   const fixture = await openCreditStates(30n * PRICE);
   t.after(fixture.close);
-  const { machines, clock, tick, state, told } = fixture;
+  const { machines, clock, tick, state, announced } = fixture;
   for (const id of ['vm-1', 'vm-2']) await machines.create(id);
   await tick();
   assert.equal(await state(), 'ok');
@@ -34,7 +34,7 @@ test('credits run out: warned, in grace, stopped, and started again by a top-up'
   assert.equal(Number((await fixture.row()).held_micro), 0);
   await fixture.added(40n * 24n * PRICE);
   assert.deepEqual([await state(), [...machines.running]], ['ok', ['vm-1']]);
-  assert.deepEqual(told, [
+  assert.deepEqual(announced, [
     ...['credits.low low', 'credits.low critical', 'credits.exhausted grace', 'credits.exhausted suspended'],
     'credits.restored ok',
   ]);

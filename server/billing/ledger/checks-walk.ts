@@ -25,7 +25,7 @@ const PAGE_ACCOUNTS = 500;
 const MAX_ATTEMPTS = 20;
 /** The hashed text begins with this, and the previous hash. */
 const HASH_BEGINS = '64:';
-/** The id's place in the hashed text: after the previous hash and the number. */
+/** The id's position in the hashed text: after the previous hash and the number. */
 const ID_FIELD = 2;
 const REVENUE = 'system:revenue-';
 const WRITE_OFFS = 'system:write-offs';

@@ -56,7 +56,7 @@ function inOrder(report: UsageReport): UsageReport {
   return { ...report, items: items.map((item) => JSON.parse(item)) };
 }
 
-/** What is told once all is charged; before it is, the same is told, and reading charges nothing. */
+/** What is reported once all is charged; before it is, the same is reported, and reading charges nothing. */
 async function chargedReport(fixture: BillingFixture): Promise<UsageReport> {
   const { store, usage: report } = open(fixture);
   const before = await store.lastSeq();

@@ -325,7 +325,7 @@ test('who answers pings stays, who does not is ended', async () => {
   await start();
 });
 
-test('32 viewers fit, the next is told, and places come back', async () => {
+test('32 viewers fit, the next is refused, and slots come back', async () => {
   await eventually(() => sockets.connections === 0);
   const views = await Promise.all(Array.from({ length: 32 }, () => view()));
   assert.deepEqual(await refusal({ headers: { 'x-api-key': 'owner' } }), [503, 'overloaded']);

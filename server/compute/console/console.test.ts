@@ -158,7 +158,7 @@ test('a log that cannot be read lets go of the console, and the next viewer trie
   assert.equal(engine.opened.length, 2);
 });
 
-test('there are 32 places, and who leaves gives one back', async () => {
+test('there are 32 slots, and who leaves gives one back', async () => {
   const { consoles } = open();
   const seats = await Promise.all(Array.from({ length: 32 }, () => consoles.join(VM)));
   await assert.rejects(consoles.join(VM), (error) => isAppError(error, 'overloaded'));

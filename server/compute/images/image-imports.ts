@@ -43,7 +43,7 @@ interface Import {
 type Fill = (signal: AbortSignal) => Promise<string>;
 
 const DOWNLOADS = 4;
-const LOOK_MS = 1000;
+const SPACE_CHECK_MS = 1000;
 const STOPPED = 'Cloudlet was stopped before the image was ready; add it again';
 
 export class ImageImports {
@@ -209,7 +209,7 @@ export class ImageImports {
       } catch (error) {
         controller.abort(error);
       }
-    }, LOOK_MS).unref();
+    }, SPACE_CHECK_MS).unref();
     try {
       const options = { maxVirtualBytes: maxBytes, signal: controller.signal };
       const { format, virtualBytes, sizeBytes } = await hypervisor.importImage(imageId, options);

@@ -38,20 +38,20 @@ export class AddressPool {
   async take(guestPorts: readonly number[]): Promise<string> {
     let refused = 0;
     for (let tried = 0; tried < this.#size && refused < MAX_REFUSED; tried++) {
-      const place = this.#next;
-      this.#next = (place + 1) % this.#size;
-      if (!this.#isHost(place) || this.#taken.has(place)) continue;
-      const address = toText(this.#first + place);
-      const block = place - (place % BLOCK);
+      const index = this.#next;
+      this.#next = (index + 1) % this.#size;
+      if (!this.#isHost(index) || this.#taken.has(index)) continue;
+      const address = toText(this.#first + index);
+      const block = index - (index % BLOCK);
       // Marked before the host is asked: other allocations run concurrently.
-      this.#taken.add(place);
+      this.#taken.add(index);
       const isOurs = await this.#host.claim(toText(this.#first + block));
       if (isOurs && (await this.#host.isFree(address, guestPorts))) return address;
-      this.#taken.delete(place);
+      this.#taken.delete(index);
       refused++;
       if (isOurs) continue;
       this.#next = (block + BLOCK) % this.#size;
-      tried += block + BLOCK - place - 1;
+      tried += block + BLOCK - index - 1;
     }
     throw new AppError('no_free_address', 'No free address is left for a virtual machine', {
       hint:
@@ -63,7 +63,7 @@ export class AddressPool {
 
   /** Claims the blocks of existing machines' addresses. Resolves with those that another cloud has. */
   async claimTaken(): Promise<string[]> {
-    const blocks = new Set([...this.#taken].map((place) => place - (place % BLOCK)));
+    const blocks = new Set([...this.#taken].map((index) => index - (index % BLOCK)));
     const bases = [...blocks].map((block) => toText(this.#first + block));
     const outcomes = await Promise.all(bases.map((base) => this.#host.claim(base)));
     return bases.filter((_, index) => !outcomes[index]);
@@ -71,11 +71,11 @@ export class AddressPool {
 
   /** Marks an address that turned out to be in use. */
   markTaken(address: string): void {
-    const place = toNumber(address) - this.#first;
+    const index = toNumber(address) - this.#first;
     // The address belongs to a pool that the operator has changed since.
-    if (place < 0 || place >= this.#size) return;
-    this.#taken.add(place);
-    this.#next = (place + 1) % this.#size;
+    if (index < 0 || index >= this.#size) return;
+    this.#taken.add(index);
+    this.#next = (index + 1) % this.#size;
   }
 
   giveBack(address: string): void {
@@ -83,9 +83,9 @@ export class AddressPool {
   }
 
   /** Excludes the network address (first) and the broadcast address (last). */
-  #isHost(place: number): boolean {
-    if (place === 0 || place === this.#size - 1) return false;
-    const last = place % 256;
+  #isHost(index: number): boolean {
+    if (index === 0 || index === this.#size - 1) return false;
+    const last = index % 256;
     return this.#size < 256 || (last !== 0 && last !== 255);
   }
 }

@@ -58,13 +58,13 @@ async function assertClean(fixture: ComputeFixture, cloud: Compute, where: strin
   for (const row of rows) {
     assert.ok(['created', 'running', 'stopped'].includes(row.state), `${where}: ${row.state}`);
     assert.ok(row.address, `${where}: address`);
-    const place = cloud.ingress.places.get(row.vm_id);
+    const entry = cloud.ingress.entries.get(row.vm_id);
     const isRunning = row.state === 'running';
-    assert.equal(place?.exposure.address, isRunning ? row.address : undefined, `${where}: ingress`);
-    assert.equal(place?.isRunning, isRunning || undefined, `${where}: ingress runs`);
+    assert.equal(entry?.exposure.address, isRunning ? row.address : undefined, `${where}: ingress`);
+    assert.equal(entry?.isRunning, isRunning || undefined, `${where}: ingress runs`);
     assert.equal(row.handle, fixture.engine.guests.get(row.vm_id)?.run?.handle ?? null, `${where}: handle`);
   }
-  assert.equal(cloud.ingress.places.size, shouldRun.length, `${where}: ingresses`);
+  assert.equal(cloud.ingress.entries.size, shouldRun.length, `${where}: ingresses`);
   await assertUsage(fixture, where);
   // The pool of two addresses has lost none: what is not a machine's can still be given.
   for (let free = 2 - rows.length; free > 0; free--) await create(cloud, await callOf(fixture));

@@ -71,7 +71,7 @@ test('a new machine says all of itself, has a disk, an address of its own, and u
     },
   );
   assert.match(spec?.network.mac ?? '', /^52(?::[0-9a-f]{2}){5}$/);
-  assert.ok(!cloud.ingress.places.has(vm_id), 'what does not run costs no listener');
+  assert.ok(!cloud.ingress.entries.has(vm_id), 'what does not run costs no listener');
   assert.deepEqual(await fixture.usage(vm_id), [{ event: 'created', at: fixture.clock.now() }]);
   assert.ok(created_at);
 });

@@ -45,13 +45,13 @@ test('start, a sign of life, stop: states, times, ingress and usage go together'
   const t0 = fixture.clock.now();
   assert.equal(running.state, 'running');
   assert.deepEqual([running.accel, running.accel_reason], ['scripted', 'a test']);
-  const place = cloud.ingress.places.get(vmId);
-  assert.equal(place?.isRunning, true);
+  const entry = cloud.ingress.entries.get(vmId);
+  assert.equal(entry?.isRunning, true);
   fixture.clock.advance(5000);
-  place?.exposure.onSignOfLife();
+  entry?.exposure.onSignOfLife();
   while ((await read()).ready_at === null) await new Promise((resolve) => setTimeout(resolve, 5));
   fixture.clock.advance(5000);
-  place?.exposure.onSignOfLife();
+  entry?.exposure.onSignOfLife();
   const alive = await read();
   assert.equal(alive.uptime_seconds, 10);
   assert.equal(Date.parse(`${alive.ready_at}Z`), t0 + 5000);
@@ -59,7 +59,7 @@ test('start, a sign of life, stop: states, times, ingress and usage go together'
   assert.equal(stopped.state, 'stopped');
   assert.equal(stopped.state_reason?.code, 'shut_down');
   assert.deepEqual([stopped.started_at, stopped.ready_at, stopped.uptime_seconds], [null, null, 0]);
-  assert.equal(cloud.ingress.places.has(vmId), false);
+  assert.equal(cloud.ingress.entries.has(vmId), false);
   assert.deepEqual((await fixture.usage(vmId)).slice(1), [
     { event: 'started', at: t0 },
     { event: 'stopped', at: t0 + 10_000 },
@@ -173,7 +173,7 @@ test('a guest that ends by itself: stopped or error, at the time it ended', asyn
     const vm = await read();
     assert.deepEqual([vm.state, vm.state_reason?.code], [state, cause]);
     assert.deepEqual((await fixture.usage(vmId)).at(-1), { event: 'stopped', at: end.at });
-    assert.equal(cloud.ingress.places.has(vmId), false);
+    assert.equal(cloud.ingress.entries.has(vmId), false);
   }
 });
 
@@ -226,7 +226,7 @@ test('a machine is deleted only when it is stopped; then it is gone, and its add
   await assert.rejects(read(), code('vm_not_found'));
   await assert.rejects(cloud.power.start(ann, vmId), code('vm_not_found'));
   assert.equal(fixture.engine.guests.has(vmId), false);
-  assert.equal(cloud.ingress.places.has(vmId), false);
+  assert.equal(cloud.ingress.entries.has(vmId), false);
   assert.deepEqual(await events(), ['created', 'started', 'stopped', 'deleted']);
   assert.ok(!(await fixture.store.addresses()).includes(ip_address ?? ''));
 });

@@ -62,7 +62,7 @@ test('a guest that ran on is adopted: same run, same usage, its address answers,
   assert.deepEqual(await read(cloud, vmId), ['running', undefined]);
   assert.equal(fixture.engine.starts.length, starts);
   assert.ok(cloud.scripted.adopted.includes(vmId));
-  assert.equal(cloud.ingress.places.get(vmId)?.isRunning, true);
+  assert.equal(cloud.ingress.entries.get(vmId)?.isRunning, true);
   cloud.scripted.end(vmId, 'guest_shutdown');
   await cloud.turns.idle();
   assert.deepEqual(await read(cloud, vmId), ['stopped', 'guest_shutdown']);
@@ -82,7 +82,7 @@ test('what ended while nobody watched is counted to its end, with the reason', a
     const cloud = await restart();
     assert.deepEqual(await read(cloud, vmId), [state, cause]);
     assert.deepEqual((await fixture.usage(vmId)).at(-1), { event: 'stopped', at });
-    assert.equal(cloud.ingress.places.has(vmId), false);
+    assert.equal(cloud.ingress.entries.has(vmId), false);
   }
 });
 
@@ -134,7 +134,7 @@ test('one of whose end nobody knows is in error, and only what was seen of it is
   const cloud = await restart();
   assert.deepEqual(await read(cloud, vmId), ['error', 'crashed']);
   assert.deepEqual((await fixture.usage(vmId)).at(-1), { event: 'stopped', at: startedAt + 42_000 });
-  assert.equal(cloud.ingress.places.has(vmId), false);
+  assert.equal(cloud.ingress.entries.has(vmId), false);
 });
 
 test('after a restart of the host, what ran is started again, and what was stopped is not', async () => {
@@ -148,7 +148,7 @@ test('after a restart of the host, what ran is started again, and what was stopp
   assert.deepEqual(await read(cloud, stopped), ['stopped', 'shut_down']);
   assert.deepEqual(fixture.engine.running().includes(stopped), false);
   assert.deepEqual(await events(vmId), ['created', 'started', 'stopped', 'started']);
-  assert.equal(cloud.ingress.places.get(vmId)?.isRunning, true);
+  assert.equal(cloud.ingress.entries.get(vmId)?.isRunning, true);
 });
 
 test('an engine whose guests die with us: they are started again', async () => {
@@ -179,7 +179,7 @@ test('nothing of a suspended account is started by a restart of the host, or as 
   );
   assert.equal(fixture.engine.starts.length, length);
   assert.deepEqual(await events(vmId), ['created', 'started', 'stopped']);
-  assert.equal(cloud.ingress.places.has(vmId), false);
+  assert.equal(cloud.ingress.entries.has(vmId), false);
   await fixture.suspend(ann.principal.accountId, null);
   assert.deepEqual(await cloud.accountStops.resume(ann.principal.accountId), { waiting: 0 });
   assert.deepEqual(await fixture.reasons(ids), Array(3).fill('running null'));
@@ -265,5 +265,5 @@ test('an engine that cannot even list its guests is reported, and machines are a
   assert.equal((await cloud.machines.describe(ann.principal, vmId)).state, 'running');
   cloud.scripted.script('inspect');
   await cloud.supervisor.check();
-  assert.equal(cloud.ingress.places.get(vmId)?.isRunning, true);
+  assert.equal(cloud.ingress.entries.get(vmId)?.isRunning, true);
 });

@@ -90,7 +90,7 @@ export class Supervisor {
       // Each machine is inspected by itself below.
       this.#deps.onError('', 'listing running guests failed', error);
     }
-    const unsettled = rows.filter((row) => needsLook(row) || running.has(row.vm_id));
+    const unsettled = rows.filter((row) => needsReconcile(row) || running.has(row.vm_id));
     await this.#reconcileAll(unsettled, { isSure: true });
   }
 
@@ -133,6 +133,6 @@ export class Supervisor {
   }
 }
 
-function needsLook({ state, started_at }: VmRow): boolean {
+function needsReconcile({ state, started_at }: VmRow): boolean {
   return started_at !== null || ['starting', 'running', 'stopping', 'deleting'].includes(state);
 }

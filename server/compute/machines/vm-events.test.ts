@@ -43,12 +43,12 @@ function row(state: VmState, startedAt: number | null): VmRow {
 const RUNS: readonly VmState[] = ['running', 'stopping', 'error'];
 const startOf = (state: VmState) => (RUNS.includes(state) ? 1 : null);
 
-test('what is told of each step', () => {
-  const told: Record<string, string> = {};
+test('what is announced at each step', () => {
+  const announced: Record<string, string> = {};
   for (const before of VM_STATES) {
     for (const after of VM_STATES) {
       const said = eventFor(row(before, startOf(before)), row(after, startOf(after)), 5);
-      if (said !== undefined) told[`${before} → ${after}`] = said.type;
+      if (said !== undefined) announced[`${before} → ${after}`] = said.type;
     }
   }
   const possible = {
@@ -64,7 +64,7 @@ test('what is told of each step', () => {
     'error → stopped': 'vm.stopped',
     'stopped → deleting': 'vm.deleted',
   };
-  for (const [step, type] of Object.entries(possible)) assert.equal(told[step], type, step);
+  for (const [step, type] of Object.entries(possible)) assert.equal(announced[step], type, step);
   const silent = ['created → starting', 'created → stopped', 'stopped → starting', 'running → stopping'];
   for (const step of [
     ...silent,
@@ -73,11 +73,11 @@ test('what is told of each step', () => {
     'error → stopping',
     'error → error',
   ]) {
-    assert.equal(told[step], undefined, step);
+    assert.equal(announced[step], undefined, step);
   }
 });
 
-test('a run that follows a run is told; what is told names the machine as it was', () => {
+test('a run that follows a run is announced; what is announced names the machine as it was', () => {
   assert.equal(eventFor(row('running', 1), row('running', 2), 5)?.type, 'vm.started');
   assert.equal(eventFor(row('running', 1), row('running', 1), 5), undefined);
   const gone = eventFor(row('stopped', null), row('deleting', null), 5);

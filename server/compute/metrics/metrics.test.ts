@@ -303,7 +303,7 @@ test('a range that makes no sense is refused by the name of its field', async ()
   }
 });
 
-test('Prometheus is told of every running machine, and nothing that is not known', async () => {
+test('Prometheus gets every running machine, and nothing that is not known', async () => {
   const vm = await addVm('vm-a');
   const silent = await addVm('vm-b');
   engine.set(silent, null);

@@ -54,7 +54,7 @@ const YOUNG_RUN_MS = 60_000;
 /** The kernel counts in ticks of 10 ms: a share of a shorter span is imprecise. */
 const LEAST_SPAN_MS = 100;
 /** A sample without a CPU share is repeated after this. */
-const SECOND_LOOK_MS = 1000;
+const RESAMPLE_MS = 1000;
 
 export class Sampler {
   readonly #deps: SamplerDeps;
@@ -87,7 +87,7 @@ export class Sampler {
     const known = this.#latest.get(vm.vm_id);
     if (known !== undefined && this.#isFresh(known) && known.vm.started_at === vm.started_at) {
       const age = this.#deps.clock.monotonic() - known.takenAt;
-      if (known.cpu_percent !== null || age < SECOND_LOOK_MS) return known;
+      if (known.cpu_percent !== null || age < RESAMPLE_MS) return known;
     }
     return this.#read(vm, this.#deps.clock.now());
   }

@@ -49,7 +49,7 @@ test('however bytes are cut into parts, the file has them and no other', async (
   );
 });
 
-test('a failed write is told by the next call and by the end, and no area is lost', async () => {
+test('a failed write is reported by the next call and by the end, and no area is lost', async () => {
   const path = join(scratch, 'readable');
   closeSync(openSync(path, 'w'));
   for (let i = 0; i < 20; i++) {

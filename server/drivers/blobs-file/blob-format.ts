@@ -35,8 +35,8 @@ export function fileLength(sizeBytes: number, tailBytes: number): number {
 
 /**
  * The directory of a blob. From the end of the id, which is random: its beginning is the time, which would
- * put all of a day's blobs in one place. 1,024 directories in one level: with two levels of 1,024 each nearly
- * every blob makes a directory of its own, and no two writers ever share the fsync of one.
+ * put all of a day's blobs in one directory. 1,024 directories in one level: with two levels of 1,024 each
+ * nearly every blob makes a directory of its own, and no two writers ever share the fsync of one.
  */
 export function blobDirectory(name: string): string {
   if (!isId('blob', name)) throw new Error('not the name of a blob');
@@ -49,14 +49,14 @@ export function blobPath(name: string): string {
 }
 
 /**
- * Where the CRC of a frame starts. Name, place and last-flag are in it, so that a frame of another blob, from
- * another place or from a longer blob fails its check (a CRC keeps any difference of the seed).
+ * Where the CRC of a frame starts. Name, position and last-flag are in it, so that a frame of another blob,
+ * from another position or from a longer blob fails its check (a CRC keeps any difference of the seed).
  */
 export function crcSeed(nameCrc: number, index: number, last: boolean): number {
-  const place = Buffer.alloc(9);
-  place.writeDoubleLE(index);
-  place[8] = last ? 1 : 0;
-  return crc32(place, nameCrc);
+  const position = Buffer.alloc(9);
+  position.writeDoubleLE(index);
+  position[8] = last ? 1 : 0;
+  return crc32(position, nameCrc);
 }
 
 /**

@@ -161,7 +161,7 @@ function readInto(fd: number, { name, sizeBytes, dataKey, slot, firstChunk, chun
   const frames = Array.from({ length: chunks }, (_, i) => {
     const index = firstChunk + i;
     return {
-      place: { index, last: index === lastChunk },
+      position: { index, last: index === lastChunk },
       body: new Uint8Array(slot, i * CHUNK_BYTES, chunkLength(sizeBytes, index)),
       tail: tails.subarray(i * codec.tailBytes, (i + 1) * codec.tailBytes),
     };
@@ -169,6 +169,6 @@ function readInto(fd: number, { name, sizeBytes, dataKey, slot, firstChunk, chun
   const parts = frames.flatMap(({ body, tail }) => [body, tail]);
   const wanted = parts.reduce((sum, part) => sum + part.length, 0);
   if (readvSync(fd, parts, frameOffset(firstChunk, codec.tailBytes)) !== wanted) return 0;
-  const bad = frames.findIndex(({ body, tail, place }) => !codec.open(body, tail, place));
+  const bad = frames.findIndex(({ body, tail, position }) => !codec.open(body, tail, position));
   return bad === -1 ? chunks : bad;
 }

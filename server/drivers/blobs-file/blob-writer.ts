@@ -24,7 +24,7 @@ export interface FileBlobWriterDeps {
   readonly workers: WorkerPool;
   readonly slots: SlotPool;
   readonly diskSpace: SpaceCheck;
-  /** Told of every failure, before it is reported to the caller. */
+  /** Called with every failure, before it is reported to the caller. */
   readonly onFault: (error: unknown) => void;
   /** Throws `read_only` if the store no longer takes writes. */
   readonly assertWritable: () => void;

@@ -123,16 +123,17 @@ for (const dataKey of [null, randomSecret(32)]) {
     const ref = await storeBlob(blobs, randomSecret(6 * CHUNK_BYTES + 100), { dataKey });
     const path = join(directory, blobPath(ref.name));
     const good = readFileSync(path);
-    const places = Array.from({ length: 60 }, () => randomSecret(4).readUInt32LE() % good.length);
-    for (let i = 0; i < 7; i++) places.push(frameOffset(i, tail), Math.min((i + 1) * frame, good.length) - 1);
-    for (const place of places) {
+    const offsets = Array.from({ length: 60 }, () => randomSecret(4).readUInt32LE() % good.length);
+    for (let i = 0; i < 7; i++)
+      offsets.push(frameOffset(i, tail), Math.min((i + 1) * frame, good.length) - 1);
+    for (const offset of offsets) {
       const bad = Buffer.from(good);
-      bad.writeUInt8(bad.readUInt8(place) ^ (1 << (place % 8)), place);
+      bad.writeUInt8(bad.readUInt8(offset) ^ (1 << (offset % 8)), offset);
       writeFileSync(path, bad);
       const { bytes, error } = await readBlob(blobs, ref);
-      assert.ok(isAppError(error, 'data_corrupted'), `byte ${place}: ${error}`);
-      const chunk = Math.floor(place / frame);
-      assert.ok(bytes.equals(ref.content.subarray(0, chunk * CHUNK_BYTES)), `byte ${place}`);
+      assert.ok(isAppError(error, 'data_corrupted'), `byte ${offset}: ${error}`);
+      const chunk = Math.floor(offset / frame);
+      assert.ok(bytes.equals(ref.content.subarray(0, chunk * CHUNK_BYTES)), `byte ${offset}`);
       // The chunks beside it are still readable.
       const other = chunk === 0 ? 1 : 0;
       const range = { start: other * CHUNK_BYTES, end: (other + 1) * CHUNK_BYTES };

@@ -4,7 +4,7 @@ import { crc32 } from '@node-rs/crc32';
 import { detachBuffer } from '../../platform/buffers.ts';
 import { CRC_BYTES, crcSeed, frameNonce, noncePrefix, TAG_BYTES } from './blob-format.ts';
 
-export interface FramePlace {
+export interface FramePosition {
   readonly index: number;
   /** True for the last frame of the blob. */
   readonly last: boolean;
@@ -14,12 +14,12 @@ export interface FrameCodec {
   /** Length of what follows each frame's body, bytes. */
   readonly tailBytes: number;
   /** Body and tail in the order they are written. The body may share memory with `plain`. */
-  seal(plain: Uint8Array, place: FramePlace): readonly [Uint8Array, Uint8Array];
+  seal(plain: Uint8Array, position: FramePosition): readonly [Uint8Array, Uint8Array];
   /**
    * Verifies a frame and leaves the plaintext in `body`. False when it was altered; `body` is then not to be
    * used.
    */
-  open(body: Uint8Array, tail: Buffer, place: FramePlace): boolean;
+  open(body: Uint8Array, tail: Buffer, position: FramePosition): boolean;
 }
 
 /** The codec of one blob. `dataKey` is 32 bytes, or null for a blob that is only checksummed. */
@@ -29,16 +29,16 @@ export function frameCodec(name: string, dataKey: Uint8Array | null): FrameCodec
 
 function checksummed(name: string): FrameCodec {
   const nameCrc = crc32(name);
-  const checksum = (bytes: Uint8Array, { index, last }: FramePlace) =>
+  const checksum = (bytes: Uint8Array, { index, last }: FramePosition) =>
     crc32(bytes, crcSeed(nameCrc, index, last));
   return {
     tailBytes: CRC_BYTES,
-    seal(plain, place) {
+    seal(plain, position) {
       const tail = Buffer.allocUnsafe(CRC_BYTES);
-      tail.writeUInt32LE(checksum(plain, place));
+      tail.writeUInt32LE(checksum(plain, position));
       return [plain, tail];
     },
-    open: (body, tail, place) => tail.readUInt32LE() === checksum(body, place),
+    open: (body, tail, position) => tail.readUInt32LE() === checksum(body, position),
   };
 }
 

@@ -49,8 +49,8 @@ export class FrameWriter {
     const parts: Uint8Array[] = [];
     for (let i = 0; i < count; i++) {
       const chunk = plain.subarray(i * CHUNK_BYTES, (i + 1) * CHUNK_BYTES);
-      const place = { index: this.#chunks + i, last: last && i === count - 1 };
-      parts.push(...this.#codec.seal(chunk, place));
+      const position = { index: this.#chunks + i, last: last && i === count - 1 };
+      parts.push(...this.#codec.seal(chunk, position));
     }
     this.#chunks += count;
     try {

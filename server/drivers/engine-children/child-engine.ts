@@ -47,7 +47,7 @@ export interface ChildEngineOptions {
   /** Each database has a user of its own among these; null: ours. */
   readonly users: UserRange | null;
   /** For the processes of databases that are open; all engines share them. */
-  readonly places: ChildSlots;
+  readonly slots: ChildSlots;
   /** Idle time after which a database is closed. */
   readonly idleMs: number;
   /** Space to keep free on the host's disk; below it databases do not grow. */
@@ -87,7 +87,7 @@ export class ChildEngine {
   #prepared: Promise<void> | null = null;
 
   constructor(kind: ChildEngineKind, options: ChildEngineOptions) {
-    const { clock, log, folder, ground, users, places, idleMs, keepFreeBytes } = options;
+    const { clock, log, folder, ground, users, slots, idleMs, keepFreeBytes } = options;
     this.#kind = kind;
     this.#options = options;
     this.dumpFormats = [kind.dump.format];
@@ -97,7 +97,7 @@ export class ChildEngine {
     this.#children = new Children({
       clock,
       log,
-      places,
+      slots,
       idleMs,
       keepFreeBytes,
       onDamage: ({ databaseId }, what) => options.onFault(databaseId, what.slice(0, SHOWN_CHARACTERS)),
@@ -332,8 +332,8 @@ export class ChildEngine {
 
   /** Throws LoadFailed when the content of the folder is unusable. */
   async #examine(folder: string, database: EngineDatabase, signal: AbortSignal): Promise<void> {
-    const { clock, places } = this.#options;
-    const leave = await places.take(database.accountId);
+    const { clock, slots } = this.#options;
+    const leave = await slots.take(database.accountId);
     const launched = await this.#launch(folder, database, '-load').catch((error) => {
       leave();
       throw error;

@@ -123,12 +123,12 @@ async function takeLock(): Promise<void> {
 
 /** Reports counters when they have changed. */
 function teller(socket: ChildSocket, file: OpenedFile): () => void {
-  let told = '';
+  let sent = '';
   return () => {
     const counters = file.figures();
     const now = JSON.stringify(counters);
-    if (now === told) return;
-    told = now;
+    if (now === sent) return;
+    sent = now;
     socket.send({ id: 0, counters });
   };
 }

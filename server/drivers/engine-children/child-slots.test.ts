@@ -8,9 +8,9 @@ import { ChildSlots } from './child-slots.ts';
 
 const ENDLESS = 'WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c) SELECT count(*) FROM c';
 
-test('engines share the places: the one that was used longest ago ends, of whichever engine', async () => {
-  const places = new ChildSlots(3);
-  const [sqlite, mongodb] = [openSqlite({ places }), openMongodb({ places, firstPort: 28_300 })];
+test('engines share the slots: the one that was used longest ago ends, of whichever engine', async () => {
+  const slots = new ChildSlots(3);
+  const [sqlite, mongodb] = [openSqlite({ slots }), openMongodb({ slots, firstPort: 28_300 })];
   after(() => Promise.all([sqlite.close(), mongodb.close()]));
   const files: EngineDatabase[] = [];
   for (const accountId of [1, 2]) files.push(await sqlite.make({ accountId }));
@@ -29,8 +29,8 @@ test('engines share the places: the one that was used longest ago ends, of which
   );
 });
 
-test('an account whose databases are all at work leaves places for the others', async () => {
-  const { engine, make, run, close } = openSqlite({ places: new ChildSlots(4) });
+test('an account whose databases are all at work leaves slots for the others', async () => {
+  const { engine, make, run, close } = openSqlite({ slots: new ChildSlots(4) });
   let isDone = false;
   try {
     const limits = { connections: 5, statementMs: 60_000 };
@@ -56,7 +56,7 @@ test('an account whose databases are all at work leaves places for the others', 
 });
 
 test('an account that has its share ends one of its own, and leaves those of others alone', async () => {
-  const { engine, make, run, close } = openSqlite({ places: new ChildSlots(4) });
+  const { engine, make, run, close } = openSqlite({ slots: new ChildSlots(4) });
   try {
     const neighbour = await make({ accountId: 2 });
     await run(neighbour, 'SELECT 1');

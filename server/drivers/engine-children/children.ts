@@ -22,7 +22,7 @@ import {
 
 /** Time to write everything back. */
 const END_MS = 5000;
-const LOOK_MS = 1000;
+const CHECK_MS = 1000;
 const MAX_TRIES = 5;
 
 export interface Figures {
@@ -47,7 +47,7 @@ interface Entry {
 export interface ChildrenDeps {
   readonly clock: Clock;
   readonly log: Logger;
-  readonly places: ChildSlots;
+  readonly slots: ChildSlots;
   readonly idleMs: number;
   /** ChildEngineKind.spareMs. */
   readonly spareMs: number;
@@ -71,7 +71,7 @@ export class Children implements SlotUser {
   readonly #entries = new Map<string, Entry>();
   /** Totals of earlier children, by database. */
   readonly #before = new Map<string, Figures>();
-  readonly #look: NodeJS.Timeout;
+  readonly #timer: NodeJS.Timeout;
   /** Databases whose child is being started. */
   readonly #starting = new Set<string>();
   #isClosed = false;
@@ -79,13 +79,13 @@ export class Children implements SlotUser {
 
   constructor(deps: ChildrenDeps) {
     this.#deps = deps;
-    deps.places.join(this);
+    deps.slots.join(this);
     this.#keepFreeBytes = deps.keepFreeBytes();
-    this.#look = setInterval(() => {
+    this.#timer = setInterval(() => {
       this.#endUnused();
       this.#tellKeepFree();
-    }, LOOK_MS);
-    this.#look.unref();
+    }, CHECK_MS);
+    this.#timer.unref();
   }
 
   /**
@@ -129,8 +129,7 @@ export class Children implements SlotUser {
 
   /** Starts a child if a slot is free, because a call is expected. */
   warm(database: EngineDatabase): void {
-    if (this.#deps.places.isFree(database.accountId))
-      Promise.resolve(this.#entryOf(database)).catch(() => {});
+    if (this.#deps.slots.isFree(database.accountId)) Promise.resolve(this.#entryOf(database)).catch(() => {});
   }
 
   /** Runs `work` while the database has no child; calls wait meanwhile. */
@@ -157,7 +156,7 @@ export class Children implements SlotUser {
 
   async close(): Promise<void> {
     this.#isClosed = true;
-    clearInterval(this.#look);
+    clearInterval(this.#timer);
     // Includes children being started: the lock ends them once they run.
     const names = this.#starting.union(this.#entries);
     await Promise.all([...names].map((name) => this.without(name, async () => {})));
@@ -171,7 +170,7 @@ export class Children implements SlotUser {
       const there = this.#entries.get(name);
       if (there?.child.isUsable) return there;
       if (there !== undefined) await this.#end(name, 'killed');
-      const leave = await this.#deps.places.take(database.accountId);
+      const leave = await this.#deps.slots.take(database.accountId);
       this.#starting.add(name);
       try {
         const entry = await this.#begin(database, leave);
@@ -196,8 +195,8 @@ export class Children implements SlotUser {
       clock,
       silenceMs: database.limits.statementMs + spareMs,
       onDamage: (what) => onDamage(database, what),
-      onCounters: (told) => {
-        entry.figures = readFigures(told);
+      onCounters: (counters) => {
+        entry.figures = readFigures(counters);
       },
     });
     const { accountId } = database;
@@ -286,9 +285,9 @@ function sum(before: Figures, now: Figures): Figures {
 }
 
 /** Validates figures from an untrusted process. */
-function readFigures(told: Readonly<Record<string, unknown>>): Figures {
+function readFigures(counters: Readonly<Record<string, unknown>>): Figures {
   const read = (name: keyof Figures) => {
-    const value = told[name];
+    const value = counters[name];
     return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : 0;
   };
   return {

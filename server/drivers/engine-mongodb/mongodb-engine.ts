@@ -34,7 +34,7 @@ export interface MongodbEngineOptions extends ChildEngineOptions {
   readonly tls?: ServerTls | null;
   /** The router's port at its first start; where it is taken, the next that is free. */
   readonly firstPort: number;
-  /** Told of the bytes of each reply to a driver. */
+  /** Called with the bytes of each reply to a driver. */
   readonly sent?: (database: EngineDatabase, bytes: number) => void;
   /** Why a server that is there is not used, for humans; null: there is none. */
   readonly whyNoServer?: string | null;

@@ -78,7 +78,7 @@ export async function tablesOf(admin: Admin, database: string): Promise<string[]
 }
 
 /**
- * Puts tables of `fresh` in the place of those of `name` that are to be `replaced`, which are in `old` from
+ * Puts tables of `fresh` instead of those of `name` that are to be `replaced`, which are in `old` from
  * then on: all or none. Done again, it changes nothing.
  */
 export async function swapTables(

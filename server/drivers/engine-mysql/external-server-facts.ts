@@ -28,7 +28,7 @@ const TITLES = { mariadb: 'MariaDB', mysql: 'MySQL' } as const;
 export const REFUSALS: RefusalCodes = {
   user: ['ER_ACCESS_DENIED_ERROR', 'ER_HOST_NOT_PRIVILEGED', 'ER_DBACCESS_DENIED_ERROR'],
   database: 'ER_BAD_DB_ERROR',
-  doorkeeper: 'CREATE USER with this host',
+  accessRules: 'CREATE USER with this host',
 };
 const NO_RIGHT = [
   'ER_TABLEACCESS_DENIED_ERROR',

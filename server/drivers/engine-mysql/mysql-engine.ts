@@ -211,7 +211,7 @@ async function bytesIn(folder: string): Promise<number> {
   return (await Promise.all(sizes)).reduce((sum, size) => sum + size, 0);
 }
 
-/** An ERR_Packet in the place of the greeting (MySQL, client/server protocol). */
+/** An ERR_Packet instead of the greeting (MySQL, client/server protocol). */
 function refusal(text: string): Buffer {
   const body = Buffer.concat([Buffer.from([0xff, NOT_NOW & 0xff, NOT_NOW >> 8]), Buffer.from(text)]);
   const head = Buffer.alloc(4);

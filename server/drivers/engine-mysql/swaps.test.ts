@@ -159,7 +159,7 @@ describe('the swap at the end of a load into MariaDB', { skip: noMysql }, () => 
     assert.deepEqual(readdirSync(join(fixture.folder, 'accounts', '1', 'loads')), []);
   });
 
-  test('programs that cannot be made are told of, and the tables are there', async () => {
+  test('programs that cannot be made are reported, and the tables are there', async () => {
     const { swap } = await loaded(2);
     const run = swapsOf(MOST).run(swap, Buffer.from('CREATE VIEW v AS SELECT * FROM missing'));
     await assert.rejects(run, (error) => error instanceof LoadFailed && /not all views/.test(error.message));

@@ -58,13 +58,13 @@ test('on this host MariaDB offers TLS, whether drivers come straight or by the p
   await engine.provision(database, SECRET);
   const { tls, ca, uri } = await engine.endpoint(database);
   assert.deepEqual([tls, ca], [false, null]);
-  const { doors } = options().servers;
+  const { proxy } = options().servers;
   const port = await freePort(20_000 + (process.pid % 10_000));
-  await doors.open({ name: 'other', addresses: [HOST], port, protocol: 'mysql' });
-  await doors.lead('other', engine.serverOf(database.accountId)?.engine.server.port ?? null);
-  for (const place of [uri(SECRET), uri(SECRET).replace(/@[^/]+/, `@${HOST}:${port}`)]) {
+  await proxy.open({ name: 'other', addresses: [HOST], port, protocol: 'mysql' });
+  await proxy.lead('other', engine.serverOf(database.accountId)?.engine.server.port ?? null);
+  for (const target of [uri(SECRET), uri(SECRET).replace(/@[^/]+/, `@${HOST}:${port}`)]) {
     for (const ssl of [{ rejectUnauthorized: false }, undefined]) {
-      const connection = await createConnection({ uri: place, ...(ssl === undefined ? {} : { ssl }) });
+      const connection = await createConnection({ uri: target, ...(ssl === undefined ? {} : { ssl }) });
       const [rows] = await connection.query<RowDataPacket[]>("SHOW STATUS LIKE 'Ssl_version'");
       assert.match(String(rows[0]?.['Value']), ssl === undefined ? /^$/ : /^TLSv1\.[23]$/);
       const [long] = await connection.query<RowDataPacket[]>("SELECT repeat('x', 3000000) AS x");

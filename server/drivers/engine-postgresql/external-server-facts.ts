@@ -21,7 +21,7 @@ const OLDEST = 15;
 export const REFUSALS: RefusalCodes = {
   user: ['28P01', '28000'],
   database: '3D000',
-  doorkeeper: 'pg_hba.conf',
+  accessRules: 'pg_hba.conf',
 };
 
 /** By the settings; null: there is none. */

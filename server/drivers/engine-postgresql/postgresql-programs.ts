@@ -176,14 +176,14 @@ function whyNone(major: number | null, hosts: readonly PostgresqlPrograms[]): No
  * or PostgreSQL's own build, or Fedora.
  */
 export function trustedExtensions(bin: string, major: number): readonly string[] {
-  const places = [
+  const locations = [
     `../../../../share/postgresql/${major}`,
     '../share',
     '../share/postgresql',
     '../share/pgsql',
   ];
   const found =
-    known.get(bin) ?? places.map((place) => trustedIn(join(bin, place, 'extension'))).find(hasSome);
+    known.get(bin) ?? locations.map((location) => trustedIn(join(bin, location, 'extension'))).find(hasSome);
   if (found === undefined) return [];
   known.set(bin, found);
   return found;

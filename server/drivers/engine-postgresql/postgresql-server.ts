@@ -176,7 +176,7 @@ function settingsOf(seen: string, port: number): Readonly<Record<string, string 
     unix_socket_directories: `../${RUN}`,
     unix_socket_permissions: '0777',
     hba_file: join(seen, HBA),
-    // The account's, and strangers' who have not logged in yet (server-proxy/proxy-doors.ts).
+    // The account's, and strangers' who have not logged in yet (server-proxy/proxy-listeners.ts).
     max_connections: 500,
     superuser_reserved_connections: 5,
     password_encryption: 'scram-sha-256',

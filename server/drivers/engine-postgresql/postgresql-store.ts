@@ -286,7 +286,7 @@ export async function dropDatabase(client: ClientBase, name: string): Promise<vo
   await client.query(`DROP DATABASE IF EXISTS ${id(name)} WITH (FORCE)`);
 }
 
-/** Puts `fresh` in the place of `name`, which is `old` from then on. Waits for their sessions to end. */
+/** Replaces `name` by `fresh`; the former is `old` from then on. Waits for their sessions to end. */
 export async function swapDatabases(
   client: ClientBase,
   { name, fresh, old }: { readonly name: string; readonly fresh: string; readonly old: string },

@@ -160,7 +160,7 @@ describe('a tenant of PostgreSQL', { skip: noPostgresql }, () => {
       assert.match(rolname, /^(?:cloudlet(?:_dump|_local)?|[duq]_[a-z0-9]{16})$/);
   });
 
-  test('rows that are too large to be shown are told of, and are no failure of the server', async () => {
+  test('rows that are too large to be shown are reported, and are no failure of the server', async () => {
     const database = newDatabase();
     await fixture.engine.provision(database, SECRET);
     const query = {

@@ -111,15 +111,15 @@ test('on this host TLS is for those who ask for it, whether they come straight o
   const { tls, ca, uri } = await engine.endpoint(database);
   assert.deepEqual([tls, ca], [false, null]);
   assert.doesNotMatch(uri('x'), /ssl/);
-  const { doors } = options().servers;
+  const { proxy } = options().servers;
   const port = await freePort(20_000 + (process.pid % 10_000));
-  await doors.open({ name: 'other', addresses: [host], port, protocol: 'postgresql' });
-  await doors.lead('other', engine.serverOf(database.accountId)?.engine.server.port ?? null);
+  await proxy.open({ name: 'other', addresses: [host], port, protocol: 'postgresql' });
+  await proxy.lead('other', engine.serverOf(database.accountId)?.engine.server.port ?? null);
   const isEncrypted = 'SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()';
   const whole = "SELECT length(repeat('x', 3000000)) AS length, repeat('x', 3000000) AS x";
-  for (const place of [uri(SECRET), uri(SECRET).replace(/@[^/]+/, `@${host}:${port}`)]) {
+  for (const target of [uri(SECRET), uri(SECRET).replace(/@[^/]+/, `@${host}:${port}`)]) {
     for (const ssl of [{ rejectUnauthorized: false }, false]) {
-      const client = new Client({ connectionString: place, ssl });
+      const client = new Client({ connectionString: target, ssl });
       await client.connect();
       assert.deepEqual((await client.query(isEncrypted)).rows, [{ ssl: ssl !== false }]);
       const { rows } = await client.query(whole);
@@ -127,7 +127,7 @@ test('on this host TLS is for those who ask for it, whether they come straight o
       await client.end();
     }
     // psql and other programs with libpq say it in this way.
-    const client = new Client({ connectionString: `${place}?sslmode=no-verify` });
+    const client = new Client({ connectionString: `${target}?sslmode=no-verify` });
     await client.connect();
     await client.end();
   }

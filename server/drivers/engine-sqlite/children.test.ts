@@ -32,7 +32,7 @@ function fixture(options: Parameters<typeof openSqlite>[0] = {}): SqliteFixture 
 
 describe('how many there are', () => {
   test('more databases than processes are used at the same time', async () => {
-    const { engine, make, run } = fixture({ places: new ChildSlots(2) });
+    const { engine, make, run } = fixture({ slots: new ChildSlots(2) });
     const databases = await Promise.all(Array.from({ length: 5 }, () => make()));
     for (let round = 0; round < 2; round++) {
       const answers = await Promise.all(databases.map((database) => run(database, 'SELECT 1')));
@@ -42,7 +42,7 @@ describe('how many there are', () => {
   });
 
   test('a call is not lost when its process is ended for another database', async () => {
-    const { make, run } = fixture({ places: new ChildSlots(2) });
+    const { make, run } = fixture({ slots: new ChildSlots(2) });
     const databases = await Promise.all(Array.from({ length: 6 }, () => make()));
     const use = async (database: EngineDatabase) => {
       for (let time = 0; time < 15; time++) assert.deepEqual(await run(database, 'SELECT 1'), [[1]]);
@@ -245,7 +245,7 @@ describe('a file that a stranger made', () => {
   });
 });
 
-test('a full disk is told as that, tears nothing, and does no harm when there is space again', async (context) => {
+test('a full disk is reported as that, tears nothing, and does no harm when there is space again', async (context) => {
   const reason = process.getuid?.() === 0 ? notInstalled('mount', 'umount') : 'needs root';
   if (reason !== false) return context.skip(reason);
   const disk = fs.mkdtempSync(join(tmpdir(), 'cloudlet-full-'));

@@ -33,7 +33,7 @@ test('parameters have the numbers that SQLite gives them', () => {
   assert.deepEqual([first?.params, second?.params], [[':a'], [null, ':a']]);
 });
 
-test('what may write is told from what only reads', () => {
+test('what may write is distinguished from what only reads', () => {
   const writes = (sql: string) => readSql(sql)[0]?.writes;
   for (const sql of [
     ...['SELECT 1', 'values (1)', 'WITH a AS (SELECT 1) SELECT * FROM a', 'EXPLAIN DELETE FROM a', 'BEGIN'],
@@ -101,11 +101,11 @@ test('no text is read otherwise than SQLite reads it', () => {
           continue;
         }
         // It has as many parameters as SQLite counts, and not one more: SQLite refuses a value too many.
-        const places = params.filter((name) => name == null || name.startsWith('?'));
+        const positional = params.filter((name) => name == null || name.startsWith('?'));
         const names = params.filter((name) => name != null && !name.startsWith('?'));
         const named = Object.fromEntries(names.map((name) => [name, 1]));
-        compiled.all(named, ...places.map(() => 1));
-        assert.throws(() => compiled.all(named, ...places.map(() => 1), 1), /out of range/, text);
+        compiled.all(named, ...positional.map(() => 1));
+        assert.throws(() => compiled.all(named, ...positional.map(() => 1), 1), /out of range/, text);
       }
     }),
     { numRuns: 3000 },

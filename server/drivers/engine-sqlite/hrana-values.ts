@@ -15,7 +15,7 @@ export function bindingsOf({ params }: SqlStatement, stmt: JsonObject): Bindings
   const named = readNamed(stmt.named_args);
   if (args.length > params.length) throw invalid(`${args.length} arguments for ${params.length} parameters`);
   const byName: Record<string, SQLInputValue> = {};
-  const byPlace: SQLInputValue[] = [];
+  const positional: SQLInputValue[] = [];
   let hasNames = false;
   params.forEach((name, index) => {
     const value = takeNamed(named, name) ?? { value: args[index] };
@@ -23,7 +23,7 @@ export function bindingsOf({ params }: SqlStatement, stmt: JsonObject): Bindings
       throw invalid(`No argument for parameter ${name ?? `number ${index + 1}`}`);
     }
     if (name == null || name.startsWith('?')) {
-      byPlace.push(value.value ?? null);
+      positional.push(value.value ?? null);
     } else {
       byName[name] = value.value ?? null;
       hasNames = true;
@@ -31,7 +31,7 @@ export function bindingsOf({ params }: SqlStatement, stmt: JsonObject): Bindings
   });
   const [unknown] = named.keys();
   if (unknown !== undefined) throw invalid(`The statement has no parameter ${unknown}`);
-  return hasNames ? [byName, ...byPlace] : byPlace;
+  return hasNames ? [byName, ...positional] : positional;
 }
 
 /** Named arguments may include the prefix or not. */

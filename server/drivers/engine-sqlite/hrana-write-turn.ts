@@ -32,8 +32,8 @@ export class WriteTurn<Owner extends object> {
         resolve: (got) => {
           clearTimeout(timer);
           signal?.removeEventListener('abort', leave);
-          const place = this.#waiting.indexOf(waiting);
-          if (place >= 0) this.#waiting.splice(place, 1);
+          const index = this.#waiting.indexOf(waiting);
+          if (index >= 0) this.#waiting.splice(index, 1);
           resolve(got);
         },
       };

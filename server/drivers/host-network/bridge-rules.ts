@@ -21,7 +21,7 @@ export interface BridgeRules {
 }
 
 /**
- * Two tables, each of which takes the place of the one before in one step. A guest sends as nobody but
+ * Two tables, each of which replaces the one before in one step. A guest sends as nobody but
  * itself, IPv4 and ARP only, and nothing to other guests; to this host it only answers. Other hosts reach its
  * ports, where the operator routes them here; it reaches them when it may.
  */

@@ -83,8 +83,8 @@ test('without root no guest is let out, and the refusal says what to do', async 
 test('a guest on the bridge is told its network; other addresses are none of it', () => {
   const bridge = new GuestBridge(BRIDGE);
   assert.equal(bridge.gateway, '10.80.4.1');
-  const told = bridge.networkOf('10.80.7.9');
-  assert.deepEqual([told?.address, told?.gateway], ['10.80.7.9/22', '10.80.4.1']);
+  const network = bridge.networkOf('10.80.7.9');
+  assert.deepEqual([network?.address, network?.gateway], ['10.80.7.9/22', '10.80.4.1']);
   for (const address of ['10.80.4.1', '10.80.8.1', '127.80.0.1']) {
     assert.equal(bridge.networkOf(address), null, address);
   }

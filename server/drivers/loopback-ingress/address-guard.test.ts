@@ -11,15 +11,15 @@ test('a block of addresses is at most 256, and never more than the network', () 
 });
 
 test('the rules name one table, in which nothing is there that nobody asked for', () => {
-  const rules = addressRules({ base: '127.80.3.0', prefix: 24, doors: new Map([[22, 24_000]]) });
+  const rules = addressRules({ base: '127.80.3.0', prefix: 24, listenPorts: new Map([[22, 24_000]]) });
   assert.deepEqual(new Set(rules.match(/table \S+ \S+/g)), new Set(['table ip cloudlet_127_80_3_0']));
   assert.match(rules, /ip daddr 127\.80\.3\.0\/24 .* dport map \{ 22 : 24000 \}/);
-  assert.ok(!addressRules({ base: '127.80.3.0', prefix: 24, doors: new Map() }).includes('dnat to'));
+  assert.ok(!addressRules({ base: '127.80.3.0', prefix: 24, listenPorts: new Map() }).includes('dnat to'));
 });
 
 test('without root there are no rules, and machines listen at their own ports', async () => {
   const guard = new AddressGuard({ network: '127.80.0.0/16', isRoot: false });
-  assert.equal((await guard.doors('127.80.0.1', [22])).size, 0);
+  assert.equal((await guard.listenPorts('127.80.0.1', [22])).size, 0);
   await guard.ensure();
   await guard.release();
 });

@@ -15,7 +15,7 @@ interface AddressGuardDeps {
 }
 
 /** Below the ports that the kernel gives to anybody. */
-const FIRST_DOOR = 24_000;
+const FIRST_LISTEN_PORT = 24_000;
 const MAX_TAKEN = 1000;
 const BLOCK_PREFIX = 24;
 
@@ -24,10 +24,10 @@ export class AddressGuard {
   readonly #prefix: number;
   readonly #blocks = new Set<string>();
   /** Where machines listen instead, by the port that clients know. */
-  readonly #doors = new Map<number, number>();
-  /** Hold the doors' ports, so that no program listens on them at all addresses while no machine does. */
+  readonly #listenPorts = new Map<number, number>();
+  /** Hold these ports, so that no program listens on them at all addresses while no machine does. */
   readonly #holders: Server[] = [];
-  #next = FIRST_DOOR;
+  #next = FIRST_LISTEN_PORT;
   /** Machines that listen at their own ports would be cut off by rules that come later. */
   #isOff = false;
   #queue: Promise<unknown> = Promise.resolve();
@@ -62,10 +62,10 @@ export class AddressGuard {
    * Where to listen at `address` for each of these ports, once connections are led there; a port that is
    * missing is to be listened on itself. Whose block it is, must be ours. Never rejects.
    */
-  async doors(address: string, ports: readonly number[]): Promise<ReadonlyMap<number, number>> {
+  async listenPorts(address: string, ports: readonly number[]): Promise<ReadonlyMap<number, number>> {
     const base = this.blockOf(address);
     await this.protect(base, ports);
-    return this.#blocks.has(base) ? this.#doors : new Map();
+    return this.#blocks.has(base) ? this.#listenPorts : new Map();
   }
 
   /** From now on nothing but machines answers at addresses of this block. Never rejects. */
@@ -73,21 +73,21 @@ export class AddressGuard {
     if (!this.#mayPlace) return Promise.resolve();
     return this.#inTurn(async () => {
       if (this.#isOff) return;
-      const unknown = ports.filter((port) => !this.#doors.has(port));
+      const unknown = ports.filter((port) => !this.#listenPorts.has(port));
       if (this.#blocks.has(base) && unknown.length === 0) return;
-      const doors = new Map(this.#doors);
-      for (const port of unknown) doors.set(port, await this.#freeDoor());
+      const listenPorts = new Map(this.#listenPorts);
+      for (const port of unknown) listenPorts.set(port, await this.#freePort());
       const blocks = unknown.length === 0 ? [base] : new Set([...this.#blocks, base]);
-      this.#isOff = !(await this.#place([...blocks], doors));
-      if (this.#isOff) return this.#giveUpDoors();
+      this.#isOff = !(await this.#place([...blocks], listenPorts));
+      if (this.#isOff) return this.#releasePorts();
       this.#blocks.add(base);
-      for (const [port, door] of doors) this.#doors.set(port, door);
+      for (const [port, listenPort] of listenPorts) this.#listenPorts.set(port, listenPort);
     });
   }
 
   /** Places the rules again, which another program may have removed. Throws when that cannot be done. */
   async ensure(): Promise<void> {
-    await this.#inTurn(() => this.#place([...this.#blocks], this.#doors));
+    await this.#inTurn(() => this.#place([...this.#blocks], this.#listenPorts));
     this.#refusal = this.#problem;
     if (this.#refusal !== null) throw this.#refusal;
   }
@@ -110,13 +110,13 @@ export class AddressGuard {
     return this.#inTurn(async () => {
       const removals = [...this.#blocks].map((base) => removalOf(base));
       this.#blocks.clear();
-      await this.#giveUpDoors();
+      await this.#releasePorts();
       if (removals.length > 0) await nft(removals.join('')).catch(() => undefined);
     });
   }
 
   /** A port that no program listens on at all addresses, and that none can take from now on. */
-  async #freeDoor(): Promise<number> {
+  async #freePort(): Promise<number> {
     for (let tries = 0; tries < MAX_TAKEN; tries++) {
       const port = this.#next++;
       const holder = createServer((client) => client.destroy());
@@ -127,14 +127,14 @@ export class AddressGuard {
     return this.#next++;
   }
 
-  async #giveUpDoors(): Promise<void> {
+  async #releasePorts(): Promise<void> {
     await Promise.all(this.#holders.splice(0).map(closed));
   }
 
-  async #place(blocks: readonly string[], doors: ReadonlyMap<number, number>): Promise<boolean> {
+  async #place(blocks: readonly string[], listenPorts: ReadonlyMap<number, number>): Promise<boolean> {
     if (blocks.length === 0) return true;
     try {
-      await nft(blocks.map((base) => addressRules({ base, prefix: this.#prefix, doors })).join(''));
+      await nft(blocks.map((base) => addressRules({ base, prefix: this.#prefix, listenPorts })).join(''));
       this.#problem = null;
     } catch (error) {
       this.#problem = asRefusal(error);
@@ -162,22 +162,22 @@ interface AddressRules {
   readonly base: string;
   readonly prefix: number;
   /** Where machines listen, by the port that clients know. */
-  readonly doors: ReadonlyMap<number, number>;
+  readonly listenPorts: ReadonlyMap<number, number>;
 }
 
 /**
- * A table that stands in the place of the one of that name, in one step. A new connection of this host to a
+ * Replaces the table of that name in one step. A new connection of this host to a
  * port that machines have is led to where they listen for it, at the same address; others are refused.
  */
-export function addressRules({ base, prefix, doors }: AddressRules): string {
+export function addressRules({ base, prefix, listenPorts }: AddressRules): string {
   const block = `ip daddr ${base}/${prefix}`;
-  const map = [...doors].map(([port, door]) => `${port} : ${door}`).join(', ');
+  const map = [...listenPorts].map(([port, listenPort]) => `${port} : ${listenPort}`).join(', ');
   const isNew = 'tcp flags & (fin | syn | rst | ack) == syn';
   return [
     ...[`table ${tableOf(base)}`, `delete table ${tableOf(base)}`, `table ${tableOf(base)} {`],
     '  chain redirection {',
     '    type nat hook output priority -100; policy accept;',
-    ...(doors.size === 0 ? [] : [`    ${block} ip protocol tcp dnat to :tcp dport map { ${map} }`]),
+    ...(listenPorts.size === 0 ? [] : [`    ${block} ip protocol tcp dnat to :tcp dport map { ${map} }`]),
     '  }',
     '  chain others {',
     '    type filter hook output priority 10; policy accept;',

@@ -2,7 +2,7 @@
  * Finds out whether a guest speaks on a port where servers speak first. An engine's forwarder takes a
  * connection before the guest has a network: such a dial may be lost without any word of it. So a new one
  * is begun again and again, and the first that brings a byte wins. A guest that spoke before has a network:
- * it is dialled once, and may take its time (sshd turns callers away when too many are at its door).
+ * it is dialled once, and may take its time (sshd turns callers away when too many connect at once).
  */
 import type { Socket } from 'node:net';
 import type { Clock } from '../../platform/clock.ts';

@@ -47,7 +47,7 @@ export async function isUnclaimed(base: string): Promise<boolean> {
   return true;
 }
 
-function hold({ address, port }: Place): Promise<Claim> {
+function hold({ address, port }: Endpoint): Promise<Claim> {
   const socket = createSocket('udp4');
   return new Promise((resolve) => {
     socket.once('error', ({ code }: NodeJS.ErrnoException) => {
@@ -61,7 +61,7 @@ function hold({ address, port }: Place): Promise<Claim> {
   });
 }
 
-interface Place {
+interface Endpoint {
   readonly address: string;
   readonly port: number;
 }
@@ -70,7 +70,7 @@ interface Place {
 export const NEUTRAL = '127.1.0.0';
 
 /** Resolves with null once the server listens, else with the error. No later error ends the process. */
-export function listenAt(server: Server, { address, port }: Place): Promise<NodeJS.ErrnoException | null> {
+export function listenAt(server: Server, { address, port }: Endpoint): Promise<NodeJS.ErrnoException | null> {
   return new Promise((resolve) => {
     // Also of accepting a later connection, as when no file descriptor is left: that client is not served.
     server.on('error', resolve);
@@ -85,9 +85,9 @@ export function closed(server: Server): Promise<void> {
 }
 
 /** Error code of listening there; undefined: it would succeed. */
-export async function refusal(place: Place): Promise<string | undefined> {
+export async function refusal(endpoint: Endpoint): Promise<string | undefined> {
   const server = createServer();
-  const error = await listenAt(server, place);
+  const error = await listenAt(server, endpoint);
   if (error === null) await closed(server);
   return error?.code;
 }

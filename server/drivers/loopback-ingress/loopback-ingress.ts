@@ -59,18 +59,18 @@ export class LoopbackIngress implements Ingress {
     const { clock, descriptors } = this.#deps;
     let machine = this.#machines.get(exposure.vmId);
     if (machine === undefined) {
-      const doors = (ports: readonly number[]) => this.#doors(exposure.address, ports);
-      machine = new MachineIngress({ clock, descriptors, timings: this.#timings, exposure, doors });
+      const listenPorts = (ports: readonly number[]) => this.#listenPorts(exposure.address, ports);
+      machine = new MachineIngress({ clock, descriptors, timings: this.#timings, exposure, listenPorts });
       this.#machines.set(exposure.vmId, machine);
     }
     return machine.open();
   }
 
-  async #doors(address: string, ports: readonly number[]): Promise<ReadonlyMap<number, number>> {
+  async #listenPorts(address: string, ports: readonly number[]): Promise<ReadonlyMap<number, number>> {
     const { guard } = this.#deps;
     // The block belongs to another cloud or to nobody: its rules, if any, are not ours.
     if (guard === null || !(await this.#addresses.claim(guard.blockOf(address)))) return new Map();
-    return guard.doors(address, ports);
+    return guard.listenPorts(address, ports);
   }
 
   begin(vmId: string): void {

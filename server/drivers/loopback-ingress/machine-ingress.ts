@@ -26,10 +26,10 @@ export interface MachineFrontDeps {
   readonly timings: IngressTimings;
   readonly descriptors: Descriptors;
   /** Where to listen for ports of the address; one that is missing is listened on itself. */
-  readonly doors: (ports: readonly number[]) => Promise<ReadonlyMap<number, number>>;
+  readonly listenPorts: (ports: readonly number[]) => Promise<ReadonlyMap<number, number>>;
 }
 
-interface Door extends IngressPort {
+interface Listener extends IngressPort {
   server: Server | null;
   /** Why the port is closed. */
   reason: string;
@@ -51,7 +51,7 @@ export function ingressPorts(guestPorts: readonly number[]): IngressPort[] {
 
 export class MachineIngress {
   readonly #deps: MachineFrontDeps;
-  readonly #doors: readonly Door[];
+  readonly #listeners: readonly Listener[];
   readonly #clients = new Set<Socket>();
   readonly #counts = {
     onIn: (bytes: number) => {
@@ -63,14 +63,14 @@ export class MachineIngress {
   };
   #inBytes = 0;
   #outBytes = 0;
-  #opening: Promise<Door[]> | null = null;
+  #opening: Promise<Listener[]> | null = null;
   #run: IngressRun | null = null;
   #isClosed = false;
 
   constructor(deps: MachineFrontDeps) {
     this.#deps = deps;
     const closedYet = { server: null, reason: NOT_RUNNING };
-    this.#doors = ingressPorts(deps.exposure.guestPorts).map((port) => ({ ...port, ...closedYet }));
+    this.#listeners = ingressPorts(deps.exposure.guestPorts).map((port) => ({ ...port, ...closedYet }));
   }
 
   /** Listens on every available port. Resolves with ports that are closed for a new reason. */
@@ -91,7 +91,7 @@ export class MachineIngress {
   }
 
   ports(): PortState[] {
-    return this.#doors.map(stateOf);
+    return this.#listeners.map(stateOf);
   }
 
   traffic(): IngressTraffic {
@@ -102,23 +102,25 @@ export class MachineIngress {
     this.#isClosed = true;
     this.#run?.stop();
     for (const client of this.#clients) reset(client);
-    // Opening finishes first; then all doors are closed.
+    // Opening finishes first; then all listeners are closed.
     await this.#opening;
-    await Promise.all(this.#doors.map(({ server }) => server && closed(server)));
+    await Promise.all(this.#listeners.map(({ server }) => server && closed(server)));
   }
 
-  async #openClosed(): Promise<Door[]> {
-    const shut = this.#doors.filter(({ server }) => server === null);
+  async #openClosed(): Promise<Listener[]> {
+    const shut = this.#listeners.filter(({ server }) => server === null);
     const before = shut.map(({ reason }) => reason);
-    const places = await this.#deps.doors(shut.map(({ port }) => port));
-    await Promise.all(shut.map((door) => this.#open(door, places.get(door.port) ?? door.port)));
+    const listenPorts = await this.#deps.listenPorts(shut.map(({ port }) => port));
+    await Promise.all(
+      shut.map((listener) => this.#open(listener, listenPorts.get(listener.port) ?? listener.port)),
+    );
     return shut.filter(({ server, reason }, index) => server === null && reason !== before[index]);
   }
 
-  async #open(door: Door, port: number): Promise<void> {
+  async #open(listener: Listener, port: number): Promise<void> {
     const { exposure, descriptors } = this.#deps;
     if (!descriptors.take(1)) {
-      door.reason = 'this cloud has too many files open';
+      listener.reason = 'this cloud has too many files open';
       return;
     }
     const server = createServer({
@@ -127,10 +129,10 @@ export class MachineIngress {
       keepAlive: true,
       keepAliveInitialDelay: KEEPALIVE_MS,
     });
-    server.on('connection', (client) => this.#accept(client, door));
+    server.on('connection', (client) => this.#accept(client, listener));
     const error = await listenAt(server, { address: exposure.address, port });
-    if (error === null) door.server = server;
-    else door.reason = reasonOf(error);
+    if (error === null) listener.server = server;
+    else listener.reason = reasonOf(error);
   }
 
   #accept(client: Socket, { port, guestPort }: IngressPort): void {
@@ -149,7 +151,7 @@ export class MachineIngress {
   }
 }
 
-function stateOf({ port, guestPort, server, reason }: Door): PortState {
+function stateOf({ port, guestPort, server, reason }: Listener): PortState {
   return { port, guestPort, reason: server === null ? reason : null };
 }
 

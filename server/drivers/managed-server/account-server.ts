@@ -1,6 +1,6 @@
 /**
  * The database server of one account: what it holds, where its users connect, and when it runs. It sleeps
- * while nobody uses it, and its door (server-proxy/) wakes it with the next connection.
+ * while nobody uses it, and its listener (server-proxy/) wakes it with the next connection.
  */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -9,7 +9,7 @@ import type { Clock } from '../../platform/clock.ts';
 import { KeyedMutex } from '../../platform/concurrency.ts';
 import { AppError } from '../../platform/errors.ts';
 import { removeTree } from '../host-process/tree-removal.ts';
-import type { Door, ServerProxy } from '../server-proxy/server-proxy.ts';
+import type { Listener, ServerProxy } from '../server-proxy/server-proxy.ts';
 import { KeptDatabases } from './kept-databases.ts';
 import { withShare } from './server-bytes.ts';
 import { UseMarks } from './server-rounds.ts';
@@ -21,10 +21,10 @@ export interface AccountServerDeps {
   /** Ours, for all that is kept of it. */
   readonly folder: string;
   readonly engine: AccountEngine;
-  readonly doors: Pick<ServerProxy, 'open' | 'shut' | 'lead' | 'refuse' | 'endConnections' | 'figures'>;
-  readonly door: Door;
+  readonly proxy: Pick<ServerProxy, 'open' | 'shut' | 'lead' | 'refuse' | 'endConnections' | 'figures'>;
+  readonly listener: Listener;
   /** Waits for one of the slots for processes; the result gives it back. */
-  readonly takePlace: () => Promise<() => void>;
+  readonly takeSlot: () => Promise<() => void>;
   /** The refusal of a log-in, in the bytes of the engine's protocol. */
   readonly refusal: (text: string) => Buffer;
   readonly idleMs: number;
@@ -90,7 +90,7 @@ export class AccountServer {
   /** Listens for its users; whether it did not before. Rejects when its port is taken. */
   async open(): Promise<boolean> {
     if (this.#isOpen) return false;
-    await this.#deps.doors.open(this.#deps.door);
+    await this.#deps.proxy.open(this.#deps.listener);
     this.#isOpen = true;
     return true;
   }
@@ -99,7 +99,7 @@ export class AccountServer {
   async takeOver(): Promise<void> {
     await this.#locks.run(LOCK, async () => {
       if (this.isUp || !(await this.engine.server.takeOver())) return;
-      this.#leave = await this.#deps.takePlace();
+      this.#leave = await this.#deps.takeSlot();
       await this.#began();
     });
   }
@@ -116,14 +116,14 @@ export class AccountServer {
     }
   }
 
-  /** Has it up and its door lead to it. Throws `engine_unavailable`. */
+  /** Has it up and its listener lead to it. Throws `engine_unavailable`. */
   async wake(): Promise<void> {
     if (this.isUp && this.#leave !== null) return;
     await this.#locks.run(LOCK, async () => {
       if (this.isUp && this.#leave !== null) return;
-      const { clock, takePlace } = this.#deps;
+      const { clock, takeSlot } = this.#deps;
       if (clock.monotonic() < this.#notBefore) throw this.engine.server.problem ?? this.#resting();
-      this.#leave ??= await takePlace();
+      this.#leave ??= await takeSlot();
       try {
         await this.engine.server.up();
         await this.#began();
@@ -139,15 +139,16 @@ export class AccountServer {
 
   /** Lets a waiting connection in, or refuses it with the reason. Never rejects. */
   async wanted(): Promise<void> {
-    const { doors, door, refusal } = this.#deps;
-    if (!this.#isWanted) return doors.refuse(door.name, refusal('the databases of this account are closed'));
+    const { proxy, listener, refusal } = this.#deps;
+    if (!this.#isWanted)
+      return proxy.refuse(listener.name, refusal('the databases of this account are closed'));
     try {
       await this.wake();
-      // It was up, and the door did not know.
+      // It was up, and the listener did not know.
       await this.#lead();
     } catch (error) {
       const text = error instanceof AppError ? error.message : 'the database server does not start';
-      doors.refuse(door.name, refusal(text));
+      proxy.refuse(listener.name, refusal(text));
     }
   }
 
@@ -217,7 +218,7 @@ export class AccountServer {
     if (this.#bytes <= most || !this.isUp) return;
     const [takes, may] = [this.#bytes, limit].map((bytes) => `${Math.ceil(bytes / 2 ** 20)} MB`);
     this.#deps.warn(
-      `the server ${this.#deps.door.name} was ended: it uses ${takes} of disk, and the limit of its databases is ${may}`,
+      `the server ${this.#deps.listener.name} was ended: it uses ${takes} of disk, and the limit of its databases is ${may}`,
     );
     await this.#end();
   }
@@ -235,7 +236,7 @@ export class AccountServer {
       // A connection may have woken it meanwhile.
       await this.engine.server.stop('at_once');
       this.#left();
-      await this.#deps.doors.shut(this.#deps.door.name);
+      await this.#deps.proxy.shut(this.#deps.listener.name);
       this.#isOpen = false;
       for (const part of ['home', 'keeper']) await removeTree(join(this.#deps.folder, part));
       this.#databases.forget(name);
@@ -291,7 +292,7 @@ export class AccountServer {
 
   /** Ends it properly; it is back with the next Cloudlet. */
   async close(): Promise<void> {
-    await this.#deps.doors.shut(this.#deps.door.name);
+    await this.#deps.proxy.shut(this.#deps.listener.name);
     this.#isOpen = false;
     await this.engine.close();
     for (const kept of this.#databases.all()) this.#databases.keep(kept);
@@ -301,21 +302,21 @@ export class AccountServer {
   ended(): void {
     void this.#locks.run(LOCK, async () => {
       if (this.isUp) return;
-      await this.#deps.doors.lead(this.#deps.door.name, null);
+      await this.#deps.proxy.lead(this.#deps.listener.name, null);
       this.#left();
     });
   }
 
   async #sleep(why: 'unused' | 'capacity'): Promise<void> {
-    const { doors, door } = this.#deps;
+    const { proxy, listener } = this.#deps;
     await this.#locks.run(LOCK, async () => {
       if (!this.isUp || this.#pending > 0) return;
-      await doors.lead(door.name, null);
+      await proxy.lead(listener.name, null);
       const use = await this.engine.use().catch(() => this.#use);
       // Log-ins under way are no sessions yet.
-      const { open } = await doors.figures(door.name);
+      const { open } = await proxy.figures(listener.name);
       const isQuiet = why === 'unused' ? use.sessions === 0 && open === 0 : use.busy === 0;
-      // Somebody came just before the door was shut.
+      // Somebody came just before the listener led nowhere.
       if (!isQuiet || this.#pending > 0) return this.#lead();
       await this.engine.server.stop();
       for (const kept of this.#databases.all()) this.#databases.keep(kept);
@@ -325,18 +326,18 @@ export class AccountServer {
 
   /** Ends all sessions by ending the server: nothing of its account can block that. */
   async #close(): Promise<void> {
-    const { doors, door } = this.#deps;
+    const { proxy, listener } = this.#deps;
     await this.#end();
-    doors.endConnections(door.name);
+    proxy.endConnections(listener.name);
   }
 
   async #end(): Promise<void> {
-    const { doors, door } = this.#deps;
+    const { proxy, listener } = this.#deps;
     await this.engine.server.stop('at_once');
     await this.#locks.run(LOCK, async () => {
       // A connection woke it meanwhile.
       if (this.isUp) return this.#lead();
-      await doors.lead(door.name, null);
+      await proxy.lead(listener.name, null);
       this.#left();
     });
   }
@@ -356,9 +357,9 @@ export class AccountServer {
   }
 
   async #lead(): Promise<void> {
-    const { doors, door } = this.#deps;
+    const { proxy, listener } = this.#deps;
     const isReached = this.isUp && this.#isWanted;
-    if (this.#isOpen) await doors.lead(door.name, isReached ? this.engine.server.port : null);
+    if (this.#isOpen) await proxy.lead(listener.name, isReached ? this.engine.server.port : null);
   }
 
   /** It does not run. */

@@ -59,8 +59,8 @@ export interface AccountOptions extends Omit<ManagedEngineOptions, 'account' | '
 }
 
 export interface AccountServersDeps {
-  readonly doors: ServerProxy;
-  readonly places: ChildSlots;
+  readonly proxy: ServerProxy;
+  readonly slots: ChildSlots;
   readonly idleMs: number;
   readonly clock: Pick<Clock, 'monotonic'>;
 }
@@ -105,7 +105,7 @@ export class AccountServers implements Engine, SlotUser {
     this.#clients = clientPrograms(kind, options);
     this.#template = new DataTemplate({ folder: join(folder, 'template'), processes, uid: uidBase, data });
     this.#shared = new SharedServer({ ...options, title, make: () => kind.make(options) });
-    servers.places.join(this);
+    servers.slots.join(this);
     this.#ports = new AccountPorts(join(folder, ACCOUNTS), firstPort, warn);
     for (const [accountId, port] of this.#ports.mend()) {
       const { detail, fix } = newPort('its databases', port);
@@ -164,9 +164,9 @@ export class AccountServers implements Engine, SlotUser {
     await shared.retire();
   }
 
-  /** A connection waits at that door. False: it is not one of ours. */
-  wanted(door: string): boolean {
-    const [name, account] = door.split(':');
+  /** A connection waits at that listener. False: it is not one of ours. */
+  wanted(listener: string): boolean {
+    const [name, account] = listener.split(':');
     const server = name === this.name ? this.#servers.get(Number(account)) : undefined;
     void server?.wanted();
     return server !== undefined;
@@ -356,7 +356,7 @@ export class AccountServers implements Engine, SlotUser {
 
   #make(accountId: number, port: number): AccountServer {
     const { warn, uidOf, servers, tls = null } = this.#options;
-    const { doors, places, idleMs, clock } = servers;
+    const { proxy, slots, idleMs, clock } = servers;
     const addresses = tls?.listen ?? [LOOPBACK];
     const folder = this.#folderOf(accountId);
     const [template, clients] = [this.#template, this.#clients];
@@ -368,9 +368,9 @@ export class AccountServers implements Engine, SlotUser {
       accountId,
       folder,
       engine,
-      doors,
-      door: { name: `${this.name}:${accountId}`, addresses, port, protocol: this.#kind.name },
-      takePlace: () => places.take(accountId),
+      proxy,
+      listener: { name: `${this.name}:${accountId}`, addresses, port, protocol: this.#kind.name },
+      takeSlot: () => slots.take(accountId),
       refusal: (text) => this.#kind.refusal(text),
       idleMs,
       clock,

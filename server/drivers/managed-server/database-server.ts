@@ -89,15 +89,15 @@ export function programsOrThrow<P extends { readonly version: string }>(
 }
 
 /**
- * Servers behind doors take the first free port from here on: far from the doors, which begin at
- * `firstPort`.
+ * Servers behind the proxy take the first free port from here on: far from the public ports, which begin
+ * at `firstPort`.
  */
 export function innerPort(firstPort: number): number {
-  return firstPort > 2 * DOORS ? firstPort - DOORS : firstPort + DOORS;
+  return firstPort > 2 * PUBLIC_PORTS ? firstPort - PUBLIC_PORTS : firstPort + PUBLIC_PORTS;
 }
 
 /** So many accounts have theirs before the two meet. */
-const DOORS = 5000;
+const PUBLIC_PORTS = 5000;
 const FIRST_ANSWER_MS = 2000;
 
 /** The readiness of a server of the operator's. */

@@ -90,7 +90,7 @@ export interface RefusalCodes {
   readonly user: readonly string[];
   readonly database: string;
   /** The setting by which the operator lets users in, for humans. */
-  readonly doorkeeper: string;
+  readonly accessRules: string;
 }
 
 export interface SqlServer<L, F = unknown> {
@@ -306,7 +306,7 @@ function whyNotReached(
     new AppError('engine_unavailable', what, { hint, retryAfterSeconds: 5, cause: error });
   const where = `The operator's ${title} at ${host}:${port}`;
   if (refusals.user.includes(String(code))) {
-    const fix = `correct user and password in ${setting}, allow its log-in (${refusals.doorkeeper}), and restart Cloudlet`;
+    const fix = `correct user and password in ${setting}, allow its log-in (${refusals.accessRules}), and restart Cloudlet`;
     return refuse(`${where} refuses the user in ${setting}`, fix);
   }
   if (code === refusals.database)

@@ -25,7 +25,7 @@ test('entries go to their own database, and to nothing that is no name of ours',
   assert.deepEqual(fs.readdirSync(join(folder, 'logs')), [`${OWN}.log`]);
 });
 
-test('the log of a server is told by its last whole lines, and cut when it is large', (t) => {
+test('the log of a server is reported by its last whole lines, and cut when it is large', (t) => {
   const { folder } = given(t);
   const path = join(folder, 'source');
   const log = new ServerLog(path);

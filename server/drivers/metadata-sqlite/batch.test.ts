@@ -122,19 +122,19 @@ test('random histories end as they do one by one', () => {
           : add(name, box, random(15));
       });
       const { failures, results } = grouped.store(commits);
-      const told: [number[], string[]] = [[], []];
+      const seen: [number[], string[]] = [[], []];
       for (const commit of commits) {
         const outcome = single.store([commit]);
-        told[0].push(...outcome.results);
-        told[1].push(...outcome.failures.map(({ index, reason }) => `${index} ${reason}`));
+        seen[0].push(...outcome.results);
+        seen[1].push(...outcome.failures.map(({ index, reason }) => `${index} ${reason}`));
       }
       assert.deepEqual(
         failures.map(({ index, reason }) => `${index} ${reason}`),
-        told[1],
+        seen[1],
       );
       assert.deepEqual(
         results.filter((_, i) => i % 2 === 0),
-        told[0].filter((_, i) => i % 2 === 0),
+        seen[0].filter((_, i) => i % 2 === 0),
       );
       refused += failures.length;
     }

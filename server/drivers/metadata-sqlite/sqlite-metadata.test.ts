@@ -87,7 +87,7 @@ test('a commit is all or nothing, and a refused one leaves its neighbours alone'
   ]);
 });
 
-test('the reasons of a refusal are told apart', async () => {
+test('the reasons of a refusal are distinguished', async () => {
   const refused = (sql: string, ...params: (string | number | null)[]) =>
     metadata.commit([{ sql, params }]).then(
       () => 'stored',

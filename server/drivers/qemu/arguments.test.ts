@@ -51,7 +51,7 @@ test('kernel boot, KVM, raw disks and outbound connections change only what they
   assert.ok(disk.every((word) => word.includes('disk.raw') || word.startsWith('driver=raw,')));
 });
 
-test('a device of this host takes the place of the network of QEMU, and no program is started for it', () => {
+test('a device of this host replaces the network of QEMU, and no program is started for it', () => {
   assert.deepEqual(valuesOf(qemuArguments({ ...LAUNCH, tap: 'clt600000001' }), '-netdev'), [
     'tap,id=net0,fd=3',
   ]);
@@ -60,13 +60,13 @@ test('a device of this host takes the place of the network of QEMU, and no progr
   }
 });
 
-test('every disk says its format, and every socket its place', () => {
+test('every disk says its format, and every socket its path', () => {
   const args = qemuArguments(LAUNCH);
   for (const disk of valuesOf(args, '-blockdev')) assert.match(disk, /^driver=(?:file|raw|qcow2),/);
   assert.ok(!args.join(' ').includes('/'), 'files are named relative to the working directory');
 });
 
-test('text of a stranger is never taken, in no place', () => {
+test('text of a stranger is never taken, in no option', () => {
   const hostile = fc.oneof(
     fc.string(),
     fc.constantFrom(',script=x', '=', '\n-monitor stdio', '"', 'vm-,', '127.0.0.1,guestfwd=x', '%s'),

@@ -108,7 +108,7 @@ function socketArguments(): string[] {
 
 /** Formats are named, never probed: a guest that writes a header on its disk cannot change what it is. */
 function diskArguments({ boot, diskFormat }: Launch): string[] {
-  // A kernel that is given takes the first place itself.
+  // A kernel that is given takes the first index itself.
   const first = boot === 'disk' ? ',bootindex=0' : '';
   const file = diskFormat === 'raw' ? FILES.rawDisk : FILES.qcow2Disk;
   return [

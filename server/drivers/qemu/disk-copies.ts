@@ -50,7 +50,7 @@ export class DiskCopies implements GuestFiles {
   filesOf(vmId: string, signal: AbortSignal): readonly GuestFile[] {
     const record = this.#deps.folders.find(vmId);
     if (record === undefined) return [];
-    const { slot: _slot, uid: _uid, ...lasting } = record;
+    const { slot: _slot, uid: _uid, ...portable } = record;
     const disk = diskOf(record);
     const at = (name: string) => `${vmId}/${GUEST}/${name}`;
     return [
@@ -62,7 +62,7 @@ export class DiskCopies implements GuestFiles {
       { path: at(FILES.seed), open: async () => this.#still(record, FILES.seed) },
       {
         path: this.#deps.folders.recordName(vmId),
-        open: async () => Readable.from([Buffer.from(JSON.stringify(lasting))]),
+        open: async () => Readable.from([Buffer.from(JSON.stringify(portable))]),
       },
     ];
   }

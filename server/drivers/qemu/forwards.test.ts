@@ -61,10 +61,10 @@ test('a guest starts beside programs that listen everywhere, and is found again'
   const taken = busy.filter((_, i) => programs[i]?.listening);
   const hypervisor = fixture.open();
   await hypervisor.start(spec);
-  const places = ports.map((port) => hypervisor.endpoint(spec, port));
-  for (const place of places) {
-    assert.ok(place !== null && !taken.includes(place.port), JSON.stringify(place));
-    const client = connect(place);
+  const endpoints = ports.map((port) => hypervisor.endpoint(spec, port));
+  for (const endpoint of endpoints) {
+    assert.ok(endpoint !== null && !taken.includes(endpoint.port), JSON.stringify(endpoint));
+    const client = connect(endpoint);
     await once(client, 'connect');
     client.destroy();
   }
@@ -74,7 +74,7 @@ test('a guest starts beside programs that listen everywhere, and is found again'
   const second = fixture.open();
   assert.deepEqual(
     ports.map((port) => second.endpoint(spec, port)),
-    places,
+    endpoints,
   );
   // A crash after the forwards were made and before that was written down.
   fs.writeFileSync(path, JSON.stringify({ ...written, runningSince: null, forwards: {} }));

@@ -39,7 +39,7 @@ test('a file that was lent to a guest is not cut, though the guest gave it the n
   assert.equal(fs.statSync(kernel).size, 9 * MIB);
 });
 
-test('what is no file of the guest in the place of its log is neither read nor cut, nor waited for', () => {
+test('what is no file of the guest instead of its log is neither read nor cut, nor waited for', () => {
   const folder = guestFolder();
   const log = join(folder, FILES.consoleLog);
   const secret = join(root, 'secret');

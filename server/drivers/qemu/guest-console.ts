@@ -68,7 +68,7 @@ export function readLog(folder: string, maxBytes: number): Uint8Array {
 
 /**
  * Cuts a log that grew too long to its newest part. QEMU appends, so it goes on behind what is left. What it
- * writes in the very moment of the cut may be lost. What the guest put in the place of its log (a file of
+ * writes in the very moment of the cut may be lost. What the guest put instead of its log (a file of
  * ours that was lent to it, by another name) is left alone.
  */
 export function trimLog(folder: string): void {

@@ -93,8 +93,8 @@ export class GuestFolders {
 
   /** A guest from a recovery point: number and user are this host's to choose. */
   #takeIn(vmId: string): void {
-    const lasting = readJson<Omit<GuestRecord, 'slot' | 'uid'>>(this.path(vmId, RECORD));
-    if (lasting?.vmId !== vmId) return;
+    const portable = readJson<Omit<GuestRecord, 'slot' | 'uid'>>(this.path(vmId, RECORD));
+    if (portable?.vmId !== vmId) return;
     const slot = this.#freeSlot(vmId);
     const uid = this.#uidBase === null ? null : this.#uidBase + slot;
     const folder = this.guestPath(vmId);
@@ -103,7 +103,7 @@ export class GuestFolders {
       for (const name of fs.readdirSync(folder)) fs.lchownSync(join(folder, name), uid, uid);
       fs.chownSync(folder, uid, uid);
     }
-    this.#rewrite({ ...lasting, slot, uid });
+    this.#rewrite({ ...portable, slot, uid });
     this.#slots.add(slot);
   }
 

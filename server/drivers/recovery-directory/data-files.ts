@@ -16,12 +16,12 @@ export class DirectoryDataFiles implements DataFiles {
     this.images = layout.images;
   }
 
-  placeOf(path: string): string {
+  pathOf(path: string): string {
     return join(this.#root, path);
   }
 
   async list(folder: string): Promise<readonly string[]> {
-    return readdir(this.placeOf(folder)).catch((error: unknown) => {
+    return readdir(this.pathOf(folder)).catch((error: unknown) => {
       if (isCode(error, 'ENOENT')) return [];
       throw error;
     });

@@ -27,21 +27,21 @@ import { PieceThreads } from './piece-threads.ts';
 const run = promisify(execFile);
 
 export class DirectoryTarget implements Target {
-  readonly place: string;
+  readonly location: string;
   readonly #made = new Set<string>();
   /** By their key: a thread takes longer to begin than most of the work that it is begun for. */
   readonly #pieces = new Map<string, PieceThreads>();
 
-  /** `place`: absolute path; the directory is created when missing. */
-  constructor(place: string) {
-    this.place = place;
+  /** `location`: absolute path; the directory is created when missing. */
+  constructor(location: string) {
+    this.location = location;
   }
 
   pieces(key: Uint8Array): PieceStore {
     const id = Buffer.from(key).toString('hex');
     const made =
       this.#pieces.get(id) ??
-      new PieceThreads({ place: this.place, key, explain: (cause) => this.#explain(cause) });
+      new PieceThreads({ location: this.location, key, explain: (cause) => this.#explain(cause) });
     this.#pieces.set(id, made);
     return made;
   }
@@ -54,14 +54,14 @@ export class DirectoryTarget implements Target {
     await this.#write(name, bytes, (file) => file.sync());
     try {
       // Its name is in the folder; the folder may be new.
-      for (const folder of [dirname(join(this.place, name)), this.place]) await syncFolderAsync(folder);
+      for (const folder of [dirname(join(this.location, name)), this.location]) await syncFolderAsync(folder);
     } catch (error) {
       throw this.#explain(error);
     }
   }
 
   async create(name: string, bytes: Uint8Array): Promise<boolean> {
-    const path = join(this.place, name);
+    const path = join(this.location, name);
     const unfinished = `${path}.${randomName(8)}${UNFINISHED}`;
     // An attempt may find another disk than the last one.
     this.#made.clear();
@@ -80,7 +80,7 @@ export class DirectoryTarget implements Target {
 
   async get(name: string): Promise<Buffer | undefined> {
     try {
-      return await readFile(join(this.place, name));
+      return await readFile(join(this.location, name));
     } catch (error) {
       if (isCode(error, 'ENOENT')) return undefined;
       throw unreadable(name, error) ?? error;
@@ -88,14 +88,14 @@ export class DirectoryTarget implements Target {
   }
 
   async has(name: string): Promise<boolean> {
-    return access(join(this.place, name)).then(
+    return access(join(this.location, name)).then(
       () => true,
       () => false,
     );
   }
 
   async *list(folder: string): AsyncGenerator<string> {
-    for await (const entry of entriesOf(join(this.place, folder))) {
+    for await (const entry of entriesOf(join(this.location, folder))) {
       const name = `${folder}/${entry.name}`;
       if (entry.isDirectory()) yield* this.list(name);
       else if (!entry.name.endsWith(UNFINISHED)) yield name;
@@ -103,7 +103,7 @@ export class DirectoryTarget implements Target {
   }
 
   async remove(name: string): Promise<number> {
-    const path = join(this.place, name);
+    const path = join(this.location, name);
     try {
       const { size } = await stat(path);
       await unlink(path);
@@ -116,7 +116,7 @@ export class DirectoryTarget implements Target {
 
   async removeUnfinished(folder: string): Promise<number> {
     let count = 0;
-    for await (const entry of entriesOf(join(this.place, folder))) {
+    for await (const entry of entriesOf(join(this.location, folder))) {
       const name = `${folder}/${entry.name}`;
       if (entry.isDirectory()) count += await this.removeUnfinished(name);
       else if (entry.name.endsWith(UNFINISHED)) {
@@ -130,8 +130,8 @@ export class DirectoryTarget implements Target {
   /** One syncfs(2) for all files, much cheaper than an fsync of each; reports write errors. */
   async sync(): Promise<void> {
     try {
-      await this.#makeFolder(this.place);
-      await run('sync', ['-f', this.place]);
+      await this.#makeFolder(this.location);
+      await run('sync', ['-f', this.location]);
     } catch (error) {
       throw this.#explain(error);
     }
@@ -142,7 +142,7 @@ export class DirectoryTarget implements Target {
     bytes: Uint8Array,
     beforeRename: (file: FileHandle) => Promise<void>,
   ): Promise<void> {
-    const path = join(this.place, name);
+    const path = join(this.location, name);
     const unfinished = `${path}.${randomName(8)}${UNFINISHED}`;
     try {
       await this.#makeFolder(dirname(path));
@@ -168,14 +168,14 @@ export class DirectoryTarget implements Target {
 
   #explain(cause: unknown): unknown {
     if (isCode(cause, 'ENOSPC') || isCode(cause, 'EDQUOT')) {
-      return new AppError('out_of_space', `The recovery target is full: ${this.place}`, {
+      return new AppError('out_of_space', `The recovery target is full: ${this.location}`, {
         hint: 'Free space there, or set CLOUDLET_RECOVERY_TARGET to another directory',
         cause,
       });
     }
     return new AppError(
       'target_unavailable',
-      `${this.place} cannot be written: ${codeOf(cause) ?? 'I/O error'}`,
+      `${this.location} cannot be written: ${codeOf(cause) ?? 'I/O error'}`,
       { cause },
     );
   }

@@ -25,7 +25,7 @@ import { writeSparse } from './sparse-file.ts';
 const PART_BLOCKS = 4;
 
 export interface PieceFilesDeps {
-  readonly place: string;
+  readonly location: string;
   readonly key: Uint8Array;
   /** Pieces that are to be put anew. */
   readonly suspects: ReadonlySet<string>;
@@ -119,7 +119,7 @@ export class PieceFiles {
   }
 
   #pathOf(piece: string): string {
-    return join(this.#deps.place, pieceFile(piece));
+    return join(this.#deps.location, pieceFile(piece));
   }
 }
 

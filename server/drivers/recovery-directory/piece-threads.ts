@@ -14,7 +14,7 @@ const MAX_THREADS = 4;
 const IDLE_MS = 5000;
 
 export interface PieceThreadsDeps {
-  readonly place: string;
+  readonly location: string;
   readonly key: Uint8Array;
   /** Converts a write error to one for people. */
   readonly explain: (cause: unknown) => unknown;
@@ -92,8 +92,8 @@ export class PieceThreads implements PieceStore {
     this.#threads = this.#threads.filter(({ isAlive }) => isAlive);
     const [first] = this.#threads.sort((a, b) => a.load - b.load);
     if (first !== undefined && (first.load === 0 || this.#threads.length >= this.#most)) return first;
-    const { place, key } = this.#deps;
-    const made = new PieceThread({ place, key, suspects: this.#suspects });
+    const { location, key } = this.#deps;
+    const made = new PieceThread({ location, key, suspects: this.#suspects });
     this.#threads.push(made);
     return made;
   }
@@ -116,7 +116,7 @@ class PieceThread {
   #isToEnd = false;
   isAlive = true;
 
-  constructor(workerData: { place: string; key: Uint8Array; suspects: ReadonlySet<string> }) {
+  constructor(workerData: { location: string; key: Uint8Array; suspects: ReadonlySet<string> }) {
     this.#worker = new Worker(new URL('./piece-thread.ts', import.meta.url), { workerData, execArgv: [] });
     this.#worker.unref();
     this.#worker.on('message', ({ id, answer }: { id: number; answer: PieceAnswer }) => {

@@ -91,10 +91,10 @@ export class RestoreDirectory implements RestoreFolder {
     return found?.size === sizeBytes;
   }
 
-  async placeFor(path: string): Promise<string> {
-    const place = this.#inside(path);
-    await this.#makeFolder(dirname(place));
-    return place;
+  async preparePath(path: string): Promise<string> {
+    const prepared = this.#inside(path);
+    await this.#makeFolder(dirname(prepared));
+    return prepared;
   }
 
   /** One syncfs(2) for all of them. */

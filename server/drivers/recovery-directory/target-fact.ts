@@ -7,9 +7,9 @@ export interface DirectoryFact {
   readonly freeBytes: number;
 }
 
-/** Looks at the directory, or at what it will be made in. Rejects with why it is of no use. */
-export async function lookAtDirectory(place: string, dataDir: string): Promise<DirectoryFact> {
-  const existing = await nearest(place);
+/** Inspects the directory, or the nearest existing parent. Rejects with the reason why it cannot be used. */
+export async function inspectDirectory(location: string, dataDir: string): Promise<DirectoryFact> {
+  const existing = await nearest(location);
   await access(existing, constants.W_OK | constants.X_OK);
   const [target, data, fileSystem] = await Promise.all([
     stat(existing),

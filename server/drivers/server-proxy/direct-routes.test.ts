@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { noOwnNetwork, runInOwnNetwork } from '../../testing/own-network.ts';
 import { changeOf, DirectRoutes, tableOf } from './direct-routes.ts';
 
-test('only the ways that differ are changed', () => {
+test('only the routes that differ are changed', () => {
   const from = new Map([
     [1, 11],
     [2, 12],
@@ -14,17 +14,17 @@ test('only the ways that differ are changed', () => {
     .trim()
     .split('\n');
   assert.deepEqual(lines, [
-    'delete element ip t doors { 2 }',
-    'delete element ip t ways { 2 : 12 }',
+    'delete element ip t ports { 2 }',
+    'delete element ip t routes { 2 : 12 }',
     'delete element ip t servers { 12 }',
-    'add element ip t doors { 2 }',
-    'add element ip t ways { 2 : 13 }',
+    'add element ip t ports { 2 }',
+    'add element ip t routes { 2 : 13 }',
     'add element ip t servers { 13 }',
   ]);
 });
 
 test('the rules name one table', () => {
-  const rules = tableOf({ table: 'mine', ways: new Map([[1, 11]]), uid: 0 });
+  const rules = tableOf({ table: 'mine', routes: new Map([[1, 11]]), uid: 0 });
   assert.deepEqual(
     new Set(rules.match(/(?:table|element) ip \S+/g)),
     new Set(['table ip mine', 'element ip mine']),
@@ -39,7 +39,7 @@ test('without root connections go by the proxy, and it says why', async () => {
   assert.match(direct.problem ?? '', /require root/);
 });
 
-/** Two doors and their servers on a network of its own; prints who answers, and from where it is asked. */
+/** Two listeners and their servers on a network of its own; prints who answers, and from where it is asked. */
 const SCRIPT = `
 import { spawnSync } from 'node:child_process';
 import { connect, createServer } from 'node:net';
@@ -67,7 +67,7 @@ const ask = async (port, from) => {
   socket.destroy();
   return said;
 };
-/** Asks until it is so: a way is in force a little later than the door leads. */
+/** Asks until it is so: a route is in force a little later than the listener leads there. */
 const until = async (port, wish) => { while ((await ask(port)) !== wish) await sleep(200); };
 const many = async (count, port) => {
   const said = await Promise.all(Array.from({ length: count }, () => ask(port)));
@@ -79,9 +79,9 @@ const left = 'table ip mine { chain a { type nat hook output priority -100; ' +
   'policy accept; ip daddr 127.0.0.1 tcp dport 5432 dnat to 127.0.0.1:9; }; }';
 console.log('left', nft(left), await ask(FIRST));
 const wanted = new Set();
-const proxy = new ServerProxy({ wanted: (door) => wanted.add(door), warn: console.log, table: 'mine' });
-const doors = [['first', FIRST], ['second', SECOND]];
-for (const [name, port] of doors)
+const proxy = new ServerProxy({ wanted: (listener) => wanted.add(listener), warn: console.log, table: 'mine' });
+const listeners = [['first', FIRST], ['second', SECOND]];
+for (const [name, port] of listeners)
   await proxy.open({ name, addresses: ['127.0.0.1'], port, protocol: 'postgresql' });
 console.log('asleep', await ask(FIRST), [...wanted]);
 await proxy.lead('first', SERVER);

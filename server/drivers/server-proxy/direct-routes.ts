@@ -1,14 +1,14 @@
 /**
- * Leads new connections of this host past the proxy, straight to the servers behind the doors, where root
- * may place rules of nftables: a hop costs a small statement as much again. Only so many a second go past:
- * what is beyond that goes by the proxy, which has the bounds.
+ * Leads new connections of this host past the proxy, straight to the servers behind its listeners, where
+ * root may place rules of nftables: a hop costs a small statement as much again. Only so many a second go
+ * past: what is beyond that goes by the proxy, which has the bounds.
  */
 import { createHash } from 'node:crypto';
 import { resolve } from 'node:path';
 import { HostToolError, nft } from '../host-network/host-tool.ts';
 import { PROXY_ADDRESS } from './passage.ts';
 
-export interface DirectWaysDeps {
+export interface DirectRoutesDeps {
   /** Name of the table: one per cloud of a host. */
   readonly table: string;
   readonly warn: (text: string) => void;
@@ -16,10 +16,10 @@ export interface DirectWaysDeps {
   readonly uid?: number | null;
 }
 
-type Ways = ReadonlyMap<number, number>;
+type Routes = ReadonlyMap<number, number>;
 
 const LOOPBACK = '127.0.0.1';
-/** Connections past us to one door: at once, and each second. */
+/** Connections past us to one public port: at once, and each second. */
 const BURST = 40;
 const RATE = 10;
 const IS_NEW = 'tcp flags & (fin | syn | rst | ack) == syn';
@@ -34,12 +34,12 @@ export function tableNameOf(dataDir: string): string {
 }
 
 export class DirectRoutes {
-  readonly #deps: DirectWaysDeps;
+  readonly #deps: DirectRoutesDeps;
   readonly #uid: number | null;
-  /** Server ports by the ports of their doors. */
-  readonly #ways = new Map<number, number>();
+  /** Server ports by their public ports. */
+  readonly #routes = new Map<number, number>();
   /** Applied state; null: unknown, the whole table is replaced. */
-  #placed: Ways | null = null;
+  #placed: Routes | null = null;
   #problem: string | null;
   /** The program is not there: nothing was placed, and nothing will be. */
   #isOff: boolean;
@@ -48,7 +48,7 @@ export class DirectRoutes {
   #next: Promise<void> | null = null;
   #retry: NodeJS.Timeout | undefined;
 
-  constructor({ uid = process.getuid?.() === 0 ? 0 : null, ...deps }: DirectWaysDeps) {
+  constructor({ uid = process.getuid?.() === 0 ? 0 : null, ...deps }: DirectRoutesDeps) {
     this.#deps = deps;
     this.#uid = uid;
     this.#isOff = uid === null;
@@ -66,9 +66,9 @@ export class DirectRoutes {
   }
 
   /** Resolves when it is in force, or cannot be. Connections that are there go on. Never rejects. */
-  async set(door: number, server: number | null): Promise<void> {
-    if (server === null) this.#ways.delete(door);
-    else this.#ways.set(door, server);
+  async set(port: number, server: number | null): Promise<void> {
+    if (server === null) this.#routes.delete(port);
+    else this.#routes.set(port, server);
     await this.#place();
   }
 
@@ -91,16 +91,16 @@ export class DirectRoutes {
   }
 
   async #placeNow(): Promise<void> {
-    const ways = new Map(this.#ways);
+    const routes = new Map(this.#routes);
     const { table } = this.#deps;
     if (this.#isClosed) return void (await nft(removalOf(table)).catch(() => undefined));
     try {
-      const change = this.#placed === null ? null : changeOf(table, this.#placed, ways);
+      const change = this.#placed === null ? null : changeOf(table, this.#placed, routes);
       if (change === '') return;
       // It may have been taken away by others: then it is placed whole.
       const isChanged = change !== null && (await nft(change).then(isDone, () => false));
-      if (!isChanged) await nft(this.#whole(ways));
-      this.#placed = ways;
+      if (!isChanged) await nft(this.#whole(routes));
+      this.#placed = routes;
       this.#problem = null;
     } catch (error) {
       await this.#fail(error);
@@ -121,36 +121,36 @@ export class DirectRoutes {
     this.#retry = setTimeout(() => void this.#place(), RETRY_MS).unref();
   }
 
-  #whole(ways: Ways): string {
-    return tableOf({ table: this.#deps.table, ways, uid: this.#uid ?? 0 });
+  #whole(routes: Routes): string {
+    return tableOf({ table: this.#deps.table, routes, uid: this.#uid ?? 0 });
   }
 }
 
 interface Table {
   readonly table: string;
-  readonly ways: Ways;
+  readonly routes: Routes;
   /** The proxy's. */
   readonly uid: number;
 }
 
 /**
- * A table that stands in the place of the one of that name, in one step. New connections to a door are led to
- * its server; others to a server are refused unless they are the proxy's. It stays while nothing leads: with
- * the last table of a host, connections that were led would end.
+ * Replaces the table of that name in one step. New connections to a public port are led to its server; others
+ * to a server are refused unless they are the proxy's. It stays while nothing leads: with the last table of a
+ * host, connections that were led would end.
  */
-export function tableOf({ table, ways, uid }: Table): string {
+export function tableOf({ table, routes, uid }: Table): string {
   const to = `ip daddr ${LOOPBACK} tcp dport`;
   const limit = `update @bounds { tcp dport limit rate ${RATE}/second burst ${BURST} packets }`;
   return [
     removalOf(table).trimEnd(),
     `table ip ${table} {`,
-    '  set doors { type inet_service; }',
-    '  map ways { type inet_service : inet_service; }',
+    '  set ports { type inet_service; }',
+    '  map routes { type inet_service : inet_service; }',
     '  set servers { type inet_service; }',
     '  set bounds { type inet_service; flags dynamic; size 65535; }',
     '  chain leading {',
     '    type nat hook output priority -100; policy accept;',
-    `    ${to} @doors ${limit} dnat to ${LOOPBACK} : tcp dport map @ways`,
+    `    ${to} @ports ${limit} dnat to ${LOOPBACK} : tcp dport map @routes`,
     '  }',
     '  chain others {',
     '    type filter hook output priority 10; policy accept;',
@@ -161,31 +161,31 @@ export function tableOf({ table, ways, uid }: Table): string {
     '    reject with tcp reset',
     '  }',
     '}',
-    changeOf(table, new Map(), ways),
+    changeOf(table, new Map(), routes),
   ].join('\n');
 }
 
 /**
  * Adds and removes only the entries that differ, keeping the rate limits of all others; empty: no difference.
  */
-export function changeOf(table: string, from: Ways, to: Ways): string {
+export function changeOf(table: string, from: Routes, to: Routes): string {
   const isIn =
-    (ways: Ways) =>
-    ([door, server]: readonly [number, number]) =>
-      ways.get(door) === server;
-  const lines = (verb: string, ways: readonly (readonly [number, number])[]) =>
-    ways.flatMap(([door, server]) => [
-      `${verb} element ip ${table} doors { ${door} }`,
-      `${verb} element ip ${table} ways { ${door} : ${server} }`,
+    (routes: Routes) =>
+    ([port, server]: readonly [number, number]) =>
+      routes.get(port) === server;
+  const lines = (verb: string, routes: readonly (readonly [number, number])[]) =>
+    routes.flatMap(([port, server]) => [
+      `${verb} element ip ${table} ports { ${port} }`,
+      `${verb} element ip ${table} routes { ${port} : ${server} }`,
       `${verb} element ip ${table} servers { ${server} }`,
     ]);
   const gone = lines(
     'delete',
-    [...from].filter((way) => !isIn(to)(way)),
+    [...from].filter((route) => !isIn(to)(route)),
   );
   const come = lines(
     'add',
-    [...to].filter((way) => !isIn(from)(way)),
+    [...to].filter((route) => !isIn(from)(route)),
   );
   return [...gone, ...come].map((line) => `${line}\n`).join('');
 }

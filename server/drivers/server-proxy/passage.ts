@@ -1,4 +1,4 @@
-/** One user's connection: it waits at a door, and then goes through to a server. */
+/** One user's connection: it waits at a listener, and then goes through to a server. */
 import { connect, type Socket } from 'node:net';
 import { relay, reset } from '../loopback-ingress/relay.ts';
 import { LoginWatch, noEncryption, type Protocol } from './login-watch.ts';
@@ -33,7 +33,7 @@ const NO_COUNTS = { onIn() {}, onOut() {} };
 
 export class Passage {
   readonly host: string;
-  /** When it came, ms of the door's clock. */
+  /** When it came, ms of the listener's clock. */
   readonly since: number;
   readonly #client: Socket;
   readonly #deps: PassageDeps;

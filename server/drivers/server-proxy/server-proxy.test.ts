@@ -14,16 +14,16 @@ import { ServerProxy } from './server-proxy.ts';
 
 /** None of those that rules lead past the proxy. */
 const HOST = '127.0.0.2';
-const DOOR = 'door';
+const LISTENER = 'listener';
 const MANY = 50;
-/** That a door bears. */
+/** The most that a listener keeps. */
 const STRANGERS = 256;
 let nextPort = 20_000 + (process.pid % 10_000);
 
 interface Fixture {
   readonly proxy: ServerProxy;
   readonly port: number;
-  /** Names of doors at which somebody waited. */
+  /** Names of listeners at which somebody waited. */
   readonly wanted: string[];
   readonly warnings: string[];
   client(): Socket;
@@ -36,7 +36,7 @@ async function fixture(
 ): Promise<Fixture> {
   const [wanted, warnings]: [string[], string[]] = [[], []];
   const proxy = new ServerProxy({
-    wanted: (door) => void wanted.push(door),
+    wanted: (listener) => void wanted.push(listener),
     warn: (text) => void warnings.push(text),
     table: `cloudlet_proxy_test_${process.pid}`,
   });
@@ -47,7 +47,7 @@ async function fixture(
   });
   const port = await freePort(nextPort);
   nextPort = port + 1;
-  await proxy.open({ name: DOOR, addresses, port, protocol });
+  await proxy.open({ name: LISTENER, addresses, port, protocol });
   const client = () => {
     const socket = connect({ port, host: HOST, allowHalfOpen: true });
     clients.push(socket.on('error', () => {}));
@@ -100,21 +100,21 @@ test('fifty that come at once to a server that sleeps all get in when it is up',
   const { proxy, wanted, client } = await fixture(t);
   const clients = Array.from({ length: MANY }, client);
   const answers = clients.map((each, i) => answer(each, `words ${i}`));
-  await eventually(async () => (await proxy.figures(DOOR)).waiting === MANY);
-  assert.equal(wanted[0], DOOR);
-  await proxy.lead(DOOR, await listening(t, echo));
+  await eventually(async () => (await proxy.figures(LISTENER)).waiting === MANY);
+  assert.equal(wanted[0], LISTENER);
+  await proxy.lead(LISTENER, await listening(t, echo));
   assert.deepEqual(
     await Promise.all(answers),
     clients.map((_, i) => `words ${i}`),
   );
-  assert.deepEqual(await proxy.figures(DOOR), { open: MANY, waiting: 0, accepted: MANY });
+  assert.deepEqual(await proxy.figures(LISTENER), { open: MANY, waiting: 0, accepted: MANY });
 });
 
 test('who says nothing wakes no server whose protocol lets the client begin', async (t) => {
   const { proxy, wanted, client } = await fixture(t);
   const silent = client();
-  await eventually(async () => (await proxy.figures(DOOR)).accepted === 1);
-  assert.deepEqual([wanted, (await proxy.figures(DOOR)).waiting], [[], 0]);
+  await eventually(async () => (await proxy.figures(LISTENER)).accepted === 1);
+  assert.deepEqual([wanted, (await proxy.figures(LISTENER)).waiting], [[], 0]);
   silent.write('words');
   await eventually(() => wanted.length > 0);
   const other = await fixture(t, 'mysql');
@@ -128,31 +128,31 @@ test('a server that died and is back elsewhere gets those who came meanwhile', a
   await once(dead, 'listening');
   const { port } = dead.address() as AddressInfo;
   await new Promise((resolve) => dead.close(resolve));
-  await proxy.lead(DOOR, port);
+  await proxy.lead(LISTENER, port);
   const answers = Promise.all(Array.from({ length: MANY }, client).map((each) => answer(each, 'words')));
-  await eventually(async () => (await proxy.figures(DOOR)).waiting === MANY && wanted.length > 0);
+  await eventually(async () => (await proxy.figures(LISTENER)).waiting === MANY && wanted.length > 0);
   // Again while it is not back; then for good.
-  await proxy.lead(DOOR, port);
-  await eventually(async () => (await proxy.figures(DOOR)).waiting === MANY);
-  await proxy.lead(DOOR, await listening(t, echo));
+  await proxy.lead(LISTENER, port);
+  await eventually(async () => (await proxy.figures(LISTENER)).waiting === MANY);
+  await proxy.lead(LISTENER, await listening(t, echo));
   assert.deepEqual(new Set(await answers), new Set(['words']));
 });
 
-test('those that are through stay when the door leads nowhere, and newcomers wait', async (t) => {
+test('those that are through stay when the listener leads nowhere, and newcomers wait', async (t) => {
   const { proxy, client } = await fixture(t);
-  await proxy.lead(DOOR, await listening(t, echo));
+  await proxy.lead(LISTENER, await listening(t, echo));
   const before = client();
   assert.equal(await answer(before, 'one'), 'one');
-  await proxy.lead(DOOR, null);
+  await proxy.lead(LISTENER, null);
   client().write('two');
-  await eventually(async () => (await proxy.figures(DOOR)).waiting === 1);
+  await eventually(async () => (await proxy.figures(LISTENER)).waiting === 1);
   assert.equal(await answer(before, 'three'), 'three');
 });
 
-test('a door leads where the last call says, also when that comes before the one before is done', async (t) => {
+test('a listener leads where the last call says, also when that comes before the one before is done', async (t) => {
   const { proxy, wanted, client } = await fixture(t, 'postgresql', ['127.0.0.1', HOST]);
   const port = await listening(t, echo);
-  await Promise.all([proxy.lead(DOOR, port), proxy.lead(DOOR, null), proxy.lead(DOOR, port)]);
+  await Promise.all([proxy.lead(LISTENER, port), proxy.lead(LISTENER, null), proxy.lead(LISTENER, port)]);
   assert.equal(await answer(client(), 'straight in'), 'straight in');
   assert.deepEqual(wanted, []);
 });
@@ -168,7 +168,7 @@ test('one side may end while the other goes on; a reset ends both', async (t) =>
     });
     socket.on('end', () => socket.end(`${text} and the rest`));
   });
-  await proxy.lead(DOOR, port);
+  await proxy.lead(LISTENER, port);
   const half = client();
   let heard = '';
   half.on('data', (bytes) => {
@@ -183,7 +183,7 @@ test('one side may end while the other goes on; a reset ends both', async (t) =>
   served[1]?.resetAndDestroy();
   const [error] = await once(cut, 'error');
   assert.equal(error.code, 'ECONNRESET');
-  await eventually(async () => (await proxy.figures(DOOR)).open === 0);
+  await eventually(async () => (await proxy.figures(LISTENER)).open === 0);
 });
 
 test('a reader that is slow holds up its server, and nothing in between fills up', async (t) => {
@@ -197,7 +197,7 @@ test('a reader that is slow holds up its server, and nothing in between fills up
     };
     socket.once('data', () => Readable.from(give()).pipe(socket));
   });
-  await proxy.lead(DOOR, port);
+  await proxy.lead(LISTENER, port);
   const reader = client();
   reader.write('words');
   // Until somebody holds it up: it gives no more for a while.
@@ -225,14 +225,14 @@ for (const protocol of ['postgresql', 'mysql'] as const)
         socket.on('data', (bytes) => socket.write(bytes));
       });
     const serve = protocol === 'mysql' ? mysqlLike : postgresqlLike;
-    await proxy.lead(DOOR, await listening(t, serve));
+    await proxy.lead(LISTENER, await listening(t, serve));
     const user = client();
     if (protocol === 'mysql') await once(user, 'data');
     await answer(user, 'log-in');
     const strangers = Array.from({ length: 400 }, client);
     let ended = 0;
     for (const each of strangers) each.on('close', () => ended++);
-    await eventually(async () => (await proxy.figures(DOOR)).accepted === 401);
+    await eventually(async () => (await proxy.figures(LISTENER)).accepted === 401);
     await eventually(() => ended === 400 - STRANGERS);
     const late = client();
     if (protocol === 'mysql') await once(late, 'data');
@@ -243,12 +243,12 @@ for (const protocol of ['postgresql', 'mysql'] as const)
 test('who is silent while the server sleeps is evicted for who wakes it', async (t) => {
   const { proxy, client, wanted } = await fixture(t);
   const silent = Array.from({ length: 400 }, client);
-  await eventually(async () => (await proxy.figures(DOOR)).accepted === silent.length);
+  await eventually(async () => (await proxy.figures(LISTENER)).accepted === silent.length);
   const user = client();
-  const told = answer(user, 'words');
+  const reply = answer(user, 'words');
   await eventually(() => wanted.length > 0);
-  await proxy.lead(DOOR, await listening(t, echo));
-  assert.equal(await told, 'words');
+  await proxy.lead(LISTENER, await listening(t, echo));
+  assert.equal(await reply, 'words');
 });
 
 test('who waits is told why it is not let in, also when it asks for encryption first', async (t) => {
@@ -257,36 +257,36 @@ test('who waits is told why it is not let in, also when it asks for encryption f
   plain.write('start-up');
   const careful = client();
   careful.write(Buffer.of(0, 0, 0, 8, 4, 210, 22, 47));
-  await eventually(async () => (await proxy.figures(DOOR)).waiting === 2 && wanted.length > 0);
-  proxy.refuse(DOOR, Buffer.from('not now'));
+  await eventually(async () => (await proxy.figures(LISTENER)).waiting === 2 && wanted.length > 0);
+  proxy.refuse(LISTENER, Buffer.from('not now'));
   assert.equal(String((await once(plain, 'data'))[0]), 'not now');
   assert.equal(String((await once(careful, 'data'))[0]), 'N');
   assert.equal(await answer(careful, 'start-up'), 'not now');
-  assert.equal((await proxy.figures(DOOR)).waiting, 0);
+  assert.equal((await proxy.figures(LISTENER)).waiting, 0);
   const other = await fixture(t, 'mysql');
-  const told = once(other.client(), 'data');
+  const reply = once(other.client(), 'data');
   await eventually(() => other.wanted.length > 0);
-  other.proxy.refuse(DOOR, Buffer.from('not now'));
-  assert.equal(String((await told)[0]), 'not now');
+  other.proxy.refuse(LISTENER, Buffer.from('not now'));
+  assert.equal(String((await reply)[0]), 'not now');
 });
 
-test('a door that is shut ends all its connections, and its port is free', async (t) => {
+test('a listener that is shut ends all its connections, and its port is free', async (t) => {
   const { proxy, port, client } = await fixture(t);
-  await proxy.lead(DOOR, await listening(t, echo));
+  await proxy.lead(LISTENER, await listening(t, echo));
   const through = client();
   await answer(through, 'words');
-  await proxy.lead(DOOR, null);
+  await proxy.lead(LISTENER, null);
   const waiting = client();
   waiting.write('words');
-  await eventually(async () => (await proxy.figures(DOOR)).waiting === 1);
+  await eventually(async () => (await proxy.figures(LISTENER)).waiting === 1);
   const over = Promise.all([through, waiting].map(closed));
-  await proxy.shut(DOOR);
+  await proxy.shut(LISTENER);
   await over;
-  await proxy.shut(DOOR);
-  await proxy.open({ name: DOOR, addresses: [HOST], port, protocol: 'mysql' });
+  await proxy.shut(LISTENER);
+  await proxy.open({ name: LISTENER, addresses: [HOST], port, protocol: 'mysql' });
   const again = client();
-  await eventually(async () => (await proxy.figures(DOOR)).waiting === 1);
-  proxy.endConnections(DOOR);
+  await eventually(async () => (await proxy.figures(LISTENER)).waiting === 1);
+  proxy.endConnections(LISTENER);
   await closed(again);
 });
 
@@ -297,17 +297,17 @@ test('a port that another program has is named with it, and can be opened later'
   const other = spawn(process.execPath, ['-e', script], { stdio: ['ignore', 'pipe', 'inherit'] });
   t.after(() => other.kill('SIGKILL'));
   await once(other.stdout, 'data');
-  const door = { name: 'other', addresses: [HOST], port, protocol: 'mysql' as const };
-  await assert.rejects(proxy.open(door), (error: unknown) => {
+  const listener = { name: 'other', addresses: [HOST], port, protocol: 'mysql' as const };
+  await assert.rejects(proxy.open(listener), (error: unknown) => {
     assert.ok(isAppError(error, 'engine_unavailable'));
     return error.message.includes(`port ${port}`) && error.message.includes(`process ${other.pid}`);
   });
   other.kill('SIGKILL');
   await once(other, 'exit');
-  await proxy.open(door);
+  await proxy.open(listener);
 });
 
-test('a thread that dies is replaced: the same doors, leading where they led', async (t) => {
+test('a thread that dies is replaced: the same listeners, leading where they led', async (t) => {
   const threads: Worker[] = [];
   const note = (thread: Worker) => void threads.push(thread);
   process.on('worker', note);
@@ -318,13 +318,13 @@ test('a thread that dies is replaced: the same doors, leading where they led', a
     clearInterval(alive);
   });
   const { proxy, client, warnings } = await fixture(t);
-  await proxy.lead(DOOR, await listening(t, echo));
+  await proxy.lead(LISTENER, await listening(t, echo));
   const before = client();
   await answer(before, 'words');
   const over = closed(before);
   await threads[0]?.terminate();
   // Asked while there is no thread.
-  await Promise.all([proxy.lead(DOOR, await listening(t, echo)), over]);
+  await Promise.all([proxy.lead(LISTENER, await listening(t, echo)), over]);
   const again = () => {
     const each = client();
     return Promise.race([answer(each, 'words'), closed(each).then(() => null)]).catch(() => null);

@@ -1,7 +1,7 @@
 /**
  * Where users of database servers connect, whether these run or not: a port that never changes. A
  * connection to a server that sleeps waits until that is up. Who has not logged in yet is bounded for each
- * door.
+ * listener.
  */
 import { Worker } from 'node:worker_threads';
 import { systemClock } from '../../platform/clock.ts';
@@ -10,7 +10,7 @@ import { holderOf } from '../server-port.ts';
 import { DirectRoutes } from './direct-routes.ts';
 import type { Protocol } from './login-watch.ts';
 
-export interface Door {
+export interface Listener {
   /** No two have the same. */
   readonly name: string;
   /** Where users connect; `*`: every address. */
@@ -20,16 +20,16 @@ export interface Door {
 }
 
 /** Connections through the proxy; connections that bypass it are counted by the server. */
-export interface DoorFigures {
+export interface ListenerFigures {
   readonly open: number;
   readonly waiting: number;
-  /** Since the door was opened. */
+  /** Since the listener was opened. */
   readonly accepted: number;
 }
 
 export interface ServerProxyDeps {
-  /** A connection waits at a door that leads nowhere: called at once, and every second while some wait. */
-  readonly wanted: (door: string) => void;
+  /** A connection waits at a listener that leads nowhere: called at once, and every second while some wait. */
+  readonly wanted: (listener: string) => void;
   readonly warn: (text: string) => void;
   /** nftables table, different for each cloud on a host. */
   readonly table: string;
@@ -37,7 +37,7 @@ export interface ServerProxyDeps {
 
 /** Messages to the thread. */
 export type ProxyCall =
-  | { readonly kind: 'open'; readonly door: Door }
+  | { readonly kind: 'open'; readonly listener: Listener }
   | { readonly kind: 'lead'; readonly name: string; readonly port: number | null }
   | { readonly kind: 'refuse'; readonly name: string; readonly reply: Uint8Array }
   | { readonly kind: 'shut' | 'end' | 'figures'; readonly name: string };
@@ -48,7 +48,7 @@ type ProxyMessage =
   | { readonly id: number; readonly failure: { readonly code: string; readonly message: string } };
 
 interface Kept {
-  readonly door: Door;
+  readonly listener: Listener;
   port: number | null;
   /** Where it leads is changed by one at a time: the last one called wins. */
   turn: Promise<void>;
@@ -67,7 +67,7 @@ const STEADY_MS = 60_000;
 export class ServerProxy {
   readonly #deps: ServerProxyDeps;
   readonly #direct: DirectRoutes;
-  readonly #doors = new Map<string, Kept>();
+  readonly #listeners = new Map<string, Kept>();
   readonly #asked = new Map<number, PromiseWithResolvers<unknown>>();
   #thread: Worker | null = null;
   #startedAt = 0;
@@ -86,21 +86,21 @@ export class ServerProxy {
     return this.#direct.problem;
   }
 
-  /** Listens. A door that is open stays so. Throws `engine_unavailable` that names who has its port. */
-  async open(door: Door): Promise<void> {
-    if (this.#doors.has(door.name)) return;
-    if (isLocal(door)) await this.#direct.begin();
-    await this.#ask({ kind: 'open', door }).catch((error: NodeJS.ErrnoException) => {
-      throw cannotListen(door, error);
+  /** Listens. A listener that is open stays so. Throws `engine_unavailable` that names who has its port. */
+  async open(listener: Listener): Promise<void> {
+    if (this.#listeners.has(listener.name)) return;
+    if (isLocal(listener)) await this.#direct.begin();
+    await this.#ask({ kind: 'open', listener }).catch((error: NodeJS.ErrnoException) => {
+      throw cannotListen(listener, error);
     });
-    this.#doors.set(door.name, { door, port: null, turn: Promise.resolve() });
+    this.#listeners.set(listener.name, { listener, port: null, turn: Promise.resolve() });
   }
 
   /** Ends its listener and the connections that go by us. */
   async shut(name: string): Promise<void> {
-    if (!this.#doors.has(name)) return;
+    if (!this.#listeners.has(name)) return;
     await this.lead(name, null);
-    this.#doors.delete(name);
+    this.#listeners.delete(name);
     await this.#tell({ kind: 'shut', name });
   }
 
@@ -109,17 +109,17 @@ export class ServerProxy {
    * stay. Resolves when it is in force.
    */
   async lead(name: string, port: number | null): Promise<void> {
-    const kept = this.#doors.get(name);
+    const kept = this.#listeners.get(name);
     if (kept === undefined) return;
     kept.port = port;
     kept.turn = kept.turn.catch(() => {}).then(() => this.#leadNow(kept));
     await kept.turn;
   }
 
-  async #leadNow({ door, port }: Kept): Promise<void> {
-    if (isLocal(door) && port === null) await this.#direct.set(door.port, null);
-    await this.#tell({ kind: 'lead', name: door.name, port });
-    if (isLocal(door) && port !== null) await this.#direct.set(door.port, port);
+  async #leadNow({ listener, port }: Kept): Promise<void> {
+    if (isLocal(listener) && port === null) await this.#direct.set(listener.port, null);
+    await this.#tell({ kind: 'lead', name: listener.name, port });
+    if (isLocal(listener) && port !== null) await this.#direct.set(listener.port, port);
   }
 
   /** Ends all that wait, with these bytes. */
@@ -132,14 +132,14 @@ export class ServerProxy {
     void this.#tell({ kind: 'end', name });
   }
 
-  async figures(name: string): Promise<DoorFigures> {
+  async figures(name: string): Promise<ListenerFigures> {
     const figures = await this.#tell({ kind: 'figures', name });
-    return (figures as DoorFigures | undefined) ?? { open: 0, waiting: 0, accepted: 0 };
+    return (figures as ListenerFigures | undefined) ?? { open: 0, waiting: 0, accepted: 0 };
   }
 
   async close(): Promise<void> {
     this.#isClosed = true;
-    this.#doors.clear();
+    this.#listeners.clear();
     await this.#direct.close();
     await this.#thread?.terminate();
   }
@@ -184,7 +184,7 @@ export class ServerProxy {
     } else asked?.resolve(reply.answer);
   }
 
-  /** Another thread has the same doors. */
+  /** Another thread has the same listeners. */
   #ended(): void {
     this.#thread = null;
     for (const asked of this.#asked.values()) asked.reject(new ThreadEnded('the database proxy ended'));
@@ -195,29 +195,29 @@ export class ServerProxy {
     const wait = retryMs(this.#failures - 1);
     this.#deps.warn(`the database proxy and its connections ended; restarting in ${wait} ms`);
     const bringBack = () => {
-      for (const kept of this.#doors.values()) void this.#reopen(kept);
+      for (const kept of this.#listeners.values()) void this.#reopen(kept);
     };
     setTimeout(bringBack, wait).unref();
   }
 
   async #reopen(kept: Kept, tries = 0): Promise<void> {
-    const { door } = kept;
-    if (this.#doors.get(door.name) !== kept) return;
+    const { listener } = kept;
+    if (this.#listeners.get(listener.name) !== kept) return;
     try {
-      await this.#ask({ kind: 'open', door });
-      await this.#ask({ kind: 'lead', name: door.name, port: kept.port });
+      await this.#ask({ kind: 'open', listener });
+      await this.#ask({ kind: 'lead', name: listener.name, port: kept.port });
     } catch (error) {
       if (error instanceof ThreadEnded) return;
       const wait = retryMs(tries);
       this.#deps.warn(
-        `${cannotListen(door, error as NodeJS.ErrnoException).message}; retrying in ${wait} ms`,
+        `${cannotListen(listener, error as NodeJS.ErrnoException).message}; retrying in ${wait} ms`,
       );
       setTimeout(() => void this.#reopen(kept, tries + 1), wait).unref();
     }
   }
 }
 
-function isLocal({ addresses }: Door): boolean {
+function isLocal({ addresses }: Listener): boolean {
   return addresses.some((address) => LOOPBACK.includes(address));
 }
 
@@ -225,7 +225,7 @@ function retryMs(failures: number): number {
   return Math.min(RETRY_MS * 2 ** Math.max(failures, 0), MOST_RETRY_MS);
 }
 
-function cannotListen({ port }: Door, cause: NodeJS.ErrnoException): AppError {
+function cannotListen({ port }: Listener, cause: NodeJS.ErrnoException): AppError {
   const isTaken = cause.code === 'EADDRINUSE';
   const holder = isTaken ? (holderOf(port) ?? 'another program') : null;
   const detail = isTaken

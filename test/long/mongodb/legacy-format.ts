@@ -33,8 +33,8 @@ export async function runLegacyTest(server: Server, file: LegacyFile, test: Lega
       (reason: unknown) => reason,
     );
     assert.ok(error instanceof Error, `${operation.name} is refused`);
-    const isTold = outcome.result !== undefined && error instanceof MongoBulkWriteError;
-    if (isTold) assertMatches(outcome.result, error.result, operation.name);
+    const isReported = outcome.result !== undefined && error instanceof MongoBulkWriteError;
+    if (isReported) assertMatches(outcome.result, error.result, operation.name);
   } else {
     const answer = await tried;
     const isElsewhere = operation.arguments?.pipeline?.some((stage: Document) => '$out' in stage);

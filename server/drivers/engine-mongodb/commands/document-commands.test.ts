@@ -26,7 +26,7 @@ describe('inserting and finding', () => {
     assert.deepEqual(Object.keys(second ?? {}), ['_id', 'name']);
   });
 
-  test('a duplicate is told with its key; unordered inserts go on', (t) => {
+  test('a duplicate is reported with its key; unordered inserts go on', (t) => {
     const documents = new TestDocuments(t);
     const reply = documents.ask({
       insert: 'things',

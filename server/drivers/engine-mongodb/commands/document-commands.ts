@@ -69,7 +69,7 @@ export class DocumentDatabase {
    * database than `databaseName` is refused. What was written is whole after a crash of this process at
    * once; the answer must wait for `durable()`, or a power cut may lose it.
    *
-   * It holds the process until it is done. Its time is looked at between documents: of what takes long
+   * It holds the process until it is done. Its time is checked between documents: of what takes long
    * with a single one the caller keeps the time, and kills the process. Throws what is no fault of the
    * client: then the process must end.
    */

@@ -105,8 +105,8 @@ function update(command: Document, scope: CommandScope): Document {
     const done = new Set<number>();
     for (const found of find(name, scope, { ...options, ...read })) {
       // An index brings a document again whose key has grown.
-      if (done.has(found.place)) continue;
-      done.add(found.place);
+      if (done.has(found.rowNumber)) continue;
+      done.add(found.rowNumber);
       totals.n++;
       if (modify(name, scope, { found, change }) !== null) totals.nModified++;
     }

@@ -62,8 +62,8 @@ async function* batchesOf(db: Db, name: string, session: ClientSession | null): 
 }
 
 /**
- * Reads all of an archive, then makes its collections beside those there are, and only then lets them take
- * their place. Throws BrokenArchive.
+ * Reads all of an archive, then makes its collections beside those there are, and only then replaces these.
+ * Throws BrokenArchive.
  */
 export async function loadArchive(db: Db, open: () => number, signal: AbortSignal): Promise<void> {
   for (const _ of new ArchiveContents(open(), BATCH).batches()) await turn();
@@ -82,13 +82,13 @@ export async function loadArchive(db: Db, open: () => number, signal: AbortSigna
           createIndexes: LOADING + name,
           indexes: indexes.map(({ ns: _, ...spec }) => spec),
         });
-    await takePlace(db, archive);
+    await replaceCollections(db, archive);
   } finally {
     await dropWhere(db, (name) => name.startsWith(LOADING));
   }
 }
 
-async function takePlace(db: Db, { collections }: ArchiveContents): Promise<void> {
+async function replaceCollections(db: Db, { collections }: ArchiveContents): Promise<void> {
   const stays = new Set(collections.filter(({ type }) => type !== 'view').map(({ name }) => name));
   for (const name of stays) await db.renameCollection(LOADING + name, name, { dropTarget: true });
   await dropWhere(db, (name) => !isHidden(name) && !stays.has(name));

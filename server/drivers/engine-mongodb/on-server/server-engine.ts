@@ -69,7 +69,7 @@ export class ServerMongodb implements Engine {
     this.#deployment = deployment;
     this.#server = deployment.server;
     this.#users = new TenantUsers(deployment.client, () => markOf(deployment.secret()));
-    const round = { everyMs: ROUND_MS, work: () => this.#look() };
+    const round = { everyMs: ROUND_MS, work: () => this.#checkOperations() };
     this.#rounds = new ServerRounds(() => this.#server.isUp, [round]);
   }
 
@@ -236,7 +236,7 @@ export class ServerMongodb implements Engine {
   }
 
   /** Counts connections, and ends what runs for too long. */
-  async #look(): Promise<void> {
+  async #checkOperations(): Promise<void> {
     const admin = this.#client.db('admin');
     const stages = [{ $currentOp: { allUsers: true, idleConnections: true } }];
     const connections = new Map<string, number>();

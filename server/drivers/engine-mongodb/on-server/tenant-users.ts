@@ -98,8 +98,8 @@ export class TenantUsers {
 }
 
 /** `usersInfo` wraps them once more than `createUser` takes them. */
-function restrictionsOf(told: unknown): unknown[] {
-  return Array.isArray(told) ? told.flat() : [];
+function restrictionsOf(listed: unknown): unknown[] {
+  return Array.isArray(listed) ? listed.flat() : [];
 }
 
 /** False: it failed because it was so already. */

@@ -189,7 +189,7 @@ describe('aggregating', () => {
     );
   });
 
-  test('$out takes the place of a collection, $merge goes into one', (t) => {
+  test('$out replaces a collection, $merge goes into one', (t) => {
     const documents = shop(t);
     documents.insert('totals', { _id: 'ann', old: true }, { _id: 'zoe', old: true });
     documents.run({ createIndexes: 'totals', indexes: [{ key: { sum: 1 }, name: 'sum_1' }] });

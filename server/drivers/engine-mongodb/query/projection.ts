@@ -30,7 +30,7 @@ export function compileProjection(
     const special = filter && findField(path, value, { filter, ...scope });
     if (special) isFind = true;
     const field = special ?? fieldOf(path, value, { scope, modes });
-    place(tree, {
+    insert(tree, {
       path: special ? path.replace(/\.\$$/, '') : path,
       parts: path.replace(/\.\$$/, '').split('.'),
       field,
@@ -62,7 +62,7 @@ function fieldOf(
       throw new CommandError(51270, 'An empty sub-projection is not a valid value');
     const tree: Tree = new Map();
     for (const [name, inner] of Object.entries(value)) {
-      place(tree, {
+      insert(tree, {
         path: name,
         parts: name.split('.'),
         field: fieldOf(`${path}.${name}`, inner, { scope, modes }),
@@ -130,7 +130,7 @@ function positional(
   return slotsOf([...list.split('.'), '$'], context).map(({ parent, name }) => (parent as Document)[name]);
 }
 
-function place(
+function insert(
   tree: Tree,
   { path, parts, field }: { path: string; parts: readonly string[]; field: Field },
 ): void {
@@ -148,7 +148,7 @@ function place(
     throw new CommandError(31249, `Path collision at ${path} remaining portion ${rest.join('.')}`);
   const inner: Tree = there ?? new Map();
   tree.set(name, inner);
-  place(inner, { path, parts: rest, field });
+  insert(inner, { path, parts: rest, field });
 }
 
 interface Showing {

@@ -35,7 +35,7 @@ const change =
 
 const set: Compile = (operand) => (slot) => write(slot, structuredCopy(operand));
 
-/** One operand may go to many documents and places. */
+/** One operand may go to many documents and fields. */
 function structuredCopy(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(structuredCopy);
   if (!isDocument(value)) return value;
@@ -171,7 +171,7 @@ const pop: Compile = (operand, { path }) => {
   };
 };
 
-/** `$rename` is of two places; it is here for its operand alone. */
+/** `$rename` is of two fields; it is here for its operand alone. */
 const rename: Compile = (operand, { path }) => {
   if (typeof operand === 'string' && operand !== path && isTrue(operand)) return () => {};
   throw new CommandError('BadValue', `$rename needs another name than ${path}`);

@@ -1,4 +1,4 @@
-/** The places that a path of an update leads to, with `$`, `$[]` and `$[name]`. */
+/** The fields that a path of an update leads to, with `$`, `$[]` and `$[name]`. */
 import { type Document, EJSON } from 'bson';
 import { CommandError } from '../command-error.ts';
 import { isDocument, isIndex, setField } from '../values/field-paths.ts';

@@ -71,8 +71,8 @@ function* rowsOf(store: DocumentsStore, collection: Collection, plan: Plan): Gen
   const seen = index.isMultikey ? new Set<number>() : null;
   for (const range of isReverse ? ranges.toReversed() : ranges) {
     for (const row of store.scanIndex(collection, index, { ...range, isReverse })) {
-      if (seen?.has(row.place)) continue;
-      seen?.add(row.place);
+      if (seen?.has(row.rowNumber)) continue;
+      seen?.add(row.rowNumber);
       yield row;
     }
   }

@@ -248,28 +248,28 @@ export class DocumentsStore {
     this.#run('UPDATE indexes SET multikey = 1 WHERE id = ?', index.id);
   }
 
-  /** Returns its position. The key must not exist yet. */
+  /** Returns its row number. The key must not exist yet. */
   insert(collection: Collection, key: Uint8Array, bytes: RawDocument): number {
     const sql = `INSERT INTO c${collection.id}(k, d, s) VALUES (?, ?, ?)`;
-    const place = this.#run(sql, key, bytes, checksumOf(key, bytes));
+    const rowNumber = this.#run(sql, key, bytes, checksumOf(key, bytes));
     this.#count(collection, { documents: 1, bytes: bytes.length });
-    return place;
+    return rowNumber;
   }
 
   /** Gives a document another key of its `_id`. */
-  setKey(collection: Collection, { place, bytes }: Row, key: Uint8Array): void {
+  setKey(collection: Collection, { rowNumber, bytes }: Row, key: Uint8Array): void {
     const sql = `UPDATE c${collection.id} SET k = ?, s = ? WHERE n = ?`;
-    this.#run(sql, key, checksumOf(key, bytes), place);
+    this.#run(sql, key, checksumOf(key, bytes), rowNumber);
   }
 
   replace(collection: Collection, row: Row, bytes: RawDocument): void {
     const sql = `UPDATE c${collection.id} SET d = ?, s = ? WHERE n = ?`;
-    this.#run(sql, bytes, checksumOf(row.key, bytes), row.place);
+    this.#run(sql, bytes, checksumOf(row.key, bytes), row.rowNumber);
     this.#count(collection, { documents: 0, bytes: bytes.length - row.bytes.length });
   }
 
   remove(collection: Collection, row: Row): void {
-    this.#run(`DELETE FROM c${collection.id} WHERE n = ?`, row.place);
+    this.#run(`DELETE FROM c${collection.id} WHERE n = ?`, row.rowNumber);
     this.#count(collection, { documents: -1, bytes: -row.bytes.length });
   }
 
@@ -279,16 +279,16 @@ export class DocumentsStore {
     this.#changed.add(collection);
   }
 
-  addKey(index: Index, key: Uint8Array, place: number): void {
-    this.#run(`INSERT INTO i${index.id}(k, n) VALUES (?, ?)`, key, place);
+  addKey(index: Index, key: Uint8Array, rowNumber: number): void {
+    this.#run(`INSERT INTO i${index.id}(k, n) VALUES (?, ?)`, key, rowNumber);
   }
 
-  removeKey(index: Index, key: Uint8Array, place: number): void {
-    this.#run(`DELETE FROM i${index.id} WHERE k = ? AND n = ?`, key, place);
+  removeKey(index: Index, key: Uint8Array, rowNumber: number): void {
+    this.#run(`DELETE FROM i${index.id} WHERE k = ? AND n = ?`, key, rowNumber);
   }
 
-  /** Position of the document with that key, other than `except`. */
-  placeOf(
+  /** Row number of the document with that key, other than `except`. */
+  rowNumberOf(
     collection: Collection,
     index: Index,
     { key, except }: { key: Uint8Array; except: number },
@@ -304,8 +304,8 @@ export class DocumentsStore {
     return asRow(this.#prepare(`SELECT n, k AS own, d, s FROM c${collection.id} WHERE k = ?`).get(key));
   }
 
-  byPlace(collection: Collection, place: number): Row | undefined {
-    return asRow(this.#prepare(`SELECT n, k AS own, d, s FROM c${collection.id} WHERE n = ?`).get(place));
+  byRowNumber(collection: Collection, rowNumber: number): Row | undefined {
+    return asRow(this.#prepare(`SELECT n, k AS own, d, s FROM c${collection.id} WHERE n = ?`).get(rowNumber));
   }
 
   /** All documents, in natural order. What is written while it goes on may be seen or not. */

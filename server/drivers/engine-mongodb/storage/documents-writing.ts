@@ -14,7 +14,7 @@ import type { Collection, DocumentsStore } from './documents-store.ts';
 import { type Index, keysIn } from './index-keys.ts';
 import type { Row } from './stored-rows.ts';
 
-const NO_PLACE = -1;
+const NO_ROW = -1;
 /** Bytes of keys that are sorted before they are written, about, and what each takes besides. */
 const SORTED_BYTES = 16 * 2 ** 20;
 const ENTRY_BYTES = 150;
@@ -31,12 +31,13 @@ export class DocumentsWriting {
   /** With an `_id` made if it has none; its `_id`. Throws CommandError, and then has written nothing. */
   insert(collection: Collection, bytes: RawDocument): unknown {
     const { document, stored } = withId(bytes);
-    const entries = this.#entries(collection, document, NO_PLACE);
+    const entries = this.#entries(collection, document, NO_ROW);
     const [ids] = collection.indexes as [Index];
     const key = keyOf([document._id], [], ids.collation);
-    this.#assertFree(collection, ids, { key, document, place: NO_PLACE });
-    const place = this.#store.insert(collection, key, stored);
-    for (const { index, keys } of entries) for (const each of keys) this.#store.addKey(index, each, place);
+    this.#assertFree(collection, ids, { key, document, rowNumber: NO_ROW });
+    const rowNumber = this.#store.insert(collection, key, stored);
+    for (const { index, keys } of entries)
+      for (const each of keys) this.#store.addKey(index, each, rowNumber);
     return document._id;
   }
 
@@ -46,18 +47,18 @@ export class DocumentsWriting {
     row: Row & { readonly document: Document },
     next: { bytes: RawDocument; document: Document },
   ): void {
-    const entries = this.#entries(collection, next.document, row.place);
+    const entries = this.#entries(collection, next.document, row.rowNumber);
     this.#store.replace(collection, row, next.bytes);
     for (const { index, keys } of entries) {
       const old = keysIn(index, row.document);
-      for (const key of old) if (!holds(keys, key)) this.#store.removeKey(index, key, row.place);
-      for (const key of keys) if (!holds(old, key)) this.#store.addKey(index, key, row.place);
+      for (const key of old) if (!holds(keys, key)) this.#store.removeKey(index, key, row.rowNumber);
+      for (const key of keys) if (!holds(old, key)) this.#store.addKey(index, key, row.rowNumber);
     }
   }
 
   remove(collection: Collection, row: Row & { readonly document: Document }): void {
     for (const index of collection.indexes.slice(1)) {
-      for (const key of keysIn(index, row.document)) this.#store.removeKey(index, key, row.place);
+      for (const key of keysIn(index, row.document)) this.#store.removeKey(index, key, row.rowNumber);
     }
     this.#store.remove(collection, row);
   }
@@ -65,20 +66,20 @@ export class DocumentsWriting {
   /** Makes an index of what there is. Throws CommandError. */
   createIndex(collection: Collection, spec: Document): void {
     const index = this.#store.createIndex(collection, spec);
-    let entries: { key: Buffer; place: number }[] = [];
+    let entries: { key: Buffer; rowNumber: number }[] = [];
     let bytes = 0;
     const write = () => {
       // In any other order nearly each key would be written to another page.
       entries.sort((one, other) => Buffer.compare(one.key, other.key));
-      for (const { key, place } of entries) {
-        if (index.isUnique) this.#assertFree(collection, index, { key, place, document: null });
-        this.#store.addKey(index, key, place);
+      for (const { key, rowNumber } of entries) {
+        if (index.isUnique) this.#assertFree(collection, index, { key, rowNumber, document: null });
+        this.#store.addKey(index, key, rowNumber);
       }
       [entries, bytes] = [[], 0];
     };
-    for (const { place, bytes: stored } of this.#store.scan(collection, false)) {
+    for (const { rowNumber, bytes: stored } of this.#store.scan(collection, false)) {
       for (const key of this.#keys(index, decodeDocument(stored))) {
-        entries.push({ key, place });
+        entries.push({ key, rowNumber });
         bytes += key.length + ENTRY_BYTES;
       }
       if (bytes > SORTED_BYTES) write();
@@ -86,11 +87,15 @@ export class DocumentsWriting {
     write();
   }
 
-  #entries(collection: Collection, document: Document, place: number): { index: Index; keys: Buffer[] }[] {
+  #entries(
+    collection: Collection,
+    document: Document,
+    rowNumber: number,
+  ): { index: Index; keys: Buffer[] }[] {
     return collection.indexes.slice(1).map((index) => {
       const keys = this.#keys(index, document);
       if (index.isUnique)
-        for (const key of keys) this.#assertFree(collection, index, { key, document, place });
+        for (const key of keys) this.#assertFree(collection, index, { key, document, rowNumber });
       return { index, keys };
     });
   }
@@ -106,10 +111,11 @@ export class DocumentsWriting {
   #assertFree(
     collection: Collection,
     index: Index,
-    { key, document, place }: { key: Buffer; document: Document | null; place: number },
+    { key, document, rowNumber }: { key: Buffer; document: Document | null; rowNumber: number },
   ): void {
-    if (this.#store.placeOf(collection, index, { key, except: place }) === undefined) return;
-    const refused = document ?? decodeDocument(this.#store.byPlace(collection, place)?.bytes as RawDocument);
+    if (this.#store.rowNumberOf(collection, index, { key, except: rowNumber }) === undefined) return;
+    const refused =
+      document ?? decodeDocument(this.#store.byRowNumber(collection, rowNumber)?.bytes as RawDocument);
     const keyValue = Object.fromEntries(
       index.fields.map(({ path }) => [path.join('.'), leavesAt(refused, path)[0] ?? null]),
     );

@@ -37,7 +37,7 @@ function renewIds(collection: Collection, ids: Index, store: DocumentsStore): vo
   const options: Document = { ...collection.options, collation: (ids.collation as Collation).spec };
   for (const row of store.scan(collection, false)) {
     const key = keyOf([decodeDocument(row.bytes)._id], [], ids.collation);
-    if (store.placeOf(collection, ids, { key, except: row.place }) !== undefined)
+    if (store.rowNumberOf(collection, ids, { key, except: row.rowNumber }) !== undefined)
       throw new CommandError('DuplicateKey', `two documents of ${collection.name} have one _id now`);
     store.setKey(collection, row, key);
   }

@@ -9,8 +9,8 @@ const PAGE_BYTES = 2 ** 20;
 const FIRST_PAGE_ROWS = 16;
 const MAX_PAGE_ROWS = 1024;
 export interface Row {
-  /** Position in the collection's natural order. */
-  readonly place: number;
+  /** Its number in the collection: the natural order. */
+  readonly rowNumber: number;
   /** Key of its `_id`. */
   readonly key: Uint8Array;
   readonly bytes: RawDocument;
@@ -45,7 +45,7 @@ export function asRow(row: Record<string, SQLOutputValue> | undefined): Row | un
   if (row === undefined) return undefined;
   const [key, bytes] = [row.own as Uint8Array, row.d as Uint8Array];
   if (row.s !== null && row.s !== checksumOf(key, bytes)) throw damaged();
-  return { place: Number(row.n), key, bytes };
+  return { rowNumber: Number(row.n), key, bytes };
 }
 
 /** Checksum of the `_id`'s key and the document. */

@@ -28,7 +28,7 @@ before(async () => {
 });
 after(() => fixture.close());
 
-/** One that has just ended may keep its place a little longer. */
+/** One that has just ended may keep its slot a little longer. */
 function loggedIn(as: EngineDatabase = database): Promise<RawMongo> {
   return eventually(async () => {
     const raw = await RawMongo.open(port);
@@ -207,7 +207,7 @@ describe('what is no message', () => {
 });
 
 describe('what a message may be', () => {
-  test('its checksum is looked at, and a reply is sent only to who wants one', async () => {
+  test('its checksum is checked, and a reply is sent only to who wants one', async () => {
     const raw = await RawMongo.open(port);
     const summed = messageOf(Buffer.concat([bodyOf({ ping: 1, $db: 'admin' }), Buffer.alloc(4)]), {
       flags: 1,
@@ -277,7 +277,7 @@ describe('the port', () => {
     }
   });
 
-  test('is kept, and when another program has it, that is told until it is free', async () => {
+  test('is kept, and when another program has it, that is reported until it is free', async () => {
     const first = openMongodb({ firstPort: 27_700 });
     const { database: own } = await first.make();
     const { port: kept } = await first.engine.endpoint(own);

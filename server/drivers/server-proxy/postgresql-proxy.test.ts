@@ -1,4 +1,4 @@
-/** A real server behind a door, and those who want to keep others out of it. */
+/** A real server behind the proxy, and those who want to keep others out of it. */
 import assert from 'node:assert/strict';
 import { connect, type Socket } from 'node:net';
 import { describe, type TestContext, test } from 'node:test';
@@ -12,16 +12,16 @@ import { ServerProxy } from './server-proxy.ts';
 const SECRET = 'aaaaaaaaaaaaaaaaaaaaaaaa';
 /** None of those that rules lead past the proxy. */
 const HOST = '127.0.0.2';
-const DOOR = 'door';
+const LISTENER = 'listener';
 const CROWD = 400;
-/** That a door bears. */
+/** The most that a listener keeps. */
 const STRANGERS = 256;
 const VERSION_3 = 0x0003_0000;
 
-/** A door that leads nowhere yet, and the port of a server with a database. */
+/** A listener that leads nowhere yet, and the port of a server with a database. */
 async function withServer(t: TestContext) {
   const fixture = postgresqlFixture();
-  const proxy = new ServerProxy({ wanted: () => {}, warn: () => {}, table: `cloudlet_door_${process.pid}` });
+  const proxy = new ServerProxy({ wanted: () => {}, warn: () => {}, table: `cloudlet_proxy_${process.pid}` });
   const sockets: Socket[] = [];
   t.after(async () => {
     for (const socket of sockets) socket.destroy();
@@ -32,7 +32,7 @@ async function withServer(t: TestContext) {
   await fixture.engine.provision(database, SECRET);
   const server = fixture.engine.serverOf(database.accountId)?.engine.server.port ?? 0;
   const port = await freePort(20_000 + (process.pid % 10_000));
-  await proxy.open({ name: DOOR, addresses: [HOST], port, protocol: 'postgresql' });
+  await proxy.open({ name: LISTENER, addresses: [HOST], port, protocol: 'postgresql' });
   const { username, database: name } = database;
   const enter = async () => {
     const client = new Client({ host: HOST, port, user: username, database: name, password: SECRET });
@@ -47,7 +47,7 @@ async function withServer(t: TestContext) {
       socket.on('error', () => {}).resume();
       if (words !== null) socket.write(words);
     }
-    await eventually(async () => (await proxy.figures(DOOR)).accepted >= CROWD);
+    await eventually(async () => (await proxy.figures(LISTENER)).accepted >= CROWD);
     return come;
   };
   return { proxy, server, enter, crowd, database };
@@ -66,12 +66,12 @@ async function answers(client: Client): Promise<unknown> {
   return (await client.query('SELECT 1 AS a')).rows[0]?.a;
 }
 
-describe('a server of PostgreSQL behind a door', { skip: noPostgresql }, () => {
+describe('a server of PostgreSQL behind the proxy', { skip: noPostgresql }, () => {
   test('fifty at once log in to one that sleeps', async (t) => {
     const { proxy, server, enter } = await withServer(t);
     const entering = Array.from({ length: 50 }, enter);
-    await eventually(async () => (await proxy.figures(DOOR)).waiting === 50);
-    await proxy.lead(DOOR, server);
+    await eventually(async () => (await proxy.figures(LISTENER)).waiting === 50);
+    await proxy.lead(LISTENER, server);
     const clients = await Promise.all(entering);
     assert.deepEqual(new Set(await Promise.all(clients.map(answers))), new Set([1]));
     await Promise.all(clients.map((client) => client.end()));
@@ -79,7 +79,7 @@ describe('a server of PostgreSQL behind a door', { skip: noPostgresql }, () => {
 
   test('who has logged in stays, and others log in, among silent strangers and half log-ins', async (t) => {
     const { proxy, server, enter, crowd, database } = await withServer(t);
-    await proxy.lead(DOOR, server);
+    await proxy.lead(LISTENER, server);
     const before = await enter();
     await crowd(null);
     const among = await enter();
@@ -98,9 +98,9 @@ describe('a server of PostgreSQL behind a door', { skip: noPostgresql }, () => {
 
   test('who says nothing is ended as by the server, and may not speak later', async (t) => {
     const { proxy, server, crowd } = await withServer(t);
-    await proxy.lead(DOOR, server);
+    await proxy.lead(LISTENER, server);
     const silent = await crowd(null);
     await eventually(() => silent.every(({ destroyed }) => destroyed));
-    assert.deepEqual(await proxy.figures(DOOR), { open: 0, waiting: 0, accepted: CROWD });
+    assert.deepEqual(await proxy.figures(LISTENER), { open: 0, waiting: 0, accepted: CROWD });
   });
 });

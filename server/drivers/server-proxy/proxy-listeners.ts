@@ -1,33 +1,33 @@
-/** The doors of one thread: their listeners, who waits, and who is through. */
+/** The public ports of one thread: their sockets, who waits, and who is through. */
 import { createServer, type Server, type Socket } from 'node:net';
 import { systemClock } from '../../platform/clock.ts';
 import { Descriptors } from '../../platform/descriptors.ts';
 import { Strangers } from '../strangers.ts';
 import { Passage } from './passage.ts';
-import type { Door, DoorFigures } from './server-proxy.ts';
+import type { Listener, ListenerFigures } from './server-proxy.ts';
 
-/** Unauthenticated connections per door; when exceeded, one of them is dropped. */
+/** Unauthenticated connections per listener; when exceeded, one of them is dropped. */
 const MAX_STRANGERS = 256;
-/** Authenticated connections per door. Servers accept fewer. */
+/** Authenticated connections per listener. Servers accept fewer. */
 const MAX_OPEN = 600;
-/** Connections of all doors; each takes two descriptors, of which they may use half. */
+/** Connections of all listeners; each takes two descriptors, of which they may use half. */
 const MAX_ALL = 8000;
 const PER_PASSAGE = 2;
 const PART_OF_LIMIT = 4;
 /**
- * Above this share only doors with few connections accept more, so that a flood at one door does not block
- * others.
+ * Above this share only listeners with few connections accept more, so that a flood at one listener does not
+ * block others.
  */
 const COMMON_PART = 0.75;
 const FEW = 32;
 /** A server that has not come by then does not come. */
 const WAIT_MS = 60_000;
-const LOOK_MS = 1000;
+const CHECK_MS = 1000;
 const BACKLOG = 511;
 const now = () => systemClock.monotonic();
 
 interface State {
-  readonly door: Door;
+  readonly listener: Listener;
   readonly servers: Server[];
   readonly strangers: Strangers;
   readonly all: Set<Passage>;
@@ -38,25 +38,25 @@ interface State {
   missedAt: number;
 }
 
-export class ProxyDoors {
-  readonly #doors = new Map<string, State>();
-  readonly #wanted: (door: string) => void;
+export class ProxyListeners {
+  readonly #listeners = new Map<string, State>();
+  readonly #wanted: (listener: string) => void;
   /** Also limited to a share of the free descriptors. */
   readonly #descriptors = new Descriptors({ clock: systemClock, reserve: Number.POSITIVE_INFINITY });
   readonly #capacity = Math.min(MAX_ALL, Math.floor(this.#descriptors.limit / PART_OF_LIMIT));
-  /** Passages at all doors. */
+  /** Passages of all listeners. */
   #count = 0;
 
-  constructor(wanted: (door: string) => void) {
+  constructor(wanted: (listener: string) => void) {
     this.#wanted = wanted;
-    setInterval(() => this.#look(), LOOK_MS);
+    setInterval(() => this.#checkAll(), CHECK_MS);
   }
 
   /** Listens, and rejects with the error of the system when it cannot. */
-  async open(door: Door): Promise<void> {
-    if (this.#doors.has(door.name)) return;
+  async open(listener: Listener): Promise<void> {
+    if (this.#listeners.has(listener.name)) return;
     const state: State = {
-      door,
+      listener,
       servers: [],
       strangers: new Strangers(now),
       all: new Set(),
@@ -65,26 +65,26 @@ export class ProxyDoors {
       accepted: 0,
       missedAt: Number.NEGATIVE_INFINITY,
     };
-    this.#doors.set(door.name, state);
+    this.#listeners.set(listener.name, state);
     try {
-      for (const address of door.addresses) state.servers.push(await this.#listen(state, address));
+      for (const address of listener.addresses) state.servers.push(await this.#listen(state, address));
     } catch (error) {
-      await this.shut(door.name);
+      await this.shut(listener.name);
       throw error;
     }
   }
 
   async shut(name: string): Promise<void> {
-    const state = this.#doors.get(name);
+    const state = this.#listeners.get(name);
     if (state === undefined) return;
-    this.#doors.delete(name);
+    this.#listeners.delete(name);
     const closed = state.servers.map((server) => new Promise((resolve) => server.close(resolve)));
     for (const passage of state.all) passage.end();
     await Promise.all(closed);
   }
 
   lead(name: string, port: number | null): void {
-    const state = this.#doors.get(name);
+    const state = this.#listeners.get(name);
     if (state === undefined) return;
     state.port = port;
     if (port === null) return;
@@ -93,17 +93,17 @@ export class ProxyDoors {
   }
 
   refuse(name: string, reply: Buffer): void {
-    const waiting = this.#doors.get(name)?.waiting;
+    const waiting = this.#listeners.get(name)?.waiting;
     for (const passage of waiting ?? []) passage.refuse(reply);
     waiting?.clear();
   }
 
   endConnections(name: string): void {
-    for (const passage of this.#doors.get(name)?.all ?? []) passage.end();
+    for (const passage of this.#listeners.get(name)?.all ?? []) passage.end();
   }
 
-  figures(name: string): DoorFigures {
-    const state = this.#doors.get(name);
+  figures(name: string): ListenerFigures {
+    const state = this.#listeners.get(name);
     const open = [...(state?.all ?? [])].filter(({ isThrough }) => isThrough).length;
     return { open, waiting: state?.waiting.size ?? 0, accepted: state?.accepted ?? 0 };
   }
@@ -111,7 +111,7 @@ export class ProxyDoors {
   async #listen(state: State, address: string): Promise<Server> {
     const server = createServer({ allowHalfOpen: true, noDelay: true, pauseOnConnect: true });
     server.on('connection', (socket) => this.#enter(state, socket));
-    const { port } = state.door;
+    const { port } = state.listener;
     const host = address === '*' ? {} : { host: address };
     await new Promise<void>((resolve, reject) => {
       server.once('error', reject);
@@ -131,7 +131,7 @@ export class ProxyDoors {
     state.accepted++;
     this.#count++;
     const passage: Passage = new Passage(socket, now(), {
-      protocol: state.door.protocol,
+      protocol: state.listener.protocol,
       ready: () => this.#admit(state, passage),
       heard: () => strangers.heard(passage),
       proven: () => strangers.leave(passage),
@@ -154,10 +154,10 @@ export class ProxyDoors {
     return (isCommon || isKept) && this.#descriptors.take(PER_PASSAGE);
   }
 
-  #admit({ door, port, waiting }: State, passage: Passage): void {
+  #admit({ listener, port, waiting }: State, passage: Passage): void {
     if (port !== null) return void passage.pass(port, now());
     waiting.add(passage);
-    if (waiting.size === 1) this.#wanted(door.name);
+    if (waiting.size === 1) this.#wanted(listener.name);
   }
 
   /** Requests the new port of a moved server immediately, but rate-limited. */
@@ -167,15 +167,15 @@ export class ProxyDoors {
     state.port = null;
     const last = state.missedAt;
     state.missedAt = now();
-    if (state.missedAt - last > LOOK_MS) this.#wanted(state.door.name);
+    if (state.missedAt - last > CHECK_MS) this.#wanted(state.listener.name);
   }
 
-  #look(): void {
+  #checkAll(): void {
     const time = now();
-    for (const { door, all, waiting, port } of this.#doors.values()) {
+    for (const { listener, all, waiting, port } of this.#listeners.values()) {
       for (const passage of waiting) if (time - passage.since > WAIT_MS) passage.end();
       for (const passage of all) passage.age(time);
-      if (port === null && waiting.size > 0) this.#wanted(door.name);
+      if (port === null && waiting.size > 0) this.#wanted(listener.name);
     }
   }
 }
