@@ -16,7 +16,7 @@ const noMounts = namespaces ? notInstalled('mount', 'ip', 'nft') : 'moving progr
 const skip = cannotRunGuests() || noMounts;
 const TAKEN = ['bash', 'setpriv', 'unshare', 'qemu-system-x86_64', 'qemu-img', 'ip', 'nft'];
 
-/** For a shell as root, in mounts of its own: binds each program to its new path and hides it at the old one. */
+/** For a shell as root, in mounts of its own: binds each program to its new path, hides the old one. */
 const MOVE = `root=$1; shift
 while [ "$1" != -- ]; do
   : >"$root/sw/bin/$2"

@@ -28,7 +28,7 @@ export interface ListenerFigures {
 }
 
 export interface ServerProxyDeps {
-  /** A connection waits at a listener that leads nowhere: called at once, and every second while some wait. */
+  /** A connection waits at a listener that leads nowhere: called at once, then every second. */
   readonly wanted: (listener: string) => void;
   readonly warn: (text: string) => void;
   /** nftables table, different for each cloud on a host. */
