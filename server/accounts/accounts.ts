@@ -252,7 +252,7 @@ export class Accounts {
 
   /** Known before the commit, because the response is part of it. */
   async #newAccountId(): Promise<number> {
-    this.#highestStored ??= this.#deps.store.highestAccountId();
+    this.#highestStored ??= this.#deps.store.lastAccountId();
     this.#lastId = Math.max(this.#lastId, await this.#highestStored) + 1;
     return this.#lastId;
   }

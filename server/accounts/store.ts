@@ -1,4 +1,5 @@
 /** All SQL of accounts, keys and sessions. What changes things is returned as statements. */
+import { LAST_ACCOUNT_ID } from '../metadata/account-ids.ts';
 import type { Awaitable, Reads, Statement } from '../metadata/metadata.ts';
 
 export interface AccountRow {
@@ -120,12 +121,9 @@ export class AccountStore {
     return this.#reads.all(`${ACCOUNT} AND id > ? ORDER BY id LIMIT ?`, id, limit);
   }
 
-  /** The highest of all accounts ever, closed ones included; 0 when there is none. */
-  async highestAccountId(): Promise<number> {
-    // Never reuses an id: a restore moves the sequence ahead of the existing accounts.
-    const sql = `SELECT max(seq) AS id FROM sqlite_sequence WHERE name = 'accounts'`;
-    const row = await this.#reads.get<{ id: number | null }>(sql);
-    return row?.id ?? 0;
+  /** The highest id that must not be given again; 0 when there is none. */
+  async lastAccountId(): Promise<number> {
+    return (await this.#reads.get<{ id: number }>(LAST_ACCOUNT_ID))?.id ?? 0;
   }
 
   async hasAdministrator(): Promise<boolean> {

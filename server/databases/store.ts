@@ -115,11 +115,12 @@ export class DatabaseStore {
 
   /** Subtracts the elapsed time from the retention of last dumps. */
   countKept(passedMs: number, now: number): Statement {
-    const left = 'max(0, keep_left_ms - ?)';
+    const left = 'CASE WHEN keep_left_ms > ? THEN keep_left_ms - ? ELSE 0 END';
+    const passed = Math.round(passedMs);
     return {
       sql: `UPDATE databases SET keep_left_ms = ${left}, deletes_at = ? + ${left}
             WHERE ${KEPT} AND keep_left_ms > 0`,
-      params: [Math.round(passedMs), now, Math.round(passedMs)],
+      params: [passed, passed, now, passed, passed],
     };
   }
 

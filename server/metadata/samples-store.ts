@@ -69,33 +69,41 @@ export class SamplesStore<Figure extends string> {
   insert(owner: number, sample: Sample<Figure>): Statement {
     const { table } = this;
     return {
-      sql: `INSERT OR REPLACE INTO ${table.name} (${table.owner}, step_seconds, at, ${this.#columns})
-            SELECT id, ${FINE_STEP}, ?, ${this.#columns.map(() => '?')} FROM ${table.owners} WHERE id = ?`,
+      sql: `INSERT INTO ${table.name} (${table.owner}, step_seconds, at, ${this.#columns})
+            SELECT id, ${FINE_STEP}, ?, ${this.#columns.map(() => '?')} FROM ${table.owners} WHERE id = ?
+            ${this.#replace}`,
       params: [sample.at, ...this.#columns.map((column) => sample[column]), owner],
     };
   }
 
-  /**
-   * Aggregates each owner's fine rows into one coarse row per coarse step that begins in the span. SQLite
-   * takes the columns outside of aggregates from the row with the `max`, which gives the newest value.
-   */
+  /** Aggregates each owner's fine rows into one coarse row per coarse step that begins in the span. */
   aggregate(span: Span): Statement {
     const { table } = this;
     const ms = COARSE_STEP * 1000;
-    const summed = {
-      mean: (column: string) => `avg(${column})`,
-      'whole mean': (column: string) => `CAST(round(avg(${column})) AS INTEGER)`,
-      newest: (column: string) => column,
-    };
-    const columns = this.#columns.map((column) => `${summed[table.figures[column]](column)} AS f_${column}`);
+    const means: string[] = [];
+    const figures = this.#columns.map((column) => {
+      const how = table.figures[column];
+      if (how === 'newest') return `newest.${column}`;
+      const mean = how === 'mean' ? `avg(${column})` : `CAST(round(avg(${column})) AS BIGINT)`;
+      means.push(`, ${mean} AS ${column}`);
+      return `step.${column}`;
+    });
     return {
-      sql: `INSERT OR REPLACE INTO ${table.name} (${table.owner}, step_seconds, at, ${this.#columns})
-            SELECT ${table.owner}, ${COARSE_STEP}, bucket, ${this.#columns.map((column) => `f_${column}`)}
-            FROM (SELECT ${table.owner}, at - at % ${ms} AS bucket, max(at) AS newest, ${columns}
+      sql: `INSERT INTO ${table.name} (${table.owner}, step_seconds, at, ${this.#columns})
+            SELECT step.${table.owner}, ${COARSE_STEP}, step.begins, ${figures}
+            FROM (SELECT ${table.owner}, at - at % ${ms} AS begins, max(at) AS newest_at${means.join('')}
                   FROM ${table.name} WHERE step_seconds = ${FINE_STEP} AND at >= ? AND at < ?
-                  GROUP BY ${table.owner}, bucket)`,
+                  GROUP BY ${table.owner}, at - at % ${ms}) AS step
+            JOIN ${table.name} AS newest ON newest.${table.owner} = step.${table.owner}
+              AND newest.step_seconds = ${FINE_STEP} AND newest.at = step.newest_at
+            WHERE true ${this.#replace}`,
       params: [span.from, span.to],
     };
+  }
+
+  get #replace(): string {
+    const sets = this.#columns.map((column) => `${column} = excluded.${column}`);
+    return `ON CONFLICT (${this.table.owner}, step_seconds, at) DO UPDATE SET ${sets.join(', ')}`;
   }
 
   prune(stepSeconds: number, before: number): Statement {

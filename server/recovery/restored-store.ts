@@ -1,5 +1,6 @@
 /** SQL that prepares a restored cloud for its first start. */
 import { RESTORED } from '../billing/metering/steady-clock.ts';
+import { skipNextAccountIds } from '../metadata/account-ids.ts';
 import type { Statement } from '../metadata/metadata.ts';
 import { RECOVERY_KEY, WRITER } from './store.ts';
 
@@ -32,15 +33,18 @@ export function afterRestore({ now, cut }: RestoreTimes, dumps: ReadonlyMap<stri
     `UPDATE webhook_deliveries SET state = 'failed', next_at = NULL, reason = 'The cloud was restored'
      WHERE state = 'pending'`,
     'UPDATE webhook_events SET is_pending = 0 WHERE is_pending = 1',
-    `UPDATE sqlite_sequence SET seq = seq + ${SKIPPED_ACCOUNTS} WHERE name = 'accounts'`,
   ]
     .map((sql): Statement => ({ sql, params: [] }))
     .concat(
+      skipNextAccountIds(SKIPPED_ACCOUNTS),
       {
         // Restarted at the point's time: in its first minute a cloud follows the wall clock.
         sql: `INSERT INTO steady_clock (id, boot_id, uptime_ms, wall_ms, steady_ms) VALUES (1, ?, 0, ?, ?)
               ON CONFLICT (id) DO UPDATE SET boot_id = excluded.boot_id, wall_ms = excluded.wall_ms,
-                steady_ms = steady_ms + max(0, min(excluded.wall_ms - wall_ms, 60000))`,
+                steady_ms = steady_clock.steady_ms + CASE
+                  WHEN excluded.wall_ms < steady_clock.wall_ms THEN 0
+                  WHEN excluded.wall_ms > steady_clock.wall_ms + 60000 THEN 60000
+                  ELSE excluded.wall_ms - steady_clock.wall_ms END`,
         params: [RESTORED, cut, cut],
       },
       {
@@ -59,7 +63,7 @@ function databasesAfterRestore(now: number, dumps: ReadonlyMap<string, number>):
   return [
     {
       sql: `UPDATE databases SET is_dropped = 1, kept_dump_bytes =
-              (SELECT value FROM json_each(?) WHERE key = database_id)
+              (SELECT CAST(value AS BIGINT) FROM json_each(?) WHERE key = database_id)
             WHERE state <> 'creating'`,
       params: [JSON.stringify(Object.fromEntries(dumps))],
     },

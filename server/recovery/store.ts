@@ -115,7 +115,7 @@ export class RecoveryStore {
   /** Files that verifications found damaged, of all points in the target. */
   async damagedFiles(target: string): Promise<string[]> {
     const rows = await this.#reads.all<{ file: string }>(
-      `SELECT DISTINCT damaged.value ->> 'file' AS file FROM recovery_points, json_each(damage) AS damaged
+      `SELECT DISTINCT json_extract(damaged.value, '$.file') AS file FROM recovery_points, json_each(damage) AS damaged
        WHERE target = ?`,
       target,
     );
@@ -228,11 +228,12 @@ export class RecoveryStore {
 
   /** Subtracts the elapsed time from the grace periods of deleted points. */
   countGrace(passedMs: number, now: number): Statement {
-    const left = 'max(0, grace_left_ms - ?)';
+    const left = 'CASE WHEN grace_left_ms > ? THEN grace_left_ms - ? ELSE 0 END';
+    const passed = Math.round(passedMs);
     return {
       sql: `UPDATE recovery_points SET grace_left_ms = ${left}, deletes_at = ? + ${left}
             WHERE state = 'deleting' AND grace_left_ms > 0`,
-      params: [Math.round(passedMs), now, Math.round(passedMs)],
+      params: [passed, passed, now, passed, passed],
     };
   }
 

@@ -103,9 +103,9 @@ export class BrowseSql {
     { end, scan }: { end: string; scan: number },
   ): Promise<Measured> {
     const measured = await this.#reads.get<Measured>(
-      `SELECT count(*) AS files, coalesce(sum(octet_length(name)), 0) AS nameBytes, max(name) AS last FROM (
+      `SELECT count(*) AS files, coalesce(sum(octet_length(name)), 0) AS "nameBytes", max(name) AS last FROM (
          SELECT o.name FROM objects o WHERE ${LIVE} AND o.name ${from.after ? '>' : '>='} ? AND o.name <= ?
-         ORDER BY o.name LIMIT ?)`,
+         ORDER BY o.name LIMIT ?) AS scanned`,
       bucketId,
       from.name,
       end,
@@ -124,7 +124,7 @@ export class BrowseSql {
       `SELECT name FROM (
          SELECT o.name FROM objects o WHERE ${LIVE} AND o.name ${from.after ? '>' : '>='} ?
          ORDER BY o.name LIMIT ?
-       ) WHERE instr(substr(name, ?), '/') > 0 LIMIT 1`,
+       ) AS scanned WHERE instr(substr(name, ?), '/') > 0 LIMIT 1`,
       bucketId,
       from.name,
       scan,
@@ -193,8 +193,8 @@ export class BrowseSql {
   byIds(bucketId: number, ids: readonly number[]): Awaitable<BrowsedRow[]> {
     return this.#reads.all(
       `SELECT ${ENTRY_COLUMNS}, 1 AS is_latest, o.changed_at
-       FROM json_each(?) wanted CROSS JOIN objects o ON o.id = wanted.value JOIN versions v ON v.id = o.current
-       WHERE o.bucket_id = ?`,
+       FROM json_each(?) wanted CROSS JOIN objects o JOIN versions v ON v.id = o.current
+       WHERE o.id = CAST(wanted.value AS BIGINT) AND o.bucket_id = ?`,
       JSON.stringify(ids),
       bucketId,
     );
