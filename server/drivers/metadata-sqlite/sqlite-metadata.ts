@@ -5,6 +5,7 @@
  */
 import { Worker } from 'node:worker_threads';
 import Database from 'better-sqlite3';
+import { CommitQueue, storeBusy, type WaitingCommit } from '../../metadata/commit-queue.ts';
 import {
   CommitOutcomeUnknown,
   CommitRejected,
@@ -28,18 +29,6 @@ export interface SqliteMetadataDeps {
   readonly alarms: Alarms;
 }
 
-interface Waiting {
-  readonly statements: readonly Statement[];
-  readonly bytes: number;
-  readonly resolve: (results: StatementResult[]) => void;
-  readonly reject: (error: Error) => void;
-}
-
-const MAX_BATCH_COMMITS = 128;
-const MAX_BATCH_BYTES = 8 * 2 ** 20;
-/** Limits of the queue behind a slow disk; beyond them calls are refused. */
-const MAX_QUEUED_COMMITS = 20_000;
-const MAX_QUEUED_BYTES = 128 * 2 ** 20;
 const MAX_LOG_BYTES = 256 * 2 ** 20;
 
 export class SqliteMetadata implements Metadata {
@@ -50,10 +39,7 @@ export class SqliteMetadata implements Metadata {
   readonly #endRead: Database.Statement;
   readonly #alarms: Alarms;
   readonly #numbers = new SqlNumbers();
-  #queue: Waiting[] = [];
-  #queuedBytes = 0;
-  #inFlight: Waiting[] = [];
-  #sendScheduled = false;
+  readonly #queue: CommitQueue;
   #snapshotOpen = false;
   /**
    * The last row of each query in this snapshot: requests in step (decisions/0013) all ask for their bucket
@@ -62,10 +48,10 @@ export class SqliteMetadata implements Metadata {
   readonly #seen = new Map<string, { readonly params: readonly SqlValue[]; readonly row: unknown }>();
   #broken: string | null = null;
   #closing: Promise<void> | null = null;
-  #onIdle: (() => void) | null = null;
 
   private constructor(writer: Worker, reader: Database.Database, alarms: Alarms) {
     this.#writer = writer;
+    this.#queue = new CommitQueue(() => this.#postInFlight({ isolated: false }));
     this.#reader = reader;
     this.#reads = new SqliteReads(reader);
     this.#beginRead = reader.prepare('BEGIN');
@@ -132,12 +118,7 @@ export class SqliteMetadata implements Metadata {
   commit(statements: readonly Statement[]): Promise<StatementResult[]> {
     const refusal = this.#refusal();
     if (refusal !== null) return Promise.reject(refusal);
-    return new Promise((resolve, reject) => {
-      const bytes = sizeOf(statements);
-      this.#queue.push({ statements, bytes, resolve, reject });
-      this.#queuedBytes += bytes;
-      this.#scheduleSend();
-    });
+    return this.#queue.add(statements);
   }
 
   close(): Promise<void> {
@@ -147,11 +128,7 @@ export class SqliteMetadata implements Metadata {
 
   async #close(): Promise<void> {
     this.#endSnapshot();
-    if (this.#queue.length > 0 || this.#inFlight.length > 0) {
-      await new Promise<void>((resolve) => {
-        this.#onIdle = resolve;
-      });
-    }
+    await this.#queue.idle();
     if (this.#broken !== null) {
       // While the reader is open the writer is not the last connection, so that its end writes no log back.
       await this.#writer.terminate();
@@ -167,9 +144,6 @@ export class SqliteMetadata implements Metadata {
   #refusal(): AppError | null {
     if (this.#closing !== null) return new AppError('shutting_down', 'The metadata store is closed');
     if (this.#broken !== null) return readOnly(this.#broken);
-    if (this.#queue.length >= MAX_QUEUED_COMMITS || this.#queuedBytes >= MAX_QUEUED_BYTES) {
-      return overloaded('too many commits are queued');
-    }
     return null;
   }
 
@@ -201,36 +175,11 @@ export class SqliteMetadata implements Metadata {
       this.#alarms.raise('metadata_read_failed', detail, fix);
       return new AppError('data_corrupted', 'Reading the metadata database failed', { cause: error });
     }
-    return error.code.startsWith('SQLITE_BUSY') ? overloaded(error.message) : error;
-  }
-
-  /** At the end of the event loop's turn, so that all commits of one turn share a batch. */
-  #scheduleSend(): void {
-    if (this.#sendScheduled || this.#inFlight.length > 0 || this.#queue.length === 0) return;
-    this.#sendScheduled = true;
-    setImmediate(() => {
-      this.#sendScheduled = false;
-      this.#send();
-    });
-  }
-
-  #send(): void {
-    if (this.#broken !== null || this.#queue.length === 0) return;
-    let count = 0;
-    let bytes = 0;
-    for (const waiting of this.#queue) {
-      if (count === MAX_BATCH_COMMITS || (count > 0 && bytes + waiting.bytes > MAX_BATCH_BYTES)) break;
-      bytes += waiting.bytes;
-      count++;
-    }
-    this.#inFlight = this.#queue.slice(0, count);
-    this.#queue = this.#queue.slice(count);
-    this.#queuedBytes -= bytes;
-    this.#postInFlight({ isolated: false });
+    return error.code.startsWith('SQLITE_BUSY') ? storeBusy(error.message) : error;
   }
 
   #postInFlight({ isolated }: { isolated: boolean }): void {
-    const commits = this.#inFlight.map((waiting) => waiting.statements);
+    const commits = this.#queue.inFlight.map((waiting) => waiting.statements);
     const message = packBatch(this.#numbers, commits, { isolated });
     this.#post(message, [message.bytes]);
   }
@@ -244,15 +193,13 @@ export class SqliteMetadata implements Metadata {
     if (reply.kind === 'refused') this.#postInFlight({ isolated: true });
     if (reply.kind !== 'stored' && reply.kind !== 'failed') return;
     this.#endSnapshot();
-    const batch = this.#inFlight;
-    this.#inFlight = [];
+    const batch = this.#queue.inFlight;
     if (reply.kind === 'stored') this.#resolve(batch, reply);
     else this.#fail(batch, reply.failure);
-    this.#scheduleSend();
-    if (this.#queue.length === 0 && this.#inFlight.length === 0) this.#onIdle?.();
+    this.#queue.done();
   }
 
-  #resolve(batch: readonly Waiting[], reply: WriterReply & { kind: 'stored' }): void {
+  #resolve(batch: readonly WaitingCommit[], reply: WriterReply & { kind: 'stored' }): void {
     this.#alarms.clear('metadata_out_of_space');
     const failures = new Map(reply.failures.map((failure) => [failure.commit, failure]));
     let at = 0;
@@ -271,9 +218,8 @@ export class SqliteMetadata implements Metadata {
     }
   }
 
-  #fail(batch: readonly Waiting[], failure: BatchFailure): void {
+  #fail(batch: readonly WaitingCommit[], failure: BatchFailure): void {
     if (failure.reason === 'broken') {
-      this.#inFlight = [...batch];
       this.#break(failure.detail);
       return;
     }
@@ -282,7 +228,7 @@ export class SqliteMetadata implements Metadata {
       this.#alarms.raise('metadata_out_of_space', 'The disk of the metadata database is full', fix);
     }
     for (const waiting of batch) {
-      waiting.reject(failure.reason === 'full' ? outOfSpace(failure.detail) : overloaded(failure.detail));
+      waiting.reject(failure.reason === 'full' ? outOfSpace(failure.detail) : storeBusy(failure.detail));
     }
   }
 
@@ -299,12 +245,7 @@ export class SqliteMetadata implements Metadata {
         CHECK_DISK,
       );
     }
-    const lost = [...this.#inFlight, ...this.#queue];
-    this.#inFlight = [];
-    this.#queue = [];
-    this.#queuedBytes = 0;
-    for (const waiting of lost) waiting.reject(new CommitOutcomeUnknown(detail));
-    this.#onIdle?.();
+    for (const lost of this.#queue.takeAll()) lost.reject(new CommitOutcomeUnknown(detail));
   }
 
   #noteCheckpoint(logBytes: number, error: string | null): void {
@@ -326,19 +267,6 @@ function areEqual(some: readonly SqlValue[], others: readonly SqlValue[]): boole
   return some.length === others.length && some.every((param, i) => param === others[i]);
 }
 
-/** Bytes that a commit brings, near enough to bound memory. */
-function sizeOf(statements: readonly Statement[]): number {
-  let bytes = 0;
-  for (const { params } of statements) {
-    bytes += 64;
-    for (const param of params) {
-      if (param instanceof Uint8Array) bytes += param.byteLength;
-      else if (typeof param === 'string') bytes += param.length;
-    }
-  }
-  return bytes;
-}
-
 function readOnly(detail: string): AppError {
   const hint = 'Check the disk, then restart Cloudlet';
   return new AppError('read_only', 'The store is read-only after a disk error', {
@@ -353,9 +281,4 @@ function outOfSpace(detail: string): AppError {
     hint,
     cause: new Error(detail),
   });
-}
-
-function overloaded(detail: string): AppError {
-  const extras = { retryAfterSeconds: 1, cause: new Error(detail) };
-  return new AppError('overloaded', 'The metadata store is busy; nothing was stored', extras);
 }

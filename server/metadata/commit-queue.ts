@@ -1,0 +1,121 @@
+/**
+ * Commits that wait for the store while it stores a batch, and then go to it all together: one fsync for all
+ * that came meanwhile. Both engines use it.
+ */
+import { AppError } from '../platform/errors.ts';
+import type { Statement, StatementResult } from './metadata.ts';
+
+/** A commit that waits for its answer. */
+export interface WaitingCommit {
+  readonly statements: readonly Statement[];
+  readonly bytes: number;
+  readonly resolve: (results: StatementResult[]) => void;
+  readonly reject: (error: Error) => void;
+}
+
+const MAX_BATCH_COMMITS = 128;
+const MAX_BATCH_BYTES = 8 * 2 ** 20;
+/** Limits of the queue behind a slow disk; beyond them calls are refused. */
+const MAX_QUEUED_COMMITS = 20_000;
+const MAX_QUEUED_BYTES = 128 * 2 ** 20;
+
+export class CommitQueue {
+  readonly #send: (batch: readonly WaitingCommit[]) => void;
+  #queue: WaitingCommit[] = [];
+  #queuedBytes = 0;
+  #inFlight: readonly WaitingCommit[] = [];
+  #isSendScheduled = false;
+  #onIdle: (() => void) | null = null;
+
+  /** `send` stores a batch, answers each of its commits, and then calls done(). It does not throw. */
+  constructor(send: (batch: readonly WaitingCommit[]) => void) {
+    this.#send = send;
+  }
+
+  /** The batch that is being stored. */
+  get inFlight(): readonly WaitingCommit[] {
+    return this.#inFlight;
+  }
+
+  /** Rejects with `overloaded` while too many wait. */
+  add(statements: readonly Statement[]): Promise<StatementResult[]> {
+    if (this.#queue.length >= MAX_QUEUED_COMMITS || this.#queuedBytes >= MAX_QUEUED_BYTES) {
+      return Promise.reject(storeBusy('too many commits are queued'));
+    }
+    return new Promise((resolve, reject) => {
+      const bytes = sizeOf(statements);
+      this.#queue.push({ statements, bytes, resolve, reject });
+      this.#queuedBytes += bytes;
+      this.#scheduleSend();
+    });
+  }
+
+  /** The batch is answered: the next one may go. */
+  done(): void {
+    this.#inFlight = [];
+    this.#scheduleSend();
+    if (this.#queue.length === 0) this.#onIdle?.();
+  }
+
+  /** Takes all commits out, those being stored first; nobody else answers them. */
+  takeAll(): WaitingCommit[] {
+    const all = [...this.#inFlight, ...this.#queue];
+    this.#inFlight = [];
+    this.#queue = [];
+    this.#queuedBytes = 0;
+    this.#onIdle?.();
+    return all;
+  }
+
+  /** Resolves once no commit waits or is being stored. */
+  async idle(): Promise<void> {
+    if (this.#queue.length === 0 && this.#inFlight.length === 0) return;
+    await new Promise<void>((resolve) => {
+      this.#onIdle = resolve;
+    });
+  }
+
+  /** At the end of the event loop's turn, so that all commits of one turn share a batch. */
+  #scheduleSend(): void {
+    if (this.#isSendScheduled || this.#inFlight.length > 0 || this.#queue.length === 0) return;
+    this.#isSendScheduled = true;
+    setImmediate(() => {
+      this.#isSendScheduled = false;
+      this.#sendNext();
+    });
+  }
+
+  #sendNext(): void {
+    let count = 0;
+    let bytes = 0;
+    for (const waiting of this.#queue) {
+      if (count === MAX_BATCH_COMMITS || (count > 0 && bytes + waiting.bytes > MAX_BATCH_BYTES)) break;
+      bytes += waiting.bytes;
+      count++;
+    }
+    if (count === 0) return;
+    this.#inFlight = this.#queue.slice(0, count);
+    this.#queue = this.#queue.slice(count);
+    this.#queuedBytes -= bytes;
+    this.#send(this.#inFlight);
+  }
+}
+
+/** Bytes that a commit brings, near enough to bound memory. */
+function sizeOf(statements: readonly Statement[]): number {
+  let bytes = 0;
+  for (const { params } of statements) {
+    bytes += 64;
+    for (const param of params) {
+      if (param instanceof Uint8Array) bytes += param.byteLength;
+      else if (typeof param === 'string') bytes += param.length;
+    }
+  }
+  return bytes;
+}
+
+/** Nothing was stored; the same commit may work in a moment. */
+export function storeBusy(detail: string): AppError {
+  const extras = { retryAfterSeconds: 1, cause: new Error(detail) };
+  return new AppError('overloaded', 'The metadata store is busy; nothing was stored', extras);
+}
