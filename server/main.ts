@@ -17,6 +17,7 @@ const HELP = `Usage: cloudlet <command>
   ledger verify         verify the whole ledger
   keys rotate           rotate the master key and re-encrypt all secrets
   recovery              create recovery points, and restore a lost cloud from one
+  migrate               move the metadata between the data directory and PostgreSQL
   databases upgrade     upgrade PostgreSQL data to the newest installed major version
   doctor                check disk, ports, clock, QEMU, KVM and database engines
 
@@ -35,6 +36,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   ledger: async () => (await import('./commands/ledger.ts')).LEDGER,
   keys: async () => (await import('./commands/keys.ts')).KEYS,
   recovery: async () => (await import('./commands/recovery.ts')).RECOVERY,
+  migrate: async () => (await import('./commands/migrate.ts')).MIGRATE,
   databases: async () => (await import('./commands/databases.ts')).DATABASES,
   doctor: async () => (await import('./commands/doctor.ts')).DOCTOR,
 };

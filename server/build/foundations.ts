@@ -4,10 +4,12 @@ import { Updates } from '../calls/updates.ts';
 import { poolThreads } from '../config/config.ts';
 import { FileBlobStore } from '../drivers/blobs-file/blobs-file.ts';
 import { type DirectoryLock, lockDirectory } from '../drivers/directory-lock.ts';
+import { PostgresqlMetadata } from '../drivers/metadata-postgresql/postgresql-metadata.ts';
 import { SqliteMetadata } from '../drivers/metadata-sqlite/sqlite-metadata.ts';
 import { SafeFetch } from '../drivers/safe-fetch/safe-fetch.ts';
 import { assertDatabaseThere, explainUnreadable, Identity } from '../metadata/identity.ts';
 import { type Metadata, withReserve, withWatchers } from '../metadata/metadata.ts';
+import { assertNotMoved } from '../metadata/moved.ts';
 import { SealedColumnsStore } from '../metadata/sealed-columns-store.ts';
 import { Secrets } from '../metadata/secrets-store.ts';
 import { Alarms } from '../platform/alarms.ts';
@@ -45,12 +47,20 @@ export async function openFoundations({ config, clock, step }: BuildOptions): Pr
   const dataDir = openDataDirectory(config.dataDir);
   const lock = lockDirectory(dataDir);
   try {
-    assertDatabaseThere(dataDir);
+    if (config.metadataUrl === '') {
+      assertNotMoved(dataDir);
+      assertDatabaseThere(dataDir);
+    }
     const diskSpace = new DiskSpace({ clock, alarms, directory: dataDir });
     await diskSpace.start();
-    const sqlite = await step('database', () => SqliteMetadata.open({ directory: dataDir, clock, alarms }));
+    const database = await step('database', (): Promise<Metadata> => {
+      const { metadataUrl: url } = config;
+      return url === ''
+        ? SqliteMetadata.open({ directory: dataDir, clock, alarms })
+        : PostgresqlMetadata.open({ url, clock, alarms });
+    });
     const updates = new Updates({ maxPerAccount: config.maxUpdateStreams });
-    const reserved = withReserve(sqlite, () => diskSpace.releaseReserve());
+    const reserved = withReserve(database, () => diskSpace.releaseReserve());
     const metadata = withWatchers(reserved, updates.tell.bind(updates));
     const releaseReserve = () => diskSpace.releaseReserve();
     const identity = await Identity.open({ metadata, dataDir, clock, releaseReserve });

@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import type { Logger } from 'pino';
 import type { Config } from '../config/config.ts';
 import { blobPath } from '../drivers/blobs-file/blob-format.ts';
+import { PostgresqlSnapshots } from '../drivers/metadata-postgresql/postgresql-snapshots.ts';
 import { SqliteSnapshots } from '../drivers/metadata-sqlite/sqlite-snapshots.ts';
 import { DirectoryDataFiles } from '../drivers/recovery-directory/data-files.ts';
 import { DirectoryTarget } from '../drivers/recovery-directory/directory-target.ts';
@@ -29,7 +30,7 @@ import { RecoveryKeys } from '../recovery/recovery-keys.ts';
 import { RecoverySummaryStore } from '../recovery/recovery-summary-store.ts';
 import { Removals } from '../recovery/removals.ts';
 import { recoveryRoutes } from '../recovery/routes.ts';
-import type { Source } from '../recovery/sources.ts';
+import type { Snapshots, Source } from '../recovery/sources.ts';
 import { RecoveryStore, WRITER } from '../recovery/store.ts';
 import { Verifications } from '../recovery/verifications.ts';
 import { RecoveryWatch } from '../recovery/watch.ts';
@@ -40,6 +41,7 @@ export interface RecoveryDeps {
     Config,
     | 'recoveryBytesPerSecond'
     | 'dataDir'
+    | 'metadataUrl'
     | 'recoveryTarget'
     | 'recoveryJournalSeconds'
     | 'recoveryUndeleteHours'
@@ -106,7 +108,7 @@ export function buildRecovery({ config, clock, log, base, sources }: RecoveryDep
     abortSweep: () => removals.abortSweep(),
     sweep: (holding) => removals.sweepWith(holding),
     verifyingPercent: (id) => verifications.percentOf(id),
-    snapshots: new SqliteSnapshots({ directory, work: join(directory, 'recovery-work'), assertSpace }),
+    snapshots: snapshotsOf({ config, clock, assertSpace }),
     sources: cloudSources(new DirectoryDataFiles(directory, LAYOUT), sources),
     location: target.location,
     version: VERSION,
@@ -148,6 +150,17 @@ export function buildRecovery({ config, clock, log, base, sources }: RecoveryDep
       await points.close();
     },
   };
+}
+
+function snapshotsOf({
+  config: { dataDir: directory, metadataUrl: url },
+  clock,
+  assertSpace,
+}: Pick<RecoveryDeps, 'config' | 'clock'> & Pick<RecoveryDeps['base'], 'assertSpace'>): Snapshots {
+  const work = join(directory, 'recovery-work');
+  return url === ''
+    ? new SqliteSnapshots({ directory, work, assertSpace })
+    : new PostgresqlSnapshots({ url, work, assertSpace, clock });
 }
 
 function meterRecovery(meters: Meters, watch: RecoveryWatch): void {

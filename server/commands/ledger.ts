@@ -3,8 +3,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type LedgerHead, LedgerWalk } from '../billing/ledger/checks-walk.ts';
 import { LedgerStore } from '../billing/ledger/ledger-store.ts';
 import type { Config } from '../config/config.ts';
+import { readsOf } from '../drivers/metadata-postgresql/connections.ts';
+import { inSnapshot } from '../drivers/metadata-postgresql/postgresql-snapshots.ts';
 import { openSnapshot } from '../drivers/metadata-sqlite/connection.ts';
 import { SqliteReads } from '../drivers/metadata-sqlite/sqlite-reads.ts';
+import type { Reads } from '../metadata/metadata.ts';
 import { systemClock } from '../platform/clock.ts';
 import { plural } from '../platform/plural.ts';
 import { type Command, UsageError } from './command.ts';
@@ -55,18 +58,25 @@ function readHead(text: string): LedgerHead {
 }
 
 /** In this process, in one state of the database: the server has no work of it. */
-async function walkBeside({ dataDir }: Config, head: LedgerHead | undefined): Promise<Found> {
+async function walkBeside({ dataDir, metadataUrl }: Config, head: LedgerHead | undefined): Promise<Found> {
+  if (metadataUrl !== '') {
+    return inSnapshot(metadataUrl, (client) => walkOver(readsOf(client), head));
+  }
   const database = openSnapshot(dataDir);
   try {
-    const walk = new LedgerWalk({ store: new LedgerStore(new SqliteReads(database)) });
-    const began = systemClock.monotonic();
-    const problem = (await walk.wholeProblem()) ?? (head ? await walk.anchorProblem(head) : null);
-    const { seq, hash } = walk.head;
-    const seconds = (systemClock.monotonic() - began) / 1000;
-    return { problem, seconds, head: { seq: Number(seq), hash } };
+    return await walkOver(new SqliteReads(database), head);
   } finally {
     database.close();
   }
+}
+
+async function walkOver(reads: Reads, head: LedgerHead | undefined): Promise<Found> {
+  const walk = new LedgerWalk({ store: new LedgerStore(reads) });
+  const began = systemClock.monotonic();
+  const problem = (await walk.wholeProblem()) ?? (head ? await walk.anchorProblem(head) : null);
+  const { seq, hash } = walk.head;
+  const seconds = (systemClock.monotonic() - began) / 1000;
+  return { problem, seconds, head: { seq: Number(seq), hash } };
 }
 
 /** By a cloud that was opened for it. */

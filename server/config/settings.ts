@@ -21,6 +21,12 @@ export const SETTINGS = {
   port: integer('CLOUDLET_PORT', 8080, 0, 65535, 'Port of the API and the console; 0 picks a free one'),
   dataPort: integer('CLOUDLET_DATA_PORT', 9000, 0, 65535, 'Port of the data origin; 0 picks a free one'),
   dataDir: text('CLOUDLET_DATA_DIR', './data', 'Data directory', notEmpty),
+  metadataUrl: text(
+    'CLOUDLET_METADATA_URL',
+    '',
+    'Existing PostgreSQL database, 15 or newer, for the metadata, `postgresql://user:password@host:5432/cloudlet`; empty: a file in the data directory',
+    serverUrl(/^postgres(?:ql)?:$/, 'postgresql://user:password@host:5432/cloudlet'),
+  ),
   publicUrl: text(
     'CLOUDLET_PUBLIC_URL',
     '',

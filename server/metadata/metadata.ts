@@ -42,8 +42,8 @@ export interface Statement {
 /**
  * Adds amounts to counters, or checks a limit on them: running it with a and then with b equals running it
  * once with a + b, if the other params are equal. It comes after the other statements of its commit, which
- * neither read nor write the columns it changes. An engine may therefore run those of several commits as one,
- * with the sums; if a rule then refuses, each commit is run alone.
+ * neither read nor write the columns it changes. An engine may therefore run those of several commits as
+ * one, with the sums; if a rule then refuses, each commit is run alone.
  */
 export interface Increment extends Statement {
   /** Indexes of the params that are amounts, whole numbers; none: it only checks. */
@@ -96,15 +96,16 @@ export class CommitRejected extends Error {
 }
 
 /**
- * The disk failed during a commit: it may be stored or not, and no later one is accepted until a restart. Its
- * data must neither be removed nor be reported as stored.
+ * The disk or the connection failed during a commit: it may be stored or not. Its data must neither be
+ * removed nor be reported as stored. After a disk error no later commit is accepted until a restart.
  */
 export class CommitOutcomeUnknown extends AppError {
-  constructor(detail: string) {
-    super('read_only', 'The store is read-only after a disk error', {
-      hint: 'Check the disk, then restart Cloudlet',
-      cause: new Error(detail),
-    });
+  constructor(
+    detail: string,
+    message = 'The store is read-only after a disk error',
+    hint = 'Check the disk, then restart Cloudlet',
+  ) {
+    super('read_only', message, { hint, cause: new Error(detail) });
     this.name = 'CommitOutcomeUnknown';
   }
 }

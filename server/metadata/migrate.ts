@@ -15,7 +15,8 @@ export interface MigrationTarget {
   readonly inTransaction: boolean;
 }
 
-interface Applied {
+/** A migration that the database records. */
+export interface AppliedMigration {
   readonly number: number;
   readonly name: string;
   readonly checksum: string;
@@ -29,16 +30,24 @@ CREATE TABLE IF NOT EXISTS migrations (
   applied_at INTEGER NOT NULL
 ) STRICT`;
 
-function checksum(migration: Migration): string {
+/** Hexadecimal SHA-256 of its text. */
+export function checksum(migration: Migration): string {
   return createHash('sha256').update(migration.sql).digest('hex');
 }
 
-/** Throws unless the applied migrations are the beginning of `migrations`, text for text. */
-function assertSameHistory(applied: readonly Applied[], migrations: readonly Migration[]): void {
+/**
+ * The migrations yet to be applied. Throws an Error with a one-line message unless the applied ones are the
+ * beginning of `migrations`, text for text.
+ */
+export function pendingMigrations(
+  applied: readonly AppliedMigration[],
+  migrations: readonly Migration[],
+): readonly Migration[] {
   const newest = applied.at(-1)?.number ?? 0;
-  if (newest > migrations.length) {
+  const supported = migrations.at(-1)?.number ?? 0;
+  if (newest > supported) {
     throw new Error(
-      `The database has schema version ${newest}, but this Cloudlet supports versions up to ${migrations.length}: ` +
+      `The database has schema version ${newest}, but this Cloudlet supports versions up to ${supported}: ` +
         'start the newer Cloudlet that wrote it, or restore a recovery point made by this one',
     );
   }
@@ -51,6 +60,7 @@ function assertSameHistory(applied: readonly Applied[], migrations: readonly Mig
       );
     }
   }
+  return migrations.slice(applied.length);
 }
 
 function applyOne(target: MigrationTarget, migration: Migration, nowMs: number): void {
@@ -84,13 +94,13 @@ export function migrate(target: MigrationTarget, migrations: readonly Migration[
   target.exec(RECORDS);
   const applied = target
     .prepare('SELECT number, name, checksum FROM migrations ORDER BY number')
-    .all() as Applied[];
-  assertSameHistory(applied, migrations);
-  if (applied.length === migrations.length) return;
+    .all() as AppliedMigration[];
+  const pending = pendingMigrations(applied, migrations);
+  if (pending.length === 0) return;
   // SQLite's advice for migrations that rebuild a table; foreign_key_check above replaces the constraint.
   target.exec('PRAGMA foreign_keys = OFF');
   try {
-    for (const migration of migrations.slice(applied.length)) applyOne(target, migration, nowMs);
+    for (const migration of pending) applyOne(target, migration, nowMs);
   } finally {
     target.exec('PRAGMA foreign_keys = ON');
   }

@@ -5,12 +5,12 @@ import { dirname, join } from 'node:path';
 const OTHERS_MAY_WRITE = 0o002;
 const STICKY = 0o1000;
 
-/** A file that every data directory has after its first start. */
-const MARK = 'metadata.db';
+/** Files of which every data directory has one after its first start. */
+const MARKS = ['metadata.db', 'master.key'];
 
 /** True if a cloud was started there before. */
 export function holdsCloud(path: string): boolean {
-  return statSync(join(path, MARK), { throwIfNoEntry: false }) !== undefined;
+  return MARKS.some((name) => statSync(join(path, name), { throwIfNoEntry: false }) !== undefined);
 }
 
 /** Creates the directory (0700) if missing; returns its path. Throws StartupError if it cannot be used. */
@@ -51,9 +51,10 @@ function assertOwner(path: string): void {
 
 /** Entries that a first start creates before its database exists. */
 const FIRST =
-  /^(lost\+found|lock|reserve|cloud\.json(\.new)?|control\.(sock|token)|metadata\.db(-wal|-shm|-journal)?)$/;
+  /^(lost\+found|lock(-journal)?|reserve|cloud\.json(\.new)?|control\.(sock|token)|metadata\.db(-wal|-shm|-journal)?)$/;
 /** Entries that a cloud creates later: a missing database is then reported elsewhere. */
-const LATER = /^(master\.key(\.new)?|blobs|vms|images|databases|recovery|recovery-work|\.restoring)$/;
+const LATER =
+  /^(master\.key(\.new)?|metadata-moved\.json|metadata-moving-.*|blobs|vms|images|databases|recovery|recovery-work|\.restoring)$/;
 
 /** Throws StartupError if it contains other files, whose mode and contents are not ours to change. */
 function assertOurs(path: string): void {

@@ -121,7 +121,7 @@ export class Load {
     const write = oracle.begin({ kind: 'put', bucket, name, size });
     const metadata = JSON.stringify({ w: write.number });
     const { status, body } = await client.upload(bucket, name, contentOf(write.number, size), { metadata });
-    oracle.end(write, { status, versionId: body.version_id });
+    oracle.end(write, { status, versionId: body.version_id, detail: body.detail });
     this.#count(status);
     if (status === 200) this.#objectIds.set(`${bucket}/${name}`, body.object_id);
     return write;
@@ -133,7 +133,7 @@ export class Load {
     const { client, oracle } = this.#deps;
     const write = oracle.begin({ kind: 'delete', bucket: bucket.name, name });
     const { status, body } = await client.call(`/api/storage/${objectId}`, { method: 'DELETE' });
-    oracle.end(write, { status, versionId: body.version_id });
+    oracle.end(write, { status, versionId: body.version_id, detail: body.detail });
     this.#count(status);
   }
 
@@ -149,8 +149,8 @@ export class Load {
     const { bucket: where, name, number: target } = put;
     const write = oracle.begin({ kind: 'delete-version', bucket: where, name, target });
     const path = `/api/storage/${objectId}?version_id=${put.versionId}`;
-    const { status } = await client.call(path, { method: 'DELETE' });
-    oracle.end(write, { status });
+    const { status, body } = await client.call(path, { method: 'DELETE' });
+    oracle.end(write, { status, detail: body.detail });
     this.#count(status);
   }
 

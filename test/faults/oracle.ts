@@ -32,6 +32,8 @@ export type Intent = Pick<Write, 'kind' | 'bucket' | 'name'> & { size?: number; 
 export interface Reply {
   readonly status: number;
   readonly versionId?: string | null | undefined;
+  /** Of a problem. */
+  readonly detail?: string | undefined;
 }
 
 const ZEROS = Buffer.alloc(65_536);
@@ -85,7 +87,7 @@ export class Oracle {
   }
 
   /** After the answer; not at all when none came, or when it came from a machine that has no power. */
-  end(write: Write, { status, versionId }: Reply): void {
+  end(write: Write, { status, versionId, detail = '' }: Reply): void {
     if (!this.#isPowered) {
       this.#note(`${status}, after the power was cut`, write);
       return;
@@ -93,7 +95,7 @@ export class Oracle {
     write.ended = this.#clock++;
     write.versionId = versionId ?? null;
     if (status >= 200 && status < 300) write.outcome = 'acked';
-    else if (status >= 400 && status < 500) write.outcome = 'refused';
+    else if ((status >= 400 && status < 500) || /nothing was stored/.test(detail)) write.outcome = 'refused';
     else write.ended = Number.POSITIVE_INFINITY;
     this.#note(`${status}`, write);
   }

@@ -15,6 +15,7 @@ import {
   testUidBase,
 } from '../../server/testing/own-ground.ts';
 import { noteStarted } from './leftovers.ts';
+import { dropMetadata, metadataEnv } from './metadata-database.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const LAUNCHER = join(ROOT, 'bin/cloudlet');
@@ -89,6 +90,7 @@ export class CloudProcess {
       // The test boots of KVM's probe would take seconds of processor from every test.
       CLOUDLET_VM_ACCEL: 'tcg',
       ...OWN_GROUND,
+      ...(await metadataEnv(this.dataDir)),
       ...this.#options.env,
     };
     this.#output = '';
@@ -156,7 +158,10 @@ export class CloudProcess {
   /** As end(), and removes a temporary data directory. */
   async stop(): Promise<number | null> {
     const status = await this.end();
-    if (this.#options.dataDir === undefined) rmSync(this.dataDir, { recursive: true, force: true });
+    if (this.#options.dataDir === undefined) {
+      rmSync(this.dataDir, { recursive: true, force: true });
+      await dropMetadata(this.dataDir);
+    }
     return status;
   }
 }

@@ -8,12 +8,18 @@ export interface Migration {
   readonly sql: string;
 }
 
+/** Of SQLite. */
+export const migrations = migrationsIn(import.meta.dirname);
+
+/** Of PostgreSQL: the schema as of migration 21, then a text for each later migration of SQLite. */
+export const postgresqlMigrations = migrationsIn(`${import.meta.dirname}/postgresql`);
+
 /** `0012-free-plan-databases.sql`. The comment at its top may change; its checksum is that of the rest. */
-export const migrations: readonly Migration[] = readdirSync(import.meta.dirname)
-  .filter((file) => file.endsWith('.sql'))
-  .sort()
-  .map((file) => ({
+function migrationsIn(directory: string): readonly Migration[] {
+  const files = readdirSync(directory).filter((file) => file.endsWith('.sql'));
+  return files.sort().map((file) => ({
     number: Number(file.slice(0, 4)),
     name: file.slice(5, -'.sql'.length).replaceAll('-', ' '),
-    sql: readFileSync(`${import.meta.dirname}/${file}`, 'utf8').replace(/^(?:--.*\n)+/, ''),
+    sql: readFileSync(`${directory}/${file}`, 'utf8').replace(/^(?:--.*\n)+/, ''),
   }));
+}

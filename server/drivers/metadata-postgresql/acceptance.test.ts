@@ -1,0 +1,48 @@
+/** A part of the acceptance tests once more, with the clouds' metadata in PostgreSQL. */
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { operatorPostgresql } from '../../testing/operator-postgresql.ts';
+import type { OperatorServer } from '../../testing/operator-server.ts';
+import { noPostgresql } from '../../testing/postgresql-fixture.ts';
+
+const ACCEPTANCE = join(import.meta.dirname, '../../../test/acceptance');
+/** All take about as long as on SQLite; `TEST_METADATA_SERVER=URL node --test FILE` runs any other. */
+const FILES = [
+  'accounts-access-keys',
+  'accounts-profile',
+  'vms-life',
+  'databases-content',
+  'operations',
+  'quotas',
+  'recovery-making',
+  'storage-buckets',
+  'storage-counters',
+  'storage-listing',
+  'storage-upload',
+  'storage-versions',
+  'updates',
+  'webhooks',
+];
+
+describe('with the metadata in PostgreSQL', { skip: noPostgresql }, () => {
+  let server: OperatorServer;
+  before(async () => {
+    server = await operatorPostgresql();
+  });
+  after(() => server?.close());
+
+  for (const name of FILES) {
+    test(name, () => {
+      const { NODE_TEST_CONTEXT: _, ...env } = process.env;
+      const file = join(ACCEPTANCE, `${name}.test.ts`);
+      const { status, stdout } = spawnSync(process.execPath, ['--test', '--test-reporter=spec', file], {
+        env: { ...env, TEST_METADATA_SERVER: server.url('postgres', 'of-the-operator') },
+        encoding: 'utf8',
+      });
+      assert.equal(status, 0, stdout.slice(-4000));
+      assert.match(stdout, /ℹ pass [1-9]/);
+    });
+  }
+});

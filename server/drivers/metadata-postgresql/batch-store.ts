@@ -1,0 +1,239 @@
+/**
+ * Stores batches over one connection to PostgreSQL: all commits of a batch in one transaction, or, when a
+ * rule refuses one, each in a savepoint of its own. READ COMMITTED is enough, because every rule is an
+ * expected number of rows or a constraint.
+ */
+import type pg from 'pg';
+import type { CommitRejected, SqlValue, Statement, StatementResult } from '../../metadata/metadata.ts';
+import { type Ready, type ReadyStatement, type Step, stepsOf } from './batch-plan.ts';
+import { codeOf, prepared, toSent } from './connections.ts';
+import type { RowIds } from './row-ids.ts';
+import { manyRows, numbered } from './sql-texts.ts';
+
+/** What came of a commit: its results, or why it is not stored. */
+export type CommitOutcome = readonly StatementResult[] | CommitRefusal;
+
+export interface CommitRefusal {
+  readonly index: number;
+  /** `fault`: a mistake in the statement itself. */
+  readonly reason: CommitRejected['reason'] | 'fault';
+  readonly detail: string;
+}
+
+/** The server refused a whole batch; nothing of it is stored. */
+export class BatchRefused extends Error {
+  readonly code: string;
+
+  constructor(code: string, cause: unknown) {
+    super(String(cause), { cause });
+    this.code = code;
+  }
+}
+
+/** SQLSTATE of rules (PostgreSQL, appendix A). */
+const REASONS: Readonly<Record<string, CommitRejected['reason']>> = {
+  '23505': 'unique',
+  '23503': 'foreign_key',
+  '23502': 'check',
+  '23514': 'check',
+};
+/** Another transaction came between: the same batch may work now. */
+const AGAIN = ['40001', '40P01'];
+const MAX_TRIES = 5;
+/** The transaction failed before. */
+const ABORTED = '25P02';
+const LEDGER = /^\s*INSERT INTO ledger_transfers\b/;
+
+type Result = pg.QueryResult;
+
+export class BatchStore {
+  readonly #client: pg.Client;
+  readonly #ids: RowIds;
+  /** Identifies this process in `store_batches`. */
+  readonly #writer: string;
+  readonly #manyTexts = new Map<string, string | null>();
+
+  constructor({ client, ids, writer }: { client: pg.Client; ids: RowIds; writer: string }) {
+    this.#client = client;
+    this.#ids = ids;
+    this.#writer = writer;
+  }
+
+  /**
+   * Stores the commits and notes `number` as this writer's last batch, in one transaction. Resolves with the
+   * outcome of each commit once the transaction is on disk. Rejects with BatchRefused, or when the
+   * connection is lost with pg's error: the outcome is then unknown, unless `onCommit` was not called yet.
+   */
+  async store(
+    commits: readonly (readonly Statement[])[],
+    number: number,
+    onCommit: () => void,
+  ): Promise<readonly CommitOutcome[]> {
+    await this.#ids.prepare(this.#client, commits);
+    const ready = commits.map((statements) => this.#assign(statements));
+    for (let tries = 1; ; tries++) {
+      try {
+        const together = await this.#together(ready, number, onCommit);
+        return together ?? (await this.#oneByOne(ready, number, onCommit));
+      } catch (error) {
+        const code = codeOf(error);
+        if (code === '') throw error;
+        await this.#client.query('ROLLBACK');
+        if (!AGAIN.includes(code) || tries === MAX_TRIES) throw new BatchRefused(code, error);
+      }
+    }
+  }
+
+  /** A mistake in a statement must harm its own commit only. */
+  #assign(statements: readonly Statement[]): Ready | CommitRefusal {
+    try {
+      return this.#ids.assign(statements);
+    } catch (error) {
+      return { index: 0, reason: 'fault', detail: String(error) };
+    }
+  }
+
+  /** Null: a rule refused something, and nothing is stored. */
+  async #together(
+    ready: readonly (Ready | CommitRefusal)[],
+    number: number,
+    onCommit: () => void,
+  ): Promise<CommitOutcome[] | null> {
+    const commits = ready.filter(isReady);
+    const steps = stepsOf(commits);
+    await this.#learn(steps);
+    const sent = [this.#client.query('BEGIN'), ...this.#lockLedger(commits)];
+    const answers = steps.map((step) => this.#send(step));
+    const settled = await Promise.allSettled([...sent, ...answers.flat(), this.#note(number)]);
+    const failed = firstError(settled);
+    if (failed !== undefined) {
+      const code = codeOf(failed);
+      if (code === '' || AGAIN.includes(code)) throw failed;
+      await this.#client.query('ROLLBACK');
+      return null;
+    }
+    for (const [i, { expected }] of steps.entries()) {
+      const results = await Promise.all(answers[i] as Promise<Result>[]);
+      const changed = results.reduce((sum, { rowCount }) => sum + (rowCount ?? 0), 0);
+      if (expected !== undefined && changed !== expected) {
+        await this.#client.query('ROLLBACK');
+        return null;
+      }
+    }
+    onCommit();
+    await this.#client.query('COMMIT');
+    // Who needs the number of changed rows expects it.
+    return ready.map((commit) =>
+      isReady(commit)
+        ? commit.map(({ expectChanges = 0 }) => ({ changes: expectChanges, lastRowId: 0 }))
+        : commit,
+    );
+  }
+
+  async #oneByOne(
+    ready: readonly (Ready | CommitRefusal)[],
+    number: number,
+    onCommit: () => void,
+  ): Promise<CommitOutcome[]> {
+    await Promise.all([
+      this.#client.query('BEGIN'),
+      ...this.#lockLedger(ready.filter(isReady)),
+      this.#note(number),
+    ]);
+    const outcomes: CommitOutcome[] = [];
+    for (const commit of ready) outcomes.push(isReady(commit) ? await this.#alone(commit) : commit);
+    onCommit();
+    await this.#client.query('COMMIT');
+    return outcomes;
+  }
+
+  async #alone(commit: Ready): Promise<CommitOutcome> {
+    const opened = this.#client.query('SAVEPOINT one_commit');
+    const answers = commit.map(({ sql, params }) => this.#query(sql, params));
+    const settled = await Promise.allSettled([opened, ...answers]);
+    const failed = firstError(settled);
+    const refusal =
+      failed === undefined
+        ? await unexpected(commit, answers)
+        : refusalOf(failed, settled.findIndex((each) => each.status === 'rejected') - 1);
+    if (refusal !== null) {
+      await this.#client.query('ROLLBACK TO one_commit');
+      return refusal;
+    }
+    const results = await Promise.all(answers);
+    return results.map(({ rowCount }) => ({ changes: rowCount ?? 0, lastRowId: 0 }));
+  }
+
+  /** One transfer follows another: each one's hash has the one before in it. */
+  #lockLedger(commits: readonly Ready[]): Promise<Result>[] {
+    const hasTransfer = commits.some((commit) => commit.some(({ sql }) => LEDGER.test(sql)));
+    return hasTransfer ? [this.#client.query('SELECT id FROM ledger_lock WHERE id = 1 FOR UPDATE')] : [];
+  }
+
+  /** The row by which the outcome of a lost COMMIT is known. */
+  #note(number: number): Promise<Result> {
+    return this.#query('UPDATE store_batches SET last = ? WHERE writer = ?', [number, this.#writer]);
+  }
+
+  /** Statements for many rows need the types of their params, which the server tells. */
+  async #learn(steps: readonly Step[]): Promise<void> {
+    const unknown = steps.filter(({ sql, rows }) => rows.length > 1 && !this.#manyTexts.has(sql));
+    for (const { sql } of unknown) {
+      if (manyRows(sql, ['text']) === null) {
+        this.#manyTexts.set(sql, null);
+        continue;
+      }
+      const name = `learn_${this.#manyTexts.size}`;
+      try {
+        await this.#client.query(`PREPARE ${name} AS ${numbered(sql)}`);
+        const { rows } = await this.#client.query<{ types: string[] }>(
+          `SELECT parameter_types::text[] AS types FROM pg_prepared_statements WHERE name = $1`,
+          [name],
+        );
+        await this.#client.query(`DEALLOCATE ${name}`);
+        this.#manyTexts.set(sql, manyRows(sql, rows[0]?.types ?? []));
+      } catch (error) {
+        if (codeOf(error) === '') throw error;
+        this.#manyTexts.set(sql, null);
+      }
+    }
+  }
+
+  #send({ sql, rows }: Step): Promise<Result>[] {
+    const many = rows.length > 1 ? this.#manyTexts.get(sql) : null;
+    if (many === null || many === undefined) return rows.map((params) => this.#query(sql, params));
+    const columns = (rows[0] ?? []).map((_, i) => rows.map((params) => toSent(params[i] as SqlValue)));
+    return [this.#client.query({ ...prepared(many), values: columns })];
+  }
+
+  #query(sql: string, params: readonly SqlValue[]): Promise<Result> {
+    return this.#client.query({ ...prepared(sql), values: params.map(toSent) });
+  }
+}
+
+function isReady(commit: Ready | CommitRefusal): commit is Ready {
+  return Array.isArray(commit);
+}
+
+/** The error that came first; those that follow from it do not count. */
+function firstError(settled: readonly PromiseSettledResult<unknown>[]): unknown {
+  const errors = settled.flatMap((each) => (each.status === 'rejected' ? [each.reason as unknown] : []));
+  return errors.find((error) => codeOf(error) !== ABORTED) ?? errors[0];
+}
+
+async function unexpected(commit: Ready, answers: readonly Promise<Result>[]): Promise<CommitRefusal | null> {
+  for (const [index, { expectChanges }] of (commit as readonly ReadyStatement[]).entries()) {
+    const changes = (await answers[index])?.rowCount ?? 0;
+    if (expectChanges === undefined || changes === expectChanges) continue;
+    const detail = `${changes} rows changed, ${expectChanges} expected`;
+    return { index, reason: 'expectation', detail };
+  }
+  return null;
+}
+
+/** Throws the error itself where it is not about a statement. */
+function refusalOf(error: unknown, index: number): CommitRefusal {
+  const code = codeOf(error);
+  if (code === '' || AGAIN.includes(code)) throw error;
+  return { index, reason: REASONS[code] ?? 'fault', detail: String(error) };
+}

@@ -1,0 +1,95 @@
+/** Connections to the operator's PostgreSQL, with the types that the domains expect. */
+import pg from 'pg';
+import type { Reads, SqlValue } from '../../metadata/metadata.ts';
+import { numbered } from './sql-texts.ts';
+
+/** OIDs of types (pg_type.dat). */
+const BOOL = 16;
+const INT8 = 20;
+const NUMERIC = 1700;
+const WHOLE = /^-?\d+$/;
+
+function integer(text: string): number | bigint {
+  const value = Number(text);
+  return Number.isSafeInteger(value) ? value : BigInt(text);
+}
+
+/** SQLite's types: integers as number or bigint, truth as 1 and 0. */
+const PARSERS = new Map<number, (text: string) => unknown>([
+  [BOOL, (text) => (text === 't' ? 1 : 0)],
+  [INT8, integer],
+  [NUMERIC, (text) => (WHOLE.test(text) ? integer(text) : Number(text))],
+]);
+
+const types = {
+  getTypeParser: (oid: number, format?: 'text' | 'binary') =>
+    PARSERS.get(oid) ?? pg.types.getTypeParser(oid, format),
+};
+
+export interface ConnectionOptions {
+  readonly url: string;
+  /** Called once when the connection ends, whoever ends it. */
+  readonly onEnd: () => void;
+}
+
+/** Shown in pg_stat_activity. */
+const NAME = 'cloudlet';
+const CONNECT_MS = 5000;
+/** A statement of ours takes milliseconds; one that hangs must not hold the store. */
+const STATEMENT_MS = 60_000;
+
+/**
+ * Opens a connection that sends statements without waiting for earlier answers. Rejects with pg's errors.
+ */
+export async function connect({ url, onEnd }: ConnectionOptions): Promise<pg.Client> {
+  const client = new pg.Client({
+    connectionString: url,
+    application_name: NAME,
+    connectionTimeoutMillis: CONNECT_MS,
+    statement_timeout: STATEMENT_MS,
+    keepAlive: true,
+    options: '-c search_path=public -c timezone=UTC -c default_transaction_isolation=read\\ committed',
+    types,
+    pipeline: true,
+  } as pg.ClientConfig);
+  // An error is also the end of the connection.
+  client.on('error', () => {});
+  client.once('end', onEnd);
+  await client.connect();
+  return client;
+}
+
+/** SQLSTATE of a connection that the server ends, or does not take (PostgreSQL, appendix A). */
+const LOST = /^(08(?!P01)...|57P0[1-5]|53300)$/;
+
+/** The SQLSTATE of an error of a statement; '': the connection is lost. */
+export function codeOf(error: unknown): string {
+  const code = error instanceof pg.DatabaseError ? (error.code ?? '') : '';
+  return LOST.test(code) ? '' : code;
+}
+
+/** The value to send. */
+export function toSent(value: SqlValue): unknown {
+  if (value instanceof Uint8Array) return Buffer.from(value.buffer, value.byteOffset, value.byteLength);
+  return typeof value === 'bigint' ? String(value) : value;
+}
+
+const MAX_NAMES = 2000;
+const names = new Map<string, { readonly name: string; readonly text: string }>();
+
+/** The prepared statement of a text, the same on every connection. */
+export function prepared(sql: string): { readonly name: string; readonly text: string } {
+  const known = names.get(sql);
+  if (known !== undefined) return known;
+  // Texts are constant; a program that makes texts is bounded all the same.
+  const made = { name: names.size < MAX_NAMES ? `s${names.size}` : '', text: numbered(sql) };
+  if (made.name !== '') names.set(sql, made);
+  return made;
+}
+
+/** Queries on one connection, in the transaction that it has open. */
+export function readsOf(client: pg.Client): Reads {
+  const all = async <T>(sql: string, ...params: SqlValue[]): Promise<T[]> =>
+    (await client.query({ ...prepared(sql), values: params.map(toSent) })).rows as T[];
+  return { all, get: async <T>(sql: string, ...params: SqlValue[]) => (await all<T>(sql, ...params))[0] };
+}

@@ -1,0 +1,168 @@
+/**
+ * Moves the metadata of a cloud that is stopped between the data directory and PostgreSQL. The old place
+ * keeps its rows, and refuses to be started: two copies of one cloud would sweep each other's files away.
+ */
+import * as fs from 'node:fs';
+import { mkdtempSync } from 'node:fs';
+import { join } from 'node:path';
+import type Database from 'better-sqlite3';
+import type pg from 'pg';
+import type { SqlValue } from '../../metadata/metadata.ts';
+import { migrate } from '../../metadata/migrate.ts';
+import { migrations } from '../../metadata/migrations/migrations.ts';
+import { MOVED_FILE, MOVED_SETTING, type Moved } from '../../metadata/moved.ts';
+import { syncFolder, writeDurableFile } from '../../platform/durable-file.ts';
+import { DATABASE_FILE, openReader, openWriter } from '../metadata-sqlite/connection.ts';
+import { connect } from './connections.ts';
+import { migrateSchema } from './postgresql-schema.ts';
+import { inSnapshot, writeSqlite } from './postgresql-snapshots.ts';
+import { type CopiedTable, copyToPostgresql } from './table-copy.ts';
+
+export interface MoveDeps {
+  /** The data directory; nothing else may have it open. */
+  readonly directory: string;
+  readonly url: string;
+  /** ms since 1970. */
+  readonly now: number;
+}
+
+interface IdentityRow {
+  readonly cloud_id: string;
+  readonly starts: number;
+}
+
+/** Rows that are read for a comparison at a time. */
+const STEP = 500;
+
+/**
+ * Into an empty database, or that of a move that was cut off. All or nothing. Rejects with an Error of one
+ * line where the database has a cloud's rows already, and with the drivers' errors.
+ */
+export async function moveToPostgresql({ directory, url, now }: MoveDeps): Promise<CopiedTable[]> {
+  upgrade(directory, now);
+  const sqlite = openReader(directory);
+  const client = await connect({ url, onEnd: () => {} });
+  try {
+    await migrateSchema(client, now);
+    await client.query('BEGIN');
+    await assertFree(client, sqlite);
+    const copied = await copyToPostgresql(sqlite, client);
+    for (const table of copied) await assertSame(sqlite, client, table);
+    // Before the commit: a kill in between leaves none that can be started, and the next try goes on.
+    const moved: Moved = { to: withoutSecret(url), at: now };
+    writeDurableFile(join(directory, MOVED_FILE), `${JSON.stringify(moved)}\n`, 0o600);
+    await client.query('COMMIT');
+    return copied;
+  } finally {
+    sqlite.close();
+    await client.end();
+  }
+}
+
+/** Into the data directory, in the place of a database that was moved away before. */
+export async function moveToSqlite({ directory, url, now }: MoveDeps): Promise<CopiedTable[]> {
+  const fresh = mkdtempSync(join(directory, 'metadata-moving-'));
+  try {
+    const copied = await inSnapshot(url, async (client) => {
+      const tables = await writeSqlite(client, fresh, now);
+      const sqlite = openReader(fresh);
+      try {
+        for (const table of tables) await assertSame(sqlite, client, table);
+      } finally {
+        sqlite.close();
+      }
+      return tables;
+    });
+    for (const end of ['-wal', '-shm']) fs.rmSync(join(directory, DATABASE_FILE + end), { force: true });
+    fs.renameSync(join(fresh, DATABASE_FILE), join(directory, DATABASE_FILE));
+    syncFolder(directory);
+    await noteMoved(url, { to: directory, at: now });
+    fs.rmSync(join(directory, MOVED_FILE), { force: true });
+    syncFolder(directory);
+    return copied;
+  } finally {
+    fs.rmSync(fresh, { recursive: true, force: true });
+  }
+}
+
+/** To the newest schema, which is PostgreSQL's. */
+function upgrade(directory: string, nowMs: number): void {
+  const database = openWriter(directory);
+  try {
+    migrate(database, migrations, nowMs);
+  } finally {
+    database.close();
+  }
+}
+
+/** Throws if the database has another cloud's metadata, or newer ones of this cloud. */
+async function assertFree(client: pg.Client, sqlite: Database.Database): Promise<void> {
+  const setting = 'SELECT value FROM settings WHERE name = $1';
+  // They were moved away from here: what is left is old.
+  if ((await client.query(setting, [MOVED_SETTING])).rows.length > 0) return;
+  const query = 'SELECT cloud_id, starts FROM identity';
+  const { rows } = await client.query<IdentityRow>(query);
+  const [theirs] = rows;
+  if (theirs === undefined) return;
+  const ours = sqlite.prepare(query).get() as IdentityRow | undefined;
+  if (theirs.cloud_id === ours?.cloud_id && theirs.starts <= ours.starts) return;
+  throw new Error('the database has the metadata of a cloud already: name an empty one');
+}
+
+async function noteMoved(url: string, moved: Moved): Promise<void> {
+  const client = await connect({ url, onEnd: () => {} });
+  try {
+    await client.query(
+      `INSERT INTO settings (name, value) VALUES ($1, $2)
+       ON CONFLICT (name) DO UPDATE SET value = excluded.value`,
+      [MOVED_SETTING, JSON.stringify(moved)],
+    );
+  } finally {
+    await client.end();
+  }
+}
+
+/** Throws unless every row is there with the same values. `client` has a transaction open. */
+async function assertSame(
+  sqlite: Database.Database,
+  client: pg.Client,
+  { name, columns, rows: count }: CopiedTable,
+): Promise<void> {
+  const info = sqlite.pragma(`table_info(${name})`) as { name: string; pk: number }[];
+  const key = info.filter(({ pk }) => pk > 0).sort((a, b) => a.pk - b.pk);
+  const order = key.map((column) => column.name).join(', ');
+  const query = `SELECT ${columns.join(', ')} FROM ${name} ORDER BY ${order}`;
+  const ours = sqlite.prepare(query).raw().safeIntegers().iterate() as IterableIterator<SqlValue[]>;
+  await client.query(`DECLARE compared NO SCROLL CURSOR FOR ${query}`);
+  let seen = 0;
+  for (;;) {
+    const { rows } = await client.query<SqlValue[]>({
+      text: `FETCH ${STEP} FROM compared`,
+      rowMode: 'array',
+    });
+    if (rows.length === 0) break;
+    for (const row of rows) {
+      const { value: own } = ours.next() as { value?: SqlValue[] };
+      if (own === undefined || !row.every((value, i) => isSame(value, own[i]))) {
+        throw new Error(`row ${seen + 1} of ${name} is not the same on both sides: nothing was moved`);
+      }
+      seen++;
+    }
+  }
+  await client.query('CLOSE compared');
+  if (seen !== count || ours.next().done !== true) {
+    throw new Error(`${name} has ${seen} rows on one side, not ${count}: nothing was moved`);
+  }
+}
+
+function isSame(a: SqlValue | undefined, b: SqlValue | undefined): boolean {
+  if (a instanceof Uint8Array && b instanceof Uint8Array) return Buffer.compare(a, b) === 0;
+  const isNumber = (value: unknown) => typeof value === 'number' || typeof value === 'bigint';
+  // biome-ignore lint/suspicious/noDoubleEquals: one side may have a bigint for the number of the other
+  return a === b || (isNumber(a) && isNumber(b) && a == b);
+}
+
+function withoutSecret(url: string): string {
+  const { host, pathname } = new URL(url);
+  return `postgresql://${host}${pathname}`;
+}

@@ -1,0 +1,271 @@
+/**
+ * Metadata in the operator's PostgreSQL. Commits wait here while a batch is being stored, and go together in
+ * one transaction: a transaction for each request would let one busy account store no more than one commit
+ * per fsync.
+ */
+import type pg from 'pg';
+import { CommitQueue, type WaitingCommit } from '../../metadata/commit-queue.ts';
+import {
+  CommitOutcomeUnknown,
+  CommitRejected,
+  type Metadata,
+  type SqlValue,
+  type Statement,
+  type StatementResult,
+} from '../../metadata/metadata.ts';
+import { MOVED_SETTING, type Moved } from '../../metadata/moved.ts';
+import type { Alarms } from '../../platform/alarms.ts';
+import type { Clock } from '../../platform/clock.ts';
+import { StartupError } from '../../platform/data-directory.ts';
+import { AppError } from '../../platform/errors.ts';
+import { randomBase62 } from '../../platform/ids.ts';
+import { BatchRefused, BatchStore, type CommitOutcome } from './batch-store.ts';
+import { codeOf, connect, prepared, toSent } from './connections.ts';
+import { migrateSchema } from './postgresql-schema.ts';
+import { RowIds } from './row-ids.ts';
+
+export interface PostgresqlMetadataDeps {
+  /** `postgresql://user:password@host/database`; hosts may be several, comma-separated. */
+  readonly url: string;
+  readonly clock: Pick<Clock, 'now' | 'monotonic'>;
+  readonly alarms: Alarms;
+}
+
+/** Queries at the same time; each connection takes further ones without waiting. */
+const READERS = 4;
+const ALARM = 'metadata_unreachable';
+const RECONNECT_MS = 250;
+const MAX_RECONNECT_MS = 5000;
+/** How long a commit whose connection was lost waits for the server to tell its outcome. */
+const OUTCOME_MS = 30_000;
+const FIX = 'Start PostgreSQL, or correct CLOUDLET_METADATA_URL; Cloudlet goes on by itself';
+
+interface Writer {
+  readonly client: pg.Client;
+  readonly batches: BatchStore;
+}
+
+export class PostgresqlMetadata implements Metadata {
+  readonly #deps: PostgresqlMetadataDeps;
+  readonly #queue: CommitQueue;
+  readonly #name = randomBase62(22);
+  readonly #tables: ReadonlySet<string>;
+  #writer: Promise<Writer> | null = null;
+  readonly #readers: (Promise<pg.Client> | null)[] = Array.from({ length: READERS }, () => null);
+  #turn = 0;
+  #batch = 0;
+  #closing: Promise<void> | null = null;
+
+  private constructor(deps: PostgresqlMetadataDeps, tables: ReadonlySet<string>) {
+    this.#deps = deps;
+    this.#tables = tables;
+    this.#queue = new CommitQueue((batch) => void this.#store(batch).finally(() => this.#queue.done()));
+  }
+
+  /** Rejects with an Error of one line when the server cannot be used. */
+  static async open(deps: PostgresqlMetadataDeps): Promise<PostgresqlMetadata> {
+    const client = await connect({ url: deps.url, onEnd: () => {} });
+    try {
+      await migrateSchema(client, deps.clock.now());
+      await assertNotMovedAway(client);
+      const { rows } = await client.query<{ table: string }>(
+        `SELECT regexp_replace(sequencename, '_id_seq$', '') AS table FROM pg_sequences
+         WHERE schemaname = current_schema() AND sequencename LIKE '%_id_seq'`,
+      );
+      return new PostgresqlMetadata(deps, new Set(rows.map(({ table }) => table)));
+    } finally {
+      await client.end();
+    }
+  }
+
+  async get<T>(sql: string, ...params: SqlValue[]): Promise<T | undefined> {
+    return (await this.all<T>(sql, ...params))[0];
+  }
+
+  async all<T>(sql: string, ...params: SqlValue[]): Promise<T[]> {
+    if (this.#closing !== null) throw closed();
+    // Nothing here has such a text.
+    if (params.some(hasNul)) return [];
+    const client = await this.#reader();
+    try {
+      const { rows } = await client.query({ ...prepared(sql), values: params.map(toSent) });
+      return rows as T[];
+    } catch (error) {
+      throw codeOf(error) === '' ? unreachable(error) : error;
+    }
+  }
+
+  commit(statements: readonly Statement[]): Promise<StatementResult[]> {
+    if (this.#closing !== null) return Promise.reject(closed());
+    return this.#add(statements);
+  }
+
+  async #add(statements: readonly Statement[]): Promise<StatementResult[]> {
+    for (const { params } of statements) assertStorable(params);
+    return this.#queue.add(statements);
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    await this.#queue.idle();
+    const clients = await Promise.allSettled([
+      ...this.#readers,
+      this.#writer?.then(async ({ client }) => {
+        await client.query('DELETE FROM store_batches WHERE writer = $1', [this.#name]);
+        return client;
+      }),
+    ]);
+    for (const each of clients) if (each.status === 'fulfilled') await each.value?.end().catch(() => {});
+  }
+
+  /** The next of the readers, connected anew where it was lost. Rejects with `overloaded`. */
+  async #reader(): Promise<pg.Client> {
+    const turn = this.#turn++ % READERS;
+    const connecting = this.#readers[turn] ?? this.#connect(() => this.#readers.fill(null, turn, turn + 1));
+    this.#readers[turn] = connecting;
+    return connecting.catch((error: unknown) => {
+      this.#readers[turn] = null;
+      throw error;
+    });
+  }
+
+  async #connect(onEnd: () => void): Promise<pg.Client> {
+    const { url, alarms } = this.#deps;
+    try {
+      const client = await connect({ url, onEnd });
+      alarms.clear(ALARM);
+      return client;
+    } catch (error) {
+      const detail = `PostgreSQL, which holds the metadata, cannot be reached: ${(error as Error).message}`;
+      alarms.raise(ALARM, detail, FIX);
+      throw unreachable(error);
+    }
+  }
+
+  #connectedWriter(): Promise<Writer> {
+    this.#writer ??= this.#connect(() => {
+      this.#writer = null;
+    }).then(async (client) => {
+      await client.query(
+        'INSERT INTO store_batches (writer, last) VALUES ($1, 0) ON CONFLICT (writer) DO NOTHING',
+        [this.#name],
+      );
+      return {
+        client,
+        batches: new BatchStore({ client, ids: new RowIds(this.#tables), writer: this.#name }),
+      };
+    });
+    return this.#writer.catch((error: unknown) => {
+      this.#writer = null;
+      throw error;
+    });
+  }
+
+  /** Stores the batch and answers each of its commits. Never rejects. */
+  async #store(batch: readonly WaitingCommit[]): Promise<void> {
+    const number = ++this.#batch;
+    let mayBeStored = false;
+    try {
+      const { batches } = await this.#connectedWriter();
+      const commits = batch.map(({ statements }) => statements);
+      answer(
+        batch,
+        await batches.store(commits, number, () => {
+          mayBeStored = true;
+        }),
+      );
+    } catch (error) {
+      const isStored = mayBeStored && !(error instanceof BatchRefused) ? await this.#isStored(number) : false;
+      for (const waiting of batch) {
+        if (isStored === true) waiting.resolve(waiting.statements.map(() => ({ changes: 0, lastRowId: 0 })));
+        else if (isStored === null) waiting.reject(outcomeUnknown(error));
+        else waiting.reject(failureOf(error));
+      }
+    }
+  }
+
+  /** Asks the server whether the batch is stored; null: it does not tell in time. */
+  async #isStored(number: number): Promise<boolean | null> {
+    const { clock } = this.#deps;
+    const deadline = clock.monotonic() + OUTCOME_MS;
+    for (let wait = RECONNECT_MS; clock.monotonic() < deadline; wait = Math.min(2 * wait, MAX_RECONNECT_MS)) {
+      try {
+        const { client } = await this.#connectedWriter();
+        // Waits for a transaction of the lost connection that the server is still ending.
+        const { rows } = await client.query<{ last: number }>(
+          'SELECT last FROM store_batches WHERE writer = $1 FOR UPDATE',
+          [this.#name],
+        );
+        return rows[0]?.last === number;
+      } catch {
+        await new Promise((resolve) => setTimeout(resolve, wait));
+      }
+    }
+    return null;
+  }
+}
+
+const hasNul = (param: unknown) => typeof param === 'string' && param.includes('\0');
+
+/** PostgreSQL has no texts with U+0000. */
+function assertStorable(params: Statement['params']): void {
+  if (!params.some(hasNul)) return;
+  throw new AppError('invalid_request', 'A text must not contain the NUL character (U+0000)');
+}
+
+async function assertNotMovedAway(client: pg.Client): Promise<void> {
+  const { rows } = await client.query<{ value: string }>('SELECT value FROM settings WHERE name = $1', [
+    MOVED_SETTING,
+  ]);
+  if (rows[0] === undefined) return;
+  const { to } = JSON.parse(rows[0].value) as Moved;
+  throw new StartupError(
+    `The metadata of this cloud were moved to ${to}: start Cloudlet without CLOUDLET_METADATA_URL there`,
+  );
+}
+
+function answer(batch: readonly WaitingCommit[], outcomes: readonly CommitOutcome[]): void {
+  for (const [i, { resolve, reject }] of batch.entries()) {
+    const outcome = outcomes[i] as CommitOutcome;
+    if (!('reason' in outcome)) resolve([...outcome]);
+    else if (outcome.reason === 'fault') {
+      const cause = new Error(`statement ${outcome.index}: ${outcome.detail}`);
+      reject(new AppError('internal_error', 'A metadata statement failed', { cause }));
+    } else reject(new CommitRejected(outcome.index, outcome.reason, outcome.detail));
+  }
+}
+
+/** Nothing was stored. */
+function failureOf(error: unknown): Error {
+  if (!(error instanceof BatchRefused)) return error instanceof AppError ? error : unreachable(error);
+  if (error.code === '53100') {
+    const hint = 'Free space on the disk of PostgreSQL';
+    return new AppError('out_of_space', 'The disk is full; nothing was stored', { hint, cause: error });
+  }
+  const extras = { retryAfterSeconds: 1, cause: error };
+  return new AppError('overloaded', 'The metadata store is busy; nothing was stored', extras);
+}
+
+function outcomeUnknown(error: unknown): CommitOutcomeUnknown {
+  return new CommitOutcomeUnknown(
+    String(error),
+    'The connection to the metadata store was lost, and whether this was stored is unknown',
+    'Read the resource before you send the request again',
+  );
+}
+
+function unreachable(cause: unknown): AppError {
+  return new AppError('overloaded', 'The metadata store cannot be reached; nothing was stored', {
+    retryAfterSeconds: 1,
+    hint: 'Retry; the operator finds the reason in GET /api/system/status',
+    cause,
+  });
+}
+
+function closed(): AppError {
+  return new AppError('shutting_down', 'The metadata store is closed');
+}

@@ -1,0 +1,85 @@
+/**
+ * The metadata are in PostgreSQL: it and Cloudlet end at random moments, and nothing acknowledged is lost.
+ */
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { operatorPostgresql } from '../../server/testing/operator-postgresql.ts';
+import type { OperatorServer } from '../../server/testing/operator-server.ts';
+import { noPostgresql } from '../../server/testing/postgresql-fixture.ts';
+import { Client } from '../harness/client.ts';
+import { ADMIN_KEY, CloudProcess } from '../harness/cloud-process.ts';
+import { eventually } from '../harness/waiting.ts';
+import { Checker } from './check.ts';
+import { chooseSeed, Load, makeBuckets, randomFrom, rounds } from './load.ts';
+import { Oracle } from './oracle.ts';
+
+const ROUNDS = rounds(6, 200);
+let server: OperatorServer;
+const dataDir = mkdtempSync(join(tmpdir(), 'cloudlet-metadata-server-'));
+
+before(async () => {
+  if (noPostgresql !== false) return;
+  server = await operatorPostgresql();
+  await server.run('CREATE DATABASE cloudlet');
+});
+after(async () => {
+  await server?.close();
+  rmSync(dataDir, { recursive: true, force: true });
+});
+
+test('kills of Cloudlet and of PostgreSQL lose nothing, and nothing is reported wrongly', {
+  skip: noPostgresql,
+}, async (t) => {
+  const seed = chooseSeed();
+  t.diagnostic(`FAULTS_SEED=${seed}`);
+  const random = randomFrom(seed);
+  const oracle = new Oracle();
+  const checker = new Checker(oracle);
+  const url = server.url('postgres', 'of-the-operator').replace(/postgres$/, 'cloudlet');
+  const env = { CLOUDLET_METADATA_URL: url, CLOUDLET_RATE_REQUESTS: '1000000' };
+  const cloud = await CloudProcess.start({ dataDir, env });
+  t.after(() => cloud.crash());
+  const { key } = await new Client(cloud.api).newUser();
+  await makeBuckets(new Client(cloud.api, key));
+  for (let round = 0; round < ROUNDS; round++) {
+    const load = new Load({ client: new Client(cloud.api, key), oracle, random });
+    load.start();
+    await sleep(random() * 800);
+    const isCloudKilled = random() < 0.4;
+    if (isCloudKilled) await cloud.crash();
+    else await server.crash();
+    await sleep(random() * 300);
+    await load.stop();
+    assert.ok(!load.answers.has(500), `an answer of 500: ${cloud.output.slice(-3000)}`);
+    if (isCloudKilled) await cloud.start();
+    const client = new Client(cloud.api, key);
+    await eventually('it goes on by itself', async () => (await client.call('/api/buckets')).status === 200);
+    await checker.check(client);
+  }
+  t.diagnostic(`${oracle.count('acked')} writes acknowledged, none lost in ${ROUNDS} kills`);
+  oracle.close();
+
+  // While PostgreSQL is away.
+  const client = new Client(cloud.api, key);
+  await server.stop();
+  await eventually('it is noticed', async () => {
+    const { status, body } = await client.upload('plain', 'away', Buffer.alloc(10));
+    if (status === 200) return false;
+    assert.deepEqual([status, body.code], [503, 'overloaded'], JSON.stringify(body));
+    assert.match(body.detail, /cannot be reached; nothing was stored/);
+    return true;
+  });
+  await server.start();
+  await eventually('it is back', async () => {
+    return (await client.upload('plain', 'back', Buffer.alloc(10))).status === 200;
+  });
+  const admin = new Client(cloud.api, ADMIN_KEY);
+  await eventually('the alarm ends', async () => {
+    const { body } = await admin.call('/api/system/status');
+    return !JSON.stringify(body).includes('metadata_unreachable');
+  });
+});

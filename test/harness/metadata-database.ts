@@ -1,0 +1,30 @@
+/** A PostgreSQL database for the metadata of each test cloud, where tests are to run on that. */
+import { createHash } from 'node:crypto';
+import pg from 'pg';
+
+/** URL of an administrator of a PostgreSQL server; undefined: clouds have their metadata in a file. */
+const SERVER = process.env.TEST_METADATA_SERVER;
+
+/** The database of the cloud in this data directory, made at its first start. */
+export async function metadataEnv(dataDir: string): Promise<Readonly<Record<string, string>>> {
+  if (SERVER === undefined) return {};
+  const name = nameOf(dataDir);
+  await run(`CREATE DATABASE ${name}`).catch((error: pg.DatabaseError) => {
+    if (error.code !== '42P04') throw error;
+  });
+  return { CLOUDLET_METADATA_URL: Object.assign(new URL(SERVER), { pathname: `/${name}` }).href };
+}
+
+export async function dropMetadata(dataDir: string): Promise<void> {
+  if (SERVER !== undefined) await run(`DROP DATABASE IF EXISTS ${nameOf(dataDir)} WITH (FORCE)`);
+}
+
+function nameOf(dataDir: string): string {
+  return `t_${createHash('sha256').update(dataDir).digest('hex').slice(0, 24)}`;
+}
+
+async function run(sql: string): Promise<void> {
+  const client = new pg.Client(SERVER);
+  await client.connect();
+  await client.query(sql).finally(() => client.end());
+}
