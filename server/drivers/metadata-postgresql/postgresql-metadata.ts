@@ -33,6 +33,7 @@ export interface PostgresqlMetadataDeps {
 
 /** Queries at the same time; each connection takes further ones without waiting. */
 const READERS = 4;
+const LEAST_VERSION = 15;
 const ALARM = 'metadata_unreachable';
 const RECONNECT_MS = 250;
 const MAX_RECONNECT_MS = 5000;
@@ -64,8 +65,16 @@ export class PostgresqlMetadata implements Metadata {
 
   /** Rejects with an Error of one line when the server cannot be used. */
   static async open(deps: PostgresqlMetadataDeps): Promise<PostgresqlMetadata> {
-    const client = await connect({ url: deps.url, onEnd: () => {} });
+    const client = await connect({ url: deps.url, onEnd: () => {} }).catch((error: Error) => {
+      const { host, pathname } = new URL(deps.url);
+      throw new StartupError(
+        `PostgreSQL at ${host}${pathname} cannot be used for the metadata (${error.message}): ` +
+          'start it, or correct CLOUDLET_METADATA_URL',
+        error,
+      );
+    });
     try {
+      await assertVersion(client);
       await migrateSchema(client, deps.clock.now());
       await assertNotMovedAway(client);
       const { rows } = await client.query<{ table: string }>(
@@ -215,6 +224,17 @@ const hasNul = (param: unknown) => typeof param === 'string' && param.includes('
 function assertStorable(params: Statement['params']): void {
   if (!params.some(hasNul)) return;
   throw new AppError('invalid_request', 'A text must not contain the NUL character (U+0000)');
+}
+
+async function assertVersion(client: pg.Client): Promise<void> {
+  const { rows } = await client.query<{ version: string }>(
+    `SELECT current_setting('server_version') AS version WHERE current_setting('server_version_num')::int < $1`,
+    [LEAST_VERSION * 10_000],
+  );
+  if (rows[0] === undefined) return;
+  throw new StartupError(
+    `PostgreSQL ${rows[0].version} is too old for the metadata: ${LEAST_VERSION} or newer is needed`,
+  );
 }
 
 async function assertNotMovedAway(client: pg.Client): Promise<void> {
