@@ -321,6 +321,14 @@ const CHECKS: Readonly<Record<string, (on: Opened) => Promise<void>>> = {
     );
   },
 
+  'changes of one row in a batch add up, also without an expectation': async (on) => {
+    await on.metadata.commit([{ sql: 'INSERT INTO blobs (id, size_bytes) VALUES (4713, 0)', params: [] }]);
+    const sql = 'UPDATE blobs SET size_bytes = size_bytes + ? WHERE id = ?';
+    await Promise.all([1, 10, 100].map((n) => on.metadata.commit([{ sql, params: [n, 4713] }])));
+    const row = await on.metadata.get<{ n: number }>('SELECT size_bytes AS n FROM blobs WHERE id = 4713');
+    assert.equal(row?.n, 111);
+  },
+
   'close stores what waits, and refuses what comes later': async (on) => {
     const waiting = Promise.all(
       Array.from({ length: 300 }, (_, i) => on.metadata.commit([put(`w${i}`, 'x')])),

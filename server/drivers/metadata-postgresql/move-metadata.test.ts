@@ -147,6 +147,19 @@ test('a move that was cut off after its last step can be run again; another clou
   await assert.rejects(moveToPostgresql({ directory, url, now }), /the metadata of a cloud already/);
 });
 
+test('the metadata of another cloud in the data directory are not replaced', async () => {
+  const url = await newDatabase();
+  await moveToPostgresql({ directory: await newCloud(), url, now });
+  const directory = await newCloud();
+  const other = await SqliteMetadata.open({ directory, ...opened });
+  await other.commit([{ sql: "UPDATE identity SET cloud_id = 'cld-2'", params: [] }]);
+  await other.close();
+  const before = rowsOf(directory);
+  await assert.rejects(moveToSqlite({ directory, url, now }), /is of another cloud, or newer/);
+  assert.deepEqual(rowsOf(directory), before);
+  await assert.rejects(moveToPostgresql({ directory: `${directory}/none`, url, now }), /has no metadata\.db/);
+});
+
 test('a text that PostgreSQL cannot hold is named before anything is written', async () => {
   const directory = await newCloud('a\0b');
   const url = await newDatabase();

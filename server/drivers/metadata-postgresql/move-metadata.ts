@@ -31,6 +31,7 @@ interface IdentityRow {
   readonly starts: number;
 }
 
+const IDENTITY = 'SELECT cloud_id, starts FROM identity';
 /** Rows that are read for a comparison at a time. */
 const STEP = 500;
 
@@ -39,6 +40,9 @@ const STEP = 500;
  * line where the database has a cloud's rows already, and with the drivers' errors.
  */
 export async function moveToPostgresql({ directory, url, now }: MoveDeps): Promise<CopiedTable[]> {
+  if (!fs.existsSync(join(directory, DATABASE_FILE))) {
+    throw new Error(`${directory} has no ${DATABASE_FILE}: nothing was moved`);
+  }
   upgrade(directory, now);
   const sqlite = openReader(directory);
   const client = await connect({ url, onEnd: () => {} });
@@ -64,6 +68,8 @@ export async function moveToSqlite({ directory, url, now }: MoveDeps): Promise<C
   const fresh = mkdtempSync(join(directory, 'metadata-moving-'));
   try {
     const copied = await inSnapshot(url, async (client) => {
+      const [theirs] = (await client.query<IdentityRow>(IDENTITY)).rows;
+      assertReplaceable(directory, theirs);
       const tables = await writeSqlite(client, fresh, now);
       const sqlite = openReader(fresh);
       try {
@@ -97,16 +103,33 @@ function upgrade(directory: string, nowMs: number): void {
 
 /** Throws if the database has another cloud's metadata, or newer ones of this cloud. */
 async function assertFree(client: pg.Client, sqlite: Database.Database): Promise<void> {
-  const setting = 'SELECT value FROM settings WHERE name = $1';
-  // They were moved away from here: what is left is old.
-  if ((await client.query(setting, [MOVED_SETTING])).rows.length > 0) return;
-  const query = 'SELECT cloud_id, starts FROM identity';
-  const { rows } = await client.query<IdentityRow>(query);
+  const { rows } = await client.query<IdentityRow>(IDENTITY);
   const [theirs] = rows;
   if (theirs === undefined) return;
-  const ours = sqlite.prepare(query).get() as IdentityRow | undefined;
-  if (theirs.cloud_id === ours?.cloud_id && theirs.starts <= ours.starts) return;
+  const ours = sqlite.prepare(IDENTITY).get() as IdentityRow | undefined;
+  if (isOlder(theirs, ours)) return;
   throw new Error('the database has the metadata of a cloud already: name an empty one');
+}
+
+/** Throws if the data directory has another cloud's metadata, or newer ones of this cloud. */
+function assertReplaceable(directory: string, theirs: IdentityRow | undefined): void {
+  if (theirs === undefined) throw new Error('the database has no metadata of a cloud: nothing was moved');
+  if (!fs.existsSync(join(directory, DATABASE_FILE))) return;
+  const sqlite = openReader(directory);
+  try {
+    const ours = sqlite.prepare(IDENTITY).get() as IdentityRow | undefined;
+    if (ours !== undefined && isOlder(ours, theirs)) return;
+  } finally {
+    sqlite.close();
+  }
+  throw new Error(
+    `${join(directory, DATABASE_FILE)} is of another cloud, or newer than the database: nothing was moved`,
+  );
+}
+
+/** Whether `one` is of the same cloud as `other`, and was not started after it. */
+function isOlder(one: IdentityRow, other: IdentityRow | undefined): boolean {
+  return one.cloud_id === other?.cloud_id && one.starts <= other.starts;
 }
 
 async function noteMoved(url: string, moved: Moved): Promise<void> {
