@@ -7,9 +7,8 @@ import { type DirectoryLock, lockDirectory } from '../drivers/directory-lock.ts'
 import { PostgresqlMetadata } from '../drivers/metadata-postgresql/postgresql-metadata.ts';
 import { SqliteMetadata } from '../drivers/metadata-sqlite/sqlite-metadata.ts';
 import { SafeFetch } from '../drivers/safe-fetch/safe-fetch.ts';
-import { assertDatabaseThere, explainUnreadable, Identity } from '../metadata/identity.ts';
+import { assertDatabaseThere, assertNotMoved, explainUnreadable, Identity } from '../metadata/identity.ts';
 import { type Metadata, withReserve, withWatchers } from '../metadata/metadata.ts';
-import { assertNotMoved } from '../metadata/moved.ts';
 import { SealedColumnsStore } from '../metadata/sealed-columns-store.ts';
 import { Secrets } from '../metadata/secrets-store.ts';
 import { Alarms } from '../platform/alarms.ts';

@@ -24,7 +24,7 @@ import { cloudSources } from '../recovery/cloud-sources.ts';
 import { JournalStore } from '../recovery/journal-store.ts';
 import { Journals } from '../recovery/journals.ts';
 import { Lease } from '../recovery/lease.ts';
-import { PointEvents } from '../recovery/point-events.ts';
+import { PointEvents } from '../recovery/point-view.ts';
 import { Points } from '../recovery/points.ts';
 import { RecoveryKeys } from '../recovery/recovery-keys.ts';
 import { RecoverySummaryStore } from '../recovery/recovery-summary-store.ts';

@@ -7,7 +7,7 @@ import type { DamagedFile } from '../recovery/verification.ts';
 import { formatSize } from '../storage/entries.ts';
 import { UsageError, type Words } from './command.ts';
 import { askServer, asOperator, type CallAsOperator } from './operator-call.ts';
-import { Progress } from './progress.ts';
+import { Progress } from './terminal.ts';
 
 const ROOT = '/api/disaster-recovery';
 const POINTS = `${ROOT}/points`;

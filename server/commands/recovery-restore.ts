@@ -20,8 +20,7 @@ import {
 import { afterRestore } from '../recovery/restored-store.ts';
 import { RecoveryStore } from '../recovery/store.ts';
 import { UsageError, type Words } from './command.ts';
-import { Progress } from './progress.ts';
-import { givenRecoveryKey } from './recovery-key-text.ts';
+import { givenRecoveryKey, Progress } from './terminal.ts';
 
 export async function restore(_config: Config, { values }: Words): Promise<number> {
   const { from, to, point = 'latest', partial } = values;

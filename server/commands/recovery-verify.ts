@@ -9,9 +9,8 @@ import { findPoint } from '../recovery/restore.ts';
 import { type DamagedFile, verifyPoint } from '../recovery/verification.ts';
 import type { Words } from './command.ts';
 import { askServer } from './operator-call.ts';
-import { Progress } from './progress.ts';
-import { givenRecoveryKey } from './recovery-key-text.ts';
 import { POLL_MS, type Point, pathsOf } from './recovery-points.ts';
+import { givenRecoveryKey, Progress } from './terminal.ts';
 
 /** Waits for the end. Exit code 1 when something is missing or damaged. */
 export async function verify(config: Config, words: Words): Promise<number> {

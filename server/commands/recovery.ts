@@ -2,10 +2,10 @@
 import type { Config } from '../config/config.ts';
 import { type Command, UsageError, type Words } from './command.ts';
 import { asOperator } from './operator-call.ts';
-import { ask } from './recovery-key-text.ts';
 import { cancel, create, fsck, get, list, remove, status, undelete } from './recovery-points.ts';
 import { restore } from './recovery-restore.ts';
 import { verify } from './recovery-verify.ts';
+import { ask } from './terminal.ts';
 
 const HELP = `Usage: cloudlet recovery create
        cloudlet recovery list

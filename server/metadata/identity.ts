@@ -18,6 +18,10 @@ const UNFINISHED = '.restoring';
 /** Distinguishes an older copy of the database from the latest. */
 const COUNT = 'cloud.json';
 const MARK = '.cloud';
+/** In a data directory whose metadata were moved to a database. */
+export const MOVED_FILE = 'metadata-moved.json';
+/** In a database whose metadata were moved back. */
+export const MOVED_SETTING = 'metadata_moved';
 const DATABASES = ['sqlite', 'postgresql', 'mysql', 'mongodb', 'kept'].map((name) => `databases/${name}`);
 /** Folders with a mark file: each may be a separate disk. Recovery points have an identity of their own. */
 const MARKED = ['blobs', 'vms', 'images', 'databases', ...DATABASES];
@@ -28,6 +32,24 @@ export interface IdentityDeps {
   readonly clock: Clock;
   /** Releases the disk space reserved for a full disk. */
   readonly releaseReserve: () => Promise<unknown>;
+}
+
+/** Left where the metadata of a cloud were. */
+export interface Moved {
+  /** Where they are now: the database, without a password, or the data directory. */
+  readonly to: string;
+  /** ms since 1970. */
+  readonly at: number;
+}
+
+/** Throws StartupError if the metadata of that data directory were moved to a database. */
+export function assertNotMoved(directory: string): void {
+  const path = join(directory, MOVED_FILE);
+  if (!existsSync(path)) return;
+  const { to } = JSON.parse(readFileSync(path, 'utf8')) as Moved;
+  throw new StartupError(
+    `The metadata of this cloud are in ${to}: set CLOUDLET_METADATA_URL, or move them back with cloudlet migrate --to sqlite`,
+  );
 }
 
 /**

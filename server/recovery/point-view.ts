@@ -1,5 +1,7 @@
-/** The public view of a recovery point's row. */
-import { formatTime, formatTimeOrNull } from '../platform/clock.ts';
+/** The public view of a recovery point's row: in responses, and in events for the webhooks of administrators. */
+import type { Statement } from '../metadata/metadata.ts';
+import { type Clock, formatTime, formatTimeOrNull } from '../platform/clock.ts';
+import type { RecoverySummaryStore } from './recovery-summary-store.ts';
 import type { Point } from './schema.ts';
 import { type PointRow, type ShownState, SOUND } from './store.ts';
 
@@ -29,4 +31,37 @@ export function presentPoint(row: PointRow, verifyingPercent: number | null = nu
     target: row.target,
     deletes_at: formatTimeOrNull(row.deletes_at),
   };
+}
+
+export interface PointAnnouncement {
+  readonly accountId: number;
+  readonly type: `recovery_point.${'created' | 'completed' | 'failed' | 'verified' | 'damaged' | 'deleted'}`;
+  readonly data: Readonly<Record<string, unknown>>;
+  /** ms since 1970. */
+  readonly at: number;
+}
+
+export interface PointNewsDeps {
+  readonly summaries: Pick<RecoverySummaryStore, 'administrators'>;
+  readonly clock: Clock;
+  readonly announce: (announcement: PointAnnouncement) => readonly Statement[];
+}
+
+export class PointEvents {
+  readonly #deps: PointNewsDeps;
+
+  constructor(deps: PointNewsDeps) {
+    this.#deps = deps;
+  }
+
+  /** Statements for the commit of the event; `row`: the row after it. */
+  async of(type: PointAnnouncement['type'], row: PointRow): Promise<Statement[]> {
+    const { summaries, clock, announce } = this.#deps;
+    const { point_id, state, state_reason, ...point } = presentPoint(row);
+    const { created_at, completed_at, size_bytes, stored_bytes, gaps, damaged_files } = point;
+    const sizes = { created_at, completed_at, size_bytes, stored_bytes };
+    const data = { point_id, state, state_reason, ...sizes, gaps: gaps.length, damaged_files };
+    const accounts = await summaries.administrators();
+    return accounts.flatMap((accountId) => announce({ accountId, type, data, at: clock.now() }));
+  }
 }

@@ -2,7 +2,7 @@
 import { BACKGROUND, type Changes } from '../metadata/change.ts';
 import type { Clock } from '../platform/clock.ts';
 import { AppError, isAppError } from '../platform/errors.ts';
-import type { PointEvents } from './point-events.ts';
+import type { PointEvents } from './point-view.ts';
 import type { Repository } from './repository.ts';
 import type { PointRow, RecoveryStore } from './store.ts';
 import { verifyPoint } from './verification.ts';

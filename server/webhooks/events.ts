@@ -2,7 +2,34 @@
 import type { Statement } from '../metadata/metadata.ts';
 import { newId } from '../platform/ids.ts';
 import { insertEventIfSubscribed } from './deliveries-store.ts';
-import type { EventType } from './event-types.ts';
+
+/** The event types that a webhook can subscribe to. */
+export const EVENT_TYPES = [
+  'credits.low',
+  'credits.exhausted',
+  'credits.restored',
+  'database.created',
+  'database.deleted',
+  'database.failed',
+  'database.read_only',
+  'database.resumed',
+  'database.suspended',
+  'recovery_point.completed',
+  'recovery_point.created',
+  'recovery_point.damaged',
+  'recovery_point.deleted',
+  'recovery_point.failed',
+  'recovery_point.verified',
+  'vm.started',
+  'vm.stopped',
+  'vm.failed',
+  'vm.deleted',
+  'webhook.test',
+] as const;
+export type EventType = (typeof EVENT_TYPES)[number];
+
+/** Matches all types, including future ones. */
+export const ALL_EVENTS = '*';
 
 export interface NewEvent {
   readonly accountId: number;

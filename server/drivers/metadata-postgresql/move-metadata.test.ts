@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { insertTransfer } from '../../billing/ledger/ledger-store.ts';
-import { assertNotMoved } from '../../metadata/moved.ts';
+import { assertNotMoved } from '../../metadata/identity.ts';
 import { Alarms } from '../../platform/alarms.ts';
 import { systemClock } from '../../platform/clock.ts';
 import { operatorPostgresql } from '../../testing/operator-postgresql.ts';

@@ -5,6 +5,7 @@
  */
 import type pg from 'pg';
 import { CommitQueue, type WaitingCommit } from '../../metadata/commit-queue.ts';
+import { MOVED_SETTING, type Moved } from '../../metadata/identity.ts';
 import {
   CommitOutcomeUnknown,
   CommitRejected,
@@ -13,7 +14,6 @@ import {
   type Statement,
   type StatementResult,
 } from '../../metadata/metadata.ts';
-import { MOVED_SETTING, type Moved } from '../../metadata/moved.ts';
 import type { Alarms } from '../../platform/alarms.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { StartupError } from '../../platform/data-directory.ts';

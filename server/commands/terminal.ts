@@ -1,7 +1,28 @@
-/** Prompts of the terminal commands, such as for the recovery key when no cloud runs. */
+/** Progress and prompts of the commands at a terminal. */
 import { readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline/promises';
 import { readRecoveryKey } from '../recovery/recovery-keys.ts';
+
+/** A line that is drawn again on a terminal; elsewhere a line for each tenth. */
+export class Progress {
+  #shown = -1;
+
+  show(percent: number): void {
+    const isTerminal = process.stdout.isTTY === true;
+    const step = isTerminal ? Math.floor(percent) : Math.floor(percent / 10) * 10;
+    if (step === this.#shown) return;
+    this.#shown = step;
+    if (!isTerminal) console.log(`${step} %`);
+    else {
+      const filled = Math.floor(step / 4);
+      process.stdout.write(`\r[${'='.repeat(filled)}${' '.repeat(25 - filled)}] ${step} %`);
+    }
+  }
+
+  end(): void {
+    if (process.stdout.isTTY === true && this.#shown >= 0) process.stdout.write('\r\x1b[K');
+  }
+}
 
 /** From the file, or from who sits there. */
 export async function givenRecoveryKey(file: string | undefined): Promise<Buffer> {
