@@ -152,7 +152,7 @@ export const SABOTAGES: readonly Sabotage[] = [
     sees: /altered bytes were sent|the answer looked complete|200 !== 500/,
     edits: [
       {
-        file: 'server/drivers/blobs-file/frame-codec.ts',
+        file: 'server/drivers/blob-frames/frame-codec.ts',
         find: 'open: (body, tail, position) => tail.readUInt32LE() === checksum(body, position),',
         replace: 'open: () => true,',
       },
@@ -209,8 +209,8 @@ export const SABOTAGES: readonly Sabotage[] = [
     sees: /waited in vain: only the file of the kept object/,
     edits: [
       {
-        file: 'server/drivers/blobs-file/blob-writer.ts',
-        find: "{ op: 'discard', stream, remove: name }",
+        file: 'server/drivers/blobs-file/file-target.ts',
+        find: "{ op: 'discard', stream, remove: this.#deps.name }",
         replace: "{ op: 'discard', stream, remove: null }",
       },
     ],

@@ -6,7 +6,7 @@ import { hostname } from 'node:os';
 import { join } from 'node:path';
 import type { Logger } from 'pino';
 import type { Config } from '../config/config.ts';
-import { blobPath } from '../drivers/blobs-file/blob-format.ts';
+import { blobPath } from '../drivers/blob-frames/blob-format.ts';
 import { PostgresqlSnapshots } from '../drivers/metadata-postgresql/postgresql-snapshots.ts';
 import { SqliteSnapshots } from '../drivers/metadata-sqlite/sqlite-snapshots.ts';
 import { DirectoryDataFiles } from '../drivers/recovery-directory/data-files.ts';

@@ -1,8 +1,8 @@
 /** Memory from which the kernel can write past its page cache, and whether it does so here. */
 import { closeSync, constants, openSync, writeSync } from 'node:fs';
-import { asFault } from './blob-fault.ts';
-import { TAG_BYTES } from './blob-format.ts';
-import { CHUNKS_PER_SLOT, LARGE_SLOT_BYTES } from './slot-pool.ts';
+import { asFault } from '../blob-frames/blob-fault.ts';
+import { TAG_BYTES } from '../blob-frames/blob-format.ts';
+import { CHUNKS_PER_SLOT, LARGE_SLOT_BYTES } from '../blob-frames/slot-pool.ts';
 
 /** Addresses, offsets and lengths are multiples of it. No disk in use wants more. */
 export const BLOCK_BYTES = 4096;

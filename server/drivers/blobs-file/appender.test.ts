@@ -6,11 +6,11 @@ import { after, before, test } from 'node:test';
 import fc from 'fast-check';
 import { notInstalled } from '../../../scripts/installed.ts';
 import { randomSecret } from '../../platform/ids.ts';
+import { frameCodec } from '../blob-frames/frame-codec.ts';
+import { LARGE_SLOT_BYTES } from '../blob-frames/slot-pool.ts';
 import { AlignedAreas } from './aligned-areas.ts';
 import { CachedAppender, DirectAppender } from './appender.ts';
-import { frameCodec } from './frame-codec.ts';
 import { FrameWriter } from './frame-writer.ts';
-import { LARGE_SLOT_BYTES } from './slot-pool.ts';
 
 // On a disk, where the usual temporary directory need not be.
 const scratch = mkdtempSync('/var/tmp/cloudlet-appender-');

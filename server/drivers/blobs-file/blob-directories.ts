@@ -2,8 +2,9 @@
 import { closeSync, constants, fsync, mkdirSync, openSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { asFault, type BlobFault, isFullDisk } from './blob-fault.ts';
-import { blobDirectory } from './blob-format.ts';
+import { asFault, type BlobFault } from '../blob-frames/blob-fault.ts';
+import { blobDirectory } from '../blob-frames/blob-format.ts';
+import { isFullDisk } from './disk-fault.ts';
 
 const fsyncAsync = promisify(fsync);
 const CREATE = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL;

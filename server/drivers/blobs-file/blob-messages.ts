@@ -1,6 +1,4 @@
 /** Messages between the event loop and worker threads. Bytes travel in shared slots, never in messages. */
-import type { FaultRecord } from './blob-fault.ts';
-
 /** Appends the first `bytes` of `slot` to a file; whole chunks, but for the last slot. */
 export interface StoreRequest {
   readonly op: 'store';
@@ -64,32 +62,6 @@ export interface BlobReply {
    */
   readonly goodChunks?: number;
 }
-
-export interface Numbered<T> {
-  readonly id: number;
-  readonly body: T;
-}
-
-/**
- * A request on its way. To share memory with a message costs many times what the rest of it does, so a
- * slot is shared with a thread once, under a number, and only named from then on.
- */
-export interface Sent {
-  readonly id: number;
-  /** The request, its slot left out. */
-  readonly body: BlobRequest;
-  /** Number of the request's slot, or null. */
-  readonly slot: number | null;
-  /** The first time the thread meets that slot. */
-  readonly memory: SharedArrayBuffer | null;
-}
-
-/** Nobody else holds that slot any more. */
-export interface Forget {
-  readonly forget: number;
-}
-
-export type Answer = { readonly reply: BlobReply } | { readonly fault: FaultRecord };
 
 /** `workerData` of a thread. */
 export interface BlobThreadSetup {

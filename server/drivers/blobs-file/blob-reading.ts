@@ -3,11 +3,12 @@
  * order.
  */
 import type { BlobRange, BlobRef, BlobSink } from '../../storage/blobs.ts';
-import { asFault, damaged, faultError } from './blob-fault.ts';
-import { CHUNK_BYTES, chunkCount } from './blob-format.ts';
+import { asFault, damaged } from '../blob-frames/blob-fault.ts';
+import { CHUNK_BYTES, chunkCount } from '../blob-frames/blob-format.ts';
+import { LARGE_SLOT_BYTES, type Slot, type SlotPool, SMALL_SLOT_BYTES } from '../blob-frames/slot-pool.ts';
 import type { BlobReply, ReadRequest } from './blob-messages.ts';
-import { LARGE_SLOT_BYTES, type Slot, type SlotPool, SMALL_SLOT_BYTES } from './slot-pool.ts';
-import type { BlobThread, WorkerPool } from './worker-pool.ts';
+import { faultError } from './disk-fault.ts';
+import type { FileThread, FileThreads } from './file-threads.ts';
 
 /** A sink that takes longer over a slot gets small ones, and nothing is read ahead for it. */
 const STALL_MS = 100;
@@ -29,7 +30,7 @@ export interface BlobReadingDeps {
   readonly range: BlobRange;
   readonly sink: BlobSink;
   readonly signal: AbortSignal | undefined;
-  readonly workers: WorkerPool;
+  readonly workers: FileThreads;
   readonly slots: SlotPool;
 }
 
@@ -41,7 +42,7 @@ export class BlobReading {
   #ahead: Part[] = [];
   /** Every request that may still use the file. */
   readonly #outstanding = new Set<Promise<unknown>>();
-  #opener: BlobThread | null = null;
+  #opener: FileThread | null = null;
   #fd: number | null = null;
   #slotBytes = SMALL_SLOT_BYTES;
   #prompt = false;
@@ -129,7 +130,7 @@ export class BlobReading {
    * A thread that dies takes along the file that it opened, before anybody hears of it: what was not read
    * well through another's descriptor does not count, and is read anew.
    */
-  async #ask(thread: BlobThread, request: ReadRequest): Promise<BlobReply> {
+  async #ask(thread: FileThread, request: ReadRequest): Promise<BlobReply> {
     const isOwn = request.fd === null;
     try {
       const answer = await thread.request(request);

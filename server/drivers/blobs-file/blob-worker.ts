@@ -3,26 +3,30 @@ import { createHash, type Hash } from 'node:crypto';
 import { closeSync, fstatSync, openSync, readvSync } from 'node:fs';
 import { unlink } from 'node:fs/promises';
 import { join } from 'node:path';
-import { parentPort, workerData } from 'node:worker_threads';
+import { workerData } from 'node:worker_threads';
+import { asFault, BlobFault } from '../blob-frames/blob-fault.ts';
+import {
+  blobPath,
+  CHUNK_BYTES,
+  chunkCount,
+  chunkLength,
+  fileLength,
+  frameOffset,
+} from '../blob-frames/blob-format.ts';
+import { frameCodec } from '../blob-frames/frame-codec.ts';
+import { answerRequests } from '../blob-frames/thread-requests.ts';
 import { AlignedAreas } from './aligned-areas.ts';
 import { CachedAppender, DirectAppender } from './appender.ts';
 import { BlobDirectories } from './blob-directories.ts';
-import { asFault, BlobFault } from './blob-fault.ts';
-import { blobPath, CHUNK_BYTES, chunkCount, chunkLength, fileLength, frameOffset } from './blob-format.ts';
 import type {
-  Answer,
   BlobReply,
   BlobRequest,
   BlobThreadSetup,
   DiscardRequest,
-  Forget,
   HashRequest,
-  Numbered,
   ReadRequest,
-  Sent,
   StoreRequest,
 } from './blob-messages.ts';
-import { frameCodec } from './frame-codec.ts';
 import { FrameWriter } from './frame-writer.ts';
 
 const { directory, directWrites } = workerData as BlobThreadSetup;
@@ -30,7 +34,6 @@ const directories = new BlobDirectories(directory);
 const areas = new AlignedAreas(directory, directWrites);
 const files = new Map<number, { readonly name: string; readonly writer: FrameWriter }>();
 const hashes = new Map<number, Hash>();
-const slots = new Map<number, SharedArrayBuffer>();
 
 function hash({ stream, slot, bytes, last }: HashRequest): BlobReply {
   const md5 = hashes.get(stream) ?? createHash('md5');
@@ -102,41 +105,7 @@ function answer(request: BlobRequest): BlobReply | Promise<BlobReply> {
   }
 }
 
-function post(id: number, body: Answer): void {
-  const message: Numbered<Answer> = { id, body };
-  parentPort?.postMessage(message);
-}
-
-function postFault(id: number, error: unknown, op: BlobRequest['op']): void {
-  const { kind, code, message } = asFault(error, op === 'read' ? 'read' : 'write');
-  post(id, { fault: { kind, code, message } });
-}
-
-function withSlot({ body, slot, memory }: Sent): BlobRequest {
-  if (slot === null) return body;
-  if (memory !== null) slots.set(slot, memory);
-  return { ...body, slot: slots.get(slot) } as BlobRequest;
-}
-
-parentPort?.on('message', (message: Sent | Forget) => {
-  if ('forget' in message) {
-    slots.delete(message.forget);
-    return;
-  }
-  const { id } = message;
-  const body = withSlot(message);
-  try {
-    const reply = answer(body);
-    if (reply instanceof Promise) {
-      reply.then(
-        (settled) => post(id, { reply: settled }),
-        (error) => postFault(id, error, body.op),
-      );
-    } else post(id, { reply });
-  } catch (error) {
-    postFault(id, error, body.op);
-  }
-});
+answerRequests(answer, (error, { op }: BlobRequest) => asFault(error, op === 'read' ? 'read' : 'write'));
 
 /** Answers a ReadRequest. Throws what the system calls throw, with the file closed if this call opened it. */
 function readChunks(root: string, request: ReadRequest): BlobReply {

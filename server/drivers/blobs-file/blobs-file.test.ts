@@ -29,14 +29,14 @@ import { AppError, isAppError } from '../../platform/errors.ts';
 import { newId, randomSecret } from '../../platform/ids.ts';
 import { readBlob, storeBlob, testBlobStore } from '../../testing/blobs.conformance.ts';
 import { eventually } from '../../testing/eventually.ts';
+import { BlobFault } from '../blob-frames/blob-fault.ts';
+import { blobPath, CHUNK_BYTES, CRC_BYTES, frameOffset, TAG_BYTES } from '../blob-frames/blob-format.ts';
+import { frameCodec } from '../blob-frames/frame-codec.ts';
 import { CachedAppender } from './appender.ts';
 import { BlobDirectories } from './blob-directories.ts';
-import { BlobFault } from './blob-fault.ts';
-import { blobPath, CHUNK_BYTES, CRC_BYTES, frameOffset, TAG_BYTES } from './blob-format.ts';
 import { FileBlobStore, type SpaceCheck } from './blobs-file.ts';
-import { frameCodec } from './frame-codec.ts';
+import { type FileThreads, fileThreads } from './file-threads.ts';
 import { FrameWriter } from './frame-writer.ts';
-import { WorkerPool } from './worker-pool.ts';
 
 const scratch = mkdtempSync(join(tmpdir(), 'cloudlet-blobs-'));
 const opened: FileBlobStore[] = [];
@@ -50,14 +50,14 @@ const unlimited: SpaceCheck = { assertSpace: () => {} };
 
 interface Opened {
   readonly blobs: FileBlobStore;
-  readonly workers: WorkerPool;
+  readonly workers: FileThreads;
   readonly alarms: Alarms;
   readonly directory: string;
 }
 
 function openAt(directory: string, diskSpace = unlimited): Opened {
   const alarms = new Alarms(systemClock);
-  const workers = new WorkerPool({ directory, threads: 2, directWrites: 4, alarms });
+  const workers = fileThreads({ directory, threads: 2, directWrites: 4, alarms });
   const deps = { directory, threads: 2, directWrites: 4, clock: systemClock, alarms, diskSpace };
   const blobs = new FileBlobStore(deps, workers);
   opened.push(blobs);

@@ -14,14 +14,16 @@ import type {
   BlobWriter,
   StoredBlob,
 } from '../../storage/blobs.ts';
-import { BlobFault, isFullDisk } from './blob-fault.ts';
-import { blobPath, CHUNK_BYTES } from './blob-format.ts';
+import { BlobFault } from '../blob-frames/blob-fault.ts';
+import { blobPath, CHUNK_BYTES } from '../blob-frames/blob-format.ts';
+import { SlotPool } from '../blob-frames/slot-pool.ts';
+import { SlotWriter } from '../blob-frames/slot-writer.ts';
 import { BlobReading } from './blob-reading.ts';
-import { FileBlobWriter, type SpaceCheck } from './blob-writer.ts';
-import { SlotPool } from './slot-pool.ts';
-import { WorkerPool } from './worker-pool.ts';
+import { isFullDisk } from './disk-fault.ts';
+import { FileTarget, type SpaceCheck } from './file-target.ts';
+import { type FileThreads, fileThreads } from './file-threads.ts';
 
-export type { SpaceCheck } from './blob-writer.ts';
+export type { SpaceCheck } from './file-target.ts';
 
 export interface FileBlobStoreDeps {
   /** Where the blobs are kept; made with mode 0700 when missing. */
@@ -40,16 +42,16 @@ export interface FileBlobStoreDeps {
 
 export class FileBlobStore implements BlobStore {
   readonly #deps: FileBlobStoreDeps;
-  readonly #workers: WorkerPool;
+  readonly #workers: FileThreads;
   readonly #slots = new SlotPool();
-  readonly #writers = new Map<string, FileBlobWriter>();
+  readonly #writers = new Map<string, SlotWriter>();
   /** Finished, and perhaps about to be named by a commit. */
   readonly #unreleased = new Set<string>();
   #syncFailed = false;
   #closed = false;
 
   /** `workers` are ended by close(). */
-  constructor(deps: FileBlobStoreDeps, workers: WorkerPool) {
+  constructor(deps: FileBlobStoreDeps, workers: FileThreads) {
     this.#deps = deps;
     this.#workers = workers;
   }
@@ -62,7 +64,7 @@ export class FileBlobStore implements BlobStore {
         syncFolder(dirname(path));
       }
     }
-    return new FileBlobStore(deps, new WorkerPool(deps));
+    return new FileBlobStore(deps, fileThreads(deps));
   }
 
   async create({ dataKey }: { readonly dataKey: Uint8Array | null }): Promise<BlobWriter> {
@@ -72,15 +74,19 @@ export class FileBlobStore implements BlobStore {
     const { clock, diskSpace } = this.#deps;
     diskSpace.assertSpace(CHUNK_BYTES);
     const name = newId('blob', clock);
-    const writer = new FileBlobWriter({
+    const target = new FileTarget({
       name,
       dataKey,
       workers: this.#workers,
-      slots: this.#slots,
       diskSpace,
       onFault: (error) => this.#onFault(error),
       assertWritable: () => this.#assertWritable(),
       remove: () => this.remove(name),
+    });
+    const writer = new SlotWriter({
+      name,
+      slots: this.#slots,
+      target,
       onEnd: (state) => {
         if (state === 'finished') this.#unreleased.add(name);
         this.#writers.delete(name);

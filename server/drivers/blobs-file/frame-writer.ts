@@ -2,10 +2,10 @@
 import { close, fdatasync } from 'node:fs';
 import { promisify } from 'node:util';
 import { detachBuffer } from '../../platform/buffers.ts';
+import { asFault, BlobFault } from '../blob-frames/blob-fault.ts';
+import { CHUNK_BYTES } from '../blob-frames/blob-format.ts';
+import type { FrameCodec } from '../blob-frames/frame-codec.ts';
 import type { Appender } from './appender.ts';
-import { asFault, BlobFault } from './blob-fault.ts';
-import { CHUNK_BYTES } from './blob-format.ts';
-import type { FrameCodec } from './frame-codec.ts';
 
 const fdatasyncAsync = promisify(fdatasync);
 const closeAsync = promisify(close);

@@ -3,15 +3,7 @@ import { Worker } from 'node:worker_threads';
 import type { Alarms } from '../../platform/alarms.ts';
 import { AppError } from '../../platform/errors.ts';
 import { BlobFault } from './blob-fault.ts';
-import type {
-  Answer,
-  BlobReply,
-  BlobRequest,
-  BlobThreadSetup,
-  Forget,
-  Numbered,
-  Sent,
-} from './blob-messages.ts';
+import type { Answer, Forget, Numbered, Sent } from './thread-messages.ts';
 
 /** A thread that dies before it ever answered would die again at once. */
 const RESTART_DELAY_MS = 1000;
@@ -33,19 +25,25 @@ function slotNumber(memory: SharedArrayBuffer): number {
   return lastSlotNumber;
 }
 
-const collected = new FinalizationRegistry<{ thread: WeakRef<BlobThread>; slot: number }>(
+const collected = new FinalizationRegistry<{ thread: WeakRef<{ forget(slot: number): void }>; slot: number }>(
   ({ thread, slot }) => thread.deref()?.forget(slot),
 );
 
-interface Waiting {
-  resolve(reply: BlobReply): void;
+interface Waiting<Reply> {
+  resolve(reply: Reply): void;
   reject(error: unknown): void;
 }
 
-/** One worker thread. */
-export class BlobThread {
+/** The program of a thread, and its `workerData`. */
+export interface ThreadProgram {
+  readonly script: URL;
+  readonly setup: unknown;
+}
+
+/** One worker thread, which answers each `Request` with a `Reply`. */
+export class BlobThread<Request extends object, Reply> {
   readonly #worker: Worker;
-  readonly #waiting = new Map<number, Waiting>();
+  readonly #waiting = new Map<number, Waiting<Reply>>();
   /** Numbers of the slots it has met. */
   readonly #slots = new Set<number>();
   #nextId = 0;
@@ -55,8 +53,11 @@ export class BlobThread {
   /** Work given to it: requests outstanding and streams held, in the units above. */
   load = 0;
 
-  constructor(setup: BlobThreadSetup, onExit: (thread: BlobThread, cause: unknown) => void) {
-    this.#worker = new Worker(new URL('./blob-worker.ts', import.meta.url), { workerData: setup });
+  constructor(
+    { script, setup }: ThreadProgram,
+    onExit: (thread: BlobThread<Request, Reply>, cause: unknown) => void,
+  ) {
+    this.#worker = new Worker(script, { workerData: setup });
     this.#worker.on('error', (error) => {
       this.#cause = error;
     });
@@ -78,7 +79,7 @@ export class BlobThread {
   hasAnswered = false;
 
   /** Rejects with a BlobFault: of the work, or of kind `thread` when the thread dies or is dead. */
-  request(request: BlobRequest): Promise<BlobReply> {
+  request(request: Request): Promise<Reply> {
     return new Promise((resolve, reject) => {
       if (!this.#alive) {
         reject(threadDied(this.#cause));
@@ -91,16 +92,17 @@ export class BlobThread {
     });
   }
 
-  #address(id: number, request: BlobRequest): Sent {
+  #address(id: number, request: object): Sent {
     if (!('slot' in request)) return { id, body: request, slot: null, memory: null };
-    const { slot: memory, ...body } = request;
-    const slot = slotNumber(memory);
-    const isNew = !this.#slots.has(slot);
+    const { slot, ...body } = request;
+    const memory = slot as SharedArrayBuffer;
+    const number = slotNumber(memory);
+    const isNew = !this.#slots.has(number);
     if (isNew) {
-      this.#slots.add(slot);
-      collected.register(memory, { thread: new WeakRef(this), slot });
+      this.#slots.add(number);
+      collected.register(memory, { thread: new WeakRef(this), slot: number });
     }
-    return { id, body: body as BlobRequest, slot, memory: isNew ? memory : null };
+    return { id, body, slot: number, memory: isNew ? memory : null };
   }
 
   /** The slot was collected here: the thread must not keep it alive. */
@@ -121,7 +123,7 @@ export class BlobThread {
     this.#waiting.delete(id);
     this.load -= REQUEST_LOAD;
     if ('fault' in answer) waiting?.reject(new BlobFault(answer.fault));
-    else waiting?.resolve(answer.reply);
+    else waiting?.resolve(answer.reply as Reply);
   }
 }
 
@@ -131,19 +133,15 @@ function threadDied(cause: unknown): BlobFault {
   return new BlobFault({ kind: 'thread', code, message: 'a blob worker thread ended' });
 }
 
-export interface WorkerPoolDeps {
-  /** Where the blobs are. */
-  readonly directory: string;
+export interface WorkerPoolDeps extends ThreadProgram {
   /** At most. */
   readonly threads: number;
-  /** Direct writes of all threads together. */
-  readonly directWrites: number;
   readonly alarms: Alarms;
 }
 
-export class WorkerPool {
+export class WorkerPool<Request extends object, Reply> {
   readonly #deps: WorkerPoolDeps;
-  readonly #threads = new Set<BlobThread>();
+  readonly #threads = new Set<BlobThread<Request, Reply>>();
   /** Configured number of threads; dead ones are replaced. */
   #wanted = 0;
   #closing = false;
@@ -153,7 +151,7 @@ export class WorkerPool {
   }
 
   /** The threads alive. */
-  get threads(): readonly BlobThread[] {
+  get threads(): readonly BlobThread<Request, Reply>[] {
     return [...this.#threads];
   }
 
@@ -161,8 +159,8 @@ export class WorkerPool {
    * The least loaded thread, `other` only if there is no second one. A thread takes 12 MB of memory: it is
    * started once those before it have work. Throws AppError `overloaded` when none is alive.
    */
-  pick(other?: BlobThread): BlobThread {
-    let best: BlobThread | undefined;
+  pick(other?: BlobThread<Request, Reply>): BlobThread<Request, Reply> {
+    let best: BlobThread<Request, Reply> | undefined;
     for (const thread of this.#threads) {
       if (thread !== other && (best === undefined || thread.load < best.load)) best = thread;
     }
@@ -184,9 +182,8 @@ export class WorkerPool {
 
   #start(): void {
     if (this.#closing) return;
-    const { directory, threads, alarms } = this.#deps;
-    const directWrites = Math.floor(this.#deps.directWrites / threads);
-    const onExit = (thread: BlobThread, cause: unknown) => {
+    const { alarms } = this.#deps;
+    const onExit = (thread: BlobThread<Request, Reply>, cause: unknown) => {
       this.#threads.delete(thread);
       if (this.#closing) return;
       const reason = cause instanceof Error ? cause.message : 'it was terminated';
@@ -195,6 +192,6 @@ export class WorkerPool {
       if (thread.hasAnswered) this.#start();
       else setTimeout(() => this.#start(), RESTART_DELAY_MS).unref();
     };
-    this.#threads.add(new BlobThread({ directory, directWrites }, onExit));
+    this.#threads.add(new BlobThread(this.#deps, onExit));
   }
 }

@@ -1,49 +1,56 @@
-/** The event loop's side of a write: it copies bytes into slots; threads hash, seal, write and sync them. */
+/**
+ * The event loop's side of a write: it copies bytes into slots and hands them to a target, whose threads
+ * hash, seal and store them.
+ */
 import { AppError } from '../../platform/errors.ts';
 import type { BlobWriter, WrittenBlob } from '../../storage/blobs.ts';
-import { faultError } from './blob-fault.ts';
-import type { BlobReply } from './blob-messages.ts';
 import { LARGE_SLOT_BYTES, type Slot, type SlotPool, SMALL_SLOT_BYTES } from './slot-pool.ts';
-import { type BlobThread, HASH_LOAD, STORE_LOAD, type WorkerPool } from './worker-pool.ts';
 
 /**
- * Slots on their way to the disk before the caller is asked to wait: 3 MiB, or the slower thread starves at
+ * Slots on their way to the target before the caller is asked to wait: 3 MiB, or the slower thread starves at
  * times.
  */
 const MAX_IN_FLIGHT = 6;
 
-/** Accounts for free disk space. */
-export interface SpaceCheck {
-  /** Throws AppError `out_of_space` when `bytes` more should not be written. */
-  assertSpace(bytes: number): void;
+/** A slot's share of a blob. */
+export interface SlotContent {
+  readonly bytes: number;
+  /** The blob ends here. */
+  readonly last: boolean;
 }
 
-export interface FileBlobWriterDeps {
+/** The place where a writer's slots go, in order. */
+export interface SlotTarget {
+  /**
+   * Takes the bytes of a slot: whole chunks, unless they are the last. One promise for each user of the slot,
+   * which is given back when all have settled. After the last slot, resolved means durable, and one of them
+   * resolves to the MD5 of the plaintext, hex.
+   */
+  send(slot: Slot, content: SlotContent): readonly Promise<string | undefined>[];
+  /** The failure for the caller. Called once, with the first one. */
+  explain(error: unknown): AppError;
+  /** Throws AppError if a blob that was stored must not be acknowledged. */
+  assertAcknowledgeable(): void;
+  /** Removes what was stored, also after a successful end. */
+  discard(): Promise<void>;
+  /** Called once, when the blob is finished or gone. */
+  end(): void;
+}
+
+export interface SlotWriterDeps {
   readonly name: string;
-  readonly dataKey: Uint8Array | null;
-  readonly workers: WorkerPool;
   readonly slots: SlotPool;
-  readonly diskSpace: SpaceCheck;
-  /** Called with every failure, before it is reported to the caller. */
-  readonly onFault: (error: unknown) => void;
-  /** Throws `read_only` if the store no longer takes writes. */
-  readonly assertWritable: () => void;
-  /** Removes the file when the thread that should have is dead. */
-  readonly remove: () => Promise<void>;
-  /** Called once, when the file is finished or gone. */
+  readonly target: SlotTarget;
+  /** Called once, when the blob is finished or gone. */
   readonly onEnd: (state: 'finished' | 'aborted') => void;
-  /** The sweeper may judge the file by its row. May be called more than once. */
+  /** The sweeper may judge the blob by its row. May be called more than once. */
   readonly onRelease: () => void;
 }
 
-let nextStream = 0;
-
-export class FileBlobWriter implements BlobWriter {
+export class SlotWriter implements BlobWriter {
   readonly name: string;
-  readonly #deps: FileBlobWriterDeps;
-  readonly #stream = nextStream++;
-  #storing: BlobThread | null = null;
-  #hashing: BlobThread | null = null;
+  readonly #deps: SlotWriterDeps;
+  #isFirstSlot = true;
   #slot: Slot | null = null;
   #filled = 0;
   #sizeBytes = 0;
@@ -53,7 +60,7 @@ export class FileBlobWriter implements BlobWriter {
   #state: 'open' | 'finishing' | 'finished' | 'aborted' = 'open';
   #aborting: Promise<void> | null = null;
 
-  constructor(deps: FileBlobWriterDeps) {
+  constructor(deps: SlotWriterDeps) {
     this.name = deps.name;
     this.#deps = deps;
   }
@@ -81,8 +88,7 @@ export class FileBlobWriter implements BlobWriter {
     const md5 = await this.#dispatch(true);
     if (this.#error !== null) throw this.#error;
     if (this.#state !== 'finishing') throw ended();
-    // Another file's fsync may have failed meanwhile: then nothing is acknowledged any more.
-    this.#deps.assertWritable();
+    this.#deps.target.assertAcknowledgeable();
     this.#end('finished');
     return { name: this.name, sizeBytes: this.#sizeBytes, md5 };
   }
@@ -102,14 +108,8 @@ export class FileBlobWriter implements BlobWriter {
     this.#fail(ended());
     if (this.#slot !== null) this.#deps.slots.give(this.#slot);
     this.#slot = null;
-    const { name } = this;
-    const stream = this.#stream;
-    // A dead thread has forgotten the stream already.
-    this.#hashing?.request({ op: 'discard', stream, remove: null }).catch(() => {});
     try {
-      await this.#storing?.request({ op: 'discard', stream, remove: name });
-    } catch {
-      await this.#deps.remove();
+      await this.#deps.target.discard();
     } finally {
       if (!wasFinished) this.#end('aborted');
       this.release();
@@ -118,8 +118,7 @@ export class FileBlobWriter implements BlobWriter {
 
   #end(state: 'finished' | 'aborted'): void {
     this.#state = state;
-    if (this.#storing !== null) this.#storing.load -= STORE_LOAD;
-    if (this.#hashing !== null) this.#hashing.load -= HASH_LOAD;
+    this.#deps.target.end();
     this.#deps.onEnd(state);
   }
 
@@ -131,7 +130,7 @@ export class FileBlobWriter implements BlobWriter {
   #slotWithSpace(): Slot {
     // A full slot stays until more bytes come: only then is it known not to be the last.
     if (this.#slot !== null && this.#filled === this.#slot.bytes.length) this.#dispatch(false);
-    this.#slot ??= this.#deps.slots.take(this.#storing === null ? SMALL_SLOT_BYTES : LARGE_SLOT_BYTES);
+    this.#slot ??= this.#deps.slots.take(this.#isFirstSlot ? SMALL_SLOT_BYTES : LARGE_SLOT_BYTES);
     return this.#slot;
   }
 
@@ -140,7 +139,8 @@ export class FileBlobWriter implements BlobWriter {
     const slot = this.#slot;
     if (slot === null) throw new Error('nothing to dispatch');
     const bytes = this.#filled;
-    const replies = this.#send(slot, { bytes, last });
+    const replies = this.#deps.target.send(slot, { bytes, last });
+    this.#isFirstSlot = false;
     this.#slot = null;
     this.#filled = 0;
     this.#inFlight++;
@@ -150,7 +150,7 @@ export class FileBlobWriter implements BlobWriter {
       let md5 = '';
       for (const result of results) {
         if (result.status === 'rejected') this.#report(result.reason);
-        else md5 = result.value.md5 ?? md5;
+        else md5 = result.value ?? md5;
       }
       if (this.#error === null && this.#inFlight < MAX_IN_FLIGHT) {
         this.#waiting?.resolve();
@@ -160,35 +160,9 @@ export class FileBlobWriter implements BlobWriter {
     });
   }
 
-  /** A blob of one slot takes one thread and one message; a longer one is hashed while it is written. */
-  #send(slot: Slot, { bytes, last }: { bytes: number; last: boolean }): Promise<BlobReply>[] {
-    const stream = this.#stream;
-    const memory = slot.memory;
-    let create = null;
-    try {
-      this.#deps.diskSpace.assertSpace(bytes);
-      if (this.#storing === null) {
-        create = { name: this.name, dataKey: this.#deps.dataKey };
-        this.#storing = this.#deps.workers.pick();
-        this.#storing.load += STORE_LOAD;
-        if (!last) {
-          this.#hashing = this.#deps.workers.pick(this.#storing);
-          this.#hashing.load += HASH_LOAD;
-        }
-      }
-    } catch (error) {
-      return [Promise.reject(error)];
-    }
-    const hash = this.#hashing === null;
-    const stored = this.#storing.request({ op: 'store', stream, create, slot: memory, bytes, last, hash });
-    if (this.#hashing === null) return [stored];
-    return [stored, this.#hashing.request({ op: 'hash', stream, slot: memory, bytes, last })];
-  }
-
   #report(error: unknown): void {
     if (this.#error !== null) return;
-    this.#deps.onFault(error);
-    this.#fail(faultError(error));
+    this.#fail(this.#deps.target.explain(error));
   }
 
   #fail(error: AppError): void {

@@ -1,0 +1,23 @@
+/** The worker threads that write and read the files. */
+import type { Alarms } from '../../platform/alarms.ts';
+import { type BlobThread, WorkerPool } from '../blob-frames/worker-pool.ts';
+import type { BlobReply, BlobRequest, BlobThreadSetup } from './blob-messages.ts';
+
+export type FileThread = BlobThread<BlobRequest, BlobReply>;
+export type FileThreads = WorkerPool<BlobRequest, BlobReply>;
+
+export interface FileThreadsDeps {
+  /** Where the blobs are. */
+  readonly directory: string;
+  /** At most. */
+  readonly threads: number;
+  /** Direct writes of all threads together. */
+  readonly directWrites: number;
+  readonly alarms: Alarms;
+}
+
+/** Starts threads when there is work for them. */
+export function fileThreads({ directory, threads, directWrites, alarms }: FileThreadsDeps): FileThreads {
+  const setup: BlobThreadSetup = { directory, directWrites: Math.floor(directWrites / threads) };
+  return new WorkerPool({ script: new URL('./blob-worker.ts', import.meta.url), setup, threads, alarms });
+}
