@@ -117,6 +117,7 @@ export async function buildCloud(options: BuildOptions): Promise<Cloud> {
   });
   const countConnections = () => edges.guard.connections;
   meters.gauge('cloudlet_connections', { help: 'Open connections', type: 'gauge', read: countConnections });
+  base.gauges(meters);
   for (const part of parts) part.gauges?.(meters);
   const jobs = new Jobs(log);
   const close = async () => {

@@ -1,8 +1,5 @@
 /** The foundations of the cloud: data directory, identity, metadata, object store and keys. */
-import { join } from 'node:path';
 import { Updates } from '../calls/updates.ts';
-import { poolThreads } from '../config/config.ts';
-import { FileBlobStore } from '../drivers/blobs-file/blobs-file.ts';
 import { type DirectoryLock, lockDirectory } from '../drivers/directory-lock.ts';
 import { PostgresqlMetadata } from '../drivers/metadata-postgresql/postgresql-metadata.ts';
 import { SqliteMetadata } from '../drivers/metadata-sqlite/sqlite-metadata.ts';
@@ -16,9 +13,11 @@ import { openDataDirectory } from '../platform/data-directory.ts';
 import { DiskSpace } from '../platform/disk-space.ts';
 import { MasterKeys } from '../platform/master-key.ts';
 import type { Outbound } from '../platform/outbound.ts';
+import type { Meters } from '../platform/prometheus.ts';
 import { SweepGuard } from '../platform/sweep-guard.ts';
 import { HostMetrics } from '../status/host-metrics.ts';
 import type { BlobStore } from '../storage/blobs.ts';
+import { openBlobs } from './blobs.ts';
 import type { BuildOptions } from './cloud.ts';
 
 /** The foundations that every part uses. */
@@ -38,6 +37,8 @@ export interface Foundations {
   readonly linkSecret: Uint8Array;
   readonly secrets: Secrets;
   readonly outbound: Outbound;
+  /** Registers the figures of the blob store. */
+  readonly gauges: (meters: Meters) => void;
 }
 
 /** Throws StartupError, or an Error of one clear line. */
@@ -63,22 +64,16 @@ export async function openFoundations({ config, clock, step }: BuildOptions): Pr
     const metadata = withWatchers(reserved, updates.tell.bind(updates));
     const releaseReserve = () => diskSpace.releaseReserve();
     const identity = await Identity.open({ metadata, dataDir, clock, releaseReserve });
-    const sweepGuard = new SweepGuard({ alarms, isOurs: (folder) => identity.isOurs(folder) });
     const sealed = await new SealedColumnsStore({ metadata }).holdsSealedValues();
     const keys = MasterKeys.open({ dataDir, mayCreate: !sealed, cloudId: identity.cloudId });
     const secrets = new Secrets({ metadata, keys });
     const linkSecret = await secrets.get('links');
-    const directory = join(dataDir, 'blobs');
-    const blobs = await step('object store', () =>
-      FileBlobStore.open({
-        directory,
-        threads: config.blobThreads,
-        clock,
-        alarms,
-        diskSpace,
-        directWrites: Math.floor(poolThreads() / 2),
-      }),
-    );
+    const { cloudId } = identity;
+    const store = { config: { ...config, dataDir }, metadata, cloudId, clock, alarms, diskSpace };
+    const { blobs, gauges } = await step('object store', () => openBlobs(store));
+    const isOurs = async (folder: string) =>
+      (await identity.isOurs(folder)) && (folder !== 'blobs' || (await blobs.isOurs()));
+    const sweepGuard = new SweepGuard({ alarms, isOurs });
     const hostMetrics = new HostMetrics({ clock, dataDir });
     await hostMetrics.start();
     const assertSpace = diskSpace.assertMayStore.bind(diskSpace);
@@ -86,7 +81,7 @@ export async function openFoundations({ config, clock, step }: BuildOptions): Pr
       clock,
       allowed: config.fetchAllow.split(',').filter((entry) => entry !== ''),
     });
-    const stores = { metadata, blobs, updates };
+    const stores = { metadata, blobs, updates, gauges };
     const own = {
       lock,
       keys,

@@ -6,7 +6,6 @@ import { hostname } from 'node:os';
 import { join } from 'node:path';
 import type { Logger } from 'pino';
 import type { Config } from '../config/config.ts';
-import { blobPath } from '../drivers/blob-frames/blob-format.ts';
 import { PostgresqlSnapshots } from '../drivers/metadata-postgresql/postgresql-snapshots.ts';
 import { SqliteSnapshots } from '../drivers/metadata-sqlite/sqlite-snapshots.ts';
 import { DirectoryDataFiles } from '../drivers/recovery-directory/data-files.ts';
@@ -34,6 +33,7 @@ import type { Snapshots, Source } from '../recovery/sources.ts';
 import { RecoveryStore, WRITER } from '../recovery/store.ts';
 import { Verifications } from '../recovery/verifications.ts';
 import { RecoveryWatch } from '../recovery/watch.ts';
+import type { BlobStore } from '../storage/blobs.ts';
 import { eventStatements } from '../webhooks/events.ts';
 
 export interface RecoveryDeps {
@@ -52,6 +52,7 @@ export interface RecoveryDeps {
   readonly base: {
     readonly metadata: Metadata;
     readonly secrets: Secrets;
+    readonly blobs: BlobStore;
     readonly alarms: Alarms;
     readonly assertSpace: (bytes: number) => void;
   };
@@ -60,7 +61,7 @@ export interface RecoveryDeps {
 }
 
 /** The file layout that foundations.ts and compute.ts give to their drivers. */
-const LAYOUT = { blobPath: (blob: string) => `blobs/${blobPath(blob)}`, images: 'images' };
+const LAYOUT = { images: 'images' };
 const HOUR_MS = 3_600_000;
 const TICK_MS = 10 * 60_000;
 const CHECK_MS = 60_000;
@@ -72,7 +73,7 @@ export function recoveryHold({ metadata }: { readonly metadata: Metadata }, cloc
 }
 
 export function buildRecovery({ config, clock, log, base, sources }: RecoveryDeps) {
-  const { metadata, secrets, assertSpace } = base;
+  const { metadata, secrets, assertSpace, blobs } = base;
   const { dataDir: directory } = config;
   const store = new RecoveryStore(metadata);
   const changes = new Changes({ metadata });
@@ -109,7 +110,7 @@ export function buildRecovery({ config, clock, log, base, sources }: RecoveryDep
     sweep: (holding) => removals.sweepWith(holding),
     verifyingPercent: (id) => verifications.percentOf(id),
     snapshots: snapshotsOf({ config, clock, assertSpace }),
-    sources: cloudSources(new DirectoryDataFiles(directory, LAYOUT), sources),
+    sources: cloudSources({ files: new DirectoryDataFiles(directory, LAYOUT), blobs, more: sources }),
     location: target.location,
     version: VERSION,
     bytesPerSecond: config.recoveryBytesPerSecond || Number.POSITIVE_INFINITY,

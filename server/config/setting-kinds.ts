@@ -1,4 +1,5 @@
 /** The type of a setting, and its kinds: text, whole number, one of several words. */
+import { parseS3Url } from './s3-address.ts';
 
 export interface Setting<T> {
   readonly env: string;
@@ -103,6 +104,15 @@ export const serverUrl = (scheme: RegExp, example: string) => (value: string) =>
   const mode = searchParams?.get('sslmode') ?? 'disable';
   const isRight = scheme.test(protocol) && hostname && username && SSL_MODES.includes(mode);
   return value === '' || isRight ? undefined : `must be like ${example}`;
+};
+/** Neither key nor secret is repeated in the message. */
+export const s3Url = (value: string) => {
+  try {
+    if (value !== '') parseS3Url(value, value.includes('@') ? '' : 'of:a-file');
+    return undefined;
+  } catch (error) {
+    return (error as Error).message;
+  }
 };
 const SSL_MODES = ['disable', 'require', 'verify-ca', 'verify-full'];
 export const adminKey = (value: string) =>

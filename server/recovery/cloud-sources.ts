@@ -1,4 +1,5 @@
 /** The components of a point, as files of the data directory, in this order. */
+import type { BlobStore } from '../storage/blobs.ts';
 import type { DataFiles, Snapshot, Source, SourceFile } from './sources.ts';
 import { RecoveryStore } from './store.ts';
 
@@ -7,10 +8,19 @@ export const KEYS = 'keys';
 export const KEY_FILE = 'master.key';
 const OWNER_ONLY = 0o600;
 const PAGE = 1000;
+/** Bytes from elsewhere may break off. */
+const BLOB_TRIES = 3;
 
-/** Keys come first, because nothing else is usable without them. `more`: components of other domains. */
-export function cloudSources(files: DataFiles, more: readonly Source[]): Source[] {
-  return [keys(files), metadata(), blobs(files), images(files), ...more];
+export interface CloudData {
+  readonly files: DataFiles;
+  readonly blobs: Pick<BlobStore, 'raw'>;
+  /** Components of other domains. */
+  readonly more: readonly Source[];
+}
+
+/** Keys come first, because nothing else is usable without them. */
+export function cloudSources({ files, blobs, more }: CloudData): Source[] {
+  return [keys(files), metadata(), objects(blobs), images(files), ...more];
 }
 
 function keys(files: DataFiles): Source {
@@ -35,7 +45,7 @@ function metadata(): Source {
 }
 
 /** Every blob in the snapshot: it was stored before and is kept while a hold exists. */
-function blobs(files: DataFiles): Source {
+function objects(blobs: Pick<BlobStore, 'raw'>): Source {
   return {
     name: 'objects',
     consistency: 'as of the metadata snapshot',
@@ -44,7 +54,15 @@ function blobs(files: DataFiles): Source {
       const store = new RecoveryStore(reads);
       for (let after = ''; ; ) {
         const names = await store.blobs(after, PAGE);
-        for (const name of names) yield plainFile(files, files.blobPath(name), 'never');
+        for (const name of names) {
+          yield {
+            ...blobs.raw(name),
+            mode: OWNER_ONLY,
+            changes: 'never',
+            isPacked: false,
+            tries: BLOB_TRIES,
+          };
+        }
         after = names.at(-1) ?? after;
         if (names.length < PAGE) return;
       }

@@ -63,8 +63,6 @@ export interface Source {
 
 /** The files of the data directory. */
 export interface DataFiles {
-  /** Path of the blob's file in the data directory. */
-  blobPath(blob: string): string;
   /** Folder of the images that disks are created from. */
   readonly images: string;
   /** Absolute path of a file. */

@@ -43,7 +43,14 @@ const COMPONENT_ALARMS = {
     'metadata_read_failed',
     'metadata_write_failed',
   ],
-  storage: ['blob_fsync_failed', 'blob_thread_died', 'damaged_objects', 'out_of_space'],
+  storage: [
+    'blob_fsync_failed',
+    'blob_thread_died',
+    'blobs_full',
+    'blobs_unreachable',
+    'damaged_objects',
+    'out_of_space',
+  ],
   billing: ['billing_inconsistent'],
   compute: ['few_files_left', 'machines_wait_for_room'],
   databases: [

@@ -50,6 +50,12 @@ export class BlobSql {
     ];
   }
 
+  /** True if a blob of this cloud is in the blob store, not in a row. */
+  async hasNamed(): Promise<boolean> {
+    const sql = 'SELECT 1 AS known FROM blobs WHERE name IS NOT NULL LIMIT 1';
+    return (await this.#reads.get(sql)) !== undefined;
+  }
+
   async isKnown(name: string): Promise<boolean> {
     return (await this.#reads.get('SELECT 1 AS known FROM blobs WHERE name = ?', name)) !== undefined;
   }

@@ -70,7 +70,32 @@ export interface StoredBlob {
   readonly modifiedAt: number;
 }
 
+/** The stored bytes of a blob, sealed, as they are. */
+export type RawBlob = {
+  /** The path of its file in a data directory that has its blobs as files. */
+  readonly path: string;
+} & (
+  | {
+      /** A file of this host; it may be gone by then. */
+      readonly absolutePath: string;
+    }
+  | {
+      /** undefined: the blob is gone. */
+      open(): Promise<AsyncIterable<Uint8Array> | undefined>;
+    }
+);
+
+/** Bytes from raw(), to be stored elsewhere. */
+export interface RawCopy {
+  readonly name: string;
+  /** Exact length. */
+  readonly storedBytes: number;
+  readonly bytes: AsyncIterable<Uint8Array>;
+}
+
 export interface BlobStore {
+  /** Age that a stored blob without a row has at least, before it is known to be no upload under way, ms. */
+  readonly minOrphanAgeMs: number;
   /**
    * Begins a blob. `dataKey` (32 bytes) encrypts it. Throws `read_only` after an fsync error and
    * `out_of_space` when the disk is nearly full.
@@ -86,6 +111,20 @@ export interface BlobStore {
   remove(name: string): Promise<void>;
   /** Every stored blob, finished or not, in no order, at constant memory. */
   list(): AsyncIterable<StoredBlob>;
+  /** True while the stored blobs are known to be those of this cloud. */
+  isOurs(): Promise<boolean>;
+  /**
+   * Removes what writes left that ended without a blob, and that list() does not show. Only what was begun
+   * before `before`, ms since 1970. Resolves to the number of writes.
+   */
+  removeUnfinished(before: number): Promise<number>;
+  /** The stored bytes of a blob; they are not verified. */
+  raw(name: string): RawBlob;
+  /**
+   * Stores bytes from raw() under their name; durable when it resolves. A blob of that name and length is
+   * left as it is. Throws `data_corrupted` if the bytes have another length.
+   */
+  storeRaw(copy: RawCopy): Promise<void>;
   /** True from when the blob is created until it is released or aborted. */
   isBeingWritten(name: string): boolean;
   /** Stops the worker threads. Writers still open are aborted. */

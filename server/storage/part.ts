@@ -131,11 +131,13 @@ export async function storagePart(deps: StorageDeps) {
     await scrubber.run({ bytesPerSecond: config.scrubBytesPerSecond, fresh: false });
   };
   const sweepMs = Math.min(garbageGraceMs, 60_000);
+  // A listing of millions of objects costs requests: where orphans must be old, it is made less often.
+  const orphansMs = Math.max(garbageGraceMs * 6, blobs.minOrphanAgeMs / 6);
   const jobs: Job[] = [
     { name: 'flush access times', everyMs: FLUSH_MS, per: 'node', run: () => accessTimes.flush() },
     { name: 'flush bytes sent', everyMs: FLUSH_MS, per: 'node', run: () => egress.flush() },
     { name: 'sweep garbage', everyMs: sweepMs, per: 'cluster', run: () => sweeper.sweepGarbage() },
-    { name: 'sweep orphans', everyMs: garbageGraceMs * 6, per: 'cluster', run: () => sweeper.sweepOrphans() },
+    { name: 'sweep orphans', everyMs: orphansMs, per: 'cluster', run: () => sweeper.sweepOrphans() },
   ];
   if (config.scrubDays !== 0) jobs.push({ name: 'scrub', everyMs: HOUR_MS, per: 'cluster', run: scrub });
   const links = new Links({ secret: base.linkSecret, clock, keys: linkKeys });

@@ -64,7 +64,7 @@ export class Sweeper {
 
   /** Removes files without a row that are older than the grace period; returns their number. */
   async sweepOrphans(): Promise<number> {
-    const { blobs, sweepGuard } = this.#deps;
+    const { blobs, sweepGuard, clock } = this.#deps;
     const { orphans, found } = await this.#findOrphans();
     const sweep = { folder: 'blobs', what: 'object files', found, unnamed: orphans.length };
     if (!(await sweepGuard.allows(sweep))) return 0;
@@ -74,18 +74,25 @@ export class Sweeper {
       await blobs.remove(name);
       removed++;
     }
+    if (await this.#maySweep()) await blobs.removeUnfinished(clock.now() - this.#orphanAgeMs());
     return removed;
   }
 
+  #orphanAgeMs(): number {
+    const { blobs, graceMs } = this.#deps;
+    return Math.max(graceMs, blobs.minOrphanAgeMs);
+  }
+
   async #findOrphans(): Promise<{ readonly orphans: string[]; readonly found: number }> {
-    const { store, blobs, clock, graceMs } = this.#deps;
+    const { store, blobs, clock } = this.#deps;
+    const youngest = clock.now() - this.#orphanAgeMs();
     const orphans: string[] = [];
     let found = 0;
     if (!(await this.#maySweep())) return { orphans, found };
     for await (const { name, modifiedAt } of blobs.list()) {
       if (this.#stopped) return { orphans: [], found };
       if (++found % WALK_STEP === 0) await sleep(10);
-      if (modifiedAt > clock.now() - graceMs || blobs.isBeingWritten(name)) continue;
+      if (modifiedAt > youngest || blobs.isBeingWritten(name)) continue;
       if (await store.isKnown(name)) continue;
       orphans.push(name);
     }

@@ -12,6 +12,8 @@ import type {
   BlobRef,
   BlobStore,
   BlobWriter,
+  RawBlob,
+  RawCopy,
   StoredBlob,
 } from '../../storage/blobs.ts';
 import { BlobFault } from '../blob-frames/blob-fault.ts';
@@ -22,6 +24,7 @@ import { BlobReading } from './blob-reading.ts';
 import { isFullDisk } from './disk-fault.ts';
 import { FileTarget, type SpaceCheck } from './file-target.ts';
 import { type FileThreads, fileThreads } from './file-threads.ts';
+import { writeRawFile } from './raw-file.ts';
 
 export type { SpaceCheck } from './file-target.ts';
 
@@ -41,6 +44,8 @@ export interface FileBlobStoreDeps {
 }
 
 export class FileBlobStore implements BlobStore {
+  /** A process that dies takes its uploads with it. */
+  readonly minOrphanAgeMs = 0;
   readonly #deps: FileBlobStoreDeps;
   readonly #workers: FileThreads;
   readonly #slots = new SlotPool();
@@ -124,6 +129,28 @@ export class FileBlobStore implements BlobStore {
         if (found) yield { name, storedBytes: found.size, modifiedAt: Math.floor(found.mtimeMs) };
       }
     }
+  }
+
+  /** The mark in the directory is looked at by metadata/identity.ts. */
+  async isOurs(): Promise<boolean> {
+    return true;
+  }
+
+  /** An unfinished file is listed like any other. */
+  async removeUnfinished(): Promise<number> {
+    return 0;
+  }
+
+  raw(name: string): RawBlob {
+    const path = blobPath(name);
+    return { path: `blobs/${path}`, absolutePath: join(this.#deps.directory, path) };
+  }
+
+  async storeRaw(copy: RawCopy): Promise<void> {
+    this.#assertOpen();
+    this.#assertWritable();
+    this.#deps.diskSpace.assertSpace(copy.storedBytes);
+    await writeRawFile(this.#deps.directory, copy);
   }
 
   isBeingWritten(name: string): boolean {

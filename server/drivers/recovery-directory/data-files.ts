@@ -6,13 +6,11 @@ import { isCode } from './file-errors.ts';
 
 export class DirectoryDataFiles implements DataFiles {
   readonly #root: string;
-  readonly blobPath: DataFiles['blobPath'];
   readonly images: string;
 
   /** `layout`: where other drivers keep theirs below `root`. */
-  constructor(root: string, layout: Pick<DataFiles, 'blobPath' | 'images'>) {
+  constructor(root: string, layout: Pick<DataFiles, 'images'>) {
     this.#root = root;
-    this.blobPath = layout.blobPath;
     this.images = layout.images;
   }
 

@@ -1,0 +1,280 @@
+/**
+ * Blobs as objects of an S3 bucket, in the frames that files have (blob-frames/), so that a move is a copy.
+ */
+import type { S3Address } from '../../config/s3-address.ts';
+import type { Alarms } from '../../platform/alarms.ts';
+import type { Clock } from '../../platform/clock.ts';
+import { StartupError } from '../../platform/data-directory.ts';
+import { AppError } from '../../platform/errors.ts';
+import { isId, newId } from '../../platform/ids.ts';
+import type {
+  BlobRange,
+  BlobReader,
+  BlobRef,
+  BlobStore,
+  BlobWriter,
+  RawBlob,
+  RawCopy,
+  StoredBlob,
+} from '../../storage/blobs.ts';
+import { BlobFault } from '../blob-frames/blob-fault.ts';
+import { CRC_BYTES, fileLength, TAG_BYTES } from '../blob-frames/blob-format.ts';
+import { SlotPool } from '../blob-frames/slot-pool.ts';
+import { SlotWriter } from '../blob-frames/slot-writer.ts';
+import { WorkerPool } from '../blob-frames/worker-pool.ts';
+import { Ownership } from './ownership.ts';
+import { PartMemory } from './part-memory.ts';
+import { storeRawObject } from './raw-upload.ts';
+import { S3Counters } from './s3-counters.ts';
+import { fixOf, isS3Fault } from './s3-fault.ts';
+import { S3Health } from './s3-health.ts';
+import type { S3ThreadSetup } from './s3-messages.ts';
+import { S3Objects } from './s3-objects.ts';
+import { S3Reading } from './s3-reading.ts';
+import { S3Requests } from './s3-requests.ts';
+import { S3Target, type S3Threads } from './s3-target.ts';
+import { BLOBS, keyOf } from './sealed-blob.ts';
+
+export interface S3BlobStoreDeps {
+  readonly address: S3Address;
+  /** `cld-…`: whose blobs they are. */
+  readonly cloudId: string;
+  /** Whether a bucket without a mark may become this cloud's: not if its blobs must be there already. */
+  readonly mayMark: boolean;
+  /** Worker threads. With one, hashing and sealing do not overlap. */
+  readonly threads: number;
+  /** Memory for the parts of uploads under way, bytes. */
+  readonly memoryBytes: number;
+  readonly clock: Clock;
+  readonly alarms: Alarms;
+}
+
+/** An upload of that length is ended by nothing else; S3 dates an object by the begin of its upload. */
+const ORPHAN_AGE_MS = 3 * 24 * 3_600_000;
+/** While S3 does not work. */
+const PROBE_MS = 5000;
+
+export class S3BlobStore implements BlobStore {
+  readonly minOrphanAgeMs = ORPHAN_AGE_MS;
+  readonly counters = new S3Counters();
+  readonly #deps: S3BlobStoreDeps;
+  readonly #workers: S3Threads;
+  readonly #slots = new SlotPool();
+  readonly #memory: PartMemory;
+  readonly #requests: S3Requests;
+  readonly #objects: S3Objects;
+  readonly #health: S3Health;
+  readonly #ownership: Ownership;
+  readonly #writers = new Map<string, SlotWriter>();
+  /** Finished, and perhaps about to be named by a commit. */
+  readonly #unreleased = new Set<string>();
+  #isClaimed = false;
+  #claiming: Promise<void> | null = null;
+  #timer: NodeJS.Timeout | undefined;
+  #closed = false;
+
+  private constructor(deps: S3BlobStoreDeps) {
+    const { address, alarms, clock, threads, memoryBytes, cloudId, mayMark } = deps;
+    this.#deps = deps;
+    const setup: S3ThreadSetup = { address, counters: this.counters.memory };
+    const script = new URL('./s3-worker.ts', import.meta.url);
+    this.#workers = new WorkerPool({ script, setup, threads, alarms });
+    this.#memory = new PartMemory({ limitBytes: memoryBytes, clock });
+    this.#requests = new S3Requests({ address, counters: this.counters, clock });
+    this.#objects = new S3Objects(this.#requests, address.prefix);
+    this.#health = new S3Health({ alarms, label: address.label });
+    this.#ownership = new Ownership({
+      objects: this.#objects,
+      cloudId,
+      mayMark,
+      now: () => clock.monotonic(),
+    });
+  }
+
+  /**
+   * Claims the bucket for this cloud. Throws StartupError of one line if it is wrong. If S3 is away, raises
+   * the alarm and resolves: the bucket is claimed when S3 answers.
+   */
+  static async open(deps: S3BlobStoreDeps): Promise<S3BlobStore> {
+    const store = new S3BlobStore(deps);
+    try {
+      await store.#claim();
+    } catch (error) {
+      const cause = (error as Error).cause as BlobFault;
+      if (!isS3Fault(cause) || isS3Fault(cause, 'away', 'full')) return store.#watched();
+      await store.close();
+      const { label } = deps.address;
+      throw new StartupError(`The bucket ${label} cannot be used: ${cause.message}. ${fixOf(cause)}`);
+    }
+    return store.#watched();
+  }
+
+  /** Memory of parts under way, bytes. */
+  get partBytes(): number {
+    return this.#memory.usedBytes;
+  }
+
+  async create({ dataKey }: { readonly dataKey: Uint8Array | null }): Promise<BlobWriter> {
+    this.#assertOpen();
+    if (dataKey !== null && dataKey.length !== 32) throw new Error('a data key has 32 bytes');
+    await this.#claimed();
+    const name = newId('blob', this.#deps.clock);
+    const tailBytes = dataKey === null ? CRC_BYTES : TAG_BYTES;
+    const target = new S3Target({
+      name,
+      dataKey,
+      workers: this.#workers,
+      objects: this.#objects,
+      health: this.#health,
+      memory: this.#memory,
+      storedBytes: (sizeBytes) => fileLength(sizeBytes, tailBytes),
+    });
+    const writer = new SlotWriter({
+      name,
+      slots: this.#slots,
+      target,
+      onEnd: (state) => {
+        if (state === 'finished') this.#unreleased.add(name);
+        this.#writers.delete(name);
+      },
+      onRelease: () => this.#unreleased.delete(name),
+    });
+    this.#writers.set(name, writer);
+    return writer;
+  }
+
+  async read(ref: BlobRef, range: BlobRange, { sink, signal }: BlobReader): Promise<void> {
+    this.#assertOpen();
+    const { start, end } = range;
+    if (!(start >= 0 && start <= end && end <= ref.sizeBytes)) {
+      throw new AppError('range_not_satisfiable', `Bytes ${start}–${end} of ${ref.sizeBytes} do not exist.`);
+    }
+    signal?.throwIfAborted();
+    // Nothing to hand over; but an empty blob has a frame, and whoever reads it wants to know that it is
+    // good.
+    if (start === end && ref.sizeBytes > 0) return;
+    await this.#claimed();
+    const health = this.#health;
+    const deps = { ref, range, sink, signal, workers: this.#workers, slots: this.#slots, health };
+    try {
+      await new S3Reading(deps).run();
+    } catch (error) {
+      // The sink's own error, or the reason of the signal.
+      if (!(error instanceof BlobFault)) throw error;
+      // A bucket that was replaced or emptied is not damage of each blob.
+      if (isS3Fault(error, 'missing')) await this.#explained(() => this.#ownership.assertStillOurs());
+      throw health.explain(error);
+    }
+  }
+
+  async remove(name: string): Promise<void> {
+    const key = keyOf(name);
+    await this.#claimed();
+    await this.#explained(async () => {
+      await this.#ownership.assertStillOurs();
+      await this.#objects.remove(key);
+    });
+  }
+
+  async *list(): AsyncIterable<StoredBlob> {
+    await this.#claimed();
+    for (const name of this.#writers.keys()) {
+      yield { name, storedBytes: 0, modifiedAt: this.#deps.clock.now() };
+    }
+    const pages = this.#objects.list(BLOBS)[Symbol.asyncIterator]();
+    for (;;) {
+      const next = await this.#explained(() => pages.next());
+      if (next.done) return;
+      const { key, sizeBytes: storedBytes, modifiedAt } = next.value;
+      const name = key.slice(key.lastIndexOf('/') + 1);
+      if (!isId('blob', name) || key !== keyOf(name) || this.#writers.has(name)) continue;
+      yield { name, storedBytes, modifiedAt };
+    }
+  }
+
+  isBeingWritten(name: string): boolean {
+    return this.#writers.has(name) || this.#unreleased.has(name);
+  }
+
+  /** False unless the bucket still has the mark of this cloud. */
+  async isOurs(): Promise<boolean> {
+    return this.#ownership.assertOurs().then(
+      () => true,
+      () => false,
+    );
+  }
+
+  async removeUnfinished(before: number): Promise<number> {
+    await this.#claimed();
+    return this.#explained(async () => {
+      let removed = 0;
+      await this.#ownership.assertStillOurs();
+      for await (const { key, uploadId, startedAt } of this.#objects.uploads(BLOBS)) {
+        if (startedAt > before || this.isBeingWritten(key.slice(key.lastIndexOf('/') + 1))) continue;
+        await this.#objects.abandon(key, uploadId);
+        removed++;
+      }
+      return removed;
+    });
+  }
+
+  raw(name: string): RawBlob {
+    const path = keyOf(name);
+    const open = async () => {
+      await this.#claimed();
+      return this.#explained(() => this.#objects.bytes(path));
+    };
+    return { path, open };
+  }
+
+  async storeRaw(copy: RawCopy): Promise<void> {
+    await this.#claimed();
+    await this.#explained(() => storeRawObject(this.#objects, copy));
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    clearInterval(this.#timer);
+    await Promise.all([...this.#writers.values()].map((writer) => writer.abort()));
+    await this.#workers.close();
+    this.#requests.close();
+  }
+
+  #watched(): this {
+    this.#timer = setInterval(() => {
+      if (!this.#health.works) void this.#claim().catch(() => {});
+    }, PROBE_MS).unref();
+    return this;
+  }
+
+  /** Resolves when the bucket is known to be this cloud's. Rejects with AppError. */
+  async #claimed(): Promise<void> {
+    this.#assertOpen();
+    if (!this.#isClaimed) await this.#claim();
+  }
+
+  /** Tries the bucket out; concurrent calls share it. Rejects with AppError. */
+  #claim(): Promise<void> {
+    this.#claiming ??= this.#explained(() => this.#ownership.claim({ tries: this.#health.tries }))
+      .then(() => {
+        this.#isClaimed = true;
+        this.#health.recovered();
+      })
+      .finally(() => {
+        this.#claiming = null;
+      });
+    return this.#claiming;
+  }
+
+  async #explained<T>(work: () => Promise<T>): Promise<T> {
+    try {
+      return await work();
+    } catch (error) {
+      throw this.#health.explain(error);
+    }
+  }
+
+  #assertOpen(): void {
+    if (this.#closed) throw new AppError('shutting_down', 'The store is closing.');
+  }
+}

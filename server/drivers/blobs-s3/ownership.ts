@@ -1,0 +1,96 @@
+/**
+ * The mark that says whose blobs a bucket holds. Nothing is stored in a bucket, or removed from it, before
+ * its mark was seen to be that of this cloud.
+ */
+import { randomName } from '../../platform/ids.ts';
+import { isS3Fault, s3Fault } from './s3-fault.ts';
+import type { S3Objects } from './s3-objects.ts';
+import type { S3Limits } from './s3-requests.ts';
+import { BLOBS, bodyOf } from './sealed-blob.ts';
+
+/** The key of the mark, below the prefix. */
+const MARK = 'cloudlet.json';
+/** An object of this name is stored and removed to try the rights out. */
+const PROBE = 'cloudlet-probe-';
+/** The mark is looked at again before something is removed, at most that often, ms. */
+const SEEN_MS = 60_000;
+
+export interface OwnershipDeps {
+  readonly objects: S3Objects;
+  readonly cloudId: string;
+  /** Whether a bucket without a mark may become this cloud's: not if its blobs must be there already. */
+  readonly mayMark: boolean;
+  /** ms, monotonic. */
+  readonly now: () => number;
+}
+
+export class Ownership {
+  readonly #deps: OwnershipDeps;
+  #seenAt = Number.NEGATIVE_INFINITY;
+
+  constructor(deps: OwnershipDeps) {
+    this.#deps = deps;
+  }
+
+  /**
+   * Marks an empty bucket as this cloud's, and tries out what a cloud does in it. Rejects with a BlobFault:
+   * `foreign` if it has another's mark, or blobs and no mark.
+   */
+  async claim(limits?: S3Limits): Promise<void> {
+    const { objects, cloudId, mayMark } = this.#deps;
+    const found = await this.#readMark(limits);
+    if (found === undefined) {
+      if (!mayMark) throw s3Fault('foreign', 'it has no objects of this cloud');
+      for await (const _ of objects.list(BLOBS, limits)) {
+        throw s3Fault('foreign', `it has blobs, but no ${MARK} that says of which cloud`);
+      }
+      await this.#tryOut(limits);
+      const mark = Buffer.from(`${JSON.stringify({ cloud_id: cloudId })}\n`);
+      await objects.put(MARK, bodyOf(mark), limits).catch((error: unknown) => {
+        // Another cloud was first: the look that follows says so.
+        if (!isS3Fault(error, 'exists')) throw error;
+      });
+    } else await this.#tryOut(limits);
+    await this.assertOurs(limits);
+  }
+
+  /** Rejects with a BlobFault, `foreign` if the mark is not that of this cloud. */
+  async assertOurs(limits?: S3Limits): Promise<void> {
+    const { cloudId, now } = this.#deps;
+    const found = await this.#readMark(limits);
+    this.#seenAt = found === cloudId ? now() : Number.NEGATIVE_INFINITY;
+    if (found === cloudId) return;
+    if (found === undefined) throw s3Fault('foreign', `its ${MARK}, which names its cloud, is missing`);
+    throw s3Fault('foreign', `it belongs to the cloud ${found}, and this one is ${cloudId}`);
+  }
+
+  /** Like assertOurs(), unless that was seen less than a minute ago. */
+  async assertStillOurs(limits?: S3Limits): Promise<void> {
+    if (this.#deps.now() - this.#seenAt > SEEN_MS) await this.assertOurs(limits);
+  }
+
+  async #readMark(limits?: S3Limits): Promise<string | undefined> {
+    const text = await this.#deps.objects.text(MARK, limits);
+    if (text === undefined) return undefined;
+    try {
+      const { cloud_id: id } = JSON.parse(text) as { cloud_id?: unknown };
+      return typeof id === 'string' ? id.slice(0, 60) : 'unknown';
+    } catch {
+      return 'unknown';
+    }
+  }
+
+  /** Stores, reads and removes a small object. */
+  async #tryOut(limits?: S3Limits): Promise<void> {
+    const { objects } = this.#deps;
+    const key = `${PROBE}${randomName(12)}`;
+    const content = randomName(64);
+    await objects.put(key, bodyOf(Buffer.from(content)), limits);
+    const found = await objects.text(key, limits);
+    await objects.remove(key, limits);
+    if (found !== content) throw s3Fault('refused', 'it answers other bytes than were stored');
+    if ((await objects.text(key, limits)) !== undefined) {
+      throw s3Fault('refused', 'it shows an object after its removal');
+    }
+  }
+}

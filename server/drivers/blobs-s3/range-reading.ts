@@ -1,0 +1,151 @@
+/** A blob being read on a worker thread: verified chunks out of one or more answers of S3. */
+import type { IncomingMessage } from 'node:http';
+import { CHUNK_BYTES, chunkCount, chunkLength, fileLength, frameOffset } from '../blob-frames/blob-format.ts';
+import { type FrameCodec, frameCodec } from '../blob-frames/frame-codec.ts';
+import type { S3Counters } from './s3-counters.ts';
+import { faultOfConnection, isS3Fault, s3Fault } from './s3-fault.ts';
+import type { ReadRequest } from './s3-messages.ts';
+import type { S3Objects } from './s3-objects.ts';
+
+export interface RangeReadingDeps {
+  readonly objects: S3Objects;
+  readonly counters: S3Counters;
+  readonly key: string;
+  readonly name: string;
+  readonly sizeBytes: number;
+  readonly dataKey: Uint8Array | null;
+}
+
+/** Answers that may break off, one after the other, without a single good chunk between. */
+const MAX_BREAKS = 3;
+
+export class RangeReading {
+  readonly #deps: RangeReadingDeps;
+  readonly #codec: FrameCodec;
+  #answer: IncomingMessage | null = null;
+  #pieces: AsyncIterator<Buffer> | null = null;
+  #held: Buffer = Buffer.alloc(0);
+  /** The chunk that comes next in the open answer, and the one after its last. */
+  #nextChunk = -1;
+  #untilChunk = -1;
+  #closed = false;
+
+  constructor(deps: RangeReadingDeps) {
+    this.#deps = deps;
+    this.#codec = frameCodec(deps.name, deps.dataKey);
+  }
+
+  /**
+   * Resolves to the number of good chunks in the slot. One that is damaged, or missing, is asked for once
+   * more before it counts: bytes are hurt on their way too. Rejects with a BlobFault; `missing` if there is
+   * no such object.
+   */
+  async read({ slot, firstChunk, chunks, untilChunk, tries }: ReadRequest): Promise<number> {
+    let good = 0;
+    let wasBad = false;
+    let breaks = 0;
+    while (good < chunks) {
+      const index = firstChunk + good;
+      try {
+        await this.#seek(index, { untilChunk, tries });
+        const body = new Uint8Array(slot, good * CHUNK_BYTES, chunkLength(this.#deps.sizeBytes, index));
+        if (!(await this.#readOne(body, index))) throw s3Fault('range', 'a chunk is damaged');
+        good++;
+        wasBad = false;
+        breaks = 0;
+      } catch (error) {
+        this.#drop();
+        if (this.#closed) throw error;
+        if (isS3Fault(error, 'range', 'missing')) {
+          if (wasBad) {
+            if (isS3Fault(error, 'missing')) throw error;
+            return good;
+          }
+          wasBad = true;
+        } else if (!isS3Fault(error, 'away') || ++breaks >= Math.min(tries, MAX_BREAKS)) throw error;
+      }
+    }
+    if (this.#nextChunk === this.#untilChunk) this.#drain();
+    return good;
+  }
+
+  /** Ends the answer that is open. */
+  close(): void {
+    this.#closed = true;
+    this.#drop();
+  }
+
+  /** Makes `index` the chunk that comes next. */
+  async #seek(index: number, { untilChunk, tries }: { untilChunk: number; tries: number }): Promise<void> {
+    if (this.#answer !== null && this.#nextChunk === index) return;
+    this.#drop();
+    const { objects, key, sizeBytes } = this.#deps;
+    const { tailBytes } = this.#codec;
+    const totalBytes = fileLength(sizeBytes, tailBytes);
+    const end = untilChunk === chunkCount(sizeBytes) ? totalBytes : frameOffset(untilChunk, tailBytes);
+    const range = { start: frameOffset(index, tailBytes), end, totalBytes };
+    const answer = await objects.range(key, range, { tries });
+    if (this.#closed) {
+      answer.destroy();
+      throw s3Fault('away', 'the read has ended');
+    }
+    // What comes after the last reader has gone is nobody's error.
+    answer.on('error', () => {});
+    this.#answer = answer;
+    this.#pieces = answer[Symbol.asyncIterator]();
+    this.#nextChunk = index;
+    this.#untilChunk = untilChunk;
+  }
+
+  async #readOne(body: Uint8Array, index: number): Promise<boolean> {
+    const tail = Buffer.allocUnsafe(this.#codec.tailBytes);
+    await this.#fill(Buffer.from(body.buffer, body.byteOffset, body.byteLength));
+    await this.#fill(tail);
+    this.#nextChunk = index + 1;
+    return this.#codec.open(body, tail, { index, last: index === chunkCount(this.#deps.sizeBytes) - 1 });
+  }
+
+  async #fill(target: Buffer): Promise<void> {
+    for (let filled = 0; filled < target.length; ) {
+      if (this.#held.length === 0) this.#held = await this.#nextPiece();
+      const copied = this.#held.copy(target, filled);
+      filled += copied;
+      this.#held = this.#held.subarray(copied);
+    }
+  }
+
+  async #nextPiece(): Promise<Buffer> {
+    const pieces = this.#pieces;
+    if (pieces === null) throw s3Fault('away', 'the read has ended');
+    let next: IteratorResult<Buffer>;
+    try {
+      next = await pieces.next();
+    } catch (error) {
+      throw faultOfConnection(error);
+    }
+    if (next.done) throw s3Fault('away', 'the answer broke off');
+    this.#deps.counters.add('receivedBytes', next.value.length);
+    return next.value;
+  }
+
+  /** All was read: the connection serves the next request. */
+  #drain(): void {
+    const pieces = this.#pieces;
+    this.#forget();
+    void pieces?.next().catch(() => {});
+  }
+
+  #drop(): void {
+    const answer = this.#answer;
+    this.#forget();
+    answer?.destroy();
+  }
+
+  #forget(): void {
+    this.#answer = null;
+    this.#pieces = null;
+    this.#held = Buffer.alloc(0);
+    this.#nextChunk = -1;
+    this.#untilChunk = -1;
+  }
+}

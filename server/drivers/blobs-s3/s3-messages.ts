@@ -1,0 +1,93 @@
+/** Requests of the event loop to the worker threads. */
+import type { S3Address } from '../../config/s3-address.ts';
+
+/** Seals the first `bytes` of `slot` onto a stream; whole chunks, but for the last slot. */
+export interface SealRequest {
+  readonly op: 'seal';
+  /** Names the blob between requests. */
+  readonly stream: number;
+  readonly name: string;
+  readonly dataKey: Uint8Array | null;
+  readonly slot: SharedArrayBuffer;
+  readonly bytes: number;
+  readonly last: boolean;
+}
+
+/** Stores all that was sealed as one object. */
+export interface PutRequest {
+  readonly op: 'put';
+  readonly stream: number;
+  readonly tries: number;
+}
+
+/** Stores a sealed part and forgets its bytes. */
+export interface PartRequest {
+  readonly op: 'part';
+  readonly stream: number;
+  readonly uploadId: string;
+  /** From 0. */
+  readonly part: number;
+  readonly tries: number;
+}
+
+/** Feeds a slot to a stream's MD5; the answer to the last one carries it. */
+export interface HashRequest {
+  readonly op: 'hash';
+  readonly stream: number;
+  readonly slot: SharedArrayBuffer;
+  readonly bytes: number;
+  readonly last: boolean;
+}
+
+/** Forgets a stream. Answered when none of its requests is under way any more. */
+export interface DiscardRequest {
+  readonly op: 'discard';
+  readonly stream: number;
+}
+
+/** Reads and verifies whole chunks into `slot`. */
+export interface ReadRequest {
+  readonly op: 'read';
+  /** Names the read between requests: the answer of S3 stays open. */
+  readonly stream: number;
+  readonly name: string;
+  readonly sizeBytes: number;
+  readonly dataKey: Uint8Array | null;
+  readonly slot: SharedArrayBuffer;
+  readonly firstChunk: number;
+  readonly chunks: number;
+  /** One past the last chunk to ask S3 for, if it must be asked. */
+  readonly untilChunk: number;
+  readonly tries: number;
+}
+
+/** Closes the answer of S3, if one is open. */
+export interface CloseRequest {
+  readonly op: 'close';
+  readonly stream: number;
+}
+
+export type S3ThreadRequest =
+  | SealRequest
+  | PutRequest
+  | PartRequest
+  | HashRequest
+  | DiscardRequest
+  | ReadRequest
+  | CloseRequest;
+
+export interface S3ThreadReply {
+  /** The MD5 of the plaintext after a last `hash`, hex. */
+  readonly md5?: string;
+  /** The ETag of a `part`. */
+  readonly etag?: string;
+  /** Intact chunks of a `read`, from the first. If fewer than requested, the next one is damaged. */
+  readonly goodChunks?: number;
+}
+
+/** `workerData` of a thread. */
+export interface S3ThreadSetup {
+  readonly address: S3Address;
+  /** See S3Counters. */
+  readonly counters: SharedArrayBuffer;
+}

@@ -1,0 +1,234 @@
+/** The operations of S3 that blobs need. Failures are BlobFaults of kind `s3`. */
+import type { IncomingMessage } from 'node:http';
+import { isS3Fault, s3Fault } from './s3-fault.ts';
+import type { S3Limits, S3Requests } from './s3-requests.ts';
+import { escapeXml, readXml, textOf, type XmlElement } from './xml.ts';
+
+/** Bytes to store, with their MD5, base64. */
+export interface S3Body {
+  readonly parts: readonly Uint8Array[];
+  readonly md5: string;
+}
+
+export interface S3Entry {
+  readonly key: string;
+  readonly sizeBytes: number;
+  /** ms since 1970. */
+  readonly modifiedAt: number;
+}
+
+export interface S3Upload {
+  readonly key: string;
+  readonly uploadId: string;
+  /** ms since 1970. */
+  readonly startedAt: number;
+}
+
+/** The end of a large upload may take S3 that long before its first byte. */
+const COMPLETE_SILENCE_MS = 120_000;
+
+export class S3Objects {
+  readonly #requests: S3Requests;
+  /** Length of the prefix, which keys in listings begin with. */
+  readonly #prefix: string;
+
+  constructor(requests: S3Requests, prefix: string) {
+    this.#requests = requests;
+    this.#prefix = prefix;
+  }
+
+  /** Stores an object that must not exist. Rejects with `exists` if it does and is another one. */
+  async put(key: string, { parts, md5 }: S3Body, limits?: S3Limits): Promise<void> {
+    const headers = { 'content-md5': md5, 'if-none-match': '*' };
+    try {
+      await this.#requests.sendForText({ method: 'PUT', key, headers, body: parts }, limits);
+    } catch (error) {
+      // An earlier attempt may have been stored although its answer was lost.
+      if (!isS3Fault(error, 'exists')) throw error;
+      const found = await this.head(key, limits);
+      if (found?.etag !== Buffer.from(md5, 'base64').toString('hex')) throw error;
+    }
+  }
+
+  /** Size and ETag, without quotes; undefined: there is no such object. */
+  async head(key: string, limits?: S3Limits): Promise<{ sizeBytes: number; etag: string } | undefined> {
+    try {
+      const answer = await this.#requests.send({ method: 'HEAD', key }, limits);
+      answer.resume();
+      const { 'content-length': length, etag = '' } = answer.headers;
+      return { sizeBytes: Number(length), etag: etag.replaceAll('"', '') };
+    } catch (error) {
+      if (isS3Fault(error, 'missing')) return undefined;
+      throw error;
+    }
+  }
+
+  /**
+   * The bytes from `start` to before `end` of an object that has `totalBytes`. Rejects with `range` if it has
+   * not, with `missing` if there is none.
+   */
+  async range(
+    key: string,
+    { start, end, totalBytes }: { start: number; end: number; totalBytes: number },
+    limits?: S3Limits,
+  ): Promise<IncomingMessage> {
+    const headers = { range: `bytes=${start}-${end - 1}` };
+    const answer = await this.#requests.send({ method: 'GET', key, headers }, limits);
+    const found = /^bytes (\d+)-(\d+)\/(\d+)$/.exec(answer.headers['content-range'] ?? '');
+    const [from, to, total] = found?.slice(1).map(Number) ?? [];
+    if (from === start && to === end - 1 && total === totalBytes) return answer;
+    answer.destroy();
+    if (found === null) throw s3Fault('refused', 'it does not answer ranges of objects');
+    throw s3Fault('range', `it answered bytes ${from} to ${to} of ${total}`);
+  }
+
+  /** The whole of a small object as text, or undefined. */
+  async text(key: string, limits?: S3Limits): Promise<string | undefined> {
+    try {
+      return await this.#requests.sendForText({ method: 'GET', key }, limits);
+    } catch (error) {
+      if (isS3Fault(error, 'missing')) return undefined;
+      throw error;
+    }
+  }
+
+  /** All bytes of an object as they come, or undefined. */
+  async bytes(key: string, limits?: S3Limits): Promise<IncomingMessage | undefined> {
+    try {
+      return await this.#requests.send({ method: 'GET', key }, limits);
+    } catch (error) {
+      if (isS3Fault(error, 'missing')) return undefined;
+      throw error;
+    }
+  }
+
+  /** Removes an object; a missing one is no error. */
+  async remove(key: string, limits?: S3Limits): Promise<void> {
+    await this.#requests.sendForText({ method: 'DELETE', key }, limits).catch((error: unknown) => {
+      if (!isS3Fault(error, 'missing')) throw error;
+    });
+  }
+
+  /** Begins an upload in parts; resolves to its id. */
+  async initiate(key: string, limits?: S3Limits): Promise<string> {
+    const answer = await this.#requests.sendForText({ method: 'POST', key, query: { uploads: '' } }, limits);
+    const uploadId = textOf(parse(answer), 'UploadId');
+    if (uploadId === '') throw s3Fault('refused', 'it did not name the upload');
+    return uploadId;
+  }
+
+  /** Stores part `number`, from 1; resolves to its ETag. */
+  async part(
+    key: string,
+    { uploadId, number, body }: { uploadId: string; number: number; body: S3Body },
+    limits?: S3Limits,
+  ): Promise<string> {
+    const query = { partNumber: String(number), uploadId };
+    const headers = { 'content-md5': body.md5 };
+    const answer = await this.#requests.send(
+      { method: 'PUT', key, query, headers, body: body.parts },
+      limits,
+    );
+    answer.resume();
+    const { etag } = answer.headers;
+    if (etag === undefined) throw s3Fault('refused', 'it answered no ETag of a part');
+    return etag;
+  }
+
+  /** Makes one object of the parts, of `sizeBytes` in all. Parts are in order. */
+  async complete(
+    key: string,
+    { uploadId, etags, sizeBytes }: { uploadId: string; etags: readonly string[]; sizeBytes: number },
+    limits?: S3Limits,
+  ): Promise<void> {
+    const parts = etags.map(
+      (etag, i) => `<Part><PartNumber>${i + 1}</PartNumber><ETag>${escapeXml(etag)}</ETag></Part>`,
+    );
+    const xml = `<CompleteMultipartUpload>${parts.join('')}</CompleteMultipartUpload>`;
+    const request = { method: 'POST', key, query: { uploadId }, body: [Buffer.from(xml)] } as const;
+    try {
+      const answer = await this.#requests.sendForText(request, { silenceMs: COMPLETE_SILENCE_MS, ...limits });
+      // S3 answers 200 before it begins, and may still fail.
+      const root = parse(answer.trim());
+      if (root.name === 'Error') throw s3Fault('away', `it answered ${textOf(root, 'Code')}`);
+    } catch (error) {
+      // An attempt may have succeeded although its answer was lost; then the upload is not known any more.
+      if (!isS3Fault(error, 'no_upload', 'missing', 'away')) throw error;
+      const found = await this.head(key, limits).catch(() => undefined);
+      if (found?.sizeBytes !== sizeBytes) throw error;
+    }
+  }
+
+  /** Ends an upload in parts and removes these; a missing one is no error. */
+  async abandon(key: string, uploadId: string, limits?: S3Limits): Promise<void> {
+    const request = { method: 'DELETE', key, query: { uploadId } } as const;
+    await this.#requests.sendForText(request, limits).catch((error: unknown) => {
+      if (!isS3Fault(error, 'missing', 'no_upload')) throw error;
+    });
+  }
+
+  /** Objects below `folder`, at constant memory. */
+  async *list(folder: string, limits?: S3Limits): AsyncIterable<S3Entry> {
+    for (let token = ''; ; ) {
+      const query = {
+        'list-type': '2',
+        prefix: `${this.#prefix}${folder}`,
+        ...(token === '' ? {} : { 'continuation-token': token }),
+      };
+      const root = parse(await this.#requests.sendForText({ method: 'GET', key: '', query }, limits));
+      for (const entry of root.children.filter(({ name }) => name === 'Contents')) {
+        const modifiedAt = timeOf(entry, 'LastModified');
+        yield { key: this.#keyOf(entry), sizeBytes: Number(textOf(entry, 'Size')), modifiedAt };
+      }
+      if (textOf(root, 'IsTruncated') !== 'true') return;
+      token = textOf(root, 'NextContinuationToken');
+      if (token === '') throw s3Fault('refused', 'it does not go on with a listing');
+    }
+  }
+
+  /** Uploads in parts below `folder` that were not completed. Nothing where S3 cannot list them. */
+  async *uploads(folder: string, limits?: S3Limits): AsyncIterable<S3Upload> {
+    const prefix = `${this.#prefix}${folder}`;
+    for (let marker: Record<string, string> = {}; ; ) {
+      const query = { uploads: '', prefix, ...marker };
+      const text = await this.#requests
+        .sendForText({ method: 'GET', key: '', query }, limits)
+        .catch((error: unknown) => {
+          if (isS3Fault(error, 'refused')) return '';
+          throw error;
+        });
+      if (text === '') return;
+      const root = parse(text);
+      for (const entry of root.children.filter(({ name }) => name === 'Upload')) {
+        const uploadId = textOf(entry, 'UploadId');
+        yield { key: this.#keyOf(entry), uploadId, startedAt: timeOf(entry, 'Initiated') };
+      }
+      if (textOf(root, 'IsTruncated') !== 'true') return;
+      marker = {
+        'key-marker': textOf(root, 'NextKeyMarker'),
+        'upload-id-marker': textOf(root, 'NextUploadIdMarker'),
+      };
+    }
+  }
+
+  /** Below the prefix. */
+  #keyOf(entry: XmlElement): string {
+    const key = textOf(entry, 'Key');
+    if (!key.startsWith(this.#prefix)) throw s3Fault('refused', 'it listed objects that were not asked for');
+    return key.slice(this.#prefix.length);
+  }
+}
+
+function parse(text: string): XmlElement {
+  try {
+    return readXml(text);
+  } catch (error) {
+    throw s3Fault('refused', `its answer cannot be read: ${(error as Error).message}`);
+  }
+}
+
+/** A time that cannot be read counts as now, so that nothing is taken for old. */
+function timeOf(entry: XmlElement, name: string): number {
+  const at = Date.parse(textOf(entry, name));
+  return Number.isNaN(at) ? Number.MAX_SAFE_INTEGER : at;
+}

@@ -1,0 +1,246 @@
+/**
+ * A blob's way to S3. One thread seals it, another hashes it. A blob of at most 8 MiB is stored by one
+ * request, a larger one in parts, of which two are under way while the next is filled.
+ */
+import { AppError } from '../../platform/errors.ts';
+import { CHUNK_BYTES } from '../blob-frames/blob-format.ts';
+import { type Slot, SMALL_SLOT_BYTES } from '../blob-frames/slot-pool.ts';
+import type { SlotContent, SlotTarget } from '../blob-frames/slot-writer.ts';
+import { type BlobThread, HASH_LOAD, STORE_LOAD, type WorkerPool } from '../blob-frames/worker-pool.ts';
+import type { PartLease, PartMemory } from './part-memory.ts';
+import { framesOfPart } from './parts.ts';
+import type { S3Health } from './s3-health.ts';
+import type { S3ThreadReply, S3ThreadRequest } from './s3-messages.ts';
+import type { S3Objects } from './s3-objects.ts';
+import { keyOf } from './sealed-blob.ts';
+
+export type S3Thread = BlobThread<S3ThreadRequest, S3ThreadReply>;
+export type S3Threads = WorkerPool<S3ThreadRequest, S3ThreadReply>;
+
+export interface S3TargetDeps {
+  readonly name: string;
+  readonly dataKey: Uint8Array | null;
+  readonly workers: S3Threads;
+  readonly objects: S3Objects;
+  readonly health: S3Health;
+  readonly memory: PartMemory;
+  /** Length of the stored blob, bytes. */
+  readonly storedBytes: (sizeBytes: number) => number;
+}
+
+const PARTS_UNDER_WAY = 2;
+/** Removing what an upload left is tried briefly; the sweeper removes the rest. */
+const DISCARD_TRIES = 2;
+
+let nextStream = 0;
+
+export class S3Target implements SlotTarget {
+  readonly #deps: S3TargetDeps;
+  readonly #stream = nextStream++;
+  readonly #key: string;
+  #sealing: S3Thread | null = null;
+  #hashing: S3Thread | null = null;
+  /** Each slot waits for those before it. */
+  #turn: Promise<unknown> = Promise.resolve();
+  #frames = 0;
+  #sizeBytes = 0;
+  #part = 0;
+  #endOfPart = framesOfPart(0);
+  #lease: PartLease | null = null;
+  #uploadId: Promise<string> | null = null;
+  readonly #parts: Promise<string>[] = [];
+  /** True once S3 was asked to store something. */
+  #hasSent = false;
+  #ended: AppError | null = null;
+  /** The first failure of a part, for the slot that comes next. */
+  #failure: unknown;
+
+  constructor(deps: S3TargetDeps) {
+    this.#deps = deps;
+    this.#key = keyOf(deps.name);
+  }
+
+  send(slot: Slot, content: SlotContent): readonly Promise<string | undefined>[] {
+    try {
+      this.#pickThreads(content.last);
+    } catch (error) {
+      return [Promise.reject(error)];
+    }
+    const stored = this.#turn.then(() => this.#store(slot, content));
+    this.#turn = stored;
+    stored.catch(() => {});
+    const hashed = this.#threads().hashing.request({
+      op: 'hash',
+      stream: this.#stream,
+      slot: slot.memory,
+      ...content,
+    });
+    return [stored.then(() => undefined), hashed.then(({ md5 }) => md5)];
+  }
+
+  explain(error: unknown): AppError {
+    return this.#ended ?? this.#deps.health.explain(error);
+  }
+
+  assertAcknowledgeable(): void {
+    // Each request that S3 answered is durable by itself.
+  }
+
+  async discard(): Promise<void> {
+    const { objects } = this.#deps;
+    this.#ended ??= ended();
+    const stream = this.#stream;
+    // A dead thread has forgotten the blob, and its requests with it.
+    this.#hashing?.request({ op: 'discard', stream }).catch(() => {});
+    await this.#sealing?.request({ op: 'discard', stream }).catch(() => {});
+    this.#releaseMemory();
+    if (!this.#hasSent) return;
+    const limits = { tries: DISCARD_TRIES };
+    try {
+      const uploadId = await this.#uploadId?.catch(() => undefined);
+      if (uploadId !== undefined) await objects.abandon(this.#key, uploadId, limits);
+      await objects.remove(this.#key, limits);
+    } catch (error) {
+      // Without its row it is an orphan.
+      this.#deps.health.note(error);
+    }
+  }
+
+  end(): void {
+    if (this.#sealing !== null) this.#sealing.load -= STORE_LOAD;
+    if (this.#hashing !== null) this.#hashing.load -= HASH_LOAD;
+    this.#releaseMemory();
+  }
+
+  #pickThreads(last: boolean): void {
+    if (this.#sealing !== null) return;
+    const { workers } = this.#deps;
+    this.#sealing = workers.pick();
+    this.#hashing = last ? this.#sealing : workers.pick(this.#sealing);
+    this.#sealing.load += STORE_LOAD;
+    this.#hashing.load += HASH_LOAD;
+  }
+
+  #threads() {
+    if (this.#sealing === null || this.#hashing === null) throw new Error('no thread was picked');
+    return { sealing: this.#sealing, hashing: this.#hashing };
+  }
+
+  async #store(slot: Slot, { bytes, last }: SlotContent): Promise<void> {
+    const { name, dataKey } = this.#deps;
+    const frames = Math.max(1, Math.ceil(bytes / CHUNK_BYTES));
+    const isWhole = last && this.#part === 0 && this.#frames + frames <= this.#endOfPart;
+    await this.#makeRoom(isWhole && this.#sizeBytes + bytes <= SMALL_SLOT_BYTES);
+    const request = {
+      op: 'seal',
+      stream: this.#stream,
+      name,
+      dataKey,
+      slot: slot.memory,
+      bytes,
+      last,
+    } as const;
+    await this.#threads().sealing.request(request);
+    this.#assertGoesOn();
+    this.#sizeBytes += bytes;
+    this.#frames += frames;
+    if (isWhole) return this.#putWhole();
+    // A slot is no longer than a part, so it ends at most one.
+    if (this.#frames > this.#endOfPart || (this.#frames === this.#endOfPart && !last)) await this.#nextPart();
+    if (last) await this.#complete();
+  }
+
+  /** Waits for the memory of the part that comes next, unless the blob is small. */
+  async #makeRoom(isSmall: boolean): Promise<void> {
+    this.#assertGoesOn();
+    if (isSmall || this.#lease !== null) return;
+    const bytes = framesOfPart(this.#part) * CHUNK_BYTES;
+    const lease = await this.#deps.memory.take(bytes, () => this.#evict());
+    if (this.#ended !== null) lease.release();
+    else this.#lease = lease;
+    this.#assertGoesOn();
+  }
+
+  async #putWhole(): Promise<void> {
+    const { health } = this.#deps;
+    this.#lease?.filled();
+    this.#hasSent = true;
+    await this.#threads().sealing.request({ op: 'put', stream: this.#stream, tries: health.tries });
+    health.stored();
+  }
+
+  /** Sends off the part that is full. Frames of the next one may be sealed: less than a slot, not counted. */
+  async #nextPart(): Promise<void> {
+    this.#sendPart();
+    this.#part++;
+    this.#endOfPart += framesOfPart(this.#part);
+    await this.#parts.at(-PARTS_UNDER_WAY - 1);
+  }
+
+  #sendPart(): void {
+    const { objects, health } = this.#deps;
+    const lease = this.#lease;
+    this.#lease = null;
+    lease?.filled();
+    this.#hasSent = true;
+    this.#uploadId ??= objects.initiate(this.#key, { tries: health.tries });
+    const part = this.#storePart(this.#part).finally(() => lease?.release());
+    part.catch((error: unknown) => {
+      this.#failure ??= error;
+    });
+    this.#parts.push(part);
+  }
+
+  async #storePart(part: number): Promise<string> {
+    const uploadId = await this.#uploadId;
+    this.#assertGoesOn();
+    const request = { op: 'part', stream: this.#stream, part, uploadId: uploadId ?? '' } as const;
+    const { tries } = this.#deps.health;
+    const { etag = '' } = await this.#threads().sealing.request({ ...request, tries });
+    this.#deps.health.stored();
+    return etag;
+  }
+
+  async #complete(): Promise<void> {
+    const { objects, storedBytes } = this.#deps;
+    this.#sendPart();
+    const etags = await Promise.all(this.#parts);
+    this.#assertGoesOn();
+    const uploadId = (await this.#uploadId) ?? '';
+    const sizeBytes = storedBytes(this.#sizeBytes);
+    await objects.complete(this.#key, { uploadId, etags, sizeBytes });
+    this.#assertGoesOn();
+    // The bytes of all parts are in it: nothing was lost between this process and S3.
+    this.#forget();
+  }
+
+  #evict(): void {
+    this.#ended ??= new AppError('overloaded', 'This upload was too slow while others waited for memory', {
+      hint: 'Retry when there is less load, or ask the operator to raise CLOUDLET_BLOBS_MEMORY_MB',
+      retryAfterSeconds: 10,
+    });
+    this.#forget();
+    this.#releaseMemory();
+  }
+
+  /** Frees the memory of the threads; requests under way end soon. */
+  #forget(): void {
+    const stream = this.#stream;
+    this.#hashing?.request({ op: 'discard', stream }).catch(() => {});
+    if (this.#hashing !== this.#sealing) this.#sealing?.request({ op: 'discard', stream }).catch(() => {});
+  }
+
+  #releaseMemory(): void {
+    this.#lease?.release();
+    this.#lease = null;
+  }
+
+  #assertGoesOn(): void {
+    if (this.#ended !== null) throw this.#ended;
+    if (this.#failure !== undefined) throw this.#failure;
+  }
+}
+
+function ended(): AppError {
+  return new AppError('internal_error', 'This write has ended.');
+}

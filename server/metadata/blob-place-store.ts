@@ -1,0 +1,27 @@
+/** The place where this cloud keeps the bytes of its objects, so that no start looks for them elsewhere. */
+import type { Awaitable, Metadata } from './metadata.ts';
+
+const NAME = 'blobs';
+/** Removes the note, for a copy of the metadata whose blobs are files again. */
+export const FORGET_BLOB_PLACE = `DELETE FROM settings WHERE name = '${NAME}'`;
+
+export class BlobPlaceStore {
+  readonly #metadata: Pick<Metadata, 'get' | 'commit'>;
+
+  constructor(metadata: Pick<Metadata, 'get' | 'commit'>) {
+    this.#metadata = metadata;
+  }
+
+  /** The label of the S3 bucket; undefined: files of the data directory. */
+  async find(): Promise<string | undefined> {
+    const sql = `SELECT value FROM settings WHERE name = '${NAME}'`;
+    return (await (this.#metadata.get<{ value: string }>(sql) as Awaitable<{ value: string } | undefined>))
+      ?.value;
+  }
+
+  async write(label: string): Promise<void> {
+    const sql = `INSERT INTO settings (name, value) VALUES ('${NAME}', ?)
+                 ON CONFLICT (name) DO UPDATE SET value = excluded.value`;
+    await this.#metadata.commit([{ sql, params: [label] }]);
+  }
+}
