@@ -14,6 +14,7 @@ import {
   testPool,
   testUidBase,
 } from '../../server/testing/own-ground.ts';
+import { blobsEnv } from './blob-bucket.ts';
 import { noteStarted } from './leftovers.ts';
 import { dropMetadata, metadataEnv } from './metadata-database.ts';
 
@@ -91,6 +92,7 @@ export class CloudProcess {
       CLOUDLET_VM_ACCEL: 'tcg',
       ...OWN_GROUND,
       ...(await metadataEnv(this.dataDir)),
+      ...blobsEnv(this.dataDir),
       ...this.#options.env,
     };
     this.#output = '';
