@@ -13,6 +13,13 @@ export interface BlobRef {
   readonly dataKey: Uint8Array | null;
 }
 
+export interface NewBlobOptions {
+  /** 32 bytes, which encrypt the blob, or null. */
+  readonly dataKey: Uint8Array | null;
+  /** The account whose upload it is: where memory is short, each account gets a share. */
+  readonly owner?: number;
+}
+
 /** The end of a finished write. */
 export interface WrittenBlob {
   readonly name: string;
@@ -100,7 +107,7 @@ export interface BlobStore {
    * Begins a blob. `dataKey` (32 bytes) encrypts it. Throws `read_only` after an fsync error and
    * `out_of_space` when the disk is nearly full.
    */
-  create(options: { readonly dataKey: Uint8Array | null }): Promise<BlobWriter>;
+  create(options: NewBlobOptions): Promise<BlobWriter>;
   /**
    * Hands the bytes of `range` to `sink` in order. Every chunk is verified before it is handed over:
    * on a flipped bit, a truncated or a swapped file rejects with AppError `data_corrupted` and the sink

@@ -95,7 +95,14 @@ export class Objects {
     const { blobs, wrapKey, assertSpace, maxObjectBytes: maxBytes } = this.#deps;
     return {
       bucket,
-      upload: new Upload({ blobs, wrapKey, assertSpace, encrypt: bucket.encryption === 1, maxBytes }),
+      upload: new Upload({
+        blobs,
+        wrapKey,
+        assertSpace,
+        owner: bucket.account_id,
+        encrypt: bucket.encryption === 1,
+        maxBytes,
+      }),
     };
   }
 

@@ -16,6 +16,7 @@ after(() => fixture.close());
 /** "Wraps" a data key by showing it, so that the test may use it. */
 const open = (deps: Partial<UploadDeps> = {}) =>
   new Upload({
+    owner: 1,
     blobs: fixture.blobs,
     wrapKey: (key) => Buffer.from(key),
     assertSpace: () => {},

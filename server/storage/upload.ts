@@ -19,6 +19,8 @@ export interface UploadDeps {
   readonly wrapKey: (dataKey: Uint8Array) => Uint8Array;
   /** Throws `out_of_space` unless that many bytes more may be stored. */
   readonly assertSpace: (bytes: number) => void;
+  /** Account of the bucket. */
+  readonly owner: number;
   readonly encrypt: boolean;
   readonly maxBytes: number;
 }
@@ -62,7 +64,7 @@ export class Upload {
   }
 
   async #spill(): Promise<void> {
-    this.#opening = this.#deps.blobs.create({ dataKey: this.#dataKey });
+    this.#opening = this.#deps.blobs.create({ dataKey: this.#dataKey, owner: this.#deps.owner });
     this.#writer = await this.#opening;
     const head = this.#head;
     this.#head = [];

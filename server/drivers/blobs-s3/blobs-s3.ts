@@ -13,6 +13,7 @@ import type {
   BlobRef,
   BlobStore,
   BlobWriter,
+  NewBlobOptions,
   RawBlob,
   RawCopy,
   StoredBlob,
@@ -114,7 +115,7 @@ export class S3BlobStore implements BlobStore {
     return this.#memory.usedBytes;
   }
 
-  async create({ dataKey }: { readonly dataKey: Uint8Array | null }): Promise<BlobWriter> {
+  async create({ dataKey, owner = 0 }: NewBlobOptions): Promise<BlobWriter> {
     this.#assertOpen();
     if (dataKey !== null && dataKey.length !== 32) throw new Error('a data key has 32 bytes');
     await this.#claimed();
@@ -123,6 +124,7 @@ export class S3BlobStore implements BlobStore {
     const target = new S3Target({
       name,
       dataKey,
+      owner,
       workers: this.#workers,
       objects: this.#objects,
       health: this.#health,

@@ -4,7 +4,9 @@
  * than the limit, and an upload that has memory for a part can always fill it. The first 64 KiB of a blob are
  * not counted: the number of connections bounds these.
  *
- * An upload that sends slowly would hold its memory for long. When others wait for it, the slowest part ends.
+ * Memory that is free goes to the owner who has least, so that nobody's uploads keep others waiting. An upload
+ * that sends slowly would hold its memory for long: when others wait for it, its part is evicted, after 5 s if
+ * its owner has more than they have, else after 30 s.
  */
 import type { Clock } from '../../platform/clock.ts';
 
@@ -22,14 +24,23 @@ export interface PartMemoryDeps {
 }
 
 interface Held extends PartLease {
-  readonly bytes: number;
+  readonly owner: number;
   readonly since: number;
   readonly evict: () => void;
   isFilled: boolean;
 }
 
+export interface PartRequest {
+  readonly bytes: number;
+  /** Whose upload it is. */
+  readonly owner: number;
+  /** Called when the part came slowly and others wait: it must release the lease. */
+  readonly evict: () => void;
+}
+
 interface Waiter {
   readonly bytes: number;
+  readonly owner: number;
   readonly grant: () => void;
 }
 
@@ -37,11 +48,14 @@ interface Waiter {
 const LOOK_MS = 1000;
 /** A part of 8 MiB that takes longer comes at less than 270 KiB/s. */
 const SLOW_MS = 30_000;
+/** The same, where its owner has more memory than the one who waits. */
+const UNFAIR_MS = 5000;
 
 export class PartMemory {
   readonly #deps: PartMemoryDeps;
   readonly #held = new Set<Held>();
-  readonly #waiting: Waiter[] = [];
+  readonly #waiting = new Set<Waiter>();
+  readonly #byOwner = new Map<number, number>();
   #usedBytes = 0;
   #timer: NodeJS.Timeout | undefined;
 
@@ -53,28 +67,21 @@ export class PartMemory {
     return this.#usedBytes;
   }
 
-  /**
-   * Resolves when the memory is free, in the order of the calls. A part larger than the limit gets all of it.
-   * `evict` is called when the part came slowly and others wait: it must release the lease.
-   */
-  take(bytes: number, evict: () => void): Promise<PartLease> {
+  /** Resolves when the memory is free. A part larger than the limit gets all of it. */
+  take({ bytes, owner, evict }: PartRequest): Promise<PartLease> {
     const counted = Math.min(bytes, this.#deps.limitBytes);
     return new Promise((resolve) => {
-      const grant = () => resolve(this.#hold(counted, evict));
-      if (this.#waiting.length === 0 && this.#fits(counted)) grant();
-      else this.#waiting.push({ bytes: counted, grant });
+      const grant = () => resolve(this.#hold({ bytes: counted, owner, evict }));
+      this.#waiting.add({ bytes: counted, owner, grant });
+      this.#grant();
       this.#watch();
     });
   }
 
-  #fits(bytes: number): boolean {
-    return this.#usedBytes + bytes <= this.#deps.limitBytes;
-  }
-
-  #hold(bytes: number, evict: () => void): PartLease {
-    this.#usedBytes += bytes;
+  #hold({ bytes, owner, evict }: PartRequest): PartLease {
+    this.#use(owner, bytes);
     const held: Held = {
-      bytes,
+      owner,
       evict,
       since: this.#deps.clock.monotonic(),
       isFilled: false,
@@ -83,35 +90,59 @@ export class PartMemory {
       },
       release: () => {
         if (!this.#held.delete(held)) return;
-        this.#usedBytes -= bytes;
-        this.#grantNext();
+        this.#use(owner, -bytes);
+        this.#grant();
       },
     };
     this.#held.add(held);
     return held;
   }
 
-  #grantNext(): void {
-    for (let next = this.#waiting[0]; next !== undefined && this.#fits(next.bytes); next = this.#waiting[0]) {
-      this.#waiting.shift();
+  #use(owner: number, bytes: number): void {
+    this.#usedBytes += bytes;
+    const now = this.#usedBy(owner) + bytes;
+    if (now === 0) this.#byOwner.delete(owner);
+    else this.#byOwner.set(owner, now);
+  }
+
+  #usedBy(owner: number): number {
+    return this.#byOwner.get(owner) ?? 0;
+  }
+
+  /** The first request of the owner who has least. */
+  #next(): Waiter | undefined {
+    let next: Waiter | undefined;
+    for (const waiter of this.#waiting) {
+      if (next === undefined || this.#usedBy(waiter.owner) < this.#usedBy(next.owner)) next = waiter;
+    }
+    return next;
+  }
+
+  #grant(): void {
+    for (let next = this.#next(); next !== undefined; next = this.#next()) {
+      if (this.#usedBytes + next.bytes > this.#deps.limitBytes) return;
+      this.#waiting.delete(next);
       next.grant();
     }
   }
 
   #watch(): void {
-    if (this.#waiting.length === 0 || this.#timer !== undefined) return;
+    if (this.#waiting.size === 0 || this.#timer !== undefined) return;
     this.#timer = setTimeout(() => {
       this.#timer = undefined;
-      this.#evictSlowest();
+      this.#evictFor(this.#next());
       this.#watch();
     }, LOOK_MS).unref();
   }
 
-  #evictSlowest(): void {
-    const before = this.#deps.clock.monotonic() - SLOW_MS;
+  #evictFor(waiter: Waiter | undefined): void {
+    if (waiter === undefined) return;
+    const now = this.#deps.clock.monotonic();
+    const fair = this.#usedBy(waiter.owner) + waiter.bytes;
     // In the order in which they were granted, so the first is the slowest.
     for (const held of this.#held) {
-      if (held.isFilled || held.since > before) continue;
+      const mostMs = this.#usedBy(held.owner) > fair ? UNFAIR_MS : SLOW_MS;
+      if (held.isFilled || now - held.since < mostMs) continue;
       held.evict();
       return;
     }

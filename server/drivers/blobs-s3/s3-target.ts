@@ -20,6 +20,8 @@ export type S3Threads = WorkerPool<S3ThreadRequest, S3ThreadReply>;
 export interface S3TargetDeps {
   readonly name: string;
   readonly dataKey: Uint8Array | null;
+  /** Whose upload it is. */
+  readonly owner: number;
   readonly workers: S3Threads;
   readonly objects: S3Objects;
   readonly health: S3Health;
@@ -155,7 +157,8 @@ export class S3Target implements SlotTarget {
     this.#assertGoesOn();
     if (isSmall || this.#lease !== null) return;
     const bytes = framesOfPart(this.#part) * CHUNK_BYTES;
-    const lease = await this.#deps.memory.take(bytes, () => this.#evict());
+    const { memory, owner } = this.#deps;
+    const lease = await memory.take({ bytes, owner, evict: () => this.#evict() });
     if (this.#ended !== null) lease.release();
     else this.#lease = lease;
     this.#assertGoesOn();
