@@ -4,9 +4,9 @@
  * than the limit, and an upload that has memory for a part can always fill it. The first 64 KiB of a blob are
  * not counted: the number of connections bounds these.
  *
- * Memory that is free goes to the owner who has least, so that nobody's uploads keep others waiting. An upload
- * that sends slowly would hold its memory for long: when others wait for it, its part is evicted, after 5 s if
- * its owner has more than they have, else after 30 s.
+ * Free memory goes to the owner who has least, so that nobody's uploads keep others waiting. An upload
+ * that sends slowly would hold its memory for long: when others wait for it, its part is evicted, after 5 s
+ * if its owner has more than they have, else after 30 s.
  */
 import type { Clock } from '../../platform/clock.ts';
 
@@ -32,7 +32,7 @@ interface Held extends PartLease {
 
 export interface PartRequest {
   readonly bytes: number;
-  /** Whose upload it is. */
+  /** Account that the upload belongs to. */
   readonly owner: number;
   /** Called when the part came slowly and others wait: it must release the lease. */
   readonly evict: () => void;

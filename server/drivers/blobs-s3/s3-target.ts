@@ -20,7 +20,7 @@ export type S3Threads = WorkerPool<S3ThreadRequest, S3ThreadReply>;
 export interface S3TargetDeps {
   readonly name: string;
   readonly dataKey: Uint8Array | null;
-  /** Whose upload it is. */
+  /** Account that the upload belongs to. */
   readonly owner: number;
   readonly workers: S3Threads;
   readonly objects: S3Objects;
