@@ -177,7 +177,7 @@ describe('reads from S3', () => {
 });
 
 describe('S3 that does not work', () => {
-  test('connections refused: 503 and an alarm, and back by itself', async () => {
+  test('connections refused, or no answers: 503 and an alarm, and back by itself', async () => {
     const { blobs, alarms } = await openStore();
     const ref = await storeBlob(blobs, randomSecret(100_000));
     await s3.shut();
@@ -186,7 +186,12 @@ describe('S3 that does not work', () => {
     assert.ok(isAppError((await readBlob(blobs, ref)).error, 'overloaded'));
     assert.match(alarms.list()[0]?.detail ?? '', /ECONNREFUSED/);
     assert.equal(alarms.list()[0]?.code, 'blobs_unreachable');
+    // It takes requests, and does not answer them.
+    s3.fault = () => 'hang';
     await s3.open();
+    assert.ok(isAppError((await readBlob(blobs, ref)).error, 'overloaded'));
+    assert.equal(alarms.list()[0]?.code, 'blobs_unreachable');
+    s3.fault = () => undefined;
     await eventually(() => alarms.list().length === 0);
     assert.equal((await readBlob(blobs, ref)).error, undefined);
   });

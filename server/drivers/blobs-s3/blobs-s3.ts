@@ -257,7 +257,7 @@ export class S3BlobStore implements BlobStore {
 
   /** Tries the bucket out; concurrent calls share it. Rejects with AppError. */
   #claim(): Promise<void> {
-    this.#claiming ??= this.#explained(() => this.#ownership.claim({ tries: this.#health.tries }))
+    this.#claiming ??= this.#explained(() => this.#ownership.claim(this.#health.patience))
       .then(() => {
         this.#isClaimed = true;
         this.#health.recovered();

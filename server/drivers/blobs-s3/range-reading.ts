@@ -40,20 +40,21 @@ export class RangeReading {
    * more before it counts: bytes are hurt on their way too. Rejects with a BlobFault; `missing` if there is
    * no such object.
    */
-  async read({ slot, firstChunk, chunks, untilChunk, tries }: ReadRequest): Promise<number> {
+  async read({ slot, firstChunk, chunks, untilChunk, patience }: ReadRequest): Promise<number> {
     let good = 0;
     let wasBad = false;
     let breaks = 0;
     while (good < chunks) {
       const index = firstChunk + good;
       try {
-        await this.#seek(index, { untilChunk, tries });
+        await this.#seek(index, { untilChunk, patience });
         const body = new Uint8Array(slot, good * CHUNK_BYTES, chunkLength(this.#deps.sizeBytes, index));
         if (!(await this.#readOne(body, index))) throw s3Fault('range', 'a chunk is damaged');
         good++;
         wasBad = false;
         breaks = 0;
       } catch (error) {
+        const brokeOff = this.#answer !== null;
         this.#drop();
         if (this.#closed) throw error;
         if (isS3Fault(error, 'range', 'missing')) {
@@ -62,7 +63,7 @@ export class RangeReading {
             return good;
           }
           wasBad = true;
-        } else if (!isS3Fault(error, 'away') || ++breaks >= Math.min(tries, MAX_BREAKS)) throw error;
+        } else if (!brokeOff || !isS3Fault(error, 'away') || ++breaks >= MAX_BREAKS) throw error;
       }
     }
     if (this.#nextChunk === this.#untilChunk) this.#drain();
@@ -76,7 +77,10 @@ export class RangeReading {
   }
 
   /** Makes `index` the chunk that comes next. */
-  async #seek(index: number, { untilChunk, tries }: { untilChunk: number; tries: number }): Promise<void> {
+  async #seek(
+    index: number,
+    { untilChunk, patience }: Pick<ReadRequest, 'untilChunk' | 'patience'>,
+  ): Promise<void> {
     if (this.#answer !== null && this.#nextChunk === index) return;
     this.#drop();
     const { objects, key, sizeBytes } = this.#deps;
@@ -84,7 +88,7 @@ export class RangeReading {
     const totalBytes = fileLength(sizeBytes, tailBytes);
     const end = untilChunk === chunkCount(sizeBytes) ? totalBytes : frameOffset(untilChunk, tailBytes);
     const range = { start: frameOffset(index, tailBytes), end, totalBytes };
-    const answer = await objects.range(key, range, { tries });
+    const answer = await objects.range(key, range, patience);
     if (this.#closed) {
       answer.destroy();
       throw s3Fault('away', 'the read has ended');

@@ -3,10 +3,10 @@ import type { Alarms } from '../../platform/alarms.ts';
 import { AppError } from '../../platform/errors.ts';
 import { BlobFault, damaged } from '../blob-frames/blob-fault.ts';
 import { concernsStore, fixOf, isS3Fault } from './s3-fault.ts';
+import type { S3Patience } from './s3-requests.ts';
 
 const UNREACHABLE = 'blobs_unreachable';
 const FULL = 'blobs_full';
-const TRIES = 5;
 const RETRY_SECONDS = 5;
 
 export interface S3HealthDeps {
@@ -28,9 +28,9 @@ export class S3Health {
     return this.#works;
   }
 
-  /** Attempts of a request: callers need not wait while it is known that S3 does not answer. */
-  get tries(): number {
-    return this.#works ? TRIES : 1;
+  /** Callers need not wait long while it is known that S3 does not answer. */
+  get patience(): S3Patience {
+    return this.#works ? {} : { tries: 1, silenceMs: 5000 };
   }
 
   /** S3 answers again, although perhaps without space. */

@@ -1,5 +1,6 @@
 /** Requests of the event loop to the worker threads. */
 import type { S3Address } from '../../config/s3-address.ts';
+import type { S3Patience } from './s3-requests.ts';
 
 /** Seals the first `bytes` of `slot` onto a stream; whole chunks, but for the last slot. */
 export interface SealRequest {
@@ -17,7 +18,7 @@ export interface SealRequest {
 export interface PutRequest {
   readonly op: 'put';
   readonly stream: number;
-  readonly tries: number;
+  readonly patience: S3Patience;
 }
 
 /** Stores a sealed part and forgets its bytes. */
@@ -27,7 +28,7 @@ export interface PartRequest {
   readonly uploadId: string;
   /** From 0. */
   readonly part: number;
-  readonly tries: number;
+  readonly patience: S3Patience;
 }
 
 /** Feeds a slot to a stream's MD5; the answer to the last one carries it. */
@@ -58,7 +59,7 @@ export interface ReadRequest {
   readonly chunks: number;
   /** One past the last chunk to ask S3 for, if it must be asked. */
   readonly untilChunk: number;
-  readonly tries: number;
+  readonly patience: S3Patience;
 }
 
 /** Closes the answer of S3, if one is open. */

@@ -100,7 +100,7 @@ export class S3Reading {
           op: 'read',
           ...blob,
           ...where,
-          tries: health.tries,
+          patience: health.patience,
         });
         return goodChunks;
       } catch (error) {

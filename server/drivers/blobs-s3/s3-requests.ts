@@ -28,18 +28,24 @@ export interface S3RequestsDeps {
   readonly clock: Clock;
 }
 
-export interface S3Limits {
+/** How long a request goes on against failures that may pass. */
+export interface S3Patience {
   /** Attempts in all; default 5. */
   readonly tries?: number;
-  /** No further attempt, and a body that was not sent yet is cut off. */
-  readonly signal?: AbortSignal | undefined;
-  /** Silence, in either direction, after which a connection is given up, ms. */
+  /** Silence, in either direction, after which a connection is given up, ms; default 20,000. */
   readonly silenceMs?: number;
 }
 
+export interface S3Limits extends S3Patience {
+  /** No further attempt, and a body that was not sent yet is cut off. */
+  readonly signal?: AbortSignal | undefined;
+}
+
 const CONNECT_MS = 5000;
-const SILENCE_MS = 30_000;
+const SILENCE_MS = 20_000;
 const TRIES = 5;
+/** No further attempt after that, ms: a caller waits, and an operator should hear of it. */
+const LAST_TRY_MS = 20_000;
 const FIRST_PAUSE_MS = 100;
 const MAX_PAUSE_MS = 5000;
 /** Answers other than objects. */
@@ -72,6 +78,7 @@ export class S3Requests {
    */
   async send(request: S3Request, limits: S3Limits = {}): Promise<http.IncomingMessage> {
     const { tries = TRIES, signal } = limits;
+    const started = this.#clock.monotonic();
     for (let tried = 1; ; tried++) {
       signal?.throwIfAborted();
       const began = this.#clock.monotonic();
@@ -83,7 +90,8 @@ export class S3Requests {
         const fault = error as BlobFault;
         const mayPass = isS3Fault(fault, 'away', 'digest');
         if (mayPass) this.#counters.add('errors', 1);
-        if (!mayPass || tried >= tries) throw fault;
+        const isLate = this.#clock.monotonic() - started >= LAST_TRY_MS;
+        if (!mayPass || tried >= tries || isLate) throw fault;
         this.#counters.add('retries', 1);
         await pause(tried, signal);
       } finally {

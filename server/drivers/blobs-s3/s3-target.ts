@@ -168,7 +168,7 @@ export class S3Target implements SlotTarget {
     const { health } = this.#deps;
     this.#lease?.filled();
     this.#hasSent = true;
-    await this.#threads().sealing.request({ op: 'put', stream: this.#stream, tries: health.tries });
+    await this.#threads().sealing.request({ op: 'put', stream: this.#stream, patience: health.patience });
     health.stored();
   }
 
@@ -186,7 +186,7 @@ export class S3Target implements SlotTarget {
     this.#lease = null;
     lease?.filled();
     this.#hasSent = true;
-    this.#uploadId ??= objects.initiate(this.#key, { tries: health.tries });
+    this.#uploadId ??= objects.initiate(this.#key, health.patience);
     const part = this.#storePart(this.#part).finally(() => lease?.release());
     part.catch((error: unknown) => {
       this.#failure ??= error;
@@ -198,8 +198,8 @@ export class S3Target implements SlotTarget {
     const uploadId = await this.#uploadId;
     this.#assertGoesOn();
     const request = { op: 'part', stream: this.#stream, part, uploadId: uploadId ?? '' } as const;
-    const { tries } = this.#deps.health;
-    const { etag = '' } = await this.#threads().sealing.request({ ...request, tries });
+    const { patience } = this.#deps.health;
+    const { etag = '' } = await this.#threads().sealing.request({ ...request, patience });
     this.#deps.health.stored();
     return etag;
   }

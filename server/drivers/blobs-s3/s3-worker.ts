@@ -42,22 +42,22 @@ function sealed(stream: number): SealedBlob {
   return blob;
 }
 
-async function put({ stream, tries }: PutRequest): Promise<S3ThreadReply> {
+async function put({ stream, patience }: PutRequest): Promise<S3ThreadReply> {
   const blob = sealed(stream);
   const { signal } = blob;
   const body = blob.take(0);
-  await blob.using(objects.put(blob.key, body, { tries, signal }));
+  await blob.using(objects.put(blob.key, body, { ...patience, signal }));
   body.parts.forEach(detachBuffer);
   blobs.delete(stream);
   return {};
 }
 
-async function storePart({ stream, uploadId, part, tries }: PartRequest): Promise<S3ThreadReply> {
+async function storePart({ stream, uploadId, part, patience }: PartRequest): Promise<S3ThreadReply> {
   const blob = sealed(stream);
   const { signal } = blob;
   const body = blob.take(part);
   const upload = { uploadId, number: part + 1, body };
-  const etag = await blob.using(objects.part(blob.key, upload, { tries, signal }));
+  const etag = await blob.using(objects.part(blob.key, upload, { ...patience, signal }));
   body.parts.forEach(detachBuffer);
   return { etag };
 }
