@@ -30,14 +30,16 @@ export interface SeenRequest {
 }
 
 /**
- * `status`: answers that instead. `lose`: S3 carries it out, but the answer is lost. `cut`: the answer breaks
- * off in the middle of its body. `hurt`: one byte of the body is another. `hang`: no answer comes.
+ * `status`: answers that instead. `lose`: S3 carries it out, but the answer is lost. `cut`: the answer
+ * breaks off in the middle of its body. `hurt`: a bit of the body is another; `hurt-upload`: of the
+ * request's body. `hang`: no answer comes.
  */
 export type Fault =
   | { readonly status: number; readonly code?: string; readonly date?: Date }
   | 'lose'
   | 'cut'
   | 'hurt'
+  | 'hurt-upload'
   | 'hang';
 
 export class S3Fixture {
@@ -117,6 +119,7 @@ export class S3Fixture {
       response.end(fault.code === undefined ? '' : errorXml(fault.code));
       return;
     }
+    if (fault === 'hurt-upload' && headers['content-md5'] !== undefined) flipOne(body);
     const refusal = await this.#refusal(request, body);
     if (refusal !== undefined) {
       response.writeHead(refusal.status, { 'content-type': 'application/xml' });
@@ -135,10 +138,7 @@ export class S3Fixture {
       response.destroy();
       return;
     }
-    if (fault === 'hurt' && bytes.length > 0) {
-      const at = Math.floor(bytes.length / 2);
-      bytes.writeUInt8(bytes.readUInt8(at) ^ 1, at);
-    }
+    if (fault === 'hurt') flipOne(bytes);
     response.writeHead(answer.statusCode ?? 500, answer.headers);
     if (fault === 'cut') {
       response.write(bytes.subarray(0, bytes.length >> 1), () => response.destroy());
@@ -164,6 +164,13 @@ export class S3Fixture {
     if (method === 'DELETE' && searchParams.has('uploadId')) return { status: 204, code: '' };
     return undefined;
   }
+}
+
+/** Alters a bit in the middle. */
+function flipOne(bytes: Buffer): void {
+  if (bytes.length === 0) return;
+  const at = Math.floor(bytes.length / 2);
+  bytes.writeUInt8(bytes.readUInt8(at) ^ 1, at);
 }
 
 function errorXml(code: string): string {
