@@ -42,7 +42,7 @@ export interface Foundations {
 }
 
 /** Throws StartupError, or an Error of one clear line. */
-export async function openFoundations({ config, clock, step }: BuildOptions): Promise<Foundations> {
+export async function openFoundations({ config, clock, log, step }: BuildOptions): Promise<Foundations> {
   const alarms = new Alarms(clock);
   const dataDir = openDataDirectory(config.dataDir);
   const lock = lockDirectory(dataDir);
@@ -57,7 +57,7 @@ export async function openFoundations({ config, clock, step }: BuildOptions): Pr
       const { metadataUrl: url } = config;
       return url === ''
         ? SqliteMetadata.open({ directory: dataDir, clock, alarms })
-        : PostgresqlMetadata.open({ url, clock, alarms });
+        : PostgresqlMetadata.open({ url, clock, alarms, onTakenOver: (detail) => log.error(detail) });
     });
     const updates = new Updates({ maxPerAccount: config.maxUpdateStreams });
     const reserved = withReserve(database, () => diskSpace.releaseReserve());

@@ -44,9 +44,16 @@ export const SEE_LOG = 'See the log of Cloudlet for the reason; it retries autom
 /** The fix after a failed disk write. */
 export const CHECK_DISK = 'Check the disk and the kernel log (`dmesg`), then restart Cloudlet';
 
-const READ_ONLY_ALARMS: ReadonlySet<string> = new Set(['metadata_write_failed', 'blob_fsync_failed']);
+const READ_ONLY_ALARMS: ReadonlySet<string> = new Set([
+  'metadata_write_failed',
+  'metadata_taken_over',
+  'blob_fsync_failed',
+]);
 
-/** False after either store has failed to make a write durable; a restart clears that. */
+/**
+ * False after either store has failed to make a write durable, or another Cloudlet has taken over the
+ * metadata; a restart clears that.
+ */
 export function isWritable(alarms: Alarms): boolean {
   return !alarms.list().some(({ code }) => READ_ONLY_ALARMS.has(code));
 }
@@ -56,7 +63,7 @@ export function isWritable(alarms: Alarms): boolean {
  */
 export function assertWritable(alarms: Alarms): void {
   if (isWritable(alarms)) return;
-  throw new AppError('read_only', 'The store is read-only after a disk error', {
-    hint: 'Check the disk, then restart Cloudlet; see GET /api/system/status for details',
+  throw new AppError('read_only', 'The store is read-only until Cloudlet is restarted', {
+    hint: 'The operator finds the reason in GET /api/system/status',
   });
 }

@@ -41,6 +41,8 @@ const COMPONENT_ALARMS = {
     'metadata_log_stuck',
     'metadata_out_of_space',
     'metadata_read_failed',
+    'metadata_taken_over',
+    'metadata_unreachable',
     'metadata_write_failed',
   ],
   storage: [

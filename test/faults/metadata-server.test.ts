@@ -43,6 +43,7 @@ test('kills of Cloudlet and of PostgreSQL lose nothing, and nothing is reported 
   const env = { CLOUDLET_METADATA_URL: url, CLOUDLET_RATE_REQUESTS: '1000000' };
   const cloud = await CloudProcess.start({ dataDir, env });
   t.after(() => cloud.crash());
+  await assert.rejects(CloudProcess.start({ env }), /in use by the Cloudlet on \S+, process \d+, since/);
   const { key } = await new Client(cloud.api).newUser();
   await makeBuckets(new Client(cloud.api, key));
   for (let round = 0; round < ROUNDS; round++) {

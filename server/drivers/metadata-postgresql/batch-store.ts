@@ -30,6 +30,9 @@ export class BatchRefused extends Error {
   }
 }
 
+/** Another process has taken over the database; nothing of the batch is stored. */
+export class TakenOver extends Error {}
+
 /** SQLSTATE of rules (PostgreSQL, appendix A). */
 const REASONS: Readonly<Record<string, CommitRejected['reason']>> = {
   '23505': 'unique',
@@ -62,8 +65,8 @@ export class BatchStore {
 
   /**
    * Stores the commits and notes `number` as this writer's last batch, in one transaction. Resolves with the
-   * outcome of each commit once the transaction is on disk. Rejects with BatchRefused, or when the
-   * connection is lost with pg's error: the outcome is then unknown, unless `onCommit` was not called yet.
+   * outcome of each commit once the transaction is on disk. Rejects with BatchRefused or TakenOver; and when
+   * the connection is lost with pg's error: the outcome is then unknown, unless `onCommit` was not called.
    */
   async store(
     commits: readonly (readonly Statement[])[],
@@ -78,8 +81,9 @@ export class BatchStore {
         return together ?? (await this.#oneByOne(ready, number, onCommit));
       } catch (error) {
         const code = codeOf(error);
+        const isLost = code === '' && !(error instanceof TakenOver);
+        if (!isLost) await this.#client.query('ROLLBACK');
         if (code === '') throw error;
-        await this.#client.query('ROLLBACK');
         if (!AGAIN.includes(code) || tries === MAX_TRIES) throw new BatchRefused(code, error);
       }
     }
@@ -105,7 +109,8 @@ export class BatchStore {
     await this.#learn(steps);
     const sent = [this.#client.query('BEGIN'), ...this.#lockLedger(commits)];
     const answers = steps.map((step) => this.#send(step));
-    const settled = await Promise.allSettled([...sent, ...answers.flat(), this.#note(number)]);
+    const note = this.#note(number);
+    const settled = await Promise.allSettled([...sent, ...answers.flat(), note]);
     const failed = firstError(settled);
     if (failed !== undefined) {
       const code = codeOf(failed);
@@ -121,6 +126,7 @@ export class BatchStore {
         return null;
       }
     }
+    assertHeld(await note);
     onCommit();
     await this.#client.query('COMMIT');
     // Who needs the number of changed rows expects it.
@@ -136,11 +142,10 @@ export class BatchStore {
     number: number,
     onCommit: () => void,
   ): Promise<CommitOutcome[]> {
-    await Promise.all([
-      this.#client.query('BEGIN'),
-      ...this.#lockLedger(ready.filter(isReady)),
-      this.#note(number),
-    ]);
+    const begun = this.#client.query('BEGIN');
+    const note = this.#note(number);
+    await Promise.all([begun, ...this.#lockLedger(ready.filter(isReady)), note]);
+    assertHeld(await note);
     const outcomes: CommitOutcome[] = [];
     for (const commit of ready) outcomes.push(isReady(commit) ? await this.#alone(commit) : commit);
     onCommit();
@@ -171,9 +176,13 @@ export class BatchStore {
     return hasTransfer ? [this.#client.query('SELECT id FROM ledger_lock WHERE id = 1 FOR UPDATE')] : [];
   }
 
-  /** The row by which the outcome of a lost COMMIT is known. */
+  /**
+   * The row by which the outcome of a lost COMMIT is known. Until the transaction ends nobody can take over,
+   * because that changes the same row.
+   */
   #note(number: number): Promise<Result> {
-    return this.#query('UPDATE store_batches SET last = ? WHERE writer = ?', [number, this.#writer]);
+    const sql = 'UPDATE store_batches SET last = ? WHERE writer = ? AND may_write = 1';
+    return this.#query(sql, [number, this.#writer]);
   }
 
   /** Statements for many rows need the types of their params, which the server tells. */
@@ -216,6 +225,10 @@ export class BatchStore {
 
 function isReady(commit: Ready | CommitRefusal): commit is Ready {
   return Array.isArray(commit);
+}
+
+function assertHeld({ rowCount }: Result): void {
+  if (rowCount !== 1) throw new TakenOver();
 }
 
 /** The error that came first; those that follow from it do not count. */

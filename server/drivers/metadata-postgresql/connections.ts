@@ -28,12 +28,17 @@ const types = {
 
 export interface ConnectionOptions {
   readonly url: string;
+  /** Distinguishes the process among those of one database; '' for one that only reads or moves. */
+  readonly writer?: string;
   /** Called once when the connection ends, whoever ends it. */
   readonly onEnd: () => void;
 }
 
 /** Shown in pg_stat_activity. */
-const NAME = 'cloudlet';
+export function sessionName(writer: string): string {
+  return writer === '' ? 'cloudlet' : `cloudlet ${writer}`;
+}
+
 const CONNECT_MS = 5000;
 /** A statement of ours takes milliseconds; one that hangs must not hold the store. */
 const STATEMENT_MS = 60_000;
@@ -41,10 +46,10 @@ const STATEMENT_MS = 60_000;
 /**
  * Opens a connection that sends statements without waiting for earlier answers. Rejects with pg's errors.
  */
-export async function connect({ url, onEnd }: ConnectionOptions): Promise<pg.Client> {
+export async function connect({ url, writer = '', onEnd }: ConnectionOptions): Promise<pg.Client> {
   const client = new pg.Client({
     connectionString: url,
-    application_name: NAME,
+    application_name: sessionName(writer),
     connectionTimeoutMillis: CONNECT_MS,
     statement_timeout: STATEMENT_MS,
     keepAlive: true,
@@ -59,8 +64,15 @@ export async function connect({ url, onEnd }: ConnectionOptions): Promise<pg.Cli
   return client;
 }
 
+/** Ends the connection at once, also where the server no longer answers. */
+export function cut(client: pg.Client): void {
+  // pg's own end() waits for answers in pipeline mode.
+  const { connection } = client as unknown as { connection: { stream: { destroy(): void } } };
+  connection.stream.destroy();
+}
+
 /** SQLSTATE of a connection that the server ends, or does not take (PostgreSQL, appendix A). */
-const LOST = /^(08(?!P01)...|57P0[1-5]|53300)$/;
+const LOST = /^(08(?!P01)...|57P0[1-5]|25P03|53300)$/;
 
 /** The SQLSTATE of an error of a statement; '': the connection is lost. */
 export function codeOf(error: unknown): string {

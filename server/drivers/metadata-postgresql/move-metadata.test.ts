@@ -33,7 +33,7 @@ async function newDatabase(): Promise<string> {
   return server.url('postgres', 'of-the-operator').replace(/postgres$/, name);
 }
 
-const opened = { clock: systemClock, alarms: new Alarms(systemClock) };
+const opened = { clock: systemClock, alarms: new Alarms(systemClock), onTakenOver: assert.fail };
 const now = 1_700_000_000_000;
 
 /** A data directory with rows of all kinds. */

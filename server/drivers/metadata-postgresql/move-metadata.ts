@@ -11,11 +11,14 @@ import { MOVED_FILE, MOVED_SETTING, type Moved } from '../../metadata/identity.t
 import type { SqlValue } from '../../metadata/metadata.ts';
 import { migrate } from '../../metadata/migrate.ts';
 import { migrations } from '../../metadata/migrations/migrations.ts';
+import { systemClock } from '../../platform/clock.ts';
 import { syncFolder, writeDurableFile } from '../../platform/durable-file.ts';
+import { randomBase62 } from '../../platform/ids.ts';
 import { DATABASE_FILE, openReader, openWriter } from '../metadata-sqlite/connection.ts';
 import { connect } from './connections.ts';
 import { migrateSchema } from './postgresql-schema.ts';
 import { inSnapshot, writeSqlite } from './postgresql-snapshots.ts';
+import { StoreHold } from './store-hold.ts';
 import { type CopiedTable, copyToPostgresql } from './table-copy.ts';
 
 export interface MoveDeps {
@@ -44,6 +47,10 @@ export async function moveToPostgresql({ directory, url, now }: MoveDeps): Promi
     throw new Error(`${directory} has no ${DATABASE_FILE}: nothing was moved`);
   }
   upgrade(directory, now);
+  return holding({ url, now }, () => moveHeld({ directory, url, now }));
+}
+
+async function moveHeld({ directory, url, now }: MoveDeps): Promise<CopiedTable[]> {
   const sqlite = openReader(directory);
   const client = await connect({ url, onEnd: () => {} });
   try {
@@ -64,7 +71,11 @@ export async function moveToPostgresql({ directory, url, now }: MoveDeps): Promi
 }
 
 /** Into the data directory, in the place of a database that was moved away before. */
-export async function moveToSqlite({ directory, url, now }: MoveDeps): Promise<CopiedTable[]> {
+export function moveToSqlite(deps: MoveDeps): Promise<CopiedTable[]> {
+  return holding(deps, () => moveBack(deps));
+}
+
+async function moveBack({ directory, url, now }: MoveDeps): Promise<CopiedTable[]> {
   const fresh = mkdtempSync(join(directory, 'metadata-moving-'));
   try {
     const copied = await inSnapshot(url, async (client) => {
@@ -88,6 +99,22 @@ export async function moveToSqlite({ directory, url, now }: MoveDeps): Promise<C
     return copied;
   } finally {
     fs.rmSync(fresh, { recursive: true, force: true });
+  }
+}
+
+/** Runs `work` while no Cloudlet uses the database. Rejects with a StartupError that names one that does. */
+async function holding<T>({ url, now }: Omit<MoveDeps, 'directory'>, work: () => Promise<T>): Promise<T> {
+  const hold = await StoreHold.take({
+    url,
+    writer: randomBase62(22),
+    clock: { now: () => now, monotonic: systemClock.monotonic },
+    onTakenOver: () => {},
+    onSilence: () => {},
+  });
+  try {
+    return await work();
+  } finally {
+    await hold.release();
   }
 }
 

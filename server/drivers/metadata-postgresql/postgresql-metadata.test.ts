@@ -11,14 +11,25 @@ testMetadata('PostgreSQL', async () => {
   await server.run('CREATE DATABASE cloudlet');
   const url = server.url('postgres', 'of-the-operator').replace(/postgres$/, 'cloudlet');
   return {
-    open: () => PostgresqlMetadata.open({ url, clock: systemClock, alarms: new Alarms(systemClock) }),
+    open: () =>
+      PostgresqlMetadata.open({
+        url,
+        clock: systemClock,
+        alarms: new Alarms(systemClock),
+        onTakenOver: assert.fail,
+      }),
     end: () => server.close(),
   };
 });
 
 test('a server that does not answer is named without the password, with the way out', async () => {
   const url = 'postgresql://cloudlet:hidden@127.0.0.1:1/none';
-  const opening = PostgresqlMetadata.open({ url, clock: systemClock, alarms: new Alarms(systemClock) });
+  const opening = PostgresqlMetadata.open({
+    url,
+    clock: systemClock,
+    alarms: new Alarms(systemClock),
+    onTakenOver: assert.fail,
+  });
   await assert.rejects(opening, (error: Error) => {
     assert.match(
       error.message,

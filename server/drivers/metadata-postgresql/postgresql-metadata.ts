@@ -19,26 +19,32 @@ import type { Clock } from '../../platform/clock.ts';
 import { StartupError } from '../../platform/data-directory.ts';
 import { AppError } from '../../platform/errors.ts';
 import { randomBase62 } from '../../platform/ids.ts';
-import { BatchRefused, BatchStore, type CommitOutcome } from './batch-store.ts';
-import { codeOf, connect, prepared, toSent } from './connections.ts';
+import { BatchRefused, BatchStore, type CommitOutcome, TakenOver } from './batch-store.ts';
+import { codeOf, connect, cut, prepared, toSent } from './connections.ts';
 import { migrateSchema } from './postgresql-schema.ts';
 import { RowIds } from './row-ids.ts';
+import { StoreHold } from './store-hold.ts';
 
 export interface PostgresqlMetadataDeps {
   /** `postgresql://user:password@host/database`; hosts may be several, comma-separated. */
   readonly url: string;
   readonly clock: Pick<Clock, 'now' | 'monotonic'>;
   readonly alarms: Alarms;
+  /** Told, for the log, that another Cloudlet writes to the database from now on. */
+  readonly onTakenOver: (detail: string) => void;
 }
 
 /** Queries at the same time; each connection takes further ones without waiting. */
 const READERS = 4;
 const LEAST_VERSION = 15;
 const ALARM = 'metadata_unreachable';
+const TAKEN_OVER = 'metadata_taken_over';
 const RECONNECT_MS = 250;
 const MAX_RECONNECT_MS = 5000;
 /** How long a commit whose connection was lost waits for the server to tell its outcome. */
 const OUTCOME_MS = 30_000;
+/** A transaction that waits for a next statement is of a connection that is lost. */
+const IDLE_MS = 30_000;
 const FIX = 'Start PostgreSQL, or correct CLOUDLET_METADATA_URL; Cloudlet goes on by itself';
 
 interface Writer {
@@ -46,27 +52,42 @@ interface Writer {
   readonly batches: BatchStore;
 }
 
+interface Opened {
+  readonly name: string;
+  readonly hold: StoreHold;
+  /** Those whose row ids come from a sequence. */
+  readonly tables: ReadonlySet<string>;
+}
+
 export class PostgresqlMetadata implements Metadata {
   readonly #deps: PostgresqlMetadataDeps;
   readonly #queue: CommitQueue;
-  readonly #name = randomBase62(22);
+  readonly #name: string;
   readonly #tables: ReadonlySet<string>;
+  readonly #hold: StoreHold;
+  #isTakenOver = false;
   #writer: Promise<Writer> | null = null;
   readonly #readers: (Promise<pg.Client> | null)[] = Array.from({ length: READERS }, () => null);
   #turn = 0;
   #batch = 0;
   #closing: Promise<void> | null = null;
 
-  private constructor(deps: PostgresqlMetadataDeps, tables: ReadonlySet<string>) {
+  private constructor(deps: PostgresqlMetadataDeps, { name, tables, hold }: Opened) {
     this.#deps = deps;
+    this.#name = name;
     this.#tables = tables;
+    this.#hold = hold;
     this.#queue = new CommitQueue((batch) => void this.#store(batch).finally(() => this.#queue.done()));
   }
 
-  /** Rejects with an Error of one line when the server cannot be used. */
+  /**
+   * Waits a few seconds for another Cloudlet that was killed. Rejects with an Error of one line when the
+   * server cannot be used, or another Cloudlet uses the database.
+   */
   static async open(deps: PostgresqlMetadataDeps): Promise<PostgresqlMetadata> {
-    const client = await connect({ url: deps.url, onEnd: () => {} }).catch((error: Error) => {
-      const { host, pathname } = new URL(deps.url);
+    const { url, clock } = deps;
+    const client = await connect({ url, onEnd: () => {} }).catch((error: Error) => {
+      const { host, pathname } = new URL(url);
       throw new StartupError(
         `PostgreSQL at ${host}${pathname} cannot be used for the metadata (${error.message}): ` +
           'start it, or correct CLOUDLET_METADATA_URL',
@@ -75,13 +96,28 @@ export class PostgresqlMetadata implements Metadata {
     });
     try {
       await assertVersion(client);
-      await migrateSchema(client, deps.clock.now());
-      await assertNotMovedAway(client);
-      const { rows } = await client.query<{ table: string }>(
-        `SELECT regexp_replace(sequencename, '_id_seq$', '') AS table FROM pg_sequences
-         WHERE schemaname = current_schema() AND sequencename LIKE '%_id_seq'`,
-      );
-      return new PostgresqlMetadata(deps, new Set(rows.map(({ table }) => table)));
+      const name = randomBase62(22);
+      let opened: PostgresqlMetadata | null = null;
+      const hold = await StoreHold.take({
+        url,
+        writer: name,
+        clock,
+        onTakenOver: (by) => {
+          if (opened !== null) opened.#endWrites(by);
+        },
+        onSilence: () => {
+          if (opened !== null) void opened.#cutAll();
+        },
+      });
+      try {
+        await migrateSchema(client, clock.now());
+        await assertNotMovedAway(client);
+        opened = new PostgresqlMetadata(deps, { name, hold, tables: await numberedTables(client) });
+        return opened;
+      } catch (error) {
+        await hold.release();
+        throw error;
+      }
     } finally {
       await client.end();
     }
@@ -106,6 +142,7 @@ export class PostgresqlMetadata implements Metadata {
 
   commit(statements: readonly Statement[]): Promise<StatementResult[]> {
     if (this.#closing !== null) return Promise.reject(closed());
+    if (this.#isTakenOver) return Promise.reject(takenOver());
     return this.#add(statements);
   }
 
@@ -121,14 +158,32 @@ export class PostgresqlMetadata implements Metadata {
 
   async #close(): Promise<void> {
     await this.#queue.idle();
-    const clients = await Promise.allSettled([
-      ...this.#readers,
-      this.#writer?.then(async ({ client }) => {
-        await client.query('DELETE FROM store_batches WHERE writer = $1', [this.#name]);
-        return client;
-      }),
-    ]);
-    for (const each of clients) if (each.status === 'fulfilled') await each.value?.end().catch(() => {});
+    await this.#hold.release();
+    for (const client of await this.#clients()) await client.end().catch(() => {});
+  }
+
+  /** Connections that are open. */
+  async #clients(): Promise<pg.Client[]> {
+    const writer = this.#writer?.then(({ client }) => client);
+    const settled = await Promise.allSettled([...this.#readers, writer]);
+    return settled.flatMap((each) => (each.status === 'fulfilled' && each.value ? [each.value] : []));
+  }
+
+  async #cutAll(): Promise<void> {
+    for (const client of await this.#clients()) cut(client);
+  }
+
+  /** `by`: the Cloudlet that writes from now on. */
+  #endWrites(by: string): void {
+    if (this.#isTakenOver) return;
+    this.#isTakenOver = true;
+    const detail = `The Cloudlet ${by}, has taken over the database of the metadata; this one stores nothing more`;
+    this.#deps.alarms.raise(
+      TAKEN_OVER,
+      detail,
+      'Stop this Cloudlet; or stop the other one and restart this one',
+    );
+    this.#deps.onTakenOver(detail);
   }
 
   /** The next of the readers, connected anew where it was lost. Rejects with `overloaded`. */
@@ -145,7 +200,7 @@ export class PostgresqlMetadata implements Metadata {
   async #connect(onEnd: () => void): Promise<pg.Client> {
     const { url, alarms } = this.#deps;
     try {
-      const client = await connect({ url, onEnd });
+      const client = await connect({ url, writer: this.#name, onEnd });
       alarms.clear(ALARM);
       return client;
     } catch (error) {
@@ -159,10 +214,7 @@ export class PostgresqlMetadata implements Metadata {
     this.#writer ??= this.#connect(() => {
       this.#writer = null;
     }).then(async (client) => {
-      await client.query(
-        'INSERT INTO store_batches (writer, last) VALUES ($1, 0) ON CONFLICT (writer) DO NOTHING',
-        [this.#name],
-      );
+      await client.query(`SET idle_in_transaction_session_timeout = ${IDLE_MS}`);
       return {
         client,
         batches: new BatchStore({ client, ids: new RowIds(this.#tables), writer: this.#name }),
@@ -226,6 +278,14 @@ function assertStorable(params: Statement['params']): void {
   throw new AppError('invalid_request', 'A text must not contain the NUL character (U+0000)');
 }
 
+async function numberedTables(client: pg.Client): Promise<ReadonlySet<string>> {
+  const { rows } = await client.query<{ table: string }>(
+    `SELECT regexp_replace(sequencename, '_id_seq$', '') AS table FROM pg_sequences
+     WHERE schemaname = current_schema() AND sequencename LIKE '%_id_seq'`,
+  );
+  return new Set(rows.map(({ table }) => table));
+}
+
 async function assertVersion(client: pg.Client): Promise<void> {
   const { rows } = await client.query<{ version: string }>(
     `SELECT current_setting('server_version') AS version WHERE current_setting('server_version_num')::int < $1`,
@@ -261,6 +321,7 @@ function answer(batch: readonly WaitingCommit[], outcomes: readonly CommitOutcom
 
 /** Nothing was stored. */
 function failureOf(error: unknown): Error {
+  if (error instanceof TakenOver) return takenOver();
   if (!(error instanceof BatchRefused)) return error instanceof AppError ? error : unreachable(error);
   if (error.code === '53100') {
     const hint = 'Free space on the disk of PostgreSQL';
@@ -276,6 +337,12 @@ function outcomeUnknown(error: unknown): CommitOutcomeUnknown {
     'The connection to the metadata store was lost, and whether this was stored is unknown',
     'Read the resource before you send the request again',
   );
+}
+
+function takenOver(): AppError {
+  return new AppError('read_only', 'Another Cloudlet has taken over the metadata; nothing was stored', {
+    hint: 'The operator finds the other Cloudlet in GET /api/system/status',
+  });
 }
 
 function unreachable(cause: unknown): AppError {

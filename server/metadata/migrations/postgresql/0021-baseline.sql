@@ -510,12 +510,6 @@ CREATE INDEX webhook_events_age ON webhook_events(at);
 CREATE INDEX webhook_events_pending ON webhook_events(id) WHERE is_pending = 1;
 CREATE INDEX webhooks_account ON webhooks(account_id, id);
 
--- The last batch that each process stored: tells whether a COMMIT whose connection was lost is on disk.
-CREATE TABLE store_batches (
-  writer TEXT COLLATE "C" PRIMARY KEY,
-  last BIGINT NOT NULL
-);
-
 -- Locked by transactions with transfers: each transfer follows the one before.
 CREATE TABLE ledger_lock (id BIGINT PRIMARY KEY CHECK (id = 1));
 INSERT INTO ledger_lock (id) VALUES (1);

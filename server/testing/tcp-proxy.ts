@@ -1,0 +1,50 @@
+/** A way to a server that can be blocked: bytes then stay where they are, and no connection ends. */
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+
+export class TcpProxy {
+  readonly #sockets = new Set<Socket>();
+  #server = createServer();
+  #isBlocked = false;
+
+  /** Resolves once it takes connections for that port of this host. */
+  static async to(port: number): Promise<TcpProxy> {
+    const proxy = new TcpProxy();
+    proxy.#server.on('connection', (client) => {
+      const server = connect({ host: '127.0.0.1', port });
+      for (const [from, into] of [
+        [client, server],
+        [server, client],
+      ] as const) {
+        proxy.#sockets.add(from);
+        if (proxy.#isBlocked) from.pause();
+        from.on('data', (bytes) => into.write(bytes));
+        from.on('error', () => into.destroy());
+        from.on('close', () => {
+          proxy.#sockets.delete(from);
+          into.destroy();
+        });
+      }
+    });
+    await new Promise<void>((resolve) => proxy.#server.listen(0, '127.0.0.1', resolve));
+    return proxy;
+  }
+
+  get port(): number {
+    return (this.#server.address() as AddressInfo).port;
+  }
+
+  block(): void {
+    this.#isBlocked = true;
+    for (const socket of this.#sockets) socket.pause();
+  }
+
+  unblock(): void {
+    this.#isBlocked = false;
+    for (const socket of this.#sockets) socket.resume();
+  }
+
+  close(): void {
+    this.#server.close();
+    for (const socket of this.#sockets) socket.destroy();
+  }
+}
