@@ -50,7 +50,7 @@ const checks = new Checks({
     throw error;
   },
 });
-const reports = new Reports({ clock, store: ledger, rating });
+const reports = new Reports({ clock, metadata, rating });
 
 /** CPU seconds of the whole process, all threads. */
 async function cpuOf(work: () => Promise<unknown>): Promise<number> {

@@ -182,6 +182,7 @@ test('a failed flush loses nothing', async () => {
   const metadata = {
     get: fixture.metadata.get.bind(fixture.metadata),
     all: fixture.metadata.all.bind(fixture.metadata),
+    snapshot: fixture.metadata.snapshot.bind(fixture.metadata),
     close: async () => {},
     commit: async (statements: Parameters<typeof fixture.metadata.commit>[0]) => {
       if (broken) throw new Error('disk');

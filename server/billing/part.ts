@@ -114,7 +114,7 @@ export function billingPart(
   stops: readonly AccountStops[],
   { graceMs, announce }: { readonly graceMs: number; readonly announce: CreditStatesDeps['announce'] },
 ) {
-  const { clock, log, accounts, catalog: store, changes, usageStore: usage, ledger } = billing;
+  const { clock, log, metadata, accounts, catalog: store, changes, usageStore: usage, ledger } = billing;
   const { checks, rating, prices, flush } = billing;
   const creditStates = new CreditStates({
     ...billing,
@@ -143,7 +143,7 @@ export function billingPart(
       clock,
       checks,
       plans,
-      reports: new Reports({ store: ledger, clock, rating }),
+      reports: new Reports({ metadata, clock, rating }),
       ledgerReports: new LedgerReports({ store: ledger }),
       priceList: new PriceList({ prices, accounts, changes, clock, reports: ledger, catalog: store }),
       estimate: (accountId: number) => estimate({ accounts, prices, clock, rating }, accountId),

@@ -21,6 +21,7 @@ async function withFailures(
   const failing: Metadata = {
     get: metadata.get.bind(metadata),
     all: metadata.all.bind(metadata),
+    snapshot: metadata.snapshot.bind(metadata),
     close: () => metadata.close(),
     commit: (statements) =>
       left-- > 0 ? Promise.reject(new AppError(code, 'refused')) : metadata.commit(statements),

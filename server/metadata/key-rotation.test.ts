@@ -143,6 +143,7 @@ test('a value changed between reading and storing keeps what was written last', 
   const racing: Metadata = {
     get: (sql, ...params) => metadata.get(sql, ...params),
     all: (sql, ...params) => metadata.all(sql, ...params),
+    snapshot: metadata.snapshot.bind(metadata),
     close: () => metadata.close(),
     // Someone else's write comes first, each time.
     commit: async (statements) => {

@@ -124,6 +124,12 @@ export interface Metadata extends Reads {
    * then until a restart AppError `read_only` (nothing stored).
    */
   commit(statements: readonly Statement[]): Promise<StatementResult[]>;
+  /**
+   * Calls `work` with reads that all see one state of the database, of its first read or a little earlier,
+   * with every commit resolved before the call. Otherwise only what one query returns agrees. Two run at
+   * once, others wait; rejects with `overloaded` after 10 s of waiting, or when a read comes after 30 s.
+   */
+  snapshot<T>(work: (reads: Reads) => Promise<T>): Promise<T>;
   /** Waits for running commits, then closes. Every later call throws. */
   close(): Promise<void>;
 }
@@ -133,6 +139,7 @@ function withCommit(metadata: Metadata, commit: Metadata['commit']): Metadata {
   return {
     get: metadata.get.bind(metadata),
     all: metadata.all.bind(metadata),
+    snapshot: metadata.snapshot.bind(metadata),
     close: metadata.close.bind(metadata),
     commit,
   };

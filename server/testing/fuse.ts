@@ -16,6 +16,7 @@ export class Fuse {
       get: (sql, ...params) => this.#reading(() => inner.get(sql, ...params)),
       all: (sql, ...params) => this.#reading(() => inner.all(sql, ...params)),
       commit: (statements) => this.#around(() => inner.commit(statements)),
+      snapshot: inner.snapshot.bind(inner),
       close: () => inner.close(),
     };
   }

@@ -1,7 +1,7 @@
 /** Requirements of any metadata driver. A driver's own test calls this with a function that opens it. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { CommitRejected, type Metadata, type SqlValue } from '../metadata/metadata.ts';
+import { CommitRejected, type Metadata, type Reads, type SqlValue } from '../metadata/metadata.ts';
 
 export interface MetadataUnderTest {
   /** Opens the same database again after a close. */
@@ -327,6 +327,50 @@ const CHECKS: Readonly<Record<string, (on: Opened) => Promise<void>>> = {
     await Promise.all([1, 10, 100].map((n) => on.metadata.commit([{ sql, params: [n, 4713] }])));
     const row = await on.metadata.get<{ n: number }>('SELECT size_bytes AS n FROM blobs WHERE id = 4713');
     assert.equal(row?.n, 111);
+  },
+
+  'the reads of a snapshot agree, whatever is stored meanwhile': async (on) => {
+    await on.metadata.commit([put('agree-a', '0'), put('agree-b', '0')]);
+    const sql = 'SELECT value FROM settings WHERE name = ?';
+    let isWriting = true;
+    const writing = (async () => {
+      for (let n = 1; isWriting; n++) {
+        const update = 'UPDATE settings SET value = ? WHERE name = ?';
+        const to = (name: string) => ({ sql: update, params: [String(n), name] });
+        await on.metadata.commit([to('agree-a'), to('agree-b')]);
+      }
+    })();
+    const read = () =>
+      on.metadata.snapshot(async (reads) => {
+        const first = await reads.get<{ value: string }>(sql, 'agree-a');
+        for (let i = 0; i < 20; i++) await new Promise(setImmediate);
+        await on.metadata.commit([{ sql: 'DELETE FROM settings WHERE name = ?', params: ['nobody'] }]);
+        const rows = await reads.all<{ value: string }>(sql, 'agree-b');
+        return [first?.value, rows[0]?.value];
+      });
+    for (let round = 0; round < 5; round++) {
+      for (const [a, b] of await Promise.all([read(), read(), read()])) assert.equal(a, b);
+    }
+    isWriting = false;
+    await writing;
+    await on.metadata.commit([put('agree-last', 'x')]);
+    const last = await on.metadata.snapshot(async (reads) => reads.get<object>(sql, 'agree-last'));
+    assert.deepEqual({ ...last }, { value: 'x' });
+  },
+
+  'a snapshot whose work fails is closed; it cannot be written through': async (on) => {
+    const failed = on.metadata.snapshot(async () => Promise.reject(new Error('of the work')));
+    await assert.rejects(failed, /of the work/);
+    const write = on.metadata.snapshot(async (reads) =>
+      reads.all("INSERT INTO settings (name, value) VALUES ('no', 'x') RETURNING name"),
+    );
+    await assert.rejects(write);
+    assert.equal(await on.settingOf('no'), undefined);
+    let later: Reads | undefined;
+    await on.metadata.snapshot(async (reads) => {
+      later = reads;
+    });
+    await assert.rejects(async () => later?.get('SELECT 1 AS one'), { code: 'overloaded' });
   },
 
   'close stores what waits, and refuses what comes later': async (on) => {

@@ -292,6 +292,7 @@ test('a result that cannot be stored is no reason to send the same again at once
         isFull && statements.some(({ sql }) => sql.includes('webhook_attempts'))
           ? Promise.reject(new AppError('out_of_space', 'The disk is full'))
           : metadata.commit(statements),
+      snapshot: metadata.snapshot.bind(metadata),
       close: () => metadata.close(),
     }),
   });

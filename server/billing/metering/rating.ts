@@ -5,15 +5,11 @@
  */
 
 import { BACKGROUND, type Changes } from '../../metadata/change.ts';
-import type { Statement } from '../../metadata/metadata.ts';
+import type { Reads, Statement } from '../../metadata/metadata.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { KeyedMutex } from '../../platform/concurrency.ts';
 import type { PriceQuestion, Prices } from '../catalog/prices.ts';
-import {
-  addToWrittenOff,
-  type BillingAccountStore,
-  type BillingRow,
-} from '../credit/billing-account-store.ts';
+import { addToWrittenOff, BillingAccountStore, type BillingRow } from '../credit/billing-account-store.ts';
 import { transferStatements } from '../ledger/ledger.ts';
 import { charge, hourOf, spreadOverHours } from './charge.ts';
 import { METERS, type Service } from './meters.ts';
@@ -27,7 +23,7 @@ import {
   PAGE_LINES,
   type RatedLine,
   reduceHold,
-  type UsageStore,
+  UsageStore,
   type WindowRow,
 } from './usage-store.ts';
 
@@ -118,25 +114,40 @@ export class Rating {
 
   /**
    * Calls `read` with what rateUsage() would charge now. Nothing is charged, and the account is not rated
-   * until `read` has ended: the hours and the ledger it reads belong to the same state.
+   * until `read` has ended.
    */
   withUnrated<T>(accountId: number, read: (unrated: Unrated) => Promise<T>): Promise<T> {
-    return this.#locks.run(String(accountId), async () => {
-      const { accounts, usage } = this.#deps;
-      const lines: LineRow[] = [];
-      for await (const page of usage.linePages(accountId)) lines.push(...page);
-      const plan = (await accounts.find(accountId))?.plan ?? '';
-      const terms = this.#terms(plan);
-      const windows: WindowRow[] = [];
-      const owed = new Map<Service, bigint>();
-      for (const line of lines) {
-        const rating = rateLine(line, terms);
-        if (rating === null) continue;
-        windows.push(...rating.windows);
-        addTo(owed, line, rating.costMicro);
-      }
-      return read({ lines, windows, owed });
+    const { accounts, usage } = this.#deps;
+    return this.#locks.run(String(accountId), async () =>
+      read(await this.#unrated(accountId, { accounts, usage })),
+    );
+  }
+
+  /** Same as what withUnrated() gives, by reads of a snapshot. */
+  unratedIn(reads: Reads, accountId: number): Promise<Unrated> {
+    return this.#unrated(accountId, {
+      accounts: new BillingAccountStore(reads),
+      usage: new UsageStore(reads),
     });
+  }
+
+  async #unrated(
+    accountId: number,
+    { accounts, usage }: Pick<RatingDeps, 'accounts' | 'usage'>,
+  ): Promise<Unrated> {
+    const lines: LineRow[] = [];
+    for await (const page of usage.linePages(accountId)) lines.push(...page);
+    const plan = (await accounts.find(accountId))?.plan ?? '';
+    const terms = this.#terms(plan);
+    const windows: WindowRow[] = [];
+    const owed = new Map<Service, bigint>();
+    for (const line of lines) {
+      const rating = rateLine(line, terms);
+      if (rating === null) continue;
+      windows.push(...rating.windows);
+      addTo(owed, line, rating.costMicro);
+    }
+    return { lines, windows, owed };
   }
 
   #terms(plan: string) {

@@ -4,7 +4,6 @@ import { type BillingFixture, openBillingFixture } from '../../testing/billing-f
 import { CatalogStore } from '../catalog/catalog-store.ts';
 import { Quotas } from '../catalog/quotas.ts';
 import { Credit } from '../credit/credit.ts';
-import { LedgerStore } from '../ledger/ledger-store.ts';
 import { Reports } from '../reports/report.ts';
 import { databaseCharges, vmCharges } from './resource-charges.ts';
 
@@ -32,7 +31,7 @@ afterEach(() => fixture.close());
 /** What the account's databases cost up to now, in micro-credits, and the GB-hours of it. */
 async function items() {
   const { metadata, clock, rating } = fixture;
-  const reports = new Reports({ store: new LedgerStore(metadata), clock, rating });
+  const reports = new Reports({ metadata, clock, rating });
   const { items: list } = await reports.usage(1, { from: 0, to: clock.now() + HOUR_MS });
   return list.map(({ resource_type, resource_id, name, meter, quantity, unit }) => ({
     of: `${resource_type} ${resource_id} ${name}`,

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import type { Metadata } from '../../metadata/metadata.ts';
 import { type BillingFixture, openBillingFixture } from '../../testing/billing-fixture.ts';
 import { transferStatements } from '../ledger/ledger.ts';
 import { LedgerStore } from '../ledger/ledger-store.ts';
@@ -20,9 +21,30 @@ function micro(figure: Figure): bigint {
 
 const sum = (figures: readonly Figure[]) => figures.reduce((total, figure) => total + micro(figure), 0n);
 
-function open(fixture: BillingFixture) {
+/** Calls `before` with each query of a snapshot, and waits for it. */
+function watched({ metadata, clock, rating }: BillingFixture, before: (sql: string) => unknown) {
+  const snapshot: Metadata['snapshot'] = (work) =>
+    metadata.snapshot((reads) =>
+      work({
+        get: async (sql, ...params) => {
+          await before(sql);
+          return reads.get(sql, ...params);
+        },
+        all: async (sql, ...params) => {
+          await before(sql);
+          return reads.all(sql, ...params);
+        },
+      }),
+    );
+  const get = metadata.get.bind(metadata);
+  const all = metadata.all.bind(metadata);
+  const commit = metadata.commit.bind(metadata);
+  return { metadata: { get, all, commit, close: metadata.close.bind(metadata), snapshot }, clock, rating };
+}
+
+function open(fixture: Pick<BillingFixture, 'clock' | 'rating'> & { readonly metadata: Metadata }) {
   const store = new LedgerStore(fixture.metadata);
-  const reports = new Reports({ store, clock: fixture.clock, rating: fixture.rating });
+  const reports = new Reports({ metadata: fixture.metadata, clock: fixture.clock, rating: fixture.rating });
   const everything = () => readPeriod({ from: '2026-01-01', to: '2027-01-01' }, fixture.clock.now());
   const usage = () => reports.usage(1, everything());
   return { store, reports, usage, everything, ledger: new LedgerReports({ store }) };
@@ -194,7 +216,6 @@ test('a report has the open window, days without use, and a bucket by its name',
 test('days that are over are read in turns of the event loop of their own', async (t) => {
   const fixture = await openBillingFixture();
   t.after(fixture.close);
-  const { reports, store } = open(fixture);
   let turn = 0;
   let counting = setImmediate(function count() {
     turn++;
@@ -202,15 +223,35 @@ test('days that are over are read in turns of the event loop of their own', asyn
   });
   t.after(() => clearImmediate(counting));
   const turns: number[] = [];
-  const usedOf = store.usedOf.bind(store);
-  store.usedOf = (accountId, period) => {
-    turns.push(turn);
-    return usedOf(accountId, period);
-  };
+  const { reports } = open(
+    watched(fixture, (sql) => {
+      if (sql.includes('usage_windows')) turns.push(turn);
+    }),
+  );
   fixture.clock.advance(3 * 24 * 3_600_000);
   await reports.usage(1, readPeriod({}, fixture.clock.now()));
   assert.equal(turns.length, 4);
   assert.equal(new Set(turns).size, 4);
+});
+
+test('usage that is charged while a report is read counts once', async (t) => {
+  const fixture = await openBillingFixture({ creditsMicro: 11_600n * 48n });
+  t.after(fixture.close);
+  const { metadata, usage, clock, rating } = fixture;
+  await metadata.commit(usage.vmCreated({ ...VM, disk_gb: 0 }));
+  await metadata.commit(usage.vmStarted(VM, clock.now()));
+  clock.advance(3_600_000);
+  const before = await open(fixture).usage();
+  let charged: Promise<void> | undefined;
+  const { usage: report } = open(
+    watched(fixture, (sql) => {
+      if (sql.includes('usage_windows')) charged ??= rating.rateUsage(1);
+      return charged;
+    }),
+  );
+  const during = await report();
+  assert.equal(before.total_cost, 0.0116);
+  assert.deepEqual([during.total_cost, during.credits], [before.total_cost, before.credits]);
 });
 
 test('a month of much storage is beyond 64 bits and still exact', async (t) => {

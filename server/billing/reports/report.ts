@@ -1,8 +1,10 @@
 /** Usage and charges of an account in a period, by resource; and the revenue from all accounts. */
+
+import type { Metadata } from '../../metadata/metadata.ts';
 import { type Clock, formatTime } from '../../platform/clock.ts';
 import { AppError } from '../../platform/errors.ts';
 import { endOfTick } from '../../platform/tick.ts';
-import type { LedgerStore, TotalsRow, UsedRow } from '../ledger/ledger-store.ts';
+import { LedgerStore, type TotalsRow, type UsedRow } from '../ledger/ledger-store.ts';
 import { METERS, type MeterName, resourceTypeOf, SERVICES, type Service } from '../metering/meters.ts';
 import type { Rating, Unrated } from '../metering/rating.ts';
 import { type Balances, balancesOf, settle } from '../metering/settlement.ts';
@@ -10,9 +12,9 @@ import type { WindowRow } from '../metering/usage-store.ts';
 import { creditsOf, DAY_MS, type Figure, type Period, priceOfNano, quantityOf } from './report-period.ts';
 
 export interface ReportsDeps {
-  readonly store: LedgerStore;
+  readonly metadata: Pick<Metadata, 'snapshot'>;
   readonly clock: Clock;
-  readonly rating: Pick<Rating, 'withUnrated'>;
+  readonly rating: Pick<Rating, 'unratedIn'>;
 }
 
 /** Usage of one resource at one price. */
@@ -47,6 +49,12 @@ export interface UsageReport {
   readonly daily: ReportDay[];
 }
 
+interface UsageQuestion {
+  readonly accountId: number;
+  readonly period: Period;
+  readonly unrated: Unrated;
+}
+
 const LOW_BITS = 32n;
 
 export class Reports {
@@ -58,11 +66,19 @@ export class Reports {
 
   /** Includes usage that is not charged yet; reading charges nothing. Throws `account_not_found`. */
   usage(accountId: number, period: Period): Promise<UsageReport> {
-    return this.#deps.rating.withUnrated(accountId, (unrated) => this.#usage(accountId, period, unrated));
+    const { metadata, rating } = this.#deps;
+    // Charged in between, usage would be both in the lines and in the ledger, or in neither.
+    return metadata.snapshot(async (reads) => {
+      const unrated = await rating.unratedIn(reads, accountId);
+      return this.#usage(new LedgerStore(reads), { accountId, period, unrated });
+    });
   }
 
-  async #usage(accountId: number, period: Period, { windows, owed }: Unrated): Promise<UsageReport> {
-    const { store, clock } = this.#deps;
+  async #usage(
+    store: LedgerStore,
+    { accountId, period, unrated: { windows, owed } }: UsageQuestion,
+  ): Promise<UsageReport> {
+    const { clock } = this.#deps;
     const now = clock.now();
     const usage = new UsageSums(period, now);
     // Many buckets have many rows: past days are read one by one, and other requests run in between.

@@ -163,6 +163,7 @@ describe('imports of images', () => {
     const wrapMetadata = (metadata: Metadata): Metadata => ({
       get: (sql, ...params) => metadata.get(sql, ...params),
       all: (sql, ...params) => metadata.all(sql, ...params),
+      snapshot: metadata.snapshot.bind(metadata),
       close: () => metadata.close(),
       commit: (statements) => {
         const isEnd = statements.some(({ sql }) => /SET state = '(?:ready|failed)'/.test(sql));

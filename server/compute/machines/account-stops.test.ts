@@ -170,6 +170,7 @@ test('nobody starts a machine of an account that is suspended or closed', async 
     wrapMetadata: (metadata) => ({
       get: (...given) => metadata.get(...given),
       all: (...given) => metadata.all(...given),
+      snapshot: metadata.snapshot.bind(metadata),
       close: () => metadata.close(),
       commit: async (statements) => {
         await suspend();

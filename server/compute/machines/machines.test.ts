@@ -132,6 +132,7 @@ test('a commit that failed for sure takes the disk and the address back; one in 
       if (failure !== null) throw failure;
       return metadata.commit(statements);
     },
+    snapshot: metadata.snapshot.bind(metadata),
     close: () => metadata.close(),
   });
   const failing = await fixture.open({ pool: '10.9.8.0/30', wrapMetadata });

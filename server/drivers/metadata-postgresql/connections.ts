@@ -100,8 +100,9 @@ export function prepared(sql: string): { readonly name: string; readonly text: s
 }
 
 /** Queries on one connection, in the transaction that it has open. */
-export function readsOf(client: pg.Client): Reads {
+export function readsOf(client: pg.Client) {
   const all = async <T>(sql: string, ...params: SqlValue[]): Promise<T[]> =>
     (await client.query({ ...prepared(sql), values: params.map(toSent) })).rows as T[];
-  return { all, get: async <T>(sql: string, ...params: SqlValue[]) => (await all<T>(sql, ...params))[0] };
+  const get = async <T>(sql: string, ...params: SqlValue[]) => (await all<T>(sql, ...params))[0];
+  return { all, get } satisfies Reads;
 }

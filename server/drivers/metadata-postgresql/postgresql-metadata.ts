@@ -10,17 +10,19 @@ import {
   CommitOutcomeUnknown,
   CommitRejected,
   type Metadata,
+  type Reads,
   type SqlValue,
   type Statement,
   type StatementResult,
 } from '../../metadata/metadata.ts';
+import { type OpenSnapshot, ReadSnapshots } from '../../metadata/read-snapshots.ts';
 import type { Alarms } from '../../platform/alarms.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { StartupError } from '../../platform/data-directory.ts';
 import { AppError } from '../../platform/errors.ts';
 import { randomBase62 } from '../../platform/ids.ts';
 import { BatchRefused, BatchStore, type CommitOutcome, TakenOver } from './batch-store.ts';
-import { codeOf, connect, cut, prepared, toSent } from './connections.ts';
+import { codeOf, connect, cut, prepared, readsOf, toSent } from './connections.ts';
 import { migrateSchema } from './postgresql-schema.ts';
 import { RowIds } from './row-ids.ts';
 import { StoreHold } from './store-hold.ts';
@@ -68,6 +70,7 @@ export class PostgresqlMetadata implements Metadata {
   #isTakenOver = false;
   #writer: Promise<Writer> | null = null;
   readonly #readers: (Promise<pg.Client> | null)[] = Array.from({ length: READERS }, () => null);
+  readonly #snapshots = new ReadSnapshots(() => this.#openSnapshot());
   #turn = 0;
   #batch = 0;
   #closing: Promise<void> | null = null;
@@ -137,6 +140,32 @@ export class PostgresqlMetadata implements Metadata {
       return rows as T[];
     } catch (error) {
       throw codeOf(error) === '' ? unreachable(error) : error;
+    }
+  }
+
+  async snapshot<T>(work: (reads: Reads) => Promise<T>): Promise<T> {
+    if (this.#closing !== null) throw closed();
+    return this.#snapshots.run(work);
+  }
+
+  /** Its connection is closed with it: snapshots are rare. */
+  async #openSnapshot(): Promise<OpenSnapshot> {
+    const client = await this.#connect(() => {});
+    const { all } = readsOf(client);
+    const checked = async <T>(sql: string, ...params: SqlValue[]): Promise<T[]> => {
+      if (params.some(hasNul)) return [];
+      return all<T>(sql, ...params).catch((error: unknown) => {
+        throw codeOf(error) === '' ? unreachable(error) : error;
+      });
+    };
+    const get = async <T>(sql: string, ...params: SqlValue[]) => (await checked<T>(sql, ...params))[0];
+    const end = () => client.end();
+    try {
+      await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
+      return { reads: { all: checked, get }, end };
+    } catch (error) {
+      await end();
+      throw unreachable(error);
     }
   }
 

@@ -10,15 +10,17 @@ import {
   CommitOutcomeUnknown,
   CommitRejected,
   type Metadata,
+  type Reads,
   type SqlValue,
   type Statement,
   type StatementResult,
 } from '../../metadata/metadata.ts';
+import { type OpenSnapshot, ReadSnapshots } from '../../metadata/read-snapshots.ts';
 import { type Alarms, CHECK_DISK } from '../../platform/alarms.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { AppError } from '../../platform/errors.ts';
 import { type BatchFailure, packBatch, SqlNumbers, type WriterReply, type WriterRequest } from './batch.ts';
-import { openReader } from './connection.ts';
+import { openReader, openSnapshot } from './connection.ts';
 import { SqliteReads } from './sqlite-reads.ts';
 import type { WriterOptions } from './writer.ts';
 
@@ -35,6 +37,7 @@ export class SqliteMetadata implements Metadata {
   readonly #writer: Worker;
   readonly #reader: Database.Database;
   readonly #reads: SqliteReads;
+  readonly #snapshots: ReadSnapshots;
   readonly #beginRead: Database.Statement;
   readonly #endRead: Database.Statement;
   readonly #alarms: Alarms;
@@ -49,11 +52,12 @@ export class SqliteMetadata implements Metadata {
   #broken: string | null = null;
   #closing: Promise<void> | null = null;
 
-  private constructor(writer: Worker, reader: Database.Database, alarms: Alarms) {
+  private constructor(writer: Worker, reader: Database.Database, { directory, alarms }: SqliteMetadataDeps) {
     this.#writer = writer;
     this.#queue = new CommitQueue(() => this.#postInFlight({ isolated: false }));
     this.#reader = reader;
     this.#reads = new SqliteReads(reader);
+    this.#snapshots = new ReadSnapshots(() => this.#openSnapshot(directory));
     this.#beginRead = reader.prepare('BEGIN');
     this.#endRead = reader.prepare('COMMIT');
     this.#alarms = alarms;
@@ -84,7 +88,7 @@ export class SqliteMetadata implements Metadata {
       });
     });
     try {
-      return new SqliteMetadata(writer, openReader(deps.directory), deps.alarms);
+      return new SqliteMetadata(writer, openReader(deps.directory), deps);
     } catch (error) {
       await writer.terminate();
       throw error;
@@ -105,8 +109,39 @@ export class SqliteMetadata implements Metadata {
     return this.#read(() => this.#reads.all<T>(sql, ...params));
   }
 
-  #read<T>(work: () => T): T {
+  async snapshot<T>(work: (reads: Reads) => Promise<T>): Promise<T> {
+    this.#assertOpen();
+    return this.#snapshots.run(work);
+  }
+
+  #openSnapshot(directory: string): OpenSnapshot {
+    this.#assertOpen();
+    const database = openSnapshot(directory);
+    const reads = new SqliteReads(database);
+    const checked = <T>(work: () => T): T => {
+      try {
+        return work();
+      } catch (error) {
+        throw this.#readError(error);
+      }
+    };
+    return {
+      reads: {
+        get: <T>(sql: string, ...params: SqlValue[]) => checked(() => reads.get<T>(sql, ...params)),
+        all: <T>(sql: string, ...params: SqlValue[]) => checked(() => reads.all<T>(sql, ...params)),
+      },
+      end: () => {
+        database.close();
+      },
+    };
+  }
+
+  #assertOpen(): void {
     if (this.#closing !== null) throw new AppError('shutting_down', 'The metadata store is closed');
+  }
+
+  #read<T>(work: () => T): T {
+    this.#assertOpen();
     try {
       this.#shareSnapshot();
       return work();
