@@ -51,6 +51,7 @@ function queryRoutes({ queries }: DatabaseContentRoutesDeps): Route[] {
       params: DatabasePath,
       body: NewQuery,
       maxBodyBytes: MAX_QUERY_BYTES,
+      takesNul: true,
       responses: { 200: QueryResponse },
       errors: [
         ...(['database_not_found', 'database_not_ready', 'query_failed', 'query_timeout'] as const),

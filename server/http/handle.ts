@@ -10,6 +10,7 @@ import type { Operation, Operations } from '../calls/operations.ts';
 import type { Recorder } from '../metadata/change.ts';
 import type { Statement } from '../metadata/metadata.ts';
 import { AppError, ERRORS, type ErrorCode, type FieldProblem, isAppError } from '../platform/errors.ts';
+import { NUL_MESSAGE, nulsIn } from '../platform/json.ts';
 import { ACCEPTED, operationHeaders, presentOperation } from './operation-routes.ts';
 import { PROBLEM_TYPE, streamList, toAppError, toProblem } from './response.ts';
 import {
@@ -21,7 +22,7 @@ import {
   statusOf,
   takesIdempotencyKey,
 } from './route.ts';
-import { bodyCheck, textCheck, unknownMembers, withUnknown } from './validate.ts';
+import { bodyCheck, textCheck, unknownMembers, withRefused } from './validate.ts';
 
 const CONTENT_TYPES = {
   json: JSON_TYPE,
@@ -36,8 +37,8 @@ interface Asked {
   readonly request: FastifyRequest;
   readonly reply: FastifyReply;
   readonly isAsync: boolean;
-  /** Unknown members that the call refuses. */
-  readonly unknown: readonly FieldProblem[];
+  /** Unknown members that the call refuses, and texts that no call takes. */
+  readonly refused: readonly FieldProblem[];
 }
 
 /** Returns undefined if the handler has sent, or is sending, the response itself. */
@@ -51,12 +52,12 @@ export function handleRoute(route: Route, deps: HandleDeps): Handle {
   const takesKey = takesIdempotencyKey(route);
   const findUnknown = unknownMembers(route);
 
-  const run = async ({ request, reply, isAsync, unknown }: Asked, retry: Retry) => {
+  const run = async ({ request, reply, isAsync, refused }: Asked, retry: Retry) => {
     const { principal } = request;
-    const checked = withUnknown(unknown, () => ({
+    const checked = withRefused(refused, () => ({
       params: checkParams(request.params),
       query: checkQuery(request.query),
-      body: checkBody(request.body),
+      body: checkBody(request.body, refused.length > 0),
     }));
     const input = Object.assign({ principal, request, reply }, checked, retry);
     if (isAsync) return respondAsync(route, deps, input);
@@ -71,7 +72,8 @@ export function handleRoute(route: Route, deps: HandleDeps): Handle {
   return async (request, reply) => {
     const isAsync = mayBeAsync && prefersAsync(request);
     // A replayed response reports them too.
-    const asked = { request, reply, isAsync, unknown: findUnknown(request) };
+    const refused = [...findNuls(route, request), ...findUnknown(request)];
+    const asked = { request, reply, isAsync, refused };
     const key = takesKey ? request.headers['idempotency-key'] : undefined;
     if (key === undefined) return run(asked, withoutKey());
     const { idempotency } = deps;
@@ -79,6 +81,12 @@ export function handleRoute(route: Route, deps: HandleDeps): Handle {
       run(asked, retry),
     );
   };
+}
+
+/** Texts with U+0000. */
+function findNuls({ takesNul = false }: Route, request: FastifyRequest): FieldProblem[] {
+  const parts = [request.params, request.query, ...(takesNul ? [] : [request.body])];
+  return parts.flatMap((part) => nulsIn(part)).map((field) => ({ field, message: NUL_MESSAGE }));
 }
 
 /** The Idempotency-Key operations available to a handler. */

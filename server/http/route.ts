@@ -72,6 +72,8 @@ interface RouteSpec<P extends TSchema, Q extends TSchema, B extends TSchema> {
    * of the response.
    */
   readonly isRepeatable?: boolean;
+  /** Texts of the body may have U+0000: they go to a database of the caller's, never to the metadata. */
+  readonly takesNul?: boolean;
   /** Also served on the reserved connections, when all others are taken. */
   readonly usesReserve?: boolean;
   /** The call ends the caller's credential, so an operation could not be read afterwards. */

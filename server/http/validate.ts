@@ -13,7 +13,8 @@ import type { TSchema } from '../platform/json-schema.ts';
 import type { Route } from './route.ts';
 import { isOfChoice, ruleWords, type SchemaError } from './rule-words.ts';
 
-type Check = (value: unknown) => unknown;
+/** `hasRefused`: a text of it is refused already, so that it does not fit. */
+type Check = (value: unknown, hasRefused?: boolean) => unknown;
 type Members = Record<string, never>;
 type Validator = ReturnType<typeof Compile>;
 
@@ -31,11 +32,11 @@ export function bodyCheck(schema: TSchema | undefined, rules?: MemberRules): Che
   if (schema === undefined) return accept;
   let validator: Validator | undefined;
   const sort = memberSorter(schema);
-  return (value) => {
+  return (value, hasRefused = false) => {
     validator ??= Compile(schema); // not at the start, where all would take 20 ms
     // A route whose members are all optional may be called without a body.
     const body = value === undefined ? {} : value;
-    if (validator.Check(body)) return body;
+    if (validator.Check(body) && !hasRefused) return body;
     if (typeof body !== 'object' || body === null || Array.isArray(body)) {
       throw refusal('invalid_request', [{ field: 'body', message: 'must be a JSON object, in { }' }]);
     }
@@ -63,16 +64,20 @@ export function textCheck(schema: TSchema | undefined): Check {
   };
 }
 
-/** Returns the result of `check`; adds `unknown` to the errors that it throws. */
-export function withUnknown<T>(unknown: readonly FieldProblem[], check: () => T): T {
-  if (unknown.length === 0) return check();
+/** Returns the result of `check`; adds `refused` to the errors that it throws, one for each field. */
+export function withRefused<T>(refused: readonly FieldProblem[], check: () => T): T {
+  if (refused.length === 0) return check();
+  let found: readonly FieldProblem[] = [];
+  let code: ErrorCode = 'invalid_request';
   try {
     check();
   } catch (error) {
     if (!(error instanceof AppError) || error.fields === undefined) throw error;
-    throw refusal(error.code, [...error.fields, ...unknown]);
+    found = error.fields;
+    code = error.code;
   }
-  throw refusal('invalid_request', unknown);
+  const isNew = ({ field }: FieldProblem) => !found.some((known) => known.field === field);
+  throw refusal(code, [...found, ...refused.filter(isNew)]);
 }
 
 function fromText(value: unknown, type: string | undefined): unknown {

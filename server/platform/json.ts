@@ -48,3 +48,24 @@ function inspect(value: unknown, depth: number): void {
     inspect((value as Record<string, unknown>)[key], depth + 1);
   }
 }
+
+/** Said of a member that has it. */
+export const NUL_MESSAGE = 'must not contain the NUL character (U+0000)';
+const MAX_NULS = 8;
+
+/**
+ * The members whose text, or whose own name, has U+0000, such as `tags.0`; the first eight. PostgreSQL has
+ * no such texts, so that the metadata must have none. `value` is nested no deeper than parsed JSON.
+ */
+export function nulsIn(value: unknown, path = ''): string[] {
+  if (typeof value === 'string') return value.includes('\0') ? [path] : [];
+  if (typeof value !== 'object' || value === null) return [];
+  const found: string[] = [];
+  for (const key of Object.keys(value)) {
+    if (found.length >= MAX_NULS) break;
+    const name = path === '' ? key : `${path}.${key}`;
+    if (key.includes('\0')) found.push(name.replaceAll('\0', '\\0'));
+    else found.push(...nulsIn((value as Record<string, unknown>)[key], name));
+  }
+  return found.slice(0, MAX_NULS);
+}

@@ -1,7 +1,7 @@
 /** Reads name, type and metadata of an object from the fields of its upload form. */
 import mime from 'mime';
 import { AppError, type FieldProblem } from '../platform/errors.ts';
-import { JsonProblem, readJson } from '../platform/json.ts';
+import { JsonProblem, NUL_MESSAGE, nulsIn, readJson } from '../platform/json.ts';
 import type { Naming } from './objects.ts';
 import { MIME_TYPE, MIME_TYPE_MAX_LENGTH } from './schema.ts';
 
@@ -57,7 +57,7 @@ function readMetadata(text: string | undefined, problems: FieldProblem[]): strin
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     return refuse('must be a JSON object, such as {"camera":"X100"}');
   }
-  return JSON.stringify(value);
+  return nulsIn(value).length > 0 ? refuse(NUL_MESSAGE) : JSON.stringify(value);
 }
 
 /** Metadata as it is stored. Throws `invalid_request` when it is too large. */

