@@ -48,7 +48,7 @@ export class ReadSnapshots {
       return ended;
     };
     const timer = setTimeout(() => {
-      // Who reads finds it ended; a connection that is lost is no concern of this timer.
+      // A reader finds it ended; a connection that is lost is no concern of this timer.
       void (async () => close())().catch(() => {});
     }, this.#limitMs);
     const assertOpen = () => {

@@ -1,4 +1,4 @@
-/** The public view of a recovery point's row: in responses, and in events for the webhooks of administrators. */
+/** The public view of a recovery point, in responses and in events for the webhooks of administrators. */
 import type { Statement } from '../metadata/metadata.ts';
 import { type Clock, formatTime, formatTimeOrNull } from '../platform/clock.ts';
 import type { RecoverySummaryStore } from './recovery-summary-store.ts';

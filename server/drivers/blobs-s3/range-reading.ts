@@ -93,7 +93,7 @@ export class RangeReading {
       answer.destroy();
       throw s3Fault('away', 'the read has ended');
     }
-    // What comes after the last reader has gone is nobody's error.
+    // Errors after the last reader has gone concern nobody.
     answer.on('error', () => {});
     this.#answer = answer;
     this.#pieces = answer[Symbol.asyncIterator]();

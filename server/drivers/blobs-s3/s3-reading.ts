@@ -79,7 +79,7 @@ export class S3Reading {
     const firstChunk = this.#nextChunk;
     const chunks = Math.min(slot.bytes.length / CHUNK_BYTES, this.#endChunk - firstChunk);
     this.#nextChunk += chunks;
-    // What a slow sink lets lie in the connection would be thrown away with it.
+    // Bytes that a slow sink leaves in the connection would be lost with it.
     const untilChunk = this.#isSlow ? firstChunk + chunks : this.#endChunk;
     const reply = this.#ask({ slot, firstChunk, chunks, untilChunk });
     reply.catch(() => {});

@@ -57,7 +57,7 @@ interface Writer {
 interface Opened {
   readonly name: string;
   readonly hold: StoreHold;
-  /** Those whose row ids come from a sequence. */
+  /** Tables whose row ids come from a sequence. */
   readonly tables: ReadonlySet<string>;
 }
 
