@@ -80,6 +80,7 @@ describe('uploads to S3', () => {
       { status: 503, code: 'SlowDown' },
       { status: 429 },
       'lose',
+      'hurt-upload',
     ] as const) {
       for (const size of [100_000, 20 * MIB]) {
         const failed = new Set<string>();

@@ -18,6 +18,7 @@ export interface S3HealthDeps {
 export class S3Health {
   readonly #deps: S3HealthDeps;
   #works = true;
+  #answers = true;
 
   constructor(deps: S3HealthDeps) {
     this.#deps = deps;
@@ -28,6 +29,11 @@ export class S3Health {
     return this.#works;
   }
 
+  /** False from a request without an answer until one is answered well again. */
+  get answers(): boolean {
+    return this.#answers;
+  }
+
   /** Callers need not wait long while it is known that S3 does not answer. */
   get patience(): S3Patience {
     return this.#works ? {} : { tries: 1, silenceMs: 5000 };
@@ -36,6 +42,7 @@ export class S3Health {
   /** S3 answers again, although perhaps without space. */
   recovered(): void {
     this.#works = true;
+    this.#answers = true;
     this.#deps.alarms.clear(UNREACHABLE);
   }
 
@@ -54,6 +61,7 @@ export class S3Health {
       return;
     }
     this.#works = false;
+    if (isS3Fault(error, 'away')) this.#answers = false;
     alarms.raise(UNREACHABLE, `S3 does not work for ${label}: ${error.message}`, fixOf(error));
   }
 

@@ -12,6 +12,7 @@ import { framesOfPart } from './parts.ts';
 import type { S3Health } from './s3-health.ts';
 import type { S3ThreadReply, S3ThreadRequest } from './s3-messages.ts';
 import type { S3Objects } from './s3-objects.ts';
+import type { S3Patience } from './s3-requests.ts';
 import { keyOf } from './sealed-blob.ts';
 
 export type S3Thread = BlobThread<S3ThreadRequest, S3ThreadReply>;
@@ -31,8 +32,8 @@ export interface S3TargetDeps {
 }
 
 const PARTS_UNDER_WAY = 2;
-/** Removing what an upload left is tried briefly; the sweeper removes the rest. */
-const DISCARD_TRIES = 2;
+/** Removing what an upload left is tried briefly, for somebody waits; the sweeper removes the rest. */
+const DISCARD: S3Patience = { tries: 2, silenceMs: 5000 };
 
 let nextStream = 0;
 
@@ -96,12 +97,11 @@ export class S3Target implements SlotTarget {
     this.#hashing?.request({ op: 'discard', stream }).catch(() => {});
     await this.#sealing?.request({ op: 'discard', stream }).catch(() => {});
     this.#releaseMemory();
-    if (!this.#hasSent) return;
-    const limits = { tries: DISCARD_TRIES };
+    if (!this.#hasSent || !this.#deps.health.answers) return;
     try {
       const uploadId = await this.#uploadId?.catch(() => undefined);
-      if (uploadId !== undefined) await objects.abandon(this.#key, uploadId, limits);
-      await objects.remove(this.#key, limits);
+      if (uploadId !== undefined) await objects.abandon(this.#key, uploadId, DISCARD);
+      await objects.remove(this.#key, DISCARD);
     } catch (error) {
       // Without its row it is an orphan.
       this.#deps.health.note(error);
