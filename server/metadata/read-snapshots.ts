@@ -48,7 +48,7 @@ export class ReadSnapshots {
       return ended;
     };
     const timer = setTimeout(() => {
-      // A reader finds it ended; a connection that is lost is no concern of this timer.
+      // The next read finds it ended; a lost connection is no concern of this timer.
       void (async () => close())().catch(() => {});
     }, this.#limitMs);
     const assertOpen = () => {

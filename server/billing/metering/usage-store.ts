@@ -198,7 +198,8 @@ export class UsageStore {
     return {
       sql: `INSERT INTO usage_lines (meter, resource_id, account_id, name, variant, level, level_since,
               settled_to, pending, is_closed)
-            SELECT 'egress', database_id, account_id, name, '', 0, ?, ?, ?, state = 'deleting'
+            SELECT 'egress', database_id, account_id, name, '', 0, ?, ?, ?,
+              CASE WHEN state = 'deleting' THEN 1 ELSE 0 END
               FROM databases WHERE database_id = ?
             ON CONFLICT (meter, resource_id) DO UPDATE SET ${AFTER_REST}, level_since = excluded.level_since,
               pending = usage_lines.pending + excluded.pending, is_closed = excluded.is_closed`,
