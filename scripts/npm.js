@@ -1,5 +1,9 @@
 /** npm as the set-up calls it, and what its failures mean. Plain JavaScript, because an old Node runs it. */
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { run } from './outside-programs.js';
+
+const AS_PINNED = join(fileURLToPath(new URL('.', import.meta.url)), 'pinned-version.cjs');
 
 /** What npm says, and what it means. The first that matches is printed. */
 const NPM_FAILURES = [
@@ -31,14 +35,24 @@ const NPM_LOG = 'A complete log of this run can be found in: ';
 /** Lines of npm that are shown when none of them is known. */
 const CAUSE_LINES = 15;
 
+/** Debian 12 has Node 18; packages that we need ask for this much. */
+const OLDEST = [20, 19];
+
+/** The environment in which npm installs what the pinned Node (`v26.10.0`) can run. */
+function forPinned(version) {
+  const [major, minor] = process.versions.node.split('.').map(Number);
+  const isOld = major < OLDEST[0] || (major === OLDEST[0] && minor < OLDEST[1]);
+  if (version === undefined || !isOld) return {};
+  return { NODE_OPTIONS: `--require ${JSON.stringify(AS_PINNED)}`, CLOUDLET_PINNED_NODE: version };
+}
+
 /**
- * `npm ci`, without install scripts: what the lock file names, or nothing. Returns undefined, or why it
- * failed, for humans.
+ * `npm ci`, without install scripts: what the lock file names, or nothing. `pinned`: version of the Node that
+ * the packages are for. Returns undefined, or why it failed, for humans.
  */
-export function cleanInstall(more) {
+export function cleanInstall(more, pinned) {
   // Warnings are about the Node that boots us, which then runs nothing; errors still show.
-  const result = run('npm', [
-    'ci',
+  const options = [
     '--ignore-scripts',
     '--loglevel=error',
     '--no-audit',
@@ -47,8 +61,8 @@ export function cleanInstall(more) {
     '--prefer-offline',
     '--fetch-retry-mintimeout=2000',
     '--fetch-retry-maxtimeout=10000',
-    ...more,
-  ]);
+  ];
+  const result = run('npm', ['ci', ...options, ...more], forPinned(pinned));
   return result.error || result.status !== 0 ? explainNpm(result) : undefined;
 }
 

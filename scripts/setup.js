@@ -89,10 +89,10 @@ function installedMatches(lock) {
   }
 }
 
-function installDependencies() {
+function installDependencies(lock) {
   // No package of the lock needs its install script, and npm would compile better-sqlite3, whose binary is in
   // the package: a lock file does not carry the package's `gypfile: false`.
-  const problem = cleanInstall(['--include=dev', '--include=optional']);
+  const problem = cleanInstall(['--include=dev', '--include=optional'], `v${pinnedPackage(lock)?.version}`);
   if (problem !== undefined) throw new SetupError(problem);
 }
 
@@ -111,7 +111,7 @@ function dependencies() {
     const otherMachine = stamp !== '' && !stamp.endsWith(` ${machine}\n`);
     if (otherMachine || !existsSync(PINNED_NODE) || !installedMatches(lock)) {
       step('installing dependencies', () => {
-        installDependencies();
+        installDependencies(lock);
         return 'done';
       });
     }
