@@ -8,6 +8,7 @@ import { assertDatabaseThere, assertNotMoved, explainUnreadable, Identity } from
 import { type Metadata, withReserve, withWatchers } from '../metadata/metadata.ts';
 import { SealedColumnsStore } from '../metadata/sealed-columns-store.ts';
 import { Secrets } from '../metadata/secrets-store.ts';
+import { StoreFigures } from '../metadata/store-figures.ts';
 import { Alarms } from '../platform/alarms.ts';
 import { openDataDirectory } from '../platform/data-directory.ts';
 import { DiskSpace } from '../platform/disk-space.ts';
@@ -37,13 +38,14 @@ export interface Foundations {
   readonly linkSecret: Uint8Array;
   readonly secrets: Secrets;
   readonly outbound: Outbound;
-  /** Registers the figures of the blob store. */
+  /** Registers the figures of both stores. */
   readonly gauges: (meters: Meters) => void;
 }
 
 /** Throws StartupError, or an Error of one clear line. */
 export async function openFoundations({ config, clock, log, step }: BuildOptions): Promise<Foundations> {
   const alarms = new Alarms(clock);
+  const figures = new StoreFigures();
   const dataDir = openDataDirectory(config.dataDir);
   const lock = lockDirectory(dataDir);
   try {
@@ -56,8 +58,14 @@ export async function openFoundations({ config, clock, log, step }: BuildOptions
     const database = await step('database', (): Promise<Metadata> => {
       const { metadataUrl: url } = config;
       return url === ''
-        ? SqliteMetadata.open({ directory: dataDir, clock, alarms })
-        : PostgresqlMetadata.open({ url, clock, alarms, onTakenOver: (detail) => log.error(detail) });
+        ? SqliteMetadata.open({ directory: dataDir, clock, alarms, figures })
+        : PostgresqlMetadata.open({
+            url,
+            clock,
+            alarms,
+            figures,
+            onTakenOver: (detail) => log.error(detail),
+          });
     });
     const updates = new Updates({ maxPerAccount: config.maxUpdateStreams });
     const reserved = withReserve(database, () => diskSpace.releaseReserve());
@@ -70,7 +78,11 @@ export async function openFoundations({ config, clock, log, step }: BuildOptions
     const linkSecret = await secrets.get('links');
     const { cloudId } = identity;
     const store = { config: { ...config, dataDir }, metadata, cloudId, clock, alarms, diskSpace };
-    const { blobs, gauges } = await step('object store', () => openBlobs(store));
+    const { blobs, gauges: blobGauges } = await step('object store', () => openBlobs(store));
+    const gauges = (meters: Meters) => {
+      figures.register(meters);
+      blobGauges(meters);
+    };
     const isOurs = async (folder: string) =>
       (await identity.isOurs(folder)) && (folder !== 'blobs' || (await blobs.isOurs()));
     const sweepGuard = new SweepGuard({ alarms, isOurs });

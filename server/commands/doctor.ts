@@ -18,6 +18,7 @@ import {
   existingDirectory,
 } from './doctor-host.ts';
 import { checkGuestLimits, checkKvm, checkMemory, checkPromises, checkTinyImage } from './doctor-machines.ts';
+import { checkMetadata } from './doctor-metadata.ts';
 import { checkVmNetwork } from './doctor-network.ts';
 import { checkEngines, checkQemu } from './doctor-programs.ts';
 
@@ -66,6 +67,7 @@ export async function runDoctor({ config, print, clock = systemClock }: DoctorDe
   const groups = await Promise.all([
     checkRuntime(),
     checkDataDirectory(config),
+    checkMetadata(config, clock),
     checkPorts(config),
     checkExposure(config),
     checkClock(clock),

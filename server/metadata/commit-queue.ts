@@ -4,6 +4,7 @@
  */
 import { AppError } from '../platform/errors.ts';
 import type { Statement, StatementResult } from './metadata.ts';
+import type { StoreFigures } from './store-figures.ts';
 
 /** A commit that waits for its answer. */
 export interface WaitingCommit {
@@ -19,17 +20,24 @@ const MAX_BATCH_BYTES = 8 * 2 ** 20;
 const MAX_QUEUED_COMMITS = 20_000;
 const MAX_QUEUED_BYTES = 128 * 2 ** 20;
 
+export interface CommitQueueDeps {
+  readonly clock: { monotonic(): number };
+  readonly figures: StoreFigures;
+  /** Stores a batch, answers each of its commits, and then calls done(). It does not throw. */
+  readonly send: (batch: readonly WaitingCommit[]) => void;
+}
+
 export class CommitQueue {
-  readonly #send: (batch: readonly WaitingCommit[]) => void;
+  readonly #deps: CommitQueueDeps;
+  #sentAt = 0;
   #queue: WaitingCommit[] = [];
   #queuedBytes = 0;
   #inFlight: readonly WaitingCommit[] = [];
   #isSendScheduled = false;
   #onIdle: (() => void) | null = null;
 
-  /** `send` stores a batch, answers each of its commits, and then calls done(). It does not throw. */
-  constructor(send: (batch: readonly WaitingCommit[]) => void) {
-    this.#send = send;
+  constructor(deps: CommitQueueDeps) {
+    this.#deps = deps;
   }
 
   /** The batch that is being stored. */
@@ -52,6 +60,8 @@ export class CommitQueue {
 
   /** The batch is answered: the next one may go. */
   done(): void {
+    const { clock, figures } = this.#deps;
+    figures.batchSeconds += (clock.monotonic() - this.#sentAt) / 1000;
     this.#inFlight = [];
     this.#scheduleSend();
     if (this.#queue.length === 0) this.#onIdle?.();
@@ -97,7 +107,11 @@ export class CommitQueue {
     this.#inFlight = this.#queue.slice(0, count);
     this.#queue = this.#queue.slice(count);
     this.#queuedBytes -= bytes;
-    this.#send(this.#inFlight);
+    const { clock, figures, send } = this.#deps;
+    figures.batches++;
+    figures.commits += count;
+    this.#sentAt = clock.monotonic();
+    send(this.#inFlight);
   }
 }
 

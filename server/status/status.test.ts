@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Alarms } from '../platform/alarms.ts';
 import { FakeClock } from '../platform/clock.ts';
+import { AppError } from '../platform/errors.ts';
 import { type ComputeStatus, Status } from './status.ts';
 
 const SQLITE = {
@@ -24,7 +25,10 @@ const ENGINE: ComputeStatus = {
   fix: '',
 };
 
-function open(engine: Partial<ComputeStatus> = {}) {
+function open(
+  engine: Partial<ComputeStatus> = {},
+  own: { scrub?: () => Promise<{ running: boolean }> } = {},
+) {
   const clock = new FakeClock();
   clock.advance(90_000);
   const alarms = new Alarms(clock);
@@ -33,7 +37,7 @@ function open(engine: Partial<ComputeStatus> = {}) {
   const databases = async () => [SQLITE];
   const version = '1.2.3';
   const recovery = async () => ({ points: 0 });
-  const parts = { scrub, compute, databases, recovery };
+  const parts = { scrub, compute, databases, recovery, ...own };
   const status = new Status({ clock, alarms, version, metrics: () => METRICS, ...parts });
   return { clock, alarms, status };
 }
@@ -85,6 +89,8 @@ test('a usable engine with a weaker wall says so and is well', async () => {
 test('an alarm shows on its component, and on readiness only when nothing can be stored', async () => {
   const cases = [
     { code: 'metadata_write_failed', component: 'metadata', ready: false },
+    { code: 'metadata_unreachable', component: 'metadata', ready: true },
+    { code: 'metadata_taken_over', component: 'metadata', ready: false },
     { code: 'blob_fsync_failed', component: 'storage', ready: false },
     { code: 'damaged_objects', component: 'storage', ready: true },
     { code: 'blob_thread_died', component: 'storage', ready: true },
@@ -116,6 +122,20 @@ test('an alarm shows on its component, and on readiness only when nothing can be
     assert.equal((await status.read()).status, 'ok');
     assert.equal(status.isReady(), true);
   }
+});
+
+test('while the metadata store is away, the status has what was read last, and other failures show', async () => {
+  let failure: Error | null = null;
+  const scrub = async () => {
+    if (failure !== null) throw failure;
+    return { running: true };
+  };
+  const { status } = open({}, { scrub });
+  await status.read();
+  failure = new AppError('overloaded', 'The metadata store cannot be reached; nothing was stored');
+  assert.deepEqual((await status.read()).components.storage.scrub, { running: true });
+  failure = new Error('a mistake');
+  await assert.rejects(status.read(), /a mistake/);
 });
 
 test('an alarm that is raised again keeps its first moment and takes the new text', () => {

@@ -1,6 +1,7 @@
 /** The state of the cloud as a whole. */
 import { type Alarm, type Alarms, isWritable } from '../platform/alarms.ts';
 import type { Clock } from '../platform/clock.ts';
+import { isAppError } from '../platform/errors.ts';
 
 /** Status of the hypervisor. */
 export interface ComputeStatus {
@@ -77,6 +78,7 @@ const COMPONENT_ALARMS = {
 export class Status<Scrub, Recovery> {
   readonly #deps: StatusDeps<Scrub, Recovery>;
   readonly #startedAt: number;
+  readonly #last: { scrub?: Scrub; recovery?: Recovery } = {};
 
   constructor(deps: StatusDeps<Scrub, Recovery>) {
     this.#deps = deps;
@@ -84,8 +86,9 @@ export class Status<Scrub, Recovery> {
   }
 
   async read() {
-    const alarms = this.#deps.alarms.list();
+    const [scrub, recovery] = [await this.#lastOf('scrub'), await this.#lastOf('recovery')];
     const compute = await this.#deps.compute();
+    const alarms = this.#deps.alarms.list();
     const isWell = alarms.length === 0 && compute.isUsable;
     return {
       status: isWell ? ('ok' as const) : ('degraded' as const),
@@ -94,14 +97,29 @@ export class Status<Scrub, Recovery> {
       metrics: this.#deps.metrics(),
       components: {
         metadata: stateOf('metadata', alarms),
-        storage: { ...stateOf('storage', alarms), scrub: await this.#deps.scrub() },
+        storage: { ...stateOf('storage', alarms), scrub },
         billing: stateOf('billing', alarms),
         compute: presentCompute(compute, alarms),
         databases: { ...stateOf('databases', alarms), engines: await this.#deps.databases() },
-        recovery: { ...stateOf('recovery', alarms), ...(await this.#deps.recovery()) },
+        recovery: { ...stateOf('recovery', alarms), ...recovery },
       },
       alarms,
     };
+  }
+
+  /** While the metadata store is away, its figures are the last that were read: the status must be told. */
+  async #lastOf<Name extends 'scrub' | 'recovery'>(
+    name: Name,
+  ): Promise<{ scrub: Scrub; recovery: Recovery }[Name]> {
+    try {
+      const value = await this.#deps[name]();
+      Object.assign(this.#last, { [name]: value });
+      return value as { scrub: Scrub; recovery: Recovery }[Name];
+    } catch (error) {
+      const last = this.#last[name];
+      if (last === undefined || !isAppError(error, 'overloaded')) throw error;
+      return last as { scrub: Scrub; recovery: Recovery }[Name];
+    }
   }
 
   /** Whether reads and writes can be served. */

@@ -83,7 +83,11 @@ test('/metrics is Prometheus text that counts what happens', async () => {
     [...samples].filter(([name]) => name.includes('getHealth')).reduce((sum, [, value]) => sum + value, 0);
   const before = total(await read());
   for (let i = 0; i < 10; i++) await fetch(`${cloud.api}/healthz`);
-  assert.ok(total(await read()) >= before + 10);
+  const after = await read();
+  assert.ok(total(after) >= before + 10);
+  for (const name of ['commits', 'batches', 'batch_seconds']) {
+    assert.ok((after.get(`cloudlet_metadata_${name}_total`) ?? 0) > 0, name);
+  }
 });
 
 describe('the system status', () => {

@@ -43,6 +43,9 @@ test('kills of Cloudlet and of PostgreSQL lose nothing, and nothing is reported 
   const env = { CLOUDLET_METADATA_URL: url, CLOUDLET_RATE_REQUESTS: '1000000' };
   const cloud = await CloudProcess.start({ dataDir, env });
   t.after(() => cloud.crash());
+  // Neither the cloud nor the server keeps this process.
+  const alive = setInterval(() => {}, 1000);
+  t.after(() => clearInterval(alive));
   await assert.rejects(CloudProcess.start({ env }), /in use by the Cloudlet on \S+, process \d+, since/);
   const { key } = await new Client(cloud.api).newUser();
   await makeBuckets(new Client(cloud.api, key));
@@ -66,21 +69,32 @@ test('kills of Cloudlet and of PostgreSQL lose nothing, and nothing is reported 
 
   // While PostgreSQL is away.
   const client = new Client(cloud.api, key);
+  const admin = new Client(cloud.api, ADMIN_KEY);
   await server.stop();
   await eventually('it is noticed', async () => {
     const { status, body } = await client.upload('plain', 'away', Buffer.alloc(10));
     if (status === 200) return false;
     assert.deepEqual([status, body.code], [503, 'overloaded'], JSON.stringify(body));
     assert.match(body.detail, /cannot be reached; nothing was stored/);
+    const { metadata } = (await admin.call('/api/system/status')).body.components;
+    assert.deepEqual(
+      [metadata.status, typeof metadata.fix],
+      ['degraded', 'string'],
+      JSON.stringify(metadata),
+    );
+    assert.doesNotMatch(JSON.stringify(metadata), /of-the-operator/);
     return true;
   });
   await server.start();
   await eventually('it is back', async () => {
     return (await client.upload('plain', 'back', Buffer.alloc(10))).status === 200;
   });
-  const admin = new Client(cloud.api, ADMIN_KEY);
   await eventually('the alarm ends', async () => {
     const { body } = await admin.call('/api/system/status');
     return !JSON.stringify(body).includes('metadata_unreachable');
   });
+  const metrics = await (await fetch(`${cloud.api}/metrics`)).text();
+  for (const name of ['commits', 'batches', 'batch_seconds', 'lost_connections']) {
+    assert.match(metrics, new RegExp(`^cloudlet_metadata_${name}_total [1-9.]`, 'm'));
+  }
 });

@@ -50,17 +50,27 @@ const LEDGER = /^\s*INSERT INTO ledger_transfers\b/;
 
 type Result = pg.QueryResult;
 
+export interface BatchStoreDeps {
+  readonly client: pg.Client;
+  readonly ids: RowIds;
+  /** Identifies this process in `store_batches`. */
+  readonly writer: string;
+  /** Called before a batch is sent again, and before its commits are sent one by one. */
+  readonly onRetry: () => void;
+}
+
 export class BatchStore {
+  readonly #onRetry: () => void;
   readonly #client: pg.Client;
   readonly #ids: RowIds;
-  /** Identifies this process in `store_batches`. */
   readonly #writer: string;
   readonly #manyTexts = new Map<string, string | null>();
 
-  constructor({ client, ids, writer }: { client: pg.Client; ids: RowIds; writer: string }) {
+  constructor({ client, ids, writer, onRetry }: BatchStoreDeps) {
     this.#client = client;
     this.#ids = ids;
     this.#writer = writer;
+    this.#onRetry = onRetry;
   }
 
   /**
@@ -78,13 +88,16 @@ export class BatchStore {
     for (let tries = 1; ; tries++) {
       try {
         const together = await this.#together(ready, number, onCommit);
-        return together ?? (await this.#oneByOne(ready, number, onCommit));
+        if (together !== null) return together;
+        this.#onRetry();
+        return await this.#oneByOne(ready, number, onCommit);
       } catch (error) {
         const code = codeOf(error);
         const isLost = code === '' && !(error instanceof TakenOver);
         if (!isLost) await this.#client.query('ROLLBACK');
         if (code === '') throw error;
         if (!AGAIN.includes(code) || tries === MAX_TRIES) throw new BatchRefused(code, error);
+        this.#onRetry();
       }
     }
   }

@@ -6,22 +6,16 @@
 import type pg from 'pg';
 import { CommitQueue, type WaitingCommit } from '../../metadata/commit-queue.ts';
 import { MOVED_SETTING, type Moved } from '../../metadata/identity.ts';
-import {
-  CommitOutcomeUnknown,
-  CommitRejected,
-  type Metadata,
-  type Reads,
-  type SqlValue,
-  type Statement,
-  type StatementResult,
-} from '../../metadata/metadata.ts';
+import type { Metadata, Reads, SqlValue, Statement, StatementResult } from '../../metadata/metadata.ts';
 import { type OpenSnapshot, ReadSnapshots } from '../../metadata/read-snapshots.ts';
+import { StoreFigures } from '../../metadata/store-figures.ts';
 import type { Alarms } from '../../platform/alarms.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { StartupError } from '../../platform/data-directory.ts';
 import { AppError } from '../../platform/errors.ts';
 import { randomBase62 } from '../../platform/ids.ts';
-import { BatchRefused, BatchStore, type CommitOutcome, TakenOver } from './batch-store.ts';
+import { BatchRefused, BatchStore } from './batch-store.ts';
+import { answer, closed, failureOf, outcomeUnknown, takenOver, unreachable } from './commit-answers.ts';
 import { codeOf, connect, cut, prepared, readsOf, toSent } from './connections.ts';
 import { migrateSchema } from './postgresql-schema.ts';
 import { RowIds } from './row-ids.ts';
@@ -32,13 +26,14 @@ export interface PostgresqlMetadataDeps {
   readonly url: string;
   readonly clock: Pick<Clock, 'now' | 'monotonic'>;
   readonly alarms: Alarms;
+  readonly figures?: StoreFigures;
   /** Told, for the log, that another Cloudlet writes to the database from now on. */
   readonly onTakenOver: (detail: string) => void;
 }
 
 /** Queries at the same time; each connection takes further ones without waiting. */
 const READERS = 4;
-const LEAST_VERSION = 15;
+export const LEAST_VERSION = 15;
 const ALARM = 'metadata_unreachable';
 const TAKEN_OVER = 'metadata_taken_over';
 const RECONNECT_MS = 250;
@@ -64,6 +59,7 @@ interface Opened {
 export class PostgresqlMetadata implements Metadata {
   readonly #deps: PostgresqlMetadataDeps;
   readonly #queue: CommitQueue;
+  readonly #figures: StoreFigures;
   readonly #name: string;
   readonly #tables: ReadonlySet<string>;
   readonly #hold: StoreHold;
@@ -80,7 +76,11 @@ export class PostgresqlMetadata implements Metadata {
     this.#name = name;
     this.#tables = tables;
     this.#hold = hold;
-    this.#queue = new CommitQueue((batch) => void this.#store(batch).finally(() => this.#queue.done()));
+    const { clock, figures = new StoreFigures() } = deps;
+    this.#figures = figures;
+    const send = (batch: readonly WaitingCommit[]) =>
+      void this.#store(batch).finally(() => this.#queue.done());
+    this.#queue = new CommitQueue({ clock, figures, send });
   }
 
   /**
@@ -218,7 +218,12 @@ export class PostgresqlMetadata implements Metadata {
   /** The next of the readers, connected anew where it was lost. Rejects with `overloaded`. */
   async #reader(): Promise<pg.Client> {
     const turn = this.#turn++ % READERS;
-    const connecting = this.#readers[turn] ?? this.#connect(() => this.#readers.fill(null, turn, turn + 1));
+    const connecting =
+      this.#readers[turn] ??
+      this.#connect(() => {
+        this.#readers.fill(null, turn, turn + 1);
+        this.#figures.lostConnections++;
+      });
     this.#readers[turn] = connecting;
     return connecting.catch((error: unknown) => {
       this.#readers[turn] = null;
@@ -242,11 +247,19 @@ export class PostgresqlMetadata implements Metadata {
   #connectedWriter(): Promise<Writer> {
     this.#writer ??= this.#connect(() => {
       this.#writer = null;
+      this.#figures.lostConnections++;
     }).then(async (client) => {
       await client.query(`SET idle_in_transaction_session_timeout = ${IDLE_MS}`);
       return {
         client,
-        batches: new BatchStore({ client, ids: new RowIds(this.#tables), writer: this.#name }),
+        batches: new BatchStore({
+          client,
+          ids: new RowIds(this.#tables),
+          writer: this.#name,
+          onRetry: () => {
+            this.#figures.retries++;
+          },
+        }),
       };
     });
     return this.#writer.catch((error: unknown) => {
@@ -281,6 +294,7 @@ export class PostgresqlMetadata implements Metadata {
   /** Asks the server whether the batch is stored; null: it does not tell in time. */
   async #isStored(number: number): Promise<boolean | null> {
     const { clock } = this.#deps;
+    this.#figures.outcomesAsked++;
     const deadline = clock.monotonic() + OUTCOME_MS;
     for (let wait = RECONNECT_MS; clock.monotonic() < deadline; wait = Math.min(2 * wait, MAX_RECONNECT_MS)) {
       try {
@@ -295,6 +309,7 @@ export class PostgresqlMetadata implements Metadata {
         await new Promise((resolve) => setTimeout(resolve, wait));
       }
     }
+    this.#figures.outcomesUnknown++;
     return null;
   }
 }
@@ -335,53 +350,4 @@ async function assertNotMovedAway(client: pg.Client): Promise<void> {
   throw new StartupError(
     `The metadata of this cloud were moved to ${to}: start Cloudlet without CLOUDLET_METADATA_URL there`,
   );
-}
-
-function answer(batch: readonly WaitingCommit[], outcomes: readonly CommitOutcome[]): void {
-  for (const [i, { resolve, reject }] of batch.entries()) {
-    const outcome = outcomes[i] as CommitOutcome;
-    if (!('reason' in outcome)) resolve([...outcome]);
-    else if (outcome.reason === 'fault') {
-      const cause = new Error(`statement ${outcome.index}: ${outcome.detail}`);
-      reject(new AppError('internal_error', 'A metadata statement failed', { cause }));
-    } else reject(new CommitRejected(outcome.index, outcome.reason, outcome.detail));
-  }
-}
-
-/** Nothing was stored. */
-function failureOf(error: unknown): Error {
-  if (error instanceof TakenOver) return takenOver();
-  if (!(error instanceof BatchRefused)) return error instanceof AppError ? error : unreachable(error);
-  if (error.code === '53100') {
-    const hint = 'Free space on the disk of PostgreSQL';
-    return new AppError('out_of_space', 'The disk is full; nothing was stored', { hint, cause: error });
-  }
-  const extras = { retryAfterSeconds: 1, cause: error };
-  return new AppError('overloaded', 'The metadata store is busy; nothing was stored', extras);
-}
-
-function outcomeUnknown(error: unknown): CommitOutcomeUnknown {
-  return new CommitOutcomeUnknown(
-    String(error),
-    'The connection to the metadata store was lost, and whether this was stored is unknown',
-    'Read the resource before you send the request again',
-  );
-}
-
-function takenOver(): AppError {
-  return new AppError('read_only', 'Another Cloudlet has taken over the metadata; nothing was stored', {
-    hint: 'The operator finds the other Cloudlet in GET /api/system/status',
-  });
-}
-
-function unreachable(cause: unknown): AppError {
-  return new AppError('overloaded', 'The metadata store cannot be reached; nothing was stored', {
-    retryAfterSeconds: 1,
-    hint: 'Retry; the operator finds the reason in GET /api/system/status',
-    cause,
-  });
-}
-
-function closed(): AppError {
-  return new AppError('shutting_down', 'The metadata store is closed');
 }

@@ -16,6 +16,7 @@ import {
   type StatementResult,
 } from '../../metadata/metadata.ts';
 import { type OpenSnapshot, ReadSnapshots } from '../../metadata/read-snapshots.ts';
+import { StoreFigures } from '../../metadata/store-figures.ts';
 import { type Alarms, CHECK_DISK } from '../../platform/alarms.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { AppError } from '../../platform/errors.ts';
@@ -29,6 +30,7 @@ export interface SqliteMetadataDeps {
   readonly directory: string;
   readonly clock: Clock;
   readonly alarms: Alarms;
+  readonly figures?: StoreFigures;
 }
 
 const MAX_LOG_BYTES = 256 * 2 ** 20;
@@ -43,6 +45,7 @@ export class SqliteMetadata implements Metadata {
   readonly #alarms: Alarms;
   readonly #numbers = new SqlNumbers();
   readonly #queue: CommitQueue;
+  readonly #figures: StoreFigures;
   #snapshotOpen = false;
   /**
    * The last row of each query in this snapshot: requests in step (decisions/0013) all ask for their bucket
@@ -52,9 +55,11 @@ export class SqliteMetadata implements Metadata {
   #broken: string | null = null;
   #closing: Promise<void> | null = null;
 
-  private constructor(writer: Worker, reader: Database.Database, { directory, alarms }: SqliteMetadataDeps) {
+  private constructor(writer: Worker, reader: Database.Database, deps: SqliteMetadataDeps) {
+    const { directory, alarms, clock, figures = new StoreFigures() } = deps;
     this.#writer = writer;
-    this.#queue = new CommitQueue(() => this.#postInFlight({ isolated: false }));
+    this.#queue = new CommitQueue({ clock, figures, send: () => this.#postInFlight({ isolated: false }) });
+    this.#figures = figures;
     this.#reader = reader;
     this.#reads = new SqliteReads(reader);
     this.#snapshots = new ReadSnapshots(() => this.#openSnapshot(directory));
@@ -225,7 +230,10 @@ export class SqliteMetadata implements Metadata {
 
   #receive(reply: WriterReply): void {
     if (reply.kind === 'checkpoint') this.#noteCheckpoint(reply.logBytes, reply.error);
-    if (reply.kind === 'refused') this.#postInFlight({ isolated: true });
+    if (reply.kind === 'refused') {
+      this.#figures.retries++;
+      this.#postInFlight({ isolated: true });
+    }
     if (reply.kind !== 'stored' && reply.kind !== 'failed') return;
     this.#endSnapshot();
     const batch = this.#queue.inFlight;

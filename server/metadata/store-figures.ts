@@ -1,0 +1,32 @@
+/** Figures of the metadata store for Prometheus, since the start of the process. Both engines fill them. */
+import type { Meters } from '../platform/prometheus.ts';
+
+export class StoreFigures {
+  /** Commits that were sent to the store; refused ones too. */
+  commits = 0;
+  /** Transactions that they shared. */
+  batches = 0;
+  /** Time these took, fsync included. */
+  batchSeconds = 0;
+  /** Batches sent again after a conflict of transactions, or one by one after a rule refused one. */
+  retries = 0;
+  /** Connections that were lost; each is made anew when it is needed. */
+  lostConnections = 0;
+  /** Batches whose connection was lost, so that the outcome was asked. */
+  outcomesAsked = 0;
+  /** Outcomes that stayed unknown. */
+  outcomesUnknown = 0;
+
+  /** Registers them as `cloudlet_metadata_…`. */
+  register(meters: Meters): void {
+    const count = (name: string, help: string, read: () => number) =>
+      meters.gauge(`cloudlet_metadata_${name}_total`, { help, type: 'counter', read });
+    count('commits', 'Commits sent to the metadata store', () => this.commits);
+    count('batches', 'Transactions that the commits shared', () => this.batches);
+    count('batch_seconds', 'Time of these transactions', () => this.batchSeconds);
+    count('retries', 'Transactions run again after a conflict or refusal', () => this.retries);
+    count('lost_connections', 'Connections to the store that were lost', () => this.lostConnections);
+    count('outcomes_asked', 'Lost transactions whose outcome was asked', () => this.outcomesAsked);
+    count('outcomes_unknown', 'Those of them that stayed unknown', () => this.outcomesUnknown);
+  }
+}
