@@ -69,12 +69,18 @@ export class CommitQueue {
 
   /** Takes all commits out, those being stored first; nobody else answers them. */
   takeAll(): WaitingCommit[] {
-    const all = [...this.#inFlight, ...this.#queue];
+    const all = [...this.#inFlight, ...this.takeWaiting()];
     this.#inFlight = [];
-    this.#queue = [];
-    this.#queuedBytes = 0;
     this.#onIdle?.();
     return all;
+  }
+
+  /** Takes out the commits that are not being stored yet; nobody else answers them. */
+  takeWaiting(): WaitingCommit[] {
+    const waiting = this.#queue;
+    this.#queue = [];
+    this.#queuedBytes = 0;
+    return waiting;
   }
 
   /** Resolves once no commit waits or is being stored. */

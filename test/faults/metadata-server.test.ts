@@ -14,10 +14,11 @@ import { Client } from '../harness/client.ts';
 import { ADMIN_KEY, CloudProcess } from '../harness/cloud-process.ts';
 import { eventually } from '../harness/waiting.ts';
 import { Checker } from './check.ts';
-import { chooseSeed, Load, makeBuckets, randomFrom, rounds } from './load.ts';
+import { amount, chooseSeed, Load, makeBuckets, randomFrom, rounds } from './load.ts';
 import { Oracle } from './oracle.ts';
 
 const ROUNDS = rounds(6, 200);
+const AWAY_MS = amount(4000, 60_000);
 let server: OperatorServer;
 const dataDir = mkdtempSync(join(tmpdir(), 'cloudlet-metadata-server-'));
 
@@ -29,6 +30,63 @@ before(async () => {
 after(async () => {
   await server?.close();
   rmSync(dataDir, { recursive: true, force: true });
+});
+
+test('PostgreSQL goes away under load: errors are clear, it goes on by itself, and nothing is lost', {
+  skip: noPostgresql,
+}, async (t) => {
+  await server.run('CREATE DATABASE away');
+  const url = server.url('postgres', 'of-the-operator').replace(/postgres$/, 'away');
+  const env = { CLOUDLET_METADATA_URL: url, CLOUDLET_RATE_REQUESTS: '1000000' };
+  const cloud = await CloudProcess.start({ env });
+  t.after(() => cloud.stop());
+  const { key } = await new Client(cloud.api).newUser();
+  const client = new Client(cloud.api, key);
+  await makeBuckets(client);
+  const oracle = new Oracle();
+  const random = randomFrom(chooseSeed());
+  // Beside what the oracle knows.
+  assert.equal((await client.call('/api/buckets', { json: { name: 'probes' } })).status, 201);
+  const probe = (name: string) => client.upload('probes', name, Buffer.alloc(10));
+  const load = new Load({ client, oracle, random, clients: 4 });
+  load.start();
+  await sleep(500);
+  await server.stop();
+  const seconds: number[] = [];
+  const until = performance.now() + AWAY_MS;
+  while (performance.now() < until) {
+    const began = performance.now();
+    const { status, body, headers } = await client.upload(
+      'plain',
+      `away-${seconds.length}`,
+      Buffer.alloc(10),
+    );
+    if (status !== 200) {
+      seconds.push((performance.now() - began) / 1000);
+      assert.equal(status, 503, JSON.stringify(body));
+      assert.ok(
+        body.code === 'read_only' || /^\d+$/.test(headers.get('retry-after') ?? ''),
+        JSON.stringify(body),
+      );
+      assert.match(body.detail, /nothing was stored|is unknown/);
+    }
+    await sleep(100);
+  }
+  assert.ok(seconds.length > 5, `${seconds.length} refusals`);
+  seconds.sort((a, b) => a - b);
+  const [median = 0, most = 0] = [seconds[Math.floor(seconds.length / 2)], seconds.at(-1)];
+  t.diagnostic(
+    `${seconds.length} refusals in ${AWAY_MS} ms; median ${median.toFixed(3)} s, longest ${most.toFixed(2)} s`,
+  );
+  await server.start();
+  await eventually('it is back', async () => {
+    return (await probe('back')).status === 200;
+  });
+  await load.stop();
+  assert.ok(!load.answers.has(500), cloud.output.slice(-3000));
+  await new Checker(oracle).check(client);
+  t.diagnostic(`${oracle.count('acked')} writes acknowledged, none lost`);
+  oracle.close();
 });
 
 test('kills of Cloudlet and of PostgreSQL lose nothing, and nothing is reported wrongly', {

@@ -59,8 +59,9 @@ export async function connect({ url, writer = '', onEnd }: ConnectionOptions): P
   } as pg.ClientConfig);
   // An error is also the end of the connection.
   client.on('error', () => {});
-  client.once('end', onEnd);
   await client.connect();
+  // After that: the end of an attempt that failed is no end of the connection that came next.
+  client.once('end', onEnd);
   return client;
 }
 

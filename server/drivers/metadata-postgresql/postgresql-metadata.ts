@@ -64,6 +64,8 @@ export class PostgresqlMetadata implements Metadata {
   readonly #tables: ReadonlySet<string>;
   readonly #hold: StoreHold;
   #isTakenOver = false;
+  /** An outcome was asked in vain; until it is known or given up, nothing else waits behind it. */
+  #isAway = false;
   #writer: Promise<Writer> | null = null;
   readonly #readers: (Promise<pg.Client> | null)[] = Array.from({ length: READERS }, () => null);
   readonly #snapshots = new ReadSnapshots(() => this.#openSnapshot());
@@ -172,6 +174,7 @@ export class PostgresqlMetadata implements Metadata {
   commit(statements: readonly Statement[]): Promise<StatementResult[]> {
     if (this.#closing !== null) return Promise.reject(closed());
     if (this.#isTakenOver) return Promise.reject(takenOver());
+    if (this.#isAway) return Promise.reject(unreachable(new Error('the outcome of a commit is being asked')));
     return this.#add(statements);
   }
 
@@ -296,18 +299,28 @@ export class PostgresqlMetadata implements Metadata {
     const { clock } = this.#deps;
     this.#figures.outcomesAsked++;
     const deadline = clock.monotonic() + OUTCOME_MS;
-    for (let wait = RECONNECT_MS; clock.monotonic() < deadline; wait = Math.min(2 * wait, MAX_RECONNECT_MS)) {
-      try {
-        const { client } = await this.#connectedWriter();
-        // Waits for a transaction of the lost connection that the server is still ending.
-        const { rows } = await client.query<{ last: number }>(
-          'SELECT last FROM store_batches WHERE writer = $1 FOR UPDATE',
-          [this.#name],
-        );
-        return rows[0]?.last === number;
-      } catch {
-        await new Promise((resolve) => setTimeout(resolve, wait));
+    try {
+      for (
+        let wait = RECONNECT_MS;
+        clock.monotonic() < deadline;
+        wait = Math.min(2 * wait, MAX_RECONNECT_MS)
+      ) {
+        try {
+          const { client } = await this.#connectedWriter();
+          // Waits for a transaction of the lost connection that the server is still ending.
+          const { rows } = await client.query<{ last: number }>(
+            'SELECT last FROM store_batches WHERE writer = $1 FOR UPDATE',
+            [this.#name],
+          );
+          return rows[0]?.last === number;
+        } catch (error) {
+          this.#isAway = true;
+          for (const { reject } of this.#queue.takeWaiting()) reject(unreachable(error));
+          await new Promise((resolve) => setTimeout(resolve, wait));
+        }
       }
+    } finally {
+      this.#isAway = false;
     }
     this.#figures.outcomesUnknown++;
     return null;
