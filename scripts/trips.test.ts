@@ -4,7 +4,7 @@
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { figuresOf, measureTrips } from './trips.ts';
+import { figuresOf, measureTrips, type Trip } from './trips.ts';
 
 /**
  * Raised once, by what blobs in files share with blobs in S3 and by the check for U+0000, which took no file
@@ -27,11 +27,16 @@ const CEILINGS: Readonly<Record<string, { readonly files: number; readonly singl
 test('trips stay below their ceilings', async () => {
   const trips = await measureTrips();
   assert.deepEqual(trips.map(({ name }) => name).sort(), Object.keys(CEILINGS).sort());
-  for (const trip of trips) {
-    const { files, single } = figuresOf(trip);
-    const ceiling = CEILINGS[trip.name];
-    const hint = `see node scripts/trips.ts '${trip.name}'`;
-    assert.ok(ceiling && files <= ceiling.files, `${trip.name} runs through ${files} files: ${hint}`);
-    assert.ok(single <= ceiling.single, `${single} files of ${trip.name} run one function: ${hint}`);
-  }
+  const above = trips.flatMap(excess);
+  // What runs by the clock may fall into any trip: what counts is above its ceiling twice.
+  const again = above.length === 0 ? [] : (await measureTrips()).flatMap(excess);
+  const both = again.filter(({ trip }) => above.some((first) => first.trip === trip));
+  assert.deepEqual(both, []);
 });
+
+function excess(trip: Trip) {
+  const { files, single } = figuresOf(trip);
+  const ceiling = CEILINGS[trip.name];
+  if (ceiling && files <= ceiling.files && single <= ceiling.single) return [];
+  return [{ trip: trip.name, files, single, ceiling, see: `node scripts/trips.ts '${trip.name}'` }];
+}

@@ -127,7 +127,7 @@ test('machines that end while they are copied do not end the point', { skip }, a
     assert.equal(point.state, point.gaps.length === 0 ? 'complete' : 'partial');
     for (const { component } of point.gaps) assert.match(component, /^machine ends /);
     const { state } = await lost.admin.expect(200, `${POINTS}/${id}/verify?wait=100`, POST);
-    assert.equal(state, 'verified');
+    assert.equal(state, point.gaps.length === 0 ? 'verified' : 'partial');
     await removeAll(lost.user);
   }
 });

@@ -9,6 +9,8 @@ import { notInstalled } from '../../scripts/installed.ts';
 
 const SHUTDOWN = fileURLToPath(new URL('./shutdown-fs.pl', import.meta.url));
 
+const IDLE_MS = 10_000;
+
 function run(program: string, ...args: string[]): string {
   return execFileSync(program, args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] }).trim();
 }
@@ -67,10 +69,24 @@ export class LoopDisk {
    * test, may have a copy of this mount, and a file system that was shut down stays so while one is left.
    */
   unmount(): void {
-    run('umount', this.mountPoint);
+    this.#unmountWhenIdle();
     run('blockdev', '--flushbufs', this.#device);
     run('losetup', '--detach', this.#device);
     this.#mounted = false;
+  }
+
+  /** A process that was killed is gone from the list before the kernel has closed its last file. */
+  #unmountWhenIdle(): void {
+    const deadline = performance.now() + IDLE_MS;
+    for (;;) {
+      try {
+        run('umount', this.mountPoint);
+        return;
+      } catch (error) {
+        if (performance.now() > deadline) throw error;
+        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 100);
+      }
+    }
   }
 
   /**

@@ -80,12 +80,20 @@ function sweepDeadRuns(): void {
     const [pid = '', startTime] = name.split('.');
     if (startTimeOf(Number(pid)) === startTime) continue;
     const path = join(DIRECTORY, name);
-    for (const line of fs.readFileSync(path, 'utf8').split('\n')) {
-      // The last line of a killed run may be cut off.
-      if (line.endsWith('}')) end(JSON.parse(line) as Started);
-    }
+    for (const entry of entriesIn(path)) end(entry);
     removeRules(Number(pid));
     fs.rmSync(path, { force: true });
+  }
+}
+
+function entriesIn(path: string): Started[] {
+  try {
+    // The last line of a killed run may be cut off.
+    const lines = fs.readFileSync(path, 'utf8').split('\n');
+    return lines.filter((line) => line.endsWith('}')).map((line) => JSON.parse(line));
+  } catch {
+    // Its run ended just now, or another one sweeps too.
+    return [];
   }
 }
 

@@ -106,6 +106,7 @@ test('granted − used = balance, items = days = total, and all of it is in the 
       const { clock, metadata, usage, rating, holds } = fixture;
       const { ledger, store, everything } = open(fixture);
       let runsSince: number | null = null;
+      let taken = 0;
       const check = async () => {
         const { credits, total_cost, items, daily } = await chargedReport(fixture);
         assert.equal(micro(credits.granted) - micro(credits.used), micro(credits.balance));
@@ -151,7 +152,7 @@ test('granted − used = balance, items = days = total, and all of it is in the 
           if (what === 'take' && BigInt((await fixture.row()).credits_micro) > 10n) {
             const sides = { debit: 'account:1', credit: 'system:grants', amountMicro: 10n };
             const rest = { code: 'admin_withdrawal', reference: 'test', at: clock.now() };
-            await metadata.commit(transferStatements({ id: `take-${clock.now()}`, ...sides, ...rest }));
+            await metadata.commit(transferStatements({ id: `take-${taken++}`, ...sides, ...rest }));
           }
           if (what === 'report') await check();
         }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { hostname } from 'node:os';
-import { after, before, describe, test } from 'node:test';
+import { after, afterEach, before, describe, test } from 'node:test';
 import { Alarms } from '../../platform/alarms.ts';
 import { systemClock } from '../../platform/clock.ts';
 import { eventually } from '../../testing/eventually.ts';
@@ -31,6 +31,13 @@ describe('one Cloudlet for a database', { skip: noPostgresql }, () => {
   });
   after(() => server?.close());
 
+  const opened: Promise<PostgresqlMetadata>[] = [];
+  afterEach(async () => {
+    // What a failed test leaves open would keep the server from ending.
+    for (const each of await Promise.allSettled(opened.splice(0)))
+      if (each.status === 'fulfilled') await each.value.close();
+  });
+
   async function newDatabase(): Promise<string> {
     const name = `held_${++databases}`;
     await server.run(`CREATE DATABASE ${name}`);
@@ -46,6 +53,7 @@ describe('one Cloudlet for a database', { skip: noPostgresql }, () => {
       alarms,
       onTakenOver: (detail) => told.push(detail),
     });
+    opened.push(opening);
     return { alarms, told, opening };
   }
 

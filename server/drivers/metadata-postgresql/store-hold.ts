@@ -156,7 +156,9 @@ async function awaitFree(client: pg.Client, deps: HoldDeps): Promise<void> {
     const watchedMs = clock.monotonic() - began;
     // The server's clock may have been set back.
     const silentMs = Math.max(row.age_ms, watchedMs);
-    if (row.writer === null || silentMs >= (row.is_connected === 1 ? SILENT_MS : GONE_MS)) {
+    // While the server was away nobody could renew the row: its age alone says nothing.
+    const isSilent = watchedMs >= GONE_MS && (row.is_connected === 0 || silentMs >= SILENT_MS);
+    if (row.writer === null || isSilent) {
       await takeOver(client, { deps, from: row.writer });
       await client.query('COMMIT');
       return;
