@@ -36,35 +36,52 @@ const MIB = 2 ** 20;
 
 /** Throws StartupError if the configured place is not the one where the objects of this cloud are. */
 export async function openBlobs(deps: BlobDeps): Promise<OpenedBlobs> {
-  const { config, metadata, cloudId, clock, alarms, diskSpace } = deps;
+  const { config, metadata } = deps;
   const places = new BlobPlaceStore(metadata);
   const place = await places.find();
-  const { blobThreads: threads } = config;
   if (config.blobsUrl === '') {
     if (place !== undefined) {
       throw new StartupError(`The objects of this cloud are in ${place}: set CLOUDLET_BLOBS_URL to it`);
     }
-    const directory = join(config.dataDir, 'blobs');
-    const directWrites = Math.floor(poolThreads() / 2);
-    const options = { directory, threads, clock, alarms, diskSpace, directWrites };
-    return { blobs: await FileBlobStore.open(options), gauges: () => {} };
+    return { blobs: await openFiles(deps), gauges: () => {} };
   }
   const address = addressOf(config);
   const isEmpty = !(await new BlobSql(metadata).hasNamed());
   if (place === undefined && !isEmpty) {
     throw new StartupError(
       'The objects of this cloud are files of the data directory, and CLOUDLET_BLOBS_URL names a bucket: ' +
-        'unset it to go on with the files',
+        'unset it to go on with the files, or move them with cloudlet migrate --blobs s3',
     );
   }
-  const memoryBytes = config.blobsMemoryMb * MIB;
-  const mayMark = isEmpty;
-  const blobs = await S3BlobStore.open({ address, cloudId, mayMark, threads, memoryBytes, clock, alarms });
+  const blobs = await openBucket(deps, address, { mayMark: isEmpty });
   if (place !== address.label) await places.write(address.label);
   return { blobs, gauges: (meters) => meterS3(meters, blobs) };
 }
 
-function addressOf({ blobsUrl, blobsCredentialsFile: path }: BlobDeps['config']): S3Address {
+/** The files of the data directory, whether or not this cloud's objects are there. */
+export function openFiles({ config, clock, alarms, diskSpace }: BlobDeps): Promise<FileBlobStore> {
+  const directory = join(config.dataDir, 'blobs');
+  const directWrites = Math.floor(poolThreads() / 2);
+  const threads = config.blobThreads;
+  return FileBlobStore.open({ directory, threads, clock, alarms, diskSpace, directWrites });
+}
+
+/**
+ * The bucket at `address`, whether or not this cloud's objects are there. Throws StartupError if it is
+ * another cloud's, or has no mark and must not get one.
+ */
+export function openBucket(
+  { config, cloudId, clock, alarms }: BlobDeps,
+  address: S3Address,
+  { mayMark }: { readonly mayMark: boolean },
+): Promise<S3BlobStore> {
+  const memoryBytes = config.blobsMemoryMb * MIB;
+  const threads = config.blobThreads;
+  return S3BlobStore.open({ address, cloudId, mayMark, threads, memoryBytes, clock, alarms });
+}
+
+/** Throws StartupError if CLOUDLET_BLOBS_URL or the file with its key is no good. */
+export function addressOf({ blobsUrl, blobsCredentialsFile: path }: BlobDeps['config']): S3Address {
   try {
     return parseS3Url(blobsUrl, path === '' ? '' : readFileSync(path, 'utf8'));
   } catch (error) {

@@ -7,15 +7,16 @@ import { readRecoveryKey } from '../recovery/recovery-keys.ts';
 export class Progress {
   #shown = -1;
 
-  show(percent: number): void {
+  /** `about`: shown behind it. */
+  show(percent: number, about = ''): void {
     const isTerminal = process.stdout.isTTY === true;
     const step = isTerminal ? Math.floor(percent) : Math.floor(percent / 10) * 10;
     if (step === this.#shown) return;
     this.#shown = step;
-    if (!isTerminal) console.log(`${step} %`);
+    if (!isTerminal) console.log(`${step} % ${about}`.trimEnd());
     else {
       const filled = Math.floor(step / 4);
-      process.stdout.write(`\r[${'='.repeat(filled)}${' '.repeat(25 - filled)}] ${step} %`);
+      process.stdout.write(`\r[${'='.repeat(filled)}${' '.repeat(25 - filled)}] ${step} % ${about}\x1b[K`);
     }
   }
 

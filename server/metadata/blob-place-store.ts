@@ -19,6 +19,11 @@ export class BlobPlaceStore {
       ?.value;
   }
 
+  /** From now on they are files. */
+  async forget(): Promise<void> {
+    await this.#metadata.commit([{ sql: FORGET_BLOB_PLACE, params: [] }]);
+  }
+
   async write(label: string): Promise<void> {
     const sql = `INSERT INTO settings (name, value) VALUES ('${NAME}', ?)
                  ON CONFLICT (name) DO UPDATE SET value = excluded.value`;

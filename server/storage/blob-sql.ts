@@ -16,6 +16,15 @@ export interface BlobRow {
   readonly damaged_at: number | null;
 }
 
+/** A referenced blob that is in the blob store, not in a row. */
+export interface NamedBlobRow {
+  readonly id: number;
+  readonly name: string;
+  readonly size_bytes: number;
+  readonly wrapped_key: Uint8Array | null;
+  readonly damaged_at: number | null;
+}
+
 /** An object version whose bytes are damaged. */
 export interface DamageRow {
   readonly object_id: string;
@@ -54,6 +63,25 @@ export class BlobSql {
   async hasNamed(): Promise<boolean> {
     const sql = 'SELECT 1 AS known FROM blobs WHERE name IS NOT NULL LIMIT 1';
     return (await this.#reads.get(sql)) !== undefined;
+  }
+
+  /** Number and bytes of all that namedPage() gives. */
+  async namedTotal(): Promise<{ blobs: number; bytes: number }> {
+    const total = await this.#reads.get<{ blobs: number; bytes: number }>(
+      `SELECT count(*) AS blobs, coalesce(sum(size_bytes), 0) AS bytes FROM blobs
+       WHERE refs > 0 AND name IS NOT NULL`,
+    );
+    return total ?? { blobs: 0, bytes: 0 };
+  }
+
+  /** By row id, after `after`. */
+  namedPage(after: number, limit: number): Awaitable<NamedBlobRow[]> {
+    return this.#reads.all(
+      `SELECT id, name, size_bytes, wrapped_key, damaged_at FROM blobs
+       WHERE id > ? AND refs > 0 AND name IS NOT NULL ORDER BY id LIMIT ?`,
+      after,
+      limit,
+    );
   }
 
   async isKnown(name: string): Promise<boolean> {

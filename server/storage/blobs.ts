@@ -78,19 +78,14 @@ export interface StoredBlob {
 }
 
 /** The stored bytes of a blob, sealed, as they are. */
-export type RawBlob = {
+export interface RawBlob {
   /** The path of its file in a data directory that has its blobs as files. */
   readonly path: string;
-} & (
-  | {
-      /** A file of this host; it may be gone by then. */
-      readonly absolutePath: string;
-    }
-  | {
-      /** undefined: the blob is gone. */
-      open(): Promise<AsyncIterable<Uint8Array> | undefined>;
-    }
-);
+  /** Its file on this host, if it is one; it may be gone by then. */
+  readonly absolutePath?: string;
+  /** undefined: the blob is gone. */
+  open(): Promise<AsyncIterable<Uint8Array> | undefined>;
+}
 
 /** Bytes from raw(), to be stored elsewhere. */
 export interface RawCopy {
@@ -127,6 +122,8 @@ export interface BlobStore {
   removeUnfinished(before: number): Promise<number>;
   /** The stored bytes of a blob; they are not verified. */
   raw(name: string): RawBlob;
+  /** Length of the bytes that raw() gives; undefined: there is no such blob. */
+  storedBytes(name: string): Promise<number | undefined>;
   /**
    * Stores bytes from raw() under their name; durable when it resolves. A blob of that name and length is
    * left as it is. Throws `data_corrupted` if the bytes have another length.

@@ -169,3 +169,25 @@ test('a full disk refuses inline bytes too', async () => {
   const refusal = receive(open({ assertSpace: full }), randomSecret(10), 10);
   await assert.rejects(refusal, (error) => isFull(error) && /for these 10 bytes;/.test(String(error)));
 });
+
+test('what comes while the blob is being created is stored in order, also if the end comes too', async () => {
+  const slow: BlobStore = Object.assign(Object.create(fixture.blobs), {
+    create: async (options: Parameters<BlobStore['create']>[0]): Promise<BlobWriter> => {
+      await new Promise((resolve) => setTimeout(resolve, 20));
+      return fixture.blobs.create(options);
+    },
+  });
+  const before = (await storedNames()).length;
+  const bytes = randomSecret(5 * INLINE_MAX_BYTES);
+  const upload = open({ blobs: slow });
+  // The request's last data and its end may be one event: nobody waits in between.
+  const waits = [0, 2, 3].map((at, i) =>
+    upload.write(bytes.subarray(at * INLINE_MAX_BYTES, ([2, 3, 5][i] ?? 0) * INLINE_MAX_BYTES)),
+  );
+  const received = await upload.finish();
+  await Promise.all(waits);
+  assert.notEqual(received.blob.name, null);
+  assert.deepEqual(await bytesOf(received), bytes);
+  await upload.end();
+  assert.equal((await storedNames()).length, before);
+});

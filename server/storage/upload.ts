@@ -41,6 +41,7 @@ export class Upload {
   #head: Buffer[] = [];
   #sizeBytes = 0;
   #opening: Promise<BlobWriter> | undefined;
+  #spilling: Promise<void> | undefined;
   #writer: BlobWriter | undefined;
   #isKept = false;
 
@@ -60,19 +61,24 @@ export class Upload {
     }
     if (this.#writer) return this.#writer.write(chunk);
     this.#head.push(Buffer.from(chunk));
-    return this.#sizeBytes > INLINE_MAX_BYTES ? this.#spill() : undefined;
+    if (this.#sizeBytes <= INLINE_MAX_BYTES) return undefined;
+    this.#spilling ??= this.#spill();
+    return this.#spilling;
   }
 
   async #spill(): Promise<void> {
     this.#opening = this.#deps.blobs.create({ dataKey: this.#dataKey, owner: this.#deps.owner });
-    this.#writer = await this.#opening;
-    const head = this.#head;
+    const writer = await this.#opening;
+    // Also what comes meanwhile.
+    for (const chunk of this.#head) await writer.write(chunk);
     this.#head = [];
-    for (const chunk of head) await this.#writer.write(chunk);
+    this.#writer = writer;
   }
 
   /** All bytes were received: makes them durable (a blob) or ready to be committed (inline). */
   async finish(): Promise<ReceivedBytes> {
+    // The last bytes may come with the end of the request, while the blob is being created.
+    if (this.#spilling !== undefined) await this.#spilling;
     if (!this.#writer) return this.#finishInline();
     const { name, sizeBytes, md5 } = await this.#writer.finish();
     const wrappedKey = this.#dataKey && this.#deps.wrapKey(this.#dataKey);

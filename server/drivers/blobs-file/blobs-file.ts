@@ -1,5 +1,5 @@
 /** Blobs as files of one directory. The format is in blob-format.ts; the work is done by blob-worker.ts. */
-import { mkdir, opendir, stat, unlink } from 'node:fs/promises';
+import { mkdir, open, opendir, stat, unlink } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { type Alarms, CHECK_DISK } from '../../platform/alarms.ts';
 import type { Clock } from '../../platform/clock.ts';
@@ -42,6 +42,9 @@ export interface FileBlobStoreDeps {
   readonly alarms: Alarms;
   readonly diskSpace: SpaceCheck;
 }
+
+/** At a time, of sealed bytes. */
+const READ_BYTES = 2 ** 20;
 
 export class FileBlobStore implements BlobStore {
   /** A process that dies takes its uploads with it. */
@@ -143,7 +146,14 @@ export class FileBlobStore implements BlobStore {
 
   raw(name: string): RawBlob {
     const path = blobPath(name);
-    return { path: `blobs/${path}`, absolutePath: join(this.#deps.directory, path) };
+    const absolutePath = join(this.#deps.directory, path);
+    const openFile = async () =>
+      (await open(absolutePath).catch(ignoreMissing))?.createReadStream({ highWaterMark: READ_BYTES });
+    return { path: `blobs/${path}`, absolutePath, open: openFile };
+  }
+
+  async storedBytes(name: string): Promise<number | undefined> {
+    return (await stat(join(this.#deps.directory, blobPath(name))).catch(ignoreMissing))?.size;
   }
 
   async storeRaw(copy: RawCopy): Promise<void> {

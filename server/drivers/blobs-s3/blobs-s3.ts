@@ -229,6 +229,11 @@ export class S3BlobStore implements BlobStore {
     return { path, open };
   }
 
+  async storedBytes(name: string): Promise<number | undefined> {
+    await this.#claimed();
+    return this.#explained(async () => (await this.#objects.head(keyOf(name)))?.sizeBytes);
+  }
+
   async storeRaw(copy: RawCopy): Promise<void> {
     await this.#claimed();
     await this.#explained(() => storeRawObject(this.#objects, copy));

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { insertTransfer } from '../../billing/ledger/ledger-store.ts';
-import { assertNotMoved } from '../../metadata/identity.ts';
+import { assertNotMoved, MOVED_FILE } from '../../metadata/identity.ts';
 import { Alarms } from '../../platform/alarms.ts';
 import { systemClock } from '../../platform/clock.ts';
 import { operatorPostgresql } from '../../testing/operator-postgresql.ts';
@@ -96,7 +96,7 @@ test('the metadata go to PostgreSQL and back, and the old copy cannot be started
   const before = rowsOf(directory);
   const url = await newDatabase();
   const copied = await moveToPostgresql({ directory, url, now });
-  assert.equal(copied.find(({ name }) => name === 'accounts')?.rows, 1200);
+  assert.equal(copied?.find(({ name }) => name === 'accounts')?.rows, 1200);
   assert.throws(
     () => assertNotMoved(directory),
     /are in postgresql:\/\/127\.0\.0\.1:\d+\/moved_1: set CLOUDLET/,
@@ -144,6 +144,8 @@ test('a move that was cut off after its last step can be run again; another clou
   const metadata = await PostgresqlMetadata.open({ url, ...opened });
   await metadata.commit([{ sql: 'UPDATE identity SET starts = 4', params: [] }]);
   await metadata.close();
+  assert.equal(await moveToPostgresql({ directory, url, now }), null, 'it was moved, and used there');
+  rmSync(join(directory, MOVED_FILE));
   await assert.rejects(moveToPostgresql({ directory, url, now }), /the metadata of a cloud already/);
 });
 

@@ -39,10 +39,10 @@ const IDENTITY = 'SELECT cloud_id, starts FROM identity';
 const STEP = 500;
 
 /**
- * Into an empty database, or that of a move that was cut off. All or nothing. Rejects with an Error of one
- * line where the database has a cloud's rows already, and with the drivers' errors.
+ * Into an empty database, or that of a move that was cut off. All or nothing; null: they were moved before.
+ * Rejects with an Error of one line where the database has another cloud's rows, and with drivers' errors.
  */
-export async function moveToPostgresql({ directory, url, now }: MoveDeps): Promise<CopiedTable[]> {
+export async function moveToPostgresql({ directory, url, now }: MoveDeps): Promise<CopiedTable[] | null> {
   if (!fs.existsSync(join(directory, DATABASE_FILE))) {
     throw new Error(`${directory} has no ${DATABASE_FILE}: nothing was moved`);
   }
@@ -50,13 +50,14 @@ export async function moveToPostgresql({ directory, url, now }: MoveDeps): Promi
   return holding({ url, now }, () => moveHeld({ directory, url, now }));
 }
 
-async function moveHeld({ directory, url, now }: MoveDeps): Promise<CopiedTable[]> {
+async function moveHeld({ directory, url, now }: MoveDeps): Promise<CopiedTable[] | null> {
   const sqlite = openReader(directory);
   const client = await connect({ url, onEnd: () => {} });
   try {
     await migrateSchema(client, now);
     await client.query('BEGIN');
-    await assertFree(client, sqlite);
+    const isMoved = fs.existsSync(join(directory, MOVED_FILE));
+    if (!(await isFree(client, sqlite, isMoved))) return null;
     const copied = await copyToPostgresql(sqlite, client);
     for (const table of copied) await assertSame(sqlite, client, table);
     // Before the commit: a kill in between leaves none that can be started, and the next try goes on.
@@ -70,17 +71,18 @@ async function moveHeld({ directory, url, now }: MoveDeps): Promise<CopiedTable[
   }
 }
 
-/** Into the data directory, in the place of a database that was moved away before. */
-export function moveToSqlite(deps: MoveDeps): Promise<CopiedTable[]> {
+/** Into the data directory, in the place of a database that was moved away. null: they were moved before. */
+export function moveToSqlite(deps: MoveDeps): Promise<CopiedTable[] | null> {
   return holding(deps, () => moveBack(deps));
 }
 
-async function moveBack({ directory, url, now }: MoveDeps): Promise<CopiedTable[]> {
+async function moveBack({ directory, url, now }: MoveDeps): Promise<CopiedTable[] | null> {
   const fresh = mkdtempSync(join(directory, 'metadata-moving-'));
   try {
     const copied = await inSnapshot(url, async (client) => {
       const [theirs] = (await client.query<IdentityRow>(IDENTITY)).rows;
-      assertReplaceable(directory, theirs);
+      const moved = await client.query('SELECT 1 FROM settings WHERE name = $1', [MOVED_SETTING]);
+      if (!isReplaceable(directory, theirs, (moved.rowCount ?? 0) > 0)) return null;
       const tables = await writeSqlite(client, fresh, now);
       const sqlite = openReader(fresh);
       try {
@@ -90,6 +92,7 @@ async function moveBack({ directory, url, now }: MoveDeps): Promise<CopiedTable[
       }
       return tables;
     });
+    if (copied === null) return null;
     for (const end of ['-wal', '-shm']) fs.rmSync(join(directory, DATABASE_FILE + end), { force: true });
     fs.renameSync(join(fresh, DATABASE_FILE), join(directory, DATABASE_FILE));
     syncFolder(directory);
@@ -128,24 +131,32 @@ function upgrade(directory: string, nowMs: number): void {
   }
 }
 
-/** Throws if the database has another cloud's metadata, or newer ones of this cloud. */
-async function assertFree(client: pg.Client, sqlite: Database.Database): Promise<void> {
+/**
+ * False if the metadata were moved before, and used there. Throws if the database has another cloud's, or
+ * newer ones that were not moved from here.
+ */
+async function isFree(client: pg.Client, sqlite: Database.Database, isMoved: boolean): Promise<boolean> {
   const { rows } = await client.query<IdentityRow>(IDENTITY);
   const [theirs] = rows;
-  if (theirs === undefined) return;
+  if (theirs === undefined) return true;
   const ours = sqlite.prepare(IDENTITY).get() as IdentityRow | undefined;
-  if (isOlder(theirs, ours)) return;
+  if (isOlder(theirs, ours)) return true;
+  if (isMoved && ours !== undefined && isOlder(ours, theirs)) return false;
   throw new Error('the database has the metadata of a cloud already: name an empty one');
 }
 
-/** Throws if the data directory has another cloud's metadata, or newer ones of this cloud. */
-function assertReplaceable(directory: string, theirs: IdentityRow | undefined): void {
+/**
+ * False if the metadata were moved before, and used here. Throws if the data directory has another cloud's,
+ * or newer ones that were not moved from there.
+ */
+function isReplaceable(directory: string, theirs: IdentityRow | undefined, isMoved: boolean): boolean {
   if (theirs === undefined) throw new Error('the database has no metadata of a cloud: nothing was moved');
-  if (!fs.existsSync(join(directory, DATABASE_FILE))) return;
+  if (!fs.existsSync(join(directory, DATABASE_FILE))) return true;
   const sqlite = openReader(directory);
   try {
     const ours = sqlite.prepare(IDENTITY).get() as IdentityRow | undefined;
-    if (ours !== undefined && isOlder(ours, theirs)) return;
+    if (ours !== undefined && isOlder(ours, theirs)) return true;
+    if (isMoved && isOlder(theirs, ours)) return false;
   } finally {
     sqlite.close();
   }
