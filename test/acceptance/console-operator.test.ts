@@ -272,7 +272,7 @@ test('the palette finds objects and does things, and can be used by everybody', 
   const palette = page.getByRole('dialog', { name: 'Search or run a command…' });
   await palette.waitFor();
   await assertAccessible(page, 'the palette');
-  await page.keyboard.insertText('PLAN <b');
+  await palette.getByRole('textbox').fill('PLAN <b');
   await palette.getByText('papers/2026/ · 6 B').waitFor();
   await page.keyboard.press('Enter');
   await page.getByRole('dialog', { name: 'plan <b>.txt' }).getByText('2026/plan <b>.txt').waitFor();
@@ -281,7 +281,7 @@ test('the palette finds objects and does things, and can be used by everybody', 
   await page.getByRole('dialog').waitFor({ state: 'detached' });
   await page.keyboard.press('Control+k');
   await palette.waitFor();
-  await page.keyboard.insertText('key access');
+  await palette.getByRole('textbox').fill('key access');
   await palette.getByRole('button', { name: 'Create access key' }).click();
   await page.getByRole('dialog', { name: 'Create access key' }).getByLabel('Name').waitFor();
 });

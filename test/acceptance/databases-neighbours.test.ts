@@ -39,7 +39,7 @@ async function openSession(engine: Engine, uri: string): Promise<Session> {
     driver.on('error', () => {});
     return { query: (sql) => driver.query(sql), close: () => driver.destroy() };
   }
-  const client = new pg.Client({ connectionString: uri });
+  const client = new pg.Client({ connectionString: uri, connectionTimeoutMillis: 60_000 });
   client.on('error', () => {});
   await client.connect();
   return { query: (sql) => client.query(sql), close: () => void client.end().catch(() => {}) };
@@ -198,13 +198,16 @@ for (const engine of ['postgresql', 'mysql'] as const)
       test(`it ${what}: its neighbour has no failure, and a dump`, async () => {
         const using = new Victim(victim, session);
         const held: Session[] = [];
-        await attack(attacker, victim, held);
-        const before = using.rounds;
-        await eventually('the neighbour goes on', () => using.rounds > before + 3);
-        const dump = await victim.user.fetch(`${victim.path}/dump`);
-        assert.match(await dump.text(), /CREATE TABLE/);
-        await using.end();
-        for (const one of held) one.close();
+        try {
+          await attack(attacker, victim, held);
+          const before = using.rounds;
+          await eventually('the neighbour goes on', () => using.rounds > before + 3);
+          const dump = await victim.user.fetch(`${victim.path}/dump`);
+          assert.match(await dump.text(), /CREATE TABLE/);
+        } finally {
+          await using.end();
+          for (const one of held) one.close();
+        }
         assert.deepEqual(using.failures, []);
       });
 
