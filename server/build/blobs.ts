@@ -81,7 +81,10 @@ export function openBucket(
 }
 
 /** Throws StartupError if CLOUDLET_BLOBS_URL or the file with its key is no good. */
-export function addressOf({ blobsUrl, blobsCredentialsFile: path }: BlobDeps['config']): S3Address {
+export function addressOf({
+  blobsUrl,
+  blobsCredentialsFile: path,
+}: Pick<Config, 'blobsUrl' | 'blobsCredentialsFile'>): S3Address {
   try {
     return parseS3Url(blobsUrl, path === '' ? '' : readFileSync(path, 'utf8'));
   } catch (error) {

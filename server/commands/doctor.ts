@@ -8,6 +8,7 @@ import { whyNoOtherUsers } from '../platform/other-users.ts';
 import { formatSize } from '../storage/entries.ts';
 import { type Command, UsageError } from './command.ts';
 import { checkVmAddresses } from './doctor-addresses.ts';
+import { checkBlobs } from './doctor-blobs.ts';
 import {
   checkClock,
   checkDataDirectory,
@@ -68,6 +69,7 @@ export async function runDoctor({ config, print, clock = systemClock }: DoctorDe
     checkRuntime(),
     checkDataDirectory(config),
     checkMetadata(config, clock),
+    checkBlobs(config, clock),
     checkPorts(config),
     checkExposure(config),
     checkClock(clock),

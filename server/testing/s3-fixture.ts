@@ -35,7 +35,7 @@ export interface SeenRequest {
  * request's body. `hang`: no answer comes.
  */
 export type Fault =
-  | { readonly status: number; readonly code?: string; readonly date?: Date }
+  | { readonly status: number; readonly code?: string; readonly date?: Date; readonly body?: string }
   | 'lose'
   | 'cut'
   | 'hurt'
@@ -116,7 +116,7 @@ export class S3Fixture {
     if (typeof fault === 'object') {
       const date = fault.date === undefined ? {} : { date: fault.date.toUTCString() };
       response.writeHead(fault.status, { 'content-type': 'application/xml', ...date });
-      response.end(fault.code === undefined ? '' : errorXml(fault.code));
+      response.end(fault.body ?? (fault.code === undefined ? '' : errorXml(fault.code)));
       return;
     }
     if (fault === 'hurt-upload' && headers['content-md5'] !== undefined) flipOne(body);

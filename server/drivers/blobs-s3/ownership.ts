@@ -38,26 +38,26 @@ export class Ownership {
    */
   async claim(limits?: S3Limits): Promise<void> {
     const { objects, cloudId, mayMark } = this.#deps;
-    const found = await this.#readMark(limits);
+    const found = await readMark(objects, limits);
     if (found === undefined) {
       if (!mayMark) throw s3Fault('foreign', 'it has no objects of this cloud');
       for await (const _ of objects.list(BLOBS, limits)) {
         throw s3Fault('foreign', `it has blobs, but no ${MARK} that says of which cloud`);
       }
-      await this.#tryOut(limits);
+      await tryOut(objects, limits);
       const mark = Buffer.from(`${JSON.stringify({ cloud_id: cloudId })}\n`);
       await objects.put(MARK, bodyOf(mark), limits).catch((error: unknown) => {
         // Another cloud was first: the look that follows says so.
         if (!isS3Fault(error, 'exists')) throw error;
       });
-    } else await this.#tryOut(limits);
+    } else await tryOut(objects, limits);
     await this.assertOurs(limits);
   }
 
   /** Rejects with a BlobFault, `foreign` if the mark is not that of this cloud. */
   async assertOurs(limits?: S3Limits): Promise<void> {
-    const { cloudId, now } = this.#deps;
-    const found = await this.#readMark(limits);
+    const { objects, cloudId, now } = this.#deps;
+    const found = await readMark(objects, limits);
     this.#seenAt = found === cloudId ? now() : Number.NEGATIVE_INFINITY;
     if (found === cloudId) return;
     if (found === undefined) throw s3Fault('foreign', `its ${MARK}, which names its cloud, is missing`);
@@ -68,29 +68,29 @@ export class Ownership {
   async assertStillOurs(limits?: S3Limits): Promise<void> {
     if (this.#deps.now() - this.#seenAt > SEEN_MS) await this.assertOurs(limits);
   }
+}
 
-  async #readMark(limits?: S3Limits): Promise<string | undefined> {
-    const text = await this.#deps.objects.text(MARK, limits);
-    if (text === undefined) return undefined;
-    try {
-      const { cloud_id: id } = JSON.parse(text) as { cloud_id?: unknown };
-      return typeof id === 'string' ? id.slice(0, 60) : 'unknown';
-    } catch {
-      return 'unknown';
-    }
+/** The id of the cloud in the bucket's mark; undefined: it has none. Rejects with a BlobFault. */
+export async function readMark(objects: S3Objects, limits?: S3Limits): Promise<string | undefined> {
+  const text = await objects.text(MARK, limits);
+  if (text === undefined) return undefined;
+  try {
+    const { cloud_id: id } = JSON.parse(text) as { cloud_id?: unknown };
+    return typeof id === 'string' ? id.slice(0, 60) : 'unknown';
+  } catch {
+    return 'unknown';
   }
+}
 
-  /** Stores, reads and removes a small object. */
-  async #tryOut(limits?: S3Limits): Promise<void> {
-    const { objects } = this.#deps;
-    const key = `${PROBE}${randomName(12)}`;
-    const content = randomName(64);
-    await objects.put(key, bodyOf(Buffer.from(content)), limits);
-    const found = await objects.text(key, limits);
-    await objects.remove(key, limits);
-    if (found !== content) throw s3Fault('refused', 'it answers other bytes than were stored');
-    if ((await objects.text(key, limits)) !== undefined) {
-      throw s3Fault('refused', 'it shows an object after its removal');
-    }
+/** Stores, reads and removes a small object. Rejects with a BlobFault. */
+export async function tryOut(objects: S3Objects, limits?: S3Limits): Promise<void> {
+  const key = `${PROBE}${randomName(12)}`;
+  const content = randomName(64);
+  await objects.put(key, bodyOf(Buffer.from(content)), limits);
+  const found = await objects.text(key, limits);
+  await objects.remove(key, limits);
+  if (found !== content) throw s3Fault('refused', 'it answers other bytes than were stored');
+  if ((await objects.text(key, limits)) !== undefined) {
+    throw s3Fault('refused', 'it shows an object after its removal');
   }
 }
