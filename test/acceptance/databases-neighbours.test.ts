@@ -41,9 +41,12 @@ async function openSession(engine: Engine, uri: string): Promise<Session> {
   }
   const client = new pg.Client({ connectionString: uri, connectionTimeoutMillis: 60_000 });
   client.on('error', () => {});
-  await client.connect();
   // end() would wait for a server that was stopped in the middle of it.
   const { stream } = (client as unknown as { connection: { stream: Socket } }).connection;
+  await client.connect().catch((error: unknown) => {
+    stream.destroy();
+    throw error;
+  });
   return { query: (sql) => client.query(sql), close: () => stream.destroy() };
 }
 

@@ -21,6 +21,8 @@ import { dropMetadata, metadataEnv } from './metadata-database.ts';
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const LAUNCHER = join(ROOT, 'bin/cloudlet');
 const START_MS = 30_000;
+/** Longer than any orderly stop; a test that waits for ever says nothing. */
+const END_MS = 120_000;
 
 /** Where machines of this test process have their addresses: a network of four times 256. */
 export const POOL = testPool();
@@ -152,7 +154,15 @@ export class CloudProcess {
       const closed = once(child, 'close');
       child.ref();
       process.kill(-(child.pid as number), 'SIGTERM');
-      await closed;
+      const late = new AbortController();
+      const patience = sleep(END_MS, 'late', { signal: late.signal }).catch(() => 'ended');
+      const isLate = (await Promise.race([closed, patience])) === 'late';
+      late.abort();
+      if (isLate) {
+        const state = child.exitCode === null ? 'still runs' : 'has left a program with its output';
+        this.kill();
+        throw new Error(`Cloudlet ${state} ${END_MS / 1000} s after SIGTERM:\n${this.#output.slice(-4000)}`);
+      }
     }
     return child?.exitCode ?? null;
   }
