@@ -34,6 +34,9 @@ function pump(from: Socket, to: Socket, onBytes: (bytes: number) => void): void 
 /** Resets the connection, so that a cut is not mistaken for a proper end. */
 export function reset(socket: Socket): void {
   if (socket.destroyed) return;
-  if (socket.connecting) socket.destroy();
+  // libuv refuses a reset while an end is under way (uv_tcp_close_reset), and Node then never closes the
+  // socket: its thread could not end any more.
+  const isEnding = socket.writableEnded && !socket.writableFinished;
+  if (socket.connecting || isEnding) socket.destroy();
   else socket.resetAndDestroy();
 }
