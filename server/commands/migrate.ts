@@ -78,9 +78,9 @@ async function moveRows({ dataDir: directory, metadataUrl: url }: Config, to: En
 async function moveBytes(config: Config, engine: Engine, to: Place): Promise<number> {
   const alarms = new Alarms(clock);
   const diskSpace = new DiskSpace({ clock, alarms, directory: config.dataDir });
-  await diskSpace.start();
   const metadata = await openMetadata(config, engine, alarms);
   try {
+    await diskSpace.start();
     const releaseReserve = () => diskSpace.releaseReserve();
     const { dataDir } = config;
     const { cloudId } = await Identity.open({ metadata, dataDir, clock, releaseReserve });
@@ -97,14 +97,14 @@ async function moveBytes(config: Config, engine: Engine, to: Place): Promise<num
     if (place !== undefined && place !== address.label) {
       throw new Error(`The objects of this cloud are in ${place}: set CLOUDLET_BLOBS_URL to it`);
     }
+    const keys = MasterKeys.open({ dataDir, mayCreate: false, cloudId });
+    const unwrapKey = (wrapped: Uint8Array) => keys.unseal(wrapped, 'blob-key');
     const files = await openFiles(deps);
     const bucket = await openBucket(deps, address, { mayMark: to === 's3' }).catch(async (error: unknown) => {
       await files.close();
       throw error;
     });
     const [from, into] = to === 's3' ? [files, bucket] : [bucket, files];
-    const keys = MasterKeys.open({ dataDir, mayCreate: false, cloudId });
-    const unwrapKey = (wrapped: Uint8Array) => keys.unseal(wrapped, 'blob-key');
     const moved = await withProgress({ from, to: into, store: new BlobSql(metadata), unwrapKey }).finally(
       () => Promise.all([files.close(), bucket.close()]),
     );

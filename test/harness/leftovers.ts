@@ -87,14 +87,16 @@ function sweepDeadRuns(): void {
 }
 
 function entriesIn(path: string): Started[] {
+  let text: string;
   try {
-    // The last line of a killed run may be cut off.
-    const lines = fs.readFileSync(path, 'utf8').split('\n');
-    return lines.filter((line) => line.endsWith('}')).map((line) => JSON.parse(line));
+    text = fs.readFileSync(path, 'utf8');
   } catch {
     // Its run ended just now, or another one sweeps too.
     return [];
   }
+  // The last line of a killed run may be cut off.
+  const lines = text.split('\n').filter((line) => line.endsWith('}'));
+  return lines.map((line) => JSON.parse(line));
 }
 
 /** Clouds of a test process leave their rules in the host's firewall when they are killed. */
