@@ -1,7 +1,8 @@
 /** `cloudlet databases`: what is done with database servers while Cloudlet is stopped. */
 import { isAppError } from '../platform/errors.ts';
 import { type Command, UsageError } from './command.ts';
-import { assertCloud, withClosedCloud } from './operator-call.ts';
+import { withClosedCloud } from './closed-cloud.ts';
+import { assertCloud } from './operator-call.ts';
 
 const HELP = `Usage: cloudlet databases upgrade postgresql
 

@@ -4,13 +4,9 @@
  */
 import { readFileSync } from 'node:fs';
 import { request } from 'node:http';
-import { pino } from 'pino';
-import { buildCloud, type Cloud } from '../build/cloud.ts';
 import type { Config } from '../config/config.ts';
 import { controlPath, TOKEN_HEADER, tokenPath } from '../http/control-server.ts';
-import { systemClock } from '../platform/clock.ts';
 import { holdsCloud } from '../platform/data-directory.ts';
-import { startControl } from './start.ts';
 
 export interface OperatorCall {
   readonly method: string;
@@ -28,7 +24,7 @@ export type CallAsOperator = <T>(call: OperatorCall) => Promise<T>;
 export async function asOperator<T>(config: Config, work: (call: CallAsOperator) => Promise<T>): Promise<T> {
   if (await serverAnswers(config)) return askServer(config, work);
   const call: CallAsOperator = (input) => callSocket(controlPath(config), input);
-  const { withClosedCloud } = await import('./operator-call.ts');
+  const { withClosedCloud } = await import('./closed-cloud.ts');
   return withClosedCloud(config, () => work(call));
 }
 
@@ -104,20 +100,4 @@ function callSocket<T>(socketPath: string, { method, path, body }: OperatorCall)
     outgoing.on('error', reject);
     outgoing.end(text);
   });
-}
-
-/** Runs `work` while the cloud listens on its control socket alone. */
-export async function withClosedCloud<T>(config: Config, work: (cloud: Cloud) => Promise<T>): Promise<T> {
-  const log = pino({ level: 'silent' });
-  const cloud = await buildCloud({ config, clock: systemClock, log, step: (_name, step) => step() });
-  const server = await startControl(cloud);
-  try {
-    return await work(cloud);
-  } finally {
-    server.closeAllConnections();
-    await new Promise((resolve) => server.close(resolve));
-    await cloud.api.close();
-    await cloud.data.close();
-    await cloud.close();
-  }
 }
