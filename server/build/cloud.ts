@@ -187,7 +187,7 @@ async function buildDomains(
   const egress = new Egress({ changes: billing.changes, billing: billing.databaseCharges });
   const { alarms, diskSpace } = base;
   const dataUrl = () => addresses.dataUrl;
-  const engines = buildEngines({ faults, config, clock, log, alarms, diskSpace, dataUrl, egress });
+  const engines = await buildEngines({ faults, config, clock, log, alarms, diskSpace, dataUrl, egress });
   const keptDumps = { directory: join(config.dataDir, 'databases', 'kept'), assertSpace: base.assertSpace };
   const databases = await databasesPart({
     clock,

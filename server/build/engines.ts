@@ -9,12 +9,7 @@ import { CHILD_MEMORY_MB } from '../drivers/engine-children/child-host.ts';
 import { ChildSlots } from '../drivers/engine-children/child-slots.ts';
 import { MongodbEngine, type MongodbEngineOptions } from '../drivers/engine-mongodb/mongodb-engine.ts';
 import { chooseMongodb } from '../drivers/engine-mongodb/on-server/choice.ts';
-import { operatorDeployment } from '../drivers/engine-mongodb/on-server/deployment.ts';
-import {
-  type HostDeploymentOptions,
-  hostDeployment,
-} from '../drivers/engine-mongodb/on-server/host-deployment.ts';
-import { ServerMongodb } from '../drivers/engine-mongodb/on-server/server-engine.ts';
+import type { HostDeploymentOptions } from '../drivers/engine-mongodb/on-server/host-deployment.ts';
 import { externalMysql } from '../drivers/engine-mysql/external-server-facts.ts';
 import { MYSQL_USERS, MysqlEngine, mysqlServers } from '../drivers/engine-mysql/mysql-engine.ts';
 import { externalPostgresql } from '../drivers/engine-postgresql/external-server-facts.ts';
@@ -79,7 +74,7 @@ const SERVERS_EACH = 2;
 const UIDS = 2 ** 20;
 
 /** No database is opened until it is used. */
-export function buildEngines(options: EnginesOptions) {
+export async function buildEngines(options: EnginesOptions) {
   const { config, clock, log, alarms, diskSpace, faults, dataUrl, egress } = options;
   const range = { first: config.databaseUidBase, count: UIDS };
   const users = whyNoOtherUsers(range, config.dataDir) === null ? range : null;
@@ -143,7 +138,7 @@ export function buildEngines(options: EnginesOptions) {
   const uidBase = users === null ? null : users.first + users.count - POSTGRESQL_USERS - MYSQL_USERS - 1;
   const sent = ({ databaseId }: EngineDatabase, bytes: number) => egress.count(databaseId, bytes);
   const ofMongodb = { ...children, tls: tls.isRequired ? tls : null, sent };
-  const mongodb = mongodbEngine({ config, alarms, log }, ofMongodb, { processes, uidBase });
+  const mongodb = await mongodbEngine({ config, alarms, log }, ofMongodb, { processes, uidBase });
   const exchange = (database: EngineDatabase, call: HranaCall) => exchangeHrana(sqlite, database, call);
   return {
     list: [sqlite, postgresql, mysql, mongodb],
@@ -159,7 +154,8 @@ export function buildEngines(options: EnginesOptions) {
   };
 }
 
-function mongodbEngine(
+/** What speaks to a server of MongoDB is loaded where there is one: its driver is 150 modules of each start. */
+async function mongodbEngine(
   { config, alarms, log }: Pick<EnginesOptions, 'config' | 'alarms' | 'log'>,
   own: Omit<MongodbEngineOptions, 'folder' | 'firstPort' | 'alarms'>,
   host: Pick<HostDeploymentOptions, 'processes' | 'uidBase'>,
@@ -169,6 +165,11 @@ function mongodbEngine(
   const choice = chooseMongodb(config, folder);
   if (choice.kind === 'built-in')
     return new MongodbEngine({ ...own, folder, firstPort, alarms, whyNoServer: choice.why });
+  const [{ operatorDeployment }, { hostDeployment }, { ServerMongodb }] = await Promise.all([
+    import('../drivers/engine-mongodb/on-server/deployment.ts'),
+    import('../drivers/engine-mongodb/on-server/host-deployment.ts'),
+    import('../drivers/engine-mongodb/on-server/server-engine.ts'),
+  ]);
   const warn = (text: string) => log.warn(text);
   const deployment =
     choice.kind === 'url'

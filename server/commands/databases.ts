@@ -1,7 +1,7 @@
 /** `cloudlet databases`: what is done with database servers while Cloudlet is stopped. */
 import { isAppError } from '../platform/errors.ts';
-import { type Command, UsageError } from './command.ts';
 import { withClosedCloud } from './closed-cloud.ts';
+import { type Command, UsageError } from './command.ts';
 import { assertCloud } from './operator-call.ts';
 
 const HELP = `Usage: cloudlet databases upgrade postgresql

@@ -9,8 +9,8 @@ import { MongoClient } from 'mongodb';
 import { type EngineFixture, type NotesClient, testEngine } from '../../testing/engine.conformance.ts';
 import { eventually } from '../../testing/eventually.ts';
 import { openMongodb } from '../../testing/mongodb-fixture.ts';
+import { externalMongodb } from './on-server/choice.ts';
 import { operatorDeployment } from './on-server/deployment.ts';
-import { externalMongodb } from './on-server/operator-mongodb.ts';
 import { ServerMongodb } from './on-server/server-engine.ts';
 
 /** Six times of it take longer than anybody waits, one document after the other. */

@@ -1,7 +1,10 @@
-/** Connections to a server of MySQL: the administrator's, and those in a tenant's name. */
+/**
+ * Connections to a server of MySQL: the administrator's, and those in a tenant's name. The driver is loaded with
+ * the first of them: it is 100 modules of each start.
+ */
 import { Socket } from 'node:net';
-import { createConnection as createDriver, type Connection as Driver } from 'mysql2';
-import { type Connection, type ConnectionOptions, createConnection } from 'mysql2/promise';
+import type { Connection as Driver } from 'mysql2';
+import type { Connection, ConnectionOptions } from 'mysql2/promise';
 import { holdSocket } from '../host-process/owned-socket.ts';
 import { type LinksDeps, patiently } from '../managed-server/server-links.ts';
 import { rolePassword } from '../managed-server/server-secret.ts';
@@ -57,7 +60,8 @@ export class MysqlLinks implements SqlLinks {
     work: (driver: Driver) => Promise<T>,
   ): Promise<T> {
     const driver = await this.#patiently(async () => {
-      const made = createDriver(this.#options({ password: this.passwordOf(who.user), ...who }));
+      const { createConnection } = await import('mysql2');
+      const made = createConnection(this.#options({ password: this.passwordOf(who.user), ...who }));
       const { promise, resolve, reject } = Promise.withResolvers<Driver>();
       // A statement under way rejects too.
       made.on('error', reject);
@@ -97,6 +101,7 @@ export class MysqlLinks implements SqlLinks {
 
   async #connectAdmin(): Promise<Connection> {
     const { user, database, password } = this.#deps.administrator;
+    const { createConnection } = await import('mysql2/promise');
     const admin = await createConnection(this.#options({ user, database, password: password() }));
     // The server went: what is under way rejects, and whoever asks next connects anew.
     admin.on('error', () => {

@@ -1,5 +1,5 @@
 /** Statements in a tenant's name on MariaDB: at most so many rows, as JSON. */
-import mysql, { type Connection, type FieldPacket } from 'mysql2';
+import type { Connection, FieldPacket } from 'mysql2';
 import {
   type EngineDatabase,
   type Query,
@@ -92,10 +92,11 @@ interface Under {
 }
 
 /** A connection whose result was truncated cannot be used again. */
-function fetchLimited(
+async function fetchLimited(
   driver: Connection,
   { statement, params, maxRows, maxBytes }: Query,
 ): Promise<QueryResult> {
+  const { Types } = await import('mysql2');
   const { promise, resolve, reject } = Promise.withResolvers<QueryResult>();
   const text = String(statement);
   let fields: readonly FieldPacket[] = [];
@@ -103,7 +104,7 @@ function fetchLimited(
   let bytes = 0;
   let affected: number | null = null;
   const end = (truncated: boolean) => {
-    const columns = fields.map(({ name, columnType }) => ({ name, type: typeName(columnType) }));
+    const columns = fields.map(({ name, columnType }) => ({ name, type: typeName(Types, columnType) }));
     resolve({ columns, rows, affected, truncated });
   };
   const options = { sql: text, values: params.map(asParameter), rowsAsArray: true };
@@ -141,8 +142,8 @@ function isDatabaseError(error: Error): error is DatabaseError {
 }
 
 /** `bigint`, `var_string`, … */
-function typeName(type: number | undefined): string | null {
-  const names = mysql.Types as unknown as Record<number, string>;
+function typeName(types: object, type: number | undefined): string | null {
+  const names = types as Readonly<Record<number, string>>;
   return type === undefined ? null : (names[type]?.toLowerCase() ?? null);
 }
 

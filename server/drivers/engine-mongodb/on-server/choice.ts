@@ -3,8 +3,17 @@ import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Config } from '../../../config/config.ts';
 import { dataSeries } from '../../managed-server/server-data.ts';
+import { type ServerAddress, serverAddress } from '../../managed-server/server-url.ts';
 import { mongodPath } from './mongod-program.ts';
-import { externalMongodb, type OperatorMongodb } from './operator-mongodb.ts';
+
+const PORT = 27_017;
+
+export interface OperatorMongodb extends ServerAddress {
+  /** Authentication database of the administrator. */
+  readonly authSource: string;
+  /** Null: the URL names none. */
+  readonly replicaSet: string | null;
+}
 
 export type MongodbChoice =
   | { readonly kind: 'url'; readonly address: OperatorMongodb }
@@ -31,4 +40,19 @@ function whyNot({ mongodbServer, databaseHost }: Settings, folder: string): stri
     return 'CLOUDLET_DATABASE_HOST asks for TLS, which Cloudlet sets up on its own engine only';
   const hasOwn = existsSync(folder) && readdirSync(folder).some((name) => name.startsWith('d_'));
   return hasOwn ? "there are databases in Cloudlet's own engine, where they and new ones stay" : null;
+}
+
+/** By the settings; null: there is none. */
+export function externalMongodb({ mongodbUrl }: { readonly mongodbUrl: string }): OperatorMongodb | null {
+  if (mongodbUrl === '') return null;
+  const address = serverAddress('CLOUDLET_MONGODB_URL', mongodbUrl, PORT);
+  const { searchParams } = new URL(mongodbUrl);
+  const tls = searchParams.get('tls');
+  return {
+    ...address,
+    tls: tls === null ? address.tls : tls === 'true',
+    caFile: searchParams.get('tlsCAFile'),
+    authSource: searchParams.get('authSource') ?? (address.database || 'admin'),
+    replicaSet: searchParams.get('replicaSet'),
+  };
 }

@@ -7,7 +7,8 @@ import type { EngineServer } from '../../managed-server/database-server.ts';
 import { externalReadiness } from '../../managed-server/database-server.ts';
 import { ExternalServer, type ExternalServerDeps } from '../../managed-server/external-server.ts';
 import { makeServerSecret, readServerSecret } from '../../managed-server/server-secret.ts';
-import { clientOf, factsOf, type MongodbFacts, type OperatorMongodb } from './operator-mongodb.ts';
+import type { OperatorMongodb } from './choice.ts';
+import { clientOf, factsOf, type MongodbFacts } from './operator-mongodb.ts';
 
 export interface MongodbDeployment {
   readonly server: EngineServer;

@@ -9,10 +9,11 @@ import {
 import { ManagedServer } from '../../managed-server/managed-server.ts';
 import { dataSeries } from '../../managed-server/server-data.ts';
 import { readServerSecret, rolePassword } from '../../managed-server/server-secret.ts';
+import type { OperatorMongodb } from './choice.ts';
 import type { MongodbDeployment } from './deployment.ts';
 import { findMongod, type Mongod } from './mongod-program.ts';
 import { MongodServer } from './mongod-server.ts';
-import { clientOf, type OperatorMongodb } from './operator-mongodb.ts';
+import { clientOf } from './operator-mongodb.ts';
 
 const ADMIN = 'cloudlet';
 const NOT_LET_IN = 18;

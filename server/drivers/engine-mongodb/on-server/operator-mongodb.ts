@@ -1,16 +1,10 @@
-/** The operator's MongoDB server: its address, the check of its requirements, and its limitations. */
+/** The operator's MongoDB server: the check of its requirements, and its limitations. */
 import { MongoClient, type MongoClientOptions } from 'mongodb';
 import { AppError } from '../../../platform/errors.ts';
-import { caOf, type ServerAddress, serverAddress } from '../../managed-server/server-url.ts';
+import { caOf } from '../../managed-server/server-url.ts';
 import { compareVersions } from '../../managed-server/unpacked-programs.ts';
+import type { OperatorMongodb } from './choice.ts';
 import { OLDEST } from './mongod-program.ts';
-
-export interface OperatorMongodb extends ServerAddress {
-  /** Authentication database of the administrator. */
-  readonly authSource: string;
-  /** Null: the URL names none. */
-  readonly replicaSet: string | null;
-}
 
 export interface MongodbFacts {
   /** `7.0.14`. */
@@ -21,7 +15,6 @@ export interface MongodbFacts {
   readonly limits: readonly string[];
 }
 
-const PORT = 27_017;
 const PATIENCE_MS = 5000;
 const AUTHENTICATION_FAILED = 18;
 /** Privileges needed on any database, and on the server. */
@@ -42,21 +35,6 @@ const LIMITS = [
   'its memory, disk and connections are not bounded by Cloudlet',
   'users of databases may run JavaScript in it unless security.javascriptEnabled is false',
 ];
-
-/** By the settings; null: there is none. */
-export function externalMongodb({ mongodbUrl }: { readonly mongodbUrl: string }): OperatorMongodb | null {
-  if (mongodbUrl === '') return null;
-  const address = serverAddress('CLOUDLET_MONGODB_URL', mongodbUrl, PORT);
-  const { searchParams } = new URL(mongodbUrl);
-  const tls = searchParams.get('tls');
-  return {
-    ...address,
-    tls: tls === null ? address.tls : tls === 'true',
-    caFile: searchParams.get('tlsCAFile'),
-    authSource: searchParams.get('authSource') ?? (address.database || 'admin'),
-    replicaSet: searchParams.get('replicaSet'),
-  };
-}
 
 /** A driver, not yet connected. Without a user: as a stranger. Throws `engine_unavailable`. */
 export function clientOf(

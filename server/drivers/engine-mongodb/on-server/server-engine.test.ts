@@ -12,8 +12,9 @@ import { isAppError } from '../../../platform/errors.ts';
 import { eventually } from '../../../testing/eventually.ts';
 import { newDatabase } from '../../../testing/new-database.ts';
 import { OperatorMongodb } from '../../../testing/operator-mongodb.ts';
+import { externalMongodb } from './choice.ts';
 import { operatorDeployment } from './deployment.ts';
-import { externalMongodb, unmetNeed } from './operator-mongodb.ts';
+import { unmetNeed } from './operator-mongodb.ts';
 import { ServerMongodb } from './server-engine.ts';
 
 const STAYS = new AbortController().signal;
