@@ -1,4 +1,4 @@
-/** A cloud without a server. Loading it takes a second, which a question to a running server must not wait for. */
+/** A cloud without a server: apart from the calls to a running one, which must not load a whole cloud. */
 import { pino } from 'pino';
 import { buildCloud, type Cloud } from '../build/cloud.ts';
 import type { Config } from '../config/config.ts';

@@ -1,6 +1,6 @@
 /**
- * Connections to a server of MySQL: the administrator's, and those in a tenant's name. The driver is loaded with
- * the first of them: it is 100 modules of each start.
+ * Connections to a server of MySQL: the administrator's, and those in a tenant's name. The driver is loaded
+ * with the first of them: it is 100 modules.
  */
 import { Socket } from 'node:net';
 import type { Connection as Driver } from 'mysql2';

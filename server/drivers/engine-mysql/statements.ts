@@ -96,7 +96,7 @@ async function fetchLimited(
   driver: Connection,
   { statement, params, maxRows, maxBytes }: Query,
 ): Promise<QueryResult> {
-  const { Types } = await import('mysql2');
+  const { Types } = (await import('mysql2')).default;
   const { promise, resolve, reject } = Promise.withResolvers<QueryResult>();
   const text = String(statement);
   let fields: readonly FieldPacket[] = [];
