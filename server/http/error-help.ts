@@ -79,6 +79,7 @@ export const ERROR_HELP: Readonly<Record<ErrorCode, Help>> = {
   session_not_found: help(NOT_YOURS, 'List the sessions.'),
   bucket_not_found: help(NOT_YOURS, 'List the buckets; create it first.'),
   object_not_found: help(NOT_YOURS, 'List the files of the bucket. Paths take ids, not names.'),
+  upload_not_found: help('The upload was completed or aborted, or never begun.', 'Begin it again.'),
   version_not_found: help('The object has no such version, or a delete marker.', 'List its versions.'),
   vm_not_found: help(NOT_YOURS, 'List the virtual machines.'),
   image_not_found: help('There is no such image.', 'List the images.'),

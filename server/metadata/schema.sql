@@ -77,7 +77,7 @@ CREATE TABLE blobs (
   checksum INTEGER,                         -- CRC-32 of data; files carry their own
   wrapped_key BLOB,                         -- data key under the master key; null: not encrypted
   damaged_at INTEGER                        -- set by the scrubber
-) STRICT;
+, upload INTEGER) STRICT;
 
 CREATE TABLE buckets (
   id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -289,6 +289,37 @@ CREATE TABLE steady_clock (
   steady_ms INTEGER NOT NULL
 ) STRICT;
 
+CREATE TABLE upload_parts (
+  upload INTEGER NOT NULL REFERENCES uploads(id),
+  number INTEGER NOT NULL,
+  blob INTEGER NOT NULL,                  -- of blobs, counted by its refs
+  size_bytes INTEGER NOT NULL,
+  etag TEXT NOT NULL,
+  checksum TEXT,                          -- base64
+  created_at INTEGER NOT NULL,
+  PRIMARY KEY (upload, number)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE uploads (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  upload_id TEXT NOT NULL UNIQUE,
+  bucket_id INTEGER NOT NULL,             -- of buckets; it may be gone once the upload has ended
+  account_id INTEGER NOT NULL REFERENCES accounts(id),
+  name TEXT NOT NULL COLLATE BINARY,
+  state INTEGER NOT NULL DEFAULT 0,       -- 0 open, 1 completed, 2 aborted: its parts are to be removed
+  size_bytes INTEGER NOT NULL DEFAULT 0,  -- of all parts
+  changes INTEGER NOT NULL DEFAULT 0,     -- of its parts
+  encryption INTEGER NOT NULL,
+  mime_type TEXT NOT NULL,
+  metadata TEXT,
+  headers TEXT,
+  tags TEXT,
+  checksum TEXT,                          -- JSON: algorithm, type
+  created_at INTEGER NOT NULL,
+  ended_at INTEGER,
+  result TEXT                             -- JSON: what completing it gave
+) STRICT;
+
 CREATE TABLE usage_lines (
   meter TEXT NOT NULL,
   resource_id TEXT NOT NULL,
@@ -329,7 +360,7 @@ CREATE TABLE versions (
   storage_class TEXT NOT NULL,
   metadata TEXT,                            -- JSON object as sent
   created_at INTEGER NOT NULL
-, last_accessed INTEGER) STRICT;
+, last_accessed INTEGER, is_null INTEGER NOT NULL DEFAULT 0, headers TEXT, tags TEXT, checksum TEXT) STRICT;
 
 CREATE TABLE vm_samples (
   vm INTEGER NOT NULL REFERENCES vms(id) ON DELETE CASCADE,
@@ -483,6 +514,12 @@ CREATE INDEX operations_age ON operations(created_at);
 CREATE INDEX sessions_account ON sessions(account_id);
 
 CREATE UNIQUE INDEX sessions_id ON sessions(session_id);
+
+CREATE INDEX upload_parts_blob ON upload_parts(blob);
+
+CREATE INDEX uploads_aborted ON uploads(id) WHERE state = 2;
+
+CREATE INDEX uploads_open ON uploads(bucket_id, name, id) WHERE state = 0;
 
 CREATE INDEX usage_lines_account ON usage_lines(account_id);
 

@@ -98,7 +98,7 @@ test('what could not be written is kept for the next time', async () => {
 
 test('more than fit into one commit are all written; a deleted object is no obstacle', async () => {
   const gone = await put('gone');
-  await fixture.objects.remove(by(owner), gone.id);
+  await fixture.removals.remove(by(owner), gone.id);
   const names = Array.from({ length: 1101 }, (_, i) => `many/${i}`);
   const rows = (await Promise.all(names.map(put))).map(({ row }) => row);
   for (const row of [gone.row, ...rows]) fixture.accessTimes.note(row, fixture.clock.now());

@@ -31,6 +31,7 @@ export const ERRORS = {
   session_not_found: { http: 404, title: 'Session not found' },
   bucket_not_found: { http: 404, title: 'Bucket not found' },
   object_not_found: { http: 404, title: 'Object not found' },
+  upload_not_found: { http: 404, title: 'Upload not found' },
   version_not_found: { http: 404, title: 'Version not found' },
   vm_not_found: { http: 404, title: 'Virtual machine not found' },
   image_not_found: { http: 404, title: 'Image not found' },

@@ -5,6 +5,7 @@ import type { Clock } from './clock.ts';
 export type IdPrefix =
   | 'obj'
   | 'ver'
+  | 'upl'
   | 'vm'
   | 'db'
   | 'drp'

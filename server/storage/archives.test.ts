@@ -63,7 +63,7 @@ async function fill(bucket: string, names: readonly string[], size = 1): Promise
 test('a folder with all below it, whole, and nothing else', async () => {
   await fill('trip', ['a.txt', 'year/2026/may.txt', 'year/june.txt', 'year0'], 100_000);
   const { object_id } = await fixture.put(owner, 'trip', { name: 'year/gone', bytes: Buffer.alloc(1) });
-  await fixture.objects.remove(by(owner), object_id);
+  await fixture.removals.remove(by(owner), object_id);
   await fixture.put(owner, 'trip', { name: 'year/folder/', bytes: Buffer.alloc(0) });
   const { fileName, files } = await archive('trip', 'year/');
   assert.equal(fileName, 'year.zip');

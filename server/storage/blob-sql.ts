@@ -3,7 +3,9 @@ import type { Awaitable, Reads, Statement } from '../metadata/metadata.ts';
 
 export interface GarbageRow {
   readonly blob: number;
-  readonly name: string;
+  /** null: its bytes are the parts of `upload`. */
+  readonly name: string | null;
+  readonly upload: number | null;
 }
 
 export interface BlobRow {
@@ -44,7 +46,7 @@ export class BlobSql {
   /** Unreferenced blobs whose grace period is over. */
   dueGarbage(now: number, limit: number): Awaitable<GarbageRow[]> {
     return this.#reads.all(
-      `SELECT g.blob, b.name FROM blob_garbage g JOIN blobs b ON b.id = g.blob AND b.refs = 0
+      `SELECT g.blob, b.name, b.upload FROM blob_garbage g JOIN blobs b ON b.id = g.blob AND b.refs = 0
        WHERE g.not_before <= ? ORDER BY g.not_before LIMIT ?`,
       now,
       limit,
@@ -88,11 +90,11 @@ export class BlobSql {
     return (await this.#reads.get('SELECT 1 AS known FROM blobs WHERE name = ?', name)) !== undefined;
   }
 
-  /** Referenced blobs, by row id, after `after`. */
+  /** Referenced blobs with bytes of their own, by row id, after `after`. */
   page(after: number, limit: number): Awaitable<BlobRow[]> {
     return this.#reads.all(
       `SELECT id, name, size_bytes, data, checksum, wrapped_key, damaged_at FROM blobs
-       WHERE id > ? AND refs > 0 ORDER BY id LIMIT ?`,
+       WHERE id > ? AND refs > 0 AND upload IS NULL ORDER BY id LIMIT ?`,
       after,
       limit,
     );
@@ -126,7 +128,8 @@ export class BlobSql {
   damage(limit: number): Awaitable<DamageRow[]> {
     return this.#reads.all(
       `SELECT o.object_id, v.version_id, k.name AS bucket, o.name, k.account_id
-       FROM blobs b JOIN versions v ON v.blob = b.id JOIN objects o ON o.id = v.object
+       FROM blobs b LEFT JOIN upload_parts p ON p.blob = b.id LEFT JOIN blobs w ON w.upload = p.upload
+       JOIN versions v ON v.blob = coalesce(w.id, b.id) JOIN objects o ON o.id = v.object
        JOIN buckets k ON k.id = o.bucket_id
        WHERE b.damaged_at IS NOT NULL ORDER BY v.id LIMIT ?`,
       limit,

@@ -99,7 +99,7 @@ test('deleted objects are listed in their folders, with what can be restored', a
   await fixture.buckets.create(by(owner), { name: 'bin', versioning: true });
   for (const named of ['docs/a.txt', 'b.txt', 'c.txt']) {
     const { object_id } = await fixture.put(owner, 'bin', { name: named, bytes: Buffer.alloc(3) });
-    if (named !== 'c.txt') await fixture.objects.remove(by(owner), object_id);
+    if (named !== 'c.txt') await fixture.removals.remove(by(owner), object_id);
   }
   const page = { prefix: '', limit: 10, deleted: true };
   const { entries } = await fixture.browsing.page(owner, 'bin', page);

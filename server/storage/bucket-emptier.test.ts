@@ -21,7 +21,7 @@ async function fill(bucket: string, names: readonly string[]): Promise<void> {
     for (let i = 0; i < 3; i++) {
       ({ object_id: id } = await fixture.put(owner, bucket, { name, bytes: Buffer.alloc(20_000 * i) }));
     }
-    if (at % 2 === 1) await fixture.objects.remove(by(owner), id);
+    if (at % 2 === 1) await fixture.removals.remove(by(owner), id);
   }
 }
 
@@ -43,7 +43,7 @@ test('the versions of one name go many in one commit', async () => {
   let id = '';
   for (let i = 0; i < 300; i++) {
     ({ object_id: id } = await fixture.put(owner, bucket, { name: 'one', bytes: Buffer.from(`${i}`) }));
-    if (i === 100) await fixture.objects.remove(by(owner), id);
+    if (i === 100) await fixture.removals.remove(by(owner), id);
   }
   const { metadata } = fixture;
   const commit = metadata.commit.bind(metadata);
@@ -70,18 +70,18 @@ test('what is left after an interruption is the newest, and the counters say so'
   for (let i = 0; i < 100; i++) {
     ({ object_id: id } = await fixture.put(owner, bucket, { name: 'one', bytes: Buffer.from('four') }));
   }
-  await fixture.objects.removeOldest(owner, id);
+  await fixture.removals.removeOldest(owner, id);
   const counts = async () => {
     const { object_count, size, version_count, total_size } = await fixture.buckets.describe(owner, bucket);
     return [object_count, size, version_count, total_size];
   };
   assert.deepEqual(await counts(), [1, 4, 36, 144]);
   assert.equal((await fixture.downloads.find(owner, id)).sizeBytes, 4);
-  await fixture.objects.remove(by(owner), id);
+  await fixture.removals.remove(by(owner), id);
   assert.deepEqual(await counts(), [0, 0, 36, 144]);
-  await fixture.objects.removeOldest(owner, id);
+  await fixture.removals.removeOldest(owner, id);
   assert.deepEqual(await counts(), [0, 0, 0, 0]);
-  await assert.rejects(fixture.objects.removeOldest(owner, id), (error) =>
+  await assert.rejects(fixture.removals.removeOldest(owner, id), (error) =>
     isAppError(error, 'object_not_found'),
   );
 });

@@ -95,7 +95,9 @@ function changeRoutes({ buckets, bucketEmptier }: BucketRoutesDeps): Route[] {
       errors: ['bucket_not_found', 'bucket_not_empty'],
       handler: (call) => {
         const { name } = call.params;
-        return call.query.force === true ? bucketEmptier.remove(call, name) : buckets.removeEmpty(call, name);
+        return call.query.force === true
+          ? bucketEmptier.remove(call, name)
+          : bucketEmptier.removeEmpty(call, name);
       },
     }),
   ];

@@ -6,6 +6,7 @@ export interface BucketRow {
   readonly account_id: number;
   readonly name: string;
   readonly region: string;
+  /** One of VERSIONING. */
   readonly versioning: number;
   readonly encryption: number;
   readonly created_at: number;
@@ -14,6 +15,9 @@ export interface BucketRow {
   readonly version_count: number;
   readonly total_bytes: number;
 }
+
+/** A bucket that was versioned once can only be suspended: its versions stay. */
+export const VERSIONING = { off: 0, on: 1, suspended: 2 } as const;
 
 export type BucketSettings = Pick<BucketRow, 'versioning' | 'encryption'>;
 

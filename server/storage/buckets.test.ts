@@ -106,10 +106,10 @@ test('a bucket is only removed when nothing at all is in it', async () => {
   await fixture.buckets.create(by(owner), { name: 'full', versioning: true });
   const { object_id, version_id } = await fixture.put(owner, 'full', { name: 'x', bytes: Buffer.from('x') });
   await refuses(() => fixture.buckets.removeEmpty(by(owner), 'full'), 'bucket_not_empty');
-  const marker = await fixture.objects.remove(by(owner), object_id);
-  await fixture.objects.remove(by(owner), object_id, { versionId: version_id });
+  const marker = await fixture.removals.remove(by(owner), object_id);
+  await fixture.removals.remove(by(owner), object_id, { versionId: version_id });
   await refuses(() => fixture.buckets.removeEmpty(by(owner), 'full'), 'bucket_not_empty');
-  await fixture.objects.remove(by(owner), object_id, { versionId: marker.version_id ?? '' });
+  await fixture.removals.remove(by(owner), object_id, { versionId: marker.version_id ?? '' });
   assert.equal((await fixture.buckets.removeEmpty(by(owner), 'full')).name, 'full');
   await refuses(() => fixture.buckets.describe(owner, 'full'), 'bucket_not_found');
 });
@@ -156,6 +156,6 @@ test('without credits nothing is created or stored, but all is read and deleted'
   await refuses(() => fixture.buckets.create(by(poor), { name: 'new' }), 'insufficient_credits');
   await refuses(() => fixture.objects.beginUpload(poor, 'old'), 'insufficient_credits');
   assert.equal((await fixture.downloads.find(poor, object_id)).sizeBytes, 1);
-  await fixture.objects.remove(by(poor), object_id);
+  await fixture.removals.remove(by(poor), object_id);
   await fixture.buckets.removeEmpty(by(poor), 'old');
 });

@@ -4,10 +4,11 @@ import type { Changes } from '../metadata/change.ts';
 import { Listed, listRows } from '../metadata/list.ts';
 import { type Clock, formatTime } from '../platform/clock.ts';
 import { AppError, isAppError } from '../platform/errors.ts';
-import type { BucketRow, BucketSql } from './bucket-sql.ts';
+import { type BucketRow, type BucketSql, VERSIONING } from './bucket-sql.ts';
 import { formatSize } from './entries.ts';
 import type { ObjectSql } from './object-sql.ts';
-import type { Objects } from './objects.ts';
+import type { PartUploads } from './part-uploads.ts';
+import type { Removals } from './removals.ts';
 import type { Bucket, BucketChange, NewBucket } from './schema.ts';
 import type { StorageBilling } from './storage-billing.ts';
 import { assertBucketName } from './upload-fields.ts';
@@ -82,8 +83,9 @@ export class Buckets {
     const { changes, store } = this.#deps;
     return changes.run(call, async (change) => {
       const row = await this.find(call.principal, name);
-      const { versioning = row.versioning === 1, encryption = row.encryption === 1 } = wanted;
-      const after = { ...row, versioning: Number(versioning), encryption: Number(encryption) };
+      const { encryption = row.encryption === 1 } = wanted;
+      const versioning = wanted.versioning === undefined ? row.versioning : switched(row, wanted.versioning);
+      const after = { ...row, versioning, encryption: Number(encryption) };
       change.add(store.update(row.id, row, after), 'retry');
       return present(after);
     });
@@ -117,6 +119,11 @@ export class Buckets {
       return present(row);
     });
   }
+}
+
+function switched({ versioning }: BucketRow, isOn: boolean): number {
+  if (isOn) return VERSIONING.on;
+  return versioning === VERSIONING.off ? VERSIONING.off : VERSIONING.suspended;
 }
 
 function notFound(name: string): AppError {
@@ -162,14 +169,21 @@ function present(row: BucketRow): Bucket {
   };
 }
 
+interface BucketEmptierDeps {
+  readonly buckets: Buckets;
+  readonly removals: Removals;
+  readonly partUploads: PartUploads;
+  readonly store: ObjectSql;
+}
+
 /** Deletes a bucket with its contents, a batch of versions at a time, each an ordinary durable commit. */
 const AT_ONCE = 64;
 const TRIES = 10;
 
 export class BucketEmptier {
-  readonly #deps: { buckets: Buckets; objects: Objects; store: ObjectSql };
+  readonly #deps: BucketEmptierDeps;
 
-  constructor(deps: { buckets: Buckets; objects: Objects; store: ObjectSql }) {
+  constructor(deps: BucketEmptierDeps) {
     this.#deps = deps;
   }
 
@@ -190,16 +204,28 @@ export class BucketEmptier {
     });
   }
 
+  /** Removes the bucket if no object is in it; uploads in progress end. Throws `bucket_not_empty`. */
+  async removeEmpty(call: Call, bucketName: string): Promise<Bucket> {
+    const { buckets, partUploads, store } = this.#deps;
+    const bucket = await buckets.find(call.principal, bucketName);
+    const isEmpty = (await store.objectIds(bucket.id, 1)).length === 0;
+    if (!isEmpty || call.principal.bucketLimits !== null) return buckets.removeEmpty(call, bucketName);
+    return buckets.whileLeaving(bucket, async () => {
+      await partUploads.abortAll(call.principal, bucket);
+      return buckets.removeEmpty(call, bucketName);
+    });
+  }
+
   /** May be called again after an interruption. Throws `bucket_not_found`, `scope_required`. */
   async empty(principal: Principal, bucketName: string): Promise<void> {
-    const { buckets, objects, store } = this.#deps;
+    const { buckets, removals, partUploads, store } = this.#deps;
     // A limited key could not delete the names beyond its limits, so it is refused before the first delete.
     if (principal.bucketLimits !== null) throw limitedKey();
     const bucket = await buckets.find(principal, bucketName);
     for (;;) {
       const rows = await store.objectIds(bucket.id, AT_ONCE);
-      if (rows.length === 0) return;
-      await Promise.all(rows.map((row) => objects.removeOldest(principal, row.object_id).catch(ignoreGone)));
+      if (rows.length === 0) return partUploads.abortAll(principal, bucket);
+      await Promise.all(rows.map((row) => removals.removeOldest(principal, row.object_id).catch(ignoreGone)));
     }
   }
 }

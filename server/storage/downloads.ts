@@ -7,10 +7,12 @@ import type { BlobRange, BlobSink, BlobStore } from './blobs.ts';
 import type { HotContents } from './hot-contents.ts';
 import type { ContentRow, ObjectSql } from './object-sql.ts';
 import { notFound } from './objects.ts';
+import type { PartBlobRow, PartUploadSql } from './part-upload-sql.ts';
 import { openInline } from './upload.ts';
 
 export interface DownloadsDeps {
   readonly store: ObjectSql;
+  readonly partUploads: Pick<PartUploadSql, 'partBlobs' | 'inlineBytes'>;
   readonly blobs: BlobStore;
   readonly clock: Clock;
   /** Time of the last download, ms, by row id of a version. */
@@ -89,11 +91,11 @@ export class Downloads {
       etag: row.etag,
       mimeType: row.mime_type,
       createdAt: row.created_at,
-      inline: row.data === null ? null : openInline(row.data, row.checksum, this.#dataKey(row)),
+      inline: row.data === null ? null : openInline(row.data, row.data_crc, this.#dataKey(row)),
     };
   }
 
-  #dataKey(row: ContentRow): Uint8Array | null {
+  #dataKey(row: Pick<ContentRow, 'wrapped_key'>): Uint8Array | null {
     return row.wrapped_key === null ? null : this.#deps.unwrapKey(row.wrapped_key);
   }
 
@@ -105,7 +107,31 @@ export class Downloads {
     } else if (row.blob_name !== null) {
       const blob = { name: row.blob_name, sizeBytes: row.size_bytes, dataKey: this.#dataKey(row) };
       await this.#watch(row, () => this.#deps.blobs.read(blob, range, { sink, signal }));
+    } else if (row.upload !== null) {
+      const { upload } = row;
+      await this.#watch(row, () => this.#readParts(upload, { range, sink, signal }));
     }
+  }
+
+  /** Reads the parts that the range touches, one after the other. */
+  async #readParts(upload: number, { range, sink, signal }: ContentRead): Promise<void> {
+    let offset = 0;
+    for (const part of await this.#deps.partUploads.partBlobs(upload)) {
+      const [start, end] = [Math.max(range.start - offset, 0), Math.min(range.end - offset, part.size_bytes)];
+      offset += part.size_bytes;
+      if (start < end) await this.#readPart(part, { range: { start, end }, sink, signal });
+    }
+  }
+
+  async #readPart(part: PartBlobRow, { range, sink, signal }: ContentRead): Promise<void> {
+    const dataKey = this.#dataKey(part);
+    if (part.blob_name !== null) {
+      const blob = { name: part.blob_name, sizeBytes: part.size_bytes, dataKey };
+      return this.#deps.blobs.read(blob, range, { sink, signal });
+    }
+    const inline = await this.#deps.partUploads.inlineBytes(part.blob);
+    if (inline === undefined) throw new AppError('data_corrupted', 'A part of the object is missing');
+    await sink(openInline(inline.data, inline.data_crc, dataKey).subarray(range.start, range.end));
   }
 
   async #watch<T>({ id }: ContentRow, work: () => Promise<T>): Promise<T> {

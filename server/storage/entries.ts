@@ -5,7 +5,6 @@ import { AppError } from '../platform/errors.ts';
 import type { BucketRow } from './bucket-sql.ts';
 import type { EntryRow, ObjectRow, VersionRow } from './object-sql.ts';
 import type { ObjectEntry, Uploaded } from './schema.ts';
-import type { ReceivedBytes } from './upload.ts';
 
 /** One entry; with `versions`, the members that tell versions apart. */
 export function presentEntry(
@@ -34,11 +33,16 @@ export function presentEntry(
   };
 }
 
+type PresentedVersion = Pick<
+  VersionRow,
+  'version_id' | 'etag' | 'size_bytes' | 'mime_type' | 'storage_class' | 'metadata' | 'created_at'
+>;
+
 /** The response to an upload. */
 export function present(
   bucket: BucketRow,
   { object_id, name }: Pick<ObjectRow, 'object_id' | 'name'>,
-  version: Omit<VersionRow, 'id' | 'blob' | 'last_accessed'>,
+  version: PresentedVersion,
 ): Uploaded {
   return {
     object_id,
@@ -55,29 +59,38 @@ export function present(
   };
 }
 
-interface NewVersionFacts {
-  readonly versionId: string;
-  readonly createdAt: number;
-  readonly received: Pick<ReceivedBytes, 'md5' | 'sizeBytes'>;
+/** A version that is about to be committed as the current one of its name. */
+export interface Published {
+  readonly objectId: string;
+  readonly bucket: BucketRow;
   readonly name: string;
+  readonly versionId: string;
+  /** ms since 1970. */
+  readonly createdAt: number;
+  readonly isNull: boolean;
+  readonly sizeBytes: number;
+  readonly etag: string;
   readonly mimeType: string;
+  readonly storageClass: string;
   readonly metadata: string | null;
+  /** As in a VersionRow. */
+  readonly checksum: string | null;
 }
 
 /** The response to an upload whose version is about to be committed. */
-export function presentUpload(bucket: BucketRow, objectId: string, version: NewVersionFacts): Uploaded {
-  const { versionId, createdAt, received, name, mimeType, metadata } = version;
+export function presentUpload(version: Published): Uploaded {
+  const { objectId, bucket, name } = version;
   return present(
     bucket,
     { object_id: objectId, name },
     {
-      version_id: versionId,
-      etag: received.md5,
-      size_bytes: received.sizeBytes,
-      mime_type: mimeType,
-      storage_class: 'STANDARD',
-      metadata,
-      created_at: createdAt,
+      version_id: version.versionId,
+      etag: version.etag,
+      size_bytes: version.sizeBytes,
+      mime_type: version.mimeType,
+      storage_class: version.storageClass,
+      metadata: version.metadata,
+      created_at: version.createdAt,
     },
   );
 }

@@ -144,12 +144,12 @@ for (const versioning of [false, true]) {
     const bucket = await newBucket({ versioning });
     const { object_id, version_id } = await put(bucket, 'before');
     assert.equal(textOf(await find(object_id)), 'before');
-    await fixture.objects.remove(by(owner), object_id);
+    await fixture.removals.remove(by(owner), object_id);
     await assert.rejects(find(object_id), gone);
     const again = await put(bucket, 'after');
     assert.equal(textOf(await find(again.object_id)), 'after');
     if (!versioning) return;
-    await fixture.objects.remove(by(owner), object_id, { versionId: again.version_id });
+    await fixture.removals.remove(by(owner), object_id, { versionId: again.version_id });
     await assert.rejects(find(object_id), gone);
     assert.equal(textOf(await fixture.downloads.find(owner, object_id, version_id)), 'before');
   });

@@ -24,7 +24,7 @@ before(async () => {
   }
   // Behind a marker: seen with versions only.
   const { object_id } = await fixture.put(owner, BUCKET, { name: 'gone', bytes: Buffer.alloc(1) });
-  await fixture.objects.remove(by(owner), object_id);
+  await fixture.removals.remove(by(owner), object_id);
 });
 after(() => fixture.close());
 
@@ -101,7 +101,7 @@ test('a cursor goes on after its entry though that is deleted, and shows what is
   await fixture.buckets.create(by(owner), { name });
   for (const key of ['a', 'b', 'c']) await fixture.put(owner, name, { name: key, bytes: Buffer.alloc(1) });
   const first = await fixture.listing.page(owner, name, { ...NOT_VERSIONED, limit: 2 });
-  await fixture.objects.remove(by(owner), first.entries[1]?.id ?? '');
+  await fixture.removals.remove(by(owner), first.entries[1]?.id ?? '');
   await fixture.put(owner, name, { name: 'bb', bytes: Buffer.alloc(1) });
   const cursor = first.next ?? '';
   const second = await fixture.listing.page(owner, name, { ...NOT_VERSIONED, limit: 2, cursor });

@@ -6,6 +6,7 @@ import type { Browsing } from './browsing.ts';
 import { type Condition, conditionOf } from './entries.ts';
 import type { Listing, ObjectInspector } from './listing.ts';
 import type { Objects } from './objects.ts';
+import type { Removals } from './removals.ts';
 import {
   BucketEntry,
   BucketPath,
@@ -21,6 +22,7 @@ import { metadataText } from './upload-fields.ts';
 
 export interface ObjectRoutesDeps {
   readonly objects: Objects;
+  readonly removals: Removals;
   readonly listing: Listing;
   readonly browsing: Browsing;
   readonly objectInspector: ObjectInspector;
@@ -107,7 +109,7 @@ function listRoutes({ listing, browsing }: ObjectRoutesDeps): Route[] {
   ];
 }
 
-function singleRoutes({ objects, objectInspector }: ObjectRoutesDeps): Route[] {
+function singleRoutes({ objects, removals, objectInspector }: ObjectRoutesDeps): Route[] {
   return [
     defineRoute({
       method: 'POST',
@@ -167,7 +169,7 @@ function singleRoutes({ objects, objectInspector }: ObjectRoutesDeps): Route[] {
       errors: ['object_not_found', 'version_not_found', 'precondition_failed', 'write_conflict'],
       handler: (call) => {
         const condition = conditionOf(call.request.headers);
-        return objects.remove(call, call.params.id, { versionId: call.query.version_id, condition });
+        return removals.remove(call, call.params.id, { versionId: call.query.version_id, condition });
       },
     }),
   ];

@@ -23,6 +23,23 @@ export interface VersionRow {
   readonly metadata: string | null;
   readonly created_at: number;
   readonly last_accessed: number | null;
+  /** 1: made while versioning was off or suspended. An object has at most one such version or marker. */
+  readonly is_null: number;
+  /** JSON object of further response headers, by their names in lower case. */
+  readonly headers: string | null;
+  /** JSON object. */
+  readonly tags: string | null;
+  /** JSON of a StoredChecksum. */
+  readonly checksum: string | null;
+}
+
+/** What an S3 client asked to be kept of the bytes, beside the MD5. */
+export interface StoredChecksum {
+  readonly algorithm: string;
+  /** Of all bytes, or of the checksums of the parts. */
+  readonly type: 'FULL_OBJECT' | 'COMPOSITE';
+  /** Base64; `-N` at the end of a composite one of N parts. */
+  readonly value: string;
 }
 
 interface TargetRow {
@@ -34,14 +51,22 @@ interface TargetRow {
   readonly size_bytes: number;
   readonly version_id: string;
   readonly etag: string;
+  readonly created_at: number;
+  readonly is_null: number;
 }
 
 export interface UploadTarget {
-  readonly versioning: boolean;
+  readonly versioning: number;
   readonly object: Pick<ObjectRow, 'id' | 'object_id' | 'current'> | undefined;
   /** The live version. */
-  readonly previous: Pick<VersionRow, 'id' | 'blob' | 'size_bytes' | 'version_id' | 'etag'> | undefined;
+  readonly previous: LiveVersion | undefined;
 }
+
+/** What a change needs to know of the live version that it replaces. */
+export type LiveVersion = Pick<
+  VersionRow,
+  'id' | 'blob' | 'size_bytes' | 'version_id' | 'etag' | 'created_at' | 'is_null'
+>;
 
 /** A version with the object it belongs to, as listings show it. */
 export interface EntryRow extends VersionRow {
@@ -61,9 +86,15 @@ export interface ContentRow extends EntryRow {
   readonly bucket: string;
   readonly blob_name: string | null;
   readonly data: Uint8Array | null;
-  readonly checksum: number | null;
+  /** CRC-32 of `data`. */
+  readonly data_crc: number | null;
   readonly wrapped_key: Uint8Array | null;
+  /** Row id of the multipart upload whose parts are the bytes. */
+  readonly upload: number | null;
 }
+
+/** A delete marker that is the newest entry of an object. */
+export type MarkerRow = Pick<VersionRow, 'version_id' | 'is_null' | 'created_at'>;
 
 export interface NewBlob {
   readonly name: string | null;
@@ -83,6 +114,10 @@ export interface NewVersion {
   readonly storageClass: string;
   readonly metadata: string | null;
   readonly createdAt: number;
+  readonly isNull: boolean;
+  readonly headers: string | null;
+  readonly tags: string | null;
+  readonly checksum: string | null;
 }
 
 /** The current version of an object. */
@@ -95,13 +130,13 @@ export interface Pointed {
 }
 
 const VERSION_COLUMNS = `v.id, v.version_id, v.blob, v.size_bytes, v.etag, v.mime_type, v.storage_class,
-  v.metadata, v.created_at, v.last_accessed`;
+  v.metadata, v.created_at, v.last_accessed, v.is_null, v.headers, v.tags, v.checksum`;
 /** Columns of a version `v` and its object `o`: an EntryRow without is_latest. */
 export const ENTRY_COLUMNS = `${VERSION_COLUMNS}, o.id AS object, o.object_id, o.name`;
 const IS_LATEST = `CASE WHEN v.id = (SELECT max(l.id) FROM versions l WHERE l.object = o.id) THEN 1 ELSE 0 END
   AS is_latest`;
 const CONTENT_COLUMNS = `${ENTRY_COLUMNS}, 1 AS is_latest, o.bucket_id, b.account_id, a.is_active,
-  b.name AS bucket, bl.name AS blob_name, bl.data, bl.checksum, bl.wrapped_key`;
+  b.name AS bucket, bl.name AS blob_name, bl.data, bl.checksum AS data_crc, bl.wrapped_key, bl.upload`;
 const CONTENT_JOINS = `JOIN buckets b ON b.id = o.bucket_id JOIN accounts a ON a.id = b.account_id
   JOIN blobs bl ON bl.id = v.blob`;
 
@@ -115,18 +150,19 @@ export class ObjectSql {
   /** The target of an upload: the bucket as it is now, and the object of that name, if it exists. */
   async target(bucketId: number, name: string): Promise<UploadTarget | undefined> {
     const row = await this.#reads.get<TargetRow>(
-      `SELECT b.versioning, o.id, o.object_id, o.current, v.blob, v.size_bytes, v.version_id, v.etag
+      `SELECT b.versioning, o.id, o.object_id, o.current, v.blob, v.size_bytes, v.version_id, v.etag,
+         v.created_at, v.is_null
        FROM buckets b LEFT JOIN objects o ON o.bucket_id = b.id AND o.name = ?
        LEFT JOIN versions v ON v.id = o.current WHERE b.id = ?`,
       name,
       bucketId,
     );
     if (!row) return undefined;
-    const { versioning, id, object_id, current, blob, size_bytes, version_id, etag } = row;
+    const { versioning, id, object_id, current, ...version } = row;
     return {
-      versioning: versioning === 1,
+      versioning,
       object: id === null ? undefined : { id, object_id, current },
-      previous: current === null ? undefined : { id: current, blob, size_bytes, version_id, etag },
+      previous: current === null ? undefined : { ...version, id: current },
     };
   }
 
@@ -155,6 +191,44 @@ export class ObjectSql {
        WHERE v.version_id = ? AND o.object_id = ?`,
       versionId,
       objectId,
+    );
+  }
+
+  /** The live content of a name. */
+  namedContent(bucketId: number, name: string): Awaitable<ContentRow | undefined> {
+    return this.#reads.get(
+      `SELECT ${CONTENT_COLUMNS} FROM objects o JOIN versions v ON v.id = o.current ${CONTENT_JOINS}
+       WHERE o.bucket_id = ? AND o.name = ?`,
+      bucketId,
+      name,
+    );
+  }
+
+  /** The marker that hides a name; undefined: there is no such object, or it is live. */
+  markerOn(bucketId: number, name: string): Awaitable<MarkerRow | undefined> {
+    return this.#reads.get(
+      `SELECT v.version_id, v.is_null, v.created_at FROM objects o JOIN versions v ON v.object = o.id
+       WHERE o.bucket_id = ? AND o.name = ? AND o.current IS NULL ORDER BY v.id DESC LIMIT 1`,
+      bucketId,
+      name,
+    );
+  }
+
+  /** The object of a name, live or behind a marker. */
+  named(bucketId: number, name: string): Awaitable<ObjectRow | undefined> {
+    return this.#reads.get(
+      'SELECT id, object_id, bucket_id, name, current FROM objects WHERE bucket_id = ? AND name = ?',
+      bucketId,
+      name,
+    );
+  }
+
+  /** The version or marker that was made while versioning was off or suspended. */
+  nullVersion(object: number): Awaitable<VersionRow | undefined> {
+    return this.#reads.get(
+      `SELECT ${VERSION_COLUMNS} FROM versions v WHERE v.object = ? AND v.is_null = 1
+       ORDER BY v.id DESC LIMIT 1`,
+      object,
     );
   }
 
@@ -256,8 +330,9 @@ export class ObjectSql {
 
   insertVersion(version: NewVersion): Statement {
     return {
-      sql: `INSERT INTO versions (version_id, object, blob, size_bytes, etag, mime_type, storage_class, metadata, created_at)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      sql: `INSERT INTO versions (version_id, object, blob, size_bytes, etag, mime_type, storage_class, metadata,
+              created_at, is_null, headers, tags, checksum)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
       params: [
         version.versionId,
         version.object,
@@ -268,6 +343,10 @@ export class ObjectSql {
         version.storageClass,
         version.metadata,
         version.createdAt,
+        Number(version.isNull),
+        version.headers,
+        version.tags,
+        version.checksum,
       ],
     };
   }
@@ -301,13 +380,16 @@ export class ObjectSql {
   }
 
   /**
-   * Removes one reference of the blob. At zero, bytes in the row are deleted at once, a file after
+   * Removes one reference of the blob. At zero, bytes in the row are deleted at once, a file or parts after
    * `notBefore`.
    */
   releaseBlob(blob: number, notBefore: number): Statement[] {
     return [
       { sql: 'UPDATE blobs SET refs = refs - 1 WHERE id = ?', params: [blob], expectChanges: 1 },
-      { sql: 'DELETE FROM blobs WHERE id = ? AND refs = 0 AND name IS NULL', params: [blob] },
+      {
+        sql: 'DELETE FROM blobs WHERE id = ? AND refs = 0 AND name IS NULL AND upload IS NULL',
+        params: [blob],
+      },
       {
         sql: 'INSERT INTO blob_garbage (blob, not_before) SELECT id, ? FROM blobs WHERE id = ? AND refs = 0',
         params: [notBefore, blob],
@@ -321,7 +403,10 @@ export class ObjectSql {
 }
 
 /** The version row of a delete marker. */
-export function markerOf(object: number, versionId: string, createdAt: number): NewVersion {
+export function markerOf(
+  object: number | RowIdOf,
+  { versionId, createdAt, isNull }: Pick<NewVersion, 'versionId' | 'createdAt' | 'isNull'>,
+): NewVersion {
   const nothing = {
     blob: null,
     sizeBytes: 0,
@@ -329,6 +414,9 @@ export function markerOf(object: number, versionId: string, createdAt: number): 
     mimeType: '',
     storageClass: 'STANDARD',
     metadata: null,
+    headers: null,
+    tags: null,
+    checksum: null,
   };
-  return { versionId, object, createdAt, ...nothing };
+  return { versionId, object, createdAt, isNull, ...nothing };
 }

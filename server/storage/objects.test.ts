@@ -6,6 +6,7 @@ import { BACKGROUND } from '../metadata/change.ts';
 import { isAppError } from '../platform/errors.ts';
 import { by } from '../testing/account-fixture.ts';
 import { openStorageFixture, type StorageFixture, TEST_GRACE_MS } from '../testing/storage-fixture.ts';
+import { presentUpload } from './entries.ts';
 import type { ObjectEntry, Uploaded } from './schema.ts';
 import { INLINE_MAX_BYTES } from './upload.ts';
 
@@ -22,6 +23,8 @@ interface ModelVersion {
   readonly id: string;
   /** null: a delete marker. */
   readonly size: number | null;
+  /** Made while versioning was off: the next such one takes its place, wherever it is. */
+  readonly isNull: boolean;
   /** What holds the bytes: a restored version has that of the one it was made of. */
   readonly blob: object;
 }
@@ -55,6 +58,12 @@ function drop(model: Model, { size, blob }: ModelVersion): void {
   if (!isShared && size !== null && size > INLINE_MAX_BYTES) model.garbage++;
 }
 
+/** Takes the null version out, where a new one comes. */
+function replaceNull(model: Model, versions: ModelVersion[]): ModelVersion | undefined {
+  const at = model.versioning ? -1 : versions.findIndex(({ isNull }) => isNull);
+  return at < 0 ? undefined : versions.splice(at, 1)[0];
+}
+
 const top = (versions: readonly ModelVersion[]) => versions.at(-1);
 const isLive = (versions: readonly ModelVersion[]) => typeof top(versions)?.size === 'number';
 
@@ -63,8 +72,9 @@ async function put(model: Model, { name, size = 0 }: Step): Promise<void> {
   const object = model.objects.get(name) ?? { id: answer.object_id, versions: [] };
   assert.equal(answer.object_id, object.id, 'a name keeps its id');
   assert.equal(answer.size, size);
-  if (!model.versioning && isLive(object.versions)) drop(model, object.versions.pop() as ModelVersion);
-  object.versions.push({ id: answer.version_id, size, blob: {} });
+  const replaced = replaceNull(model, object.versions);
+  if (replaced) drop(model, replaced);
+  object.versions.push({ id: answer.version_id, size, isNull: !model.versioning, blob: {} });
   model.objects.set(name, object);
 }
 
@@ -72,17 +82,20 @@ async function remove(model: Model, { name }: Step): Promise<void> {
   const object = model.objects.get(name);
   const id = object?.id ?? 'obj-00000000000000000000000000';
   if (!object || !isLive(object.versions)) {
-    await assert.rejects(fixture.objects.remove(by(owner), id), (error) =>
+    await assert.rejects(fixture.removals.remove(by(owner), id), (error) =>
       isAppError(error, 'object_not_found'),
     );
     return;
   }
-  const answer = await fixture.objects.remove(by(owner), id);
-  if (!model.versioning) drop(model, object.versions.pop() as ModelVersion);
+  const answer = await fixture.removals.remove(by(owner), id);
+  const replaced = replaceNull(model, object.versions);
+  if (replaced) drop(model, replaced);
   const marks = model.versioning || object.versions.length > 0;
   assert.equal(answer.is_delete_marker, marks);
   assert.equal(answer.version_id === null, !marks);
-  if (answer.version_id !== null) object.versions.push({ id: answer.version_id, size: null, blob: {} });
+  if (answer.version_id !== null) {
+    object.versions.push({ id: answer.version_id, size: null, isNull: !model.versioning, blob: {} });
+  }
   if (object.versions.length === 0) model.objects.delete(name);
 }
 
@@ -91,7 +104,7 @@ async function removeVersion(model: Model, { name, pick = 0 }: Step): Promise<vo
   const version = object?.versions[pick];
   if (!object) return;
   const id = version?.id ?? 'ver-00000000000000000000000000';
-  const removal = fixture.objects.remove(by(owner), object.id, { versionId: id });
+  const removal = fixture.removals.remove(by(owner), object.id, { versionId: id });
   if (!version) {
     await assert.rejects(removal, (error) => isAppError(error, 'version_not_found'));
     return;
@@ -118,8 +131,8 @@ async function restore(model: Model, { name, pick = 0 }: Step): Promise<void> {
     assert.equal(answer.version_id, version.id, 'it was current');
     return;
   }
-  const replaced = !model.versioning && isLive(object.versions) ? object.versions.pop() : undefined;
-  object.versions.push({ ...version, id: answer.version_id });
+  const replaced = replaceNull(model, object.versions);
+  object.versions.push({ ...version, id: answer.version_id, isNull: !model.versioning });
   if (replaced) drop(model, replaced);
 }
 
@@ -136,8 +149,9 @@ async function relabel(model: Model, { name, pick = 0 }: Step): Promise<void> {
   );
   // The type that it has already makes no version.
   if (versions.length === 0 || versions[0]?.id === current.id) return;
-  if (!model.versioning) object.versions.pop();
-  object.versions.push(...versions);
+  const replaced = replaceNull(model, object.versions);
+  object.versions.push(...versions.map((each) => ({ ...each, isNull: !model.versioning })));
+  if (replaced) drop(model, replaced);
 }
 
 async function toggle(model: Model): Promise<void> {
@@ -287,7 +301,8 @@ test('an upload into a bucket that was deleted meanwhile stores nothing', async 
   await fixture.buckets.removeEmpty(by(owner), 'short-lived');
   await fixture.buckets.create(by(owner), { name: 'short-lived' });
   const naming = { name: 'x', mimeType: 'text/plain', metadata: null };
-  const publishing = fixture.objects.publish(BACKGROUND, { bucket, received, naming });
+  const content = fixture.objects.received(received);
+  const publishing = fixture.objects.publish(BACKGROUND, { bucket, content, naming }, presentUpload);
   await assert.rejects(publishing, (error) => isAppError(error, 'bucket_not_found'));
   assert.deepEqual(await list('short-lived', true), []);
 });
@@ -302,8 +317,8 @@ test("another account's object is as good as none, and a key's limits hold", asy
   const limited = { ...owner, bucketLimits: [{ bucket: 'private', prefix: 'pictures/' }] };
   for (const principal of [stranger, limited]) {
     for (const attempt of [
-      () => fixture.objects.remove(by(principal), id),
-      () => fixture.objects.remove(by(principal), id, { versionId: version }),
+      () => fixture.removals.remove(by(principal), id),
+      () => fixture.removals.remove(by(principal), id, { versionId: version }),
       () => fixture.objectInspector.describe(principal, id, { limit: 1 }),
       () => fixture.downloads.find(principal, id),
       () => fixture.downloads.find(principal, id, version),

@@ -4,81 +4,67 @@
  * states its expectations, so that nothing is lost even if that were not enough.
  */
 import { type Call, mayTouch, type Principal } from '../calls/principal.ts';
-import { BACKGROUND, type Change, type Changes, type Recorder } from '../metadata/change.ts';
-import type { Clock } from '../platform/clock.ts';
-import { KeyedMutex } from '../platform/concurrency.ts';
+import type { Change, Recorder } from '../metadata/change.ts';
+import type { RowIdOf } from '../metadata/metadata.ts';
 import { AppError } from '../platform/errors.ts';
-import { newId } from '../platform/ids.ts';
 import type { BlobStore } from './blobs.ts';
 import type { BucketRow } from './bucket-sql.ts';
 import type { Buckets } from './buckets.ts';
-import { type Condition, present, presentUpload } from './entries.ts';
-import type { HotContents } from './hot-contents.ts';
-import { markerOf, type ObjectRow, type ObjectSql, type VersionRow } from './object-sql.ts';
-import type { Deleted, Uploaded } from './schema.ts';
+import { type Condition, type Published, present, presentUpload } from './entries.ts';
+import type { ObjectChanges } from './object-changes.ts';
+import type { ObjectRow, ObjectSql, VersionRow } from './object-sql.ts';
+import type { Uploaded } from './schema.ts';
 import type { StorageBilling } from './storage-billing.ts';
 import { type ReceivedBytes, Upload } from './upload.ts';
 import { assertObjectName } from './upload-fields.ts';
 
 export interface ObjectsDeps {
-  readonly changes: Changes;
+  readonly objectChanges: ObjectChanges;
   readonly store: ObjectSql;
   readonly buckets: Buckets;
   readonly blobs: BlobStore;
-  readonly clock: Clock;
   readonly wrapKey: (dataKey: Uint8Array) => Uint8Array;
-  readonly billing: Pick<StorageBilling, 'assertCredit' | 'bytesKept'>;
+  readonly billing: Pick<StorageBilling, 'assertCredit'>;
   /** Throws `out_of_space` unless that many bytes more may be stored. */
   readonly assertSpace: (bytes: number) => void;
   readonly maxObjectBytes: number;
-  readonly hot: HotContents;
-  /** Time for which the file of a removed blob is kept, for running downloads. */
-  readonly garbageGraceMs: number;
 }
 
-/** Name, type and metadata of a version. */
+/** Name, type and metadata of a version, and what only S3 clients send. */
 export interface Naming {
   readonly name: string;
   readonly mimeType: string;
   /** Text of a JSON object, or null. */
   readonly metadata: string | null;
+  /** As in a VersionRow. */
+  readonly headers?: string | null;
+  readonly tags?: string | null;
+}
+
+/** The bytes of a new version. */
+export interface VersionContent {
+  readonly sizeBytes: number;
+  readonly etag: string;
+  /** As in a VersionRow. */
+  readonly checksum?: string | null;
+  /** Adds the statements that store or share the bytes; returns the row of the blob. */
+  readonly addBlob: (
+    change: Change,
+    version: { readonly versionId: string; readonly isNull: boolean },
+  ) => number | RowIdOf;
+  /** Bytes that were counted for the account before; default: none. */
+  readonly countedBytes?: number;
 }
 
 export interface Publication {
   readonly bucket: BucketRow;
-  readonly received: ReceivedBytes;
+  readonly content: VersionContent;
   readonly naming: Naming;
   readonly condition?: Condition;
 }
 
-interface Removal {
-  /** Default: the object. */
-  readonly versionId?: string | undefined;
-  readonly condition?: Condition;
-}
-
-interface Removed {
-  readonly bucket: BucketRow;
-  readonly object: ObjectRow;
-  readonly condition: Condition | undefined;
-}
-
-/** The changes of a bucket's counters. */
-interface BucketDelta {
-  /** Live objects and their bytes. */
-  readonly objects: number;
-  readonly bytes: number;
-  /** Versions with bytes, live ones included. */
-  readonly versions: number;
-  readonly totalBytes: number;
-}
-
-/** Maximum versions of one name removed in one commit: more would delay other commits. */
-const REMOVED_AT_ONCE = 64;
-
 export class Objects {
   readonly #deps: ObjectsDeps;
-  readonly #locks = new KeyedMutex();
 
   constructor(deps: ObjectsDeps) {
     this.#deps = deps;
@@ -92,18 +78,13 @@ export class Objects {
     const bucket = await this.#deps.buckets.find(principal, bucketName);
     this.#deps.buckets.assertNotDeleting(bucket);
     await this.#deps.billing.assertCredit(bucket.account_id);
+    return { bucket, upload: this.receive(bucket) };
+  }
+
+  /** Takes the bytes of an object or a part in. `encryption` is the bucket's, or that of a multipart upload. */
+  receive({ account_id: owner, encryption }: Pick<BucketRow, 'account_id' | 'encryption'>): Upload {
     const { blobs, wrapKey, assertSpace, maxObjectBytes: maxBytes } = this.#deps;
-    return {
-      bucket,
-      upload: new Upload({
-        blobs,
-        wrapKey,
-        assertSpace,
-        owner: bucket.account_id,
-        encrypt: bucket.encryption === 1,
-        maxBytes,
-      }),
-    };
+    return new Upload({ blobs, wrapKey, assertSpace, owner, encrypt: encryption === 1, maxBytes });
   }
 
   /** Throws `invalid_object_name`, or `scope_required` when the key's limits do not cover the name. */
@@ -113,47 +94,23 @@ export class Objects {
     throw new AppError('scope_required', `This key's limits do not cover ${name} in ${bucket.name}`);
   }
 
-  /** Makes the received bytes the current version of a name. The change is durable when this resolves. */
-  publish(call: Recorder, { bucket, received, naming, condition }: Publication): Promise<Uploaded> {
-    const { store, clock, buckets } = this.#deps;
-    return this.#inTurn(call, { bucketId: bucket.id, name: naming.name }, async (change) => {
+  /**
+   * Makes the bytes the current version of a name. The change is durable when this resolves to what `answer`
+   * makes of it.
+   */
+  publish<T>(
+    call: Recorder,
+    { bucket, content, naming, condition }: Publication,
+    answer: (version: Published) => T,
+  ): Promise<T> {
+    const { store, buckets, objectChanges } = this.#deps;
+    return objectChanges.inTurn(call, { bucketId: bucket.id, name: naming.name }, async (change) => {
       buckets.assertNotDeleting(bucket);
       const target = await store.target(bucket.id, naming.name);
       if (!target) throw new AppError('bucket_not_found', `The bucket ${bucket.name} was deleted`);
-      const { object, previous } = target;
-      condition?.(previous);
-      const version = { versionId: newId('ver', clock), createdAt: clock.now(), ...naming, received };
-      const objectId = object?.object_id ?? newId('obj', clock);
-      const replaced = target.versioning ? undefined : previous;
-      change.after(received.keep);
-      this.#forgetAfter(change, objectId);
-      this.#addVersion(change, object ?? { objectId, bucketId: bucket.id, name: naming.name }, version);
-      if (replaced) this.#dropVersion(change, replaced);
-      await this.#count(change, bucket, {
-        objects: previous ? 0 : 1,
-        bytes: received.sizeBytes - (previous?.size_bytes ?? 0),
-        versions: replaced ? 0 : 1,
-        totalBytes: received.sizeBytes - (replaced?.size_bytes ?? 0),
-      });
-      return presentUpload(bucket, objectId, version);
+      condition?.(target.previous);
+      return answer(await objectChanges.place(change, { bucket, target, naming, content }));
     });
-  }
-
-  #addVersion(
-    change: Change,
-    object: Pick<ObjectRow, 'id' | 'current'> | { objectId: string; bucketId: number; name: string },
-    version: Naming & { versionId: string; createdAt: number; received: ReceivedBytes },
-  ): void {
-    const { store } = this.#deps;
-    const { received } = version;
-    const blob = change.add(store.insertBlob(received.blob), 'retry');
-    const exists = 'id' in object;
-    const objectRow = exists ? object.id : change.add(store.insertObject(object), 'retry');
-    const { sizeBytes, md5: etag } = received;
-    const row = { ...version, object: objectRow, blob, sizeBytes, etag, storageClass: 'STANDARD' };
-    const versionRow = change.add(store.insertVersion(row), 'retry');
-    const pointed = { version: versionRow, sizeBytes, at: version.createdAt };
-    change.add(store.setCurrent(objectRow, exists ? object.current : null, pointed), 'retry');
   }
 
   /**
@@ -200,178 +157,46 @@ export class Objects {
     choose: (object: ObjectRow, current: VersionRow | undefined) => Promise<VersionRow>,
   ): Promise<Uploaded> {
     const { principal } = call;
-    const { store, buckets, billing, clock } = this.#deps;
+    const { store, buckets, billing, objectChanges } = this.#deps;
     const found = await this.findFor(principal, objectId);
-    return this.#inTurn(call, { bucketId: found.bucket_id, name: found.name }, async (change) => {
+    return objectChanges.inTurn(call, { bucketId: found.bucket_id, name: found.name }, async (change) => {
       const object = await this.findFor(principal, objectId);
       const bucket = await buckets.find(principal, object.bucket);
       buckets.assertNotDeleting(bucket);
       await billing.assertCredit(bucket.account_id);
       const current = object.current === null ? undefined : await store.version(object.current);
       const chosen = await choose(object, current);
-      const { blob, metadata, mime_type: mimeType, size_bytes: sizeBytes } = chosen;
+      const { blob, metadata, mime_type: mimeType, headers, tags } = chosen;
       const isCurrent = chosen.id === current?.id;
       const isSame = isCurrent && metadata === current.metadata && mimeType === current.mime_type;
       if (isSame || blob === null) return present(bucket, object, chosen);
-      const replaced = bucket.versioning === 1 ? undefined : current;
-      const version = { ...chosen, version_id: newId('ver', clock), created_at: clock.now() };
-      const { version_id: versionId, created_at: createdAt, storage_class: storageClass, etag } = version;
-      this.#forgetAfter(change, objectId);
-      change.add(store.shareBlob(blob), 'retry');
-      const row = { versionId, object: object.id, blob, sizeBytes, etag, mimeType, storageClass, metadata };
-      const versionRow = change.add(store.insertVersion({ ...row, createdAt }), 'retry');
-      const pointed = { version: versionRow, sizeBytes, at: createdAt };
-      change.add(store.setCurrent(object.id, object.current, pointed), 'retry');
-      if (replaced) this.#dropVersion(change, replaced);
-      await this.#count(change, bucket, {
-        objects: current ? 0 : 1,
-        bytes: sizeBytes - (current?.size_bytes ?? 0),
-        versions: replaced ? 0 : 1,
-        totalBytes: sizeBytes - (replaced?.size_bytes ?? 0),
-      });
-      return present(bucket, object, version);
+      const target = { object, previous: current, versioning: bucket.versioning };
+      const naming = { name: object.name, mimeType, metadata, headers, tags };
+      const content = this.shared({ ...chosen, blob });
+      return presentUpload(await objectChanges.place(change, { bucket, target, naming, content }));
     });
   }
 
-  #dropVersion(change: Change, version: Pick<VersionRow, 'id' | 'blob'>): void {
-    const { store, clock, garbageGraceMs } = this.#deps;
-    change.add(store.deleteVersion(version.id), 'retry');
-    if (version.blob === null) return;
-    change.addAll(store.releaseBlob(version.blob, clock.now() + garbageGraceMs), 'retry');
-  }
-
-  /**
-   * Without a version id: in a versioned bucket adds a delete marker, elsewhere removes the object (if older
-   * versions remain from versioned times, they stay behind a marker). With one: removes that version or
-   * marker permanently. `condition` is checked against the version to remove. Throws `object_not_found`,
-   * `version_not_found`.
-   */
-  async remove(call: Call, objectId: string, removal: Removal = {}): Promise<Deleted> {
-    const { versionId, condition } = removal;
-    const { principal } = call;
-    const found = await this.findFor(principal, objectId);
-    return this.#inTurn(call, { bucketId: found.bucket_id, name: found.name }, async (change) => {
-      const object = await this.findFor(principal, objectId);
-      const bucket = await this.#deps.buckets.find(principal, object.bucket);
-      this.#forgetAfter(change, objectId);
-      if (versionId !== undefined)
-        return this.#removeVersion(change, { bucket, object, versionId, condition });
-      if (object.current === null) throw notFound(objectId);
-      return this.#removeCurrent(change, { bucket, object, current: object.current, condition });
-    });
-  }
-
-  async #removeCurrent(
-    change: Change,
-    { bucket, object, current, condition }: Removed & { current: number },
-  ): Promise<Deleted> {
-    const { store } = this.#deps;
-    const version = await this.#versionOf(current, object.object_id);
-    condition?.(version);
-    const older = await store.newestVersion(object.id, current);
-    const keeps = bucket.versioning === 1;
-    const marker = keeps || older !== undefined;
-    const markerId = newId('ver', this.#deps.clock);
-    const at = this.#deps.clock.now();
-    change.add(store.setCurrent(object.id, current, nothingSince(at)), 'retry');
-    if (marker) change.add(store.insertVersion(markerOf(object.id, markerId, at)), 'retry');
-    if (!keeps) this.#dropVersion(change, version);
-    if (!marker) change.add(store.deleteObject(object.id), 'retry');
-    await this.#count(change, bucket, {
-      objects: -1,
-      bytes: -version.size_bytes,
-      versions: keeps ? 0 : -1,
-      totalBytes: keeps ? 0 : -version.size_bytes,
-    });
-    return {
-      id: object.object_id,
-      deleted: true,
-      version_id: marker ? markerId : null,
-      is_delete_marker: marker,
+  /** The bytes of an existing version, for a new one. */
+  shared(version: Pick<VersionRow, 'size_bytes' | 'etag' | 'checksum'> & { blob: number }): VersionContent {
+    const { size_bytes: sizeBytes, etag, checksum, blob } = version;
+    const addBlob = (change: Change) => {
+      change.add(this.#deps.store.shareBlob(blob), 'retry');
+      return blob;
     };
+    return { sizeBytes, etag, checksum, addBlob };
   }
 
-  async #removeVersion(
-    change: Change,
-    { bucket, object, versionId, condition }: Removed & { versionId: string },
-  ): Promise<Deleted> {
-    const { store } = this.#deps;
-    const version = await store.versionById(object.id, versionId);
-    if (!version) throw new AppError('version_not_found', `The object has no version ${versionId}`);
-    condition?.(version.blob === null ? undefined : version);
-    const rest = await store.newestVersion(object.id, version.id);
-    // The newest remaining version becomes live, unless it is a marker.
-    const current = rest === undefined || rest.blob === null ? null : rest.id;
-    const before = object.current === null ? undefined : await store.version(object.current);
-    const after = current === null ? undefined : await store.version(current);
-    if (current !== object.current) {
-      const at = rest?.created_at ?? this.#deps.clock.now();
-      const pointed = { version: current, sizeBytes: after?.size_bytes ?? 0, at };
-      change.add(store.setCurrent(object.id, object.current, pointed), 'retry');
-    }
-    this.#dropVersion(change, version);
-    if (!rest) change.add(store.deleteObject(object.id), 'retry');
-    await this.#count(change, bucket, {
-      objects: Number(after !== undefined) - Number(before !== undefined),
-      bytes: (after?.size_bytes ?? 0) - (before?.size_bytes ?? 0),
-      versions: version.blob === null ? 0 : -1,
-      totalBytes: version.blob === null ? 0 : -version.size_bytes,
-    });
-    return { id: object.object_id, deleted: true, version_id: versionId, is_delete_marker: false };
-  }
-
-  /**
-   * Removes the oldest versions and markers of an object permanently, many in one commit, and with the last
-   * of them the object. Throws `object_not_found`.
-   */
-  async removeOldest(principal: Principal, objectId: string): Promise<void> {
-    const { store, buckets, clock } = this.#deps;
-    const found = await this.findFor(principal, objectId);
-    await this.#inTurn(BACKGROUND, { bucketId: found.bucket_id, name: found.name }, async (change) => {
-      const object = await this.findFor(principal, objectId);
-      const bucket = await buckets.find(principal, object.bucket);
-      const oldest = await store.oldestVersions(object.id, REMOVED_AT_ONCE + 1);
-      const removed = oldest.slice(0, REMOVED_AT_ONCE);
-      // The current version is the newest, so it is removed last, with the object.
-      const live = removed.find(({ id }) => id === object.current);
-      this.#forgetAfter(change, objectId);
-      if (live) change.add(store.setCurrent(object.id, live.id, nothingSince(clock.now())), 'retry');
-      for (const version of removed) this.#dropVersion(change, version);
-      if (removed.length === oldest.length) change.add(store.deleteObject(object.id), 'retry');
-      await this.#count(change, bucket, {
-        objects: live ? -1 : 0,
-        bytes: -(live?.size_bytes ?? 0),
-        versions: -removed.filter(({ blob }) => blob !== null).length,
-        totalBytes: -removed.reduce((sum, version) => sum + version.size_bytes, 0),
-      });
-    });
-  }
-
-  /** Updates the counters of bucket and account, and the usage. */
-  async #count(change: Change, bucket: BucketRow, delta: BucketDelta): Promise<void> {
-    const { id, account_id } = bucket;
-    const { objects, bytes, versions, totalBytes } = delta;
-    const add = {
-      object_count: objects,
-      size_bytes: bytes,
-      version_count: versions,
-      total_bytes: totalBytes,
+  /** The bytes that an upload received. */
+  received(
+    { sizeBytes, md5: etag, blob, keep }: ReceivedBytes,
+    checksum: string | null = null,
+  ): VersionContent {
+    const addBlob = (change: Change) => {
+      change.after(keep);
+      return change.add(this.#deps.store.insertBlob(blob), 'retry');
     };
-    change.increment({ table: 'buckets', id, add }, 'retry');
-    if (totalBytes === 0) return;
-    change.increment({ table: 'accounts', id: account_id, add: { storage_bytes: totalBytes } }, 'retry');
-    change.addAll(await this.#deps.billing.bytesKept(bucket, totalBytes), 'retry');
-  }
-
-  /** Removes the object from the cache after the commit, also if its outcome is unknown. */
-  #forgetAfter(change: Change, objectId: string): void {
-    change.after(() => this.#deps.hot.forget(objectId));
-  }
-
-  async #versionOf(id: number, objectId: string): Promise<VersionRow> {
-    const version = await this.#deps.store.version(id);
-    if (!version) throw notFound(objectId);
-    return version;
+    return { sizeBytes, etag, checksum, addBlob };
   }
 
   /**
@@ -386,18 +211,7 @@ export class Objects {
     if (!mayTouch(principal, object.bucket, object.name)) throw notFound(objectId);
     return object;
   }
-
-  /** Builds the change again if another writer came first. */
-  #inTurn<T>(
-    recorder: Recorder,
-    { bucketId, name }: { readonly bucketId: number; readonly name: string },
-    build: (change: Change) => Promise<T>,
-  ): Promise<T> {
-    return this.#locks.run(`${bucketId}/${name}`, () => this.#deps.changes.run(recorder, build));
-  }
 }
-
-const nothingSince = (at: number) => ({ version: null, sizeBytes: 0, at });
 
 /** One text for a missing object and for another account's. */
 export function notFound(objectId: string): AppError {

@@ -1,6 +1,6 @@
 /** Makes object storage: buckets, objects, downloads, the sweeper and the scrub. */
 import type { Config } from '../config/config.ts';
-import { Changes, WriteBehind } from '../metadata/change.ts';
+import { Changes } from '../metadata/change.ts';
 import { JobRuns } from '../metadata/job-runs-store.ts';
 import type { Metadata } from '../metadata/metadata.ts';
 import { type Alarms, isWritable } from '../platform/alarms.ts';
@@ -14,16 +14,11 @@ import type { BlobStore } from './blobs.ts';
 import { BrowseSql } from './browse-sql.ts';
 import { Browsing } from './browsing.ts';
 import { type BucketRoutesDeps, bucketRoutes } from './bucket-routes.ts';
-import { BucketSql } from './bucket-sql.ts';
-import { BucketEmptier, Buckets } from './buckets.ts';
 import { type ContentRoutesDeps, cdnRoutes, contentRoutes } from './content-routes.ts';
-import { Downloads } from './downloads.ts';
-import { HotContents } from './hot-contents.ts';
 import { Links, type LinksDeps } from './links.ts';
-import { Listing, ObjectInspector } from './listing.ts';
+import { ObjectInspector } from './listing.ts';
 import { type ObjectRoutesDeps, objectRoutes } from './object-routes.ts';
-import { ObjectSql } from './object-sql.ts';
-import { Objects } from './objects.ts';
+import { objectServices } from './object-services.ts';
 import { Scrubber } from './scrubber.ts';
 import type { StorageBilling } from './storage-billing.ts';
 import { Sweeper } from './sweeper.ts';
@@ -57,29 +52,6 @@ export function storageRoutes(deps: BucketRoutesDeps & ObjectRoutesDeps & Conten
   return [...bucketRoutes(deps), ...uploadRoutes(deps), ...objectRoutes(deps), ...contentRoutes(deps)];
 }
 
-/** Facts of downloads that are written later: access times and sent bytes. */
-export function writtenLater({
-  changes,
-  store,
-  billing,
-}: {
-  readonly changes: Changes;
-  readonly store: ObjectSql;
-  readonly billing: Pick<StorageBilling, 'bytesSent'>;
-}) {
-  return {
-    accessTimes: new WriteBehind<number, number>({
-      changes,
-      statementOf: (version, at) => store.setLastAccessed(version, at),
-    }),
-    egress: new WriteBehind<number, number>({
-      changes,
-      statementOf: (bucketId, bytes) => billing.bytesSent(bucketId, bytes),
-      join: (earlier, later) => earlier + later,
-    }),
-  };
-}
-
 const FLUSH_MS = 5000;
 const HOUR_MS = 3_600_000;
 
@@ -90,33 +62,31 @@ export async function storagePart(deps: StorageDeps) {
   const wrapKey = (dataKey: Uint8Array) => keys.seal(dataKey, 'blob-key');
   const unwrapKey = (wrapped: Uint8Array) => keys.unseal(wrapped, 'blob-key');
   const garbageGraceMs = config.sweepGraceSeconds * 1000;
-  const store = new ObjectSql(metadata);
-  const bucketSql = new BucketSql(metadata);
   const blobSql = new BlobSql(metadata);
   const changes = new Changes({ metadata });
-  const shared = { changes, store, blobs, clock, wrapKey, unwrapKey, billing };
-  const hot = new HotContents();
-  const { accessTimes, egress } = writtenLater(shared);
-  const buckets = new Buckets({ ...shared, store: bucketSql });
-  const objects = new Objects({
-    ...shared,
-    hot,
-    buckets,
-    assertSpace,
-    maxObjectBytes: config.maxObjectBytes,
-    garbageGraceMs,
-  });
   const runs = new JobRuns(metadata);
-  const listing = new Listing({ store, buckets, accessTimes });
-  const browseSql = new BrowseSql(metadata);
   const scrubbed = { blobs, runs, alarms, clock, unwrapKey, metadataDamage };
   const scrubber = new Scrubber({ changes, store: blobSql, ...scrubbed });
-  // If marking fails, the next scrub finds the damage.
-  const onDamaged = (version: number) => void scrubber.noteDamaged(version).catch(() => {});
-  const downloads = new Downloads({ ...shared, accessTimes, hot, egress, onDamaged });
+  const services = objectServices({
+    metadata,
+    changes,
+    clock,
+    blobs,
+    billing,
+    wrapKey,
+    unwrapKey,
+    assertSpace,
+    garbageGraceMs,
+    maxObjectBytes: config.maxObjectBytes,
+    // If marking fails, the next scrub finds the damage.
+    onDamaged: (version: number) => void scrubber.noteDamaged(version).catch(() => {}),
+  });
+  const { store, accessTimes, egress, listing, downloads, objects, partUploads } = services;
+  const browseSql = new BrowseSql(metadata);
   const sweeper = new Sweeper({
     changes,
     store: blobSql,
+    partUploads: services.partUploadSql,
     blobs,
     clock,
     sweepGuard: base.sweepGuard,
@@ -137,21 +107,19 @@ export async function storagePart(deps: StorageDeps) {
     { name: 'flush access times', everyMs: FLUSH_MS, per: 'node', run: () => accessTimes.flush() },
     { name: 'flush bytes sent', everyMs: FLUSH_MS, per: 'node', run: () => egress.flush() },
     { name: 'sweep garbage', everyMs: sweepMs, per: 'cluster', run: () => sweeper.sweepGarbage() },
+    { name: 'sweep uploads', everyMs: sweepMs, per: 'cluster', run: () => partUploads.sweep() },
     { name: 'sweep orphans', everyMs: orphansMs, per: 'cluster', run: () => sweeper.sweepOrphans() },
   ];
   if (config.scrubDays !== 0) jobs.push({ name: 'scrub', everyMs: HOUR_MS, per: 'cluster', run: scrub });
   const links = new Links({ secret: base.linkSecret, clock, keys: linkKeys });
   return {
     scrubber,
+    services,
     routes: storageRoutes({
-      buckets,
-      bucketEmptier: new BucketEmptier({ buckets, objects, store }),
-      objects,
-      listing,
+      ...services,
       browsing: new Browsing({ store: browseSql, listing, accessTimes }),
       objectInspector: new ObjectInspector({ objects, store, accessTimes }),
       archives: new Archives({ store: browseSql, listing, downloads, maxFiles: config.maxArchiveFiles }),
-      downloads,
       links,
       dataUrl: () => addresses.dataUrl,
     }),

@@ -74,7 +74,7 @@ test('a flipped bit, a shorter file, a missing one and a damaged row are named, 
   assert.equal(fixture.alarms.list()[0]?.code, 'damaged_objects');
   for (const { object_id } of [flipped, sealed]) flip(await pathOf(object_id), 70_000);
   await shift(-1);
-  await fixture.objects.remove(by(owner), short.object_id);
+  await fixture.removals.remove(by(owner), short.object_id);
   await scrubber.run(FAST);
   assert.deepEqual(await scrubber.damage(), []);
   assert.deepEqual(fixture.alarms.list(), []);

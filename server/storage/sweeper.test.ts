@@ -38,7 +38,7 @@ test('a deleted blob keeps its file through the grace, and no longer', async () 
   const sweeper = fixture.openSweeper();
   const { object_id } = await put('a');
   const file = await fileOf(object_id);
-  await fixture.objects.remove(by(owner), object_id);
+  await fixture.removals.remove(by(owner), object_id);
   fixture.clock.advance(TEST_GRACE_MS - 1);
   assert.equal(await sweeper.sweepGarbage(), 0);
   assert.ok((await files()).has(file));
@@ -52,7 +52,7 @@ test('a deleted blob keeps its file through the grace, and no longer', async () 
 
 test('more than one page of garbage goes in one sweep', async () => {
   const uploads = await Promise.all(Array.from({ length: 210 }, (_, i) => put(`many/${i}`)));
-  await Promise.all(uploads.map(({ object_id }) => fixture.objects.remove(by(owner), object_id)));
+  await Promise.all(uploads.map(({ object_id }) => fixture.removals.remove(by(owner), object_id)));
   fixture.clock.advance(TEST_GRACE_MS);
   assert.equal(await fixture.openSweeper().sweepGarbage(), 210);
 });
@@ -60,7 +60,7 @@ test('more than one page of garbage goes in one sweep', async () => {
 test('garbage that is named again stays, and does not hold up the rest', async () => {
   const [kept, dropped] = [await put('kept'), await put('dropped')];
   const file = await fileOf(kept.object_id);
-  for (const { object_id } of [kept, dropped]) await fixture.objects.remove(by(owner), object_id);
+  for (const { object_id } of [kept, dropped]) await fixture.removals.remove(by(owner), object_id);
   await fixture.metadata.commit([
     { sql: 'UPDATE blobs SET refs = 1 WHERE name = ?', params: [file], expectChanges: 1 },
   ]);
@@ -103,14 +103,14 @@ test('deleted but not yet swept: the walk for orphans leaves the file to its own
   const { object_id } = await put('waiting');
   const file = await fileOf(object_id);
   fixture.clock.advance(TEST_GRACE_MS + 60_000);
-  await fixture.objects.remove(by(owner), object_id);
+  await fixture.removals.remove(by(owner), object_id);
   await fixture.openSweeper().sweepOrphans();
   assert.ok((await files()).has(file));
 });
 
 test('a stopped sweeper removes nothing more', async () => {
   const { object_id } = await put('late');
-  await fixture.objects.remove(by(owner), object_id);
+  await fixture.removals.remove(by(owner), object_id);
   fixture.clock.advance(TEST_GRACE_MS);
   const sweeper = fixture.openSweeper();
   sweeper.stop();

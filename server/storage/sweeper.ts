@@ -8,10 +8,12 @@ import type { Clock } from '../platform/clock.ts';
 import type { SweepGuard } from '../platform/sweep-guard.ts';
 import type { BlobSql } from './blob-sql.ts';
 import type { BlobStore } from './blobs.ts';
+import type { PartUploadSql } from './part-upload-sql.ts';
 
 export interface SweeperDeps {
   readonly changes: Changes;
   readonly store: BlobSql;
+  readonly partUploads: Pick<PartUploadSql, 'abandon'>;
   readonly blobs: BlobStore;
   readonly clock: Clock;
   readonly sweepGuard: SweepGuard;
@@ -45,16 +47,17 @@ export class Sweeper {
    * an orphan, never a row without bytes.
    */
   async sweepGarbage(): Promise<number> {
-    const { changes, store, blobs, clock, isHeld } = this.#deps;
+    const { changes, store, partUploads, blobs, clock, isHeld } = this.#deps;
     let removed = 0;
     for (;;) {
       if (await isHeld()) return removed;
       const due = await store.dueGarbage(clock.now(), PAGE);
       if (due.length === 0 || this.#stopped) return removed;
       const before = removed;
-      for (const { blob, name } of due) {
-        if (!(await changes.store(store.deleteGarbage(blob), 'skip'))) continue;
-        await blobs.remove(name);
+      for (const { blob, name, upload } of due) {
+        const parts = upload === null ? [] : [partUploads.abandon(upload)];
+        if (!(await changes.store([...store.deleteGarbage(blob), ...parts], 'skip'))) continue;
+        if (name !== null) await blobs.remove(name);
         removed++;
       }
       // Nothing was removed: without this check the loop would read the same rows forever.

@@ -2,7 +2,7 @@
 import { readForm } from '../http/multipart.ts';
 import { defineRoute, type Route, type RouteInput } from '../http/route.ts';
 import { unknownFields } from '../http/validate.ts';
-import { conditionOf } from './entries.ts';
+import { conditionOf, presentUpload } from './entries.ts';
 import type { Objects } from './objects.ts';
 import { BucketPath, Uploaded, UploadForm } from './schema.ts';
 import { readNaming } from './upload-fields.ts';
@@ -54,7 +54,8 @@ async function receive(objects: Objects, call: UploadInput): Promise<Uploaded> {
     const received = await upload.finish();
     identify([naming, received.sizeBytes, received.md5]);
     const condition = conditionOf(request.headers);
-    return await objects.publish(call, { bucket, received, naming, condition });
+    const content = objects.received(received);
+    return await objects.publish(call, { bucket, content, naming, condition }, presentUpload);
   } finally {
     await upload.end();
   }

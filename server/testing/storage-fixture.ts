@@ -15,13 +15,10 @@ import { BlobSql } from '../storage/blob-sql.ts';
 import { BrowseSql } from '../storage/browse-sql.ts';
 import { Browsing } from '../storage/browsing.ts';
 import { BucketSql } from '../storage/bucket-sql.ts';
-import { BucketEmptier, Buckets } from '../storage/buckets.ts';
-import { Downloads } from '../storage/downloads.ts';
-import { HotContents } from '../storage/hot-contents.ts';
-import { Listing, ObjectInspector } from '../storage/listing.ts';
-import { ObjectSql } from '../storage/object-sql.ts';
-import { type Naming, Objects } from '../storage/objects.ts';
-import { writtenLater } from '../storage/part.ts';
+import { presentUpload } from '../storage/entries.ts';
+import { ObjectInspector } from '../storage/listing.ts';
+import { objectServices } from '../storage/object-services.ts';
+import type { Naming, Objects } from '../storage/objects.ts';
 import type { Uploaded } from '../storage/schema.ts';
 import { Scrubber } from '../storage/scrubber.ts';
 import { Sweeper } from '../storage/sweeper.ts';
@@ -74,10 +71,10 @@ export async function openStorageFixture(options: StorageFixtureOptions = {}) {
     log,
     base: { metadata, alarms },
   });
-  const store = new ObjectSql(metadata);
   const bucketSql = new BucketSql(metadata);
   const blobSql = new BlobSql(metadata);
   const shared = {
+    metadata,
     changes,
     clock,
     blobs,
@@ -88,16 +85,18 @@ export async function openStorageFixture(options: StorageFixtureOptions = {}) {
     maxObjectBytes: options.maxObjectBytes ?? 2 ** 30,
     garbageGraceMs: TEST_GRACE_MS,
   };
-  const { accessTimes, egress } = writtenLater({ changes, store, billing });
-  const hot = new HotContents();
-  const buckets = new Buckets({ ...shared, store: bucketSql });
-  const objects = new Objects({ ...shared, store, buckets, hot });
+  const services = objectServices({ ...shared, onDamaged: () => {} });
+  const { store, accessTimes, listing, downloads, objects, partUploadSql } = services;
   const runs = new JobRuns(metadata);
-  const listing = new Listing({ store, buckets, accessTimes });
   const browseSql = new BrowseSql(metadata);
-  const downloads = new Downloads({ ...shared, store, accessTimes, hot, egress, onDamaged: () => {} });
   const sweepGuard = new SweepGuard({ alarms, isOurs: async () => true });
-  const sweeping = { store: blobSql, sweepGuard, graceMs: TEST_GRACE_MS, isHeld: async () => false };
+  const sweeping = {
+    store: blobSql,
+    partUploads: partUploadSql,
+    sweepGuard,
+    graceMs: TEST_GRACE_MS,
+    isHeld: async () => false,
+  };
   const openScrubber = () =>
     new Scrubber({ ...shared, store: blobSql, runs, metadataDamage: async () => null });
   return {
@@ -107,24 +106,17 @@ export async function openStorageFixture(options: StorageFixtureOptions = {}) {
     alarms,
     blobs,
     diskSpace,
-    store,
+    ...services,
     bucketSql,
     blobSql,
     accounts,
-    accessTimes,
-    buckets,
-    objects,
     runs,
     /** A scrubber as after a restart: with stored state only. */
     openScrubber,
     openSweeper: (isWritable = () => true) => new Sweeper({ ...shared, ...sweeping, isWritable }),
-    egress,
-    downloads,
-    listing,
     browsing: new Browsing({ store: browseSql, listing, accessTimes }),
     archives: new Archives({ store: browseSql, listing, downloads, maxFiles: TEST_ARCHIVE_FILES }),
     objectInspector: new ObjectInspector({ objects, store, accessTimes }),
-    bucketEmptier: new BucketEmptier({ buckets, objects, store }),
     newPrincipal: (username: string) => newPrincipal(accounts, username),
     /** Uploads `bytes` under `name`, in one piece. */
     put: (principal: Principal, bucketName: string, object: NewObject) =>
@@ -150,7 +142,8 @@ async function put(
   const received = await upload.finish();
   const whole = { mimeType: 'text/plain', metadata: null, ...naming };
   try {
-    return await objects.publish(BACKGROUND, { bucket, received, naming: whole });
+    const content = objects.received(received);
+    return await objects.publish(BACKGROUND, { bucket, content, naming: whole }, presentUpload);
   } finally {
     await upload.end();
   }

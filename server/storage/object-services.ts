@@ -1,0 +1,78 @@
+/** Makes what both doors to object storage share: REST and S3 see the same objects. */
+import { type Changes, WriteBehind } from '../metadata/change.ts';
+import type { Metadata } from '../metadata/metadata.ts';
+import type { Clock } from '../platform/clock.ts';
+import type { BlobStore } from './blobs.ts';
+import { BucketSql } from './bucket-sql.ts';
+import { BucketEmptier, Buckets } from './buckets.ts';
+import { Downloads } from './downloads.ts';
+import { HotContents } from './hot-contents.ts';
+import { Listing } from './listing.ts';
+import { ObjectChanges } from './object-changes.ts';
+import { ObjectSql } from './object-sql.ts';
+import { Objects } from './objects.ts';
+import { PartUploadSql } from './part-upload-sql.ts';
+import { PartUploads } from './part-uploads.ts';
+import { Removals } from './removals.ts';
+import type { StorageBilling } from './storage-billing.ts';
+
+export interface ObjectServicesDeps {
+  readonly metadata: Metadata;
+  readonly changes: Changes;
+  readonly clock: Clock;
+  readonly blobs: BlobStore;
+  readonly billing: StorageBilling;
+  readonly wrapKey: (dataKey: Uint8Array) => Uint8Array;
+  readonly unwrapKey: (wrapped: Uint8Array) => Uint8Array;
+  /** Throws `out_of_space` unless that many bytes more may be stored. */
+  readonly assertSpace: (bytes: number) => void;
+  readonly maxObjectBytes: number;
+  /** Time for which the file of a removed blob is kept, for running downloads. */
+  readonly garbageGraceMs: number;
+  /** Called with the row id of a version whose bytes are damaged. */
+  readonly onDamaged: (version: number) => void;
+}
+
+export type ObjectServices = ReturnType<typeof objectServices>;
+
+export function objectServices(deps: ObjectServicesDeps) {
+  const { metadata, changes, billing } = deps;
+  const store = new ObjectSql(metadata);
+  const partUploadSql = new PartUploadSql(metadata);
+  const hot = new HotContents();
+  // Facts of downloads that are written later.
+  const accessTimes = new WriteBehind<number, number>({
+    changes,
+    statementOf: (version, at) => store.setLastAccessed(version, at),
+  });
+  const egress = new WriteBehind<number, number>({
+    changes,
+    statementOf: (bucketId, bytes) => billing.bytesSent(bucketId, bytes),
+    join: (earlier, later) => earlier + later,
+  });
+  const shared = { ...deps, store, hot };
+  const buckets = new Buckets({ ...shared, store: new BucketSql(metadata) });
+  const objectChanges = new ObjectChanges(shared);
+  const objects = new Objects({ ...shared, buckets, objectChanges });
+  const removals = new Removals({ ...shared, buckets, objectChanges, objects });
+  const partUploads = new PartUploads({
+    ...shared,
+    store: partUploadSql,
+    objectStore: store,
+    buckets,
+    objects,
+  });
+  return {
+    store,
+    partUploadSql,
+    accessTimes,
+    egress,
+    buckets,
+    objects,
+    removals,
+    partUploads,
+    bucketEmptier: new BucketEmptier({ buckets, removals, partUploads, store }),
+    listing: new Listing({ store, buckets, accessTimes }),
+    downloads: new Downloads({ ...shared, partUploads: partUploadSql, accessTimes, egress }),
+  };
+}

@@ -1,0 +1,302 @@
+/**
+ * Multipart uploads: an object that arrives in parts, each durable for itself, and becomes visible when it is
+ * completed. A part is a blob with a row; the assembled object is a blob without bytes of its own, which names the
+ * upload, so that completing costs the same however many parts there are.
+ */
+import { createHash } from 'node:crypto';
+import type { Call, Principal } from '../calls/principal.ts';
+import { BACKGROUND, type Change, type Changes } from '../metadata/change.ts';
+import type { Clock } from '../platform/clock.ts';
+import { KeyedMutex } from '../platform/concurrency.ts';
+import { AppError, isAppError } from '../platform/errors.ts';
+import { newId } from '../platform/ids.ts';
+import type { BucketRow } from './bucket-sql.ts';
+import type { Buckets } from './buckets.ts';
+import type { Condition, Published } from './entries.ts';
+import type { ObjectSql } from './object-sql.ts';
+import type { Naming, Objects, VersionContent } from './objects.ts';
+import { type PartRow, type PartUploadRow, type PartUploadSql, UPLOAD_STATE } from './part-upload-sql.ts';
+import type { StorageBilling } from './storage-billing.ts';
+import type { ReceivedBytes, Upload } from './upload.ts';
+
+export interface PartUploadsDeps {
+  readonly changes: Changes;
+  readonly store: PartUploadSql;
+  readonly objectStore: ObjectSql;
+  readonly objects: Objects;
+  readonly buckets: Buckets;
+  readonly clock: Clock;
+  readonly billing: Pick<StorageBilling, 'assertCredit' | 'bytesKept'>;
+  readonly garbageGraceMs: number;
+}
+
+/** What completing an upload gave; kept for those who repeat the request. */
+export interface Completed {
+  readonly version_id: string;
+  readonly is_null: boolean;
+  readonly etag: string;
+  readonly checksum: string | null;
+}
+
+/** How the parts become an object. */
+export interface Assembly {
+  /** Row of the bucket, whose owner pays. */
+  readonly bucket: BucketRow;
+  /** The parts to use, in order. Throws when they are not what the client believes. */
+  readonly choose: (parts: readonly PartRow[]) => readonly PartRow[];
+  /** The checksum of the whole, as in a VersionRow. */
+  readonly checksumOf: (parts: readonly PartRow[]) => string | null;
+  readonly condition?: Condition | undefined;
+}
+
+export const MAX_PARTS = 10_000;
+/** Uploads that a bucket may have open at a time: each keeps a row, whether it has parts or not. */
+const MAX_OPEN = 10_000;
+/** Parts removed in one commit: more would delay other commits. */
+const REMOVED_AT_ONCE = 16;
+const PAGE = 100;
+const COMPLETE_TRIES = 5;
+
+export class PartUploads {
+  readonly #deps: PartUploadsDeps;
+  readonly #locks = new KeyedMutex();
+
+  constructor(deps: PartUploadsDeps) {
+    this.#deps = deps;
+  }
+
+  /** Throws `invalid_object_name`, `scope_required`, `bucket_not_found`, `insufficient_credits`. */
+  async begin(
+    call: Call,
+    bucket: BucketRow,
+    labels: Naming & { readonly checksum: string | null },
+  ): Promise<string> {
+    const { changes, store, objects, buckets, billing, clock } = this.#deps;
+    objects.assertMayWrite(call.principal, bucket, labels.name);
+    buckets.assertNotDeleting(bucket);
+    await billing.assertCredit(bucket.account_id);
+    if (await store.hasOpen(bucket.id, MAX_OPEN)) throw tooMany(bucket.name);
+    const uploadId = newId('upl', clock);
+    return changes.run(call, (change) => {
+      const row = {
+        upload_id: uploadId,
+        bucket_id: bucket.id,
+        account_id: bucket.account_id,
+        name: labels.name,
+        encryption: bucket.encryption,
+        mime_type: labels.mimeType,
+        metadata: labels.metadata,
+        headers: labels.headers ?? null,
+        tags: labels.tags ?? null,
+        checksum: labels.checksum,
+        created_at: clock.now(),
+      };
+      change.add(store.insert(row));
+      return uploadId;
+    });
+  }
+
+  /** The open upload of that name. Throws `upload_not_found`, also when it has ended or is someone else's. */
+  async find(
+    bucket: BucketRow,
+    { name, uploadId }: { name: string; uploadId: string },
+  ): Promise<PartUploadRow> {
+    const row = await this.#ofBucket(bucket, { name, uploadId });
+    if (row.state !== UPLOAD_STATE.open) throw notFound(uploadId);
+    return row;
+  }
+
+  async #ofBucket(
+    bucket: BucketRow,
+    { name, uploadId }: { name: string; uploadId: string },
+  ): Promise<PartUploadRow> {
+    const row = await this.#deps.store.find(uploadId);
+    if (row?.bucket_id !== bucket.id || row.name !== name) throw notFound(uploadId);
+    return row;
+  }
+
+  /** Takes the bytes of a part in; the caller must put or abort the result. Throws `insufficient_credits`. */
+  async receive(upload: PartUploadRow): Promise<Upload> {
+    await this.#deps.billing.assertCredit(upload.account_id);
+    return this.#deps.objects.receive(upload);
+  }
+
+  /** Makes the bytes a part, in the place of an earlier one of that number. Throws `upload_not_found`. */
+  putPart(
+    call: Call,
+    { id, upload_id, bucket_id, account_id }: PartUploadRow,
+    part: { readonly number: number; readonly received: ReceivedBytes; readonly checksum: string | null },
+  ): Promise<void> {
+    const { changes, store, objectStore, clock, garbageGraceMs } = this.#deps;
+    const { number, received, checksum } = part;
+    const { sizeBytes, md5: etag, blob, keep } = received;
+    return this.#locks.run(`${id}/${number}`, () =>
+      changes.run(call, async (change) => {
+        const old = await store.part(id, number);
+        const bytes = sizeBytes - (old?.size_bytes ?? 0);
+        change.after(keep);
+        const now = clock.now();
+        if (old) {
+          change.add(store.deletePart(id, old), 'retry');
+          change.addAll(objectStore.releaseBlob(old.blob, now + garbageGraceMs), 'retry');
+        }
+        const blobRow = change.add(objectStore.insertBlob(blob), 'retry');
+        const row = { number, blob: blobRow, size_bytes: sizeBytes, etag, checksum, created_at: now };
+        change.add(store.insertPart(id, row), 'retry');
+        change.add(store.changePart(id, bytes), () => notFound(upload_id));
+        await this.#count(change, { id: bucket_id, account_id }, bytes);
+      }),
+    );
+  }
+
+  /**
+   * Makes the chosen parts the current version of the upload's name. Completing again gives the first result.
+   * Throws `upload_not_found`, and what `choose` and the condition throw.
+   */
+  async complete(
+    call: Call,
+    named: { readonly name: string; readonly uploadId: string },
+    { bucket, choose, checksumOf, condition }: Assembly,
+  ): Promise<Completed> {
+    const { store, objects } = this.#deps;
+    const before = await this.#ofBucket(bucket, named);
+    if (before.result !== null) return JSON.parse(before.result) as Completed;
+    objects.assertMayWrite(call.principal, bucket, before.name);
+    return this.#locks.run(`${before.id}`, () =>
+      untilStill(async () => {
+        const upload = await this.#ofBucket(bucket, named);
+        if (upload.result !== null) return JSON.parse(upload.result) as Completed;
+        if (upload.state !== UPLOAD_STATE.open) throw notFound(named.uploadId);
+        const all = await store.parts(upload.id, 0, MAX_PARTS);
+        const chosen = choose(all);
+        const checksum = checksumOf(chosen);
+        const content = this.#assembled(upload, { all, chosen, checksum });
+        const { name, mime_type: mimeType, metadata, headers, tags } = upload;
+        const naming = { name, mimeType, metadata, headers, tags };
+        return objects.publish(call, { bucket, content, naming, ...(condition && { condition }) }, completed);
+      }),
+    );
+  }
+
+  #assembled(
+    upload: PartUploadRow,
+    {
+      all,
+      chosen,
+      checksum,
+    }: { all: readonly PartRow[]; chosen: readonly PartRow[]; checksum: string | null },
+  ): VersionContent {
+    const { store, clock } = this.#deps;
+    const sizeBytes = sumOf(chosen);
+    const etag = etagOf(chosen);
+    const used = new Set(chosen.map(({ number }) => number));
+    const left = all.filter(({ number }) => !used.has(number));
+    const addBlob = (change: Change, version: Pick<Published, 'versionId' | 'isNull'>) => {
+      const at = clock.now();
+      const result: Completed = { version_id: version.versionId, is_null: version.isNull, etag, checksum };
+      const end = { at, sizeBytes, result: JSON.stringify(result) };
+      change.add(store.complete(upload, end), conflict);
+      if (left.length > 0) {
+        const rest = change.add(store.insertLeftover(upload, newId('upl', clock), at), 'retry');
+        for (const { number } of left) change.add(store.movePart(upload.id, rest, number), 'retry');
+      }
+      return change.add(store.insertAssembled(upload.id, sizeBytes), 'retry');
+    };
+    // The bytes were counted part by part.
+    return { sizeBytes, etag, checksum, addBlob, countedBytes: sumOf(all) };
+  }
+
+  /** Throws `upload_not_found`. Its bytes are not charged from then on; the sweeper removes them. */
+  async abort(call: Call, bucket: BucketRow, named: { name: string; uploadId: string }): Promise<void> {
+    const { changes, store, objects } = this.#deps;
+    await changes.run(call, async (change) => {
+      const upload = await this.find(bucket, named);
+      objects.assertMayWrite(call.principal, bucket, upload.name);
+      change.add(store.abort(upload, this.#deps.clock.now()), 'retry');
+      await this.#count(change, bucket, -upload.size_bytes);
+    });
+  }
+
+  /** Ends the open uploads of a bucket, which is being deleted. */
+  async abortAll(principal: Principal, bucket: BucketRow): Promise<void> {
+    for (;;) {
+      const open = await this.#deps.store.openPage(bucket.id, { name: '', id: 0 }, PAGE);
+      if (open.length === 0) return;
+      const call = () => ({ ...BACKGROUND, principal });
+      for (const { name, upload_id: uploadId } of open) await this.abort(call(), bucket, { name, uploadId });
+    }
+  }
+
+  /** Removes the parts of ended uploads whose bytes no version needs; returns the number of uploads. */
+  async sweep(): Promise<number> {
+    const { store, changes } = this.#deps;
+    const ended = await store.aborted(PAGE);
+    for (const upload of ended) {
+      for (;;) {
+        const parts = await store.parts(upload.id, 0, REMOVED_AT_ONCE);
+        if (parts.length === 0) break;
+        await changes.store(this.#removal(upload, parts), 'skip');
+      }
+      await changes.store([store.delete(upload.id)], 'skip');
+    }
+    return ended.length;
+  }
+
+  #removal(upload: PartUploadRow, parts: readonly PartRow[]) {
+    const { store, objectStore, clock, garbageGraceMs } = this.#deps;
+    return parts.flatMap((part) => [
+      store.deletePart(upload.id, part),
+      ...objectStore.releaseBlob(part.blob, clock.now() + garbageGraceMs),
+    ]);
+  }
+
+  /** Counts bytes of parts: they take the account's space like an object's. */
+  async #count(change: Change, bucket: Pick<BucketRow, 'id' | 'account_id'>, bytes: number): Promise<void> {
+    if (bytes === 0) return;
+    const counter = { table: 'accounts', id: bucket.account_id, add: { storage_bytes: bytes } };
+    change.increment(counter, 'retry');
+    change.addAll(await this.#deps.billing.bytesKept(bucket, bytes), 'retry');
+  }
+}
+
+const sumOf = (parts: readonly PartRow[]) => parts.reduce((sum, { size_bytes }) => sum + size_bytes, 0);
+
+/** The ETag of S3: MD5 of the parts' MD5s, and their number. */
+function etagOf(parts: readonly PartRow[]): string {
+  const whole = createHash('md5');
+  for (const { etag } of parts) whole.update(Buffer.from(etag, 'hex'));
+  return `${whole.digest('hex')}-${parts.length}`;
+}
+
+function completed({ versionId, isNull, etag, checksum }: Published): Completed {
+  return { version_id: versionId, is_null: isNull, etag, checksum };
+}
+
+function notFound(uploadId: string): AppError {
+  return new AppError('upload_not_found', `There is no upload ${uploadId} in progress`, {
+    hint: 'It was completed or aborted, or never begun',
+  });
+}
+
+/** Tries again where a part came meanwhile. */
+async function untilStill<T>(work: () => Promise<T>): Promise<T> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await work();
+    } catch (error) {
+      if (!isAppError(error, 'write_conflict') || tries === COMPLETE_TRIES) throw error;
+    }
+  }
+}
+
+function tooMany(bucket: string): AppError {
+  return new AppError('quota_exceeded', `The bucket ${bucket} has ${MAX_OPEN} uploads in progress`, {
+    hint: 'Complete or abort some of them',
+  });
+}
+
+function conflict(): AppError {
+  return new AppError('write_conflict', 'A part changed while the upload was being completed', {
+    hint: 'List the parts, then complete it again',
+  });
+}

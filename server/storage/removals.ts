@@ -1,0 +1,214 @@
+/** Removes objects and versions; versioned buckets keep the bytes behind a delete marker. */
+import type { Call, Principal } from '../calls/principal.ts';
+import { BACKGROUND, type Change } from '../metadata/change.ts';
+import type { Clock } from '../platform/clock.ts';
+import { AppError } from '../platform/errors.ts';
+import { newId } from '../platform/ids.ts';
+import { type BucketRow, VERSIONING } from './bucket-sql.ts';
+import type { Buckets } from './buckets.ts';
+import type { Condition } from './entries.ts';
+import { nothingSince, type ObjectChanges } from './object-changes.ts';
+import type { ObjectRow, ObjectSql, VersionRow } from './object-sql.ts';
+import { notFound, type Objects } from './objects.ts';
+import type { Deleted } from './schema.ts';
+
+export interface RemovalsDeps {
+  readonly objects: Objects;
+  readonly objectChanges: ObjectChanges;
+  readonly store: ObjectSql;
+  readonly buckets: Buckets;
+  readonly clock: Clock;
+}
+
+/** Names and selects what to remove. */
+interface Removal {
+  /** `null`: the null version. Default: the object. */
+  readonly versionId?: string | undefined;
+  readonly condition?: Condition | undefined;
+  /** A delete without a version id adds a marker wherever versions are or were kept, as S3 does. */
+  readonly isStrict?: boolean;
+}
+
+interface Removed {
+  readonly bucket: BucketRow;
+  readonly object: ObjectRow;
+  readonly condition: Condition | undefined;
+}
+
+/** S3's name of the version that was made while versioning was off or suspended. */
+const NULL_VERSION = 'null';
+/** Maximum versions of one name removed in one commit: more would delay other commits. */
+const REMOVED_AT_ONCE = 64;
+
+export class Removals {
+  readonly #deps: RemovalsDeps;
+
+  constructor(deps: RemovalsDeps) {
+    this.#deps = deps;
+  }
+
+  /**
+   * Without a version id: in a versioned bucket adds a delete marker, elsewhere removes the object (if older
+   * versions remain from versioned times, they stay behind a marker). With one: removes that version or
+   * marker permanently. `condition` is checked against the version to remove. Throws `object_not_found`,
+   * `version_not_found`.
+   */
+  async remove(call: Call, objectId: string, removal: Removal = {}): Promise<Deleted> {
+    const { principal } = call;
+    const found = await this.#deps.objects.findFor(principal, objectId);
+    return this.#deps.objectChanges.inTurn(
+      call,
+      { bucketId: found.bucket_id, name: found.name },
+      async (change) => {
+        const object = await this.#deps.objects.findFor(principal, objectId);
+        const bucket = await this.#deps.buckets.find(principal, object.bucket);
+        if (removal.versionId === undefined && object.current === null) throw notFound(objectId);
+        return this.#remove(change, { bucket, object }, removal);
+      },
+    );
+  }
+
+  /**
+   * Removes by name, as S3 does: a missing object is no error, and where versions are or were kept a delete
+   * without a version id always adds a marker. null: nothing was there. Throws `version_not_found`, and
+   * `scope_required` when the key's limits do not cover the name.
+   */
+  async removeNamed(
+    call: Call,
+    bucketName: string,
+    { name, ...removal }: Removal & { readonly name: string },
+  ): Promise<Deleted | null> {
+    const { store, buckets, clock } = this.#deps;
+    const { id: bucketId } = await buckets.find(call.principal, bucketName);
+    return this.#deps.objectChanges.inTurn(call, { bucketId, name }, async (change) => {
+      const bucket = await buckets.find(call.principal, bucketName);
+      this.#deps.objects.assertMayWrite(call.principal, bucket, name);
+      const object = await store.named(bucketId, name);
+      if (object !== undefined)
+        return this.#remove(change, { bucket, object }, { ...removal, isStrict: true });
+      removal.condition?.(undefined);
+      if (removal.versionId !== undefined || bucket.versioning === VERSIONING.off) return null;
+      buckets.assertNotDeleting(bucket);
+      const objectId = newId('obj', clock);
+      const id = change.add(store.insertObject({ objectId, bucketId, name }), 'retry');
+      return this.#deps.objectChanges.addMarker(change, { id, object_id: objectId, current: null }, bucket);
+    });
+  }
+
+  #remove(
+    change: Change,
+    { bucket, object }: Omit<Removed, 'condition'>,
+    { versionId, condition, isStrict = false }: Removal,
+  ): Promise<Deleted> {
+    this.#deps.objectChanges.forgetAfter(change, object.object_id);
+    const removed = { bucket, object, condition };
+    return versionId === undefined
+      ? this.#removeCurrent(change, removed, isStrict)
+      : this.#removeVersion(change, { ...removed, versionId });
+  }
+
+  async #removeCurrent(
+    change: Change,
+    { bucket, object, condition }: Removed,
+    isStrict: boolean,
+  ): Promise<Deleted> {
+    const { store, clock } = this.#deps;
+    const { id, object_id, current } = object;
+    const live = current === null ? undefined : await this.#versionOf(current, object_id);
+    condition?.(live);
+    const { versioning } = bucket;
+    const target = { object, previous: live, versioning };
+    const dropped = await this.#deps.objectChanges.replaced(target);
+    const isOldest = (await store.newestVersion(id, dropped?.id ?? 0)) === undefined;
+    const isMarked = versioning === VERSIONING.on || !isOldest || (isStrict && versioning !== VERSIONING.off);
+    if (dropped && isMarked) this.#deps.objectChanges.dropVersion(change, dropped);
+    let deleted: Deleted = { id: object_id, deleted: true, version_id: null, is_delete_marker: false };
+    if (isMarked) deleted = this.#deps.objectChanges.addMarker(change, object, bucket);
+    else {
+      change.add(store.setCurrent(id, current, nothingSince(clock.now())), 'retry');
+      if (dropped) this.#deps.objectChanges.dropVersion(change, dropped);
+      change.add(store.deleteObject(id), 'retry');
+    }
+    await this.#deps.objectChanges.count(change, bucket, {
+      objects: live ? -1 : 0,
+      bytes: -(live?.size_bytes ?? 0),
+      versions: dropped === undefined || dropped.blob === null ? 0 : -1,
+      totalBytes: -(dropped?.size_bytes ?? 0),
+    });
+    return deleted;
+  }
+
+  async #removeVersion(
+    change: Change,
+    { bucket, object, versionId, condition }: Removed & { versionId: string },
+  ): Promise<Deleted> {
+    const { store } = this.#deps;
+    const version =
+      versionId === NULL_VERSION
+        ? await store.nullVersion(object.id)
+        : await store.versionById(object.id, versionId);
+    if (!version) throw new AppError('version_not_found', `The object has no version ${versionId}`);
+    condition?.(version.blob === null ? undefined : version);
+    const rest = await store.newestVersion(object.id, version.id);
+    // The newest remaining version becomes live, unless it is a marker.
+    const current = rest === undefined || rest.blob === null ? null : rest.id;
+    const before = object.current === null ? undefined : await store.version(object.current);
+    const after = current === null ? undefined : await store.version(current);
+    if (current !== object.current) {
+      const at = rest?.created_at ?? this.#deps.clock.now();
+      const pointed = { version: current, sizeBytes: after?.size_bytes ?? 0, at };
+      change.add(store.setCurrent(object.id, object.current, pointed), 'retry');
+    }
+    this.#deps.objectChanges.dropVersion(change, version);
+    if (!rest) change.add(store.deleteObject(object.id), 'retry');
+    await this.#deps.objectChanges.count(change, bucket, {
+      objects: Number(after !== undefined) - Number(before !== undefined),
+      bytes: (after?.size_bytes ?? 0) - (before?.size_bytes ?? 0),
+      versions: version.blob === null ? 0 : -1,
+      totalBytes: version.blob === null ? 0 : -version.size_bytes,
+    });
+    return {
+      id: object.object_id,
+      deleted: true,
+      version_id: version.version_id,
+      is_delete_marker: false,
+    };
+  }
+
+  /**
+   * Removes the oldest versions and markers of an object permanently, many in one commit, and with the last
+   * of them the object. Throws `object_not_found`.
+   */
+  async removeOldest(principal: Principal, objectId: string): Promise<void> {
+    const { store, buckets, clock } = this.#deps;
+    const found = await this.#deps.objects.findFor(principal, objectId);
+    await this.#deps.objectChanges.inTurn(
+      BACKGROUND,
+      { bucketId: found.bucket_id, name: found.name },
+      async (change) => {
+        const object = await this.#deps.objects.findFor(principal, objectId);
+        const bucket = await buckets.find(principal, object.bucket);
+        const oldest = await store.oldestVersions(object.id, REMOVED_AT_ONCE + 1);
+        const removed = oldest.slice(0, REMOVED_AT_ONCE);
+        // The current version is the newest, so it is removed last, with the object.
+        const live = removed.find(({ id }) => id === object.current);
+        this.#deps.objectChanges.forgetAfter(change, objectId);
+        if (live) change.add(store.setCurrent(object.id, live.id, nothingSince(clock.now())), 'retry');
+        for (const version of removed) this.#deps.objectChanges.dropVersion(change, version);
+        if (removed.length === oldest.length) change.add(store.deleteObject(object.id), 'retry');
+        await this.#deps.objectChanges.count(change, bucket, {
+          objects: live ? -1 : 0,
+          bytes: -(live?.size_bytes ?? 0),
+          versions: -removed.filter(({ blob }) => blob !== null).length,
+          totalBytes: -removed.reduce((sum, version) => sum + version.size_bytes, 0),
+        });
+      },
+    );
+  }
+
+  async #versionOf(id: number, objectId: string): Promise<VersionRow> {
+    const version = await this.#deps.store.version(id);
+    if (!version) throw notFound(objectId);
+    return version;
+  }
+}
