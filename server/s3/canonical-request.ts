@@ -1,7 +1,7 @@
 /**
- * The parts of a request in the form in which AWS Signature Version 4 covers them, from the bytes that came over
- * the wire (https://docs.aws.amazon.com/AmazonS3/latest/API/sig-v4-header-based-auth.html). Strings hold a
- * character per byte, as Node gives header values and request targets.
+ * The parts of a request in the form in which AWS Signature Version 4 covers them, from the bytes that came
+ * over the wire (https://docs.aws.amazon.com/AmazonS3/latest/API/sig-v4-header-based-auth.html). Strings hold
+ * a character per byte, as Node gives header values and request targets.
  */
 
 /** Lower-case names, each with its values in the order in which they came. */
@@ -34,8 +34,9 @@ function recoded(raw: string): string {
 }
 
 /**
- * How the client may have written the path when it signed: as it was sent, which is S3's own rule, or encoded,
- * if it sent characters plainly that it encoded for signing; some then write `/` for `%2F`. All name one key.
+ * How the client may have written the path when it signed: as it was sent, which is S3's own rule, or
+ * encoded, if it sent characters plainly that it encoded for signing; some then write `/` for `%2F`. All name
+ * one key.
  */
 export function canonicalPaths(rawPath: string): string[] {
   const encoded = rawPath.split('/').map(recoded).join('/');
@@ -70,9 +71,9 @@ function collapsedOutsideQuotes(value: string): string {
 }
 
 /**
- * The lines of the signed headers, `name:value\n`, in the order in which the client names them. Clients collapse
- * spaces everywhere; by Amazon's older text, those within quotes stay: both are possible. A header that is signed
- * and missing counts as empty.
+ * The lines of the signed headers, `name:value\n`, in the order in which the client names them. Clients
+ * collapse spaces everywhere; by Amazon's older text, those within quotes stay: both are possible. A header
+ * that is signed and missing counts as empty.
  */
 export function canonicalHeaders(headers: RawHeaders, names: readonly string[]): string[] {
   const lines = (tidy: (value: string) => string) =>

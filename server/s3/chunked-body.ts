@@ -36,8 +36,9 @@ function badTrailer(why: string): S3Error {
 }
 
 /**
- * Synchronous: bytes go in as they come, split anywhere, and what they hold comes out. Once a call has thrown,
- * nothing that came out may be kept: a chunk's bytes come out before its signature is known to be good.
+ * Synchronous: bytes go in as they come, split anywhere, and what they hold comes out. Once a call has
+ * thrown, nothing that came out may be kept: a chunk's bytes come out before its signature is known to be
+ * good.
  */
 export class ChunkedBody {
   readonly #options: ChunkedBodyOptions;
@@ -48,7 +49,7 @@ export class ChunkedBody {
   #line: Buffer[] = [];
   #lineBytes = 0;
   #trailerBytes = 0;
-  /** Of the current chunk. */
+  /** The current chunk's. */
   #sizeBytes = 0;
   #leftBytes = 0;
   #claimed = '';
@@ -69,7 +70,7 @@ export class ChunkedBody {
   }
 
   /**
-   * What the bytes hold, as views of `chunk`. Throws S3Error: IncompleteBody (malformed frames, or more than
+   * The bytes without frames, as views of `chunk`. Throws S3Error: IncompleteBody (malformed frames, or more than
    * announced), SignatureDoesNotMatch, InvalidChunkSizeError, MalformedTrailerError.
    */
   push(chunk: Uint8Array): Uint8Array[] {
@@ -158,7 +159,7 @@ export class ChunkedBody {
     this.#state = 'trailers';
   }
 
-  /** Of the chunk before the one that begins. */
+  /** Checks the chunk before the one that begins. */
   #checkSize(nextBytes: number): void {
     if (this.#chunks === 0 || nextBytes === 0 || this.#sizeBytes >= MIN_CHUNK_BYTES) return;
     throw new S3Error('InvalidChunkSizeError', undefined, {

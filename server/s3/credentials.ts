@@ -1,4 +1,6 @@
-/** Credentials of AWS Signature Version 4, as the Authorization header or the query of a request states them. */
+/**
+ * Credentials of AWS Signature Version 4, as the Authorization header or the query of a request states them.
+ */
 import type { RawHeaders } from './canonical-request.ts';
 import { payloadOf, presignedPayload, UNSIGNED_PAYLOAD } from './payload.ts';
 import { S3Error } from './s3-error.ts';

@@ -1,4 +1,4 @@
-/** What `x-amz-content-sha256` says of the body. */
+/** The body, as `x-amz-content-sha256` describes it. */
 import type { RawHeaders } from './canonical-request.ts';
 import { S3Error } from './s3-error.ts';
 
@@ -36,7 +36,7 @@ export function payloadOf(value: string): Payload {
   throw refused(value);
 }
 
-/** Of a presigned request: what its signed query says, never what an unsigned header says. */
+/** The payload of a presigned request is what its signed query says, never what an unsigned header says. */
 export function presignedPayload(inQuery: string | undefined, headers: RawHeaders): Payload {
   const streaming = headers.get('x-amz-content-sha256')?.find((value) => value.startsWith('STREAMING-'));
   const payload = payloadOf(inQuery ?? UNSIGNED_PAYLOAD);

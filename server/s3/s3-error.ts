@@ -160,7 +160,7 @@ export class S3Error extends Error {
   }
 }
 
-/** What S3 calls each failure of the domains. Those that no S3 operation meets have a code all the same. */
+/** S3's names for the failures of the domains. Those that no S3 operation meets have a code all the same. */
 const S3_CODES: Readonly<Record<ErrorCode, S3Code>> = {
   invalid_request: 'InvalidArgument',
   invalid_json: 'InvalidRequest',
@@ -255,7 +255,9 @@ const S3_CODES: Readonly<Record<ErrorCode, S3Code>> = {
   out_of_space: 'ServiceUnavailable',
 };
 
-/** Any failure as one of S3's: a domain's by its code, an unknown one as InternalError without its message. */
+/**
+ * Any failure as one of S3's: a domain's by its code, an unknown one as InternalError without its message.
+ */
 export function toS3Error(error: unknown): S3Error {
   if (error instanceof S3Error) return error;
   if (!(error instanceof AppError)) return new S3Error('InternalError', undefined, { cause: error });

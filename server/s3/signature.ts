@@ -25,11 +25,11 @@ export interface RequestHead {
   readonly rawHeaders: readonly string[];
 }
 
-/** What a request claims; nothing of it is verified. */
+/** The claims of a request; nothing of it is verified. */
 export interface SignedRequest {
   readonly accessKeyId: string;
   readonly mode: 'header' | 'presigned';
-  /** Of the credential's scope, `YYYYMMDD`. */
+  /** The day of the credential's scope, `YYYYMMDD`. */
   readonly date: string;
   readonly region: string;
   /** Lower-case, in the client's order. */
@@ -45,7 +45,7 @@ export interface SignedRequest {
   readonly signature: string;
 }
 
-/** What the signatures of chunks are chained to. */
+/** The beginning of the chain of signatures that chunks have. */
 export interface VerifiedSignature {
   readonly signingKey: Buffer;
   /** The request's own signature, hex. */
@@ -62,7 +62,7 @@ const MAX_KEYS = 1000;
 const signingKeys = new Map<string, { readonly secret: string; readonly key: Buffer }>();
 
 /**
- * Who a request says it is from; null if it is anonymous. Throws S3Error for credentials that are malformed,
+ * The sender a request names; null if it is anonymous. Throws S3Error for credentials that are malformed,
  * given twice or of a kind not offered here.
  */
 export function readCredentials(head: RequestHead): SignedRequest | null {
@@ -87,7 +87,9 @@ export function readCredentials(head: RequestHead): SignedRequest | null {
   return value === undefined ? readQueryCredentials(pairs, headers) : readHeaderCredentials(value, headers);
 }
 
-/** What the body of an anonymous request is. Throws S3Error for a word that needs a signature, or is unknown. */
+/**
+ * The kind of body of an anonymous request. Throws S3Error for a word that needs a signature, or is unknown.
+ */
 export function anonymousPayload(head: RequestHead): Payload {
   const [value] = readHeaders(head.rawHeaders).get('x-amz-content-sha256') ?? [];
   const payload: Payload = value === undefined ? { kind: 'unsigned' } : payloadOf(value);
@@ -95,7 +97,7 @@ export function anonymousPayload(head: RequestHead): Payload {
   throw new S3Error('AccessDenied', 'Signed chunks need a signed request');
 }
 
-/** What a presigned URL does must be what its signer meant: no header that S3 acts on may be added to it. */
+/** A presigned URL must do what its signer meant: no header that S3 acts on may be added to it. */
 function checkAllSigned(headers: RawHeaders, signedHeaders: readonly string[]): void {
   const mustBeSigned = (name: string) =>
     name === 'host' || (name.startsWith('x-amz-') && name !== 'x-amz-content-sha256');
@@ -173,8 +175,8 @@ function* canonicalRequests(
 
 /**
  * Throws S3Error: AccessDenied (a header that is not signed, a presigned request outside of its time),
- * RequestTimeTooSkewed, SignatureDoesNotMatch. For an unknown key id, call it with a made-up secret: it takes as
- * long as for a wrong signature. `nowMs` is the time of day, in ms since 1970.
+ * RequestTimeTooSkewed, SignatureDoesNotMatch. For an unknown key id, call it with a made-up secret: it takes
+ * as long as for a wrong signature. `nowMs` is the time of day, in ms since 1970.
  */
 // biome-ignore lint/complexity/useMaxParams: the request, twice, and what it is checked against
 export function verifySignature(

@@ -1,6 +1,6 @@
 /**
- * Which bucket and key a request names. Read from the raw request target: routers and `new URL()` would tidy up
- * `a//b`, `../x` and `%2F`, which are keys like any other.
+ * Which bucket and key a request names. Read from the raw request target: routers and `new URL()` would tidy
+ * up `a//b`, `../x` and `%2F`, which are keys like any other.
  */
 import { S3Error } from './s3-error.ts';
 
@@ -13,7 +13,7 @@ export interface Target {
   readonly key: string | null;
   /** Decoded, `+` as a space; of a name that comes twice, the first value. `?acl` has an empty value. */
   readonly query: ReadonlyMap<string, string>;
-  /** What follows the first `?`, as sent; empty without one. */
+  /** The text after the first `?`, as sent; empty without one. */
   readonly rawQuery: string;
 }
 
@@ -87,9 +87,9 @@ function readKey(raw: string): string | null {
 }
 
 /**
- * `rawUrl` and `host` as Node gives them (a character per byte). A host of `<bucket>.<domain>` names the bucket;
- * otherwise the first part of the path does. Throws S3Error: InvalidURI, KeyTooLongError, and InvalidBucketName
- * for a key without a bucket (`//key`).
+ * `rawUrl` and `host` as Node gives them (a character per byte). A host of `<bucket>.<domain>` names the
+ * bucket; otherwise the first part of the path does. Throws S3Error: InvalidURI, KeyTooLongError, and
+ * InvalidBucketName for a key without a bucket (`//key`).
  */
 export function readTarget(rawUrl: string, host: string, domains: readonly string[]): Target {
   const { rawPath, rawQuery } = splitTarget(rawUrl);

@@ -1,6 +1,9 @@
 /** Text inside XML documents. */
 
-/** What a parser would read otherwise than it was written, or not at all: markup, line ends, control characters. */
+/**
+ * Characters a parser would read otherwise than it was written, or not at all: markup, line ends, control
+ * characters.
+ */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: keys may hold them
 const UNSAFE = /[\u0000-\u001F&<>"\u007F-\u009F\uFFFE\uFFFF]/g;
 const NAMED: ReadonlyMap<string, string> = new Map([

@@ -46,7 +46,9 @@ function characterOf(code: number): string {
   return String.fromCodePoint(code);
 }
 
-/** Line ends become LF, as XML says; only a reference makes a CR. References to control characters are read. */
+/**
+ * Line ends become LF, as XML says; only a reference makes a CR. References to control characters are read.
+ */
 function plainText(raw: string): string {
   if (FORBIDDEN.test(raw)) throw malformed('a control character');
   return raw.includes('\r') ? raw.replace(/\r\n?/g, '\n') : raw;
