@@ -186,7 +186,7 @@ function readType(text: string | undefined, algorithm: ChecksumAlgorithm | null)
 }
 
 /**
- * Everything the headers of a request say of checksums: `x-amz-checksum-*`, `x-amz-trailer`, `x-amz-checksum-type`,
+ * The checksums in the headers of a request: `x-amz-checksum-*`, `x-amz-trailer`, `x-amz-checksum-type`,
  * and the algorithm by name. Throws S3Error InvalidRequest for two different ones, unknown ones and malformed
  * values.
  */

@@ -70,7 +70,7 @@ export class ChunkedBody {
   }
 
   /**
-   * The bytes without frames, as views of `chunk`. Throws S3Error: IncompleteBody (malformed frames, or more than
+   * The bytes without frames, as views of `chunk`. Throws S3Error: IncompleteBody (malformed frames, more than
    * announced), SignatureDoesNotMatch, InvalidChunkSizeError, MalformedTrailerError.
    */
   push(chunk: Uint8Array): Uint8Array[] {

@@ -9,7 +9,7 @@ const SCOPE = '20130524/us-east-1/s3/aws4_request';
 
 export interface UnsignedRequest {
   readonly method: string;
-  /** As encoded as it is to be signed. */
+  /** Encoded as it is to be signed. */
   readonly path: string;
   /** `name=value`, encoded; any order. */
   readonly query?: readonly string[];
@@ -64,12 +64,12 @@ export function presignedQuery(request: UnsignedRequest, secret: string, expires
   return [...query, `X-Amz-Signature=${signed}`].join('&');
 }
 
-/** Of one chunk of `aws-chunked`, after the one before. */
+/** The signature of one chunk of `aws-chunked`, after the one before. */
 export function chunkSignature(secret: string, before: string, chunk: Uint8Array): string {
   return signature(secret, 'AWS4-HMAC-SHA256-PAYLOAD', [before, sha256(''), sha256(chunk)]);
 }
 
-/** Of the trailers, `name:value\n` each. */
+/** The signature of the trailers, `name:value\n` each. */
 export function trailerSignature(secret: string, before: string, trailers: string): string {
   return signature(secret, 'AWS4-HMAC-SHA256-TRAILER', [before, sha256(trailers)]);
 }
