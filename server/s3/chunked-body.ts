@@ -70,8 +70,8 @@ export class ChunkedBody {
   }
 
   /**
-   * The bytes without frames, as views of `chunk`. Throws S3Error: IncompleteBody (malformed frames, more than
-   * announced), SignatureDoesNotMatch, InvalidChunkSizeError, MalformedTrailerError.
+   * The bytes without frames, as views of `chunk`. Throws S3Error: IncompleteBody (malformed frames, or too
+   * many bytes), SignatureDoesNotMatch, InvalidChunkSizeError, MalformedTrailerError.
    */
   push(chunk: Uint8Array): Uint8Array[] {
     const decoded: Uint8Array[] = [];
