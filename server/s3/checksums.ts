@@ -1,0 +1,220 @@
+/**
+ * Checksums of objects and parts, and the headers that carry them.
+ * https://docs.aws.amazon.com/AmazonS3/latest/userguide/checking-object-integrity.html
+ */
+import { createHash } from 'node:crypto';
+import type { IncomingHttpHeaders } from 'node:http';
+import { crc32 } from 'node:zlib';
+import { crc32c } from '@node-rs/crc32';
+import { crc64nvme } from './crc64.ts';
+import { S3Error } from './s3-error.ts';
+
+type CrcAlgorithm = 'CRC32' | 'CRC32C' | 'CRC64NVME';
+/** MD5 is for `Content-MD5` and ETags; it has no header of its own. */
+export type ChecksumAlgorithm = CrcAlgorithm | 'SHA1' | 'SHA256' | 'MD5';
+/** The checksum of an object in parts covers theirs, or its bytes. */
+export type ChecksumType = 'COMPOSITE' | 'FULL_OBJECT';
+
+export interface Checksum {
+  update(chunk: Uint8Array): void;
+  /** Big-endian. Once only: hashes end with it. */
+  digest(): Buffer;
+}
+
+const SIZES_BYTES: Readonly<Record<ChecksumAlgorithm, number>> = {
+  CRC32: 4,
+  CRC32C: 4,
+  CRC64NVME: 8,
+  SHA1: 20,
+  SHA256: 32,
+  MD5: 16,
+};
+/** The algorithms with a header of their own. */
+const IN_HEADERS: readonly ChecksumAlgorithm[] = ['CRC32', 'CRC32C', 'CRC64NVME', 'SHA1', 'SHA256'];
+/** Reflected, as the algorithms are. */
+const POLYNOMIALS: Readonly<Record<CrcAlgorithm, bigint>> = {
+  CRC32: 0xedb88320n,
+  CRC32C: 0x82f63b78n,
+  CRC64NVME: 0x9a6c9329ac4bc9b5n,
+};
+
+function bigEndian(value: bigint, sizeBytes: number): Buffer {
+  return Buffer.from(value.toString(16).padStart(2 * sizeBytes, '0'), 'hex');
+}
+
+export function newChecksum(algorithm: ChecksumAlgorithm): Checksum {
+  if (algorithm === 'CRC64NVME') {
+    let crc = 0n;
+    return {
+      update: (chunk) => {
+        crc = crc64nvme(chunk, crc);
+      },
+      digest: () => bigEndian(crc, 8),
+    };
+  }
+  if (algorithm === 'CRC32' || algorithm === 'CRC32C') {
+    const advance = algorithm === 'CRC32' ? crc32 : crc32c;
+    let crc = 0;
+    return {
+      update: (chunk) => {
+        crc = advance(chunk, crc);
+      },
+      digest: () => bigEndian(BigInt(crc), 4),
+    };
+  }
+  const hash = createHash(algorithm.toLowerCase());
+  return {
+    update: (chunk) => {
+      hash.update(chunk);
+    },
+    digest: () => hash.digest(),
+  };
+}
+
+/** Polynomials over GF(2) modulo that of a CRC; the highest bit is the coefficient of x^0. */
+class Field {
+  readonly #polynomial: bigint;
+  readonly #one: bigint;
+  /** x^(2^n) for each n so far. */
+  readonly #squares: bigint[];
+  #lastLength = -1;
+  #lastPower = 0n;
+
+  constructor(polynomial: bigint, bits: number) {
+    this.#polynomial = polynomial;
+    this.#one = 1n << BigInt(bits - 1);
+    this.#squares = [this.#one >> 1n];
+  }
+
+  multiply(one: bigint, other: bigint): bigint {
+    let product = 0n;
+    let shifted = other;
+    for (let bit = this.#one; bit > 0n; bit >>= 1n) {
+      if (one & bit) product ^= shifted;
+      shifted = shifted & 1n ? (shifted >> 1n) ^ this.#polynomial : shifted >> 1n;
+    }
+    return product;
+  }
+
+  /** x^(8 · lengthBytes): what so many bytes do to the CRC before them. Parts mostly have one length. */
+  power(lengthBytes: number): bigint {
+    if (lengthBytes === this.#lastLength) return this.#lastPower;
+    let power = this.#one;
+    let left = BigInt(lengthBytes) * 8n;
+    for (let at = 0; left > 0n; at += 1) {
+      const square = this.#squares[at] ?? 0n;
+      if (left & 1n) power = this.multiply(power, square);
+      if (this.#squares.length === at + 1) this.#squares.push(this.multiply(square, square));
+      left >>= 1n;
+    }
+    this.#lastLength = lengthBytes;
+    this.#lastPower = power;
+    return power;
+  }
+}
+
+const fields = new Map<CrcAlgorithm, Field>();
+
+/**
+ * The CRC of a text whose beginning has the CRC `a`, and its other `lengthOfB` bytes `b`. Reads none of them.
+ */
+// biome-ignore lint/complexity/useMaxParams: two CRCs, in this order
+export function combineCrc(algorithm: CrcAlgorithm, a: Buffer, b: Buffer, lengthOfB: number): Buffer {
+  const sizeBytes = SIZES_BYTES[algorithm];
+  const field = fields.get(algorithm) ?? new Field(POLYNOMIALS[algorithm], 8 * sizeBytes);
+  fields.set(algorithm, field);
+  const value = (crc: Buffer) => BigInt(`0x${crc.toString('hex')}`);
+  return bigEndian(field.multiply(field.power(lengthOfB), value(a)) ^ value(b), sizeBytes);
+}
+
+/** `x-amz-checksum-crc32`, … */
+export function checksumHeader(algorithm: ChecksumAlgorithm): string {
+  return `x-amz-checksum-${algorithm.toLowerCase()}`;
+}
+
+function invalidValue(header: string): S3Error {
+  return new S3Error('InvalidRequest', `Value for ${header} header is invalid.`);
+}
+
+/** From base64. Throws S3Error InvalidRequest for what is not base64, or not as long as the algorithm's. */
+export function readChecksum(algorithm: ChecksumAlgorithm, text: string): Buffer {
+  const bytes = Buffer.from(text, 'base64');
+  if (bytes.length !== SIZES_BYTES[algorithm] || bytes.toString('base64') !== text) {
+    throw invalidValue(checksumHeader(algorithm));
+  }
+  return bytes;
+}
+
+export interface HeaderChecksums {
+  /** Null: none is mentioned. Without a value and not in a trailer, it is only named. */
+  readonly algorithm: ChecksumAlgorithm | null;
+  readonly value: Buffer | null;
+  /** The value follows the body. */
+  readonly inTrailer: boolean;
+  readonly type: ChecksumType | null;
+  /** All names in `x-amz-trailer`, in lower case. */
+  readonly declaredTrailers: readonly string[];
+}
+
+const NOT_CHECKSUMS = ['x-amz-checksum-algorithm', 'x-amz-checksum-type', 'x-amz-checksum-mode'];
+
+function isChecksum(header: string): boolean {
+  return header.startsWith('x-amz-checksum-') && !NOT_CHECKSUMS.includes(header);
+}
+
+function algorithmNamed(name: string, header: string): ChecksumAlgorithm {
+  const algorithm = IN_HEADERS.find((each) => each === name.toUpperCase());
+  if (algorithm === undefined) throw invalidValue(header);
+  return algorithm;
+}
+
+function algorithmOf(header: string): ChecksumAlgorithm {
+  const algorithm = IN_HEADERS.find((each) => checksumHeader(each) === header);
+  if (algorithm !== undefined) return algorithm;
+  throw new S3Error('InvalidRequest', `The algorithm of ${header} is not known here`);
+}
+
+function readType(text: string | undefined, algorithm: ChecksumAlgorithm | null): ChecksumType | null {
+  if (text === undefined) return null;
+  const type = text.toUpperCase();
+  if (type !== 'COMPOSITE' && type !== 'FULL_OBJECT') throw invalidValue('x-amz-checksum-type');
+  const impossible =
+    type === 'COMPOSITE' ? algorithm === 'CRC64NVME' : algorithm === 'SHA1' || algorithm === 'SHA256';
+  if (!impossible) return type;
+  const message = `The ${type} checksum type cannot be used with the ${algorithm?.toLowerCase()} checksum algorithm.`;
+  throw new S3Error('InvalidRequest', message);
+}
+
+/**
+ * The checksums in the headers of a request: `x-amz-checksum-*`, `x-amz-trailer`, `x-amz-checksum-type`,
+ * and the algorithm by name. Throws S3Error InvalidRequest for two different ones, unknown ones and malformed
+ * values.
+ */
+export function headerChecksums(headers: IncomingHttpHeaders): HeaderChecksums {
+  const text = (name: string) => headers[name]?.toString();
+  const declaredTrailers = (text('x-amz-trailer') ?? '')
+    .split(',')
+    .map((name) => name.trim().toLowerCase())
+    .filter((name) => name !== '');
+  const inHeaders = Object.keys(headers).filter(isChecksum);
+  const inTrailers = declaredTrailers.filter(isChecksum);
+  const [carrier] = [...inHeaders, ...inTrailers];
+  if (inHeaders.length + inTrailers.length > 1) {
+    throw new S3Error(
+      'InvalidRequest',
+      'Expecting a single x-amz-checksum- header. Multiple checksum Types are not allowed.',
+    );
+  }
+  const named = ['x-amz-sdk-checksum-algorithm', 'x-amz-checksum-algorithm'].flatMap((header) => {
+    const name = text(header);
+    return name === undefined ? [] : [algorithmNamed(name, header)];
+  });
+  const carried = carrier === undefined ? [] : [algorithmOf(carrier)];
+  const [algorithm = null, ...others] = new Set([...carried, ...named]);
+  if (others.length > 0) throw invalidValue('x-amz-sdk-checksum-algorithm');
+  const [valueHeader] = inHeaders;
+  const value =
+    valueHeader === undefined || algorithm === null ? null : readChecksum(algorithm, text(valueHeader) ?? '');
+  const type = readType(text('x-amz-checksum-type'), algorithm);
+  return { algorithm, value, inTrailer: inTrailers.length > 0, type, declaredTrailers };
+}

@@ -1,0 +1,210 @@
+/**
+ * AWS Signature Version 4: one check for all modes, made before a body is read or an operation chosen.
+ * https://docs.aws.amazon.com/AmazonS3/latest/API/sig-v4-authenticating-requests.html
+ */
+import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
+import {
+  canonicalHeaders,
+  canonicalPaths,
+  canonicalQuery,
+  queryPairs,
+  type RawHeaders,
+  readHeaders,
+} from './canonical-request.ts';
+import { readHeaderCredentials, readQueryCredentials } from './credentials.ts';
+import { type Payload, payloadOf } from './payload.ts';
+import { S3Error } from './s3-error.ts';
+import { splitTarget } from './target.ts';
+
+/** A request before its body. */
+export interface RequestHead {
+  readonly method: string;
+  /** The request target as Node gives it. */
+  readonly rawUrl: string;
+  /** Node's: names and values in turn. */
+  readonly rawHeaders: readonly string[];
+}
+
+/** The claims of a request; nothing of it is verified. */
+export interface SignedRequest {
+  readonly accessKeyId: string;
+  readonly mode: 'header' | 'presigned';
+  /** The day of the credential's scope, `YYYYMMDD`. */
+  readonly date: string;
+  readonly region: string;
+  /** Lower-case, in the client's order. */
+  readonly signedHeaders: readonly string[];
+  readonly payload: Payload;
+  /** The payload as the client signed it: a hash or a word. */
+  readonly signedPayload: string;
+  /** `YYYYMMDDTHHMMSSZ`, and the same in ms since 1970. */
+  readonly dateTime: string;
+  readonly timeMs: number;
+  /** How long a presigned request holds; null in header mode. */
+  readonly expiresSeconds: number | null;
+  readonly signature: string;
+}
+
+/** The beginning of the chain of signatures that chunks have. */
+export interface VerifiedSignature {
+  readonly signingKey: Buffer;
+  /** The request's own signature, hex. */
+  readonly seed: string;
+  /** `date/region/s3/aws4_request`. */
+  readonly scope: string;
+  readonly dateTime: string;
+}
+
+const MAX_SKEW_MS = 15 * 60_000;
+const MAX_KEYS = 1000;
+
+/** Signing keys by key id, date and region, each with the secret it came from; the oldest goes first. */
+const signingKeys = new Map<string, { readonly secret: string; readonly key: Buffer }>();
+
+/**
+ * The sender a request names; null if it is anonymous. Throws S3Error for credentials that are malformed,
+ * given twice or of a kind not offered here.
+ */
+export function readCredentials(head: RequestHead): SignedRequest | null {
+  const headers = readHeaders(head.rawHeaders);
+  const pairs = queryPairs(splitTarget(head.rawUrl).rawQuery);
+  const authorization = headers.get('authorization');
+  const inQuery = pairs.some(([name]) =>
+    /^(?:X-Amz-(?:Algorithm|Credential|Signature)|Signature)$/.test(name),
+  );
+  if (authorization === undefined && !inQuery) return null;
+  if ((authorization?.length ?? 0) + (inQuery ? 1 : 0) > 1) {
+    throw new S3Error(
+      'InvalidArgument',
+      'Only one auth mechanism allowed; only the X-Amz-Algorithm query parameter, Signature query string ' +
+        'parameter or the Authorization header should be specified',
+    );
+  }
+  if (headers.has('x-amz-security-token') || pairs.some(([name]) => name === 'X-Amz-Security-Token')) {
+    throw new S3Error('InvalidToken');
+  }
+  const [value] = authorization ?? [];
+  return value === undefined ? readQueryCredentials(pairs, headers) : readHeaderCredentials(value, headers);
+}
+
+/**
+ * The kind of body of an anonymous request. Throws S3Error for a word that needs a signature, or is unknown.
+ */
+export function anonymousPayload(head: RequestHead): Payload {
+  const [value] = readHeaders(head.rawHeaders).get('x-amz-content-sha256') ?? [];
+  const payload: Payload = value === undefined ? { kind: 'unsigned' } : payloadOf(value);
+  if (payload.kind !== 'chunked' || !payload.signed) return payload;
+  throw new S3Error('AccessDenied', 'Signed chunks need a signed request');
+}
+
+/** A presigned URL must do what its signer meant: no header that S3 acts on may be added to it. */
+function checkAllSigned(headers: RawHeaders, signedHeaders: readonly string[]): void {
+  const mustBeSigned = (name: string) =>
+    name === 'host' || (name.startsWith('x-amz-') && name !== 'x-amz-content-sha256');
+  const missing = ['host', ...headers.keys()].filter(
+    (name, at, all) => mustBeSigned(name) && !signedHeaders.includes(name) && all.indexOf(name) === at,
+  );
+  if (missing.length === 0) return;
+  throw new S3Error('AccessDenied', 'There were headers present in the request which were not signed', {
+    fields: { HeadersNotSigned: missing.join(', ') },
+  });
+}
+
+function checkTime({ timeMs, dateTime, expiresSeconds }: SignedRequest, nowMs: number): void {
+  const ServerTime = new Date(nowMs).toISOString();
+  if (expiresSeconds === null) {
+    if (Math.abs(nowMs - timeMs) <= MAX_SKEW_MS) return;
+    const fields = {
+      RequestTime: dateTime,
+      ServerTime,
+      MaxAllowedSkewMilliseconds: String(MAX_SKEW_MS),
+    };
+    throw new S3Error('RequestTimeTooSkewed', undefined, { fields });
+  }
+  if (timeMs - nowMs > MAX_SKEW_MS) {
+    throw new S3Error('AccessDenied', 'Request is not valid yet', { fields: { ServerTime } });
+  }
+  const endMs = timeMs + expiresSeconds * 1000;
+  if (nowMs <= endMs) return;
+  const Expires = new Date(endMs).toISOString();
+  const fields = { 'X-Amz-Expires': String(expiresSeconds), Expires, ServerTime };
+  throw new S3Error('AccessDenied', 'Request has expired', { fields });
+}
+
+function hmac(key: string | Buffer, text: string): Buffer {
+  return createHmac('sha256', key).update(text).digest();
+}
+
+function deriveKey(secret: string, date: string, region: string): Buffer {
+  return hmac(hmac(hmac(hmac(`AWS4${secret}`, date), region), 's3'), 'aws4_request');
+}
+
+function remember(name: string, secret: string, key: Buffer): void {
+  signingKeys.delete(name);
+  signingKeys.set(name, { secret, key });
+  for (const oldest of signingKeys.keys()) {
+    if (signingKeys.size <= MAX_KEYS) return;
+    signingKeys.delete(oldest);
+  }
+}
+
+function isSame(expected: string, given: string): boolean {
+  return (
+    given.length === expected.length && timingSafeEqual(Buffer.from(expected), Buffer.from(given, 'latin1'))
+  );
+}
+
+/** Every form in which the client may have signed the request, the usual one first. */
+function* canonicalRequests(
+  signed: SignedRequest,
+  head: RequestHead,
+  headers: RawHeaders,
+): Generator<string> {
+  const { rawPath, rawQuery } = splitTarget(head.rawUrl);
+  const pairs = queryPairs(rawQuery).filter(
+    ([name]) => signed.mode === 'header' || name !== 'X-Amz-Signature',
+  );
+  const query = canonicalQuery(pairs);
+  const names = signed.signedHeaders.join(';');
+  for (const path of canonicalPaths(rawPath)) {
+    for (const lines of canonicalHeaders(headers, signed.signedHeaders)) {
+      yield [head.method, path, query, lines, names, signed.signedPayload].join('\n');
+    }
+  }
+}
+
+/**
+ * Throws S3Error: AccessDenied (a header that is not signed, a presigned request outside of its time),
+ * RequestTimeTooSkewed, SignatureDoesNotMatch. For an unknown key id, call it with a made-up secret: it takes
+ * as long as for a wrong signature. `nowMs` is the time of day, in ms since 1970.
+ */
+// biome-ignore lint/complexity/useMaxParams: the request, twice, and what it is checked against
+export function verifySignature(
+  signed: SignedRequest,
+  head: RequestHead,
+  secret: string,
+  nowMs: number,
+): VerifiedSignature {
+  const { accessKeyId, date, region, dateTime, signature } = signed;
+  const headers = readHeaders(head.rawHeaders);
+  checkAllSigned(headers, signed.signedHeaders);
+  checkTime(signed, nowMs);
+  const name = `${accessKeyId}/${date}/${region}`;
+  const known = signingKeys.get(name);
+  const signingKey = known?.secret === secret ? known.key : deriveKey(secret, date, region);
+  const scope = `${date}/${region}/s3/aws4_request`;
+  const fields = { AWSAccessKeyId: accessKeyId, SignatureProvided: signature };
+  let tried: Readonly<Record<string, string>> = fields;
+  for (const CanonicalRequest of canonicalRequests(signed, head, headers)) {
+    const hash = createHash('sha256').update(CanonicalRequest, 'latin1').digest('hex');
+    const StringToSign = `AWS4-HMAC-SHA256\n${dateTime}\n${scope}\n${hash}`;
+    const expected = createHmac('sha256', signingKey).update(StringToSign).digest('hex');
+    if (isSame(expected, signature)) {
+      // Only now: strangers cannot push out the keys of others.
+      if (known?.key !== signingKey) remember(name, secret, signingKey);
+      return { signingKey, seed: signature, scope, dateTime };
+    }
+    if (tried === fields) tried = { ...fields, StringToSign, CanonicalRequest };
+  }
+  throw new S3Error('SignatureDoesNotMatch', undefined, { fields: tried });
+}

@@ -1,0 +1,106 @@
+/**
+ * Which bucket and key a request names. Read from the raw request target: routers and `new URL()` would tidy
+ * up `a//b`, `../x` and `%2F`, which are keys like any other.
+ */
+import { S3Error } from './s3-error.ts';
+
+export interface Target {
+  /** The path exactly as sent, without the query: what signatures cover. */
+  readonly rawPath: string;
+  /** Null: the service itself. Not checked against the rules for names. */
+  readonly bucket: string | null;
+  /** Null: the bucket itself. Decoded once. */
+  readonly key: string | null;
+  /** Decoded, `+` as a space; of a name that comes twice, the first value. `?acl` has an empty value. */
+  readonly query: ReadonlyMap<string, string>;
+  /** The text after the first `?`, as sent; empty without one. */
+  readonly rawQuery: string;
+}
+
+const MAX_KEY_BYTES = 1024;
+const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+const PLAIN = /^[\x20-\x24\x26-\x7E]*$/;
+
+/** Percent-decodes once. Throws InvalidURI for what is no UTF-8 then, and for U+0000. */
+function decoded(raw: string): string {
+  if (PLAIN.test(raw)) return raw;
+  if (/%(?![0-9A-Fa-f]{2})|[\u0100-\uFFFF]/.test(raw)) throw new S3Error('InvalidURI');
+  const bytes = raw.replace(/%(..)/g, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
+  try {
+    const text = UTF8.decode(Buffer.from(bytes, 'latin1'));
+    if (!text.includes('\0')) return text;
+  } catch {
+    // Not UTF-8.
+  }
+  throw new S3Error('InvalidURI');
+}
+
+function readQuery(rawQuery: string): Map<string, string> {
+  const query = new Map<string, string>();
+  for (const pair of rawQuery.split('&')) {
+    if (pair === '') continue;
+    const equals = pair.indexOf('=');
+    const [name, value] = equals < 0 ? [pair, ''] : [pair.slice(0, equals), pair.slice(equals + 1)];
+    const decodedName = decoded(name.replaceAll('+', ' '));
+    if (!query.has(decodedName)) query.set(decodedName, decoded(value.replaceAll('+', ' ')));
+  }
+  return query;
+}
+
+/** The bucket that a host name carries: `<bucket>.<domain>`. */
+function bucketOfHost(host: string, domains: readonly string[]): string | null {
+  const name = host.replace(/:\d*$/, '').replace(/\.$/, '').toLowerCase();
+  for (const domain of domains) {
+    const suffix = `.${domain.toLowerCase()}`;
+    if (name.length > suffix.length && name.endsWith(suffix)) return name.slice(0, -suffix.length);
+  }
+  return null;
+}
+
+/** The path of `/a?b` and of `http://host/a?b`, which proxies are sent. */
+function pathAndQuery(rawUrl: string): string {
+  if (rawUrl.startsWith('/')) return rawUrl;
+  const [origin] = /^https?:\/\/[^/?]*/i.exec(rawUrl) ?? [];
+  const rest = origin === undefined ? '' : rawUrl.slice(origin.length);
+  if (rest.startsWith('?')) return `/${rest}`;
+  if (origin !== undefined && rest === '') return '/';
+  if (!rest.startsWith('/')) throw new S3Error('InvalidURI');
+  return rest;
+}
+
+/** At the first `?`: path and query, as sent. Throws InvalidURI for a target that has no path (`*`). */
+export function splitTarget(rawUrl: string): { readonly rawPath: string; readonly rawQuery: string } {
+  const target = pathAndQuery(rawUrl);
+  const mark = target.indexOf('?');
+  if (mark < 0) return { rawPath: target, rawQuery: '' };
+  return { rawPath: target.slice(0, mark), rawQuery: target.slice(mark + 1) };
+}
+
+function readKey(raw: string): string | null {
+  if (raw === '') return null;
+  const key = decoded(raw);
+  const sizeBytes = Buffer.byteLength(key);
+  if (sizeBytes <= MAX_KEY_BYTES) return key;
+  throw new S3Error('KeyTooLongError', undefined, {
+    fields: { Size: String(sizeBytes), MaxSizeAllowed: String(MAX_KEY_BYTES) },
+  });
+}
+
+/**
+ * `rawUrl` and `host` as Node gives them (a character per byte). A host of `<bucket>.<domain>` names the
+ * bucket; otherwise the first part of the path does. Throws S3Error: InvalidURI, KeyTooLongError, and
+ * InvalidBucketName for a key without a bucket (`//key`).
+ */
+export function readTarget(rawUrl: string, host: string, domains: readonly string[]): Target {
+  const { rawPath, rawQuery } = splitTarget(rawUrl);
+  const query = readQuery(rawQuery);
+  const hostBucket = bucketOfHost(host, domains);
+  if (hostBucket !== null) {
+    return { rawPath, rawQuery, query, bucket: hostBucket, key: readKey(rawPath.slice(1)) };
+  }
+  const slash = rawPath.indexOf('/', 1);
+  const rawBucket = slash < 0 ? rawPath.slice(1) : rawPath.slice(1, slash);
+  const key = slash < 0 ? null : readKey(rawPath.slice(slash + 1));
+  if (rawBucket === '' && key !== null) throw new S3Error('InvalidBucketName');
+  return { rawPath, rawQuery, query, bucket: rawBucket === '' ? null : decoded(rawBucket), key };
+}
