@@ -14,7 +14,7 @@ import type { BucketRow } from './bucket-sql.ts';
 import type { Buckets } from './buckets.ts';
 import { type Condition, present, presentUpload } from './entries.ts';
 import type { HotContents } from './hot-contents.ts';
-import { markerOf, type ObjectRow, type ObjectSql, type VersionRow } from './object-sql.ts';
+import { markerOf, type NewVersion, type ObjectRow, type ObjectSql, type VersionRow } from './object-sql.ts';
 import type { Deleted, Uploaded } from './schema.ts';
 import type { StorageBilling } from './storage-billing.ts';
 import { type ReceivedBytes, Upload } from './upload.ts';
@@ -61,6 +61,14 @@ interface Removed {
   readonly bucket: BucketRow;
   readonly object: ObjectRow;
   readonly condition: Condition | undefined;
+}
+
+interface Pointing {
+  readonly next: NewVersion;
+  /** Row id of the version that is expected to be current. */
+  readonly from: number | null;
+  readonly previous: Pick<VersionRow, 'id' | 'blob' | 'size_bytes'> | undefined;
+  readonly keeps: boolean;
 }
 
 /** The changes of a bucket's counters. */
@@ -120,40 +128,36 @@ export class Objects {
       buckets.assertNotDeleting(bucket);
       const target = await store.target(bucket.id, naming.name);
       if (!target) throw new AppError('bucket_not_found', `The bucket ${bucket.name} was deleted`);
-      const { object, previous } = target;
+      const { object, previous, versioning: keeps } = target;
       condition?.(previous);
       const version = { versionId: newId('ver', clock), createdAt: clock.now(), ...naming, received };
       const objectId = object?.object_id ?? newId('obj', clock);
-      const replaced = target.versioning ? undefined : previous;
       change.after(received.keep);
       this.#forgetAfter(change, objectId);
-      this.#addVersion(change, object ?? { objectId, bucketId: bucket.id, name: naming.name }, version);
-      if (replaced) this.#dropVersion(change, replaced);
-      await this.#count(change, bucket, {
-        objects: previous ? 0 : 1,
-        bytes: received.sizeBytes - (previous?.size_bytes ?? 0),
-        versions: replaced ? 0 : 1,
-        totalBytes: received.sizeBytes - (replaced?.size_bytes ?? 0),
-      });
+      const blob = change.add(store.insertBlob(received.blob), 'retry');
+      const named = { objectId, bucketId: bucket.id, name: naming.name };
+      const row = object?.id ?? change.add(store.insertObject(named), 'retry');
+      const { sizeBytes, md5: etag } = received;
+      const next = { ...version, object: row, blob, sizeBytes, etag, storageClass: 'STANDARD' };
+      await this.#point(change, bucket, { next, from: object?.current ?? null, previous, keeps });
       return presentUpload(bucket, objectId, version);
     });
   }
 
-  #addVersion(
-    change: Change,
-    object: Pick<ObjectRow, 'id' | 'current'> | { objectId: string; bucketId: number; name: string },
-    version: Naming & { versionId: string; createdAt: number; received: ReceivedBytes },
-  ): void {
+  /** Makes a new version the current one, and drops the one before unless the bucket keeps it. */
+  async #point(change: Change, bucket: BucketRow, { next, from, previous, keeps }: Pointing): Promise<void> {
     const { store } = this.#deps;
-    const { received } = version;
-    const blob = change.add(store.insertBlob(received.blob), 'retry');
-    const exists = 'id' in object;
-    const objectRow = exists ? object.id : change.add(store.insertObject(object), 'retry');
-    const { sizeBytes, md5: etag } = received;
-    const row = { ...version, object: objectRow, blob, sizeBytes, etag, storageClass: 'STANDARD' };
-    const versionRow = change.add(store.insertVersion(row), 'retry');
-    const pointed = { version: versionRow, sizeBytes, at: version.createdAt };
-    change.add(store.setCurrent(objectRow, exists ? object.current : null, pointed), 'retry');
+    const { object, sizeBytes, createdAt: at } = next;
+    const replaced = keeps ? undefined : previous;
+    const version = change.add(store.insertVersion(next), 'retry');
+    change.add(store.setCurrent(object, from, { version, sizeBytes, at }), 'retry');
+    if (replaced) this.#dropVersion(change, replaced);
+    await this.#count(change, bucket, {
+      objects: previous ? 0 : 1,
+      bytes: sizeBytes - (previous?.size_bytes ?? 0),
+      versions: replaced ? 0 : 1,
+      totalBytes: sizeBytes - (replaced?.size_bytes ?? 0),
+    });
   }
 
   /**
@@ -199,37 +203,28 @@ export class Objects {
     objectId: string,
     choose: (object: ObjectRow, current: VersionRow | undefined) => Promise<VersionRow>,
   ): Promise<Uploaded> {
-    const { principal } = call;
     const { store, buckets, billing, clock } = this.#deps;
-    const found = await this.findFor(principal, objectId);
+    const found = await this.findFor(call.principal, objectId);
     return this.#inTurn(call, { bucketId: found.bucket_id, name: found.name }, async (change) => {
-      const object = await this.findFor(principal, objectId);
-      const bucket = await buckets.find(principal, object.bucket);
+      const object = await this.findFor(call.principal, objectId);
+      const bucket = await buckets.find(call.principal, object.bucket);
       buckets.assertNotDeleting(bucket);
       await billing.assertCredit(bucket.account_id);
       const current = object.current === null ? undefined : await store.version(object.current);
       const chosen = await choose(object, current);
       const { blob, metadata, mime_type: mimeType, size_bytes: sizeBytes } = chosen;
-      const isCurrent = chosen.id === current?.id;
-      const isSame = isCurrent && metadata === current.metadata && mimeType === current.mime_type;
+      const isSame =
+        chosen.id === current?.id && metadata === current.metadata && mimeType === current.mime_type;
       if (isSame || blob === null) return present(bucket, object, chosen);
-      const replaced = bucket.versioning === 1 ? undefined : current;
-      const version = { ...chosen, version_id: newId('ver', clock), created_at: clock.now() };
-      const { version_id: versionId, created_at: createdAt, storage_class: storageClass, etag } = version;
+      const [versionId, createdAt] = [newId('ver', clock), clock.now()];
+      const { etag, storage_class: storageClass } = chosen;
       this.#forgetAfter(change, objectId);
       change.add(store.shareBlob(blob), 'retry');
-      const row = { versionId, object: object.id, blob, sizeBytes, etag, mimeType, storageClass, metadata };
-      const versionRow = change.add(store.insertVersion({ ...row, createdAt }), 'retry');
-      const pointed = { version: versionRow, sizeBytes, at: createdAt };
-      change.add(store.setCurrent(object.id, object.current, pointed), 'retry');
-      if (replaced) this.#dropVersion(change, replaced);
-      await this.#count(change, bucket, {
-        objects: current ? 0 : 1,
-        bytes: sizeBytes - (current?.size_bytes ?? 0),
-        versions: replaced ? 0 : 1,
-        totalBytes: sizeBytes - (replaced?.size_bytes ?? 0),
-      });
-      return present(bucket, object, version);
+      const labels = { sizeBytes, etag, mimeType, storageClass, metadata };
+      const next = { versionId, createdAt, object: object.id, blob, ...labels };
+      const keeps = bucket.versioning === 1;
+      await this.#point(change, bucket, { next, from: object.current, previous: current, keeps });
+      return present(bucket, object, { ...chosen, version_id: versionId, created_at: createdAt });
     });
   }
 
@@ -248,11 +243,10 @@ export class Objects {
    */
   async remove(call: Call, objectId: string, removal: Removal = {}): Promise<Deleted> {
     const { versionId, condition } = removal;
-    const { principal } = call;
-    const found = await this.findFor(principal, objectId);
+    const found = await this.findFor(call.principal, objectId);
     return this.#inTurn(call, { bucketId: found.bucket_id, name: found.name }, async (change) => {
-      const object = await this.findFor(principal, objectId);
-      const bucket = await this.#deps.buckets.find(principal, object.bucket);
+      const object = await this.findFor(call.principal, objectId);
+      const bucket = await this.#deps.buckets.find(call.principal, object.bucket);
       this.#forgetAfter(change, objectId);
       if (versionId !== undefined)
         return this.#removeVersion(change, { bucket, object, versionId, condition });
