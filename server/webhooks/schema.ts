@@ -1,7 +1,7 @@
 /** API schemas of webhooks. */
 import { Reason } from '../http/response.ts';
 import { namedObject, type Static, Type } from '../platform/json-schema.ts';
-import { ALL_EVENTS, EVENT_TYPES } from './events.ts';
+import { ALL_EVENTS, EVENT_TYPES } from './events-store.ts';
 
 const Nullable = (description: string) => Type.Union([Type.String(), Type.Null()], { description });
 
