@@ -168,7 +168,7 @@ export function computePart(
     await host.waits.update();
     const { count } = host.waits;
     if (count === 0) return alarms.clear(WAITING);
-    const fix = 'Free space on the disk of the data directory; they resume automatically';
+    const fix = 'Free up space on the disk of the data directory; they resume automatically';
     alarms.raise(WAITING, `${count} virtual machines are paused: the disk is nearly full`, fix);
   };
   const watchFiles = async () => {
@@ -193,7 +193,7 @@ export function computePart(
     gauges: (meters: Meters) => meterVms(meters, sampler),
     countRunning: async () => (await store.listRunning()).length,
     jobs: [
-      every('keep this host closed to machines', CHECK_MS, guard),
+      every('block connections from machines to this host', CHECK_MS, guard),
       every('halt machines that fill the disk', HALT_CHECK_MS, haltWaiting),
       every('watch for open files', CHECK_MS, watchFiles),
       every('sample machines', SAMPLE_MS, () => sampler.tick()),

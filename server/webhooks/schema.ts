@@ -61,7 +61,7 @@ export type CreatedWebhook = Static<typeof CreatedWebhook>;
 export const WebhookSecret = namedObject('WebhookSecret', {
   id: Type.String(),
   secret: Secret,
-  previous_secret: Nullable('Also signs until previous_expires_at'),
+  previous_secret: Nullable('Also used for signing until previous_expires_at'),
   previous_expires_at: Nullable('null: no previous secret'),
 });
 export type WebhookSecret = Static<typeof WebhookSecret>;
