@@ -166,7 +166,7 @@ export const SABOTAGES: readonly Sabotage[] = [
     edits: [
       {
         file: 'server/storage/objects.ts',
-        find: 'const replaced = target.versioning ? undefined : previous;',
+        find: 'const replaced = keeps ? undefined : previous;',
         replace: 'const replaced = previous;',
       },
     ],

@@ -5,10 +5,10 @@ import { accountRoutes } from './pages/account/routes.ts';
 import { administrationRoutes } from './pages/administration/routes.ts';
 import { billingRoutes } from './pages/billing/routes.ts';
 import { databaseRoutes } from './pages/databases/routes.ts';
-import { doorRoutes } from './pages/door/routes.ts';
 import { machineRoutes } from './pages/machines/routes.ts';
 import { overviewRoutes } from './pages/overview/routes.ts';
 import { recoveryRoutes } from './pages/recovery/routes.ts';
+import { signInRoutes } from './pages/sign-in/routes.ts';
 import { storageRoutes } from './pages/storage/routes.ts';
 import { webhookRoutes } from './pages/webhooks/routes.ts';
 import { accountQuery, isSignedOut, queryClient, session, whenSessionEnds } from './queries.ts';
@@ -19,7 +19,7 @@ import { Shell } from './shell/shell.tsx';
 shellRoute.update({ component: Shell });
 
 const routeTree = rootRoute.addChildren([
-  ...doorRoutes,
+  ...signInRoutes,
   shellRoute.addChildren([
     ...overviewRoutes,
     ...storageRoutes,
@@ -53,13 +53,13 @@ declare module '@tanstack/react-router' {
   }
 }
 
-const isAtDoor = () => router.state.location.pathname.startsWith('/sign-');
+const isSigningIn = () => router.state.location.pathname.startsWith('/sign-');
 
 whenSessionEnds(async () => {
   // Before the first sign-in, the route redirects to the sign-in page.
   if (queryClient.getQueryData(accountQuery.queryKey) === undefined || session.get() === 'over') return;
-  if (isAtDoor()) return;
+  if (isSigningIn()) return;
   // The refusal may be of a call that was made before one signed in again.
   const isOver = await cloud.getAccount().then(() => false, isSignedOut);
-  if (isOver && !isAtDoor()) session.set('over');
+  if (isOver && !isSigningIn()) session.set('over');
 });

@@ -62,7 +62,7 @@ export class LoginThrottle {
     if (waitMs === 0) return;
     throw new AppError('rate_limited', 'Too many failed logins of this account from this network', {
       retryAfterSeconds: Math.ceil(waitMs / 1000),
-      hint: 'Wait for the seconds in Retry-After; logins from other networks are not affected',
+      hint: 'Wait for the number of seconds in Retry-After; logins from other networks are not affected',
     });
   }
 

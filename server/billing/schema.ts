@@ -77,8 +77,7 @@ export const UsageReport = namedObject('UsageReport', {
       written_off: Type.Optional(Credits('Usage that the account could not pay; it is not owed')),
     },
     {
-      description:
-        'Totals of all time: granted − used = balance; used + written_off is the cost of all usage',
+      description: 'All-time totals: granted − used = balance; used + written_off is the cost of all usage',
     },
   ),
   total_cost: Credits('Cost in the period: the sum of the items, and of the days'),

@@ -101,7 +101,11 @@ function meterS3(meters: Meters, blobs: S3BlobStore): void {
   counter('requests_total', 'Requests to S3, with those that were repeated', () => counters.read('requests'));
   counter('retries_total', 'Requests to S3 that were repeated', () => counters.read('retries'));
   counter('errors_total', 'Requests to S3 without a usable answer', () => counters.read('errors'));
-  counter('request_seconds_total', 'Time of these requests', () => counters.read('microseconds') / 1e6);
+  counter(
+    'request_seconds_total',
+    'Duration of all requests to S3',
+    () => counters.read('microseconds') / 1e6,
+  );
   counter('sent_bytes_total', 'Bytes sent to S3', () => counters.read('sentBytes'));
   counter('received_bytes_total', 'Bytes of objects received from S3', () => counters.read('receivedBytes'));
   const help = 'Memory of the parts of uploads under way';

@@ -23,20 +23,21 @@ import { ConsoleFiles } from '../http/console-files.ts';
 import { indexRoutes } from '../http/index-routes.ts';
 import { updatesSocket } from '../http/operation-routes.ts';
 import { type Addresses, OwnAddresses } from '../http/origins.ts';
+import type { Route } from '../http/route.ts';
+import type { SocketRoute } from '../http/web-sockets.ts';
 import { rotateMasterKey } from '../metadata/key-rotation.ts';
 import type { Clock } from '../platform/clock.ts';
 import { type Job, Jobs } from '../platform/jobs.ts';
 import { Meters } from '../platform/prometheus.ts';
 import { systemPart } from '../status/part.ts';
 import { storagePart } from '../storage/part.ts';
-import { eventStatements } from '../webhooks/events.ts';
+import { eventStatements } from '../webhooks/events-store.ts';
 import { webhooksPart } from '../webhooks/part.ts';
 import { BUILT_IN, followHost } from './catalog.ts';
 import { buildCompute } from './compute.ts';
 import { buildEdges, callsRoutes, withDocuments } from './edges.ts';
 import { buildEngines } from './engines.ts';
 import { closeFoundations, type Foundations, openFoundations } from './foundations.ts';
-import type { Part } from './part.ts';
 import { buildRecovery, recoveryHold } from './recovery.ts';
 
 const HOUR_MS = 3_600_000;
@@ -291,4 +292,25 @@ function buildCalls(
 async function rotateKeys({ metadata, keys }: Foundations): Promise<{ key_id: string; resealed: number }> {
   const { keyId, resealed } = await rotateMasterKey({ metadata, keys });
   return { key_id: keyId, resealed };
+}
+
+/** A domain as the cloud sees it, beside its services. The cloud goes through all parts in start order. */
+export interface Part {
+  /** Operations of the API. */
+  readonly routes?: readonly Route[];
+  /** Routes of the data origin: users' files by signed link. */
+  readonly dataRoutes?: readonly Route[];
+  readonly sockets?: readonly SocketRoute[];
+  /** Registers the gauges and counters that Prometheus reads. */
+  readonly gauges?: (meters: Meters) => void;
+  /** Run by a server only, not by operator's commands. */
+  readonly jobs?: readonly Job[];
+  /** Starts the work of a server. */
+  readonly start?: () => void;
+  /** Starts nothing more: running jobs are about to be awaited. */
+  readonly stop?: () => void;
+  /** Stops everything. */
+  readonly close?: () => Promise<void>;
+  /** Writes buffered facts, for the last time. */
+  readonly flush?: () => Promise<unknown>;
 }

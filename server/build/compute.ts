@@ -20,7 +20,7 @@ import type { Clock } from '../platform/clock.ts';
 import { Descriptors } from '../platform/descriptors.ts';
 import { type NoOtherUsers, whyNoOtherUsers } from '../platform/other-users.ts';
 import type { Outbound } from '../platform/outbound.ts';
-import { eventStatements } from '../webhooks/events.ts';
+import { eventStatements } from '../webhooks/events-store.ts';
 import type { Foundations } from './foundations.ts';
 
 export interface HostDeps {

@@ -20,21 +20,20 @@ import type { Job } from '../platform/jobs.ts';
 import type { Meters } from '../platform/prometheus.ts';
 import { VERSION } from '../platform/version.ts';
 import { cloudSources } from '../recovery/cloud-sources.ts';
+import { Journals } from '../recovery/journal.ts';
 import { JournalStore } from '../recovery/journal-store.ts';
-import { Journals } from '../recovery/journals.ts';
 import { Lease } from '../recovery/lease.ts';
 import { PointEvents } from '../recovery/point-view.ts';
 import { Points } from '../recovery/points.ts';
 import { RecoveryKeys } from '../recovery/recovery-keys.ts';
-import { RecoverySummaryStore } from '../recovery/recovery-summary-store.ts';
 import { Removals } from '../recovery/removals.ts';
 import { recoveryRoutes } from '../recovery/routes.ts';
 import type { Snapshots, Source } from '../recovery/sources.ts';
-import { RecoveryStore, WRITER } from '../recovery/store.ts';
+import { RecoveryStore, RecoverySummaryStore, WRITER } from '../recovery/store.ts';
 import { Verifications } from '../recovery/verifications.ts';
 import { RecoveryWatch } from '../recovery/watch.ts';
 import type { BlobStore } from '../storage/blobs.ts';
-import { eventStatements } from '../webhooks/events.ts';
+import { eventStatements } from '../webhooks/events-store.ts';
 
 export interface RecoveryDeps {
   readonly config: Pick<

@@ -7,7 +7,6 @@ import { type Clock, systemClock } from '../platform/clock.ts';
 import { whyNoOtherUsers } from '../platform/other-users.ts';
 import { formatSize } from '../storage/entries.ts';
 import { type Command, UsageError } from './command.ts';
-import { checkVmAddresses } from './doctor-addresses.ts';
 import { checkBlobs } from './doctor-blobs.ts';
 import {
   checkClock,
@@ -20,7 +19,7 @@ import {
 } from './doctor-host.ts';
 import { checkGuestLimits, checkKvm, checkMemory, checkPromises, checkTinyImage } from './doctor-machines.ts';
 import { checkMetadata } from './doctor-metadata.ts';
-import { checkVmNetwork } from './doctor-network.ts';
+import { checkVmAddresses, checkVmNetwork } from './doctor-network.ts';
 import { checkEngines, checkQemu } from './doctor-programs.ts';
 
 /**

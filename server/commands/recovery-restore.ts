@@ -8,9 +8,8 @@ import { RestoreDirectory } from '../drivers/recovery-directory/restore-director
 import { Alarms } from '../platform/alarms.ts';
 import { readTime, systemClock } from '../platform/clock.ts';
 import { plural } from '../platform/plural.ts';
-import { type Journal, type Replay, replayJournal } from '../recovery/journal.ts';
+import { findJournal, type Journal, type Replay, replayJournal } from '../recovery/journal.ts';
 import { JournalStore } from '../recovery/journal-store.ts';
-import { findJournal } from '../recovery/journals.ts';
 import {
   type Restored,
   type RestoreOptions,

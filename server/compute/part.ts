@@ -31,10 +31,9 @@ import { Reconciler } from './machines/reconcile.ts';
 import { Runs } from './machines/runs.ts';
 import { Supervisor } from './machines/supervisor.ts';
 import { locked, type VmAction } from './machines/transitions.ts';
-import { vmAdminRoutes } from './machines/vm-admin-routes.ts';
 import type { VmBilling } from './machines/vm-billing.ts';
 import { VmDeleter } from './machines/vm-deleter.ts';
-import { type VmRoutesDeps, vmRoutes } from './machines/vm-routes.ts';
+import { type VmRoutesDeps, vmAdminRoutes, vmRoutes } from './machines/vm-routes.ts';
 import { type VmRow, VmStore } from './machines/vm-store.ts';
 import { VmViews } from './machines/vm-view.ts';
 import { Metrics, meterVms } from './metrics/metrics.ts';
@@ -169,7 +168,7 @@ export function computePart(
     await host.waits.update();
     const { count } = host.waits;
     if (count === 0) return alarms.clear(WAITING);
-    const fix = 'Free space on the disk of the data directory; they resume automatically';
+    const fix = 'Free up space on the disk of the data directory; they resume automatically';
     alarms.raise(WAITING, `${count} virtual machines are paused: the disk is nearly full`, fix);
   };
   const watchFiles = async () => {
@@ -194,7 +193,7 @@ export function computePart(
     gauges: (meters: Meters) => meterVms(meters, sampler),
     countRunning: async () => (await store.listRunning()).length,
     jobs: [
-      every('keep this host closed to machines', CHECK_MS, guard),
+      every('block connections from machines to this host', CHECK_MS, guard),
       every('halt machines that fill the disk', HALT_CHECK_MS, haltWaiting),
       every('watch for open files', CHECK_MS, watchFiles),
       every('sample machines', SAMPLE_MS, () => sampler.tick()),

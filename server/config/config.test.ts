@@ -98,7 +98,7 @@ test("variables that Kubernetes makes for a Service are ignored, and others' mis
   });
   assert.deepEqual([config.host, config.port, config.dataPort], ['0.0.0.0', 8080, 9000]);
   const line = ignoredSettings(SERVICE_LINKS) ?? '';
-  assert.match(line, / ignored: CLOUDLET_DATA_PORT and 9 more; CLOUDLET_PORT has its default 8080; /);
+  assert.match(line, / ignored: CLOUDLET_DATA_PORT and 9 more; CLOUDLET_PORT defaults to 8080; /);
   assert.match(line, /enableServiceLinks: false/);
   assert.equal(ignoredSettings({ CLOUDLET_PORT: '80', KUBERNETES_PORT: 'tcp://10.96.0.1:443' }), null);
   assert.throws(

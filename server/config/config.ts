@@ -50,7 +50,7 @@ export function ignoredSettings(environment: Texts = process.env): string | null
   const [first, ...others] = links.sort();
   const more = others.length === 0 ? '' : ` and ${others.length} more`;
   const unset = Object.values(SETTINGS).filter(({ env }) => links.includes(env));
-  const defaults = unset.map(({ env, fallback }) => `; ${env} has its default ${fallback}`).join('');
+  const defaults = unset.map(({ env, fallback }) => `; ${env} defaults to ${fallback}`).join('');
   const fix = 'set enableServiceLinks: false in the Pod to remove them';
   return `variables that Kubernetes sets for a Service are ignored: ${first}${more}${defaults}; ${fix}`;
 }

@@ -24,7 +24,7 @@ export interface RefillDeps {
 /** Reasons shown to the owner while a database is not loaded. */
 const WAITING = {
   engine_missing: 'The engine is not available on this host; the database is loaded once it is',
-  out_of_space: 'There is no disk space to load the database; it is loaded once there is',
+  out_of_space: 'There is not enough disk space to load the database; it will be loaded when there is',
   restore_failed: 'Loading the database failed and is retried; the operator finds the reason in the log',
 };
 

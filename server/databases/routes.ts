@@ -200,7 +200,7 @@ function removalRoutes({ deleter }: DatabaseRoutesDeps): Route[] {
         'Ends its sessions, loads and copies immediately. A last dump is kept ' +
         'until `deletes_at`, by default for 72 hours; until then the database can be undeleted. If the disk has ' +
         'no space for the dump, the request is refused; `keep=false` deletes immediately and permanently, ' +
-        'also a database that was deleted before and is still kept.',
+        'including a database that was already deleted and is still kept.',
       permission: 'databases:write',
       params: DatabasePath,
       query: DeletionQuery,

@@ -205,7 +205,7 @@ export class RateLimiter {
       `More than ${requests} requests in ${windowSeconds} s (limit "${name}")`,
       {
         retryAfterSeconds: this.#secondsFor(1 - bucket.tokens),
-        hint: 'Wait for the seconds in Retry-After; the operator can raise the limit',
+        hint: 'Wait for the number of seconds in Retry-After; the operator can raise the limit',
       },
     );
   }

@@ -161,7 +161,7 @@ export const ERROR_HELP: Readonly<Record<ErrorCode, Help>> = {
     'The object does not match `If-Match` or `If-Unmodified-Since`.',
     'Read it again, then repeat the request with its current ETag or time.',
   ),
-  payload_too_large: help('The body or the file is larger than allowed.', '`detail` has the limit.'),
+  payload_too_large: help('The body or the file is larger than allowed.', '`detail` states the limit.'),
   unsupported_media_type: help(
     'The call does not accept this `Content-Type`.',
     "Send `Content-Type: application/json`, which curl's `-d` alone does not. Uploads are forms: `-F`.",

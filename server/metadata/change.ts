@@ -10,7 +10,6 @@ import {
   type Counter,
   type Increment,
   increment,
-  isIncrement,
   type Metadata,
   type RowIdOf,
   type Statement,
@@ -56,9 +55,9 @@ export class Change {
   }
 
   /** Adds statements with expectations of their own, such as those of billing, and increments. */
-  addAll(statements: readonly Statement[], refused?: Refusal): void {
+  addAll(statements: readonly (Statement | Increment)[], refused?: Refusal): void {
     for (const statement of statements) {
-      if (isIncrement(statement)) this.#addIncrement(statement, refused);
+      if ('amounts' in statement) this.#addIncrement(statement, refused);
       else this.add(statement, refused);
     }
   }

@@ -3,8 +3,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Clock, formatTime } from '../platform/clock.ts';
 import { contentChunks, fixedBlocks, HOLE } from './chunks.ts';
-import { entriesOf } from './entries.ts';
-import type { Component, Entry } from './manifest.ts';
+import { type Component, type Entry, entriesOf } from './manifest.ts';
 import type { Repository, StoredBytes } from './repository.ts';
 import type { OpenedFile, PlainFile, Snapshot, Source, SourceFile } from './sources.ts';
 

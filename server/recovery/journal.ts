@@ -6,8 +6,12 @@
 import { createHash } from 'node:crypto';
 import { setImmediate as turn } from 'node:timers/promises';
 import type { Awaitable, Statement } from '../metadata/metadata.ts';
-import { formatTime } from '../platform/clock.ts';
+import { type Clock, formatTime, readTime } from '../platform/clock.ts';
 import type { JournalStore } from './journal-store.ts';
+import type { Manifest } from './manifest.ts';
+import { Damaged } from './piece-box.ts';
+import { Repository } from './repository.ts';
+import type { Target } from './target.ts';
 
 const FORMAT = 1;
 const PAGE = 500;
@@ -28,14 +32,14 @@ export interface Journal {
 }
 
 /** Throws an Error with a one-line message. */
-export function readJournal(bytes: Uint8Array): Journal {
+function readJournal(bytes: Uint8Array): Journal {
   const journal = JSON.parse(Buffer.from(bytes).toString('utf8')) as Journal;
   if (journal.format === FORMAT) return journal;
   throw new Error(`the journal has format ${journal.format}, this Cloudlet knows ${FORMAT}: use a newer one`);
 }
 
 /** State as of now, or slightly later. */
-export async function takeJournal(store: JournalStore, now: number): Promise<Journal> {
+async function takeJournal(store: JournalStore, now: number): Promise<Journal> {
   const accounts: Record<number, [0 | 1, string]> = {};
   for await (const { id, is_active, password_hash } of pages((after: number | undefined) =>
     store.accounts(after, PAGE),
@@ -130,5 +134,50 @@ async function* pages<Id, Row extends { readonly id: Id }>(
     if (rows.length < PAGE) return;
     // Reads complete synchronously: without yielding, other requests would starve.
     await turn();
+  }
+}
+
+export interface JournalsDeps {
+  readonly store: JournalStore;
+  readonly clock: Clock;
+  /** undefined: none yet, because no point was created. */
+  readonly find: () => Promise<Repository | undefined>;
+  readonly cloud: () => Promise<string>;
+}
+
+export class Journals {
+  readonly #deps: JournalsDeps;
+
+  constructor(deps: JournalsDeps) {
+    this.#deps = deps;
+  }
+
+  /** Replaces the journal. Not synced: a power failure of the target may lose a minute of it. */
+  async write(): Promise<void> {
+    const { store, clock, find, cloud } = this.#deps;
+    const repository = await find();
+    if (repository === undefined) return;
+    const journal = await takeJournal(store, clock.now());
+    await repository.putJournal(await cloud(), Buffer.from(JSON.stringify(journal)));
+  }
+}
+
+/** The last journal of the point's cloud, or why there is none. */
+export async function findJournal(
+  target: Target,
+  recoveryKey: Uint8Array,
+  { cloud, cut_at: cutAt }: Manifest,
+): Promise<Journal | string> {
+  if (cloud === undefined) return 'the point was created by a version of Cloudlet without journals';
+  const repository = new Repository(target, await Repository.unlock(target, recoveryKey));
+  try {
+    const bytes = await repository.getJournal(cloud);
+    if (bytes === undefined) return 'no journal found';
+    const journal = readJournal(bytes);
+    const isOlder = readTime('written_at', journal.written_at) < readTime('cut_at', cutAt);
+    return isOlder ? 'the journal is older than the point' : journal;
+  } catch (error) {
+    if (!(error instanceof Damaged)) throw error;
+    return `the journal is damaged: ${error.message}`;
   }
 }

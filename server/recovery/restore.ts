@@ -7,8 +7,7 @@
  * kill resumes.
  */
 import { HOLE } from './chunks.ts';
-import { entriesOf } from './entries.ts';
-import { type Entry, type Manifest, readManifest } from './manifest.ts';
+import { type Entry, entriesOf, type Manifest, readManifest } from './manifest.ts';
 import { Damaged } from './piece-box.ts';
 import { manifestFile, Repository, type RepositoryKeys } from './repository.ts';
 import type { Target } from './target.ts';

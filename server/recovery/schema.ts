@@ -75,7 +75,7 @@ export const Checked = namedObject('RecoveryCheck', {
   points: Type.Integer({ description: 'Points in the list' }),
   damaged_points: Type.Array(Type.String(), { description: 'Their ids' }),
   removed_points: Type.Array(Type.String(), {
-    description: 'Deleted points removed because their time was over',
+    description: 'Deleted points removed after their grace period',
   }),
   removed_pieces: Type.Integer({ description: 'Removed pieces that no point references' }),
   freed_bytes: Type.Integer(),

@@ -5,8 +5,7 @@ import { SEALED_COLUMNS, type SealedColumn, SealedColumnsStore } from '../metada
 import { AppError } from '../platform/errors.ts';
 import { MasterKeys } from '../platform/master-key.ts';
 import { KEY_FILE, KEYS } from './cloud-sources.ts';
-import { entriesOf } from './entries.ts';
-import type { Component, Gap } from './manifest.ts';
+import { type Component, entriesOf, type Gap } from './manifest.ts';
 import type { Repository } from './repository.ts';
 
 /** The keys of a point. */

@@ -2,12 +2,12 @@
  * Removes unreferenced pieces from a repository by mark and sweep. A deleted point that can be undeleted
  * counts as live. An interrupted sweep starts over.
  */
-import { entriesOf } from './entries.ts';
+
 import type { Holding } from './lease.ts';
-import { type Manifest, readManifest } from './manifest.ts';
+import { entriesOf, type Manifest, readManifest } from './manifest.ts';
 import { Damaged } from './piece-box.ts';
-import { PieceSet } from './piece-set.ts';
 import type { Repository } from './repository.ts';
+import { PieceSet } from './verification.ts';
 
 export interface Swept {
   /** Points whose index cannot be read: while there are any, nothing is removed. */

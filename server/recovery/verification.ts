@@ -1,9 +1,7 @@
 /** Reads every byte of a recovery point, and lists each damaged file of the repository. */
 import { AppError } from '../platform/errors.ts';
-import { entriesOf } from './entries.ts';
-import { type Manifest, readManifest } from './manifest.ts';
+import { entriesOf, type Manifest, readManifest } from './manifest.ts';
 import { Damaged, type Problem } from './piece-box.ts';
-import { PieceSet } from './piece-set.ts';
 import { manifestFile, pieceFile, type Repository } from './repository.ts';
 
 export interface DamagedFile {
@@ -121,4 +119,36 @@ class Findings implements Verdict {
     this.damagedFiles++;
     if (this.damage.length < NAMED) this.damage.push(file);
   }
+}
+
+/**
+ * A set of piece names, possibly millions: half of each name is kept, which is enough to distinguish them.
+ */
+export class PieceSet {
+  readonly #names = new Set<string>();
+
+  /** False if it was in the set already. */
+  add(piece: string): boolean {
+    const before = this.#names.size;
+    this.#names.add(short(piece));
+    return this.#names.size > before;
+  }
+
+  has(piece: string): boolean {
+    return this.#names.has(short(piece));
+  }
+
+  /** False if it was not in the set. */
+  delete(piece: string): boolean {
+    return this.#names.delete(short(piece));
+  }
+
+  get size(): number {
+    return this.#names.size;
+  }
+}
+
+/** 16 bytes as a string of its own: a substring would keep all hex digits in memory. */
+function short(piece: string): string {
+  return Buffer.from(piece, 'hex').toString('latin1', 0, 16);
 }

@@ -7,8 +7,7 @@
 import { type Clock, formatTime, formatTimeOrNull } from '../platform/clock.ts';
 import { plural } from '../platform/plural.ts';
 import type { Gap } from './manifest.ts';
-import type { RecoverySummary, RecoverySummaryStore } from './recovery-summary-store.ts';
-import type { RecoveryStore } from './store.ts';
+import type { RecoveryStore, RecoverySummary, RecoverySummaryStore } from './store.ts';
 
 /** Facts about the recovery target. */
 export interface TargetFact {

@@ -190,6 +190,7 @@ const S3_CODES: Readonly<Record<ErrorCode, S3Code>> = {
   session_not_found: 'AccessDenied',
   bucket_not_found: 'NoSuchBucket',
   object_not_found: 'NoSuchKey',
+  upload_not_found: 'NoSuchUpload',
   version_not_found: 'NoSuchVersion',
   vm_not_found: 'InvalidRequest',
   image_not_found: 'InvalidRequest',

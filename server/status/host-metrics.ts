@@ -196,7 +196,7 @@ export function gaugeLoopDelay(meters: Meters): EventLoopDelay {
     read: () => delay.p99Seconds,
   });
   meters.gauge('cloudlet_event_loop_delay_max_seconds', {
-    help: 'How long one turn of the event loop took at worst since the start',
+    help: 'Longest turn of the event loop since the start',
     type: 'gauge',
     read: () => delay.maxSeconds,
   });

@@ -16,7 +16,7 @@ import type { Metadata } from '../metadata/metadata.ts';
 import { Alarms } from '../platform/alarms.ts';
 import { systemClock } from '../platform/clock.ts';
 import { SweepGuard } from '../platform/sweep-guard.ts';
-import { eventStatements } from '../webhooks/events.ts';
+import { eventStatements } from '../webhooks/events-store.ts';
 import { by, newPrincipal, openAccountFixture } from './account-fixture.ts';
 import { Engine, ScriptedHypervisor } from './scripted-hypervisor.ts';
 import { ScriptedIngress } from './scripted-ingress.ts';

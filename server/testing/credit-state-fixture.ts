@@ -8,7 +8,7 @@ import {
   type StopCause,
 } from '../billing/credit/credit-state.ts';
 import { transferStatements } from '../billing/ledger/ledger.ts';
-import { eventStatements } from '../webhooks/events.ts';
+import { eventStatements } from '../webhooks/events-store.ts';
 import { type BillingFixture, openBillingFixture } from './billing-fixture.ts';
 
 export const SECOND = 1000;

@@ -14,7 +14,7 @@ import { Changes } from '../metadata/change.ts';
 import type { Metadata } from '../metadata/metadata.ts';
 import { Alarms } from '../platform/alarms.ts';
 import { SweepGuard } from '../platform/sweep-guard.ts';
-import { eventStatements } from '../webhooks/events.ts';
+import { eventStatements } from '../webhooks/events-store.ts';
 import { by, newPrincipal, openAccountFixture } from './account-fixture.ts';
 import { EngineDisk, ScriptedEngine } from './scripted-engine.ts';
 

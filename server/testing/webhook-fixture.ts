@@ -7,7 +7,7 @@ import { systemClock } from '../platform/clock.ts';
 import { Deliveries, Retention } from '../webhooks/deliveries.ts';
 import { DeliveryStore } from '../webhooks/deliveries-store.ts';
 import { Dispatcher } from '../webhooks/dispatcher.ts';
-import { eventStatements } from '../webhooks/events.ts';
+import { eventStatements } from '../webhooks/events-store.ts';
 import type { Delivery } from '../webhooks/schema.ts';
 import { WebhookStore } from '../webhooks/store.ts';
 import { Webhooks } from '../webhooks/webhooks.ts';

@@ -1,6 +1,6 @@
-/** SQL of events, of their deliveries to webhooks, and of the attempts. */
+/** SQL of pending events, of their deliveries to webhooks, and of the attempts. */
 import type { Awaitable, Reads, RowIdOf, Statement } from '../metadata/metadata.ts';
-import type { WrittenEvent } from './events.ts';
+import type { WrittenEvent } from './events-store.ts';
 
 export interface PendingEventRow {
   readonly id: number;
@@ -292,13 +292,4 @@ export class DeliveryStore {
   deleteEvent(id: number): Statement {
     return { sql: `DELETE FROM webhook_events WHERE id = ? AND ${NOT_WAITING}`, params: [id] };
   }
-}
-
-/** Inserts nothing if the account has no webhook. */
-export function insertEventIfSubscribed(event: WrittenEvent): Statement {
-  return {
-    sql: `INSERT INTO webhook_events (event_id, account_id, type, body, at)
-          SELECT ?, ?, ?, ?, ? WHERE EXISTS (SELECT 1 FROM webhooks WHERE account_id = ?)`,
-    params: [event.eventId, event.accountId, event.type, event.body, event.at, event.accountId],
-  };
 }

@@ -6,7 +6,7 @@ import { type Clock, formatTime, formatTimeOrNull, readTime } from '../platform/
 import { AppError } from '../platform/errors.ts';
 import { isId, newId } from '../platform/ids.ts';
 import type { AttemptRow, DeliveryPage, DeliveryRow, DeliveryStore } from './deliveries-store.ts';
-import { writeEvent } from './events.ts';
+import { writeEvent } from './events-store.ts';
 import type { Delivery, Recovered } from './schema.ts';
 import type { WebhookRow, WebhookStore } from './store.ts';
 import { type Webhooks, webhookNotFound } from './webhooks.ts';

@@ -5,7 +5,7 @@ import type { Principal } from '../calls/principal.ts';
 import { AppError } from '../platform/errors.ts';
 import { by } from '../testing/account-fixture.ts';
 import { openWebhookFixture, type WebhookFixture } from '../testing/webhook-fixture.ts';
-import { eventStatements } from './events.ts';
+import { eventStatements } from './events-store.ts';
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;

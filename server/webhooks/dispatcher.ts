@@ -13,7 +13,7 @@ import type { Sealer } from '../platform/master-key.ts';
 import type { Outbound } from '../platform/outbound.ts';
 import type { DeliveryStore, DueRow, OutgoingRow, PendingEventRow } from './deliveries-store.ts';
 import { type AttemptResult, attemptDelivery, MAX_DELAY_MS, retryDelayMs } from './delivery-attempt.ts';
-import { ALL_EVENTS } from './events.ts';
+import { ALL_EVENTS } from './events-store.ts';
 import { openSecret } from './signature.ts';
 import type { ListenerRow, WebhookStore } from './store.ts';
 

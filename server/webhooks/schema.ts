@@ -1,7 +1,7 @@
 /** API schemas of webhooks. */
 import { Reason } from '../http/response.ts';
 import { namedObject, type Static, Type } from '../platform/json-schema.ts';
-import { ALL_EVENTS, EVENT_TYPES } from './events.ts';
+import { ALL_EVENTS, EVENT_TYPES } from './events-store.ts';
 
 const Nullable = (description: string) => Type.Union([Type.String(), Type.Null()], { description });
 
@@ -61,7 +61,7 @@ export type CreatedWebhook = Static<typeof CreatedWebhook>;
 export const WebhookSecret = namedObject('WebhookSecret', {
   id: Type.String(),
   secret: Secret,
-  previous_secret: Nullable('Also signs until previous_expires_at'),
+  previous_secret: Nullable('Also used for signing until previous_expires_at'),
   previous_expires_at: Nullable('null: no previous secret'),
 });
 export type WebhookSecret = Static<typeof WebhookSecret>;

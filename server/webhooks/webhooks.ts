@@ -8,7 +8,7 @@ import { isId, newId } from '../platform/ids.ts';
 import type { Sealer } from '../platform/master-key.ts';
 import { type Outbound, OutboundRefused } from '../platform/outbound.ts';
 import type { DeliveryStore } from './deliveries-store.ts';
-import { ALL_EVENTS } from './events.ts';
+import { ALL_EVENTS } from './events-store.ts';
 import type { CreatedWebhook, NewWebhook, Webhook, WebhookChange, WebhookSecret } from './schema.ts';
 import { newWebhookSecret, openSecret, sealSecret } from './signature.ts';
 import type { WebhookRow, WebhookStore } from './store.ts';

@@ -6,6 +6,7 @@ import { test } from 'node:test';
 import { notInstalled } from '../../scripts/installed.ts';
 import { type Account, Client } from '../harness/client.ts';
 import { CloudProcess } from '../harness/cloud-process.ts';
+import { eventually } from '../harness/waiting.ts';
 import { noBrowser } from './browser-kit.ts';
 import {
   assertConsoleBuilt,
@@ -102,6 +103,67 @@ test('Firefox has them too, and takes a file, then a folder', { skip: noFirefox 
       await firefox.says('3 of 3 uploaded');
       assert.deepEqual(await storedNames(client), Object.keys(DROPPED), path);
     }
+    assert.deepEqual(firefox.complaints, []);
+  } finally {
+    await firefox.close();
+    await cloud.stop();
+  }
+});
+
+/** Resolves when the expression is true in the page. */
+async function holds(firefox: Firefox, what: string, expression: string): Promise<void> {
+  await eventually(what, () => firefox.evaluate(expression) as Promise<boolean>);
+}
+
+const focused = (firefox: Firefox, selector: string) =>
+  holds(firefox, `the focus is on ${selector}`, `document.activeElement.matches('${selector}')`);
+
+test('Firefox is used with the keyboard: the sign-in form, the palette, cut and paste, and a query', {
+  skip: noFirefox,
+}, async () => {
+  assertConsoleBuilt();
+  const cloud = await CloudProcess.start();
+  const firefox = await Firefox.open();
+  try {
+    const identity = { username: 'typist', password: PASSWORD, email: 'typist@example.org' };
+    const anyone = new Client(cloud.api);
+    const { body: account } = await anyone.call('/api/register', { json: identity });
+    const owner = new Client(cloud.api, account.api_key);
+    const { body: database } = await owner.call('/api/databases', { json: { name: 'typed' } });
+
+    await firefox.goto(`${cloud.api}/sign-in`);
+    await firefox.says('Welcome back.');
+    await firefox.evaluate(`document.querySelector('[autocomplete=username]').focus()`);
+    await firefox.type('typist');
+    await firefox.press('Tab');
+    await focused(firefox, '[autocomplete=current-password]');
+    await firefox.type(PASSWORD);
+    await firefox.press('Enter');
+    await firefox.says('Overview');
+
+    await firefox.press('Control+k');
+    await focused(firefox, '[role=dialog] input');
+    await firefox.type('typed');
+    for (const key of ['a', 'x', 'v', 'v']) await firefox.press(`Control+${key}`);
+    const written = () => firefox.evaluate('document.activeElement.value');
+    assert.equal(await written(), 'typedtyped');
+    for (const key of ['a', 'x']) await firefox.press(`Control+${key}`);
+    await firefox.type('typed');
+    const found = `/typed/.test(document.querySelector('[role=dialog]').innerText)`;
+    await holds(firefox, 'the palette shows the database', found);
+    await firefox.press('Enter');
+    await holds(firefox, 'it opens', `location.pathname === '/databases/${database.database_id}'`);
+    // A page that is left while its parts are loading complains of it in Firefox: wait, and stay on it.
+    await firefox.says('Connection string');
+    const tab = `[...document.querySelectorAll('[role=tab]')].find((tab) => tab.innerText === 'Query')`;
+    await firefox.evaluate(`${tab}.click()`);
+    await holds(firefox, 'the editor is shown', `document.querySelector('.cm-content') !== null`);
+    await firefox.evaluate(`document.querySelector('.cm-content').focus()`);
+    await firefox.press('Control+a');
+    await firefox.type("select 'by ' || 'hand' as written");
+    await firefox.press('Escape');
+    await firefox.press('Control+Enter');
+    await firefox.says('by hand');
     assert.deepEqual(firefox.complaints, []);
   } finally {
     await firefox.close();

@@ -15,6 +15,14 @@ const PREFERENCES = {
   'browser.shell.checkDefaultBrowser': false,
 };
 
+/** Keys by the code points that WebDriver has for them. */
+const CONTROL = '\uE009';
+const KEYS: Readonly<Record<string, string>> = { Tab: '\uE004', Enter: '\uE007', Escape: '\uE00C' };
+
+const down = (value: string) => ({ type: 'keyDown', value });
+const up = (value: string) => ({ type: 'keyUp', value });
+const stroke = (value: string) => [down(value), up(value)];
+
 interface Reply {
   readonly id?: number;
   readonly type: 'success' | 'error' | 'event';
@@ -70,6 +78,23 @@ export class Firefox {
   async says(words: string): Promise<void> {
     const shown = `document.body.innerText.includes(${JSON.stringify(words)})`;
     await eventually(`Firefox shows "${words}"`, () => this.evaluate(shown) as Promise<boolean>);
+  }
+
+  /** Types a text where the focus is. */
+  async type(text: string): Promise<void> {
+    await this.#keys([...text].flatMap(stroke));
+  }
+
+  /** Presses a key, with Control held or not: `Enter`, `Control+k`. */
+  async press(chord: string): Promise<void> {
+    const [name = '', held] = chord.split('+').reverse();
+    const key = stroke(KEYS[name] ?? name);
+    await this.#keys(held === undefined ? key : [down(CONTROL), ...key, up(CONTROL)]);
+  }
+
+  async #keys(actions: readonly object[]): Promise<void> {
+    const keyboard = { type: 'key', id: 'keyboard', actions };
+    await this.#send('input.performActions', { context: this.#context, actions: [keyboard] });
   }
 
   /**

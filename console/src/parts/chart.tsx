@@ -42,10 +42,10 @@ const LOOK = {
 } as const;
 
 export function Chart({ title, label, times, lines, say, max, isBinary }: ChartProps) {
-  const place = useRef<HTMLDivElement>(null);
+  const container = useRef<HTMLDivElement>(null);
   const scheme = useComputedColorScheme('light');
   useEffect(() => {
-    const element = place.current;
+    const element = container.current;
     if (element === null) return;
     const width = element.clientWidth;
     const { axis, strokes } = LOOK[scheme];
@@ -102,7 +102,7 @@ export function Chart({ title, label, times, lines, say, max, isBinary }: ChartP
           {title}
         </Title>
       )}
-      <div ref={place} className={classes.chart} role="img" aria-label={label} />
+      <div ref={container} className={classes.chart} role="img" aria-label={label} />
     </section>
   );
 }

@@ -64,7 +64,7 @@ export function useCloudForm<Values extends object, Made>(
     meta: { shown: true, invalidates },
     onSuccess: (made) => onDone?.(made),
   });
-  // Filled while the form is drawn: a field that is not shown has no place for its refusal.
+  // Filled while the form is drawn: a field that is not shown cannot show its error.
   const atFields = new Set<string>();
   const errorOf = (name: string) => {
     atFields.add(name);

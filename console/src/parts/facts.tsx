@@ -29,13 +29,13 @@ interface LargeFigure {
   readonly note?: ReactNode;
 }
 
-/** The names are told apart by their place: a list of figures never changes its order. */
+/** The names are identified by their index: a list of figures never changes its order. */
 export function Figures({ figures }: { figures: readonly LargeFigure[] }) {
   return (
     <dl className={classes.figures}>
-      {figures.map(({ name, value, note }, place) => (
+      {figures.map(({ name, value, note }, index) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: see above
-        <div key={place}>
+        <div key={index}>
           <dt>{name}</dt>
           <dd>
             {value} <span className={classes.figureNote}>{note}</span>

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { elementPx, TallPlace } from './tall-list.ts';
+import { elementPx, TallPosition } from './tall-list.ts';
 
 const ROW_PX = 44;
 const WINDOW_PX = 900;
@@ -9,7 +9,7 @@ const MILLION_PX = 1_000_000 * ROW_PX;
 
 /** A window over a list: what a browser does with it. */
 class Page {
-  readonly place = new TallPlace();
+  readonly position = new TallPosition();
   readonly listPx: number;
   px = 0;
 
@@ -23,13 +23,13 @@ class Page {
 
   to(px: number): number {
     this.px = Math.max(0, Math.min(this.mostPx, px));
-    this.place.scrolled(this.px, { listPx: this.listPx, shortPx: 3 * WINDOW_PX });
-    return this.place.at;
+    this.position.scrolled(this.px, { listPx: this.listPx, shortPx: 3 * WINDOW_PX });
+    return this.position.at;
   }
 
   rest(): void {
-    this.px = this.place.restPx;
-    this.place.put(this.px);
+    this.px = this.position.restPx;
+    this.position.put(this.px);
   }
 }
 
@@ -41,7 +41,7 @@ test('what browsers can draw is not changed', () => {
   const page = new Page(15_000_000);
   assert.equal(elementPx(page.listPx), page.listPx);
   for (const px of [0, 7_000_000, 7_000_100, page.mostPx]) {
-    assert.deepEqual([page.to(px), page.place.shift, page.place.restPx], [px, 0, px]);
+    assert.deepEqual([page.to(px), page.position.shift, page.position.restPx], [px, 0, px]);
   }
 });
 
@@ -82,22 +82,22 @@ test('a wheel moves by as much anywhere, and reaches both ends when the window r
       page.to(Math.round(start * page.mostPx));
       const last = way > 0 ? Math.max(0, listPx - WINDOW_PX) : 0;
       const step = Math.sign(way) * 2000;
-      for (let i = 0; i < 20 && page.place.at !== last; i++) {
-        const { at } = page.place;
+      for (let i = 0; i < 20 && page.position.at !== last; i++) {
+        const { at } = page.position;
         const wanted = Math.max(0, Math.min(listPx - WINDOW_PX, at + step));
         assert.equal(page.to(page.px + step), Math.max(0, wanted));
         page.rest();
-        assert.equal(page.place.at, Math.max(0, wanted), 'resting moves no row');
+        assert.equal(page.position.at, Math.max(0, wanted), 'resting moves no row');
       }
     }),
   );
 });
 
 test('what is drawn stays where it is when the list grows', () => {
-  const place = new TallPlace();
+  const position = new TallPosition();
   const [short, tall] = [14_900_000, 15_100_000].map((listPx) => ({ listPx, shortPx: 2700 }));
   if (short === undefined || tall === undefined) return;
-  place.scrolled(14_899_000, short);
-  place.scrolled(14_899_100, tall);
-  assert.equal(place.at, 14_899_100);
+  position.scrolled(14_899_000, short);
+  position.scrolled(14_899_100, tall);
+  assert.equal(position.at, 14_899_100);
 });

@@ -14,15 +14,15 @@ export function elementPx(listPx: number): number {
   return Math.min(listPx, MOST_PX);
 }
 
-/** From a place in a length of `from` px to the place in one of `to` px. */
-function mapped(place: number, from: number, to: number): number {
-  if (from === to || place <= END_PX) return place;
-  if (place >= from - END_PX) return to - (from - place);
-  return Math.round(END_PX + ((place - END_PX) * (to - 2 * END_PX)) / (from - 2 * END_PX));
+/** From a position in a length of `from` px to the position in one of `to` px. */
+function mapped(position: number, from: number, to: number): number {
+  if (from === to || position <= END_PX) return position;
+  if (position >= from - END_PX) return to - (from - position);
+  return Math.round(END_PX + ((position - END_PX) * (to - 2 * END_PX)) / (from - 2 * END_PX));
 }
 
-/** The place in a tall list at the upper edge of the window. */
-export class TallPlace {
+/** The position in a tall list at the upper edge of the window. */
+export class TallPosition {
   #listPx = 0;
   /** At the upper edge: px of the element, and of the list. */
   #px = 0;

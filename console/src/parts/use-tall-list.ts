@@ -1,7 +1,7 @@
 /** Rows of one height, any number of them: which are near the window, and where they stand. */
 import { type RefObject, useLayoutEffect, useState } from 'react';
 import { flushSync } from 'react-dom';
-import { elementPx, TallPlace } from './tall-list.ts';
+import { elementPx, TallPosition } from './tall-list.ts';
 
 /** Rows kept above and below the window. */
 const AROUND = 12;
@@ -28,7 +28,7 @@ interface TallList {
 export function useTallList(element: RefObject<HTMLElement | null>, options: TallListOptions): TallList {
   const { count, rowPx } = options;
   const listPx = count * rowPx;
-  const [place] = useState(() => new TallPlace());
+  const [position] = useState(() => new TallPosition());
   const [near, setNear] = useState({ first: 0, end: 0, shift: 0 });
   useLayoutEffect(() => {
     const frame = element.current;
@@ -36,20 +36,20 @@ export function useTallList(element: RefObject<HTMLElement | null>, options: Tal
     let resting: ReturnType<typeof setTimeout> | undefined;
     const px = () => Math.round(-frame.getBoundingClientRect().top);
     const show = () => {
-      const { at, shift } = place;
+      const { at, shift } = position;
       const first = Math.floor(at / rowPx) - AROUND;
       const end = Math.ceil((at + window.innerHeight) / rowPx) + AROUND;
       const isSame = (now: typeof near) => now.first === first && now.end === end && now.shift === shift;
       setNear((now) => (isSame(now) ? now : { first, end, shift }));
     };
-    const scrolled = () => place.scrolled(px(), { listPx, shortPx: SHORT_WINDOWS * window.innerHeight });
+    const scrolled = () => position.scrolled(px(), { listPx, shortPx: SHORT_WINDOWS * window.innerHeight });
     const rest = () => {
       // Content above the list may have grown or gone, which is no scrolling.
       scrolled();
-      const way = place.restPx - px();
+      const way = position.restPx - px();
       if (way === 0) return;
       window.scrollBy({ top: way, behavior: 'instant' });
-      place.put(px());
+      position.put(px());
       show();
     };
     const look = () => {
@@ -58,7 +58,7 @@ export function useTallList(element: RefObject<HTMLElement | null>, options: Tal
       resting = setTimeout(() => flushSync(rest), REST_MS);
       show();
     };
-    // Before the window is drawn at its new place, or it would be empty for a moment.
+    // Before the window is drawn at its new position, or it would be empty for a moment.
     const lookAtOnce = () => flushSync(look);
     look();
     // A list that has grown has new space below.
@@ -70,7 +70,7 @@ export function useTallList(element: RefObject<HTMLElement | null>, options: Tal
       window.removeEventListener('scroll', lookAtOnce);
       window.removeEventListener('resize', lookAtOnce);
     };
-  }, [element, place, rowPx, listPx]);
+  }, [element, position, rowPx, listPx]);
   const first = Math.max(0, near.first);
   const shown = Array.from({ length: Math.max(0, Math.min(count, near.end) - first) }, (_, i) => first + i);
   return { heightPx: elementPx(listPx), shown, topOf: (index) => index * rowPx + near.shift };

@@ -24,7 +24,7 @@ import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link, Outlet, useLocation } from '@tanstack/react-router';
 import { useEffect, useSyncExternalStore } from 'react';
 import type { Account } from '../../../sdk/index.ts';
-import { SignInForm, UploadsWait } from '../pages/door/door-form.tsx';
+import { SignInForm, UploadsWait } from '../pages/sign-in/sign-in-form.tsx';
 import { openPalette, Palette } from '../palette/palette.tsx';
 import { Dialog } from '../parts/dialog.tsx';
 import { Warning } from '../parts/warning.tsx';
@@ -165,7 +165,7 @@ function SignInAgain({ account }: { account: Account }) {
     <Dialog
       opened={isOver}
       onClose={() => {}}
-      title={text.door.ended}
+      title={text.signIn.ended}
       withCloseButton={false}
       closeOnEscape={false}
       closeOnClickOutside={false}
@@ -173,7 +173,7 @@ function SignInAgain({ account }: { account: Account }) {
       size="sm"
     >
       <Stack>
-        <Text size="sm">{text.door.endedLead}</Text>
+        <Text size="sm">{text.signIn.endedLead}</Text>
         <UploadsWait />
         <SignInForm given={{ username: account.username }} onEnter={enter} />
       </Stack>

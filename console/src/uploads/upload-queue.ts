@@ -55,13 +55,13 @@ class UploadQueue {
   #items: UploadItem[] = [];
   #shown: Shown = { items: [], halt: undefined };
   #nextId = 1;
-  /** Place of each id in #items. */
-  #places = new Map<number, number>();
+  /** Index of each id in #items. */
+  #indexes = new Map<number, number>();
   readonly #sending = new Map<number, AbortController>();
   readonly #watchers = new Set<() => void>();
   #telling: ReturnType<typeof setTimeout> | undefined;
   #asking: ReturnType<typeof setTimeout> | undefined;
-  /** No waiting item stands before this place. */
+  /** No waiting item stands before this index. */
   #firstWaiting = 0;
   #halt: Halt | undefined;
   /** Id of the account whose files these are. */
@@ -81,7 +81,7 @@ class UploadQueue {
     const first = this.#nextId;
     for (const upload of uploads) {
       const id = this.#nextId++;
-      this.#places.set(id, this.#items.length);
+      this.#indexes.set(id, this.#items.length);
       this.#items.push({ ...upload, ...this.#fresh(id), id, sizeBytes: 0 });
     }
     void this.#measure(first, uploads);
@@ -124,7 +124,7 @@ class UploadQueue {
   /** Puts away what is no longer on its way. */
   clear(): void {
     this.#items = this.#items.filter(isOpen);
-    this.#places = new Map(this.#items.map(({ id }, place) => [id, place]));
+    this.#indexes = new Map(this.#items.map(({ id }, index) => [id, index]));
     this.#firstWaiting = 0;
     this.#tell();
   }
@@ -215,8 +215,8 @@ class UploadQueue {
 
   /** Sends it unless it was cancelled meanwhile; when it was sent again by hand, it has another key. */
   #sendLater(id: number, key: string): void {
-    const place = this.#places.get(id);
-    const item = place === undefined ? undefined : this.#items[place];
+    const index = this.#indexes.get(id);
+    const item = index === undefined ? undefined : this.#items[index];
     if (item?.state !== 'sending' || item.key !== key) return;
     this.#waitAgain(id, {});
     this.#begin();
@@ -238,10 +238,10 @@ class UploadQueue {
   }
 
   #set(id: number, change: Partial<UploadItem>): void {
-    const place = this.#places.get(id);
-    const item = place === undefined ? undefined : this.#items[place];
-    if (place === undefined || item === undefined) return;
-    this.#items[place] = { ...item, ...change };
+    const index = this.#indexes.get(id);
+    const item = index === undefined ? undefined : this.#items[index];
+    if (index === undefined || item === undefined) return;
+    this.#items[index] = { ...item, ...change };
     this.#tell();
   }
 

@@ -15,7 +15,7 @@ import { OutboundRefused } from '../../platform/outbound.ts';
 import type { SweepGuard } from '../../platform/sweep-guard.ts';
 import type { Hypervisor, ImageStage } from '../hypervisor.ts';
 import { vmNameProblem } from '../machines/vm-fields.ts';
-import type { AdminImage, DeletedImage, NewImage } from './image-schema.ts';
+import type { AdminImage, DeletedImage, NewImage } from '../schema.ts';
 import type { ImageSource, ImageSources } from './image-sources.ts';
 import type { FoundImage, ImageRow, ImageStore } from './image-store.ts';
 import { DEFAULT_IMAGE, imageNotFound, presentForAdmin } from './images.ts';

@@ -3,8 +3,8 @@ import { readForm } from '../../http/multipart.ts';
 import { defineRoute, type Route, type RouteInput } from '../../http/route.ts';
 import { unknownFields } from '../../http/validate.ts';
 import { Type } from '../../platform/json-schema.ts';
+import { AdminImage, DeletedImage, Image, ImageForm, ImagePath, NewImage } from '../schema.ts';
 import type { ImageImports } from './image-imports.ts';
-import { AdminImage, DeletedImage, Image, ImageForm, ImagePath, NewImage } from './image-schema.ts';
 import type { Images } from './images.ts';
 
 export interface ImageRoutesDeps {

@@ -3,7 +3,7 @@ import type { Change } from '../../metadata/change.ts';
 import { formatTime } from '../../platform/clock.ts';
 import { AppError } from '../../platform/errors.ts';
 import type { GuestImage } from '../hypervisor.ts';
-import type { AdminImage, Image } from './image-schema.ts';
+import type { AdminImage, Image } from '../schema.ts';
 import type { ImageRow, ImageStore } from './image-store.ts';
 
 export const DEFAULT_IMAGE = 'tiny';

@@ -6,8 +6,7 @@ import { isUp, type Reason } from './lifecycle.ts';
 import type { MachineCall } from './machines.ts';
 import type { PowerControl } from './power-control.ts';
 import type { Runs } from './runs.ts';
-import { PASSING_CAUSES, STOP_REASONS } from './stop-causes.ts';
-import type { MachineTurns } from './transitions.ts';
+import { type MachineTurns, PASSING_CAUSES, STOP_REASONS } from './transitions.ts';
 import type { VmDeleter } from './vm-deleter.ts';
 import type { VmRow, VmStore } from './vm-store.ts';
 

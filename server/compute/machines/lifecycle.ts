@@ -9,8 +9,7 @@ import {
   type ResourceEvent,
   writeConflict,
 } from '../../resources/row-change.ts';
-import { accountBlocked } from './stop-causes.ts';
-import { nextState, type VmEvent } from './transitions.ts';
+import { accountBlocked, nextState, type VmEvent } from './transitions.ts';
 import type { VmBilling } from './vm-billing.ts';
 import type { VmRow, VmStore } from './vm-store.ts';
 import type { VmViews } from './vm-view.ts';

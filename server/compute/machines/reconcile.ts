@@ -6,8 +6,14 @@ import { isAppError } from '../../platform/errors.ts';
 import type { GuestFact, Hypervisor, LastEnd } from '../hypervisor.ts';
 import type { Exposures } from './exposures.ts';
 import { CRASHED_UNSEEN, HOST_RESTARTED, type Runs, type UnseenEnd } from './runs.ts';
-import { type AccountBlock, STOP_REASONS } from './stop-causes.ts';
-import type { MachineTurns, VmAction, VmState, VmWanted } from './transitions.ts';
+import {
+  type AccountBlock,
+  type MachineTurns,
+  STOP_REASONS,
+  type VmAction,
+  type VmState,
+  type VmWanted,
+} from './transitions.ts';
 import type { VmDeleter } from './vm-deleter.ts';
 import type { VmRow, VmStore } from './vm-store.ts';
 

@@ -1,12 +1,23 @@
-/** Machines over REST. */
+/** Machines over REST: for their owners, and those of all accounts for administrators. */
 import { listPage, Paging, rowIdCursor } from '../../http/list-page.ts';
 import { defineRoute, type Route } from '../../http/route.ts';
+import { Listed } from '../../metadata/list.ts';
 import { Type } from '../../platform/json-schema.ts';
 import type { Hypervisor } from '../hypervisor.ts';
 import { INSTANCE_TYPES, whyTooLarge } from '../instance-types.ts';
-import { DeletedVm, InstanceTypeEntry, NewVm, StopQuery, Vm, VmPath } from '../schema.ts';
-import type { Machines } from './machines.ts';
+import {
+  AdminVm,
+  AdminVmsQuery,
+  DeletedVm,
+  InstanceTypeEntry,
+  NewVm,
+  StopQuery,
+  Vm,
+  VmPath,
+} from '../schema.ts';
+import type { ListedVm, Machines } from './machines.ts';
 import type { PowerControl } from './power-control.ts';
+import { STOPPED_BY_ADMINISTRATOR } from './transitions.ts';
 import type { VmBilling } from './vm-billing.ts';
 import type { VmDeleter } from './vm-deleter.ts';
 import { assertVmFields } from './vm-fields.ts';
@@ -23,7 +34,7 @@ export interface VmRoutesDeps {
 const VM = '/api/vms/{vm_id}';
 
 /** undefined: the default grace period. */
-export function graceMsOf({ force, grace }: StopQuery): number | undefined {
+function graceMsOf({ force, grace }: StopQuery): number | undefined {
   if (force === true) return 0;
   return grace === undefined ? undefined : grace * 1000;
 }
@@ -160,4 +171,62 @@ function changeRoutes({ power, deleter }: VmRoutesDeps): Route[] {
       handler: (call) => deleter.remove(call, call.params.vm_id),
     }),
   ];
+}
+
+const ADMIN_VM = '/api/admin/vms/{vm_id}';
+
+export function vmAdminRoutes({ machines, power, deleter }: VmRoutesDeps): Route[] {
+  return [
+    defineRoute({
+      method: 'GET',
+      path: '/api/admin/vms',
+      name: 'adminListVms',
+      tag: 'admin',
+      summary: 'List the virtual machines of all accounts, or of one, oldest first',
+      permission: 'admin',
+      query: AdminVmsQuery,
+      responses: { 200: Type.Array(AdminVm) },
+      errors: ['invalid_cursor'],
+      produces: 'list',
+      handler: ({ query: { account_id: accountId, limit, cursor }, request }) => {
+        const page = { after: rowIdCursor(cursor), limit: limit === undefined ? Infinity : limit + 1 };
+        const entries = withOwners(machines.list(accountId ?? 'all', page));
+        return listPage({ request, limit, entries, cursorOf: (vm) => String(vm.id) });
+      },
+    }),
+    defineRoute({
+      method: 'POST',
+      path: `${ADMIN_VM}/stop`,
+      name: 'adminStopVm',
+      tag: 'admin',
+      summary: 'Stop a virtual machine of any account',
+      permission: 'admin',
+      params: VmPath,
+      query: StopQuery,
+      responses: { 200: Vm },
+      errors: ['vm_not_found', 'vm_invalid_state', 'vm_locked', 'write_conflict', 'engine_unavailable'],
+      handler: (call) => {
+        const request = { graceMs: graceMsOf(call.query), reason: STOPPED_BY_ADMINISTRATOR };
+        return power.stop({ ...call, principal: 'administrator' }, call.params.vm_id, request);
+      },
+    }),
+    defineRoute({
+      method: 'DELETE',
+      path: ADMIN_VM,
+      name: 'adminDeleteVm',
+      tag: 'admin',
+      summary: 'Delete a stopped virtual machine of any account, and its disk',
+      permission: 'admin',
+      params: VmPath,
+      responses: { 200: DeletedVm },
+      errors: ['vm_not_found', 'vm_not_stopped', 'vm_locked', 'write_conflict', 'engine_unavailable'],
+      handler: (call) => deleter.remove({ ...call, principal: 'administrator' }, call.params.vm_id),
+    }),
+  ];
+}
+
+async function* withOwners(vms: AsyncIterable<ListedVm>) {
+  for await (const vm of vms) {
+    yield new Listed(vm.row, { ...vm.toJSON(), account_id: vm.row.account_id });
+  }
 }

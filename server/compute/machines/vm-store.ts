@@ -1,7 +1,6 @@
 /** SQL of machines and their usage. */
 import type { Awaitable, Reads, ResourceChange, Statement } from '../../metadata/metadata.ts';
-import type { AccountBlock, StopCause } from './stop-causes.ts';
-import type { VmState } from './transitions.ts';
+import type { AccountBlock, StopCause, VmState } from './transitions.ts';
 
 /** Times are ms since 1970. */
 export interface VmRow {

@@ -141,7 +141,7 @@ export class SentTooMuch extends Error {}
 function boundedSocket(maxBytes: number): Socket {
   const socket = new Socket();
   socket.on('data', () => {
-    if (socket.bytesRead > maxBytes) socket.destroy(new SentTooMuch('the server sends too much'));
+    if (socket.bytesRead > maxBytes) socket.destroy(new SentTooMuch('the server sent too much data'));
   });
   return socket;
 }

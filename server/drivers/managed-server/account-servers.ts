@@ -145,23 +145,12 @@ export class AccountServers implements Engine, SlotUser {
     const isMoved = (name: string) => this.#serverOf(name)?.isMoving(name) === false;
     const left = all.filter(({ database }) => !isMoved(database.database));
     this.#ports.giveShared(shared.port, all);
-    const failures: unknown[] = [];
-    for (const moving of left) {
+    await shared.moveOut(left, async (moving, fill) => {
       const { database, accountId } = moving.database;
-      try {
-        const server = await this.#made(accountId);
-        this.#accounts.set(database, accountId);
-        await server.moveIn(moving, (engine) => shared.move(moving, engine));
-      } catch (error) {
-        failures.push(error);
-        this.#options.warn(
-          `the database ${database} could not be moved to its account's own server: ${error}`,
-        );
-      }
-    }
-    shared.report(failures.length);
-    if (failures.length > 0) throw failures[0];
-    await shared.retire();
+      const server = await this.#made(accountId);
+      this.#accounts.set(database, accountId);
+      await server.moveIn(moving, fill);
+    });
   }
 
   /** A connection waits at that listener. False: it is not one of ours. */

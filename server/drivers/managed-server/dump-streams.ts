@@ -38,7 +38,7 @@ export async function dumpOf(
   const isAllThere = new Promise<void>((resolve) => through.once('end', resolve));
   const ended = run.ended.then(async ({ code, complaint }) => {
     if (code !== 0) {
-      stream.destroy(new Error(`the client ended with ${code}: ${complaint}`));
+      stream.destroy(new Error(`the client exited with ${code}: ${complaint}`));
       return complaint;
     }
     await isAllThere;

@@ -208,9 +208,7 @@ export class ManagedServer implements EngineServer {
 
   /** Takes over what an earlier Cloudlet left running; whether there was one. */
   async takeOver(): Promise<boolean> {
-    const { processes, kind, uid } = this.#deps;
-    const name = processName(kind.name, this.#deps.folder);
-    const left = await processes.adopt({ name, memoryMb: kind.memoryMb, uid }, this.#keeper);
+    const left = await this.#leftRunning();
     left?.release();
     if (left !== null) await this.up();
     return left !== null;
@@ -310,39 +308,34 @@ export class ManagedServer implements EngineServer {
   }
 
   async #adopt(): Promise<RunningProcess | null> {
-    const { processes, kind, uid } = this.#deps;
-    const { memoryMb } = kind;
-    const found = await processes.adopt(
-      { name: processName(kind.name, this.#deps.folder), memoryMb, uid },
-      this.#keeper,
-    );
+    const found = await this.#leftRunning();
     // Its port was not written down any more: nobody knows it.
     if (found === null || this.port !== null) return found;
-    await found.end(kind.stop);
+    await found.end(this.#deps.kind.stop);
     return null;
   }
 
+  /** The process that an earlier Cloudlet left running. */
+  #leftRunning(): Promise<RunningProcess | null> {
+    return this.#deps.processes.adopt(this.#process, this.#keeper);
+  }
+
+  /** The process as HostProcesses knows it. */
+  get #process() {
+    const { kind, uid, folder } = this.#deps;
+    return { name: processName(kind.name, folder), memoryMb: kind.memoryMb, uid };
+  }
+
   async #launch(folders: ServerFolders): Promise<RunningProcess> {
-    const { processes, kind, uid } = this.#deps;
+    const { processes, kind } = this.#deps;
     const kept = this.port;
     let port = kept ?? (await freePort(kind.firstPort));
     const isAny = this.#deps.onEnd !== undefined && kept !== null;
     if (isAny && !(await isFree(port))) port = await freePort(kind.firstPort);
     if (!(await isFree(port))) throw this.#portTaken(port);
     await kind.initialise(folders);
-    const { memoryMb } = kind;
-    const program = kind.program(folders, port);
-    const running = await processes.keep(
-      {
-        name: processName(kind.name, this.#deps.folder),
-        memoryMb,
-        uid,
-        folder: folders.home,
-        network: 'host',
-        ...program,
-      },
-      this.#keeper,
-    );
+    const program = { ...this.#process, ...kind.program(folders, port) };
+    const running = await processes.keep({ ...program, folder: folders.home, network: 'host' }, this.#keeper);
     // Only now it is its own: who dies before chooses anew.
     if (kept !== port) this.#keep(port);
     return running;

@@ -60,7 +60,7 @@ export class SharedServer {
   }
 
   /** Has it answer, to us alone: whoever is connected is let go. */
-  async open(): Promise<AccountEngine> {
+  async #open(): Promise<AccountEngine> {
     if (this.#engine !== null) return this.#engine;
     const engine = this.#deps.make();
     // A server that an earlier Cloudlet left running still serves its users.
@@ -71,11 +71,34 @@ export class SharedServer {
   }
 
   /**
+   * Moves all of them, and retires this server. `take` has the new server of a database and fills it. Rejects
+   * with the first that could not be moved, once all others are.
+   */
+  async moveOut(
+    all: readonly Moving[],
+    take: (moving: Moving, fill: (to: AccountEngine) => Promise<void>) => Promise<void>,
+  ): Promise<void> {
+    const failures: unknown[] = [];
+    for (const moving of all) {
+      try {
+        await take(moving, (to) => this.#move(moving, to));
+      } catch (error) {
+        failures.push(error);
+        const { database } = moving.database;
+        this.#deps.warn(`the database ${database} could not be moved to its account's own server: ${error}`);
+      }
+    }
+    this.#report(failures.length);
+    if (failures.length > 0) throw failures[0];
+    await this.#retire();
+  }
+
+  /**
    * Fills `to` with what the database of that name has here, its user's password included. May be done again.
    * Throws when both are not the same afterwards.
    */
-  async move({ database, access }: Moving, to: AccountEngine): Promise<void> {
-    const from = await this.open();
+  async #move({ database, access }: Moving, to: AccountEngine): Promise<void> {
+    const from = await this.#open();
     const signal = AbortSignal.timeout(MOVE_MS);
     await to.provision(database, randomBase62(24));
     await to.restrict(database, 'none');
@@ -92,7 +115,7 @@ export class SharedServer {
   }
 
   /** How many could not be moved now. */
-  report(failures: number): void {
+  #report(failures: number): void {
     const { title, alarms } = this.#deps;
     const code = 'databases_not_moved';
     const detail = `${failures} databases of ${title} could not be moved to their accounts' own servers`;
@@ -101,7 +124,7 @@ export class SharedServer {
   }
 
   /** Nothing is left in it to move: it is stopped, and kept for a week. */
-  async retire(): Promise<void> {
+  async #retire(): Promise<void> {
     await this.#engine?.close();
     this.#engine = null;
     await removeTree(this.#done);

@@ -267,7 +267,7 @@ export class SqliteMetadata implements Metadata {
       return;
     }
     if (failure.reason === 'full') {
-      const fix = 'Free space on the disk of the data directory; writes resume automatically';
+      const fix = 'Free up space on the disk of the data directory; writes resume automatically';
       this.#alarms.raise('metadata_out_of_space', 'The disk of the metadata database is full', fix);
     }
     for (const waiting of batch) {
@@ -319,7 +319,7 @@ function readOnly(detail: string): AppError {
 }
 
 function outOfSpace(detail: string): AppError {
-  const hint = 'Free space on the disk of the data directory';
+  const hint = 'Free up space on the disk of the data directory';
   return new AppError('out_of_space', 'The disk is full; nothing was stored', {
     hint,
     cause: new Error(detail),

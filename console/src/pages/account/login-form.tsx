@@ -42,7 +42,7 @@ function Fields({ account }: { account: Account }) {
   return (
     <form onSubmit={form.submit}>
       <Stack maw={420}>
-        <TextInput label={text.door.email} type="email" autoComplete="email" {...form.text('email')} />
+        <TextInput label={text.signIn.email} type="email" autoComplete="email" {...form.text('email')} />
         <PasswordInput
           label={text.account.newPassword}
           description={text.account.newPasswordLead}

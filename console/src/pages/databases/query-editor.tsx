@@ -136,21 +136,21 @@ function selectionOf({ selection: { main } }: EditorState): Range | null {
 
 export function QueryEditor(props: QueryEditorProps) {
   const { engine, value, tables, label, wrong } = props;
-  const place = useRef<HTMLDivElement>(null);
+  const container = useRef<HTMLDivElement>(null);
   const view = useRef<EditorView | null>(null);
   const language = useRef(new Compartment());
   const events = useRef(props);
   events.current = props;
   const first = useRef(value);
   useEffect(() => {
-    if (place.current === null) return;
+    if (container.current === null) return;
     const run = (view: EditorView) => {
       closeCompletion(view);
       events.current.onRun(selectionOf(view.state));
       return true;
     };
     const editor = new EditorView({
-      parent: place.current,
+      parent: container.current,
       state: EditorState.create({
         doc: first.current,
         extensions: [
@@ -190,5 +190,5 @@ export function QueryEditor(props: QueryEditorProps) {
     const scroll = wrong === null ? [] : [EditorView.scrollIntoView(wrong.from)];
     view.current?.dispatch({ effects: [markWrong.of(wrong), ...scroll] });
   }, [wrong]);
-  return <div ref={place} className={classes.editor} />;
+  return <div ref={container} className={classes.editor} />;
 }

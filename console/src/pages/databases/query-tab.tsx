@@ -141,20 +141,20 @@ function Failed({ query: { error, variables, wrong }, typed }: OutcomeProps) {
     return <Alert color="gray">{words.cancelled}</Alert>;
   }
   const lines = wrong === null ? [] : typed.slice(0, wrong.from).split('\n');
-  const place = wrong !== null && (
-    <Text size="sm">{words.place(lines.length, (lines.at(-1)?.length ?? 0) + 1)}</Text>
+  const position = wrong !== null && (
+    <Text size="sm">{words.position(lines.length, (lines.at(-1)?.length ?? 0) + 1)}</Text>
   );
   if (error instanceof SyntaxError)
     return (
       <>
         <Warning isError>{words.notJson}</Warning>
-        {place}
+        {position}
       </>
     );
   return (
     <>
       <Refused error={error} />
-      {place}
+      {position}
       {variables?.isReadOnly === true && REFUSED_WRITING.test(error?.message ?? '') && (
         <Text size="sm">{words.turnOff}</Text>
       )}

@@ -1,4 +1,4 @@
-/** Statements: written for a table, run one after the other, and the place of the one that failed. */
+/** Statements: written for a table, run one after the other, and the position of the one that failed. */
 
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useRef, useState } from 'react';

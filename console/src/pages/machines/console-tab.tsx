@@ -35,12 +35,12 @@ export function ConsoleTab({ vm }: { vm: Vm }) {
 
 function Console({ vmId }: { vmId: string }) {
   const frame = useRef<HTMLElement>(null);
-  const place = useRef<HTMLDivElement>(null);
+  const container = useRef<HTMLDivElement>(null);
   const firstButton = useRef<HTMLButtonElement>(null);
   const [isPasting, setPasting] = useState(false);
   const queryClient = useQueryClient();
   const isFull = useSyncExternalStore(onFullScreen, () => document.fullscreenElement !== null);
-  const terminal = useTerminal(place, vmId, () => firstButton.current?.focus());
+  const terminal = useTerminal(container, vmId, () => firstButton.current?.focus());
   const { state, type, tellSize, reconnect } = terminal;
   useEffect(() => {
     if (state === 'ended') void queryClient.invalidateQueries({ queryKey: vmQuery(vmId).queryKey });
@@ -71,7 +71,7 @@ function Console({ vmId }: { vmId: string }) {
           )}
         </Group>
       </Group>
-      <div ref={place} className={classes.screen} />
+      <div ref={container} className={classes.screen} />
       <ConsoleKeys terminal={terminal} />
       <Text size="xs" className={classes.foot ?? ''}>
         {words.leave}

@@ -27,7 +27,7 @@ export interface TerminalHandle {
 
 /** `onLeave`: the keys that leave it were pressed. */
 export function useTerminal(
-  place: RefObject<HTMLDivElement | null>,
+  container: RefObject<HTMLDivElement | null>,
   vmId: string,
   onLeave: () => void,
 ): TerminalHandle {
@@ -41,7 +41,7 @@ export function useTerminal(
   leave.current = onLeave;
   // biome-ignore lint/correctness/useExhaustiveDependencies: an attempt more opens it anew
   useEffect(() => {
-    const element = place.current;
+    const element = container.current;
     if (element === null) return;
     const terminal = openTerminal(element, () => leave.current());
     const fit = new FitAddon();
@@ -73,7 +73,7 @@ export function useTerminal(
       line.close();
       terminal.dispose();
     };
-  }, [place, vmId, attempt]);
+  }, [container, vmId, attempt]);
   const type = (words: string) => {
     parts.current?.line.send(words);
     parts.current?.terminal.focus();

@@ -1,4 +1,4 @@
-/** Type and metadata of an object, changed in their place. A value that was no text stays JSON. */
+/** Type and metadata of an object, edited on the page. A value that was no text stays JSON. */
 
 import { PlusIcon, XMarkIcon } from '@heroicons/react/24/outline';
 import { ActionIcon, Button, Group, Stack, Text, TextInput } from '@mantine/core';

@@ -11,17 +11,17 @@ import { refusalOf } from '../../parts/refusal.ts';
 import { text } from '../../texts/text.ts';
 import { type FilesSearch, inFolder } from './queries.ts';
 
-interface Place {
+interface Folder {
   readonly bucket: string;
   readonly prefix: string;
 }
 
-export function PathBar(place: Place) {
+export function PathBar(folder: Folder) {
   const [isTyped, setTyped] = useState(false);
-  if (isTyped) return <PathField place={place} onEnd={() => setTyped(false)} />;
+  if (isTyped) return <PathField folder={folder} onEnd={() => setTyped(false)} />;
   return (
     <Group gap={6} mb={4} wrap="nowrap">
-      <Trail {...place} />
+      <Trail {...folder} />
       <ActionIcon
         variant="subtle"
         color="gray"
@@ -36,7 +36,7 @@ export function PathBar(place: Place) {
   );
 }
 
-function Trail({ bucket, prefix }: Place) {
+function Trail({ bucket, prefix }: Folder) {
   const folders = prefix.split('/').slice(0, -1);
   return (
     <nav aria-label={text.storage.trail}>
@@ -73,8 +73,8 @@ function Trail({ bucket, prefix }: Place) {
   );
 }
 
-function PathField({ place, onEnd }: { place: Place; onEnd: () => void }) {
-  const [path, setPath] = useState(`${place.bucket}/${place.prefix}`);
+function PathField({ folder, onEnd }: { folder: Folder; onEnd: () => void }) {
+  const [path, setPath] = useState(`${folder.bucket}/${folder.prefix}`);
   const navigate = useNavigate();
   const go = useMutation({
     mutationFn: findPlace,

@@ -82,7 +82,7 @@ export const billing = {
   },
   services: { compute: 'Machines', storage: 'Storage', egress: 'Sent bytes', databases: 'Databases' },
   noEntries: 'The ledger has no entries yet.',
-  ledgerLead: 'All changes of your balance, grouped by day (UTC). Entries are never changed or removed.',
+  ledgerLead: 'All changes to your balance, grouped by day (UTC). Entries are never changed or removed.',
   entries: (entries: number) => counted(entries, 'entry', 'entries'),
   almostNothing: '≈ 0',
   unit: 'Unit',

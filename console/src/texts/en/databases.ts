@@ -117,7 +117,7 @@ export const databases = {
     historyEmpty: 'Queries that you run are listed here. They are stored only in this browser.',
     clearHistory: 'Clear history',
     runSelected: 'Run selection',
-    place: (line: number, column: number) => `Line ${line}, column ${column}`,
+    position: (line: number, column: number) => `Line ${line}, column ${column}`,
     limits: (seconds: number) =>
       'Runs the selection, or everything, one statement after the other. ' +
       `Each statement is limited to 1,000 rows and ${counted(seconds, 'second')}.`,

@@ -3,11 +3,11 @@ import { account } from './account.ts';
 import { administration } from './administration.ts';
 import { billing } from './billing.ts';
 import { databases } from './databases.ts';
-import { door } from './door.ts';
 import { machines } from './machines.ts';
 import { overview } from './overview.ts';
 import { recovery } from './recovery.ts';
 import { shell } from './shell.ts';
+import { signIn } from './sign-in.ts';
 import { storage } from './storage.ts';
 import { uploads } from './uploads.ts';
 import { webhooks } from './webhooks.ts';
@@ -19,7 +19,7 @@ export const en = {
   administration,
   billing,
   databases,
-  door,
+  signIn,
   machines,
   overview,
   recovery,

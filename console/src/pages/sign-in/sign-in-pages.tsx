@@ -12,21 +12,21 @@ import { Logo } from '../../shell/logo.tsx';
 import classes from '../../shell/shell.module.css';
 import { text } from '../../texts/text.ts';
 import { uploadQueue } from '../../uploads/upload-queue.ts';
-import { DoorForm, SignInForm, UploadsWait } from './door-form.tsx';
+import { CredentialsForm, SignInForm, UploadsWait } from './sign-in-form.tsx';
 
-interface DoorProps {
+interface SignInLayoutProps {
   readonly title: string;
   readonly lead: string;
   readonly notice?: ReactNode;
   readonly children: ReactNode;
 }
 
-function Door({ title, lead, notice, children }: DoorProps) {
+function SignInLayout({ title, lead, notice, children }: SignInLayoutProps) {
   useEffect(() => {
     document.title = `${title} · Cloudlet`;
   }, [title]);
   return (
-    <main className={classes.door}>
+    <main className={classes.signIn}>
       <Stack w="100%" maw={400} gap="lg">
         <Logo />
         {notice}
@@ -59,9 +59,9 @@ export function SignInPage() {
   const { next } = useSearch({ from: '/sign-in' });
   const index = useQuery({ queryKey: ['index'], queryFn: () => cloud.getIndex() });
   return (
-    <Door
-      title={text.door.signIn}
-      lead={text.door.signInLead}
+    <SignInLayout
+      title={text.signIn.signIn}
+      lead={text.signIn.signInLead}
       notice={
         <>
           <UploadsWait />
@@ -71,21 +71,21 @@ export function SignInPage() {
     >
       <SignInForm onEnter={useEnter(next)}>
         <Text size="sm" c="dimmed">
-          {text.door.noAccount}{' '}
+          {text.signIn.noAccount}{' '}
           <AnchorLink to="/sign-up" search={{ next }} size="sm" underline="always">
-            {text.door.signUp}
+            {text.signIn.signUp}
           </AnchorLink>
         </Text>
       </SignInForm>
-    </Door>
+    </SignInLayout>
   );
 }
 
 function NeedsSetup() {
   return (
-    <Alert color="petrol" title={text.door.needsSetup}>
+    <Alert color="petrol" title={text.signIn.needsSetup}>
       <Text size="sm" mb="xs">
-        {text.door.needsSetupLead}
+        {text.signIn.needsSetupLead}
       </Text>
       <Code block>bin/cloudlet admin setup-link</Code>
     </Alert>
@@ -93,12 +93,12 @@ function NeedsSetup() {
 }
 
 const FIELDS = [
-  { name: 'username', label: text.door.username, rule: text.door.usernameRule, complete: 'username' },
-  { name: 'email', label: text.door.email, rule: text.door.emailRule, complete: 'email' },
+  { name: 'username', label: text.signIn.username, rule: text.signIn.usernameRule, complete: 'username' },
+  { name: 'email', label: text.signIn.email, rule: text.signIn.emailRule, complete: 'email' },
   {
     name: 'password',
-    label: text.door.password,
-    rule: text.door.passwordRule,
+    label: text.signIn.password,
+    rule: text.signIn.passwordRule,
     complete: 'new-password',
     isSecret: true,
   },
@@ -112,15 +112,15 @@ async function signUp(fields: { username: string; email: string; password: strin
 export function SignUpPage() {
   const { next } = useSearch({ from: '/sign-up' });
   return (
-    <Door title={text.door.signUp} lead={text.door.signUpLead}>
-      <DoorForm fields={FIELDS} action={text.door.signUp} send={signUp} onEnter={useEnter(next)}>
+    <SignInLayout title={text.signIn.signUp} lead={text.signIn.signUpLead}>
+      <CredentialsForm fields={FIELDS} action={text.signIn.signUp} send={signUp} onEnter={useEnter(next)}>
         <Text size="sm" c="dimmed">
-          {text.door.haveAccount}{' '}
+          {text.signIn.haveAccount}{' '}
           <AnchorLink to="/sign-in" search={{ next }} size="sm" underline="always">
-            {text.door.signIn}
+            {text.signIn.signIn}
           </AnchorLink>
         </Text>
-      </DoorForm>
-    </Door>
+      </CredentialsForm>
+    </SignInLayout>
   );
 }

@@ -1,7 +1,7 @@
 /** Signing in and signing up. */
 import { count } from './counted.ts';
 
-export const door = {
+export const signIn = {
   signIn: 'Sign in',
   signInLead: 'Welcome back.',
   ended: 'Your session ended',

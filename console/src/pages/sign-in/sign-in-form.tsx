@@ -1,4 +1,4 @@
-/** The form of a door: who one is, and the button that lets one in. */
+/** The form of the sign-in and sign-up pages: credentials, and the button that sends them. */
 
 import { Alert, Button, PasswordInput, Stack, TextInput } from '@mantine/core';
 import { type ReactNode, useSyncExternalStore } from 'react';
@@ -9,7 +9,7 @@ import { Refused } from '../../parts/warning.tsx';
 import { text } from '../../texts/text.ts';
 import { isOpen, uploadQueue } from '../../uploads/upload-queue.ts';
 
-interface DoorField {
+interface CredentialsField {
   readonly name: string;
   readonly label: string;
   readonly rule?: string;
@@ -20,8 +20,8 @@ interface DoorField {
 
 type Values = Readonly<Record<string, string>>;
 
-interface DoorFormProps<F extends string> {
-  readonly fields: readonly (DoorField & { readonly name: F })[];
+interface CredentialsFormProps<F extends string> {
+  readonly fields: readonly (CredentialsField & { readonly name: F })[];
   readonly given?: Values;
   /** The button: `Sign in`. */
   readonly action: string;
@@ -30,7 +30,7 @@ interface DoorFormProps<F extends string> {
   readonly children?: ReactNode;
 }
 
-export function DoorForm<F extends string>(props: DoorFormProps<F>) {
+export function CredentialsForm<F extends string>(props: CredentialsFormProps<F>) {
   const { fields, given = {}, action, send, onEnter, children } = props;
   const form = useCloudForm({
     values: Object.fromEntries(fields.map(({ name }) => [name, given[name] ?? ''])) as Record<string, string>,
@@ -69,19 +69,19 @@ export function DoorForm<F extends string>(props: DoorFormProps<F>) {
 }
 
 const SIGN_IN = [
-  { name: 'username', label: text.door.name, complete: 'username' },
-  { name: 'password', label: text.door.password, complete: 'current-password', isSecret: true },
+  { name: 'username', label: text.signIn.name, complete: 'username' },
+  { name: 'password', label: text.signIn.password, complete: 'current-password', isSecret: true },
 ] as const;
 
-type SignInProps = Pick<DoorFormProps<'username' | 'password'>, 'given' | 'onEnter' | 'children'>;
+type SignInProps = Pick<CredentialsFormProps<'username' | 'password'>, 'given' | 'onEnter' | 'children'>;
 
 export function SignInForm(props: SignInProps) {
   const send = (login: { username: string; password: string }) => cloud.login(login);
-  return <DoorForm {...props} fields={SIGN_IN} action={text.door.signIn} send={send} />;
+  return <CredentialsForm {...props} fields={SIGN_IN} action={text.signIn.signIn} send={send} />;
 }
 
 export function UploadsWait() {
   const { items } = useSyncExternalStore(uploadQueue.subscribe, uploadQueue.snapshot);
   const open = items.filter(isOpen).length;
-  return open > 0 && <Alert color="petrol">{text.door.uploadsWait(open)}</Alert>;
+  return open > 0 && <Alert color="petrol">{text.signIn.uploadsWait(open)}</Alert>;
 }

@@ -1,7 +1,6 @@
 /** Events: written by other domains in the very commit of the change they report. */
 import type { Statement } from '../metadata/metadata.ts';
 import { newId } from '../platform/ids.ts';
-import { insertEventIfSubscribed } from './deliveries-store.ts';
 
 /** The event types that a webhook can subscribe to. */
 export const EVENT_TYPES = [
@@ -61,5 +60,12 @@ export function writeEvent({ accountId, type, data, at }: NewEvent): WrittenEven
  * The event is sent once the commit is on disk, and never if it is rejected.
  */
 export function eventStatements(event: NewEvent): Statement[] {
-  return [insertEventIfSubscribed(writeEvent(event))];
+  const { eventId, accountId, type, body, at } = writeEvent(event);
+  return [
+    {
+      sql: `INSERT INTO webhook_events (event_id, account_id, type, body, at)
+            SELECT ?, ?, ?, ?, ? WHERE EXISTS (SELECT 1 FROM webhooks WHERE account_id = ?)`,
+      params: [eventId, accountId, type, body, at, accountId],
+    },
+  ];
 }
