@@ -4,7 +4,7 @@ import { mayTouch, type Principal, permits } from '../calls/principal.ts';
 import { BACKGROUND } from '../metadata/change.ts';
 import { isAppError } from '../platform/errors.ts';
 import { type AccountFixture, by, openAccountFixture, TEST_ACCESS_KEYS } from '../testing/account-fixture.ts';
-import { s3SecretContext } from './access-keys.ts';
+import { s3SecretContext } from './authenticator.ts';
 import type { AccessKeyBody } from './schema.ts';
 
 let fixture: AccountFixture;

@@ -7,7 +7,7 @@ import { newId, randomBase62, randomSecret } from '../platform/ids.ts';
 import type { Sealer } from '../platform/master-key.ts';
 import { assertCouldHaveMade, assertCovered, type KeyRights, readExpiry } from './access-key-limits.ts';
 import { hashSecret, newApiKey } from './api-key-text.ts';
-import type { CredentialCache } from './authenticator.ts';
+import { type CredentialCache, s3SecretContext } from './authenticator.ts';
 import type { AccessKey, AccessKeyBody, CreatedAccessKey } from './schema.ts';
 import type { AccountStore, KeyRow } from './store.ts';
 
@@ -145,9 +145,4 @@ function describe(row: KeyRow): AccessKey {
 
 function describeLimits(limits: readonly BucketLimit[] | null): AccessKey['buckets'] {
   return limits?.map(({ bucket, prefix }) => ({ name: bucket, prefix })) ?? null;
-}
-
-/** The sealing context of an S3 secret. */
-export function s3SecretContext(keyId: string): string {
-  return `s3-secret:${keyId}`;
 }

@@ -36,9 +36,9 @@ function counted(generationSize?: number) {
       all: (sql, ...params) => fixture.metadata.all(sql, ...params),
     },
   });
-  const { changes, clock } = fixture;
+  const { changes, clock, sealer } = fixture;
   const size = generationSize === undefined ? {} : { generationSize };
-  return { authenticator: new Authenticator({ store, changes, clock, ...size }), reads: () => reads };
+  return { authenticator: new Authenticator({ store, changes, clock, sealer, ...size }), reads: () => reads };
 }
 
 test('no credential is nobody', () => {
@@ -130,7 +130,7 @@ test('what was read before a revocation is not remembered after it', async () =>
       all: (sql, ...params) => fixture.metadata.all(sql, ...params),
     },
   });
-  const authenticator = new Authenticator({ store, changes: fixture.changes, clock: fixture.clock });
+  const authenticator = new Authenticator({ ...fixture, store });
   const pending = Promise.resolve(authenticator.authenticate({ apiKey: key }));
   await fixture.metadata.commit([fixture.store.deleteMainKeys(id)]);
   authenticator.forgetAccount(id);
@@ -190,7 +190,7 @@ test('a failed flush loses nothing', async () => {
     },
   };
   const changes = new Changes({ metadata });
-  const authenticator = new Authenticator({ store: fixture.store, changes, clock: fixture.clock });
+  const authenticator = new Authenticator({ ...fixture, changes });
   await authenticator.authenticate({ apiKey: key });
   await assert.rejects(authenticator.flush(), /disk/);
   broken = false;

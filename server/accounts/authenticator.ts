@@ -8,8 +8,9 @@ import { type Changes, WriteBehind } from '../metadata/change.ts';
 import type { Awaitable, Statement } from '../metadata/metadata.ts';
 import type { Clock } from '../platform/clock.ts';
 import { AppError } from '../platform/errors.ts';
+import type { Sealer } from '../platform/master-key.ts';
 import { apiKeyTextProblem, hashSecret } from './api-key-text.ts';
-import type { AccountStore, CredentialRow } from './store.ts';
+import type { AccountStore, CredentialRow, S3SecretRow } from './store.ts';
 
 /** A session unused for this long ends. */
 export const SESSION_IDLE_MS = 7 * 24 * 3600_000;
@@ -37,19 +38,34 @@ interface Entry {
   /** Infinity: never. */
   readonly expiresAt: number;
   lastSeenAt: number;
+  /** The secret of an S3 key pair. */
+  readonly secret?: string;
+}
+
+/** An S3 key pair and who holds it. */
+export interface S3Key {
+  readonly principal: Principal;
+  readonly secret: string;
 }
 
 /** A cache key, and how to read the entry on a miss. */
 interface Lookup {
   readonly name: string;
-  readonly find: () => Awaitable<CredentialRow | undefined>;
+  readonly find: () => Awaitable<(CredentialRow & { readonly secret?: string }) | undefined>;
 }
 
 export interface AuthenticatorDeps {
   readonly store: AccountStore;
   readonly changes: Changes;
   readonly clock: Clock;
+  /** Opens what AccessKeys sealed. */
+  readonly sealer: Pick<Sealer, 'unseal'>;
   readonly generationSize?: number;
+}
+
+/** The sealing context of an S3 secret. */
+export function s3SecretContext(keyId: string): string {
+  return `s3-secret:${keyId}`;
 }
 
 /** Principal.credentialId of a session; the hash of a token is no secret. */
@@ -60,6 +76,7 @@ export function sessionCredentialId(tokenHash: string): string {
 export class Authenticator implements CredentialCache {
   readonly #store: AccountStore;
   readonly #clock: Clock;
+  readonly #sealer: Pick<Sealer, 'unseal'>;
   readonly #generationSize: number;
   // Least-recently-used at the cost of a plain Map: a used entry moves to the young generation, and when that
   // is full the old one is dropped whole.
@@ -77,6 +94,7 @@ export class Authenticator implements CredentialCache {
     this.#store = deps.store;
     this.#uses = new WriteBehind({ changes: deps.changes, statementOf: (_, entry) => this.#touch(entry) });
     this.#clock = deps.clock;
+    this.#sealer = deps.sealer;
     this.#generationSize = deps.generationSize ?? GENERATION_SIZE;
   }
 
@@ -100,6 +118,27 @@ export class Authenticator implements CredentialCache {
       this.#remembered(keyId) ??
       this.#lookUp('key', { name: keyId, find: () => this.#store.keyHolderById(keyId) })
     );
+  }
+
+  /**
+   * The holder of an S3 key pair, and the secret that signatures are checked with. Rejects as `authenticate`
+   * does.
+   */
+  async s3KeyOf(accessKeyId: string): Promise<S3Key> {
+    const known = this.#rememberedEntry(accessKeyId);
+    if (known?.secret !== undefined) return { principal: known.principal, secret: known.secret };
+    let secret = '';
+    const find = async () => {
+      const row = await this.#store.s3KeyHolder(accessKeyId);
+      if (row === undefined) return undefined;
+      secret = this.#unsealed(row);
+      return { ...row, secret };
+    };
+    return { principal: await this.#lookUp('key', { name: accessKeyId, find }), secret };
+  }
+
+  #unsealed({ credential_id: keyId, s3_sealed_secret: sealed }: CredentialRow & S3SecretRow): string {
+    return Buffer.from(this.#sealer.unseal(sealed, s3SecretContext(keyId))).toString();
   }
 
   /**
@@ -158,6 +197,10 @@ export class Authenticator implements CredentialCache {
 
   /** `name`: the hash of a secret, or the id of a key. */
   #remembered(name: string): Principal | undefined {
+    return this.#rememberedEntry(name)?.principal;
+  }
+
+  #rememberedEntry(name: string): Entry | undefined {
     let entry = this.#young.get(name);
     if (entry === undefined) {
       entry = this.#old.get(name);
@@ -172,7 +215,7 @@ export class Authenticator implements CredentialCache {
     }
     entry.lastSeenAt = now;
     this.#uses.note(entry.hash, entry);
-    return entry.principal;
+    return entry;
   }
 
   async #lookUp(via: 'key' | 'session', { name, find }: Lookup): Promise<Principal> {
@@ -185,6 +228,7 @@ export class Authenticator implements CredentialCache {
       principal: toPrincipal(row, via),
       expiresAt: row.expires_at ?? Number.POSITIVE_INFINITY,
       lastSeenAt: row.last_seen_at,
+      ...(row.secret !== undefined && { secret: row.secret }),
     };
     const now = this.#clock.now();
     if (isOver(entry, now)) throw refuse();

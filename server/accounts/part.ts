@@ -45,7 +45,7 @@ export async function accountsPart({ config, clock, base, credits, transfer, api
   const { metadata, keys } = base;
   const store = new AccountStore({ reads: metadata });
   const changes = new Changes({ metadata });
-  const authenticator = new Authenticator({ store, changes, clock });
+  const authenticator = new Authenticator({ store, changes, clock, sealer: keys });
   const passwords = new Passwords({ blocklist: readBlocklist(config.passwordBlocklist) });
   const throttle = new LoginThrottle({ clock, freeFailures: config.loginFailures });
   const shared = {

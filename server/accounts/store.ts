@@ -46,6 +46,10 @@ export interface TransferRow {
 }
 
 /** The columns of a key or session, and of its account, that authentication needs. */
+export interface S3SecretRow {
+  readonly s3_sealed_secret: Uint8Array;
+}
+
 export interface CredentialRow {
   readonly account_id: number;
   readonly username: string;
@@ -95,6 +99,7 @@ const HOLDER = 'a.id AS account_id, a.username, a.is_admin, a.is_active, a.suspe
 const KEY_HOLDER = `SELECT ${HOLDER}, k.key_id AS credential_id, k.key_hash AS secret_hash, k.scopes,
   k.bucket_limits, k.expires_at, 0 AS last_seen_at
   FROM api_keys k JOIN accounts a ON a.id = k.account_id WHERE a.closed_at IS NULL`;
+const S3_KEY_HOLDER = KEY_HOLDER.replace(' FROM', ', k.s3_sealed_secret FROM');
 
 export class AccountStore {
   readonly #reads: Reads;
@@ -133,6 +138,11 @@ export class AccountStore {
 
   keyHolder(keyHash: string): Awaitable<CredentialRow | undefined> {
     return this.#reads.get(`${KEY_HOLDER} AND k.key_hash = ?`, keyHash);
+  }
+
+  /** The holder of an S3 key pair, with its secret, sealed. */
+  s3KeyHolder(accessKeyId: string): Awaitable<(CredentialRow & S3SecretRow) | undefined> {
+    return this.#reads.get(`${S3_KEY_HOLDER} AND k.s3_access_key = ?`, accessKeyId);
   }
 
   keyHolderById(keyId: string): Awaitable<CredentialRow | undefined> {
