@@ -18,7 +18,7 @@ import type { Meters } from '../platform/prometheus.ts';
 import { SweepGuard } from '../platform/sweep-guard.ts';
 import { HostMetrics } from '../status/host-metrics.ts';
 import type { BlobStore } from '../storage/blobs.ts';
-import { openBlobs } from './blobs.ts';
+import { addressOf, openBlobs } from './blobs.ts';
 import type { BuildOptions } from './cloud.ts';
 
 /** The foundations that every part uses. */
@@ -85,7 +85,13 @@ export async function openFoundations({ config, clock, log, step }: BuildOptions
     };
     const isOurs = async (folder: string) =>
       (await identity.isOurs(folder)) && (folder !== 'blobs' || (await blobs.isOurs()));
-    const sweepGuard = new SweepGuard({ alarms, isOurs });
+    const bucket = config.blobsUrl === '' ? undefined : `the bucket ${addressOf(config).label}`;
+    const sweepGuard = new SweepGuard({
+      alarms,
+      isOurs,
+      rowsPlace: config.metadataUrl === '' ? 'metadata.db' : 'the database of CLOUDLET_METADATA_URL',
+      placeOf: (folder) => (folder === 'blobs' ? bucket : undefined),
+    });
     const hostMetrics = new HostMetrics({ clock, dataDir });
     await hostMetrics.start();
     const assertSpace = diskSpace.assertMayStore.bind(diskSpace);
