@@ -17,6 +17,7 @@ import type { Outbound } from '../platform/outbound.ts';
 import type { Meters } from '../platform/prometheus.ts';
 import { SweepGuard } from '../platform/sweep-guard.ts';
 import { HostMetrics } from '../status/host-metrics.ts';
+import type { StoreEngines } from '../status/status.ts';
 import type { BlobStore } from '../storage/blobs.ts';
 import { addressOf, openBlobs } from './blobs.ts';
 import type { BuildOptions } from './cloud.ts';
@@ -29,6 +30,7 @@ export interface Foundations {
   /** Called before files without a row are removed. */
   readonly sweepGuard: SweepGuard;
   readonly metadata: Metadata;
+  readonly engines: StoreEngines;
   readonly updates: Updates;
   readonly diskSpace: DiskSpace;
   /** Throws `out_of_space` or `read_only` if `bytes` more must not be stored. */
@@ -92,6 +94,10 @@ export async function openFoundations({ config, clock, log, step }: BuildOptions
       rowsPlace: config.metadataUrl === '' ? 'metadata.db' : 'the database of CLOUDLET_METADATA_URL',
       placeOf: (folder) => (folder === 'blobs' ? bucket : undefined),
     });
+    const engines = {
+      metadata: config.metadataUrl === '' ? 'sqlite' : 'postgresql',
+      storage: bucket === undefined ? 'files' : 's3',
+    } as const;
     const hostMetrics = new HostMetrics({ clock, dataDir });
     await hostMetrics.start();
     const assertSpace = diskSpace.assertMayStore.bind(diskSpace);
@@ -104,6 +110,7 @@ export async function openFoundations({ config, clock, log, step }: BuildOptions
       lock,
       keys,
       alarms,
+      engines,
       sweepGuard,
       diskSpace,
       assertSpace,
