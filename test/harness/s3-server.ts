@@ -43,6 +43,7 @@ export class S3Server {
     const child = this.#child;
     this.#child = null;
     if (child === null) return;
+    child.ref();
     const exit = once(child, 'exit');
     child.kill('SIGKILL');
     await exit;
