@@ -120,7 +120,7 @@ async function transfers(
       rate(runChild<{ seconds: number[] }>(UPLOADER, upload).then(({ seconds }) => seconds[0] ?? NaN)),
   });
   const { body } = await client.call('/api/buckets/bench/files');
-  const address = `${api}/api/storage/${body[0].object_id}/download`;
+  const address = `${api}/api/storage/${body[0].id}/download`;
   const down = await interleave(rounds, {
     yardstick: () => rate(secondsOf({ ...raw, method: 'GET' })),
     ours: () => rate(secondsOf({ method: 'GET', url: address, key })),
