@@ -7,6 +7,7 @@ import { CONSOLE } from './rows/console.ts';
 import { DATABASE_SERVERS } from './rows/database-servers.ts';
 import { DATABASES } from './rows/databases.ts';
 import { EMPTYING } from './rows/emptying.ts';
+import { GROWTH } from './rows/growth.ts';
 import { IDLE } from './rows/idle.ts';
 import { LARGE_OBJECTS } from './rows/large-objects.ts';
 import { LISTING } from './rows/listing.ts';
@@ -31,6 +32,7 @@ const MEASUREMENTS = [
     ...RECOVERY,
     ...MONGODB,
     ...CONSOLE,
+    ...GROWTH,
   ],
 ];
 

@@ -246,6 +246,7 @@ function buildSystem(
     clock,
     meters,
     alarms: base.alarms,
+    stores: base.engines,
     metrics: () => base.hostMetrics.read(),
     scrub: () => storage.scrubber.status(),
     databases: () => databases.engines.readiness(),

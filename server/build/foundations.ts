@@ -17,8 +17,9 @@ import type { Outbound } from '../platform/outbound.ts';
 import type { Meters } from '../platform/prometheus.ts';
 import { SweepGuard } from '../platform/sweep-guard.ts';
 import { HostMetrics } from '../status/host-metrics.ts';
+import type { StoreEngines } from '../status/status.ts';
 import type { BlobStore } from '../storage/blobs.ts';
-import { openBlobs } from './blobs.ts';
+import { addressOf, openBlobs } from './blobs.ts';
 import type { BuildOptions } from './cloud.ts';
 
 /** The foundations that every part uses. */
@@ -29,6 +30,7 @@ export interface Foundations {
   /** Called before files without a row are removed. */
   readonly sweepGuard: SweepGuard;
   readonly metadata: Metadata;
+  readonly engines: StoreEngines;
   readonly updates: Updates;
   readonly diskSpace: DiskSpace;
   /** Throws `out_of_space` or `read_only` if `bytes` more must not be stored. */
@@ -85,7 +87,17 @@ export async function openFoundations({ config, clock, log, step }: BuildOptions
     };
     const isOurs = async (folder: string) =>
       (await identity.isOurs(folder)) && (folder !== 'blobs' || (await blobs.isOurs()));
-    const sweepGuard = new SweepGuard({ alarms, isOurs });
+    const bucket = config.blobsUrl === '' ? undefined : `the bucket ${addressOf(config).label}`;
+    const sweepGuard = new SweepGuard({
+      alarms,
+      isOurs,
+      rowsPlace: config.metadataUrl === '' ? 'metadata.db' : 'the database of CLOUDLET_METADATA_URL',
+      placeOf: (folder) => (folder === 'blobs' ? bucket : undefined),
+    });
+    const engines = {
+      metadata: config.metadataUrl === '' ? 'sqlite' : 'postgresql',
+      storage: bucket === undefined ? 'files' : 's3',
+    } as const;
     const hostMetrics = new HostMetrics({ clock, dataDir });
     await hostMetrics.start();
     const assertSpace = diskSpace.assertMayStore.bind(diskSpace);
@@ -98,6 +110,7 @@ export async function openFoundations({ config, clock, log, step }: BuildOptions
       lock,
       keys,
       alarms,
+      engines,
       sweepGuard,
       diskSpace,
       assertSpace,

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
+import { Client, type ClientConfig } from 'pg';
 import { systemClock } from '../platform/clock.ts';
 import { eventually } from '../testing/eventually.ts';
 import { operatorPostgresql } from '../testing/operator-postgresql.ts';
@@ -76,5 +77,44 @@ describe('a server', { skip: noPostgresql }, () => {
     const clock = { ...systemClock, now: () => systemClock.now() - 5000 };
     const findings = await checkMetadata({ metadataUrl: url('postgres') }, clock);
     assert.match(findings[0]?.detail ?? '', /differs from this host's by 5\.\d s/);
+  });
+
+  test('with a standby that a failover would lose writes to', async () => {
+    // All that the server knows of a standby is a connection of this kind.
+    const standby = new Client({
+      connectionString: url('postgres'),
+      replication: 'database',
+    } as ClientConfig);
+    standby.on('error', () => {});
+    await standby.connect();
+    try {
+      const [finding, ...more] = await check();
+      assert.deepEqual([finding?.level, more], ['warn', []]);
+      assert.match(finding?.detail ?? '', /standbys are asynchronous: a failover to one loses/);
+      assert.equal(finding?.fix, 'set synchronous_standby_names');
+      await server.run("ALTER SYSTEM SET synchronous_standby_names = 'second'");
+      await server.run('SELECT pg_reload_conf()');
+      await eventually(async () => /"ok".*standbys: second/.test(JSON.stringify(await check())));
+      await server.run("ALTER SYSTEM SET synchronous_commit = 'local'");
+      await server.run('SELECT pg_reload_conf()');
+      await eventually(async () =>
+        /"warn".*synchronous_commit is local: acknowledged writes can be lost/.test(
+          JSON.stringify(await check()),
+        ),
+      );
+    } finally {
+      await server.run('ALTER SYSTEM RESET ALL');
+      await server.run('SELECT pg_reload_conf()');
+      await standby.end();
+    }
+  });
+
+  test('that is a standby itself takes no writes', async () => {
+    await server.run(`DO $$ BEGIN
+      EXECUTE format('COPY (SELECT 1) TO %L', current_setting('data_directory') || '/standby.signal');
+    END $$`);
+    await server.crash();
+    const findings = await check();
+    assert.match(JSON.stringify(findings), /"fail".*is a standby, which takes no writes.*name the primary/);
   });
 });

@@ -44,18 +44,24 @@ export const SEE_LOG = 'See the log of Cloudlet for the reason; it retries autom
 /** The fix after a failed disk write. */
 export const CHECK_DISK = 'Check the disk and the kernel log (`dmesg`), then restart Cloudlet';
 
-const READ_ONLY_ALARMS: ReadonlySet<string> = new Set([
-  'metadata_write_failed',
-  'metadata_taken_over',
-  'blob_fsync_failed',
+const READ_ONLY_ALARMS: ReadonlyMap<string, string> = new Map([
+  ['metadata_write_failed', 'after a disk error'],
+  ['metadata_taken_over', 'since another Cloudlet took over the database of the metadata'],
+  ['blob_fsync_failed', 'after a disk error'],
 ]);
 
 /**
- * False after either store has failed to make a write durable, or another Cloudlet has taken over the
- * metadata; a restart clears that.
+ * Since when writes are rejected: `after a disk error`. Undefined unless either store has failed to make a
+ * write durable, or another Cloudlet has taken over the metadata; a restart clears that.
  */
+export function whyReadOnly(alarms: Alarms): string | undefined {
+  const reasons = alarms.list().flatMap(({ code }) => READ_ONLY_ALARMS.get(code) ?? []);
+  return reasons[0];
+}
+
+/** False while whyReadOnly() has a reason. */
 export function isWritable(alarms: Alarms): boolean {
-  return !alarms.list().some(({ code }) => READ_ONLY_ALARMS.has(code));
+  return whyReadOnly(alarms) === undefined;
 }
 
 /**

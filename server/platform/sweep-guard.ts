@@ -19,6 +19,10 @@ export interface SweepGuardDeps {
   readonly alarms: Alarms;
   /** False unless the metadata and the files of that folder belong together. Checked each time. */
   readonly isOurs: (folder: string) => Promise<boolean>;
+  /** Where the rows are, for people; default: `metadata.db`. */
+  readonly rowsPlace?: string;
+  /** Where the files of a folder are, for people; undefined: in that folder of the data directory. */
+  readonly placeOf?: (folder: string) => string | undefined;
 }
 
 /** A crash leaves a few; more than this many, and more than this share of all, is no crash. */
@@ -34,18 +38,19 @@ export class SweepGuard {
 
   /** True if the sweep may run. Otherwise nothing may be removed, and an alarm of that folder says why. */
   async allows({ folder, what, found, unnamed }: Sweep): Promise<boolean> {
-    const { alarms, isOurs } = this.#deps;
+    const { alarms, isOurs, rowsPlace = 'metadata.db', placeOf } = this.#deps;
+    const place = placeOf?.(folder) ?? `the folder ${folder}`;
     const code = `sweep_stopped_${folder}`;
-    const about = `${unnamed} of ${found} ${what} have no row in metadata.db`;
+    const about = `${unnamed} of ${found} ${what} have no row in ${rowsPlace}`;
     if (unnamed > 0 && !(await isOurs(folder))) {
-      const fix = `Put back the folder ${folder} of this cloud, or the matching metadata.db, and restart`;
-      alarms.raise(code, `${about}, which does not belong to the folder ${folder}`, fix);
+      const fix = `Put back ${place} of this cloud, or the matching ${rowsPlace}, and restart`;
+      alarms.raise(code, `${about}, which does not belong to ${place}`, fix);
       return false;
     }
     if (unnamed > MOST && unnamed > found * SHARE) {
       const fix =
-        'If metadata.db was lost or replaced by an older copy, restore a recovery point; ' +
-        `if they are not needed, remove them from the folder ${folder} by hand while Cloudlet is stopped`;
+        `If ${rowsPlace} was lost or replaced by an older copy, restore a recovery point; ` +
+        `if they are not needed, remove them from ${place} by hand while Cloudlet is stopped`;
       alarms.raise(code, `${about}: too many to be left over from a crash, so none is removed`, fix);
       return false;
     }

@@ -56,8 +56,9 @@ function healthRoutes({ status, meters }: SystemRoutesDeps): Route[] {
       responses: { 200: Health },
       errors: ['read_only'],
       handler: () => {
-        if (status.isReady()) return { status: 'ok' };
-        throw new AppError('read_only', 'Writes are rejected after a disk error', {
+        const why = status.whyNotReady();
+        if (why === undefined) return { status: 'ok' };
+        throw new AppError('read_only', `Writes are rejected ${why}`, {
           hint: 'See GET /api/system/status',
         });
       },

@@ -43,8 +43,19 @@ export const SystemStatus = namedObject('SystemStatus', {
     { description: 'Usage of the host in percent; `disk` is null while its file system does not respond' },
   ),
   components: namedObject('SystemComponents', {
-    metadata: Component,
-    storage: namedObject('StorageComponent', { ...component, scrub: ScrubStatus }),
+    metadata: namedObject('MetadataComponent', {
+      ...component,
+      engine: Type.Union([Type.Literal('sqlite'), Type.Literal('postgresql')], {
+        description: 'Where the metadata are: a file of the data directory, or a PostgreSQL',
+      }),
+    }),
+    storage: namedObject('StorageComponent', {
+      ...component,
+      engine: Type.Union([Type.Literal('files'), Type.Literal('s3')], {
+        description: 'Where objects over 16 KiB are: files of the data directory, or a bucket of S3',
+      }),
+      scrub: ScrubStatus,
+    }),
     billing: Component,
     compute: namedObject('ComputeComponent', {
       status: Type.String({ description: '`ok`, or `degraded` or `unavailable` with problem and fix' }),

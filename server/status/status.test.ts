@@ -38,7 +38,8 @@ function open(
   const version = '1.2.3';
   const recovery = async () => ({ points: 0 });
   const parts = { scrub, compute, databases, recovery, ...own };
-  const status = new Status({ clock, alarms, version, metrics: () => METRICS, ...parts });
+  const stores = { metadata: 'postgresql', storage: 's3' } as const;
+  const status = new Status({ clock, alarms, version, stores, metrics: () => METRICS, ...parts });
   return { clock, alarms, status };
 }
 
@@ -52,8 +53,8 @@ test('without alarms all is well, and the time since the start is told', async (
     uptime_seconds: 61,
     metrics: METRICS,
     components: {
-      metadata: { status: 'ok', problem: null, fix: null },
-      storage: { status: 'ok', problem: null, fix: null, scrub: { running: false } },
+      metadata: { status: 'ok', problem: null, fix: null, engine: 'postgresql' },
+      storage: { status: 'ok', problem: null, fix: null, engine: 's3', scrub: { running: false } },
       billing: { status: 'ok', problem: null, fix: null },
       compute: {
         status: 'ok',
@@ -69,7 +70,7 @@ test('without alarms all is well, and the time since the start is told', async (
     },
     alarms: [],
   });
-  assert.equal(status.isReady(), true);
+  assert.equal(status.whyNotReady(), undefined);
 });
 
 test('without an engine for machines the cloud is degraded, with the reason and the fix', async () => {
@@ -117,11 +118,20 @@ test('an alarm shows on its component, and on readiness only when nothing can be
     }
     const since = '2026-01-01 00:01:30';
     assert.deepEqual(shown, [{ code, detail: 'what happened', fix: 'what to do', since }]);
-    assert.equal(status.isReady(), ready, code);
+    assert.equal(status.whyNotReady() === undefined, ready, code);
     alarms.clear(code);
     assert.equal((await status.read()).status, 'ok');
-    assert.equal(status.isReady(), true);
+    assert.equal(status.whyNotReady(), undefined);
   }
+});
+
+test('why writes are rejected is told: another Cloudlet is no disk error', () => {
+  const { alarms, status } = open();
+  alarms.raise('metadata_taken_over', 'The Cloudlet on b', 'stop it');
+  assert.match(status.whyNotReady() ?? '', /^since another Cloudlet took over/);
+  alarms.clear('metadata_taken_over');
+  alarms.raise('blob_fsync_failed', 'EIO', 'check the disk');
+  assert.equal(status.whyNotReady(), 'after a disk error');
 });
 
 test('while the metadata store is away, the status has what was read last, and other failures show', async () => {

@@ -1,5 +1,5 @@
 /** The state of the cloud as a whole. */
-import { type Alarm, type Alarms, isWritable } from '../platform/alarms.ts';
+import { type Alarm, type Alarms, whyReadOnly } from '../platform/alarms.ts';
 import type { Clock } from '../platform/clock.ts';
 import { isAppError } from '../platform/errors.ts';
 
@@ -24,10 +24,17 @@ export interface DatabaseEngineStatus {
   readonly fix: string | null;
 }
 
+/** Where the metadata and the bytes of objects are. */
+export interface StoreEngines {
+  readonly metadata: 'sqlite' | 'postgresql';
+  readonly storage: 'files' | 's3';
+}
+
 export interface StatusDeps<Scrub, Recovery> {
   readonly clock: Clock;
   readonly alarms: Alarms;
   readonly version: string;
+  readonly stores: StoreEngines;
   readonly metrics: () => { cpu: number; memory: number; disk: number | null };
   readonly scrub: () => Promise<Scrub>;
   readonly compute: () => Promise<ComputeStatus>;
@@ -96,8 +103,8 @@ export class Status<Scrub, Recovery> {
       uptime_seconds: Math.round((this.#deps.clock.monotonic() - this.#startedAt) / 1000),
       metrics: this.#deps.metrics(),
       components: {
-        metadata: stateOf('metadata', alarms),
-        storage: { ...stateOf('storage', alarms), scrub },
+        metadata: { ...stateOf('metadata', alarms), engine: this.#deps.stores.metadata },
+        storage: { ...stateOf('storage', alarms), engine: this.#deps.stores.storage, scrub },
         billing: stateOf('billing', alarms),
         compute: presentCompute(compute, alarms),
         databases: { ...stateOf('databases', alarms), engines: await this.#deps.databases() },
@@ -122,9 +129,9 @@ export class Status<Scrub, Recovery> {
     }
   }
 
-  /** Whether reads and writes can be served. */
-  isReady(): boolean {
-    return isWritable(this.#deps.alarms);
+  /** Since when writes are rejected: `after a disk error`. Undefined: reads and writes are served. */
+  whyNotReady(): string | undefined {
+    return whyReadOnly(this.#deps.alarms);
   }
 }
 

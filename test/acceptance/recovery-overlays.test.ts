@@ -76,8 +76,13 @@ test('what was written over an image comes back, with the image', { skip }, asyn
   await powerOff(stopped);
   const point = await lost.point();
   assert.deepEqual([point.state, point.gaps], ['complete', []]);
-  const { state } = await lost.admin.expect(200, `${POINTS}/${point.point_id}/verify?wait=100`, POST);
-  assert.equal(state, 'verified');
+  assert.equal(point.verified_at, null);
+  const verified = await lost.admin.expect(200, `${POINTS}/${point.point_id}/verify?wait=100`, POST);
+  assert.equal(verified.state, 'verified');
+  assert.ok(
+    Date.parse(`${verified.verified_at}Z`) >= Date.parse(`${point.completed_at}Z`),
+    verified.verified_at,
+  );
   await lost.keepKey();
   await powerOff(running);
   await lost.lose();

@@ -1,5 +1,7 @@
 /** A PostgreSQL database for the metadata of each test cloud, where tests are to run on that. */
 import { createHash } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import pg from 'pg';
 
 /** URL of an administrator of a PostgreSQL server; undefined: clouds have their metadata in a file. */
@@ -7,7 +9,8 @@ const SERVER = process.env.TEST_METADATA_SERVER;
 
 /** The database of the cloud in this data directory, made at its first start. */
 export async function metadataEnv(dataDir: string): Promise<Readonly<Record<string, string>>> {
-  if (SERVER === undefined) return {};
+  // A restored cloud has its metadata in a file, wherever they were.
+  if (SERVER === undefined || existsSync(join(dataDir, 'metadata.db'))) return {};
   const name = nameOf(dataDir);
   await run(`CREATE DATABASE ${name}`).catch((error: pg.DatabaseError) => {
     if (error.code !== '42P04') throw error;

@@ -1,0 +1,35 @@
+/** All acceptance tests once more, with the clouds' metadata in PostgreSQL and their objects as files. */
+import { after, before, describe } from 'node:test';
+import { operatorPostgresql } from '../../server/testing/operator-postgresql.ts';
+import type { OperatorServer } from '../../server/testing/operator-server.ts';
+import { noPostgresql } from '../../server/testing/postgresql-fixture.ts';
+import { FILES_AT_ONCE, testWholeSuites } from './whole-suites.ts';
+
+const READS_FILE = 'it reads or alters metadata.db itself';
+const EXCLUDED: Readonly<Record<string, string>> = {
+  'accounts-commands': 'its commands run on data directories of their own, whose metadata are in a file',
+  'billing-clock': READS_FILE,
+  'billing-machines': READS_FILE,
+  'billing-report': READS_FILE,
+  'databases-money': READS_FILE,
+  'http-lifecycle': READS_FILE,
+  'recovery-gap': READS_FILE,
+  'vms-suspended': READS_FILE,
+};
+
+describe('acceptance with the metadata in PostgreSQL', {
+  skip: noPostgresql,
+  concurrency: FILES_AT_ONCE,
+}, () => {
+  let server: OperatorServer;
+  before(async () => {
+    server = await operatorPostgresql();
+  });
+  after(() => server?.close());
+
+  testWholeSuites({
+    folder: 'acceptance',
+    excluded: EXCLUDED,
+    settings: () => ({ TEST_METADATA_SERVER: server.url('postgres', 'of-the-operator') }),
+  });
+});

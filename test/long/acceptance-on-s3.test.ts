@@ -1,0 +1,27 @@
+/** The acceptance tests of objects once more, with the clouds' objects in S3 and their metadata in a file. */
+import { after, before, describe } from 'node:test';
+import { S3Fixture } from '../../server/testing/s3-fixture.ts';
+import { FILES_AT_ONCE, testWholeSuites } from './whole-suites.ts';
+
+const LOOKS_FOR_FILES = 'it looks for the files of objects';
+const EXCLUDED: Readonly<Record<string, string>> = {
+  proxies: LOOKS_FOR_FILES,
+  'recovery-restore': LOOKS_FOR_FILES,
+  'recovery-unpack': LOOKS_FOR_FILES,
+  'storage-names': LOOKS_FOR_FILES,
+  'storage-upload-refusals': LOOKS_FOR_FILES,
+};
+
+describe('acceptance with the objects in S3', { concurrency: FILES_AT_ONCE }, () => {
+  let s3: S3Fixture;
+  before(async () => {
+    s3 = await S3Fixture.start();
+  });
+  after(() => s3?.close());
+
+  testWholeSuites({
+    folder: 'acceptance',
+    excluded: EXCLUDED,
+    settings: () => ({ TEST_BLOBS_BUCKET: s3.url('') }),
+  });
+});
