@@ -112,6 +112,7 @@ export async function buildCloud(options: BuildOptions): Promise<Cloud> {
       exchange: engines.exchange,
       egress: databases.egress,
     },
+    s3: { storage: domains.storage.services, keyOf: (id) => authenticator.s3KeyOf(id) },
     sockets: parts.flatMap(({ sockets = [] }) => sockets),
     addresses,
     connections: compute.connections,

@@ -12,11 +12,12 @@ import type { ConsoleFiles } from '../http/console-files.ts';
 import { createEdge, type EdgeDeps } from '../http/edge.ts';
 import { documentRoutes, indexRoutes } from '../http/index-routes.ts';
 import { type OperationRoutesDeps, operationRoutes, updateRoutes } from '../http/operation-routes.ts';
-import { hostsOf, type OwnAddresses } from '../http/origins.ts';
+import { hostCheck, hostsOf, type OwnAddresses } from '../http/origins.ts';
 import { UnreadResponses } from '../http/response.ts';
 import type { Route } from '../http/route.ts';
 import { type SocketRoute, WebSockets, type WebSocketsDeps } from '../http/web-sockets.ts';
 import { recoveryRoutes } from '../recovery/routes.ts';
+import { S3Edge, type S3EdgeDeps } from '../s3/s3-edge.ts';
 import { systemRoutes } from '../status/routes.ts';
 import { storageRoutes } from '../storage/part.ts';
 import { webhookRoutes } from '../webhooks/routes.ts';
@@ -69,6 +70,7 @@ export function buildEdges(
     hrana: HranaEdgeDeps['databases'];
     pages: ConsoleFiles;
     addresses: OwnAddresses;
+    s3: Pick<S3EdgeDeps, 'storage' | 'keyOf'>;
     /** Connections for which the process has file descriptors. */
     connections: number;
   },
@@ -115,12 +117,14 @@ export function buildEdges(
   });
   const headers = { ...API_HEADERS, ...hsts };
   new WebSockets({ ...common, limiter, routes: deps.sockets, headers }).serve(api);
+  const s3 = s3Edge(config, { ...deps, limitOf, headers: { ...DATA_HEADERS, ...hsts } });
   const data = createEdge({
     ...common,
     limiter: null,
     routeLimiters: new Map(),
     routes: deps.dataRoutes,
     own: { addresses, origin: 'dataUrl' },
+    beside: s3,
     headers: { ...DATA_HEADERS, ...hsts },
     // A link or a database password grants access from any origin.
     cors: { origins: ['*'], methodsAt: (url) => (url.startsWith('/db/') ? DATABASE_METHODS : LINK_METHODS) },
@@ -133,9 +137,32 @@ export function buildEdges(
     maxCalls: config.databaseCalls,
     maxBodyBytes: config.databaseCallMb * 2 ** 20,
   }).serve(data);
+  s3.checkHost = hostCheck(data.server, [...hostNames, ...s3HostNames(config)]);
   guard.watch(api.server);
   guard.watch(data.server);
   return { api, data, guard };
+}
+
+type S3Deps = Pick<S3EdgeDeps, 'clock' | 'log' | 'meters' | 'headers'> & {
+  readonly s3: Pick<S3EdgeDeps, 'storage' | 'keyOf'>;
+  readonly limitOf: (name: string, requests: number, windowSeconds: number) => RateLimiter;
+};
+
+function s3Edge(config: Config, { s3, clock, log, meters, headers, limitOf }: S3Deps): S3Edge {
+  const { s3RequestsPerWindow: requests, accountRateFactor } = config;
+  const limiter = new CallerLimits(
+    limitOf('s3', requests, 10),
+    limitOf('s3-account', requests * accountRateFactor, 10),
+  );
+  return new S3Edge({ ...s3, clock, log, meters, headers, limiter, domains: s3Domains(config) });
+}
+
+function s3Domains({ s3Domain }: Config): string[] {
+  return s3Domain.split(',').filter((domain) => domain !== '');
+}
+
+function s3HostNames(config: Config): string[] {
+  return s3Domains(config).flatMap((domain) => [domain, `.${domain}`]);
 }
 
 /** For the JSON API: nothing may be loaded, framed, sniffed or cached. */

@@ -154,7 +154,7 @@ export async function buildEngines(options: EnginesOptions) {
   };
 }
 
-/** What speaks to a server of MongoDB is loaded only where there is one: its driver is 150 modules. */
+/** The code for a server of MongoDB is loaded only where there is one: its driver is 150 modules. */
 async function mongodbEngine(
   { config, alarms, log }: Pick<EnginesOptions, 'config' | 'alarms' | 'log'>,
   own: Omit<MongodbEngineOptions, 'folder' | 'firstPort' | 'alarms'>,

@@ -61,6 +61,11 @@ export const SETTINGS = {
     origins,
   ),
   adminKey: text('CLOUDLET_ADMIN_KEY', '', 'Preset API key of the administrator, for automation', adminKey),
+  s3Domain: text(
+    'CLOUDLET_S3_DOMAIN',
+    '',
+    'Domains (comma-separated) below which the first label of a host name is an S3 bucket',
+  ),
   trustedProxies: text(
     'CLOUDLET_TRUSTED_PROXIES',
     '',
@@ -79,6 +84,7 @@ export const SETTINGS = {
     'Log format: JSON or text; auto: text on a terminal, else JSON',
   ),
   requestsPerWindow: integer('CLOUDLET_RATE_REQUESTS', 2000, 1, 1e9, 'Requests per key or address in 10 s'),
+  s3RequestsPerWindow: integer('CLOUDLET_RATE_S3', 50_000, 1, 1e9, 'S3 requests per key in 10 s'),
   accountRateFactor: integer(
     'CLOUDLET_RATE_ACCOUNT_FACTOR',
     5,

@@ -3,6 +3,7 @@
  * credentials → rate limit → permission → end of the event loop's turn → body → validation → idempotency →
  * handler → response or problem. No rules live here.
  */
+import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
 import { isIP, type Socket } from 'node:net';
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
@@ -51,8 +52,30 @@ export interface EdgeDeps extends AdmitDeps {
   readonly isReserve?: (socket: Socket) => boolean;
   /** The addresses used in links of responses. */
   readonly own?: { readonly addresses: OwnAddresses; readonly origin: keyof Addresses };
+  /** Another protocol on the same port. */
+  readonly beside?: Beside;
   /** Serves requests without a route. */
   readonly pages?: Pick<ConsoleFiles, 'answer'>;
+}
+
+/** Serves the requests that it takes; all others are the edge's. */
+export interface Beside {
+  takes(request: IncomingMessage): boolean;
+  handle(request: IncomingMessage, response: ServerResponse): void;
+}
+
+function putBeside(server: Server, beside: Beside): void {
+  const own = server.listeners('request') as RequestListener[];
+  server.removeAllListeners('request');
+  server.on('request', (request: IncomingMessage, response: ServerResponse) => {
+    if (beside.takes(request)) beside.handle(request, response);
+    else for (const listener of own) listener.call(server, request, response);
+  });
+  // It answers `Expect: 100-continue` itself, once it knows who asks.
+  server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {
+    if (!beside.takes(request)) response.writeContinue();
+    server.emit('request', request, response);
+  });
 }
 
 declare module 'fastify' {
@@ -128,6 +151,7 @@ export function createEdge(deps: EdgeDeps): FastifyInstance {
     }
   });
   app.setErrorHandler((error, _request, reply) => sendProblem(deps, reply, error));
+  if (deps.beside) putBeside(app.server, deps.beside);
   return app;
 }
 

@@ -18,8 +18,8 @@ import { AppError } from '../platform/errors.ts';
 export type HostCheck = (request: IncomingMessage) => void;
 
 /**
- * `names`: allowed hosts besides `localhost` and addresses. Unless it listens on loopback only, every host is
- * allowed.
+ * `names`: allowed hosts besides `localhost` and addresses; `.example.org` allows every name below it.
+ * Unless it listens on loopback only, every host is allowed.
  */
 export function hostCheck(server: Server, names: readonly string[]): HostCheck {
   const known = new Set(['localhost', ...names.map((name) => name.toLowerCase())]);
@@ -63,7 +63,8 @@ function isOurs(host: string, known: ReadonlySet<string>): boolean {
   const [, bracketed, plain = ''] = /^(?:\[([^\]]*)\]|([^:[\]]+?)\.?)(?::\d*)?$/.exec(host) ?? [];
   if (bracketed !== undefined) return isIP(bracketed) === 6;
   const name = plain.toLowerCase();
-  return known.has(name) || name.endsWith('.localhost') || isIP(name) === 4;
+  const isBelow = () => [...known].some((each) => each.startsWith('.') && name.endsWith(each));
+  return known.has(name) || name.endsWith('.localhost') || isIP(name) === 4 || isBelow();
 }
 
 function misdirected(): AppError {

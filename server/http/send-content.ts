@@ -1,4 +1,5 @@
 /** Sends bytes with validators and ranges (RFC 9110 §13–15), with back-pressure. */
+import type { ServerResponse } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { AppError } from '../platform/errors.ts';
 
@@ -96,21 +97,36 @@ export async function sendStream(
   { status, headers, read }: Head & { readonly read: Read },
 ): Promise<void> {
   if (request.method === 'HEAD') return end(reply, { status, headers });
-  const { raw } = reply;
+  await streamBody(reply.raw, read, () => {
+    reply.hijack();
+    reply.raw.writeHead(status, headers);
+  });
+}
+
+/**
+ * Sends the bytes from `read`. The head is written by `begin` before the first of them: default, as it was
+ * set.
+ */
+export async function streamBody(
+  raw: ServerResponse,
+  read: Read,
+  begin: () => void = () => {},
+): Promise<void> {
   const gone = new AbortController();
   const leave = () => gone.abort(new AppError('bad_http', 'The client disconnected'));
   raw.on('close', leave);
+  let isOpen = false;
   // The headers wait for the first verified bytes, so that early damage is still a proper problem.
   const open = () => {
-    if (raw.headersSent) return;
-    reply.hijack();
-    raw.writeHead(status, headers);
+    if (isOpen) return;
+    isOpen = true;
+    begin();
   };
   try {
     await read((chunk) => {
       open();
       return new Promise((resolve, reject) =>
-        raw.write(chunk, (error) => {
+        raw.write(chunk, (error?: Error | null) => {
           if (!error) return resolve();
           // Runs before the close event, if the connection was cut during the write.
           leave();

@@ -79,8 +79,15 @@ export function splitTarget(rawUrl: string): { readonly rawPath: string; readonl
 function readKey(raw: string): string | null {
   if (raw === '') return null;
   const key = decoded(raw);
+  assertKey(key);
+  return key;
+}
+
+/** Throws S3Error KeyTooLongError, InvalidURI. */
+export function assertKey(key: string): void {
+  if (key.includes('\0')) throw new S3Error('InvalidURI');
   const sizeBytes = Buffer.byteLength(key);
-  if (sizeBytes <= MAX_KEY_BYTES) return key;
+  if (sizeBytes <= MAX_KEY_BYTES) return;
   throw new S3Error('KeyTooLongError', undefined, {
     fields: { Size: String(sizeBytes), MaxSizeAllowed: String(MAX_KEY_BYTES) },
   });

@@ -16,9 +16,6 @@ export interface BucketRow {
   readonly total_bytes: number;
 }
 
-/** A bucket that was versioned once can only be suspended: its versions stay. */
-export const VERSIONING = { off: 0, on: 1, suspended: 2 } as const;
-
 export type BucketSettings = Pick<BucketRow, 'versioning' | 'encryption'>;
 
 const COLUMNS = `id, account_id, name, region, versioning, encryption, created_at,

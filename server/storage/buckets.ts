@@ -4,14 +4,17 @@ import type { Changes } from '../metadata/change.ts';
 import { Listed, listRows } from '../metadata/list.ts';
 import { type Clock, formatTime } from '../platform/clock.ts';
 import { AppError, isAppError } from '../platform/errors.ts';
-import { type BucketRow, type BucketSql, VERSIONING } from './bucket-sql.ts';
+import type { BucketRow, BucketSql } from './bucket-sql.ts';
 import { formatSize } from './entries.ts';
 import type { ObjectSql } from './object-sql.ts';
 import type { PartUploads } from './part-uploads.ts';
 import type { Removals } from './removals.ts';
 import type { Bucket, BucketChange, NewBucket } from './schema.ts';
+import { VERSIONING } from './schema.ts';
 import type { StorageBilling } from './storage-billing.ts';
 import { assertBucketName } from './upload-fields.ts';
+
+export type { BucketRow } from './bucket-sql.ts';
 
 const DEFAULT_REGION = 'us-east-1';
 const EMPTY = { id: 0, object_count: 0, size_bytes: 0, version_count: 0, total_bytes: 0 };
@@ -77,14 +80,22 @@ export class Buckets {
     }
   }
 
-  /** Settings apply to later uploads; stored objects do not change. */
-  async change(call: Call, name: string, wanted: BucketChange): Promise<Bucket> {
+  /**
+   * Settings apply to later uploads; stored objects do not change. `suspends`: versioning that was never on
+   * is suspended too, as S3 clients may ask.
+   */
+  async change(
+    call: Call,
+    name: string,
+    { suspends = false, ...wanted }: BucketChange & { readonly suspends?: boolean },
+  ): Promise<Bucket> {
     if (call.principal.bucketLimits !== null) throw limitedKey();
     const { changes, store } = this.#deps;
     return changes.run(call, async (change) => {
       const row = await this.find(call.principal, name);
       const { encryption = row.encryption === 1 } = wanted;
-      const versioning = wanted.versioning === undefined ? row.versioning : switched(row, wanted.versioning);
+      const versioning =
+        wanted.versioning === undefined ? row.versioning : switched(row, wanted.versioning, suspends);
       const after = { ...row, versioning, encryption: Number(encryption) };
       change.add(store.update(row.id, row, after), 'retry');
       return present(after);
@@ -121,9 +132,9 @@ export class Buckets {
   }
 }
 
-function switched({ versioning }: BucketRow, isOn: boolean): number {
+function switched({ versioning }: BucketRow, isOn: boolean, suspends: boolean): number {
   if (isOn) return VERSIONING.on;
-  return versioning === VERSIONING.off ? VERSIONING.off : VERSIONING.suspended;
+  return versioning === VERSIONING.off && !suspends ? VERSIONING.off : VERSIONING.suspended;
 }
 
 function notFound(name: string): AppError {

@@ -4,14 +4,17 @@ import type { WriteBehind } from '../metadata/change.ts';
 import type { Clock } from '../platform/clock.ts';
 import { AppError, isAppError } from '../platform/errors.ts';
 import type { BlobRange, BlobSink, BlobStore } from './blobs.ts';
+import type { BucketRow } from './bucket-sql.ts';
 import type { HotContents } from './hot-contents.ts';
-import type { ContentRow, ObjectSql } from './object-sql.ts';
+import type { NamedSql } from './named-sql.ts';
+import type { ContentRow, MarkerRow, ObjectSql } from './object-sql.ts';
 import { notFound } from './objects.ts';
 import type { PartBlobRow, PartUploadSql } from './part-upload-sql.ts';
 import { openInline } from './upload.ts';
 
 export interface DownloadsDeps {
   readonly store: ObjectSql;
+  readonly named: NamedSql;
   readonly partUploads: Pick<PartUploadSql, 'partBlobs' | 'inlineBytes'>;
   readonly blobs: BlobStore;
   readonly clock: Clock;
@@ -74,6 +77,31 @@ export class Downloads {
       throw notFound(objectId);
     }
     throw new AppError('version_not_found', `The object has no version ${versionId} that can be downloaded`);
+  }
+
+  /**
+   * Finds what is stored under a name: its bytes, or the marker that hides it; undefined: nothing.
+   * `versionId`: that one instead, `null` the null version. Throws `scope_required`, `data_corrupted`.
+   */
+  async findNamed(
+    principal: Principal,
+    bucket: BucketRow,
+    { name, versionId }: { readonly name: string; readonly versionId?: string | undefined },
+  ): Promise<{ readonly content: Content } | { readonly marker: MarkerRow } | undefined> {
+    if (!mayTouch(principal, bucket.name, name)) {
+      throw new AppError('scope_required', `This key's limits do not cover ${name} in ${bucket.name}`);
+    }
+    const { named } = this.#deps;
+    const row =
+      versionId === undefined
+        ? await named.namedContent(bucket.id, name)
+        : await named.namedVersionContent(bucket.id, name, versionId);
+    if (row !== undefined) return { content: await this.#watch(row, async () => this.#open(row)) };
+    const marker =
+      versionId === undefined
+        ? await named.markerOn(bucket.id, name)
+        : await named.namedMarker(bucket.id, name, versionId);
+    return marker && { marker };
   }
 
   #row(objectId: string, versionId: string | undefined) {

@@ -73,7 +73,7 @@ export interface Published {
   readonly mimeType: string;
   readonly storageClass: string;
   readonly metadata: string | null;
-  /** As in a VersionRow. */
+  /** Same as in a VersionRow. */
   readonly checksum: string | null;
 }
 
@@ -112,7 +112,7 @@ export function formatSize(bytes: number): string {
 }
 
 /** The tags that a precondition may name: each change renews the id, another upload the etag. */
-export type Tagged = Pick<VersionRow, 'version_id' | 'etag'>;
+export type Tagged = Pick<VersionRow, 'version_id' | 'etag' | 'size_bytes' | 'created_at'>;
 
 /**
  * Throws `precondition_failed` unless the current version is the expected one; undefined: no object, or a

@@ -1,5 +1,5 @@
 /**
- * What the changes of one name have in common: they run one at a time, add or drop versions, and move the
+ * The common steps of all changes of a name: they run one at a time, add or drop versions, and move the
  * counters of bucket and account in the same commit.
  */
 import type { Change, Changes, Recorder } from '../metadata/change.ts';
@@ -7,12 +7,13 @@ import type { RowIdOf } from '../metadata/metadata.ts';
 import type { Clock } from '../platform/clock.ts';
 import { KeyedMutex } from '../platform/concurrency.ts';
 import { newId } from '../platform/ids.ts';
-import { type BucketRow, VERSIONING } from './bucket-sql.ts';
+import type { BucketRow } from './bucket-sql.ts';
 import type { Published } from './entries.ts';
 import type { HotContents } from './hot-contents.ts';
 import { markerOf, type ObjectSql, type Pointed, type UploadTarget, type VersionRow } from './object-sql.ts';
 import type { Naming, VersionContent } from './objects.ts';
 import type { Deleted } from './schema.ts';
+import { VERSIONING } from './schema.ts';
 import type { StorageBilling } from './storage-billing.ts';
 
 export interface ObjectChangesDeps {
@@ -40,7 +41,7 @@ interface BucketDelta {
   /** Versions with bytes, live ones included. */
   readonly versions: number;
   readonly totalBytes: number;
-  /** Of these, bytes that the account was charged for before. */
+  /** Bytes among them that the account was charged for before. */
   readonly countedBytes?: number;
 }
 
@@ -152,5 +153,5 @@ export class ObjectChanges {
   }
 }
 
-/** Of an object without a live version. */
+/** The state of an object without a live version. */
 export const nothingSince = (at: number): Pointed => ({ version: null, sizeBytes: 0, at });

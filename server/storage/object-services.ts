@@ -8,6 +8,8 @@ import { BucketEmptier, Buckets } from './buckets.ts';
 import { Downloads } from './downloads.ts';
 import { HotContents } from './hot-contents.ts';
 import { Listing } from './listing.ts';
+import { NameListing } from './name-listing.ts';
+import { NamedSql } from './named-sql.ts';
 import { ObjectChanges } from './object-changes.ts';
 import { ObjectSql } from './object-sql.ts';
 import { Objects } from './objects.ts';
@@ -72,7 +74,14 @@ export function objectServices(deps: ObjectServicesDeps) {
     removals,
     partUploads,
     bucketEmptier: new BucketEmptier({ buckets, removals, partUploads, store }),
+    names: new NameListing({ store, partUploadSql }),
     listing: new Listing({ store, buckets, accessTimes }),
-    downloads: new Downloads({ ...shared, partUploads: partUploadSql, accessTimes, egress }),
+    downloads: new Downloads({
+      ...shared,
+      named: new NamedSql(metadata),
+      partUploads: partUploadSql,
+      accessTimes,
+      egress,
+    }),
   };
 }

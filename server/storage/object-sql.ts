@@ -33,10 +33,10 @@ export interface VersionRow {
   readonly checksum: string | null;
 }
 
-/** What an S3 client asked to be kept of the bytes, beside the MD5. */
+/** A checksum that an S3 client asked to be kept beside the MD5. */
 export interface StoredChecksum {
   readonly algorithm: string;
-  /** Of all bytes, or of the checksums of the parts. */
+  /** Covers all bytes, or the checksums of the parts. */
   readonly type: 'FULL_OBJECT' | 'COMPOSITE';
   /** Base64; `-N` at the end of a composite one of N parts. */
   readonly value: string;
@@ -62,7 +62,7 @@ export interface UploadTarget {
   readonly previous: LiveVersion | undefined;
 }
 
-/** What a change needs to know of the live version that it replaces. */
+/** Facts of the live version that a change replaces. */
 export type LiveVersion = Pick<
   VersionRow,
   'id' | 'blob' | 'size_bytes' | 'version_id' | 'etag' | 'created_at' | 'is_null'
@@ -129,15 +129,18 @@ export interface Pointed {
   readonly at: number;
 }
 
+/** S3's name of the version that was made while versioning was off or suspended. */
+export const NULL_VERSION = 'null';
+
 const VERSION_COLUMNS = `v.id, v.version_id, v.blob, v.size_bytes, v.etag, v.mime_type, v.storage_class,
   v.metadata, v.created_at, v.last_accessed, v.is_null, v.headers, v.tags, v.checksum`;
 /** Columns of a version `v` and its object `o`: an EntryRow without is_latest. */
 export const ENTRY_COLUMNS = `${VERSION_COLUMNS}, o.id AS object, o.object_id, o.name`;
 const IS_LATEST = `CASE WHEN v.id = (SELECT max(l.id) FROM versions l WHERE l.object = o.id) THEN 1 ELSE 0 END
   AS is_latest`;
-const CONTENT_COLUMNS = `${ENTRY_COLUMNS}, 1 AS is_latest, o.bucket_id, b.account_id, a.is_active,
+export const CONTENT_COLUMNS = `${ENTRY_COLUMNS}, 1 AS is_latest, o.bucket_id, b.account_id, a.is_active,
   b.name AS bucket, bl.name AS blob_name, bl.data, bl.checksum AS data_crc, bl.wrapped_key, bl.upload`;
-const CONTENT_JOINS = `JOIN buckets b ON b.id = o.bucket_id JOIN accounts a ON a.id = b.account_id
+export const CONTENT_JOINS = `JOIN buckets b ON b.id = o.bucket_id JOIN accounts a ON a.id = b.account_id
   JOIN blobs bl ON bl.id = v.blob`;
 
 export class ObjectSql {
@@ -191,26 +194,6 @@ export class ObjectSql {
        WHERE v.version_id = ? AND o.object_id = ?`,
       versionId,
       objectId,
-    );
-  }
-
-  /** The live content of a name. */
-  namedContent(bucketId: number, name: string): Awaitable<ContentRow | undefined> {
-    return this.#reads.get(
-      `SELECT ${CONTENT_COLUMNS} FROM objects o JOIN versions v ON v.id = o.current ${CONTENT_JOINS}
-       WHERE o.bucket_id = ? AND o.name = ?`,
-      bucketId,
-      name,
-    );
-  }
-
-  /** The marker that hides a name; undefined: there is no such object, or it is live. */
-  markerOn(bucketId: number, name: string): Awaitable<MarkerRow | undefined> {
-    return this.#reads.get(
-      `SELECT v.version_id, v.is_null, v.created_at FROM objects o JOIN versions v ON v.object = o.id
-       WHERE o.bucket_id = ? AND o.name = ? AND o.current IS NULL ORDER BY v.id DESC LIMIT 1`,
-      bucketId,
-      name,
     );
   }
 
@@ -395,6 +378,10 @@ export class ObjectSql {
         params: [notBefore, blob],
       },
     ];
+  }
+
+  setTags(version: number, tags: string | null): Statement {
+    return { sql: 'UPDATE versions SET tags = ? WHERE id = ?', params: [tags, version] };
   }
 
   setLastAccessed(version: number, at: number): Statement {

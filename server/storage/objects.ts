@@ -4,7 +4,7 @@
  * states its expectations, so that nothing is lost even if that were not enough.
  */
 import { type Call, mayTouch, type Principal } from '../calls/principal.ts';
-import type { Change, Recorder } from '../metadata/change.ts';
+import type { Change, Changes, Recorder } from '../metadata/change.ts';
 import type { RowIdOf } from '../metadata/metadata.ts';
 import { AppError } from '../platform/errors.ts';
 import type { BlobStore } from './blobs.ts';
@@ -16,9 +16,9 @@ import type { ObjectRow, ObjectSql, VersionRow } from './object-sql.ts';
 import type { Uploaded } from './schema.ts';
 import type { StorageBilling } from './storage-billing.ts';
 import { type ReceivedBytes, Upload } from './upload.ts';
-import { assertObjectName } from './upload-fields.ts';
 
 export interface ObjectsDeps {
+  readonly changes: Changes;
   readonly objectChanges: ObjectChanges;
   readonly store: ObjectSql;
   readonly buckets: Buckets;
@@ -36,7 +36,7 @@ export interface Naming {
   readonly mimeType: string;
   /** Text of a JSON object, or null. */
   readonly metadata: string | null;
-  /** As in a VersionRow. */
+  /** Same as in a VersionRow. */
   readonly headers?: string | null;
   readonly tags?: string | null;
 }
@@ -45,7 +45,7 @@ export interface Naming {
 export interface VersionContent {
   readonly sizeBytes: number;
   readonly etag: string;
-  /** As in a VersionRow. */
+  /** Same as in a VersionRow. */
   readonly checksum?: string | null;
   /** Adds the statements that store or share the bytes; returns the row of the blob. */
   readonly addBlob: (
@@ -81,15 +81,16 @@ export class Objects {
     return { bucket, upload: this.receive(bucket) };
   }
 
-  /** Takes the bytes of an object or a part in. `encryption` is the bucket's, or that of a multipart upload. */
+  /**
+   * Takes the bytes of an object or a part in. `encryption` is the bucket's, or that of a multipart upload.
+   */
   receive({ account_id: owner, encryption }: Pick<BucketRow, 'account_id' | 'encryption'>): Upload {
     const { blobs, wrapKey, assertSpace, maxObjectBytes: maxBytes } = this.#deps;
     return new Upload({ blobs, wrapKey, assertSpace, owner, encrypt: encryption === 1, maxBytes });
   }
 
-  /** Throws `invalid_object_name`, or `scope_required` when the key's limits do not cover the name. */
+  /** Throws `scope_required` when the key's limits do not cover the name. */
   assertMayWrite(principal: Principal, bucket: BucketRow, name: string): void {
-    assertObjectName(name);
     if (mayTouch(principal, bucket.name, name)) return;
     throw new AppError('scope_required', `This key's limits do not cover ${name} in ${bucket.name}`);
   }
@@ -174,6 +175,22 @@ export class Objects {
       const naming = { name: object.name, mimeType, metadata, headers, tags };
       const content = this.shared({ ...chosen, blob });
       return presentUpload(await objectChanges.place(change, { bucket, target, naming, content }));
+    });
+  }
+
+  /** Replaces the tags of a version. Throws `version_not_found` if it is gone. */
+  setTags(
+    call: Call,
+    version: Pick<ObjectRow, 'object_id'> & Pick<VersionRow, 'id'>,
+    tags: string | null,
+  ): Promise<void> {
+    const { store, changes, objectChanges } = this.#deps;
+    return changes.run(call, (change) => {
+      objectChanges.forgetAfter(change, version.object_id);
+      change.expect(
+        store.setTags(version.id, tags),
+        () => new AppError('version_not_found', 'The version was removed meanwhile'),
+      );
     });
   }
 

@@ -1,7 +1,7 @@
 /** SQL of multipart uploads and their parts. */
 import type { Awaitable, Reads, RowIdOf, Statement } from '../metadata/metadata.ts';
 
-/** What becomes of an upload; the parts of an aborted one are removed a few at a time. */
+/** States of an upload; the parts of an aborted one are removed a few at a time. */
 export const UPLOAD_STATE = { open: 0, completed: 1, aborted: 2 } as const;
 
 export interface PartUploadRow {
@@ -12,7 +12,7 @@ export interface PartUploadRow {
   readonly name: string;
   /** One of UPLOAD_STATE. */
   readonly state: number;
-  /** Of all parts. */
+  /** Sum over all parts. */
   readonly size_bytes: number;
   /** Grows with each change of the parts. */
   readonly changes: number;
@@ -24,7 +24,7 @@ export interface PartUploadRow {
   /** JSON: algorithm and type of the checksums that the client announced. */
   readonly checksum: string | null;
   readonly created_at: number;
-  /** JSON of what completing gave. */
+  /** JSON of a Completed. */
   readonly result: string | null;
 }
 
@@ -121,12 +121,13 @@ export class PartUploadSql {
     );
   }
 
-  /** All parts of a completed upload, in order. */
-  partBlobs(upload: number): Awaitable<PartBlobRow[]> {
+  /** The first parts of a completed upload, in order; default: all. */
+  partBlobs(upload: number, limit = 10_000): Awaitable<PartBlobRow[]> {
     return this.#reads.all(
       `SELECT p.number, p.size_bytes, p.blob, b.name AS blob_name, b.wrapped_key
-       FROM upload_parts p JOIN blobs b ON b.id = p.blob WHERE p.upload = ? ORDER BY p.number`,
+       FROM upload_parts p JOIN blobs b ON b.id = p.blob WHERE p.upload = ? ORDER BY p.number LIMIT ?`,
       upload,
+      limit,
     );
   }
 

@@ -1,7 +1,7 @@
 /**
- * Multipart uploads: an object that arrives in parts, each durable for itself, and becomes visible when it is
- * completed. A part is a blob with a row; the assembled object is a blob without bytes of its own, which names the
- * upload, so that completing costs the same however many parts there are.
+ * Multipart uploads: an object that arrives in parts, each durable for itself, and becomes visible when it
+ * is completed. A part is a blob with a row; the assembled object is a blob without bytes of its own, which
+ * names the upload, so that completing costs the same however many parts there are.
  */
 import { createHash } from 'node:crypto';
 import type { Call, Principal } from '../calls/principal.ts';
@@ -19,6 +19,8 @@ import { type PartRow, type PartUploadRow, type PartUploadSql, UPLOAD_STATE } fr
 import type { StorageBilling } from './storage-billing.ts';
 import type { ReceivedBytes, Upload } from './upload.ts';
 
+export type { PartRow, PartUploadRow } from './part-upload-sql.ts';
+
 export interface PartUploadsDeps {
   readonly changes: Changes;
   readonly store: PartUploadSql;
@@ -30,7 +32,7 @@ export interface PartUploadsDeps {
   readonly garbageGraceMs: number;
 }
 
-/** What completing an upload gave; kept for those who repeat the request. */
+/** The result of completing an upload; kept for those who repeat the request. */
 export interface Completed {
   readonly version_id: string;
   readonly is_null: boolean;
@@ -65,7 +67,7 @@ export class PartUploads {
     this.#deps = deps;
   }
 
-  /** Throws `invalid_object_name`, `scope_required`, `bucket_not_found`, `insufficient_credits`. */
+  /** Throws `scope_required`, `bucket_not_found`, `insufficient_credits`. */
   async begin(
     call: Call,
     bucket: BucketRow,
@@ -113,6 +115,25 @@ export class PartUploads {
     const row = await this.#deps.store.find(uploadId);
     if (row?.bucket_id !== bucket.id || row.name !== name) throw notFound(uploadId);
     return row;
+  }
+
+  /** The upload of that id, open or ended, whoever's it is. */
+  async lookUp(uploadId: string): Promise<PartUploadRow | undefined> {
+    return this.#deps.store.find(uploadId);
+  }
+
+  /** Parts by number, after that number. `upload`: row id. */
+  async parts(upload: number, after: number, limit: number): Promise<PartRow[]> {
+    return this.#deps.store.parts(upload, after, limit);
+  }
+
+  /** Sizes of the parts of an assembled object, in order, and whether they are encrypted. */
+  async assembledFrom(
+    upload: number,
+    limit = MAX_PARTS,
+  ): Promise<{ sizeBytes: number; isEncrypted: boolean }[]> {
+    const parts = await this.#deps.store.partBlobs(upload, limit);
+    return parts.map((part) => ({ sizeBytes: part.size_bytes, isEncrypted: part.wrapped_key !== null }));
   }
 
   /** Takes the bytes of a part in; the caller must put or abort the result. Throws `insufficient_credits`. */

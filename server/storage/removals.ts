@@ -4,13 +4,14 @@ import { BACKGROUND, type Change } from '../metadata/change.ts';
 import type { Clock } from '../platform/clock.ts';
 import { AppError } from '../platform/errors.ts';
 import { newId } from '../platform/ids.ts';
-import { type BucketRow, VERSIONING } from './bucket-sql.ts';
+import type { BucketRow } from './bucket-sql.ts';
 import type { Buckets } from './buckets.ts';
 import type { Condition } from './entries.ts';
 import { nothingSince, type ObjectChanges } from './object-changes.ts';
-import type { ObjectRow, ObjectSql, VersionRow } from './object-sql.ts';
+import { NULL_VERSION, type ObjectRow, type ObjectSql, type VersionRow } from './object-sql.ts';
 import { notFound, type Objects } from './objects.ts';
 import type { Deleted } from './schema.ts';
+import { VERSIONING } from './schema.ts';
 
 export interface RemovalsDeps {
   readonly objects: Objects;
@@ -29,14 +30,19 @@ interface Removal {
   readonly isStrict?: boolean;
 }
 
+/** The outcome of a removal. */
+export interface RemovedNamed {
+  readonly answer: Deleted;
+  /** The removed version was a delete marker. */
+  readonly wasMarker: boolean;
+}
+
 interface Removed {
   readonly bucket: BucketRow;
   readonly object: ObjectRow;
   readonly condition: Condition | undefined;
 }
 
-/** S3's name of the version that was made while versioning was off or suspended. */
-const NULL_VERSION = 'null';
 /** Maximum versions of one name removed in one commit: more would delay other commits. */
 const REMOVED_AT_ONCE = 64;
 
@@ -63,7 +69,7 @@ export class Removals {
         const object = await this.#deps.objects.findFor(principal, objectId);
         const bucket = await this.#deps.buckets.find(principal, object.bucket);
         if (removal.versionId === undefined && object.current === null) throw notFound(objectId);
-        return this.#remove(change, { bucket, object }, removal);
+        return (await this.#remove(change, { bucket, object }, removal)).answer;
       },
     );
   }
@@ -77,7 +83,7 @@ export class Removals {
     call: Call,
     bucketName: string,
     { name, ...removal }: Removal & { readonly name: string },
-  ): Promise<Deleted | null> {
+  ): Promise<RemovedNamed | null> {
     const { store, buckets, clock } = this.#deps;
     const { id: bucketId } = await buckets.find(call.principal, bucketName);
     return this.#deps.objectChanges.inTurn(call, { bucketId, name }, async (change) => {
@@ -91,20 +97,20 @@ export class Removals {
       buckets.assertNotDeleting(bucket);
       const objectId = newId('obj', clock);
       const id = change.add(store.insertObject({ objectId, bucketId, name }), 'retry');
-      return this.#deps.objectChanges.addMarker(change, { id, object_id: objectId, current: null }, bucket);
+      const marked = { id, object_id: objectId, current: null };
+      return { answer: this.#deps.objectChanges.addMarker(change, marked, bucket), wasMarker: false };
     });
   }
 
-  #remove(
+  async #remove(
     change: Change,
     { bucket, object }: Omit<Removed, 'condition'>,
     { versionId, condition, isStrict = false }: Removal,
-  ): Promise<Deleted> {
+  ): Promise<RemovedNamed> {
     this.#deps.objectChanges.forgetAfter(change, object.object_id);
     const removed = { bucket, object, condition };
-    return versionId === undefined
-      ? this.#removeCurrent(change, removed, isStrict)
-      : this.#removeVersion(change, { ...removed, versionId });
+    if (versionId !== undefined) return this.#removeVersion(change, { ...removed, versionId });
+    return { answer: await this.#removeCurrent(change, removed, isStrict), wasMarker: false };
   }
 
   async #removeCurrent(
@@ -141,7 +147,7 @@ export class Removals {
   async #removeVersion(
     change: Change,
     { bucket, object, versionId, condition }: Removed & { versionId: string },
-  ): Promise<Deleted> {
+  ): Promise<RemovedNamed> {
     const { store } = this.#deps;
     const version =
       versionId === NULL_VERSION
@@ -167,12 +173,9 @@ export class Removals {
       versions: version.blob === null ? 0 : -1,
       totalBytes: version.blob === null ? 0 : -version.size_bytes,
     });
-    return {
-      id: object.object_id,
-      deleted: true,
-      version_id: version.version_id,
-      is_delete_marker: false,
-    };
+    const { version_id } = version;
+    const answer = { id: object.object_id, deleted: true, version_id, is_delete_marker: false } as const;
+    return { answer, wasMarker: version.blob === null };
   }
 
   /**

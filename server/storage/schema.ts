@@ -15,6 +15,9 @@ export const Bucket = namedObject('Bucket', {
 });
 export type Bucket = Static<typeof Bucket>;
 
+/** A bucket that was versioned once can only be suspended: its versions stay. */
+export const VERSIONING = { off: 0, on: 1, suspended: 2 } as const;
+
 export const NewBucket = namedObject('NewBucket', {
   name: Type.String({
     description:

@@ -5,7 +5,7 @@ import { unknownFields } from '../http/validate.ts';
 import { conditionOf, presentUpload } from './entries.ts';
 import type { Objects } from './objects.ts';
 import { BucketPath, Uploaded, UploadForm } from './schema.ts';
-import { readNaming } from './upload-fields.ts';
+import { assertObjectName, readNaming } from './upload-fields.ts';
 
 export function uploadRoutes({ objects }: { readonly objects: Objects }): Route[] {
   return [
@@ -50,6 +50,7 @@ async function receive(objects: Objects, call: UploadInput): Promise<Uploaded> {
     const form = await readForm(request.raw, upload);
     unknownFields(request, form.fields.keys(), UploadForm);
     const naming = readNaming(form);
+    assertObjectName(naming.name);
     objects.assertMayWrite(principal, bucket, naming.name);
     const received = await upload.finish();
     identify([naming, received.sizeBytes, received.md5]);

@@ -8,10 +8,10 @@ export interface Migration {
   readonly sql: string;
 }
 
-/** Of SQLite. */
+/** The migrations of SQLite. */
 export const migrations = migrationsIn(import.meta.dirname);
 
-/** Of PostgreSQL: the schema as of migration 21, then a text for each later migration of SQLite. */
+/** PostgreSQL has: the schema as of migration 21, then a text for each later migration of SQLite. */
 export const postgresqlMigrations = migrationsIn(`${import.meta.dirname}/postgresql`);
 
 /** `0012-free-plan-databases.sql`. The comment at its top may change; its checksum is that of the rest. */

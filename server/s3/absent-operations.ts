@@ -1,0 +1,64 @@
+/**
+ * Settings that are not offered. Clients such as Terraform and rclone read many settings of a bucket: each
+ * answers what AWS does where nothing was set. Setting one is refused, so that nobody believes that it
+ * holds.
+ */
+import { bucketOf, type S3Answer, type S3Call, type S3Operation } from './s3-call.ts';
+import { type S3Code, S3Error } from './s3-error.ts';
+import { type XmlNode, xmlDocument } from './xml.ts';
+
+/** The root of an empty setting, or the code that says that there is none. */
+const EMPTY: Readonly<Record<string, { readonly root: string; readonly content?: XmlNode } | S3Code>> = {
+  accelerate: { root: 'AccelerateConfiguration' },
+  analytics: { root: 'ListBucketAnalyticsConfigurationResult', content: [['IsTruncated', false]] },
+  cors: 'NoSuchCORSConfiguration',
+  'intelligent-tiering': {
+    root: 'ListBucketIntelligentTieringConfigurationsOutput',
+    content: [['IsTruncated', false]],
+  },
+  inventory: { root: 'ListInventoryConfigurationsResult', content: [['IsTruncated', false]] },
+  lifecycle: 'NoSuchLifecycleConfiguration',
+  logging: { root: 'BucketLoggingStatus' },
+  metrics: { root: 'ListMetricsConfigurationsResult', content: [['IsTruncated', false]] },
+  notification: { root: 'NotificationConfiguration' },
+  'object-lock': 'ObjectLockConfigurationNotFoundError',
+  ownershipControls: 'OwnershipControlsNotFoundError',
+  policy: 'NoSuchBucketPolicy',
+  policyStatus: { root: 'PolicyStatus', content: [['IsPublic', false]] },
+  publicAccessBlock: 'NoSuchPublicAccessBlockConfiguration',
+  replication: 'ReplicationConfigurationNotFoundError',
+  requestPayment: { root: 'RequestPaymentConfiguration', content: [['Payer', 'BucketOwner']] },
+  tagging: 'NoSuchTagSet',
+  website: 'NoSuchWebsiteConfiguration',
+};
+const ON_OBJECTS = ['legal-hold', 'restore', 'retention', 'select', 'torrent'];
+/** Every parameter that names something other than the bucket or object itself. */
+export const SUB_RESOURCES: ReadonlySet<string> = new Set([
+  ...Object.keys(EMPTY),
+  ...ON_OBJECTS,
+  'acl',
+  'append',
+  'metadataTable',
+  'session',
+]);
+
+export const ABSENT_OPERATIONS: readonly S3Operation[] = Object.entries(EMPTY).map(([name, empty]) => ({
+  name: `GetBucket-${name}`,
+  method: 'GET',
+  level: 'bucket',
+  query: [name],
+  permission: 'storage:read',
+  run: async (call: S3Call): Promise<S3Answer> => {
+    await bucketOf(call);
+    if (typeof empty === 'string') throw new S3Error(empty);
+    return { xml: xmlDocument(empty.root, empty.content ?? []) };
+  },
+}));
+
+/** Throws S3Error NotImplemented, with the name of what was asked for. */
+export function refuseAbsent(what: string): never {
+  if (what === 'torrent') throw new S3Error('NoSuchKey');
+  throw new S3Error('NotImplemented', `${what} is not offered here; see docs/s3.md`, {
+    fields: { Header: what },
+  });
+}

@@ -1,0 +1,216 @@
+/**
+ * Takes the body of a request: removes the frames of aws-chunked, checks length, hashes and checksums while
+ * the bytes pass, and holds the sender back while the receiver is busy.
+ */
+import { createHash } from 'node:crypto';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { detachBuffer } from '../platform/buffers.ts';
+import { endOfTick } from '../platform/tick.ts';
+import {
+  type Checksum,
+  type ChecksumAlgorithm,
+  checksumHeader,
+  type HeaderChecksums,
+  headerChecksums,
+  newChecksum,
+  readChecksum,
+} from './checksums.ts';
+import { ChunkedBody } from './chunked-body.ts';
+import type { Payload } from './payload.ts';
+import { S3Error } from './s3-error.ts';
+import type { VerifiedSignature } from './signature.ts';
+
+export interface BodyReaderDeps {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly payload: Payload;
+  /** null: an anonymous request. */
+  readonly verified: VerifiedSignature | null;
+}
+
+/** The checksum that the client sent with the bytes, which they have. */
+export interface SentChecksum {
+  readonly algorithm: ChecksumAlgorithm;
+  /** Base64. */
+  readonly value: string;
+}
+
+/** A promise asks to wait before the next chunk, whose memory is then free. */
+type Sink = (chunk: Uint8Array) => Promise<void> | undefined;
+
+/** Bytes after which other requests get a turn. */
+const TURN_BYTES = 1024 * 1024;
+export class BodyReader {
+  readonly #deps: BodyReaderDeps;
+  #isTaken = false;
+
+  constructor(deps: BodyReaderDeps) {
+    this.#deps = deps;
+  }
+
+  /** True once the body was taken. */
+  get isTaken(): boolean {
+    return this.#isTaken;
+  }
+
+  /** The whole body of at most `maxBytes`. Throws S3Error as stream() does, and MaxMessageLengthExceeded. */
+  async whole(maxBytes: number): Promise<Buffer> {
+    const chunks: Buffer[] = [];
+    let bytes = 0;
+    await this.stream((chunk) => {
+      bytes += chunk.length;
+      if (bytes > maxBytes) throw new S3Error('MaxMessageLengthExceeded');
+      chunks.push(Buffer.from(chunk));
+      return undefined;
+    });
+    return Buffer.concat(chunks);
+  }
+
+  /**
+   * Hands all bytes to `sink`. Resolves when they are known to be what the client meant to send; `fallback`
+   * is computed where the client sent no checksum. Throws S3Error: MissingContentLength, IncompleteBody,
+   * BadDigest, InvalidDigest, XAmzContentSHA256Mismatch, SignatureDoesNotMatch, and what `sink` throws.
+   */
+  async stream(sink: Sink, fallback?: ChecksumAlgorithm): Promise<SentChecksum | null> {
+    this.#isTaken = true;
+    const { request, response } = this.#deps;
+    const length = this.#lengthOf();
+    const checks = new BodyChecks(this.#deps, fallback);
+    const frames = this.#frames(checks.sent);
+    if (request.headers.expect !== undefined) response.writeContinue();
+    let bytes = 0;
+    await pump(request, (piece) => {
+      const parts = frames?.push(piece) ?? [piece];
+      let waiting: Promise<void> | undefined;
+      for (const part of parts) {
+        bytes += part.length;
+        checks.update(part);
+        waiting = waiting === undefined ? sink(part) : later(waiting, part, sink);
+      }
+      return waiting;
+    });
+    const trailers = frames?.end().trailers ?? new Map<string, string>();
+    if (length !== null && bytes !== length) throw new S3Error('IncompleteBody');
+    return checks.end(trailers);
+  }
+
+  /** Length of the bytes without frames; null: not announced. */
+  #lengthOf(): number | null {
+    const { headers } = this.#deps.request;
+    const isChunked = this.#deps.payload.kind === 'chunked';
+    const text = headers[isChunked ? 'x-amz-decoded-content-length' : 'content-length'];
+    if (typeof text === 'string') {
+      if (/^\d{1,15}$/.test(text)) return Number(text);
+      throw new S3Error('InvalidArgument', 'The length of the body is no number');
+    }
+    if (isChunked && headers['transfer-encoding'] !== undefined) return null;
+    if (headers['transfer-encoding'] === undefined && !isChunked) return 0;
+    throw new S3Error('MissingContentLength');
+  }
+
+  #frames(sent: HeaderChecksums): ChunkedBody | undefined {
+    const { payload, verified } = this.#deps;
+    if (payload.kind !== 'chunked') return undefined;
+    const { signed, trailer } = payload;
+    const { declaredTrailers } = sent;
+    return new ChunkedBody({ signed, trailer, decodedLength: this.#lengthOf(), declaredTrailers, verified });
+  }
+}
+
+/** `chunk` is copied: its memory is freed when this returns. */
+async function later(before: Promise<void>, chunk: Uint8Array, sink: Sink): Promise<void> {
+  const copy = Buffer.from(chunk);
+  await before;
+  await sink(copy);
+}
+
+/** The digests that a body must have. */
+class BodyChecks {
+  readonly sent: HeaderChecksums;
+  readonly #payload: Payload;
+  readonly #md5: string | undefined;
+  readonly #algorithm: ChecksumAlgorithm | undefined;
+  readonly #digests: { md5?: Checksum; sha256?: ReturnType<typeof createHash>; checksum?: Checksum } = {};
+
+  constructor({ request, payload }: BodyReaderDeps, fallback: ChecksumAlgorithm | undefined) {
+    const { headers } = request;
+    this.sent = headerChecksums(headers);
+    this.#payload = payload;
+    const md5 = headers['content-md5'];
+    this.#md5 = typeof md5 === 'string' ? assertMd5(md5) : undefined;
+    this.#algorithm = this.sent.algorithm ?? fallback;
+    if (this.#md5 !== undefined) this.#digests.md5 = newChecksum('MD5');
+    if (payload.kind === 'hash') this.#digests.sha256 = createHash('sha256');
+    if (this.#algorithm !== undefined) this.#digests.checksum = newChecksum(this.#algorithm);
+  }
+
+  update(chunk: Uint8Array): void {
+    const { md5, sha256, checksum } = this.#digests;
+    md5?.update(chunk);
+    sha256?.update(chunk);
+    checksum?.update(chunk);
+  }
+
+  end(trailers: ReadonlyMap<string, string>): SentChecksum | null {
+    const { md5, sha256, checksum } = this.#digests;
+    if (md5 && md5.digest().toString('base64') !== this.#md5) throw new S3Error('BadDigest');
+    if (sha256 && this.#payload.kind === 'hash' && sha256.digest('hex') !== this.#payload.sha256) {
+      throw new S3Error('XAmzContentSHA256Mismatch');
+    }
+    if (checksum === undefined || this.#algorithm === undefined) return null;
+    const value = checksum.digest().toString('base64');
+    const inTrailer = this.sent.inTrailer ? trailers.get(checksumHeader(this.#algorithm)) : undefined;
+    const claimed = inTrailer === undefined ? this.sent.value : readChecksum(this.#algorithm, inTrailer);
+    if (claimed && claimed.toString('base64') !== value) {
+      throw new S3Error(
+        'BadDigest',
+        `The ${this.#algorithm} you specified did not match the calculated checksum.`,
+      );
+    }
+    return { algorithm: this.#algorithm, value };
+  }
+}
+
+function assertMd5(text: string): string {
+  if (/^[A-Za-z0-9+/]{22}==$/.test(text)) return text;
+  throw new S3Error('InvalidDigest');
+}
+
+/** Hands the pieces of a body to `take`, one at a time. Rejects when the client goes. */
+function pump(request: IncomingMessage, take: Sink): Promise<void> {
+  return new Promise((resolve, reject) => {
+    let taken = 0;
+    const onData = (piece: Buffer) => {
+      let waiting: Promise<void> | undefined;
+      try {
+        waiting = take(piece);
+      } catch (error) {
+        fail(error);
+        return;
+      }
+      taken += piece.length;
+      detachBuffer(piece);
+      if (waiting === undefined && taken >= TURN_BYTES) waiting = endOfTick();
+      if (waiting === undefined) return;
+      taken = 0;
+      request.pause();
+      waiting.then(() => request.resume(), fail);
+    };
+    const onEnd = () => {
+      leave();
+      resolve();
+    };
+    const onLost = () => fail(new S3Error('IncompleteBody'));
+    const leave = () => {
+      request.off('data', onData).off('end', onEnd).off('error', onLost).off('close', onLost);
+    };
+    const fail = (error: unknown) => {
+      leave();
+      request.pause();
+      reject(error);
+    };
+    if (request.destroyed) return onLost();
+    if (request.readableEnded) return resolve();
+    request.on('data', onData).on('end', onEnd).on('error', onLost).on('close', onLost);
+  });
+}

@@ -1,0 +1,157 @@
+/** Headers of S3 objects: what uploads store, and what reads show. */
+import type { IncomingHttpHeaders } from 'node:http';
+import type { BucketRow } from '../storage/buckets.ts';
+import type { Content } from '../storage/downloads.ts';
+import type { StoredChecksum } from '../storage/name-listing.ts';
+import { shownId } from '../storage/name-listing.ts';
+import type { Naming } from '../storage/objects.ts';
+import { type ChecksumAlgorithm, checksumHeader } from './checksums.ts';
+import { fromHeader, headerOf, toHeader } from './s3-call.ts';
+import { S3Error } from './s3-error.ts';
+
+const META = 'x-amz-meta-';
+const MAX_META_BYTES = 2048;
+const MAX_TAGS = 10;
+/** Headers that are stored with an object and sent with it. */
+const STORED = ['cache-control', 'content-disposition', 'content-encoding', 'content-language', 'expires'];
+/** `response-…` parameters that replace a header of one answer. */
+const OVERRIDES = [...STORED, 'content-type'];
+const UNKNOWN_TYPE = 'binary/octet-stream';
+const TYPE_MAX_LENGTH = 255;
+
+/**
+ * Name, type, metadata and tags of an upload. Throws S3Error MetadataTooLarge, InvalidTag, InvalidArgument.
+ */
+export function labelsOf(name: string, headers: IncomingHttpHeaders): Naming {
+  return { name, ...describedBy(headers), tags: tagsOf(headers) };
+}
+
+export function describedBy(headers: IncomingHttpHeaders): Omit<Naming, 'name' | 'tags'> {
+  const type = headerOf({ headers }, 'content-type') ?? UNKNOWN_TYPE;
+  if (type.length > TYPE_MAX_LENGTH) throw new S3Error('InvalidArgument', 'The Content-Type is too long');
+  const storageClass = headers['x-amz-storage-class'];
+  if (storageClass !== undefined && storageClass !== 'STANDARD') throw new S3Error('InvalidStorageClass');
+  const meta: Record<string, string> = {};
+  let bytes = 0;
+  for (const [name, value] of Object.entries(headers)) {
+    if (!name.startsWith(META) || typeof value !== 'string') continue;
+    meta[name.slice(META.length)] = fromHeader(value);
+    bytes += name.length - META.length + value.length;
+  }
+  if (bytes > MAX_META_BYTES) throw new S3Error('MetadataTooLarge');
+  const metadata = Object.keys(meta).length === 0 ? null : JSON.stringify(meta);
+  return { mimeType: type === '' ? UNKNOWN_TYPE : type, metadata, headers: storedHeaders(headers) };
+}
+
+function storedHeaders(headers: IncomingHttpHeaders): string | null {
+  const stored: Record<string, string> = {};
+  for (const name of STORED) {
+    const value = headerOf({ headers }, name);
+    const kept = name === 'content-encoding' ? withoutChunked(value) : value;
+    if (kept !== undefined && kept !== '') stored[name] = kept;
+  }
+  return Object.keys(stored).length === 0 ? null : JSON.stringify(stored);
+}
+
+/** `aws-chunked` describes the request, not the object. */
+function withoutChunked(value: string | undefined): string | undefined {
+  const codings = value?.split(',').map((coding) => coding.trim());
+  return codings?.filter((coding) => coding.toLowerCase() !== 'aws-chunked').join(', ');
+}
+
+/** The tags of `x-amz-tagging`, as JSON. Throws S3Error InvalidTag. */
+export function tagsOf(headers: IncomingHttpHeaders): string | null {
+  const text = headerOf({ headers }, 'x-amz-tagging');
+  if (text === undefined || text === '') return null;
+  const pairs = text.split('&').map((pair): [string, string] => {
+    const equals = pair.indexOf('=');
+    const [name, value] = equals < 0 ? [pair, ''] : [pair.slice(0, equals), pair.slice(equals + 1)];
+    try {
+      return [decodeURIComponent(name.replaceAll('+', ' ')), decodeURIComponent(value.replaceAll('+', ' '))];
+    } catch {
+      throw new S3Error('InvalidArgument', 'The header x-amz-tagging is not URL-encoded');
+    }
+  });
+  return tagText(pairs);
+}
+
+/** At most ten tags with different names, as JSON; null: none. Throws S3Error InvalidTag. */
+export function tagText(pairs: readonly (readonly [name: string, value: string])[]): string | null {
+  if (pairs.length > MAX_TAGS) throw new S3Error('BadRequest', `An object can have at most ${MAX_TAGS} tags`);
+  const names = new Set(pairs.map(([name]) => name));
+  const isGood = pairs.every(([name, value]) => name !== '' && name.length <= 128 && value.length <= 256);
+  if (names.size !== pairs.length || !isGood) throw new S3Error('InvalidTag');
+  return pairs.length === 0 ? null : JSON.stringify(Object.fromEntries(pairs));
+}
+
+/** JSON for the row: a checksum of all bytes. */
+export function fullObject({ algorithm, value }: { algorithm: ChecksumAlgorithm; value: string }): string {
+  return JSON.stringify({ algorithm, type: 'FULL_OBJECT', value } satisfies StoredChecksum);
+}
+
+export function checksumOf({ checksum }: { readonly checksum: string | null }): StoredChecksum | null {
+  return checksum === null ? null : (JSON.parse(checksum) as StoredChecksum);
+}
+
+/** The headers that show a checksum. */
+export function checksumHeaders(checksum: string | null): Record<string, string> {
+  const stored = checksumOf({ checksum });
+  if (stored === null) return {};
+  const name = checksumHeader(stored.algorithm as ChecksumAlgorithm);
+  return { [name]: stored.value, 'x-amz-checksum-type': stored.type };
+}
+
+/** The version's id, where the bucket has or had versions. */
+export function versionHeader(
+  { versioning }: BucketRow,
+  version: { readonly version_id: string; readonly is_null: number },
+): Record<string, string> {
+  return versioning === 0 ? {} : { 'x-amz-version-id': shownId(version) };
+}
+
+/** All headers of an object but those that depend on the part of it that is sent. */
+export function objectHeaders(
+  bucket: BucketRow,
+  { row, etag, mimeType, createdAt }: Content,
+  { isEncrypted, withChecksum }: { readonly isEncrypted: boolean; readonly withChecksum: boolean },
+): Record<string, string> {
+  const stored = row.headers === null ? {} : (JSON.parse(row.headers) as Record<string, string>);
+  const meta = row.metadata === null ? {} : (JSON.parse(row.metadata) as Record<string, unknown>);
+  const tags = row.tags === null ? 0 : Object.keys(JSON.parse(row.tags)).length;
+  const headers: Record<string, string> = {
+    etag: `"${etag}"`,
+    'last-modified': new Date(createdAt).toUTCString(),
+    'content-type': toHeader(mimeType),
+    'accept-ranges': 'bytes',
+    ...versionHeader(bucket, row),
+  };
+  for (const [name, value] of Object.entries(stored)) headers[name] = toHeader(value);
+  for (const [name, value] of Object.entries(meta)) addMeta(headers, name, value);
+  if (isEncrypted) headers['x-amz-server-side-encryption'] = 'AES256';
+  if (tags > 0) headers['x-amz-tagging-count'] = String(tags);
+  if (withChecksum) Object.assign(headers, checksumHeaders(row.checksum));
+  return headers;
+}
+
+/**
+ * Metadata from REST may have names and values that no header can: values go as JSON, odd names are left
+ * out.
+ */
+function addMeta(headers: Record<string, string>, name: string, value: unknown): void {
+  if (!/^[\w!#$%&'*+.^`|~-]+$/.test(name)) return;
+  const text = typeof value === 'string' ? value : JSON.stringify(value);
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: no header has them
+  if (!/[\u0000-\u0008\u000a-\u001f\u007f]/.test(text)) headers[META + name.toLowerCase()] = toHeader(text);
+}
+
+/** Replaces headers by the `response-…` parameters of the request. */
+export function overridden(query: ReadonlyMap<string, string>): Record<string, string> {
+  const headers: Record<string, string> = {};
+  for (const name of OVERRIDES) {
+    const value = query.get(`response-${name}`);
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: no header has them
+    if (value !== undefined && !/[\u0000-\u0008\u000a-\u001f\u007f]/.test(value))
+      headers[name] = toHeader(value);
+  }
+  return headers;
+}

@@ -1,0 +1,157 @@
+/** Operations on one object: store, read, copy, describe, delete. */
+import type { Content } from '../storage/downloads.ts';
+import { isNotModified, writeCondition } from './conditions.ts';
+import {
+  checksumHeaders,
+  describedBy,
+  fullObject,
+  labelsOf,
+  tagsOf,
+  versionHeader,
+} from './object-headers.ts';
+import { findContent, headObject, isEncrypted, readAll, sendObject } from './object-reading.ts';
+import { bucketOf, isoTime, keyOf, type S3Answer, type S3Call, type S3Operation } from './s3-call.ts';
+import { S3Error } from './s3-error.ts';
+import { xmlDocument } from './xml.ts';
+
+const OBJECT = { level: 'object' } as const;
+const READ = { ...OBJECT, permission: 'storage:read' } as const;
+const WRITE = { ...OBJECT, permission: 'storage:write' } as const;
+
+export const OBJECT_OPERATIONS: readonly S3Operation[] = [
+  { ...WRITE, name: 'PutObject', method: 'PUT', run: putObject },
+  { ...WRITE, name: 'CopyObject', method: 'PUT', header: 'x-amz-copy-source', run: copyObject },
+  { ...READ, name: 'GetObject', method: 'GET', run: sendObject },
+  { ...READ, name: 'HeadObject', method: 'HEAD', run: headObject },
+];
+
+/** Refuses what encrypts in ways that are not offered. Throws S3Error NotImplemented. */
+export function assertEncryptionOffered({ headers }: Pick<S3Call, 'headers'>): void {
+  const asked = headers['x-amz-server-side-encryption'];
+  const own = headers['x-amz-server-side-encryption-customer-algorithm'];
+  if (own !== undefined || (asked !== undefined && asked !== 'AES256')) {
+    throw new S3Error('NotImplemented', 'Only the encryption of the bucket (SSE-S3, AES256) is offered here');
+  }
+}
+
+async function putObject(call: S3Call): Promise<S3Answer> {
+  const { storage, principal, headers } = call;
+  assertEncryptionOffered(call);
+  const naming = labelsOf(keyOf(call), headers);
+  const condition = writeCondition(headers);
+  const { name } = await bucketOf(call);
+  const { bucket, upload } = await storage.objects.beginUpload(principal, name);
+  try {
+    storage.objects.assertMayWrite(principal, bucket, naming.name);
+    const sent = await call.body.stream((chunk) => upload.write(chunk), 'CRC64NVME');
+    const received = await upload.finish();
+    const checksum = sent === null ? null : fullObject(sent);
+    const content = storage.objects.received(received, checksum);
+    const published = await storage.objects.publish(
+      call,
+      { bucket, content, naming, ...(condition && { condition }) },
+      (version) => version,
+    );
+    return {
+      headers: {
+        etag: `"${published.etag}"`,
+        ...checksumHeaders(checksum),
+        ...versionHeader(bucket, { version_id: published.versionId, is_null: Number(published.isNull) }),
+        ...(bucket.encryption === 1 && { 'x-amz-server-side-encryption': 'AES256' }),
+      },
+    };
+  } finally {
+    await upload.end();
+  }
+}
+
+/**
+ * The source that `x-amz-copy-source` names. Throws S3Error InvalidArgument, NoSuchKey, PreconditionFailed.
+ */
+export async function copySource(
+  call: S3Call,
+): Promise<{ content: Content; versionHeaders: Record<string, string> }> {
+  const { storage, principal, headers } = call;
+  const [path = '', query = ''] = String(headers['x-amz-copy-source']).split('?', 2);
+  const refused = () =>
+    new S3Error(
+      'InvalidArgument',
+      'Copy Source must mention the source bucket and key: sourcebucket/sourcekey',
+    );
+  let named: string;
+  try {
+    named = decodeURIComponent(path).replace(/^\//, '');
+  } catch {
+    throw refused();
+  }
+  const slash = named.indexOf('/');
+  if (slash < 1 || slash === named.length - 1) throw refused();
+  const bucket = await storage.buckets.find(principal, named.slice(0, slash));
+  const versionId = /^versionId=(.+)$/.exec(query)?.[1];
+  const content = await findContent(call, bucket, { name: named.slice(slash + 1), versionId });
+  if (isNotModified(headers, content, 'x-amz-copy-source-')) throw new S3Error('PreconditionFailed');
+  const shown = versionHeader(bucket, content.row)['x-amz-version-id'];
+  return { content, versionHeaders: shown === undefined ? {} : { 'x-amz-copy-source-version-id': shown } };
+}
+
+async function copyObject(call: S3Call): Promise<S3Answer> {
+  const { storage, principal, headers } = call;
+  assertEncryptionOffered(call);
+  await call.body.whole(0);
+  const bucket = await bucketOf(call);
+  const { content, versionHeaders } = await copySource(call);
+  const { row } = content;
+  const name = keyOf(call);
+  const replaces = directive(call, 'x-amz-metadata-directive');
+  const isItself =
+    row.bucket_id === bucket.id &&
+    row.name === name &&
+    headers['x-amz-copy-source']?.includes('?versionId=') !== true;
+  const encrypts = headers['x-amz-server-side-encryption'] !== undefined;
+  if (isItself && !replaces && !encrypts) {
+    throw new S3Error(
+      'InvalidRequest',
+      'This copy request is illegal because it is trying to copy an object to itself without changing the ' +
+        "object's metadata, storage class, website redirect location or encryption attributes.",
+    );
+  }
+  const kept = { mimeType: row.mime_type, metadata: row.metadata, headers: row.headers };
+  const tags = directive(call, 'x-amz-tagging-directive') ? tagsOf(headers) : row.tags;
+  const naming = { name, ...(replaces ? describedBy(headers) : kept), tags };
+  const condition = writeCondition(headers);
+  storage.objects.assertMayWrite(principal, bucket, name);
+  const { upload } = await storage.objects.beginUpload(principal, bucket.name);
+  try {
+    const isSame = (await isEncrypted(call, content)) === (bucket.encryption === 1) && row.blob !== null;
+    const shares = isSame ? storage.objects.shared({ ...row, blob: row.blob as number }) : undefined;
+    const published = await storage.objects.publish(
+      call,
+      {
+        bucket,
+        naming,
+        content: shares ?? storage.objects.received(await readAll(call, content, upload), row.checksum),
+        ...(condition && { condition }),
+      },
+      (version) => version,
+    );
+    const version = { version_id: published.versionId, is_null: Number(published.isNull) };
+    return {
+      headers: { ...versionHeaders, ...versionHeader(bucket, version) },
+      xml: xmlDocument('CopyObjectResult', [
+        ['ETag', `"${published.etag}"`],
+        ['LastModified', isoTime(published.createdAt)],
+      ]),
+    };
+  } finally {
+    await upload.end();
+  }
+}
+
+function directive({ headers }: S3Call, name: string): boolean {
+  const value = headers[name];
+  if (value === undefined || value === 'COPY') return false;
+  if (value === 'REPLACE') return true;
+  throw new S3Error('InvalidArgument', `Unknown ${name}`, {
+    fields: { ArgumentName: name, ArgumentValue: String(value) },
+  });
+}

@@ -1,0 +1,169 @@
+/** Reads objects: finds them, answers conditions and ranges, and sends their bytes. */
+import { parseRange, streamBody } from '../http/send-content.ts';
+import type { BucketRow } from '../storage/buckets.ts';
+import type { Content } from '../storage/downloads.ts';
+import { shownId } from '../storage/name-listing.ts';
+import type { ReceivedBytes, Upload } from '../storage/upload.ts';
+import { isNotModified } from './conditions.ts';
+import { objectHeaders, overridden, versionHeader } from './object-headers.ts';
+import { bucketOf, keyOf, type S3Answer, type S3Call } from './s3-call.ts';
+import { S3Error } from './s3-error.ts';
+
+interface Named {
+  readonly name: string;
+  readonly versionId?: string | undefined;
+}
+
+/** Throws S3Error NoSuchKey, NoSuchVersion, MethodNotAllowed (a delete marker by its id). */
+export async function findContent(call: S3Call, bucket: BucketRow, named: Named): Promise<Content> {
+  const { versionId } = named;
+  if (versionId === '') throw new S3Error('InvalidArgument', 'Version id cannot be the empty string');
+  const found = await call.storage.downloads.findNamed(call.principal, bucket, named);
+  const fields = { Key: named.name };
+  if (found === undefined) {
+    if (versionId === undefined) throw new S3Error('NoSuchKey', undefined, { fields });
+    throw new S3Error('NoSuchVersion', undefined, { fields: { ...fields, VersionId: versionId } });
+  }
+  if ('content' in found) return found.content;
+  const headers = { 'x-amz-delete-marker': 'true', 'x-amz-version-id': shownId(found.marker) };
+  if (versionId === undefined) throw new S3Error('NoSuchKey', undefined, { fields, headers });
+  const more = { allow: 'DELETE', 'last-modified': new Date(found.marker.created_at).toUTCString() };
+  throw new S3Error('MethodNotAllowed', undefined, { fields, headers: { ...headers, ...more } });
+}
+
+export async function isEncrypted({ storage }: S3Call, { row }: Content): Promise<boolean> {
+  if (row.upload === null) return row.wrapped_key !== null;
+  const [first] = await storage.partUploads.assembledFrom(row.upload, 1);
+  return first?.isEncrypted === true;
+}
+
+/** Copies the bytes of an object into an upload. */
+export async function readAll(call: S3Call, content: Content, upload: Upload): Promise<ReceivedBytes> {
+  return readRange(call, content, { upload, range: { start: 0, end: content.sizeBytes } });
+}
+
+export async function readRange(
+  call: S3Call,
+  content: Content,
+  {
+    upload,
+    range,
+  }: {
+    readonly upload: Pick<Upload, 'write' | 'finish'>;
+    readonly range: { readonly start: number; readonly end: number };
+  },
+): Promise<ReceivedBytes> {
+  const gone = new AbortController();
+  const leave = () => gone.abort(new S3Error('RequestTimeout'));
+  call.response.once('close', leave);
+  try {
+    const sink = (chunk: Uint8Array) => upload.write(chunk);
+    await call.storage.downloads.read(content, { range, sink, signal: gone.signal });
+    return await upload.finish();
+  } finally {
+    call.response.off('close', leave);
+  }
+}
+
+interface Reading {
+  readonly bucket: BucketRow;
+  readonly content: Content;
+  readonly status: number;
+  readonly headers: Record<string, string>;
+  readonly range: { readonly start: number; readonly end: number };
+}
+
+/** GetObject. */
+export async function sendObject(call: S3Call): Promise<S3Answer | undefined> {
+  const reading = await prepare(call);
+  if (reading === null) return { status: 304, headers: call.notModifiedHeaders ?? {} };
+  const { content, status, headers, range } = reading;
+  const { downloads } = call.storage;
+  const { response } = call;
+  for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
+  downloads.touch(content);
+  if (content.inline !== null) {
+    const bytes = content.inline.subarray(range.start, range.end);
+    response.statusCode = status;
+    const isThere = !response.destroyed;
+    response.end(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('latin1'), 'latin1');
+    if (isThere) downloads.countSent(content, bytes.length);
+    return undefined;
+  }
+  response.statusCode = status;
+  await streamBody(response, (sink, signal) => {
+    const counting = async (chunk: Uint8Array) => {
+      await sink(chunk);
+      downloads.countSent(content, chunk.length);
+    };
+    return downloads.read(content, { range, sink: counting, signal });
+  });
+  return undefined;
+}
+
+/** HeadObject. */
+export async function headObject(call: S3Call): Promise<S3Answer> {
+  const reading = await prepare(call);
+  if (reading === null) return { status: 304, headers: call.notModifiedHeaders ?? {} };
+  return { status: reading.status, headers: reading.headers };
+}
+
+/** null: the client's copy is current. */
+async function prepare(call: S3Call): Promise<Reading | null> {
+  const { query } = call.target;
+  const bucket = await bucketOf(call);
+  const content = await findContent(call, bucket, { name: keyOf(call), versionId: query.get('versionId') });
+  const etag = `"${content.etag}"`;
+  if (isNotModified(call.headers, content)) {
+    const lastModified = new Date(content.createdAt).toUTCString();
+    call.notModifiedHeaders = { etag, 'last-modified': lastModified, ...versionHeader(bucket, content.row) };
+    return null;
+  }
+  const whole = { start: 0, end: content.sizeBytes };
+  const part = await partOf(call, content);
+  const range = part?.range ?? rangeOf(call, content) ?? whole;
+  const isPartial = part !== undefined || range !== whole;
+  const withChecksum = call.headers['x-amz-checksum-mode'] === 'ENABLED' && !isPartial;
+  const headers = {
+    ...objectHeaders(bucket, content, { isEncrypted: await isEncrypted(call, content), withChecksum }),
+    ...overridden(query),
+    'content-length': String(range.end - range.start),
+    ...(isPartial && { 'content-range': `bytes ${range.start}-${range.end - 1}/${content.sizeBytes}` }),
+    ...(part && part.count > 0 && { 'x-amz-mp-parts-count': String(part.count) }),
+  };
+  return { bucket, content, status: isPartial ? 206 : 200, headers, range };
+}
+
+function rangeOf({ headers }: S3Call, { sizeBytes, etag, createdAt }: Content) {
+  const condition = headers['if-range'];
+  const isCurrent =
+    condition === undefined || [`"${etag}"`, new Date(createdAt).toUTCString()].includes(String(condition));
+  const range = isCurrent ? parseRange(headers.range, sizeBytes) : undefined;
+  if (range !== 'unsatisfiable') return range;
+  throw new S3Error('InvalidRange', undefined, {
+    fields: { RangeRequested: String(headers.range), ActualObjectSize: String(sizeBytes) },
+    headers: { 'content-range': `bytes */${sizeBytes}` },
+  });
+}
+
+/** The part that `partNumber` asks for, and how many there are. Throws S3Error InvalidPartNumber. */
+async function partOf(call: S3Call, { row, sizeBytes }: Content) {
+  const text = call.target.query.get('partNumber');
+  if (text === undefined) return undefined;
+  const number = Number(text);
+  if (!/^\d{1,5}$/.test(text) || number < 1)
+    throw new S3Error('InvalidArgument', 'Part number must be an integer between 1 and 10000, inclusive');
+  if (call.headers.range !== undefined) {
+    throw new S3Error('InvalidRequest', 'Cannot specify both Range header and partNumber query parameter');
+  }
+  const parts = row.upload === null ? [] : await call.storage.partUploads.assembledFrom(row.upload);
+  if (parts.length === 0) {
+    if (number === 1) return { range: { start: 0, end: sizeBytes }, count: 0 };
+    throw new S3Error('InvalidPartNumber');
+  }
+  const at = number - 1;
+  const part = parts[at];
+  if (part === undefined) throw new S3Error('InvalidPartNumber');
+  const start = parts.slice(0, at).reduce((sum, { sizeBytes: bytes }) => sum + bytes, 0);
+  return { range: { start, end: start + part.sizeBytes }, count: parts.length };
+}

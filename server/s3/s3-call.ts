@@ -1,0 +1,104 @@
+/** One call of the S3 protocol, as its operations see it. */
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
+import type { Call, Permission } from '../calls/principal.ts';
+import type { BucketRow } from '../storage/buckets.ts';
+import type { NameListing } from '../storage/name-listing.ts';
+import type { ObjectServices } from '../storage/object-services.ts';
+import type { BodyReader } from './body-reader.ts';
+import { S3Error } from './s3-error.ts';
+import type { Target } from './target.ts';
+
+export type S3Storage = Pick<
+  ObjectServices,
+  'buckets' | 'bucketEmptier' | 'objects' | 'removals' | 'partUploads' | 'downloads'
+> & { readonly names: NameListing };
+
+export interface S3Call extends Call {
+  readonly target: Target;
+  readonly headers: IncomingHttpHeaders;
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  /** Takes the body, once. */
+  readonly body: BodyReader;
+  readonly storage: S3Storage;
+  /** ms since 1970. */
+  readonly now: () => number;
+  /** `http://host:port` as the caller named it. */
+  readonly origin: string;
+  /** Headers of a 304, once it is known to be one. */
+  notModifiedHeaders?: Readonly<Record<string, string>>;
+}
+
+/** The answer of an operation. A body is XML. */
+export interface S3Answer {
+  /** Default: 200. */
+  readonly status?: number;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly xml?: string;
+}
+
+export interface S3Operation {
+  /** AWS' name. */
+  readonly name: string;
+  readonly method: string;
+  readonly level: 'service' | 'bucket' | 'object';
+  /** The query parameters that select it, all of them. */
+  readonly query?: readonly string[];
+  /** A header that selects it. */
+  readonly header?: string;
+  readonly permission: Permission;
+  /** undefined: it has sent the answer itself. */
+  readonly run: (call: S3Call) => Promise<S3Answer | undefined> | S3Answer;
+}
+
+/** The caller's bucket that the request names. Throws AppError `bucket_not_found`. */
+export function bucketOf(call: S3Call): Promise<BucketRow> {
+  const { expected } = { expected: call.headers['x-amz-expected-bucket-owner'] };
+  if (expected !== undefined && expected !== ownerId(call.principal.accountId))
+    throw new S3Error('AccessDenied');
+  return call.storage.buckets.find(call.principal, call.target.bucket ?? '');
+}
+
+export function keyOf({ target }: S3Call): string {
+  return target.key ?? '';
+}
+
+/** Text of a header; undefined without one. Values are UTF-8, which Node gives as latin-1. */
+export function headerOf({ headers }: Pick<S3Call, 'headers'>, name: string): string | undefined {
+  const value = headers[name];
+  return typeof value === 'string' ? fromHeader(value) : undefined;
+}
+
+export function fromHeader(value: string): string {
+  const bytes = Buffer.from(value, 'latin1');
+  const text = bytes.toString('utf8');
+  return Buffer.byteLength(text) === bytes.length && !text.includes('\uFFFD') ? text : value;
+}
+
+/** Text as Node writes it into a header. */
+export function toHeader(text: string): string {
+  return Buffer.from(text, 'utf8').toString('latin1');
+}
+
+/** A whole number in the query. Throws InvalidArgument. */
+export function numberOf(
+  { target }: S3Call,
+  name: string,
+  { max, absent }: { max: number; absent: number },
+): number {
+  const text = target.query.get(name);
+  if (text === undefined || text === '') return absent;
+  const value = Number(text);
+  if (/^\d{1,10}$/.test(text)) return Math.min(value, max);
+  throw new S3Error('InvalidArgument', `Argument ${name} must be an integer between 0 and 2147483647`, {
+    fields: { ArgumentName: name, ArgumentValue: text },
+  });
+}
+
+/** The canonical id that S3 clients see of an account: 64 hex digits. */
+export function ownerId(accountId: number): string {
+  return accountId.toString(16).padStart(64, '0');
+}
+
+/** ISO 8601 with milliseconds, from ms since 1970. */
+export const isoTime = (ms: number): string => new Date(ms).toISOString();

@@ -1,0 +1,250 @@
+/**
+ * The S3 edge: on the data origin, beside signed links. A request goes through: target → signature, before
+ * any of its body is read → rate limit → operation → scope → handler → XML. No rules of storage live here.
+ */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Logger } from 'pino';
+import type { S3Key } from '../accounts/authenticator.ts';
+import { NOBODY, type Permission, type Principal, permits } from '../calls/principal.ts';
+import type { CallerLimits } from '../http/caller.ts';
+import type { HostCheck } from '../http/origins.ts';
+import type { Clock } from '../platform/clock.ts';
+import { isAppError } from '../platform/errors.ts';
+import { newId } from '../platform/ids.ts';
+import type { Meters } from '../platform/prometheus.ts';
+import { endOfTick } from '../platform/tick.ts';
+import { ABSENT_OPERATIONS, refuseAbsent, SUB_RESOURCES } from './absent-operations.ts';
+import { BodyReader } from './body-reader.ts';
+import { BUCKET_OPERATIONS } from './bucket-operations.ts';
+import { DELETE_OPERATIONS } from './delete-operations.ts';
+import { LIST_OPERATIONS } from './list-operations.ts';
+import { FACT_OPERATIONS } from './object-facts.ts';
+import { OBJECT_OPERATIONS } from './object-operations.ts';
+import { PART_OPERATIONS } from './part-operations.ts';
+import type { S3Answer, S3Call, S3Operation, S3Storage } from './s3-call.ts';
+import { errorDocument, S3Error, toS3Error } from './s3-error.ts';
+import { type RequestHead, readCredentials, type SignedRequest, verifySignature } from './signature.ts';
+import { readTarget, type Target } from './target.ts';
+
+export interface S3EdgeDeps {
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly meters: Meters;
+  readonly storage: S3Storage;
+  /** Rejects with `invalid_api_key` for an unknown or ended key, `account_suspended`. */
+  readonly keyOf: (accessKeyId: string) => Promise<S3Key>;
+  readonly limiter: CallerLimits;
+  /** Host names under which a bucket's name is the first label. */
+  readonly domains: readonly string[];
+  /** Headers of every response. */
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** Every operation, the more special ones first. */
+const OPERATIONS: readonly S3Operation[] = [
+  ...PART_OPERATIONS,
+  ...OBJECT_OPERATIONS,
+  ...DELETE_OPERATIONS,
+  ...FACT_OPERATIONS,
+  ...LIST_OPERATIONS,
+  ...BUCKET_OPERATIONS,
+  ...ABSENT_OPERATIONS,
+].sort((a, b) => weightOf(b) - weightOf(a));
+
+function weightOf({ query = [], header }: S3Operation): number {
+  return query.length * 2 + Number(header !== undefined);
+}
+
+const XML = 'application/xml';
+/** Length of the made-up secret that unknown keys are checked with. */
+const NO_SECRET = 'x'.repeat(40);
+/** Bytes that are read of a refused body, so that the client reads the refusal. */
+const DROPPED_BYTES = 1024 * 1024;
+
+/** A request with what its log line needs. */
+interface Exchange {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly id: string;
+  readonly startedAt: number;
+  name: string;
+  principal: Principal | null;
+}
+
+export class S3Edge {
+  readonly #deps: S3EdgeDeps;
+  #checkHost: HostCheck = () => {};
+
+  constructor(deps: S3EdgeDeps) {
+    this.#deps = deps;
+  }
+
+  /** The check of `Host` of the server that this edge shares. */
+  set checkHost(check: HostCheck) {
+    this.#checkHost = check;
+  }
+
+  /** Whether a request is one of S3: signed links and database URLs are not. */
+  takes({ url = '', headers }: IncomingMessage): boolean {
+    if (/^AWS(?:4-HMAC-SHA256)? /.test(headers.authorization ?? '')) return true;
+    if (headers['x-amz-date'] !== undefined || headers['x-amz-content-sha256'] !== undefined) return true;
+    return /[?&]X-Amz-(?:Algorithm|Signature|Credential)=/.test(url);
+  }
+
+  handle(request: IncomingMessage, response: ServerResponse): void {
+    const { clock, headers } = this.#deps;
+    const id = newId('req', clock);
+    const exchange = { request, response, id, startedAt: clock.monotonic(), name: 's3', principal: null };
+    response.on('close', () => this.#record(exchange));
+    for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
+    response.setHeader('x-amz-request-id', id);
+    response.setHeader('x-amz-id-2', id);
+    void this.#serve(exchange).catch((error) => this.#refuse(exchange, error));
+  }
+
+  async #serve(exchange: Exchange): Promise<void> {
+    const { request, response } = exchange;
+    this.#checkHost(request);
+    const { domains, storage, clock } = this.#deps;
+    const { method = '', url = '', headers, rawHeaders } = request;
+    const target = readTarget(url, headers.host ?? '', domains);
+    const head = { method, rawUrl: url, rawHeaders };
+    const signed = readCredentials(head);
+    if (signed === null) throw new S3Error('AccessDenied', 'This cloud needs signed requests');
+    const { principal, verified } = await this.#verify(exchange, signed, head);
+    exchange.principal = principal;
+    this.#deps.limiter.take({ principal, address: addressOf(request) }, {});
+    const operation = operationOf(request, target);
+    exchange.name = `s3${operation.name}`;
+    assertPermitted(principal, operation.permission);
+    await endOfTick();
+    const body = new BodyReader({ request, response, payload: signed.payload, verified });
+    const origin = `http://${headers.host ?? ''}`;
+    const now = () => clock.now();
+    const http = { headers, request, response, body, origin };
+    const call: S3Call = { principal, record: () => [], target, storage, now, ...http };
+    const answer = await operation.run(call);
+    if (answer === undefined) return;
+    if (!body.isTaken) request.resume();
+    send(response, answer, method === 'HEAD');
+  }
+
+  async #verify(exchange: Exchange, signed: SignedRequest, head: RequestHead) {
+    const { limiter, clock } = this.#deps;
+    try {
+      const { principal, secret } = await this.#holderOf(exchange, signed);
+      const verified = verifySignature(signed, head, secret, clock.now());
+      if (principal !== null) return { principal, verified };
+      throw new S3Error('InvalidAccessKeyId', undefined, { fields: { AWSAccessKeyId: signed.accessKeyId } });
+    } catch (error) {
+      // Guesses are limited by address.
+      limiter.take({ principal: NOBODY, address: addressOf(exchange.request) }, {});
+      throw error;
+    }
+  }
+
+  /** An unknown key's signature is checked too, so that it takes as long as a known one's. */
+  async #holderOf(exchange: Exchange, { accessKeyId }: SignedRequest) {
+    try {
+      return await this.#deps.keyOf(accessKeyId);
+    } catch (error) {
+      if (isAppError(error, 'invalid_api_key')) return { principal: null, secret: NO_SECRET };
+      throw error;
+    } finally {
+      exchange.name = 's3Signed';
+    }
+  }
+
+  #refuse({ request, response, id }: Exchange, thrown: unknown): void {
+    const error = toS3Error(thrown);
+    if (error.code === 'InternalError') {
+      this.#deps.log.error({ request_id: id, err: error.cause ?? thrown }, error.message);
+    }
+    // A cut connection is the only honest end of a half-sent body.
+    if (response.headersSent || response.destroyed) return void response.destroy();
+    dropBody(request, response);
+    const [resource = ''] = (request.url ?? '').split('?', 1);
+    const xml = errorDocument(error, { resource, requestId: id, hostId: id });
+    send(response, { status: error.status, headers: error.headers, xml }, request.method === 'HEAD');
+  }
+
+  #record({ request, response, id, startedAt, name, principal }: Exchange): void {
+    const { clock, meters, log } = this.#deps;
+    const seconds = (clock.monotonic() - startedAt) / 1000;
+    const status = response.headersSent ? response.statusCode : 499;
+    meters.observeRequest(name, status, seconds);
+    const level = status >= 500 ? 'error' : 'debug';
+    if (!log.isLevelEnabled(level)) return;
+    const [path] = (request.url ?? '').split('?', 1);
+    const account = principal?.accountId ?? 0;
+    const address = addressOf(request);
+    log[level](
+      { request_id: id, method: request.method, path, status, seconds, account, address },
+      'request',
+    );
+  }
+}
+
+const addressOf = ({ socket }: IncomingMessage): string => socket.remoteAddress ?? '';
+
+/** The operation that a request asks for. Throws S3Error NotImplemented, MethodNotAllowed. */
+function operationOf(
+  { method, headers }: Pick<IncomingMessage, 'method' | 'headers'>,
+  target: Target,
+): S3Operation {
+  const { bucket, key, query } = target;
+  const level = bucket === null ? 'service' : key === null ? 'bucket' : 'object';
+  const found = OPERATIONS.find(
+    (each) =>
+      each.method === method &&
+      each.level === level &&
+      (each.query ?? []).every((name) => query.has(name)) &&
+      (each.header === undefined || headers[each.header] !== undefined),
+  );
+  const other = [...query.keys()].find(
+    (name) => SUB_RESOURCES.has(name) && found?.query?.includes(name) !== true,
+  );
+  if (other !== undefined) return refuseAbsent(other);
+  if (found !== undefined) return found;
+  if (method === 'POST' && level === 'bucket')
+    throw new S3Error('NotImplemented', 'Uploads by HTML form are not offered here');
+  throw new S3Error('MethodNotAllowed');
+}
+
+function assertPermitted(principal: Principal, permission: Permission): void {
+  if (permits(principal, permission)) return;
+  throw new S3Error('AccessDenied', `This key lacks the scope ${permission}`);
+}
+
+function send(
+  response: ServerResponse,
+  { status = 200, headers = {}, xml }: S3Answer,
+  isHead: boolean,
+): void {
+  for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
+  response.statusCode = status;
+  if (xml === undefined || isHead || status === 204 || status === 304) {
+    if (xml === undefined && status !== 204 && status !== 304 && !response.hasHeader('content-length')) {
+      response.setHeader('content-length', '0');
+    }
+    response.end();
+    return;
+  }
+  response.setHeader('content-type', XML);
+  response.setHeader('content-length', String(Buffer.byteLength(xml)));
+  response.end(xml);
+}
+
+/** Lets the client read the refusal: it may be sending still. Then the connection ends. */
+function dropBody(request: IncomingMessage, response: ServerResponse): void {
+  if (request.readableEnded || request.complete) return void request.resume();
+  response.setHeader('connection', 'close');
+  // Without the interim response a client that waits for it sends nothing.
+  if (request.headers.expect !== undefined) return;
+  let dropped = 0;
+  request.on('data', (chunk: Buffer) => {
+    dropped += chunk.length;
+    if (dropped > DROPPED_BYTES) request.destroy();
+  });
+  request.resume();
+}
