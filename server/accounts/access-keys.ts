@@ -21,6 +21,8 @@ export interface AccessKeysDeps {
   readonly cache: CredentialCache;
   /** Maximum number of access keys per account. */
   readonly maxKeys: number;
+  /** Where S3 clients reach the buckets, without a slash at the end. */
+  readonly dataUrl: () => string;
 }
 
 export class AccessKeys {
@@ -44,7 +46,7 @@ export class AccessKeys {
    * `too_many_access_keys`.
    */
   async create(call: Call, body: AccessKeyBody): Promise<CreatedAccessKey> {
-    const { store, changes, clock, sealer, maxKeys } = this.#deps;
+    const { store, changes, clock, sealer, maxKeys, dataUrl } = this.#deps;
     if (!body.name.isWellFormed() || /\p{Cc}/u.test(body.name)) {
       throw invalidField('name', 'must not contain control characters');
     }
@@ -79,6 +81,7 @@ export class AccessKeys {
       last_used_at: null,
       api_key: apiKey,
       secret_access_key: secret,
+      s3_endpoint: dataUrl(),
     };
     return changes.run(call, (change) => {
       change.expect(store.insertAccessKey(row, maxKeys), () => tooManyKeys(maxKeys));

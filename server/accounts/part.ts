@@ -27,8 +27,9 @@ export interface AccountsDeps {
   readonly transfer: AccountDeps['transfer'];
   readonly credits: Pick<AdministrationDeps, 'creditsAdded' | 'accountChanged' | 'reactivation'> &
     Pick<AccountDeps, 'balance'>;
-  /** Where users reach the API, without a slash at the end. */
+  /** Where users reach the API and the data origin, without a slash at the end. */
   readonly apiUrl: () => string;
+  readonly dataUrl: () => string;
 }
 
 export function accountsRoutes(deps: AccountRoutesDeps & AdminRoutesDeps) {
@@ -41,7 +42,15 @@ const HOUR_MS = 3_600_000;
 const FLUSH_MS = 5000;
 
 /** Makes accounts, and the administrator that the settings name. */
-export async function accountsPart({ config, clock, base, credits, transfer, apiUrl }: AccountsDeps) {
+export async function accountsPart({
+  config,
+  clock,
+  base,
+  credits,
+  transfer,
+  apiUrl,
+  dataUrl,
+}: AccountsDeps) {
   const { metadata, keys } = base;
   const store = new AccountStore({ reads: metadata });
   const changes = new Changes({ metadata });
@@ -60,7 +69,7 @@ export async function accountsPart({ config, clock, base, credits, transfer, api
     ...credits,
   };
   const apiKeys = new ApiKeys(shared);
-  const accessKeys = new AccessKeys({ ...shared, maxKeys: config.maxAccessKeys });
+  const accessKeys = new AccessKeys({ ...shared, maxKeys: config.maxAccessKeys, dataUrl });
   const accounts = new Accounts({ ...shared, apiKeys, signupMicro: config.signupCredits * 1_000_000 });
   const sessions = new Sessions({ ...shared, apiKeys, sessionStore: new SessionStore({ reads: metadata }) });
   const administration = new Administration({ ...shared, accounts, apiKeys, authenticator });

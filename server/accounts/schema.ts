@@ -177,6 +177,7 @@ export const CreatedAccessKey = namedObject('CreatedAccessKey', {
   ...AccessKey.properties,
   api_key: Type.String({ description: 'Shown only once' }),
   secret_access_key: Type.String({ description: 'S3 secret; shown only once' }),
+  s3_endpoint: Type.String({ description: 'URL for S3 clients, with path style' }),
 });
 export type CreatedAccessKey = Static<typeof CreatedAccessKey>;
 

@@ -231,6 +231,7 @@ async function buildDomains(
     base,
     transfer,
     apiUrl,
+    dataUrl,
     credits: credits.forAccounts,
   });
   const webhooks = webhooksPart({ clock, log, base });

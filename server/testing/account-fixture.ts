@@ -91,7 +91,11 @@ export async function openAccountFixture(options: AccountFixtureOptions = {}) {
     changed,
     apiKeys,
     accounts,
-    accessKeys: new AccessKeys({ ...base, maxKeys: TEST_ACCESS_KEYS }),
+    accessKeys: new AccessKeys({
+      ...base,
+      maxKeys: TEST_ACCESS_KEYS,
+      dataUrl: () => 'http://127.0.0.1:9000',
+    }),
     sessionStore,
     sessions: new Sessions({ ...base, apiKeys, sessionStore }),
     setupLinks: new SetupLinks({

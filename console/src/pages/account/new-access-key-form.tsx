@@ -9,6 +9,7 @@ import { Dialog, FormModal } from '../../parts/dialog.tsx';
 import { text } from '../../texts/text.ts';
 import { bucketsQuery } from '../storage/queries.ts';
 import { accessKeysQuery } from './queries.ts';
+import { isForStorage, S3Snippets } from './s3-snippets.tsx';
 
 type Scope = NewAccessKey['scopes'][number];
 
@@ -101,6 +102,7 @@ function MadeKey({ made, onClose }: { made: CreatedAccessKey; onClose: () => voi
     [text.account.apiKey, made.api_key],
     [text.account.s3Key, made.access_key_id],
     [text.account.s3Secret, made.secret_access_key],
+    [text.account.s3.endpoint, made.s3_endpoint],
   ] as const;
   return (
     <Stack>
@@ -114,6 +116,7 @@ function MadeKey({ made, onClose }: { made: CreatedAccessKey; onClose: () => voi
           </Group>
         </div>
       ))}
+      {isForStorage(made) && <S3Snippets made={made} />}
       <Group justify="flex-end">
         <Button onClick={onClose}>{text.account.kept}</Button>
       </Group>

@@ -39,6 +39,13 @@ export const account = {
   revoked: (name: string) => `${name} was revoked`,
   s3Key: 'S3 access key',
   s3Secret: 'S3 secret',
+  s3: {
+    endpoint: 'S3 endpoint',
+    lead: 'Set up an S3 client with this key:',
+    client: 'S3 client',
+    clients: { aws: 'AWS CLI', rclone: 'rclone', restic: 'restic', boto3: 'Python', js: 'JavaScript' },
+    copy: 'Copy the set-up',
+  },
   shownOnce: 'These values are shown only once. Store them in a safe place.',
   copy: (label: string) => `Copy ${label}`,
   kept: 'I have stored them',
