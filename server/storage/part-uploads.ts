@@ -136,6 +136,8 @@ export class PartUploads {
         const bytes = sizeBytes - (old?.size_bytes ?? 0);
         change.after(keep);
         const now = clock.now();
+        // The first: an upload that has ended is the reason for whatever else does not fit.
+        change.add(store.changePart(id, bytes), () => notFound(upload_id));
         if (old) {
           change.add(store.deletePart(id, old), 'retry');
           change.addAll(objectStore.releaseBlob(old.blob, now + garbageGraceMs), 'retry');
@@ -143,7 +145,6 @@ export class PartUploads {
         const blobRow = change.add(objectStore.insertBlob(blob), 'retry');
         const row = { number, blob: blobRow, size_bytes: sizeBytes, etag, checksum, created_at: now };
         change.add(store.insertPart(id, row), 'retry');
-        change.add(store.changePart(id, bytes), () => notFound(upload_id));
         await this.#count(change, { id: bucket_id, account_id }, bytes);
       }),
     );
