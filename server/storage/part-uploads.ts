@@ -230,17 +230,23 @@ export class PartUploads {
 
   /** Removes the parts of ended uploads whose bytes no version needs; returns the number of uploads. */
   async sweep(): Promise<number> {
-    const { store, changes } = this.#deps;
-    const ended = await store.aborted(PAGE);
-    for (const upload of ended) {
-      for (;;) {
-        const parts = await store.parts(upload.id, 0, REMOVED_AT_ONCE);
-        if (parts.length === 0) break;
-        await changes.store(this.#removal(upload, parts), 'skip');
+    for (let removed = 0; ; ) {
+      const before = removed;
+      for (const upload of await this.#deps.store.aborted(PAGE)) {
+        if (await this.#removeParts(upload)) removed++;
       }
-      await changes.store([store.delete(upload.id)], 'skip');
+      if (removed === before) return removed;
     }
-    return ended.length;
+  }
+
+  /** Removes the upload too. False: some rows are not as expected, and a later sweep goes on. */
+  async #removeParts(upload: PartUploadRow): Promise<boolean> {
+    const { store, changes } = this.#deps;
+    for (;;) {
+      const parts = await store.parts(upload.id, 0, REMOVED_AT_ONCE);
+      if (parts.length === 0) return changes.store([store.delete(upload.id)], 'skip');
+      if (!(await changes.store(this.#removal(upload, parts), 'skip'))) return false;
+    }
   }
 
   #removal(upload: PartUploadRow, parts: readonly PartRow[]) {
