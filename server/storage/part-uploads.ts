@@ -11,7 +11,7 @@ import { KeyedMutex } from '../platform/concurrency.ts';
 import { AppError, isAppError } from '../platform/errors.ts';
 import { newId } from '../platform/ids.ts';
 import type { BucketRow } from './bucket-sql.ts';
-import type { Buckets } from './buckets.ts';
+import { type Buckets, bucketNotFound } from './buckets.ts';
 import type { Condition, Published } from './entries.ts';
 import type { ObjectSql } from './object-sql.ts';
 import type { Naming, Objects, VersionContent } from './objects.ts';
@@ -91,6 +91,8 @@ export class PartUploads {
         checksum: labels.checksum,
         created_at: clock.now(),
       };
+      // Its deletion looks for open uploads, and may have come first.
+      change.add(store.holdBucket(bucket.id), () => bucketNotFound(bucket.name));
       change.add(store.insert(row));
       return uploadId;
     });
@@ -224,7 +226,9 @@ export class PartUploads {
       const open = await this.#deps.store.openPage(bucket.id, { name: '', id: 0 }, PAGE);
       if (open.length === 0) return;
       const call = () => ({ ...BACKGROUND, principal });
-      for (const { name, upload_id: uploadId } of open) await this.abort(call(), bucket, { name, uploadId });
+      for (const { name, upload_id: uploadId } of open) {
+        await this.abort(call(), bucket, { name, uploadId }).catch(ignoreEnded);
+      }
     }
   }
 
@@ -283,6 +287,11 @@ function notFound(uploadId: string): AppError {
   return new AppError('upload_not_found', `There is no upload ${uploadId} in progress`, {
     hint: 'It was completed or aborted, or never begun',
   });
+}
+
+/** Ignores an upload that another request ended first. */
+function ignoreEnded(error: unknown): void {
+  if (!isAppError(error, 'upload_not_found')) throw error;
 }
 
 /** Tries again where a part came meanwhile. */
