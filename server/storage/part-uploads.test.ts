@@ -203,11 +203,11 @@ test('an aborted upload is not charged from then on, and its files go after the 
   assert.equal(await kept(), bytes);
   await assertStoredRows(fixture);
   for (const work of [
-    uploads.abort(upload),
-    uploads.complete(upload),
-    uploads.put(upload, 1, randomSecret(1)),
+    () => uploads.abort(upload),
+    () => uploads.complete(upload),
+    () => uploads.put(upload, 1, randomSecret(1)),
   ]) {
-    await rejects(work, 'upload_not_found');
+    await rejects(work(), 'upload_not_found');
   }
   assert.equal(await fixture.partUploads.sweep(), 1);
   assert.deepEqual([await count('uploads'), await fixture.partUploads.sweep()], [rows, 0]);

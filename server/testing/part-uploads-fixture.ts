@@ -120,7 +120,7 @@ const BROKEN = `
   UNION ALL SELECT 'space of account', a.id FROM accounts a
     WHERE a.storage_bytes <> (SELECT coalesce(sum(k.total_bytes), 0) FROM buckets k WHERE k.account_id = a.id)
       + (SELECT coalesce(sum(u.size_bytes), 0) FROM uploads u WHERE u.account_id = a.id AND u.state = 0)
-  UNION ALL SELECT 'charged bytes of bucket', k.id FROM buckets k JOIN usage_lines l ON l.resource_id = k.id
+  UNION ALL SELECT 'charged bytes of bucket', k.id FROM buckets k JOIN usage_lines l ON l.resource_id = CAST(k.id AS TEXT)
     WHERE l.meter = 'storage' AND l.level <> k.total_bytes
       + (SELECT coalesce(sum(u.size_bytes), 0) FROM uploads u WHERE u.bucket_id = k.id AND u.state = 0)`;
 
