@@ -110,14 +110,6 @@ export class BlobSql {
     return { sql: 'UPDATE blobs SET damaged_at = ? WHERE id = ?', params: [at, id] };
   }
 
-  /** `version`: its row id. */
-  setVersionDamaged(version: number, at: number): Statement {
-    return {
-      sql: 'UPDATE blobs SET damaged_at = ? WHERE id = (SELECT blob FROM versions WHERE id = ?)',
-      params: [at, version],
-    };
-  }
-
   async countDamaged(): Promise<number> {
     const row = await this.#reads.get<{ count: number }>(
       'SELECT count(*) AS count FROM blobs WHERE damaged_at IS NOT NULL AND refs > 0',
@@ -125,13 +117,16 @@ export class BlobSql {
     return row?.count ?? 0;
   }
 
+  /** Each version once, however many of its parts are damaged. */
   damage(limit: number): Awaitable<DamageRow[]> {
     return this.#reads.all(
       `SELECT o.object_id, v.version_id, k.name AS bucket, o.name, k.account_id
-       FROM blobs b LEFT JOIN upload_parts p ON p.blob = b.id LEFT JOIN blobs w ON w.upload = p.upload
-       JOIN versions v ON v.blob = coalesce(w.id, b.id) JOIN objects o ON o.id = v.object
-       JOIN buckets k ON k.id = o.bucket_id
-       WHERE b.damaged_at IS NOT NULL ORDER BY v.id LIMIT ?`,
+       FROM versions v JOIN objects o ON o.id = v.object JOIN buckets k ON k.id = o.bucket_id
+       WHERE v.blob IN (
+         SELECT id FROM blobs WHERE damaged_at IS NOT NULL
+         UNION ALL SELECT w.id FROM blobs w WHERE w.upload IN (
+           SELECT p.upload FROM blobs b JOIN upload_parts p ON p.blob = b.id WHERE b.damaged_at IS NOT NULL))
+       ORDER BY v.id LIMIT ?`,
       limit,
     );
   }

@@ -73,8 +73,13 @@ export class BucketSql {
     };
   }
 
-  /** Refuses (foreign key) while any object row is left. */
+  /** Refuses while any object row is left (foreign key) or an upload is open. */
   delete(id: number): Statement {
-    return { sql: 'DELETE FROM buckets WHERE id = ?', params: [id], expectChanges: 1 };
+    return {
+      sql: `DELETE FROM buckets WHERE id = ?
+            AND NOT EXISTS (SELECT 1 FROM uploads WHERE bucket_id = ? AND state = 0)`,
+      params: [id, id],
+      expectChanges: 1,
+    };
   }
 }

@@ -60,7 +60,7 @@ export class Buckets {
   /** The caller's bucket of that name. Throws `bucket_not_found`, also when it is someone else's. */
   async find(principal: Principal, name: string): Promise<BucketRow> {
     const row = await this.#deps.store.find(principal.accountId, name);
-    if (!row || !mayEnter(principal, name)) throw notFound(name);
+    if (!row || !mayEnter(principal, name)) throw bucketNotFound(name);
     return row;
   }
 
@@ -114,7 +114,7 @@ export class Buckets {
 
   /** Throws `bucket_not_found` while the bucket is being emptied for good. */
   assertNotDeleting({ id, name }: Pick<BucketRow, 'id' | 'name'>): void {
-    if (this.#deleting.has(id)) throw notFound(name);
+    if (this.#deleting.has(id)) throw bucketNotFound(name);
   }
 
   /** Throws `bucket_not_empty` while anything is in it, versions and markers included. */
@@ -123,9 +123,10 @@ export class Buckets {
     const { changes, store, billing } = this.#deps;
     return changes.run(call, async (change) => {
       const row = await this.find(call.principal, name);
-      change.add(store.delete(row.id), (reason) =>
-        reason === 'expectation' ? notFound(name) : notEmpty(name),
-      );
+      change.add(store.delete(row.id), async () => {
+        const isThere = (await store.find(row.account_id, name))?.id === row.id;
+        return isThere ? notEmpty(name) : bucketNotFound(name);
+      });
       change.addAll(billing.bucketDeleted(row), 'retry');
       return present(row);
     });
@@ -137,7 +138,7 @@ function switched({ versioning }: BucketRow, isOn: boolean, suspends: boolean): 
   return versioning === VERSIONING.off && !suspends ? VERSIONING.off : VERSIONING.suspended;
 }
 
-function notFound(name: string): AppError {
+export function bucketNotFound(name: string): AppError {
   return new AppError('bucket_not_found', `You have no bucket named ${name}`);
 }
 
@@ -148,7 +149,7 @@ function bucketExists(name: string): AppError {
 function notEmpty(name: string): AppError {
   return new AppError(
     'bucket_not_empty',
-    `The bucket ${name} still contains objects, old versions or delete markers`,
+    `The bucket ${name} still contains objects, old versions, delete markers or uploads in progress`,
     { hint: 'Delete them first, or use ?force=true to delete everything in the bucket' },
   );
 }
@@ -202,11 +203,17 @@ export class BucketEmptier {
   async remove(call: Call, bucketName: string): Promise<Bucket> {
     const { principal } = call;
     const { buckets } = this.#deps;
-    return buckets.whileLeaving(await buckets.find(principal, bucketName), async () => {
+    const bucket = await buckets.find(principal, bucketName);
+    return this.#remove(call, bucket, () => this.empty(principal, bucketName));
+  }
+
+  #remove(call: Call, bucket: BucketRow, prepare: () => Promise<void>): Promise<Bucket> {
+    const { buckets } = this.#deps;
+    return buckets.whileLeaving(bucket, async () => {
       for (let tries = 1; ; tries++) {
-        await this.empty(principal, bucketName);
+        await prepare();
         try {
-          return await buckets.removeEmpty(call, bucketName);
+          return await buckets.removeEmpty(call, bucket.name);
         } catch (error) {
           // An upload was being committed already.
           if (!isAppError(error, 'bucket_not_empty') || tries === TRIES) throw error;
@@ -221,10 +228,7 @@ export class BucketEmptier {
     const bucket = await buckets.find(call.principal, bucketName);
     const isEmpty = (await store.objectIds(bucket.id, 1)).length === 0;
     if (!isEmpty || call.principal.bucketLimits !== null) return buckets.removeEmpty(call, bucketName);
-    return buckets.whileLeaving(bucket, async () => {
-      await partUploads.abortAll(call.principal, bucket);
-      return buckets.removeEmpty(call, bucketName);
-    });
+    return this.#remove(call, bucket, () => partUploads.abortAll(call.principal, bucket));
   }
 
   /** May be called again after an interruption. Throws `bucket_not_found`, `scope_required`. */

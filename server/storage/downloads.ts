@@ -24,8 +24,8 @@ export interface DownloadsDeps {
   readonly egress: WriteBehind<number, number>;
   readonly hot: HotContents;
   readonly unwrapKey: (wrapped: Uint8Array) => Uint8Array;
-  /** Called with the row id of a version whose bytes are damaged. */
-  readonly onDamaged: (version: number) => void;
+  /** Called with the row id of a blob whose bytes are damaged. */
+  readonly onDamaged: (blob: number) => void;
 }
 
 /** A version whose bytes may be sent. */
@@ -47,6 +47,12 @@ export interface ContentRead {
   readonly signal: AbortSignal;
 }
 
+/** Row ids of a blob without bytes of its own, and of the multipart upload whose parts are the bytes. */
+interface Assembled {
+  readonly blob: number | null;
+  readonly upload: number;
+}
+
 export class Downloads {
   readonly #deps: DownloadsDeps;
 
@@ -65,7 +71,7 @@ export class Downloads {
     const { epoch } = hot;
     const row = await this.#row(objectId, versionId);
     if (row && owns(principal, row)) {
-      const content = await this.#watch(row, async () => this.#open(row));
+      const content = await this.#watch(row.blob, async () => this.#open(row));
       // Plaintext of encrypted objects is not cached in memory.
       const keep = versionId === undefined && content.inline !== null && row.wrapped_key === null;
       if (keep) hot.put(objectId, content, epoch);
@@ -134,21 +140,22 @@ export class Downloads {
       await sink(content.inline.subarray(range.start, range.end));
     } else if (row.blob_name !== null) {
       const blob = { name: row.blob_name, sizeBytes: row.size_bytes, dataKey: this.#dataKey(row) };
-      await this.#watch(row, () => this.#deps.blobs.read(blob, range, { sink, signal }));
+      await this.#watch(row.blob, () => this.#deps.blobs.read(blob, range, { sink, signal }));
     } else if (row.upload !== null) {
-      const { upload } = row;
-      await this.#watch(row, () => this.#readParts(upload, { range, sink, signal }));
+      await this.#readParts({ blob: row.blob, upload: row.upload }, { range, sink, signal });
     }
   }
 
   /** Reads the parts that the range touches, one after the other. */
-  async #readParts(upload: number, { range, sink, signal }: ContentRead): Promise<void> {
+  async #readParts({ blob, upload }: Assembled, { range, sink, signal }: ContentRead): Promise<void> {
     let offset = 0;
     for (const part of await this.#deps.partUploads.partBlobs(upload)) {
       const [start, end] = [Math.max(range.start - offset, 0), Math.min(range.end - offset, part.size_bytes)];
       offset += part.size_bytes;
-      if (start < end) await this.#readPart(part, { range: { start, end }, sink, signal });
+      const read = { range: { start, end }, sink, signal };
+      if (start < end) await this.#watch(part.blob, () => this.#readPart(part, read));
     }
+    if (offset < range.end) await this.#watch(blob, () => Promise.reject(partMissing()));
   }
 
   async #readPart(part: PartBlobRow, { range, sink, signal }: ContentRead): Promise<void> {
@@ -158,15 +165,15 @@ export class Downloads {
       return this.#deps.blobs.read(blob, range, { sink, signal });
     }
     const inline = await this.#deps.partUploads.inlineBytes(part.blob);
-    if (inline === undefined) throw new AppError('data_corrupted', 'A part of the object is missing');
+    if (inline === undefined) throw partMissing();
     await sink(openInline(inline.data, inline.data_crc, dataKey).subarray(range.start, range.end));
   }
 
-  async #watch<T>({ id }: ContentRow, work: () => Promise<T>): Promise<T> {
+  async #watch<T>(blob: number | null, work: () => Promise<T>): Promise<T> {
     try {
       return await work();
     } catch (error) {
-      if (isAppError(error, 'data_corrupted')) this.#deps.onDamaged(id);
+      if (isAppError(error, 'data_corrupted') && blob !== null) this.#deps.onDamaged(blob);
       throw error;
     }
   }
@@ -180,6 +187,10 @@ export class Downloads {
   touch(content: Content): void {
     this.#deps.accessTimes.note(content.row.id, this.#deps.clock.now());
   }
+}
+
+function partMissing(): AppError {
+  return new AppError('data_corrupted', 'A part of the object is missing');
 }
 
 function owns(principal: Principal, row: ContentRow): boolean {

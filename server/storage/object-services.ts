@@ -31,8 +31,8 @@ export interface ObjectServicesDeps {
   readonly maxObjectBytes: number;
   /** Time for which the file of a removed blob is kept, for running downloads. */
   readonly garbageGraceMs: number;
-  /** Called with the row id of a version whose bytes are damaged. */
-  readonly onDamaged: (version: number) => void;
+  /** Called with the row id of a blob whose bytes are damaged. */
+  readonly onDamaged: (blob: number) => void;
 }
 
 export type ObjectServices = ReturnType<typeof objectServices>;

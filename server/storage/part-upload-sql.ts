@@ -160,6 +160,11 @@ export class PartUploadSql {
     };
   }
 
+  /** Refuses unless the bucket still exists. */
+  holdBucket(bucketId: number): Statement {
+    return { sql: 'UPDATE buckets SET id = id WHERE id = ?', params: [bucketId], expectChanges: 1 };
+  }
+
   /** Adds `bytes` of a changed part; refuses unless the upload is open. */
   changePart(upload: number, bytes: number): Statement {
     return {

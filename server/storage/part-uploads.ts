@@ -11,7 +11,7 @@ import { KeyedMutex } from '../platform/concurrency.ts';
 import { AppError, isAppError } from '../platform/errors.ts';
 import { newId } from '../platform/ids.ts';
 import type { BucketRow } from './bucket-sql.ts';
-import type { Buckets } from './buckets.ts';
+import { type Buckets, bucketNotFound } from './buckets.ts';
 import type { Condition, Published } from './entries.ts';
 import type { ObjectSql } from './object-sql.ts';
 import type { Naming, Objects, VersionContent } from './objects.ts';
@@ -93,6 +93,8 @@ export class PartUploads {
         checksum: labels.checksum,
         created_at: clock.now(),
       };
+      // Its deletion looks for open uploads, and may have come first.
+      change.add(store.holdBucket(bucket.id), () => bucketNotFound(bucket.name));
       change.add(store.insert(row));
       return uploadId;
     });
@@ -157,6 +159,8 @@ export class PartUploads {
         const bytes = sizeBytes - (old?.size_bytes ?? 0);
         change.after(keep);
         const now = clock.now();
+        // The first: an upload that has ended is the reason for whatever else does not fit.
+        change.add(store.changePart(id, bytes), () => notFound(upload_id));
         if (old) {
           change.add(store.deletePart(id, old), 'retry');
           change.addAll(objectStore.releaseBlob(old.blob, now + garbageGraceMs), 'retry');
@@ -164,7 +168,6 @@ export class PartUploads {
         const blobRow = change.add(objectStore.insertBlob(blob), 'retry');
         const row = { number, blob: blobRow, size_bytes: sizeBytes, etag, checksum, created_at: now };
         change.add(store.insertPart(id, row), 'retry');
-        change.add(store.changePart(id, bytes), () => notFound(upload_id));
         await this.#count(change, { id: bucket_id, account_id }, bytes);
       }),
     );
@@ -244,23 +247,31 @@ export class PartUploads {
       const open = await this.#deps.store.openPage(bucket.id, { name: '', id: 0 }, PAGE);
       if (open.length === 0) return;
       const call = () => ({ ...BACKGROUND, principal });
-      for (const { name, upload_id: uploadId } of open) await this.abort(call(), bucket, { name, uploadId });
+      for (const { name, upload_id: uploadId } of open) {
+        await this.abort(call(), bucket, { name, uploadId }).catch(ignoreEnded);
+      }
     }
   }
 
   /** Removes the parts of ended uploads whose bytes no version needs; returns the number of uploads. */
   async sweep(): Promise<number> {
-    const { store, changes } = this.#deps;
-    const ended = await store.aborted(PAGE);
-    for (const upload of ended) {
-      for (;;) {
-        const parts = await store.parts(upload.id, 0, REMOVED_AT_ONCE);
-        if (parts.length === 0) break;
-        await changes.store(this.#removal(upload, parts), 'skip');
+    for (let removed = 0; ; ) {
+      const before = removed;
+      for (const upload of await this.#deps.store.aborted(PAGE)) {
+        if (await this.#removeParts(upload)) removed++;
       }
-      await changes.store([store.delete(upload.id)], 'skip');
+      if (removed === before) return removed;
     }
-    return ended.length;
+  }
+
+  /** Removes the upload too. False: some rows are not as expected, and a later sweep goes on. */
+  async #removeParts(upload: PartUploadRow): Promise<boolean> {
+    const { store, changes } = this.#deps;
+    for (;;) {
+      const parts = await store.parts(upload.id, 0, REMOVED_AT_ONCE);
+      if (parts.length === 0) return changes.store([store.delete(upload.id)], 'skip');
+      if (!(await changes.store(this.#removal(upload, parts), 'skip'))) return false;
+    }
   }
 
   #removal(upload: PartUploadRow, parts: readonly PartRow[]) {
@@ -297,6 +308,11 @@ function notFound(uploadId: string): AppError {
   return new AppError('upload_not_found', `There is no upload ${uploadId} in progress`, {
     hint: 'It was completed or aborted, or never begun',
   });
+}
+
+/** Ignores an upload that another request ended first. */
+function ignoreEnded(error: unknown): void {
+  if (!isAppError(error, 'upload_not_found')) throw error;
 }
 
 /** Tries again where a part came meanwhile. */

@@ -79,7 +79,7 @@ export async function storagePart(deps: StorageDeps) {
     garbageGraceMs,
     maxObjectBytes: config.maxObjectBytes,
     // If marking fails, the next scrub finds the damage.
-    onDamaged: (version: number) => void scrubber.noteDamaged(version).catch(() => {}),
+    onDamaged: (blob: number) => void scrubber.noteDamaged(blob).catch(() => {}),
   });
   const { store, accessTimes, egress, listing, downloads, objects, partUploads } = services;
   const browseSql = new BrowseSql(metadata);

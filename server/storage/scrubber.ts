@@ -102,13 +102,10 @@ export class Scrubber {
     return this.#deps.store.damage(DAMAGE_SHOWN);
   }
 
-  /**
-   * Marks the blob of a version, by its row id, as damaged and raises the alarm: a reader has found the
-   * damage.
-   */
-  async noteDamaged(version: number): Promise<void> {
+  /** Marks a blob, by its row id, as damaged and raises the alarm: a reader has found the damage. */
+  async noteDamaged(blob: number): Promise<void> {
     const { changes, store, clock } = this.#deps;
-    await changes.store([store.setVersionDamaged(version, clock.now())]);
+    await changes.store([store.setDamaged(blob, clock.now())]);
     await this.#tellAlarm();
   }
 

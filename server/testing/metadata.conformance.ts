@@ -137,6 +137,22 @@ const CHECKS: Readonly<Record<string, (on: Opened) => Promise<void>>> = {
     assert.equal(await refused(setting, 'still works', 'y'), 'stored');
   },
 
+  'of several statements that refuse, the first is the reason': async (on) => {
+    const none = {
+      sql: 'UPDATE settings SET value = ? WHERE name = ?',
+      params: ['x', 'none'],
+      expectChanges: 1,
+    };
+    const check = { sql: 'INSERT INTO settings (name, value) VALUES (?, ?)', params: ['x', null] };
+    const reasonOf = (statements: Parameters<Metadata['commit']>[0]) =>
+      on.metadata.commit(statements).then(
+        () => 'stored',
+        (error) => [error.index, error.reason],
+      );
+    assert.deepEqual(await reasonOf([none, check]), [0, 'expectation']);
+    assert.deepEqual(await reasonOf([check, none]), [0, 'check']);
+  },
+
   'RowIdOf stands for the id that an earlier statement of the commit was given': async (on) => {
     const account = (id: number | null, name: string) => ({
       sql: `INSERT INTO accounts (${id === null ? '' : 'id, '}username, email, password_hash, created_at)

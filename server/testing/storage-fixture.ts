@@ -26,6 +26,8 @@ import { newPrincipal, openAccountFixture, testSealer } from './account-fixture.
 
 export interface StorageFixtureOptions {
   readonly maxObjectBytes?: number;
+  /** Default: nothing is marked. */
+  readonly onDamaged?: (blob: number) => void;
 }
 
 export const TEST_GRACE_MS = 600_000;
@@ -85,7 +87,7 @@ export async function openStorageFixture(options: StorageFixtureOptions = {}) {
     maxObjectBytes: options.maxObjectBytes ?? 2 ** 30,
     garbageGraceMs: TEST_GRACE_MS,
   };
-  const services = objectServices({ ...shared, onDamaged: () => {} });
+  const services = objectServices({ ...shared, onDamaged: options.onDamaged ?? (() => {}) });
   const { store, accessTimes, listing, downloads, objects, partUploadSql } = services;
   const runs = new JobRuns(metadata);
   const browseSql = new BrowseSql(metadata);

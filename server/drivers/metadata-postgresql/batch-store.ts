@@ -171,10 +171,13 @@ export class BatchStore {
     const answers = commit.map(({ sql, params }) => this.#query(sql, params));
     const settled = await Promise.allSettled([opened, ...answers]);
     const failed = firstError(settled);
-    const refusal =
+    const failure =
       failed === undefined
-        ? await unexpected(commit, answers)
+        ? null
         : refusalOf(failed, settled.findIndex((each) => each.status === 'rejected') - 1);
+    // The first that refuses is the reason, as in SQLite, which runs nothing after it.
+    const answered = commit.slice(0, Math.max(0, failure?.index ?? commit.length));
+    const refusal = (await unexpected(answered, answers)) ?? failure;
     if (refusal !== null) {
       await this.#client.query('ROLLBACK TO one_commit');
       return refusal;
