@@ -165,7 +165,7 @@ export const SABOTAGES: readonly Sabotage[] = [
     sees: /is lost/,
     edits: [
       {
-        file: 'server/storage/object-changes.ts',
+        file: 'server/storage/objects.ts',
         find: 'const replaced = await this.replaced(target);',
         replace: 'const replaced = previous;',
       },
@@ -178,7 +178,7 @@ export const SABOTAGES: readonly Sabotage[] = [
     sees: /is lost|it may hold|counters say|the latest versions differ|cannot be read/,
     edits: [
       {
-        file: 'server/storage/object-changes.ts',
+        file: 'server/storage/objects.ts',
         find: `return this.#locks.run(\`\${bucketId}/\${name}\`, () => this.#deps.changes.run(recorder, build));`,
         replace: 'return this.#deps.changes.run(recorder, build);',
       },

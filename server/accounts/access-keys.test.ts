@@ -44,7 +44,8 @@ test('secrets are shown once; the list has the rest; the S3 secret is sealed', a
   assert.match(key.id, /^key-[0-9a-z]{26}$/);
   assert.match(key.access_key_id, /^[A-Z2-7]{20}$/);
   assert.match(key.secret_access_key, /^[0-9A-Za-z]{40}$/);
-  const { api_key: apiKey, secret_access_key: secret, ...shown } = key;
+  const { api_key: apiKey, secret_access_key: secret, s3_endpoint: endpoint, ...shown } = key;
+  assert.equal(endpoint, 'http://127.0.0.1:9000');
   assert.deepEqual(await listed(owner), [shown]);
   assert.deepEqual(shown.scopes, ['storage:read']);
   assert.deepEqual(shown.buckets, [

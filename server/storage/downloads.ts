@@ -102,7 +102,7 @@ export class Downloads {
       versionId === undefined
         ? await named.namedContent(bucket.id, name)
         : await named.namedVersionContent(bucket.id, name, versionId);
-    if (row !== undefined) return { content: await this.#watch(row, async () => this.#open(row)) };
+    if (row !== undefined) return { content: await this.#watch(row.blob, async () => this.#open(row)) };
     const marker =
       versionId === undefined
         ? await named.markerOn(bucket.id, name)

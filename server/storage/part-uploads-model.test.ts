@@ -134,7 +134,7 @@ async function put(model: Model, { name = '', size = 0 }: Step): Promise<void> {
 }
 
 async function remove(model: Model, { name = '' }: Step): Promise<void> {
-  const deleted = await fixture.removals.removeNamed(by(owner), model.bucket, { name });
+  const deleted = (await fixture.removals.removeNamed(by(owner), model.bucket, { name }))?.answer ?? null;
   if (model.versioning === 'off') model.objects.delete(name);
   else place(model, name, { id: deleted?.version_id ?? assert.fail(), bytes: null });
 }

@@ -367,7 +367,6 @@ test('an upload is found by its own bucket, name and account only', async () => 
   await rejects(limitedUploads.begin('plain', 'mine'), 'scope_required');
   await rejects(limitedUploads.complete(upload), 'scope_required');
   await rejects(limitedUploads.abort(upload), 'scope_required');
-  await rejects(uploads.begin('plain', 'nul\0'), 'invalid_object_name');
   await uploads.complete(upload, undefined, { choose: chosen([1]) });
 });
 
@@ -385,4 +384,18 @@ test('open uploads are listed by name and age, a page at a time', async () => {
   }
   assert.deepEqual(seen, [begun[1], begun[0], begun[2], begun[3]]);
   await fixture.bucketEmptier.removeEmpty(by(owner), 'listed');
+});
+
+test('an upload that was begun a week ago ends by itself, and its bytes are not charged any more', async () => {
+  const old = await uploads.begin('plain', 'old');
+  await uploads.put(old, 1, randomSecret(30_000));
+  const before = await kept();
+  fixture.clock.advance(7 * 24 * 3_600_000 - 1000);
+  const young = await uploads.begin('plain', 'young');
+  assert.equal(await fixture.partUploads.abortForgotten(), 0);
+  fixture.clock.advance(2000);
+  assert.equal(await fixture.partUploads.abortForgotten(), 1);
+  assert.equal(await kept(), before - 30_000);
+  await rejects(uploads.put(old, 2, randomSecret(10)), 'upload_not_found');
+  await uploads.abort(young);
 });

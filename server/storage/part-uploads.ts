@@ -30,6 +30,7 @@ export interface PartUploadsDeps {
   readonly clock: Clock;
   readonly billing: Pick<StorageBilling, 'assertCredit' | 'bytesKept'>;
   readonly garbageGraceMs: number;
+  readonly maxObjectBytes: number;
 }
 
 /** The result of completing an upload; kept for those who repeat the request. */
@@ -57,6 +58,8 @@ const MAX_OPEN = 10_000;
 /** Parts removed in one commit: more would delay other commits. */
 const REMOVED_AT_ONCE = 16;
 const PAGE = 100;
+/** Age at which an open upload is aborted, as many S3 services do. */
+const FORGOTTEN_MS = 7 * 24 * 3_600_000;
 const COMPLETE_TRIES = 5;
 
 export class PartUploads {
@@ -184,8 +187,8 @@ export class PartUploads {
   ): Promise<Completed> {
     const { store, objects } = this.#deps;
     const before = await this.#ofBucket(bucket, named);
-    if (before.result !== null) return JSON.parse(before.result) as Completed;
     objects.assertMayWrite(call.principal, bucket, before.name);
+    if (before.result !== null) return JSON.parse(before.result) as Completed;
     return this.#locks.run(`${before.id}`, () =>
       untilStill(async () => {
         const upload = await this.#ofBucket(bucket, named);
@@ -193,6 +196,7 @@ export class PartUploads {
         if (upload.state !== UPLOAD_STATE.open) throw notFound(named.uploadId);
         const all = await store.parts(upload.id, 0, MAX_PARTS);
         const chosen = choose(all);
+        this.#assertSize(sumOf(chosen));
         const checksum = checksumOf(chosen);
         const content = this.#assembled(upload, { all, chosen, checksum });
         const { name, mime_type: mimeType, metadata, headers, tags } = upload;
@@ -200,6 +204,12 @@ export class PartUploads {
         return objects.publish(call, { bucket, content, naming, ...(condition && { condition }) }, completed);
       }),
     );
+  }
+
+  #assertSize(bytes: number): void {
+    const { maxObjectBytes } = this.#deps;
+    if (bytes <= maxObjectBytes) return;
+    throw new AppError('payload_too_large', `An object can have at most ${maxObjectBytes} bytes`);
   }
 
   #assembled(
@@ -251,6 +261,21 @@ export class PartUploads {
         await this.abort(call(), bucket, { name, uploadId }).catch(ignoreEnded);
       }
     }
+  }
+
+  /** Ends uploads that were begun a week ago: they take the account's space. Returns their number. */
+  async abortForgotten(): Promise<number> {
+    const { store, changes, clock } = this.#deps;
+    const now = clock.now();
+    const forgotten = await store.overdue(now - FORGOTTEN_MS, PAGE);
+    for (const upload of forgotten) {
+      const bucket = { id: upload.bucket_id, account_id: upload.account_id };
+      await changes.run(BACKGROUND, async (change) => {
+        change.add(store.abort(upload, now), 'skip');
+        await this.#count(change, bucket, -upload.size_bytes);
+      });
+    }
+    return forgotten.length;
   }
 
   /** Removes the parts of ended uploads whose bytes no version needs; returns the number of uploads. */

@@ -107,6 +107,7 @@ export async function storagePart(deps: StorageDeps) {
     { name: 'flush access times', everyMs: FLUSH_MS, per: 'node', run: () => accessTimes.flush() },
     { name: 'flush bytes sent', everyMs: FLUSH_MS, per: 'node', run: () => egress.flush() },
     { name: 'sweep garbage', everyMs: sweepMs, per: 'cluster', run: () => sweeper.sweepGarbage() },
+    { name: 'abort uploads', everyMs: HOUR_MS, per: 'cluster', run: () => partUploads.abortForgotten() },
     { name: 'sweep uploads', everyMs: sweepMs, per: 'cluster', run: () => partUploads.sweep() },
     { name: 'sweep orphans', everyMs: orphansMs, per: 'cluster', run: () => sweeper.sweepOrphans() },
   ];

@@ -37,7 +37,9 @@ async function put(bucket: string, text: string, name = 'a'): Promise<string> {
 }
 
 const remove = (bucket: string, versionId?: string) =>
-  fixture.removals.removeNamed(by(owner), bucket, { name: 'a', versionId });
+  fixture.removals
+    .removeNamed(by(owner), bucket, { name: 'a', versionId })
+    .then((removed) => removed?.answer ?? null);
 
 /** Versions of `a`, oldest first, as `id`, `null id`, `marker id` or `null marker id`. */
 async function stack(bucket: string): Promise<string[]> {

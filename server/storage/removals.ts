@@ -7,9 +7,8 @@ import { newId } from '../platform/ids.ts';
 import type { BucketRow } from './bucket-sql.ts';
 import type { Buckets } from './buckets.ts';
 import type { Condition } from './entries.ts';
-import { nothingSince, type ObjectChanges } from './object-changes.ts';
 import { NULL_VERSION, type ObjectRow, type ObjectSql, type VersionRow } from './object-sql.ts';
-import { notFound, type Objects } from './objects.ts';
+import { notFound, nothingSince, type ObjectChanges, type Objects } from './objects.ts';
 import type { Deleted } from './schema.ts';
 import { VERSIONING } from './schema.ts';
 

@@ -138,17 +138,11 @@ const CHECKS: Readonly<Record<string, (on: Opened) => Promise<void>>> = {
   },
 
   'of several statements that refuse, the first is the reason': async (on) => {
-    const none = {
-      sql: 'UPDATE settings SET value = ? WHERE name = ?',
-      params: ['x', 'none'],
-      expectChanges: 1,
-    };
+    const sql = 'UPDATE settings SET value = ? WHERE name = ?';
+    const none = { sql, params: ['x', 'none'], expectChanges: 1 };
     const check = { sql: 'INSERT INTO settings (name, value) VALUES (?, ?)', params: ['x', null] };
     const reasonOf = (statements: Parameters<Metadata['commit']>[0]) =>
-      on.metadata.commit(statements).then(
-        () => 'stored',
-        (error) => [error.index, error.reason],
-      );
+      on.metadata.commit(statements).catch((error) => [error.index, error.reason]);
     assert.deepEqual(await reasonOf([none, check]), [0, 'expectation']);
     assert.deepEqual(await reasonOf([check, none]), [0, 'check']);
   },

@@ -26,7 +26,8 @@ describe('an access key', () => {
     assert.match(made.secret_access_key, /^[0-9A-Za-z]{40}$/);
     assert.deepEqual([made.name, made.scopes, made.buckets], ['backup – nightly', ['storage:read'], null]);
     const listed = await owner.expect(200, KEYS);
-    const { api_key, secret_access_key, ...rest } = made;
+    const { api_key, secret_access_key, s3_endpoint, ...rest } = made;
+    assert.match(s3_endpoint, /^http:\/\/127\.0\.0\.1:\d+$/);
     assert.deepEqual(listed.at(-1), rest);
     assert.ok(!JSON.stringify(listed).includes(api_key));
     assert.ok(!JSON.stringify(listed).includes(secret_access_key));
