@@ -14,7 +14,7 @@ import {
 import { writeCondition } from './conditions.ts';
 import { namesIn } from './list-operations.ts';
 import { labelsOf, versionHeader } from './object-headers.ts';
-import { assertEncryptionOffered, copySource } from './object-operations.ts';
+import { assertEncryptionOffered, COPY, copySource } from './object-operations.ts';
 import { readRange } from './object-reading.ts';
 import {
   bucketOf,
@@ -40,10 +40,10 @@ export const PART_OPERATIONS: readonly S3Operation[] = [
   { ...WRITE, name: 'UploadPart', method: 'PUT', query: ['partNumber', 'uploadId'], run: uploadPart },
   {
     ...WRITE,
+    ...COPY,
     name: 'UploadPartCopy',
     method: 'PUT',
     query: ['partNumber', 'uploadId'],
-    header: 'x-amz-copy-source',
     run: copyPart,
   },
   { ...WRITE, name: 'CompleteMultipartUpload', method: 'POST', query: ['uploadId'], run: complete },
