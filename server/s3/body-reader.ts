@@ -53,25 +53,31 @@ export class BodyReader {
     return this.#isTaken;
   }
 
-  /** The whole body of at most `maxBytes`. Throws S3Error as stream() does, and MaxMessageLengthExceeded. */
-  async whole(maxBytes: number): Promise<Buffer> {
+  /**
+   * The whole body of at most `maxBytes`. `isSummed`: a checksum in the headers is the body's. Throws S3Error
+   * as stream() does, and MaxMessageLengthExceeded.
+   */
+  async whole(maxBytes: number, isSummed = true): Promise<Buffer> {
     const chunks: Buffer[] = [];
     let bytes = 0;
-    await this.stream((chunk) => {
-      bytes += chunk.length;
-      if (bytes > maxBytes) throw new S3Error('MaxMessageLengthExceeded');
-      chunks.push(Buffer.from(chunk));
-      return undefined;
-    });
+    await this.stream(
+      (chunk) => {
+        bytes += chunk.length;
+        if (bytes > maxBytes) throw new S3Error('MaxMessageLengthExceeded');
+        chunks.push(Buffer.from(chunk));
+        return undefined;
+      },
+      isSummed ? undefined : 'none',
+    );
     return Buffer.concat(chunks);
   }
 
   /**
    * Hands all bytes to `sink`. Resolves when they are known to be what the client meant to send; `fallback`
-   * is computed where the client sent no checksum. Throws S3Error: MissingContentLength, IncompleteBody,
+   * is computed where the client sent no checksum; `none`: the headers state none of the body. Throws S3Error: MissingContentLength, IncompleteBody,
    * BadDigest, InvalidDigest, XAmzContentSHA256Mismatch, SignatureDoesNotMatch, and what `sink` throws.
    */
-  async stream(sink: Sink, fallback?: ChecksumAlgorithm): Promise<SentChecksum | null> {
+  async stream(sink: Sink, fallback?: ChecksumAlgorithm | 'none'): Promise<SentChecksum | null> {
     this.#isTaken = true;
     const { request, response } = this.#deps;
     const length = this.#lengthOf();
@@ -124,6 +130,14 @@ async function later(before: Promise<void>, chunk: Uint8Array, sink: Sink): Prom
   await sink(copy);
 }
 
+const NO_CHECKSUM: HeaderChecksums = {
+  algorithm: null,
+  value: null,
+  inTrailer: false,
+  type: null,
+  declaredTrailers: [],
+};
+
 /** The digests that a body must have. */
 class BodyChecks {
   readonly sent: HeaderChecksums;
@@ -132,13 +146,13 @@ class BodyChecks {
   readonly #algorithm: ChecksumAlgorithm | undefined;
   readonly #digests: { md5?: Checksum; sha256?: ReturnType<typeof createHash>; checksum?: Checksum } = {};
 
-  constructor({ request, payload }: BodyReaderDeps, fallback: ChecksumAlgorithm | undefined) {
+  constructor({ request, payload }: BodyReaderDeps, fallback: ChecksumAlgorithm | 'none' | undefined) {
     const { headers } = request;
-    this.sent = headerChecksums(headers);
+    this.sent = fallback === 'none' ? NO_CHECKSUM : headerChecksums(headers);
     this.#payload = payload;
     const md5 = headers['content-md5'];
     this.#md5 = typeof md5 === 'string' ? assertMd5(md5) : undefined;
-    this.#algorithm = this.sent.algorithm ?? fallback;
+    this.#algorithm = this.sent.algorithm ?? (fallback === 'none' ? undefined : fallback);
     if (this.#md5 !== undefined) this.#digests.md5 = newChecksum('MD5');
     if (payload.kind === 'hash') this.#digests.sha256 = createHash('sha256');
     if (this.#algorithm !== undefined) this.#digests.checksum = newChecksum(this.#algorithm);

@@ -10,6 +10,7 @@ const READ = { ...OBJECT, permission: 'storage:read' } as const;
 const WRITE = { ...OBJECT, permission: 'storage:write' } as const;
 const TAGS_MAX_BYTES = 64 * 1024;
 const PARTS_SHOWN = 1000;
+const ATTRIBUTES = ['ETag', 'Checksum', 'ObjectParts', 'StorageClass', 'ObjectSize'];
 
 export const FACT_OPERATIONS: readonly S3Operation[] = [
   { ...READ, name: 'GetObjectAttributes', method: 'GET', query: ['attributes'], run: getAttributes },
@@ -22,16 +23,16 @@ async function getAttributes(call: S3Call): Promise<S3Answer> {
   const bucket = await bucketOf(call);
   const versionId = call.target.query.get('versionId');
   const content = await findContent(call, bucket, { name: keyOf(call), versionId });
-  const wanted = String(call.headers['x-amz-object-attributes'] ?? '')
-    .split(',')
-    .map((name) => name.trim());
-  if (wanted[0] === '') throw new S3Error('InvalidArgument', 'The x-amz-object-attributes header is missing');
+  const wanted = wantedAttributes(call);
   const has = (name: string) => wanted.includes(name);
   const checksum = checksumOf(content.row);
-  const parts =
-    content.row.upload === null
+  const limit = Math.min(headerNumber(call, 'x-amz-max-parts', PARTS_SHOWN), PARTS_SHOWN);
+  const marker = headerNumber(call, 'x-amz-part-number-marker', 0);
+  const found =
+    content.row.upload === null || !has('ObjectParts')
       ? []
-      : await call.storage.partUploads.parts(content.row.upload, 0, PARTS_SHOWN);
+      : await call.storage.partUploads.parts(content.row.upload, marker, limit + 1);
+  const parts = found.slice(0, limit);
   const total = Number(/-(\d+)$/.exec(content.etag)?.[1] ?? 0);
   return {
     headers: {
@@ -51,13 +52,13 @@ async function getAttributes(call: S3Call): Promise<S3Answer> {
       ],
       [
         'ObjectParts',
-        has('ObjectParts') && parts.length > 0
+        has('ObjectParts') && content.row.upload !== null
           ? [
               ['TotalPartsCount', total],
-              ['PartNumberMarker', 0],
-              ['NextPartNumberMarker', parts.at(-1)?.number],
-              ['MaxParts', PARTS_SHOWN],
-              ['IsTruncated', total > parts.length],
+              ['PartNumberMarker', marker],
+              ['NextPartNumberMarker', parts.at(-1)?.number ?? marker],
+              ['MaxParts', limit],
+              ['IsTruncated', found.length > limit],
               ...parts.map(
                 (part) =>
                   [
@@ -76,6 +77,26 @@ async function getAttributes(call: S3Call): Promise<S3Answer> {
       ['ObjectSize', has('ObjectSize') ? content.sizeBytes : undefined],
     ]),
   };
+}
+
+/** Throws S3Error InvalidArgument for an attribute that there is not, and for none. */
+function wantedAttributes({ headers }: S3Call): string[] {
+  const text = String(headers['x-amz-object-attributes'] ?? '');
+  const wanted = text.split(',').map((name) => name.trim());
+  if (wanted.every((name) => ATTRIBUTES.includes(name))) return wanted;
+  throw new S3Error('InvalidArgument', 'Invalid attribute name specified.', {
+    fields: { ArgumentName: 'x-amz-object-attributes', ArgumentValue: text },
+  });
+}
+
+/** Throws S3Error InvalidArgument. */
+function headerNumber({ headers }: S3Call, name: string, absent: number): number {
+  const text = headers[name];
+  if (text === undefined) return absent;
+  if (/^\d{1,9}$/.test(String(text))) return Number(text);
+  throw new S3Error('InvalidArgument', `${name} must be an integer`, {
+    fields: { ArgumentName: name, ArgumentValue: String(text) },
+  });
 }
 
 async function getTagging(call: S3Call): Promise<S3Answer> {

@@ -18,9 +18,12 @@ const OBJECT = { level: 'object' } as const;
 const READ = { ...OBJECT, permission: 'storage:read' } as const;
 const WRITE = { ...OBJECT, permission: 'storage:write' } as const;
 
+/** An operation that copies what another name holds. */
+export const COPY = { header: 'x-amz-copy-source', sourcePermission: 'storage:read' } as const;
+
 export const OBJECT_OPERATIONS: readonly S3Operation[] = [
   { ...WRITE, name: 'PutObject', method: 'PUT', run: putObject },
-  { ...WRITE, name: 'CopyObject', method: 'PUT', header: 'x-amz-copy-source', run: copyObject },
+  { ...WRITE, ...COPY, name: 'CopyObject', method: 'PUT', run: copyObject },
   { ...READ, name: 'GetObject', method: 'GET', run: sendObject },
   { ...READ, name: 'HeadObject', method: 'HEAD', run: headObject },
 ];

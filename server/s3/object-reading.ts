@@ -122,7 +122,8 @@ async function prepare(call: S3Call): Promise<Reading | null> {
   const whole = { start: 0, end: content.sizeBytes };
   const part = await partOf(call, content);
   const range = part?.range ?? rangeOf(call, content) ?? whole;
-  const isPartial = part !== undefined || range !== whole;
+  // No range says that there are no bytes.
+  const isPartial = (part !== undefined || range !== whole) && range.end > range.start;
   const withChecksum = call.headers['x-amz-checksum-mode'] === 'ENABLED' && !isPartial;
   const headers = {
     ...objectHeaders(bucket, content, { isEncrypted: await isEncrypted(call, content), withChecksum }),

@@ -14,7 +14,7 @@ import {
 import { writeCondition } from './conditions.ts';
 import { namesIn } from './list-operations.ts';
 import { labelsOf, versionHeader } from './object-headers.ts';
-import { assertEncryptionOffered, copySource } from './object-operations.ts';
+import { assertEncryptionOffered, COPY, copySource } from './object-operations.ts';
 import { readRange } from './object-reading.ts';
 import {
   bucketOf,
@@ -40,10 +40,10 @@ export const PART_OPERATIONS: readonly S3Operation[] = [
   { ...WRITE, name: 'UploadPart', method: 'PUT', query: ['partNumber', 'uploadId'], run: uploadPart },
   {
     ...WRITE,
+    ...COPY,
     name: 'UploadPartCopy',
     method: 'PUT',
     query: ['partNumber', 'uploadId'],
-    header: 'x-amz-copy-source',
     run: copyPart,
   },
   { ...WRITE, name: 'CompleteMultipartUpload', method: 'POST', query: ['uploadId'], run: complete },
@@ -190,7 +190,8 @@ function copyRange(header: unknown, sizeBytes: number): { start: number; end: nu
 
 async function complete(call: S3Call): Promise<S3Answer> {
   const { storage, headers } = call;
-  const root = parseXml(await call.body.whole(COMPLETE_MAX_BYTES), COMPLETE_MAX_BYTES);
+  // The checksum in the headers is the object's, not the body's.
+  const root = parseXml(await call.body.whole(COMPLETE_MAX_BYTES, false), COMPLETE_MAX_BYTES);
   const wanted = children(root, 'Part');
   if (root.name !== 'CompleteMultipartUpload' || wanted.length === 0 || wanted.length > MAX_PARTS) {
     throw new S3Error('MalformedXML');
@@ -199,12 +200,16 @@ async function complete(call: S3Call): Promise<S3Answer> {
   const named = namedUpload(call);
   const row = await storage.partUploads.lookUp(named.uploadId);
   const announced = row === undefined ? undefined : announcedOf(row);
-  const whole = headerChecksums(headers);
+  const claimed = claimOf(call, announced);
   const condition = writeCondition(headers);
   const done = await storage.partUploads.complete(call, named, {
     bucket,
-    choose: (parts) => chosenOf(wanted, parts, announced),
-    checksumOf: (parts) => wholeChecksum(parts, announced, whole.value),
+    choose: (parts) => {
+      const chosen = chosenOf(wanted, parts, announced);
+      assertSize(chosen, headers['x-amz-mp-object-size']);
+      return chosen;
+    },
+    checksumOf: (parts) => wholeChecksum(parts, announced, claimed),
     ...(condition && { condition }),
   });
   const checksum =
@@ -226,6 +231,30 @@ async function complete(call: S3Call): Promise<S3Answer> {
       ['ChecksumType', checksum?.type],
     ]),
   };
+}
+
+/** The checksum that the client says the object has. Throws S3Error InvalidRequest, BadDigest. */
+function claimOf({ headers }: S3Call, announced: Announced | undefined): string | null {
+  if (announced === undefined) return null;
+  const { algorithm, type } = announced;
+  const asked = headers['x-amz-checksum-type']?.toString().toUpperCase();
+  if (asked !== undefined && asked !== type) {
+    throw new S3Error('InvalidRequest', `The upload was created with the checksum type ${type}`);
+  }
+  const text = headers[checksumHeader(algorithm)];
+  if (text === undefined) return null;
+  const [digest = ''] = String(text).split('-', 1);
+  readChecksum(algorithm, digest);
+  return String(text);
+}
+
+function assertSize(parts: readonly PartRow[], claimed: unknown): void {
+  const sizeBytes = parts.reduce((sum, { size_bytes }) => sum + size_bytes, 0);
+  if (claimed === undefined || claimed === String(sizeBytes)) return;
+  throw new S3Error(
+    'InvalidRequest',
+    `The provided 'x-amz-mp-object-size' header does not match what was computed: ${sizeBytes}`,
+  );
 }
 
 /**
@@ -284,7 +313,7 @@ function assertPartChecksum(wanted: XmlElement, part: PartRow, announced: Announ
 function wholeChecksum(
   parts: readonly PartRow[],
   announced: Announced | undefined,
-  claimed: Buffer | null,
+  claimed: string | null,
 ): string | null {
   const values = parts.map(({ checksum }) => checksum);
   if (announced === undefined || values.some((value) => value === null)) return null;
@@ -301,8 +330,8 @@ function wholeChecksum(
       if (at > 0) whole = combineCrc(algorithm as 'CRC32', whole, digests[at] as Buffer, part.size_bytes);
     }
     value = whole.toString('base64');
-    if (claimed && claimed.toString('base64') !== value) throw new S3Error('BadDigest');
   }
+  if (claimed !== null && claimed !== value) throw new S3Error('BadDigest');
   return JSON.stringify({ algorithm, type, value });
 }
 

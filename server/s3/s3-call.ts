@@ -47,6 +47,8 @@ export interface S3Operation {
   /** A header that selects it. */
   readonly header?: string;
   readonly permission: Permission;
+  /** For what it reads to write it elsewhere. */
+  readonly sourcePermission?: Permission;
   /** undefined: it has sent the answer itself. */
   readonly run: (call: S3Call) => Promise<S3Answer | undefined> | S3Answer;
 }

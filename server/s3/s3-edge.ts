@@ -41,7 +41,7 @@ export interface S3EdgeDeps {
 }
 
 /** Every operation, the more special ones first. */
-const OPERATIONS: readonly S3Operation[] = [
+export const OPERATIONS: readonly S3Operation[] = [
   ...PART_OPERATIONS,
   ...OBJECT_OPERATIONS,
   ...DELETE_OPERATIONS,
@@ -117,6 +117,7 @@ export class S3Edge {
     const operation = operationOf(request, target);
     exchange.name = `s3${operation.name}`;
     assertPermitted(principal, operation.permission);
+    if (operation.sourcePermission) assertPermitted(principal, operation.sourcePermission);
     await endOfTick();
     const body = new BodyReader({ request, response, payload: signed.payload, verified });
     const origin = `http://${headers.host ?? ''}`;

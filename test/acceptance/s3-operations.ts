@@ -1,0 +1,72 @@
+/** Every operation of S3, for the test that walks them; a test beside the server's list compares the two. */
+
+export interface Operation {
+  readonly method: string;
+  readonly level: 'service' | 'bucket' | 'object';
+  readonly query?: readonly string[];
+  readonly header?: string;
+}
+
+/** Settings of a bucket that answer that there are none. */
+const ABSENT = [
+  'accelerate',
+  'analytics',
+  'cors',
+  'intelligent-tiering',
+  'inventory',
+  'lifecycle',
+  'logging',
+  'metrics',
+  'notification',
+  'object-lock',
+  'ownershipControls',
+  'policy',
+  'policyStatus',
+  'publicAccessBlock',
+  'replication',
+  'requestPayment',
+  'tagging',
+  'website',
+];
+
+const OFFERED: Readonly<Record<string, Operation>> = {
+  UploadPartCopy: {
+    method: 'PUT',
+    level: 'object',
+    query: ['partNumber', 'uploadId'],
+    header: 'x-amz-copy-source',
+  },
+  UploadPart: { method: 'PUT', level: 'object', query: ['partNumber', 'uploadId'] },
+  CreateMultipartUpload: { method: 'POST', level: 'object', query: ['uploads'] },
+  CompleteMultipartUpload: { method: 'POST', level: 'object', query: ['uploadId'] },
+  AbortMultipartUpload: { method: 'DELETE', level: 'object', query: ['uploadId'] },
+  ListParts: { method: 'GET', level: 'object', query: ['uploadId'] },
+  DeleteObjects: { method: 'POST', level: 'bucket', query: ['delete'] },
+  GetObjectAttributes: { method: 'GET', level: 'object', query: ['attributes'] },
+  GetObjectTagging: { method: 'GET', level: 'object', query: ['tagging'] },
+  PutObjectTagging: { method: 'PUT', level: 'object', query: ['tagging'] },
+  DeleteObjectTagging: { method: 'DELETE', level: 'object', query: ['tagging'] },
+  ListObjectsV2: { method: 'GET', level: 'bucket', query: ['list-type'] },
+  ListObjectVersions: { method: 'GET', level: 'bucket', query: ['versions'] },
+  ListMultipartUploads: { method: 'GET', level: 'bucket', query: ['uploads'] },
+  GetBucketLocation: { method: 'GET', level: 'bucket', query: ['location'] },
+  GetBucketVersioning: { method: 'GET', level: 'bucket', query: ['versioning'] },
+  PutBucketVersioning: { method: 'PUT', level: 'bucket', query: ['versioning'] },
+  GetBucketEncryption: { method: 'GET', level: 'bucket', query: ['encryption'] },
+  PutBucketEncryption: { method: 'PUT', level: 'bucket', query: ['encryption'] },
+  CopyObject: { method: 'PUT', level: 'object', header: 'x-amz-copy-source' },
+  PutObject: { method: 'PUT', level: 'object' },
+  GetObject: { method: 'GET', level: 'object' },
+  HeadObject: { method: 'HEAD', level: 'object' },
+  DeleteObject: { method: 'DELETE', level: 'object' },
+  ListObjects: { method: 'GET', level: 'bucket' },
+  ListBuckets: { method: 'GET', level: 'service' },
+  CreateBucket: { method: 'PUT', level: 'bucket' },
+  HeadBucket: { method: 'HEAD', level: 'bucket' },
+  DeleteBucket: { method: 'DELETE', level: 'bucket' },
+};
+
+export const OPERATIONS: readonly (Operation & { readonly name: string; readonly isRead: boolean })[] = [
+  ...Object.entries(OFFERED),
+  ...ABSENT.map((name) => [`GetBucket-${name}`, { method: 'GET', level: 'bucket', query: [name] }] as const),
+].map(([name, operation]) => ({ ...operation, name, isRead: ['GET', 'HEAD'].includes(operation.method) }));

@@ -1,0 +1,247 @@
+/** Every operation of S3 × everyone who might try it. */
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Client } from '../harness/client.ts';
+import { ADMIN_KEY, CloudProcess } from '../harness/cloud-process.ts';
+import {
+  assertRefused,
+  newKeyPair,
+  newS3,
+  newUpload,
+  pathOf,
+  S3Client,
+  type S3Reply,
+  type S3Request,
+  textOf,
+  transmit,
+} from './s3-kit.ts';
+import { OPERATIONS } from './s3-operations.ts';
+
+const BUCKET = 'guarded';
+const OTHER = 'not-for-the-limited';
+const KEY = 'in/a';
+const XML: Readonly<Record<string, string>> = {
+  PutBucketVersioning: '<VersioningConfiguration><Status>Enabled</Status></VersioningConfiguration>',
+  PutBucketEncryption:
+    '<ServerSideEncryptionConfiguration><Rule><ApplyServerSideEncryptionByDefault><SSEAlgorithm>AES256</SSEAlgorithm></ApplyServerSideEncryptionByDefault></Rule></ServerSideEncryptionConfiguration>',
+  PutObjectTagging: '<Tagging><TagSet></TagSet></Tagging>',
+  DeleteObjects: `<Delete><Object><Key>${KEY}</Key></Object></Delete>`,
+  CompleteMultipartUpload:
+    '<CompleteMultipartUpload><Part><PartNumber>1</PartNumber><ETag>x</ETag></Part></CompleteMultipartUpload>',
+};
+
+let cloud: CloudProcess;
+let owner: Client;
+let accountId: number;
+let full: S3Client;
+let uploadId: string;
+before(async () => {
+  cloud = await CloudProcess.start();
+  const account = await new Client(cloud.api).register();
+  accountId = account.id;
+  owner = new Client(cloud.api, account.api_key);
+  full = await newS3(cloud.data, owner);
+  for (const bucket of [BUCKET, OTHER]) {
+    await full.ok('PUT', `/${bucket}`);
+    await full.ok('PUT', pathOf(bucket, KEY), { body: 'guarded bytes' });
+    await full.ok('PUT', pathOf(bucket, 'out/a'), { body: 'guarded bytes' });
+  }
+  uploadId = await newUpload(full, pathOf(BUCKET, KEY));
+});
+after(() => cloud.stop());
+
+interface Place {
+  readonly bucket?: string;
+  readonly key?: string;
+}
+
+/** A request for an operation, as it would do something were it permitted. */
+function requestFor(
+  { name, method, level, query = [], header }: (typeof OPERATIONS)[number],
+  { bucket = BUCKET, key = KEY }: Place = {},
+): [method: string, path: string, request: S3Request] {
+  const values: Record<string, string> = { 'list-type': '2', partNumber: '1', uploadId };
+  const path = level === 'service' ? '/' : level === 'bucket' ? `/${bucket}` : pathOf(bucket, key);
+  const headers: Record<string, string> = {};
+  if (header !== undefined) headers[header] = `/${bucket}/${key}`;
+  if (name === 'CopyObject') headers['x-amz-metadata-directive'] = 'REPLACE';
+  if (name === 'GetObjectAttributes') headers['x-amz-object-attributes'] = 'ETag';
+  return [
+    method,
+    path,
+    {
+      query: query.map((each) => (values[each] === undefined ? each : `${each}=${values[each]}`)).join('&'),
+      headers,
+      ...(XML[name] !== undefined && { body: XML[name] }),
+    },
+  ];
+}
+
+const client = async (fields: object) => new S3Client(cloud.data, await newKeyPair(owner, { ...fields }));
+
+function assertDenied(name: string, reply: S3Reply, code = 'AccessDenied'): void {
+  const status = code === 'NoSuchUpload' ? 404 : 403;
+  if (name.startsWith('Head')) assert.deepEqual([reply.status, reply.text], [status, ''], name);
+  else assertRefused(reply, status, code);
+}
+
+/** Nothing was changed by those who may not. */
+async function assertUntouched(): Promise<void> {
+  for (const bucket of [BUCKET, OTHER]) {
+    const listed = await full.ok('GET', `/${bucket}`, { query: 'versions' });
+    const keys = [...listed.text.matchAll(/<Key>(.*?)<\/Key><VersionId>(.*?)</g)].map(
+      ([, key, version]) => `${key} ${version}`,
+    );
+    assert.deepEqual(keys, [`${KEY} null`, 'out/a null']);
+    assert.equal((await full.ok('GET', pathOf(bucket, KEY))).text, 'guarded bytes');
+    assert.doesNotMatch((await full.ok('GET', `/${bucket}`, { query: 'versioning' })).text, /Status/);
+  }
+  const parts = await full.ok('GET', pathOf(BUCKET, KEY), { query: `uploadId=${uploadId}` });
+  assert.doesNotMatch(parts.text, /<Part>/);
+}
+
+describe('every operation', () => {
+  test('refuses nobody', async () => {
+    for (const operation of OPERATIONS) {
+      const [method, path, request] = requestFor(operation);
+      const { headers, ...signed } = full.prepare(method, path, request);
+      const { authorization: _, ...unsigned } = headers;
+      assertDenied(operation.name, await transmit(cloud.data, { ...signed, headers: unsigned }));
+    }
+    await assertUntouched();
+  });
+
+  test('refuses made-up keys and wrong secrets', async () => {
+    const unknown = new S3Client(cloud.data, { ...full.pair, access_key_id: 'CLAK0000000000000000' });
+    const wrong = new S3Client(cloud.data, { ...full.pair, secret_access_key: 'x'.repeat(40) });
+    for (const operation of OPERATIONS) {
+      assertDenied(operation.name, await unknown.call(...requestFor(operation)), 'SignatureDoesNotMatch');
+      assertDenied(operation.name, await wrong.call(...requestFor(operation)), 'SignatureDoesNotMatch');
+    }
+    await assertUntouched();
+  });
+
+  test('shows a stranger nothing and changes nothing for him', async () => {
+    const stranger = await newS3(cloud.data, await new Client(cloud.api).newUser());
+    for (const operation of OPERATIONS) {
+      // His own: the list of buckets, and a bucket of that name, since names are held by account.
+      if (operation.level === 'service' || operation.name === 'CreateBucket') continue;
+      const reply = await stranger.call(...requestFor(operation));
+      assert.equal(reply.status, 404, `${operation.name}: ${reply.text}`);
+      if (operation.method !== 'HEAD')
+        assert.equal(textOf(reply.text, 'Code'), 'NoSuchBucket', operation.name);
+    }
+    await assertUntouched();
+  });
+
+  test('of another bucket does not take an upload of this one', async () => {
+    const stranger = await newS3(cloud.data, await new Client(cloud.api).newUser());
+    await stranger.ok('PUT', '/strange');
+    for (const s3 of [stranger, full]) {
+      const bucket = s3 === full ? OTHER : 'strange';
+      for (const operation of OPERATIONS.filter(({ query = [] }) => query.includes('uploadId'))) {
+        if (operation.header !== undefined) continue;
+        const reply = await s3.call(...requestFor(operation, { bucket }));
+        assertDenied(operation.name, reply, 'NoSuchUpload');
+      }
+    }
+    await assertUntouched();
+  });
+
+  test('that changes something refuses a key that may only read', async () => {
+    const reader = await client({ scopes: ['storage:read'] });
+    for (const operation of OPERATIONS) {
+      const reply = await reader.call(...requestFor(operation));
+      if (!operation.isRead) assertDenied(operation.name, reply);
+      else assert.notEqual(reply.status, 403, operation.name);
+    }
+    await assertUntouched();
+  });
+
+  test('that reads refuses a key that may only write; a copy reads', async () => {
+    const writer = await client({ scopes: ['storage:write'] });
+    for (const operation of OPERATIONS) {
+      if (!operation.isRead && operation.header === undefined) continue;
+      assertDenied(operation.name, await writer.call(...requestFor(operation)));
+    }
+    await assertUntouched();
+    await writer.ok('PUT', pathOf(BUCKET, KEY), { body: 'guarded bytes' });
+  });
+
+  test('refuses a key of another bucket', async () => {
+    const limited = await client({ buckets: [{ name: OTHER }] });
+    for (const operation of OPERATIONS) {
+      if (operation.level === 'service') continue;
+      const reply = await limited.call(...requestFor(operation));
+      assert.ok([403, 404].includes(reply.status), `${operation.name}: ${reply.status} ${reply.text}`);
+    }
+    await assertUntouched();
+    assert.match((await limited.ok('GET', '/')).text, new RegExp(`<Name>${OTHER}<`));
+    assert.doesNotMatch((await limited.ok('GET', '/')).text, new RegExp(`<Name>${BUCKET}<`));
+  });
+
+  test('keeps a key within its prefix', async () => {
+    const limited = await client({ buckets: [{ name: BUCKET, prefix: 'out/' }] });
+    for (const operation of OPERATIONS) {
+      if (operation.level !== 'object') continue;
+      const reply = await limited.call(...requestFor(operation));
+      assert.ok([403, 404].includes(reply.status), `${operation.name}: ${reply.status} ${reply.text}`);
+    }
+    for (const query of ['', 'list-type=2', 'versions', 'uploads', 'list-type=2&prefix=o', 'prefix=in/']) {
+      await limited.refused(403, 'AccessDenied', ['GET', `/${BUCKET}`, { query }]);
+    }
+    for (const change of OPERATIONS.filter(({ level, isRead }) => level === 'bucket' && !isRead)) {
+      if (change.name === 'DeleteObjects') continue;
+      const reply = await limited.call(...requestFor(change));
+      assert.ok([403, 404, 409].includes(reply.status), `${change.name}: ${reply.status} ${reply.text}`);
+    }
+    const body = XML.DeleteObjects as string;
+    const deleted = await limited.ok('POST', `/${BUCKET}`, { query: 'delete', body });
+    assert.equal(textOf(deleted.text, 'Code'), 'AccessDenied');
+    const copy = { headers: { 'x-amz-copy-source': `/${BUCKET}/${KEY}` } };
+    assert.ok([403, 404].includes((await limited.call('PUT', pathOf(BUCKET, 'out/b'), copy)).status));
+    await assertUntouched();
+    assert.equal((await limited.ok('GET', pathOf(BUCKET, 'out/a'))).text, 'guarded bytes');
+    assert.match((await limited.ok('GET', `/${BUCKET}`, { query: 'prefix=out/' })).text, /out\/a/);
+  });
+
+  test('refuses keys that have ended', async () => {
+    const brief = await client({ expires_in: 1 });
+    const pair = await newKeyPair(owner);
+    const revoked = new S3Client(cloud.data, pair);
+    await revoked.ok('GET', '/');
+    const gone = await owner.call(`/api/account/access-keys/${pair.id}`, { method: 'DELETE' });
+    assert.equal(gone.status, 200);
+    await sleep(2100);
+    for (const operation of OPERATIONS) {
+      for (const ended of [brief, revoked]) {
+        assertDenied(operation.name, await ended.call(...requestFor(operation)), 'SignatureDoesNotMatch');
+      }
+    }
+    await assertUntouched();
+  });
+
+  test('of a suspended account is refused, and of one without credits what costs', async () => {
+    const admin = new Client(cloud.api, ADMIN_KEY);
+    const path = `/api/admin/accounts/${accountId}`;
+    const tell = async (action: string, json: object) =>
+      assert.equal((await admin.call(`${path}/${action}`, { json })).status, 200);
+    await tell('suspend', { reason: 'test' });
+    for (const operation of OPERATIONS) {
+      assertDenied(operation.name, await full.call(...requestFor(operation)));
+    }
+    assert.equal((await admin.call(`${path}/resume`, { method: 'POST' })).status, 200);
+    await assertUntouched();
+    const { credits } = (await owner.call('/api/account')).body;
+    await tell('credits', { amount: -credits, reason: 'test' });
+    for (const name of ['PutObject', 'CopyObject', 'CreateMultipartUpload', 'UploadPart', 'UploadPartCopy']) {
+      const operation = OPERATIONS.find((each) => each.name === name);
+      assert.ok(operation);
+      assertDenied(name, await full.call(...requestFor(operation)));
+    }
+    await full.refused(403, 'AccessDenied', ['PUT', '/new-one']);
+    await assertUntouched();
+    assert.equal((await full.ok('DELETE', pathOf(BUCKET, 'out/a'))).status, 204);
+  });
+});
