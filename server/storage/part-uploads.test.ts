@@ -374,8 +374,7 @@ test('open uploads are listed by name and age, a page at a time', async () => {
   await fixture.buckets.create(by(owner), { name: 'listed' });
   const begun: string[] = [];
   for (const name of ['b', 'a', 'b', 'c']) begun.push((await uploads.begin('listed', name)).uploadId);
-  const { id } = await fixture.buckets.find(owner, 'listed');
-  const seen: string[] = [];
+  const [{ id }, seen] = [await fixture.buckets.find(owner, 'listed'), [] as string[]];
   for (let from = { name: '', id: 0 }; ; ) {
     const [row] = await fixture.partUploadSql.openPage(id, from, 1);
     if (!row) break;
