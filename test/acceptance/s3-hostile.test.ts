@@ -172,6 +172,7 @@ describe('requests', () => {
       ['GET', '/UPPER_case!/x', {}],
       ['GET', `/${'b'.repeat(500)}`, {}],
       ['PATCH', `/${bucket}`, {}],
+      ['PUT', `/${bucket}`, { query: 'website', body: '<x/>' }],
       ['POST', '/', {}],
       ['DELETE', '/', {}],
       ['GET', `/${bucket}`, { query: 'list-type=2&continuation-token=%FF' }],
