@@ -74,8 +74,9 @@ export class BodyReader {
 
   /**
    * Hands all bytes to `sink`. Resolves when they are known to be what the client meant to send; `fallback`
-   * is computed where the client sent no checksum; `none`: the headers state none of the body. Throws S3Error: MissingContentLength, IncompleteBody,
-   * BadDigest, InvalidDigest, XAmzContentSHA256Mismatch, SignatureDoesNotMatch, and what `sink` throws.
+   * is computed where the client sent no checksum; `none`: the headers state none of the body. Throws
+   * S3Error: MissingContentLength, IncompleteBody, BadDigest, InvalidDigest, XAmzContentSHA256Mismatch,
+   * SignatureDoesNotMatch, and what `sink` throws.
    */
   async stream(sink: Sink, fallback?: ChecksumAlgorithm | 'none'): Promise<SentChecksum | null> {
     this.#isTaken = true;

@@ -174,7 +174,8 @@ export class S3Edge {
     const seconds = (clock.monotonic() - startedAt) / 1000;
     const status = response.headersSent ? response.statusCode : 499;
     meters.observeRequest(name, status, seconds);
-    const level = status >= 500 ? 'error' : 'debug';
+    // What is not offered is no fault of ours.
+    const level = status >= 500 && status !== 501 ? 'error' : 'debug';
     if (!log.isLevelEnabled(level)) return;
     const [path] = (request.url ?? '').split('?', 1);
     const account = principal?.accountId ?? 0;
