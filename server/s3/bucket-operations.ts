@@ -111,6 +111,8 @@ async function listBuckets(call: S3Call): Promise<S3Answer> {
 async function createBucket(call: S3Call): Promise<S3Answer> {
   const name = call.target.bucket ?? '';
   const body = await call.body.whole(CONFIG_MAX_BYTES);
+  const canned = call.headers['x-amz-acl'];
+  if (canned !== undefined && canned !== 'private') throw new S3Error('AccessControlListNotSupported');
   if (RESERVED.test(name)) throw new S3Error('InvalidBucketName');
   if (call.headers['x-amz-bucket-object-lock-enabled'] === 'true') {
     throw new S3Error('NotImplemented', 'Object lock is not offered here yet');

@@ -1,5 +1,6 @@
 /** Operations on one object: store, read, copy, describe, delete. */
 import type { Content } from '../storage/downloads.ts';
+import { assertGrantsNothing } from './acl-operations.ts';
 import { isNotModified, writeCondition } from './conditions.ts';
 import {
   checksumHeaders,
@@ -38,6 +39,7 @@ export function assertEncryptionOffered({ headers }: Pick<S3Call, 'headers'>): v
 }
 
 async function putObject(call: S3Call): Promise<S3Answer> {
+  assertGrantsNothing(call);
   const { storage, principal, headers } = call;
   assertEncryptionOffered(call);
   const naming = labelsOf(keyOf(call), headers);
@@ -98,6 +100,7 @@ export async function copySource(
 }
 
 async function copyObject(call: S3Call): Promise<S3Answer> {
+  assertGrantsNothing(call);
   const { storage, principal, headers } = call;
   assertEncryptionOffered(call);
   await call.body.whole(0);

@@ -1,6 +1,7 @@
 /** Operations of multipart uploads. */
 import type { PartRow, PartUploadRow } from '../storage/part-uploads.ts';
 import { MAX_PARTS } from '../storage/part-uploads.ts';
+import { assertGrantsNothing } from './acl-operations.ts';
 import { ownerOf } from './bucket-operations.ts';
 import {
   type ChecksumAlgorithm,
@@ -71,6 +72,7 @@ function announcedOf({ checksum }: PartUploadRow): Announced {
 }
 
 async function create(call: S3Call): Promise<S3Answer> {
+  assertGrantsNothing(call);
   assertEncryptionOffered(call);
   await call.body.whole(0);
   const bucket = await bucketOf(call);

@@ -14,6 +14,7 @@ import { newId } from '../platform/ids.ts';
 import type { Meters } from '../platform/prometheus.ts';
 import { endOfTick } from '../platform/tick.ts';
 import { ABSENT_OPERATIONS, refuseAbsent, SUB_RESOURCES } from './absent-operations.ts';
+import { ACL_OPERATIONS } from './acl-operations.ts';
 import { BodyReader } from './body-reader.ts';
 import { BUCKET_OPERATIONS } from './bucket-operations.ts';
 import { DELETE_OPERATIONS } from './delete-operations.ts';
@@ -46,6 +47,7 @@ export const OPERATIONS: readonly S3Operation[] = [
   ...OBJECT_OPERATIONS,
   ...DELETE_OPERATIONS,
   ...FACT_OPERATIONS,
+  ...ACL_OPERATIONS,
   ...LIST_OPERATIONS,
   ...BUCKET_OPERATIONS,
   ...ABSENT_OPERATIONS,

@@ -124,6 +124,20 @@ describe('buckets', () => {
     ]);
     await s3.refused(405, 'MethodNotAllowed', ['POST', at('o')]);
   });
+
+  test("grant nothing to others: the list is the owner's, and other ones are refused", async () => {
+    await put('listed', 'x');
+    for (const path of [`/${bucket}`, at('listed')]) {
+      const { text } = await s3.ok('GET', path, { query: 'acl' });
+      assert.match(text, /xsi:type="CanonicalUser"><ID>[0-9a-f]{64}<.*<Permission>FULL_CONTROL</);
+      await s3.ok('PUT', path, { query: 'acl', headers: { 'x-amz-acl': 'private' } });
+      const open = { query: 'acl', headers: { 'x-amz-acl': 'public-read' } };
+      await s3.refused(400, 'AccessControlListNotSupported', ['PUT', path, open]);
+    }
+    const granted = { headers: { 'x-amz-grant-read': 'uri=x' }, body: 'y' };
+    await s3.refused(400, 'AccessControlListNotSupported', ['PUT', at('granted'), granted]);
+    await s3.refused(404, 'NoSuchKey', ['GET', at('granted')]);
+  });
 });
 
 describe('objects', () => {
