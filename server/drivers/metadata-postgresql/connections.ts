@@ -1,5 +1,4 @@
 /** Connections to the operator's PostgreSQL, with the types that the domains expect. */
-import type { Writable } from 'node:stream';
 import pg from 'pg';
 import type { Reads, SqlValue } from '../../metadata/metadata.ts';
 import { numbered } from './sql-texts.ts';
@@ -63,29 +62,7 @@ export async function connect({ url, writer = '', onEnd }: ConnectionOptions): P
   await client.connect();
   // After that: the end of an attempt that failed is no end of the connection that came next.
   client.once('end', onEnd);
-  sendTogether(client);
   return client;
-}
-
-/**
- * Statements of one turn of the event loop go to the socket together: each write costs a system call and
- * wakes the server, which is more than all else that a short statement costs.
- */
-function sendTogether(client: pg.Client): void {
-  const { stream } = (client as unknown as { connection: { stream: Writable } }).connection;
-  const query = client.query.bind(client) as (...args: unknown[]) => unknown;
-  let isHeld = false;
-  client.query = ((...args: unknown[]) => {
-    if (!isHeld) {
-      isHeld = true;
-      stream.cork();
-      setImmediate(() => {
-        isHeld = false;
-        stream.uncork();
-      });
-    }
-    return query(...args);
-  }) as typeof client.query;
 }
 
 /** Ends the connection at once, also where the server no longer answers. */

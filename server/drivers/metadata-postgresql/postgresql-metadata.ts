@@ -69,9 +69,7 @@ export class PostgresqlMetadata implements Metadata {
   #writer: Promise<Writer> | null = null;
   readonly #readers: (Promise<pg.Client> | null)[] = Array.from({ length: READERS }, () => null);
   readonly #snapshots = new ReadSnapshots(() => this.#openSnapshot());
-  /** The reader of this turn of the event loop, whose statements are sent together. */
   #turn = 0;
-  #isTurnOver = true;
   #batch = 0;
   #closing: Promise<void> | null = null;
 
@@ -222,14 +220,7 @@ export class PostgresqlMetadata implements Metadata {
 
   /** The next of the readers, connected anew where it was lost. Rejects with `overloaded`. */
   async #reader(): Promise<pg.Client> {
-    if (this.#isTurnOver) {
-      this.#isTurnOver = false;
-      this.#turn = (this.#turn + 1) % READERS;
-      setImmediate(() => {
-        this.#isTurnOver = true;
-      });
-    }
-    const turn = this.#turn;
+    const turn = this.#turn++ % READERS;
     const connecting =
       this.#readers[turn] ??
       this.#connect(() => {
