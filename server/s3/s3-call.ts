@@ -55,7 +55,7 @@ export interface S3Operation {
 
 /** The caller's bucket that the request names. Throws AppError `bucket_not_found`. */
 export function bucketOf(call: S3Call): Promise<BucketRow> {
-  const { expected } = { expected: call.headers['x-amz-expected-bucket-owner'] };
+  const expected = call.headers['x-amz-expected-bucket-owner'];
   if (expected !== undefined && expected !== ownerId(call.principal.accountId))
     throw new S3Error('AccessDenied');
   return call.storage.buckets.find(call.principal, call.target.bucket ?? '');

@@ -72,7 +72,7 @@ test('PostgreSQL goes away under load: errors are clear, it goes on by itself, a
     }
     await sleep(100);
   }
-  assert.ok(seconds.length > 2, `${seconds.length} refusals`);
+  assert.ok(seconds.length > 5, `${seconds.length} refusals`);
   seconds.sort((a, b) => a - b);
   const [median = 0, most = 0] = [seconds[Math.floor(seconds.length / 2)], seconds.at(-1)];
   t.diagnostic(
