@@ -117,7 +117,7 @@ export function buildEdges(
   });
   const headers = { ...API_HEADERS, ...hsts };
   new WebSockets({ ...common, limiter, routes: deps.sockets, headers }).serve(api);
-  const s3 = s3Edge(config, { ...deps, limitOf, headers: { ...DATA_HEADERS, ...hsts } });
+  const s3 = s3Edge(config, { ...deps, bodies, limitOf, headers: { ...DATA_HEADERS, ...hsts } });
   const data = createEdge({
     ...common,
     limiter: null,
@@ -143,18 +143,18 @@ export function buildEdges(
   return { api, data, guard };
 }
 
-type S3Deps = Pick<S3EdgeDeps, 'clock' | 'log' | 'meters' | 'headers'> & {
+type S3Deps = Pick<S3EdgeDeps, 'clock' | 'log' | 'meters' | 'headers' | 'bodies'> & {
   readonly s3: Pick<S3EdgeDeps, 'storage' | 'keyOf'>;
   readonly limitOf: (name: string, requests: number, windowSeconds: number) => RateLimiter;
 };
 
-function s3Edge(config: Config, { s3, clock, log, meters, headers, limitOf }: S3Deps): S3Edge {
+function s3Edge(config: Config, { s3, clock, log, meters, headers, bodies, limitOf }: S3Deps): S3Edge {
   const { s3RequestsPerWindow: requests, accountRateFactor } = config;
   const limiter = new CallerLimits(
     limitOf('s3', requests, 10),
     limitOf('s3-account', requests * accountRateFactor, 10),
   );
-  return new S3Edge({ ...s3, clock, log, meters, headers, limiter, domains: s3Domains(config) });
+  return new S3Edge({ ...s3, clock, log, meters, headers, bodies, limiter, domains: s3Domains(config) });
 }
 
 function s3Domains({ s3Domain }: Config): string[] {

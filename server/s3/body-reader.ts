@@ -4,6 +4,7 @@
  */
 import { createHash } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { HeldBody } from '../http/body.ts';
 import { detachBuffer } from '../platform/buffers.ts';
 import { endOfTick } from '../platform/tick.ts';
 import {
@@ -26,6 +27,8 @@ export interface BodyReaderDeps {
   readonly payload: Payload;
   /** null: an anonymous request. */
   readonly verified: VerifiedSignature | null;
+  /** The memory of a body that is kept whole; it is shared out among accounts. */
+  readonly held: Pick<HeldBody, 'add'>;
 }
 
 /** The checksum that the client sent with the bytes, which they have. */
@@ -55,7 +58,7 @@ export class BodyReader {
 
   /**
    * The whole body of at most `maxBytes`. `isSummed`: a checksum in the headers is the body's. Throws S3Error
-   * as stream() does, and MaxMessageLengthExceeded.
+   * as stream() does, MaxMessageLengthExceeded, and AppError `overloaded`.
    */
   async whole(maxBytes: number, isSummed = true): Promise<Buffer> {
     const chunks: Buffer[] = [];
@@ -64,6 +67,7 @@ export class BodyReader {
       (chunk) => {
         bytes += chunk.length;
         if (bytes > maxBytes) throw new S3Error('MaxMessageLengthExceeded');
+        this.#deps.held.add(chunk.length);
         chunks.push(Buffer.from(chunk));
         return undefined;
       },

@@ -6,6 +6,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Logger } from 'pino';
 import type { S3Key } from '../accounts/authenticator.ts';
 import { NOBODY, type Permission, type Principal, permits } from '../calls/principal.ts';
+import type { BodyMemory } from '../http/body.ts';
 import type { CallerLimits } from '../http/caller.ts';
 import type { HostCheck } from '../http/origins.ts';
 import type { Clock } from '../platform/clock.ts';
@@ -35,6 +36,7 @@ export interface S3EdgeDeps {
   /** Rejects with `invalid_api_key` for an unknown or ended key, `account_suspended`. */
   readonly keyOf: (accessKeyId: string) => Promise<S3Key>;
   readonly limiter: CallerLimits;
+  readonly bodies: BodyMemory;
   /** Host names under which a bucket's name is the first label. */
   readonly domains: readonly string[];
   /** Headers of every response. */
@@ -121,7 +123,9 @@ export class S3Edge {
     assertPermitted(principal, operation.permission);
     if (operation.sourcePermission) assertPermitted(principal, operation.sourcePermission);
     await endOfTick();
-    const body = new BodyReader({ request, response, payload: signed.payload, verified });
+    const held = this.#deps.bodies.hold(principal.accountId);
+    response.once('close', held.release);
+    const body = new BodyReader({ request, response, payload: signed.payload, verified, held });
     const origin = `http://${headers.host ?? ''}`;
     const now = () => clock.now();
     const http = { headers, request, response, body, origin };
