@@ -25,13 +25,16 @@ const PLACES = ['/storage', '/'];
 
 const SOURCES = join(import.meta.dirname, '../../console/src');
 
-/** Classes of the browser that sources name outside of types: `instanceof File`, `new WebSocket(…)`. */
+/**
+ * Classes of the browser that sources name outside of types: `instanceof File`, `new WebSocket(…)`. Code that
+ * is shown to users, which starts a string, is not the console's own.
+ */
 function askedClasses(): string[] {
   const files = globSync('**/*.{ts,tsx}', { cwd: SOURCES }).filter((path) => !path.endsWith('.test.ts'));
   const classes = files.flatMap((path) => {
     const source = readFileSync(join(SOURCES, path), 'utf8');
     const isOwn = (name: string) => new RegExp(`(?:import[^;]*|class )\\b${name}\\b`).test(source);
-    const named = [...source.matchAll(/\b(?:instanceof|new) ([A-Z]\w+)\b(?! \w)/g)].map(
+    const named = [...source.matchAll(/(?<![`'\"])\b(?:instanceof|new) ([A-Z]\w+)\b(?! \w)/g)].map(
       ([, name = '']) => name,
     );
     return named.filter((name) => !isOwn(name));

@@ -171,7 +171,8 @@ export class CloudProcess {
   async stop(): Promise<number | null> {
     const status = await this.end();
     if (this.#options.dataDir === undefined) {
-      rmSync(this.dataDir, { recursive: true, force: true });
+      // A guest that was just killed may still be writing.
+      rmSync(this.dataDir, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 });
       await dropMetadata(this.dataDir);
     }
     return status;
