@@ -90,7 +90,7 @@ CREATE TABLE buckets (
   object_count INTEGER NOT NULL DEFAULT 0,  -- live objects
   size_bytes INTEGER NOT NULL DEFAULT 0,    -- of live objects
   version_count INTEGER NOT NULL DEFAULT 0, -- versions with bytes, live ones included
-  total_bytes INTEGER NOT NULL DEFAULT 0,   -- of all versions
+  total_bytes INTEGER NOT NULL DEFAULT 0, settings TEXT,   -- of all versions
   UNIQUE (account_id, name)
 ) STRICT;
 

@@ -28,7 +28,6 @@ const EMPTY: Readonly<Record<string, { readonly root: string; readonly content?:
   publicAccessBlock: 'NoSuchPublicAccessBlockConfiguration',
   replication: 'ReplicationConfigurationNotFoundError',
   requestPayment: { root: 'RequestPaymentConfiguration', content: [['Payer', 'BucketOwner']] },
-  tagging: 'NoSuchTagSet',
   website: 'NoSuchWebsiteConfiguration',
 };
 const ON_OBJECTS = ['legal-hold', 'restore', 'retention', 'select', 'torrent'];

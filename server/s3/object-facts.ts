@@ -1,14 +1,14 @@
 /** Operations that describe objects: attributes and tags. */
-import { checksumOf, tagText, versionHeader } from './object-headers.ts';
+import { checksumOf, versionHeader } from './object-headers.ts';
 import { findContent } from './object-reading.ts';
 import { bucketOf, keyOf, type S3Answer, type S3Call, type S3Operation } from './s3-call.ts';
 import { S3Error } from './s3-error.ts';
-import { child, children, parseXml, textOf, xmlDocument } from './xml.ts';
+import { readTags, TAGS_MAX_BYTES, tagsDocument, tagText } from './tags.ts';
+import { xmlDocument } from './xml.ts';
 
 const OBJECT = { level: 'object' } as const;
 const READ = { ...OBJECT, permission: 'storage:read' } as const;
 const WRITE = { ...OBJECT, permission: 'storage:write' } as const;
-const TAGS_MAX_BYTES = 64 * 1024;
 const PARTS_SHOWN = 1000;
 const ATTRIBUTES = ['ETag', 'Checksum', 'ObjectParts', 'StorageClass', 'ObjectSize'];
 
@@ -106,27 +106,11 @@ async function getTagging(call: S3Call): Promise<S3Answer> {
     versionId: call.target.query.get('versionId'),
   });
   const tags = content.row.tags === null ? {} : (JSON.parse(content.row.tags) as Record<string, string>);
-  const set = Object.entries(tags).map(
-    ([Key, Value]) =>
-      [
-        'Tag',
-        [
-          ['Key', Key],
-          ['Value', Value],
-        ],
-      ] as const,
-  );
-  return { headers: versionHeader(bucket, content.row), xml: xmlDocument('Tagging', [['TagSet', set]]) };
+  return { headers: versionHeader(bucket, content.row), xml: tagsDocument(tags) };
 }
 
 async function putTagging(call: S3Call): Promise<S3Answer> {
-  const root = parseXml(await call.body.whole(TAGS_MAX_BYTES), TAGS_MAX_BYTES);
-  const set = child(root, 'TagSet');
-  if (root.name !== 'Tagging' || set === undefined) throw new S3Error('MalformedXML');
-  const pairs = children(set, 'Tag').map(
-    (tag) => [textOf(tag, 'Key') ?? '', textOf(tag, 'Value') ?? ''] as const,
-  );
-  return setTags(call, tagText(pairs), 200);
+  return setTags(call, tagText(readTags(await call.body.whole(TAGS_MAX_BYTES))), 200);
 }
 
 function deleteTagging(call: S3Call): Promise<S3Answer> {

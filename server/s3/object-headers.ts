@@ -8,10 +8,10 @@ import type { Naming } from '../storage/objects.ts';
 import { type ChecksumAlgorithm, checksumHeader } from './checksums.ts';
 import { fromHeader, headerOf, toHeader } from './s3-call.ts';
 import { S3Error } from './s3-error.ts';
+import { tagsOf } from './tags.ts';
 
 const META = 'x-amz-meta-';
 const MAX_META_BYTES = 2048;
-const MAX_TAGS = 10;
 /** Headers that are stored with an object and sent with it. */
 const STORED = ['cache-control', 'content-disposition', 'content-encoding', 'content-language', 'expires'];
 /** `response-…` parameters that replace a header of one answer. */
@@ -57,31 +57,6 @@ function storedHeaders(headers: IncomingHttpHeaders): string | null {
 function withoutChunked(value: string | undefined): string | undefined {
   const codings = value?.split(',').map((coding) => coding.trim());
   return codings?.filter((coding) => coding.toLowerCase() !== 'aws-chunked').join(', ');
-}
-
-/** The tags of `x-amz-tagging`, as JSON. Throws S3Error InvalidTag. */
-export function tagsOf(headers: IncomingHttpHeaders): string | null {
-  const text = headerOf({ headers }, 'x-amz-tagging');
-  if (text === undefined || text === '') return null;
-  const pairs = text.split('&').map((pair): [string, string] => {
-    const equals = pair.indexOf('=');
-    const [name, value] = equals < 0 ? [pair, ''] : [pair.slice(0, equals), pair.slice(equals + 1)];
-    try {
-      return [decodeURIComponent(name.replaceAll('+', ' ')), decodeURIComponent(value.replaceAll('+', ' '))];
-    } catch {
-      throw new S3Error('InvalidArgument', 'The header x-amz-tagging is not URL-encoded');
-    }
-  });
-  return tagText(pairs);
-}
-
-/** At most ten tags with different names, as JSON; null: none. Throws S3Error InvalidTag. */
-export function tagText(pairs: readonly (readonly [name: string, value: string])[]): string | null {
-  if (pairs.length > MAX_TAGS) throw new S3Error('BadRequest', `An object can have at most ${MAX_TAGS} tags`);
-  const names = new Set(pairs.map(([name]) => name));
-  const isGood = pairs.every(([name, value]) => name !== '' && name.length <= 128 && value.length <= 256);
-  if (names.size !== pairs.length || !isGood) throw new S3Error('InvalidTag');
-  return pairs.length === 0 ? null : JSON.stringify(Object.fromEntries(pairs));
 }
 
 /** JSON for the row: a checksum of all bytes. */

@@ -2,17 +2,11 @@
 import type { Content } from '../storage/downloads.ts';
 import { assertGrantsNothing } from './acl-operations.ts';
 import { isNotModified, writeCondition } from './conditions.ts';
-import {
-  checksumHeaders,
-  describedBy,
-  fullObject,
-  labelsOf,
-  tagsOf,
-  versionHeader,
-} from './object-headers.ts';
+import { checksumHeaders, describedBy, fullObject, labelsOf, versionHeader } from './object-headers.ts';
 import { findContent, headObject, isEncrypted, readAll, sendObject } from './object-reading.ts';
 import { bucketOf, isoTime, keyOf, type S3Answer, type S3Call, type S3Operation } from './s3-call.ts';
 import { S3Error } from './s3-error.ts';
+import { tagsOf } from './tags.ts';
 import { xmlDocument } from './xml.ts';
 
 const OBJECT = { level: 'object' } as const;

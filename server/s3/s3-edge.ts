@@ -25,6 +25,7 @@ import { OBJECT_OPERATIONS } from './object-operations.ts';
 import { PART_OPERATIONS } from './part-operations.ts';
 import type { S3Answer, S3Call, S3Operation, S3Storage } from './s3-call.ts';
 import { errorDocument, S3Error, toS3Error } from './s3-error.ts';
+import { SETTING_OPERATIONS } from './setting-operations.ts';
 import { type RequestHead, readCredentials, type SignedRequest, verifySignature } from './signature.ts';
 import { readTarget, type Target } from './target.ts';
 
@@ -52,6 +53,7 @@ export const OPERATIONS: readonly S3Operation[] = [
   ...ACL_OPERATIONS,
   ...LIST_OPERATIONS,
   ...BUCKET_OPERATIONS,
+  ...SETTING_OPERATIONS,
   ...ABSENT_OPERATIONS,
 ].sort((a, b) => weightOf(b) - weightOf(a));
 

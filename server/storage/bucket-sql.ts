@@ -14,12 +14,14 @@ export interface BucketRow {
   readonly size_bytes: number;
   readonly version_count: number;
   readonly total_bytes: number;
+  /** See bucket-settings.ts. */
+  readonly settings: string | null;
 }
 
-export type BucketSettings = Pick<BucketRow, 'versioning' | 'encryption'>;
+export type BucketModes = Pick<BucketRow, 'versioning' | 'encryption'>;
 
 const COLUMNS = `id, account_id, name, region, versioning, encryption, created_at,
-  object_count, size_bytes, version_count, total_bytes`;
+  object_count, size_bytes, version_count, total_bytes, settings`;
 
 export class BucketSql {
   readonly #reads: Reads;
@@ -47,7 +49,7 @@ export class BucketSql {
   }
 
   insert(
-    bucket: Omit<BucketRow, 'id' | 'object_count' | 'size_bytes' | 'version_count' | 'total_bytes'>,
+    bucket: Pick<BucketRow, 'account_id' | 'name' | 'region' | 'versioning' | 'encryption' | 'created_at'>,
   ): Statement {
     return {
       sql: `INSERT INTO buckets (account_id, name, region, versioning, encryption, created_at)
@@ -63,12 +65,21 @@ export class BucketSql {
     };
   }
 
-  /** Refuses unless both settings are still `before`. */
-  update(id: number, before: BucketSettings, after: BucketSettings): Statement {
+  /** Refuses unless both are still `before`. */
+  update(id: number, before: BucketModes, after: BucketModes): Statement {
     return {
       sql: `UPDATE buckets SET versioning = ?, encryption = ?
             WHERE id = ? AND versioning = ? AND encryption = ?`,
       params: [after.versioning, after.encryption, id, before.versioning, before.encryption],
+      expectChanges: 1,
+    };
+  }
+
+  /** Refuses unless the settings are still those of `row`. */
+  configure({ id, settings }: Pick<BucketRow, 'id' | 'settings'>, after: string | null): Statement {
+    return {
+      sql: `UPDATE buckets SET settings = ? WHERE id = ? AND COALESCE(settings, '') = ?`,
+      params: [after, id, settings ?? ''],
       expectChanges: 1,
     };
   }

@@ -4,6 +4,7 @@ import type { Changes } from '../metadata/change.ts';
 import { Listed, listRows } from '../metadata/list.ts';
 import { type Clock, formatTime } from '../platform/clock.ts';
 import { AppError, isAppError } from '../platform/errors.ts';
+import { type BucketSettings, type SettingName, withSetting } from './bucket-settings.ts';
 import type { BucketRow, BucketSql } from './bucket-sql.ts';
 import { formatSize } from './entries.ts';
 import type { ObjectSql } from './object-sql.ts';
@@ -17,7 +18,7 @@ import { assertBucketName } from './upload-fields.ts';
 export type { BucketRow } from './bucket-sql.ts';
 
 const DEFAULT_REGION = 'us-east-1';
-const EMPTY = { id: 0, object_count: 0, size_bytes: 0, version_count: 0, total_bytes: 0 };
+const EMPTY = { id: 0, object_count: 0, size_bytes: 0, version_count: 0, total_bytes: 0, settings: null };
 
 export interface BucketsDeps {
   readonly changes: Changes;
@@ -99,6 +100,20 @@ export class Buckets {
       const after = { ...row, versioning, encryption: Number(encryption) };
       change.add(store.update(row.id, row, after), 'retry');
       return present(after);
+    });
+  }
+
+  /** Sets one of the settings of S3; undefined removes it. Throws `bucket_not_found`, `scope_required`. */
+  async configure<N extends SettingName>(
+    call: Call,
+    name: string,
+    [setting, value]: readonly [setting: N, value: BucketSettings[N] | undefined],
+  ): Promise<void> {
+    if (call.principal.bucketLimits !== null) throw limitedKey();
+    const { changes, store } = this.#deps;
+    await changes.run(call, async (change) => {
+      const row = await this.find(call.principal, name);
+      change.add(store.configure(row, withSetting(row, setting, value)), 'retry');
     });
   }
 

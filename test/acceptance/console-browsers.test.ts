@@ -34,7 +34,7 @@ function askedClasses(): string[] {
   const classes = files.flatMap((path) => {
     const source = readFileSync(join(SOURCES, path), 'utf8');
     const isOwn = (name: string) => new RegExp(`(?:import[^;]*|class )\\b${name}\\b`).test(source);
-    const named = [...source.matchAll(/(?<![`'\"])\b(?:instanceof|new) ([A-Z]\w+)\b(?! \w)/g)].map(
+    const named = [...source.matchAll(/(?<![`'"])\b(?:instanceof|new) ([A-Z]\w+)\b(?! \w)/g)].map(
       ([, name = '']) => name,
     );
     return named.filter((name) => !isOwn(name));

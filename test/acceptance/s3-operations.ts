@@ -25,7 +25,6 @@ const ABSENT = [
   'publicAccessBlock',
   'replication',
   'requestPayment',
-  'tagging',
   'website',
 ];
 
@@ -56,6 +55,9 @@ const OFFERED: Readonly<Record<string, Operation>> = {
   GetBucketLocation: { method: 'GET', level: 'bucket', query: ['location'] },
   GetBucketVersioning: { method: 'GET', level: 'bucket', query: ['versioning'] },
   PutBucketVersioning: { method: 'PUT', level: 'bucket', query: ['versioning'] },
+  GetBucketTagging: { method: 'GET', level: 'bucket', query: ['tagging'] },
+  PutBucketTagging: { method: 'PUT', level: 'bucket', query: ['tagging'] },
+  DeleteBucketTagging: { method: 'DELETE', level: 'bucket', query: ['tagging'] },
   GetBucketEncryption: { method: 'GET', level: 'bucket', query: ['encryption'] },
   PutBucketEncryption: { method: 'PUT', level: 'bucket', query: ['encryption'] },
   CopyObject: { method: 'PUT', level: 'object', header: 'x-amz-copy-source' },

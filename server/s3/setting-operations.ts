@@ -1,0 +1,79 @@
+/** Settings of a bucket that are one document each: read, replaced and removed as a whole. */
+import { type BucketSettings, type SettingName, settingsOf } from '../storage/bucket-settings.ts';
+import { bucketOf, type S3Call, type S3Operation } from './s3-call.ts';
+import { type S3Code, S3Error } from './s3-error.ts';
+import { readTags, TAGS_MAX_BYTES, tagsDocument, tagsFrom } from './tags.ts';
+
+const MAX_BUCKET_TAGS = 50;
+
+interface Setting<N extends SettingName> {
+  readonly setting: N;
+  /** The query parameter. */
+  readonly query: string;
+  /** AWS' names of its operations. */
+  readonly names: readonly [get: string, put: string, remove: string];
+  /** What reading answers where it is not set. */
+  readonly absent: S3Code;
+  readonly maxBytes: number;
+  /** Throws S3Error. */
+  readonly read: (body: Buffer) => NonNullable<BucketSettings[N]>;
+  readonly write: (value: NonNullable<BucketSettings[N]>) => string;
+  /** After PUT; default 200. */
+  readonly status?: number;
+}
+
+function operationsOf<N extends SettingName>({ setting, query, names, ...how }: Setting<N>): S3Operation[] {
+  const [get, put, remove] = names;
+  const one = { level: 'bucket', query: [query] } as const;
+  const set = async (call: S3Call, value?: BucketSettings[N]): Promise<void> => {
+    await call.storage.buckets.configure(call, call.target.bucket ?? '', [setting, value]);
+  };
+  return [
+    {
+      ...one,
+      name: get,
+      method: 'GET',
+      permission: 'storage:read',
+      run: async (call) => {
+        const value = settingsOf(await bucketOf(call))[setting];
+        if (value === undefined) throw new S3Error(how.absent);
+        return { xml: how.write(value) };
+      },
+    },
+    {
+      ...one,
+      name: put,
+      method: 'PUT',
+      permission: 'storage:write',
+      run: async (call) => {
+        await bucketOf(call);
+        await set(call, how.read(await call.body.whole(how.maxBytes)));
+        return { status: how.status ?? 200 };
+      },
+    },
+    {
+      ...one,
+      name: remove,
+      method: 'DELETE',
+      permission: 'storage:write',
+      run: async (call) => {
+        await bucketOf(call);
+        await set(call);
+        return { status: 204 };
+      },
+    },
+  ];
+}
+
+export const SETTING_OPERATIONS: readonly S3Operation[] = [
+  ...operationsOf({
+    setting: 'tags',
+    query: 'tagging',
+    names: ['GetBucketTagging', 'PutBucketTagging', 'DeleteBucketTagging'],
+    absent: 'NoSuchTagSet',
+    maxBytes: TAGS_MAX_BYTES,
+    read: (body) => tagsFrom(readTags(body), MAX_BUCKET_TAGS),
+    write: tagsDocument,
+    status: 204,
+  }),
+];

@@ -1,0 +1,66 @@
+/** Tags of objects and buckets: in a header, in XML and in a row. */
+import type { IncomingHttpHeaders } from 'node:http';
+import { headerOf } from './s3-call.ts';
+import { S3Error } from './s3-error.ts';
+import { child, children, parseXml, textOf, xmlDocument } from './xml.ts';
+
+type Tags = Readonly<Record<string, string>>;
+type Pair = readonly [name: string, value: string];
+
+export const TAGS_MAX_BYTES = 64 * 1024;
+const MAX_OBJECT_TAGS = 10;
+
+/** The tags of `x-amz-tagging`, as JSON; null: none. Throws S3Error InvalidTag. */
+export function tagsOf(headers: IncomingHttpHeaders): string | null {
+  const text = headerOf({ headers }, 'x-amz-tagging');
+  if (text === undefined || text === '') return null;
+  const pairs = text.split('&').map((pair): [string, string] => {
+    const equals = pair.indexOf('=');
+    const [name, value] = equals < 0 ? [pair, ''] : [pair.slice(0, equals), pair.slice(equals + 1)];
+    try {
+      return [decodeURIComponent(name.replaceAll('+', ' ')), decodeURIComponent(value.replaceAll('+', ' '))];
+    } catch {
+      throw new S3Error('InvalidArgument', 'The header x-amz-tagging is not URL-encoded');
+    }
+  });
+  return tagText(pairs);
+}
+
+/** At most ten tags with different names, as JSON; null: none. Throws S3Error InvalidTag. */
+export function tagText(pairs: readonly Pair[]): string | null {
+  const tags = tagsFrom(pairs, MAX_OBJECT_TAGS);
+  return pairs.length === 0 ? null : JSON.stringify(tags);
+}
+
+/**
+ * Throws S3Error BadRequest for more than `max` tags, InvalidTag for one that is not valid or comes twice.
+ */
+export function tagsFrom(pairs: readonly Pair[], max: number): Tags {
+  if (pairs.length > max) throw new S3Error('BadRequest', `There can be at most ${max} tags`);
+  const names = new Set(pairs.map(([name]) => name));
+  const isGood = pairs.every(([name, value]) => name !== '' && name.length <= 128 && value.length <= 256);
+  if (names.size !== pairs.length || !isGood) throw new S3Error('InvalidTag');
+  return Object.fromEntries(pairs);
+}
+
+/** The pairs of a `Tagging` document. Throws S3Error MalformedXML. */
+export function readTags(body: Buffer): Pair[] {
+  const root = parseXml(body, TAGS_MAX_BYTES);
+  const set = child(root, 'TagSet');
+  if (root.name !== 'Tagging' || set === undefined) throw new S3Error('MalformedXML');
+  return children(set, 'Tag').map((tag) => [textOf(tag, 'Key') ?? '', textOf(tag, 'Value') ?? '']);
+}
+
+export function tagsDocument(tags: Tags): string {
+  const set = Object.entries(tags).map(
+    ([Key, Value]) =>
+      [
+        'Tag',
+        [
+          ['Key', Key],
+          ['Value', Value],
+        ],
+      ] as const,
+  );
+  return xmlDocument('Tagging', [['TagSet', set]]);
+}

@@ -1,0 +1,36 @@
+/**
+ * Settings of S3 on a bucket. They are read with the bucket's row, so that they cost no read of their own.
+ */
+
+/** By name of the setting, in the form in which it is used; absent: not set. */
+export interface BucketSettings {
+  readonly tags?: Readonly<Record<string, string>>;
+}
+
+export type SettingName = keyof BucketSettings;
+
+/** Texts that were parsed lately, most recent last. */
+const parsed = new Map<string, BucketSettings>();
+const KEPT = 256;
+const NONE: BucketSettings = {};
+
+export function settingsOf({ settings }: { readonly settings: string | null }): BucketSettings {
+  if (settings === null) return NONE;
+  const known = parsed.get(settings);
+  if (known !== undefined) return known;
+  const document = JSON.parse(settings) as BucketSettings;
+  if (parsed.size === KEPT) parsed.delete([...parsed.keys()][0] ?? '');
+  parsed.set(settings, document);
+  return document;
+}
+
+/** The text for the row with one setting changed; undefined removes it. */
+export function withSetting<N extends SettingName>(
+  row: { readonly settings: string | null },
+  name: N,
+  value: BucketSettings[N] | undefined,
+): string | null {
+  const after = { ...settingsOf(row), [name]: value };
+  const text = JSON.stringify(after);
+  return text === '{}' ? null : text;
+}
