@@ -11,6 +11,8 @@ const PERMISSIONS: Permission[] = [
   'account:write',
   'storage:read',
   'storage:write',
+  'storage:append',
+  'storage:admin',
   'compute:read',
   'compute:write',
   'databases:read',

@@ -1,15 +1,14 @@
 /**
  * Limits on what an access key may be granted: no more than the credential that creates or revokes it has.
  */
-import type { BucketLimit, Principal, Scope } from '../calls/principal.ts';
+import { type BucketLimit, covers, type Principal, type Scope } from '../calls/principal.ts';
 import { type Clock, formatTime } from '../platform/clock.ts';
 import { AppError, invalidField } from '../platform/errors.ts';
 import type { AccessKeyBody } from './schema.ts';
 
 /** True when every permission of `scope` is among those of `held`. */
 export function coversScope(held: readonly Scope[], scope: Scope): boolean {
-  const area = scope.slice(0, scope.indexOf(':'));
-  return held.some((own) => own === '*' || own === scope || (scope !== '*' && own === `${area}:*`));
+  return held.some((own) => covers(own, scope));
 }
 
 /** True when every object that `limits` lets through is let through by `held` as well. null: no limit. */

@@ -1,7 +1,10 @@
 /** The caller and its permissions. Edges make one per request; domains check it. */
 import type { Recorder } from '../metadata/change.ts';
 
-/** `*`, `<area>:*` or `<area>:read|write`. */
+/**
+ * `*`, `<area>:*` or one right in an area. `storage:admin`: who may reach a bucket, and what it removes by
+ * itself. `storage:append`: part of `storage:write`, see storage/append-only.ts.
+ */
 export const SCOPES = [
   '*',
   'account:*',
@@ -10,6 +13,8 @@ export const SCOPES = [
   'storage:*',
   'storage:read',
   'storage:write',
+  'storage:append',
+  'storage:admin',
   'compute:*',
   'compute:read',
   'compute:write',
@@ -32,6 +37,8 @@ export type Permission =
   | 'account:write'
   | 'storage:read'
   | 'storage:write'
+  | 'storage:append'
+  | 'storage:admin'
   | 'compute:read'
   | 'compute:write'
   | 'databases:read'
@@ -100,8 +107,14 @@ export function permits(principal: Principal, permission: Permission): boolean {
   if (permission === 'public') return true;
   if (permission === 'authenticated') return principal.via !== 'nobody';
   if (permission === 'admin') return principal.isAdmin && principal.scopes.includes('*');
-  const area = permission.slice(0, permission.indexOf(':'));
-  return principal.scopes.some((scope) => scope === '*' || scope === permission || scope === `${area}:*`);
+  return principal.scopes.some((scope) => covers(scope, permission));
+}
+
+/** True when who holds `scope` may do all that `wanted` permits. */
+export function covers(scope: Scope, wanted: Scope | Permission): boolean {
+  if (scope === '*' || scope === wanted) return true;
+  if (wanted === 'storage:append' && scope === 'storage:write') return true;
+  return wanted.includes(':') && scope === `${wanted.slice(0, wanted.indexOf(':'))}:*`;
 }
 
 /** True when the principal may touch object `name` in `bucket`. */

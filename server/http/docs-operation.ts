@@ -66,7 +66,8 @@ function permissionWords(permission: string): string {
   if (permission === 'public') return 'Needs no key.';
   if (permission === 'authenticated') return 'Needs a key.';
   if (permission === 'admin') return "Needs an administrator's key.";
-  return `Needs a key with the scope <code>${permission}</code>.`;
+  const wider = permission === 'storage:append' ? ' or <code>storage:write</code>' : '';
+  return `Needs a key with the scope <code>${permission}</code>${wider}.`;
 }
 
 function renderParameters({ parameters, requestBody }: Operation): string {

@@ -156,7 +156,11 @@ describe('every route', () => {
   test('has a summary and a permission', () => {
     for (const { path, operation } of operations) {
       assert.match(operation.summary, /^[A-Z].{3,}[^.]$/, path);
-      assert.match(operation['x-permission'], /^(public|authenticated|admin|[a-z]+:(read|write))$/, path);
+      assert.match(
+        operation['x-permission'],
+        /^(public|authenticated|admin|[a-z]+:(read|write|append|admin))$/,
+        path,
+      );
       const isPublic = operation['x-permission'] === 'public';
       assert.deepEqual(operation.security, isPublic ? [] : undefined, path);
     }

@@ -9,7 +9,7 @@ import { S3Error } from './s3-error.ts';
 import { xmlDocument } from './xml.ts';
 
 const READ = { method: 'GET', query: ['acl'], permission: 'storage:read' } as const;
-const WRITE = { method: 'PUT', query: ['acl'], permission: 'storage:write' } as const;
+const WRITE = { method: 'PUT', query: ['acl'], permission: 'storage:admin' } as const;
 /** Canned lists that grant nothing to others. */
 const OWNERS = ['private', 'bucket-owner-full-control', 'bucket-owner-read'];
 

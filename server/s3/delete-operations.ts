@@ -15,7 +15,7 @@ export const DELETE_OPERATIONS: readonly S3Operation[] = [
     name: 'DeleteObject',
     method: 'DELETE',
     level: 'object',
-    permission: 'storage:write',
+    permission: 'storage:append',
     run: deleteObject,
   },
   {
@@ -23,7 +23,7 @@ export const DELETE_OPERATIONS: readonly S3Operation[] = [
     method: 'POST',
     level: 'bucket',
     query: ['delete'],
-    permission: 'storage:write',
+    permission: 'storage:append',
     run: deleteObjects,
   },
 ];

@@ -11,7 +11,7 @@ import { xmlDocument } from './xml.ts';
 
 const OBJECT = { level: 'object' } as const;
 const READ = { ...OBJECT, permission: 'storage:read' } as const;
-const WRITE = { ...OBJECT, permission: 'storage:write' } as const;
+const WRITE = { ...OBJECT, permission: 'storage:append' } as const;
 
 /** An operation that copies what another name holds. */
 export const COPY = { header: 'x-amz-copy-source', sourcePermission: 'storage:read' } as const;

@@ -30,7 +30,7 @@ import { S3Error } from './s3-error.ts';
 import { children, parseXml, textOf, type XmlElement, xmlDocument } from './xml.ts';
 
 const OBJECT = { level: 'object' } as const;
-const WRITE = { ...OBJECT, permission: 'storage:write' } as const;
+const WRITE = { ...OBJECT, permission: 'storage:append' } as const;
 const COMPLETE_MAX_BYTES = 4 * 2 ** 20;
 /** The least size of all parts but the last. */
 const MIN_PART_BYTES = 5 * 2 ** 20;

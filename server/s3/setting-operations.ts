@@ -1,4 +1,5 @@
 /** Settings of a bucket that are one document each: read, replaced and removed as a whole. */
+import type { Permission } from '../calls/principal.ts';
 import { type BucketSettings, type SettingName, settingsOf } from '../storage/bucket-settings.ts';
 import { bucketOf, type S3Call, type S3Operation } from './s3-call.ts';
 import { type S3Code, S3Error } from './s3-error.ts';
@@ -20,11 +21,14 @@ interface Setting<N extends SettingName> {
   readonly write: (value: NonNullable<BucketSettings[N]>) => string;
   /** After PUT; default 200. */
   readonly status?: number;
+  /** For changing it; default `storage:admin`. */
+  readonly permission?: Permission;
 }
 
 function operationsOf<N extends SettingName>({ setting, query, names, ...how }: Setting<N>): S3Operation[] {
   const [get, put, remove] = names;
   const one = { level: 'bucket', query: [query] } as const;
+  const change = how.permission ?? 'storage:admin';
   const set = async (call: S3Call, value?: BucketSettings[N]): Promise<void> => {
     await call.storage.buckets.configure(call, call.target.bucket ?? '', [setting, value]);
   };
@@ -44,7 +48,7 @@ function operationsOf<N extends SettingName>({ setting, query, names, ...how }: 
       ...one,
       name: put,
       method: 'PUT',
-      permission: 'storage:write',
+      permission: change,
       run: async (call) => {
         await bucketOf(call);
         await set(call, how.read(await call.body.whole(how.maxBytes)));
@@ -55,7 +59,7 @@ function operationsOf<N extends SettingName>({ setting, query, names, ...how }: 
       ...one,
       name: remove,
       method: 'DELETE',
-      permission: 'storage:write',
+      permission: change,
       run: async (call) => {
         await bucketOf(call);
         await set(call);
@@ -75,5 +79,6 @@ export const SETTING_OPERATIONS: readonly S3Operation[] = [
     read: (body) => tagsFrom(readTags(body), MAX_BUCKET_TAGS),
     write: tagsDocument,
     status: 204,
+    permission: 'storage:write',
   }),
 ];

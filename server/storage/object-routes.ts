@@ -159,12 +159,13 @@ function singleRoutes({ objects, removals, objectInspector }: ObjectRoutesDeps):
       name: 'deleteObject',
       tag: 'storage',
       summary: 'Delete an object, or one version permanently',
-      permission: 'storage:write',
+      permission: 'storage:append',
       params: ObjectPath,
       query: Type.Object({ version_id: Type.Optional(Type.String()) }),
       description:
         'In a versioned bucket this adds a delete marker; `version_id` removes that version permanently. With ' +
-        '`If-Match`, only if the deleted version has that `ETag` or `version_id`.',
+        '`If-Match`, only if the deleted version has that `ETag` or `version_id`. A key that has `storage:append` ' +
+        'and not `storage:write` can only add a delete marker.',
       responses: { 200: Deleted },
       errors: ['object_not_found', 'version_not_found', 'precondition_failed', 'write_conflict'],
       handler: (call) => {

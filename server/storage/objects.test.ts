@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import fc from 'fast-check';
 import type { Principal } from '../calls/principal.ts';
-import { BACKGROUND } from '../metadata/change.ts';
 import { isAppError } from '../platform/errors.ts';
 import { by } from '../testing/account-fixture.ts';
 import { openStorageFixture, type StorageFixture, TEST_GRACE_MS } from '../testing/storage-fixture.ts';
@@ -302,7 +301,7 @@ test('an upload into a bucket that was deleted meanwhile stores nothing', async 
   await fixture.buckets.create(by(owner), { name: 'short-lived' });
   const naming = { name: 'x', mimeType: 'text/plain', metadata: null };
   const content = fixture.objects.received(received);
-  const publishing = fixture.objects.publish(BACKGROUND, { bucket, content, naming }, presentUpload);
+  const publishing = fixture.objects.publish(by(owner), { bucket, content, naming }, presentUpload);
   await assert.rejects(publishing, (error) => isAppError(error, 'bucket_not_found'));
   assert.deepEqual(await list('short-lived', true), []);
 });

@@ -10,6 +10,7 @@ import type { Clock } from '../platform/clock.ts';
 import { KeyedMutex } from '../platform/concurrency.ts';
 import { AppError } from '../platform/errors.ts';
 import { newId } from '../platform/ids.ts';
+import { assertMayReplace } from './append-only.ts';
 import type { BlobStore } from './blobs.ts';
 import type { BucketRow } from './bucket-sql.ts';
 import type { Buckets } from './buckets.ts';
@@ -107,10 +108,10 @@ export class Objects {
 
   /**
    * Makes the bytes the current version of a name. The change is durable when this resolves to what `answer`
-   * makes of it.
+   * makes of it. Throws what the condition throws, and `scope_required` for a key that may only append.
    */
   publish<T>(
-    call: Recorder,
+    call: Call,
     { bucket, content, naming, condition }: Publication,
     answer: (version: Published) => T,
   ): Promise<T> {
@@ -120,7 +121,8 @@ export class Objects {
       const target = await store.target(bucket.id, naming.name);
       if (!target) throw new AppError('bucket_not_found', `The bucket ${bucket.name} was deleted`);
       condition?.(target.previous);
-      return answer(await objectChanges.place(change, { bucket, target, naming, content }));
+      const { principal } = call;
+      return answer(await objectChanges.place(change, { principal, bucket, target, naming, content }));
     });
   }
 
@@ -184,7 +186,8 @@ export class Objects {
       const target = { object, previous: current, versioning: bucket.versioning };
       const naming = { name: object.name, mimeType, metadata, headers, tags };
       const content = this.shared({ ...chosen, blob });
-      return presentUpload(await objectChanges.place(change, { bucket, target, naming, content }));
+      const placed = { principal, bucket, target, naming, content };
+      return presentUpload(await objectChanges.place(change, placed));
     });
   }
 
@@ -251,6 +254,7 @@ export interface ObjectChangesDeps {
 }
 
 interface PlacedVersion {
+  readonly principal: Principal;
   readonly bucket: BucketRow;
   readonly naming: Naming;
   readonly content: VersionContent;
@@ -287,12 +291,19 @@ export class ObjectChanges {
     return this.#locks.run(`${bucketId}/${name}`, () => this.#deps.changes.run(recorder, build));
   }
 
-  /** Adds a version and makes it current; without versioning it replaces the null version. */
-  async place(change: Change, { bucket, target, naming, content }: PlacedVersion): Promise<Published> {
+  /**
+   * Adds a version and makes it current; without versioning it replaces the null version. Throws
+   * `scope_required` where the principal may only append.
+   */
+  async place(
+    change: Change,
+    { principal, bucket, target, naming, content }: PlacedVersion,
+  ): Promise<Published> {
     const { store, clock } = this.#deps;
     const { object, previous, versioning } = target;
     const { sizeBytes, etag, checksum = null } = content;
     const replaced = await this.replaced(target);
+    assertMayReplace(principal, target, replaced);
     const objectId = object?.object_id ?? newId('obj', clock);
     const { name, mimeType, metadata, headers = null, tags = null } = naming;
     const version = {

@@ -4,6 +4,7 @@ import { BACKGROUND, type Change } from '../metadata/change.ts';
 import type { Clock } from '../platform/clock.ts';
 import { AppError } from '../platform/errors.ts';
 import { newId } from '../platform/ids.ts';
+import { assertMayRemove } from './append-only.ts';
 import type { BucketRow } from './bucket-sql.ts';
 import type { Buckets } from './buckets.ts';
 import type { Condition } from './entries.ts';
@@ -56,7 +57,7 @@ export class Removals {
    * Without a version id: in a versioned bucket adds a delete marker, elsewhere removes the object (if older
    * versions remain from versioned times, they stay behind a marker). With one: removes that version or
    * marker permanently. `condition` is checked against the version to remove. Throws `object_not_found`,
-   * `version_not_found`.
+   * `version_not_found`, and `scope_required` for a key that may only append where that could not be undone.
    */
   async remove(call: Call, objectId: string, removal: Removal = {}): Promise<Deleted> {
     const { principal } = call;
@@ -67,6 +68,7 @@ export class Removals {
       async (change) => {
         const object = await this.#deps.objects.findFor(principal, objectId);
         const bucket = await this.#deps.buckets.find(principal, object.bucket);
+        assertMayRemove(principal, bucket, removal.versionId);
         if (removal.versionId === undefined && object.current === null) throw notFound(objectId);
         return (await this.#remove(change, { bucket, object }, removal)).answer;
       },
@@ -76,7 +78,7 @@ export class Removals {
   /**
    * Removes by name, as S3 does: a missing object is no error, and where versions are or were kept a delete
    * without a version id always adds a marker. null: nothing was there. Throws `version_not_found`, and
-   * `scope_required` when the key's limits do not cover the name.
+   * `scope_required` when the key's limits do not cover the name or it may only append.
    */
   async removeNamed(
     call: Call,
@@ -88,6 +90,7 @@ export class Removals {
     return this.#deps.objectChanges.inTurn(call, { bucketId, name }, async (change) => {
       const bucket = await buckets.find(call.principal, bucketName);
       this.#deps.objects.assertMayWrite(call.principal, bucket, name);
+      assertMayRemove(call.principal, bucket, removal.versionId);
       const object = await store.named(bucketId, name);
       if (object !== undefined)
         return this.#remove(change, { bucket, object }, { ...removal, isStrict: true });

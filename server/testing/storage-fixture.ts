@@ -122,7 +122,9 @@ export async function openStorageFixture(options: StorageFixtureOptions = {}) {
     newPrincipal: (username: string) => newPrincipal(accounts, username),
     /** Uploads `bytes` under `name`, in one piece. */
     put: (principal: Principal, bucketName: string, object: NewObject) =>
-      objects.beginUpload(principal, bucketName).then((begun) => put(objects, begun, object)),
+      objects
+        .beginUpload(principal, bucketName)
+        .then((begun) => put(objects, { ...begun, principal }, object)),
     async close() {
       await blobs.close();
       await fixture.close();
@@ -137,7 +139,7 @@ export interface NewObject extends Partial<Naming> {
 
 async function put(
   objects: Objects,
-  { bucket, upload }: Awaited<ReturnType<Objects['beginUpload']>>,
+  { principal, bucket, upload }: Awaited<ReturnType<Objects['beginUpload']>> & { principal: Principal },
   { bytes, ...naming }: NewObject,
 ): Promise<Uploaded> {
   await upload.write(bytes);
@@ -145,7 +147,11 @@ async function put(
   const whole = { mimeType: 'text/plain', metadata: null, ...naming };
   try {
     const content = objects.received(received);
-    return await objects.publish(BACKGROUND, { bucket, content, naming: whole }, presentUpload);
+    return await objects.publish(
+      { ...BACKGROUND, principal },
+      { bucket, content, naming: whole },
+      presentUpload,
+    );
   } finally {
     await upload.end();
   }

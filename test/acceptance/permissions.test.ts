@@ -317,6 +317,8 @@ describe('with an access key', () => {
     'account:write',
     'storage:read',
     'storage:write',
+    'storage:append',
+    'storage:admin',
     'billing:read',
     'webhooks:read',
     'webhooks:write',
@@ -328,7 +330,10 @@ describe('with an access key', () => {
     for (const entry of guarded) {
       const permission = entry.operation['x-permission'];
       if (permission === 'authenticated') continue;
-      const others = permission === 'admin' ? ['storage:*'] : SCOPES.filter((scope) => scope !== permission);
+      // Who may write may append.
+      const granting = permission === 'storage:append' ? [permission, 'storage:write'] : [permission];
+      const others =
+        permission === 'admin' ? ['storage:*'] : SCOPES.filter((scope) => !granting.includes(scope));
       const json = { name: 'lacks one', scopes: others };
       const { id, api_key } = await owner.expect(201, '/api/account/access-keys', { json });
       const code = permission === 'admin' ? 'admin_required' : 'scope_required';

@@ -72,6 +72,22 @@ const OFFERED: Readonly<Record<string, Operation>> = {
   DeleteBucket: { method: 'DELETE', level: 'bucket' },
 };
 
+/** What a key that may only append is let through to. */
+export const APPENDS: readonly string[] = [
+  'UploadPartCopy',
+  'UploadPart',
+  'CreateMultipartUpload',
+  'CompleteMultipartUpload',
+  'AbortMultipartUpload',
+  'DeleteObjects',
+  'CopyObject',
+  'PutObject',
+  'DeleteObject',
+];
+
+/** What needs the scope `storage:admin`. */
+export const ADMINISTERS: readonly string[] = ['PutBucketAcl', 'PutObjectAcl'];
+
 export const OPERATIONS: readonly (Operation & { readonly name: string; readonly isRead: boolean })[] = [
   ...Object.entries(OFFERED),
   ...ABSENT.map((name) => [`GetBucket-${name}`, { method: 'GET', level: 'bucket', query: [name] }] as const),

@@ -16,7 +16,7 @@ import {
   textOf,
   transmit,
 } from './s3-kit.ts';
-import { OPERATIONS } from './s3-operations.ts';
+import { ADMINISTERS, APPENDS, OPERATIONS } from './s3-operations.ts';
 
 const BUCKET = 'guarded';
 const OTHER = 'not-for-the-limited';
@@ -168,6 +168,33 @@ describe('every operation', () => {
     }
     await assertUntouched();
     await writer.ok('PUT', pathOf(BUCKET, KEY), { body: 'guarded bytes' });
+  });
+
+  test('refuses a key that may only append, or lets it do nothing that cannot be undone', async () => {
+    const appender = await client({ scopes: ['storage:append', 'storage:read'] });
+    for (const operation of OPERATIONS) {
+      if (operation.isRead || ['AbortMultipartUpload', 'CreateMultipartUpload'].includes(operation.name))
+        continue;
+      const reply = await appender.call(...requestFor(operation));
+      if (!APPENDS.includes(operation.name)) assertDenied(operation.name, reply);
+      else assert.doesNotMatch(reply.text, /lacks the scope/, operation.name);
+    }
+    await full.ok('DELETE', pathOf(BUCKET, KEY), { query: `uploadId=${uploadId}` });
+    uploadId = await newUpload(full, pathOf(BUCKET, KEY));
+    await assertUntouched();
+  });
+
+  test('that says who may reach what refuses a key that may only write, and the other way round', async () => {
+    const writer = await client({ scopes: ['storage:write', 'storage:read'] });
+    const keeper = await client({ scopes: ['storage:admin'] });
+    for (const operation of OPERATIONS) {
+      if (operation.isRead) continue;
+      const isKept = ADMINISTERS.includes(operation.name);
+      const reply = isKept ? await writer.call(...requestFor(operation)) : undefined;
+      if (reply) assertDenied(operation.name, reply);
+      else assertDenied(operation.name, await keeper.call(...requestFor(operation)));
+    }
+    await assertUntouched();
   });
 
   test('refuses a key of another bucket', async () => {

@@ -14,7 +14,8 @@ import { isForStorage, S3Snippets } from './s3-snippets.tsx';
 type Scope = NewAccessKey['scopes'][number];
 
 const SCOPES: Scope[] = [
-  ...(['storage:read', 'storage:write', 'compute:read', 'compute:write'] as const),
+  ...(['storage:read', 'storage:append', 'storage:write', 'storage:admin'] as const),
+  ...(['compute:read', 'compute:write'] as const),
   ...(['databases:read', 'databases:write', 'billing:read'] as const),
   ...(['webhooks:read', 'webhooks:write', 'account:read', 'account:write', '*'] as const),
 ];
