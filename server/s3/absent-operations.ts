@@ -11,7 +11,6 @@ import { type XmlNode, xmlDocument } from './xml.ts';
 const EMPTY: Readonly<Record<string, { readonly root: string; readonly content?: XmlNode } | S3Code>> = {
   accelerate: { root: 'AccelerateConfiguration' },
   analytics: { root: 'ListBucketAnalyticsConfigurationResult', content: [['IsTruncated', false]] },
-  cors: 'NoSuchCORSConfiguration',
   'intelligent-tiering': {
     root: 'ListBucketIntelligentTieringConfigurationsOutput',
     content: [['IsTruncated', false]],

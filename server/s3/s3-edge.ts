@@ -18,6 +18,7 @@ import { ABSENT_OPERATIONS, refuseAbsent, SUB_RESOURCES } from './absent-operati
 import { ACL_OPERATIONS } from './acl-operations.ts';
 import { BodyReader } from './body-reader.ts';
 import { BUCKET_OPERATIONS } from './bucket-operations.ts';
+import { allowOrigin, isPreflight, preflight } from './cors-answers.ts';
 import { DELETE_OPERATIONS } from './delete-operations.ts';
 import { LIST_OPERATIONS } from './list-operations.ts';
 import { FACT_OPERATIONS } from './object-facts.ts';
@@ -91,10 +92,12 @@ export class S3Edge {
   }
 
   /** Whether a request is one of S3: signed links and database URLs are not. */
-  takes({ url = '', headers }: IncomingMessage): boolean {
+  takes(request: IncomingMessage): boolean {
+    const { url = '', headers } = request;
     if (/^AWS(?:4-HMAC-SHA256)? /.test(headers.authorization ?? '')) return true;
     if (headers['x-amz-date'] !== undefined || headers['x-amz-content-sha256'] !== undefined) return true;
-    return /[?&]X-Amz-(?:Algorithm|Signature|Credential)=/.test(url);
+    if (/[?&]X-Amz-(?:Algorithm|Signature|Credential)=/.test(url)) return true;
+    return isPreflight(request, this.#deps.domains);
   }
 
   handle(request: IncomingMessage, response: ServerResponse): void {
@@ -115,11 +118,20 @@ export class S3Edge {
     const { method = '', url = '', headers, rawHeaders } = request;
     const target = readTarget(url, headers.host ?? '', domains);
     const head = { method, rawUrl: url, rawHeaders };
+    if (method === 'OPTIONS') return await this.#preflight(exchange, target, head);
     const signed = readCredentials(head);
-    if (signed === null) throw new S3Error('AccessDenied', 'This cloud needs signed requests');
-    const { principal, verified } = await this.#verify(exchange, signed, head);
+    if (signed === null) {
+      this.#deps.limiter.take({ principal: NOBODY, address: addressOf(request) }, {});
+      await this.#allowOrigin(exchange, target);
+      throw new S3Error('AccessDenied', 'This cloud needs signed requests');
+    }
+    const { principal, verified } = await this.#verify(exchange, signed, head).catch(async (error) => {
+      await this.#allowOrigin(exchange, target);
+      throw error;
+    });
     exchange.principal = principal;
     this.#deps.limiter.take({ principal, address: addressOf(request) }, {});
+    await this.#allowOrigin(exchange, target);
     const operation = operationOf(request, target);
     exchange.name = `s3${operation.name}`;
     assertPermitted(principal, operation.permission);
@@ -136,6 +148,27 @@ export class S3Edge {
     if (answer === undefined) return;
     if (!body.isTaken) request.resume();
     send(response, answer, method === 'HEAD');
+  }
+
+  /** Without authentication; a presigned URL says whose bucket is meant. */
+  async #preflight({ request, response }: Exchange, target: Target, head: RequestHead): Promise<void> {
+    const { limiter, keyOf } = this.#deps;
+    limiter.take({ principal: NOBODY, address: addressOf(request) }, {});
+    const signed = readCredentials(head);
+    const key = signed === null ? null : await keyOf(signed.accessKeyId).catch(() => null);
+    const bucket = await this.#bucketOf(target, key?.principal ?? null);
+    send(response, preflight(request, target, bucket), false);
+  }
+
+  /** Lets scripts of the request's origin read the answer, refusals too, where the bucket's rules say so. */
+  async #allowOrigin({ request, response, principal }: Exchange, target: Target): Promise<void> {
+    if (request.headers.origin === undefined) return;
+    allowOrigin(request, response, await this.#bucketOf(target, principal));
+  }
+
+  async #bucketOf({ bucket }: Target, principal: Principal | null) {
+    if (bucket === null) return undefined;
+    return this.#deps.storage.buckets.named(principal?.accountId ?? 0, bucket);
   }
 
   async #verify(exchange: Exchange, signed: SignedRequest, head: RequestHead) {

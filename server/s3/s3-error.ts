@@ -9,6 +9,7 @@ import { escapeXml } from './xml-text.ts';
 export const S3_ERRORS = {
   AccessControlListNotSupported: { status: 400, message: 'The bucket does not allow ACLs' },
   AccessDenied: { status: 403, message: 'Access Denied' },
+  AccessForbidden: { status: 403, message: 'CORSResponse: This CORS request is not allowed' },
   AuthorizationHeaderMalformed: { status: 400, message: 'The authorization header is malformed' },
   AuthorizationQueryParametersError: { status: 400, message: 'The authorization parameters are not valid' },
   BadDigest: { status: 400, message: 'The digest you specified did not match what was received' },
@@ -17,7 +18,6 @@ export const S3_ERRORS = {
   BucketAlreadyOwnedByYou: { status: 409, message: 'You already own a bucket of this name' },
   BucketNotEmpty: { status: 409, message: 'The bucket you tried to delete is not empty' },
   ConditionalRequestConflict: { status: 409, message: 'A conflicting operation occurred; try again' },
-  CORSForbidden: { status: 403, message: 'This CORS request is not allowed' },
   EntityTooLarge: { status: 400, message: 'Your proposed upload exceeds the maximum allowed size' },
   EntityTooSmall: { status: 400, message: 'Your proposed upload is smaller than the minimum allowed size' },
   ExpiredToken: { status: 400, message: 'The provided token has expired' },

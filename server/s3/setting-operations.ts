@@ -1,6 +1,7 @@
 /** Settings of a bucket that are one document each: read, replaced and removed as a whole. */
 import type { Permission } from '../calls/principal.ts';
 import { type BucketSettings, type SettingName, settingsOf } from '../storage/bucket-settings.ts';
+import { CORS_MAX_BYTES, corsDocument, readCors } from './cors.ts';
 import { bucketOf, type S3Call, type S3Operation } from './s3-call.ts';
 import { type S3Code, S3Error } from './s3-error.ts';
 import { readTags, TAGS_MAX_BYTES, tagsDocument, tagsFrom } from './tags.ts';
@@ -80,5 +81,14 @@ export const SETTING_OPERATIONS: readonly S3Operation[] = [
     write: tagsDocument,
     status: 204,
     permission: 'storage:write',
+  }),
+  ...operationsOf({
+    setting: 'cors',
+    query: 'cors',
+    names: ['GetBucketCors', 'PutBucketCors', 'DeleteBucketCors'],
+    absent: 'NoSuchCORSConfiguration',
+    maxBytes: CORS_MAX_BYTES,
+    read: readCors,
+    write: corsDocument,
   }),
 ];

@@ -48,7 +48,7 @@ function readQuery(rawQuery: string): Map<string, string> {
 }
 
 /** The bucket that a host name carries: `<bucket>.<domain>`. */
-function bucketOfHost(host: string, domains: readonly string[]): string | null {
+export function bucketOfHost(host: string, domains: readonly string[]): string | null {
   const name = host.replace(/:\d*$/, '').replace(/\.$/, '').toLowerCase();
   for (const domain of domains) {
     const suffix = `.${domain.toLowerCase()}`;

@@ -2,8 +2,21 @@
  * Settings of S3 on a bucket. They are read with the bucket's row, so that they cost no read of their own.
  */
 
+/** Which scripts of other origins may do what; patterns hold at most one `*`. */
+export interface CorsRule {
+  readonly id?: string;
+  readonly origins: readonly string[];
+  readonly methods: readonly string[];
+  /** Headers that they may send. */
+  readonly headers: readonly string[];
+  /** Headers that they may read. */
+  readonly exposed: readonly string[];
+  readonly maxAgeSeconds?: number;
+}
+
 /** By name of the setting, in the form in which it is used; absent: not set. */
 export interface BucketSettings {
+  readonly cors?: readonly CorsRule[];
   readonly tags?: Readonly<Record<string, string>>;
 }
 

@@ -38,6 +38,11 @@ export class BucketSql {
     );
   }
 
+  /** The oldest bucket of that name, whoever's it is. */
+  holder(name: string): Awaitable<BucketRow | undefined> {
+    return this.#reads.get(`SELECT ${COLUMNS} FROM buckets WHERE name = ? ORDER BY id LIMIT 1`, name);
+  }
+
   /** Buckets after row id `after`, oldest first. */
   list(accountId: number, after: number, limit: number): Awaitable<BucketRow[]> {
     return this.#reads.all(

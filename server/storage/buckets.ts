@@ -65,6 +65,12 @@ export class Buckets {
     return row;
   }
 
+  /** The account's bucket of that name, or the first that has it. Not for what is secret. */
+  async named(accountId: number, name: string): Promise<BucketRow | undefined> {
+    const { store } = this.#deps;
+    return (await store.find(accountId, name)) ?? (await store.holder(name));
+  }
+
   async describe(principal: Principal, name: string): Promise<Bucket> {
     return present(await this.find(principal, name));
   }

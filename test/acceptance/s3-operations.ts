@@ -11,7 +11,6 @@ export interface Operation {
 const ABSENT = [
   'accelerate',
   'analytics',
-  'cors',
   'intelligent-tiering',
   'inventory',
   'lifecycle',
@@ -58,6 +57,9 @@ const OFFERED: Readonly<Record<string, Operation>> = {
   GetBucketTagging: { method: 'GET', level: 'bucket', query: ['tagging'] },
   PutBucketTagging: { method: 'PUT', level: 'bucket', query: ['tagging'] },
   DeleteBucketTagging: { method: 'DELETE', level: 'bucket', query: ['tagging'] },
+  GetBucketCors: { method: 'GET', level: 'bucket', query: ['cors'] },
+  PutBucketCors: { method: 'PUT', level: 'bucket', query: ['cors'] },
+  DeleteBucketCors: { method: 'DELETE', level: 'bucket', query: ['cors'] },
   GetBucketEncryption: { method: 'GET', level: 'bucket', query: ['encryption'] },
   PutBucketEncryption: { method: 'PUT', level: 'bucket', query: ['encryption'] },
   CopyObject: { method: 'PUT', level: 'object', header: 'x-amz-copy-source' },
@@ -86,7 +88,12 @@ export const APPENDS: readonly string[] = [
 ];
 
 /** What needs the scope `storage:admin`. */
-export const ADMINISTERS: readonly string[] = ['PutBucketAcl', 'PutObjectAcl'];
+export const ADMINISTERS: readonly string[] = [
+  'PutBucketAcl',
+  'PutObjectAcl',
+  'PutBucketCors',
+  'DeleteBucketCors',
+];
 
 export const OPERATIONS: readonly (Operation & { readonly name: string; readonly isRead: boolean })[] = [
   ...Object.entries(OFFERED),

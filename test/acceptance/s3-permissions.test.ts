@@ -25,6 +25,8 @@ const XML: Readonly<Record<string, string>> = {
   PutBucketVersioning: '<VersioningConfiguration><Status>Enabled</Status></VersioningConfiguration>',
   PutBucketEncryption:
     '<ServerSideEncryptionConfiguration><Rule><ApplyServerSideEncryptionByDefault><SSEAlgorithm>AES256</SSEAlgorithm></ApplyServerSideEncryptionByDefault></Rule></ServerSideEncryptionConfiguration>',
+  PutBucketCors:
+    '<CORSConfiguration><CORSRule><AllowedOrigin>*</AllowedOrigin><AllowedMethod>GET</AllowedMethod></CORSRule></CORSConfiguration>',
   PutBucketTagging: '<Tagging><TagSet></TagSet></Tagging>',
   PutObjectTagging: '<Tagging><TagSet></TagSet></Tagging>',
   DeleteObjects: `<Delete><Object><Key>${KEY}</Key></Object></Delete>`,
