@@ -1,7 +1,7 @@
 /** The check of a small repository of its own: what it prints, and what it tries again. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { type TestContext, test } from 'node:test';
@@ -21,7 +21,11 @@ const FLAKY = `
   });`;
 
 /** Runs the check where these files are all its tests; tsc passes there, and biome as said. */
-function check(t: TestContext, tests: Readonly<Record<string, string>>, { biome = 'true' } = {}) {
+function check(
+  t: TestContext,
+  tests: Readonly<Record<string, string>>,
+  { biome = 'true', args = [] as readonly string[] } = {},
+) {
   const root = mkdtempSync(join(tmpdir(), 'cloudlet-test-'));
   t.after(() => rmSync(root, { recursive: true }));
   for (const name of ['check.ts', 'test-run.ts', 'installed.ts', 'programs.json']) {
@@ -37,7 +41,11 @@ function check(t: TestContext, tests: Readonly<Record<string, string>>, { biome 
   }
   const { NODE_TEST_CONTEXT: _, ...env } = process.env;
   const options = { encoding: 'utf8', env, timeout: 60_000 } as const;
-  const { status, stdout, stderr } = spawnSync(process.execPath, [join(root, 'scripts/check.ts')], options);
+  const { status, stdout, stderr } = spawnSync(
+    process.execPath,
+    [join(root, 'scripts/check.ts'), ...args],
+    options,
+  );
   return { status, output: stdout + stderr, lastLine: stdout.trimEnd().split('\n').at(-1) };
 }
 
@@ -76,4 +84,15 @@ test('with more than five files failed none is tried again', (t) => {
   assert.equal(lastLine, '6 passed, 6 failed, 0 skipped', output);
   assert.match(output, /^6 files failed, too many/m);
   assert.equal(status, 1);
+});
+
+test('a slow file is left out of a whole run, and runs with the long ones or when it is named', (t) => {
+  const slow = 'test/faults/kill-after-answer.test.ts';
+  const files = { [slow]: PASSES, 'test/faults/kill.test.ts': PASSES };
+  const passed = (...args: string[]) => check(t, files, { args }).lastLine;
+  assert.equal(passed(), '1 passed, 0 failed, 1 skipped');
+  assert.equal(passed(slow), '1 passed, 0 failed, 1 skipped');
+  assert.equal(passed('--long'), '1 passed, 0 failed, 1 skipped');
+  assert.equal(passed('--faults'), '2 passed, 0 failed, 2 skipped');
+  assert.ok(existsSync(join(import.meta.dirname, '..', slow)));
 });
