@@ -1,5 +1,5 @@
 /** Base of engines that store a file per database, opened by a process of its own. */
-import { createReadStream, existsSync, constants as fsConstants, fstatSync } from 'node:fs';
+import { createReadStream, constants as fsConstants, fstatSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import type { Logger } from 'pino';
@@ -106,7 +106,7 @@ export class ChildEngine {
       sizeLimitOf: (database) => this.#sizeLimitOf(database),
     });
     // Accounts that had databases before will use them soon.
-    if (existsSync(folder)) this.prepareChildren().catch(() => {});
+    if (this.#folders.isUsed()) this.prepareChildren().catch(() => {});
   }
 
   async readiness(): Promise<Readiness> {

@@ -3,6 +3,7 @@
  * `<name>.json`, its access; `<name>.load/`, an uploaded file that is not in use yet; `<name>.old/`, the
  * folder that such a file is about to replace.
  */
+import { readdirSync } from 'node:fs';
 import * as fs from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Access } from '../../databases/engine.ts';
@@ -27,6 +28,15 @@ export class TenantFolders {
 
   staging(name: string): string {
     return join(this.#root, `${name}.load`);
+  }
+
+  /** Whether there is a database. */
+  isUsed(): boolean {
+    try {
+      return readdirSync(this.#root).some((entry) => NAME.test(entry));
+    } catch {
+      return false;
+    }
   }
 
   /** Creates the root, and finishes an interrupted swap(). */

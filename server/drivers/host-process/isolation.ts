@@ -66,8 +66,17 @@ export function seenUser({ inUserNamespace }: Isolation): number {
   return isRoot && inUserNamespace ? NOT_ROOT : (process.getuid?.() ?? 0);
 }
 
+/** Answers of findIsolation: trying a host out takes a dozen processes. */
+const found = new Map<boolean, Promise<Isolation>>();
+
 /** The best isolation there is. `needsUsers`: for programs that change their user. Never rejects. */
-export async function findIsolation(needsUsers: boolean): Promise<Isolation> {
+export function findIsolation(needsUsers: boolean): Promise<Isolation> {
+  const known = found.get(needsUsers) ?? tryAll(needsUsers);
+  found.set(needsUsers, known);
+  return known;
+}
+
+async function tryAll(needsUsers: boolean): Promise<Isolation> {
   const candidates = needsUsers ? ISOLATIONS.filter((isolation) => !isolation.inUserNamespace) : ISOLATIONS;
   // A namespace of users takes root's powers over this host from a process that cannot have another user.
   const ordered = isRoot && !needsUsers ? candidates.toSorted(byUserNamespace) : candidates;
