@@ -21,6 +21,8 @@ export function describeAccount(row: AccountRow, apiKey: string | null): Account
     billing_state: row.billing_state,
     credits_exhausted_at: formatTimeOrNull(row.exhausted_at),
     grace_ends_at: formatTimeOrNull(row.grace_ends_at),
+    canonical_id: row.canonical_id,
+    display_name: row.username,
   };
 }
 

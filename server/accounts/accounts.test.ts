@@ -56,7 +56,10 @@ test('registration answers exactly as the contract', async () => {
   });
   const principal = await principalOf(key);
   assert.equal(principal.accountId, account.id);
-  assert.deepEqual(await fixture.accounts.profile(principal), { ...account, ...IN_ORDER });
+  const { canonical_id, ...profile } = await fixture.accounts.profile(principal);
+  assert.match(canonical_id, /^[0-9a-f]{64}$/);
+  assert.equal(principal.canonicalId, canonical_id);
+  assert.deepEqual(profile, { ...account, ...IN_ORDER, display_name: 'Ada' });
 });
 
 test('the grant is a ledger transfer of 10 credits', async () => {

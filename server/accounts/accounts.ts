@@ -4,6 +4,7 @@ import type { Change, Changes, Recorder } from '../metadata/change.ts';
 import type { Statement } from '../metadata/metadata.ts';
 import { type Clock, formatTime } from '../platform/clock.ts';
 import { AppError, invalidField } from '../platform/errors.ts';
+import { newCanonicalId } from '../platform/ids.ts';
 import { assertAccountFields, foldEmail, foldUsername } from './account-fields.ts';
 import { describeAccount, describeRegistration } from './account-view.ts';
 import type { ApiKeys } from './api-keys.ts';
@@ -104,6 +105,7 @@ export class Accounts {
     const passwordHash = password === undefined ? '' : await passwords.hash(password, { address, isAdmin });
     const id = await this.#newAccountId();
     const createdAt = clock.now();
+    const canonicalId = newCanonicalId();
     const key = apiKeys.issue(id, options.apiKey);
     const inserted = store.insertAccount({
       id,
@@ -114,6 +116,7 @@ export class Accounts {
       passwordHash,
       isAdmin,
       createdAt,
+      canonicalId,
     });
     return changes.run(recorder, (change) => {
       options.precede?.(change);
@@ -125,7 +128,7 @@ export class Accounts {
       });
       change.add(key.statement);
       change.addAll(this.#signupGrant(id, createdAt));
-      const row = this.#newRow({ id, username, email, passwordHash, isAdmin, createdAt });
+      const row = this.#newRow({ id, username, email, passwordHash, isAdmin, createdAt, canonicalId });
       return options.present(describeAccount(row, key.text));
     });
   }
@@ -264,6 +267,7 @@ export class Accounts {
     readonly passwordHash: string;
     readonly isAdmin: boolean;
     readonly createdAt: number;
+    readonly canonicalId: string;
   }): AccountRow {
     return {
       id: made.id,
@@ -282,6 +286,7 @@ export class Accounts {
       storage_bytes: 0,
       created_at: made.createdAt,
       last_login: null,
+      canonical_id: made.canonicalId,
     };
   }
 

@@ -50,10 +50,11 @@ test('a key names its holder; the second time without a read or a promise', asyn
   const { authenticator, reads } = counted();
   const principal = await authenticator.authenticate({ apiKey: key });
   assert.deepEqual(
-    { ...principal, credentialId: '' },
+    { ...principal, credentialId: '', canonicalId: '' },
     {
       accountId: id,
       username,
+      canonicalId: '',
       isAdmin: false,
       scopes: ['*'],
       bucketLimits: null,

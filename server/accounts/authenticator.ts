@@ -277,6 +277,7 @@ function toPrincipal(row: CredentialRow, via: 'key' | 'session'): Principal {
   return Object.freeze({
     accountId: row.account_id,
     username: row.username,
+    canonicalId: row.canonical_id ?? '',
     // A key with bucket limits never carries its holder's administrator rights.
     isAdmin: row.is_admin === 1 && bucketLimits === null && scopes.includes('*'),
     scopes,

@@ -125,7 +125,10 @@ test('register: 201 with the contract’s members and no more; unknown members c
   ]);
   assert.equal(account.credits, 10);
   const { body } = await call('GET /api/account', { key: account.api_key });
-  assert.deepEqual(body, { ...account, ...IN_ORDER });
+  const { canonical_id, display_name } = body;
+  assert.match(canonical_id, /^[0-9a-f]{64}$/);
+  assert.equal(display_name, account.username);
+  assert.deepEqual(body, { ...account, ...IN_ORDER, canonical_id, display_name });
   assert.deepEqual((await call('GET /api/profile', { key: account.api_key })).body, body);
 });
 
@@ -229,7 +232,8 @@ test('rotate, change and close over HTTP', async () => {
   const refused = await call('PATCH /api/account', { key, body: inject });
   assert.equal(refused.status, 400);
   const same = await call('GET /api/account', { key });
-  assert.deepEqual(same.body, { ...account, api_key: key, ...IN_ORDER });
+  const { canonical_id, display_name } = same.body;
+  assert.deepEqual(same.body, { ...account, api_key: key, ...IN_ORDER, canonical_id, display_name });
   const change = { password: 'another password', current_password: password };
   assert.equal((await call('PATCH /api/account', { key, body: change })).status, 200);
   const closed = await call('DELETE /api/account', { key });

@@ -87,6 +87,10 @@ export const Account = namedObject('Account', {
   }),
   credits_exhausted_at: Nullable('When the credits ran out; null while credits are left'),
   grace_ends_at: Nullable('When machines will be stopped; null unless in grace'),
+  canonical_id: Type.String({
+    description: 'Name of the account for S3: in grants, policies and owners. 64 hexadecimal digits',
+  }),
+  display_name: Type.String({ description: 'Shown to S3 clients beside canonical_id: the user name' }),
 });
 export type Account = Static<typeof Account>;
 

@@ -21,6 +21,8 @@ export interface AccountRow {
   readonly storage_bytes: number | bigint;
   readonly created_at: number;
   readonly last_login: number | null;
+  /** 64 hex digits: the account's name for others. */
+  readonly canonical_id: string;
 }
 
 export interface KeyRow {
@@ -53,6 +55,7 @@ export interface S3SecretRow {
 export interface CredentialRow {
   readonly account_id: number;
   readonly username: string;
+  readonly canonical_id: string | null;
   readonly is_admin: number;
   readonly is_active: number;
   readonly suspended_reason: string | null;
@@ -75,6 +78,7 @@ export interface NewAccountRow {
   readonly passwordHash: string;
   readonly isAdmin: boolean;
   readonly createdAt: number;
+  readonly canonicalId: string;
 }
 
 export interface NewAccessKeyRow {
@@ -92,10 +96,10 @@ export interface NewAccessKeyRow {
 
 const ACCOUNT = `SELECT id, username, email, password_hash, plan, is_admin, is_active, suspended_reason,
   credits_micro, held_micro, state AS billing_state, exhausted_at, grace_ends_at, storage_bytes, created_at,
-  last_login FROM accounts JOIN billing_accounts ON account_id = id WHERE closed_at IS NULL`;
+  last_login, canonical_id FROM accounts JOIN billing_accounts ON account_id = id WHERE closed_at IS NULL`;
 const KEY = `SELECT key_hash, account_id, key_id, kind, sealed_key, name, scopes, bucket_limits,
   s3_access_key, created_at, expires_at, last_used_at FROM api_keys`;
-const HOLDER = 'a.id AS account_id, a.username, a.is_admin, a.is_active, a.suspended_reason';
+const HOLDER = 'a.id AS account_id, a.username, a.canonical_id, a.is_admin, a.is_active, a.suspended_reason';
 const KEY_HOLDER = `SELECT ${HOLDER}, k.key_id AS credential_id, k.key_hash AS secret_hash, k.scopes,
   k.bucket_limits, k.expires_at, 0 AS last_seen_at
   FROM api_keys k JOIN accounts a ON a.id = k.account_id WHERE a.closed_at IS NULL`;
@@ -200,7 +204,7 @@ export class AccountStore {
   insertAccount(row: NewAccountRow): Statement {
     return {
       sql: `INSERT INTO accounts (id, username, username_folded, email, email_folded, password_hash, is_admin,
-        created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+        created_at, canonical_id) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
       params: [
         row.id,
         row.username,
@@ -210,6 +214,7 @@ export class AccountStore {
         row.passwordHash,
         row.isAdmin ? 1 : 0,
         row.createdAt,
+        row.canonicalId,
       ],
     };
   }

@@ -60,6 +60,8 @@ export interface Principal {
   /** 0 without a credential and for the control socket. */
   readonly accountId: number;
   readonly username: string;
+  /** The account's name for others, 64 hex digits; empty where there is no account. */
+  readonly canonicalId: string;
   readonly isAdmin: boolean;
   readonly scopes: readonly Scope[];
   /** null: no limit. */
@@ -82,6 +84,7 @@ export interface Call extends Recorder {
 export const NOBODY: Principal = {
   accountId: 0,
   username: '',
+  canonicalId: '',
   isAdmin: false,
   scopes: [],
   bucketLimits: null,
@@ -94,6 +97,7 @@ export const NOBODY: Principal = {
 export const OPERATOR: Principal = {
   accountId: 0,
   username: 'operator',
+  canonicalId: '',
   isAdmin: true,
   scopes: ['*'],
   bucketLimits: null,

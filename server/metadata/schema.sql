@@ -25,7 +25,7 @@ CREATE TABLE accounts (
   created_at INTEGER NOT NULL,
   last_login INTEGER,
   closed_at INTEGER
-) STRICT;
+, canonical_id TEXT) STRICT;
 
 CREATE TABLE api_keys (
   key_hash TEXT PRIMARY KEY,
@@ -90,7 +90,7 @@ CREATE TABLE buckets (
   object_count INTEGER NOT NULL DEFAULT 0,  -- live objects
   size_bytes INTEGER NOT NULL DEFAULT 0,    -- of live objects
   version_count INTEGER NOT NULL DEFAULT 0, -- versions with bytes, live ones included
-  total_bytes INTEGER NOT NULL DEFAULT 0, settings TEXT,   -- of all versions
+  total_bytes INTEGER NOT NULL DEFAULT 0, settings TEXT, global_name TEXT COLLATE BINARY,   -- of all versions
   UNIQUE (account_id, name)
 ) STRICT;
 
@@ -318,7 +318,7 @@ CREATE TABLE uploads (
   created_at INTEGER NOT NULL,
   ended_at INTEGER,
   result TEXT                             -- JSON: what completing it gave
-) STRICT;
+, acl TEXT) STRICT;
 
 CREATE TABLE usage_lines (
   meter TEXT NOT NULL,
@@ -360,7 +360,7 @@ CREATE TABLE versions (
   storage_class TEXT NOT NULL,
   metadata TEXT,                            -- JSON object as sent
   created_at INTEGER NOT NULL
-, last_accessed INTEGER, is_null INTEGER NOT NULL DEFAULT 0, headers TEXT, tags TEXT, checksum TEXT) STRICT;
+, last_accessed INTEGER, is_null INTEGER NOT NULL DEFAULT 0, headers TEXT, tags TEXT, checksum TEXT, acl TEXT) STRICT;
 
 CREATE TABLE vm_samples (
   vm INTEGER NOT NULL REFERENCES vms(id) ON DELETE CASCADE,
@@ -472,11 +472,15 @@ CREATE TABLE webhooks (
   created_at INTEGER NOT NULL
 ) STRICT;
 
+CREATE UNIQUE INDEX accounts_canonical ON accounts(canonical_id);
+
 CREATE INDEX api_keys_account ON api_keys(account_id);
 
 CREATE INDEX billing_accounts_watched ON billing_accounts(account_id) WHERE state <> 'ok' OR resume_due = 1;
 
 CREATE INDEX blob_garbage_due ON blob_garbage(not_before);
+
+CREATE UNIQUE INDEX buckets_global ON buckets(global_name);
 
 CREATE INDEX database_samples_age ON database_samples(step_seconds, at);
 

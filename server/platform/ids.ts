@@ -109,6 +109,11 @@ export function randomName(length: number): string {
   return Array.from(randomBytes(length), (byte) => ALPHABET.charAt(byte & 31)).join('');
 }
 
+/** 64 hex digits from the CSPRNG: an account's name for others, which reveals nothing of it. */
+export function newCanonicalId(): string {
+  return randomBytes(32).toString('hex');
+}
+
 /** `count` bytes from the CSPRNG. */
 export function randomSecret(count: number): Buffer {
   return randomBytes(count);

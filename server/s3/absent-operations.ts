@@ -3,9 +3,21 @@
  * answers what AWS does where nothing was set. Setting one is refused, so that nobody believes that it
  * holds.
  */
-import { bucketOf, type S3Answer, type S3Call, type S3Operation } from './s3-call.ts';
+import { type Action, bucketOf, type S3Answer, type S3Call, type S3Operation } from './s3-call.ts';
 import { type S3Code, S3Error } from './s3-error.ts';
 import { type XmlNode, xmlDocument } from './xml.ts';
+
+/** The actions of reading them, where AWS' name is not `s3:GetBucket` and the name of the parameter. */
+const ACTIONS: Readonly<Record<string, Action>> = {
+  accelerate: 's3:GetAccelerateConfiguration',
+  analytics: 's3:GetAnalyticsConfiguration',
+  'intelligent-tiering': 's3:GetIntelligentTieringConfiguration',
+  inventory: 's3:GetInventoryConfiguration',
+  lifecycle: 's3:GetLifecycleConfiguration',
+  metrics: 's3:GetMetricsConfiguration',
+  'object-lock': 's3:GetBucketObjectLockConfiguration',
+  replication: 's3:GetReplicationConfiguration',
+};
 
 /** The root of an empty setting, or the code that says that there is none. */
 const EMPTY: Readonly<Record<string, { readonly root: string; readonly content?: XmlNode } | S3Code>> = {
@@ -42,6 +54,7 @@ export const SUB_RESOURCES: ReadonlySet<string> = new Set([
 
 export const ABSENT_OPERATIONS: readonly S3Operation[] = Object.entries(EMPTY).map(([name, empty]) => ({
   name: `GetBucket-${name}`,
+  action: ACTIONS[name] ?? `s3:GetBucket${name.charAt(0).toUpperCase()}${name.slice(1)}`,
   method: 'GET',
   level: 'bucket',
   query: [name],

@@ -14,10 +14,10 @@ const WRITE = { method: 'PUT', query: ['acl'], permission: 'storage:admin' } as 
 const OWNERS = ['private', 'bucket-owner-full-control', 'bucket-owner-read'];
 
 export const ACL_OPERATIONS: readonly S3Operation[] = [
-  { ...READ, name: 'GetBucketAcl', level: 'bucket', run: getBucketAcl },
-  { ...READ, name: 'GetObjectAcl', level: 'object', run: getObjectAcl },
-  { ...WRITE, name: 'PutBucketAcl', level: 'bucket', run: putBucketAcl },
-  { ...WRITE, name: 'PutObjectAcl', level: 'object', run: putObjectAcl },
+  { ...READ, name: 'GetBucketAcl', action: 's3:GetBucketAcl', level: 'bucket', run: getBucketAcl },
+  { ...READ, name: 'GetObjectAcl', action: 's3:GetObjectAcl', level: 'object', run: getObjectAcl },
+  { ...WRITE, name: 'PutBucketAcl', action: 's3:PutBucketAcl', level: 'bucket', run: putBucketAcl },
+  { ...WRITE, name: 'PutObjectAcl', action: 's3:PutObjectAcl', level: 'object', run: putObjectAcl },
 ];
 
 /** Throws S3Error AccessControlListNotSupported where the headers grant something to others. */

@@ -2,15 +2,7 @@
 import { isAppError } from '../platform/errors.ts';
 import type { BucketRow } from '../storage/buckets.ts';
 import { VERSIONING } from '../storage/schema.ts';
-import {
-  bucketOf,
-  isoTime,
-  numberOf,
-  ownerId,
-  type S3Answer,
-  type S3Call,
-  type S3Operation,
-} from './s3-call.ts';
+import { bucketOf, isoTime, numberOf, type S3Answer, type S3Call, type S3Operation } from './s3-call.ts';
 import { S3Error } from './s3-error.ts';
 import { child, parseXml, textOf, xmlDocument } from './xml.ts';
 
@@ -21,12 +13,41 @@ const US_EAST_1 = 'us-east-1';
 const RESERVED = /\.\.|\.-|-\.|^xn--|^sthree-|-s3alias$|--ol-s3$|^\d+\.\d+\.\d+\.\d+$/;
 
 export const BUCKET_OPERATIONS: readonly S3Operation[] = [
-  { name: 'ListBuckets', method: 'GET', level: 'service', permission: 'storage:read', run: listBuckets },
-  { name: 'CreateBucket', method: 'PUT', level: 'bucket', permission: 'storage:write', run: createBucket },
-  { name: 'HeadBucket', method: 'HEAD', level: 'bucket', permission: 'storage:read', run: headBucket },
-  { name: 'DeleteBucket', method: 'DELETE', level: 'bucket', permission: 'storage:write', run: deleteBucket },
+  {
+    name: 'ListBuckets',
+    action: 's3:ListAllMyBuckets',
+    method: 'GET',
+    level: 'service',
+    permission: 'storage:read',
+    run: listBuckets,
+  },
+  {
+    name: 'CreateBucket',
+    action: 's3:CreateBucket',
+    method: 'PUT',
+    level: 'bucket',
+    permission: 'storage:write',
+    run: createBucket,
+  },
+  {
+    name: 'HeadBucket',
+    action: 's3:ListBucket',
+    method: 'HEAD',
+    level: 'bucket',
+    permission: 'storage:read',
+    run: headBucket,
+  },
+  {
+    name: 'DeleteBucket',
+    action: 's3:DeleteBucket',
+    method: 'DELETE',
+    level: 'bucket',
+    permission: 'storage:write',
+    run: deleteBucket,
+  },
   {
     name: 'GetBucketLocation',
+    action: 's3:GetBucketLocation',
     method: 'GET',
     level: 'bucket',
     query: ['location'],
@@ -35,6 +56,7 @@ export const BUCKET_OPERATIONS: readonly S3Operation[] = [
   },
   {
     name: 'GetBucketVersioning',
+    action: 's3:GetBucketVersioning',
     method: 'GET',
     level: 'bucket',
     query: ['versioning'],
@@ -43,6 +65,7 @@ export const BUCKET_OPERATIONS: readonly S3Operation[] = [
   },
   {
     name: 'PutBucketVersioning',
+    action: 's3:PutBucketVersioning',
     method: 'PUT',
     level: 'bucket',
     query: ['versioning'],
@@ -51,6 +74,7 @@ export const BUCKET_OPERATIONS: readonly S3Operation[] = [
   },
   {
     name: 'GetBucketEncryption',
+    action: 's3:GetEncryptionConfiguration',
     method: 'GET',
     level: 'bucket',
     query: ['encryption'],
@@ -59,6 +83,7 @@ export const BUCKET_OPERATIONS: readonly S3Operation[] = [
   },
   {
     name: 'PutBucketEncryption',
+    action: 's3:PutEncryptionConfiguration',
     method: 'PUT',
     level: 'bucket',
     query: ['encryption'],
@@ -70,7 +95,7 @@ export const BUCKET_OPERATIONS: readonly S3Operation[] = [
 /** The owner of what an account has. */
 export function ownerOf({ principal }: Pick<S3Call, 'principal'>) {
   return [
-    ['ID', ownerId(principal.accountId)],
+    ['ID', principal.canonicalId],
     ['DisplayName', principal.username],
   ] as const;
 }

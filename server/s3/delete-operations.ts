@@ -13,6 +13,7 @@ const DELETES_AT_ONCE = 16;
 export const DELETE_OPERATIONS: readonly S3Operation[] = [
   {
     name: 'DeleteObject',
+    action: 's3:DeleteObject',
     method: 'DELETE',
     level: 'object',
     permission: 'storage:append',
@@ -20,6 +21,7 @@ export const DELETE_OPERATIONS: readonly S3Operation[] = [
   },
   {
     name: 'DeleteObjects',
+    action: 's3:DeleteObject',
     method: 'POST',
     level: 'bucket',
     query: ['delete'],

@@ -12,10 +12,22 @@ const MAX_KEYS = 1000;
 const LIST = { method: 'GET', level: 'bucket', permission: 'storage:read' } as const;
 
 export const LIST_OPERATIONS: readonly S3Operation[] = [
-  { ...LIST, name: 'ListObjects', run: listObjects },
-  { ...LIST, name: 'ListObjectsV2', query: ['list-type'], run: listObjectsV2 },
-  { ...LIST, name: 'ListObjectVersions', query: ['versions'], run: listVersions },
-  { ...LIST, name: 'ListMultipartUploads', query: ['uploads'], run: listUploads },
+  { ...LIST, name: 'ListObjects', action: 's3:ListBucket', run: listObjects },
+  { ...LIST, name: 'ListObjectsV2', action: 's3:ListBucket', query: ['list-type'], run: listObjectsV2 },
+  {
+    ...LIST,
+    name: 'ListObjectVersions',
+    action: 's3:ListBucketVersions',
+    query: ['versions'],
+    run: listVersions,
+  },
+  {
+    ...LIST,
+    name: 'ListMultipartUploads',
+    action: 's3:ListBucketMultipartUploads',
+    query: ['uploads'],
+    run: listUploads,
+  },
 ];
 
 /** How names are written: URL-encoded if the client asked for that, since XML 1.0 cannot say all of them. */

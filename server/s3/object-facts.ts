@@ -13,10 +13,38 @@ const PARTS_SHOWN = 1000;
 const ATTRIBUTES = ['ETag', 'Checksum', 'ObjectParts', 'StorageClass', 'ObjectSize'];
 
 export const FACT_OPERATIONS: readonly S3Operation[] = [
-  { ...READ, name: 'GetObjectAttributes', method: 'GET', query: ['attributes'], run: getAttributes },
-  { ...READ, name: 'GetObjectTagging', method: 'GET', query: ['tagging'], run: getTagging },
-  { ...WRITE, name: 'PutObjectTagging', method: 'PUT', query: ['tagging'], run: putTagging },
-  { ...WRITE, name: 'DeleteObjectTagging', method: 'DELETE', query: ['tagging'], run: deleteTagging },
+  {
+    ...READ,
+    name: 'GetObjectAttributes',
+    action: 's3:GetObjectAttributes',
+    method: 'GET',
+    query: ['attributes'],
+    run: getAttributes,
+  },
+  {
+    ...READ,
+    name: 'GetObjectTagging',
+    action: 's3:GetObjectTagging',
+    method: 'GET',
+    query: ['tagging'],
+    run: getTagging,
+  },
+  {
+    ...WRITE,
+    name: 'PutObjectTagging',
+    action: 's3:PutObjectTagging',
+    method: 'PUT',
+    query: ['tagging'],
+    run: putTagging,
+  },
+  {
+    ...WRITE,
+    name: 'DeleteObjectTagging',
+    action: 's3:DeleteObjectTagging',
+    method: 'DELETE',
+    query: ['tagging'],
+    run: deleteTagging,
+  },
 ];
 
 async function getAttributes(call: S3Call): Promise<S3Answer> {

@@ -17,10 +17,10 @@ const WRITE = { ...OBJECT, permission: 'storage:append' } as const;
 export const COPY = { header: 'x-amz-copy-source', sourcePermission: 'storage:read' } as const;
 
 export const OBJECT_OPERATIONS: readonly S3Operation[] = [
-  { ...WRITE, name: 'PutObject', method: 'PUT', run: putObject },
-  { ...WRITE, ...COPY, name: 'CopyObject', method: 'PUT', run: copyObject },
-  { ...READ, name: 'GetObject', method: 'GET', run: sendObject },
-  { ...READ, name: 'HeadObject', method: 'HEAD', run: headObject },
+  { ...WRITE, name: 'PutObject', action: 's3:PutObject', method: 'PUT', run: putObject },
+  { ...WRITE, ...COPY, name: 'CopyObject', action: 's3:PutObject', method: 'PUT', run: copyObject },
+  { ...READ, name: 'GetObject', action: 's3:GetObject', method: 'GET', run: sendObject },
+  { ...READ, name: 'HeadObject', action: 's3:GetObject', method: 'HEAD', run: headObject },
 ];
 
 /** Refuses what encrypts in ways that are not offered. Throws S3Error NotImplemented. */

@@ -37,6 +37,9 @@ export interface S3Answer {
   readonly xml?: string;
 }
 
+/** AWS' name of what is asked for, as policies say it: `s3:GetObject`. */
+export type Action = `s3:${string}`;
+
 export interface S3Operation {
   /** AWS' name. */
   readonly name: string;
@@ -46,6 +49,7 @@ export interface S3Operation {
   readonly query?: readonly string[];
   /** A header that selects it. */
   readonly header?: string;
+  readonly action: Action;
   readonly permission: Permission;
   /** For what it reads to write it elsewhere. */
   readonly sourcePermission?: Permission;
@@ -56,8 +60,7 @@ export interface S3Operation {
 /** The caller's bucket that the request names. Throws AppError `bucket_not_found`. */
 export function bucketOf(call: S3Call): Promise<BucketRow> {
   const expected = call.headers['x-amz-expected-bucket-owner'];
-  if (expected !== undefined && expected !== ownerId(call.principal.accountId))
-    throw new S3Error('AccessDenied');
+  if (expected !== undefined && expected !== call.principal.canonicalId) throw new S3Error('AccessDenied');
   return call.storage.buckets.find(call.principal, call.target.bucket ?? '');
 }
 
@@ -95,11 +98,6 @@ export function numberOf(
   throw new S3Error('InvalidArgument', `Argument ${name} must be an integer between 0 and 2147483647`, {
     fields: { ArgumentName: name, ArgumentValue: text },
   });
-}
-
-/** The canonical id that S3 clients see of an account: 64 hex digits. */
-export function ownerId(accountId: number): string {
-  return accountId.toString(16).padStart(64, '0');
 }
 
 /** ISO 8601 with milliseconds, from ms since 1970. */

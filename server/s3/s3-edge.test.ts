@@ -15,6 +15,13 @@ test('what reads needs a key that may read, what changes something one that may,
   }
 });
 
+test('every operation has an action of AWS', () => {
+  for (const { name, action, level } of OPERATIONS) {
+    assert.match(action, /^s3:(?:[A-Z][a-z]+)+(?:CORS)?$/, name);
+    if (level === 'object') assert.match(action, /Object|Upload/, name);
+  }
+});
+
 test('every operation is one that the test of permissions walks', () => {
   const walked = readFileSync(WALKED, 'utf8');
   for (const { name } of OPERATIONS) {

@@ -2,7 +2,7 @@
 import type { Permission } from '../calls/principal.ts';
 import { type BucketSettings, type SettingName, settingsOf } from '../storage/bucket-settings.ts';
 import { CORS_MAX_BYTES, corsDocument, readCors } from './cors.ts';
-import { bucketOf, type S3Call, type S3Operation } from './s3-call.ts';
+import { type Action, bucketOf, type S3Call, type S3Operation } from './s3-call.ts';
 import { type S3Code, S3Error } from './s3-error.ts';
 import { readTags, TAGS_MAX_BYTES, tagsDocument, tagsFrom } from './tags.ts';
 
@@ -14,6 +14,8 @@ interface Setting<N extends SettingName> {
   readonly query: string;
   /** AWS' names of its operations. */
   readonly names: readonly [get: string, put: string, remove: string];
+  /** Their actions; removing often is a way of putting. */
+  readonly actions: readonly [get: Action, put: Action, remove: Action];
   /** What reading answers where it is not set. */
   readonly absent: S3Code;
   readonly maxBytes: number;
@@ -26,8 +28,15 @@ interface Setting<N extends SettingName> {
   readonly permission?: Permission;
 }
 
-function operationsOf<N extends SettingName>({ setting, query, names, ...how }: Setting<N>): S3Operation[] {
+function operationsOf<N extends SettingName>({
+  setting,
+  query,
+  names,
+  actions,
+  ...how
+}: Setting<N>): S3Operation[] {
   const [get, put, remove] = names;
+  const [getAction, putAction, removeAction] = actions;
   const one = { level: 'bucket', query: [query] } as const;
   const change = how.permission ?? 'storage:admin';
   const set = async (call: S3Call, value?: BucketSettings[N]): Promise<void> => {
@@ -37,6 +46,7 @@ function operationsOf<N extends SettingName>({ setting, query, names, ...how }: 
     {
       ...one,
       name: get,
+      action: getAction,
       method: 'GET',
       permission: 'storage:read',
       run: async (call) => {
@@ -48,6 +58,7 @@ function operationsOf<N extends SettingName>({ setting, query, names, ...how }: 
     {
       ...one,
       name: put,
+      action: putAction,
       method: 'PUT',
       permission: change,
       run: async (call) => {
@@ -59,6 +70,7 @@ function operationsOf<N extends SettingName>({ setting, query, names, ...how }: 
     {
       ...one,
       name: remove,
+      action: removeAction,
       method: 'DELETE',
       permission: change,
       run: async (call) => {
@@ -75,6 +87,7 @@ export const SETTING_OPERATIONS: readonly S3Operation[] = [
     setting: 'tags',
     query: 'tagging',
     names: ['GetBucketTagging', 'PutBucketTagging', 'DeleteBucketTagging'],
+    actions: ['s3:GetBucketTagging', 's3:PutBucketTagging', 's3:PutBucketTagging'],
     absent: 'NoSuchTagSet',
     maxBytes: TAGS_MAX_BYTES,
     read: (body) => tagsFrom(readTags(body), MAX_BUCKET_TAGS),
@@ -86,6 +99,7 @@ export const SETTING_OPERATIONS: readonly S3Operation[] = [
     setting: 'cors',
     query: 'cors',
     names: ['GetBucketCors', 'PutBucketCors', 'DeleteBucketCors'],
+    actions: ['s3:GetBucketCORS', 's3:PutBucketCORS', 's3:PutBucketCORS'],
     absent: 'NoSuchCORSConfiguration',
     maxBytes: CORS_MAX_BYTES,
     read: readCors,

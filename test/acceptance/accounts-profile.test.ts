@@ -19,6 +19,8 @@ describe('the account', () => {
     assert.deepEqual([account.id, account.username, account.api_key], [id, username, api_key]);
     assert.deepEqual(await client.as(api_key).expect(200, '/api/profile'), account);
     assert.deepEqual(await client.expect(200, '/api/account', bearer(api_key)), account);
+    assert.match(account.canonical_id, /^[0-9a-f]{64}$/);
+    assert.equal(account.display_name, username);
     const lower = { headers: { authorization: `bearer ${api_key}` } };
     assert.deepEqual(await client.expect(200, '/api/account', lower), account);
   });

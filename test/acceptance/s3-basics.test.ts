@@ -33,6 +33,7 @@ describe('buckets', () => {
     const all = await own.ok('GET', '/');
     assert.deepEqual(textsOf(all.text, 'Name'), ['one-bucket', 'one-more', 'other']);
     assert.match(textOf(all.text, 'ID'), /^[0-9a-f]{64}$/);
+    assert.doesNotMatch(textOf(all.text, 'ID'), /^0{40}/);
     const page = await own.ok('GET', '/', { query: 'max-buckets=1&prefix=one-' });
     assert.deepEqual(textsOf(page.text, 'Name'), ['one-bucket']);
     const token = textOf(page.text, 'ContinuationToken');
