@@ -16,6 +16,7 @@ import { MEMORY } from './rows/memory.ts';
 import { MONGODB } from './rows/mongodb.ts';
 import { RECOVERY } from './rows/recovery.ts';
 import { RUNNING_MACHINES } from './rows/running-machines.ts';
+import { S3 } from './rows/s3.ts';
 import { SMALL_OBJECTS } from './rows/small-objects.ts';
 import { START_UP } from './rows/start-up.ts';
 import { renderRow, skippedRow, TABLE_HEAD } from './table.ts';
@@ -33,6 +34,7 @@ const MEASUREMENTS = [
     ...MONGODB,
     ...CONSOLE,
     ...GROWTH,
+    ...S3,
   ],
 ];
 

@@ -7,7 +7,11 @@ import { ADMIN_KEY, CloudProcess } from '../test/harness/cloud-process.ts';
 
 const TMPFS_MAGIC = 0x01021994;
 /** Only what a load of thousands of requests per second from one key must have. */
-const RAISED = { CLOUDLET_RATE_REQUESTS: '1000000000', CLOUDLET_LOG_LEVEL: 'info' };
+const RAISED = {
+  CLOUDLET_RATE_REQUESTS: '1000000000',
+  CLOUDLET_RATE_S3: '1000000000',
+  CLOUDLET_LOG_LEVEL: 'info',
+};
 
 export interface RunOptions {
   readonly quick: boolean;

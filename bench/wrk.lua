@@ -1,6 +1,34 @@
 -- wrk's side of the bench. Counts answers other than 200 and prints one line of JSON at the end. With arguments it
--- sends multipart uploads of one file each, under names that no other request has, or the JSON it is given.
+-- sends multipart uploads of one file each, under names that no other request has, the JSON it is given, or the
+-- prepared requests of a file in turn.
 local body_head, body_tail, counter
+
+local function random_bytes(size)
+  local bytes = {}
+  math.randomseed(size)
+  for i = 1, math.min(size, 65536) do bytes[i] = string.char(math.random(0, 255)) end
+  return string.rep(table.concat(bytes), math.ceil(size / 65536)):sub(1, size)
+end
+
+-- Each line: method, target and headers, between tabs.
+local function send_prepared(path, size)
+  local body, requests = size > 0 and random_bytes(size) or nil, {}
+  for line in io.lines(path) do
+    local fields = {}
+    for field in line:gmatch("[^\t]+") do fields[#fields + 1] = field end
+    local headers = {}
+    for i = 3, #fields do
+      local name, value = fields[i]:match("^([^:]+): (.*)$")
+      headers[name] = value
+    end
+    requests[#requests + 1] = wrk.format(fields[1], fields[2], headers, body)
+  end
+  counter = 0
+  request = function()
+    counter = counter + 1
+    return requests[(counter - 1) % #requests + 1]
+  end
+end
 
 function init(args)
   if #args == 0 then return end
@@ -10,15 +38,13 @@ function init(args)
     wrk.headers["Authorization"] = "Bearer " .. args[2]
     return
   end
+  if args[1] == "prepared" then return send_prepared(args[2], tonumber(args[3])) end
   local prefix, size, thread = args[1], tonumber(args[2]), tostring({}):sub(8)
   local boundary = "bench-boundary-7f3a91c2"
   wrk.method = "POST"
   wrk.headers["Content-Type"] = "multipart/form-data; boundary=" .. boundary
   body_head = "--" .. boundary .. '\r\nContent-Disposition: form-data; name="file"; filename="' .. prefix .. thread
-  local bytes = {}
-  math.randomseed(size)
-  for i = 1, size do bytes[i] = string.char(math.random(0, 255)) end
-  body_tail = '"\r\nContent-Type: application/octet-stream\r\n\r\n' .. table.concat(bytes) .. "\r\n--" .. boundary .. "--\r\n"
+  body_tail = '"\r\nContent-Type: application/octet-stream\r\n\r\n' .. random_bytes(size) .. "\r\n--" .. boundary .. "--\r\n"
   counter = 0
   request = function()
     counter = counter + 1

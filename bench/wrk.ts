@@ -11,6 +11,8 @@ export interface Load {
   readonly key?: string;
   /** Sends multipart uploads of this many bytes instead of GET. */
   readonly upload?: { readonly prefix: string; readonly bytes: number };
+  /** Sends the requests of this file in turn, a line each: method, target and headers, between tabs. */
+  readonly prepared?: { readonly path: string; readonly bodyBytes: number };
   /** Sends this JSON, with a bearer token, instead of GET. */
   readonly post?: { readonly token: string; readonly json: unknown };
 }
@@ -32,16 +34,19 @@ interface Printed {
   readonly p99: number;
 }
 
+/** Arguments of wrk.lua. */
+function scriptOf({ upload, prepared, post }: Load): string[] {
+  if (upload !== undefined) return ['--', upload.prefix, String(upload.bytes)];
+  if (prepared !== undefined) return ['--', 'prepared', prepared.path, String(prepared.bodyBytes)];
+  return post === undefined ? [] : ['--', 'post', post.token, JSON.stringify(post.json)];
+}
+
 /** Puts load on a server. Rejects when any answer was not a 2xx: a fast refusal is no result. */
 export async function runWrk(load: Load): Promise<LoadResult> {
-  const { url, connections, seconds, key, upload, post } = load;
+  const { url, connections, seconds, key } = load;
   const header = key === undefined ? [] : ['-H', `X-API-Key: ${key}`];
   const options = ['-t1', `-c${connections}`, `-d${seconds}s`, '--timeout', '30s', ...header, '-s', SCRIPT];
-  const script = upload
-    ? ['--', upload.prefix, String(upload.bytes)]
-    : post
-      ? ['--', 'post', post.token, JSON.stringify(post.json)]
-      : [];
+  const script = scriptOf(load);
   const output = await runProgram('wrk', [...options, url, ...script]);
   const line = output.split('\n').findLast((text) => text.startsWith('{'));
   const result = JSON.parse(line ?? '{}') as Printed;

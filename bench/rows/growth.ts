@@ -65,7 +65,7 @@ async function uploadsToPostgresql(options: RunOptions): Promise<Row[]> {
   }
 }
 
-interface S3 {
+export interface S3 {
   readonly name: string;
   /** For CLOUDLET_BLOBS_URL. */
   readonly url: string;
@@ -73,7 +73,7 @@ interface S3 {
 }
 
 /** Ceph, which takes minutes to unpack, where it can be had; s3rver is one process that hashes and copies. */
-async function startS3({ folder, quick }: RunOptions): Promise<S3> {
+export async function startS3({ folder, quick }: RunOptions): Promise<S3> {
   if (!quick && cannotRunCeph() === false) {
     const ceph = await Ceph.start(folder);
     return { name: 'Ceph', url: await ceph.bucket(BUCKET), stop: () => ceph.stop() };
