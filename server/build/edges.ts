@@ -154,7 +154,13 @@ function s3Edge(config: Config, { s3, clock, log, meters, headers, bodies, limit
     limitOf('s3', requests, 10),
     limitOf('s3-account', requests * accountRateFactor, 10),
   );
-  return new S3Edge({ ...s3, clock, log, meters, headers, bodies, limiter, domains: s3Domains(config) });
+  const common = { clock, log, meters, headers, bodies, limiter };
+  return new S3Edge({
+    ...s3,
+    ...common,
+    domains: s3Domains(config),
+    oldSignatures: config.s3OldSignatures === 'on',
+  });
 }
 
 function s3Domains({ s3Domain }: Config): string[] {

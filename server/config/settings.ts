@@ -66,6 +66,12 @@ export const SETTINGS = {
     '',
     'Domains (comma-separated) below which the first label of a host name is an S3 bucket',
   ),
+  s3OldSignatures: oneOf(
+    'CLOUDLET_S3_SIGV2',
+    'off',
+    ['off', 'on'],
+    'Signature Version 2 of S3 (HMAC-SHA1, which covers no body): off, or on for old clients',
+  ),
   trustedProxies: text(
     'CLOUDLET_TRUSTED_PROXIES',
     '',

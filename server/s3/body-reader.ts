@@ -3,10 +3,9 @@
  * the bytes pass, and holds the sender back while the receiver is busy.
  */
 import { createHash } from 'node:crypto';
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import type { HeldBody } from '../http/body.ts';
-import { detachBuffer } from '../platform/buffers.ts';
-import { endOfTick } from '../platform/tick.ts';
+import { later, pump, type Sink } from './body-pump.ts';
 import {
   type Checksum,
   type ChecksumAlgorithm,
@@ -31,6 +30,9 @@ export interface BodyReaderDeps {
   readonly held: Pick<HeldBody, 'add'>;
 }
 
+/** The bytes of a request, as its operation takes them: see BodyReader. */
+export type Body = Pick<BodyReader, 'whole' | 'stream'>;
+
 /** The checksum that the client sent with the bytes, which they have. */
 export interface SentChecksum {
   readonly algorithm: ChecksumAlgorithm;
@@ -38,11 +40,6 @@ export interface SentChecksum {
   readonly value: string;
 }
 
-/** A promise asks to wait before the next chunk, whose memory is then free. */
-type Sink = (chunk: Uint8Array) => Promise<void> | undefined;
-
-/** Bytes after which other requests get a turn. */
-const TURN_BYTES = 1024 * 1024;
 export class BodyReader {
   readonly #deps: BodyReaderDeps;
   #isTaken = false;
@@ -84,9 +81,9 @@ export class BodyReader {
    */
   async stream(sink: Sink, fallback?: ChecksumAlgorithm | 'none'): Promise<SentChecksum | null> {
     this.#isTaken = true;
-    const { request, response } = this.#deps;
+    const { request, response, payload } = this.#deps;
     const length = this.#lengthOf();
-    const checks = new BodyChecks(this.#deps, fallback);
+    const checks = new BodyChecks({ headers: request.headers, payload }, fallback);
     const frames = this.#frames(checks.sent);
     if (request.headers.expect !== undefined) response.writeContinue();
     let bytes = 0;
@@ -128,13 +125,6 @@ export class BodyReader {
   }
 }
 
-/** `chunk` is copied: its memory is freed when this returns. */
-async function later(before: Promise<void>, chunk: Uint8Array, sink: Sink): Promise<void> {
-  const copy = Buffer.from(chunk);
-  await before;
-  await sink(copy);
-}
-
 const NO_CHECKSUM: HeaderChecksums = {
   algorithm: null,
   value: null,
@@ -143,16 +133,21 @@ const NO_CHECKSUM: HeaderChecksums = {
   declaredTrailers: [],
 };
 
+/** The headers that describe a body. */
+interface StatedBody {
+  readonly headers: IncomingHttpHeaders;
+  readonly payload: Payload;
+}
+
 /** The digests that a body must have. */
-class BodyChecks {
+export class BodyChecks {
   readonly sent: HeaderChecksums;
   readonly #payload: Payload;
   readonly #md5: string | undefined;
   readonly #algorithm: ChecksumAlgorithm | undefined;
   readonly #digests: { md5?: Checksum; sha256?: ReturnType<typeof createHash>; checksum?: Checksum } = {};
 
-  constructor({ request, payload }: BodyReaderDeps, fallback: ChecksumAlgorithm | 'none' | undefined) {
-    const { headers } = request;
+  constructor({ headers, payload }: StatedBody, fallback: ChecksumAlgorithm | 'none' | undefined) {
     this.sent = fallback === 'none' ? NO_CHECKSUM : headerChecksums(headers);
     this.#payload = payload;
     const md5 = headers['content-md5'];
@@ -193,43 +188,4 @@ class BodyChecks {
 function assertMd5(text: string): string {
   if (/^[A-Za-z0-9+/]{22}==$/.test(text)) return text;
   throw new S3Error('InvalidDigest');
-}
-
-/** Hands the pieces of a body to `take`, one at a time. Rejects when the client goes. */
-function pump(request: IncomingMessage, take: Sink): Promise<void> {
-  return new Promise((resolve, reject) => {
-    let taken = 0;
-    const onData = (piece: Buffer) => {
-      let waiting: Promise<void> | undefined;
-      try {
-        waiting = take(piece);
-      } catch (error) {
-        fail(error);
-        return;
-      }
-      taken += piece.length;
-      detachBuffer(piece);
-      if (waiting === undefined && taken >= TURN_BYTES) waiting = endOfTick();
-      if (waiting === undefined) return;
-      taken = 0;
-      request.pause();
-      waiting.then(() => request.resume(), fail);
-    };
-    const onEnd = () => {
-      leave();
-      resolve();
-    };
-    const onLost = () => fail(new S3Error('IncompleteBody'));
-    const leave = () => {
-      request.off('data', onData).off('end', onEnd).off('error', onLost).off('close', onLost);
-    };
-    const fail = (error: unknown) => {
-      leave();
-      request.pause();
-      reject(error);
-    };
-    if (request.destroyed) return onLost();
-    if (request.readableEnded) return resolve();
-    request.on('data', onData).on('end', onEnd).on('error', onLost).on('close', onLost);
-  });
 }

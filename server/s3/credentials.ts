@@ -11,7 +11,7 @@ const ASYMMETRIC = 'AWS4-ECDSA-P256-SHA256';
 const MAX_EXPIRES_SECONDS = 7 * 24 * 3600;
 const QUERY_NAMES = ['Algorithm', 'Credential', 'Date', 'Expires', 'SignedHeaders', 'Signature'] as const;
 
-type Complaint = (why: string) => S3Error;
+export type Complaint = (why: string) => S3Error;
 
 const headerMalformed: Complaint = (why) =>
   new S3Error('AuthorizationHeaderMalformed', `The authorization header is malformed; ${why}`);
@@ -59,12 +59,12 @@ function checkScopeDate(date: string, dateTime: string, malformed: Complaint): v
   );
 }
 
-/** `x-amz-date`, or else `Date`. */
-function readTime(headers: RawHeaders): number {
+/** `x-amz-date`, or else `Date`; ms since 1970. Throws S3Error AccessDenied. */
+export function readTime(headers: RawHeaders): number {
   const [amzDate] = headers.get('x-amz-date') ?? [];
   const [date = ''] = headers.get('date') ?? [];
-  const timeMs = amzDate === undefined ? (readBasicIso(date) ?? Date.parse(date)) : readBasicIso(amzDate);
-  if (timeMs !== undefined && !Number.isNaN(timeMs)) return timeMs;
+  const timeMs = readBasicIso(amzDate ?? date) ?? Date.parse(amzDate ?? date);
+  if (timeMs !== undefined && timeMs >= 0) return timeMs;
   throw new S3Error('AccessDenied', 'AWS authentication requires a valid Date or x-amz-date header');
 }
 
@@ -178,4 +178,18 @@ export function readQueryCredentials(
   const payload = presignedPayload(hash, headers);
   const common = { signedHeaders, signature, timeMs, dateTime, expiresSeconds, payload };
   return { ...credential, ...common, mode: 'presigned', signedPayload: hash ?? UNSIGNED_PAYLOAD };
+}
+
+/** The scope of a form's signature. Throws what `malformed` makes, S3Error NotImplemented. */
+export function readFormScope(
+  { algorithm, credential, dateTime }: Readonly<Record<'algorithm' | 'credential' | 'dateTime', string>>,
+  malformed: Complaint,
+) {
+  if (algorithm === ASYMMETRIC) refuseScheme(algorithm);
+  if (algorithm !== ALGORITHM) throw malformed(`X-Amz-Algorithm only supports "${ALGORITHM}"`);
+  const scope = readCredential(credential, malformed);
+  if (readBasicIso(dateTime) === undefined)
+    throw malformed("X-Amz-Date must be in the ISO8601 Long Format \"yyyyMMdd'T'HHmmss'Z'\"");
+  checkScopeDate(scope.date, dateTime, malformed);
+  return scope;
 }

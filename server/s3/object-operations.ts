@@ -32,7 +32,7 @@ export function assertEncryptionOffered({ headers }: Pick<S3Call, 'headers'>): v
   }
 }
 
-async function putObject(call: S3Call): Promise<S3Answer> {
+export async function putObject(call: S3Call): Promise<S3Answer> {
   assertGrantsNothing(call);
   const { storage, principal, headers } = call;
   assertEncryptionOffered(call);

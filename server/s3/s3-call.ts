@@ -4,7 +4,8 @@ import type { Call, Permission } from '../calls/principal.ts';
 import type { BucketRow } from '../storage/buckets.ts';
 import type { NameListing } from '../storage/name-listing.ts';
 import type { ObjectServices } from '../storage/object-services.ts';
-import type { BodyReader } from './body-reader.ts';
+import type { Body } from './body-reader.ts';
+import type { FormUpload } from './form-operation.ts';
 import { S3Error } from './s3-error.ts';
 import type { Target } from './target.ts';
 
@@ -19,7 +20,9 @@ export interface S3Call extends Call {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   /** Takes the body, once. */
-  readonly body: BodyReader;
+  readonly body: Body;
+  /** The form that was sent; `headers`, key and `body` are its own. */
+  readonly form?: FormUpload | undefined;
   readonly storage: S3Storage;
   /** ms since 1970. */
   readonly now: () => number;

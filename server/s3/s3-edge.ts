@@ -20,15 +20,19 @@ import { BodyReader } from './body-reader.ts';
 import { BUCKET_OPERATIONS } from './bucket-operations.ts';
 import { allowOrigin, isPreflight, preflight } from './cors-answers.ts';
 import { DELETE_OPERATIONS } from './delete-operations.ts';
+import { formClaim } from './form-credentials.ts';
+import { FORM_OPERATIONS, formUpload, isForm } from './form-operation.ts';
+import { FormReader } from './form-reader.ts';
 import { LIST_OPERATIONS } from './list-operations.ts';
 import { FACT_OPERATIONS } from './object-facts.ts';
 import { OBJECT_OPERATIONS } from './object-operations.ts';
+import { oldClaim } from './old-signature.ts';
 import { PART_OPERATIONS } from './part-operations.ts';
 import type { S3Answer, S3Call, S3Operation, S3Storage } from './s3-call.ts';
 import { errorDocument, S3Error, toS3Error } from './s3-error.ts';
 import { SETTING_OPERATIONS } from './setting-operations.ts';
-import { type RequestHead, readCredentials, type SignedRequest, verifySignature } from './signature.ts';
-import { readTarget, type Target } from './target.ts';
+import { anonymousPayload, type Claim, claimOf, type RequestHead } from './signature.ts';
+import { bucketOfHost, readTarget, type Target } from './target.ts';
 
 export interface S3EdgeDeps {
   readonly clock: Clock;
@@ -41,6 +45,8 @@ export interface S3EdgeDeps {
   readonly bodies: BodyMemory;
   /** Host names under which a bucket's name is the first label. */
   readonly domains: readonly string[];
+  /** Whether Signature Version 2 is accepted. */
+  readonly oldSignatures: boolean;
   /** Headers of every response. */
   readonly headers: Readonly<Record<string, string>>;
 }
@@ -54,6 +60,7 @@ export const OPERATIONS: readonly S3Operation[] = [
   ...ACL_OPERATIONS,
   ...LIST_OPERATIONS,
   ...BUCKET_OPERATIONS,
+  ...FORM_OPERATIONS,
   ...SETTING_OPERATIONS,
   ...ABSENT_OPERATIONS,
 ].sort((a, b) => weightOf(b) - weightOf(a));
@@ -96,7 +103,8 @@ export class S3Edge {
     const { url = '', headers } = request;
     if (/^AWS(?:4-HMAC-SHA256)? /.test(headers.authorization ?? '')) return true;
     if (headers['x-amz-date'] !== undefined || headers['x-amz-content-sha256'] !== undefined) return true;
-    if (/[?&]X-Amz-(?:Algorithm|Signature|Credential)=/.test(url)) return true;
+    if (/[?&](?:X-Amz-(?:Algorithm|Signature|Credential)|AWSAccessKeyId)=/.test(url)) return true;
+    if (isForm(request) && !/^\/(?:cdn|db)\/./.test(url)) return true;
     return isPreflight(request, this.#deps.domains);
   }
 
@@ -114,48 +122,74 @@ export class S3Edge {
   async #serve(exchange: Exchange): Promise<void> {
     const { request, response } = exchange;
     this.#checkHost(request);
-    const { domains, storage, clock } = this.#deps;
     const { method = '', url = '', headers, rawHeaders } = request;
-    const target = readTarget(url, headers.host ?? '', domains);
+    const target = readTarget(url, headers.host ?? '', this.#deps.domains);
     const head = { method, rawUrl: url, rawHeaders };
-    if (method === 'OPTIONS') return await this.#preflight(exchange, target, head);
-    const signed = readCredentials(head);
-    if (signed === null) {
-      this.#deps.limiter.take({ principal: NOBODY, address: addressOf(request) }, {});
-      await this.#allowOrigin(exchange, target);
-      throw new S3Error('AccessDenied', 'This cloud needs signed requests');
-    }
-    const { principal, verified } = await this.#verify(exchange, signed, head).catch(async (error) => {
-      await this.#allowOrigin(exchange, target);
-      throw error;
-    });
-    exchange.principal = principal;
-    this.#deps.limiter.take({ principal, address: addressOf(request) }, {});
-    await this.#allowOrigin(exchange, target);
-    const operation = operationOf(request, target);
-    exchange.name = `s3${operation.name}`;
-    assertPermitted(principal, operation.permission);
-    if (operation.sourcePermission) assertPermitted(principal, operation.sourcePermission);
+    const claim = this.#claimOf(head, headers.host ?? '');
+    if (method === 'OPTIONS') return await this.#preflight(exchange, target, claim);
+    if (claim === null && isForm(request)) return await this.#serveForm(exchange, target);
+    const { principal, verified } = await this.#verify(exchange, target, claim);
+    const operation = this.#operationOf(exchange, target, principal);
     await endOfTick();
     const held = this.#deps.bodies.hold(principal.accountId);
     response.once('close', held.release);
-    const body = new BodyReader({ request, response, payload: signed.payload, verified, held });
-    const origin = `http://${headers.host ?? ''}`;
-    const now = () => clock.now();
-    const http = { headers, request, response, body, origin };
-    const call: S3Call = { principal, record: () => [], target, storage, now, ...http };
-    const answer = await operation.run(call);
+    const payload = claim?.payload ?? anonymousPayload(head);
+    const body = new BodyReader({ request, response, payload, verified, held });
+    const answer = await operation.run(this.#callOf(exchange, { principal, target, headers, body }));
     if (answer === undefined) return;
     if (!body.isTaken) request.resume();
     send(response, answer, method === 'HEAD');
   }
 
+  #claimOf(head: RequestHead, host: string): Claim | null {
+    const { domains, oldSignatures } = this.#deps;
+    const old = oldSignatures ? oldClaim(head, bucketOfHost(host, domains)) : null;
+    return old ?? claimOf(head);
+  }
+
+  /** An upload by form: what signs it is among its fields. */
+  async #serveForm(exchange: Exchange, target: Target): Promise<void> {
+    const { request, response } = exchange;
+    const reader = new FormReader();
+    try {
+      const head = await reader.open(request, response);
+      const { principal } = await this.#verify(exchange, target, formClaim(head.fields));
+      const operation = this.#operationOf(exchange, target, principal);
+      const form = formUpload(head, target.bucket ?? '', this.#deps.clock.now());
+      const { key, headers, sizes } = form;
+      const body = reader.fileOf(headers, sizes);
+      const call = { principal, target: { ...target, key }, headers, body, form };
+      const answer = await operation.run(this.#callOf(exchange, call));
+      if (answer !== undefined) send(response, answer, false);
+    } catch (error) {
+      reader.abandon(error);
+      throw error;
+    }
+  }
+
+  #callOf(
+    { request, response }: Exchange,
+    asked: Pick<S3Call, 'principal' | 'target' | 'headers' | 'body' | 'form'>,
+  ): S3Call {
+    const { storage, clock } = this.#deps;
+    const origin = `http://${request.headers.host ?? ''}`;
+    return { ...asked, record: () => [], storage, now: () => clock.now(), request, response, origin };
+  }
+
+  /** Throws S3Error AccessDenied, and what operationOf throws. */
+  #operationOf(exchange: Exchange, target: Target, principal: Principal): S3Operation {
+    const operation = operationOf(exchange.request, target);
+    exchange.name = `s3${operation.name}`;
+    assertPermitted(principal, operation.permission);
+    if (operation.sourcePermission) assertPermitted(principal, operation.sourcePermission);
+    return operation;
+  }
+
   /** Without authentication; a presigned URL says whose bucket is meant. */
-  async #preflight({ request, response }: Exchange, target: Target, head: RequestHead): Promise<void> {
+  async #preflight({ request, response }: Exchange, target: Target, claim: Claim | null): Promise<void> {
     const { limiter, keyOf } = this.#deps;
     limiter.take({ principal: NOBODY, address: addressOf(request) }, {});
-    const signed = readCredentials(head);
-    const key = signed === null ? null : await keyOf(signed.accessKeyId).catch(() => null);
+    const key = claim === null ? null : await keyOf(claim.accessKeyId).catch(() => null);
     const bucket = await this.#bucketOf(target, key?.principal ?? null);
     send(response, preflight(request, target, bucket), false);
   }
@@ -171,22 +205,34 @@ export class S3Edge {
     return this.#deps.storage.buckets.named(principal?.accountId ?? 0, bucket);
   }
 
-  async #verify(exchange: Exchange, signed: SignedRequest, head: RequestHead) {
-    const { limiter, clock } = this.#deps;
+  /** Finds the sender of a request, and lets scripts read a refusal; nobody (null) is refused. */
+  async #verify(exchange: Exchange, target: Target, claim: Claim | null) {
+    const { limiter } = this.#deps;
+    const address = addressOf(exchange.request);
     try {
-      const { principal, secret } = await this.#holderOf(exchange, signed);
-      const verified = verifySignature(signed, head, secret, clock.now());
-      if (principal !== null) return { principal, verified };
-      throw new S3Error('InvalidAccessKeyId', undefined, { fields: { AWSAccessKeyId: signed.accessKeyId } });
-    } catch (error) {
-      // Guesses are limited by address.
-      limiter.take({ principal: NOBODY, address: addressOf(exchange.request) }, {});
-      throw error;
+      const { principal, verified } = await this.#senderOf(exchange, claim).catch((error) => {
+        // Guesses are limited by address.
+        limiter.take({ principal: NOBODY, address }, {});
+        throw error;
+      });
+      exchange.principal = principal;
+      limiter.take({ principal, address }, {});
+      return { principal, verified };
+    } finally {
+      await this.#allowOrigin(exchange, target);
     }
   }
 
+  async #senderOf(exchange: Exchange, claim: Claim | null) {
+    if (claim === null) throw new S3Error('AccessDenied', 'This cloud needs signed requests');
+    const { principal, secret } = await this.#holderOf(exchange, claim);
+    const verified = claim.verify(secret, this.#deps.clock.now());
+    if (principal !== null) return { principal, verified };
+    throw new S3Error('InvalidAccessKeyId', undefined, { fields: { AWSAccessKeyId: claim.accessKeyId } });
+  }
+
   /** An unknown key's signature is checked too, so that it takes as long as a known one's. */
-  async #holderOf(exchange: Exchange, { accessKeyId }: SignedRequest) {
+  async #holderOf(exchange: Exchange, { accessKeyId }: Claim) {
     try {
       return await this.#deps.keyOf(accessKeyId);
     } catch (error) {
@@ -249,8 +295,6 @@ function operationOf(
   );
   if (other !== undefined) return refuseAbsent(other);
   if (found !== undefined) return found;
-  if (method === 'POST' && level === 'bucket')
-    throw new S3Error('NotImplemented', 'Uploads by HTML form are not offered here');
   throw new S3Error('MethodNotAllowed');
 }
 

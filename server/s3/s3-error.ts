@@ -69,7 +69,10 @@ export const S3_ERRORS = {
   },
   MalformedXML: { status: 400, message: 'The XML you provided was not well-formed or not as expected' },
   MaxMessageLengthExceeded: { status: 400, message: 'Your request was too big' },
-  MaxPostPreDataLengthExceeded: { status: 400, message: 'The form fields before the file are too large' },
+  MaxPostPreDataLengthExceededError: {
+    status: 400,
+    message: 'Your POST request fields preceding the upload file were too large.',
+  },
   MetadataTooLarge: { status: 400, message: 'Your metadata headers exceed the maximum allowed size' },
   MethodNotAllowed: { status: 405, message: 'The specified method is not allowed against this resource' },
   MissingAttachment: { status: 400, message: 'A file was expected' },

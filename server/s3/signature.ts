@@ -55,6 +55,14 @@ export interface VerifiedSignature {
   readonly dateTime: string;
 }
 
+/** The sender that a request names. */
+export interface Claim {
+  readonly accessKeyId: string;
+  readonly payload: Payload;
+  /** null: its chunks are not signed. Throws S3Error as verifySignature does. */
+  readonly verify: (secret: string, nowMs: number) => VerifiedSignature | null;
+}
+
 const MAX_SKEW_MS = 15 * 60_000;
 const MAX_KEYS = 1000;
 
@@ -87,6 +95,14 @@ export function readCredentials(head: RequestHead): SignedRequest | null {
   return value === undefined ? readQueryCredentials(pairs, headers) : readHeaderCredentials(value, headers);
 }
 
+/** The claim of a request; null if it is anonymous. Throws as readCredentials does. */
+export function claimOf(head: RequestHead): Claim | null {
+  const signed = readCredentials(head);
+  if (signed === null) return null;
+  const { accessKeyId, payload } = signed;
+  return { accessKeyId, payload, verify: (secret, nowMs) => verifySignature(signed, head, secret, nowMs) };
+}
+
 /**
  * The kind of body of an anonymous request. Throws S3Error for a word that needs a signature, or is unknown.
  */
@@ -110,7 +126,10 @@ function checkAllSigned(headers: RawHeaders, signedHeaders: readonly string[]): 
   });
 }
 
-function checkTime({ timeMs, dateTime, expiresSeconds }: SignedRequest, nowMs: number): void {
+export function checkTime(
+  { timeMs, dateTime, expiresSeconds }: Pick<SignedRequest, 'timeMs' | 'dateTime' | 'expiresSeconds'>,
+  nowMs: number,
+): void {
   const ServerTime = new Date(nowMs).toISOString();
   if (expiresSeconds === null) {
     if (Math.abs(nowMs - timeMs) <= MAX_SKEW_MS) return;
@@ -135,7 +154,7 @@ function hmac(key: string | Buffer, text: string): Buffer {
   return createHmac('sha256', key).update(text).digest();
 }
 
-function deriveKey(secret: string, date: string, region: string): Buffer {
+export function deriveKey(secret: string, date: string, region: string): Buffer {
   return hmac(hmac(hmac(hmac(`AWS4${secret}`, date), region), 's3'), 'aws4_request');
 }
 
@@ -148,7 +167,8 @@ function remember(name: string, secret: string, key: Buffer): void {
   }
 }
 
-function isSame(expected: string, given: string): boolean {
+/** In the same time for every wrong text. */
+export function isSameText(expected: string, given: string): boolean {
   return (
     given.length === expected.length && timingSafeEqual(Buffer.from(expected), Buffer.from(given, 'latin1'))
   );
@@ -199,7 +219,7 @@ export function verifySignature(
     const hash = createHash('sha256').update(CanonicalRequest, 'latin1').digest('hex');
     const StringToSign = `AWS4-HMAC-SHA256\n${dateTime}\n${scope}\n${hash}`;
     const expected = createHmac('sha256', signingKey).update(StringToSign).digest('hex');
-    if (isSame(expected, signature)) {
+    if (isSameText(expected, signature)) {
       // Only now: strangers cannot push out the keys of others.
       if (known?.key !== signingKey) remember(name, secret, signingKey);
       return { signingKey, seed: signature, scope, dateTime };

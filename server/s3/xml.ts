@@ -227,7 +227,12 @@ function written(node: XmlNode): string {
 
 /** A whole document in the namespace of S3. */
 export function xmlDocument(root: string, content: XmlNode): string {
-  return `<?xml version="1.0" encoding="UTF-8"?>\n<${root} xmlns="${NAMESPACE}">${written(content)}</${root}>`;
+  return bareDocument(`${root} xmlns="${NAMESPACE}"`, content);
+}
+
+/** A whole document in no namespace. */
+export function bareDocument(root: string, content: XmlNode): string {
+  return `<?xml version="1.0" encoding="UTF-8"?>\n${written([root, content])}`;
 }
 
 /**

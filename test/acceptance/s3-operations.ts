@@ -71,6 +71,7 @@ const OFFERED: Readonly<Record<string, Operation>> = {
   ListBuckets: { method: 'GET', level: 'service' },
   CreateBucket: { method: 'PUT', level: 'bucket' },
   HeadBucket: { method: 'HEAD', level: 'bucket' },
+  PostObject: { method: 'POST', level: 'bucket' },
   DeleteBucket: { method: 'DELETE', level: 'bucket' },
 };
 
@@ -83,6 +84,7 @@ export const APPENDS: readonly string[] = [
   'AbortMultipartUpload',
   'DeleteObjects',
   'CopyObject',
+  'PostObject',
   'PutObject',
   'DeleteObject',
 ];
