@@ -1,4 +1,7 @@
-/** The S3 endpoint with signed requests: against the REST API, against Ceph's gateway, and lists of a million. */
+/**
+ * The S3 endpoint with signed requests: against the REST API, against Ceph's gateway, and lists of a
+ * million.
+ */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseS3Url } from '../../server/config/s3-address.ts';
