@@ -322,12 +322,14 @@ function send(
   response.end(xml);
 }
 
-/** Lets the client read the refusal: it may be sending still. Then the connection ends. */
+/**
+ * Lets the client read the refusal: it may be sending still, and a connection that is closed then is reset,
+ * which loses the response.
+ */
 function dropBody(request: IncomingMessage, response: ServerResponse): void {
   if (request.readableEnded || request.complete) return void request.resume();
-  response.setHeader('connection', 'close');
-  // Without the interim response a client that waits for it sends nothing.
-  if (request.headers.expect !== undefined) return;
+  // Without the interim response a client that waits for it sends nothing, or all: nobody knows.
+  if (request.headers.expect !== undefined) return void response.setHeader('connection', 'close');
   let dropped = 0;
   request.on('data', (chunk: Buffer) => {
     dropped += chunk.length;
