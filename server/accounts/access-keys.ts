@@ -89,6 +89,18 @@ export class AccessKeys {
     });
   }
 
+  /** Throws `access_key_not_found` and `scope_required` as `revoke` does. */
+  async find(principal: Principal, keyId: string): Promise<AccessKey> {
+    return describe(await this.#own(principal, keyId));
+  }
+
+  async #own(principal: Principal, keyId: string): Promise<KeyRow> {
+    const row = await this.#deps.store.keyById(keyId);
+    if (row?.account_id !== principal.accountId || row.kind !== 'access') throw accessKeyNotFound();
+    assertCouldHaveMade(principal, rightsOf(row));
+    return row;
+  }
+
   /**
    * Ends a key at once, and the links made with it. Throws `access_key_not_found`, also for another
    * account's, and `scope_required` when the caller's own credential could not have made it.
@@ -96,9 +108,7 @@ export class AccessKeys {
   async revoke(call: Call, keyId: string): Promise<{ readonly id: string }> {
     const { principal } = call;
     const { store, changes, cache } = this.#deps;
-    const row = await store.keyById(keyId);
-    if (row?.account_id !== principal.accountId || row.kind !== 'access') throw accessKeyNotFound();
-    assertCouldHaveMade(principal, rightsOf(row));
+    await this.#own(principal, keyId);
     return changes.run(call, (change) => {
       change.expect(store.deleteAccessKey(principal.accountId, keyId), accessKeyNotFound);
       change.after(() => cache.forgetCredential(keyId));

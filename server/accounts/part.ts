@@ -91,6 +91,7 @@ export async function accountsPart({
   const origin = { secureCookies: publicUrl.startsWith('https:'), publicUrl, apiUrl };
   return {
     apiKeys,
+    accessKeys,
     setupLinks,
     authenticator,
     linkKeys,

@@ -29,6 +29,7 @@ import { rotateMasterKey } from '../metadata/key-rotation.ts';
 import type { Clock } from '../platform/clock.ts';
 import { type Job, Jobs } from '../platform/jobs.ts';
 import { Meters } from '../platform/prometheus.ts';
+import { s3Routes } from '../s3/s3-routes.ts';
 import { systemPart } from '../status/part.ts';
 import { storagePart } from '../storage/part.ts';
 import { eventStatements } from '../webhooks/events-store.ts';
@@ -95,6 +96,10 @@ export async function buildCloud(options: BuildOptions): Promise<Cloud> {
   const { setupLinks, authenticator } = accounts;
   const needsSetup = () => setupLinks.needsSetup();
   const index = indexRoutes({ needsSetup, apiUrl: () => addresses.apiUrl, pages });
+  const keyOf = (id: string) => authenticator.s3KeyOf(id);
+  const { buckets } = domains.storage.services;
+  const dataUrl = () => addresses.dataUrl;
+  const s3 = s3Routes({ buckets, accessKeys: accounts.accessKeys, keyOf, dataUrl });
   const control: ControlSockets = new WeakSet();
   const edges = buildEdges(config, {
     clock,
@@ -104,7 +109,7 @@ export async function buildCloud(options: BuildOptions): Promise<Cloud> {
     control,
     idempotency,
     operations,
-    apiRoutes: withDocuments([...parts.flatMap(({ routes = [] }) => routes), ...index]),
+    apiRoutes: withDocuments([...parts.flatMap(({ routes = [] }) => routes), ...s3, ...index]),
     pages,
     dataRoutes: parts.flatMap(({ dataRoutes = [] }) => dataRoutes),
     hrana: {
@@ -112,7 +117,7 @@ export async function buildCloud(options: BuildOptions): Promise<Cloud> {
       exchange: engines.exchange,
       egress: databases.egress,
     },
-    s3: { storage: domains.storage.services, keyOf: (id) => authenticator.s3KeyOf(id) },
+    s3: { storage: domains.storage.services, keyOf },
     sockets: parts.flatMap(({ sockets = [] }) => sockets),
     addresses,
     connections: compute.connections,

@@ -18,6 +18,7 @@ import type { Route } from '../http/route.ts';
 import { type SocketRoute, WebSockets, type WebSocketsDeps } from '../http/web-sockets.ts';
 import { recoveryRoutes } from '../recovery/routes.ts';
 import { S3Edge, type S3EdgeDeps } from '../s3/s3-edge.ts';
+import { s3Routes } from '../s3/s3-routes.ts';
 import { systemRoutes } from '../status/routes.ts';
 import { storageRoutes } from '../storage/part.ts';
 import { webhookRoutes } from '../webhooks/routes.ts';
@@ -26,6 +27,7 @@ import { webhookRoutes } from '../webhooks/routes.ts';
 const DOMAINS = [
   accountsRoutes,
   storageRoutes,
+  s3Routes,
   computeRoutes,
   databaseRoutes,
   recoveryRoutes,

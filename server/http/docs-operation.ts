@@ -33,6 +33,7 @@ export interface Entry {
 /** The call that returns an id, by the variable for it. */
 const SOURCES: Readonly<Record<string, string>> = {
   OBJECT_ID: 'listObjects',
+  UPLOAD_ID: 'listUploads',
   VM_ID: 'listVms',
   ACCESS_KEY_ID: 'listAccessKeys',
   SESSION_ID: 'listSessions',

@@ -8,7 +8,8 @@ import { readTags, TAGS_MAX_BYTES, tagsDocument, tagsFrom } from './tags.ts';
 
 const MAX_BUCKET_TAGS = 50;
 
-interface Setting<N extends SettingName> {
+/** A setting as S3 clients see it. */
+export interface Setting<N extends SettingName> {
   readonly setting: N;
   /** The query parameter. */
   readonly query: string;
@@ -82,8 +83,9 @@ function operationsOf<N extends SettingName>({
   ];
 }
 
-export const SETTING_OPERATIONS: readonly S3Operation[] = [
-  ...operationsOf({
+/** By name. The JSON API checks what it takes with them. */
+export const SETTINGS: { readonly [N in SettingName]: Setting<N> } = {
+  tags: {
     setting: 'tags',
     query: 'tagging',
     names: ['GetBucketTagging', 'PutBucketTagging', 'DeleteBucketTagging'],
@@ -94,8 +96,8 @@ export const SETTING_OPERATIONS: readonly S3Operation[] = [
     write: tagsDocument,
     status: 204,
     permission: 'storage:write',
-  }),
-  ...operationsOf({
+  },
+  cors: {
     setting: 'cors',
     query: 'cors',
     names: ['GetBucketCors', 'PutBucketCors', 'DeleteBucketCors'],
@@ -104,5 +106,9 @@ export const SETTING_OPERATIONS: readonly S3Operation[] = [
     maxBytes: CORS_MAX_BYTES,
     read: readCors,
     write: corsDocument,
-  }),
-];
+  },
+};
+
+export const SETTING_OPERATIONS: readonly S3Operation[] = Object.values(SETTINGS).flatMap((each) =>
+  operationsOf(each as unknown as Setting<SettingName>),
+);

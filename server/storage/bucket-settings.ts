@@ -22,6 +22,9 @@ export interface BucketSettings {
 
 export type SettingName = keyof BucketSettings;
 
+/** Settings to replace; undefined removes one. */
+export type SettingsChange = { readonly [N in SettingName]?: BucketSettings[N] | undefined };
+
 /** Texts that were parsed lately, most recent last. */
 const parsed = new Map<string, BucketSettings>();
 const KEPT = 256;
@@ -43,7 +46,15 @@ export function withSetting<N extends SettingName>(
   name: N,
   value: BucketSettings[N] | undefined,
 ): string | null {
-  const after = { ...settingsOf(row), [name]: value };
+  return withSettings(row, { [name]: value });
+}
+
+/** The same with some settings changed. */
+export function withSettings(
+  row: { readonly settings: string | null },
+  changed: SettingsChange,
+): string | null {
+  const after = { ...settingsOf(row), ...changed };
   const text = JSON.stringify(after);
   return text === '{}' ? null : text;
 }

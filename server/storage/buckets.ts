@@ -4,7 +4,14 @@ import type { Changes } from '../metadata/change.ts';
 import { Listed, listRows } from '../metadata/list.ts';
 import { type Clock, formatTime } from '../platform/clock.ts';
 import { AppError, isAppError } from '../platform/errors.ts';
-import { type BucketSettings, type SettingName, withSetting } from './bucket-settings.ts';
+import {
+  type BucketSettings,
+  type SettingName,
+  type SettingsChange,
+  settingsOf,
+  withSetting,
+  withSettings,
+} from './bucket-settings.ts';
 import type { BucketRow, BucketSql } from './bucket-sql.ts';
 import { formatSize } from './entries.ts';
 import type { ObjectSql } from './object-sql.ts';
@@ -120,6 +127,31 @@ export class Buckets {
     await changes.run(call, async (change) => {
       const row = await this.find(call.principal, name);
       change.add(store.configure(row, withSetting(row, setting, value)), 'retry');
+    });
+  }
+
+  /**
+   * Sets and removes some of the settings of S3 in one commit, which resolves to what `answer` makes of all
+   * of them. Throws `bucket_not_found`, `scope_required`.
+   */
+  async configureAll<T>(
+    call: Call,
+    name: string,
+    {
+      changed,
+      answer,
+    }: {
+      readonly changed: SettingsChange;
+      readonly answer: (settings: BucketSettings) => T;
+    },
+  ): Promise<T> {
+    if (call.principal.bucketLimits !== null) throw limitedKey();
+    const { changes, store } = this.#deps;
+    return changes.run(call, async (change) => {
+      const row = await this.find(call.principal, name);
+      const settings = withSettings(row, changed);
+      change.add(store.configure(row, settings), 'retry');
+      return answer(settingsOf({ settings }));
     });
   }
 

@@ -59,7 +59,7 @@ const MAX_OPEN = 10_000;
 const REMOVED_AT_ONCE = 16;
 const PAGE = 100;
 /** Age at which an open upload is aborted, as many S3 services do. */
-const FORGOTTEN_MS = 7 * 24 * 3_600_000;
+export const FORGOTTEN_MS = 7 * 24 * 3_600_000;
 const COMPLETE_TRIES = 5;
 
 export class PartUploads {
@@ -109,7 +109,7 @@ export class PartUploads {
     { name, uploadId }: { name: string; uploadId: string },
   ): Promise<PartUploadRow> {
     const row = await this.#ofBucket(bucket, { name, uploadId });
-    if (row.state !== UPLOAD_STATE.open) throw notFound(uploadId);
+    if (row.state !== UPLOAD_STATE.open) throw uploadNotFound(uploadId);
     return row;
   }
 
@@ -118,7 +118,7 @@ export class PartUploads {
     { name, uploadId }: { name: string; uploadId: string },
   ): Promise<PartUploadRow> {
     const row = await this.#deps.store.find(uploadId);
-    if (row?.bucket_id !== bucket.id || row.name !== name) throw notFound(uploadId);
+    if (row?.bucket_id !== bucket.id || row.name !== name) throw uploadNotFound(uploadId);
     return row;
   }
 
@@ -163,7 +163,7 @@ export class PartUploads {
         change.after(keep);
         const now = clock.now();
         // The first: an upload that has ended is the reason for whatever else does not fit.
-        change.add(store.changePart(id, bytes), () => notFound(upload_id));
+        change.add(store.changePart(id, bytes), () => uploadNotFound(upload_id));
         if (old) {
           change.add(store.deletePart(id, old), 'retry');
           change.addAll(objectStore.releaseBlob(old.blob, now + garbageGraceMs), 'retry');
@@ -193,7 +193,7 @@ export class PartUploads {
       untilStill(async () => {
         const upload = await this.#ofBucket(bucket, named);
         if (upload.result !== null) return JSON.parse(upload.result) as Completed;
-        if (upload.state !== UPLOAD_STATE.open) throw notFound(named.uploadId);
+        if (upload.state !== UPLOAD_STATE.open) throw uploadNotFound(named.uploadId);
         const all = await store.parts(upload.id, 0, MAX_PARTS);
         const chosen = choose(all);
         this.#assertSize(sumOf(chosen));
@@ -241,13 +241,18 @@ export class PartUploads {
   }
 
   /** Throws `upload_not_found`. Its bytes are not charged from then on; the sweeper removes them. */
-  async abort(call: Call, bucket: BucketRow, named: { name: string; uploadId: string }): Promise<void> {
+  async abort(
+    call: Call,
+    bucket: BucketRow,
+    named: { name: string; uploadId: string },
+  ): Promise<{ readonly upload_id: string }> {
     const { changes, store, objects } = this.#deps;
-    await changes.run(call, async (change) => {
+    return changes.run(call, async (change) => {
       const upload = await this.find(bucket, named);
       objects.assertMayWrite(call.principal, bucket, upload.name);
       change.add(store.abort(upload, this.#deps.clock.now()), 'retry');
       await this.#count(change, bucket, -upload.size_bytes);
+      return { upload_id: named.uploadId };
     });
   }
 
@@ -329,7 +334,7 @@ function completed({ versionId, isNull, etag, checksum }: Published): Completed 
   return { version_id: versionId, is_null: isNull, etag, checksum };
 }
 
-function notFound(uploadId: string): AppError {
+export function uploadNotFound(uploadId: string): AppError {
   return new AppError('upload_not_found', `There is no upload ${uploadId} in progress`, {
     hint: 'It was completed or aborted, or never begun',
   });

@@ -19,6 +19,8 @@ import { Links, type LinksDeps } from './links.ts';
 import { ObjectInspector } from './listing.ts';
 import { type ObjectRoutesDeps, objectRoutes } from './object-routes.ts';
 import { objectServices } from './object-services.ts';
+import { openUploadRoutes } from './open-upload-routes.ts';
+import { OpenUploads } from './open-uploads.ts';
 import { Scrubber } from './scrubber.ts';
 import type { StorageBilling } from './storage-billing.ts';
 import { Sweeper } from './sweeper.ts';
@@ -48,8 +50,16 @@ export interface StorageDeps {
   readonly addresses: { readonly apiUrl: string; readonly dataUrl: string };
 }
 
-export function storageRoutes(deps: BucketRoutesDeps & ObjectRoutesDeps & ContentRoutesDeps) {
-  return [...bucketRoutes(deps), ...uploadRoutes(deps), ...objectRoutes(deps), ...contentRoutes(deps)];
+export function storageRoutes(
+  deps: BucketRoutesDeps & ObjectRoutesDeps & ContentRoutesDeps & { readonly openUploads: OpenUploads },
+) {
+  return [
+    ...bucketRoutes(deps),
+    ...uploadRoutes(deps),
+    ...openUploadRoutes(deps),
+    ...objectRoutes(deps),
+    ...contentRoutes(deps),
+  ];
 }
 
 const FLUSH_MS = 5000;
@@ -118,6 +128,7 @@ export async function storagePart(deps: StorageDeps) {
     services,
     routes: storageRoutes({
       ...services,
+      openUploads: new OpenUploads(services),
       browsing: new Browsing({ store: browseSql, listing, accessTimes }),
       objectInspector: new ObjectInspector({ objects, store, accessTimes }),
       archives: new Archives({ store: browseSql, listing, downloads, maxFiles: config.maxArchiveFiles }),

@@ -146,6 +146,18 @@ export const Deleted = namedObject('DeletedObject', {
 });
 export type Deleted = Static<typeof Deleted>;
 
+export const OpenUpload = namedObject('OpenUpload', {
+  upload_id: Type.String({ examples: ['upl-01kd8vcz1p7m3s5t9w2x4y6z8a'] }),
+  name: Type.String({ description: 'Name of the object that it becomes' }),
+  size: Type.Integer({ description: 'Bytes of the parts that have arrived' }),
+  size_formatted: Type.String(),
+  created_at: Type.String(),
+  ends_at: Type.String({ description: 'When it is aborted if it was not completed' }),
+});
+export type OpenUpload = Static<typeof OpenUpload>;
+
+export const EndedUpload = namedObject('EndedUpload', { upload_id: Type.String() });
+
 export const CdnLink = namedObject('CdnLink', {
   cdn_url: Type.String({ description: 'Needs no header; supports GET, HEAD, ranges and ETags' }),
   expires_at: Type.String(),
@@ -153,4 +165,8 @@ export const CdnLink = namedObject('CdnLink', {
 export type CdnLink = Static<typeof CdnLink>;
 
 export const BucketPath = Type.Object({ name: Type.String({ $id: 'BucketName' }) });
+export const UploadPath = Type.Object({
+  name: Type.String({ $id: 'BucketName' }),
+  upload_id: Type.String({ $id: 'UploadId' }),
+});
 export const ObjectPath = Type.Object({ id: Type.String({ $id: 'ObjectId' }) });

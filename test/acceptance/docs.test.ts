@@ -11,6 +11,7 @@ import { CheckedClient } from '../harness/checked-client.ts';
 import { ADMIN_KEY, CloudProcess } from '../harness/cloud-process.ts';
 import { makeSetupLink } from '../harness/command.ts';
 import { eventually } from '../harness/waiting.ts';
+import { newS3, newUpload } from './s3-kit.ts';
 import { cannotRunGuests, newVm } from './vms-kit.ts';
 
 const cloud = await CloudProcess.start();
@@ -140,6 +141,9 @@ async function prepare({ id, curl = '' }: Printed, user: CheckedClient): Promise
     variables.VERSION_ID = versions[0].version_id;
   }
   if (curl.includes('/buckets/photos')) await user.expect(201, '/api/buckets', { json: { name: 'photos' } });
+  if (named.has('UPLOAD_ID')) {
+    variables.UPLOAD_ID = await newUpload(await newS3(cloud.data, user), '/photos/2026.zip');
+  }
   if (curl.includes('/plans/pro')) await admin.call('/api/admin/plans', { json: { name: 'pro' } });
   if (id === 'login') await run(printed.find((call) => call.id === 'register')?.curl ?? '', {});
   return variables;

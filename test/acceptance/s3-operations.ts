@@ -75,7 +75,7 @@ const OFFERED: Readonly<Record<string, Operation>> = {
   DeleteBucket: { method: 'DELETE', level: 'bucket' },
 };
 
-/** What a key that may only append is let through to. */
+/** Operations that a key that may only append is let through to. */
 export const APPENDS: readonly string[] = [
   'UploadPartCopy',
   'UploadPart',
@@ -89,7 +89,7 @@ export const APPENDS: readonly string[] = [
   'DeleteObject',
 ];
 
-/** What needs the scope `storage:admin`. */
+/** Operations that need the scope `storage:admin`. */
 export const ADMINISTERS: readonly string[] = [
   'PutBucketAcl',
   'PutObjectAcl',

@@ -1,0 +1,28 @@
+/** The answer of the trial of an access key. */
+import { namedObject, type Static, Type } from '../platform/json-schema.ts';
+
+export const KeyTrialStep = namedObject('AccessKeyTestStep', {
+  step: Type.Enum(['endpoint', 'signature', 'list_buckets', 'read', 'write'] as const, {
+    description: 'Steps that could not be tried any more are left out',
+  }),
+  ok: Type.Boolean(),
+  code: Type.Union([Type.String(), Type.Null()], {
+    description: 'Of S3, or of the connection, such as `SignatureDoesNotMatch` or `ECONNREFUSED`',
+  }),
+  message: Type.String({ description: 'What was found' }),
+});
+export type KeyTrialStep = Static<typeof KeyTrialStep>;
+
+export const KeyTrialBody = namedObject('AccessKeyTest', {
+  bucket: Type.Optional(
+    Type.String({ maxLength: 63, description: 'Default: the first bucket that the key is limited to' }),
+  ),
+});
+export type KeyTrialBody = Static<typeof KeyTrialBody>;
+
+export const KeyTrialResult = namedObject('AccessKeyTestResult', {
+  endpoint: Type.String({ description: 'URL for S3 clients' }),
+  ok: Type.Boolean({ description: 'Whether every step is as the rights of the key promise' }),
+  steps: Type.Array(KeyTrialStep),
+});
+export type KeyTrialResult = Static<typeof KeyTrialResult>;

@@ -1,0 +1,8 @@
+/** The calls of the JSON API about S3. */
+import type { Route } from '../http/route.ts';
+import { type KeyTrialRoutesDeps, keyTrialRoutes } from './key-trial-routes.ts';
+import { type SettingRoutesDeps, settingRoutes } from './setting-routes.ts';
+
+export function s3Routes(deps: SettingRoutesDeps & KeyTrialRoutesDeps): Route[] {
+  return [...settingRoutes(deps), ...keyTrialRoutes(deps)];
+}
