@@ -1,4 +1,6 @@
-/** Clients that JavaScript programs use, with their defaults: checksums in trailers, streams in parts, forms. */
+/**
+ * Clients that JavaScript programs use, with their defaults: checksums in trailers, streams in parts, forms.
+ */
 import assert from 'node:assert/strict';
 import { createHash, randomBytes } from 'node:crypto';
 import { Readable } from 'node:stream';
