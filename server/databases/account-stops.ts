@@ -9,7 +9,7 @@ export interface DatabaseStopsDeps {
   readonly store: DatabaseStore;
   readonly lifecycle: Pick<Lifecycle, 'commit' | 'setDesired'>;
   readonly billing: Pick<DatabaseBilling, 'deleted'>;
-  readonly turns: Pick<DatabaseTurns, 'alone' | 'interrupt'>;
+  readonly turns: Pick<DatabaseTurns, 'withRow' | 'interrupt'>;
   /** Schedules the rest of a deletion without waiting for it. */
   readonly reconcileSoon: (databaseId: string) => void;
   readonly onError: (databaseId: string, what: string, error: unknown) => void;
@@ -27,10 +27,7 @@ export function databaseStops(deps: DatabaseStopsDeps): AccountStops<DatabaseRow
   const inTurn = async ({ database_id: id }: DatabaseRow, work: (row: DatabaseRow) => Promise<unknown>) => {
     // A long load or copy must not delay closing the account.
     turns.interrupt(id, deletedMeanwhile());
-    await turns.alone(id, async () => {
-      const row = await store.find(id);
-      if (row !== undefined) await work(row);
-    });
+    await turns.withRow(id, work);
   };
   const suspend = async (row: DatabaseRow, cause: StopCause) => {
     if (!isOpen(row)) return;

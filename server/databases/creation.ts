@@ -74,7 +74,7 @@ export class Creation {
     const { engine, version } = await engines.ready(engineName);
     const plan = { input, engineName, version, sizeLimitBytes, password: secrets.newPassword() };
     const databaseId = newId('db', clock);
-    return turns.alone(databaseId, async () => {
+    return turns.run(databaseId, async () => {
       const creating = await this.#insert(principal, databaseId, plan);
       try {
         return await this.#make(call, creating, { engine, source, password: plan.password });

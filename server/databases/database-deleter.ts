@@ -76,7 +76,7 @@ export class DatabaseDeleter {
     const seen = await find();
     assertUnprotected(seen);
     turns.interrupt(databaseId, deletedMeanwhile());
-    const response = await turns.alone(databaseId, async () => {
+    const response = await turns.run(databaseId, async () => {
       const isUndone = seen.state === 'creating' && (await store.find(databaseId))?.state !== 'ready';
       // The interruption has undone a database that was still being created.
       if (isUndone) return views.present({ ...seen, state: 'deleting' });
@@ -98,7 +98,7 @@ export class DatabaseDeleter {
     // The last dump need not be finished first: the database is still in the engine.
     turns.interrupt(databaseId, deletedMeanwhile());
     try {
-      return await turns.alone(databaseId, async () => {
+      return await turns.run(databaseId, async () => {
         const row = await owned.findKept(principal, databaseId);
         const { engine } = await engines.ready(row.engine);
         const newName = name ?? row.name;

@@ -58,7 +58,7 @@ export class Databases {
   async change(call: Call, databaseId: string, change: DatabaseChange): Promise<Database> {
     const { owned, lifecycle, turns, views, billing } = this.#deps;
     const sizeLimitBytes = this.#sizeLimit(change.size_limit_mb);
-    return turns.alone(databaseId, async () => {
+    return turns.run(databaseId, async () => {
       const row = await owned.findLive(call.principal, databaseId);
       const wanted = {
         name: change.name ?? row.name,
@@ -96,7 +96,7 @@ export class Databases {
    */
   async rotate(call: Call, databaseId: string): Promise<Credentials> {
     const { owned, lifecycle, turns, secrets } = this.#deps;
-    return turns.alone(databaseId, async () => {
+    return turns.run(databaseId, async () => {
       const row = await owned.findLive(call.principal, databaseId);
       assertReadable(row);
       const password = secrets.newPassword();
@@ -121,7 +121,7 @@ export class Databases {
    */
   async restart(call: Call, databaseId: string): Promise<Database> {
     const { owned, engines, lifecycle, turns, views } = this.#deps;
-    return turns.alone(databaseId, async () => {
+    return turns.run(databaseId, async () => {
       const row = await owned.findLive(call.principal, databaseId);
       assertReadable(row);
       const engine = engines.get(row.engine);

@@ -75,7 +75,7 @@ export class Dumps {
     { dump, signal }: { readonly dump: Readable; readonly signal: AbortSignal },
   ): Promise<Database> {
     const { owned, engines, lifecycle, turns, views } = this.#deps;
-    return turns.alone(databaseId, async () => {
+    return turns.run(databaseId, async () => {
       const row = await owned.findLive(principal, databaseId);
       // Databases over their limit are included: a smaller dump is a way out.
       assertReadable(row);

@@ -65,7 +65,7 @@ export function assembleDatabases({ engines: list, sealer, ...given }: Databases
   const changes = new Changes({ metadata });
   const engines = new Engines(list);
   const secrets = new DatabaseSecrets({ sealer });
-  const turns = new Turns();
+  const turns = new Turns({ find: (id: string) => store.find(id) });
   const owned = new OwnedDatabases(store);
   const lifecycle = new Lifecycle({ store, changes, engines, secrets, clock, limits, announce });
   const views = new DatabaseViews({ engines, billing, lifecycle });

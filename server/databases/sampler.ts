@@ -40,7 +40,7 @@ export interface SamplerDeps {
   readonly samples: DatabaseSamplesStore;
   readonly engines: Engines;
   readonly lifecycle: Pick<Lifecycle, 'inEngine' | 'setDesired'>;
-  readonly turns: Pick<DatabaseTurns, 'alone'>;
+  readonly turns: Pick<DatabaseTurns, 'withRow'>;
   readonly billing: Pick<DatabaseBilling, 'resized'>;
   readonly onError: (databaseId: string, what: string, error: unknown) => void;
   /** Timeout of a single measurement, ms. */
@@ -159,15 +159,11 @@ export class Sampler {
 
   /** Makes it read-only or writable again by its size, when its turn comes. */
   async #hold(databaseId: string): Promise<void> {
-    const { store, lifecycle, turns, onError } = this.#deps;
-    try {
-      await turns.alone(databaseId, async () => {
-        const row = await store.find(databaseId);
-        if (row !== undefined && isInWrongState(row)) await lifecycle.setDesired(row, openStateOf(row));
-      });
-    } catch (error) {
-      onError(databaseId, 'enforcing its size limit failed', error);
-    }
+    const { lifecycle, turns, onError } = this.#deps;
+    const held = turns.withRow(databaseId, async (row) => {
+      if (isInWrongState(row)) await lifecycle.setDesired(row, openStateOf(row));
+    });
+    await held.catch((error: unknown) => onError(databaseId, 'enforcing its size limit failed', error));
   }
 }
 

@@ -3,6 +3,7 @@ import { AppError } from '../platform/errors.ts';
 import type { Following } from '../resources/row-change.ts';
 import type { Turns } from '../resources/turns.ts';
 import type { Access } from './engine.ts';
+import type { DatabaseRow } from './store.ts';
 
 export const DATABASE_STATES = ['creating', 'ready', 'read_only', 'suspended', 'error', 'deleting'] as const;
 export type DatabaseState = (typeof DATABASE_STATES)[number];
@@ -86,7 +87,7 @@ function notReady({ name, state }: { readonly name: string; readonly state: Data
   return new AppError('database_not_ready', `The database ${name} ${what}`, { extra: { state } });
 }
 
-export type DatabaseTurns = Turns;
+export type DatabaseTurns = Turns<DatabaseRow>;
 
 /** Ends long work on a database that is being deleted. */
 export function deletedMeanwhile(): AppError {

@@ -1,6 +1,6 @@
 /** Reconciles all databases: at the start of Cloudlet and at intervals. */
 import type { Clock } from '../platform/clock.ts';
-import { AppError } from '../platform/errors.ts';
+import { isAppError } from '../platform/errors.ts';
 import type { SweepGuard } from '../platform/sweep-guard.ts';
 import { type Failure, type Orphan, Supervision } from '../resources/supervision.ts';
 import type { Creation } from './creation.ts';
@@ -8,7 +8,7 @@ import type { DatabaseDeleter, KeptDumps } from './database-deleter.ts';
 import type { Engines } from './engines.ts';
 import type { Lifecycle } from './lifecycle.ts';
 import type { Refill } from './refill.ts';
-import { type DatabaseTurns, openStateOf } from './states.ts';
+import { type DatabaseTurns, isOpen, openStateOf } from './states.ts';
 import type { DatabaseRow, DatabaseStore } from './store.ts';
 
 export interface SupervisorDeps {
@@ -38,8 +38,7 @@ export class DatabaseSupervisor {
 
   constructor(deps: SupervisorDeps) {
     this.#deps = deps;
-    const isClosing = () => deps.turns.isClosing;
-    this.#supervision = new Supervision({ ...deps, atOnce: AT_ONCE, isClosing });
+    this.#supervision = new Supervision({ ...deps, atOnce: AT_ONCE });
   }
 
   /**
@@ -67,17 +66,11 @@ export class DatabaseSupervisor {
 
   /** Applies the row, as of its turn, to the engine. Never rejects. */
   async reconcile(databaseId: string): Promise<void> {
-    const { turns, store, onError } = this.#deps;
+    const { turns, onError } = this.#deps;
     if (turns.isClosing) return;
     const failure = await this.#supervision.attempt(databaseId, async () => {
-      try {
-        await turns.alone(databaseId, async () => {
-          const row = await store.find(databaseId);
-          if (row !== undefined) await this.#bringInLine(row);
-        });
-      } catch (error) {
-        if (!isInterruption(error)) throw error;
-      }
+      const done = turns.withRow(databaseId, (row) => this.#bringInLine(row));
+      await done.catch(throwUnlessInterrupted);
     });
     if (failure === null) return;
     await this.#noteFailure(databaseId, failure).catch((error: unknown) =>
@@ -137,12 +130,10 @@ export class DatabaseSupervisor {
 
   /** Tells the owner once the engine has failed FAILURES_TO_ERROR times; one that is away has not failed. */
   async #noteFailure(databaseId: string, { error, count }: Failure): Promise<void> {
-    const { turns, store, lifecycle } = this.#deps;
-    if (error instanceof AppError || count < FAILURES_TO_ERROR || turns.isClosing) return;
-    await turns.alone(databaseId, async () => {
-      const row = await store.find(databaseId);
-      if (row?.state !== 'ready' && row?.state !== 'read_only') return;
-      if (row.applied === row.generation) return;
+    const { turns, lifecycle } = this.#deps;
+    if (isAppError(error) || count < FAILURES_TO_ERROR || turns.isClosing) return;
+    await turns.withRow(databaseId, async (row) => {
+      if (!isOpen(row) || row.applied === row.generation) return;
       const reason_message = 'The engine cannot open the database; the operator finds the reason in the log';
       await lifecycle.commit(row, { state: 'error', reason_code: 'engine_failed', reason_message });
     });
@@ -150,6 +141,7 @@ export class DatabaseSupervisor {
 }
 
 /** Not an error of the engine: the database was deleted or undeleted, or Cloudlet stops. */
-function isInterruption(error: unknown): boolean {
-  return error instanceof AppError && ['database_not_ready', 'shutting_down'].includes(error.code);
+function throwUnlessInterrupted(error: unknown): void {
+  if (isAppError(error, 'database_not_ready') || isAppError(error, 'shutting_down')) return;
+  throw error;
 }

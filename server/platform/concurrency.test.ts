@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { setImmediate } from 'node:timers/promises';
 import fc from 'fast-check';
 import { KeyedMutex } from './concurrency.ts';
 
@@ -46,4 +47,21 @@ test('another key is not waited for', async () => {
   assert.equal(await locks.run('b', async () => 'through'), 'through');
   release();
   await held;
+});
+
+test('it is idle once the last work has ended, also work that began or failed meanwhile', async () => {
+  const locks = new KeyedMutex();
+  const done: string[] = [];
+  const first = locks.run('a', async () => {
+    await setImmediate();
+    done.push('first');
+    void locks.run('b', async () => void done.push('second'));
+    throw new Error('no');
+  });
+  const failed = assert.rejects(first, /no/);
+  assert.deepEqual([locks.isBusy('a'), locks.isBusy('b')], [true, false]);
+  await locks.idle();
+  assert.deepEqual(done, ['first', 'second']);
+  assert.deepEqual([locks.isBusy('a'), locks.isBusy('b')], [false, false]);
+  await failed;
 });

@@ -1,8 +1,22 @@
 /** Limits how many pieces of work run at once. */
+import { endOfTick } from './tick.ts';
 
 /** Serializes work on the same key, in the order of the calls. */
 export class KeyedMutex {
   readonly #tails = new Map<string, Promise<void>>();
+
+  /** Whether work on the key runs or waits. */
+  isBusy(key: string): boolean {
+    return this.#tails.has(key);
+  }
+
+  /** Resolves when no work runs or waits, and the callers have its outcome. */
+  async idle(): Promise<void> {
+    while (this.#tails.size > 0) {
+      await Promise.all(this.#tails.values());
+      await endOfTick();
+    }
+  }
 
   async run<T>(key: string, work: () => Promise<T>): Promise<T> {
     const before = this.#tails.get(key);

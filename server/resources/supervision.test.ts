@@ -14,7 +14,7 @@ function supervise({ allows = true } = {}) {
     sweepGuard: { allows: async () => allows } as unknown as SweepGuard,
     orphanGraceMs: 60_000,
     atOnce: 2,
-    isClosing: () => state.isClosing,
+    turns: state,
     onError: (id, what) => errors.push(`${id}: ${what}`),
   });
   return { supervision, clock, errors, state };

@@ -15,7 +15,8 @@ export interface SupervisionDeps {
   readonly orphanGraceMs: number;
   /** Resources reconciled at the same time. */
   readonly atOnce: number;
-  readonly isClosing: () => boolean;
+  /** Nothing begins once they close. */
+  readonly turns: { readonly isClosing: boolean };
   readonly onError: (id: string, what: string, error: unknown) => void;
 }
 
@@ -65,11 +66,11 @@ export class Supervision {
    * closes. Failures of others are forgotten.
    */
   async each(ids: readonly string[], reconcile: (id: string) => Promise<unknown>): Promise<void> {
-    const { clock, atOnce, isClosing } = this.#deps;
+    const { clock, atOnce, turns } = this.#deps;
     const listed = new Set(ids);
     for (const id of this.#failures.keys()) if (!listed.has(id)) this.#failures.delete(id);
     await eachOf(ids, atOnce, async (id) => {
-      if (isClosing() || (this.#failures.get(id)?.retryAt ?? 0) > clock.monotonic()) return;
+      if (turns.isClosing || (this.#failures.get(id)?.retryAt ?? 0) > clock.monotonic()) return;
       await reconcile(id);
     });
   }
@@ -98,14 +99,14 @@ export class Supervision {
    * Failures are reported.
    */
   async sweep({ folder, what, count, orphans }: Found): Promise<void> {
-    const { clock, sweepGuard, orphanGraceMs, isClosing, onError } = this.#deps;
+    const { clock, sweepGuard, orphanGraceMs, turns, onError } = this.#deps;
     const firstFound = this.#orphansSince;
     for (const known of firstFound.keys()) if (!orphans.has(known)) firstFound.delete(known);
     if (!(await sweepGuard.allows({ folder, what, found: count, unnamed: orphans.size }))) return;
     for (const [id, { remove, isYoung = false }] of orphans) {
       const since = firstFound.get(id) ?? clock.monotonic();
       firstFound.set(id, since);
-      if (isClosing() || isYoung || clock.monotonic() - since < orphanGraceMs) continue;
+      if (turns.isClosing || isYoung || clock.monotonic() - since < orphanGraceMs) continue;
       try {
         await remove();
         firstFound.delete(id);

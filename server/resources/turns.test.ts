@@ -6,8 +6,9 @@ import { Turns } from './turns.ts';
 
 type Action = 'start' | 'stop';
 
-const newTurns = () => new Turns<Action, number>(() => new AppError('vm_locked', 'another action runs'));
 const find = () => 1;
+const locked = () => new AppError('vm_locked', 'another action runs');
+const newTurns = () => new Turns<number, Action>({ find, locked });
 
 test('the same action is joined, another one is refused, and short work waits', async () => {
   const turns = newTurns();
@@ -20,7 +21,7 @@ test('the same action is joined, another one is refused, and short work waits', 
   });
   await tick();
   const joined = turns.act({ id: 'a', action: 'start', find }, () => assert.fail('it runs already'));
-  const after = turns.alone('a', async () => void done.push('alone'));
+  const after = turns.run('a', async () => void done.push('alone'));
   await assert.rejects(
     turns.act({ id: 'a', action: 'stop', find }, async () => 0),
     { code: 'vm_locked' },
@@ -38,7 +39,7 @@ test('an action waits for short work, and reads the resource after it', async ()
   const turns = newTurns();
   const may = Promise.withResolvers<void>();
   let row = 1;
-  const short = turns.alone('a', async () => {
+  const short = turns.run('a', async () => {
     await may.promise;
     row = 2;
   });
@@ -46,6 +47,19 @@ test('an action waits for short work, and reads the resource after it', async ()
   may.resolve();
   assert.equal(await started, 2);
   await short;
+});
+
+test('work gets the row as it is at its turn, and does not run without one', async () => {
+  let row: number | undefined = 1;
+  const turns = new Turns<number>({ find: () => row });
+  const seen: number[] = [];
+  const see = () => turns.withRow('a', async (found) => void seen.push(found));
+  const change = (next: number | undefined) =>
+    turns.run('a', async () => {
+      row = next;
+    });
+  await Promise.all([see(), change(2), see(), change(undefined), see()]);
+  assert.deepEqual(seen, [1, 2]);
 });
 
 test('an action that failed is over', async () => {

@@ -7,7 +7,7 @@ import { KeyedMutex } from '../platform/concurrency.ts';
 import { AppError } from '../platform/errors.ts';
 
 /** A request for an action. */
-export interface Wanted<Action, Row> {
+export interface Wanted<Row, Action> {
   readonly id: string;
   readonly action: Action;
   /** Reads the resource. Throws when the caller has no such resource. */
@@ -20,43 +20,35 @@ interface Running<Action> {
   readonly abort: AbortController;
 }
 
-export class Turns<Action extends string = never, Row = never> {
-  readonly #locked: (running: Action, asked: Action) => AppError;
-  readonly #locks = new KeyedMutex();
-  /** Resources in use or waited for, with their number of users. */
-  readonly #busy = new Map<string, number>();
+export interface TurnsDeps<Row, Action> {
+  /** Reads the row of a resource. */
+  readonly find: (id: string) => Awaitable<Row | undefined>;
+  /** Creates the error for an action while another one is in progress. */
+  readonly locked?: (running: Action, asked: Action) => AppError;
+}
+
+export class Turns<Row, Action extends string = never> extends KeyedMutex {
+  readonly #deps: TurnsDeps<Row, Action>;
   readonly #actions = new Map<string, Running<Action>>();
   /** Long work, by the resources that it needs. */
   readonly #long = new Map<string, Set<AbortController>>();
-  readonly #running = new Set<Promise<unknown>>();
   #isClosing = false;
 
-  /** `locked`: creates the error for an action while another one is in progress. */
-  constructor(locked: (running: Action, asked: Action) => AppError = shuttingDown) {
-    this.#locked = locked;
+  constructor(deps: TurnsDeps<Row, Action>) {
+    super();
+    this.#deps = deps;
   }
 
   get isClosing(): boolean {
     return this.#isClosing;
   }
 
-  isBusy(id: string): boolean {
-    return this.#busy.has(id);
-  }
-
-  /** Runs `work` with exclusive access to the resource, after the work in progress. */
-  async alone<T>(id: string, work: () => Promise<T>): Promise<T> {
-    this.#busy.set(id, (this.#busy.get(id) ?? 0) + 1);
-    const run = this.#locks.run(id, work);
-    this.#running.add(run);
-    try {
-      return await run;
-    } finally {
-      this.#running.delete(run);
-      const left = (this.#busy.get(id) ?? 1) - 1;
-      if (left > 0) this.#busy.set(id, left);
-      else this.#busy.delete(id);
-    }
+  /** Runs `work` on the row as it is after the work in progress. Does nothing when there is none then. */
+  async withRow(id: string, work: (row: Row) => Promise<unknown>): Promise<void> {
+    await this.run(id, async () => {
+      const row = await this.#deps.find(id);
+      if (row !== undefined) await work(row);
+    });
   }
 
   /**
@@ -65,7 +57,7 @@ export class Turns<Action extends string = never, Row = never> {
    * error of `locked` while another action is in progress. The signal is aborted by abort().
    */
   async act(
-    { id, action, find }: Wanted<Action, Row>,
+    { id, action, find }: Wanted<Row, Action>,
     work: (row: Row, signal: AbortSignal) => Promise<Row>,
   ): Promise<Row> {
     for (;;) {
@@ -73,9 +65,9 @@ export class Turns<Action extends string = never, Row = never> {
       const current = this.#actions.get(id);
       // Every action resolves with the resulting row, whoever began it.
       if (current?.action === action) return (await current.done) as Row;
-      if (current !== undefined) throw this.#locked(current.action, action);
+      if (current !== undefined) throw (this.#deps.locked ?? shuttingDown)(current.action, action);
       if (!this.isBusy(id)) return this.#begin(id, action, (signal) => work(row, signal));
-      await this.alone(id, async () => {});
+      await this.run(id, async () => {});
     }
   }
 
@@ -122,14 +114,9 @@ export class Turns<Action extends string = never, Row = never> {
     await this.idle();
   }
 
-  /** Resolves when no resource is in use. */
-  async idle(): Promise<void> {
-    while (this.#running.size > 0) await Promise.allSettled(this.#running);
-  }
-
   #begin(id: string, action: Action, work: (signal: AbortSignal) => Promise<Row>): Promise<Row> {
     const abort = new AbortController();
-    const done = this.alone(id, async () => {
+    const done = this.run(id, async () => {
       try {
         return await work(abort.signal);
       } finally {

@@ -83,6 +83,6 @@ async function halt(deps: MachineStopsDeps, vmId: string, { isDue, reason }: Hal
     } catch (error) {
       if (!isAppError(error, 'vm_locked')) throw error;
     }
-    await turns.alone(vmId, async () => {});
+    await turns.run(vmId, async () => {});
   }
 }

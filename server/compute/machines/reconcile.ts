@@ -109,7 +109,7 @@ export class Reconciler {
     if (step === 'adopt') await this.#adopt(row, fact);
     if (step === 'start') await this.#start(found);
     if (step === 'stop') await this.#stop(found);
-    if (step === 'end_stray') await turns.alone(vmId, () => hypervisor.stop(vmId, { graceMs }));
+    if (step === 'end_stray') await turns.run(vmId, () => hypervisor.stop(vmId, { graceMs }));
     if (step === 'note_gone') await this.#noteGone(found);
     if (step === 'delete') await turns.act(known('delete', row), () => deleter.finish(row));
   }
@@ -144,11 +144,11 @@ export class Reconciler {
     const end = fact.end?.handle === row.handle ? fact.end : null;
     const wentWithHost = this.#wentWithHost(row, end);
     if (end !== null && end.cause !== 'host_restarted' && !wentWithHost) {
-      await turns.alone(vmId, () => runs.noteEnd({ vmId, ...end }));
+      await turns.withRow(vmId, (now) => runs.noteEnd(now, { vmId, ...end }));
       return;
     }
     const gone = wentWithHost ? afterHostRestart(block) : CRASHED_UNSEEN;
-    const after = await turns.alone(vmId, () => runs.noteGone(row, gone, end?.at ?? null));
+    const after = await turns.run(vmId, () => runs.noteGone(row, gone, end?.at ?? null));
     if (after.state !== 'starting') return;
     await turns.act(known('start', after), () => this.#boot(after, null));
   }

@@ -137,10 +137,9 @@ export class Runs {
   }
 
   /** Records that a guest ended by itself. An earlier run's end is ignored. */
-  async noteEnd(end: GuestEnd): Promise<void> {
-    const { store, lifecycle, exposures } = this.#deps;
-    const row = await store.find(end.vmId);
-    if (row === undefined || row.handle !== end.handle) return;
+  async noteEnd(row: VmRow, end: GuestEnd): Promise<void> {
+    const { lifecycle, exposures } = this.#deps;
+    if (row.handle !== end.handle) return;
     await lifecycle.apply(row, {
       event: end.cause === 'guest_shutdown' ? 'powered_off' : 'crashed',
       desired: 'stopped',

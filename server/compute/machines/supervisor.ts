@@ -1,4 +1,5 @@
 /** Reconciles all machines: at the start of Cloudlet, when a guest ends, and at intervals. */
+import { listRows } from '../../metadata/list.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { idTime, isId } from '../../platform/ids.ts';
 import type { SweepGuard } from '../../platform/sweep-guard.ts';
@@ -25,7 +26,6 @@ export interface SupervisorDeps {
   readonly orphanGraceMs: number;
 }
 
-const LIST_STEP = 1000;
 /** Machines reconciled in parallel: each may boot. */
 const AT_ONCE = 2;
 
@@ -33,11 +33,10 @@ export class Supervisor {
   readonly #deps: SupervisorDeps;
   readonly #supervision: Supervision;
   #recovered: Promise<void> = Promise.resolve();
-  #isClosing = false;
 
   constructor(deps: SupervisorDeps) {
     this.#deps = deps;
-    this.#supervision = new Supervision({ ...deps, atOnce: AT_ONCE, isClosing: () => this.#isClosing });
+    this.#supervision = new Supervision({ ...deps, atOnce: AT_ONCE });
   }
 
   /** Begins to reconcile the machines of the last run of Cloudlet. Does not wait for it. */
@@ -74,14 +73,15 @@ export class Supervisor {
 
   /** Begins nothing more; resolves when the work in progress has ended. */
   async close(): Promise<void> {
-    this.#isClosing = true;
-    await this.#recovered;
-    await this.#deps.turns.idle();
+    const { turns } = this.#deps;
+    await Promise.all([turns.close(), this.#recovered]);
+    await turns.idle();
   }
 
   async #recover(): Promise<void> {
-    const { hypervisor } = this.#deps;
-    const rows = await this.#allRows();
+    const { hypervisor, store } = this.#deps;
+    const list = listRows({ after: 0, limit: Infinity }, (after, limit) => store.list(after, limit));
+    const rows = await Array.fromAsync(list);
     const running = new Map<string, GuestFact>();
     try {
       for (const fact of await hypervisor.list()) if (fact.running) running.set(fact.vmId, fact);
@@ -94,30 +94,17 @@ export class Supervisor {
     await this.#reconcileAll(unsettled, { isSure: true });
   }
 
-  async #allRows(): Promise<VmRow[]> {
-    const rows: VmRow[] = [];
-    for (let step = LIST_STEP; step === LIST_STEP; ) {
-      const page = await this.#deps.store.list(rows.at(-1)?.id ?? 0, LIST_STEP);
-      rows.push(...page);
-      step = page.length;
-    }
-    return rows;
-  }
-
   async #reconcileAll(rows: readonly VmRow[], how: { readonly isSure: boolean }): Promise<void> {
     const ids = rows.map(({ vm_id }) => vm_id);
     const reconcile = (id: string) => this.#deps.reconciler.reconcile(id, how);
     await this.#supervision.each(ids, (id) => this.#supervision.attempt(id, () => reconcile(id)));
   }
 
+  /** Waits for a start in progress, which has yet to store its run. Never rejects. */
   async #noteEnd(end: GuestEnd): Promise<void> {
     const { turns, runs, onError } = this.#deps;
-    try {
-      // Waits for a start in progress, which has yet to store its run.
-      await turns.alone(end.vmId, () => runs.noteEnd(end));
-    } catch (error) {
-      onError(end.vmId, 'storing its end failed', error);
-    }
+    const noted = turns.withRow(end.vmId, (row) => runs.noteEnd(row, end));
+    await noted.catch((error: unknown) => onError(end.vmId, 'storing its end failed', error));
   }
 
   async #isOrphan(vmId: string): Promise<boolean> {

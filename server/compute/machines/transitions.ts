@@ -102,8 +102,8 @@ export function nextState(state: VmState, event: VmEvent): VmState {
   });
 }
 
-export type MachineTurns = Turns<VmAction, VmRow>;
-export type VmWanted = Wanted<VmAction, VmRow>;
+export type MachineTurns = Turns<VmRow, VmAction>;
+export type VmWanted = Wanted<VmRow, VmAction>;
 
 const STATES_UNDER = { start: 'starting', stop: 'stopping', delete: 'deleting' } as const;
 
