@@ -1,11 +1,18 @@
 /** A database's current metrics and their history of an hour and a month. */
 
 import type { Principal } from '../calls/principal.ts';
-import { type RangeText, readHistory, readRange } from '../metadata/sample-history.ts';
+import { historyOf, type RangeText, readRange } from '../metadata/sample-history.ts';
 import { type Clock, formatTime } from '../platform/clock.ts';
 import { namedObject, type Static, Type } from '../platform/json-schema.ts';
+import type { Meters } from '../platform/prometheus.ts';
 import type { OwnedDatabases } from './owned-databases.ts';
-import { type DatabaseFigures, type DatabaseSamplesStore, figuresOf, type Sampler } from './sampler.ts';
+import {
+  type DatabaseFigures,
+  type DatabaseSamplesStore,
+  type EngineWork,
+  figuresOf,
+  type Sampler,
+} from './sampler.ts';
 
 /** Public schemas of a database's metrics. */
 const Count = (description: string) => Type.Union([Type.Integer(), Type.Null()], { description });
@@ -62,21 +69,15 @@ export class Metrics {
   async read(principal: Principal, databaseId: string, text: RangeText): Promise<DatabaseMetrics> {
     const { clock, samples, sampler, owned } = this.#deps;
     const row = await owned.findLive(principal, databaseId);
-    const wantsHistory = text.from !== undefined || text.to !== undefined || text.step !== undefined;
-    const range = wantsHistory ? readRange(text, clock.now()) : null;
+    const range = readRange(text, clock.now());
     const measured = await sampler.measure(row);
     const figures = measured === null ? { ...UNKNOWN, size_bytes: row.size_bytes } : figuresOf(measured);
-    const response = {
+    return {
       database_id: row.database_id,
       state: row.state,
       timestamp: formatTime(clock.now()),
       ...shown(figures),
-    };
-    if (range === null) return response;
-    const steps = await readHistory(samples, row.id, range);
-    return {
-      ...response,
-      history: steps.map(([at, each]) => ({ timestamp: formatTime(at), ...shown(each) })),
+      ...(await historyOf(samples, { owner: row.id, range }, shown)),
     };
   }
 }
@@ -84,4 +85,29 @@ export class Metrics {
 function shown(figures: DatabaseFigures): DatabaseFigures {
   const { connections } = figures;
   return { ...figures, connections: connections === null ? null : Math.round(connections * 10) / 10 };
+}
+
+/** Declares the Prometheus series of databases. */
+export function meterDatabases(meters: Meters, sampler: Pick<Sampler, 'counts' | 'work'>): void {
+  meters.series('cloudlet_databases', {
+    help: 'Databases by engine and state',
+    type: 'gauge',
+    labels: ['engine', 'state'],
+    read: () =>
+      sampler.counts().map(({ engine, state, count }) => ({ labels: [engine, state], value: count })),
+  });
+  const byEngine = (read: (work: EngineWork) => number) => () =>
+    [...sampler.work()].map(([engine, work]) => ({ labels: [engine], value: read(work) }));
+  meters.series('cloudlet_database_statements_total', {
+    help: 'Statements run by databases',
+    type: 'counter',
+    labels: ['engine'],
+    read: byEngine(({ statements }) => statements),
+  });
+  meters.series('cloudlet_database_connections', {
+    help: 'Open sessions of databases, or statements in progress',
+    type: 'gauge',
+    labels: ['engine'],
+    read: byEngine(({ connections }) => connections),
+  });
 }

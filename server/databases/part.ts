@@ -22,13 +22,13 @@ import type { DatabaseBilling, Egress } from './egress.ts';
 import type { Engine, EngineLimits } from './engine.ts';
 import { Engines, moveDatabases, watchEngines } from './engines.ts';
 import { type DatabaseEventType, Lifecycle } from './lifecycle.ts';
-import { Metrics } from './metrics.ts';
+import { Metrics, meterDatabases } from './metrics.ts';
 import { Logins, OwnedDatabases } from './owned-databases.ts';
 import { databaseSource } from './point-dumps.ts';
 import { Queries } from './queries.ts';
 import { Refill } from './refill.ts';
 import { databaseRoutes } from './routes.ts';
-import { DATABASE_SAMPLES, meterDatabases, Sampler } from './sampler.ts';
+import { DATABASE_SAMPLES, Sampler } from './sampler.ts';
 import { DatabaseStore } from './store.ts';
 import { DatabaseSupervisor } from './supervisor.ts';
 

@@ -6,7 +6,6 @@ import type { Metadata, Statement } from '../metadata/metadata.ts';
 import { FINE_STEP, type Figures, type SamplesStore, type SampleTable } from '../metadata/samples-store.ts';
 import type { Clock } from '../platform/clock.ts';
 import { eachOf } from '../platform/concurrency.ts';
-import type { Meters } from '../platform/prometheus.ts';
 import { AT_ONCE, Readings } from '../resources/readings.ts';
 import type { DatabaseBilling } from './egress.ts';
 import type { EngineName, Measured } from './engine.ts';
@@ -83,17 +82,14 @@ export class Sampler {
     const active = this.#takeActive();
     for (const work of this.#work.values()) work.connections = 0;
     const rows = await this.#due(active);
-    const statements: Statement[] = [];
     const grown: DatabaseRow[] = [];
-    await eachOf(rows, AT_ONCE, async (row) => {
+    await this.#readings.round(rows, at, async (row) => {
       const measured = await this.measure(row);
-      if (measured === null) return;
-      const isActive = active.has(row.database_id);
+      if (measured === null) return [];
       this.#note(row, measured);
-      statements.push(...this.#statementsOf(row, measured, isActive ? at : null));
       grown.push({ ...row, size_bytes: measured.sizeBytes });
+      return this.#statementsOf(row, measured, active.has(row.database_id) ? at : null);
     });
-    await this.#readings.store(at, statements);
     await eachOf(grown.filter(isInWrongState), AT_ONCE, (row) => this.#hold(row.database_id));
   }
 
@@ -180,29 +176,4 @@ export function figuresOf(measured: Measured): DatabaseFigures {
     rows_returned: measured.rowsReturned,
     rows_written: measured.rowsWritten,
   };
-}
-
-/** Declares the Prometheus series of databases. */
-export function meterDatabases(meters: Meters, sampler: Pick<Sampler, 'counts' | 'work'>): void {
-  meters.series('cloudlet_databases', {
-    help: 'Databases by engine and state',
-    type: 'gauge',
-    labels: ['engine', 'state'],
-    read: () =>
-      sampler.counts().map(({ engine, state, count }) => ({ labels: [engine, state], value: count })),
-  });
-  const byEngine = (read: (work: EngineWork) => number) => () =>
-    [...sampler.work()].map(([engine, work]) => ({ labels: [engine], value: read(work) }));
-  meters.series('cloudlet_database_statements_total', {
-    help: 'Statements run by databases',
-    type: 'counter',
-    labels: ['engine'],
-    read: byEngine(({ statements }) => statements),
-  });
-  meters.series('cloudlet_database_connections', {
-    help: 'Open sessions of databases, or statements in progress',
-    type: 'gauge',
-    labels: ['engine'],
-    read: byEngine(({ connections }) => connections),
-  });
 }

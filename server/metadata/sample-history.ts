@@ -1,5 +1,5 @@
 /** Metric readings over time: reading a range, aggregating and pruning. */
-import { readTime } from '../platform/clock.ts';
+import { formatTime, readTime } from '../platform/clock.ts';
 import { invalidField } from '../platform/errors.ts';
 import { type Static, Type } from '../platform/json-schema.ts';
 import type { Statement } from './metadata.ts';
@@ -11,17 +11,24 @@ const COARSE_KEPT_MS = 30 * 24 * 3_600_000;
 /** Slightly longer, for callers who ask for the last hour a moment later. */
 const FINE_PRUNED_MS = FINE_KEPT_MS + COARSE_MS;
 
-/** One entry per step of the range with a reading, oldest first, with its start. */
-export async function readHistory<Figure extends string>(
+/**
+ * The history of the range: one entry per step with a reading, oldest first, with its start and what `show`
+ * makes of the figures. Nothing without a range.
+ */
+export async function historyOf<Figure extends string, Shown>(
   store: SamplesStore<Figure>,
-  owner: number,
-  range: MetricsRange,
-): Promise<(readonly [at: number, Figures<Figure>])[]> {
+  { owner, range }: { readonly owner: number; readonly range: MetricsRange | null },
+  show: (figures: Figures<Figure>) => Shown,
+): Promise<{ readonly history?: (Shown & { readonly timestamp: string })[] }> {
+  if (range === null) return {};
   const cut = Math.min(Math.max(range.from, range.fineFrom), range.to);
   const coarse = await store.range(owner, COARSE_STEP, { from: range.from, to: cut });
   const fine = await store.range(owner, FINE_STEP, { from: cut, to: range.to });
   const steps = Map.groupBy([...coarse, ...fine], ({ at }) => at - (at % range.stepMs));
-  return [...steps].map(([at, rows]) => [at, combine(store, rows)]);
+  const entry = (at: number, rows: readonly Sample<Figure>[]) => {
+    return { timestamp: formatTime(at), ...show(combine(store, rows)) };
+  };
+  return { history: [...steps].map(([at, rows]) => entry(at, rows)) };
 }
 
 /** Aggregates like SamplesStore.aggregate(). `rows` has at least one. */
@@ -100,8 +107,9 @@ const HOUR_MS = 3_600_000;
 /** Thirty days of 300 s are 8,640 steps; more would be an export, not a chart. */
 const MAX_STEPS = 11_000;
 
-/** Throws `invalid_request` that names the field. */
-export function readRange(text: RangeText, now: number): MetricsRange {
+/** Null: none of the fields is given. Throws `invalid_request` that names the field. */
+export function readRange(text: RangeText, now: number): MetricsRange | null {
+  if (text.from === undefined && text.to === undefined && text.step === undefined) return null;
   // Includes a reading of this very moment.
   const to = text.to === undefined ? now + 1 : readTime('to', text.to);
   const from = text.from === undefined ? to - HOUR_MS : readTime('from', text.from);

@@ -2,6 +2,7 @@
 import type { Metadata, Statement } from '../metadata/metadata.ts';
 import { SampleUpkeep } from '../metadata/sample-history.ts';
 import type { SamplesStore } from '../metadata/samples-store.ts';
+import { eachOf } from '../platform/concurrency.ts';
 
 export interface ReadingsDeps<Figure extends string> {
   readonly metadata: Metadata;
@@ -44,8 +45,14 @@ export class Readings<Figure extends string> {
     return reading;
   }
 
-  /** Stores the samples of one round. `at`: start of the round, ms since 1970. */
-  async store(at: number, statements: readonly Statement[]): Promise<void> {
+  /** Reads each of `rows`, and stores what all readings give. `at`: start of the round, ms since 1970. */
+  async round<Row>(
+    rows: readonly Row[],
+    at: number,
+    read: (row: Row) => Promise<readonly Statement[]>,
+  ): Promise<void> {
+    const statements: Statement[] = [];
+    await eachOf(rows, AT_ONCE, async (row) => void statements.push(...(await read(row))));
     const upkeep = this.#upkeep.due(at);
     if (statements.length === 0 && upkeep.isQuiet) return;
     const all = [...upkeep.statements, ...statements];

@@ -1,6 +1,6 @@
 /** A machine's current metrics and their history of an hour and a month. */
 import type { Principal } from '../../calls/principal.ts';
-import { type MetricsRange, type RangeText, readHistory, readRange } from '../../metadata/sample-history.ts';
+import { historyOf, type RangeText, readRange } from '../../metadata/sample-history.ts';
 import { type Clock, formatTime } from '../../platform/clock.ts';
 import type { Meters } from '../../platform/prometheus.ts';
 import type { VmRow } from '../machines/vm-store.ts';
@@ -54,10 +54,9 @@ export class Metrics {
    * `step`, includes the history. Throws `vm_not_found` and `invalid_request`.
    */
   async read(principal: Principal, vmId: string, text: RangeText): Promise<VmMetrics> {
-    const { clock, sampler, find } = this.#deps;
+    const { clock, store, sampler, find } = this.#deps;
     const vm = await find(principal, vmId);
-    const wantsHistory = text.from !== undefined || text.to !== undefined || text.step !== undefined;
-    const range = wantsHistory ? readRange(text, clock.now()) : null;
+    const range = readRange(text, clock.now());
     const isRunning = vm.state === 'running';
     const reading = isRunning ? await sampler.read(vm) : null;
     const now = clock.now();
@@ -68,13 +67,8 @@ export class Metrics {
       timestamp: formatTime(reading?.at ?? now),
       ...(isRunning ? present(reading ?? UNKNOWN, vm.memory_mb) : ZEROS),
       uptime_seconds: isRunning ? uptime : 0,
-      ...(range === null ? {} : { history: await this.#history(vm, range) }),
+      ...(await historyOf(store, { owner: vm.id, range }, (figures) => present(figures, vm.memory_mb))),
     };
-  }
-
-  async #history(vm: MeasuredVm, range: MetricsRange): Promise<HistoryEntry[]> {
-    const steps = await readHistory(this.#deps.store, vm.id, range);
-    return steps.map(([at, figures]) => ({ timestamp: formatTime(at), ...present(figures, vm.memory_mb) }));
   }
 }
 

@@ -1,5 +1,5 @@
 /** Samples every running machine every few seconds; keeps the latest sample in memory and stores all. */
-import type { Awaitable, Metadata, Statement } from '../../metadata/metadata.ts';
+import type { Awaitable, Metadata } from '../../metadata/metadata.ts';
 import {
   FINE_STEP,
   type Figures,
@@ -8,8 +8,7 @@ import {
   type SampleTable,
 } from '../../metadata/samples-store.ts';
 import type { Clock } from '../../platform/clock.ts';
-import { eachOf } from '../../platform/concurrency.ts';
-import { AT_ONCE, Readings } from '../../resources/readings.ts';
+import { Readings } from '../../resources/readings.ts';
 import type { GuestSample, Hypervisor } from '../hypervisor.ts';
 import type { Ingress } from '../ingress.ts';
 import type { VmRow } from '../machines/vm-store.ts';
@@ -74,12 +73,10 @@ export class Sampler {
     this.#running = vms;
     this.#forget(new Set(vms.map((vm) => vm.vm_id)));
     const at = this.#deps.clock.now();
-    const statements: Statement[] = [];
-    await eachOf(vms, AT_ONCE, async (vm) => {
+    await this.#readings.round(vms, at, async (vm) => {
       const reading = await this.#read(vm, at);
-      if (reading !== null) statements.push(this.#deps.samples.insert(vm.id, reading));
+      return reading === null ? [] : [this.#deps.samples.insert(vm.id, reading)];
     });
-    await this.#readings.store(at, statements);
   }
 
   /** The latest sample if it belongs to this run and is at most 15 s old; otherwise samples now. */
