@@ -1,5 +1,5 @@
 /** Suspends the databases of a blocked account, and resumes or deletes them afterwards. */
-import { AccountStops, type StopCause } from '../resources/account-stops.ts';
+import { AccountStops, type StopCause, stopReason } from '../resources/account-stops.ts';
 import type { DatabaseBilling } from './egress.ts';
 import type { Lifecycle } from './lifecycle.ts';
 import { type DatabaseTurns, deletedMeanwhile, isOpen, openStateOf } from './states.ts';
@@ -15,11 +15,6 @@ export interface DatabaseStopsDeps {
   readonly onError: (databaseId: string, what: string, error: unknown) => void;
 }
 
-const SUSPENDED: Readonly<Record<StopCause, string>> = {
-  credits_exhausted: 'The database is suspended because the account ran out of credits',
-  account_suspended: 'The database is suspended because its account is suspended',
-  account_closed: 'The database is suspended because its account was closed',
-};
 const AT_ONCE = 16;
 
 export function databaseStops(deps: DatabaseStopsDeps): AccountStops<DatabaseRow> {
@@ -31,8 +26,8 @@ export function databaseStops(deps: DatabaseStopsDeps): AccountStops<DatabaseRow
   };
   const suspend = async (row: DatabaseRow, cause: StopCause) => {
     if (!isOpen(row)) return;
-    const reason = { reason_code: cause, reason_message: SUSPENDED[cause] };
-    await lifecycle.setDesired(row, { state: 'suspended', ...reason });
+    const { code, message } = stopReason('The database is suspended', cause);
+    await lifecycle.setDesired(row, { state: 'suspended', reason_code: code, reason_message: message });
   };
   const open = async (row: DatabaseRow) => {
     // After a restore the database is loaded first.

@@ -1,5 +1,6 @@
 /** The public view of a database's row. */
 import { formatTime, formatTimeOrNull } from '../platform/clock.ts';
+import { reasonOf } from '../resources/row-change.ts';
 import type { DatabaseBilling } from './egress.ts';
 import type { Engines } from './engines.ts';
 import type { Lifecycle } from './lifecycle.ts';
@@ -25,14 +26,13 @@ export class DatabaseViews {
   /** `password`: included if given. */
   async present(row: DatabaseRow, password?: string): Promise<Database> {
     const { billing } = this.#deps;
-    const { reason_code: code, reason_message: message } = row;
     return {
       database_id: row.database_id,
       name: row.name,
       engine: row.engine,
       version: row.version,
       state: row.state,
-      state_reason: code === null ? null : { code, message: message ?? '' },
+      state_reason: reasonOf(row),
       region: row.region,
       size_bytes: row.size_bytes,
       size_limit_mb: Math.floor(row.size_limit_bytes / MIB),

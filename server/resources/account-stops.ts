@@ -1,8 +1,25 @@
 /** Stops the resources of a blocked account, and resumes or deletes them afterwards. */
 import type { Awaitable } from '../metadata/metadata.ts';
+import type { Reason } from './row-change.ts';
 
-/** Why an account's resources are stopped. A blocked account has no user who could use them. */
-export type StopCause = 'credits_exhausted' | 'account_suspended' | 'account_closed';
+/** A blocked account has no user who could use its resources. */
+export type AccountBlock = 'account_suspended' | 'account_closed';
+/**
+ * Why an account's resources are stopped: `credits_exhausted` is the credit state `suspended`,
+ * `account_suspended` an administrator's decision.
+ */
+export type StopCause = 'credits_exhausted' | AccountBlock;
+
+const BECAUSE: Readonly<Record<StopCause, string>> = {
+  credits_exhausted: 'the account ran out of credits',
+  account_suspended: 'its account was suspended',
+  account_closed: 'its account was closed',
+};
+
+/** The reason that is shown; `what`: "The database is suspended". */
+export function stopReason(what: string, cause: StopCause): Reason {
+  return { code: cause, message: `${what} because ${BECAUSE[cause]}` };
+}
 
 interface Identified {
   /** Row id, ascending. */

@@ -18,6 +18,19 @@ export interface ResourceRow<State extends string = string> {
   readonly state_changed_at: number;
 }
 
+/** Why a resource is in its state, as its owner sees it. */
+export interface Reason {
+  readonly code: string;
+  readonly message: string;
+}
+
+export function reasonOf({
+  reason_code: code,
+  reason_message: message,
+}: Pick<ResourceRow, 'reason_code' | 'reason_message'>): Reason | null {
+  return code === null ? null : { code, message: message ?? '' };
+}
+
 /** An event for the owner's webhooks. */
 export interface ResourceEvent<Type extends string> {
   readonly accountId: number;
@@ -52,12 +65,12 @@ export function nextRow<Row extends ResourceRow>(before: Row, wanted: Partial<Ro
 /** The event that `type` names; `own`: what its kind of resource adds. */
 export function eventOf<Type extends string>(
   type: Type,
-  { account_id, name, region, state, reason_code, reason_message }: ResourceRow,
+  row: ResourceRow,
   { at, ...own }: { readonly at: number } & Readonly<Record<string, unknown>>,
 ): ResourceEvent<Type> {
-  const reason = reason_code === null ? null : { code: reason_code, message: reason_message };
-  const data = { ...own, name, region, state: state === 'deleting' ? 'deleted' : state, reason };
-  return { accountId: account_id, type, data, at };
+  const { account_id: accountId, name, region, state } = row;
+  const shown = state === 'deleting' ? 'deleted' : state;
+  return { accountId, type, data: { ...own, name, region, state: shown, reason: reasonOf(row) }, at };
 }
 
 /** The refusal of an update whose row has changed since it was read. */

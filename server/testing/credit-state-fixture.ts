@@ -1,13 +1,9 @@
 /** Credit states on a real database, with machines that billing stops and starts. For tests. */
 import assert from 'node:assert/strict';
 import { BillingAccountStore } from '../billing/credit/billing-account-store.ts';
-import {
-  type AccountStops,
-  CreditStates,
-  type CreditStatesDeps,
-  type StopCause,
-} from '../billing/credit/credit-state.ts';
+import { type AccountStops, CreditStates, type CreditStatesDeps } from '../billing/credit/credit-state.ts';
 import { transferStatements } from '../billing/ledger/ledger.ts';
+import type { StopCause } from '../resources/account-stops.ts';
 import { eventStatements } from '../webhooks/events-store.ts';
 import { type BillingFixture, openBillingFixture } from './billing-fixture.ts';
 

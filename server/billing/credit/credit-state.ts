@@ -9,6 +9,7 @@ import { toCredits } from '../../accounts/credits.ts';
 import { BACKGROUND, type Changes } from '../../metadata/change.ts';
 import type { Statement } from '../../metadata/metadata.ts';
 import { type Clock, formatTime } from '../../platform/clock.ts';
+import type { StopCause } from '../../resources/account-stops.ts';
 import type { Prices } from '../catalog/prices.ts';
 import type { Holds } from '../metering/holds.ts';
 import { METER_NAMES, type MeterName } from '../metering/meters.ts';
@@ -42,11 +43,6 @@ export interface AccountStops {
   /** Starts what stop() stopped, unless its owner closed it; `waiting`: how many could not be started yet. */
   resume(accountId: number): Promise<{ readonly waiting: number }>;
 }
-
-/**
- * `credits_exhausted` is the credit state `suspended`; `account_suspended` is an administrator's decision.
- */
-export type StopCause = 'credits_exhausted' | 'account_suspended' | 'account_closed';
 
 export interface CreditStatesDeps {
   readonly changes: Changes;

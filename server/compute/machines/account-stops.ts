@@ -2,11 +2,12 @@
 import { BACKGROUND } from '../../metadata/change.ts';
 import { isAppError } from '../../platform/errors.ts';
 import { AccountStops } from '../../resources/account-stops.ts';
-import { isUp, type Reason } from './lifecycle.ts';
+import type { Reason } from '../../resources/row-change.ts';
+import { isUp } from './lifecycle.ts';
 import type { MachineCall } from './machines.ts';
 import type { PowerControl } from './power-control.ts';
 import type { Runs } from './runs.ts';
-import { type MachineTurns, PASSING_CAUSES, STOP_REASONS } from './transitions.ts';
+import { type MachineTurns, PASSING_CAUSES, stoppedBecause } from './transitions.ts';
 import type { VmDeleter } from './vm-deleter.ts';
 import type { VmRow, VmStore } from './vm-store.ts';
 
@@ -40,7 +41,7 @@ export function machineStops(deps: MachineStopsDeps): AccountStops<VmRow> {
     page: (accountId, after, limit) => store.listOf(accountId, after, limit),
     atOnce: AT_ONCE,
     stop: async (row, cause) => {
-      if (isUp(row)) await halt(deps, row.vm_id, { isDue: isUp, reason: STOP_REASONS[cause] });
+      if (isUp(row)) await halt(deps, row.vm_id, { isDue: isUp, reason: stoppedBecause(cause) });
     },
     isStopped: ({ state, reason_code }) =>
       ['stopped', 'stopping'].includes(state) && PASSING_CAUSES.some((cause) => cause === reason_code),
@@ -48,7 +49,7 @@ export function machineStops(deps: MachineStopsDeps): AccountStops<VmRow> {
     remove: async ({ vm_id: vmId }) => {
       // A machine that never ran has to be stopped too.
       const isDue = ({ state }: VmRow) => state !== 'deleting';
-      await halt(deps, vmId, { isDue, reason: STOP_REASONS.account_closed });
+      await halt(deps, vmId, { isDue, reason: stoppedBecause('account_closed') });
       await deleter.remove(BY_CLOUDLET, vmId);
     },
     onError,

@@ -6,6 +6,7 @@ import {
   type Announce,
   eventOf,
   nextRow,
+  type Reason,
   type ResourceEvent,
   writeConflict,
 } from '../../resources/row-change.ts';
@@ -13,11 +14,6 @@ import { accountBlocked, nextState, type VmEvent } from './transitions.ts';
 import type { VmBilling } from './vm-billing.ts';
 import type { VmRow, VmStore } from './vm-store.ts';
 import type { VmViews } from './vm-view.ts';
-
-export interface Reason {
-  readonly code: string;
-  readonly message: string;
-}
 
 /** An event of a machine, with the columns it changes. Fields not given stay. */
 export interface Happening {
@@ -113,7 +109,7 @@ export class Lifecycle {
   }
 }
 
-/** Whether it runs, may run, or is about to; same condition as VmStore.listUp. */
+/** Whether it runs, may run after an error, or is about to start or stop. */
 export function isUp({ state, started_at }: VmRow): boolean {
   return started_at !== null || state === 'starting' || state === 'stopping';
 }

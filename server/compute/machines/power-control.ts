@@ -2,10 +2,11 @@
 
 import type { Call } from '../../calls/principal.ts';
 import { BACKGROUND, type Recorder } from '../../metadata/change.ts';
+import type { Reason } from '../../resources/row-change.ts';
 import type { Hypervisor } from '../hypervisor.ts';
 import { assertNotTooLarge } from '../instance-types.ts';
 import type { Vm } from '../schema.ts';
-import type { Lifecycle, Reason } from './lifecycle.ts';
+import type { Lifecycle } from './lifecycle.ts';
 import type { MachineCall, Machines, OpenFiles } from './machines.ts';
 import type { Runs } from './runs.ts';
 import { accountBlocked, type MachineTurns, nextState, type VmWanted } from './transitions.ts';

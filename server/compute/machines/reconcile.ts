@@ -3,13 +3,13 @@
 import { BACKGROUND } from '../../metadata/change.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { isAppError } from '../../platform/errors.ts';
+import type { AccountBlock } from '../../resources/account-stops.ts';
 import type { GuestFact, Hypervisor, LastEnd } from '../hypervisor.ts';
 import type { Exposures } from './exposures.ts';
 import { CRASHED_UNSEEN, HOST_RESTARTED, type Runs, type UnseenEnd } from './runs.ts';
 import {
-  type AccountBlock,
   type MachineTurns,
-  STOP_REASONS,
+  stoppedBecause,
   type VmAction,
   type VmState,
   type VmWanted,
@@ -121,7 +121,7 @@ export class Reconciler {
 
   async #stop({ row, block }: Pick<Found, 'row' | 'block'>): Promise<void> {
     const { turns, runs, graceMs } = this.#deps;
-    const reason = block === null ? undefined : STOP_REASONS[block];
+    const reason = block === null ? undefined : stoppedBecause(block);
     await turns.act(known('stop', row), (_, signal) =>
       runs.halt(row, { graceMs, call: BACKGROUND, signal, reason }),
     );
@@ -172,5 +172,5 @@ function known(action: VmAction, row: VmRow): VmWanted {
 /** No machine of a blocked account is started again: it is stopped like the others. */
 function afterHostRestart(block: AccountBlock | null): UnseenEnd {
   if (block === null) return HOST_RESTARTED;
-  return { event: 'powered_off', desired: 'stopped', reason: STOP_REASONS[block] };
+  return { event: 'powered_off', desired: 'stopped', reason: stoppedBecause(block) };
 }

@@ -2,10 +2,11 @@
 import type { Recorder } from '../../metadata/change.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { AppError, type ErrorCode } from '../../platform/errors.ts';
+import { type Reason, reasonOf } from '../../resources/row-change.ts';
 import type { GuestEnd, GuestNetwork, GuestSpec, Hypervisor, LastEnd, StopMethod } from '../hypervisor.ts';
 import { guestImage } from '../images/images.ts';
 import type { Exposures } from './exposures.ts';
-import type { Happening, Lifecycle, NewRun, Reason } from './lifecycle.ts';
+import type { Happening, Lifecycle, NewRun } from './lifecycle.ts';
 import { nextState, type VmState } from './transitions.ts';
 import type { VmRow, VmStore } from './vm-store.ts';
 
@@ -166,11 +167,6 @@ export class Runs {
 /** The reason of a run that ended before the engine could stop it. */
 function endReason({ cause, message }: LastEnd): Reason {
   return cause === 'guest_shutdown' ? SHUT_DOWN_UNSEEN : { code: cause, message };
-}
-
-/** The reason given for the stop, if any. */
-function reasonOf({ reason_code, reason_message }: VmRow): Reason | null {
-  return reason_code === null ? null : { code: reason_code, message: reason_message ?? '' };
 }
 
 function backTo(before: VmState, error: unknown): 'not_started' | 'not_started_new' | 'failed' {

@@ -1,7 +1,8 @@
 /** The state machine of machines, and why the system stops one. A cause is the reason code that is shown. */
 import { AppError } from '../../platform/errors.ts';
+import { type StopCause, stopReason } from '../../resources/account-stops.ts';
+import type { Reason } from '../../resources/row-change.ts';
 import type { Turns, Wanted } from '../../resources/turns.ts';
-import type { Reason } from './lifecycle.ts';
 import type { VmRow } from './vm-store.ts';
 
 export const VM_STATES = [
@@ -117,25 +118,10 @@ export function locked(running: VmAction, asked: VmAction): AppError {
   });
 }
 
-/** A blocked account has no user who could start or stop its machines. */
-export type AccountBlock = 'account_suspended' | 'account_closed';
-export type StopCause = 'credits_exhausted' | AccountBlock;
-
-/** Reasons of stops by the system, as opposed to the owner's. */
-export const STOP_REASONS: Readonly<Record<StopCause, Reason>> = {
-  credits_exhausted: {
-    code: 'credits_exhausted',
-    message: 'The virtual machine was stopped because the account ran out of credits',
-  },
-  account_suspended: {
-    code: 'account_suspended',
-    message: 'The virtual machine was stopped because its account was suspended',
-  },
-  account_closed: {
-    code: 'account_closed',
-    message: 'The virtual machine was stopped because its account was closed',
-  },
-};
+/** The reason of a stop by the system, as opposed to the owner's. */
+export function stoppedBecause(cause: StopCause): Reason {
+  return stopReason('The virtual machine was stopped', cause);
+}
 
 /** Reason of a stop by an administrator; the owner may start the machine again. */
 export const STOPPED_BY_ADMINISTRATOR: Reason = {

@@ -1,6 +1,7 @@
 /** SQL of machines and their usage. */
 import type { Awaitable, Reads, ResourceChange, Statement } from '../../metadata/metadata.ts';
-import type { AccountBlock, StopCause, VmState } from './transitions.ts';
+import type { AccountBlock } from '../../resources/account-stops.ts';
+import type { VmState } from './transitions.ts';
 
 /** Times are ms since 1970. */
 export interface VmRow {
@@ -85,25 +86,6 @@ export class VmStore {
   listActive(): Awaitable<VmRow[]> {
     return this.#reads.all(
       `SELECT ${COLUMNS} FROM vms WHERE state NOT IN ('created', 'stopped', 'error') ORDER BY id`,
-    );
-  }
-
-  /** The account's machines that run, may run after an error, or are about to start or stop. */
-  listUp(accountId: number): Awaitable<VmRow[]> {
-    return this.#reads.all(
-      `SELECT ${COLUMNS} FROM vms WHERE account_id = ?
-         AND (started_at IS NOT NULL OR state IN ('starting', 'stopping')) ORDER BY id`,
-      accountId,
-    );
-  }
-
-  /** The account's machines that were or are being stopped for one of these causes. */
-  listStopped(accountId: number, causes: readonly StopCause[]): Awaitable<VmRow[]> {
-    return this.#reads.all(
-      `SELECT ${COLUMNS} FROM vms WHERE account_id = ? AND state IN ('stopped', 'stopping')
-         AND reason_code IN (${causes.map(() => '?')}) ORDER BY id`,
-      accountId,
-      ...causes,
     );
   }
 

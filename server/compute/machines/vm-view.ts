@@ -1,5 +1,6 @@
 /** The public view of a machine's row. */
 import { type Clock, formatTime, formatTimeOrNull } from '../../platform/clock.ts';
+import { reasonOf } from '../../resources/row-change.ts';
 import type { Hypervisor } from '../hypervisor.ts';
 import type { Ingress, PortState } from '../ingress.ts';
 import type { Vm } from '../schema.ts';
@@ -94,8 +95,7 @@ function presentVm(row: Omit<VmRow, 'id'>, now: number) {
     tags: row.tags,
     image: row.image_id,
     state: row.state,
-    state_reason:
-      row.reason_code === null ? null : { code: row.reason_code, message: row.reason_message ?? '' },
+    state_reason: reasonOf(row),
     vcpus: row.vcpus,
     memory_mb: row.memory_mb,
     disk_gb: row.disk_gb,

@@ -10,7 +10,6 @@ import { AccountStore } from '../../accounts/store.ts';
 import { CatalogStore } from '../../billing/catalog/catalog-store.ts';
 import { insertTransfer, LedgerStore } from '../../billing/ledger/ledger-store.ts';
 import { UsageStore } from '../../billing/metering/usage-store.ts';
-import { VmStore } from '../../compute/machines/vm-store.ts';
 import { VM_SAMPLES } from '../../compute/metrics/sampler.ts';
 import { DATABASE_SAMPLES } from '../../databases/sampler.ts';
 import { DatabaseStore } from '../../databases/store.ts';
@@ -110,7 +109,6 @@ async function callOthers(): Promise<void> {
   }
   const databases = new DatabaseStore(reads);
   for (const isKept of [true, false]) await databases.listOf(1, isKept, { after: 0, limit: 1 });
-  await new VmStore(reads).listStopped(1, ['credits', 'suspended'] as never);
   note(databases.countKept(1, 0), new RecoveryStore(reads).countGrace(1, 0));
   note(...afterRestore({ now: 0, cut: 0 }, new Map()));
   for (const table of [VM_SAMPLES, DATABASE_SAMPLES]) {
