@@ -80,13 +80,10 @@ export class AccountStops<Row extends Identified> {
 
   async #each(accountId: number, failure: string, work: (row: Row) => Promise<unknown>): Promise<void> {
     const { page, atOnce, idOf, onError } = this.#kind;
+    const attempt = (row: Row) => work(row).catch((error: unknown) => onError(idOf(row), failure, error));
     for (let after = 0; ; ) {
       const rows = await page(accountId, after, atOnce);
-      const outcomes = await Promise.allSettled(rows.map(work));
-      for (const [i, outcome] of outcomes.entries()) {
-        const row = rows[i];
-        if (outcome.status === 'rejected' && row) onError(idOf(row), failure, outcome.reason);
-      }
+      await Promise.all(rows.map(attempt));
       after = rows.at(-1)?.id ?? after;
       if (rows.length < atOnce) return;
     }

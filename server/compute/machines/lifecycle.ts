@@ -28,12 +28,15 @@ export interface Happening {
   readonly answer?: unknown;
 }
 
+/** Columns of the row that a run sets. */
 export interface NewRun {
   readonly handle: string;
   readonly accel: string;
-  readonly accelReason: string;
-  readonly startedAt: number;
+  readonly accel_reason: string;
+  readonly started_at: number;
 }
+
+const NO_RUN = { handle: null, accel: null, accel_reason: null, started_at: null, ready_at: null };
 
 interface LifecycleDeps {
   readonly changes: Changes;
@@ -120,21 +123,9 @@ const WITH_RUN = ['running', 'stopping', 'error'];
 function changed(before: VmRow, { event, desired, reason, run, endedAt }: Happening, now: number): VmRow {
   const state = nextState(before.state, event);
   const isOver = !WITH_RUN.includes(state) || event === 'crashed' || endedAt !== undefined;
-  const kept = isOver
-    ? { handle: null, accel: null, accel_reason: null, started_at: null, ready_at: null }
-    : {};
-  const begun =
-    run === undefined
-      ? {}
-      : {
-          handle: run.handle,
-          accel: run.accel,
-          accel_reason: run.accelReason,
-          started_at: run.startedAt,
-        };
   const wanted = {
-    ...kept,
-    ...begun,
+    ...(isOver ? NO_RUN : {}),
+    ...run,
     state,
     address: state === 'deleting' ? null : before.address,
     desired_state: desired ?? before.desired_state,

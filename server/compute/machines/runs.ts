@@ -86,14 +86,15 @@ export class Runs {
     const { hypervisor, lifecycle, clock, exposures } = this.#deps;
     let run: NewRun;
     try {
-      run = { ...(await hypervisor.start(guestSpec(row))), startedAt: since ?? clock.now() };
+      const { handle, accel, accelReason } = await hypervisor.start(guestSpec(row));
+      run = { handle, accel, accel_reason: accelReason, started_at: since ?? clock.now() };
     } catch (error) {
       await lifecycle.apply(row, { event: backTo(before, error), desired: 'stopped', reason: whyNot(error) });
       throw error;
     }
     // Opened before the response, which lists the open ports.
     await exposures.open(row);
-    const endedAt = row.started_at === null ? undefined : run.startedAt;
+    const endedAt = row.started_at === null ? undefined : run.started_at;
     const started = { event: 'started', desired: 'running', run, endedAt } as const;
     const running = await lifecycle.apply(row, started, call);
     exposures.begin(row.vm_id);
