@@ -16,7 +16,7 @@ import type { Sealer } from '../platform/master-key.ts';
 import { type DatabaseViews, MIB } from './database-view.ts';
 import type { DatabaseBilling } from './egress.ts';
 import type { Engine, EngineName } from './engine.ts';
-import { DEFAULT_ENGINE, type Engines } from './engines.ts';
+import { DEFAULT_ENGINE, type Engines, unavailable } from './engines.ts';
 import { databaseExists, type Lifecycle } from './lifecycle.ts';
 import type { OwnedDatabases } from './owned-databases.ts';
 import type { Database, NewDatabase } from './schema.ts';
@@ -71,7 +71,8 @@ export class Creation {
     const sizeLimitBytes = this.#sizeLimit(input, source);
     await billing.assertCredit(principal.accountId);
     const engineName = (source?.engine ?? input.engine ?? DEFAULT_ENGINE) as EngineName;
-    const { engine, version } = await engines.ready(engineName);
+    const engine = engines.get(engineName);
+    const version = await assertAvailable(engine);
     const plan = { input, engineName, version, sizeLimitBytes, password: secrets.newPassword() };
     const databaseId = newId('db', clock);
     return turns.run(databaseId, async () => {
@@ -201,6 +202,16 @@ export class Creation {
       return (await engine.measure(target)).sizeBytes;
     });
   }
+}
+
+/**
+ * Throws `engine_unavailable` unless the engine can take a database now. Resolves with the version that the
+ * database gets.
+ */
+export async function assertAvailable(engine: Engine): Promise<string | null> {
+  const readiness = await engine.readiness();
+  if (!readiness.available) throw unavailable(engine.name, readiness);
+  return readiness.version;
 }
 
 /** About 190 bits, of characters that need no escaping in a URL, a shell or SQL. */

@@ -15,6 +15,7 @@ import { BACKGROUND, type Change, type Changes } from '../metadata/change.ts';
 import type { Clock } from '../platform/clock.ts';
 import { AppError, isAppError } from '../platform/errors.ts';
 import { writeConflict } from '../resources/row-change.ts';
+import { assertAvailable } from './creation.ts';
 import type { DatabaseViews } from './database-view.ts';
 import type { DatabaseBilling } from './egress.ts';
 import { DumpsMissing, type Engine } from './engine.ts';
@@ -100,7 +101,8 @@ export class DatabaseDeleter {
     try {
       return await turns.run(databaseId, async () => {
         const row = await owned.findKept(principal, databaseId);
-        const { engine } = await engines.ready(row.engine);
+        const engine = engines.get(row.engine);
+        await assertAvailable(engine);
         const newName = name ?? row.name;
         // The commit checks both again, but only after a long load.
         if (await store.hasName(principal.accountId, newName)) throw nameTaken(newName);

@@ -48,17 +48,9 @@ export class Engines {
     if (engine === undefined) throw unavailable(name, MISSING);
     return engine;
   }
-
-  /** An engine that can create databases now. Throws `engine_unavailable`. */
-  async ready(name: EngineName): Promise<{ readonly engine: Engine; readonly version: string | null }> {
-    const engine = this.get(name);
-    const readiness = await engine.readiness();
-    if (!readiness.available) throw unavailable(name, readiness);
-    return { engine, version: readiness.version };
-  }
 }
 
-function unavailable(name: EngineName, { reason, fix }: Readiness): AppError {
+export function unavailable(name: EngineName, { reason, fix }: Readiness): AppError {
   const detail = `The database engine ${name} is not available on this host: ${reason ?? 'it is not running'}`;
   return new AppError('engine_unavailable', detail, fix === null ? {} : { hint: fix });
 }

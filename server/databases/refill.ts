@@ -4,6 +4,7 @@
  * loaded its state is `error` with the reason.
  */
 import { AppError } from '../platform/errors.ts';
+import { assertAvailable } from './creation.ts';
 import type { KeptDumps } from './database-deleter.ts';
 import type { Engine } from './engine.ts';
 import type { Engines } from './engines.ts';
@@ -67,7 +68,8 @@ export class Refill {
 
   async #restore(row: DatabaseRow): Promise<void> {
     const { engines, lifecycle, store, kept } = this.#deps;
-    const { engine } = await engines.ready(row.engine);
+    const engine = engines.get(row.engine);
+    await assertAvailable(engine);
     const begun = await this.fill(row, engine);
     const database = lifecycle.inEngine(row);
     const { sizeBytes } = await engine.measure(database);
