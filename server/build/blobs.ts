@@ -50,7 +50,7 @@ export async function openBlobs(deps: BlobDeps): Promise<OpenedBlobs> {
   if (place === undefined && !isEmpty) {
     throw new StartupError(
       'The objects of this cloud are files of the data directory, and CLOUDLET_BLOBS_URL names a bucket: ' +
-        'unset it to go on with the files, or move them with cloudlet migrate --blobs s3',
+        'unset it to keep using the files, or move them with cloudlet migrate --blobs s3',
     );
   }
   const blobs = await openBucket(deps, address, { mayMark: isEmpty });

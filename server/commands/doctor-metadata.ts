@@ -38,7 +38,7 @@ function describe(place: string, facts: ServerFacts): Finding[] {
     add(
       'fail',
       `its encoding is ${facts.encoding}`,
-      "make the database with ENCODING 'UTF8' TEMPLATE template0",
+      "create the database with ENCODING 'UTF8' TEMPLATE template0",
     );
   }
   if (facts.isStandby) add('fail', `${place} is a standby, which takes no writes`, 'name the primary');

@@ -142,7 +142,13 @@ export const SETTINGS = {
     'File descriptors reserved for requests, at most a quarter of the limit; if only these are left, no virtual machine is created or started',
   ),
   maxObjectBytes: integer('CLOUDLET_MAX_OBJECT_BYTES', 5 * 2 ** 40, 1, 2 ** 50, 'Maximum object size, bytes'),
-  maxArchiveFiles: integer('CLOUDLET_MAX_ARCHIVE_FILES', 200_000, 1, 1e7, 'Files in a zip of a folder'),
+  maxArchiveFiles: integer(
+    'CLOUDLET_MAX_ARCHIVE_FILES',
+    200_000,
+    1,
+    1e7,
+    'Maximum number of files in a zip of a folder',
+  ),
   slowBodySeconds: integer(
     'CLOUDLET_SLOW_BODY_SECONDS',
     30,

@@ -57,8 +57,8 @@ export const CALL_SAMPLES: Readonly<Record<string, CallSample>> = {
   adminUploadImage: { form: { file: '@debian-12.qcow2', name: 'Debian 12' } },
   adminCreateSetupLink: {
     instead:
-      'Only before there is an administrator, so without a key: run `bin/cloudlet admin setup-link` on the machine ' +
-      'itself.',
+      'Needs no key, and works only until an administrator exists. Run `bin/cloudlet admin setup-link` on the ' +
+      'host of the cloud.',
   },
   createDatabase: { body: { name: 'shop' } },
   undeleteDatabase: { body: { name: 'shop' } },

@@ -97,7 +97,7 @@ export const ERROR_HELP: Readonly<Record<ErrorCode, Help>> = {
     'The statement exceeded the time limit.',
     'Make it cheaper (an index, a LIMIT), or run it through a driver.',
   ),
-  request_timeout: help('The request came too slowly.', 'Try again over a faster connection.'),
+  request_timeout: help('The request arrived too slowly.', 'Try again over a faster connection.'),
   username_taken: help('Another account has the user name.', 'Choose another.'),
   email_taken: help('Another account has the e-mail address.', 'Choose another, or log in.'),
   database_exists: help('You have a database of that name.', 'Use it, or choose another name.'),

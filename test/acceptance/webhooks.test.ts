@@ -229,7 +229,7 @@ test('without that setting loopback is refused when it is named, and when a deli
           { method, json: { url } },
         ]);
         assert.equal(errors[0].field, 'url');
-        assert.match(errors[0].message, /is not an address of the public Internet/);
+        assert.match(errors[0].message, /is not a public Internet address/);
         assert.match(hint, /CLOUDLET_FETCH_ALLOW/);
       }
     }
@@ -238,7 +238,7 @@ test('without that setting loopback is refused when it is named, and when a deli
     await user.expect(201, `/api/webhooks/${id}/test`, POST);
     const [delivery] = await logOf(user, id, (log) => (log[0]?.attempts.length ?? 0) > 0);
     assert.deepEqual([delivery?.state, delivery?.attempts[0]?.status], ['pending', null]);
-    assert.match(delivery?.attempts[0]?.error ?? '', /is not an address of the public Internet/);
+    assert.match(delivery?.attempts[0]?.error ?? '', /is not a public Internet address/);
     assert.equal(receiver.received.length, 0);
   } finally {
     await cloud.stop();

@@ -79,7 +79,7 @@ export class S3Objects {
     if (from === start && to === end - 1 && total === totalBytes) return answer;
     answer.destroy();
     if (found === null) throw s3Fault('refused', 'it does not answer ranges of objects');
-    throw s3Fault('range', `it answered bytes ${from} to ${to} of ${total}`);
+    throw s3Fault('range', `it returned bytes ${from} to ${to} of ${total}`);
   }
 
   /** The whole of a small object as text, or undefined. */
@@ -182,7 +182,7 @@ export class S3Objects {
       }
       if (textOf(root, 'IsTruncated') !== 'true') return;
       token = textOf(root, 'NextContinuationToken');
-      if (token === '') throw s3Fault('refused', 'it does not go on with a listing');
+      if (token === '') throw s3Fault('refused', 'it truncates a listing without a continuation token');
     }
   }
 

@@ -3,7 +3,7 @@ import { AppError } from '../../platform/errors.ts';
 
 const RECOVERY_HINT =
   'Load its last dump with POST /api/databases/{database_id}/load, or ask the operator: an earlier recovery point ' +
-  'may hold one';
+  'may contain one';
 
 /** `what` must not contain a path. */
 export function dataMissing(what: string): AppError {

@@ -9,7 +9,7 @@ const NAME = /^[a-z][a-z0-9_]{1,62}$/;
 
 /** A name as SQL. Throws for what we never made. */
 export function id(name: string): string {
-  if (!NAME.test(name)) throw new Error('not a name of ours');
+  if (!NAME.test(name)) throw new Error('not a name that Cloudlet generates');
   return `\`${name}\``;
 }
 

@@ -173,7 +173,7 @@ export function unmetNeed(facts: ServerFacts, { setting }: ServerAddress): AppEr
 export function unverifiable({ setting, host, tls }: ServerAddress): AppError | null {
   if (!tls || isIP(host) === 0) return null;
   return unmet(
-    `The certificate of the operator's server of MySQL at ${host} cannot be verified: the driver does that by names only`,
+    `The certificate of the operator's MySQL server at ${host} cannot be verified: the driver verifies host names only`,
     `name the host in ${setting} as its certificate does, or add ?sslmode=disable on a network that you trust`,
   );
 }

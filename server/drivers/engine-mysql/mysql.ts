@@ -45,7 +45,7 @@ export const MYSQL: SqlKind<MysqlLinks, ServerFacts> = {
     return { command, args: argumentsOf(programs, target, work), env: connection, readOnly, files };
   },
   external: {
-    title: 'server of MySQL',
+    title: 'MySQL server',
     database: 'information_schema',
     refusals: REFUSALS,
     facts: (links) => links.asAdmin(serverFacts),

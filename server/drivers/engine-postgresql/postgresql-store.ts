@@ -62,7 +62,7 @@ export interface SizeState {
 
 /** A name as SQL. Throws for what we never made. */
 export function id(name: string): string {
-  if (!NAME.test(name)) throw new Error('not a name of ours');
+  if (!NAME.test(name)) throw new Error('not a name that Cloudlet generates');
   return `"${name}"`;
 }
 

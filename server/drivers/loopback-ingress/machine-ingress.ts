@@ -160,7 +160,7 @@ function reasonOf(error: NodeJS.ErrnoException): string {
     case 'EACCES':
       return (
         'ports below 1024 need root, CAP_NET_BIND_SERVICE or a lower net.ipv4.ip_unprivileged_port_start; ' +
-        'what answers there is not the machine'
+        'a response on this port is not from the machine'
       );
     case 'EADDRINUSE':
       return 'another program of this host listens on this port; redirecting around it requires root and nftables';

@@ -100,7 +100,7 @@ function readQcow2(head: Buffer, fileBytes: number): RecognizedImage {
     throw new ImageRefused('its header is damaged: the size of its clusters');
   }
   if (head.readUInt32BE(32) !== 0) throw new ImageRefused('it is encrypted');
-  if (head.readUInt32BE(60) !== 0) throw new ImageRefused('it has snapshots inside; remove them first');
+  if (head.readUInt32BE(60) !== 0) throw new ImageRefused('it contains snapshots; remove them first');
   const hasExtendedL2 = version === 3 && checkVersion3(head, clusterBits);
   const headerLength = version === 3 ? head.readUInt32BE(100) : V2_LENGTH;
   assertExtensions(head, headerLength, 2 ** clusterBits);

@@ -232,10 +232,7 @@ async function* readResponse(
 }
 
 function forbidden(host: string): OutboundRefused {
-  return new OutboundRefused(
-    'forbidden',
-    `${host} is not an address of the public Internet outside this host`,
-  );
+  return new OutboundRefused('forbidden', `${host} is not a public Internet address outside this host`);
 }
 
 function tooLarge(maxBytes: number): OutboundRefused {

@@ -137,9 +137,9 @@ describe('the program', () => {
     assert.deepEqual('version' in found && [found.version, found.series], ['7.0.14', '7.0']);
     for (const [path, reason] of [
       [says(t, '4.4.29'), /4\.4\.29, older than 5\.0/],
-      [program(t, 'echo hello'), /does not tell its version/],
-      [program(t, 'exit 1'), /does not tell its version/],
-      [null, /there is no mongod/],
+      [program(t, 'echo hello'), /does not report its version/],
+      [program(t, 'exit 1'), /does not report its version/],
+      [null, /mongod is not installed/],
     ] as const) {
       const none = await findMongod(null, path);
       assert.match('reason' in none ? none.reason : '', reason);
@@ -148,7 +148,7 @@ describe('the program', () => {
 
   test('of another series is not started on the data there are', async (t) => {
     const other = await findMongod('7.0', says(t, '8.0.4'));
-    assert.match('reason' in other ? other.reason : '', /data are of MongoDB 7\.0/);
+    assert.match('reason' in other ? other.reason : '', /data directory is MongoDB 7\.0/);
     const same = await findMongod('7.0', says(t, '7.0.99'));
     assert.ok('version' in same);
   });

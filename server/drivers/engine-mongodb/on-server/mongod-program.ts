@@ -28,11 +28,11 @@ export async function findMongod(series: string | null, path = mongodPath()): Pr
   const found = path === null ? null : await describe(path);
   if (series !== null && found?.series !== series) {
     const fix = `install MongoDB ${series} again; or dump the databases there and load them into a newer one`;
-    return { reason: `its data are of MongoDB ${series}, whose mongod is not on this host`, fix };
+    return { reason: `the data directory is MongoDB ${series}, which is not installed on this host`, fix };
   }
   const fix = `install MongoDB ${OLDEST} or newer`;
-  if (path === null) return { reason: 'there is no mongod on this host', fix };
-  if (found === null) return { reason: `${path} does not tell its version`, fix };
+  if (path === null) return { reason: 'mongod is not installed on this host', fix };
+  if (found === null) return { reason: `${path} does not report its version`, fix };
   if (compareVersions(found.version, OLDEST) >= 0) return found;
   return { reason: `the mongod of this host is ${found.version}, older than ${OLDEST}`, fix };
 }

@@ -139,7 +139,10 @@ export function unmetNeed(
   if (facts.isSharded)
     return refuse('is a sharded cluster', `name a replica set or a standalone server in ${setting}`);
   if (facts.letsAnybodyIn)
-    return refuse('asks nobody who he is', 'set security.authorization: enabled in its configuration');
+    return refuse(
+      'does not require authentication',
+      'set security.authorization: enabled in its configuration',
+    );
   if (facts.missing.length === 0) return null;
   return refuse(`does not let the user in ${setting} ${facts.missing.join(', ')}`, `give that user ${ROLES}`);
 }
@@ -156,6 +159,6 @@ function whyNotReached(error: unknown, { setting, host, port }: OperatorMongodb)
       `${where} refuses the user in ${setting}`,
       `correct user, password and authSource in ${setting}`,
     );
-  const fix = `start it, or correct ${setting}; a certificate of one's own is named by tlsCAFile=PATH in it`;
+  const fix = `start it, or correct ${setting}; name a private certificate with tlsCAFile=PATH in it`;
   return refuse(`${where} cannot be reached: ${message}`, fix);
 }

@@ -54,5 +54,5 @@ export function checksumOf(key: Uint8Array, bytes: Uint8Array): number {
 }
 
 function damaged(): CommandError {
-  return new CommandError('DataCorruptionDetected', 'a stored document is not what was written');
+  return new CommandError('DataCorruptionDetected', 'a stored document does not match its checksum');
 }

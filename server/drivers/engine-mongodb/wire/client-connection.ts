@@ -138,7 +138,7 @@ export class ClientConnection implements Connected {
       const document = await this.#run(command);
       if (command.moreToCome) return;
       await this.#send(wire.writeMessage({ ...this.#replyTo(requestId), document }));
-    } else throw new Malformed(`a message of the kind ${opCode}`);
+    } else throw new Malformed(`unsupported opcode: ${opCode}`);
   }
 
   #replyTo(responseTo: number) {

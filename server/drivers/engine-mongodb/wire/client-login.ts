@@ -46,7 +46,7 @@ export class ClientLogin {
   async start(command: Document, database: string): Promise<Document> {
     this.#conversation = null;
     if (command.mechanism !== MECHANISM)
-      throw new CommandError(334, `log in by ${MECHANISM}, not ${command.mechanism}`);
+      throw new CommandError(334, `log in with ${MECHANISM}, not ${command.mechanism}`);
     const first = readClientFirst(bytesOf(command.payload));
     const login = first === null ? null : await this.#find(first, database);
     if (first === null || login === null) throw this.#failed();

@@ -57,6 +57,6 @@ export async function* readMessages(socket: Socket, options: ReaderOptions): Asy
 function sizeOf(bytes: Buffer, { isKnown }: ReaderOptions): number {
   const size = bytes.readInt32LE(0);
   const most = isKnown() ? MAX_MESSAGE_BYTES : MAX_STRANGER_BYTES;
-  if (size < HEADER_BYTES || size > most) throw new Malformed(`a message of ${size} bytes`);
+  if (size < HEADER_BYTES || size > most) throw new Malformed(`invalid message length: ${size} bytes`);
   return size;
 }
