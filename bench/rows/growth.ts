@@ -4,7 +4,8 @@ import { parseS3Url } from '../../server/config/s3-address.ts';
 import { operatorPostgresql } from '../../server/testing/operator-postgresql.ts';
 import { noPostgresql } from '../../server/testing/postgresql-fixture.ts';
 import { S3Server } from '../../test/harness/s3-server.ts';
-import { Ceph, cannotRunCeph } from '../../test/long/ceph.ts';
+import { Ceph } from '../../test/long/ceph.ts';
+import { cannotMakeTree } from '../../test/long/debian-tree.ts';
 import { runChild } from '../child.ts';
 import { cpuMs } from '../process-figures.ts';
 import { compare, interleave } from '../ratios.ts';
@@ -74,7 +75,7 @@ export interface S3 {
 
 /** Ceph, which takes minutes to unpack, where it can be had; s3rver is one process that hashes and copies. */
 export async function startS3({ folder, quick }: RunOptions): Promise<S3> {
-  if (!quick && cannotRunCeph() === false) {
+  if (!quick && cannotMakeTree() === false) {
     const ceph = await Ceph.start(folder);
     return { name: 'Ceph', url: await ceph.bucket(BUCKET), stop: () => ceph.stop() };
   }

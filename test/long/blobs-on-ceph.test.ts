@@ -11,12 +11,13 @@ import { systemClock } from '../../server/platform/clock.ts';
 import { isAppError } from '../../server/platform/errors.ts';
 import { randomSecret } from '../../server/platform/ids.ts';
 import { readBlob, storeBlob, testBlobStore } from '../../server/testing/blobs.conformance.ts';
-import { Ceph, cannotRunCeph } from './ceph.ts';
+import { Ceph } from './ceph.ts';
+import { cannotMakeTree } from './debian-tree.ts';
 
 const MIB = 2 ** 20;
 const folder = mkdtempSync(join(tmpdir(), 'cloudlet-ceph-'));
 
-describe('on Ceph', { skip: cannotRunCeph() }, () => {
+describe('on Ceph', { skip: cannotMakeTree() }, () => {
   let ceph: Ceph;
   before(async () => {
     ceph = await Ceph.start(folder);

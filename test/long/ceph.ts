@@ -1,23 +1,16 @@
 /** Ceph's S3 gateway, from Debian's packages, in a folder and in namespaces of its own. Needs root. */
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import * as fs from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { AwsClient } from 'aws4fetch';
-import { notInstalled } from '../../scripts/installed.ts';
+import { makeTree } from './debian-tree.ts';
 
 const PACKAGES = 'ceph-mon,ceph-osd,radosgw,ceph-common,procps';
-const SOURCES = ['/etc/apt/sources.list.d/debian.sources', '/etc/apt/sources.list'];
 const KEY = 'of-the-tests';
 const SECRET = 'secret-of-the-tests';
-
-/** Why it cannot be started here, or false. */
-export function cannotRunCeph(): string | false {
-  if (process.getuid?.() !== 0) return 'needs root';
-  return notInstalled('mmdebstrap', 'unshare', 'chroot', 'mount');
-}
 
 export class Ceph {
   readonly #child: ChildProcess;
@@ -33,15 +26,7 @@ export class Ceph {
   /** Makes the tree in `folder`, which takes minutes, and starts a monitor, a disk of 8 GiB and a gateway. */
   static async start(folder: string): Promise<Ceph> {
     const tree = join(folder, 'tree');
-    const source = SOURCES.find((path) => fs.existsSync(path)) ?? '-';
-    execFileSync(
-      'mmdebstrap',
-      [
-        ...['--quiet', '--mode=root', '--variant=minbase', '--format=directory'],
-        ...['--aptopt=APT::Install-Recommends "false"', `--include=${PACKAGES}`, 'bookworm', tree, source],
-      ],
-      { stdio: ['ignore', 'ignore', 'pipe'] },
-    );
+    makeTree(tree, { suite: 'bookworm', packages: PACKAGES });
     const [port, ...monitor] = await freePorts(3);
     fs.writeFileSync(join(tree, 'up.sh'), upScript(port ?? 0, monitor));
     const child = spawn(

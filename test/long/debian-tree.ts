@@ -1,0 +1,25 @@
+/** A folder with a Debian of its own, for programs that are not those of this host. Needs root. */
+import { execFileSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { notInstalled } from '../../scripts/installed.ts';
+
+const SOURCES = ['/etc/apt/sources.list.d/debian.sources', '/etc/apt/sources.list'];
+
+/** Why none can be made here, or false. */
+export function cannotMakeTree(): string | false {
+  if (process.getuid?.() !== 0) return 'needs root';
+  return notInstalled('mmdebstrap', 'unshare', 'chroot', 'mount');
+}
+
+/** Takes minutes. `packages`: with commas. Of another suite than `bookworm` it takes Debian's own mirror. */
+export function makeTree(tree: string, { suite, packages }: { suite: string; packages: string }): void {
+  const source = suite === 'bookworm' ? [SOURCES.find((path) => existsSync(path)) ?? '-'] : [];
+  execFileSync(
+    'mmdebstrap',
+    [
+      ...['--quiet', '--mode=root', '--variant=minbase', '--format=directory'],
+      ...['--aptopt=APT::Install-Recommends "false"', `--include=${packages}`, suite, tree, ...source],
+    ],
+    { stdio: ['ignore', 'ignore', 'pipe'] },
+  );
+}
