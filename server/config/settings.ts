@@ -70,7 +70,7 @@ export const SETTINGS = {
     'CLOUDLET_S3_SIGV2',
     'off',
     ['off', 'on'],
-    'Signature Version 2 of S3 (HMAC-SHA1, which covers no body): off, or on for old clients',
+    'Signature Version 2 of S3 in headers (HMAC-SHA1, which covers no body): off, or on for old clients',
   ),
   trustedProxies: text(
     'CLOUDLET_TRUSTED_PROXIES',

@@ -1,6 +1,6 @@
 /**
- * AWS Signature Version 2, which some old clients still send. It covers neither the body nor all headers, so
- * it is off unless the operator wants it.
+ * AWS Signature Version 2. It covers neither the body nor all headers, so in headers it is off unless the
+ * operator wants it for old clients. In presigned URLs boto3 uses it by default with an endpoint of one's own.
  * https://docs.aws.amazon.com/AmazonS3/latest/API/RESTAuthentication.html
  */
 import { createHmac } from 'node:crypto';
@@ -18,17 +18,21 @@ const SIGNED_PARAMETERS =
 type Pair = readonly [name: string, value?: string];
 
 /**
- * The claim of a request that is signed so; null for every other one. `hostBucket`: the bucket in the name of
- * the host. Throws S3Error InvalidArgument, AccessDenied.
+ * The claim of a request that is signed so; null for every other one, and without `inHeaders` for one that is
+ * signed in its headers. `hostBucket`: the bucket in the name of the host. Throws S3Error InvalidArgument,
+ * AccessDenied.
  */
-export function oldClaim(head: RequestHead, hostBucket: string | null): Claim | null {
+export function oldClaim(
+  head: RequestHead,
+  { hostBucket, inHeaders }: { readonly hostBucket: string | null; readonly inHeaders: boolean },
+): Claim | null {
   const headers = readHeaders(head.rawHeaders);
   const pairs = queryPairs(splitTarget(head.rawUrl).rawQuery);
   const [authorization] = headers.get('authorization') ?? [];
   const inQuery = pairs.some(([name]) => name === 'AWSAccessKeyId');
   if (inQuery && authorization === undefined) return queryClaim(head, { headers, pairs, hostBucket });
   // Two signatures are refused by who reads the newer kind.
-  if (inQuery || authorization === undefined || !/^AWS(?: |$)/.test(authorization)) return null;
+  if (!inHeaders || inQuery || authorization === undefined || !/^AWS(?: |$)/.test(authorization)) return null;
   return headerClaim(head, { headers, pairs, hostBucket, authorization });
 }
 

@@ -143,8 +143,8 @@ export class S3Edge {
 
   #claimOf(head: RequestHead, host: string): Claim | null {
     const { domains, oldSignatures } = this.#deps;
-    const old = oldSignatures ? oldClaim(head, bucketOfHost(host, domains)) : null;
-    return old ?? claimOf(head);
+    const hostBucket = bucketOfHost(host, domains);
+    return oldClaim(head, { hostBucket, inHeaders: oldSignatures }) ?? claimOf(head);
   }
 
   /** An upload by form: what signs it is among its fields. */

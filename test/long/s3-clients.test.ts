@@ -162,10 +162,7 @@ for i in range(5): s3.put_object(Bucket='boto', Key=f'page/{i}', Body=b'')
 pages = s3.get_paginator('list_objects_v2').paginate(Bucket='boto', Prefix='page/', PaginationConfig={'PageSize': 2})
 assert [o['Key'] for p in pages for o in p['Contents']] == [f'page/{i}' for i in range(5)]
 link = s3.generate_presigned_url('get_object', Params={'Bucket': 'boto', 'Key': 'large'}, ExpiresIn=60)
-try:
-    assert urllib.request.urlopen(link).read() == data
-except urllib.error.HTTPError as e:
-    raise AssertionError(link + e.read().decode())
+assert urllib.request.urlopen(link).read() == data
 try:
     s3.put_object(Bucket='boto', Key='page/0', Body=b'x', IfNoneMatch='*')
     raise AssertionError('was overwritten')
