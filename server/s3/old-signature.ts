@@ -1,7 +1,7 @@
 /**
  * AWS Signature Version 2. It covers neither the body nor all headers, so in headers it is off unless the
- * operator wants it for old clients. In presigned URLs boto3 uses it by default with an endpoint of one's own.
- * https://docs.aws.amazon.com/AmazonS3/latest/API/RESTAuthentication.html
+ * operator wants it for old clients. In presigned URLs boto3 uses it by default with an endpoint of one's
+ * own. https://docs.aws.amazon.com/AmazonS3/latest/API/RESTAuthentication.html
  */
 import { createHmac } from 'node:crypto';
 import { canonicalPaths, type RawHeaders, readHeaders } from './canonical-request.ts';

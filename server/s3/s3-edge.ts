@@ -72,8 +72,9 @@ function weightOf({ query = [], header }: S3Operation): number {
 const XML = 'application/xml';
 /** Length of the made-up secret that unknown keys are checked with. */
 const NO_SECRET = 'x'.repeat(40);
-/** Bytes that are read of a refused body, so that the client reads the refusal. */
-const DROPPED_BYTES = 1024 * 1024;
+/** How much is read of a refused body, and how long, so that the client reads the refusal. */
+const DROPPED_BYTES = 16 * 1024 * 1024;
+const DROPPED_MS = 5000;
 
 /** A request with what its log line needs. */
 interface Exchange {
@@ -331,6 +332,8 @@ function dropBody(request: IncomingMessage, response: ServerResponse): void {
   // Without the interim response a client that waits for it sends nothing, or all: nobody knows.
   if (request.headers.expect !== undefined) return void response.setHeader('connection', 'close');
   let dropped = 0;
+  const late = setTimeout(() => request.destroy(), DROPPED_MS);
+  request.once('close', () => clearTimeout(late)).once('end', () => clearTimeout(late));
   request.on('data', (chunk: Buffer) => {
     dropped += chunk.length;
     if (dropped > DROPPED_BYTES) request.destroy();

@@ -1,4 +1,6 @@
-/** Programs that people use with S3, as Debian 13 ships them, unchanged and with their defaults. Needs root. */
+/**
+ * Programs that people use with S3, as Debian 13 ships them, unchanged and with their defaults. Needs root.
+ */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -22,7 +24,7 @@ mount -t proc proc "$0/proc"
 mount --rbind /dev "$0/dev"
 exec chroot "$0" bash -euc "$1"`;
 /** A folder with files of many sizes and names, and a file that goes in parts. */
-const FOLDER = `rm -rf /w; mkdir -p /w/in/sub/deep; cd /w
+const FOLDER = `rm -rf /w/*; mkdir -p /w/in/sub/deep; cd /w
 head -c 20000000 /dev/urandom > in/large
 for i in $(seq 30); do head -c $((i * 997)) /dev/urandom > in/sub/file-$i; done
 echo umlaut > 'in/sub/deep/ä b+c&d.txt'; : > in/empty`;
@@ -38,7 +40,7 @@ describe('on the S3 endpoint', { skip: cannotMakeTree() }, () => {
     const pair = await newKeyPair(await new Client(cloud.api).newUser());
     env = {
       PATH: '/usr/sbin:/usr/bin:/sbin:/bin',
-      HOME: '/root',
+      HOME: '/w',
       LANG: 'C.UTF-8',
       S3: cloud.data,
       HOST: new URL(cloud.data).host,
@@ -121,7 +123,7 @@ s3 rb --recursive --force s3://s3cmd`);
 
   test('s3fs holds a folder in which files are edited in place', async () => {
     await run(`cd /w
-echo $AWS_ACCESS_KEY_ID:$AWS_SECRET_ACCESS_KEY > /root/.passwd-s3fs && chmod 600 /root/.passwd-s3fs
+echo $AWS_ACCESS_KEY_ID:$AWS_SECRET_ACCESS_KEY > $HOME/.passwd-s3fs && chmod 600 $HOME/.passwd-s3fs
 aws s3 mb s3://s3fs
 unset AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY AWS_ENDPOINT_URL
 mkdir -p mounted
