@@ -181,6 +181,7 @@ async function buildDomains(
     isHeld,
     metadataDamage,
     billing: billing.storageCharges,
+    steady: billing.steady,
     // Accounts are made after what they may use.
     linkKeys: {
       currentId: (accountId) => accounts.linkKeys.currentId(accountId),

@@ -128,6 +128,10 @@ export const ERROR_HELP: Readonly<Record<ErrorCode, Help>> = {
   ),
   bucket_exists: help('You have a bucket of that name.', 'Use it, or choose another name.'),
   bucket_not_empty: help('The bucket still contains objects or versions.', 'Empty it, or add `?force=true`.'),
+  object_locked: help(
+    'Object lock keeps a version from being removed, or a bucket from losing its versions.',
+    'Wait until the date, or, in the mode GOVERNANCE, delete it by S3 with `x-amz-bypass-governance-retention`.',
+  ),
   administrator_exists: help(
     'There is an administrator already.',
     'Ask the administrator, or run `bin/cloudlet admin create` on the host.',

@@ -90,7 +90,7 @@ CREATE TABLE buckets (
   object_count INTEGER NOT NULL DEFAULT 0,  -- live objects
   size_bytes INTEGER NOT NULL DEFAULT 0,    -- of live objects
   version_count INTEGER NOT NULL DEFAULT 0, -- versions with bytes, live ones included
-  total_bytes INTEGER NOT NULL DEFAULT 0, settings TEXT, global_name TEXT COLLATE BINARY,   -- of all versions
+  total_bytes INTEGER NOT NULL DEFAULT 0, settings TEXT, global_name TEXT COLLATE BINARY, lifecycle_due INTEGER, lifecycle_cursor TEXT,   -- of all versions
   UNIQUE (account_id, name)
 ) STRICT;
 
@@ -318,7 +318,7 @@ CREATE TABLE uploads (
   created_at INTEGER NOT NULL,
   ended_at INTEGER,
   result TEXT                             -- JSON: what completing it gave
-, acl TEXT) STRICT;
+, acl TEXT, lock TEXT) STRICT;
 
 CREATE TABLE usage_lines (
   meter TEXT NOT NULL,
@@ -360,7 +360,7 @@ CREATE TABLE versions (
   storage_class TEXT NOT NULL,
   metadata TEXT,                            -- JSON object as sent
   created_at INTEGER NOT NULL
-, last_accessed INTEGER, is_null INTEGER NOT NULL DEFAULT 0, headers TEXT, tags TEXT, checksum TEXT, acl TEXT) STRICT;
+, last_accessed INTEGER, is_null INTEGER NOT NULL DEFAULT 0, headers TEXT, tags TEXT, checksum TEXT, acl TEXT, lock_mode TEXT, retain_until INTEGER, locked_until INTEGER, legal_hold INTEGER) STRICT;
 
 CREATE TABLE vm_samples (
   vm INTEGER NOT NULL REFERENCES vms(id) ON DELETE CASCADE,
@@ -481,6 +481,8 @@ CREATE INDEX billing_accounts_watched ON billing_accounts(account_id) WHERE stat
 CREATE INDEX blob_garbage_due ON blob_garbage(not_before);
 
 CREATE UNIQUE INDEX buckets_global ON buckets(global_name);
+
+CREATE INDEX buckets_lifecycle ON buckets(lifecycle_due) WHERE lifecycle_due IS NOT NULL;
 
 CREATE INDEX database_samples_age ON database_samples(step_seconds, at);
 

@@ -48,6 +48,7 @@ export const ERRORS = {
   email_taken: { http: 409, title: 'E-mail taken' },
   bucket_exists: { http: 409, title: 'Bucket exists' },
   bucket_not_empty: { http: 409, title: 'Bucket not empty' },
+  object_locked: { http: 409, title: 'Object locked' },
   vm_not_stopped: { http: 409, title: 'Virtual machine not stopped' },
   vm_invalid_state: { http: 409, title: 'Not possible in this state' },
   vm_not_running: { http: 409, title: 'Virtual machine not running' },

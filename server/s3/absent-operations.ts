@@ -32,7 +32,6 @@ const EMPTY: Readonly<Record<string, { readonly root: string; readonly content?:
   logging: { root: 'BucketLoggingStatus' },
   metrics: { root: 'ListMetricsConfigurationsResult', content: [['IsTruncated', false]] },
   notification: { root: 'NotificationConfiguration' },
-  'object-lock': 'ObjectLockConfigurationNotFoundError',
   ownershipControls: 'OwnershipControlsNotFoundError',
   policy: 'NoSuchBucketPolicy',
   policyStatus: { root: 'PolicyStatus', content: [['IsPublic', false]] },
@@ -41,7 +40,7 @@ const EMPTY: Readonly<Record<string, { readonly root: string; readonly content?:
   requestPayment: { root: 'RequestPaymentConfiguration', content: [['Payer', 'BucketOwner']] },
   website: 'NoSuchWebsiteConfiguration',
 };
-const ON_OBJECTS = ['legal-hold', 'restore', 'retention', 'select', 'torrent'];
+const ON_OBJECTS = ['restore', 'select', 'torrent'];
 /** Every parameter that names something other than the bucket or object itself. */
 export const SUB_RESOURCES: ReadonlySet<string> = new Set([
   ...Object.keys(EMPTY),

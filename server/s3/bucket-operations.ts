@@ -139,13 +139,12 @@ async function createBucket(call: S3Call): Promise<S3Answer> {
   const canned = call.headers['x-amz-acl'];
   if (canned !== undefined && canned !== 'private') throw new S3Error('AccessControlListNotSupported');
   if (RESERVED.test(name)) throw new S3Error('InvalidBucketName');
-  if (call.headers['x-amz-bucket-object-lock-enabled'] === 'true') {
-    throw new S3Error('NotImplemented', 'Object lock is not offered here yet');
-  }
+  const isLockable = call.headers['x-amz-bucket-object-lock-enabled']?.toString().toLowerCase() === 'true';
+  const locking = isLockable ? { versioning: true, settings: { lock: {} } } : {};
   const region =
     body.length === 0 ? '' : (textOf(parseXml(body, CONFIG_MAX_BYTES), 'LocationConstraint') ?? '');
   try {
-    await call.storage.buckets.create(call, { name, region: region || US_EAST_1 });
+    await call.storage.buckets.create(call, { name, region: region || US_EAST_1, ...locking });
   } catch (error) {
     if (isAppError(error, 'invalid_request')) throw new S3Error('InvalidLocationConstraint');
     throw error;
@@ -188,7 +187,15 @@ async function putVersioning(call: S3Call): Promise<S3Answer> {
   if (root.name !== 'VersioningConfiguration' || (status !== 'Enabled' && status !== 'Suspended')) {
     throw new S3Error('MalformedXML');
   }
-  await call.storage.buckets.change(call, name, { versioning: status === 'Enabled', suspends: true });
+  try {
+    await call.storage.buckets.change(call, name, { versioning: status === 'Enabled', suspends: true });
+  } catch (error) {
+    if (!isAppError(error, 'object_locked')) throw error;
+    throw new S3Error(
+      'InvalidBucketState',
+      'An Object Lock configuration is present on this bucket, so the versioning state cannot be changed.',
+    );
+  }
   return {};
 }
 

@@ -84,7 +84,7 @@ export function corsDocument(rules: readonly CorsRule[]): string {
   );
 }
 
-/** What a script of another origin wants to send. */
+/** A request that a script of another origin wants to send. */
 export interface CorsAsked {
   readonly origin: string;
   readonly method: string;

@@ -1,5 +1,6 @@
 /** Operations that delete objects. */
 import { deleteCondition } from './conditions.ts';
+import { bypassesGovernance } from './lock-operations.ts';
 import { bucketOf, keyOf, type S3Answer, type S3Call, type S3Operation } from './s3-call.ts';
 import { S3Error, toS3Error } from './s3-error.ts';
 import { assertKey } from './target.ts';
@@ -44,6 +45,7 @@ async function deleteObject(call: S3Call): Promise<S3Answer> {
     name: keyOf(call),
     versionId: target.query.get('versionId'),
     condition,
+    bypass: bypassesGovernance(call),
   });
   return { status: 204, headers: answer };
 }
@@ -125,7 +127,8 @@ async function deleteOne(call: S3Call, bucketName: string, { key, versionId, con
     assertKey(key);
     // Each is a change of its own.
     const own = { ...call, record: () => [] };
-    const { answer } = await removeOne(own, bucketName, { name: key, versionId, condition });
+    const bypass = bypassesGovernance(call);
+    const { answer } = await removeOne(own, bucketName, { name: key, versionId, condition, bypass });
     const isMarker = answer['x-amz-delete-marker'] === 'true';
     const shown = answer['x-amz-version-id'];
     return isQuiet

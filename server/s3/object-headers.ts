@@ -6,6 +6,7 @@ import type { StoredChecksum } from '../storage/name-listing.ts';
 import { shownId } from '../storage/name-listing.ts';
 import type { Naming } from '../storage/objects.ts';
 import { type ChecksumAlgorithm, checksumHeader } from './checksums.ts';
+import { lockHeaders } from './lock.ts';
 import { fromHeader, headerOf, toHeader } from './s3-call.ts';
 import { S3Error } from './s3-error.ts';
 import { tagsOf } from './tags.ts';
@@ -99,6 +100,7 @@ export function objectHeaders(
     'content-type': toHeader(mimeType),
     'accept-ranges': 'bytes',
     ...versionHeader(bucket, row),
+    ...lockHeaders(row),
   };
   for (const [name, value] of Object.entries(stored)) headers[name] = toHeader(value);
   for (const [name, value] of Object.entries(meta)) addMeta(headers, name, value);

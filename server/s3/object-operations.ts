@@ -2,6 +2,7 @@
 import type { Content } from '../storage/downloads.ts';
 import { assertGrantsNothing } from './acl-operations.ts';
 import { isNotModified, writeCondition } from './conditions.ts';
+import { wantedLock } from './lock.ts';
 import { checksumHeaders, describedBy, fullObject, labelsOf, versionHeader } from './object-headers.ts';
 import { findContent, headObject, isEncrypted, readAll, sendObject } from './object-reading.ts';
 import { bucketOf, isoTime, keyOf, type S3Answer, type S3Call, type S3Operation } from './s3-call.ts';
@@ -36,11 +37,12 @@ export async function putObject(call: S3Call): Promise<S3Answer> {
   assertGrantsNothing(call);
   const { storage, principal, headers } = call;
   assertEncryptionOffered(call);
-  const naming = labelsOf(keyOf(call), headers);
+  const labels = labelsOf(keyOf(call), headers);
   const condition = writeCondition(headers);
   const { name } = await bucketOf(call);
   const { bucket, upload } = await storage.objects.beginUpload(principal, name);
   try {
+    const naming = { ...labels, lock: wantedLock(call, bucket) };
     storage.objects.assertMayWrite(principal, bucket, naming.name);
     const sent = await call.body.stream((chunk) => upload.write(chunk), 'CRC64NVME');
     const received = await upload.finish();
@@ -117,7 +119,7 @@ async function copyObject(call: S3Call): Promise<S3Answer> {
   }
   const kept = { mimeType: row.mime_type, metadata: row.metadata, headers: row.headers };
   const tags = directive(call, 'x-amz-tagging-directive') ? tagsOf(headers) : row.tags;
-  const naming = { name, ...(replaces ? describedBy(headers) : kept), tags };
+  const naming = { name, ...(replaces ? describedBy(headers) : kept), tags, lock: wantedLock(call, bucket) };
   const condition = writeCondition(headers);
   storage.objects.assertMayWrite(principal, bucket, name);
   const { upload } = await storage.objects.beginUpload(principal, bucket.name);

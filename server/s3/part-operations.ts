@@ -5,6 +5,7 @@ import { ownerOf } from './bucket-operations.ts';
 import { checksumHeader, headerChecksums, newChecksum } from './checksums.ts';
 import { writeCondition } from './conditions.ts';
 import { namesIn } from './list-operations.ts';
+import { wantedLock } from './lock.ts';
 import { labelsOf, versionHeader } from './object-headers.ts';
 import { assertEncryptionOffered, COPY, copySource } from './object-operations.ts';
 import { readRange } from './object-reading.ts';
@@ -99,6 +100,7 @@ async function create(call: S3Call): Promise<S3Answer> {
   const announced: Announced = { algorithm: chosen, type: type ?? usual, isAsked: algorithm !== null };
   const uploadId = await call.storage.partUploads.begin(call, bucket, {
     ...labels,
+    lock: wantedLock(call, bucket),
     checksum: JSON.stringify(announced),
   });
   return {

@@ -24,6 +24,7 @@ import { formClaim } from './form-credentials.ts';
 import { FORM_OPERATIONS, formUpload, isForm } from './form-operation.ts';
 import { FormReader } from './form-reader.ts';
 import { LIST_OPERATIONS } from './list-operations.ts';
+import { LOCK_OPERATIONS } from './lock-operations.ts';
 import { FACT_OPERATIONS } from './object-facts.ts';
 import { OBJECT_OPERATIONS } from './object-operations.ts';
 import { oldClaim } from './old-signature.ts';
@@ -58,12 +59,16 @@ export const OPERATIONS: readonly S3Operation[] = [
   ...DELETE_OPERATIONS,
   ...FACT_OPERATIONS,
   ...ACL_OPERATIONS,
+  ...LOCK_OPERATIONS,
   ...LIST_OPERATIONS,
   ...BUCKET_OPERATIONS,
   ...FORM_OPERATIONS,
   ...SETTING_OPERATIONS,
   ...ABSENT_OPERATIONS,
 ].sort((a, b) => weightOf(b) - weightOf(a));
+
+/** Every query parameter that selects an operation. */
+const SELECTORS: ReadonlySet<string> = new Set(OPERATIONS.flatMap(({ query = [] }) => query));
 
 function weightOf({ query = [], header }: S3Operation): number {
   return query.length * 2 + Number(header !== undefined);
@@ -295,6 +300,14 @@ function operationOf(
     (name) => SUB_RESOURCES.has(name) && found?.query?.includes(name) !== true,
   );
   if (other !== undefined) return refuseAbsent(other);
+  // A parameter that names a part of a bucket must never change the whole: DELETE ?encryption deletes none.
+  const isPart = method !== 'GET' && method !== 'HEAD' && found !== undefined;
+  if (
+    isPart &&
+    [...query.keys()].some((name) => SELECTORS.has(name) && found.query?.includes(name) !== true)
+  ) {
+    throw new S3Error('MethodNotAllowed');
+  }
   if (found !== undefined) return found;
   throw new S3Error('MethodNotAllowed');
 }

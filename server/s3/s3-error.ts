@@ -210,6 +210,7 @@ const S3_CODES: Readonly<Record<ErrorCode, S3Code>> = {
   email_taken: 'InvalidRequest',
   bucket_exists: 'BucketAlreadyOwnedByYou',
   bucket_not_empty: 'BucketNotEmpty',
+  object_locked: 'AccessDenied',
   vm_not_stopped: 'InvalidRequest',
   vm_invalid_state: 'InvalidRequest',
   vm_not_running: 'InvalidRequest',

@@ -1,7 +1,9 @@
 /** Settings of a bucket that are one document each: read, replaced and removed as a whole. */
 import type { Permission } from '../calls/principal.ts';
+import { isAppError } from '../platform/errors.ts';
 import { type BucketSettings, type SettingName, settingsOf } from '../storage/bucket-settings.ts';
 import { CORS_MAX_BYTES, corsDocument, readCors } from './cors.ts';
+import { LOCK_MAX_BYTES, lockConfigurationDocument, readLockConfiguration } from './lock.ts';
 import { type Action, bucketOf, type S3Call, type S3Operation } from './s3-call.ts';
 import { type S3Code, S3Error } from './s3-error.ts';
 import { readTags, TAGS_MAX_BYTES, tagsDocument, tagsFrom } from './tags.ts';
@@ -14,11 +16,13 @@ export interface Setting<N extends SettingName> {
   /** The query parameter. */
   readonly query: string;
   /** AWS' names of its operations. */
-  readonly names: readonly [get: string, put: string, remove: string];
+  readonly names: readonly [get: string, put: string, remove?: string];
   /** Their actions; removing often is a way of putting. */
-  readonly actions: readonly [get: Action, put: Action, remove: Action];
+  readonly actions: readonly [get: Action, put: Action, remove?: Action];
   /** What reading answers where it is not set. */
   readonly absent: S3Code;
+  /** The code when the state of the bucket does not allow it. */
+  readonly refused?: S3Code;
   readonly maxBytes: number;
   /** Throws S3Error. */
   readonly read: (body: Buffer) => NonNullable<BucketSettings[N]>;
@@ -41,9 +45,14 @@ function operationsOf<N extends SettingName>({
   const one = { level: 'bucket', query: [query] } as const;
   const change = how.permission ?? 'storage:admin';
   const set = async (call: S3Call, value?: BucketSettings[N]): Promise<void> => {
-    await call.storage.buckets.configure(call, call.target.bucket ?? '', [setting, value]);
+    try {
+      await call.storage.buckets.configure(call, call.target.bucket ?? '', [setting, value]);
+    } catch (error) {
+      if (how.refused === undefined || !isAppError(error, 'object_locked')) throw error;
+      throw new S3Error(how.refused, error.message);
+    }
   };
-  return [
+  const operations: S3Operation[] = [
     {
       ...one,
       name: get,
@@ -68,10 +77,12 @@ function operationsOf<N extends SettingName>({
         return { status: how.status ?? 200 };
       },
     },
-    {
+  ];
+  if (remove !== undefined) {
+    operations.push({
       ...one,
       name: remove,
-      action: removeAction,
+      action: removeAction ?? putAction,
       method: 'DELETE',
       permission: change,
       run: async (call) => {
@@ -79,8 +90,9 @@ function operationsOf<N extends SettingName>({
         await set(call);
         return { status: 204 };
       },
-    },
-  ];
+    });
+  }
+  return operations;
 }
 
 /** By name. The JSON API checks what it takes with them. */
@@ -106,6 +118,17 @@ export const SETTINGS: { readonly [N in SettingName]: Setting<N> } = {
     maxBytes: CORS_MAX_BYTES,
     read: readCors,
     write: corsDocument,
+  },
+  lock: {
+    setting: 'lock',
+    query: 'object-lock',
+    names: ['GetObjectLockConfiguration', 'PutObjectLockConfiguration'],
+    actions: ['s3:GetBucketObjectLockConfiguration', 's3:PutBucketObjectLockConfiguration'],
+    absent: 'ObjectLockConfigurationNotFoundError',
+    refused: 'InvalidBucketState',
+    maxBytes: LOCK_MAX_BYTES,
+    read: readLockConfiguration,
+    write: lockConfigurationDocument,
   },
 };
 

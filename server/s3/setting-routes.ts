@@ -43,13 +43,15 @@ export function settingRoutes({ buckets }: SettingRoutesDeps): Route[] {
       name: 'changeBucketSettings',
       tag: 'storage',
       summary: 'Change what S3 clients can set on a bucket',
-      description: 'Each setting is replaced as a whole; null removes it, and others stay as they are.',
+      description:
+        'Each setting is replaced as a whole; null removes it, and others stay as they are. ' +
+        'Object lock stays once it is set, and needs versioning.',
       permission: 'storage:admin',
       params: BucketPath,
       body: BucketSettingsChange,
       maxBodyBytes: 256 * 1024,
       responses: { 200: BucketSettingsShown },
-      errors: ['bucket_not_found'],
+      errors: ['bucket_not_found', 'object_locked'],
       handler: (call) => {
         const changed = checked(call.body);
         return buckets.configureAll(call, call.params.name, { changed, answer: shown });

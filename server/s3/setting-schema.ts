@@ -22,16 +22,35 @@ const Cors = Type.Array(CorsRule, {
     'Pages of other origins that may reach the bucket; at most 100 rules, the first that fits counts',
 });
 
-const SCHEMAS = { cors: Cors, tags: Tags };
+const Lock = namedObject('BucketLock', {
+  default: Type.Union(
+    [
+      namedObject('BucketLockDefault', {
+        mode: Type.Union([Type.Literal('GOVERNANCE'), Type.Literal('COMPLIANCE')]),
+        days: Type.Optional(Type.Integer({ description: 'Or `years`' })),
+        years: Type.Optional(Type.Integer()),
+      }),
+      Type.Null(),
+    ],
+    { description: 'The retention of new versions that bring none; null: none' },
+  ),
+});
+
+const SCHEMAS = { cors: Cors, lock: Lock, tags: Tags };
 
 const orNull = <S extends (typeof SCHEMAS)[SettingName]>(schema: S) =>
   Type.Union([schema, Type.Null({ description: 'Not set' })]);
 
-export const BucketSettingsShown = namedObject('BucketSettings', { cors: orNull(Cors), tags: orNull(Tags) });
+export const BucketSettingsShown = namedObject('BucketSettings', {
+  cors: orNull(Cors),
+  lock: orNull(Lock),
+  tags: orNull(Tags),
+});
 export type BucketSettingsShown = Static<typeof BucketSettingsShown>;
 
 export const BucketSettingsChange = namedObject('BucketSettingsChange', {
   cors: Type.Optional(orNull(Cors)),
+  lock: Type.Optional(orNull(Lock)),
   tags: Type.Optional(orNull(Tags)),
 });
 export type BucketSettingsChange = Static<typeof BucketSettingsChange>;
@@ -47,10 +66,11 @@ export const READERS: {
       exposed,
       ...(max_age_seconds !== undefined && { maxAgeSeconds: max_age_seconds }),
     })),
+  lock: ({ default: byDefault }) => (byDefault === null ? {} : { byDefault }),
   tags: (tags) => tags,
 };
 
-export function shown({ cors, tags }: BucketSettings): BucketSettingsShown {
+export function shown({ cors, lock, tags }: BucketSettings): BucketSettingsShown {
   const rules = cors?.map(({ origins, methods, headers, exposed, maxAgeSeconds, ...rule }) => ({
     ...rule,
     origins: [...origins],
@@ -59,5 +79,6 @@ export function shown({ cors, tags }: BucketSettings): BucketSettingsShown {
     exposed_headers: [...exposed],
     ...(maxAgeSeconds !== undefined && { max_age_seconds: maxAgeSeconds }),
   }));
-  return { cors: rules ?? null, tags: tags ?? null };
+  const locked = lock === undefined ? null : { default: lock.byDefault ?? null };
+  return { cors: rules ?? null, lock: locked, tags: tags ?? null };
 }

@@ -77,7 +77,7 @@ function changeRoutes({ buckets, bucketEmptier }: BucketRoutesDeps): Route[] {
       params: BucketPath,
       body: BucketChange,
       responses: { 200: Bucket },
-      errors: ['bucket_not_found'],
+      errors: ['bucket_not_found', 'object_locked'],
       handler: (call) => buckets.change(call, call.params.name, call.body),
     }),
     defineRoute({
@@ -92,7 +92,7 @@ function changeRoutes({ buckets, bucketEmptier }: BucketRoutesDeps): Route[] {
       params: BucketPath,
       query: Type.Object({ force: Type.Optional(Type.Boolean()) }),
       responses: { 200: Bucket },
-      errors: ['bucket_not_found', 'bucket_not_empty'],
+      errors: ['bucket_not_found', 'bucket_not_empty', 'object_locked'],
       handler: (call) => {
         const { name } = call.params;
         return call.query.force === true

@@ -1,8 +1,9 @@
 /**
  * Settings of S3 on a bucket. They are read with the bucket's row, so that they cost no read of their own.
  */
+import type { DefaultRetention, LockMode } from './object-lock.ts';
 
-/** Which scripts of other origins may do what; patterns hold at most one `*`. */
+/** A permission for scripts of other origins; patterns hold at most one `*`. */
 export interface CorsRule {
   readonly id?: string;
   readonly origins: readonly string[];
@@ -14,9 +15,18 @@ export interface CorsRule {
   readonly maxAgeSeconds?: number;
 }
 
+/** The default as the client said it, which is one of the two. */
+export interface ObjectLockDefault {
+  readonly mode: LockMode;
+  readonly days?: number;
+  readonly years?: number;
+}
+
 /** By name of the setting, in the form in which it is used; absent: not set. */
 export interface BucketSettings {
   readonly cors?: readonly CorsRule[];
+  /** Object lock is enabled, and stays so. */
+  readonly lock?: { readonly byDefault?: ObjectLockDefault };
   readonly tags?: Readonly<Record<string, string>>;
 }
 
@@ -57,4 +67,14 @@ export function withSettings(
   const after = { ...settingsOf(row), ...changed };
   const text = JSON.stringify(after);
   return text === '{}' ? null : text;
+}
+
+const YEAR_DAYS = 365;
+
+/** The retention of new versions; undefined: none. */
+export function defaultRetention(bucket: { readonly settings: string | null }): DefaultRetention | undefined {
+  const byDefault = settingsOf(bucket).lock?.byDefault;
+  if (byDefault === undefined) return undefined;
+  const { mode, days, years = 0 } = byDefault;
+  return { mode, days: days ?? years * YEAR_DAYS };
 }

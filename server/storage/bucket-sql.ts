@@ -18,7 +18,14 @@ export interface BucketRow {
   readonly settings: string | null;
 }
 
-export type BucketModes = Pick<BucketRow, 'versioning' | 'encryption'>;
+export type BucketModes = Pick<BucketRow, 'versioning' | 'encryption' | 'settings'>;
+
+/** The counters of a new bucket. */
+export const NO_CONTENT = { object_count: 0, size_bytes: 0, version_count: 0, total_bytes: 0 };
+
+function modesOf({ id, versioning, encryption, settings }: Pick<BucketRow, 'id'> & BucketModes) {
+  return [id, versioning, encryption, settings ?? ''];
+}
 
 const COLUMNS = `id, account_id, name, region, versioning, encryption, created_at,
   object_count, size_bytes, version_count, total_bytes, settings`;
@@ -53,12 +60,10 @@ export class BucketSql {
     );
   }
 
-  insert(
-    bucket: Pick<BucketRow, 'account_id' | 'name' | 'region' | 'versioning' | 'encryption' | 'created_at'>,
-  ): Statement {
+  insert(bucket: Omit<BucketRow, 'id' | keyof typeof NO_CONTENT>): Statement {
     return {
-      sql: `INSERT INTO buckets (account_id, name, region, versioning, encryption, created_at)
-            VALUES (?, ?, ?, ?, ?, ?)`,
+      sql: `INSERT INTO buckets (account_id, name, region, versioning, encryption, created_at, settings)
+            VALUES (?, ?, ?, ?, ?, ?, ?)`,
       params: [
         bucket.account_id,
         bucket.name,
@@ -66,25 +71,27 @@ export class BucketSql {
         bucket.versioning,
         bucket.encryption,
         bucket.created_at,
+        bucket.settings,
       ],
     };
   }
 
-  /** Refuses unless both are still `before`. */
-  update(id: number, before: BucketModes, after: BucketModes): Statement {
+  /** Refuses unless versioning, encryption and settings are still those of `before`. */
+  update(before: Pick<BucketRow, 'id'> & BucketModes, after: Omit<BucketModes, 'settings'>): Statement {
     return {
       sql: `UPDATE buckets SET versioning = ?, encryption = ?
-            WHERE id = ? AND versioning = ? AND encryption = ?`,
-      params: [after.versioning, after.encryption, id, before.versioning, before.encryption],
+            WHERE id = ? AND versioning = ? AND encryption = ? AND COALESCE(settings, '') = ?`,
+      params: [after.versioning, after.encryption, ...modesOf(before)],
       expectChanges: 1,
     };
   }
 
-  /** Refuses unless the settings are still those of `row`. */
-  configure({ id, settings }: Pick<BucketRow, 'id' | 'settings'>, after: string | null): Statement {
+  /** Refuses like update(). */
+  configure(before: Pick<BucketRow, 'id'> & BucketModes, after: string | null): Statement {
     return {
-      sql: `UPDATE buckets SET settings = ? WHERE id = ? AND COALESCE(settings, '') = ?`,
-      params: [after, id, settings ?? ''],
+      sql: `UPDATE buckets SET settings = ?
+            WHERE id = ? AND versioning = ? AND encryption = ? AND COALESCE(settings, '') = ?`,
+      params: [after, ...modesOf(before)],
       expectChanges: 1,
     };
   }

@@ -12,8 +12,9 @@ import {
   withSetting,
   withSettings,
 } from './bucket-settings.ts';
-import type { BucketRow, BucketSql } from './bucket-sql.ts';
+import { type BucketRow, type BucketSql, NO_CONTENT } from './bucket-sql.ts';
 import { formatSize } from './entries.ts';
+import { assertRemovable, type LockTime, objectLocked } from './object-lock.ts';
 import type { ObjectSql } from './object-sql.ts';
 import type { PartUploads } from './part-uploads.ts';
 import type { Removals } from './removals.ts';
@@ -25,7 +26,6 @@ import { assertBucketName } from './upload-fields.ts';
 export type { BucketRow } from './bucket-sql.ts';
 
 const DEFAULT_REGION = 'us-east-1';
-const EMPTY = { id: 0, object_count: 0, size_bytes: 0, version_count: 0, total_bytes: 0, settings: null };
 
 export interface BucketsDeps {
   readonly changes: Changes;
@@ -44,7 +44,7 @@ export class Buckets {
   }
 
   /** Throws `invalid_bucket_name`, `bucket_exists`, `insufficient_credits`, `quota_exceeded`. */
-  async create(call: Call, input: NewBucket): Promise<Bucket> {
+  async create(call: Call, input: NewBucket & { readonly settings?: BucketSettings }): Promise<Bucket> {
     const { principal } = call;
     assertBucketName(input.name);
     if (principal.bucketLimits !== null) throw limitedKey();
@@ -57,11 +57,12 @@ export class Buckets {
       versioning: Number(input.versioning ?? false),
       encryption: Number(input.encryption ?? false),
       created_at: clock.now(),
+      settings: input.settings === undefined ? null : JSON.stringify(input.settings),
     };
     return changes.run(call, async (change) => {
       const id = change.add(store.insert(row), () => bucketExists(input.name));
       change.addAll(await billing.bucketCreated({ ...row, id }), 'retry');
-      return present({ ...row, ...EMPTY });
+      return present({ ...row, ...NO_CONTENT, id: 0 });
     });
   }
 
@@ -96,7 +97,8 @@ export class Buckets {
 
   /**
    * Settings apply to later uploads; stored objects do not change. `suspends`: versioning that was never on
-   * is suspended too, as S3 clients may ask.
+   * is suspended too, as S3 clients may ask. Throws `bucket_not_found`, `scope_required`, and `object_locked`
+   * for suspending it where object lock is enabled.
    */
   async change(
     call: Call,
@@ -111,12 +113,16 @@ export class Buckets {
       const versioning =
         wanted.versioning === undefined ? row.versioning : switched(row, wanted.versioning, suspends);
       const after = { ...row, versioning, encryption: Number(encryption) };
-      change.add(store.update(row.id, row, after), 'retry');
+      if (versioning !== VERSIONING.on) assertNoLock(row);
+      change.add(store.update(row, after), 'retry');
       return present(after);
     });
   }
 
-  /** Sets one of the settings of S3; undefined removes it. Throws `bucket_not_found`, `scope_required`. */
+  /**
+   * Sets one of the settings of S3; undefined removes it. Throws `bucket_not_found`, `scope_required`, and
+   * `object_locked` for object lock that is to end, or to begin without versioning.
+   */
   async configure<N extends SettingName>(
     call: Call,
     name: string,
@@ -126,13 +132,14 @@ export class Buckets {
     const { changes, store } = this.#deps;
     await changes.run(call, async (change) => {
       const row = await this.find(call.principal, name);
+      assertLockFits(row, { [setting]: value });
       change.add(store.configure(row, withSetting(row, setting, value)), 'retry');
     });
   }
 
   /**
    * Sets and removes some of the settings of S3 in one commit, which resolves to what `answer` makes of all
-   * of them. Throws `bucket_not_found`, `scope_required`.
+   * of them. Throws what configure() throws.
    */
   async configureAll<T>(
     call: Call,
@@ -149,6 +156,7 @@ export class Buckets {
     const { changes, store } = this.#deps;
     return changes.run(call, async (change) => {
       const row = await this.find(call.principal, name);
+      assertLockFits(row, changed);
       const settings = withSettings(row, changed);
       change.add(store.configure(row, settings), 'retry');
       return answer(settingsOf({ settings }));
@@ -191,6 +199,20 @@ function switched({ versioning }: BucketRow, isOn: boolean, suspends: boolean): 
   return versioning === VERSIONING.off && !suspends ? VERSIONING.off : VERSIONING.suspended;
 }
 
+function assertLockFits(bucket: BucketRow, changed: SettingsChange): void {
+  if (!('lock' in changed)) return;
+  if (changed.lock === undefined && settingsOf(bucket).lock !== undefined) {
+    throw objectLocked('Object lock that was enabled stays enabled');
+  }
+  if (changed.lock === undefined || bucket.versioning === VERSIONING.on) return;
+  throw objectLocked("Versioning must be 'Enabled' on the bucket to apply an Object Lock configuration");
+}
+
+function assertNoLock(bucket: BucketRow): void {
+  if (settingsOf(bucket).lock === undefined) return;
+  throw objectLocked(`Object lock is enabled in ${bucket.name}, so its versioning stays on`);
+}
+
 export function bucketNotFound(name: string): AppError {
   return new AppError('bucket_not_found', `You have no bucket named ${name}`);
 }
@@ -231,6 +253,7 @@ function present(row: BucketRow): Bucket {
     size_formatted: formatSize(row.size_bytes),
     version_count: row.version_count,
     total_size: row.total_bytes,
+    object_lock: settingsOf(row).lock !== undefined,
   };
 }
 
@@ -239,11 +262,14 @@ interface BucketEmptierDeps {
   readonly removals: Removals;
   readonly partUploads: PartUploads;
   readonly store: ObjectSql;
+  readonly lockTime: () => LockTime;
 }
 
 /** Deletes a bucket with its contents, a batch of versions at a time, each an ordinary durable commit. */
 const AT_ONCE = 64;
 const TRIES = 10;
+/** Versions whose locks are looked at in one read. */
+const LOCKS_AT_ONCE = 1000;
 
 export class BucketEmptier {
   readonly #deps: BucketEmptierDeps;
@@ -252,11 +278,15 @@ export class BucketEmptier {
     this.#deps = deps;
   }
 
-  /** Empties and removes the bucket, while uploads to it are refused. Throws what empty() does. */
+  /**
+   * Empties and removes the bucket, while uploads to it are refused. Throws what empty() does; nothing is
+   * removed if a version is locked.
+   */
   async remove(call: Call, bucketName: string): Promise<Bucket> {
     const { principal } = call;
     const { buckets } = this.#deps;
     const bucket = await buckets.find(principal, bucketName);
+    if (principal.bucketLimits === null) await this.#assertUnlocked(bucket);
     return this.#remove(call, bucket, () => this.empty(principal, bucketName));
   }
 
@@ -284,7 +314,26 @@ export class BucketEmptier {
     return this.#remove(call, bucket, () => partUploads.abortAll(call.principal, bucket));
   }
 
-  /** May be called again after an interruption. Throws `bucket_not_found`, `scope_required`. */
+  /** Throws `object_locked`. A version that is locked later is found by the commit that would remove it. */
+  async #assertUnlocked(bucket: BucketRow): Promise<void> {
+    if (settingsOf(bucket).lock === undefined) return;
+    const { store, lockTime } = this.#deps;
+    let last = { name: '', id: 0 };
+    for (;;) {
+      const rows = await store.locks(bucket.id, last, LOCKS_AT_ONCE);
+      const time = lockTime();
+      for (const row of rows) assertRemovable(row, time, false);
+      const end = rows.at(-1);
+      if (rows.length < LOCKS_AT_ONCE || end === undefined) return;
+      last = { name: end.name, id: end.id };
+      // Reads are synchronous: other requests run between pages.
+      await new Promise(setImmediate);
+    }
+  }
+
+  /**
+   * May be called again after an interruption. Throws `bucket_not_found`, `scope_required`, `object_locked`.
+   */
   async empty(principal: Principal, bucketName: string): Promise<void> {
     const { buckets, removals, partUploads, store } = this.#deps;
     // A limited key could not delete the names beyond its limits, so it is refused before the first delete.

@@ -3,8 +3,9 @@ import type { WriteBehind } from '../metadata/change.ts';
 import { formatTime, formatTimeOrNull } from '../platform/clock.ts';
 import { AppError } from '../platform/errors.ts';
 import type { BucketRow } from './bucket-sql.ts';
+import type { LockRow } from './object-lock.ts';
 import type { EntryRow, ObjectRow, VersionRow } from './object-sql.ts';
-import type { ObjectEntry, Uploaded } from './schema.ts';
+import type { ObjectEntry, ObjectLock, Uploaded } from './schema.ts';
 
 /** One entry; with `versions`, the members that tell versions apart. */
 export function presentEntry(
@@ -30,7 +31,15 @@ export function presentEntry(
     version_id: row.version_id,
     is_latest: row.is_latest === 1,
     is_delete_marker: row.blob === null,
+    ...presentLock(row),
   };
+}
+
+/** Nothing for a version that never had a lock. */
+export function presentLock({ lock_mode, retain_until, legal_hold }: LockRow): { lock?: ObjectLock } {
+  if (lock_mode === null && legal_hold === null) return {};
+  const isHeld = legal_hold === 1;
+  return { lock: { mode: lock_mode, retain_until: formatTimeOrNull(retain_until), legal_hold: isHeld } };
 }
 
 type PresentedVersion = Pick<

@@ -4,7 +4,7 @@ import type { WriteBehind } from '../metadata/change.ts';
 import { AppError } from '../platform/errors.ts';
 import type { BucketRow } from './bucket-sql.ts';
 import type { Buckets } from './buckets.ts';
-import { presentEntry } from './entries.ts';
+import { presentEntry, presentLock } from './entries.ts';
 import type { EntryRow, ObjectSql } from './object-sql.ts';
 import { notFound, type Objects } from './objects.ts';
 import type { ObjectDetails, ObjectEntry } from './schema.ts';
@@ -177,6 +177,7 @@ export class ObjectInspector {
       bucket: object.bucket,
       version_id: newest.version_id,
       is_delete_marker: newest.blob === null,
+      ...presentLock(newest),
       versions: shown.map((row) => presentEntry(row, accessTimes, true)),
       versions_truncated: isTruncated,
     };

@@ -167,7 +167,13 @@ function singleRoutes({ objects, removals, objectInspector }: ObjectRoutesDeps):
         '`If-Match`, only if the deleted version has that `ETag` or `version_id`. A key that has `storage:append` ' +
         'and not `storage:write` can only add a delete marker.',
       responses: { 200: Deleted },
-      errors: ['object_not_found', 'version_not_found', 'precondition_failed', 'write_conflict'],
+      errors: [
+        'object_not_found',
+        'version_not_found',
+        'object_locked',
+        'precondition_failed',
+        'write_conflict',
+      ],
       handler: (call) => {
         const condition = conditionOf(call.request.headers);
         return removals.remove(call, call.params.id, { versionId: call.query.version_id, condition });

@@ -10,8 +10,9 @@ import { HotContents } from './hot-contents.ts';
 import { Listing } from './listing.ts';
 import { NameListing } from './name-listing.ts';
 import { NamedSql } from './named-sql.ts';
+import { ObjectChanges } from './object-changes.ts';
 import { ObjectSql } from './object-sql.ts';
-import { ObjectChanges, Objects } from './objects.ts';
+import { Objects } from './objects.ts';
 import { PartUploadSql } from './part-upload-sql.ts';
 import { PartUploads } from './part-uploads.ts';
 import { Removals } from './removals.ts';
@@ -32,6 +33,8 @@ export interface ObjectServicesDeps {
   readonly garbageGraceMs: number;
   /** Called with the row id of a blob whose bytes are damaged. */
   readonly onDamaged: (blob: number) => void;
+  /** The time that has really passed: see object-lock.ts. */
+  readonly steady: { readonly now: () => number };
 }
 
 export type ObjectServices = ReturnType<typeof objectServices>;
@@ -51,7 +54,8 @@ export function objectServices(deps: ObjectServicesDeps) {
     statementOf: (bucketId, bytes) => billing.bytesSent(bucketId, bytes),
     join: (earlier, later) => earlier + later,
   });
-  const shared = { ...deps, store, hot };
+  const lockTime = () => ({ wallMs: deps.clock.now(), steadyMs: deps.steady.now() });
+  const shared = { ...deps, store, hot, lockTime };
   const buckets = new Buckets({ ...shared, store: new BucketSql(metadata) });
   const objectChanges = new ObjectChanges(shared);
   const objects = new Objects({ ...shared, buckets, objectChanges });
@@ -72,7 +76,7 @@ export function objectServices(deps: ObjectServicesDeps) {
     objects,
     removals,
     partUploads,
-    bucketEmptier: new BucketEmptier({ buckets, removals, partUploads, store }),
+    bucketEmptier: new BucketEmptier({ buckets, removals, partUploads, store, lockTime }),
     names: new NameListing({ store, partUploadSql }),
     listing: new Listing({ store, buckets, accessTimes }),
     downloads: new Downloads({

@@ -1,49 +1,22 @@
 /** SQL of objects, versions and blobs. (Buckets: bucket-sql.ts.) */
 import type { Awaitable, Reads, RowIdOf, Statement } from '../metadata/metadata.ts';
+import { LOCK_COLUMNS, type LockRow, type LockTime, UNLOCKED } from './object-lock.ts';
+import type {
+  ContentRow,
+  EntryRow,
+  NewBlob,
+  NewVersion,
+  ObjectRow,
+  Pointed,
+  UploadTarget,
+  VersionRow,
+} from './object-rows.ts';
 
-/** An object's identity and its current version. */
-export interface ObjectRow {
-  readonly id: number;
-  readonly object_id: string;
-  readonly bucket_id: number;
-  readonly name: string;
-  /** Row id of the live version; null behind a delete marker. */
-  readonly current: number | null;
-}
+export type * from './object-rows.ts';
 
-export interface VersionRow {
-  readonly id: number;
-  readonly version_id: string;
-  /** Row id of the blob; null for a delete marker. */
-  readonly blob: number | null;
-  readonly size_bytes: number;
-  readonly etag: string;
-  readonly mime_type: string;
-  readonly storage_class: string;
-  readonly metadata: string | null;
-  readonly created_at: number;
-  readonly last_accessed: number | null;
-  /** 1: made while versioning was off or suspended. An object has at most one such version or marker. */
-  readonly is_null: number;
-  /** JSON object of further response headers, by their names in lower case. */
-  readonly headers: string | null;
-  /** JSON object. */
-  readonly tags: string | null;
-  /** JSON of a StoredChecksum. */
-  readonly checksum: string | null;
-}
-
-/** A checksum that an S3 client asked to be kept beside the MD5. */
-export interface StoredChecksum {
-  readonly algorithm: string;
-  /** Covers all bytes, or the checksums of the parts. */
-  readonly type: 'FULL_OBJECT' | 'COMPOSITE';
-  /** Base64; `-N` at the end of a composite one of N parts. */
-  readonly value: string;
-}
-
-interface TargetRow {
+interface TargetRow extends LockRow {
   readonly versioning: number;
+  readonly settings: string | null;
   readonly id: number | null;
   readonly object_id: string;
   readonly current: number | null;
@@ -55,85 +28,11 @@ interface TargetRow {
   readonly is_null: number;
 }
 
-export interface UploadTarget {
-  readonly versioning: number;
-  readonly object: Pick<ObjectRow, 'id' | 'object_id' | 'current'> | undefined;
-  /** The live version. */
-  readonly previous: LiveVersion | undefined;
-}
-
-/** Facts of the live version that a change replaces. */
-export type LiveVersion = Pick<
-  VersionRow,
-  'id' | 'blob' | 'size_bytes' | 'version_id' | 'etag' | 'created_at' | 'is_null'
->;
-
-/** A version with the object it belongs to, as listings show it. */
-export interface EntryRow extends VersionRow {
-  /** Row id of the object. */
-  readonly object: number;
-  readonly object_id: string;
-  readonly name: string;
-  /** 1 when no later version or marker exists. */
-  readonly is_latest: number;
-}
-
-/** Everything a download needs, in one read. */
-export interface ContentRow extends EntryRow {
-  readonly bucket_id: number;
-  readonly account_id: number;
-  readonly is_active: number;
-  readonly bucket: string;
-  readonly blob_name: string | null;
-  readonly data: Uint8Array | null;
-  /** CRC-32 of `data`. */
-  readonly data_crc: number | null;
-  readonly wrapped_key: Uint8Array | null;
-  /** Row id of the multipart upload whose parts are the bytes. */
-  readonly upload: number | null;
-}
-
-/** A delete marker that is the newest entry of an object. */
-export type MarkerRow = Pick<VersionRow, 'version_id' | 'is_null' | 'created_at'>;
-
-export interface NewBlob {
-  readonly name: string | null;
-  readonly sizeBytes: number;
-  readonly data: Uint8Array | null;
-  readonly checksum: number | null;
-  readonly wrappedKey: Uint8Array | null;
-}
-
-export interface NewVersion {
-  readonly versionId: string;
-  readonly object: number | RowIdOf;
-  readonly blob: number | RowIdOf | null;
-  readonly sizeBytes: number;
-  readonly etag: string;
-  readonly mimeType: string;
-  readonly storageClass: string;
-  readonly metadata: string | null;
-  readonly createdAt: number;
-  readonly isNull: boolean;
-  readonly headers: string | null;
-  readonly tags: string | null;
-  readonly checksum: string | null;
-}
-
-/** The current version of an object. */
-export interface Pointed {
-  /** Row id; null: deleted. */
-  readonly version: number | RowIdOf | null;
-  readonly sizeBytes: number;
-  /** Creation of the version or deletion of the object, ms. */
-  readonly at: number;
-}
-
 /** S3's name of the version that was made while versioning was off or suspended. */
 export const NULL_VERSION = 'null';
 
 const VERSION_COLUMNS = `v.id, v.version_id, v.blob, v.size_bytes, v.etag, v.mime_type, v.storage_class,
-  v.metadata, v.created_at, v.last_accessed, v.is_null, v.headers, v.tags, v.checksum`;
+  v.metadata, v.created_at, v.last_accessed, v.is_null, v.headers, v.tags, v.checksum, ${LOCK_COLUMNS}`;
 /** Columns of a version `v` and its object `o`: an EntryRow without is_latest. */
 export const ENTRY_COLUMNS = `${VERSION_COLUMNS}, o.id AS object, o.object_id, o.name`;
 const IS_LATEST = `CASE WHEN v.id = (SELECT max(l.id) FROM versions l WHERE l.object = o.id) THEN 1 ELSE 0 END
@@ -153,17 +52,18 @@ export class ObjectSql {
   /** The target of an upload: the bucket as it is now, and the object of that name, if it exists. */
   async target(bucketId: number, name: string): Promise<UploadTarget | undefined> {
     const row = await this.#reads.get<TargetRow>(
-      `SELECT b.versioning, o.id, o.object_id, o.current, v.blob, v.size_bytes, v.version_id, v.etag,
-         v.created_at, v.is_null
+      `SELECT b.versioning, b.settings, o.id, o.object_id, o.current, v.blob, v.size_bytes, v.version_id, v.etag,
+         v.created_at, v.is_null, ${LOCK_COLUMNS}
        FROM buckets b LEFT JOIN objects o ON o.bucket_id = b.id AND o.name = ?
        LEFT JOIN versions v ON v.id = o.current WHERE b.id = ?`,
       name,
       bucketId,
     );
     if (!row) return undefined;
-    const { versioning, id, object_id, current, ...version } = row;
+    const { versioning, settings, id, object_id, current, ...version } = row;
     return {
       versioning,
+      settings,
       object: id === null ? undefined : { id, object_id, current },
       previous: current === null ? undefined : { ...version, id: current },
     };
@@ -254,6 +154,23 @@ export class ObjectSql {
     );
   }
 
+  /** Locks of versions that have or had one, by name and then age, after that name and row id. */
+  locks(
+    bucketId: number,
+    after: { readonly name: string; readonly id: number },
+    limit: number,
+  ): Awaitable<(LockRow & { readonly name: string; readonly id: number })[]> {
+    return this.#reads.all(
+      `SELECT o.name, v.id, ${LOCK_COLUMNS} FROM objects o JOIN versions v ON v.object = o.id
+       WHERE o.bucket_id = ? AND o.name >= ? AND (o.name > ? OR v.id > ?) ORDER BY o.name, v.id LIMIT ?`,
+      bucketId,
+      after.name,
+      after.name,
+      after.id,
+      limit,
+    );
+  }
+
   /** Newest first, older than `before` (a row id). Empty unless the object is in that bucket. */
   versionsOf(
     object: Pick<ObjectRow, 'id' | 'bucket_id'>,
@@ -314,8 +231,8 @@ export class ObjectSql {
   insertVersion(version: NewVersion): Statement {
     return {
       sql: `INSERT INTO versions (version_id, object, blob, size_bytes, etag, mime_type, storage_class, metadata,
-              created_at, is_null, headers, tags, checksum)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+              created_at, is_null, headers, tags, checksum, lock_mode, retain_until, locked_until, legal_hold)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
       params: [
         version.versionId,
         version.object,
@@ -330,6 +247,10 @@ export class ObjectSql {
         version.headers,
         version.tags,
         version.checksum,
+        version.lock.lock_mode,
+        version.lock.retain_until,
+        version.lock.locked_until,
+        version.lock.legal_hold,
       ],
     };
   }
@@ -344,8 +265,30 @@ export class ObjectSql {
     };
   }
 
-  deleteVersion(id: number): Statement {
-    return { sql: 'DELETE FROM versions WHERE id = ?', params: [id], expectChanges: 1 };
+  /** Refuses while object lock keeps it; `bypass`: despite GOVERNANCE. */
+  deleteVersion(id: number, { wallMs, steadyMs }: LockTime, bypass: boolean): Statement {
+    return {
+      sql: `DELETE FROM versions WHERE id = ? AND coalesce(legal_hold, 0) = 0 AND (
+              (coalesce(retain_until, 0) <= ? AND coalesce(locked_until, 0) <= ?)
+              OR (lock_mode = 'GOVERNANCE' AND ? = 1))`,
+      params: [id, wallMs, steadyMs, Number(bypass)],
+      expectChanges: 1,
+    };
+  }
+
+  /** Refuses unless the version still has the lock `from`. */
+  setLock(version: number, from: LockRow, to: LockRow): Statement {
+    return {
+      sql: `UPDATE versions SET lock_mode = ?, retain_until = ?, locked_until = ?, legal_hold = ?
+            WHERE id = ? AND coalesce(lock_mode, '') = ? AND coalesce(retain_until, 0) = ?
+            AND coalesce(locked_until, 0) = ? AND coalesce(legal_hold, 2) = ?`,
+      params: [
+        ...[to.lock_mode, to.retain_until, to.locked_until, to.legal_hold],
+        ...[version, from.lock_mode ?? '', from.retain_until ?? 0, from.locked_until ?? 0],
+        from.legal_hold ?? 2,
+      ],
+      expectChanges: 1,
+    };
   }
 
   /** Refuses (foreign key) while the object still has a version. */
@@ -404,6 +347,7 @@ export function markerOf(
     headers: null,
     tags: null,
     checksum: null,
+    lock: UNLOCKED,
   };
   return { versionId, object, createdAt, isNull, ...nothing };
 }

@@ -23,6 +23,8 @@ export interface PartUploadRow {
   readonly tags: string | null;
   /** JSON: algorithm and type of the checksums that the client announced. */
   readonly checksum: string | null;
+  /** JSON of a WantedLock; null: that of the bucket. */
+  readonly lock: string | null;
   readonly created_at: number;
   /** JSON of a Completed. */
   readonly result: string | null;
@@ -49,7 +51,7 @@ export interface PartBlobRow {
 }
 
 const UPLOAD_COLUMNS = `id, upload_id, bucket_id, account_id, name, state, size_bytes, changes, encryption, mime_type,
-  metadata, headers, tags, checksum, created_at, result`;
+  metadata, headers, tags, checksum, lock, created_at, result`;
 const PART_COLUMNS = 'number, blob, size_bytes, etag, checksum, created_at';
 
 export class PartUploadSql {
@@ -142,8 +144,8 @@ export class PartUploadSql {
   insert(upload: Omit<PartUploadRow, 'id' | 'state' | 'size_bytes' | 'changes' | 'result'>): Statement {
     return {
       sql: `INSERT INTO uploads (upload_id, bucket_id, account_id, name, encryption, mime_type, metadata, headers, tags,
-              checksum, created_at)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+              checksum, lock, created_at)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
       params: [
         upload.upload_id,
         upload.bucket_id,
@@ -155,6 +157,7 @@ export class PartUploadSql {
         upload.headers,
         upload.tags,
         upload.checksum,
+        upload.lock,
         upload.created_at,
       ],
     };

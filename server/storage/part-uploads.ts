@@ -13,6 +13,7 @@ import { newId } from '../platform/ids.ts';
 import type { BucketRow } from './bucket-sql.ts';
 import { type Buckets, bucketNotFound } from './buckets.ts';
 import type { Condition, Published } from './entries.ts';
+import type { WantedLock } from './object-lock.ts';
 import type { ObjectSql } from './object-sql.ts';
 import type { Naming, Objects, VersionContent } from './objects.ts';
 import { type PartRow, type PartUploadRow, type PartUploadSql, UPLOAD_STATE } from './part-upload-sql.ts';
@@ -94,6 +95,7 @@ export class PartUploads {
         headers: labels.headers ?? null,
         tags: labels.tags ?? null,
         checksum: labels.checksum,
+        lock: labels.lock === undefined ? null : JSON.stringify(labels.lock),
         created_at: clock.now(),
       };
       // Its deletion looks for open uploads, and may have come first.
@@ -200,7 +202,8 @@ export class PartUploads {
         const checksum = checksumOf(chosen);
         const content = this.#assembled(upload, { all, chosen, checksum });
         const { name, mime_type: mimeType, metadata, headers, tags } = upload;
-        const naming = { name, mimeType, metadata, headers, tags };
+        const lock = upload.lock === null ? undefined : (JSON.parse(upload.lock) as WantedLock);
+        const naming = { name, mimeType, metadata, headers, tags, lock };
         return objects.publish(call, { bucket, content, naming, ...(condition && { condition }) }, completed);
       }),
     );

@@ -40,6 +40,8 @@ export interface StorageDeps {
     readonly assertSpace: (bytes: number) => void;
   };
   readonly billing: StorageBilling;
+  /** See ObjectServicesDeps. */
+  readonly steady: { readonly now: () => number };
   /** Checks the metadata; null: no damage found. */
   readonly metadataDamage: () => Promise<string | null>;
   /** See SweeperDeps.isHeld. */
@@ -67,7 +69,7 @@ const HOUR_MS = 3_600_000;
 
 /** Makes object storage, and raises the alarm again for damage that an earlier scrub found. */
 export async function storagePart(deps: StorageDeps) {
-  const { config, clock, base, billing, isHeld, metadataDamage, linkKeys, addresses } = deps;
+  const { config, clock, base, billing, steady, isHeld, metadataDamage, linkKeys, addresses } = deps;
   const { metadata, blobs, keys, alarms, assertSpace } = base;
   const wrapKey = (dataKey: Uint8Array) => keys.seal(dataKey, 'blob-key');
   const unwrapKey = (wrapped: Uint8Array) => keys.unseal(wrapped, 'blob-key');
@@ -83,6 +85,7 @@ export async function storagePart(deps: StorageDeps) {
     clock,
     blobs,
     billing,
+    steady,
     wrapKey,
     unwrapKey,
     assertSpace,

@@ -8,8 +8,9 @@ import { assertMayRemove } from './append-only.ts';
 import type { BucketRow } from './bucket-sql.ts';
 import type { Buckets } from './buckets.ts';
 import type { Condition } from './entries.ts';
+import { nothingSince, type ObjectChanges } from './object-changes.ts';
 import { NULL_VERSION, type ObjectRow, type ObjectSql, type VersionRow } from './object-sql.ts';
-import { notFound, nothingSince, type ObjectChanges, type Objects } from './objects.ts';
+import { notFound, type Objects } from './objects.ts';
 import type { Deleted } from './schema.ts';
 import { VERSIONING } from './schema.ts';
 
@@ -28,6 +29,8 @@ interface Removal {
   readonly condition?: Condition | undefined;
   /** A delete without a version id adds a marker wherever versions are or were kept, as S3 does. */
   readonly isStrict?: boolean;
+  /** Despite retention in the mode GOVERNANCE. */
+  readonly bypass?: boolean;
 }
 
 /** The outcome of a removal. */
@@ -57,7 +60,8 @@ export class Removals {
    * Without a version id: in a versioned bucket adds a delete marker, elsewhere removes the object (if older
    * versions remain from versioned times, they stay behind a marker). With one: removes that version or
    * marker permanently. `condition` is checked against the version to remove. Throws `object_not_found`,
-   * `version_not_found`, and `scope_required` for a key that may only append where that could not be undone.
+   * `version_not_found`, `object_locked`, and `scope_required` for a key that may only append where that
+   * could not be undone.
    */
   async remove(call: Call, objectId: string, removal: Removal = {}): Promise<Deleted> {
     const { principal } = call;
@@ -77,8 +81,8 @@ export class Removals {
 
   /**
    * Removes by name, as S3 does: a missing object is no error, and where versions are or were kept a delete
-   * without a version id always adds a marker. null: nothing was there. Throws `version_not_found`, and
-   * `scope_required` when the key's limits do not cover the name or it may only append.
+   * without a version id always adds a marker. null: nothing was there. Throws `version_not_found`,
+   * `object_locked`, and `scope_required` when the key's limits do not cover the name or it may only append.
    */
   async removeNamed(
     call: Call,
@@ -107,11 +111,11 @@ export class Removals {
   async #remove(
     change: Change,
     { bucket, object }: Omit<Removed, 'condition'>,
-    { versionId, condition, isStrict = false }: Removal,
+    { versionId, condition, isStrict = false, bypass = false }: Removal,
   ): Promise<RemovedNamed> {
     this.#deps.objectChanges.forgetAfter(change, object.object_id);
     const removed = { bucket, object, condition };
-    if (versionId !== undefined) return this.#removeVersion(change, { ...removed, versionId });
+    if (versionId !== undefined) return this.#removeVersion(change, { ...removed, versionId, bypass });
     return { answer: await this.#removeCurrent(change, removed, isStrict), wasMarker: false };
   }
 
@@ -148,7 +152,7 @@ export class Removals {
 
   async #removeVersion(
     change: Change,
-    { bucket, object, versionId, condition }: Removed & { versionId: string },
+    { bucket, object, versionId, condition, bypass }: Removed & { versionId: string; bypass: boolean },
   ): Promise<RemovedNamed> {
     const { store } = this.#deps;
     const version =
@@ -167,7 +171,7 @@ export class Removals {
       const pointed = { version: current, sizeBytes: after?.size_bytes ?? 0, at };
       change.add(store.setCurrent(object.id, object.current, pointed), 'retry');
     }
-    this.#deps.objectChanges.dropVersion(change, version);
+    this.#deps.objectChanges.dropVersion(change, version, bypass);
     if (!rest) change.add(store.deleteObject(object.id), 'retry');
     await this.#deps.objectChanges.count(change, bucket, {
       objects: Number(after !== undefined) - Number(before !== undefined),
@@ -182,7 +186,7 @@ export class Removals {
 
   /**
    * Removes the oldest versions and markers of an object permanently, many in one commit, and with the last
-   * of them the object. Throws `object_not_found`.
+   * of them the object. Throws `object_not_found`, and `object_locked` if one of these may not be removed.
    */
   async removeOldest(principal: Principal, objectId: string): Promise<void> {
     const { store, buckets, clock } = this.#deps;

@@ -12,6 +12,9 @@ export const Bucket = namedObject('Bucket', {
   size_formatted: Type.String(),
   version_count: Type.Integer({ description: 'Versions with bytes, live ones included' }),
   total_size: Type.Integer({ description: 'Bytes of all versions' }),
+  object_lock: Type.Boolean({
+    description: 'Whether versions may be locked against removal, which S3 clients do',
+  }),
 });
 export type Bucket = Static<typeof Bucket>;
 
@@ -43,6 +46,16 @@ export type BucketChange = Static<typeof BucketChange>;
 
 const Metadata = Type.Union([Type.Record(Type.String(), Type.Unknown()), Type.Null()]);
 
+/** Only with versions, and only where a lock was ever set. */
+export const ObjectLock = namedObject('ObjectLock', {
+  mode: Type.Union([Type.Literal('GOVERNANCE'), Type.Literal('COMPLIANCE'), Type.Null()], {
+    description: 'null: no retention',
+  }),
+  retain_until: Type.Union([Type.String(), Type.Null()]),
+  legal_hold: Type.Boolean(),
+});
+export type ObjectLock = Static<typeof ObjectLock>;
+
 const entryMembers = {
   id: Type.String({ description: 'obj-…; identifies (bucket, name)' }),
   name: Type.String(),
@@ -63,6 +76,7 @@ export const ObjectEntry = namedObject('StorageObject', {
   version_id: Type.Optional(Type.String({ description: 'Only with include_versions' })),
   is_latest: Type.Optional(Type.Boolean({ description: 'Only with include_versions' })),
   is_delete_marker: Type.Optional(Type.Boolean({ description: 'Only with include_versions' })),
+  lock: Type.Optional(ObjectLock),
 });
 export type ObjectEntry = Static<typeof ObjectEntry>;
 
@@ -107,6 +121,7 @@ export const ObjectDetails = namedObject('StorageObjectDetails', {
   bucket: Type.String(),
   version_id: Type.String(),
   is_delete_marker: Type.Boolean(),
+  lock: Type.Optional(ObjectLock),
   versions: Type.Array(ObjectEntry, { description: 'Newest first' }),
   versions_truncated: Type.Boolean({
     description: 'Whether there are older versions; the `Link` header has the next page',

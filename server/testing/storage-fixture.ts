@@ -67,7 +67,7 @@ export async function openStorageFixture(options: StorageFixtureOptions = {}) {
   };
   const blobs = await openBlobs({ directory, clock, alarms, diskSpace });
   const log = pino({ level: 'silent' });
-  const { storageCharges: billing } = await openBilling({
+  const { storageCharges: billing, steady } = await openBilling({
     builtIn: BUILT_IN,
     clock,
     log,
@@ -83,6 +83,7 @@ export async function openStorageFixture(options: StorageFixtureOptions = {}) {
     alarms,
     ...keyWrapping(),
     billing,
+    steady,
     assertSpace: diskSpace.assertSpace,
     maxObjectBytes: options.maxObjectBytes ?? 2 ** 30,
     garbageGraceMs: TEST_GRACE_MS,

@@ -17,7 +17,6 @@ const ABSENT = [
   'logging',
   'metrics',
   'notification',
-  'object-lock',
   'ownershipControls',
   'policy',
   'policyStatus',
@@ -60,6 +59,12 @@ const OFFERED: Readonly<Record<string, Operation>> = {
   GetBucketCors: { method: 'GET', level: 'bucket', query: ['cors'] },
   PutBucketCors: { method: 'PUT', level: 'bucket', query: ['cors'] },
   DeleteBucketCors: { method: 'DELETE', level: 'bucket', query: ['cors'] },
+  GetObjectLockConfiguration: { method: 'GET', level: 'bucket', query: ['object-lock'] },
+  PutObjectLockConfiguration: { method: 'PUT', level: 'bucket', query: ['object-lock'] },
+  GetObjectRetention: { method: 'GET', level: 'object', query: ['retention'] },
+  PutObjectRetention: { method: 'PUT', level: 'object', query: ['retention'] },
+  GetObjectLegalHold: { method: 'GET', level: 'object', query: ['legal-hold'] },
+  PutObjectLegalHold: { method: 'PUT', level: 'object', query: ['legal-hold'] },
   GetBucketEncryption: { method: 'GET', level: 'bucket', query: ['encryption'] },
   PutBucketEncryption: { method: 'PUT', level: 'bucket', query: ['encryption'] },
   CopyObject: { method: 'PUT', level: 'object', header: 'x-amz-copy-source' },
@@ -86,6 +91,7 @@ export const APPENDS: readonly string[] = [
   'CopyObject',
   'PostObject',
   'PutObject',
+  'PutObjectRetention',
   'DeleteObject',
 ];
 
@@ -95,6 +101,8 @@ export const ADMINISTERS: readonly string[] = [
   'PutObjectAcl',
   'PutBucketCors',
   'DeleteBucketCors',
+  'PutObjectLockConfiguration',
+  'PutObjectLegalHold',
 ];
 
 export const OPERATIONS: readonly (Operation & { readonly name: string; readonly isRead: boolean })[] = [

@@ -27,6 +27,11 @@ const XML: Readonly<Record<string, string>> = {
     '<ServerSideEncryptionConfiguration><Rule><ApplyServerSideEncryptionByDefault><SSEAlgorithm>AES256</SSEAlgorithm></ApplyServerSideEncryptionByDefault></Rule></ServerSideEncryptionConfiguration>',
   PutBucketCors:
     '<CORSConfiguration><CORSRule><AllowedOrigin>*</AllowedOrigin><AllowedMethod>GET</AllowedMethod></CORSRule></CORSConfiguration>',
+  PutObjectLockConfiguration:
+    '<ObjectLockConfiguration><ObjectLockEnabled>Enabled</ObjectLockEnabled></ObjectLockConfiguration>',
+  PutObjectRetention:
+    '<Retention><Mode>GOVERNANCE</Mode><RetainUntilDate>2999-01-01T00:00:00Z</RetainUntilDate></Retention>',
+  PutObjectLegalHold: '<LegalHold><Status>ON</Status></LegalHold>',
   PutBucketTagging: '<Tagging><TagSet></TagSet></Tagging>',
   PutObjectTagging: '<Tagging><TagSet></TagSet></Tagging>',
   DeleteObjects: `<Delete><Object><Key>${KEY}</Key></Object></Delete>`,

@@ -1,0 +1,78 @@
+/** Operations of object lock on a version: retention and legal hold. */
+import { permits } from '../calls/principal.ts';
+import {
+  assertLockable,
+  LOCK_MAX_BYTES,
+  legalHoldDocument,
+  readLegalHold,
+  readRetention,
+  retentionDocument,
+} from './lock.ts';
+import { versionHeader } from './object-headers.ts';
+import { findContent } from './object-reading.ts';
+import { bucketOf, keyOf, type S3Answer, type S3Call, type S3Operation } from './s3-call.ts';
+
+const RETENTION = { level: 'object', query: ['retention'] } as const;
+const HOLD = { level: 'object', query: ['legal-hold'] } as const;
+const READ = { method: 'GET', permission: 'storage:read' } as const;
+
+/** Retention without the right to bypass it only grows, so that whoever may upload may set it. */
+export const LOCK_OPERATIONS: readonly S3Operation[] = [
+  { ...RETENTION, ...READ, name: 'GetObjectRetention', action: 's3:GetObjectRetention', run: getRetention },
+  {
+    ...RETENTION,
+    name: 'PutObjectRetention',
+    action: 's3:PutObjectRetention',
+    method: 'PUT',
+    permission: 'storage:append',
+    run: putRetention,
+  },
+  { ...HOLD, ...READ, name: 'GetObjectLegalHold', action: 's3:GetObjectLegalHold', run: getLegalHold },
+  {
+    ...HOLD,
+    name: 'PutObjectLegalHold',
+    action: 's3:PutObjectLegalHold',
+    method: 'PUT',
+    permission: 'storage:admin',
+    run: putLegalHold,
+  },
+];
+
+/** True for a caller who asks to remove what GOVERNANCE keeps, and may. */
+export function bypassesGovernance({ headers, principal }: S3Call): boolean {
+  const asked = headers['x-amz-bypass-governance-retention']?.toString().toLowerCase() === 'true';
+  return asked && permits(principal, 'storage:admin');
+}
+
+async function versionOf(call: S3Call) {
+  const bucket = await bucketOf(call);
+  const versionId = call.target.query.get('versionId');
+  const { row } = await findContent(call, bucket, { name: keyOf(call), versionId });
+  assertLockable(bucket);
+  return { row, headers: versionHeader(bucket, row) };
+}
+
+async function getRetention(call: S3Call): Promise<S3Answer> {
+  const { row } = await versionOf(call);
+  return { xml: retentionDocument(row) };
+}
+
+async function putRetention(call: S3Call): Promise<S3Answer> {
+  const body = await call.body.whole(LOCK_MAX_BYTES);
+  const { row, headers } = await versionOf(call);
+  const retention = readRetention(body, call.now());
+  await call.storage.objects.setLock(call, row, { retention, bypass: bypassesGovernance(call) });
+  return { headers };
+}
+
+async function getLegalHold(call: S3Call): Promise<S3Answer> {
+  const { row } = await versionOf(call);
+  return { xml: legalHoldDocument(row) };
+}
+
+async function putLegalHold(call: S3Call): Promise<S3Answer> {
+  const body = await call.body.whole(LOCK_MAX_BYTES);
+  const { row, headers } = await versionOf(call);
+  await call.storage.objects.setLock(call, row, { legalHold: readLegalHold(body) });
+  return { headers };
+}
