@@ -13,6 +13,7 @@ import { createEdge, type EdgeDeps } from '../http/edge.ts';
 import { documentRoutes, indexRoutes } from '../http/index-routes.ts';
 import { type OperationRoutesDeps, operationRoutes, updateRoutes } from '../http/operation-routes.ts';
 import { hostCheck, hostsOf, type OwnAddresses } from '../http/origins.ts';
+import { privacyCheck } from '../http/private-connections.ts';
 import { UnreadResponses } from '../http/response.ts';
 import type { Route } from '../http/route.ts';
 import { type SocketRoute, WebSockets, type WebSocketsDeps } from '../http/web-sockets.ts';
@@ -79,7 +80,7 @@ export function buildEdges(
 ) {
   const { clock, log, addresses } = deps;
   const hsts = config.publicUrl.startsWith('https:') ? HSTS : {};
-  const trustedProxies = config.trustedProxies.split(',').filter((address) => address !== '');
+  const trustedProxies = proxiesOf(config);
   const limitOf = (name: string, requests: number, windowSeconds: number) =>
     new RateLimiter({ name, requests, windowSeconds }, clock);
   const limiter = new CallerLimits(
@@ -162,7 +163,12 @@ function s3Edge(config: Config, { s3, clock, log, meters, headers, bodies, limit
     ...common,
     domains: s3Domains(config),
     oldSignatures: config.s3OldSignatures === 'on',
+    isPrivate: config.s3InsecureKeys === 'true' ? () => true : privacyCheck(proxiesOf(config)),
   });
+}
+
+function proxiesOf({ trustedProxies }: Config): string[] {
+  return trustedProxies.split(',').filter((address) => address !== '');
 }
 
 function s3Domains({ s3Domain }: Config): string[] {

@@ -19,6 +19,7 @@ import { plural } from '../platform/plural.ts';
 import { type MovedBlobs, type MoveFigures, moveBlobs } from '../storage/blob-move.ts';
 import { BlobSql } from '../storage/blob-sql.ts';
 import type { BlobStore } from '../storage/blobs.ts';
+import { type DataKeys, openDataKeys } from '../storage/encryption.ts';
 import { formatSize } from '../storage/entries.ts';
 import { type Command, UsageError } from './command.ts';
 import { Progress } from './terminal.ts';
@@ -98,15 +99,15 @@ async function moveBytes(config: Config, engine: Engine, to: Place): Promise<num
       throw new Error(`The objects of this cloud are in ${place}: set CLOUDLET_BLOBS_URL to it`);
     }
     const keys = MasterKeys.open({ dataDir, mayCreate: false, cloudId });
-    const unwrapKey = (wrapped: Uint8Array) => keys.unseal(wrapped, 'blob-key');
+    const dataKeys = openDataKeys(metadata, keys);
     const files = await openFiles(deps);
     const bucket = await openBucket(deps, address, { mayMark: to === 's3' }).catch(async (error: unknown) => {
       await files.close();
       throw error;
     });
     const [from, into] = to === 's3' ? [files, bucket] : [bucket, files];
-    const moved = await withProgress({ from, to: into, store: new BlobSql(metadata), unwrapKey }).finally(
-      () => Promise.all([files.close(), bucket.close()]),
+    const moved = await withProgress({ from, to: into, store: new BlobSql(metadata), dataKeys }).finally(() =>
+      Promise.all([files.close(), bucket.close()]),
     );
     await (target === undefined ? places.forget() : places.write(target));
     printResult(moved, { to, dataDir, targetName });
@@ -135,7 +136,7 @@ async function withProgress(deps: {
   readonly from: BlobStore;
   readonly to: BlobStore;
   readonly store: BlobSql;
-  readonly unwrapKey: (wrapped: Uint8Array) => Uint8Array;
+  readonly dataKeys: DataKeys;
 }): Promise<MovedBlobs> {
   const bar = new Progress();
   const startedAt = clock.monotonic();

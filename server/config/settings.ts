@@ -72,6 +72,12 @@ export const SETTINGS = {
     ['off', 'on'],
     'Signature Version 2 of S3 in headers (HMAC-SHA1, which covers no body): off, or on for old clients',
   ),
+  s3InsecureKeys: oneOf(
+    'CLOUDLET_S3_INSECURE_SSE_C',
+    'false',
+    ['false', 'true'],
+    'true: S3 clients may send keys of their own (SSE-C) over connections that are not encrypted',
+  ),
   trustedProxies: text(
     'CLOUDLET_TRUSTED_PROXIES',
     '',

@@ -27,6 +27,7 @@ export const CALL_SAMPLES: Readonly<Record<string, CallSample>> = {
   updateAccount: { body: { email: 'ada@example.net', current_password: ADA.password } },
   rotateApiKey: { body: { overlap_seconds: 3600 } },
   createAccessKey: { body: { name: 'backup', scopes: ['storage:read'] } },
+  createEncryptionKey: { body: { id: 'photos-2026' } },
   createBucket: { body: { name: 'photos', versioning: true } },
   getBucket: BUCKET,
   changeBucket: { ...BUCKET, body: { versioning: true } },

@@ -195,7 +195,8 @@ export class ConnectionSlots {
   }
 }
 
-function blockListOf(networks: readonly string[]): BlockList {
+/** Addresses and networks, as the setting for trusted proxies has them; others are left out. */
+export function blockListOf(networks: readonly string[]): BlockList {
   const list = new BlockList();
   for (const network of networks) {
     const [address = '', prefix] = network.trim().split('/');

@@ -79,6 +79,10 @@ export const ERROR_HELP: Readonly<Record<ErrorCode, Help>> = {
   session_not_found: help(NOT_YOURS, 'List the sessions.'),
   bucket_not_found: help(NOT_YOURS, 'List the buckets; create it first.'),
   object_not_found: help(NOT_YOURS, 'List the files of the bucket. Paths take ids, not names.'),
+  encryption_key_not_found: help(
+    'You have no encryption key of that name.',
+    'List the keys; create it first.',
+  ),
   upload_not_found: help('The upload was completed or aborted, or never begun.', 'Begin it again.'),
   version_not_found: help('The object has no such version, or a delete marker.', 'List its versions.'),
   vm_not_found: help(NOT_YOURS, 'List the virtual machines.'),
@@ -127,6 +131,8 @@ export const ERROR_HELP: Readonly<Record<ErrorCode, Help>> = {
     'Ask that administrator.',
   ),
   bucket_exists: help('You have a bucket of that name.', 'Use it, or choose another name.'),
+  encryption_key_exists: help('You have an encryption key of that name.', 'Use it, or choose another name.'),
+  encryption_key_in_use: help('Stored bytes are encrypted with the key.', 'Delete them first.'),
   bucket_not_empty: help('The bucket still contains objects or versions.', 'Empty it, or add `?force=true`.'),
   object_locked: help(
     'Object lock keeps a version from being removed, or a bucket from losing its versions.',
@@ -169,6 +175,10 @@ export const ERROR_HELP: Readonly<Record<ErrorCode, Help>> = {
   unsupported_media_type: help(
     'The call does not accept this `Content-Type`.',
     "Send `Content-Type: application/json`, which curl's `-d` alone does not. Uploads are forms: `-F`.",
+  ),
+  customer_key_required: help(
+    'The object is encrypted with a key that only its client has (SSE-C).',
+    'Read it by S3, with that key in the headers.',
   ),
   range_not_satisfiable: help('The range begins after the end.', '`Content-Range` has the size.'),
   misdirected_request: help(

@@ -77,7 +77,7 @@ CREATE TABLE blobs (
   checksum INTEGER,                         -- CRC-32 of data; files carry their own
   wrapped_key BLOB,                         -- data key under the master key; null: not encrypted
   damaged_at INTEGER                        -- set by the scrubber
-, upload INTEGER) STRICT;
+, upload INTEGER, customer BLOB, named_key INTEGER REFERENCES encryption_keys(id)) STRICT;
 
 CREATE TABLE buckets (
   id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -133,6 +133,15 @@ CREATE TABLE databases (
   is_dropped INTEGER NOT NULL DEFAULT 0,  -- in deleting: the engine has it no more
   kept_dump_bytes INTEGER                 -- in deleting: size of the last dump
 , keep_left_ms INTEGER) STRICT;
+
+CREATE TABLE encryption_keys (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  account_id INTEGER NOT NULL REFERENCES accounts(id),
+  key_id TEXT NOT NULL COLLATE BINARY,    -- chosen by the account
+  sealed BLOB NOT NULL,                   -- 32 bytes under the master key
+  created_at INTEGER NOT NULL,
+  UNIQUE (account_id, key_id)
+) STRICT;
 
 CREATE TABLE holds (
   resource_id TEXT PRIMARY KEY,
@@ -318,7 +327,7 @@ CREATE TABLE uploads (
   created_at INTEGER NOT NULL,
   ended_at INTEGER,
   result TEXT                             -- JSON: what completing it gave
-, acl TEXT, lock TEXT) STRICT;
+, acl TEXT, lock TEXT, customer BLOB, named_key INTEGER REFERENCES encryption_keys(id)) STRICT;
 
 CREATE TABLE usage_lines (
   meter TEXT NOT NULL,
@@ -480,6 +489,10 @@ CREATE INDEX billing_accounts_watched ON billing_accounts(account_id) WHERE stat
 
 CREATE INDEX blob_garbage_due ON blob_garbage(not_before);
 
+CREATE INDEX blobs_customer ON blobs(id) WHERE customer IS NOT NULL;
+
+CREATE INDEX blobs_named_key ON blobs(named_key) WHERE named_key IS NOT NULL;
+
 CREATE UNIQUE INDEX buckets_global ON buckets(global_name);
 
 CREATE INDEX buckets_lifecycle ON buckets(lifecycle_due) WHERE lifecycle_due IS NOT NULL;
@@ -524,6 +537,8 @@ CREATE UNIQUE INDEX sessions_id ON sessions(session_id);
 CREATE INDEX upload_parts_blob ON upload_parts(blob);
 
 CREATE INDEX uploads_aborted ON uploads(id) WHERE state = 2;
+
+CREATE INDEX uploads_named_key ON uploads(named_key) WHERE named_key IS NOT NULL;
 
 CREATE INDEX uploads_open ON uploads(bucket_id, name, id) WHERE state = 0;
 

@@ -62,6 +62,13 @@ export const SEALED_COLUMNS: readonly SealedColumn[] = [
     contextFrom: 'database_id',
     context: ({ contextValue }: SealedRow) => `database-password:${contextValue}`,
   })),
+  {
+    table: 'encryption_keys',
+    column: 'sealed',
+    key: ['id'],
+    contextFrom: 'key_id',
+    context: ({ contextValue }) => `encryption-key:${contextValue}`,
+  },
   { table: 'blobs', column: 'wrapped_key', key: ['id'], context: () => 'blob-key' },
 ];
 

@@ -1,5 +1,6 @@
 /** Operations on the service and on buckets, without the lists of what is in them. */
 import { isAppError } from '../platform/errors.ts';
+import { settingsOf } from '../storage/bucket-settings.ts';
 import type { BucketRow } from '../storage/buckets.ts';
 import { VERSIONING } from '../storage/schema.ts';
 import { bucketOf, isoTime, numberOf, type S3Answer, type S3Call, type S3Operation } from './s3-call.ts';
@@ -89,6 +90,15 @@ export const BUCKET_OPERATIONS: readonly S3Operation[] = [
     query: ['encryption'],
     permission: 'storage:write',
     run: putEncryption,
+  },
+  {
+    name: 'DeleteBucketEncryption',
+    action: 's3:PutEncryptionConfiguration',
+    method: 'DELETE',
+    level: 'bucket',
+    query: ['encryption'],
+    permission: 'storage:write',
+    run: deleteEncryption,
   },
 ];
 
@@ -200,9 +210,17 @@ async function putVersioning(call: S3Call): Promise<S3Answer> {
 }
 
 async function getEncryption(call: S3Call): Promise<S3Answer> {
-  const { encryption } = await bucketOf(call);
-  if (encryption === 0) throw new S3Error('ServerSideEncryptionConfigurationNotFoundError');
-  const rule = [['ApplyServerSideEncryptionByDefault', [['SSEAlgorithm', 'AES256']]]] as const;
+  const bucket = await bucketOf(call);
+  if (bucket.encryption === 0) throw new S3Error('ServerSideEncryptionConfigurationNotFoundError');
+  const { namedKey } = settingsOf(bucket);
+  const byDefault = [
+    ['SSEAlgorithm', namedKey === undefined ? 'AES256' : 'aws:kms'],
+    ['KMSMasterKeyID', namedKey?.keyId],
+  ] as const;
+  const rule = [
+    ['ApplyServerSideEncryptionByDefault', byDefault],
+    ['BucketKeyEnabled', namedKey?.bucketKey ?? false],
+  ] as const;
   return { xml: xmlDocument('ServerSideEncryptionConfiguration', [['Rule', rule]]) };
 }
 
@@ -212,9 +230,30 @@ async function putEncryption(call: S3Call): Promise<S3Answer> {
   const rule = child(root, 'Rule');
   const byDefault = rule && child(rule, 'ApplyServerSideEncryptionByDefault');
   const algorithm = byDefault && textOf(byDefault, 'SSEAlgorithm');
-  if (algorithm === undefined) throw new S3Error('MalformedXML');
-  if (algorithm !== 'AES256')
-    throw new S3Error('NotImplemented', `${algorithm} is not offered here; use AES256`);
-  await call.storage.buckets.change(call, name, { encryption: true });
+  if (rule === undefined || byDefault === undefined || algorithm === undefined) {
+    throw new S3Error('MalformedXML');
+  }
+  const keyId = textOf(byDefault, 'KMSMasterKeyID');
+  if (algorithm === 'AES256') {
+    if (keyId !== undefined) {
+      const message = 'a KMSMasterKeyID is not applicable if the default sse algorithm is not aws:kms';
+      throw new S3Error('InvalidArgument', message);
+    }
+    await call.storage.buckets.change(call, name, { encryption: true, namedKey: null });
+    return {};
+  }
+  if (algorithm !== 'aws:kms') throw new S3Error('NotImplemented', `${algorithm} is not offered here`);
+  if (keyId === undefined || keyId === '') {
+    const message = 'aws:kms needs a KMSMasterKeyID, the name of an encryption key of the account';
+    throw new S3Error('InvalidArgument', message);
+  }
+  const namedKey = { keyId, bucketKey: textOf(rule, 'BucketKeyEnabled') === 'true' };
+  await call.storage.buckets.change(call, name, { encryption: true, namedKey });
   return {};
+}
+
+async function deleteEncryption(call: S3Call): Promise<S3Answer> {
+  const { name } = await bucketOf(call);
+  await call.storage.buckets.change(call, name, { encryption: false });
+  return { status: 204 };
 }

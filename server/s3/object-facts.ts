@@ -1,4 +1,5 @@
 /** Operations that describe objects: attributes and tags. */
+import { unlocked } from './encryption-headers.ts';
 import { checksumOf, versionHeader } from './object-headers.ts';
 import { findContent } from './object-reading.ts';
 import { bucketOf, keyOf, type S3Answer, type S3Call, type S3Operation } from './s3-call.ts';
@@ -50,7 +51,7 @@ export const FACT_OPERATIONS: readonly S3Operation[] = [
 async function getAttributes(call: S3Call): Promise<S3Answer> {
   const bucket = await bucketOf(call);
   const versionId = call.target.query.get('versionId');
-  const content = await findContent(call, bucket, { name: keyOf(call), versionId });
+  const content = unlocked(call, await findContent(call, bucket, { name: keyOf(call), versionId }));
   const wanted = wantedAttributes(call);
   const has = (name: string) => wanted.includes(name);
   const checksum = checksumOf(content.row);

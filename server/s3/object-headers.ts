@@ -89,7 +89,7 @@ export function versionHeader(
 export function objectHeaders(
   bucket: BucketRow,
   { row, etag, mimeType, createdAt }: Content,
-  { isEncrypted, withChecksum }: { readonly isEncrypted: boolean; readonly withChecksum: boolean },
+  withChecksum: boolean,
 ): Record<string, string> {
   const stored = row.headers === null ? {} : (JSON.parse(row.headers) as Record<string, string>);
   const meta = row.metadata === null ? {} : (JSON.parse(row.metadata) as Record<string, unknown>);
@@ -104,7 +104,6 @@ export function objectHeaders(
   };
   for (const [name, value] of Object.entries(stored)) headers[name] = toHeader(value);
   for (const [name, value] of Object.entries(meta)) addMeta(headers, name, value);
-  if (isEncrypted) headers['x-amz-server-side-encryption'] = 'AES256';
   if (tags > 0) headers['x-amz-tagging-count'] = String(tags);
   if (withChecksum) Object.assign(headers, checksumHeaders(row.checksum));
   return headers;

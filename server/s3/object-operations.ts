@@ -2,9 +2,16 @@
 import type { Content } from '../storage/downloads.ts';
 import { assertGrantsNothing } from './acl-operations.ts';
 import { isNotModified, writeCondition } from './conditions.ts';
+import {
+  askedEncryption,
+  isSameEncryption,
+  shownEncryption,
+  storedEncryption,
+  unlocked,
+} from './encryption-headers.ts';
 import { wantedLock } from './lock.ts';
 import { checksumHeaders, describedBy, fullObject, labelsOf, versionHeader } from './object-headers.ts';
-import { findContent, headObject, isEncrypted, readAll, sendObject } from './object-reading.ts';
+import { findContent, headObject, readAll, sendObject } from './object-reading.ts';
 import { bucketOf, isoTime, keyOf, type S3Answer, type S3Call, type S3Operation } from './s3-call.ts';
 import { S3Error } from './s3-error.ts';
 import { tagsOf } from './tags.ts';
@@ -24,23 +31,15 @@ export const OBJECT_OPERATIONS: readonly S3Operation[] = [
   { ...READ, name: 'HeadObject', action: 's3:GetObject', method: 'HEAD', run: headObject },
 ];
 
-/** Refuses what encrypts in ways that are not offered. Throws S3Error NotImplemented. */
-export function assertEncryptionOffered({ headers }: Pick<S3Call, 'headers'>): void {
-  const asked = headers['x-amz-server-side-encryption'];
-  const own = headers['x-amz-server-side-encryption-customer-algorithm'];
-  if (own !== undefined || (asked !== undefined && asked !== 'AES256')) {
-    throw new S3Error('NotImplemented', 'Only the encryption of the bucket (SSE-S3, AES256) is offered here');
-  }
-}
-
 export async function putObject(call: S3Call): Promise<S3Answer> {
   assertGrantsNothing(call);
   const { storage, principal, headers } = call;
-  assertEncryptionOffered(call);
   const labels = labelsOf(keyOf(call), headers);
   const condition = writeCondition(headers);
-  const { name } = await bucketOf(call);
-  const { bucket, upload } = await storage.objects.beginUpload(principal, name);
+  const found = await bucketOf(call);
+  const asked = await askedEncryption(call, found);
+  const begun = await storage.objects.beginUpload(principal, found.name, asked);
+  const { bucket, upload, encryption } = begun;
   try {
     const naming = { ...labels, lock: wantedLock(call, bucket) };
     storage.objects.assertMayWrite(principal, bucket, naming.name);
@@ -58,7 +57,7 @@ export async function putObject(call: S3Call): Promise<S3Answer> {
         etag: `"${published.etag}"`,
         ...checksumHeaders(checksum),
         ...versionHeader(bucket, { version_id: published.versionId, is_null: Number(published.isNull) }),
-        ...(bucket.encryption === 1 && { 'x-amz-server-side-encryption': 'AES256' }),
+        ...shownEncryption(call, encryption),
       },
     };
   } finally {
@@ -89,7 +88,8 @@ export async function copySource(
   if (slash < 1 || slash === named.length - 1) throw refused();
   const bucket = await storage.buckets.find(principal, named.slice(0, slash));
   const versionId = /^versionId=(.+)$/.exec(query)?.[1];
-  const content = await findContent(call, bucket, { name: named.slice(slash + 1), versionId });
+  const found = await findContent(call, bucket, { name: named.slice(slash + 1), versionId });
+  const content = unlocked(call, found, 'copy-source-');
   if (isNotModified(headers, content, 'x-amz-copy-source-')) throw new S3Error('PreconditionFailed');
   const shown = versionHeader(bucket, content.row)['x-amz-version-id'];
   return { content, versionHeaders: shown === undefined ? {} : { 'x-amz-copy-source-version-id': shown } };
@@ -98,7 +98,6 @@ export async function copySource(
 async function copyObject(call: S3Call): Promise<S3Answer> {
   assertGrantsNothing(call);
   const { storage, principal, headers } = call;
-  assertEncryptionOffered(call);
   await call.body.whole(0);
   const bucket = await bucketOf(call);
   const { content, versionHeaders } = await copySource(call);
@@ -109,7 +108,7 @@ async function copyObject(call: S3Call): Promise<S3Answer> {
     row.bucket_id === bucket.id &&
     row.name === name &&
     headers['x-amz-copy-source']?.includes('?versionId=') !== true;
-  const encrypts = headers['x-amz-server-side-encryption'] !== undefined;
+  const encrypts = Object.keys(headers).some((each) => each.startsWith('x-amz-server-side-encryption'));
   if (isItself && !replaces && !encrypts) {
     throw new S3Error(
       'InvalidRequest',
@@ -122,9 +121,11 @@ async function copyObject(call: S3Call): Promise<S3Answer> {
   const naming = { name, ...(replaces ? describedBy(headers) : kept), tags, lock: wantedLock(call, bucket) };
   const condition = writeCondition(headers);
   storage.objects.assertMayWrite(principal, bucket, name);
-  const { upload } = await storage.objects.beginUpload(principal, bucket.name);
+  const asked = await askedEncryption(call, bucket);
+  const { upload, encryption } = await storage.objects.beginUpload(principal, bucket.name, asked);
   try {
-    const isSame = (await isEncrypted(call, content)) === (bucket.encryption === 1) && row.blob !== null;
+    const stored = await storedEncryption(call, content);
+    const isSame = isSameEncryption(stored, encryption, content) && row.blob !== null;
     const shares = isSame ? storage.objects.shared({ ...row, blob: row.blob as number }) : undefined;
     const published = await storage.objects.publish(
       call,
@@ -138,7 +139,11 @@ async function copyObject(call: S3Call): Promise<S3Answer> {
     );
     const version = { version_id: published.versionId, is_null: Number(published.isNull) };
     return {
-      headers: { ...versionHeaders, ...versionHeader(bucket, version) },
+      headers: {
+        ...versionHeaders,
+        ...versionHeader(bucket, version),
+        ...shownEncryption(call, encryption),
+      },
       xml: xmlDocument('CopyObjectResult', [
         ['ETag', `"${published.etag}"`],
         ['LastModified', isoTime(published.createdAt)],

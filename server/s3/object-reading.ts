@@ -5,6 +5,7 @@ import type { Content } from '../storage/downloads.ts';
 import { shownId } from '../storage/name-listing.ts';
 import type { ReceivedBytes, Upload } from '../storage/upload.ts';
 import { isNotModified } from './conditions.ts';
+import { assertReadsPlainly, shownEncryption, storedEncryption, unlocked } from './encryption-headers.ts';
 import { objectHeaders, overridden, versionHeader } from './object-headers.ts';
 import { bucketOf, keyOf, type S3Answer, type S3Call } from './s3-call.ts';
 import { S3Error } from './s3-error.ts';
@@ -29,12 +30,6 @@ export async function findContent(call: S3Call, bucket: BucketRow, named: Named)
   if (versionId === undefined) throw new S3Error('NoSuchKey', undefined, { fields, headers });
   const more = { allow: 'DELETE', 'last-modified': new Date(found.marker.created_at).toUTCString() };
   throw new S3Error('MethodNotAllowed', undefined, { fields, headers: { ...headers, ...more } });
-}
-
-export async function isEncrypted({ storage }: S3Call, { row }: Content): Promise<boolean> {
-  if (row.upload === null) return row.wrapped_key !== null;
-  const [first] = await storage.partUploads.assembledFrom(row.upload, 1);
-  return first?.isEncrypted === true;
 }
 
 /** Copies the bytes of an object into an upload. */
@@ -112,7 +107,9 @@ export async function headObject(call: S3Call): Promise<S3Answer> {
 async function prepare(call: S3Call): Promise<Reading | null> {
   const { query } = call.target;
   const bucket = await bucketOf(call);
-  const content = await findContent(call, bucket, { name: keyOf(call), versionId: query.get('versionId') });
+  assertReadsPlainly(call);
+  const named = { name: keyOf(call), versionId: query.get('versionId') };
+  const content = unlocked(call, await findContent(call, bucket, named));
   const etag = `"${content.etag}"`;
   if (isNotModified(call.headers, content)) {
     const lastModified = new Date(content.createdAt).toUTCString();
@@ -126,7 +123,8 @@ async function prepare(call: S3Call): Promise<Reading | null> {
   const isPartial = (part !== undefined || range !== whole) && range.end > range.start;
   const withChecksum = call.headers['x-amz-checksum-mode'] === 'ENABLED' && !isPartial;
   const headers = {
-    ...objectHeaders(bucket, content, { isEncrypted: await isEncrypted(call, content), withChecksum }),
+    ...objectHeaders(bucket, content, withChecksum),
+    ...shownEncryption(call, await storedEncryption(call, content)),
     ...overridden(query),
     'content-length': String(range.end - range.start),
     ...(isPartial && { 'content-range': `bytes ${range.start}-${range.end - 1}/${content.sizeBytes}` }),

@@ -4,10 +4,17 @@ import { assertGrantsNothing } from './acl-operations.ts';
 import { ownerOf } from './bucket-operations.ts';
 import { checksumHeader, headerChecksums, newChecksum } from './checksums.ts';
 import { writeCondition } from './conditions.ts';
+import {
+  askedEncryption,
+  customerKeyOf,
+  partEncryption,
+  partKey,
+  shownEncryption,
+} from './encryption-headers.ts';
 import { namesIn } from './list-operations.ts';
 import { wantedLock } from './lock.ts';
 import { labelsOf, versionHeader } from './object-headers.ts';
-import { assertEncryptionOffered, COPY, copySource } from './object-operations.ts';
+import { COPY, copySource } from './object-operations.ts';
 import { readRange } from './object-reading.ts';
 import {
   type Announced,
@@ -89,7 +96,6 @@ export const PART_OPERATIONS: readonly S3Operation[] = [
 
 async function create(call: S3Call): Promise<S3Answer> {
   assertGrantsNothing(call);
-  assertEncryptionOffered(call);
   await call.body.whole(0);
   const bucket = await bucketOf(call);
   const name = keyOf(call);
@@ -98,16 +104,22 @@ async function create(call: S3Call): Promise<S3Answer> {
   const chosen = algorithm ?? 'CRC64NVME';
   const usual = chosen === 'CRC64NVME' ? 'FULL_OBJECT' : 'COMPOSITE';
   const announced: Announced = { algorithm: chosen, type: type ?? usual, isAsked: algorithm !== null };
+  const asked = await askedEncryption(call, bucket);
+  const encryption = asked ?? (await call.storage.dataKeys.ofBucket(bucket));
   const uploadId = await call.storage.partUploads.begin(call, bucket, {
     ...labels,
     lock: wantedLock(call, bucket),
     checksum: JSON.stringify(announced),
+    encryption,
   });
   return {
-    headers:
-      algorithm === null
-        ? {}
-        : { 'x-amz-checksum-algorithm': algorithm, 'x-amz-checksum-type': announced.type },
+    headers: {
+      ...(algorithm !== null && {
+        'x-amz-checksum-algorithm': algorithm,
+        'x-amz-checksum-type': announced.type,
+      }),
+      ...shownEncryption(call, encryption),
+    },
     xml: xmlDocument('InitiateMultipartUploadResult', [
       ['Bucket', bucket.name],
       ['Key', name],
@@ -140,7 +152,8 @@ async function uploadPart(call: S3Call): Promise<S3Answer> {
   const row = await storage.partUploads.find(bucket, namedUpload(call));
   const { algorithm, isAsked } = announcedOf(row);
   storage.objects.assertMayWrite(call.principal, bucket, row.name);
-  const upload = await storage.partUploads.receive(row);
+  const key = partKey(call, row);
+  const upload = await storage.partUploads.receive(row, key);
   try {
     const sent = await call.body.stream((chunk) => upload.write(chunk), algorithm);
     if (sent !== null && isAsked && sent.algorithm !== algorithm) {
@@ -153,7 +166,8 @@ async function uploadPart(call: S3Call): Promise<S3Answer> {
     const checksum = sent !== null && sent.algorithm === algorithm ? sent.value : null;
     await storage.partUploads.putPart(call, row, { number, received, checksum });
     const shown = sent === null ? {} : { [checksumHeader(sent.algorithm)]: sent.value };
-    return { headers: { etag: `"${received.md5}"`, ...shown } };
+    const encryption = await partEncryption(call, row, key);
+    return { headers: { etag: `"${received.md5}"`, ...shown, ...encryption } };
   } finally {
     await upload.end();
   }
@@ -169,7 +183,8 @@ async function copyPart(call: S3Call): Promise<S3Answer> {
   const { content, versionHeaders } = await copySource(call);
   const range = copyRange(call.headers['x-amz-copy-source-range'], content.sizeBytes);
   const { algorithm } = announcedOf(row);
-  const upload = await storage.partUploads.receive(row);
+  const key = partKey(call, row);
+  const upload = await storage.partUploads.receive(row, key);
   try {
     const digest = newChecksum(algorithm);
     const hashed = {
@@ -183,7 +198,7 @@ async function copyPart(call: S3Call): Promise<S3Answer> {
     const checksum = digest.digest().toString('base64');
     await storage.partUploads.putPart(call, row, { number, received, checksum });
     return {
-      headers: versionHeaders,
+      headers: { ...versionHeaders, ...(await partEncryption(call, row, key)) },
       xml: xmlDocument('CopyPartResult', [
         ['ETag', `"${received.md5}"`],
         ['LastModified', isoTime(call.now())],
@@ -219,6 +234,7 @@ async function complete(call: S3Call): Promise<S3Answer> {
   const named = namedUpload(call);
   const row = await storage.partUploads.lookUp(named.uploadId);
   const announced = row === undefined ? undefined : announcedOf(row);
+  const key = customerKeyOf(call) && row && partKey(call, row);
   const claimed = claimOf(call, announced);
   const condition = writeCondition(headers);
   const done = await storage.partUploads.complete(call, named, {
@@ -239,7 +255,7 @@ async function complete(call: S3Call): Promise<S3Answer> {
   return {
     headers: {
       ...versionHeader(bucket, version),
-      ...(bucket.encryption === 1 && { 'x-amz-server-side-encryption': 'AES256' }),
+      ...(row && (await partEncryption(call, row, key))),
     },
     xml: xmlDocument('CompleteMultipartUploadResult', [
       ['Location', `${call.origin}/${bucket.name}/${named.name}`],

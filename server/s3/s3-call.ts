@@ -11,7 +11,7 @@ import type { Target } from './target.ts';
 
 export type S3Storage = Pick<
   ObjectServices,
-  'buckets' | 'bucketEmptier' | 'objects' | 'removals' | 'partUploads' | 'downloads'
+  'buckets' | 'bucketEmptier' | 'objects' | 'removals' | 'partUploads' | 'downloads' | 'dataKeys'
 > & { readonly names: NameListing };
 
 export interface S3Call extends Call {
@@ -26,6 +26,8 @@ export interface S3Call extends Call {
   readonly storage: S3Storage;
   /** ms since 1970. */
   readonly now: () => number;
+  /** Nobody else reads the connection: it is encrypted, or within this host. */
+  readonly isPrivate: boolean;
   /** `http://host:port` as the caller named it. */
   readonly origin: string;
   /** Headers of a 304, once it is known to be one. */

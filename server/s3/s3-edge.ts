@@ -46,6 +46,8 @@ export interface S3EdgeDeps {
   readonly bodies: BodyMemory;
   /** Host names under which a bucket's name is the first label. */
   readonly domains: readonly string[];
+  /** Whether nobody else can read what the client sends, so that it may send keys. */
+  readonly isPrivate: (request: IncomingMessage) => boolean;
   /** Whether Signature Version 2 is accepted. */
   readonly oldSignatures: boolean;
   /** Headers of every response. */
@@ -179,7 +181,9 @@ export class S3Edge {
   ): S3Call {
     const { storage, clock } = this.#deps;
     const origin = `http://${request.headers.host ?? ''}`;
-    return { ...asked, record: () => [], storage, now: () => clock.now(), request, response, origin };
+    const isPrivate = this.#deps.isPrivate(request);
+    const now = () => clock.now();
+    return { ...asked, record: () => [], storage, now, request, response, isPrivate, origin };
   }
 
   /** Throws S3Error AccessDenied, and what operationOf throws. */

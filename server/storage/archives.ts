@@ -3,6 +3,7 @@ import type { Principal } from '../calls/principal.ts';
 import { AppError, isAppError } from '../platform/errors.ts';
 import { endOfTick } from '../platform/tick.ts';
 import type { BrowsedRow, BrowseSql, From } from './browse-sql.ts';
+import { customerKeyRequired } from './customer-key.ts';
 import type { Downloads } from './downloads.ts';
 import { startOf } from './folder-walk.ts';
 import type { Listing } from './listing.ts';
@@ -56,8 +57,9 @@ export class Archives {
   }
 
   /**
-   * Throws `bucket_not_found`, `scope_required`, and `invalid_request` for a folder that is too large; `send`
-   * may throw `overloaded` before it has sent anything.
+   * Throws `bucket_not_found`, `scope_required`, `customer_key_required` for a folder with objects that only
+   * a client's key opens, and `invalid_request` for one that is too large; `send` may throw `overloaded`
+   * before it has sent anything.
    */
   async open(principal: Principal, { bucket: name, prefix }: Folder): Promise<Archive> {
     const { listing } = this.#deps;
@@ -98,7 +100,10 @@ export class Archives {
     let [files, nameBytes] = [0, 0];
     let from: From = startOf(prefix, 'asc');
     for (;;) {
-      const part = await store.measure(bucketId, from, { end, scan: SCANNED_AT_ONCE });
+      const page = { end, scan: SCANNED_AT_ONCE };
+      const part = await store.measure(bucketId, from, page);
+      const locked = await store.customerEncrypted(bucketId, from, page);
+      if (locked !== undefined) throw customerKeyRequired(locked.name);
       files += part.files;
       nameBytes += part.nameBytes;
       if (files > maxFiles) throw tooLarge(`The folder has more than ${maxFiles} files`);

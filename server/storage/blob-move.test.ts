@@ -39,7 +39,7 @@ after(async () => {
 
 function move(onProgress: (done: MoveFigures, total: MoveFigures) => void = () => {}) {
   const { blobs: from, blobSql: store } = fixture;
-  return moveBlobs({ store, from, to, unwrapKey: () => assert.fail('nothing is encrypted'), onProgress });
+  return moveBlobs({ store, from, to, dataKeys: { open: () => null }, onProgress });
 }
 
 function pathIn(store: FileBlobStore, index: number): string {

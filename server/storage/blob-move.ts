@@ -6,12 +6,13 @@ import { eachOf } from '../platform/concurrency.ts';
 import { plural } from '../platform/plural.ts';
 import type { BlobSql, NamedBlobRow } from './blob-sql.ts';
 import type { BlobStore, RawBlob } from './blobs.ts';
+import type { DataKeys } from './encryption.ts';
 
 export interface BlobMoveDeps {
   readonly store: BlobSql;
   readonly from: BlobStore;
   readonly to: BlobStore;
-  readonly unwrapKey: (wrapped: Uint8Array) => Uint8Array;
+  readonly dataKeys: Pick<DataKeys, 'open'>;
   readonly onProgress: (done: MoveFigures, total: MoveFigures) => void;
 }
 
@@ -86,9 +87,9 @@ async function* bytesOf(raw: RawBlob): AsyncIterable<Uint8Array> {
 }
 
 /** Reads the copy. False: it is damaged as its original is. */
-async function isSound({ from, to, unwrapKey }: BlobMoveDeps, row: NamedBlobRow): Promise<boolean> {
-  const { name, size_bytes: sizeBytes, wrapped_key: key } = row;
-  const ref = { name, sizeBytes, dataKey: key === null ? null : unwrapKey(key) };
+async function isSound({ from, to, dataKeys }: BlobMoveDeps, row: NamedBlobRow): Promise<boolean> {
+  const { name, size_bytes: sizeBytes } = row;
+  const ref = { name, sizeBytes, dataKey: await dataKeys.open(row) };
   const verify = (store: BlobStore) =>
     store.read(ref, { start: 0, end: sizeBytes }, { sink: () => undefined }).then(
       () => null,

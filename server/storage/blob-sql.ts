@@ -15,6 +15,7 @@ export interface BlobRow {
   readonly data: Uint8Array | null;
   readonly checksum: number | null;
   readonly wrapped_key: Uint8Array | null;
+  readonly named_key: number | null;
   readonly damaged_at: number | null;
 }
 
@@ -24,6 +25,7 @@ export interface NamedBlobRow {
   readonly name: string;
   readonly size_bytes: number;
   readonly wrapped_key: Uint8Array | null;
+  readonly named_key: number | null;
   readonly damaged_at: number | null;
 }
 
@@ -79,7 +81,7 @@ export class BlobSql {
   /** By row id, after `after`. */
   namedPage(after: number, limit: number): Awaitable<NamedBlobRow[]> {
     return this.#reads.all(
-      `SELECT id, name, size_bytes, wrapped_key, damaged_at FROM blobs
+      `SELECT id, name, size_bytes, wrapped_key, named_key, damaged_at FROM blobs
        WHERE id > ? AND refs > 0 AND name IS NOT NULL ORDER BY id LIMIT ?`,
       after,
       limit,
@@ -93,7 +95,7 @@ export class BlobSql {
   /** Referenced blobs with bytes of their own, by row id, after `after`. */
   page(after: number, limit: number): Awaitable<BlobRow[]> {
     return this.#reads.all(
-      `SELECT id, name, size_bytes, data, checksum, wrapped_key, damaged_at FROM blobs
+      `SELECT id, name, size_bytes, data, checksum, wrapped_key, named_key, damaged_at FROM blobs
        WHERE id > ? AND refs > 0 AND upload IS NULL ORDER BY id LIMIT ?`,
       after,
       limit,

@@ -114,6 +114,26 @@ export class BrowseSql {
     return measured ?? { files: 0, nameBytes: 0, last: null };
   }
 
+  /** The first of the next `scan` live names up to `end` whose bytes only a client's key opens. */
+  customerEncrypted(
+    bucketId: number,
+    from: From,
+    { end, scan }: { end: string; scan: number },
+  ): Awaitable<{ name: string } | undefined> {
+    return this.#reads.get(
+      `SELECT scanned.name FROM (
+         SELECT o.name, o.current FROM objects o
+         WHERE EXISTS (SELECT 1 FROM blobs WHERE customer IS NOT NULL)
+           AND ${LIVE} AND o.name ${from.after ? '>' : '>='} ? AND o.name <= ? ORDER BY o.name LIMIT ?
+       ) AS scanned JOIN versions v ON v.id = scanned.current JOIN blobs bl ON bl.id = v.blob
+       WHERE bl.customer IS NOT NULL LIMIT 1`,
+      bucketId,
+      from.name,
+      end,
+      scan,
+    );
+  }
+
   /** The first of the next `scan` live names with a "/" at or after a character offset. */
   nameInFolder(
     bucketId: number,

@@ -28,12 +28,15 @@ export interface BucketSettings {
   /** Object lock is enabled, and stays so. */
   readonly lock?: { readonly byDefault?: ObjectLockDefault };
   readonly tags?: Readonly<Record<string, string>>;
+  /** The named key that encrypts uploads, where the bucket encrypts them. */
+  readonly namedKey?: { readonly keyId: string; readonly bucketKey: boolean };
 }
 
-export type SettingName = keyof BucketSettings;
+/** Each is a document that clients replace as a whole. The named key belongs to the bucket's encryption. */
+export type SettingName = Exclude<keyof BucketSettings, 'namedKey'>;
 
 /** Settings to replace; undefined removes one. */
-export type SettingsChange = { readonly [N in SettingName]?: BucketSettings[N] | undefined };
+export type SettingsChange = { readonly [N in keyof BucketSettings]?: BucketSettings[N] | undefined };
 
 /** Texts that were parsed lately, most recent last. */
 const parsed = new Map<string, BucketSettings>();
@@ -51,7 +54,7 @@ export function settingsOf({ settings }: { readonly settings: string | null }): 
 }
 
 /** The text for the row with one setting changed; undefined removes it. */
-export function withSetting<N extends SettingName>(
+export function withSetting<N extends keyof BucketSettings>(
   row: { readonly settings: string | null },
   name: N,
   value: BucketSettings[N] | undefined,

@@ -34,6 +34,12 @@ export interface BucketsDeps {
   readonly billing: Pick<StorageBilling, 'assertCredit' | 'bucketCreated' | 'bucketDeleted'>;
 }
 
+/** Changes that only S3 clients ask for. */
+interface S3Change {
+  readonly suspends?: boolean;
+  readonly namedKey?: BucketSettings['namedKey'] | null;
+}
+
 export class Buckets {
   readonly #deps: BucketsDeps;
   /** Row ids of buckets that are being emptied for deletion. */
@@ -97,13 +103,14 @@ export class Buckets {
 
   /**
    * Settings apply to later uploads; stored objects do not change. `suspends`: versioning that was never on
-   * is suspended too, as S3 clients may ask. Throws `bucket_not_found`, `scope_required`, and `object_locked`
-   * for suspending it where object lock is enabled.
+   * is suspended too, as S3 clients may ask. `namedKey`: null, none; without, it stays while there is
+   * encryption. Throws `bucket_not_found`, `scope_required`, and `object_locked` for suspending versioning
+   * where object lock is enabled.
    */
   async change(
     call: Call,
     name: string,
-    { suspends = false, ...wanted }: BucketChange & { readonly suspends?: boolean },
+    { suspends = false, namedKey, ...wanted }: BucketChange & S3Change,
   ): Promise<Bucket> {
     if (call.principal.bucketLimits !== null) throw limitedKey();
     const { changes, store } = this.#deps;
@@ -115,6 +122,11 @@ export class Buckets {
       const after = { ...row, versioning, encryption: Number(encryption) };
       if (versioning !== VERSIONING.on) assertNoLock(row);
       change.add(store.update(row, after), 'retry');
+      if (namedKey !== undefined || !encryption) {
+        const key = encryption ? (namedKey ?? undefined) : undefined;
+        const settings = withSetting(row, 'namedKey', key);
+        if (settings !== row.settings) change.add(store.configure(after, settings), 'retry');
+      }
       return present(after);
     });
   }

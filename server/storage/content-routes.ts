@@ -58,7 +58,7 @@ export function cdnRoutes({ downloads, links, apiUrl }: CdnRoutesDeps): Route[] 
     query: LinkQuery,
     responses: { 200: Bytes },
     produces: 'bytes',
-    errors: ['invalid_link', 'object_not_found', 'version_not_found'],
+    errors: ['invalid_link', 'object_not_found', 'version_not_found', 'customer_key_required'],
     handler: async (input) => {
       const { params, query, request } = input;
       const { holder, secondsLeft } = await links.check(params.id, query);
@@ -93,6 +93,7 @@ function downloadRoute({ downloads, links }: ContentRoutesDeps): Route {
     errors: [
       'object_not_found',
       'version_not_found',
+      'customer_key_required',
       'invalid_link',
       'precondition_failed',
       'range_not_satisfiable',
@@ -125,7 +126,7 @@ function archiveRoute({ archives }: ContentRoutesDeps): Route {
     }),
     responses: { 200: Bytes },
     produces: 'bytes',
-    errors: ['bucket_not_found', 'invalid_request', 'data_corrupted', 'overloaded'],
+    errors: ['bucket_not_found', 'invalid_request', 'customer_key_required', 'data_corrupted', 'overloaded'],
     handler: async ({ principal, params, query, request, reply }) => {
       const { prefix = '' } = query;
       const archive = await archives.open(principal, { bucket: params.name, prefix });
@@ -156,7 +157,7 @@ function linkRoute({ downloads, links, dataUrl }: ContentRoutesDeps): Route {
       version_id: Type.Optional(Type.String()),
     }),
     responses: { 200: CdnLink },
-    errors: ['object_not_found', 'version_not_found'],
+    errors: ['object_not_found', 'version_not_found', 'customer_key_required'],
     handler: async ({ principal, params, query }) => {
       const content = await downloads.find(principal, params.id, query.version_id);
       const target = { objectId: params.id, versionId: query.version_id };

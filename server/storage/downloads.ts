@@ -1,10 +1,13 @@
 /** Downloads: finds objects for permitted callers, verifies and sends their bytes in ranges. */
 import { mayTouch, type Principal } from '../calls/principal.ts';
 import type { WriteBehind } from '../metadata/change.ts';
+import type { Awaitable } from '../metadata/metadata.ts';
 import type { Clock } from '../platform/clock.ts';
 import { AppError, isAppError } from '../platform/errors.ts';
 import type { BlobRange, BlobSink, BlobStore } from './blobs.ts';
 import type { BucketRow } from './bucket-sql.ts';
+import { type CustomerKey, customerKeyRequired } from './customer-key.ts';
+import type { DataKeys, SealedDataKey } from './encryption.ts';
 import type { HotContents } from './hot-contents.ts';
 import type { NamedSql } from './named-sql.ts';
 import type { ContentRow, MarkerRow, ObjectSql } from './object-sql.ts';
@@ -23,7 +26,7 @@ export interface DownloadsDeps {
   /** Bytes sent, by row id of a bucket. A crash forgets some, in the owner's favour. */
   readonly egress: WriteBehind<number, number>;
   readonly hot: HotContents;
-  readonly unwrapKey: (wrapped: Uint8Array) => Uint8Array;
+  readonly dataKeys: Pick<DataKeys, 'open'>;
   /** Called with the row id of a blob whose bytes are damaged. */
   readonly onDamaged: (blob: number) => void;
 }
@@ -37,8 +40,10 @@ export interface Content {
   readonly mimeType: string;
   /** ms since 1970. */
   readonly createdAt: number;
-  /** The verified plaintext, if it is stored in the row. */
+  /** The verified plaintext, if it is stored in the row; locked until unlock(). */
   readonly inline: Uint8Array | null;
+  /** The client's key, once it is known to be the right one. */
+  readonly key?: CustomerKey;
 }
 
 export interface ContentRead {
@@ -51,6 +56,7 @@ export interface ContentRead {
 interface Assembled {
   readonly blob: number | null;
   readonly upload: number;
+  readonly key: CustomerKey | undefined;
 }
 
 export class Downloads {
@@ -62,7 +68,7 @@ export class Downloads {
 
   /**
    * The caller's object, current or one version. Throws `object_not_found`, `version_not_found`,
-   * `data_corrupted`.
+   * `customer_key_required`, `data_corrupted`.
    */
   async find(principal: Principal, objectId: string, versionId?: string): Promise<Content> {
     const { hot } = this.#deps;
@@ -71,7 +77,8 @@ export class Downloads {
     const { epoch } = hot;
     const row = await this.#row(objectId, versionId);
     if (row && owns(principal, row)) {
-      const content = await this.#watch(row.blob, async () => this.#open(row));
+      if (row.customer !== null) throw customerKeyRequired(row.name);
+      const content = await this.#watch(row.blob, () => this.#open(row));
       // Plaintext of encrypted objects is not cached in memory.
       const keep = versionId === undefined && content.inline !== null && row.wrapped_key === null;
       if (keep) hot.put(objectId, content, epoch);
@@ -102,7 +109,7 @@ export class Downloads {
       versionId === undefined
         ? await named.namedContent(bucket.id, name)
         : await named.namedVersionContent(bucket.id, name, versionId);
-    if (row !== undefined) return { content: await this.#watch(row.blob, async () => this.#open(row)) };
+    if (row !== undefined) return { content: await this.#watch(row.blob, () => this.#open(row)) };
     const marker =
       versionId === undefined
         ? await named.markerOn(bucket.id, name)
@@ -117,7 +124,15 @@ export class Downloads {
       : store.versionContent(objectId, versionId);
   }
 
-  #open(row: ContentRow): Content {
+  /** Content of findNamed() that a client's key encrypts. Throws `customer_key_required` for a wrong key. */
+  unlock(content: Content, key: CustomerKey): Content {
+    const { row, inline } = content;
+    if (row.customer === null) return content;
+    if (!key.fits(row.customer)) throw customerKeyRequired(row.name);
+    return { ...content, key, inline: inline && key.cipher(row.customer)(inline) };
+  }
+
+  async #open(row: ContentRow): Promise<Content> {
     return {
       row,
       name: row.name,
@@ -125,41 +140,44 @@ export class Downloads {
       etag: row.etag,
       mimeType: row.mime_type,
       createdAt: row.created_at,
-      inline: row.data === null ? null : openInline(row.data, row.data_crc, this.#dataKey(row)),
+      inline: row.data === null ? null : openInline(row.data, row.data_crc, await this.#dataKey(row)),
     };
   }
 
-  #dataKey(row: Pick<ContentRow, 'wrapped_key'>): Uint8Array | null {
-    return row.wrapped_key === null ? null : this.#deps.unwrapKey(row.wrapped_key);
+  #dataKey(row: SealedDataKey): Awaitable<Uint8Array | null> {
+    return this.#deps.dataKeys.open(row);
   }
 
-  /** Hands the verified bytes of `range` to `sink`; see BlobStore.read. */
-  async read(content: Content, { range, sink, signal }: ContentRead): Promise<void> {
-    const { row } = content;
+  /** Hands the verified bytes of `range` to `sink`; see BlobStore.read. Throws `customer_key_required`. */
+  async read(content: Content, { range, sink: target, signal }: ContentRead): Promise<void> {
+    const { row, key } = content;
+    if (row.customer !== null && key === undefined) throw customerKeyRequired(row.name);
+    const sink = row.upload === null ? decrypting(target, { key, ...row, offset: range.start }) : target;
     if (content.inline) {
-      await sink(content.inline.subarray(range.start, range.end));
+      await target(content.inline.subarray(range.start, range.end));
     } else if (row.blob_name !== null) {
-      const blob = { name: row.blob_name, sizeBytes: row.size_bytes, dataKey: this.#dataKey(row) };
+      const blob = { name: row.blob_name, sizeBytes: row.size_bytes, dataKey: await this.#dataKey(row) };
       await this.#watch(row.blob, () => this.#deps.blobs.read(blob, range, { sink, signal }));
     } else if (row.upload !== null) {
-      await this.#readParts({ blob: row.blob, upload: row.upload }, { range, sink, signal });
+      await this.#readParts({ blob: row.blob, upload: row.upload, key }, { range, sink, signal });
     }
   }
 
   /** Reads the parts that the range touches, one after the other. */
-  async #readParts({ blob, upload }: Assembled, { range, sink, signal }: ContentRead): Promise<void> {
+  async #readParts({ blob, upload, key }: Assembled, { range, sink, signal }: ContentRead): Promise<void> {
     let offset = 0;
     for (const part of await this.#deps.partUploads.partBlobs(upload)) {
       const [start, end] = [Math.max(range.start - offset, 0), Math.min(range.end - offset, part.size_bytes)];
       offset += part.size_bytes;
-      const read = { range: { start, end }, sink, signal };
+      const decrypted = decrypting(sink, { key, customer: part.customer, offset: start });
+      const read = { range: { start, end }, sink: decrypted, signal };
       if (start < end) await this.#watch(part.blob, () => this.#readPart(part, read));
     }
     if (offset < range.end) await this.#watch(blob, () => Promise.reject(partMissing()));
   }
 
   async #readPart(part: PartBlobRow, { range, sink, signal }: ContentRead): Promise<void> {
-    const dataKey = this.#dataKey(part);
+    const dataKey = await this.#dataKey(part);
     if (part.blob_name !== null) {
       const blob = { name: part.blob_name, sizeBytes: part.size_bytes, dataKey };
       return this.#deps.blobs.read(blob, range, { sink, signal });
@@ -187,6 +205,16 @@ export class Downloads {
   touch(content: Content): void {
     this.#deps.accessTimes.note(content.row.id, this.#deps.clock.now());
   }
+}
+
+/** Takes what a client's key did off. */
+function decrypting(
+  sink: BlobSink,
+  { key, customer, offset }: Pick<ContentRow, 'customer'> & { key: CustomerKey | undefined; offset: number },
+): BlobSink {
+  if (customer === null || key === undefined) return sink;
+  const cipher = key.cipher(customer, offset);
+  return (chunk) => sink(cipher(chunk));
 }
 
 function partMissing(): AppError {

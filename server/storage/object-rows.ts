@@ -79,6 +79,10 @@ export interface ContentRow extends EntryRow {
   /** CRC-32 of `data`. */
   readonly data_crc: number | null;
   readonly wrapped_key: Uint8Array | null;
+  /** Row id of the named key that wraps the data key. */
+  readonly named_key: number | null;
+  /** Record of the client's key: see customer-key.ts. */
+  readonly customer: Uint8Array | null;
   /** Row id of the multipart upload whose parts are the bytes. */
   readonly upload: number | null;
 }
@@ -92,6 +96,8 @@ export interface NewBlob {
   readonly data: Uint8Array | null;
   readonly checksum: number | null;
   readonly wrappedKey: Uint8Array | null;
+  readonly namedKey: number | null;
+  readonly customer: Uint8Array | null;
 }
 
 export interface NewVersion {

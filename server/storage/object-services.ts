@@ -2,13 +2,17 @@
 import { type Changes, WriteBehind } from '../metadata/change.ts';
 import type { Metadata } from '../metadata/metadata.ts';
 import type { Clock } from '../platform/clock.ts';
+import type { Sealer } from '../platform/master-key.ts';
 import type { BlobStore } from './blobs.ts';
 import { BucketSql } from './bucket-sql.ts';
 import { BucketEmptier, Buckets } from './buckets.ts';
 import { Downloads } from './downloads.ts';
+import type { DataKeys } from './encryption.ts';
 import { HotContents } from './hot-contents.ts';
 import { Listing } from './listing.ts';
 import { NameListing } from './name-listing.ts';
+import { NamedKeySql } from './named-key-sql.ts';
+import { NamedKeys } from './named-keys.ts';
 import { NamedSql } from './named-sql.ts';
 import { ObjectChanges } from './object-changes.ts';
 import { ObjectSql } from './object-sql.ts';
@@ -24,8 +28,8 @@ export interface ObjectServicesDeps {
   readonly clock: Clock;
   readonly blobs: BlobStore;
   readonly billing: StorageBilling;
-  readonly wrapKey: (dataKey: Uint8Array) => Uint8Array;
-  readonly unwrapKey: (wrapped: Uint8Array) => Uint8Array;
+  readonly sealer: Sealer;
+  readonly dataKeys: DataKeys;
   /** Throws `out_of_space` unless that many bytes more may be stored. */
   readonly assertSpace: (bytes: number) => void;
   readonly maxObjectBytes: number;
@@ -40,7 +44,7 @@ export interface ObjectServicesDeps {
 export type ObjectServices = ReturnType<typeof objectServices>;
 
 export function objectServices(deps: ObjectServicesDeps) {
-  const { metadata, changes, billing } = deps;
+  const { metadata, changes, billing, dataKeys } = deps;
   const store = new ObjectSql(metadata);
   const partUploadSql = new PartUploadSql(metadata);
   const hot = new HotContents();
@@ -76,6 +80,8 @@ export function objectServices(deps: ObjectServicesDeps) {
     objects,
     removals,
     partUploads,
+    dataKeys,
+    namedKeys: new NamedKeys({ ...deps, store: new NamedKeySql(metadata) }),
     bucketEmptier: new BucketEmptier({ buckets, removals, partUploads, store, lockTime }),
     names: new NameListing({ store, partUploadSql }),
     listing: new Listing({ store, buckets, accessTimes }),

@@ -38,7 +38,8 @@ export const ENTRY_COLUMNS = `${VERSION_COLUMNS}, o.id AS object, o.object_id, o
 const IS_LATEST = `CASE WHEN v.id = (SELECT max(l.id) FROM versions l WHERE l.object = o.id) THEN 1 ELSE 0 END
   AS is_latest`;
 export const CONTENT_COLUMNS = `${ENTRY_COLUMNS}, 1 AS is_latest, o.bucket_id, b.account_id, a.is_active,
-  b.name AS bucket, bl.name AS blob_name, bl.data, bl.checksum AS data_crc, bl.wrapped_key, bl.upload`;
+  b.name AS bucket, bl.name AS blob_name, bl.data, bl.checksum AS data_crc, bl.wrapped_key, bl.named_key,
+  bl.customer, bl.upload`;
 export const CONTENT_JOINS = `JOIN buckets b ON b.id = o.bucket_id JOIN accounts a ON a.id = b.account_id
   JOIN blobs bl ON bl.id = v.blob`;
 
@@ -216,8 +217,17 @@ export class ObjectSql {
 
   insertBlob(blob: NewBlob): Statement {
     return {
-      sql: 'INSERT INTO blobs (name, size_bytes, data, checksum, wrapped_key) VALUES (?, ?, ?, ?, ?)',
-      params: [blob.name, blob.sizeBytes, blob.data, blob.checksum, blob.wrappedKey],
+      sql: `INSERT INTO blobs (name, size_bytes, data, checksum, wrapped_key, named_key, customer)
+            VALUES (?, ?, ?, ?, ?, ?, ?)`,
+      params: [
+        blob.name,
+        blob.sizeBytes,
+        blob.data,
+        blob.checksum,
+        blob.wrappedKey,
+        blob.namedKey,
+        blob.customer,
+      ],
     };
   }
 

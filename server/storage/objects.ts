@@ -9,6 +9,7 @@ import { AppError } from '../platform/errors.ts';
 import type { BlobStore } from './blobs.ts';
 import type { BucketRow } from './bucket-sql.ts';
 import type { Buckets } from './buckets.ts';
+import type { DataKeys, Encryption } from './encryption.ts';
 import { type Condition, type Published, present, presentUpload } from './entries.ts';
 import type { Naming, ObjectChanges, VersionContent } from './object-changes.ts';
 import { type LockTime, type Retention, withRetention } from './object-lock.ts';
@@ -25,7 +26,7 @@ export interface ObjectsDeps {
   readonly store: ObjectSql;
   readonly buckets: Buckets;
   readonly blobs: BlobStore;
-  readonly wrapKey: (dataKey: Uint8Array) => Uint8Array;
+  readonly dataKeys: DataKeys;
   readonly billing: Pick<StorageBilling, 'assertCredit'>;
   /** Throws `out_of_space` unless that many bytes more may be stored. */
   readonly assertSpace: (bytes: number) => void;
@@ -47,23 +48,26 @@ export class Objects {
     this.#deps = deps;
   }
 
-  /** Throws `bucket_not_found`, `insufficient_credits`. The caller must publish or abort the result. */
+  /**
+   * `encryption`: default, the bucket's. Throws `bucket_not_found`, `insufficient_credits`,
+   * `encryption_key_not_found`. The caller must publish or abort the result.
+   */
   async beginUpload(
     principal: Principal,
     bucketName: string,
-  ): Promise<{ bucket: BucketRow; upload: Upload }> {
+    encryption?: Encryption,
+  ): Promise<{ bucket: BucketRow; upload: Upload; encryption: Encryption }> {
     const bucket = await this.#deps.buckets.find(principal, bucketName);
     this.#deps.buckets.assertNotDeleting(bucket);
     await this.#deps.billing.assertCredit(bucket.account_id);
-    return { bucket, upload: this.receive(bucket) };
+    const chosen = encryption ?? (await this.#deps.dataKeys.ofBucket(bucket));
+    return { bucket, upload: this.receive(bucket, chosen), encryption: chosen };
   }
 
-  /**
-   * Takes the bytes of an object or a part in. `encryption` is the bucket's, or that of a multipart upload.
-   */
-  receive({ account_id: owner, encryption }: Pick<BucketRow, 'account_id' | 'encryption'>): Upload {
-    const { blobs, wrapKey, assertSpace, maxObjectBytes: maxBytes } = this.#deps;
-    return new Upload({ blobs, wrapKey, assertSpace, owner, encrypt: encryption === 1, maxBytes });
+  /** Takes the bytes of an object or a part in. */
+  receive({ account_id: owner }: Pick<BucketRow, 'account_id'>, encryption: Encryption): Upload {
+    const { blobs, dataKeys, assertSpace, maxObjectBytes: maxBytes } = this.#deps;
+    return new Upload({ blobs, dataKeys, assertSpace, owner, encryption, maxBytes });
   }
 
   /** Throws `scope_required` when the key's limits do not cover the name. */

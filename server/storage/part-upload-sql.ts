@@ -17,6 +17,9 @@ export interface PartUploadRow {
   /** Grows with each change of the parts. */
   readonly changes: number;
   readonly encryption: number;
+  /** Same as in a ContentRow. */
+  readonly named_key: number | null;
+  readonly customer: Uint8Array | null;
   readonly mime_type: string;
   readonly metadata: string | null;
   readonly headers: string | null;
@@ -48,10 +51,12 @@ export interface PartBlobRow {
   readonly blob: number;
   readonly blob_name: string | null;
   readonly wrapped_key: Uint8Array | null;
+  readonly named_key: number | null;
+  readonly customer: Uint8Array | null;
 }
 
-const UPLOAD_COLUMNS = `id, upload_id, bucket_id, account_id, name, state, size_bytes, changes, encryption, mime_type,
-  metadata, headers, tags, checksum, lock, created_at, result`;
+const UPLOAD_COLUMNS = `id, upload_id, bucket_id, account_id, name, state, size_bytes, changes, encryption, named_key,
+  customer, mime_type, metadata, headers, tags, checksum, lock, created_at, result`;
 const PART_COLUMNS = 'number, blob, size_bytes, etag, checksum, created_at';
 
 export class PartUploadSql {
@@ -126,7 +131,7 @@ export class PartUploadSql {
   /** The first parts of a completed upload, in order; default: all. */
   partBlobs(upload: number, limit = 10_000): Awaitable<PartBlobRow[]> {
     return this.#reads.all(
-      `SELECT p.number, p.size_bytes, p.blob, b.name AS blob_name, b.wrapped_key
+      `SELECT p.number, p.size_bytes, p.blob, b.name AS blob_name, b.wrapped_key, b.named_key, b.customer
        FROM upload_parts p JOIN blobs b ON b.id = p.blob WHERE p.upload = ? ORDER BY p.number LIMIT ?`,
       upload,
       limit,
@@ -143,15 +148,17 @@ export class PartUploadSql {
 
   insert(upload: Omit<PartUploadRow, 'id' | 'state' | 'size_bytes' | 'changes' | 'result'>): Statement {
     return {
-      sql: `INSERT INTO uploads (upload_id, bucket_id, account_id, name, encryption, mime_type, metadata, headers, tags,
-              checksum, lock, created_at)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      sql: `INSERT INTO uploads (upload_id, bucket_id, account_id, name, encryption, named_key, customer, mime_type,
+              metadata, headers, tags, checksum, lock, created_at)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
       params: [
         upload.upload_id,
         upload.bucket_id,
         upload.account_id,
         upload.name,
         upload.encryption,
+        upload.named_key,
+        upload.customer,
         upload.mime_type,
         upload.metadata,
         upload.headers,
@@ -204,10 +211,13 @@ export class PartUploadSql {
   }
 
   /** A blob whose bytes are the parts of the upload. */
-  insertAssembled(upload: number, sizeBytes: number): Statement {
+  insertAssembled(
+    { id, named_key, customer }: Pick<PartUploadRow, 'id' | 'named_key' | 'customer'>,
+    sizeBytes: number,
+  ): Statement {
     return {
-      sql: 'INSERT INTO blobs (name, size_bytes, upload) VALUES (NULL, ?, ?)',
-      params: [sizeBytes, upload],
+      sql: 'INSERT INTO blobs (name, size_bytes, upload, named_key, customer) VALUES (NULL, ?, ?, ?, ?)',
+      params: [sizeBytes, id, named_key, customer],
     };
   }
 

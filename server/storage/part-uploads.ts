@@ -12,6 +12,8 @@ import { AppError, isAppError } from '../platform/errors.ts';
 import { newId } from '../platform/ids.ts';
 import type { BucketRow } from './bucket-sql.ts';
 import { type Buckets, bucketNotFound } from './buckets.ts';
+import { type CustomerKey, customerKeyRequired } from './customer-key.ts';
+import type { DataKeys, Encryption } from './encryption.ts';
 import type { Condition, Published } from './entries.ts';
 import type { WantedLock } from './object-lock.ts';
 import type { ObjectSql } from './object-sql.ts';
@@ -28,6 +30,7 @@ export interface PartUploadsDeps {
   readonly objectStore: ObjectSql;
   readonly objects: Objects;
   readonly buckets: Buckets;
+  readonly dataKeys: DataKeys;
   readonly clock: Clock;
   readonly billing: Pick<StorageBilling, 'assertCredit' | 'bytesKept'>;
   readonly garbageGraceMs: number;
@@ -75,21 +78,24 @@ export class PartUploads {
   async begin(
     call: Call,
     bucket: BucketRow,
-    labels: Naming & { readonly checksum: string | null },
+    labels: Naming & { readonly checksum: string | null; readonly encryption?: Encryption | undefined },
   ): Promise<string> {
-    const { changes, store, objects, buckets, billing, clock } = this.#deps;
+    const { changes, store, objects, buckets, billing, clock, dataKeys } = this.#deps;
     objects.assertMayWrite(call.principal, bucket, labels.name);
     buckets.assertNotDeleting(bucket);
     await billing.assertCredit(bucket.account_id);
     if (await store.hasOpen(bucket.id, MAX_OPEN)) throw tooMany(bucket.name);
     const uploadId = newId('upl', clock);
+    const encryption = labels.encryption ?? (await dataKeys.ofBucket(bucket));
     return changes.run(call, (change) => {
       const row = {
         upload_id: uploadId,
         bucket_id: bucket.id,
         account_id: bucket.account_id,
         name: labels.name,
-        encryption: bucket.encryption,
+        encryption: Number(encryption.kind !== 'none'),
+        named_key: encryption.kind === 'named' ? encryption.key.id : null,
+        customer: encryption.kind === 'customer' ? encryption.key.record() : null,
         mime_type: labels.mimeType,
         metadata: labels.metadata,
         headers: labels.headers ?? null,
@@ -143,10 +149,22 @@ export class PartUploads {
     return parts.map((part) => ({ sizeBytes: part.size_bytes, isEncrypted: part.wrapped_key !== null }));
   }
 
-  /** Takes the bytes of a part in; the caller must put or abort the result. Throws `insufficient_credits`. */
-  async receive(upload: PartUploadRow): Promise<Upload> {
-    await this.#deps.billing.assertCredit(upload.account_id);
-    return this.#deps.objects.receive(upload);
+  /**
+   * Takes the bytes of a part in; the caller must put or abort the result. `key`: the one that the upload was
+   * begun with. Throws `insufficient_credits`, `customer_key_required`.
+   */
+  async receive(upload: PartUploadRow, key?: CustomerKey): Promise<Upload> {
+    const { billing, objects, dataKeys } = this.#deps;
+    await billing.assertCredit(upload.account_id);
+    const { customer, named_key } = upload;
+    if (customer !== null) {
+      if (key?.fits(customer) !== true) throw customerKeyRequired(upload.name);
+      return objects.receive(upload, { kind: 'customer', key });
+    }
+    if (named_key !== null) {
+      return objects.receive(upload, { kind: 'named', key: await dataKeys.keyring.byRow(named_key) });
+    }
+    return objects.receive(upload, { kind: upload.encryption === 1 ? 'cloud' : 'none' });
   }
 
   /** Makes the bytes a part, in the place of an earlier one of that number. Throws `upload_not_found`. */
@@ -237,7 +255,7 @@ export class PartUploads {
         const rest = change.add(store.insertLeftover(upload, newId('upl', clock), at), 'retry');
         for (const { number } of left) change.add(store.movePart(upload.id, rest, number), 'retry');
       }
-      return change.add(store.insertAssembled(upload.id, sizeBytes), 'retry');
+      return change.add(store.insertAssembled(upload, sizeBytes), 'retry');
     };
     // The bytes were counted part by part.
     return { sizeBytes, etag, checksum, addBlob, countedBytes: sumOf(all) };

@@ -15,6 +15,8 @@ import { BrowseSql } from './browse-sql.ts';
 import { Browsing } from './browsing.ts';
 import { type BucketRoutesDeps, bucketRoutes } from './bucket-routes.ts';
 import { type ContentRoutesDeps, cdnRoutes, contentRoutes } from './content-routes.ts';
+import { openDataKeys } from './encryption.ts';
+import { type EncryptionKeyRoutesDeps, encryptionKeyRoutes } from './encryption-key-routes.ts';
 import { Links, type LinksDeps } from './links.ts';
 import { ObjectInspector } from './listing.ts';
 import { type ObjectRoutesDeps, objectRoutes } from './object-routes.ts';
@@ -53,7 +55,10 @@ export interface StorageDeps {
 }
 
 export function storageRoutes(
-  deps: BucketRoutesDeps & ObjectRoutesDeps & ContentRoutesDeps & { readonly openUploads: OpenUploads },
+  deps: BucketRoutesDeps &
+    ObjectRoutesDeps &
+    ContentRoutesDeps &
+    EncryptionKeyRoutesDeps & { readonly openUploads: OpenUploads },
 ) {
   return [
     ...bucketRoutes(deps),
@@ -61,6 +66,7 @@ export function storageRoutes(
     ...openUploadRoutes(deps),
     ...objectRoutes(deps),
     ...contentRoutes(deps),
+    ...encryptionKeyRoutes(deps),
   ];
 }
 
@@ -71,13 +77,12 @@ const HOUR_MS = 3_600_000;
 export async function storagePart(deps: StorageDeps) {
   const { config, clock, base, billing, steady, isHeld, metadataDamage, linkKeys, addresses } = deps;
   const { metadata, blobs, keys, alarms, assertSpace } = base;
-  const wrapKey = (dataKey: Uint8Array) => keys.seal(dataKey, 'blob-key');
-  const unwrapKey = (wrapped: Uint8Array) => keys.unseal(wrapped, 'blob-key');
+  const dataKeys = openDataKeys(metadata, keys);
   const garbageGraceMs = config.sweepGraceSeconds * 1000;
   const blobSql = new BlobSql(metadata);
   const changes = new Changes({ metadata });
   const runs = new JobRuns(metadata);
-  const scrubbed = { blobs, runs, alarms, clock, unwrapKey, metadataDamage };
+  const scrubbed = { blobs, runs, alarms, clock, dataKeys, metadataDamage };
   const scrubber = new Scrubber({ changes, store: blobSql, ...scrubbed });
   const services = objectServices({
     metadata,
@@ -86,8 +91,8 @@ export async function storagePart(deps: StorageDeps) {
     blobs,
     billing,
     steady,
-    wrapKey,
-    unwrapKey,
+    sealer: keys,
+    dataKeys,
     assertSpace,
     garbageGraceMs,
     maxObjectBytes: config.maxObjectBytes,

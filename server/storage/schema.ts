@@ -44,6 +44,19 @@ export const BucketChange = namedObject('BucketChange', {
 });
 export type BucketChange = Static<typeof BucketChange>;
 
+export const NewEncryptionKey = namedObject('NewEncryptionKey', {
+  id: Type.String({
+    pattern: '^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$',
+    'x-rule': 'must be 1 to 128 letters, digits, ".", "_" and "-", and begin with a letter or digit',
+  }),
+});
+
+export const EncryptionKey = namedObject('EncryptionKey', {
+  id: Type.String(),
+  created_at: Type.String(),
+});
+export type EncryptionKey = Static<typeof EncryptionKey>;
+
 const Metadata = Type.Union([Type.Record(Type.String(), Type.Unknown()), Type.Null()]);
 
 /** Only with versions, and only where a lock was ever set. */

@@ -10,6 +10,7 @@ import { type Clock, formatTimeOrNull } from '../platform/clock.ts';
 import { AppError, isAppError } from '../platform/errors.ts';
 import type { BlobRow, BlobSql, DamageRow } from './blob-sql.ts';
 import type { BlobStore } from './blobs.ts';
+import type { DataKeys } from './encryption.ts';
 import { openInline } from './upload.ts';
 
 export interface ScrubberDeps {
@@ -19,7 +20,7 @@ export interface ScrubberDeps {
   readonly runs: JobRuns;
   readonly alarms: Alarms;
   readonly clock: Clock;
-  readonly unwrapKey: (wrapped: Uint8Array) => Uint8Array;
+  readonly dataKeys: Pick<DataKeys, 'open'>;
   /** The damage of the metadata; null: none found. */
   readonly metadataDamage: () => Promise<string | null>;
 }
@@ -191,7 +192,7 @@ export class Scrubber {
 
   async #verify(blob: BlobRow): Promise<boolean> {
     try {
-      const dataKey = blob.wrapped_key && this.#deps.unwrapKey(blob.wrapped_key);
+      const dataKey = await this.#deps.dataKeys.open(blob);
       if (blob.data) {
         openInline(blob.data, blob.checksum, dataKey);
       } else if (blob.name !== null) {

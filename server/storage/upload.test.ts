@@ -18,9 +18,9 @@ const open = (deps: Partial<UploadDeps> = {}) =>
   new Upload({
     owner: 1,
     blobs: fixture.blobs,
-    wrapKey: (key) => Buffer.from(key),
+    dataKeys: { wrap: (key) => Buffer.from(key) },
     assertSpace: () => {},
-    encrypt: false,
+    encryption: { kind: 'none' },
     maxBytes: 2 ** 30,
     ...deps,
   });
@@ -63,7 +63,11 @@ for (const encrypt of [false, true]) {
       test(`${size} bytes, in any pieces, are inline up to the limit and a file beyond`, async () => {
         const bytes = randomSecret(size);
         for (const stepBytes of [1000, INLINE_MAX_BYTES, 300_000]) {
-          const received = await receive(open({ encrypt }), bytes, stepBytes);
+          const received = await receive(
+            open({ encryption: { kind: encrypt ? 'cloud' : 'none' } }),
+            bytes,
+            stepBytes,
+          );
           assert.equal(received.sizeBytes, size);
           assert.equal(received.blob.sizeBytes, size);
           assert.equal(received.md5, createHash('md5').update(bytes).digest('hex'));
@@ -76,7 +80,11 @@ for (const encrypt of [false, true]) {
     }
 
     test('damage of inline bytes, wherever it is, is found', async () => {
-      const { blob } = await receive(open({ encrypt }), randomSecret(500), 500);
+      const { blob } = await receive(
+        open({ encryption: { kind: encrypt ? 'cloud' : 'none' } }),
+        randomSecret(500),
+        500,
+      );
       const { data, checksum, wrappedKey } = blob;
       assert.ok(data !== null);
       for (let at = 0; at < data.length; at += 7) {
@@ -94,7 +102,9 @@ const isDamage = (error: unknown) => isAppError(error, 'data_corrupted');
 
 test('encrypted inline bytes are not the plaintext, and open only under their own key', async () => {
   const bytes = Buffer.from('a text that would be seen at once'.repeat(10));
-  const [one, two] = await Promise.all([1, 2].map(() => receive(open({ encrypt: true }), bytes, 1000)));
+  const [one, two] = await Promise.all(
+    [1, 2].map(() => receive(open({ encryption: { kind: 'cloud' } }), bytes, 1000)),
+  );
   assert.ok(one?.blob.data && two?.blob.data);
   assert.ok(!Buffer.from(one.blob.data).includes('text'));
   assert.notDeepEqual(one.blob.data, two.blob.data);

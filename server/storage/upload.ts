@@ -5,9 +5,12 @@
  */
 import { createCipheriv, createDecipheriv, hash } from 'node:crypto';
 import { crc32 } from 'node:zlib';
+import { detachBuffer } from '../platform/buffers.ts';
 import { AppError, isAppError } from '../platform/errors.ts';
 import { randomSecret } from '../platform/ids.ts';
 import type { BlobStore, BlobWriter } from './blobs.ts';
+import type { ByteCipher } from './customer-key.ts';
+import type { DataKeys, Encryption } from './encryption.ts';
 import type { NewBlob } from './object-sql.ts';
 
 export const INLINE_MAX_BYTES = 16 * 1024;
@@ -16,19 +19,19 @@ const ROW_OVERHEAD_BYTES = 4096;
 
 export interface UploadDeps {
   readonly blobs: Pick<BlobStore, 'create'>;
-  readonly wrapKey: (dataKey: Uint8Array) => Uint8Array;
+  readonly dataKeys: Pick<DataKeys, 'wrap'>;
   /** Throws `out_of_space` unless that many bytes more may be stored. */
   readonly assertSpace: (bytes: number) => void;
   /** Account of the bucket. */
   readonly owner: number;
-  readonly encrypt: boolean;
+  readonly encryption: Encryption;
   readonly maxBytes: number;
 }
 
 /** The received bytes, for the row. */
 export interface ReceivedBytes {
   readonly sizeBytes: number;
-  /** The plaintext's MD5, hex. */
+  /** Hex: the plaintext's MD5, unless a named key or one of the client encrypts it. */
   readonly md5: string;
   readonly blob: NewBlob;
   /** Call when a row may reference the blob: end() then keeps it. */
@@ -38,6 +41,9 @@ export interface ReceivedBytes {
 export class Upload {
   readonly #deps: UploadDeps;
   readonly #dataKey: Buffer | null;
+  /** Record of the client's key, which encrypts the bytes before anything else is done with them. */
+  readonly #customer: Buffer | null;
+  readonly #cipher: ByteCipher | null;
   #head: Buffer[] = [];
   #sizeBytes = 0;
   #opening: Promise<BlobWriter> | undefined;
@@ -47,7 +53,11 @@ export class Upload {
 
   constructor(deps: UploadDeps) {
     this.#deps = deps;
-    this.#dataKey = deps.encrypt ? randomSecret(32) : null;
+    const { encryption } = deps;
+    this.#dataKey = encryption.kind === 'none' ? null : randomSecret(32);
+    this.#customer = encryption.kind === 'customer' ? encryption.key.record() : null;
+    this.#cipher =
+      encryption.kind === 'customer' ? encryption.key.cipher(this.#customer ?? Buffer.alloc(0)) : null;
   }
 
   /**
@@ -59,8 +69,13 @@ export class Upload {
     if (this.#sizeBytes > this.#deps.maxBytes) {
       throw new AppError('payload_too_large', `An object can have at most ${this.#deps.maxBytes} bytes`);
     }
-    if (this.#writer) return this.#writer.write(chunk);
-    this.#head.push(Buffer.from(chunk));
+    const bytes = this.#cipher?.(chunk) ?? chunk;
+    if (this.#writer) {
+      const waiting = this.#writer.write(bytes);
+      if (bytes !== chunk) detachBuffer(bytes);
+      return waiting;
+    }
+    this.#head.push(bytes === chunk ? Buffer.from(chunk) : (bytes as Buffer));
     if (this.#sizeBytes <= INLINE_MAX_BYTES) return undefined;
     this.#spilling ??= this.#spill();
     return this.#spilling;
@@ -81,9 +96,8 @@ export class Upload {
     if (this.#spilling !== undefined) await this.#spilling;
     if (!this.#writer) return this.#finishInline();
     const { name, sizeBytes, md5 } = await this.#writer.finish();
-    const wrappedKey = this.#dataKey && this.#deps.wrapKey(this.#dataKey);
-    const blob = { name, sizeBytes, data: null, checksum: null, wrappedKey };
-    return { sizeBytes, md5, blob, keep: () => this.#keep() };
+    const blob = { name, sizeBytes, data: null, checksum: null, ...this.#keys() };
+    return { sizeBytes, md5: this.#etag(md5), blob, keep: () => this.#keep() };
   }
 
   // At most 16 KiB: hashing here costs less than handing it to a thread.
@@ -92,9 +106,23 @@ export class Upload {
     this.#assertSpace(2 * (this.#sizeBytes + ROW_OVERHEAD_BYTES));
     const bytes = this.#head.length === 1 ? (this.#head[0] as Buffer) : Buffer.concat(this.#head);
     const data = this.#dataKey ? sealInline(bytes, this.#dataKey) : bytes;
-    const wrappedKey = this.#dataKey && this.#deps.wrapKey(this.#dataKey);
-    const blob = { name: null, sizeBytes: bytes.length, data, checksum: crc32(data), wrappedKey };
-    return { sizeBytes: bytes.length, md5: hash('md5', bytes, 'hex'), blob, keep: () => this.#keep() };
+    const blob = { name: null, sizeBytes: bytes.length, data, checksum: crc32(data), ...this.#keys() };
+    const md5 = this.#etag(hash('md5', bytes, 'hex'));
+    return { sizeBytes: bytes.length, md5, blob, keep: () => this.#keep() };
+  }
+
+  #keys(): Pick<NewBlob, 'wrappedKey' | 'namedKey' | 'customer'> {
+    const { encryption, dataKeys } = this.#deps;
+    return {
+      wrappedKey: this.#dataKey && dataKeys.wrap(this.#dataKey, encryption),
+      namedKey: encryption.kind === 'named' ? encryption.key.id : null,
+      customer: this.#customer,
+    };
+  }
+
+  /** An MD5 would say which bytes a named key hides. The client's key hides them from `md5` already. */
+  #etag(md5: string): string {
+    return this.#deps.encryption.kind === 'named' ? randomSecret(16).toString('hex') : md5;
   }
 
   #assertSpace(bytes: number): void {

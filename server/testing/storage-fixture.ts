@@ -15,6 +15,7 @@ import { BlobSql } from '../storage/blob-sql.ts';
 import { BrowseSql } from '../storage/browse-sql.ts';
 import { Browsing } from '../storage/browsing.ts';
 import { BucketSql } from '../storage/bucket-sql.ts';
+import { openDataKeys } from '../storage/encryption.ts';
 import { presentUpload } from '../storage/entries.ts';
 import { ObjectInspector } from '../storage/listing.ts';
 import { objectServices } from '../storage/object-services.ts';
@@ -48,14 +49,6 @@ function openBlobs({ directory, ...rest }: Omit<FileBlobStoreDeps, 'threads' | '
   return FileBlobStore.open({ directory: join(directory, 'blobs'), threads: 1, directWrites: 1, ...rest });
 }
 
-function keyWrapping() {
-  const sealer = testSealer();
-  return {
-    wrapKey: (key: Uint8Array) => sealer.seal(key, 'blob-key'),
-    unwrapKey: (wrapped: Uint8Array) => sealer.unseal(wrapped, 'blob-key'),
-  };
-}
-
 /** Opens all of it. The one setting that moves is `diskSpace.freeBytes`, the free bytes of the disk. */
 export async function openStorageFixture(options: StorageFixtureOptions = {}) {
   const fixture = await openAccountFixture();
@@ -75,13 +68,15 @@ export async function openStorageFixture(options: StorageFixtureOptions = {}) {
   });
   const bucketSql = new BucketSql(metadata);
   const blobSql = new BlobSql(metadata);
+  const sealer = testSealer();
   const shared = {
     metadata,
     changes,
     clock,
     blobs,
     alarms,
-    ...keyWrapping(),
+    sealer,
+    dataKeys: openDataKeys(metadata, sealer),
     billing,
     steady,
     assertSpace: diskSpace.assertSpace,

@@ -66,6 +66,7 @@ const OFFERED: Readonly<Record<string, Operation>> = {
   GetObjectLegalHold: { method: 'GET', level: 'object', query: ['legal-hold'] },
   PutObjectLegalHold: { method: 'PUT', level: 'object', query: ['legal-hold'] },
   GetBucketEncryption: { method: 'GET', level: 'bucket', query: ['encryption'] },
+  DeleteBucketEncryption: { method: 'DELETE', level: 'bucket', query: ['encryption'] },
   PutBucketEncryption: { method: 'PUT', level: 'bucket', query: ['encryption'] },
   CopyObject: { method: 'PUT', level: 'object', header: 'x-amz-copy-source' },
   PutObject: { method: 'PUT', level: 'object' },

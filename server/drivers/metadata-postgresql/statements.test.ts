@@ -67,6 +67,7 @@ async function callBrowsing(): Promise<void> {
     await objects.liveEntries(1, from, 1);
     await objects.allEntries(1, from, 1);
     await browse.measure(1, from, { end: '', scan: 1 });
+    await browse.customerEncrypted(1, from, { end: '', scan: 1 });
     await browse.nameInFolder(1, from, { offset: 0, scan: 1 });
     for (const by of ['size', 'created_at'] as const) {
       await browse.keysByName(1, from, { by, limit: 1 });
