@@ -6,7 +6,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Logger } from 'pino';
 import type { S3Key } from '../accounts/authenticator.ts';
 import { NOBODY, type Permission, type Principal, permits } from '../calls/principal.ts';
-import type { BodyMemory } from '../http/body.ts';
+import { type BodyMemory, dropRest } from '../http/body.ts';
 import type { CallerLimits } from '../http/caller.ts';
 import type { HostCheck } from '../http/origins.ts';
 import type { Clock } from '../platform/clock.ts';
@@ -79,9 +79,6 @@ function weightOf({ query = [], header }: S3Operation): number {
 const XML = 'application/xml';
 /** Length of the made-up secret that unknown keys are checked with. */
 const NO_SECRET = 'x'.repeat(40);
-/** How much is read of a refused body, and how long, so that the client reads the refusal. */
-const DROPPED_BYTES = 16 * 1024 * 1024;
-const DROPPED_MS = 5000;
 
 /** A request with what its log line needs. */
 interface Exchange {
@@ -340,20 +337,10 @@ function send(
   response.end(xml);
 }
 
-/**
- * Lets the client read the refusal: it may be sending still, and a connection that is closed then is reset,
- * which loses the response.
- */
+/** Lets the client read the refusal: it may be sending still. */
 function dropBody(request: IncomingMessage, response: ServerResponse): void {
   if (request.readableEnded || request.complete) return void request.resume();
   // Without the interim response a client that waits for it sends nothing, or all: nobody knows.
   if (request.headers.expect !== undefined) return void response.setHeader('connection', 'close');
-  let dropped = 0;
-  const late = setTimeout(() => request.destroy(), DROPPED_MS);
-  request.once('close', () => clearTimeout(late)).once('end', () => clearTimeout(late));
-  request.on('data', (chunk: Buffer) => {
-    dropped += chunk.length;
-    if (dropped > DROPPED_BYTES) request.destroy();
-  });
-  request.resume();
+  dropRest(request);
 }

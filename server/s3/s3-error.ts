@@ -272,7 +272,10 @@ export function toS3Error(error: unknown): S3Error {
   if (!(error instanceof AppError)) return new S3Error('InternalError', undefined, { cause: error });
   const { message, hint, headers, retryAfterSeconds } = error;
   const stopped = /[.!?]$/.test(message) ? message : `${message}.`;
-  const retry = retryAfterSeconds === undefined ? {} : { 'retry-after': String(retryAfterSeconds) };
+  const retry =
+    retryAfterSeconds === undefined
+      ? {}
+      : { 'retry-after': String(Math.max(1, Math.ceil(retryAfterSeconds))) };
   return new S3Error(S3_CODES[error.code], hint === undefined ? message : `${stopped} ${hint}`, {
     headers: { ...headers, ...retry },
     cause: error,

@@ -103,7 +103,7 @@ describe('bodies', () => {
 
   test('of refused requests are read so far that the client sees why', async () => {
     const wrong = new S3Client(cloud.data, { ...s3.pair, secret_access_key: 'w'.repeat(40) });
-    for (const bytes of [1000, 900_000]) {
+    for (const bytes of [1000, 900_000, 20_000_000]) {
       await wrong.refused(403, 'SignatureDoesNotMatch', [
         'PUT',
         pathOf(bucket, 'x'),
