@@ -87,7 +87,7 @@ const STEPS: readonly Step[] = [
   tests('tidy', 2, 'test/tidy.test.ts', 'test/tidy/**/*.test.ts'),
   FAULTS,
   tests('acceptance', 3, 'test/acceptance/**/*.test.ts'),
-  tests('unit', 3, '{server,sdk,console,scripts,bench,test/harness}/**/*.test.ts'),
+  tests('unit', 3, '{server,sdk,cli,console,scripts,bench,test/harness}/**/*.test.ts'),
 ];
 
 /** Files at a time, for two processors: tests also wait, for a guest, a disk or a kill. */

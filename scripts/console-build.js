@@ -1,7 +1,7 @@
 /**
- * Says whether build/console is of the present sources, and builds it when it is not; `node
- * scripts/console-build.js` does so by hand, with the pinned Node. Plain JavaScript
- * without dependencies, because the set-up calls it on an old Node; Vite itself runs on the pinned one.
+ * Says whether build/console and build/cli are of the present sources, and builds them when they are not;
+ * `node scripts/console-build.js` does so by hand, with the pinned Node. Plain JavaScript without
+ * dependencies, because the set-up calls it on an old Node; Vite itself runs on the pinned one.
  */
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -9,41 +9,47 @@ import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-/** What goes into the console, from the root. Of the lock file: the versions of its libraries. */
-const INPUTS = [
-  'console',
-  'sdk',
-  'openapi.json',
-  'package-lock.json',
-  'scripts/build-console.ts',
-  'scripts/write-sdk.ts',
-];
+/** What goes into both, from the root. Of the lock file: the versions of the libraries. */
+const SHARED = ['sdk', 'openapi.json', 'package-lock.json', 'scripts/write-sdk.ts'];
 
-const BUILD = fileURLToPath(new URL('./build-console.ts', import.meta.url));
+/** Each is built by its program when one of its inputs changed. */
+const CONSOLE = { name: 'console', program: './build-console.ts', inputs: ['console', ...SHARED] };
+const CLI = { name: 'cli', program: './build-cli.ts', inputs: ['cli', 'package.json', ...SHARED] };
+
+const pathOf = ({ program }) => fileURLToPath(new URL(program, import.meta.url));
 
 /** A digest of every input. */
-function consoleStamp(root) {
+function stampOf(root, { program, inputs }) {
   const hash = createHash('sha256');
-  for (const path of INPUTS.flatMap((input) => filesUnder(root, input))) {
+  const all = [...inputs, program.replace('.', 'scripts')];
+  for (const path of all.flatMap((input) => filesUnder(root, input))) {
     hash.update(`${path}\n`).update(readFileSync(join(root, path)));
   }
   return hash.digest('hex');
 }
 
-/** True when the console is built from the files that there are. Without sources, what was built is right. */
-export function isConsoleCurrent(root) {
-  if (!existsSync(join(root, 'console'))) return true;
-  const stampFile = join(root, 'build/console.stamp');
-  return existsSync(stampFile) && readFileSync(stampFile, 'utf8') === consoleStamp(root);
+/** True when it is built from the files that there are. Without sources, what was built is right. */
+function isCurrent(root, what) {
+  if (!existsSync(join(root, what.name))) return true;
+  const stampFile = join(root, `build/${what.name}.stamp`);
+  return existsSync(stampFile) && readFileSync(stampFile, 'utf8') === stampOf(root, what);
 }
 
-/** `node`: the pinned one. Throws an Error with what the build said. */
-export function buildConsole(root, node) {
-  const result = spawnSync(node, [BUILD, consoleStamp(root)], { cwd: root, encoding: 'utf8' });
+function build(root, node, what) {
+  const result = spawnSync(node, [pathOf(what), stampOf(root, what)], { cwd: root, encoding: 'utf8' });
   if (result.error) throw result.error;
   if (result.status === 0) return;
   throw new Error(String(result.stderr).trim() || `the build exited with ${result.signal || result.status}`);
 }
+
+/** Whether build/console is of the present sources. */
+export const isConsoleCurrent = (root) => isCurrent(root, CONSOLE);
+/** Whether build/cli is of the present sources. */
+export const isCliCurrent = (root) => isCurrent(root, CLI);
+/** `node`: the pinned one. Throws an Error with what the build said. */
+export const buildConsole = (root, node) => build(root, node, CONSOLE);
+/** `node`: the pinned one. Throws an Error with what the build said. */
+export const buildCli = (root, node) => build(root, node, CLI);
 
 /** Each file under a path, from the root, in an order that does not change. */
 function filesUnder(root, path) {
@@ -55,5 +61,5 @@ function filesUnder(root, path) {
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const root = fileURLToPath(new URL('..', import.meta.url));
-  if (!isConsoleCurrent(root)) buildConsole(root, process.execPath);
+  for (const what of [CONSOLE, CLI]) if (!isCurrent(root, what)) build(root, process.execPath, what);
 }

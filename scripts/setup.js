@@ -8,7 +8,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { buildConsole, isConsoleCurrent } from './console-build.js';
+import { buildCli, buildConsole, isCliCurrent, isConsoleCurrent } from './console-build.js';
 import {
   fetchDatabasePrograms,
   folderOf,
@@ -228,6 +228,19 @@ function browserConsole() {
   }
 }
 
+/** The client that the cloud serves. Without it the API is there all the same. */
+function client() {
+  if (isCliCurrent(ROOT)) return;
+  try {
+    step('building the client', () => {
+      buildCli(ROOT, PINNED_NODE);
+      return 'done';
+    });
+  } catch (error) {
+    console.log(`  the client could not be built: ${error.message}`);
+  }
+}
+
 /** What virtual machines start from. Without it they answer what is missing, and all else works. */
 function guestImage() {
   if (!existsSync(join(ROOT, 'guest')) || isGuestImageCurrent(ROOT)) return;
@@ -324,6 +337,7 @@ function main(purpose) {
   if (worked) console.log(`  runtime: Node ${pinnedPackage(lock).version}`);
   outsidePrograms(purpose);
   browserConsole();
+  client();
   guestImage();
   databasePrograms();
   if (purpose === 'test') testedPostgresql();

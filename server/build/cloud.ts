@@ -19,7 +19,9 @@ import { databasesPart } from '../databases/part.ts';
 import { KeptDumpFiles } from '../drivers/kept-dump-files.ts';
 import { damageIn } from '../drivers/metadata-sqlite/integrity.ts';
 import type { ControlSockets } from '../http/caller.ts';
+import { ClientPackage } from '../http/client-package.ts';
 import { ConsoleFiles } from '../http/console-files.ts';
+import type { StaticFiles } from '../http/edge.ts';
 import { indexRoutes } from '../http/index-routes.ts';
 import { updatesSocket } from '../http/operation-routes.ts';
 import { type Addresses, OwnAddresses } from '../http/origins.ts';
@@ -44,6 +46,7 @@ import { buildRecovery, recoveryHold } from './recovery.ts';
 const HOUR_MS = 3_600_000;
 /** Folder of the built console. */
 const CONSOLE_FOLDER = join(import.meta.dirname, '../../build/console');
+const CLIENT_PACKAGE = join(import.meta.dirname, '../../build/cli/cloudlet.tgz');
 
 export interface BuildOptions {
   readonly config: Config;
@@ -110,7 +113,7 @@ export async function buildCloud(options: BuildOptions): Promise<Cloud> {
     idempotency,
     operations,
     apiRoutes: withDocuments([...parts.flatMap(({ routes = [] }) => routes), ...s3, ...index]),
-    pages,
+    pages: withClient(pages),
     dataRoutes: parts.flatMap(({ dataRoutes = [] }) => dataRoutes),
     hrana: {
       find: databases.logins.find.bind(databases.logins),
@@ -153,6 +156,11 @@ export async function buildCloud(options: BuildOptions): Promise<Cloud> {
       }
     },
   };
+}
+
+function withClient(pages: ConsoleFiles): StaticFiles {
+  const client = new ClientPackage(CLIENT_PACKAGE);
+  return { answer: (...call) => client.answer(...call) || pages.answer(...call) };
 }
 
 async function flush(part: Part, log: Logger): Promise<void> {

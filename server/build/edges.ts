@@ -8,8 +8,7 @@ import { HranaEdge, type HranaEdgeDeps } from '../hrana/hrana-edge.ts';
 import { BodyMemory } from '../http/body.ts';
 import { CallerLimits, RateLimiter } from '../http/caller.ts';
 import { ConnectionGuard } from '../http/connection-guard.ts';
-import type { ConsoleFiles } from '../http/console-files.ts';
-import { createEdge, type EdgeDeps } from '../http/edge.ts';
+import { createEdge, type EdgeDeps, type StaticFiles } from '../http/edge.ts';
 import { documentRoutes, indexRoutes } from '../http/index-routes.ts';
 import { type OperationRoutesDeps, operationRoutes, updateRoutes } from '../http/operation-routes.ts';
 import { hostCheck, hostsOf, type OwnAddresses } from '../http/origins.ts';
@@ -71,7 +70,7 @@ export function buildEdges(
     dataRoutes: EdgeDeps['routes'];
     sockets: readonly SocketRoute[];
     hrana: HranaEdgeDeps['databases'];
-    pages: ConsoleFiles;
+    pages: StaticFiles;
     addresses: OwnAddresses;
     s3: Pick<S3EdgeDeps, 'storage' | 'keyOf'>;
     /** Connections for which the process has file descriptors. */

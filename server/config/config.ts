@@ -15,6 +15,16 @@ type Texts = Readonly<Record<string, string | undefined>>;
 /** Command-line options that override the environment. */
 const OPTIONS: Texts = { CLOUDLET_DATA_DIR: 'data-dir', CLOUDLET_PORT: 'port' };
 
+/** Variables of the client (cli/), which a shell that starts a cloud may have set as well. */
+const OF_THE_CLIENT: ReadonlySet<string> = new Set([
+  'CLOUDLET_URL',
+  'CLOUDLET_API_KEY',
+  'CLOUDLET_PROFILE',
+  'CLOUDLET_ACCESS_KEY_ID',
+  'CLOUDLET_SECRET_ACCESS_KEY',
+  'CLOUDLET_S3_URL',
+]);
+
 /**
  * Reads the settings from `options` (by name, without dashes) and `environment`. `dataDir` becomes absolute.
  * Variables that Kubernetes sets for a Service are ignored; see ignoredSettings(). Throws an Error naming the
@@ -66,7 +76,8 @@ function read({ parse, fallback }: Setting<unknown>, name: string, given?: strin
 
 function assertKnown(environment: Texts): void {
   const known = new Set(Object.values(SETTINGS).map((setting) => setting.env));
-  const unknown = Object.keys(environment).filter((name) => name.startsWith('CLOUDLET_') && !known.has(name));
+  const isOurs = (name: string) => name.startsWith('CLOUDLET_') && !OF_THE_CLIENT.has(name);
+  const unknown = Object.keys(environment).filter((name) => isOurs(name) && !known.has(name));
   if (unknown.length === 0) return;
   const named = unknown.map((name) => withGuess(name, known));
   throw new ConfigError(`unknown setting ${named.join(', ')}; see docs/settings.md`);

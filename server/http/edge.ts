@@ -18,7 +18,6 @@ import type { Meters } from '../platform/prometheus.ts';
 import { endOfTick } from '../platform/tick.ts';
 import { acceptBodies, assertMultipart, assertNoForm, type BodyMemory } from './body.ts';
 import { type AdmitDeps, admit } from './caller.ts';
-import type { ConsoleFiles } from './console-files.ts';
 import { handleRoute } from './handle.ts';
 import {
   type Addresses,
@@ -55,7 +54,13 @@ export interface EdgeDeps extends AdmitDeps {
   /** Another protocol on the same port. */
   readonly beside?: Beside;
   /** Serves requests without a route. */
-  readonly pages?: Pick<ConsoleFiles, 'answer'>;
+  readonly pages?: StaticFiles;
+}
+
+/** Files that are built, at paths that belong to no route. */
+export interface StaticFiles {
+  /** False: there is none for this request. */
+  answer(request: FastifyRequest, reply: FastifyReply): boolean;
 }
 
 /** Serves the requests that it takes; all others are the edge's. */

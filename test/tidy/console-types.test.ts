@@ -1,4 +1,4 @@
-/** The type check of what runs in browsers; `tsc -p .` checks what runs on Node. */
+/** The type check of what runs in browsers, or in the client; `tsc -p .` checks what runs on Node. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
@@ -7,7 +7,7 @@ import { writeSdkTypes } from '../../scripts/write-sdk.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 
-for (const project of ['sdk', 'console']) {
+for (const project of ['sdk', 'console', 'cli']) {
   test(`${project}/ has no type errors`, () => {
     writeSdkTypes();
     const tsc = join(ROOT, 'node_modules/.bin/tsc');

@@ -1,0 +1,53 @@
+/** The interface of a command. Help, completion, and the table in docs/client.md are made from it. */
+import type { ExitCode } from './failures.ts';
+import type { Output } from './output.ts';
+import type { Session } from './session.ts';
+
+export interface Option {
+  /** The name of its value; without one it is a switch. */
+  readonly value?: string;
+  readonly short?: string;
+  readonly summary: string;
+  /** May be given more than once. */
+  readonly many?: boolean;
+}
+
+export interface Command {
+  /** `ls`, or `vm ls`. */
+  readonly name: string;
+  /** Its words: `SOURCE… TARGET`, `[NAME]`. */
+  readonly words: string;
+  readonly summary: string;
+  /** More help, in whole lines. */
+  readonly details?: string;
+  readonly options?: Readonly<Record<string, Option>>;
+  /** Resolves with the exit code, or with nothing for 0. */
+  run(call: Invocation): Promise<ExitCode | void>;
+}
+
+/** One call of a command. */
+export interface Invocation {
+  readonly words: readonly string[];
+  readonly options: Values;
+  readonly output: Output;
+  /** Who calls which cloud. Throws ClientError when nobody is signed in. */
+  readonly session: () => Session;
+}
+
+/** The options that were given. */
+export interface Values {
+  has(name: string): boolean;
+  text(name: string): string | undefined;
+  list(name: string): readonly string[];
+  /** Throws UsageError for what is not a whole number from `least`. */
+  count(name: string, fallback: number, least?: number): number;
+}
+
+/** Options that every command takes. */
+export const COMMON_OPTIONS: Readonly<Record<string, Option>> = {
+  json: { summary: 'print JSON: one object, or one per line for lists' },
+  quiet: { short: 'q', summary: 'print no progress and no notes' },
+  profile: { value: 'NAME', summary: 'use this profile' },
+  timeout: { value: 'SECONDS', summary: 'give up after so long (exit code 124)' },
+  help: { short: 'h', summary: 'show this help' },
+};

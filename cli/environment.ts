@@ -1,0 +1,39 @@
+/**
+ * The surroundings of the client: variables, folders, the terminal. The only reader of `process.env` here.
+ */
+import { homedir, hostname, userInfo } from 'node:os';
+import { isAbsolute, join } from 'node:path';
+
+/** A variable that is set and not empty, or undefined. */
+export function variable(name: string): string | undefined {
+  const value = process.env[name];
+  return value === undefined || value === '' ? undefined : value;
+}
+
+/** A base folder of the XDG specification, which says that a relative one is to be ignored. */
+function baseFolder(name: string, fallback: string): string {
+  const given = variable(name);
+  return given !== undefined && isAbsolute(given) ? given : join(homedir(), fallback);
+}
+
+/** Profiles are here. */
+export function configFolder(): string {
+  const roaming = process.platform === 'win32' ? variable('APPDATA') : undefined;
+  return join(roaming ?? baseFolder('XDG_CONFIG_HOME', '.config'), 'cloudlet');
+}
+
+/** Where keys that the client makes come from: their name in the console's list. */
+export function hostName(): string {
+  return hostname().split('.', 1)[0] || 'computer';
+}
+
+/** Id of the user, or undefined where there are none (Windows). */
+export function ownUid(): number | undefined {
+  const { uid } = userInfo();
+  return uid < 0 ? undefined : uid;
+}
+
+/** Whether someone reads what is printed as it comes. */
+export function isTerminal(stream: NodeJS.ReadStream | NodeJS.WriteStream): boolean {
+  return stream.isTTY === true;
+}

@@ -1,0 +1,84 @@
+/** Failures that end a command, and the exit code of each. */
+import { CloudError } from '../sdk/index.ts';
+
+/** Exit codes; docs/client.md explains them. */
+export const EXIT = {
+  ok: 0,
+  failure: 1,
+  usage: 2,
+  signIn: 3,
+  forbidden: 4,
+  notFound: 5,
+  conflict: 6,
+  partial: 7,
+  unavailable: 8,
+  timeout: 124,
+  interrupted: 130,
+} as const;
+
+export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
+
+/** A failure that is told in one line, without a stack. */
+export class ClientError extends Error {
+  readonly exitCode: ExitCode;
+  /** How to fix the problem. */
+  readonly hint: string | undefined;
+
+  constructor(message: string, exitCode: ExitCode = EXIT.failure, hint?: string) {
+    super(message);
+    this.exitCode = exitCode;
+    this.hint = hint;
+  }
+}
+
+/** The command line was not understood. */
+export class UsageError extends ClientError {
+  constructor(message: string, hint?: string) {
+    super(message, EXIT.usage, hint);
+  }
+}
+
+/** The exit code for an answer with this HTTP status; 0: there was no answer. */
+function exitCodeOf(status: number): ExitCode {
+  if (status === 401) return EXIT.signIn;
+  if (status === 402 || status === 403) return EXIT.forbidden;
+  if (status === 404 || status === 410) return EXIT.notFound;
+  if (status === 409 || status === 412) return EXIT.conflict;
+  if (status === 0 || status === 429 || status === 502 || status === 503 || status === 504)
+    return EXIT.unavailable;
+  return EXIT.failure;
+}
+
+export interface Told {
+  readonly exitCode: ExitCode;
+  /** For standard error, without `cloudlet: `. */
+  readonly lines: readonly string[];
+}
+
+/** How a failure is told: its message, its hint, and the id by which the operator finds it. */
+export function tell(error: unknown): Told {
+  if (error instanceof CloudError) {
+    const fields = error.fields.map(({ field, message }) => `  ${field}: ${message}`);
+    const hint = error.hint === undefined ? [] : [`  ${error.hint}`];
+    const id = error.requestId === undefined ? [] : [`  request ${error.requestId}`];
+    return { exitCode: exitCodeOf(error.status), lines: [error.message, ...fields, ...hint, ...id] };
+  }
+  if (error instanceof ClientError) {
+    return {
+      exitCode: error.exitCode,
+      lines: [error.message, ...(error.hint === undefined ? [] : [`  ${error.hint}`])],
+    };
+  }
+  const { message, code, path } = error as NodeJS.ErrnoException;
+  const known = code === undefined ? undefined : FILE_ERRORS[code];
+  if (known !== undefined) return { exitCode: known.exitCode, lines: [`${path ?? message}: ${known.text}`] };
+  return { exitCode: EXIT.failure, lines: [message ?? String(error)] };
+}
+
+const FILE_ERRORS: Readonly<Record<string, { text: string; exitCode: ExitCode }>> = {
+  ENOENT: { text: 'no such file or folder', exitCode: EXIT.notFound },
+  EACCES: { text: 'permission denied', exitCode: EXIT.forbidden },
+  ENOSPC: { text: 'no space left on the disk', exitCode: EXIT.failure },
+  EISDIR: { text: 'is a folder', exitCode: EXIT.usage },
+  ENOTDIR: { text: 'is not a folder', exitCode: EXIT.usage },
+};

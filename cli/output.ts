@@ -1,0 +1,68 @@
+/** What commands print: data to standard output, the rest to standard error. */
+
+export type Row = readonly (string | number | null | undefined)[];
+
+/** Names may hold what moves the cursor of a terminal or sets its title. */
+function printable(text: string): string {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what must not get to a terminal
+  return text.replace(/[\u0000-\u001f\u007f-\u009f]/g, (found) => {
+    return `\\x${found.charCodeAt(0).toString(16).padStart(2, '0')}`;
+  });
+}
+
+export class Output {
+  readonly isJson: boolean;
+  readonly isQuiet: boolean;
+
+  constructor({ isJson, isQuiet }: { isJson: boolean; isQuiet: boolean }) {
+    this.isJson = isJson;
+    this.isQuiet = isQuiet;
+  }
+
+  /** A line of data. */
+  line(text: string): void {
+    process.stdout.write(`${text}\n`);
+  }
+
+  /** A line for whoever watches; not with --quiet. */
+  note(text: string): void {
+    if (!this.isQuiet) process.stderr.write(`${printable(text)}\n`);
+  }
+
+  /** A line that --quiet does not silence. */
+  warn(text: string): void {
+    process.stderr.write(`cloudlet: ${printable(text)}\n`);
+  }
+
+  /** One thing: as JSON, or by its lines. */
+  one(thing: unknown, lines: () => readonly string[]): void {
+    if (this.isJson) this.line(JSON.stringify(thing));
+    else for (const text of lines()) this.line(printable(text));
+  }
+
+  /** A list: one JSON object per line, or a table under these headings. Numbers stand to the right. */
+  table<T>(things: readonly T[], headings: readonly string[], rowOf: (thing: T) => Row): void {
+    if (this.isJson) {
+      for (const thing of things) this.line(JSON.stringify(thing));
+      return;
+    }
+    for (const text of tableLines(headings, things.map(rowOf))) this.line(text);
+  }
+}
+
+function tableLines(headings: readonly string[], rows: readonly Row[]): string[] {
+  const texts = rows.map((row) =>
+    row.map((cell) => (cell === null || cell === undefined ? '-' : String(cell))),
+  );
+  const cells = [headings, ...texts].map((row) => row.map(printable));
+  const widths = headings.map((_, at) => Math.max(...cells.map((row) => row[at]?.length ?? 0)));
+  const isNumber = headings.map(
+    (_, at) => rows.length > 0 && rows.every((row) => typeof row[at] === 'number'),
+  );
+  return cells.map((row) =>
+    row
+      .map((cell, at) => (isNumber[at] ? cell.padStart(widths[at] ?? 0) : cell.padEnd(widths[at] ?? 0)))
+      .join('  ')
+      .trimEnd(),
+  );
+}

@@ -1,0 +1,56 @@
+/** Questions to whoever sits at the terminal, and secrets that come without being seen. */
+import { readFileSync } from 'node:fs';
+import { isTerminal } from './environment.ts';
+import { ClientError, EXIT, UsageError } from './failures.ts';
+
+const [ENTER, LINE_FEED, INTERRUPT, END, BACKSPACE, DELETE] = [
+  '\r',
+  '\n',
+  '\u0003',
+  '\u0004',
+  '\b',
+  '\u007f',
+];
+
+/**
+ * Asks for a secret without showing what is typed. Throws UsageError where there is no terminal, and
+ * ClientError when it is interrupted.
+ */
+export function askSecret(question: string): Promise<string> {
+  const { stdin } = process;
+  if (!isTerminal(stdin)) throw new UsageError('there is no terminal to ask at', 'Use --key - or --key-file');
+  process.stderr.write(question);
+  stdin.setRawMode(true).setEncoding('utf8').resume();
+  return new Promise((resolve, reject) => {
+    let typed = '';
+    const end = () => {
+      stdin.setRawMode(false).pause().off('data', take);
+      process.stderr.write('\n');
+    };
+    const take = (text: string) => {
+      for (const character of text) {
+        if (character === ENTER || character === LINE_FEED || character === END) {
+          end();
+          resolve(typed.trim());
+          return;
+        }
+        if (character === INTERRUPT) {
+          end();
+          reject(new ClientError('interrupted', EXIT.interrupted));
+          return;
+        }
+        if (character === BACKSPACE || character === DELETE) typed = typed.slice(0, -1);
+        else if (character >= ' ') typed += character;
+      }
+    };
+    stdin.on('data', take);
+  });
+}
+
+/** The first line of a file; `-`: of standard input. */
+export function readSecret(path: string): string {
+  const text = readFileSync(path === '-' ? 0 : path, 'utf8');
+  const [line = ''] = text.split('\n');
+  if (line.trim() === '') throw new UsageError(`${path === '-' ? 'standard input' : path} holds no key`);
+  return line.trim();
+}

@@ -1,0 +1,89 @@
+/** Reads the words of a command line by the table of commands. */
+import { parseArgs } from 'node:util';
+import { COMMON_OPTIONS, type Command, type Option, type Values } from './command.ts';
+import { UsageError } from './failures.ts';
+
+export interface Read {
+  readonly words: readonly string[];
+  readonly options: Values;
+}
+
+/** The command that the first one or two words name, and what follows them. */
+export function findCommand(
+  commands: readonly Command[],
+  args: readonly string[],
+): { command: Command; rest: readonly string[] } | undefined {
+  for (const length of [2, 1]) {
+    const name = args.slice(0, length).join(' ');
+    const command = commands.find((each) => each.name === name);
+    if (command !== undefined) return { command, rest: args.slice(length) };
+  }
+  return undefined;
+}
+
+/** Throws UsageError for unknown options and too few or too many words. */
+export function readWords(command: Command, args: readonly string[]): Read {
+  const known = { ...command.options, ...COMMON_OPTIONS };
+  let read: { values: Record<string, unknown>; positionals: string[] };
+  try {
+    read = parseArgs({ args: [...args], allowPositionals: true, options: optionsForNode(known) });
+  } catch (error) {
+    // The rest of Node's sentence explains how to pass on what begins with a dash.
+    const [reason = ''] = (error as Error).message.split('. ');
+    throw new UsageError(`${command.name}: ${reason}`, `See: cloudlet help ${command.name}`);
+  }
+  const { values, positionals } = read;
+  if (values['help'] !== true) assertCount(command, positionals);
+  return { words: positionals, options: valuesOf(values) };
+}
+
+function optionsForNode(known: Readonly<Record<string, Option>>) {
+  return Object.fromEntries(
+    Object.entries(known).map(([name, { value, short, many }]) => [
+      name,
+      {
+        type: value === undefined ? 'boolean' : 'string',
+        ...(short !== undefined && { short }),
+        ...(many === true && { multiple: true }),
+      } as const,
+    ]),
+  );
+}
+
+/** How many words `SOURCE… TARGET` or `[NAME]` takes. */
+function countOf({ words }: Pick<Command, 'words'>): { least: number; most: number } {
+  const parts = words.split(' ').filter((part) => part !== '');
+  return {
+    least: parts.filter((part) => !part.startsWith('[')).length,
+    most: parts.some((part) => part.includes('…')) ? Number.POSITIVE_INFINITY : parts.length,
+  };
+}
+
+function assertCount(command: Command, positionals: readonly string[]): void {
+  const { least, most } = countOf(command);
+  if (positionals.length >= least && positionals.length <= most) return;
+  const what =
+    positionals.length < least ? 'too few words' : `too many words, from "${positionals[most]}" on`;
+  throw new UsageError(`${command.name}: ${what}`, `Usage: ${usageOf(command)}`);
+}
+
+/** `cloudlet cp SOURCE… TARGET [options]` */
+export function usageOf({ name, words }: Pick<Command, 'name' | 'words'>): string {
+  return ['cloudlet', name, words].filter((part) => part !== '').join(' ');
+}
+
+function valuesOf(values: Readonly<Record<string, unknown>>): Values {
+  const text = (name: string) => (typeof values[name] === 'string' ? values[name] : undefined);
+  return {
+    has: (name) => values[name] !== undefined,
+    text,
+    list: (name) => (Array.isArray(values[name]) ? (values[name] as string[]) : []),
+    count: (name, fallback, least = 1) => {
+      const given = text(name);
+      if (given === undefined) return fallback;
+      const count = Number(given);
+      if (/^\d+$/.test(given) && Number.isSafeInteger(count) && count >= least) return count;
+      throw new UsageError(`--${name} takes a whole number from ${least}, not "${given}"`);
+    },
+  };
+}
