@@ -12,6 +12,7 @@ import { type AdminRoutesDeps, adminRoutes } from './admin-routes.ts';
 import { Administration, type AdministrationDeps } from './administration.ts';
 import { ApiKeys } from './api-keys.ts';
 import { Authenticator } from './authenticator.ts';
+import { AccountDirectory } from './directory.ts';
 import { LoginThrottle } from './login-throttle.ts';
 import { Passwords, readBlocklist } from './passwords.ts';
 import { type AccountRoutesDeps, accountRoutes } from './routes.ts';
@@ -95,6 +96,7 @@ export async function accountsPart({
     setupLinks,
     authenticator,
     linkKeys,
+    directory: new AccountDirectory({ store }),
     routes: accountsRoutes({
       ...origin,
       accounts,

@@ -126,6 +126,10 @@ export class AccountStore {
     return this.#reads.get(`${ACCOUNT} AND email_folded = ?`, folded);
   }
 
+  accountByCanonicalId(id: string): Awaitable<AccountRow | undefined> {
+    return this.#reads.get(`${ACCOUNT} AND canonical_id = ?`, id);
+  }
+
   accountsAfter(id: number, limit: number): Awaitable<AccountRow[]> {
     return this.#reads.all(`${ACCOUNT} AND id > ? ORDER BY id LIMIT ?`, id, limit);
   }

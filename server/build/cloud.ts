@@ -120,7 +120,7 @@ export async function buildCloud(options: BuildOptions): Promise<Cloud> {
       exchange: engines.exchange,
       egress: databases.egress,
     },
-    s3: { storage: domains.storage.services, keyOf },
+    s3: { storage: domains.storage.services, keyOf, accounts: accounts.directory },
     sockets: parts.flatMap(({ sockets = [] }) => sockets),
     addresses,
     connections: compute.connections,

@@ -7,6 +7,7 @@ import { databaseRoutes } from '../databases/routes.ts';
 import { HranaEdge, type HranaEdgeDeps } from '../hrana/hrana-edge.ts';
 import { BodyMemory } from '../http/body.ts';
 import { CallerLimits, RateLimiter } from '../http/caller.ts';
+import { TrustedProxies } from '../http/client-address.ts';
 import { ConnectionGuard } from '../http/connection-guard.ts';
 import { createEdge, type EdgeDeps, type StaticFiles } from '../http/edge.ts';
 import { documentRoutes, indexRoutes } from '../http/index-routes.ts';
@@ -72,7 +73,7 @@ export function buildEdges(
     hrana: HranaEdgeDeps['databases'];
     pages: StaticFiles;
     addresses: OwnAddresses;
-    s3: Pick<S3EdgeDeps, 'storage' | 'keyOf'>;
+    s3: Pick<S3EdgeDeps, 'storage' | 'keyOf' | 'accounts'>;
     /** Connections for which the process has file descriptors. */
     connections: number;
   },
@@ -119,7 +120,8 @@ export function buildEdges(
   });
   const headers = { ...API_HEADERS, ...hsts };
   new WebSockets({ ...common, limiter, routes: deps.sockets, headers }).serve(api);
-  const s3 = s3Edge(config, { ...deps, bodies, limitOf, headers: { ...DATA_HEADERS, ...hsts } });
+  const proxies = new TrustedProxies(trustedProxies);
+  const s3 = s3Edge(config, { ...deps, bodies, limitOf, proxies, headers: { ...DATA_HEADERS, ...hsts } });
   const data = createEdge({
     ...common,
     limiter: null,
@@ -145,21 +147,21 @@ export function buildEdges(
   return { api, data, guard };
 }
 
-type S3Deps = Pick<S3EdgeDeps, 'clock' | 'log' | 'meters' | 'headers' | 'bodies'> & {
-  readonly s3: Pick<S3EdgeDeps, 'storage' | 'keyOf'>;
+type S3Deps = Pick<S3EdgeDeps, 'clock' | 'log' | 'meters' | 'headers' | 'bodies' | 'proxies'> & {
+  readonly s3: Pick<S3EdgeDeps, 'storage' | 'keyOf' | 'accounts'>;
   readonly limitOf: (name: string, requests: number, windowSeconds: number) => RateLimiter;
 };
 
-function s3Edge(config: Config, { s3, clock, log, meters, headers, bodies, limitOf }: S3Deps): S3Edge {
+function s3Edge(config: Config, { s3, limitOf, ...deps }: S3Deps): S3Edge {
   const { s3RequestsPerWindow: requests, accountRateFactor } = config;
   const limiter = new CallerLimits(
     limitOf('s3', requests, 10),
     limitOf('s3-account', requests * accountRateFactor, 10),
   );
-  const common = { clock, log, meters, headers, bodies, limiter };
   return new S3Edge({
+    ...deps,
     ...s3,
-    ...common,
+    limiter,
     domains: s3Domains(config),
     oldSignatures: config.s3OldSignatures === 'on',
     isPrivate: config.s3InsecureKeys === 'true' ? () => true : privacyCheck(proxiesOf(config)),

@@ -3,9 +3,10 @@
  * else one on which the address with the most connections is still sending a request; and a few slots are
  * reserved for health checks.
  */
-import { BlockList, isIP, type Socket } from 'node:net';
+import { type BlockList, isIP, type Socket } from 'node:net';
 import { sourceOf } from '../platform/caller-networks.ts';
 import type { Clock } from '../platform/clock.ts';
+import { blockListOf } from './client-address.ts';
 
 export interface SlotDeps {
   readonly clock: Clock;
@@ -193,17 +194,4 @@ export class ConnectionSlots {
     const plain = address.replace(/^::ffff:(?=\d+\.)/, '').replace(/%.*$/, '');
     return isIP(plain) !== 0 && this.#proxies.check(plain, isIP(plain) === 6 ? 'ipv6' : 'ipv4');
   }
-}
-
-/** Addresses and networks, as the setting for trusted proxies has them; others are left out. */
-export function blockListOf(networks: readonly string[]): BlockList {
-  const list = new BlockList();
-  for (const network of networks) {
-    const [address = '', prefix] = network.trim().split('/');
-    const family = isIP(address) === 6 ? 'ipv6' : 'ipv4';
-    if (isIP(address) === 0) continue;
-    if (prefix === undefined) list.addAddress(address, family);
-    else if (/^\d+$/.test(prefix)) list.addSubnet(address, Number(prefix), family);
-  }
-  return list;
 }

@@ -133,6 +133,7 @@ export const ERROR_HELP: Readonly<Record<ErrorCode, Help>> = {
   bucket_exists: help('You have a bucket of that name.', 'Use it, or choose another name.'),
   encryption_key_exists: help('You have an encryption key of that name.', 'Use it, or choose another name.'),
   encryption_key_in_use: help('Stored bytes are encrypted with the key.', 'Delete them first.'),
+  bucket_name_taken: help('A bucket of another account has that name.', 'Choose another name.'),
   bucket_not_empty: help('The bucket still contains objects or versions.', 'Empty it, or add `?force=true`.'),
   object_locked: help(
     'Object lock keeps a version from being removed, or a bucket from losing its versions.',

@@ -1,7 +1,7 @@
 /** Connections that nobody else reads: those within this host, and those that a proxy received encrypted. */
 import type { IncomingMessage } from 'node:http';
 import { isIP } from 'node:net';
-import { blockListOf } from './connection-slots.ts';
+import { blockListOf } from './client-address.ts';
 import { isLoopback } from './origins.ts';
 
 /** `trustedProxies`: addresses and networks whose X-Forwarded-Proto is believed. */

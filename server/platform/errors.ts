@@ -50,6 +50,7 @@ export const ERRORS = {
   bucket_exists: { http: 409, title: 'Bucket exists' },
   encryption_key_exists: { http: 409, title: 'Encryption key exists' },
   encryption_key_in_use: { http: 409, title: 'Encryption key in use' },
+  bucket_name_taken: { http: 409, title: 'Bucket name taken' },
   bucket_not_empty: { http: 409, title: 'Bucket not empty' },
   object_locked: { http: 409, title: 'Object locked' },
   vm_not_stopped: { http: 409, title: 'Virtual machine not stopped' },

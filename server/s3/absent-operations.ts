@@ -32,10 +32,6 @@ const EMPTY: Readonly<Record<string, { readonly root: string; readonly content?:
   logging: { root: 'BucketLoggingStatus' },
   metrics: { root: 'ListMetricsConfigurationsResult', content: [['IsTruncated', false]] },
   notification: { root: 'NotificationConfiguration' },
-  ownershipControls: 'OwnershipControlsNotFoundError',
-  policy: 'NoSuchBucketPolicy',
-  policyStatus: { root: 'PolicyStatus', content: [['IsPublic', false]] },
-  publicAccessBlock: 'NoSuchPublicAccessBlockConfiguration',
   replication: 'ReplicationConfigurationNotFoundError',
   requestPayment: { root: 'RequestPaymentConfiguration', content: [['Payer', 'BucketOwner']] },
   website: 'NoSuchWebsiteConfiguration',
@@ -48,6 +44,10 @@ export const SUB_RESOURCES: ReadonlySet<string> = new Set([
   'acl',
   'append',
   'metadataTable',
+  'ownershipControls',
+  'policy',
+  'policyStatus',
+  'publicAccessBlock',
   'session',
 ]);
 

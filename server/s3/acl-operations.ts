@@ -1,73 +1,93 @@
-/**
- * Access control lists as AWS has them where they are disabled: the owner may do everything, and nothing
- * else can be granted.
- */
-import { ownerOf } from './bucket-operations.ts';
-import { findContent } from './object-reading.ts';
-import { bucketOf, keyOf, type S3Answer, type S3Call, type S3Operation } from './s3-call.ts';
+/** Access control lists of buckets and objects. */
+import { settingsOf } from '../storage/bucket-settings.ts';
+import {
+  ACL_MAX_BYTES,
+  type AclPlace,
+  aclDocument,
+  bodyGrants,
+  headerGrants,
+} from './access/asked-grants.ts';
+import { grantsToOthers } from './access/grants.ts';
+import { aclText, assertNoLists, assertPublicAllowed, isOnly } from './new-acl.ts';
+import { accessOf, contentOf, type S3Answer, type S3Call, type S3Operation } from './s3-call.ts';
 import { S3Error } from './s3-error.ts';
-import { xmlDocument } from './xml.ts';
 
 const READ = { method: 'GET', query: ['acl'], permission: 'storage:read' } as const;
 const WRITE = { method: 'PUT', query: ['acl'], permission: 'storage:admin' } as const;
-/** Canned lists that grant nothing to others. */
-const OWNERS = ['private', 'bucket-owner-full-control', 'bucket-owner-read'];
+const ON_VERSION = { level: 'object', reads: true } as const;
 
 export const ACL_OPERATIONS: readonly S3Operation[] = [
   { ...READ, name: 'GetBucketAcl', action: 's3:GetBucketAcl', level: 'bucket', run: getBucketAcl },
-  { ...READ, name: 'GetObjectAcl', action: 's3:GetObjectAcl', level: 'object', run: getObjectAcl },
+  {
+    ...READ,
+    ...ON_VERSION,
+    name: 'GetObjectAcl',
+    action: 's3:GetObjectAcl',
+    versionAction: 's3:GetObjectVersionAcl',
+    run: getObjectAcl,
+  },
   { ...WRITE, name: 'PutBucketAcl', action: 's3:PutBucketAcl', level: 'bucket', run: putBucketAcl },
-  { ...WRITE, name: 'PutObjectAcl', action: 's3:PutObjectAcl', level: 'object', run: putObjectAcl },
+  {
+    ...WRITE,
+    ...ON_VERSION,
+    name: 'PutObjectAcl',
+    action: 's3:PutObjectAcl',
+    versionAction: 's3:PutObjectVersionAcl',
+    run: putObjectAcl,
+  },
 ];
 
-/** Throws S3Error AccessControlListNotSupported where the headers grant something to others. */
-export function assertGrantsNothing({ headers }: Pick<S3Call, 'headers'>): void {
-  const canned = headers['x-amz-acl'];
-  const isOwners = canned === undefined || OWNERS.includes(String(canned));
-  if (isOwners && !Object.keys(headers).some((name) => name.startsWith('x-amz-grant-'))) return;
-  throw new S3Error('AccessControlListNotSupported');
+/** The list that holds for a bucket. */
+export function bucketAcl(call: S3Call) {
+  const { bucket, owner, hasLists } = accessOf(call);
+  const own = [{ ...owner, permission: 'FULL_CONTROL' }] as const;
+  return { owner, grants: (hasLists ? settingsOf(bucket).acl : undefined) ?? own };
 }
 
-function listOf(call: S3Call): S3Answer {
-  const owner = ownerOf(call);
-  const grant = [
-    ['Grantee xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" xsi:type="CanonicalUser"', owner],
-    ['Permission', 'FULL_CONTROL'],
-  ] as const;
-  return {
-    xml: xmlDocument('AccessControlPolicy', [
-      ['Owner', owner],
-      ['AccessControlList', [['Grant', grant]]],
-    ]),
-  };
+function getBucketAcl(call: S3Call): S3Answer {
+  return { xml: aclDocument(bucketAcl(call)) };
 }
 
-async function getBucketAcl(call: S3Call): Promise<S3Answer> {
-  await bucketOf(call);
-  return listOf(call);
-}
-
-async function getObjectAcl(call: S3Call): Promise<S3Answer> {
-  const versionId = call.target.query.get('versionId');
-  await findContent(call, await bucketOf(call), { name: keyOf(call), versionId });
-  return listOf(call);
+function getObjectAcl(call: S3Call): S3Answer {
+  const { row } = contentOf(call);
+  return { xml: aclDocument(accessOf(call).aclOf(row.acl)) };
 }
 
 async function putBucketAcl(call: S3Call): Promise<S3Answer> {
-  await bucketOf(call);
-  if (call.principal.bucketLimits !== null)
+  const access = accessOf(call);
+  const { bucket, owner } = access;
+  if (call.caller.bucketLimits !== null)
     throw new S3Error('AccessDenied', 'This key is limited to certain buckets');
-  return accept(call);
+  const grants = await askedOf(call, { level: 'bucket', owner, bucketOwner: owner });
+  const acl = isOnly(grants, owner) ? undefined : grants;
+  await call.storage.buckets.configure(call, bucket.name, ['acl', acl], ({ ownership, publicAccess }) => {
+    if (ownership === 'BucketOwnerEnforced' && grantsToOthers(grants, owner)) {
+      throw new S3Error('AccessControlListNotSupported');
+    }
+    assertPublicAllowed(publicAccess, grants);
+  });
+  return {};
 }
 
 async function putObjectAcl(call: S3Call): Promise<S3Answer> {
-  await getObjectAcl(call);
-  return accept(call);
+  const access = accessOf(call);
+  const { row } = contentOf(call);
+  const { owner } = access.aclOf(row.acl);
+  const grants = await askedOf(call, { level: 'object', owner, bucketOwner: access.owner });
+  if (access.hasLists) {
+    assertPublicAllowed(settingsOf(access.bucket).publicAccess, grants);
+    await call.storage.objects.setFact(call, row, { acl: aclText(owner, grants, access.owner) });
+  }
+  return {};
 }
 
-/** A canned list in the header only: a body may grant anything. */
-function accept(call: S3Call): S3Answer {
-  assertGrantsNothing(call);
-  if (call.headers['x-amz-acl'] === undefined) throw new S3Error('AccessControlListNotSupported');
-  return {};
+/** The list in the headers or in the body. */
+async function askedOf(call: S3Call, place: AclPlace) {
+  const body = await call.body.whole(ACL_MAX_BYTES);
+  const inHeaders = await headerGrants(call.headers, place, call.accounts);
+  if (inHeaders !== undefined && body.length > 0) throw new S3Error('UnexpectedContent');
+  if (inHeaders === undefined && body.length === 0) throw new S3Error('MalformedACLError');
+  const grants = inHeaders ?? (await bodyGrants(body, place.owner, call.accounts));
+  if (!accessOf(call).hasLists) assertNoLists(call.headers['x-amz-acl'], grants, place.bucketOwner);
+  return grants;
 }

@@ -1,9 +1,23 @@
 /** Operations on the service and on buckets, without the lists of what is in them. */
+import { permits } from '../calls/principal.ts';
 import { isAppError } from '../platform/errors.ts';
-import { settingsOf } from '../storage/bucket-settings.ts';
+import { type BucketSettings, settingsOf } from '../storage/bucket-settings.ts';
 import type { BucketRow } from '../storage/buckets.ts';
 import { VERSIONING } from '../storage/schema.ts';
-import { bucketOf, isoTime, numberOf, type S3Answer, type S3Call, type S3Operation } from './s3-call.ts';
+import { headerGrants } from './access/asked-grants.ts';
+import { grantsToOthers } from './access/grants.ts';
+import { isOnly } from './new-acl.ts';
+import { ownershipOf } from './public-access.ts';
+import {
+  accountNodes,
+  bucketOf,
+  isoTime,
+  numberOf,
+  ownerOf,
+  type S3Answer,
+  type S3Call,
+  type S3Operation,
+} from './s3-call.ts';
 import { S3Error } from './s3-error.ts';
 import { child, parseXml, textOf, xmlDocument } from './xml.ts';
 
@@ -25,6 +39,7 @@ export const BUCKET_OPERATIONS: readonly S3Operation[] = [
   {
     name: 'CreateBucket',
     action: 's3:CreateBucket',
+    makes: true,
     method: 'PUT',
     level: 'bucket',
     permission: 'storage:write',
@@ -102,14 +117,6 @@ export const BUCKET_OPERATIONS: readonly S3Operation[] = [
   },
 ];
 
-/** The owner of what an account has. */
-export function ownerOf({ principal }: Pick<S3Call, 'principal'>) {
-  return [
-    ['ID', principal.canonicalId],
-    ['DisplayName', principal.username],
-  ] as const;
-}
-
 async function listBuckets(call: S3Call): Promise<S3Answer> {
   const { query } = call.target;
   const prefix = query.get('prefix') ?? '';
@@ -135,7 +142,7 @@ async function listBuckets(call: S3Call): Promise<S3Answer> {
   );
   return {
     xml: xmlDocument('ListAllMyBucketsResult', [
-      ['Owner', ownerOf(call)],
+      ['Owner', accountNodes(ownerOf(call))],
       ['Buckets', buckets],
       ['ContinuationToken', last],
       ['Prefix', query.has('prefix') ? prefix : undefined],
@@ -146,20 +153,62 @@ async function listBuckets(call: S3Call): Promise<S3Answer> {
 async function createBucket(call: S3Call): Promise<S3Answer> {
   const name = call.target.bucket ?? '';
   const body = await call.body.whole(CONFIG_MAX_BYTES);
-  const canned = call.headers['x-amz-acl'];
-  if (canned !== undefined && canned !== 'private') throw new S3Error('AccessControlListNotSupported');
   if (RESERVED.test(name)) throw new S3Error('InvalidBucketName');
-  const isLockable = call.headers['x-amz-bucket-object-lock-enabled']?.toString().toLowerCase() === 'true';
-  const locking = isLockable ? { versioning: true, settings: { lock: {} } } : {};
-  const region =
+  const settings = await firstSettings(call);
+  const asked =
     body.length === 0 ? '' : (textOf(parseXml(body, CONFIG_MAX_BYTES), 'LocationConstraint') ?? '');
+  const region = asked || US_EAST_1;
   try {
-    await call.storage.buckets.create(call, { name, region: region || US_EAST_1, ...locking });
+    await call.storage.buckets.create(call, {
+      name,
+      region,
+      isGlobal: true,
+      settings,
+      ...(settings.lock && { versioning: true }),
+    });
   } catch (error) {
     if (isAppError(error, 'invalid_request')) throw new S3Error('InvalidLocationConstraint');
-    throw error;
+    if (!isAppError(error, 'bucket_exists')) throw error;
+    await assertSame(call, { name, region, settings });
   }
   return { headers: { location: `/${name}` } };
+}
+
+/** The first settings of a bucket: who owns what is uploaded, and its list, as the headers say. */
+async function firstSettings(call: S3Call): Promise<BucketSettings> {
+  const { headers, caller, accounts } = call;
+  const owner = ownerOf(call);
+  const text = headers['x-amz-object-ownership'];
+  const ownership = text === undefined ? undefined : ownershipOf(String(text));
+  const grants = await headerGrants(headers, { level: 'bucket', owner, bucketOwner: owner }, accounts);
+  const acl = grants === undefined || isOnly(grants, owner) ? undefined : grants;
+  if (acl !== undefined && ownership === 'BucketOwnerEnforced' && grantsToOthers(acl, owner)) {
+    throw new S3Error('InvalidBucketAclWithObjectOwnership');
+  }
+  if ((acl !== undefined || ownership !== undefined) && !permits(caller, 'storage:admin')) {
+    throw new S3Error('AccessDenied', 'This key lacks the scope storage:admin');
+  }
+  const isLockable = headers['x-amz-bucket-object-lock-enabled']?.toString().toLowerCase() === 'true';
+  return { ...(ownership && { ownership }), ...(acl && { acl }), ...(isLockable && { lock: {} }) };
+}
+
+/**
+ * In us-east-1 making a bucket again is no error, as on AWS, unless it would be another one. Throws S3Error
+ * BucketAlreadyOwnedByYou, BucketAlreadyExists.
+ */
+async function assertSame(
+  { storage, principal }: S3Call,
+  { name, region, settings }: { name: string; region: string; settings: BucketSettings },
+): Promise<void> {
+  const bucket = await storage.buckets.find(principal, name);
+  if (region !== US_EAST_1 || bucket.region !== region) throw new S3Error('BucketAlreadyOwnedByYou');
+  const { acl, ownership, lock } = settingsOf(bucket);
+  const isOther = settings.ownership !== undefined && settings.ownership !== ownership;
+  if (isOther || (settings.lock !== undefined && lock === undefined)) {
+    throw new S3Error('BucketAlreadyOwnedByYou');
+  }
+  if (JSON.stringify(acl) === JSON.stringify(settings.acl)) return;
+  throw new S3Error('BucketAlreadyExists', 'You own a bucket of this name with another access control list');
 }
 
 async function headBucket(call: S3Call): Promise<S3Answer> {

@@ -5,22 +5,10 @@ import type { BucketRow } from '../storage/buckets.ts';
 import { corsHeaders, headerNames } from './cors.ts';
 import type { S3Answer } from './s3-call.ts';
 import { S3Error } from './s3-error.ts';
-import { bucketOfHost, type Target } from './target.ts';
+import type { Target } from './target.ts';
 
 const VARY = 'Origin, Access-Control-Request-Headers, Access-Control-Request-Method';
 const METHODS = ['GET', 'PUT', 'HEAD', 'POST', 'DELETE'];
-
-/** Paths of the data origin that are not of buckets: links, databases, and what names no bucket. */
-const OTHERS = /^\/(?:(?:cdn|db)\/|\?|$)|^[^/]/;
-
-/** Whether the rules of a bucket answer a request. */
-export function isPreflight(
-  { method, url = '', headers }: IncomingMessage,
-  domains: readonly string[],
-): boolean {
-  if (method !== 'OPTIONS') return false;
-  return !OTHERS.test(url) || bucketOfHost(headers.host ?? '', domains) !== null;
-}
 
 const rulesOf = (bucket: BucketRow | undefined): BucketSettings['cors'] =>
   bucket === undefined ? undefined : settingsOf(bucket).cors;

@@ -1,7 +1,8 @@
 /** Operations that delete objects. */
+import type { Asked } from './access/access.ts';
 import { deleteCondition } from './conditions.ts';
 import { bypassesGovernance } from './lock-operations.ts';
-import { bucketOf, keyOf, type S3Answer, type S3Call, type S3Operation } from './s3-call.ts';
+import { accessOf, bucketOf, keyOf, type S3Answer, type S3Call, type S3Operation } from './s3-call.ts';
 import { S3Error, toS3Error } from './s3-error.ts';
 import { assertKey } from './target.ts';
 import { child, children, parseXml, textOf, xmlDocument } from './xml.ts';
@@ -11,22 +12,26 @@ const MAX_DELETES = 1000;
 /** Names of one request that are deleted at a time. */
 const DELETES_AT_ONCE = 16;
 
+const PERMISSION = 'storage:append';
+
 export const DELETE_OPERATIONS: readonly S3Operation[] = [
   {
     name: 'DeleteObject',
     action: 's3:DeleteObject',
+    versionAction: 's3:DeleteObjectVersion',
     method: 'DELETE',
     level: 'object',
-    permission: 'storage:append',
+    permission: PERMISSION,
     run: deleteObject,
   },
   {
     name: 'DeleteObjects',
     action: 's3:DeleteObject',
+    decides: true,
     method: 'POST',
     level: 'bucket',
     query: ['delete'],
-    permission: 'storage:append',
+    permission: PERMISSION,
     run: deleteObjects,
   },
 ];
@@ -45,7 +50,7 @@ async function deleteObject(call: S3Call): Promise<S3Answer> {
     name: keyOf(call),
     versionId: target.query.get('versionId'),
     condition,
-    bypass: bypassesGovernance(call),
+    bypass: bypassesGovernance(call, keyOf(call)),
   });
   return { status: 204, headers: answer };
 }
@@ -54,7 +59,7 @@ type Removal = Parameters<S3Call['storage']['removals']['removeNamed']>[2];
 
 /** The headers of a delete: the marker that was made, or the version that was removed. */
 async function removeOne(call: S3Call, bucketName: string, removal: Removal) {
-  const bucket = await call.storage.buckets.find(call.principal, bucketName);
+  const bucket = await bucketOf(call);
   const { versionId } = removal;
   const removed = await call.storage.removals.removeNamed(call, bucketName, removal).catch((error) => {
     // A version that is gone already is no error.
@@ -95,6 +100,9 @@ async function deleteObjects(call: S3Call): Promise<S3Answer> {
     }),
   }));
   if (wanted.some(({ key }) => key === '')) throw new S3Error('MalformedXML');
+  const access = accessOf(call);
+  const mayAny = access.isOwner || wanted.some((each) => access.allows(deletionOf(each)));
+  if (!mayAny) throw new S3Error('AccessDenied');
   const results: (
     | readonly [string, readonly (readonly [string, string | boolean | undefined])[]]
     | undefined
@@ -106,6 +114,11 @@ async function deleteObjects(call: S3Call): Promise<S3Answer> {
     );
   }
   return { xml: xmlDocument('DeleteResult', results) };
+}
+
+function deletionOf({ key, versionId }: Pick<Wanted, 'key' | 'versionId'>): Asked {
+  const action = versionId === undefined ? 's3:DeleteObject' : 's3:DeleteObjectVersion';
+  return { action, permission: PERMISSION, key };
 }
 
 function hasChecksum({ headers }: S3Call): boolean {
@@ -125,9 +138,10 @@ interface Wanted {
 async function deleteOne(call: S3Call, bucketName: string, { key, versionId, condition, isQuiet }: Wanted) {
   try {
     assertKey(key);
+    accessOf(call).assert(deletionOf({ key, versionId }));
     // Each is a change of its own.
     const own = { ...call, record: () => [] };
-    const bypass = bypassesGovernance(call);
+    const bypass = bypassesGovernance(call, key);
     const { answer } = await removeOne(own, bucketName, { name: key, versionId, condition, bypass });
     const isMarker = answer['x-amz-delete-marker'] === 'true';
     const shown = answer['x-amz-version-id'];

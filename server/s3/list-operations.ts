@@ -2,9 +2,18 @@
 import type { BucketRow } from '../storage/buckets.ts';
 import type { EntryRow } from '../storage/name-listing.ts';
 import { type NameQuery, shownId } from '../storage/name-listing.ts';
-import { ownerOf } from './bucket-operations.ts';
+import { initiatorOf } from './initiator.ts';
 import { checksumOf } from './object-headers.ts';
-import { bucketOf, isoTime, numberOf, type S3Answer, type S3Call, type S3Operation } from './s3-call.ts';
+import {
+  accessOf,
+  accountNodes,
+  bucketOf,
+  isoTime,
+  numberOf,
+  type S3Answer,
+  type S3Call,
+  type S3Operation,
+} from './s3-call.ts';
 import { S3Error } from './s3-error.ts';
 import { encodeKey, type XmlNode, xmlDocument } from './xml.ts';
 
@@ -44,7 +53,7 @@ export function namesIn({ target }: S3Call): (name: string) => string {
 function queryOf(call: S3Call, bucket: BucketRow, after: string | undefined): NameQuery {
   const { query } = call.target;
   const prefix = query.get('prefix') ?? '';
-  const limits = call.principal.bucketLimits?.filter((limit) => limit.bucket === bucket.name);
+  const limits = call.caller.bucketLimits?.filter((limit) => limit.bucket === bucket.name);
   if (limits && !limits.some((limit) => prefix.startsWith(limit.prefix))) throw new S3Error('AccessDenied');
   return {
     prefix,
@@ -80,7 +89,7 @@ async function listObjects(call: S3Call): Promise<S3Answer> {
       ['Delimiter', asked.delimiter === '' ? undefined : name(asked.delimiter)],
       ['EncodingType', query.get('encoding-type')],
       ['IsTruncated', next !== null],
-      ...rows.map((row) => ['Contents', contents(row, name(row.name), ownerOf(call))] as const),
+      ...rows.map((row) => ['Contents', contents(row, name(row.name), rowOwner(call, row))] as const),
       ...prefixNodes(prefixes, name),
     ]),
   };
@@ -95,7 +104,7 @@ async function listObjectsV2(call: S3Call): Promise<S3Answer> {
   const startAfter = query.get('start-after');
   const asked = queryOf(call, bucket, token === undefined ? startAfter : readToken(token));
   const { rows, prefixes, next } = await call.storage.names.objects(bucket, asked);
-  const owner = query.get('fetch-owner') === 'true' ? ownerOf(call) : undefined;
+  const showsOwner = query.get('fetch-owner') === 'true';
   return {
     headers: { 'x-amz-bucket-region': bucket.region },
     xml: xmlDocument('ListBucketResult', [
@@ -109,7 +118,10 @@ async function listObjectsV2(call: S3Call): Promise<S3Answer> {
       ['Delimiter', asked.delimiter === '' ? undefined : name(asked.delimiter)],
       ['EncodingType', query.get('encoding-type')],
       ['IsTruncated', next !== null],
-      ...rows.map((row) => ['Contents', contents(row, name(row.name), owner)] as const),
+      ...rows.map(
+        (row) =>
+          ['Contents', contents(row, name(row.name), showsOwner ? rowOwner(call, row) : undefined)] as const,
+      ),
       ...prefixNodes(prefixes, name),
     ]),
   };
@@ -127,7 +139,11 @@ function readToken(token: string): string {
   });
 }
 
-type OwnerNodes = ReturnType<typeof ownerOf>;
+type OwnerNodes = ReturnType<typeof accountNodes>;
+
+function rowOwner(call: S3Call, { acl }: Pick<EntryRow, 'acl'>): OwnerNodes {
+  return accountNodes(accessOf(call).aclOf(acl).owner);
+}
 
 function contents(row: EntryRow, key: string, owner: OwnerNodes | undefined): XmlNode {
   const checksum = checksumOf(row);
@@ -168,7 +184,7 @@ async function listVersions(call: S3Call): Promise<S3Answer> {
       ['Delimiter', asked.delimiter === '' ? undefined : name(asked.delimiter)],
       ['EncodingType', query.get('encoding-type')],
       ['IsTruncated', next !== null],
-      ...rows.map((row) => versionNode(row, name(row.name), ownerOf(call))),
+      ...rows.map((row) => versionNode(row, name(row.name), rowOwner(call, row))),
       ...prefixNodes(prefixes, name),
     ]),
   };
@@ -233,8 +249,8 @@ async function listUploads(call: S3Call): Promise<S3Answer> {
             [
               ['Key', name(row.name)],
               ['UploadId', row.upload_id],
-              ['Initiator', ownerOf(call)],
-              ['Owner', ownerOf(call)],
+              ['Initiator', accountNodes(initiatorOf(call, row))],
+              ['Owner', rowOwner(call, row)],
               ['StorageClass', 'STANDARD'],
               ['Initiated', isoTime(row.created_at)],
             ],

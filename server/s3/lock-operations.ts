@@ -1,5 +1,4 @@
 /** Operations of object lock on a version: retention and legal hold. */
-import { permits } from '../calls/principal.ts';
 import {
   assertLockable,
   LOCK_MAX_BYTES,
@@ -9,11 +8,18 @@ import {
   retentionDocument,
 } from './lock.ts';
 import { versionHeader } from './object-headers.ts';
-import { findContent } from './object-reading.ts';
-import { bucketOf, keyOf, type S3Answer, type S3Call, type S3Operation } from './s3-call.ts';
+import {
+  accessOf,
+  bucketOf,
+  contentOf,
+  keyOf,
+  type S3Answer,
+  type S3Call,
+  type S3Operation,
+} from './s3-call.ts';
 
-const RETENTION = { level: 'object', query: ['retention'] } as const;
-const HOLD = { level: 'object', query: ['legal-hold'] } as const;
+const RETENTION = { level: 'object', query: ['retention'], reads: true } as const;
+const HOLD = { level: 'object', query: ['legal-hold'], reads: true } as const;
 const READ = { method: 'GET', permission: 'storage:read' } as const;
 
 /** Retention without the right to bypass it only grows, so that whoever may upload may set it. */
@@ -39,15 +45,15 @@ export const LOCK_OPERATIONS: readonly S3Operation[] = [
 ];
 
 /** True for a caller who asks to remove what GOVERNANCE keeps, and may. */
-export function bypassesGovernance({ headers, principal }: S3Call): boolean {
-  const asked = headers['x-amz-bypass-governance-retention']?.toString().toLowerCase() === 'true';
-  return asked && permits(principal, 'storage:admin');
+export function bypassesGovernance(call: S3Call, key: string): boolean {
+  const asked = call.headers['x-amz-bypass-governance-retention']?.toString().toLowerCase() === 'true';
+  const bypass = { action: 's3:BypassGovernanceRetention', permission: 'storage:admin', key } as const;
+  return asked && accessOf(call).allows(bypass);
 }
 
 async function versionOf(call: S3Call) {
   const bucket = await bucketOf(call);
-  const versionId = call.target.query.get('versionId');
-  const { row } = await findContent(call, bucket, { name: keyOf(call), versionId });
+  const { row } = contentOf(call);
   assertLockable(bucket);
   return { row, headers: versionHeader(bucket, row) };
 }
@@ -61,7 +67,7 @@ async function putRetention(call: S3Call): Promise<S3Answer> {
   const body = await call.body.whole(LOCK_MAX_BYTES);
   const { row, headers } = await versionOf(call);
   const retention = readRetention(body, call.now());
-  await call.storage.objects.setLock(call, row, { retention, bypass: bypassesGovernance(call) });
+  await call.storage.objects.setLock(call, row, { retention, bypass: bypassesGovernance(call, keyOf(call)) });
   return { headers };
 }
 

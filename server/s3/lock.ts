@@ -3,7 +3,7 @@
 import { type BucketSettings, settingsOf } from '../storage/bucket-settings.ts';
 import type { BucketRow } from '../storage/buckets.ts';
 import type { LockMode, LockRow, Retention, WantedLock } from '../storage/object-lock.ts';
-import { isoTime, type S3Call } from './s3-call.ts';
+import { accessOf, isoTime, keyOf, type S3Call } from './s3-call.ts';
 import { S3Error } from './s3-error.ts';
 import { child, parseXml, textOf, type XmlElement, xmlDocument } from './xml.ts';
 
@@ -37,12 +37,19 @@ function invalid(message: string): S3Error {
   return new S3Error('InvalidArgument', message);
 }
 
-/** The lock that the headers of an upload ask for. Throws S3Error InvalidArgument, InvalidRequest. */
-export function wantedLock({ headers, now }: S3Call, bucket: BucketRow): WantedLock | undefined {
+/**
+ * The lock that the headers of an upload ask for. Throws S3Error InvalidArgument, InvalidRequest, and
+ * AccessDenied where the caller may upload, but not lock.
+ */
+export function wantedLock(call: S3Call, bucket: BucketRow): WantedLock | undefined {
+  const { headers, now } = call;
   const of = (name: string) => headers[PREFIX + name]?.toString();
   const [mode, until, hold] = [of('mode'), of('retain-until-date'), of('legal-hold')];
   if (mode === undefined && until === undefined && hold === undefined) return undefined;
   assertLockable(bucket);
+  const asked = { permission: 'storage:append', key: keyOf(call) } as const;
+  if (mode !== undefined) accessOf(call).assert({ ...asked, action: 's3:PutObjectRetention' });
+  if (hold !== undefined) accessOf(call).assert({ ...asked, action: 's3:PutObjectLegalHold' });
   if ((mode === undefined) !== (until === undefined)) {
     throw invalid(`${PREFIX}retain-until-date and ${PREFIX}mode must both be supplied`);
   }

@@ -1,8 +1,8 @@
 /** Operations that describe objects: attributes and tags. */
+import { authorizeContent } from './authorize.ts';
 import { unlocked } from './encryption-headers.ts';
 import { checksumOf, versionHeader } from './object-headers.ts';
-import { findContent } from './object-reading.ts';
-import { bucketOf, keyOf, type S3Answer, type S3Call, type S3Operation } from './s3-call.ts';
+import { bucketOf, contentOf, type S3Answer, type S3Call, type S3Operation } from './s3-call.ts';
 import { S3Error } from './s3-error.ts';
 import { readTags, TAGS_MAX_BYTES, tagsDocument, tagText } from './tags.ts';
 import { xmlDocument } from './xml.ts';
@@ -13,11 +13,19 @@ const WRITE = { ...OBJECT, permission: 'storage:write' } as const;
 const PARTS_SHOWN = 1000;
 const ATTRIBUTES = ['ETag', 'Checksum', 'ObjectParts', 'StorageClass', 'ObjectSize'];
 
+const PUT_TAGGING = {
+  ...WRITE,
+  action: 's3:PutObjectTagging',
+  versionAction: 's3:PutObjectVersionTagging',
+} as const;
+
 export const FACT_OPERATIONS: readonly S3Operation[] = [
   {
     ...READ,
     name: 'GetObjectAttributes',
     action: 's3:GetObjectAttributes',
+    versionAction: 's3:GetObjectVersionAttributes',
+    reads: true,
     method: 'GET',
     query: ['attributes'],
     run: getAttributes,
@@ -26,14 +34,16 @@ export const FACT_OPERATIONS: readonly S3Operation[] = [
     ...READ,
     name: 'GetObjectTagging',
     action: 's3:GetObjectTagging',
+    versionAction: 's3:GetObjectVersionTagging',
+    reads: true,
     method: 'GET',
     query: ['tagging'],
     run: getTagging,
   },
   {
-    ...WRITE,
+    ...PUT_TAGGING,
+    decides: true,
     name: 'PutObjectTagging',
-    action: 's3:PutObjectTagging',
     method: 'PUT',
     query: ['tagging'],
     run: putTagging,
@@ -42,6 +52,8 @@ export const FACT_OPERATIONS: readonly S3Operation[] = [
     ...WRITE,
     name: 'DeleteObjectTagging',
     action: 's3:DeleteObjectTagging',
+    versionAction: 's3:DeleteObjectVersionTagging',
+    reads: true,
     method: 'DELETE',
     query: ['tagging'],
     run: deleteTagging,
@@ -50,8 +62,7 @@ export const FACT_OPERATIONS: readonly S3Operation[] = [
 
 async function getAttributes(call: S3Call): Promise<S3Answer> {
   const bucket = await bucketOf(call);
-  const versionId = call.target.query.get('versionId');
-  const content = unlocked(call, await findContent(call, bucket, { name: keyOf(call), versionId }));
+  const content = unlocked(call, contentOf(call));
   const wanted = wantedAttributes(call);
   const has = (name: string) => wanted.includes(name);
   const checksum = checksumOf(content.row);
@@ -130,16 +141,16 @@ function headerNumber({ headers }: S3Call, name: string, absent: number): number
 
 async function getTagging(call: S3Call): Promise<S3Answer> {
   const bucket = await bucketOf(call);
-  const content = await findContent(call, bucket, {
-    name: keyOf(call),
-    versionId: call.target.query.get('versionId'),
-  });
+  const content = contentOf(call);
   const tags = content.row.tags === null ? {} : (JSON.parse(content.row.tags) as Record<string, string>);
   return { headers: versionHeader(bucket, content.row), xml: tagsDocument(tags) };
 }
 
 async function putTagging(call: S3Call): Promise<S3Answer> {
-  return setTags(call, tagText(readTags(await call.body.whole(TAGS_MAX_BYTES))), 200);
+  const tags = tagText(readTags(await call.body.whole(TAGS_MAX_BYTES)));
+  // Policies may tell by the new tags.
+  await authorizeContent(call, PUT_TAGGING, tags === null ? {} : JSON.parse(tags));
+  return setTags(call, tags, 200);
 }
 
 function deleteTagging(call: S3Call): Promise<S3Answer> {
@@ -148,10 +159,7 @@ function deleteTagging(call: S3Call): Promise<S3Answer> {
 
 async function setTags(call: S3Call, tags: string | null, status: number): Promise<S3Answer> {
   const bucket = await bucketOf(call);
-  const content = await findContent(call, bucket, {
-    name: keyOf(call),
-    versionId: call.target.query.get('versionId'),
-  });
-  await call.storage.objects.setTags(call, content.row, tags);
+  const content = contentOf(call);
+  await call.storage.objects.setFact(call, content.row, { tags });
   return { status, headers: versionHeader(bucket, content.row) };
 }

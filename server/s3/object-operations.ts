@@ -1,6 +1,6 @@
 /** Operations on one object: store, read, copy, describe, delete. */
 import type { Content } from '../storage/downloads.ts';
-import { assertGrantsNothing } from './acl-operations.ts';
+import { openBucket, permittedContent } from './authorize.ts';
 import { isNotModified, writeCondition } from './conditions.ts';
 import {
   askedEncryption,
@@ -10,8 +10,9 @@ import {
   unlocked,
 } from './encryption-headers.ts';
 import { wantedLock } from './lock.ts';
+import { newAcl } from './new-acl.ts';
 import { checksumHeaders, describedBy, fullObject, labelsOf, versionHeader } from './object-headers.ts';
-import { findContent, headObject, readAll, sendObject } from './object-reading.ts';
+import { headObject, readAll, sendObject } from './object-reading.ts';
 import { bucketOf, isoTime, keyOf, type S3Answer, type S3Call, type S3Operation } from './s3-call.ts';
 import { S3Error } from './s3-error.ts';
 import { tagsOf } from './tags.ts';
@@ -27,14 +28,29 @@ export const COPY = { header: 'x-amz-copy-source', sourcePermission: 'storage:re
 export const OBJECT_OPERATIONS: readonly S3Operation[] = [
   { ...WRITE, name: 'PutObject', action: 's3:PutObject', method: 'PUT', run: putObject },
   { ...WRITE, ...COPY, name: 'CopyObject', action: 's3:PutObject', method: 'PUT', run: copyObject },
-  { ...READ, name: 'GetObject', action: 's3:GetObject', method: 'GET', run: sendObject },
-  { ...READ, name: 'HeadObject', action: 's3:GetObject', method: 'HEAD', run: headObject },
+  {
+    ...READ,
+    name: 'GetObject',
+    action: 's3:GetObject',
+    versionAction: 's3:GetObjectVersion',
+    reads: true,
+    method: 'GET',
+    run: sendObject,
+  },
+  {
+    ...READ,
+    name: 'HeadObject',
+    action: 's3:GetObject',
+    versionAction: 's3:GetObjectVersion',
+    reads: true,
+    method: 'HEAD',
+    run: headObject,
+  },
 ];
 
 export async function putObject(call: S3Call): Promise<S3Answer> {
-  assertGrantsNothing(call);
   const { storage, principal, headers } = call;
-  const labels = labelsOf(keyOf(call), headers);
+  const labels = { ...labelsOf(keyOf(call), headers), acl: await newAcl(call) };
   const condition = writeCondition(headers);
   const found = await bucketOf(call);
   const asked = await askedEncryption(call, found);
@@ -71,7 +87,7 @@ export async function putObject(call: S3Call): Promise<S3Answer> {
 export async function copySource(
   call: S3Call,
 ): Promise<{ content: Content; versionHeaders: Record<string, string> }> {
-  const { storage, principal, headers } = call;
+  const { headers } = call;
   const [path = '', query = ''] = String(headers['x-amz-copy-source']).split('?', 2);
   const refused = () =>
     new S3Error(
@@ -86,9 +102,16 @@ export async function copySource(
   }
   const slash = named.indexOf('/');
   if (slash < 1 || slash === named.length - 1) throw refused();
-  const bucket = await storage.buckets.find(principal, named.slice(0, slash));
+  const expected = headers['x-amz-source-expected-bucket-owner'];
+  const access = await openBucket(call, named.slice(0, slash), expected);
+  const { bucket } = access;
   const versionId = /^versionId=(.+)$/.exec(query)?.[1];
-  const found = await findContent(call, bucket, { name: named.slice(slash + 1), versionId });
+  const found = await permittedContent(call, access, {
+    action: versionId === undefined ? 's3:GetObject' : 's3:GetObjectVersion',
+    permission: COPY.sourcePermission,
+    key: named.slice(slash + 1),
+    versionId,
+  });
   const content = unlocked(call, found, 'copy-source-');
   if (isNotModified(headers, content, 'x-amz-copy-source-')) throw new S3Error('PreconditionFailed');
   const shown = versionHeader(bucket, content.row)['x-amz-version-id'];
@@ -96,7 +119,6 @@ export async function copySource(
 }
 
 async function copyObject(call: S3Call): Promise<S3Answer> {
-  assertGrantsNothing(call);
   const { storage, principal, headers } = call;
   await call.body.whole(0);
   const bucket = await bucketOf(call);
@@ -118,7 +140,8 @@ async function copyObject(call: S3Call): Promise<S3Answer> {
   }
   const kept = { mimeType: row.mime_type, metadata: row.metadata, headers: row.headers };
   const tags = directive(call, 'x-amz-tagging-directive') ? tagsOf(headers) : row.tags;
-  const naming = { name, ...(replaces ? describedBy(headers) : kept), tags, lock: wantedLock(call, bucket) };
+  const labels = { name, ...(replaces ? describedBy(headers) : kept), tags };
+  const naming = { ...labels, acl: await newAcl(call), lock: wantedLock(call, bucket) };
   const condition = writeCondition(headers);
   storage.objects.assertMayWrite(principal, bucket, name);
   const asked = await askedEncryption(call, bucket);

@@ -2,35 +2,12 @@
 import { parseRange, streamBody } from '../http/send-content.ts';
 import type { BucketRow } from '../storage/buckets.ts';
 import type { Content } from '../storage/downloads.ts';
-import { shownId } from '../storage/name-listing.ts';
 import type { ReceivedBytes, Upload } from '../storage/upload.ts';
 import { isNotModified } from './conditions.ts';
 import { assertReadsPlainly, shownEncryption, storedEncryption, unlocked } from './encryption-headers.ts';
 import { objectHeaders, overridden, versionHeader } from './object-headers.ts';
-import { bucketOf, keyOf, type S3Answer, type S3Call } from './s3-call.ts';
+import { bucketOf, contentOf, type S3Answer, type S3Call } from './s3-call.ts';
 import { S3Error } from './s3-error.ts';
-
-interface Named {
-  readonly name: string;
-  readonly versionId?: string | undefined;
-}
-
-/** Throws S3Error NoSuchKey, NoSuchVersion, MethodNotAllowed (a delete marker by its id). */
-export async function findContent(call: S3Call, bucket: BucketRow, named: Named): Promise<Content> {
-  const { versionId } = named;
-  if (versionId === '') throw new S3Error('InvalidArgument', 'Version id cannot be the empty string');
-  const found = await call.storage.downloads.findNamed(call.principal, bucket, named);
-  const fields = { Key: named.name };
-  if (found === undefined) {
-    if (versionId === undefined) throw new S3Error('NoSuchKey', undefined, { fields });
-    throw new S3Error('NoSuchVersion', undefined, { fields: { ...fields, VersionId: versionId } });
-  }
-  if ('content' in found) return found.content;
-  const headers = { 'x-amz-delete-marker': 'true', 'x-amz-version-id': shownId(found.marker) };
-  if (versionId === undefined) throw new S3Error('NoSuchKey', undefined, { fields, headers });
-  const more = { allow: 'DELETE', 'last-modified': new Date(found.marker.created_at).toUTCString() };
-  throw new S3Error('MethodNotAllowed', undefined, { fields, headers: { ...headers, ...more } });
-}
 
 /** Copies the bytes of an object into an upload. */
 export async function readAll(call: S3Call, content: Content, upload: Upload): Promise<ReceivedBytes> {
@@ -108,8 +85,7 @@ async function prepare(call: S3Call): Promise<Reading | null> {
   const { query } = call.target;
   const bucket = await bucketOf(call);
   assertReadsPlainly(call);
-  const named = { name: keyOf(call), versionId: query.get('versionId') };
-  const content = unlocked(call, await findContent(call, bucket, named));
+  const content = unlocked(call, contentOf(call));
   const etag = `"${content.etag}"`;
   if (isNotModified(call.headers, content)) {
     const lastModified = new Date(content.createdAt).toUTCString();

@@ -1,7 +1,5 @@
 /** Operations of multipart uploads. */
 import { MAX_PARTS } from '../storage/part-uploads.ts';
-import { assertGrantsNothing } from './acl-operations.ts';
-import { ownerOf } from './bucket-operations.ts';
 import { checksumHeader, headerChecksums, newChecksum } from './checksums.ts';
 import { writeCondition } from './conditions.ts';
 import {
@@ -11,8 +9,10 @@ import {
   partKey,
   shownEncryption,
 } from './encryption-headers.ts';
+import { assertInitiator, begunBy, initiatorOf } from './initiator.ts';
 import { namesIn } from './list-operations.ts';
 import { wantedLock } from './lock.ts';
+import { newAcl } from './new-acl.ts';
 import { labelsOf, versionHeader } from './object-headers.ts';
 import { COPY, copySource } from './object-operations.ts';
 import { readRange } from './object-reading.ts';
@@ -25,6 +25,8 @@ import {
   wholeChecksum,
 } from './part-completion.ts';
 import {
+  accessOf,
+  accountNodes,
   bucketOf,
   isoTime,
   keyOf,
@@ -95,7 +97,6 @@ export const PART_OPERATIONS: readonly S3Operation[] = [
 ];
 
 async function create(call: S3Call): Promise<S3Answer> {
-  assertGrantsNothing(call);
   await call.body.whole(0);
   const bucket = await bucketOf(call);
   const name = keyOf(call);
@@ -109,6 +110,7 @@ async function create(call: S3Call): Promise<S3Answer> {
   const uploadId = await call.storage.partUploads.begin(call, bucket, {
     ...labels,
     lock: wantedLock(call, bucket),
+    acl: begunBy(call, await newAcl(call), accessOf(call).owner),
     checksum: JSON.stringify(announced),
     encryption,
   });
@@ -150,6 +152,7 @@ async function uploadPart(call: S3Call): Promise<S3Answer> {
   const number = partNumberOf(call);
   const bucket = await bucketOf(call);
   const row = await storage.partUploads.find(bucket, namedUpload(call));
+  assertInitiator(call, row);
   const { algorithm, isAsked } = announcedOf(row);
   storage.objects.assertMayWrite(call.principal, bucket, row.name);
   const key = partKey(call, row);
@@ -179,6 +182,7 @@ async function copyPart(call: S3Call): Promise<S3Answer> {
   const number = partNumberOf(call);
   const bucket = await bucketOf(call);
   const row = await storage.partUploads.find(bucket, namedUpload(call));
+  assertInitiator(call, row);
   storage.objects.assertMayWrite(call.principal, bucket, row.name);
   const { content, versionHeaders } = await copySource(call);
   const range = copyRange(call.headers['x-amz-copy-source-range'], content.sizeBytes);
@@ -233,6 +237,7 @@ async function complete(call: S3Call): Promise<S3Answer> {
   const bucket = await bucketOf(call);
   const named = namedUpload(call);
   const row = await storage.partUploads.lookUp(named.uploadId);
+  if (row?.bucket_id === bucket.id) assertInitiator(call, row);
   const announced = row === undefined ? undefined : announcedOf(row);
   const key = customerKeyOf(call) && row && partKey(call, row);
   const claimed = claimOf(call, announced);
@@ -269,7 +274,9 @@ async function complete(call: S3Call): Promise<S3Answer> {
 }
 
 async function abort(call: S3Call): Promise<S3Answer> {
-  await call.storage.partUploads.abort(call, await bucketOf(call), namedUpload(call));
+  const bucket = await bucketOf(call);
+  assertInitiator(call, await call.storage.partUploads.find(bucket, namedUpload(call)));
+  await call.storage.partUploads.abort(call, bucket, namedUpload(call));
   return { status: 204 };
 }
 
@@ -277,6 +284,7 @@ async function listParts(call: S3Call): Promise<S3Answer> {
   const name = namesIn(call);
   const bucket = await bucketOf(call);
   const row = await call.storage.partUploads.find(bucket, namedUpload(call));
+  assertInitiator(call, row);
   call.storage.objects.assertMayWrite(call.principal, bucket, row.name);
   const { algorithm, type, isAsked } = announcedOf(row);
   const limit = numberOf(call, 'max-parts', { max: PARTS_SHOWN, absent: PARTS_SHOWN });
@@ -289,8 +297,8 @@ async function listParts(call: S3Call): Promise<S3Answer> {
       ['Bucket', bucket.name],
       ['Key', name(row.name)],
       ['UploadId', row.upload_id],
-      ['Initiator', ownerOf(call)],
-      ['Owner', ownerOf(call)],
+      ['Initiator', accountNodes(initiatorOf(call, row))],
+      ['Owner', accountNodes(accessOf(call).aclOf(row.acl).owner)],
       ['StorageClass', 'STANDARD'],
       ['PartNumberMarker', after],
       ['NextPartNumberMarker', page.at(-1)?.number ?? after],

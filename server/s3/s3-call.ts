@@ -1,9 +1,13 @@
 /** One call of the S3 protocol, as its operations see it. */
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
-import type { Call, Permission } from '../calls/principal.ts';
+import type { AccountDirectory } from '../accounts/directory.ts';
+import type { Call, Permission, Principal } from '../calls/principal.ts';
+import type { AccountName } from '../storage/bucket-settings.ts';
 import type { BucketRow } from '../storage/buckets.ts';
+import type { Content } from '../storage/downloads.ts';
 import type { NameListing } from '../storage/name-listing.ts';
 import type { ObjectServices } from '../storage/object-services.ts';
+import type { Access, CallFacts } from './access/access.ts';
 import type { Body } from './body-reader.ts';
 import type { FormUpload } from './form-operation.ts';
 import { S3Error } from './s3-error.ts';
@@ -14,7 +18,16 @@ export type S3Storage = Pick<
   'buckets' | 'bucketEmptier' | 'objects' | 'removals' | 'partUploads' | 'downloads' | 'dataKeys'
 > & { readonly names: NameListing };
 
+/** `principal` acts on storage: it is the bucket's owner, whoever the caller is. */
 export interface S3Call extends Call {
+  /** The sender; NOBODY: the request is not signed. */
+  readonly caller: Principal;
+  readonly facts: CallFacts;
+  /** The caller's rights in the bucket; null: the request names none, or makes it. */
+  readonly access: Access | null;
+  readonly accounts: AccountDirectory;
+  /** The object that an operation which `reads` was permitted. */
+  content?: Content;
   readonly target: Target;
   readonly headers: IncomingHttpHeaders;
   readonly request: IncomingMessage;
@@ -40,6 +53,7 @@ export interface S3Answer {
   readonly status?: number;
   readonly headers?: Readonly<Record<string, string>>;
   readonly xml?: string;
+  readonly json?: string;
 }
 
 /** AWS' name of what is asked for, as policies say it: `s3:GetObject`. */
@@ -58,15 +72,46 @@ export interface S3Operation {
   readonly permission: Permission;
   /** For what it reads to write it elsewhere. */
   readonly sourcePermission?: Permission;
+  /** Its action where the request names a version. */
+  readonly versionAction?: Action;
+  /** It reads an object that is there, whose list and tags count for access. */
+  readonly reads?: true;
+  /** It asks for access itself, for each name. */
+  readonly decides?: true;
+  /** It makes the bucket that the request names. */
+  readonly makes?: true;
   /** undefined: it has sent the answer itself. */
   readonly run: (call: S3Call) => Promise<S3Answer | undefined> | S3Answer;
 }
 
-/** The caller's bucket that the request names. Throws AppError `bucket_not_found`. */
-export function bucketOf(call: S3Call): Promise<BucketRow> {
-  const expected = call.headers['x-amz-expected-bucket-owner'];
-  if (expected !== undefined && expected !== call.principal.canonicalId) throw new S3Error('AccessDenied');
-  return call.storage.buckets.find(call.principal, call.target.bucket ?? '');
+/** Access to the bucket that the request names. */
+export function accessOf({ access }: Pick<S3Call, 'access'>): Access {
+  if (access === null) throw new S3Error('NoSuchBucket');
+  return access;
+}
+
+/** The bucket that the request names, as it was when access was decided. */
+export async function bucketOf(call: S3Call): Promise<BucketRow> {
+  return accessOf(call).bucket;
+}
+
+/** The owner of the bucket, or of what the caller has. */
+export function ownerOf({ access, caller }: Pick<S3Call, 'access' | 'caller'>): AccountName {
+  return access?.owner ?? { id: caller.canonicalId, name: caller.username };
+}
+
+/** An account in XML. */
+export function accountNodes({ id, name }: AccountName) {
+  return [
+    ['ID', id],
+    ['DisplayName', name],
+  ] as const;
+}
+
+/** The object of an operation that `reads`. */
+export function contentOf({ content }: S3Call): Content {
+  if (content === undefined) throw new Error('access was not decided about an object');
+  return content;
 }
 
 export function keyOf({ target }: S3Call): string {

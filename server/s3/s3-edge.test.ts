@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
+import { isKnownAction } from './access/known-actions.ts';
 import { OPERATIONS } from './s3-edge.ts';
 
 const WALKED = new URL('../../test/acceptance/s3-operations.ts', import.meta.url);
@@ -19,6 +20,12 @@ test('every operation has an action of AWS', () => {
   for (const { name, action, level } of OPERATIONS) {
     assert.match(action, /^s3:(?:[A-Z][a-z]+)+(?:CORS)?$/, name);
     if (level === 'object') assert.match(action, /Object|Upload/, name);
+    const isService = level === 'service';
+    assert.equal(
+      isKnownAction((known) => known === action),
+      !isService,
+      name,
+    );
   }
 });
 

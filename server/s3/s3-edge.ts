@@ -5,9 +5,11 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Logger } from 'pino';
 import type { S3Key } from '../accounts/authenticator.ts';
-import { NOBODY, type Permission, type Principal, permits } from '../calls/principal.ts';
-import { type BodyMemory, dropRest } from '../http/body.ts';
+import type { AccountDirectory } from '../accounts/directory.ts';
+import { NOBODY, type Principal } from '../calls/principal.ts';
+import type { BodyMemory } from '../http/body.ts';
 import type { CallerLimits } from '../http/caller.ts';
+import type { TrustedProxies } from '../http/client-address.ts';
 import type { HostCheck } from '../http/origins.ts';
 import type { Clock } from '../platform/clock.ts';
 import { isAppError } from '../platform/errors.ts';
@@ -16,12 +18,13 @@ import type { Meters } from '../platform/prometheus.ts';
 import { endOfTick } from '../platform/tick.ts';
 import { ABSENT_OPERATIONS, refuseAbsent, SUB_RESOURCES } from './absent-operations.ts';
 import { ACL_OPERATIONS } from './acl-operations.ts';
+import { authorize, openBucket } from './authorize.ts';
 import { BodyReader } from './body-reader.ts';
 import { BUCKET_OPERATIONS } from './bucket-operations.ts';
-import { allowOrigin, isPreflight, preflight } from './cors-answers.ts';
+import { allowOrigin, preflight } from './cors-answers.ts';
 import { DELETE_OPERATIONS } from './delete-operations.ts';
 import { formClaim } from './form-credentials.ts';
-import { FORM_OPERATIONS, formUpload, isForm } from './form-operation.ts';
+import { FORM_OPERATIONS, type FormUpload, formUpload, isForm } from './form-operation.ts';
 import { FormReader } from './form-reader.ts';
 import { LIST_OPERATIONS } from './list-operations.ts';
 import { LOCK_OPERATIONS } from './lock-operations.ts';
@@ -29,11 +32,13 @@ import { FACT_OPERATIONS } from './object-facts.ts';
 import { OBJECT_OPERATIONS } from './object-operations.ts';
 import { oldClaim } from './old-signature.ts';
 import { PART_OPERATIONS } from './part-operations.ts';
-import type { S3Answer, S3Call, S3Operation, S3Storage } from './s3-call.ts';
+import { POLICY_OPERATIONS } from './policy-operations.ts';
+import type { S3Call, S3Operation, S3Storage } from './s3-call.ts';
 import { errorDocument, S3Error, toS3Error } from './s3-error.ts';
+import { dropBody, send } from './send-answer.ts';
 import { SETTING_OPERATIONS } from './setting-operations.ts';
 import { anonymousPayload, type Claim, claimOf, type RequestHead } from './signature.ts';
-import { bucketOfHost, readTarget, type Target } from './target.ts';
+import { bucketOfHost, isForBucket, readTarget, type Target } from './target.ts';
 
 export interface S3EdgeDeps {
   readonly clock: Clock;
@@ -42,6 +47,8 @@ export interface S3EdgeDeps {
   readonly storage: S3Storage;
   /** Rejects with `invalid_api_key` for an unknown or ended key, `account_suspended`. */
   readonly keyOf: (accessKeyId: string) => Promise<S3Key>;
+  readonly accounts: AccountDirectory;
+  readonly proxies: TrustedProxies;
   readonly limiter: CallerLimits;
   readonly bodies: BodyMemory;
   /** Host names under which a bucket's name is the first label. */
@@ -62,6 +69,7 @@ export const OPERATIONS: readonly S3Operation[] = [
   ...FACT_OPERATIONS,
   ...ACL_OPERATIONS,
   ...LOCK_OPERATIONS,
+  ...POLICY_OPERATIONS,
   ...LIST_OPERATIONS,
   ...BUCKET_OPERATIONS,
   ...FORM_OPERATIONS,
@@ -76,7 +84,6 @@ function weightOf({ query = [], header }: S3Operation): number {
   return query.length * 2 + Number(header !== undefined);
 }
 
-const XML = 'application/xml';
 /** Length of the made-up secret that unknown keys are checked with. */
 const NO_SECRET = 'x'.repeat(40);
 
@@ -85,10 +92,16 @@ interface Exchange {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   readonly id: string;
+  readonly address: string;
   readonly startedAt: number;
   name: string;
   principal: Principal | null;
 }
+
+type Entering = Pick<S3Call, 'caller' | 'target' | 'headers' | 'body' | 'form'> & {
+  readonly operation: S3Operation;
+  readonly claim: Claim | null;
+};
 
 export class S3Edge {
   readonly #deps: S3EdgeDeps;
@@ -103,20 +116,23 @@ export class S3Edge {
     this.#checkHost = check;
   }
 
-  /** Whether a request is one of S3: signed links and database URLs are not. */
+  /** Whether a request is one of S3: signed, or for a bucket and without credentials of other kinds. */
   takes(request: IncomingMessage): boolean {
     const { url = '', headers } = request;
     if (/^AWS(?:4-HMAC-SHA256)? /.test(headers.authorization ?? '')) return true;
     if (headers['x-amz-date'] !== undefined || headers['x-amz-content-sha256'] !== undefined) return true;
     if (/[?&](?:X-Amz-(?:Algorithm|Signature|Credential)|AWSAccessKeyId)=/.test(url)) return true;
     if (isForm(request) && !/^\/(?:cdn|db)\/./.test(url)) return true;
-    return isPreflight(request, this.#deps.domains);
+    const hasOther = headers.authorization !== undefined || headers['x-api-key'] !== undefined;
+    return !hasOther && isForBucket(request, this.#deps.domains);
   }
 
   handle(request: IncomingMessage, response: ServerResponse): void {
     const { clock, headers } = this.#deps;
     const id = newId('req', clock);
-    const exchange = { request, response, id, startedAt: clock.monotonic(), name: 's3', principal: null };
+    const address = this.#deps.proxies.addressOf(request);
+    const startedAt = clock.monotonic();
+    const exchange = { request, response, id, address, startedAt, name: 's3', principal: null };
     response.on('close', () => this.#record(exchange));
     for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
     response.setHeader('x-amz-request-id', id);
@@ -133,14 +149,17 @@ export class S3Edge {
     const claim = this.#claimOf(head, headers.host ?? '');
     if (method === 'OPTIONS') return await this.#preflight(exchange, target, claim);
     if (claim === null && isForm(request)) return await this.#serveForm(exchange, target);
-    const { principal, verified } = await this.#verify(exchange, target, claim);
-    const operation = this.#operationOf(exchange, target, principal);
-    await endOfTick();
-    const held = this.#deps.bodies.hold(principal.accountId);
+    const { caller, verified } = await this.#verify(exchange, target, claim);
+    if (claim === null) assertNotOverridden(target);
+    const operation = this.#operationOf(exchange, target);
+    const held = this.#deps.bodies.hold(caller.accountId);
     response.once('close', held.release);
     const payload = claim?.payload ?? anonymousPayload(head);
     const body = new BodyReader({ request, response, payload, verified, held });
-    const answer = await operation.run(this.#callOf(exchange, { principal, target, headers, body }));
+    const call = await this.#enter(exchange, { operation, claim, caller, target, headers, body });
+    await authorize(call, operation);
+    await endOfTick();
+    const answer = await operation.run(call);
     if (answer === undefined) return;
     if (!body.isTaken) request.resume();
     send(response, answer, method === 'HEAD');
@@ -158,13 +177,16 @@ export class S3Edge {
     const reader = new FormReader();
     try {
       const head = await reader.open(request, response);
-      const { principal } = await this.#verify(exchange, target, formClaim(head.fields));
-      const operation = this.#operationOf(exchange, target, principal);
+      const claim = formClaim(head.fields);
+      const { caller } = await this.#verify(exchange, target, claim);
+      const operation = this.#operationOf(exchange, target);
       const form = formUpload(head, target.bucket ?? '', this.#deps.clock.now());
       const { key, headers, sizes } = form;
       const body = reader.fileOf(headers, sizes);
-      const call = { principal, target: { ...target, key }, headers, body, form };
-      const answer = await operation.run(this.#callOf(exchange, call));
+      const asked = { operation, claim, caller, target: { ...target, key }, headers, body, form };
+      const call = await this.#enter(exchange, asked);
+      await authorize(call, operation);
+      const answer = await operation.run(call);
       if (answer !== undefined) send(response, answer, false);
     } catch (error) {
       reader.abandon(error);
@@ -172,30 +194,58 @@ export class S3Edge {
     }
   }
 
-  #callOf(
-    { request, response }: Exchange,
-    asked: Pick<S3Call, 'principal' | 'target' | 'headers' | 'body' | 'form'>,
-  ): S3Call {
-    const { storage, clock } = this.#deps;
-    const origin = `http://${request.headers.host ?? ''}`;
-    const isPrivate = this.#deps.isPrivate(request);
-    const now = () => clock.now();
-    return { ...asked, record: () => [], storage, now, request, response, isPrivate, origin };
+  /** The call, with what the caller may do in the bucket; on storage the bucket's owner acts. */
+  async #enter({ request, response, address }: Exchange, asked: Entering): Promise<S3Call> {
+    const { storage, clock, accounts, proxies } = this.#deps;
+    const { operation, claim, caller, target, headers, body, form } = asked;
+    const { bucket, query } = target;
+    const facts = {
+      caller,
+      signature: claim && signatureFacts(claim, request, form),
+      headers: { ...request.headers, ...headers },
+      query,
+      address,
+      isSecure: proxies.isSecure(request),
+      now: clock.now(),
+    };
+    const expected = request.headers['x-amz-expected-bucket-owner'];
+    const isThere = bucket !== null && operation.makes !== true;
+    const access = isThere ? await openBucket({ storage, caller, facts }, bucket, expected) : null;
+    return {
+      caller,
+      facts,
+      access,
+      accounts,
+      target,
+      storage,
+      headers,
+      request,
+      response,
+      body,
+      form,
+      principal: access?.actor ?? caller,
+      record: () => [],
+      now: () => clock.now(),
+      isPrivate: this.#deps.isPrivate(request),
+      origin: `http://${request.headers.host ?? ''}`,
+    };
   }
 
-  /** Throws S3Error AccessDenied, and what operationOf throws. */
-  #operationOf(exchange: Exchange, target: Target, principal: Principal): S3Operation {
+  /** Throws what operationOf throws. */
+  #operationOf(exchange: Exchange, target: Target): S3Operation {
     const operation = operationOf(exchange.request, target);
     exchange.name = `s3${operation.name}`;
-    assertPermitted(principal, operation.permission);
-    if (operation.sourcePermission) assertPermitted(principal, operation.sourcePermission);
     return operation;
   }
 
   /** Without authentication; a presigned URL says whose bucket is meant. */
-  async #preflight({ request, response }: Exchange, target: Target, claim: Claim | null): Promise<void> {
+  async #preflight(
+    { request, response, address }: Exchange,
+    target: Target,
+    claim: Claim | null,
+  ): Promise<void> {
     const { limiter, keyOf } = this.#deps;
-    limiter.take({ principal: NOBODY, address: addressOf(request) }, {});
+    limiter.take({ principal: NOBODY, address }, {});
     const key = claim === null ? null : await keyOf(claim.accessKeyId).catch(() => null);
     const bucket = await this.#bucketOf(target, key?.principal ?? null);
     send(response, preflight(request, target, bucket), false);
@@ -212,10 +262,10 @@ export class S3Edge {
     return this.#deps.storage.buckets.named(principal?.accountId ?? 0, bucket);
   }
 
-  /** Finds the sender of a request, and lets scripts read a refusal; nobody (null) is refused. */
+  /** Finds the sender of a request, NOBODY without a claim, and lets scripts read a refusal. */
   async #verify(exchange: Exchange, target: Target, claim: Claim | null) {
     const { limiter } = this.#deps;
-    const address = addressOf(exchange.request);
+    const { address } = exchange;
     try {
       const { principal, verified } = await this.#senderOf(exchange, claim).catch((error) => {
         // Guesses are limited by address.
@@ -224,14 +274,14 @@ export class S3Edge {
       });
       exchange.principal = principal;
       limiter.take({ principal, address }, {});
-      return { principal, verified };
+      return { caller: principal, verified };
     } finally {
       await this.#allowOrigin(exchange, target);
     }
   }
 
   async #senderOf(exchange: Exchange, claim: Claim | null) {
-    if (claim === null) throw new S3Error('AccessDenied', 'This cloud needs signed requests');
+    if (claim === null) return { principal: NOBODY, verified: null };
     const { principal, secret } = await this.#holderOf(exchange, claim);
     const verified = claim.verify(secret, this.#deps.clock.now());
     if (principal !== null) return { principal, verified };
@@ -263,7 +313,7 @@ export class S3Edge {
     send(response, { status: error.status, headers: error.headers, xml }, request.method === 'HEAD');
   }
 
-  #record({ request, response, id, startedAt, name, principal }: Exchange): void {
+  #record({ request, response, id, address, startedAt, name, principal }: Exchange): void {
     const { clock, meters, log } = this.#deps;
     const seconds = (clock.monotonic() - startedAt) / 1000;
     const status = response.headersSent ? response.statusCode : 499;
@@ -273,15 +323,12 @@ export class S3Edge {
     if (!log.isLevelEnabled(level)) return;
     const [path] = (request.url ?? '').split('?', 1);
     const account = principal?.accountId ?? 0;
-    const address = addressOf(request);
     log[level](
       { request_id: id, method: request.method, path, status, seconds, account, address },
       'request',
     );
   }
 }
-
-const addressOf = ({ socket }: IncomingMessage): string => socket.remoteAddress ?? '';
 
 /** The operation that a request asks for. Throws S3Error NotImplemented, MethodNotAllowed. */
 function operationOf(
@@ -313,34 +360,11 @@ function operationOf(
   throw new S3Error('MethodNotAllowed');
 }
 
-function assertPermitted(principal: Principal, permission: Permission): void {
-  if (permits(principal, permission)) return;
-  throw new S3Error('AccessDenied', `This key lacks the scope ${permission}`);
-}
-
-function send(
-  response: ServerResponse,
-  { status = 200, headers = {}, xml }: S3Answer,
-  isHead: boolean,
-): void {
-  for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
-  response.statusCode = status;
-  if (xml === undefined || isHead || status === 204 || status === 304) {
-    if (xml === undefined && status !== 204 && status !== 304 && !response.hasHeader('content-length')) {
-      response.setHeader('content-length', '0');
-    }
-    response.end();
-    return;
-  }
-  response.setHeader('content-type', XML);
-  response.setHeader('content-length', String(Buffer.byteLength(xml)));
-  response.end(xml);
-}
-
-/** Lets the client read the refusal: it may be sending still. */
-function dropBody(request: IncomingMessage, response: ServerResponse): void {
-  if (request.readableEnded || request.complete) return void request.resume();
-  // Without the interim response a client that waits for it sends nothing, or all: nobody knows.
-  if (request.headers.expect !== undefined) return void response.setHeader('connection', 'close');
-  dropRest(request);
+/** A request without a signature cannot choose how a file is shown. Throws S3Error InvalidRequest. */
+function assertNotOverridden({ query }: Target): void {
+  if (![...query.keys()].some((name) => name.startsWith('response-'))) return;
+  throw new S3Error(
+    'InvalidRequest',
+    'Request specific response headers cannot be used for anonymous GET requests.',
+  );
 }

@@ -210,6 +210,7 @@ const S3_CODES: Readonly<Record<ErrorCode, S3Code>> = {
   username_taken: 'InvalidRequest',
   email_taken: 'InvalidRequest',
   bucket_exists: 'BucketAlreadyOwnedByYou',
+  bucket_name_taken: 'BucketAlreadyExists',
   bucket_not_empty: 'BucketNotEmpty',
   object_locked: 'AccessDenied',
   encryption_key_exists: 'InvalidRequest',

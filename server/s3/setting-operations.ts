@@ -2,9 +2,17 @@
 import type { Permission } from '../calls/principal.ts';
 import { isAppError } from '../platform/errors.ts';
 import { type BucketSettings, type SettingName, settingsOf } from '../storage/bucket-settings.ts';
+import { grantsToOthers } from './access/grants.ts';
 import { CORS_MAX_BYTES, corsDocument, readCors } from './cors.ts';
 import { LOCK_MAX_BYTES, lockConfigurationDocument, readLockConfiguration } from './lock.ts';
-import { type Action, bucketOf, type S3Call, type S3Operation } from './s3-call.ts';
+import {
+  ACCESS_MAX_BYTES,
+  ownershipDocument,
+  publicAccessDocument,
+  readOwnership,
+  readPublicAccess,
+} from './public-access.ts';
+import { type Action, bucketOf, ownerOf, type S3Call, type S3Operation } from './s3-call.ts';
 import { type S3Code, S3Error } from './s3-error.ts';
 import { readTags, TAGS_MAX_BYTES, tagsDocument, tagsFrom } from './tags.ts';
 
@@ -29,6 +37,8 @@ export interface Setting<N extends SettingName> {
   readonly write: (value: NonNullable<BucketSettings[N]>) => string;
   /** After PUT; default 200. */
   readonly status?: number;
+  /** Throws where the other settings do not allow it. */
+  readonly check?: (value: NonNullable<BucketSettings[N]>, present: BucketSettings, call: S3Call) => void;
   /** For changing it; default `storage:admin`. */
   readonly permission?: Permission;
 }
@@ -45,8 +55,11 @@ function operationsOf<N extends SettingName>({
   const one = { level: 'bucket', query: [query] } as const;
   const change = how.permission ?? 'storage:admin';
   const set = async (call: S3Call, value?: BucketSettings[N]): Promise<void> => {
+    const { name } = await bucketOf(call);
     try {
-      await call.storage.buckets.configure(call, call.target.bucket ?? '', [setting, value]);
+      await call.storage.buckets.configure(call, name, [setting, value], (present) => {
+        if (value !== undefined) how.check?.(value, present, call);
+      });
     } catch (error) {
       if (how.refused === undefined || !isAppError(error, 'object_locked')) throw error;
       throw new S3Error(how.refused, error.message);
@@ -72,7 +85,6 @@ function operationsOf<N extends SettingName>({
       method: 'PUT',
       permission: change,
       run: async (call) => {
-        await bucketOf(call);
         await set(call, how.read(await call.body.whole(how.maxBytes)));
         return { status: how.status ?? 200 };
       },
@@ -86,7 +98,6 @@ function operationsOf<N extends SettingName>({
       method: 'DELETE',
       permission: change,
       run: async (call) => {
-        await bucketOf(call);
         await set(call);
         return { status: 204 };
       },
@@ -96,7 +107,10 @@ function operationsOf<N extends SettingName>({
 }
 
 /** By name. The JSON API checks what it takes with them. */
-export const SETTINGS: { readonly [N in SettingName]: Setting<N> } = {
+/** Policies and lists have rules beyond their documents. */
+type DocumentName = Exclude<SettingName, 'acl' | 'policy'>;
+
+export const SETTINGS: { readonly [N in DocumentName]: Setting<N> } = {
   tags: {
     setting: 'tags',
     query: 'tagging',
@@ -129,6 +143,38 @@ export const SETTINGS: { readonly [N in SettingName]: Setting<N> } = {
     maxBytes: LOCK_MAX_BYTES,
     read: readLockConfiguration,
     write: lockConfigurationDocument,
+  },
+  publicAccess: {
+    setting: 'publicAccess',
+    query: 'publicAccessBlock',
+    names: ['GetPublicAccessBlock', 'PutPublicAccessBlock', 'DeletePublicAccessBlock'],
+    actions: [
+      's3:GetBucketPublicAccessBlock',
+      's3:PutBucketPublicAccessBlock',
+      's3:PutBucketPublicAccessBlock',
+    ],
+    absent: 'NoSuchPublicAccessBlockConfiguration',
+    maxBytes: ACCESS_MAX_BYTES,
+    read: readPublicAccess,
+    write: publicAccessDocument,
+  },
+  ownership: {
+    setting: 'ownership',
+    query: 'ownershipControls',
+    names: ['GetBucketOwnershipControls', 'PutBucketOwnershipControls', 'DeleteBucketOwnershipControls'],
+    actions: [
+      's3:GetBucketOwnershipControls',
+      's3:PutBucketOwnershipControls',
+      's3:PutBucketOwnershipControls',
+    ],
+    absent: 'OwnershipControlsNotFoundError',
+    maxBytes: ACCESS_MAX_BYTES,
+    read: readOwnership,
+    write: ownershipDocument,
+    check: (value, { acl = [] }, call) => {
+      if (value !== 'BucketOwnerEnforced' || !grantsToOthers(acl, ownerOf(call))) return;
+      throw new S3Error('InvalidBucketAclWithObjectOwnership');
+    },
   },
 };
 

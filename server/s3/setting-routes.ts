@@ -4,17 +4,18 @@
  */
 import { defineRoute, type Route } from '../http/route.ts';
 import { assertFields, type FieldProblem } from '../platform/errors.ts';
-import {
-  type BucketSettings,
-  type SettingName,
-  type SettingsChange,
-  settingsOf,
-} from '../storage/bucket-settings.ts';
+import { type BucketSettings, type SettingsChange, settingsOf } from '../storage/bucket-settings.ts';
 import type { Buckets } from '../storage/buckets.ts';
 import { BucketPath } from '../storage/schema.ts';
 import { S3Error } from './s3-error.ts';
 import { SETTINGS, type Setting } from './setting-operations.ts';
-import { BucketSettingsChange, BucketSettingsShown, READERS, shown } from './setting-schema.ts';
+import {
+  BucketSettingsChange,
+  BucketSettingsShown,
+  type JsonSettingName,
+  READERS,
+  shown,
+} from './setting-schema.ts';
 
 export interface SettingRoutesDeps {
   readonly buckets: Buckets;
@@ -63,7 +64,7 @@ export function settingRoutes({ buckets }: SettingRoutesDeps): Route[] {
 /** The settings in their stored form. Throws `invalid_request` with every one that is not valid. */
 function checked(body: BucketSettingsChange): SettingsChange {
   const fields: FieldProblem[] = [];
-  const found = (Object.keys(SETTINGS) as SettingName[])
+  const found = (Object.keys(READERS) as JsonSettingName[])
     .filter((name) => body[name] !== undefined)
     .map((name) => {
       try {
@@ -78,7 +79,7 @@ function checked(body: BucketSettingsChange): SettingsChange {
   return Object.fromEntries(found);
 }
 
-function reread<N extends SettingName>(name: N, value: unknown): BucketSettings[N] {
+function reread<N extends JsonSettingName>(name: N, value: unknown): BucketSettings[N] {
   const setting = SETTINGS[name] as unknown as Setting<N>;
   const stored = READERS[name](value as never) as NonNullable<BucketSettings[N]>;
   return setting.read(Buffer.from(setting.write(stored)));

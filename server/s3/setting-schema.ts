@@ -38,7 +38,10 @@ const Lock = namedObject('BucketLock', {
 
 const SCHEMAS = { cors: Cors, lock: Lock, tags: Tags };
 
-const orNull = <S extends (typeof SCHEMAS)[SettingName]>(schema: S) =>
+/** Access to a bucket is not among them: it has checks that need the account. */
+export type JsonSettingName = Exclude<SettingName, 'acl' | 'ownership' | 'policy' | 'publicAccess'>;
+
+const orNull = <S extends (typeof SCHEMAS)[JsonSettingName]>(schema: S) =>
   Type.Union([schema, Type.Null({ description: 'Not set' })]);
 
 export const BucketSettingsShown = namedObject('BucketSettings', {
@@ -57,7 +60,9 @@ export type BucketSettingsChange = Static<typeof BucketSettingsChange>;
 
 /** From the form of the API to the stored one; what they give is not checked yet. */
 export const READERS: {
-  readonly [N in SettingName]: (value: NonNullable<BucketSettingsShown[N]>) => NonNullable<BucketSettings[N]>;
+  readonly [N in JsonSettingName]: (
+    value: NonNullable<BucketSettingsShown[N]>,
+  ) => NonNullable<BucketSettings[N]>;
 } = {
   cors: (rules) =>
     rules.map(({ headers = [], exposed_headers: exposed = [], max_age_seconds, ...rule }) => ({

@@ -59,6 +59,8 @@ export interface VerifiedSignature {
 export interface Claim {
   readonly accessKeyId: string;
   readonly payload: Payload;
+  /** When it was signed, ms since 1970, where version 4 says it. */
+  readonly timeMs?: number;
   /** null: its chunks are not signed. Throws S3Error as verifySignature does. */
   readonly verify: (secret: string, nowMs: number) => VerifiedSignature | null;
 }
@@ -99,8 +101,9 @@ export function readCredentials(head: RequestHead): SignedRequest | null {
 export function claimOf(head: RequestHead): Claim | null {
   const signed = readCredentials(head);
   if (signed === null) return null;
-  const { accessKeyId, payload } = signed;
-  return { accessKeyId, payload, verify: (secret, nowMs) => verifySignature(signed, head, secret, nowMs) };
+  const { accessKeyId, payload, timeMs } = signed;
+  const verify = (secret: string, nowMs: number) => verifySignature(signed, head, secret, nowMs);
+  return { accessKeyId, payload, timeMs, verify };
 }
 
 /**

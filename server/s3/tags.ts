@@ -26,6 +26,12 @@ export function tagsOf(headers: IncomingHttpHeaders): string | null {
   return tagText(pairs);
 }
 
+/** The tags that a request gives its object, for who decides about it. */
+export function requestedTags(headers: IncomingHttpHeaders): Tags | undefined {
+  const tags = tagsOf(headers);
+  return tags === null ? undefined : (JSON.parse(tags) as Tags);
+}
+
 /** At most ten tags with different names, as JSON; null: none. Throws S3Error InvalidTag. */
 export function tagText(pairs: readonly Pair[]): string | null {
   const tags = tagsFrom(pairs, MAX_OBJECT_TAGS);

@@ -2,6 +2,7 @@
  * Which bucket and key a request names. Read from the raw request target: routers and `new URL()` would tidy
  * up `a//b`, `../x` and `%2F`, which are keys like any other.
  */
+import type { IncomingMessage } from 'node:http';
 import { S3Error } from './s3-error.ts';
 
 export interface Target {
@@ -55,6 +56,20 @@ export function bucketOfHost(host: string, domains: readonly string[]): string |
     if (name.length > suffix.length && name.endsWith(suffix)) return name.slice(0, -suffix.length);
   }
   return null;
+}
+
+/**
+ * Paths of the data origin that are of no bucket: links, databases, and what is no name. Buckets named `cdn`
+ * and `db` are there for signed requests only.
+ */
+const OF_BUCKET = /^\/(?!(?:cdn|db)\/)[a-z0-9][a-z0-9._-]*(?:[/?]|$)/;
+
+/** Whether a request without a signature is for a bucket. */
+export function isForBucket(
+  { url = '', headers }: Pick<IncomingMessage, 'url' | 'headers'>,
+  domains: readonly string[],
+): boolean {
+  return OF_BUCKET.test(url) || bucketOfHost(headers.host ?? '', domains) !== null;
 }
 
 /** The path of `/a?b` and of `http://host/a?b`, which proxies are sent. */

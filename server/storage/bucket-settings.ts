@@ -22,11 +22,63 @@ export interface ObjectLockDefault {
   readonly years?: number;
 }
 
+/** Rights that an access control list gives its grantee. */
+export type GrantPermission = 'READ' | 'WRITE' | 'READ_ACP' | 'WRITE_ACP' | 'FULL_CONTROL';
+
+/** An account as others see it. */
+export interface AccountName {
+  /** Its canonical id. */
+  readonly id: string;
+  readonly name: string;
+}
+
+/** To an account, or to a group: everyone, everyone who signs, the writer of logs. */
+export type Grant = { readonly permission: GrantPermission } & (
+  | AccountName
+  | { readonly group: 'all' | 'authenticated' | 'logs' }
+);
+
+/** The list of an object. */
+export interface Acl {
+  /** Default: the bucket's. */
+  readonly owner?: AccountName;
+  readonly grants: readonly Grant[];
+}
+
+/** The owner of what others upload; `BucketOwnerEnforced` ends access control lists. */
+export type Ownership = 'BucketOwnerEnforced' | 'BucketOwnerPreferred' | 'ObjectWriter';
+
+/** Four switches: grants that are refused or ignored where they are true. */
+export interface PublicAccess {
+  /** New lists that grant to everyone. */
+  readonly blockAcls: boolean;
+  /** Grants of lists to everyone. */
+  readonly ignoreAcls: boolean;
+  /** New policies that grant to everyone. */
+  readonly blockPolicy: boolean;
+  /** Rights of other accounts by a policy that grants to everyone. */
+  readonly restrict: boolean;
+}
+
+export interface BucketPolicy {
+  /** The text as it was sent. */
+  readonly text: string;
+  /** Canonical ids of the accounts that it names, by the names in it. */
+  readonly principals: Readonly<Record<string, string>>;
+  /** The owner said that the policy may keep out its own keys too. */
+  readonly holdsForOwner?: true;
+}
+
 /** By name of the setting, in the form in which it is used; absent: not set. */
 export interface BucketSettings {
   readonly cors?: readonly CorsRule[];
   /** Object lock is enabled, and stays so. */
   readonly lock?: { readonly byDefault?: ObjectLockDefault };
+  readonly policy?: BucketPolicy;
+  readonly publicAccess?: PublicAccess;
+  readonly ownership?: Ownership;
+  /** The list of the bucket itself; absent: its owner, alone. */
+  readonly acl?: readonly Grant[];
   readonly tags?: Readonly<Record<string, string>>;
   /** The named key that encrypts uploads, where the bucket encrypts them. */
   readonly namedKey?: { readonly keyId: string; readonly bucketKey: boolean };
@@ -67,8 +119,12 @@ export function withSettings(
   row: { readonly settings: string | null },
   changed: SettingsChange,
 ): string | null {
-  const after = { ...settingsOf(row), ...changed };
-  const text = JSON.stringify(after);
+  return settingsText({ ...settingsOf(row), ...changed });
+}
+
+/** The text for the row; null where nothing is set. */
+export function settingsText(settings: SettingsChange): string | null {
+  const text = JSON.stringify(settings);
   return text === '{}' ? null : text;
 }
 

@@ -18,6 +18,14 @@ export interface BucketRow {
   readonly settings: string | null;
 }
 
+/** A bucket with its owner. */
+export interface HeldBucketRow extends BucketRow {
+  readonly owner_id: string;
+  readonly owner_name: string;
+  /** 0: the account is suspended. */
+  readonly owner_is_active: number;
+}
+
 export type BucketModes = Pick<BucketRow, 'versioning' | 'encryption' | 'settings'>;
 
 /** The counters of a new bucket. */
@@ -45,9 +53,19 @@ export class BucketSql {
     );
   }
 
-  /** The oldest bucket of that name, whoever's it is. */
-  holder(name: string): Awaitable<BucketRow | undefined> {
-    return this.#reads.get(`SELECT ${COLUMNS} FROM buckets WHERE name = ? ORDER BY id LIMIT 1`, name);
+  /** The bucket that other accounts reach by that name, unless its owner's account is closed. */
+  holder(name: string): Awaitable<HeldBucketRow | undefined> {
+    return this.#reads.get(
+      `SELECT ${COLUMNS.replace(/\w+/g, 'b.$&')}, a.canonical_id AS owner_id, a.username AS owner_name,
+         a.is_active AS owner_is_active
+       FROM buckets b JOIN accounts a ON a.id = b.account_id WHERE b.global_name = ? AND a.closed_at IS NULL`,
+      name,
+    );
+  }
+
+  /** Whether some bucket, of whatever account, is reached by that name. */
+  async isHeld(name: string): Promise<boolean> {
+    return (await this.#reads.get('SELECT 1 FROM buckets WHERE global_name = ?', name)) !== undefined;
   }
 
   /** Buckets after row id `after`, oldest first. */
@@ -60,10 +78,11 @@ export class BucketSql {
     );
   }
 
-  insert(bucket: Omit<BucketRow, 'id' | keyof typeof NO_CONTENT>): Statement {
+  insert(bucket: Omit<BucketRow, 'id' | keyof typeof NO_CONTENT>, globalName: string | null): Statement {
     return {
-      sql: `INSERT INTO buckets (account_id, name, region, versioning, encryption, created_at, settings)
-            VALUES (?, ?, ?, ?, ?, ?, ?)`,
+      sql: `INSERT INTO buckets (account_id, name, region, versioning, encryption, created_at, settings,
+              global_name)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
       params: [
         bucket.account_id,
         bucket.name,
@@ -72,6 +91,7 @@ export class BucketSql {
         bucket.encryption,
         bucket.created_at,
         bucket.settings,
+        globalName,
       ],
     };
   }

@@ -9,10 +9,11 @@ import {
   type SettingName,
   type SettingsChange,
   settingsOf,
+  settingsText,
   withSetting,
   withSettings,
 } from './bucket-settings.ts';
-import { type BucketRow, type BucketSql, NO_CONTENT } from './bucket-sql.ts';
+import { type BucketRow, type BucketSql, type HeldBucketRow, NO_CONTENT } from './bucket-sql.ts';
 import { formatSize } from './entries.ts';
 import { assertRemovable, type LockTime, objectLocked } from './object-lock.ts';
 import type { ObjectSql } from './object-sql.ts';
@@ -23,7 +24,7 @@ import { VERSIONING } from './schema.ts';
 import type { StorageBilling } from './storage-billing.ts';
 import { assertBucketName } from './upload-fields.ts';
 
-export type { BucketRow } from './bucket-sql.ts';
+export type { BucketRow, HeldBucketRow } from './bucket-sql.ts';
 
 const DEFAULT_REGION = 'us-east-1';
 
@@ -49,8 +50,14 @@ export class Buckets {
     this.#deps = deps;
   }
 
-  /** Throws `invalid_bucket_name`, `bucket_exists`, `insufficient_credits`, `quota_exceeded`. */
-  async create(call: Call, input: NewBucket & { readonly settings?: BucketSettings }): Promise<Bucket> {
+  /**
+   * Other accounts reach it by its name if no other bucket has that; `isGlobal`: it must be so. Throws
+   * `invalid_bucket_name`, `bucket_exists`, `bucket_name_taken`, `insufficient_credits`, `quota_exceeded`.
+   */
+  async create(
+    call: Call,
+    input: NewBucket & { readonly isGlobal?: boolean; readonly settings?: BucketSettings },
+  ): Promise<Bucket> {
     const { principal } = call;
     assertBucketName(input.name);
     if (principal.bucketLimits !== null) throw limitedKey();
@@ -63,10 +70,13 @@ export class Buckets {
       versioning: Number(input.versioning ?? false),
       encryption: Number(input.encryption ?? false),
       created_at: clock.now(),
-      settings: input.settings === undefined ? null : JSON.stringify(input.settings),
+      settings: settingsText(input.settings ?? {}),
     };
     return changes.run(call, async (change) => {
-      const id = change.add(store.insert(row), () => bucketExists(input.name));
+      if (await store.find(principal.accountId, row.name)) throw bucketExists(row.name);
+      const isHeld = await store.isHeld(row.name);
+      if (isHeld && input.isGlobal === true) throw nameTaken(row.name);
+      const id = change.add(store.insert(row, isHeld ? null : row.name), 'retry');
       change.addAll(await billing.bucketCreated({ ...row, id }), 'retry');
       return present({ ...row, ...NO_CONTENT, id: 0 });
     });
@@ -79,10 +89,11 @@ export class Buckets {
     return row;
   }
 
-  /** The account's bucket of that name, or the first that has it. Not for what is secret. */
-  async named(accountId: number, name: string): Promise<BucketRow | undefined> {
+  /** The account's bucket of that name, or else the one that others reach by it. Not checked for access. */
+  async named(accountId: number, name: string): Promise<BucketRow | HeldBucketRow | undefined> {
     const { store } = this.#deps;
-    return (await store.find(accountId, name)) ?? (await store.holder(name));
+    const own = accountId === 0 ? undefined : await store.find(accountId, name);
+    return own ?? (await store.holder(name));
   }
 
   async describe(principal: Principal, name: string): Promise<Bucket> {
@@ -132,19 +143,23 @@ export class Buckets {
   }
 
   /**
-   * Sets one of the settings of S3; undefined removes it. Throws `bucket_not_found`, `scope_required`, and
-   * `object_locked` for object lock that is to end, or to begin without versioning.
+   * Sets one of the settings of S3; undefined removes it. `check` throws where the others do not allow that.
+   * Throws `bucket_not_found`, `scope_required`, and `object_locked` for object lock that is to end, or to
+   * begin without versioning.
    */
+  // biome-ignore lint/complexity/useMaxParams: what is set, and when not
   async configure<N extends SettingName>(
     call: Call,
     name: string,
     [setting, value]: readonly [setting: N, value: BucketSettings[N] | undefined],
+    check?: (present: BucketSettings) => void,
   ): Promise<void> {
     if (call.principal.bucketLimits !== null) throw limitedKey();
     const { changes, store } = this.#deps;
     await changes.run(call, async (change) => {
       const row = await this.find(call.principal, name);
       assertLockFits(row, { [setting]: value });
+      check?.(settingsOf(row));
       change.add(store.configure(row, withSetting(row, setting, value)), 'retry');
     });
   }
@@ -231,6 +246,10 @@ export function bucketNotFound(name: string): AppError {
 
 function bucketExists(name: string): AppError {
   return new AppError('bucket_exists', `You already have a bucket named ${name}`);
+}
+
+function nameTaken(name: string): AppError {
+  return new AppError('bucket_name_taken', `The name ${name} is taken by a bucket of another account`);
 }
 
 function notEmpty(name: string): AppError {

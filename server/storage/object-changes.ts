@@ -27,6 +27,7 @@ export interface Naming {
   /** Same as in a VersionRow. */
   readonly headers?: string | null;
   readonly tags?: string | null;
+  readonly acl?: string | null;
   /** Default: that of the bucket. */
   readonly lock?: WantedLock | undefined;
 }
@@ -112,13 +113,13 @@ export class ObjectChanges {
     const replaced = await this.replaced(target);
     assertMayReplace(principal, target, replaced);
     const objectId = object?.object_id ?? newId('obj', clock);
-    const { name, mimeType, metadata, headers = null, tags = null } = naming;
+    const { name, mimeType, metadata, headers = null, tags = null, acl = null } = naming;
     const version = {
       versionId: newId('ver', clock),
       createdAt: clock.now(),
       isNull: versioning !== VERSIONING.on,
     };
-    const labels = { mimeType, metadata, headers, tags, checksum, storageClass: 'STANDARD' };
+    const labels = { mimeType, metadata, headers, tags, checksum, acl, storageClass: 'STANDARD' };
     const lock = newLock(naming.lock ?? {}, defaultRetention(target), lockTime());
     this.forgetAfter(change, objectId);
     const blob = content.addBlob(change, version);

@@ -32,6 +32,8 @@ export interface VersionRow extends LockRow {
   readonly tags: string | null;
   /** JSON of a StoredChecksum. */
   readonly checksum: string | null;
+  /** JSON of an Acl; null: the bucket's owner, alone. */
+  readonly acl: string | null;
 }
 
 /** A checksum that an S3 client asked to be kept beside the MD5. */
@@ -114,6 +116,8 @@ export interface NewVersion {
   readonly headers: string | null;
   readonly tags: string | null;
   readonly checksum: string | null;
+  /** JSON of an Acl; null: the bucket's owner, alone. */
+  readonly acl: string | null;
   readonly lock: LockRow;
 }
 

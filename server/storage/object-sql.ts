@@ -32,7 +32,7 @@ interface TargetRow extends LockRow {
 export const NULL_VERSION = 'null';
 
 const VERSION_COLUMNS = `v.id, v.version_id, v.blob, v.size_bytes, v.etag, v.mime_type, v.storage_class,
-  v.metadata, v.created_at, v.last_accessed, v.is_null, v.headers, v.tags, v.checksum, ${LOCK_COLUMNS}`;
+  v.metadata, v.created_at, v.last_accessed, v.is_null, v.headers, v.tags, v.checksum, v.acl, ${LOCK_COLUMNS}`;
 /** Columns of a version `v` and its object `o`: an EntryRow without is_latest. */
 export const ENTRY_COLUMNS = `${VERSION_COLUMNS}, o.id AS object, o.object_id, o.name`;
 const IS_LATEST = `CASE WHEN v.id = (SELECT max(l.id) FROM versions l WHERE l.object = o.id) THEN 1 ELSE 0 END
@@ -241,8 +241,8 @@ export class ObjectSql {
   insertVersion(version: NewVersion): Statement {
     return {
       sql: `INSERT INTO versions (version_id, object, blob, size_bytes, etag, mime_type, storage_class, metadata,
-              created_at, is_null, headers, tags, checksum, lock_mode, retain_until, locked_until, legal_hold)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+              created_at, is_null, headers, tags, checksum, acl, lock_mode, retain_until, locked_until, legal_hold)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
       params: [
         version.versionId,
         version.object,
@@ -257,6 +257,7 @@ export class ObjectSql {
         version.headers,
         version.tags,
         version.checksum,
+        version.acl,
         version.lock.lock_mode,
         version.lock.retain_until,
         version.lock.locked_until,
@@ -337,6 +338,10 @@ export class ObjectSql {
     return { sql: 'UPDATE versions SET tags = ? WHERE id = ?', params: [tags, version] };
   }
 
+  setAcl(version: number, acl: string | null): Statement {
+    return { sql: 'UPDATE versions SET acl = ? WHERE id = ?', params: [acl, version] };
+  }
+
   setLastAccessed(version: number, at: number): Statement {
     return { sql: 'UPDATE versions SET last_accessed = ? WHERE id = ?', params: [at, version] };
   }
@@ -357,6 +362,7 @@ export function markerOf(
     headers: null,
     tags: null,
     checksum: null,
+    acl: null,
     lock: UNLOCKED,
   };
   return { versionId, object, createdAt, isNull, ...nothing };

@@ -149,30 +149,30 @@ export class Objects {
       await billing.assertCredit(bucket.account_id);
       const current = object.current === null ? undefined : await store.version(object.current);
       const chosen = await choose(object, current);
-      const { blob, metadata, mime_type: mimeType, headers, tags } = chosen;
+      const { blob, metadata, mime_type: mimeType, headers, tags, acl } = chosen;
       const isCurrent = chosen.id === current?.id;
       const isSame = isCurrent && metadata === current.metadata && mimeType === current.mime_type;
       if (isSame || blob === null) return present(bucket, object, chosen);
       const { versioning, settings } = bucket;
       const target = { object, previous: current, versioning, settings };
-      const naming = { name: object.name, mimeType, metadata, headers, tags };
+      const naming = { name: object.name, mimeType, metadata, headers, tags, acl };
       const content = this.shared({ ...chosen, blob });
       const placed = { principal, bucket, target, naming, content };
       return presentUpload(await objectChanges.place(change, placed));
     });
   }
 
-  /** Replaces the tags of a version. Throws `version_not_found` if it is gone. */
-  setTags(
+  /** Replaces the tags or the list of a version. Throws `version_not_found` if it is gone. */
+  setFact(
     call: Call,
     version: Pick<ObjectRow, 'object_id'> & Pick<VersionRow, 'id'>,
-    tags: string | null,
+    fact: { readonly tags: string | null } | { readonly acl: string | null },
   ): Promise<void> {
     const { store, changes, objectChanges } = this.#deps;
     return changes.run(call, (change) => {
       objectChanges.forgetAfter(change, version.object_id);
       change.expect(
-        store.setTags(version.id, tags),
+        'tags' in fact ? store.setTags(version.id, fact.tags) : store.setAcl(version.id, fact.acl),
         () => new AppError('version_not_found', 'The version was removed meanwhile'),
       );
     });

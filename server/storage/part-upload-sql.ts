@@ -24,6 +24,8 @@ export interface PartUploadRow {
   readonly metadata: string | null;
   readonly headers: string | null;
   readonly tags: string | null;
+  /** The list of the object to be; also names the `initiator` where that is not the bucket's owner. */
+  readonly acl: string | null;
   /** JSON: algorithm and type of the checksums that the client announced. */
   readonly checksum: string | null;
   /** JSON of a WantedLock; null: that of the bucket. */
@@ -56,7 +58,7 @@ export interface PartBlobRow {
 }
 
 const UPLOAD_COLUMNS = `id, upload_id, bucket_id, account_id, name, state, size_bytes, changes, encryption, named_key,
-  customer, mime_type, metadata, headers, tags, checksum, lock, created_at, result`;
+  customer, mime_type, metadata, headers, tags, acl, checksum, lock, created_at, result`;
 const PART_COLUMNS = 'number, blob, size_bytes, etag, checksum, created_at';
 
 export class PartUploadSql {
@@ -149,8 +151,8 @@ export class PartUploadSql {
   insert(upload: Omit<PartUploadRow, 'id' | 'state' | 'size_bytes' | 'changes' | 'result'>): Statement {
     return {
       sql: `INSERT INTO uploads (upload_id, bucket_id, account_id, name, encryption, named_key, customer, mime_type,
-              metadata, headers, tags, checksum, lock, created_at)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+              metadata, headers, tags, checksum, lock, created_at, acl)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
       params: [
         upload.upload_id,
         upload.bucket_id,
@@ -166,6 +168,7 @@ export class PartUploadSql {
         upload.checksum,
         upload.lock,
         upload.created_at,
+        upload.acl,
       ],
     };
   }

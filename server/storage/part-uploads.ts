@@ -100,6 +100,7 @@ export class PartUploads {
         metadata: labels.metadata,
         headers: labels.headers ?? null,
         tags: labels.tags ?? null,
+        acl: labels.acl ?? null,
         checksum: labels.checksum,
         lock: labels.lock === undefined ? null : JSON.stringify(labels.lock),
         created_at: clock.now(),
@@ -219,9 +220,9 @@ export class PartUploads {
         this.#assertSize(sumOf(chosen));
         const checksum = checksumOf(chosen);
         const content = this.#assembled(upload, { all, chosen, checksum });
-        const { name, mime_type: mimeType, metadata, headers, tags } = upload;
+        const { name, mime_type: mimeType, metadata, headers, tags, acl } = upload;
         const lock = upload.lock === null ? undefined : (JSON.parse(upload.lock) as WantedLock);
-        const naming = { name, mimeType, metadata, headers, tags, lock };
+        const naming = { name, mimeType, metadata, headers, tags, acl, lock };
         return objects.publish(call, { bucket, content, naming, ...(condition && { condition }) }, completed);
       }),
     );

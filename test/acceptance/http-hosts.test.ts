@@ -65,7 +65,7 @@ test('beyond loopback every host passes', async () => {
 
 test('two Host headers are refused everywhere', async () => {
   for (const base of [cloud.api, cloud.data, open.api]) {
-    const answer = await ask(base, '/healthz', 'localhost', 'localhost');
+    const answer = await ask(base, '/cdn/obj-x/y', 'localhost', 'localhost');
     assert.deepEqual([answer.status, answer.body.code], [400, 'bad_http']);
   }
 });

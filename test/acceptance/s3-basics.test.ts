@@ -43,7 +43,13 @@ describe('buckets', () => {
     assert.equal((await own.ok('HEAD', '/other')).headers['x-amz-bucket-region'], 'us-east-1');
     assert.equal((await own.ok('DELETE', '/other')).status, 204);
     await own.refused(404, 'NoSuchBucket', ['DELETE', '/other']);
-    await own.refused(409, 'BucketAlreadyOwnedByYou', ['PUT', '/one-more']);
+    // In us-east-1 that is no error.
+    assert.equal((await own.ok('PUT', '/one-more')).status, 200);
+    const elsewhere =
+      '<CreateBucketConfiguration><LocationConstraint>eu-west-1</LocationConstraint></CreateBucketConfiguration>';
+    await own.refused(409, 'BucketAlreadyOwnedByYou', ['PUT', '/one-more', { body: elsewhere }]);
+    const headers = { 'x-amz-acl': 'public-read' };
+    await own.refused(409, 'BucketAlreadyExists', ['PUT', '/one-more', { headers }]);
   });
 
   test('have names by the rules of Amazon', async () => {
@@ -126,8 +132,11 @@ describe('buckets', () => {
     await s3.refused(405, 'MethodNotAllowed', ['POST', at('o')]);
   });
 
-  test("grant nothing to others: the list is the owner's, and other ones are refused", async () => {
+  test("grant nothing to others where the bucket's owner owns all: other lists are refused", async () => {
     await put('listed', 'x');
+    const query = 'ownershipControls';
+    const rule = '<Rule><ObjectOwnership>BucketOwnerEnforced</ObjectOwnership></Rule>';
+    await s3.ok('PUT', `/${bucket}`, { query, body: `<OwnershipControls>${rule}</OwnershipControls>` });
     for (const path of [`/${bucket}`, at('listed')]) {
       const { text } = await s3.ok('GET', path, { query: 'acl' });
       assert.match(text, /xsi:type="CanonicalUser"><ID>[0-9a-f]{64}<.*<Permission>FULL_CONTROL</);
@@ -135,9 +144,10 @@ describe('buckets', () => {
       const open = { query: 'acl', headers: { 'x-amz-acl': 'public-read' } };
       await s3.refused(400, 'AccessControlListNotSupported', ['PUT', path, open]);
     }
-    const granted = { headers: { 'x-amz-grant-read': 'uri=x' }, body: 'y' };
+    const granted = { headers: { 'x-amz-acl': 'authenticated-read' }, body: 'y' };
     await s3.refused(400, 'AccessControlListNotSupported', ['PUT', at('granted'), granted]);
     await s3.refused(404, 'NoSuchKey', ['GET', at('granted')]);
+    await s3.ok('DELETE', `/${bucket}`, { query });
   });
 });
 

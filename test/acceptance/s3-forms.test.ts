@@ -322,7 +322,7 @@ describe('a form is refused', () => {
     await denied(await newKeyPair(owner, { scopes: ['storage:read'] }));
     await denied(await newKeyPair(owner, { buckets: [{ name: bucket, prefix: 'in/' }] }));
     const stranger = await newS3(cloud.data, await new Client(cloud.api).newUser());
-    await assertFormRefused(404, 'NoSuchBucket', { pair: stranger.pair });
+    await assertFormRefused(403, 'AccessDenied', { pair: stranger.pair });
     const account = await new Client(cloud.api).register();
     const admin = new Client(cloud.api, ADMIN_KEY);
     const { pair } = await newS3(cloud.data, new Client(cloud.api, account.api_key));

@@ -126,7 +126,7 @@ describe('requests', () => {
       [s3, '/no-such-bucket', '', 404],
       [s3, pathOf(bucket, 'missing'), '', 404],
       [s3, pathOf(bucket, 'missing'), 'versionId=x', 404],
-      [stranger, `/${bucket}`, '', 404],
+      [stranger, `/${bucket}`, '', 403],
       [new S3Client(cloud.data, { ...s3.pair, secret_access_key: 'w' }), `/${bucket}`, '', 403],
     ] as const) {
       const put = client.prepare('HEAD', path, { query });

@@ -302,3 +302,41 @@ export async function newUpload(s3: S3Client, path: string, request: S3Request =
   const { text } = await s3.ok('POST', path, { query: 'uploads', ...request });
   return textOf(text, 'UploadId');
 }
+
+/** A request without a signature. */
+export async function anonymously(
+  base: string,
+  ...[method, path, request = {}]: Parameters<S3Client['call']>
+): Promise<S3Reply> {
+  const { query = '', headers = {}, body = '' } = request;
+  const bytes = Buffer.from(body);
+  const length = bytes.length > 0 || method === 'PUT' ? { 'content-length': String(bytes.length) } : {};
+  return transmit(base, {
+    method,
+    target: query === '' ? path : `${path}?${query}`,
+    headers: { host: new URL(base).host, ...length, ...headers },
+    body: bytes,
+  });
+}
+
+/** A statement of a policy for the bucket and all that is in it. */
+export function statement(
+  bucket: string,
+  more: Readonly<Record<string, unknown>>,
+): Readonly<Record<string, unknown>> {
+  return {
+    Effect: 'Allow',
+    Principal: '*',
+    Action: 's3:*',
+    Resource: [`arn:aws:s3:::${bucket}`, `arn:aws:s3:::${bucket}/*`],
+    ...more,
+  };
+}
+
+export function policy(...statements: readonly Readonly<Record<string, unknown>>[]): string {
+  return JSON.stringify({ Version: '2012-10-17', Statement: statements });
+}
+
+export async function setPolicy(s3: S3Client, bucket: string, body: string): Promise<void> {
+  await s3.ok('PUT', `/${bucket}`, { query: 'policy', body });
+}

@@ -17,10 +17,6 @@ const ABSENT = [
   'logging',
   'metrics',
   'notification',
-  'ownershipControls',
-  'policy',
-  'policyStatus',
-  'publicAccessBlock',
   'replication',
   'requestPayment',
   'website',
@@ -65,6 +61,16 @@ const OFFERED: Readonly<Record<string, Operation>> = {
   PutObjectRetention: { method: 'PUT', level: 'object', query: ['retention'] },
   GetObjectLegalHold: { method: 'GET', level: 'object', query: ['legal-hold'] },
   PutObjectLegalHold: { method: 'PUT', level: 'object', query: ['legal-hold'] },
+  GetBucketPolicy: { method: 'GET', level: 'bucket', query: ['policy'] },
+  PutBucketPolicy: { method: 'PUT', level: 'bucket', query: ['policy'] },
+  DeleteBucketPolicy: { method: 'DELETE', level: 'bucket', query: ['policy'] },
+  GetBucketPolicyStatus: { method: 'GET', level: 'bucket', query: ['policyStatus'] },
+  GetPublicAccessBlock: { method: 'GET', level: 'bucket', query: ['publicAccessBlock'] },
+  PutPublicAccessBlock: { method: 'PUT', level: 'bucket', query: ['publicAccessBlock'] },
+  DeletePublicAccessBlock: { method: 'DELETE', level: 'bucket', query: ['publicAccessBlock'] },
+  GetBucketOwnershipControls: { method: 'GET', level: 'bucket', query: ['ownershipControls'] },
+  PutBucketOwnershipControls: { method: 'PUT', level: 'bucket', query: ['ownershipControls'] },
+  DeleteBucketOwnershipControls: { method: 'DELETE', level: 'bucket', query: ['ownershipControls'] },
   GetBucketEncryption: { method: 'GET', level: 'bucket', query: ['encryption'] },
   DeleteBucketEncryption: { method: 'DELETE', level: 'bucket', query: ['encryption'] },
   PutBucketEncryption: { method: 'PUT', level: 'bucket', query: ['encryption'] },
@@ -104,9 +110,70 @@ export const ADMINISTERS: readonly string[] = [
   'DeleteBucketCors',
   'PutObjectLockConfiguration',
   'PutObjectLegalHold',
+  'PutBucketPolicy',
+  'DeleteBucketPolicy',
+  'PutPublicAccessBlock',
+  'DeletePublicAccessBlock',
+  'PutBucketOwnershipControls',
+  'DeleteBucketOwnershipControls',
 ];
 
-export const OPERATIONS: readonly (Operation & { readonly name: string; readonly isRead: boolean })[] = [
+/** AWS' actions, where they are not named like the operation. */
+const ACTIONS: Readonly<Record<string, string>> = {
+  CompleteMultipartUpload: 'PutObject',
+  CopyObject: 'PutObject',
+  CreateMultipartUpload: 'PutObject',
+  DeleteBucketCors: 'PutBucketCORS',
+  DeleteBucketEncryption: 'PutEncryptionConfiguration',
+  GetObjectLockConfiguration: 'GetBucketObjectLockConfiguration',
+  PutObjectLockConfiguration: 'PutBucketObjectLockConfiguration',
+  DeleteBucketOwnershipControls: 'PutBucketOwnershipControls',
+  DeleteBucketTagging: 'PutBucketTagging',
+  DeleteObjects: 'DeleteObject',
+  DeletePublicAccessBlock: 'PutBucketPublicAccessBlock',
+  GetBucketCors: 'GetBucketCORS',
+  GetBucketEncryption: 'GetEncryptionConfiguration',
+  GetPublicAccessBlock: 'GetBucketPublicAccessBlock',
+  HeadBucket: 'ListBucket',
+  HeadObject: 'GetObject',
+  ListBuckets: 'ListAllMyBuckets',
+  ListMultipartUploads: 'ListBucketMultipartUploads',
+  ListObjects: 'ListBucket',
+  ListObjectsV2: 'ListBucket',
+  ListObjectVersions: 'ListBucketVersions',
+  PostObject: 'PutObject',
+  ListParts: 'ListMultipartUploadParts',
+  PutBucketCors: 'PutBucketCORS',
+  PutBucketEncryption: 'PutEncryptionConfiguration',
+  PutPublicAccessBlock: 'PutBucketPublicAccessBlock',
+  UploadPart: 'PutObject',
+  UploadPartCopy: 'PutObject',
+  'GetBucket-accelerate': 'GetAccelerateConfiguration',
+  'GetBucket-analytics': 'GetAnalyticsConfiguration',
+  'GetBucket-intelligent-tiering': 'GetIntelligentTieringConfiguration',
+  'GetBucket-inventory': 'GetInventoryConfiguration',
+  'GetBucket-lifecycle': 'GetLifecycleConfiguration',
+  'GetBucket-logging': 'GetBucketLogging',
+  'GetBucket-metrics': 'GetMetricsConfiguration',
+  'GetBucket-notification': 'GetBucketNotification',
+  'GetBucket-replication': 'GetReplicationConfiguration',
+  'GetBucket-requestPayment': 'GetBucketRequestPayment',
+  'GetBucket-website': 'GetBucketWebsite',
+};
+
+interface NamedOperation extends Operation {
+  readonly name: string;
+  readonly isRead: boolean;
+  /** As policies say it. */
+  readonly action: string;
+}
+
+export const OPERATIONS: readonly NamedOperation[] = [
   ...Object.entries(OFFERED),
   ...ABSENT.map((name) => [`GetBucket-${name}`, { method: 'GET', level: 'bucket', query: [name] }] as const),
-].map(([name, operation]) => ({ ...operation, name, isRead: ['GET', 'HEAD'].includes(operation.method) }));
+].map(([name, operation]) => ({
+  ...operation,
+  name,
+  isRead: ['GET', 'HEAD'].includes(operation.method),
+  action: `s3:${ACTIONS[name] ?? name}`,
+}));

@@ -5,14 +5,18 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from '../harness/client.ts';
 import { ADMIN_KEY, CloudProcess } from '../harness/cloud-process.ts';
 import {
+  anonymously,
   assertRefused,
   newKeyPair,
   newS3,
   newUpload,
   pathOf,
+  policy,
   S3Client,
   type S3Reply,
   type S3Request,
+  setPolicy,
+  statement,
   textOf,
   transmit,
 } from './s3-kit.ts';
@@ -33,6 +37,10 @@ const XML: Readonly<Record<string, string>> = {
     '<Retention><Mode>GOVERNANCE</Mode><RetainUntilDate>2999-01-01T00:00:00Z</RetainUntilDate></Retention>',
   PutObjectLegalHold: '<LegalHold><Status>ON</Status></LegalHold>',
   PutBucketTagging: '<Tagging><TagSet></TagSet></Tagging>',
+  PutBucketPolicy: policy(statement('guarded', { Effect: 'Deny', Action: 's3:PutObject' })),
+  PutPublicAccessBlock: '<PublicAccessBlockConfiguration></PublicAccessBlockConfiguration>',
+  PutBucketOwnershipControls:
+    '<OwnershipControls><Rule><ObjectOwnership>ObjectWriter</ObjectOwnership></Rule></OwnershipControls>',
   PutObjectTagging: '<Tagging><TagSet></TagSet></Tagging>',
   DeleteObjects: `<Delete><Object><Key>${KEY}</Key></Object></Delete>`,
   CompleteMultipartUpload:
@@ -86,6 +94,10 @@ function requestFor(
   ];
 }
 
+/** Those that a policy of the bucket can speak of. */
+const inBucket = ({ level, name }: (typeof OPERATIONS)[number]) =>
+  level !== 'service' && name !== 'CreateBucket';
+
 const client = async (fields: object) => new S3Client(cloud.data, await newKeyPair(owner, { ...fields }));
 
 function assertDenied(name: string, reply: S3Reply, code = 'AccessDenied'): void {
@@ -133,13 +145,56 @@ describe('every operation', () => {
   test('shows a stranger nothing and changes nothing for him', async () => {
     const stranger = await newS3(cloud.data, await new Client(cloud.api).newUser());
     for (const operation of OPERATIONS) {
-      // His own: the list of buckets, and a bucket of that name, since names are held by account.
-      if (operation.level === 'service' || operation.name === 'CreateBucket') continue;
+      if (operation.level === 'service') continue;
       const reply = await stranger.call(...requestFor(operation));
-      assert.equal(reply.status, 404, `${operation.name}: ${reply.text}`);
-      if (operation.method !== 'HEAD')
-        assert.equal(textOf(reply.text, 'Code'), 'NoSuchBucket', operation.name);
+      if (operation.name === 'CreateBucket') assertRefused(reply, 409, 'BucketAlreadyExists');
+      else assertDenied(operation.name, reply);
     }
+    await assertUntouched();
+  });
+
+  test('lets a stranger do what a policy allows, by the name that AWS has for it', async () => {
+    const user = await new Client(cloud.api).newUser();
+    const stranger = await newS3(cloud.data, user);
+    const Principal = { AWS: (await user.call('/api/account')).body.canonical_id };
+    const bucket = 'shared';
+    await full.ok('PUT', `/${bucket}`);
+    for (const operation of OPERATIONS.filter(inBucket)) {
+      if (operation.header !== undefined || operation.name === 'DeleteBucket') continue;
+      await full.ok('PUT', pathOf(bucket, KEY), { body: 'shared bytes' });
+      const { action } = operation;
+      await setPolicy(full, bucket, policy(statement(bucket, { Principal, Action: action })));
+      const reply = await stranger.call(...requestFor(operation, { bucket }));
+      assert.notEqual(reply.status, 403, `${operation.name}: ${reply.text}`);
+      if (/Policy$/.test(operation.name)) assertRefused(reply, 405, 'MethodNotAllowed');
+      await setPolicy(
+        full,
+        bucket,
+        policy(statement(bucket, { Principal, NotAction: action, Action: undefined })),
+      );
+      assertDenied(operation.name, await stranger.call(...requestFor(operation, { bucket })));
+    }
+    assert.equal((await full.ok('GET', pathOf(BUCKET, KEY))).text, 'guarded bytes');
+  });
+
+  test('refuses what a policy denies, to the owner too', async () => {
+    const allowed = statement(BUCKET, {});
+    const anonymous = (operation: (typeof OPERATIONS)[number]) => {
+      const [method, path, request] = requestFor(operation);
+      return anonymously(cloud.data, method, path, request);
+    };
+    for (const operation of OPERATIONS.filter(inBucket)) {
+      const { action } = operation;
+      const denied = statement(BUCKET, { Effect: 'Deny', Action: action });
+      await setPolicy(full, BUCKET, policy(allowed, denied));
+      assertDenied(operation.name, await anonymous(operation));
+      if (/Policy$/.test(operation.name)) continue;
+      if (operation.name === 'DeleteObjects') {
+        const reply = await full.ok('POST', `/${BUCKET}`, { query: 'delete', body: XML.DeleteObjects ?? '' });
+        assert.equal(textOf(reply.text, 'Code'), 'AccessDenied');
+      } else assertDenied(operation.name, await full.call(...requestFor(operation)));
+    }
+    await full.ok('DELETE', `/${BUCKET}`, { query: 'policy' });
     await assertUntouched();
   });
 

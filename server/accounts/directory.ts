@@ -1,0 +1,37 @@
+/** Finds accounts by the names that others have for them. Closed accounts are never found. */
+import { foldEmail, foldUsername } from './account-fields.ts';
+import type { AccountRow, AccountStore } from './store.ts';
+
+export interface KnownAccount {
+  readonly accountId: number;
+  readonly canonicalId: string;
+  readonly username: string;
+}
+
+export class AccountDirectory {
+  readonly #store: AccountStore;
+
+  constructor({ store }: { readonly store: AccountStore }) {
+    this.#store = store;
+  }
+
+  async byCanonicalId(id: string): Promise<KnownAccount | undefined> {
+    return known(await this.#store.accountByCanonicalId(id));
+  }
+
+  async byEmail(email: string): Promise<KnownAccount | undefined> {
+    return known(await this.#store.accountByEmail(foldEmail(email)));
+  }
+
+  async byUsername(username: string): Promise<KnownAccount | undefined> {
+    return known(await this.#store.accountByUsername(foldUsername(username)));
+  }
+
+  async byId(accountId: number): Promise<KnownAccount | undefined> {
+    return known(await this.#store.account(accountId));
+  }
+}
+
+function known(row: AccountRow | undefined): KnownAccount | undefined {
+  return row && { accountId: row.id, canonicalId: row.canonical_id, username: row.username };
+}

@@ -1,0 +1,221 @@
+/** Conditions of policies: operators, and the names of what they compare. */
+import { BlockList, isIP } from 'node:net';
+import { matches, type PatternOptions, readPattern, type Variables } from './pattern.ts';
+
+/** The facts of a request, by the names of condition keys in lower case (`s3:prefix`); absent: nothing. */
+export type ConditionValues = (name: string) => readonly string[] | undefined;
+
+export interface Condition {
+  /** In lower case, but for the name of a tag. */
+  readonly key: string;
+  readonly isNegated: boolean;
+  /** Meets requests that do not say the key. */
+  readonly ifExists: boolean;
+  readonly quantifier: 'all' | 'any' | undefined;
+  /** Whether one of the request's values meets one of the policy's. */
+  readonly accepts: (value: string, variables: Variables) => boolean;
+  /** `Null`: whether the key must be absent. */
+  readonly isNull?: boolean;
+  /** Values without wildcards, by which a policy can be told from a public one. */
+  readonly fixed: readonly string[];
+}
+
+/** A part of a document that is not understood, for MalformedPolicy. */
+export class PolicyProblem extends Error {}
+
+/** Keys that requests can say. A key that none could say would make a denial that never holds. */
+const KEYS = new Set(
+  [
+    'aws:CurrentTime',
+    'aws:EpochTime',
+    'aws:PrincipalAccount',
+    'aws:PrincipalArn',
+    'aws:PrincipalType',
+    'aws:Referer',
+    'aws:SecureTransport',
+    'aws:SourceIp',
+    'aws:UserAgent',
+    'aws:userid',
+    'aws:username',
+    's3:LocationConstraint',
+    's3:RequestObjectTagKeys',
+    's3:ResourceAccount',
+    's3:VersionId',
+    's3:authType',
+    's3:delimiter',
+    's3:if-match',
+    's3:if-none-match',
+    's3:max-keys',
+    's3:object-lock-legal-hold',
+    's3:object-lock-mode',
+    's3:object-lock-retain-until-date',
+    's3:prefix',
+    's3:signatureAge',
+    's3:signatureversion',
+    's3:x-amz-acl',
+    's3:x-amz-content-sha256',
+    's3:x-amz-copy-source',
+    's3:x-amz-grant-full-control',
+    's3:x-amz-grant-read',
+    's3:x-amz-grant-read-acp',
+    's3:x-amz-grant-write',
+    's3:x-amz-grant-write-acp',
+    's3:x-amz-metadata-directive',
+    's3:x-amz-object-ownership',
+    's3:x-amz-server-side-encryption',
+    's3:x-amz-server-side-encryption-aws-kms-key-id',
+    's3:x-amz-server-side-encryption-customer-algorithm',
+    's3:x-amz-storage-class',
+    's3:x-amz-website-redirect-location',
+  ].map((key) => key.toLowerCase()),
+);
+const TAG = /^(s3:(?:existing|request)objecttag\/)(.+)$/i;
+
+/** Throws PolicyProblem. */
+function keyOf(name: string): string {
+  const [, start, tag] = TAG.exec(name) ?? [];
+  if (start !== undefined && tag !== undefined) return start.toLowerCase() + tag;
+  if (KEYS.has(name.toLowerCase())) return name.toLowerCase();
+  throw new PolicyProblem(`Policy has an invalid condition key - ${name}`);
+}
+
+type Accepts = Condition['accepts'];
+/** Makes the comparison of one value of a policy. Throws PolicyProblem. */
+type Comparison = (value: string, hasVariables: boolean) => Accepts;
+
+const byPattern =
+  (options: PatternOptions): Comparison =>
+  (value, hasVariables) => {
+    const pattern = readPattern(value, { ...options, hasVariables });
+    return (given, variables) => matches(pattern, given, variables);
+  };
+
+const equals = byPattern({ hasWildcards: false });
+const equalsIgnoringCase = byPattern({ hasWildcards: false, foldsCase: true });
+const like = byPattern({});
+
+type Order = (given: number, wanted: number) => boolean;
+
+function byNumber(read: (text: string) => number, order: Order): Comparison {
+  return (value) => {
+    const wanted = read(value);
+    if (Number.isNaN(wanted)) throw new PolicyProblem(`Policy has an invalid condition value - ${value}`);
+    return (given) => order(read(given), wanted);
+  };
+}
+
+const numberOf = (text: string) => (/^-?\d+(?:\.\d+)?$/.test(text) ? Number(text) : Number.NaN);
+
+/** Reads `2026-01-31T09:30:00Z`, and seconds since 1970. */
+function timeOf(text: string): number {
+  if (/^\d{1,13}$/.test(text)) return Number(text) * 1000;
+  return /^\d{4}-\d\d-\d\d(?:T[\d:.]+(?:Z|[+-]\d\d:?\d\d))?$/.test(text) ? Date.parse(text) : Number.NaN;
+}
+
+const ORDERS: Readonly<Record<string, Order>> = {
+  Equals: (given, wanted) => given === wanted,
+  LessThan: (given, wanted) => given < wanted,
+  LessThanEquals: (given, wanted) => given <= wanted,
+  GreaterThan: (given, wanted) => given > wanted,
+  GreaterThanEquals: (given, wanted) => given >= wanted,
+};
+
+const truth: Comparison = (value) => {
+  if (!/^(?:true|false)$/i.test(value)) throw new PolicyProblem(`Policy has an invalid boolean - ${value}`);
+  return (given) => given.toLowerCase() === value.toLowerCase();
+};
+
+const address: Comparison = (value) => {
+  const [ip = '', prefix] = value.split('/');
+  const family = isIP(ip) === 6 ? 'ipv6' : 'ipv4';
+  const bits = family === 'ipv6' ? 128 : 32;
+  const length = prefix === undefined ? bits : Number(prefix);
+  if (isIP(ip) === 0 || !/^\d{1,3}$/.test(prefix ?? '0') || length > bits) {
+    throw new PolicyProblem(`Policy has an invalid IP address - ${value}`);
+  }
+  const list = new BlockList();
+  list.addSubnet(ip, length, family);
+  return (given) => isIP(given) !== 0 && list.check(given, isIP(given) === 6 ? 'ipv6' : 'ipv4');
+};
+
+/** Operators that have a negation: its name, and the comparison. */
+const OPERATORS: Readonly<Record<string, readonly [negation: string | undefined, Comparison]>> = {
+  StringEquals: ['StringNotEquals', equals],
+  StringEqualsIgnoreCase: ['StringNotEqualsIgnoreCase', equalsIgnoringCase],
+  StringLike: ['StringNotLike', like],
+  ArnEquals: ['ArnNotEquals', like],
+  ArnLike: ['ArnNotLike', like],
+  Bool: [undefined, truth],
+  IpAddress: ['NotIpAddress', address],
+  ...Object.fromEntries(
+    Object.entries(ORDERS).flatMap(([name, order]) => {
+      const not = (kind: string) => (name === 'Equals' ? `${kind}NotEquals` : undefined);
+      return [
+        [`Numeric${name}`, [not('Numeric'), byNumber(numberOf, order)]],
+        [`Date${name}`, [not('Date'), byNumber(timeOf, order)]],
+      ] as const;
+    }),
+  ),
+};
+
+function operatorOf(name: string): { readonly isNegated: boolean; readonly compare: Comparison } {
+  for (const [positive, [negation, compare]] of Object.entries(OPERATORS)) {
+    if (name === positive) return { isNegated: false, compare };
+    if (name === negation) return { isNegated: true, compare };
+  }
+  throw new PolicyProblem(`Policy has an invalid condition operator - ${name}`);
+}
+
+/** One operator and key with the values of a policy. Throws PolicyProblem. */
+// biome-ignore lint/complexity/useMaxParams: the parts of one line of a document
+export function readCondition(
+  operator: string,
+  name: string,
+  values: readonly string[],
+  hasVariables: boolean,
+): Condition {
+  const key = keyOf(name);
+  if (operator === 'Null') {
+    const [value = ''] = values;
+    if (values.length !== 1 || !/^(?:true|false)$/i.test(value)) {
+      throw new PolicyProblem('Policy has an invalid value of Null');
+    }
+    const plain = { key, isNegated: false, ifExists: false, quantifier: undefined, fixed: [] };
+    return { ...plain, isNull: /^true$/i.test(value), accepts: () => true };
+  }
+  const [, quantifier, base = '', suffix] =
+    /^(?:(ForAllValues|ForAnyValue):)?(\w+?)(IfExists)?$/.exec(operator) ?? [];
+  const { isNegated, compare } = operatorOf(base);
+  const accepting = values.map((value) => compare(value, hasVariables));
+  const hasWildcards = /Like$|^Arn/.test(base);
+  return {
+    key,
+    isNegated,
+    ifExists: suffix !== undefined,
+    quantifier: quantifier === undefined ? undefined : quantifier === 'ForAllValues' ? 'all' : 'any',
+    accepts: (value, variables) => accepting.some((accepts) => accepts(value, variables)),
+    fixed: isNegated
+      ? []
+      : values.filter((value) => !value.includes('${') && !(hasWildcards && /[*?]/.test(value))),
+  };
+}
+
+/** A missing key meets what is negated, as AWS says, and nothing else without IfExists. */
+export function isMet(condition: Condition, values: ConditionValues): boolean {
+  const { key, isNegated, ifExists, quantifier, accepts, isNull } = condition;
+  const given = values(key);
+  if (isNull !== undefined) return (given === undefined) === isNull;
+  if (given === undefined) return ifExists || quantifier === 'all' || (isNegated && quantifier !== 'any');
+  const variables: Variables = (name) => onlyOf(values(name));
+  const meets = (value: string) => accepts(value, variables) !== isNegated;
+  if (quantifier === 'all') return given.every(meets);
+  if (quantifier === 'any') return given.some(meets);
+  return isNegated ? given.every(meets) : given.some(meets);
+}
+
+const onlyOf = (values: readonly string[] | undefined) => (values?.length === 1 ? values[0] : undefined);
+
+export const variablesOf =
+  (values: ConditionValues): Variables =>
+  (name) =>
+    onlyOf(values(name));

@@ -1,0 +1,127 @@
+/**
+ * One pure function decides who may do what. In this order: what a policy denies → what is kept from the
+ * public → the owner's own keys, within their scopes and limits → what a policy allows or a list grants.
+ */
+import { mayTouch, type Permission, type Principal, permits } from '../../calls/principal.ts';
+import type { Grant, GrantPermission, PublicAccess } from '../../storage/bucket-settings.ts';
+import type { Action } from '../s3-call.ts';
+import { type ConditionValues, isMet, variablesOf } from './conditions.ts';
+import { isGranted } from './grants.ts';
+import { matches } from './pattern.ts';
+import { arnOf, isPublic, type Policy, type Statement } from './policy.ts';
+
+export interface Question {
+  readonly action: Action;
+  /** A key needs it, whoever's the bucket is. */
+  readonly permission: Permission;
+  readonly bucket: string;
+  /** undefined: the bucket itself. */
+  readonly key: string | undefined;
+  /** For lists: the names asked for begin with it. */
+  readonly prefix?: string | undefined;
+  /** NOBODY: the request is not signed. */
+  readonly caller: Principal;
+  readonly values: ConditionValues;
+}
+
+export interface Rules {
+  /** Account id. */
+  readonly owner: number;
+  readonly policy: Policy | null;
+  /** Denials of the policy do not keep the owner from reading and changing it. */
+  readonly ownerMayMend: boolean;
+  readonly publicAccess: PublicAccess | undefined;
+  /** The bucket's; null: lists are not used. */
+  readonly bucketGrants: readonly Grant[] | null;
+  /** The object's; null: there is none, or lists are not used. */
+  readonly objectGrants: readonly Grant[] | null;
+}
+
+export type Reason = 'scope' | 'limits' | 'policy' | 'owner' | 'list' | 'nothing';
+
+export interface Decision {
+  readonly isAllowed: boolean;
+  /** The rule that allowed it or denied it. */
+  readonly reason: Reason;
+}
+
+const allowed = (reason: Reason): Decision => ({ isAllowed: true, reason });
+const denied = (reason: Reason): Decision => ({ isAllowed: false, reason });
+
+const POLICY_ACTIONS: readonly string[] = [
+  's3:GetBucketPolicy',
+  's3:PutBucketPolicy',
+  's3:DeleteBucketPolicy',
+];
+
+/** The actions that the list of a bucket grants. */
+const BY_BUCKET: Readonly<Record<string, GrantPermission>> = {
+  's3:ListBucket': 'READ',
+  's3:ListBucketVersions': 'READ',
+  's3:ListBucketMultipartUploads': 'READ',
+  's3:PutObject': 'WRITE',
+  's3:DeleteObject': 'WRITE',
+  // For uploads that the caller began: see initiator.ts.
+  's3:AbortMultipartUpload': 'WRITE',
+  's3:ListMultipartUploadParts': 'WRITE',
+  's3:GetBucketAcl': 'READ_ACP',
+  's3:PutBucketAcl': 'WRITE_ACP',
+};
+
+/** The actions that the list of an object grants. */
+const BY_OBJECT: Readonly<Record<string, GrantPermission>> = {
+  's3:GetObject': 'READ',
+  's3:GetObjectVersion': 'READ',
+  's3:GetObjectAcl': 'READ_ACP',
+  's3:GetObjectVersionAcl': 'READ_ACP',
+  's3:PutObjectAcl': 'WRITE_ACP',
+  's3:PutObjectVersionAcl': 'WRITE_ACP',
+};
+
+export function decide(question: Question, rules: Rules): Decision {
+  const { caller, permission, action } = question;
+  const isSigned = caller.via !== 'nobody';
+  const isOwner = isSigned && caller.accountId === rules.owner;
+  // The rights of a key are never more than it was made with.
+  if (isSigned && !permits(caller, permission)) return denied('scope');
+  if (caller.bucketLimits !== null && !(isOwner && isWithinLimits(question))) return denied('limits');
+  const mends = isOwner && rules.ownerMayMend && POLICY_ACTIONS.includes(action);
+  const statements = rules.policy?.statements.filter((statement) => applies(statement, question)) ?? [];
+  if (!mends && statements.some(({ effect }) => effect === 'Deny')) return denied('policy');
+  if (isOwner) return allowed('owner');
+  const isKept = rules.publicAccess?.restrict === true && rules.policy !== null && isPublic(rules.policy);
+  if (!isKept && statements.some(({ effect }) => effect === 'Allow')) return allowed('policy');
+  return isListed(question, rules) ? allowed('list') : denied('nothing');
+}
+
+/** Whether a policy denies it, whatever else allows it. */
+export function isDenied(question: Question, { policy }: Pick<Rules, 'policy'>): boolean {
+  return policy?.statements.some((each) => each.effect === 'Deny' && applies(each, question)) === true;
+}
+
+function isWithinLimits({ caller, bucket, key, prefix }: Question): boolean {
+  if (key !== undefined) return mayTouch(caller, bucket, key);
+  if (prefix !== undefined) return mayTouch(caller, bucket, prefix);
+  return caller.bucketLimits?.some((limit) => limit.bucket === bucket) === true;
+}
+
+function applies(statement: Statement, { caller, action, bucket, key, values }: Question): boolean {
+  const { principals, isNotPrincipal, actions, isNotAction, resources, isNotResource, conditions } =
+    statement;
+  const isNamed =
+    principals === 'everyone' || (caller.canonicalId !== '' && principals.has(caller.canonicalId));
+  if (isNamed === isNotPrincipal) return false;
+  if (actions.some((pattern) => matches(pattern, action)) === isNotAction) return false;
+  const variables = variablesOf(values);
+  const arn = arnOf(bucket, key);
+  if (resources.some((pattern) => matches(pattern, arn, variables)) === isNotResource) return false;
+  return conditions.every((condition) => isMet(condition, values));
+}
+
+function isListed({ caller, action }: Question, rules: Rules): boolean {
+  const ignoresPublic = rules.publicAccess?.ignoreAcls === true;
+  const id = caller.via === 'nobody' ? null : caller.canonicalId;
+  const grantedBy = (grants: readonly Grant[] | null, permission: GrantPermission | undefined) =>
+    grants !== null && permission !== undefined && isGranted(grants, id, { permission, ignoresPublic });
+  return grantedBy(rules.bucketGrants, BY_BUCKET[action]) || grantedBy(rules.objectGrants, BY_OBJECT[action]);
+}

@@ -1,0 +1,244 @@
+/**
+ * Policies of buckets, as AWS' documents say them. What is not understood is refused when the policy is set:
+ * a statement that is read otherwise than its writer meant would open what it should close.
+ */
+import type { BucketPolicy } from '../../storage/bucket-settings.ts';
+import { type Condition, PolicyProblem, readCondition } from './conditions.ts';
+import { isKnownAction } from './known-actions.ts';
+import { matches, type Pattern, readPattern } from './pattern.ts';
+
+/** Everyone, or accounts by their canonical ids. */
+type Principals = 'everyone' | ReadonlySet<string>;
+
+export interface Statement {
+  readonly effect: 'Allow' | 'Deny';
+  readonly principals: Principals;
+  /** All but `principals`. */
+  readonly isNotPrincipal: boolean;
+  readonly actions: readonly Pattern[];
+  readonly isNotAction: boolean;
+  readonly resources: readonly Pattern[];
+  readonly isNotResource: boolean;
+  readonly conditions: readonly Condition[];
+}
+
+export interface Policy {
+  readonly statements: readonly Statement[];
+}
+
+export const POLICY_MAX_BYTES = 20 * 1024;
+const ARN = 'arn:aws:s3:::';
+const VERSION_WITH_VARIABLES = '2012-10-17';
+const MEMBERS = new Set(['Version', 'Id', 'Statement']);
+const STATEMENT_MEMBERS = new Set([
+  ...['Sid', 'Effect', 'Principal', 'NotPrincipal', 'Action', 'NotAction'],
+  ...['Resource', 'NotResource', 'Condition'],
+]);
+
+type Json = Readonly<Record<string, unknown>>;
+
+/** A policy whose statements name accounts as its writer did. */
+export interface PolicyDraft {
+  readonly version: string | undefined;
+  readonly statements: readonly Json[];
+  /** All names of accounts, without `*`. */
+  readonly accounts: readonly string[];
+}
+
+/** Throws PolicyProblem for what is no policy. */
+export function readPolicy(text: string): PolicyDraft {
+  let document: unknown;
+  try {
+    document = JSON.parse(text);
+  } catch {
+    throw new PolicyProblem("Policies must be valid JSON and the first byte must be '{'");
+  }
+  if (!isObject(document))
+    throw new PolicyProblem("Policies must be valid JSON and the first byte must be '{'");
+  assertMembers(document, MEMBERS);
+  const { Version: version, Statement: given } = document;
+  if (version !== undefined && version !== VERSION_WITH_VARIABLES && version !== '2008-10-17') {
+    throw new PolicyProblem('The policy must contain a valid version string');
+  }
+  const statements = Array.isArray(given) ? given : [given];
+  if (statements.length === 0 || !statements.every(isObject)) {
+    throw new PolicyProblem('Could not parse the policy: Statement is empty!');
+  }
+  const ids = statements.map(({ Sid }) => Sid).filter((id) => id !== undefined);
+  if (!ids.every((id) => typeof id === 'string') || new Set(ids).size < ids.length) {
+    throw new PolicyProblem('Statement IDs (SID) in a single policy must be unique');
+  }
+  const accounts = new Set(statements.flatMap((statement) => accountsIn(statement)));
+  return { version, statements, accounts: [...accounts] };
+}
+
+/**
+ * The policy of a bucket; `accounts`: canonical ids by the names that the draft has. Throws PolicyProblem,
+ * also for accounts that are not there.
+ */
+export function compilePolicy(
+  { version, statements }: PolicyDraft,
+  bucket: string,
+  accounts: Readonly<Record<string, string>>,
+): Policy {
+  const hasVariables = version === VERSION_WITH_VARIABLES;
+  return {
+    statements: statements.map((json) => compileStatement(json, { bucket, accounts, hasVariables })),
+  };
+}
+
+/**
+ * Policies that were compiled lately; a bucket's settings keep the document as long as it does not change.
+ */
+const compiled = new WeakMap<BucketPolicy, Map<string, Policy>>();
+
+/** The stored policy of a bucket. */
+export function policyOf(stored: BucketPolicy, bucket: string): Policy {
+  const known = compiled.get(stored) ?? new Map<string, Policy>();
+  let policy = known.get(bucket);
+  if (policy === undefined) {
+    policy = compilePolicy(readPolicy(stored.text), bucket, stored.principals);
+    compiled.set(stored, known.set(bucket, policy));
+  }
+  return policy;
+}
+
+interface Place {
+  readonly bucket: string;
+  readonly accounts: Readonly<Record<string, string>>;
+  readonly hasVariables: boolean;
+}
+
+function compileStatement(json: Json, { bucket, accounts, hasVariables }: Place): Statement {
+  assertMembers(json, STATEMENT_MEMBERS);
+  const { Effect: effect, Condition: conditions = {} } = json;
+  if (effect !== 'Allow' && effect !== 'Deny') throw new PolicyProblem('Policy has an invalid effect');
+  const [isNotPrincipal, named] = either(json, 'Principal', 'NotPrincipal');
+  if (isNotPrincipal && effect === 'Allow') {
+    throw new PolicyProblem('Allow with NotPrincipal is not supported: name who is allowed');
+  }
+  const [isNotAction, actions] = either(json, 'Action', 'NotAction');
+  const [isNotResource, resources] = either(json, 'Resource', 'NotResource');
+  return {
+    effect,
+    principals: compilePrincipals(named, accounts),
+    isNotPrincipal,
+    actions: textsOf(actions, 'action').map(compileAction),
+    isNotAction,
+    resources: textsOf(resources, 'resource').map((text) => compileResource(text, bucket, hasVariables)),
+    isNotResource,
+    conditions: compileConditions(conditions, hasVariables),
+  };
+}
+
+/** The one of two members that a statement has. */
+function either(json: Json, plain: string, negated: string): [isNegated: boolean, value: unknown] {
+  const [isPlain, isNegated] = [json[plain] !== undefined, json[negated] !== undefined];
+  if (isPlain === isNegated) throw new PolicyProblem(`Missing required field ${plain} cannot be empty!`);
+  return [isNegated, isPlain ? json[plain] : json[negated]];
+}
+
+function accountsIn(statement: Json): string[] {
+  const [, named] = either(statement, 'Principal', 'NotPrincipal');
+  return principalsIn(named).filter((name) => name !== '*');
+}
+
+/** `"*"`, or an object of AWS names or canonical ids. Other kinds are nobody here, and so refused. */
+function principalsIn(named: unknown): string[] {
+  if (named === '*') return ['*'];
+  if (!isObject(named) || Object.keys(named).length === 0) throw invalidPrincipal();
+  return Object.entries(named).flatMap(([kind, value]) => {
+    if (kind !== 'AWS' && kind !== 'CanonicalUser') throw invalidPrincipal();
+    const names = textsOf(value, 'principal');
+    if (names.length === 0 || (kind === 'CanonicalUser' && names.includes('*'))) throw invalidPrincipal();
+    return names;
+  });
+}
+
+function compilePrincipals(named: unknown, accounts: Readonly<Record<string, string>>): Principals {
+  const names = principalsIn(named);
+  if (names.includes('*')) return 'everyone';
+  return new Set(
+    names.map((name) => {
+      const id = Object.hasOwn(accounts, name) ? accounts[name] : undefined;
+      if (id === undefined) throw invalidPrincipal();
+      return id;
+    }),
+  );
+}
+
+function compileAction(text: string): Pattern {
+  const pattern = readPattern(text, { foldsCase: true });
+  if (text === '*' || isKnownAction((action) => matches(pattern, action))) return pattern;
+  throw new PolicyProblem(`Policy has invalid action - ${text}`);
+}
+
+/** Only the bucket itself and what is in it: a policy of one bucket says nothing of others. */
+function compileResource(text: string, bucket: string, hasVariables: boolean): Pattern {
+  const [, name] = /^arn:aws:s3:::([^/]+)(?:\/.*)?$/s.exec(text) ?? [];
+  const pattern = readPattern(text, { hasVariables });
+  const isOurs = name !== undefined && matches(readPattern(name), bucket);
+  if (isOurs || text === '*') return pattern;
+  throw new PolicyProblem(`Policy has invalid resource - ${text}`);
+}
+
+function compileConditions(conditions: unknown, hasVariables: boolean): Condition[] {
+  if (!isObject(conditions)) throw new PolicyProblem('Policy has an invalid condition');
+  return Object.entries(conditions).flatMap(([operator, keys]) => {
+    if (!isObject(keys)) throw new PolicyProblem(`Policy has an invalid condition - ${operator}`);
+    return Object.entries(keys).map(([key, value]) => {
+      const values = (Array.isArray(value) ? value : [value]).map(conditionText);
+      return readCondition(operator, key, values, hasVariables);
+    });
+  });
+}
+
+function conditionText(value: unknown): string {
+  if (['string', 'number', 'boolean'].includes(typeof value)) return String(value);
+  throw new PolicyProblem('Policy has an invalid condition value');
+}
+
+/** A text, or a list of some. */
+function textsOf(value: unknown, what: string): string[] {
+  const texts = Array.isArray(value) ? value : [value];
+  if (texts.length > 0 && texts.every((text) => typeof text === 'string' && text !== '')) return texts;
+  throw new PolicyProblem(`Policy has invalid ${what}`);
+}
+
+function assertMembers(json: Json, known: ReadonlySet<string>): void {
+  const other = Object.keys(json).find((name) => !known.has(name));
+  if (other !== undefined) throw new PolicyProblem(`Unknown field ${other}`);
+}
+
+function isObject(value: unknown): value is Json {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+const invalidPrincipal = () => new PolicyProblem('Invalid principal in policy');
+
+/** The name of a bucket or of an object in it. */
+export function arnOf(bucket: string, key: string | undefined): string {
+  return key === undefined ? `${ARN}${bucket}` : `${ARN}${bucket}/${key}`;
+}
+
+/** Conditions that narrow `everyone` down to what is not public, by their keys. */
+const NARROW = new Set([
+  'aws:sourceip',
+  'aws:principalaccount',
+  'aws:principalarn',
+  'aws:userid',
+  'aws:username',
+]);
+
+/** Whether a statement of the policy allows everyone something, as AWS judges it. */
+export function isPublic({ statements }: Policy): boolean {
+  return statements.some(
+    ({ effect, principals, conditions }) =>
+      effect === 'Allow' && principals === 'everyone' && !conditions.some(narrows),
+  );
+}
+
+function narrows({ key, isNegated, ifExists, quantifier, fixed, isNull }: Condition): boolean {
+  if (!NARROW.has(key) || isNegated || ifExists || quantifier === 'all' || isNull !== undefined) return false;
+  return fixed.length > 0 && (key !== 'aws:sourceip' || !fixed.some((network) => /\/[0-7]$/.test(network)));
+}

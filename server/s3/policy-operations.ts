@@ -1,0 +1,138 @@
+/** Policies of buckets, and what is public about a bucket. */
+import { type BucketPolicy, type BucketSettings, settingsOf } from '../storage/bucket-settings.ts';
+import { PolicyProblem } from './access/conditions.ts';
+import { isPublicGrant } from './access/grants.ts';
+import {
+  compilePolicy,
+  isPublic,
+  POLICY_MAX_BYTES,
+  type PolicyDraft,
+  policyOf,
+  readPolicy,
+} from './access/policy.ts';
+import { bucketAcl } from './acl-operations.ts';
+import { accessOf, type S3Answer, type S3Call, type S3Operation } from './s3-call.ts';
+import { S3Error } from './s3-error.ts';
+import { xmlDocument } from './xml.ts';
+
+/** Longer policies are refused with a code of their own. */
+const BODY_MAX_BYTES = 256 * 1024;
+const BUCKET = { level: 'bucket', query: ['policy'] } as const;
+/** Principals in the form of AWS: an account by its canonical id or number, or its only user. */
+const ARN = /^arn:aws:iam::([^:]*):(root|user\/(.+))$/;
+
+export const POLICY_OPERATIONS: readonly S3Operation[] = [
+  {
+    ...BUCKET,
+    name: 'GetBucketPolicy',
+    action: 's3:GetBucketPolicy',
+    method: 'GET',
+    permission: 'storage:read',
+    run: getPolicy,
+  },
+  {
+    ...BUCKET,
+    name: 'PutBucketPolicy',
+    action: 's3:PutBucketPolicy',
+    method: 'PUT',
+    permission: 'storage:admin',
+    run: putPolicy,
+  },
+  {
+    ...BUCKET,
+    name: 'DeleteBucketPolicy',
+    action: 's3:DeleteBucketPolicy',
+    method: 'DELETE',
+    permission: 'storage:admin',
+    run: deletePolicy,
+  },
+  {
+    name: 'GetBucketPolicyStatus',
+    action: 's3:GetBucketPolicyStatus',
+    method: 'GET',
+    level: 'bucket',
+    query: ['policyStatus'],
+    permission: 'storage:read',
+    run: getStatus,
+  },
+];
+
+/** Policies are the owner's alone, whatever they allow others. Throws S3Error MethodNotAllowed. */
+function ownBucket(call: S3Call) {
+  const access = accessOf(call);
+  if (!access.isOwner) throw new S3Error('MethodNotAllowed');
+  return access.bucket;
+}
+
+function getPolicy(call: S3Call): S3Answer {
+  const { policy } = settingsOf(ownBucket(call));
+  if (policy === undefined) throw new S3Error('NoSuchBucketPolicy');
+  return { json: policy.text };
+}
+
+async function putPolicy(call: S3Call): Promise<S3Answer> {
+  const { name } = ownBucket(call);
+  const body = await call.body.whole(BODY_MAX_BYTES);
+  if (body.length === 0) throw new S3Error('MissingRequestBodyError');
+  if (body.length > POLICY_MAX_BYTES) {
+    throw new S3Error('MalformedPolicy', `Policies can have at most ${POLICY_MAX_BYTES} bytes`);
+  }
+  const text = body.toString('utf8');
+  const draft = understood(() => readPolicy(text));
+  const principals = await principalsOf(call, draft);
+  const policy = understood(() => compilePolicy(draft, name, principals));
+  const holdsForOwner = call.headers['x-amz-confirm-remove-self-bucket-access'] === 'true';
+  const stored: BucketPolicy = { text, principals, ...(holdsForOwner && { holdsForOwner }) };
+  await call.storage.buckets.configure(call, name, ['policy', stored], ({ publicAccess }: BucketSettings) => {
+    if (publicAccess?.blockPolicy === true && isPublic(policy)) {
+      throw new S3Error('AccessDenied', 'Public policies are blocked by the bucket');
+    }
+  });
+  return { status: 204 };
+}
+
+/** Throws S3Error MalformedPolicy with what is not understood. */
+function understood<T>(read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    if (error instanceof PolicyProblem) throw new S3Error('MalformedPolicy', error.message);
+    throw error;
+  }
+}
+
+/** Canonical ids by the names in the policy; names of nobody are left out, and refused later. */
+async function principalsOf(call: S3Call, { accounts }: PolicyDraft): Promise<Record<string, string>> {
+  const found: Record<string, string> = Object.create(null);
+  for (const name of accounts) {
+    const [, account = name, , user] = ARN.exec(name) ?? [];
+    const named = account === '' ? await anyAccount(call, user ?? '') : await accountOf(call, account);
+    if (named === undefined) continue;
+    const isUser = user === undefined || user === named.canonicalId || user === named.username;
+    if (isUser) found[name] = named.canonicalId;
+  }
+  return { ...found };
+}
+
+/** By canonical id or number. */
+async function accountOf({ accounts }: S3Call, name: string) {
+  if (/^[0-9a-f]{64}$/.test(name)) return accounts.byCanonicalId(name);
+  return /^\d{1,15}$/.test(name) ? accounts.byId(Number(name)) : undefined;
+}
+
+async function anyAccount(call: S3Call, user: string) {
+  return (await accountOf(call, user)) ?? (await call.accounts.byUsername(user));
+}
+
+async function deletePolicy(call: S3Call): Promise<S3Answer> {
+  await call.storage.buckets.configure(call, ownBucket(call).name, ['policy', undefined]);
+  return { status: 204 };
+}
+
+function getStatus(call: S3Call): S3Answer {
+  const { bucket } = accessOf(call);
+  const { policy } = settingsOf(bucket);
+  const byPolicy = policy !== undefined && isPublic(policyOf(policy, bucket.name));
+  const byList = bucketAcl(call).grants.some(isPublicGrant);
+  return { xml: xmlDocument('PolicyStatus', [['IsPublic', byPolicy || byList]]) };
+}
