@@ -368,3 +368,14 @@ function assertNotOverridden({ query }: Target): void {
     'Request specific response headers cannot be used for anonymous GET requests.',
   );
 }
+
+/** How a request is signed, as policies tell it. */
+function signatureFacts({ timeMs }: Claim, { headers }: IncomingMessage, form: FormUpload | undefined) {
+  const isNew = timeMs !== undefined || form?.fields.has('x-amz-algorithm') === true;
+  const inHeader = headers.authorization !== undefined;
+  return {
+    authType: form === undefined ? (inHeader ? 'REST-HEADER' : 'REST-QUERY-STRING') : 'POST',
+    version: isNew ? 'AWS4-HMAC-SHA256' : 'AWS',
+    timeMs,
+  } as const;
+}
