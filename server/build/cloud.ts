@@ -190,6 +190,7 @@ async function buildDomains(
     metadataDamage,
     billing: billing.storageCharges,
     steady: billing.steady,
+    announce: eventStatements,
     // Accounts are made after what they may use.
     linkKeys: {
       currentId: (accountId) => accounts.linkKeys.currentId(accountId),

@@ -66,6 +66,13 @@ export const SETTINGS = {
     '',
     'Domains (comma-separated) below which the first label of a host name is an S3 bucket',
   ),
+  s3LifecycleDaySeconds: integer(
+    'CLOUDLET_S3_LIFECYCLE_DAY_SECONDS',
+    86_400,
+    1,
+    86_400,
+    'Length of a day for lifecycle rules of S3, for tests; headers tell real days',
+  ),
   s3OldSignatures: oneOf(
     'CLOUDLET_S3_SIGV2',
     'off',

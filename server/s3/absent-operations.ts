@@ -28,7 +28,6 @@ const EMPTY: Readonly<Record<string, { readonly root: string; readonly content?:
     content: [['IsTruncated', false]],
   },
   inventory: { root: 'ListInventoryConfigurationsResult', content: [['IsTruncated', false]] },
-  lifecycle: 'NoSuchLifecycleConfiguration',
   logging: { root: 'BucketLoggingStatus' },
   metrics: { root: 'ListMetricsConfigurationsResult', content: [['IsTruncated', false]] },
   notification: { root: 'NotificationConfiguration' },

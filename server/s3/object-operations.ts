@@ -1,5 +1,8 @@
 /** Operations on one object: store, read, copy, describe, delete. */
 import type { Content } from '../storage/downloads.ts';
+import type { Published } from '../storage/entries.ts';
+import type { Filtered } from '../storage/lifecycle-rules.ts';
+import type { Naming } from '../storage/objects.ts';
 import { openBucket, permittedContent } from './authorize.ts';
 import { isNotModified, writeCondition } from './conditions.ts';
 import {
@@ -9,6 +12,7 @@ import {
   storedEncryption,
   unlocked,
 } from './encryption-headers.ts';
+import { expirationHeader } from './lifecycle.ts';
 import { wantedLock } from './lock.ts';
 import { newAcl } from './new-acl.ts';
 import { checksumHeaders, describedBy, fullObject, labelsOf, versionHeader } from './object-headers.ts';
@@ -74,11 +78,17 @@ export async function putObject(call: S3Call): Promise<S3Answer> {
         ...checksumHeaders(checksum),
         ...versionHeader(bucket, { version_id: published.versionId, is_null: Number(published.isNull) }),
         ...shownEncryption(call, encryption),
+        ...expirationHeader(bucket, expiringOf(published, naming)),
       },
     };
   } finally {
     await upload.end();
   }
+}
+
+/** A new version as lifecycle rules see it. */
+function expiringOf({ name, sizeBytes, createdAt }: Published, { tags = null }: Naming): Filtered {
+  return { name, size_bytes: sizeBytes, created_at: createdAt, tags };
 }
 
 /**
@@ -166,6 +176,7 @@ async function copyObject(call: S3Call): Promise<S3Answer> {
         ...versionHeaders,
         ...versionHeader(bucket, version),
         ...shownEncryption(call, encryption),
+        ...expirationHeader(bucket, expiringOf(published, naming)),
       },
       xml: xmlDocument('CopyObjectResult', [
         ['ETag', `"${published.etag}"`],

@@ -5,6 +5,7 @@ import type { Content } from '../storage/downloads.ts';
 import type { ReceivedBytes, Upload } from '../storage/upload.ts';
 import { isNotModified } from './conditions.ts';
 import { assertReadsPlainly, shownEncryption, storedEncryption, unlocked } from './encryption-headers.ts';
+import { expirationHeader } from './lifecycle.ts';
 import { objectHeaders, overridden, versionHeader } from './object-headers.ts';
 import { bucketOf, contentOf, type S3Answer, type S3Call } from './s3-call.ts';
 import { S3Error } from './s3-error.ts';
@@ -101,6 +102,7 @@ async function prepare(call: S3Call): Promise<Reading | null> {
   const headers = {
     ...objectHeaders(bucket, content, withChecksum),
     ...shownEncryption(call, await storedEncryption(call, content)),
+    ...(!query.has('versionId') && expirationHeader(bucket, content.row)),
     ...overridden(query),
     'content-length': String(range.end - range.start),
     ...(isPartial && { 'content-range': `bytes ${range.start}-${range.end - 1}/${content.sizeBytes}` }),

@@ -10,6 +10,7 @@ import {
   shownEncryption,
 } from './encryption-headers.ts';
 import { assertInitiator, begunBy, initiatorOf } from './initiator.ts';
+import { abortHeaders, expirationHeader } from './lifecycle.ts';
 import { namesIn } from './list-operations.ts';
 import { wantedLock } from './lock.ts';
 import { newAcl } from './new-acl.ts';
@@ -116,6 +117,7 @@ async function create(call: S3Call): Promise<S3Answer> {
   });
   return {
     headers: {
+      ...abortHeaders(bucket, { name, created_at: call.now() }),
       ...(algorithm !== null && {
         'x-amz-checksum-algorithm': algorithm,
         'x-amz-checksum-type': announced.type,
@@ -261,6 +263,7 @@ async function complete(call: S3Call): Promise<S3Answer> {
     headers: {
       ...versionHeader(bucket, version),
       ...(row && (await partEncryption(call, row, key))),
+      ...(row && expirationHeader(bucket, { ...row, created_at: call.now() })),
     },
     xml: xmlDocument('CompleteMultipartUploadResult', [
       ['Location', `${call.origin}/${bucket.name}/${named.name}`],

@@ -1,9 +1,11 @@
 /** Settings of a bucket that are one document each: read, replaced and removed as a whole. */
+import type { IncomingHttpHeaders } from 'node:http';
 import type { Permission } from '../calls/principal.ts';
 import { isAppError } from '../platform/errors.ts';
 import { type BucketSettings, type SettingName, settingsOf } from '../storage/bucket-settings.ts';
 import { grantsToOthers } from './access/grants.ts';
 import { CORS_MAX_BYTES, corsDocument, readCors } from './cors.ts';
+import { LIFECYCLE_MAX_BYTES, lifecycleDocument, lifecycleHeaders, readLifecycle } from './lifecycle.ts';
 import { LOCK_MAX_BYTES, lockConfigurationDocument, readLockConfiguration } from './lock.ts';
 import {
   ACCESS_MAX_BYTES,
@@ -33,8 +35,10 @@ export interface Setting<N extends SettingName> {
   readonly refused?: S3Code;
   readonly maxBytes: number;
   /** Throws S3Error. */
-  readonly read: (body: Buffer) => NonNullable<BucketSettings[N]>;
+  readonly read: (body: Buffer, headers?: IncomingHttpHeaders) => NonNullable<BucketSettings[N]>;
   readonly write: (value: NonNullable<BucketSettings[N]>) => string;
+  /** Of the answers that show or set it. */
+  readonly headers?: (value: NonNullable<BucketSettings[N]>) => Record<string, string>;
   /** After PUT; default 200. */
   readonly status?: number;
   /** Throws where the other settings do not allow it. */
@@ -75,7 +79,7 @@ function operationsOf<N extends SettingName>({
       run: async (call) => {
         const value = settingsOf(await bucketOf(call))[setting];
         if (value === undefined) throw new S3Error(how.absent);
-        return { xml: how.write(value) };
+        return { headers: how.headers?.(value) ?? {}, xml: how.write(value) };
       },
     },
     {
@@ -85,8 +89,9 @@ function operationsOf<N extends SettingName>({
       method: 'PUT',
       permission: change,
       run: async (call) => {
-        await set(call, how.read(await call.body.whole(how.maxBytes)));
-        return { status: how.status ?? 200 };
+        const value = how.read(await call.body.whole(how.maxBytes), call.headers);
+        await set(call, value);
+        return { status: how.status ?? 200, headers: how.headers?.(value) ?? {} };
       },
     },
   ];
@@ -132,6 +137,17 @@ export const SETTINGS: { readonly [N in DocumentName]: Setting<N> } = {
     maxBytes: CORS_MAX_BYTES,
     read: readCors,
     write: corsDocument,
+  },
+  lifecycle: {
+    setting: 'lifecycle',
+    query: 'lifecycle',
+    names: ['GetBucketLifecycleConfiguration', 'PutBucketLifecycleConfiguration', 'DeleteBucketLifecycle'],
+    actions: ['s3:GetLifecycleConfiguration', 's3:PutLifecycleConfiguration', 's3:PutLifecycleConfiguration'],
+    absent: 'NoSuchLifecycleConfiguration',
+    maxBytes: LIFECYCLE_MAX_BYTES,
+    read: readLifecycle,
+    write: lifecycleDocument,
+    headers: lifecycleHeaders,
   },
   lock: {
     setting: 'lock',

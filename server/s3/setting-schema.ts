@@ -1,6 +1,7 @@
 /** The settings of a bucket in the form of the JSON API. */
 import { namedObject, type Static, Type } from '../platform/json-schema.ts';
 import type { BucketSettings, SettingName } from '../storage/bucket-settings.ts';
+import type { LifecycleRule } from '../storage/lifecycle-rules.ts';
 
 const Tags = Type.Record(Type.String(), Type.String(), {
   description: 'At most 50, of names of up to 128 characters and values of up to 256',
@@ -22,6 +23,27 @@ const Cors = Type.Array(CorsRule, {
     'Pages of other origins that may reach the bucket; at most 100 rules, the first that fits counts',
 });
 
+const LifecycleRuleShape = namedObject('BucketLifecycleRule', {
+  id: Type.Optional(Type.String({ maxLength: 255 })),
+  enabled: Type.Boolean(),
+  prefix: Type.Optional(Type.String()),
+  tags: Type.Optional(Type.Record(Type.String(), Type.String())),
+  larger_than: Type.Optional(Type.Integer({ description: 'Bytes' })),
+  smaller_than: Type.Optional(Type.Integer({ description: 'Bytes' })),
+  days: Type.Optional(Type.Integer({ description: 'Age at which the current version goes' })),
+  date: Type.Optional(Type.String({ description: 'Instead: from this day on', examples: ['2027-01-31'] })),
+  markers: Type.Optional(Type.Boolean({ description: 'Instead: only delete markers that hide nothing' })),
+  noncurrent_days: Type.Optional(Type.Integer({ description: 'Days after a version was replaced' })),
+  noncurrent_kept: Type.Optional(Type.Integer({ description: 'Older versions that stay' })),
+  abort_days: Type.Optional(Type.Integer({ description: 'Age at which uploads in progress are aborted' })),
+});
+
+const LifecycleShape = Type.Array(LifecycleRuleShape, {
+  minItems: 1,
+  maxItems: 1000,
+  description: 'Rules that remove objects by themselves; where several apply, the earliest',
+});
+
 const Lock = namedObject('BucketLock', {
   default: Type.Union(
     [
@@ -36,7 +58,7 @@ const Lock = namedObject('BucketLock', {
   ),
 });
 
-const SCHEMAS = { cors: Cors, lock: Lock, tags: Tags };
+const SCHEMAS = { cors: Cors, lifecycle: LifecycleShape, lock: Lock, tags: Tags };
 
 /** Access to a bucket is not among them: it has checks that need the account. */
 export type JsonSettingName = Exclude<SettingName, 'acl' | 'ownership' | 'policy' | 'publicAccess'>;
@@ -46,6 +68,7 @@ const orNull = <S extends (typeof SCHEMAS)[JsonSettingName]>(schema: S) =>
 
 export const BucketSettingsShown = namedObject('BucketSettings', {
   cors: orNull(Cors),
+  lifecycle: orNull(LifecycleShape),
   lock: orNull(Lock),
   tags: orNull(Tags),
 });
@@ -53,6 +76,7 @@ export type BucketSettingsShown = Static<typeof BucketSettingsShown>;
 
 export const BucketSettingsChange = namedObject('BucketSettingsChange', {
   cors: Type.Optional(orNull(Cors)),
+  lifecycle: Type.Optional(orNull(LifecycleShape)),
   lock: Type.Optional(orNull(Lock)),
   tags: Type.Optional(orNull(Tags)),
 });
@@ -71,11 +95,65 @@ export const READERS: {
       exposed,
       ...(max_age_seconds !== undefined && { maxAgeSeconds: max_age_seconds }),
     })),
+  lifecycle: (rules) => ({ rules: rules.map(ruleFrom) }),
   lock: ({ default: byDefault }) => (byDefault === null ? {} : { byDefault }),
   tags: (tags) => tags,
 };
 
-export function shown({ cors, lock, tags }: BucketSettings): BucketSettingsShown {
+type RuleShown = Static<typeof LifecycleRuleShape>;
+
+function ruleFrom({ id = '', enabled, prefix, tags, date, ...rule }: RuleShown): LifecycleRule {
+  const { larger_than, smaller_than, days, markers, noncurrent_days, noncurrent_kept, abort_days } = rule;
+  const count = Number(prefix !== undefined) + Object.keys(tags ?? {}).length;
+  const sizes = Number(larger_than !== undefined) + Number(smaller_than !== undefined);
+  return withoutAbsent({
+    id,
+    isEnabled: enabled,
+    form: count + sizes > 1 ? 'and' : 'filter',
+    prefix,
+    tags,
+    largerThan: larger_than,
+    smallerThan: smaller_than,
+    days,
+    date: date === undefined ? undefined : Date.parse(date),
+    expiresMarkers: markers,
+    noncurrentDays: noncurrent_days,
+    newerNoncurrent: noncurrent_kept,
+    abortDays: abort_days,
+  }) as LifecycleRule;
+}
+
+function ruleShown({
+  id,
+  isEnabled,
+  prefix,
+  tags,
+  largerThan,
+  smallerThan,
+  date,
+  ...rule
+}: LifecycleRule): RuleShown {
+  return withoutAbsent({
+    id,
+    enabled: isEnabled,
+    prefix,
+    tags,
+    larger_than: largerThan,
+    smaller_than: smallerThan,
+    days: rule.days,
+    date: date === undefined ? undefined : new Date(date).toISOString().slice(0, 10),
+    markers: rule.expiresMarkers,
+    noncurrent_days: rule.noncurrentDays,
+    noncurrent_kept: rule.newerNoncurrent,
+    abort_days: rule.abortDays,
+  }) as RuleShown;
+}
+
+function withoutAbsent(fields: object): object {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
+}
+
+export function shown({ cors, lifecycle, lock, tags }: BucketSettings): BucketSettingsShown {
   const rules = cors?.map(({ origins, methods, headers, exposed, maxAgeSeconds, ...rule }) => ({
     ...rule,
     origins: [...origins],
@@ -85,5 +163,6 @@ export function shown({ cors, lock, tags }: BucketSettings): BucketSettingsShown
     ...(maxAgeSeconds !== undefined && { max_age_seconds: maxAgeSeconds }),
   }));
   const locked = lock === undefined ? null : { default: lock.byDefault ?? null };
-  return { cors: rules ?? null, lock: locked, tags: tags ?? null };
+  const expiring = lifecycle === undefined ? null : lifecycle.rules.map(ruleShown);
+  return { cors: rules ?? null, lifecycle: expiring, lock: locked, tags: tags ?? null };
 }

@@ -1,6 +1,7 @@
 /**
  * Settings of S3 on a bucket. They are read with the bucket's row, so that they cost no read of their own.
  */
+import type { Lifecycle } from './lifecycle-rules.ts';
 import type { DefaultRetention, LockMode } from './object-lock.ts';
 
 /** A permission for scripts of other origins; patterns hold at most one `*`. */
@@ -72,6 +73,7 @@ export interface BucketPolicy {
 /** By name of the setting, in the form in which it is used; absent: not set. */
 export interface BucketSettings {
   readonly cors?: readonly CorsRule[];
+  readonly lifecycle?: Lifecycle;
   /** Object lock is enabled, and stays so. */
   readonly lock?: { readonly byDefault?: ObjectLockDefault };
   readonly policy?: BucketPolicy;
@@ -105,16 +107,7 @@ export function settingsOf({ settings }: { readonly settings: string | null }): 
   return document;
 }
 
-/** The text for the row with one setting changed; undefined removes it. */
-export function withSetting<N extends keyof BucketSettings>(
-  row: { readonly settings: string | null },
-  name: N,
-  value: BucketSettings[N] | undefined,
-): string | null {
-  return withSettings(row, { [name]: value });
-}
-
-/** The same with some settings changed. */
+/** The text for the row with some settings changed; undefined removes one. */
 export function withSettings(
   row: { readonly settings: string | null },
   changed: SettingsChange,

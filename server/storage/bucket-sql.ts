@@ -35,7 +35,7 @@ function modesOf({ id, versioning, encryption, settings }: Pick<BucketRow, 'id'>
   return [id, versioning, encryption, settings ?? ''];
 }
 
-const COLUMNS = `id, account_id, name, region, versioning, encryption, created_at,
+export const BUCKET_COLUMNS = `id, account_id, name, region, versioning, encryption, created_at,
   object_count, size_bytes, version_count, total_bytes, settings`;
 
 export class BucketSql {
@@ -47,7 +47,7 @@ export class BucketSql {
 
   find(accountId: number, name: string): Awaitable<BucketRow | undefined> {
     return this.#reads.get(
-      `SELECT ${COLUMNS} FROM buckets WHERE account_id = ? AND name = ?`,
+      `SELECT ${BUCKET_COLUMNS} FROM buckets WHERE account_id = ? AND name = ?`,
       accountId,
       name,
     );
@@ -56,7 +56,7 @@ export class BucketSql {
   /** The bucket that other accounts reach by that name, unless its owner's account is closed. */
   holder(name: string): Awaitable<HeldBucketRow | undefined> {
     return this.#reads.get(
-      `SELECT ${COLUMNS.replace(/\w+/g, 'b.$&')}, a.canonical_id AS owner_id, a.username AS owner_name,
+      `SELECT ${BUCKET_COLUMNS.replace(/\w+/g, 'b.$&')}, a.canonical_id AS owner_id, a.username AS owner_name,
          a.is_active AS owner_is_active
        FROM buckets b JOIN accounts a ON a.id = b.account_id WHERE b.global_name = ? AND a.closed_at IS NULL`,
       name,
@@ -71,7 +71,7 @@ export class BucketSql {
   /** Buckets after row id `after`, oldest first. */
   list(accountId: number, after: number, limit: number): Awaitable<BucketRow[]> {
     return this.#reads.all(
-      `SELECT ${COLUMNS} FROM buckets WHERE account_id = ? AND id > ? ORDER BY id LIMIT ?`,
+      `SELECT ${BUCKET_COLUMNS} FROM buckets WHERE account_id = ? AND id > ? ORDER BY id LIMIT ?`,
       accountId,
       after,
       limit,
@@ -112,6 +112,15 @@ export class BucketSql {
       sql: `UPDATE buckets SET settings = ?
             WHERE id = ? AND versioning = ? AND encryption = ? AND COALESCE(settings, '') = ?`,
       params: [after, ...modesOf(before)],
+      expectChanges: 1,
+    };
+  }
+
+  /** Has the rules run from the start, from `due` on; null: there are none. */
+  scheduleLifecycle(id: number, due: number | null): Statement {
+    return {
+      sql: 'UPDATE buckets SET lifecycle_due = ?, lifecycle_cursor = NULL WHERE id = ?',
+      params: [due, id],
       expectChanges: 1,
     };
   }

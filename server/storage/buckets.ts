@@ -1,6 +1,6 @@
 /** Creates, finds, changes and deletes buckets. */
 import type { Call, Principal } from '../calls/principal.ts';
-import type { Changes } from '../metadata/change.ts';
+import type { Change, Changes } from '../metadata/change.ts';
 import { Listed, listRows } from '../metadata/list.ts';
 import { type Clock, formatTime } from '../platform/clock.ts';
 import { AppError, isAppError } from '../platform/errors.ts';
@@ -10,7 +10,6 @@ import {
   type SettingsChange,
   settingsOf,
   settingsText,
-  withSetting,
   withSettings,
 } from './bucket-settings.ts';
 import { type BucketRow, type BucketSql, type HeldBucketRow, NO_CONTENT } from './bucket-sql.ts';
@@ -135,7 +134,7 @@ export class Buckets {
       change.add(store.update(row, after), 'retry');
       if (namedKey !== undefined || !encryption) {
         const key = encryption ? (namedKey ?? undefined) : undefined;
-        const settings = withSetting(row, 'namedKey', key);
+        const settings = withSettings(row, { namedKey: key });
         if (settings !== row.settings) change.add(store.configure(after, settings), 'retry');
       }
       return present(after);
@@ -155,12 +154,10 @@ export class Buckets {
     check?: (present: BucketSettings) => void,
   ): Promise<void> {
     if (call.principal.bucketLimits !== null) throw limitedKey();
-    const { changes, store } = this.#deps;
-    await changes.run(call, async (change) => {
+    await this.#deps.changes.run(call, async (change) => {
       const row = await this.find(call.principal, name);
-      assertLockFits(row, { [setting]: value });
       check?.(settingsOf(row));
-      change.add(store.configure(row, withSetting(row, setting, value)), 'retry');
+      this.#configure(change, row, { [setting]: value });
     });
   }
 
@@ -180,14 +177,22 @@ export class Buckets {
     },
   ): Promise<T> {
     if (call.principal.bucketLimits !== null) throw limitedKey();
-    const { changes, store } = this.#deps;
-    return changes.run(call, async (change) => {
+    return this.#deps.changes.run(call, async (change) => {
       const row = await this.find(call.principal, name);
-      assertLockFits(row, changed);
-      const settings = withSettings(row, changed);
-      change.add(store.configure(row, settings), 'retry');
-      return answer(settingsOf({ settings }));
+      return answer(settingsOf({ settings: this.#configure(change, row, changed) }));
     });
+  }
+
+  #configure(change: Change, row: BucketRow, changed: SettingsChange): string | null {
+    const { store, clock } = this.#deps;
+    assertLockFits(row, changed);
+    const settings = withSettings(row, changed);
+    change.add(store.configure(row, settings), 'retry');
+    if ('lifecycle' in changed) {
+      const due = changed.lifecycle === undefined ? null : clock.now();
+      change.add(store.scheduleLifecycle(row.id, due), 'retry');
+    }
+    return settings;
   }
 
   /** Runs `work` while uploads to the bucket are refused with `bucket_not_found`. */

@@ -60,6 +60,11 @@ function isRetained({ retain_until, locked_until }: LockRow, { wallMs, steadyMs 
   return (retain_until ?? 0) > wallMs || (locked_until ?? 0) > steadyMs;
 }
 
+/** True for a version that nobody may remove without a bypass. */
+export function isLocked(row: LockRow, time: LockTime): boolean {
+  return row.legal_hold === 1 || isRetained(row, time);
+}
+
 /** Throws `object_locked` for a version that may not be removed. `bypass`: despite GOVERNANCE. */
 export function assertRemovable(row: LockRow, time: LockTime, bypass: boolean): void {
   if (row.legal_hold === 1) throw objectLocked('A legal hold is on the version');

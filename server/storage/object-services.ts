@@ -72,6 +72,7 @@ export function objectServices(deps: ObjectServicesDeps) {
     objects,
   });
   return {
+    lockTime,
     store,
     partUploadSql,
     accessTimes,

@@ -17,10 +17,12 @@ import { type BucketRoutesDeps, bucketRoutes } from './bucket-routes.ts';
 import { type ContentRoutesDeps, cdnRoutes, contentRoutes } from './content-routes.ts';
 import { openDataKeys } from './encryption.ts';
 import { type EncryptionKeyRoutesDeps, encryptionKeyRoutes } from './encryption-key-routes.ts';
+import { LifecycleRuns, type LifecycleRunsDeps } from './lifecycle-runs.ts';
+import { LifecycleSql } from './lifecycle-sql.ts';
 import { Links, type LinksDeps } from './links.ts';
 import { ObjectInspector } from './listing.ts';
 import { type ObjectRoutesDeps, objectRoutes } from './object-routes.ts';
-import { objectServices } from './object-services.ts';
+import { type ObjectServices, objectServices } from './object-services.ts';
 import { openUploadRoutes } from './open-upload-routes.ts';
 import { OpenUploads } from './open-uploads.ts';
 import { Scrubber } from './scrubber.ts';
@@ -46,6 +48,7 @@ export interface StorageDeps {
   readonly steady: { readonly now: () => number };
   /** Checks the metadata; null: no damage found. */
   readonly metadataDamage: () => Promise<string | null>;
+  readonly announce: LifecycleRunsDeps['announce'];
   /** See SweeperDeps.isHeld. */
   readonly isHeld: () => Promise<boolean>;
   /** API keys that signed links stand for. */
@@ -71,6 +74,7 @@ export function storageRoutes(
 }
 
 const FLUSH_MS = 5000;
+const MINUTE_MS = 60_000;
 const HOUR_MS = 3_600_000;
 
 /** Makes object storage, and raises the alarm again for damage that an earlier scrub found. */
@@ -112,6 +116,7 @@ export async function storagePart(deps: StorageDeps) {
     isWritable: () => isWritable(alarms),
     isHeld,
   });
+  const lifecycle = lifecycleJob(deps, { changes, services });
   await scrubber.start();
   const scrub = async () => {
     const finishedAt = await scrubber.lastFinishedAt();
@@ -126,6 +131,7 @@ export async function storagePart(deps: StorageDeps) {
     { name: 'flush bytes sent', everyMs: FLUSH_MS, per: 'node', run: () => egress.flush() },
     { name: 'sweep garbage', everyMs: sweepMs, per: 'cluster', run: () => sweeper.sweepGarbage() },
     { name: 'abort uploads', everyMs: HOUR_MS, per: 'cluster', run: () => partUploads.abortForgotten() },
+    lifecycle.job,
     { name: 'sweep uploads', everyMs: sweepMs, per: 'cluster', run: () => partUploads.sweep() },
     { name: 'sweep orphans', everyMs: orphansMs, per: 'cluster', run: () => sweeper.sweepOrphans() },
   ];
@@ -146,6 +152,7 @@ export async function storagePart(deps: StorageDeps) {
     dataRoutes: cdnRoutes({ downloads, links, apiUrl: () => addresses.apiUrl }),
     jobs,
     stop: () => {
+      lifecycle.runs.stop();
       sweeper.stop();
       scrubber.stop();
     },
@@ -154,4 +161,28 @@ export async function storagePart(deps: StorageDeps) {
       await accessTimes.flush();
     },
   };
+}
+
+/** Runs the rules that remove objects by themselves; days that are short, for tests, make it run often. */
+function lifecycleJob(
+  { config, clock, base, announce }: StorageDeps,
+  { changes, services }: { readonly changes: Changes; readonly services: ObjectServices },
+) {
+  const dayMs = config.s3LifecycleDaySeconds * 1000;
+  const runs = new LifecycleRuns({
+    ...services,
+    changes,
+    clock,
+    announce,
+    dayMs,
+    store: new LifecycleSql(base.metadata),
+    uploadStore: services.partUploadSql,
+  });
+  const job: Job = {
+    name: 'run lifecycle rules',
+    everyMs: Math.min(dayMs / 5, MINUTE_MS),
+    per: 'cluster',
+    run: () => runs.run(),
+  };
+  return { runs, job };
 }

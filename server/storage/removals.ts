@@ -40,6 +40,16 @@ export interface RemovedNamed {
   readonly wasMarker: boolean;
 }
 
+/** Versions of one name that rules remove. */
+export interface Expired {
+  /** The live version; versions behind another; a delete marker that is alone. */
+  readonly kind: 'current' | 'noncurrent' | 'marker';
+  /** Version ids, at most 64. */
+  readonly ids: readonly string[];
+  /** Asked again for each version as the commit finds it. */
+  readonly isDue: (bucket: BucketRow, version: VersionRow & { readonly name: string }) => boolean;
+}
+
 interface Removed {
   readonly bucket: BucketRow;
   readonly object: ObjectRow;
@@ -213,6 +223,61 @@ export class Removals {
         });
       },
     );
+  }
+
+  /**
+   * Removes what rules say, as far as it is still as they found it: a live version like a delete without a
+   * version id, others for good. Resolves to their number. Throws `bucket_not_found`, `object_locked`.
+   */
+  async expire(
+    principal: Principal,
+    { bucketName, name }: { readonly bucketName: string; readonly name: string },
+    { kind, ids, isDue }: Expired,
+  ): Promise<number> {
+    const { store, buckets, objectChanges } = this.#deps;
+    const { id: bucketId } = await buckets.find(principal, bucketName);
+    return objectChanges.inTurn(BACKGROUND, { bucketId, name }, async (change) => {
+      const bucket = await buckets.find(principal, bucketName);
+      const object = await store.named(bucketId, name);
+      if (object === undefined) return 0;
+      const found = await Promise.all(ids.map((id) => store.versionById(object.id, id)));
+      const due = found.filter((version) => version !== undefined && isDue(bucket, { ...version, name }));
+      const versions = due as VersionRow[];
+      const [first] = versions;
+      const newest = await store.newestVersion(object.id, 0);
+      if (first === undefined || newest === undefined) return 0;
+      objectChanges.forgetAfter(change, object.object_id);
+      const removed = { bucket, object, condition: undefined };
+      if (kind === 'noncurrent') {
+        return this.#dropOlder(
+          change,
+          removed,
+          versions.filter(({ id }) => id !== newest.id),
+        );
+      }
+      if (first.id !== newest.id) return 0;
+      if (kind === 'current') {
+        if (object.current !== first.id) return 0;
+        await this.#removeCurrent(change, removed, true);
+        return 1;
+      }
+      const isAlone = (await store.newestVersion(object.id, first.id)) === undefined;
+      if (first.blob !== null || !isAlone) return 0;
+      await this.#removeVersion(change, { ...removed, versionId: first.version_id, bypass: false });
+      return 1;
+    });
+  }
+
+  /** Removes versions that are not the newest, so that what is live stays. */
+  async #dropOlder(change: Change, { bucket }: Removed, versions: readonly VersionRow[]): Promise<number> {
+    for (const version of versions) this.#deps.objectChanges.dropVersion(change, version);
+    await this.#deps.objectChanges.count(change, bucket, {
+      objects: 0,
+      bytes: 0,
+      versions: -versions.filter(({ blob }) => blob !== null).length,
+      totalBytes: -versions.reduce((sum, version) => sum + version.size_bytes, 0),
+    });
+    return versions.length;
   }
 
   async #versionOf(id: number, objectId: string): Promise<VersionRow> {

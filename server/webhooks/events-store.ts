@@ -4,6 +4,7 @@ import { newId } from '../platform/ids.ts';
 
 /** The event types that a webhook can subscribe to. */
 export const EVENT_TYPES = [
+  'bucket.objects_expired',
   'credits.low',
   'credits.exhausted',
   'credits.restored',

@@ -33,6 +33,8 @@ const XML: Readonly<Record<string, string>> = {
     '<CORSConfiguration><CORSRule><AllowedOrigin>*</AllowedOrigin><AllowedMethod>GET</AllowedMethod></CORSRule></CORSConfiguration>',
   PutObjectLockConfiguration:
     '<ObjectLockConfiguration><ObjectLockEnabled>Enabled</ObjectLockEnabled></ObjectLockConfiguration>',
+  PutBucketLifecycleConfiguration:
+    '<LifecycleConfiguration><Rule><ID>r</ID><Filter/><Status>Enabled</Status><Expiration><Days>1</Days></Expiration></Rule></LifecycleConfiguration>',
   PutObjectRetention:
     '<Retention><Mode>GOVERNANCE</Mode><RetainUntilDate>2999-01-01T00:00:00Z</RetainUntilDate></Retention>',
   PutObjectLegalHold: '<LegalHold><Status>ON</Status></LegalHold>',
