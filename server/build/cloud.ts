@@ -38,7 +38,7 @@ import { eventStatements } from '../webhooks/events-store.ts';
 import { webhooksPart } from '../webhooks/part.ts';
 import { BUILT_IN, followHost } from './catalog.ts';
 import { buildCompute } from './compute.ts';
-import { buildEdges, callsRoutes, withDocuments } from './edges.ts';
+import { buildEdges, callsRoutes, s3Domains, withDocuments } from './edges.ts';
 import { buildEngines } from './engines.ts';
 import { closeFoundations, type Foundations, openFoundations } from './foundations.ts';
 import { buildRecovery, recoveryHold } from './recovery.ts';
@@ -99,10 +99,7 @@ export async function buildCloud(options: BuildOptions): Promise<Cloud> {
   const { setupLinks, authenticator } = accounts;
   const needsSetup = () => setupLinks.needsSetup();
   const index = indexRoutes({ needsSetup, apiUrl: () => addresses.apiUrl, pages });
-  const keyOf = (id: string) => authenticator.s3KeyOf(id);
-  const { buckets } = domains.storage.services;
-  const dataUrl = () => addresses.dataUrl;
-  const s3 = s3Routes({ buckets, accessKeys: accounts.accessKeys, keyOf, dataUrl });
+  const s3 = s3Of(options, { domains, addresses });
   const control: ControlSockets = new WeakSet();
   const edges = buildEdges(config, {
     clock,
@@ -112,7 +109,7 @@ export async function buildCloud(options: BuildOptions): Promise<Cloud> {
     control,
     idempotency,
     operations,
-    apiRoutes: withDocuments([...parts.flatMap(({ routes = [] }) => routes), ...s3, ...index]),
+    apiRoutes: withDocuments([...parts.flatMap(({ routes = [] }) => routes), ...s3.routes, ...index]),
     pages: withClient(pages),
     dataRoutes: parts.flatMap(({ dataRoutes = [] }) => dataRoutes),
     hrana: {
@@ -120,7 +117,7 @@ export async function buildCloud(options: BuildOptions): Promise<Cloud> {
       exchange: engines.exchange,
       egress: databases.egress,
     },
-    s3: { storage: domains.storage.services, keyOf, accounts: accounts.directory },
+    s3: s3.edge,
     sockets: parts.flatMap(({ sockets = [] }) => sockets),
     addresses,
     connections: compute.connections,
@@ -161,6 +158,22 @@ export async function buildCloud(options: BuildOptions): Promise<Cloud> {
 function withClient(pages: ConsoleFiles): StaticFiles {
   const client = new ClientPackage(CLIENT_PACKAGE);
   return { answer: (...call) => client.answer(...call) || pages.answer(...call) };
+}
+
+/** S3 beside the other edges: its own, and its calls of the JSON API. */
+function s3Of(
+  { config }: BuildOptions,
+  { domains, addresses }: { domains: Domains; addresses: OwnAddresses },
+) {
+  const { accessKeys, authenticator, directory } = domains.accounts;
+  const { services } = domains.storage;
+  const keyOf = (id: string) => authenticator.s3KeyOf(id);
+  const dataUrl = () => addresses.dataUrl;
+  const { buckets } = services;
+  return {
+    edge: { storage: services, keyOf, accounts: directory },
+    routes: s3Routes({ buckets, accessKeys, keyOf, dataUrl, domains: s3Domains(config) }),
+  };
 }
 
 async function flush(part: Part, log: Logger): Promise<void> {

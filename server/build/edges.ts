@@ -172,7 +172,8 @@ function proxiesOf({ trustedProxies }: Config): string[] {
   return trustedProxies.split(',').filter((address) => address !== '');
 }
 
-function s3Domains({ s3Domain }: Config): string[] {
+/** Host names under which a bucket's name is the first label. */
+export function s3Domains({ s3Domain }: Pick<Config, 's3Domain'>): string[] {
   return s3Domain.split(',').filter((domain) => domain !== '');
 }
 

@@ -84,6 +84,7 @@ const CASES: Readonly<Record<string, Case>> = {
   adminAddImage: { json: { name: 'i', url: 'http://127.0.0.1/' } },
   adminUploadImage: { form: true },
   adminDeleteImage: {},
+  getS3Endpoint: {},
   testAccessKey: { json: {}, foreign: 'access_key_not_found' },
   listUploads: { foreign: 'bucket_not_found' },
   abortUpload: { foreign: 'bucket_not_found' },

@@ -39,6 +39,12 @@ async function tried(user: CheckedClient, fields: object, json: object = {}) {
   };
 }
 
+test('the endpoint is told to whoever is signed in', async () => {
+  const told = await owner.expect(200, '/api/s3');
+  assert.deepEqual(told, { endpoint: cloud.data, region: 'us-east-1', domains: [] });
+  await anyone.refused(401, 'missing_api_key', ['/api/s3']);
+});
+
 test('a key with all rights passes, and nothing is stored', async () => {
   const { ok, endpoint, found } = await tried(owner, {}, { bucket: 'tried' });
   assert.deepEqual(found, [

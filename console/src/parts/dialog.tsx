@@ -93,15 +93,17 @@ interface FormModalProps {
   readonly form: SentForm;
   /** It cannot be sent yet. */
   readonly isIncomplete?: boolean;
+  /** Width; default: `md`. */
+  readonly size?: 'lg';
   readonly children: ReactNode;
   readonly onClose: () => void;
 }
 
 /** Fields, the refusals that no field shows, and the button that sends them. */
 export function FormModal(props: FormModalProps) {
-  const { isOpen, title, action, form, isIncomplete = false, children, onClose } = props;
+  const { isOpen, title, action, form, isIncomplete = false, size, children, onClose } = props;
   return (
-    <Dialog opened={isOpen} onClose={onClose} title={title}>
+    <Dialog opened={isOpen} onClose={onClose} title={title} {...(size && { size })}>
       <form onSubmit={form.submit}>
         <Stack>
           {children}

@@ -8,9 +8,15 @@ export interface Fact {
   readonly value: ReactNode;
 }
 
-export function Facts({ facts }: { facts: readonly Fact[] }) {
+interface FactsProps {
+  readonly facts: readonly Fact[];
+  /** Values are long. */
+  readonly isWide?: boolean;
+}
+
+export function Facts({ facts, isWide = false }: FactsProps) {
   return (
-    <dl className={classes.facts}>
+    <dl className={classes.facts} data-wide={isWide}>
       {facts.map(({ name, value }) => (
         <div key={name} className={classes.fact}>
           <dt>{name}</dt>

@@ -71,7 +71,8 @@ function Rights({ accessKey: { scopes, buckets } }: { accessKey: AccessKey }) {
   );
 }
 
-function Revoke({ accessKey: { id, name } }: { accessKey: AccessKey }) {
+/** The button that ends a key, and its question. */
+export function Revoke({ accessKey: { id, name } }: { accessKey: AccessKey }) {
   const [isAsked, setAsked] = useState(false);
   const revoke = useMutation({
     mutationFn: () => cloud.deleteAccessKey(id),

@@ -1,4 +1,15 @@
-import { Alert, Button, Code, Group, MultiSelect, Select, Stack, TagsInput, TextInput } from '@mantine/core';
+import {
+  Alert,
+  Button,
+  Code,
+  Group,
+  MultiSelect,
+  Select,
+  Stack,
+  TagsInput,
+  Text,
+  TextInput,
+} from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import type { CreatedAccessKey, NewAccessKey } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
@@ -9,6 +20,7 @@ import { Dialog, FormModal } from '../../parts/dialog.tsx';
 import { text } from '../../texts/text.ts';
 import { bucketsQuery } from '../storage/queries.ts';
 import { accessKeysQuery } from './queries.ts';
+import { NO_KEY } from './s3-clients.ts';
 import { isForStorage, S3Snippets } from './s3-snippets.tsx';
 
 type Scope = NewAccessKey['scopes'][number];
@@ -20,7 +32,7 @@ const SCOPES: Scope[] = [
   ...(['webhooks:read', 'webhooks:write', 'account:read', 'account:write', '*'] as const),
 ];
 const DAY = 86_400;
-const TERMS = [
+export const KEY_TERMS = [
   { value: '', label: text.account.forEver },
   { value: String(30 * DAY), label: text.account.days(30) },
   { value: String(90 * DAY), label: text.account.days(90) },
@@ -92,13 +104,21 @@ export function NewAccessKeyForm({ isOpen, onClose }: { isOpen: boolean; onClose
         data={all.map((bucket) => bucket.name)}
         {...form.of('buckets')}
       />
-      <Select label={text.account.ends} data={TERMS} allowDeselect={false} {...form.of('expires_in')} />
+      <Select label={text.account.ends} data={KEY_TERMS} allowDeselect={false} {...form.of('expires_in')} />
       <CallSample operation="createAccessKey" args={[bodyOf(form.values)]} />
     </FormModal>
   );
 }
 
 function MadeKey({ made, onClose }: { made: CreatedAccessKey; onClose: () => void }) {
+  const [limit] = made.buckets ?? [];
+  const setUp = {
+    endpoint: made.s3_endpoint,
+    id: made.access_key_id,
+    secret: made.secret_access_key,
+    bucket: limit?.name ?? NO_KEY.bucket,
+    prefix: limit?.prefix ?? '',
+  };
   const secrets = [
     [text.account.apiKey, made.api_key],
     [text.account.s3Key, made.access_key_id],
@@ -117,7 +137,12 @@ function MadeKey({ made, onClose }: { made: CreatedAccessKey; onClose: () => voi
           </Group>
         </div>
       ))}
-      {isForStorage(made) && <S3Snippets made={made} />}
+      {isForStorage(made) && (
+        <>
+          <Text size="sm">{text.account.s3.lead}</Text>
+          <S3Snippets setUp={setUp} />
+        </>
+      )}
       <Group justify="flex-end">
         <Button onClick={onClose}>{text.account.kept}</Button>
       </Group>

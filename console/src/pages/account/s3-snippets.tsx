@@ -1,47 +1,32 @@
-/** How S3 clients are set up with a new key: the endpoint, and lines to paste. */
-import { SegmentedControl, Stack, Text } from '@mantine/core';
+/** How S3 clients are set up: lines to paste, with the key and the bucket filled in. */
+import { Select, Stack, Text } from '@mantine/core';
 import { useState } from 'react';
-import type { CreatedAccessKey } from '../../../../sdk/index.ts';
 import { CodeLine } from '../../parts/code.tsx';
 import { text } from '../../texts/text.ts';
+import { S3_CLIENTS, type S3Client, type S3SetUp, snippetOf } from './s3-clients.ts';
 
-const words = text.account.s3;
-const CLIENTS = ['aws', 'rclone', 'restic', 'boto3', 'js'] as const;
-
-type Client = (typeof CLIENTS)[number];
-
-function snippetOf(
-  client: Client,
-  { s3_endpoint: url, access_key_id: id, secret_access_key: secret }: CreatedAccessKey,
-) {
-  const environment = `export AWS_ACCESS_KEY_ID=${id}\nexport AWS_SECRET_ACCESS_KEY=${secret}`;
-  const snippets: Readonly<Record<Client, string>> = {
-    aws: `${environment}\naws --endpoint-url ${url} s3 ls`,
-    rclone: `[cloudlet]\ntype = s3\nprovider = Other\nendpoint = ${url}\naccess_key_id = ${id}\nsecret_access_key = ${secret}`,
-    restic: `${environment}\nrestic -r s3:${url}/BUCKET init`,
-    boto3: `boto3.client('s3', endpoint_url='${url}',\n  aws_access_key_id='${id}', aws_secret_access_key='${secret}')`,
-    js: `new S3Client({ endpoint: '${url}', region: 'us-east-1', forcePathStyle: true,\n  credentials: { accessKeyId: '${id}', secretAccessKey: '${secret}' } })`,
-  };
-  return snippets[client];
-}
+const CHOICES = S3_CLIENTS.map((value) => ({ value, label: text.s3.clients[value] }));
 
 /** True for a key that may use buckets. */
-export function isForStorage({ scopes }: Pick<CreatedAccessKey, 'scopes'>): boolean {
+export function isForStorage({ scopes }: { readonly scopes: readonly string[] }): boolean {
   return scopes.some((scope) => scope === '*' || scope.startsWith('storage:'));
 }
 
-export function S3Snippets({ made }: { made: CreatedAccessKey }) {
-  const [client, setClient] = useState<Client>('aws');
+export function S3Snippets({ setUp }: { setUp: S3SetUp }) {
+  const [client, setClient] = useState<S3Client>('aws');
+  const needsTls = client === 'pgbackrest' && setUp.endpoint.startsWith('http:');
   return (
     <Stack gap="xs">
-      <Text size="sm">{words.lead}</Text>
-      <SegmentedControl
-        aria-label={words.client}
+      <Select
+        label={text.s3.client}
         value={client}
-        data={CLIENTS.map((value) => ({ value, label: words.clients[value] }))}
-        onChange={setClient}
+        data={CHOICES}
+        allowDeselect={false}
+        maw={320}
+        onChange={(value) => value !== null && setClient(value)}
       />
-      <CodeLine value={snippetOf(client, made)} label={words.copy} />
+      {needsTls && <Text size="sm">{text.s3.needsTls}</Text>}
+      <CodeLine value={snippetOf(client, setUp)} label={text.s3.copySetUp} />
     </Stack>
   );
 }

@@ -95,8 +95,8 @@ function useSteps(isAdmin: boolean): readonly Step[] {
       icon: KeyIcon,
       isDone: keys.length > 0,
       action: (
-        <ButtonLink to="/account" search={{ create: 'key' }} variant="default">
-          {text.account.createKey}
+        <ButtonLink to="/storage/s3" variant="default">
+          {text.s3.openPage}
         </ButtonLink>
       ),
     },

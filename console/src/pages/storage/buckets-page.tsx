@@ -1,12 +1,12 @@
 /** The buckets: their size, what that costs, and what is turned on. */
 
-import { ArchiveBoxIcon, PlusIcon } from '@heroicons/react/24/outline';
+import { ArchiveBoxIcon, KeyIcon, PlusIcon } from '@heroicons/react/24/outline';
 import { Button, Group } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import type { Bucket, EstimateItem } from '../../../../sdk/index.ts';
 import { type Column, DataTable } from '../../parts/data-table.tsx';
-import { AnchorLink } from '../../parts/links.tsx';
+import { AnchorLink, ButtonLink } from '../../parts/links.tsx';
 import { Empty, Loaded, Page } from '../../parts/page.tsx';
 import { sayBytes, sayCount, sayPrice } from '../../parts/say.ts';
 import { When } from '../../parts/when.tsx';
@@ -28,7 +28,18 @@ export function BucketsPage() {
     </Button>
   );
   return (
-    <Page title={text.storage.title} lead={text.storage.lead} actions={createButton}>
+    <Page
+      title={text.storage.title}
+      lead={text.storage.lead}
+      actions={
+        <>
+          <ButtonLink to="/storage/s3" variant="default" leftSection={<KeyIcon width={18} />}>
+            {text.s3.openPage}
+          </ButtonLink>
+          {createButton}
+        </>
+      }
+    >
       <Loaded query={buckets}>
         {(all) =>
           all.length === 0 ? (

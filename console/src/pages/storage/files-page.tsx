@@ -7,7 +7,7 @@ import {
   MagnifyingGlassIcon,
   TrashIcon,
 } from '@heroicons/react/24/outline';
-import { ActionIcon, Button, Drawer, Group, Menu, Switch, TextInput } from '@mantine/core';
+import { ActionIcon, Button, Drawer, Group, Menu, Stack, Switch, TextInput } from '@mantine/core';
 import { useDebouncedCallback } from '@mantine/hooks';
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import { useNavigate, useParams, useSearch } from '@tanstack/react-router';
@@ -22,6 +22,7 @@ import { text } from '../../texts/text.ts';
 import { ChooseFiles, useUpload } from '../../uploads/add-files.tsx';
 import { chosenFiles } from '../../uploads/dropped-files.ts';
 import { BucketBadges, BucketMenu } from './bucket-menu.tsx';
+import { BucketTabs } from './bucket-tabs.tsx';
 import { FileTable } from './file-table.tsx';
 import { PathBar } from './path-bar.tsx';
 import { bucketQuery, filesQuery, objectQuery } from './queries.ts';
@@ -35,9 +36,9 @@ const NOTHING = { search: MagnifyingGlassIcon, deleted: TrashIcon, folder: Arrow
 export function FilesPage() {
   const { bucket: name } = useParams({ from: '/shell/storage/$bucket' });
   const search = useSearch({ from: '/shell/storage/$bucket' });
-  const { prefix = '', find = '', deleted = false, object } = search;
+  const { prefix = '', find = '', deleted = false, object, tab } = search;
   const bucket = useQuery(bucketQuery(name));
-  const files = useInfiniteQuery(filesQuery(name, search));
+  const files = useInfiniteQuery({ ...filesQuery(name, search), enabled: tab === undefined });
   const entries = useMemo(() => files.data && joined(files.data.pages), [files.data]);
   const isVersioned = bucket.data?.versioning === true;
   return (
@@ -61,32 +62,36 @@ export function FilesPage() {
         </>
       }
     >
-      <Group justify="space-between">
-        <SearchField key={`${name}/${prefix}`} initial={find} />
-        <Group gap="sm">
-          {bucket.data !== undefined && <BucketBadges bucket={bucket.data} />}
-          <DeletedSwitch isOn={deleted} />
-        </Group>
-      </Group>
-      <Loaded query={{ data: entries, error: bucket.error ?? files.error, refetch: files.refetch }}>
-        {(all) =>
-          all.length === 0 ? (
-            <NothingHere kind={find !== '' ? 'search' : deleted ? 'deleted' : 'folder'} />
-          ) : (
-            <FileTable
-              key={JSON.stringify([name, { ...search, object: undefined }])}
-              bucket={name}
-              isVersioned={isVersioned}
-              search={search}
-              entries={all}
-              hasMore={files.hasNextPage}
-              onMore={() => {
-                if (!files.isFetchingNextPage) void files.fetchNextPage();
-              }}
-            />
-          )
-        }
-      </Loaded>
+      <BucketTabs bucket={name} tab={tab}>
+        <Stack>
+          <Group justify="space-between">
+            <SearchField key={`${name}/${prefix}`} initial={find} />
+            <Group gap="sm">
+              {bucket.data !== undefined && <BucketBadges bucket={bucket.data} />}
+              <DeletedSwitch isOn={deleted} />
+            </Group>
+          </Group>
+          <Loaded query={{ data: entries, error: bucket.error ?? files.error, refetch: files.refetch }}>
+            {(all) =>
+              all.length === 0 ? (
+                <NothingHere kind={find !== '' ? 'search' : deleted ? 'deleted' : 'folder'} />
+              ) : (
+                <FileTable
+                  key={JSON.stringify([name, { ...search, object: undefined }])}
+                  bucket={name}
+                  isVersioned={isVersioned}
+                  search={search}
+                  entries={all}
+                  hasMore={files.hasNextPage}
+                  onMore={() => {
+                    if (!files.isFetchingNextPage) void files.fetchNextPage();
+                  }}
+                />
+              )
+            }
+          </Loaded>
+        </Stack>
+      </BucketTabs>
       {object !== undefined && <ObjectDrawer bucket={name} id={object} isVersioned={isVersioned} />}
     </Page>
   );

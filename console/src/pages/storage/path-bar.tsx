@@ -9,7 +9,7 @@ import { cloud } from '../../cloud.ts';
 import { AnchorLink } from '../../parts/links.tsx';
 import { refusalOf } from '../../parts/refusal.ts';
 import { text } from '../../texts/text.ts';
-import { type FilesSearch, inFolder } from './queries.ts';
+import { type FilesSearch, type FolderSearch, inFolder } from './queries.ts';
 
 interface Folder {
   readonly bucket: string;
@@ -48,7 +48,7 @@ function Trail({ bucket, prefix }: Folder) {
           <AnchorLink
             to="/storage/$bucket"
             params={{ bucket }}
-            search={(search: FilesSearch) => inFolder(search, '')}
+            search={(search: FolderSearch) => inFolder(search, '')}
             size="sm"
           >
             {bucket}
@@ -61,7 +61,7 @@ function Trail({ bucket, prefix }: Folder) {
               key={path}
               to="/storage/$bucket"
               params={{ bucket }}
-              search={(search: FilesSearch) => inFolder(search, path)}
+              search={(search: FolderSearch) => inFolder(search, path)}
               size="sm"
             >
               {folder || '/'}

@@ -2,6 +2,7 @@
 
 import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query';
 import { cloud } from '../../cloud.ts';
+import { figuresEvery } from '../../queries.ts';
 
 /** Enough for every window; who goes on below has a long way. */
 const FIRST_ENTRIES = 200;
@@ -15,9 +16,29 @@ export const bucketsQuery = queryOptions({
 export const bucketQuery = (name: string) =>
   queryOptions({ queryKey: ['buckets', name], queryFn: () => cloud.getBucket(name) });
 
+/** What S3 clients can set on it. */
+export const settingsQuery = (bucket: string) =>
+  queryOptions({
+    queryKey: ['buckets', bucket, 'settings'],
+    queryFn: () => cloud.getBucketSettings(bucket),
+  });
+
+/** Multipart uploads in progress. */
+export const uploadsQuery = (bucket: string) =>
+  queryOptions({
+    queryKey: ['buckets', bucket, 'uploads'],
+    queryFn: () => cloud.listUploads(bucket).all(),
+    refetchInterval: () => figuresEvery(false),
+  });
+
+export const s3EndpointQuery = queryOptions({
+  queryKey: ['s3'],
+  queryFn: () => cloud.getS3Endpoint(),
+});
+
 /** A folder, or what is found in it, page by page. */
 export const filesQuery = (bucket: string, search: FilesSearch) => {
-  const { object: _, find, ...view } = search;
+  const { object: _, tab: __, find, ...view } = search;
   const query = find === undefined ? view : { ...view, search: find };
   return infiniteQueryOptions({
     queryKey: ['files', bucket, query],
@@ -38,6 +59,11 @@ export const objectQuery = (bucket: string, id: string) =>
     queryFn: ({ signal }) => cloud.getObject(id, {}, { signal }),
   });
 
+/** Parts of a bucket's page beside its objects. */
+export const BUCKET_TABS = ['uploads', 'tags', 'cors'] as const;
+
+export type BucketTab = (typeof BUCKET_TABS)[number];
+
 /** Search params of a folder's address: a link restores the view. */
 export interface FilesSearch {
   /** The folder: ends with `/`; absent: the top. */
@@ -52,6 +78,8 @@ export interface FilesSearch {
   readonly deleted?: true;
   /** Id of the object whose details are open. */
   readonly object?: string;
+  /** Absent: the objects. */
+  readonly tab?: BucketTab;
 }
 
 const TAKEN: { readonly [M in keyof Required<FilesSearch>]: (value: unknown) => boolean } = {
@@ -61,6 +89,7 @@ const TAKEN: { readonly [M in keyof Required<FilesSearch>]: (value: unknown) => 
   order: (value) => value === 'desc',
   deleted: (value) => value === true,
   object: isText,
+  tab: (value) => BUCKET_TABS.some((tab) => tab === value),
 };
 
 function isText(value: unknown): boolean {
@@ -77,8 +106,11 @@ export function readSearch(search: Record<string, unknown>): FilesSearch {
   );
 }
 
+/** How a folder is looked at. */
+export type FolderSearch = Omit<FilesSearch, 'tab'>;
+
 /** Another folder, looked at in the same way. */
-export function inFolder(search: FilesSearch, prefix: string): FilesSearch {
-  const { find: _find, object: _object, prefix: _prefix, ...view } = search;
+export function inFolder(search: FolderSearch, prefix: string): FilesSearch {
+  const { find: _find, object: _object, prefix: _prefix, tab: _tab, ...view } = search as FilesSearch;
   return prefix === '' ? view : { ...view, prefix };
 }

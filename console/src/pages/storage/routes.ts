@@ -1,6 +1,12 @@
 /** `/storage` lists buckets; `/storage/photos?prefix=2026/` is a folder in one. */
 
-import { ArchiveBoxIcon, DocumentIcon, MagnifyingGlassIcon, PlusIcon } from '@heroicons/react/24/outline';
+import {
+  ArchiveBoxIcon,
+  DocumentIcon,
+  KeyIcon,
+  MagnifyingGlassIcon,
+  PlusIcon,
+} from '@heroicons/react/24/outline';
 import { createRoute, lazyRouteComponent } from '@tanstack/react-router';
 import type { Bucket } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
@@ -9,8 +15,18 @@ import { sayBytes, sayName } from '../../parts/say.ts';
 import { queryClient, readAhead } from '../../queries.ts';
 import { shellRoute } from '../../shell/base-routes.ts';
 import { text } from '../../texts/text.ts';
+import { accessKeysQuery } from '../account/queries.ts';
 import { estimateQuery } from '../billing/queries.ts';
-import { bucketQuery, bucketsQuery, type FilesSearch, filesQuery, readSearch } from './queries.ts';
+import {
+  bucketQuery,
+  bucketsQuery,
+  type FilesSearch,
+  filesQuery,
+  readSearch,
+  s3EndpointQuery,
+  settingsQuery,
+  uploadsQuery,
+} from './queries.ts';
 
 interface BucketsSearch {
   /** The form for a new one is open. */
@@ -31,11 +47,26 @@ export const storageRoutes = [
   }),
   createRoute({
     getParentRoute: () => shellRoute,
+    // No bucket has a name of two letters.
+    path: '/storage/s3',
+    validateSearch: ({ create }: Record<string, unknown>): BucketsSearch =>
+      create === true ? { create } : {},
+    loader: ({ context: { queryClient } }) => {
+      readAhead(queryClient, s3EndpointQuery);
+      readAhead(queryClient, accessKeysQuery);
+      readAhead(queryClient, bucketsQuery);
+    },
+    component: lazyRouteComponent(() => import('./s3-page.tsx'), 'S3Page'),
+  }),
+  createRoute({
+    getParentRoute: () => shellRoute,
     path: '/storage/$bucket',
     validateSearch: readSearch,
     loaderDeps: ({ search: { object: _, ...view } }): FilesSearch => view,
     loader: ({ context: { queryClient }, params: { bucket }, deps }) => {
       readAhead(queryClient, bucketQuery(bucket));
+      if (deps.tab === 'uploads') return readAhead(queryClient, uploadsQuery(bucket));
+      if (deps.tab !== undefined) return readAhead(queryClient, settingsQuery(bucket));
       void queryClient.prefetchInfiniteQuery({
         ...filesQuery(bucket, deps),
         staleTime: Number.POSITIVE_INFINITY,
@@ -60,6 +91,19 @@ export const storagePalette: PaletteSource = {
       label: text.storage.createBucket,
       icon: PlusIcon,
       open: { to: '/storage', search: { create: true } },
+    },
+    {
+      id: 's3-access',
+      label: text.s3.openPage,
+      note: text.storage.title,
+      icon: KeyIcon,
+      open: { to: '/storage/s3' },
+    },
+    {
+      id: 'create-s3-key',
+      label: text.s3.createKey,
+      icon: KeyIcon,
+      open: { to: '/storage/s3', search: { create: true } },
     },
   ],
   find: async (words, signal) => {

@@ -42,9 +42,6 @@ export const account = {
   s3: {
     endpoint: 'S3 endpoint',
     lead: 'Set up an S3 client with this key:',
-    client: 'S3 client',
-    clients: { aws: 'AWS CLI', rclone: 'rclone', restic: 'restic', boto3: 'Python', js: 'JavaScript' },
-    copy: 'Copy the set-up',
   },
   shownOnce: 'These values are shown only once. Store them in a safe place.',
   copy: (label: string) => `Copy ${label}`,

@@ -13,7 +13,10 @@ export const overview = {
     ],
     machine: ['Start a machine', 'Get a Linux machine with a console in this tab, in about a minute.'],
     database: ['Create a database', 'Get a SQLite, PostgreSQL, MySQL or MongoDB database in seconds.'],
-    key: ['Create an access key', 'Give a program only the rights that it needs.'],
+    key: [
+      'Connect a program',
+      'Create a key for a backup or any S3 client, with only the rights that it needs.',
+    ],
     point: [
       'Create a recovery point',
       'Save the whole cloud so that you can restore it if this host is lost.',

@@ -1,0 +1,59 @@
+/** The form of one setting of a bucket, which is saved as a whole. */
+import { Button, Group, Stack, Text } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import type { ReactNode } from 'react';
+import type { BucketSettings, BucketSettingsChange } from '../../../../sdk/index.ts';
+import { CallSample } from '../../parts/call-sample.tsx';
+import type { SentForm } from '../../parts/cloud-form.ts';
+import { Loaded } from '../../parts/page.tsx';
+import { Refused } from '../../parts/warning.tsx';
+import { text } from '../../texts/text.ts';
+import { settingsQuery } from './queries.ts';
+
+interface SettingsOfProps {
+  readonly bucket: string;
+  readonly lead: string;
+  /** The form, of the settings as they were read. */
+  readonly children: (settings: BucketSettings) => ReactNode;
+}
+
+export function SettingsOf({ bucket, lead, children }: SettingsOfProps) {
+  const settings = useQuery(settingsQuery(bucket));
+  return (
+    <Stack maw={760}>
+      <Text c="dimmed">{lead}</Text>
+      <Loaded query={settings}>{children}</Loaded>
+    </Stack>
+  );
+}
+
+interface SettingFormProps {
+  readonly bucket: string;
+  readonly form: SentForm;
+  readonly change: BucketSettingsChange;
+  /** Nothing to save, or it cannot be. */
+  readonly isStill: boolean;
+  readonly children: ReactNode;
+}
+
+export function SettingForm({ bucket, form, change, isStill, children }: SettingFormProps) {
+  return (
+    <form onSubmit={form.submit}>
+      <Stack>
+        {children}
+        <Refused {...form.refusal} />
+        <Group>
+          <Button type="submit" loading={form.isBusy} disabled={isStill}>
+            {text.s3.save}
+          </Button>
+          {!isStill && (
+            <Text size="sm" c="dimmed">
+              {text.s3.unsaved}
+            </Text>
+          )}
+        </Group>
+        <CallSample operation="changeBucketSettings" args={[bucket, change]} />
+      </Stack>
+    </form>
+  );
+}

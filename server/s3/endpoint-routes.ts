@@ -1,0 +1,35 @@
+/** Where S3 clients find the cloud, over REST. */
+import { defineRoute, type Route } from '../http/route.ts';
+import { namedObject, Type } from '../platform/json-schema.ts';
+
+export interface EndpointRoutesDeps {
+  /** URL for S3 clients. */
+  readonly dataUrl: () => string;
+  /** Host names under which a bucket's name is the first label. */
+  readonly domains: readonly string[];
+}
+
+const REGION = 'us-east-1';
+
+const S3Endpoint = namedObject('S3Endpoint', {
+  endpoint: Type.String({ description: 'URL for S3 clients, with path style' }),
+  region: Type.String({ description: 'The one that requests are signed for' }),
+  domains: Type.Array(Type.String(), {
+    description: 'Host names for virtual-host style: the bucket is the first label before one of them',
+  }),
+});
+
+export function endpointRoutes({ dataUrl, domains }: EndpointRoutesDeps): Route[] {
+  return [
+    defineRoute({
+      method: 'GET',
+      path: '/api/s3',
+      name: 'getS3Endpoint',
+      tag: 'storage',
+      summary: 'Show where S3 clients find this cloud',
+      permission: 'authenticated',
+      responses: { 200: S3Endpoint },
+      handler: () => ({ endpoint: dataUrl(), region: REGION, domains: [...domains] }),
+    }),
+  ];
+}
