@@ -169,5 +169,5 @@ function literal(value: string): string {
 
 /** The same in Terraform, which reads `${`. */
 function terraformText(value: string): string {
-  return literal(value).replaceAll('${', '$${');
+  return literal(value).replaceAll(/\$(?=\{)/g, () => '$$');
 }

@@ -25,6 +25,7 @@ export function S3Snippets({ setUp }: { setUp: S3SetUp }) {
         maw={320}
         onChange={(value) => value !== null && setClient(value)}
       />
+      {client === 's3fs' && setUp.prefix !== '' && <Text size="sm">{text.s3.needsBucket}</Text>}
       {needsTls && <Text size="sm">{text.s3.needsTls}</Text>}
       <CodeLine value={snippetOf(client, setUp)} label={text.s3.copySetUp} />
     </Stack>

@@ -47,10 +47,9 @@ function CorsForm({ bucket, rules }: { bucket: string; rules: readonly BucketCor
   const { rows } = form.values;
   const change = changeOf(rows);
   const isSame = JSON.stringify(change.cors ?? []) === JSON.stringify(rules);
-  const isUnfinished = rows.some(({ rule }) => rule.origins.length === 0 || rule.methods.length === 0);
   const nextId = Math.max(-1, ...rows.map(({ id }) => id)) + 1;
   return (
-    <SettingForm bucket={bucket} form={form} change={change} isStill={isSame || isUnfinished}>
+    <SettingForm bucket={bucket} form={form} change={change} isSame={isSame}>
       {rows.length === 0 && <Text size="sm">{words.none}</Text>}
       {rows.map(({ id, rule }, index) => (
         <Rule

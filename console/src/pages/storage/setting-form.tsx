@@ -6,7 +6,7 @@ import type { BucketSettings, BucketSettingsChange } from '../../../../sdk/index
 import { CallSample } from '../../parts/call-sample.tsx';
 import type { SentForm } from '../../parts/cloud-form.ts';
 import { Loaded } from '../../parts/page.tsx';
-import { Refused } from '../../parts/warning.tsx';
+import { Refused, Warning } from '../../parts/warning.tsx';
 import { text } from '../../texts/text.ts';
 import { settingsQuery } from './queries.ts';
 
@@ -29,24 +29,31 @@ export function SettingsOf({ bucket, lead, children }: SettingsOfProps) {
 
 interface SettingFormProps {
   readonly bucket: string;
-  readonly form: SentForm;
+  readonly form: SentForm & { readonly errorOf: (name: string) => string | undefined };
   readonly change: BucketSettingsChange;
-  /** Nothing to save, or it cannot be. */
-  readonly isStill: boolean;
+  /** Nothing was changed. */
+  readonly isSame: boolean;
+  /** It cannot be saved, as a field says. */
+  readonly isWrong?: boolean;
   readonly children: ReactNode;
 }
 
-export function SettingForm({ bucket, form, change, isStill, children }: SettingFormProps) {
+export function SettingForm(props: SettingFormProps) {
+  const { bucket, form, change, isSame, isWrong = false, children } = props;
+  const wrong = Object.keys(change)
+    .map(form.errorOf)
+    .find((message) => message !== undefined);
   return (
     <form onSubmit={form.submit}>
       <Stack>
         {children}
+        {wrong !== undefined && <Warning isError role="alert" title={wrong} />}
         <Refused {...form.refusal} />
         <Group>
-          <Button type="submit" loading={form.isBusy} disabled={isStill}>
+          <Button type="submit" loading={form.isBusy} disabled={isWrong}>
             {text.s3.save}
           </Button>
-          {!isStill && (
+          {!isSame && (
             <Text size="sm" c="dimmed">
               {text.s3.unsaved}
             </Text>

@@ -39,7 +39,7 @@ function TagsForm({ bucket, tags }: { bucket: string; tags: Readonly<Record<stri
   const isSame = JSON.stringify(change.tags ?? {}) === JSON.stringify(tags);
   const nextId = Math.max(-1, ...rows.map(({ id }) => id)) + 1;
   return (
-    <SettingForm bucket={bucket} form={form} change={change} isStill={isSame || rows.some(isTwice)}>
+    <SettingForm bucket={bucket} form={form} change={change} isSame={isSame} isWrong={rows.some(isTwice)}>
       {rows.length === 0 && <Text size="sm">{words.none}</Text>}
       {rows.map((row) => (
         <Group key={row.id} gap="xs" wrap="nowrap" align="start">

@@ -48,6 +48,7 @@ export const s3 = {
   },
   copySetUp: 'Copy the set-up',
   needsTls: 'pgBackRest needs HTTPS: put a proxy with a certificate in front of the endpoint.',
+  needsBucket: 'Before it mounts a folder, s3fs looks at the whole bucket, which this key may not.',
   preset: 'What the key may do',
   presets: {
     full: { title: 'Full', lead: 'Everything in storage: objects, buckets, policies and rules.' },
@@ -75,7 +76,7 @@ export const s3 = {
   shownOnce: 'The secret is shown only once. Store it in a safe place.',
   kept: 'I have stored it',
   test: 'Test connection',
-  testOne: (name: string) => `Test ${name}`,
+  testOne: (name: string) => `Test connection of ${name}`,
   testing: 'Testing…',
   testLead: 'The cloud signs requests with this key and sends them to its own endpoint, as a program would.',
   works: 'The key works.',

@@ -1,0 +1,228 @@
+/** S3 in the console, as a person uses it: keys by purpose, a bucket's tabs. */
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import type { Page } from 'playwright-core';
+import { noBrowser } from './browser-kit.ts';
+import { assertAccessible, assertOpens } from './console-journey.ts';
+import { ConsoleFixture, clientOf, quiet } from './console-kit.ts';
+import { newKeyPair, newS3, newUpload, S3Client } from './s3-kit.ts';
+
+const skip = noBrowser;
+
+let fixture: ConsoleFixture;
+before(async () => {
+  if (!skip) fixture = await ConsoleFixture.open();
+});
+after(async () => {
+  await fixture?.close();
+  assert.deepEqual(fixture?.complaints ?? [], []);
+});
+
+/** Nothing of the page is beside a narrow window. */
+async function assertNarrow(page: Page, what: string): Promise<void> {
+  // The navigation slides out of sight.
+  await page.emulateMedia({ reducedMotion: 'reduce' });
+  await page.setViewportSize({ width: 390, height: 844 });
+  await quiet(page);
+  const width = await page.evaluate('document.documentElement.scrollWidth');
+  assert.ok(Number(width) <= 390, `${what}: ${width} pixels`);
+  await page.setViewportSize({ width: 1280, height: 900 });
+}
+
+/** Makes an append-only key for the bucket `backups`; its window stays open. */
+async function makeBackupKey(page: Page): Promise<void> {
+  await page.getByRole('button', { name: 'Create S3 key' }).first().click();
+  const form = page.getByRole('dialog', { name: 'Create S3 key' });
+  await form.getByRole('textbox', { name: 'Name' }).fill('laptop');
+  await form.getByRole('radio', { name: /Append-only backup/ }).click();
+  await form.getByText('only there can files be replaced').waitFor();
+  await form.getByRole('combobox', { name: 'Bucket' }).click();
+  await page.getByRole('option', { name: 'backups' }).click();
+  await form.getByRole('switch', { name: 'Enable versioning for backups' }).waitFor();
+  await form.getByRole('button', { name: 'Create S3 key' }).click();
+  await page.getByRole('dialog', { name: 'laptop was created' }).waitFor();
+}
+
+describe('S3 access', () => {
+  test('leads from the first steps to a key for backups that works and destroys nothing', {
+    skip,
+  }, async () => {
+    const page = await fixture.signedUp('backer');
+    const client = await clientOf(fixture, page);
+    await page.getByRole('link', { name: 'S3 access' }).click();
+    await page.getByRole('heading', { name: 'No S3 keys yet' }).waitFor();
+    await page.getByText(fixture.cloud.data, { exact: true }).waitFor();
+    await page.getByText('Only programs on this computer reach this address.').waitFor();
+    await assertAccessible(page, 'no keys');
+    await assertNarrow(page, 'no keys');
+    await client.call('/api/buckets', { json: { name: 'backups' } });
+    await page.reload();
+    await makeBackupKey(page);
+    const made = page.getByRole('dialog', { name: 'laptop was created' });
+    await made.getByText('The secret is shown only once').waitFor();
+    await made.getByRole('button', { name: 'Test connection' }).click();
+    await made.getByText('The key works.').waitFor();
+    assert.equal(await made.getByLabel('Passed').count(), 5);
+    await assertAccessible(page, 'the key', '[role=dialog]');
+    const codes = await made.locator('code').allInnerTexts();
+    const [access_key_id = '', secret_access_key = ''] = codes;
+    const thief = new S3Client(fixture.cloud.data, { access_key_id, secret_access_key });
+    await thief.ok('PUT', '/backups/a', { body: 'kept' });
+    const versions = (await thief.ok('GET', '/backups', { query: 'versions' })).text;
+    const [, version = ''] = /<VersionId>(.*?)</.exec(versions) ?? [];
+    await thief.ok('PUT', '/backups/a', { body: 'ransom' });
+    await thief.refused(403, 'AccessDenied', ['DELETE', '/backups/a', { query: `versionId=${version}` }]);
+    assert.equal((await thief.ok('GET', '/backups/a', { query: `versionId=${version}` })).text, 'kept');
+    await made.getByRole('button', { name: 'I have stored it' }).click();
+    await made.waitFor({ state: 'detached' });
+    const row = page.getByRole('row', { name: /laptop/ });
+    await row.getByText('Append only').waitFor();
+    await row.getByRole('cell', { name: 'backups', exact: true }).waitFor();
+    assert.doesNotMatch(await page.content(), new RegExp(secret_access_key));
+    await page.close();
+  });
+
+  test('says what a key may do and what fails, and revokes it', { skip }, async () => {
+    const page = await fixture.signedUp('keeper', '/storage/s3');
+    const client = await clientOf(fixture, page);
+    const limits = { buckets: [{ name: 'not-there' }] };
+    await newKeyPair(client, { name: 'misled', ...limits });
+    await newKeyPair(client, { name: 'web', scopes: ['storage:read'], expires_in: 86_400 });
+    await newKeyPair(client, { name: 'machines', scopes: ['compute:*'] });
+    await page.reload();
+    await page.getByRole('row', { name: /web/ }).getByText('Read only').waitFor();
+    assert.equal(await page.getByText('machines', { exact: true }).count(), 0);
+    await assertAccessible(page, 'the keys');
+    await assertNarrow(page, 'the keys');
+    await assertOpens(page, 'Test connection of misled');
+    await page.getByRole('button', { name: 'Test connection of misled' }).click();
+    const result = page.getByRole('dialog');
+    await result.getByRole('button', { name: 'Test connection' }).click();
+    await result.getByText('Something is not right:').waitFor();
+    assert.equal(await result.getByText('NoSuchBucket').count(), 2);
+    await assertAccessible(page, 'what fails', '[role=dialog]');
+    await page.keyboard.press('Escape');
+    await page.getByRole('button', { name: 'Revoke web' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click();
+    await page.getByText('web was revoked').waitFor();
+    await page.getByRole('row', { name: /web/ }).waitFor({ state: 'detached' });
+    await page.close();
+  });
+
+  test('is found in the palette, and its form is used with the keyboard', { skip }, async () => {
+    const page = await fixture.signedUp('typist', '/');
+    await page.getByRole('navigation').first().waitFor();
+    await page.keyboard.press('Control+k');
+    await page.keyboard.type('Create S3 key');
+    await page.keyboard.press('Enter');
+    const form = page.getByRole('dialog', { name: 'Create S3 key' });
+    await form.getByRole('textbox', { name: 'Name' }).and(page.locator(':focus')).waitFor();
+    await page.keyboard.type('by keyboard');
+    await assertAccessible(page, 'the form', '[role=dialog]');
+    await page.keyboard.press('Enter');
+    await page.getByRole('dialog', { name: 'by keyboard was created' }).waitFor();
+    await page.keyboard.press('Escape');
+    await page
+      .getByRole('row', { name: /by keyboard/ })
+      .getByText('Full')
+      .waitFor();
+    await page.close();
+  });
+});
+
+describe('the set-up', () => {
+  test('of every client names the key and the bucket, and wide lines scroll', { skip }, async () => {
+    const page = await fixture.signedUp('reader-of-all', '/storage/s3');
+    const choice = page.getByRole('combobox', { name: 'S3 client' });
+    await choice.click();
+    const labels = await page.getByRole('option').allInnerTexts();
+    assert.equal(labels.length, 10);
+    await page.keyboard.press('Escape');
+    for (const label of labels) {
+      await choice.click();
+      await page.getByRole('option', { name: label, exact: true }).click();
+      const lines = await page.locator('pre').innerText();
+      for (const word of ['ACCESS_KEY_ID', 'SECRET_ACCESS_KEY']) assert.match(lines, new RegExp(word), label);
+      assert.match(
+        lines,
+        label.startsWith('pgBackRest') ? /127\.0\.0\.1/ : new RegExp(fixture.cloud.data.slice(7)),
+        label,
+      );
+    }
+    await assertNarrow(page, 'the set-up');
+    await page.close();
+  });
+});
+
+describe('the tabs of a bucket', () => {
+  test('show uploads in progress, and abort one', { skip }, async () => {
+    const page = await fixture.signedUp('uploader', '/storage');
+    const client = await clientOf(fixture, page);
+    await client.call('/api/buckets', { json: { name: 'busy' } });
+    const s3 = await newS3(fixture.cloud.data, client);
+    await page.goto(`${fixture.cloud.api}/storage/busy`);
+    await page.getByRole('tab', { name: 'Uploads in progress' }).click();
+    await page.getByRole('heading', { name: 'No uploads in progress' }).waitFor();
+    await assertAccessible(page, 'no uploads');
+    const uploadId = await newUpload(s3, '/busy/in/disk.img');
+    await s3.ok('PUT', '/busy/in/disk.img', { query: `partNumber=1&uploadId=${uploadId}`, body: '12345' });
+    await page.reload();
+    const row = page.getByRole('row', { name: /in\/disk\.img/ });
+    await row.getByText('5 B').waitFor();
+    await assertAccessible(page, 'uploads');
+    await assertNarrow(page, 'uploads');
+    await assertOpens(page, 'Abort in/disk.img');
+    await page.getByRole('button', { name: 'Abort in/disk.img' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Abort' }).click();
+    await page.getByText('The upload of in/disk.img was aborted').waitFor();
+    await page.getByRole('heading', { name: 'No uploads in progress' }).waitFor();
+    assert.match(page.url(), /tab=uploads/);
+    await page.getByRole('tab', { name: 'Objects' }).click();
+    await page.getByText('No files yet').waitFor();
+    await page.close();
+  });
+
+  test('change tags and cross-origin rules, which S3 clients see', { skip }, async () => {
+    const page = await fixture.signedUp('tagger', '/storage');
+    const client = await clientOf(fixture, page);
+    await client.call('/api/buckets', { json: { name: 'tagged' } });
+    const s3 = await newS3(fixture.cloud.data, client);
+    await page.goto(`${fixture.cloud.api}/storage/tagged?tab=tags`);
+    await page.getByText('No tags yet.').waitFor();
+    await page.getByRole('button', { name: 'Add tag' }).click();
+    await page.getByRole('textbox', { name: 'Tag', exact: true }).fill('team');
+    await page.getByRole('textbox', { name: 'Value' }).fill('<b>a & b</b>');
+    await page.getByRole('button', { name: 'Add tag' }).click();
+    await page.getByRole('textbox', { name: 'Tag', exact: true }).last().fill('team');
+    await page.getByText('This tag is there twice').first().waitFor();
+    assert.equal(await page.getByRole('button', { name: 'Save' }).isDisabled(), true);
+    await page.getByRole('button', { name: 'Remove team' }).last().click();
+    await assertAccessible(page, 'tags');
+    await assertNarrow(page, 'tags');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('The tags of tagged were saved').waitFor();
+    const tags = (await s3.ok('GET', '/tagged', { query: 'tagging' })).text;
+    assert.match(tags, /<Key>team<\/Key><Value>&lt;b&gt;a &amp; b&lt;\/b&gt;<\/Value>/);
+    await page.reload();
+    assert.equal(await page.getByRole('textbox', { name: 'Value' }).inputValue(), '<b>a & b</b>');
+    await page.getByRole('button', { name: 'Remove team' }).click();
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('No tags yet.').waitFor();
+
+    await page.getByRole('tab', { name: 'Cross-origin' }).click();
+    await page.getByRole('button', { name: 'Add rule' }).click();
+    await page.getByRole('combobox', { name: 'Websites' }).fill('https://*.*');
+    await page.keyboard.press('Enter');
+    await assertAccessible(page, 'rules');
+    await assertNarrow(page, 'rules');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByRole('alert').getByText('more than one wildcard').waitFor();
+    await page.getByRole('combobox', { name: 'Websites' }).press('Backspace');
+    await page.getByRole('combobox', { name: 'Websites' }).fill('https://a.example');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('The rules of tagged were saved').waitFor();
+    const rules = (await s3.ok('GET', '/tagged', { query: 'cors' })).text;
+    assert.match(rules, /<AllowedOrigin>https:\/\/a\.example<\/AllowedOrigin>/);
+    await page.close();
+  });
+});
