@@ -20,7 +20,7 @@ export default defineConfig({
     rolldownOptions: {
       output: {
         // Shared code comes in one file: browsers fetch six at a time, and each costs a round trip.
-        codeSplitting: { groups: [{ name: 'shared', minShareCount: 6 }] },
+        codeSplitting: { groups: [{ name: 'shared', minShareCount: 8 }] },
       },
     },
   },
