@@ -22,6 +22,11 @@ export function configFolder(): string {
   return join(roaming ?? baseFolder('XDG_CONFIG_HOME', '.config'), 'cloudlet');
 }
 
+/** State of transfers under way is here; whoever removes it loses only time. */
+export function cacheFolder(): string {
+  return join(baseFolder('XDG_CACHE_HOME', '.cache'), 'cloudlet');
+}
+
 /** Where keys that the client makes come from: their name in the console's list. */
 export function hostName(): string {
   return hostname().split('.', 1)[0] || 'computer';
@@ -36,4 +41,9 @@ export function ownUid(): number | undefined {
 /** Whether someone reads what is printed as it comes. */
 export function isTerminal(stream: NodeJS.ReadStream | NodeJS.WriteStream): boolean {
   return stream.isTTY === true;
+}
+
+/** Columns of the terminal. */
+export function columns(): number {
+  return process.stderr.columns ?? 80;
 }

@@ -39,7 +39,7 @@ export class UsageError extends ClientError {
 }
 
 /** The exit code for an answer with this HTTP status; 0: there was no answer. */
-function exitCodeOf(status: number): ExitCode {
+export function exitCodeOf(status: number): ExitCode {
   if (status === 401) return EXIT.signIn;
   if (status === 402 || status === 403) return EXIT.forbidden;
   if (status === 404 || status === 410) return EXIT.notFound;

@@ -2,8 +2,25 @@
 
 export type Row = readonly (string | number | null | undefined)[];
 
+const UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'];
+
+/** `1.5 MiB` */
+export function sizeText(bytes: number): string {
+  let [value, unit] = [bytes, 0];
+  while (value >= 1024 && unit < UNITS.length - 1) {
+    value /= 1024;
+    unit += 1;
+  }
+  return `${unit === 0 || value >= 100 ? Math.round(value) : value.toFixed(1)} ${UNITS[unit]}`;
+}
+
+/** `3 files`, `1 file` */
+export function counted(count: number, noun: string): string {
+  return `${count.toLocaleString('en')} ${noun}${count === 1 ? '' : 's'}`;
+}
+
 /** Names may hold what moves the cursor of a terminal or sets its title. */
-function printable(text: string): string {
+export function printable(text: string): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what must not get to a terminal
   return text.replace(/[\u0000-\u001f\u007f-\u009f]/g, (found) => {
     return `\\x${found.charCodeAt(0).toString(16).padStart(2, '0')}`;

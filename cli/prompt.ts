@@ -1,5 +1,6 @@
 /** Questions to whoever sits at the terminal, and secrets that come without being seen. */
 import { readFileSync } from 'node:fs';
+import { createInterface } from 'node:readline/promises';
 import { isTerminal } from './environment.ts';
 import { ClientError, EXIT, UsageError } from './failures.ts';
 
@@ -45,6 +46,17 @@ export function askSecret(question: string): Promise<string> {
     };
     stdin.on('data', take);
   });
+}
+
+/** True for `y` and `yes`. Without a terminal nobody can say so. */
+export async function confirm(question: string): Promise<boolean> {
+  if (!isTerminal(process.stdin)) return false;
+  const asked = createInterface({ input: process.stdin, output: process.stderr });
+  try {
+    return /^y(es)?$/i.test((await asked.question(`${question} [y/N] `)).trim());
+  } finally {
+    asked.close();
+  }
 }
 
 /** The first line of a file; `-`: of standard input. */

@@ -1,0 +1,226 @@
+/** Commands that look at buckets and objects, or make and remove buckets. */
+import { once } from 'node:events';
+import type { Command, Invocation } from '../command.ts';
+import { ClientError, EXIT } from '../failures.ts';
+import { counted, printable, sizeText } from '../output.ts';
+import type { ListedObject } from '../s3/s3-client.ts';
+import {
+  fixedBeginning,
+  isPattern,
+  matcher,
+  type RemotePlace,
+  remoteObject,
+  remoteOnly,
+  shown,
+} from './places.ts';
+import { s3Of } from './transfer.ts';
+
+const HEAD_BYTES = 1024;
+const SIZE_WIDTH = 10;
+
+export const BROWSE_COMMANDS: readonly Command[] = [
+  {
+    name: 'mb',
+    words: 'BUCKET',
+    summary: 'make a bucket',
+    run: async (call) => (await s3Of(call)).createBucket(remoteOnly(call.words[0] ?? '').bucket),
+  },
+  {
+    name: 'rb',
+    words: 'BUCKET',
+    summary: 'remove an empty bucket',
+    run: async (call) => (await s3Of(call)).deleteBucket(remoteOnly(call.words[0] ?? '').bucket),
+  },
+  {
+    name: 'ls',
+    words: '[PLACE]',
+    summary: 'list buckets, or what is in one: s3://BUCKET/PREFIX',
+    options: {
+      recursive: { short: 'r', summary: 'all below, not only the next level' },
+      long: { short: 'l', summary: 'with ETags' },
+      versions: { summary: 'all versions and delete markers' },
+    },
+    run: list,
+  },
+  {
+    name: 'tree',
+    words: 'PLACE',
+    summary: 'show what is in a bucket as a tree',
+    run: tree,
+  },
+  {
+    name: 'du',
+    words: 'PLACE',
+    summary: 'count the bytes of a prefix',
+    run: async (call) => {
+      const place = remoteOnly(call.words[0] ?? '');
+      let [count, bytes] = [0, 0];
+      for await (const { size } of objectsAt(call, place)) [count, bytes] = [count + 1, bytes + size];
+      call.output.one({ objects: count, bytes }, () => [
+        `${sizeText(bytes)}  ${counted(count, 'object')}  ${shown(place)}`,
+      ]);
+    },
+  },
+  {
+    name: 'stat',
+    words: 'OBJECT',
+    summary: 'show size, type, checksum and metadata of an object',
+    options: { version: { value: 'ID', summary: 'this version' } },
+    run: stat,
+  },
+  {
+    name: 'cat',
+    words: 'OBJECT…',
+    summary: 'write objects to standard output',
+    options: { version: { value: 'ID', summary: 'this version' } },
+    run: async (call) => {
+      for (const word of call.words) await print(call, remoteObject(word), {});
+    },
+  },
+  {
+    name: 'head',
+    words: 'OBJECT',
+    summary: `write the first bytes of an object (${HEAD_BYTES}, or -c N)`,
+    options: { bytes: { short: 'c', value: 'N', summary: 'so many bytes' } },
+    run: async (call) => {
+      const bytes = call.options.count('bytes', HEAD_BYTES);
+      await print(call, remoteObject(call.words[0] ?? ''), { range: `bytes=0-${bytes - 1}` });
+    },
+  },
+];
+
+/** All objects of a prefix, or of a pattern. */
+export async function* objectsAt(
+  call: Invocation,
+  { bucket, key }: RemotePlace,
+): AsyncGenerator<ListedObject> {
+  const s3 = await s3Of(call);
+  const isMeant = isPattern(key) ? matcher(key) : () => true;
+  for await (const entry of s3.list(bucket, fixedBeginning(key))) {
+    if ('object' in entry && isMeant(entry.object.key)) yield entry.object;
+  }
+}
+
+async function list(call: Invocation): Promise<void> {
+  const { words, options, output } = call;
+  if (words[0] === undefined) {
+    const buckets = [];
+    for await (const bucket of call.session().cloud.listBuckets()) buckets.push(bucket);
+    output.table(buckets, ['CREATED', 'OBJECTS', 'SIZE', 'BUCKET'], (bucket) => {
+      return [bucket.created_at, bucket.object_count, sizeText(bucket.total_size), `s3://${bucket.name}`];
+    });
+    return;
+  }
+  const place = remoteOnly(words[0]);
+  if (options.has('versions')) return listVersions(call, place);
+  const isWhole = options.has('recursive') || isPattern(place.key);
+  const s3 = await s3Of(call);
+  const isMeant = isPattern(place.key) ? matcher(place.key) : () => true;
+  const prefix = isWhole ? fixedBeginning(place.key) : await folderPrefix(s3, place);
+  for await (const entry of s3.list(place.bucket, prefix, isWhole ? '' : '/')) {
+    if ('prefix' in entry) printEntry(call, { name: entry.prefix });
+    else if (isMeant(entry.object.key)) printEntry(call, { name: entry.object.key, object: entry.object });
+  }
+}
+
+/** `photos` means the folder, when there is one of that name and nothing else. */
+async function folderPrefix(
+  s3: Awaited<ReturnType<typeof s3Of>>,
+  { bucket, key }: RemotePlace,
+): Promise<string> {
+  if (key === '' || key.endsWith('/')) return key;
+  const found: string[] = [];
+  for await (const entry of s3.list(bucket, key, '/')) {
+    found.push('prefix' in entry ? entry.prefix : entry.object.key);
+    if (found.length > 1) return key;
+  }
+  return found[0] === `${key}/` ? `${key}/` : key;
+}
+
+/** Lines of a fixed width, so that a list of any length can be printed as it comes. */
+function printEntry(
+  { options, output }: Invocation,
+  { name, object }: { name: string; object?: ListedObject },
+) {
+  if (output.isJson) {
+    output.line(JSON.stringify(object ?? { prefix: name }));
+    return;
+  }
+  if (object === undefined) {
+    output.line(`${''.padEnd(19)}  ${'folder'.padStart(SIZE_WIDTH)}  ${printable(name)}`);
+    return;
+  }
+  const etag = options.has('long') ? `  ${object.etag.padEnd(36)}` : '';
+  const size = sizeText(object.size).padStart(SIZE_WIDTH);
+  output.line(`${timeText(object.modified)}  ${size}${etag}  ${printable(name)}`);
+}
+
+function timeText(iso: string): string {
+  return iso.slice(0, 19).replace('T', ' ');
+}
+
+async function listVersions(call: Invocation, { bucket, key }: RemotePlace): Promise<void> {
+  const { output } = call;
+  const s3 = await s3Of(call);
+  const isMeant = isPattern(key) ? matcher(key) : () => true;
+  for await (const version of s3.versions(bucket, fixedBeginning(key))) {
+    if (!isMeant(version.key)) continue;
+    if (output.isJson) output.line(JSON.stringify(version));
+    else {
+      const what = version.isMarker ? 'deleted' : sizeText(version.size);
+      const mark = version.isLatest ? '*' : ' ';
+      const start = `${timeText(version.modified)}  ${what.padStart(SIZE_WIDTH)}  ${mark}`;
+      output.line(`${start} ${version.version}  ${printable(version.key)}`);
+    }
+  }
+}
+
+async function tree(call: Invocation): Promise<void> {
+  const place = remoteOnly(call.words[0] ?? '');
+  call.output.line(printable(shown(place)));
+  let before: readonly string[] = [];
+  let [count, bytes] = [0, 0];
+  for await (const { key, size } of objectsAt(call, place)) {
+    const parts = key.slice(place.key.lastIndexOf('/') + 1).split('/');
+    const folders = parts.slice(0, -1);
+    const same = folders.findIndex((part, at) => part !== before[at]);
+    const from = same < 0 ? folders.length : same;
+    for (const [at, part] of folders.entries()) {
+      if (at >= from) call.output.line(`${'  '.repeat(at + 1)}${printable(part)}/`);
+    }
+    call.output.line(`${'  '.repeat(parts.length)}${printable(parts.at(-1) ?? '')}  ${sizeText(size)}`);
+    before = folders;
+    [count, bytes] = [count + 1, bytes + size];
+  }
+  call.output.note(`${counted(count, 'object')}, ${sizeText(bytes)}`);
+}
+
+async function stat(call: Invocation): Promise<void> {
+  const place = remoteObject(call.words[0] ?? '');
+  const headers = await (await s3Of(call)).head(place.bucket, place.key, call.options.text('version'));
+  if (headers === undefined) throw new ClientError(`there is no object ${shown(place)}`, EXIT.notFound);
+  const told = Object.entries(headers).filter(([name]) => TOLD.test(name));
+  call.output.one(Object.fromEntries(told), () => [
+    shown(place),
+    ...told.map(([name, value]) => `  ${name.replace(/^x-amz-/, '').padEnd(20)} ${value}`),
+  ]);
+}
+
+const TOLD =
+  /^(?:content-(?:length|type|encoding|language|disposition)|etag|last-modified|cache-control|x-amz-(?:meta-|checksum-|version-id|server-side-encryption|storage-class).*)$/;
+
+async function print(
+  call: Invocation,
+  place: RemotePlace,
+  headers: Readonly<Record<string, string>>,
+): Promise<void> {
+  const version = call.options.has('version') ? call.options.text('version') : undefined;
+  const response = await (await s3Of(call)).get({ ...place, version }, headers);
+  const wanted = Number(response.headers['content-length']);
+  let written = 0;
+  for await (const chunk of response) {
+    written += chunk.length;
+    if (!process.stdout.write(chunk)) await once(process.stdout, 'drain');
+  }
+  if (written !== wanted) throw new ClientError(`${shown(place)} ended early`, EXIT.unavailable);
+}

@@ -1,0 +1,141 @@
+/**
+ * Downloads: to a file beside the target that goes on where a killed client was, checked and then renamed.
+ */
+import { createHash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { type FileHandle, mkdir, open, rename, rm, stat } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { ClientError, EXIT } from '../failures.ts';
+import { type Expected, expectedChecksum } from '../s3/checksums.ts';
+import type { S3Client } from '../s3/s3-client.ts';
+import { S3Failure } from '../s3/s3-failure.ts';
+import { MTIME_HEADER, readMtime } from './mtime.ts';
+import { type RemotePlace, shown } from './places.ts';
+
+const BREAKS = 6;
+const PAUSE_MS = 300;
+
+export interface Download {
+  readonly from: RemotePlace & { readonly version?: string | undefined };
+  /** Known from a list; the download is of this version of the bytes and no other. */
+  readonly etag: string;
+  readonly path: string;
+}
+
+export interface DownloadMeans {
+  readonly s3: S3Client;
+  readonly onMoved: (bytes: number) => void;
+}
+
+/** Files under way; `sync` leaves them alone. */
+export const PART_FILE = /^\.cloudlet-[0-9a-f]{16}\.part$/;
+
+/**
+ * The file under way: its name says of what, so that bytes of another version are never continued, and no
+ * name is too long.
+ */
+function partPath({ from, etag, path }: Download): string {
+  const of = [from.bucket, from.key, from.version ?? '', etag, path].join('\0');
+  return join(dirname(path), `.cloudlet-${createHash('sha256').update(of).digest('hex').slice(0, 16)}.part`);
+}
+
+/**
+ * Downloads an object, compares its checksum, keeps its time, and puts it in place at once. Throws S3Failure
+ * for a refusal (412: it changed meanwhile), and ClientError for bytes that are not those of the object.
+ */
+export async function downloadFile(download: Download, { s3, onMoved }: DownloadMeans): Promise<void> {
+  const part = partPath(download);
+  await mkdir(dirname(part), { recursive: true });
+  const file = await open(part, 'a+');
+  let headers: Readonly<Record<string, unknown>>;
+  try {
+    headers = await fill(file, download, { s3, onMoved, part });
+    await file.sync();
+    const mtimeMs = readMtime(headers[MTIME_HEADER]) ?? Date.parse(String(headers['last-modified']));
+    if (Number.isFinite(mtimeMs)) await file.utimes(new Date(), new Date(mtimeMs));
+  } finally {
+    await file.close();
+  }
+  await rename(part, download.path);
+}
+
+interface Filling extends DownloadMeans {
+  readonly part: string;
+}
+
+/** The headers of the object, once all its bytes are in the file. */
+async function fill(file: FileHandle, download: Download, means: Filling) {
+  const { size: kept } = await file.stat();
+  let at = kept;
+  let expected: Expected | undefined;
+  means.onMoved(kept);
+  for (let breaks = 0; ; breaks++) {
+    const { headers, body, total } = await openAt(download, at, means.s3);
+    if (expected === undefined) {
+      expected = expectedChecksum(headers);
+      if (at > 0) await readAgain(means.part, at, expected);
+    }
+    try {
+      for await (const chunk of body) {
+        await file.appendFile(chunk);
+        expected?.running.update(chunk);
+        at += chunk.length;
+        means.onMoved(chunk.length);
+      }
+    } catch (error) {
+      if (breaks >= BREAKS)
+        throw new ClientError(`the connection broke off: ${(error as Error).message}`, EXIT.unavailable);
+    }
+    if (at === total) {
+      await assertRight(download, expected, means.part);
+      return headers;
+    }
+    if (breaks >= BREAKS) throw new ClientError(`${shown(download.from)} ended early`, EXIT.unavailable);
+    await sleep(PAUSE_MS * (breaks + 1) * (0.5 + Math.random()));
+  }
+}
+
+interface Opened {
+  readonly headers: Readonly<Record<string, unknown>>;
+  readonly body: AsyncIterable<Buffer>;
+  /** Bytes of the whole object. */
+  readonly total: number;
+}
+
+async function openAt({ from, etag }: Download, at: number, s3: S3Client): Promise<Opened> {
+  const range = at === 0 ? {} : { range: `bytes=${at}-` };
+  try {
+    const response = await s3.get(from, { 'if-match': `"${etag}"`, ...range });
+    const { headers } = response;
+    const whole = /\/(\d+)$/.exec(headers['content-range'] ?? '')?.[1] ?? headers['content-length'];
+    return { headers, body: response, total: Number(whole) };
+  } catch (error) {
+    // Nothing is left to read when the client was killed between the last byte and the new name.
+    if (!(error instanceof S3Failure) || error.status !== 416) throw error;
+    const headers = (await s3.head(from.bucket, from.key, from.version)) ?? {};
+    return { headers, body: nothing(), total: Number(headers['content-length']) };
+  }
+}
+
+async function* nothing(): AsyncGenerator<Buffer> {}
+
+async function readAgain(part: string, bytes: number, expected: Expected | undefined): Promise<void> {
+  if (expected === undefined) return;
+  for await (const chunk of createReadStream(part, { end: bytes - 1 })) expected.running.update(chunk);
+}
+
+async function assertRight({ from }: Download, expected: Expected | undefined, part: string): Promise<void> {
+  if (expected === undefined || expected.running.digest() === expected.value) return;
+  // Wrong bytes must not be continued.
+  await rm(part, { force: true });
+  throw new ClientError(`${shown(from)}: the bytes that came have another checksum`, EXIT.failure);
+}
+
+/** Whether the path is a folder. */
+export async function isFolder(path: string): Promise<boolean> {
+  return stat(path).then(
+    (found) => found.isDirectory(),
+    () => false,
+  );
+}

@@ -1,0 +1,62 @@
+/** The files below a folder of this computer, in the order in which a bucket lists names. */
+import type { BigIntStats, Dirent } from 'node:fs';
+import { lstat, readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { PART_FILE } from './download.ts';
+import { compareNames } from './places.ts';
+
+export interface LocalFile {
+  /** From the folder, with `/`. */
+  readonly name: string;
+  readonly path: string;
+  readonly size: number;
+  readonly mtimeMs: number;
+  readonly mtimeNs: bigint;
+}
+
+/** `skipped` is called with what is neither file nor folder. Throws what reading the first folder does. */
+export async function* filesBelow(
+  folder: string,
+  skipped: (name: string, why: string) => void,
+  prefix = '',
+): AsyncGenerator<LocalFile> {
+  const entries = await readdir(join(folder, prefix), { withFileTypes: true });
+  // A folder sorts as its files do, whose names begin with its own and `/`.
+  const named = entries
+    .filter(({ name }) => !PART_FILE.test(name))
+    .map((entry) => ({ entry, name: `${prefix}${entry.name}${entry.isDirectory() ? '/' : ''}` }))
+    .sort((a, b) => compareNames(a.name, b.name));
+  for (const { entry, name } of named) {
+    const why = unfit(entry);
+    if (why !== undefined) skipped(name, why);
+    else if (entry.isDirectory()) yield* below(folder, skipped, name);
+    else {
+      const file = await localFile(join(folder, name), name).catch((error) => error as NodeJS.ErrnoException);
+      if (file instanceof Error) skipped(name, file.code === 'ENOENT' ? 'vanished' : file.message);
+      else yield file;
+    }
+  }
+}
+
+async function* below(...[folder, skipped, name]: Parameters<typeof filesBelow>): AsyncGenerator<LocalFile> {
+  try {
+    yield* filesBelow(folder, skipped, name);
+  } catch (error) {
+    const { code, syscall } = error as NodeJS.ErrnoException;
+    if (syscall !== 'scandir') throw error;
+    skipped(name ?? '', code === 'EACCES' ? 'permission denied' : String(code));
+  }
+}
+
+function unfit(entry: Dirent): string | undefined {
+  if (entry.isSymbolicLink()) return 'a symbolic link';
+  if (entry.isDirectory()) return undefined;
+  if (!entry.isFile()) return 'not a file';
+  return entry.name.includes('\ufffd') ? 'its name is not UTF-8' : undefined;
+}
+
+/** One file. Throws what lstat does. */
+export async function localFile(path: string, name: string): Promise<LocalFile> {
+  const { size, mtimeNs }: BigIntStats = await lstat(path, { bigint: true });
+  return { name, path, size: Number(size), mtimeNs, mtimeMs: Number(mtimeNs) / 1e6 };
+}

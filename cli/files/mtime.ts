@@ -1,0 +1,20 @@
+/** Times of files, kept in the metadata `mtime` as rclone does: seconds since 1970 with a fraction. */
+
+/** Less is lost by file systems and by numbers of 53 bits. */
+const TOLERANCE_MS = 2;
+export const MTIME_HEADER = 'x-amz-meta-mtime';
+
+export function mtimeText(mtimeNs: bigint): string {
+  const text = mtimeNs.toString().padStart(10, '0');
+  return `${text.slice(0, -9)}.${text.slice(-9)}`;
+}
+
+/** In ms, or undefined for what is no time. */
+export function readMtime(text: unknown): number | undefined {
+  const seconds = typeof text === 'string' && text !== '' ? Number(text) : Number.NaN;
+  return Number.isFinite(seconds) ? seconds * 1000 : undefined;
+}
+
+export function isSameTime(oneMs: number, otherMs: number): boolean {
+  return Math.abs(oneMs - otherMs) <= TOLERANCE_MS;
+}

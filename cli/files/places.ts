@@ -1,0 +1,107 @@
+/** Where files are: `s3://BUCKET/NAME`, or a path of this computer; and patterns of names. */
+import { UsageError } from '../failures.ts';
+
+export interface RemotePlace {
+  readonly bucket: string;
+  /** A name, or the beginning of several. */
+  readonly key: string;
+}
+
+const SCHEME = 's3://';
+const BUCKET = /^[a-z0-9][a-z0-9.-]*$/;
+
+/** A remote place, or undefined for a path of this computer. Throws UsageError for a malformed one. */
+export function remotePlace(text: string): RemotePlace | undefined {
+  return text.startsWith(SCHEME) ? bucketAndKey(text, text.slice(SCHEME.length)) : undefined;
+}
+
+/** A remote place, where `s3://` may be left out since nothing else can be meant. */
+export function remoteOnly(text: string): RemotePlace {
+  return remotePlace(text) ?? bucketAndKey(text, text);
+}
+
+/** A remote place that names an object. Throws UsageError for a bucket alone. */
+export function remoteObject(text: string): RemotePlace {
+  const place = remoteOnly(text);
+  if (place.key === '') throw new UsageError(`${text} names no object: s3://BUCKET/NAME`);
+  return place;
+}
+
+function bucketAndKey(text: string, path: string): RemotePlace {
+  const [bucket = ''] = path.split('/', 1);
+  if (!BUCKET.test(bucket)) throw new UsageError(`${text} is not s3://BUCKET/NAME`);
+  return { bucket, key: path.slice(bucket.length + 1) };
+}
+
+export function shown({ bucket, key }: RemotePlace): string {
+  return `${SCHEME}${bucket}/${key}`;
+}
+
+/** Whether the text has wildcards. */
+export function isPattern(text: string): boolean {
+  return /[*?]/.test(text);
+}
+
+/** What all matching names begin with. */
+export function fixedBeginning(pattern: string): string {
+  return pattern.split(/[*?]/, 1)[0] ?? '';
+}
+
+/** `*` and `?` match within a folder, `**` across folders. */
+export function matcher(pattern: string): (name: string) => boolean {
+  const expression = pattern.replace(/\*\*\/?|[*?]|[.+^${}()|[\]\\]/g, (found) => {
+    if (found === '**/') return '(?:.*/)?';
+    if (found === '**') return '.*';
+    if (found === '*') return '[^/]*';
+    return found === '?' ? '[^/]' : `\\${found}`;
+  });
+  const whole = new RegExp(`^${expression}$`, 's');
+  return (name) => whole.test(name);
+}
+
+/**
+ * Which names take part. A pattern without `/` is about the last part of a name, or a folder anywhere. When
+ * something is included, all else is not.
+ */
+export function selection(
+  included: readonly string[],
+  excluded: readonly string[],
+): (name: string) => boolean {
+  const testsOf = (patterns: readonly string[]) =>
+    patterns.map((pattern) => {
+      const test = matcher(pattern.replace(/\/$/, '/**'));
+      if (pattern.replace(/\/$/, '').includes('/')) return test;
+      const part = matcher(pattern.replace(/\/$/, ''));
+      return (name: string) => test(name) || name.split('/').some(part);
+    });
+  const [ins, outs] = [testsOf(included), testsOf(excluded)];
+  return (name) => (ins.length === 0 || ins.some((test) => test(name))) && !outs.some((test) => test(name));
+}
+
+/** Names that Windows gives to devices. */
+const DEVICES = /^(?:con|prn|aux|nul|com\d|lpt\d)(?:\.|$)/i;
+
+/**
+ * Why a name cannot be a file below a folder here, or undefined. Whoever can write to a bucket chooses names;
+ * they must not choose where files of this computer are written.
+ */
+export function unsafeName(name: string, platform: string = process.platform): string | undefined {
+  if (name.includes('\0')) return 'has a NUL character';
+  if (name.startsWith('/')) return 'is absolute';
+  const parts = name.split('/');
+  if (parts.some((part) => part === '..')) return 'leaves the folder';
+  if (parts.some((part) => part === '.' || part === '')) return 'has an empty part';
+  if (platform !== 'win32') return undefined;
+  if (/[\\:*?"<>|]/.test(name)) return 'has a character that Windows reserves';
+  return parts.some((part) => DEVICES.test(part) || /[. ]$/.test(part))
+    ? 'is reserved by Windows'
+    : undefined;
+}
+
+/** Order of names in a bucket: by their UTF-8 bytes, which is not that of JavaScript's strings. */
+export function compareNames(a: string, b: string): number {
+  if (a === b) return 0;
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are the ASCII characters
+  if (/^[\x00-\x7f]*$/.test(a) && /^[\x00-\x7f]*$/.test(b)) return a < b ? -1 : 1;
+  return Buffer.compare(Buffer.from(a), Buffer.from(b));
+}

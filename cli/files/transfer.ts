@@ -1,0 +1,124 @@
+/** Many files on their way: each one's outcome is told, and one that fails does not stop the others. */
+
+import type { Invocation } from '../command.ts';
+import { EXIT, type ExitCode, tell } from '../failures.ts';
+import { Requests } from '../s3/requests.ts';
+import { S3Client } from '../s3/s3-client.ts';
+import { pathOf } from '../s3/signature.ts';
+import { contentTypeOf } from './content-type.ts';
+import { type Download, downloadFile } from './download.ts';
+import type { LocalFile } from './local-tree.ts';
+import { MTIME_HEADER, mtimeText } from './mtime.ts';
+import type { RemotePlace } from './places.ts';
+import { forEachOf, Pool } from './pool.ts';
+import { Progress } from './progress.ts';
+import { uploadFile, uploadStream } from './upload.ts';
+
+export const JOBS = 8;
+
+/** The client for files of whoever calls. */
+export async function s3Of({ session }: Pick<Invocation, 'session'>): Promise<S3Client> {
+  return new S3Client(new Requests(await session().s3Keys()));
+}
+
+/** One file to be transferred. */
+export interface Task {
+  /** How it is told. */
+  readonly title: string;
+  readonly bytes: number;
+  readonly run: () => Promise<void>;
+}
+
+export class Transfer {
+  readonly s3: S3Client;
+  readonly progress: Progress;
+  readonly #jobs: number;
+  readonly #pool: Pool;
+  #failed = 0;
+  #worst: ExitCode = EXIT.ok;
+
+  private constructor(call: Invocation, s3: S3Client) {
+    this.s3 = s3;
+    this.#jobs = call.options.count('jobs', JOBS);
+    this.#pool = new Pool(this.#jobs);
+    this.progress = new Progress(call.output);
+  }
+
+  static async begin(call: Invocation): Promise<Transfer> {
+    return new Transfer(call, await s3Of(call));
+  }
+
+  get failed(): number {
+    return this.#failed;
+  }
+
+  /** Runs the tasks as they come, some at a time. */
+  async run(tasks: AsyncIterable<Task> | Iterable<Task>): Promise<void> {
+    await forEachOf(tasks, this.#jobs, async ({ title, bytes, run }) => {
+      this.progress.expect(bytes);
+      try {
+        await run();
+        this.progress.fileDone();
+        this.progress.note(title);
+      } catch (error) {
+        this.failure(title, error);
+      }
+    });
+  }
+
+  /** A file that failed; the others go on. */
+  failure(title: string, error: unknown): void {
+    const { lines, exitCode } = tell(error);
+    this.#failed += 1;
+    this.#worst = exitCode;
+    this.progress.warn(`${title}: ${lines.join('; ')}`);
+  }
+
+  async upload(
+    file: LocalFile,
+    to: RemotePlace,
+    conditions: Readonly<Record<string, string>> = {},
+  ): Promise<void> {
+    const { path, size, mtimeMs } = file;
+    const headers = {
+      [MTIME_HEADER]: mtimeText(file.mtimeNs),
+      'content-type': contentTypeOf(to.key),
+      ...conditions,
+    };
+    const upload = { path, size, mtimeMs: Math.floor(mtimeMs), to, headers };
+    await uploadFile(upload, {
+      s3: this.s3,
+      pool: this.#pool,
+      onMoved: (bytes) => this.progress.moved(bytes),
+    });
+  }
+
+  async uploadInput(to: RemotePlace): Promise<void> {
+    const headers = { 'content-type': contentTypeOf(to.key) };
+    const onMoved = (bytes: number) => this.progress.moved(bytes);
+    await uploadStream(process.stdin, { to, headers }, { s3: this.s3, pool: this.#pool, onMoved });
+  }
+
+  async download(download: Download): Promise<void> {
+    await downloadFile(download, { s3: this.s3, onMoved: (bytes) => this.progress.moved(bytes) });
+  }
+
+  /** A copy that the cloud makes; the bytes do not come here. */
+  async copy(from: RemotePlace & { readonly version?: string | undefined }, to: RemotePlace): Promise<void> {
+    const version = from.version === undefined ? '' : `?versionId=${encodeURIComponent(from.version)}`;
+    const headers = { 'x-amz-copy-source': `${pathOf(from.bucket, from.key)}${version}` };
+    await this.s3.requests.call({ method: 'PUT', ...to, headers });
+  }
+
+  /** Ends the progress. The exit code: 7 when some failed and others did not. */
+  end(): ExitCode {
+    this.progress.end();
+    if (this.#failed === 0) return EXIT.ok;
+    return this.progress.files > 0 || this.#failed > 1 ? EXIT.partial : this.#worst;
+  }
+}
+
+/** `upload: a.txt → s3://b/a.txt` */
+export function titleOf(verb: string, from: string, to: string): string {
+  return `${verb}: ${from} → ${to}`;
+}

@@ -1,0 +1,121 @@
+/** Earlier versions, and links. */
+import type { Cloud, StorageObject } from '../../sdk/index.ts';
+import type { Command, Invocation } from '../command.ts';
+import { ClientError, EXIT, UsageError } from '../failures.ts';
+import { pathOf, presignedUrl } from '../s3/signature.ts';
+import { type RemotePlace, remoteObject, remoteOnly, shown } from './places.ts';
+
+const HOUR_SECONDS = 3600;
+const LONGEST_SECONDS = 7 * 24 * HOUR_SECONDS;
+const UNITS: Readonly<Record<string, number>> = { s: 1, m: 60, h: HOUR_SECONDS, d: 24 * HOUR_SECONDS };
+const EXPIRES = { value: 'TIME', summary: 'valid for 30s, 15m, 12h or 7d; default: 1h' } as const;
+
+export const VERSION_COMMANDS: readonly Command[] = [
+  {
+    name: 'restore',
+    words: 'OBJECT',
+    summary: 'make an earlier version the latest one; no version is lost',
+    options: {
+      version: { value: 'ID', summary: 'this version; ls --versions lists them' },
+      at: { value: 'TIME', summary: 'the version of that time: 2026-05-31T12:00:00Z' },
+    },
+    run: restore,
+  },
+  {
+    name: 'undelete',
+    words: 'PLACE',
+    summary: 'restore a deleted object, or with -r all deleted ones of a prefix',
+    options: { recursive: { short: 'r', summary: 'all deleted objects of the prefix' } },
+    run: undelete,
+  },
+  {
+    name: 'presign',
+    words: 'OBJECT',
+    summary: 'print a link that needs no key, to download or upload an object',
+    options: { expires: EXPIRES, put: { summary: 'a link for uploading (PUT)' } },
+    run: async (call) => {
+      const { bucket, key } = remoteObject(call.words[0] ?? '');
+      const method = call.options.has('put') ? 'PUT' : 'GET';
+      const seconds = secondsOf(call.options.text('expires') ?? '1h');
+      const asked = { method, path: pathOf(bucket, key), query: {}, headers: {} };
+      if (call.session().profileName === null)
+        call.output.note('the link ends with the key; one that was made for this command ends with it');
+      const url = presignedUrl(asked, seconds, await call.session().s3Keys());
+      call.output.one({ url, method, expires_in: seconds }, () => [url]);
+    },
+  },
+  {
+    name: 'share',
+    words: 'OBJECT',
+    summary: 'print a link of the cloud for a browser, with the name of the file',
+    options: { expires: EXPIRES },
+    run: async (call) => {
+      const { cloud } = call.session();
+      const { id } = await find(cloud, remoteObject(call.words[0] ?? ''));
+      const seconds = secondsOf(call.options.text('expires') ?? '1h');
+      const link = await cloud.getCdnUrl(id, { expires_in: seconds });
+      call.output.one(link, () => [link.cdn_url]);
+    },
+  },
+];
+
+/** Throws UsageError for what is no time, or longer than a week. */
+export function secondsOf(text: string): number {
+  const [, count, unit = 's'] = /^(\d+)([smhd]?)$/.exec(text) ?? [];
+  const seconds = Number(count) * (UNITS[unit || 's'] ?? 1);
+  if (seconds >= 1 && seconds <= LONGEST_SECONDS) return seconds;
+  throw new UsageError(`${text} is not a time from 1s to 7d`);
+}
+
+/** The object of that name, deleted or not. Throws ClientError if there never was one. */
+async function find(cloud: Cloud, place: RemotePlace): Promise<StorageObject> {
+  const { bucket, key: prefix } = place;
+  for await (const object of cloud.listObjects(bucket, { prefix, include_versions: true })) {
+    if (object.name === prefix) return object;
+    break;
+  }
+  throw new ClientError(`there is no object ${shown(place)}`, EXIT.notFound);
+}
+
+async function restore(call: Invocation): Promise<void> {
+  const { options, output } = call;
+  const { cloud } = call.session();
+  const [version, at] = [options.text('version'), options.text('at')];
+  if ((version === undefined) === (at === undefined)) throw new UsageError('say --version ID or --at TIME');
+  const place = remoteObject(call.words[0] ?? '');
+  const { id } = await find(cloud, place);
+  const restored = await cloud.restoreObject(id, {
+    version_id: version ?? (await versionAt(call, id, at ?? '')),
+  });
+  output.one(restored, () => [`${shown(place)} is now version ${restored.version_id}`]);
+}
+
+async function versionAt(call: Invocation, id: string, text: string): Promise<string> {
+  const wanted = Date.parse(text);
+  if (!Number.isFinite(wanted)) throw new UsageError(`${text} is not a time like 2026-05-31T12:00:00Z`);
+  const { versions } = await call.session().cloud.getObject(id);
+  const found = versions.find((each) => Date.parse(`${each.created_at.replace(' ', 'T')}Z`) <= wanted);
+  if (found === undefined) throw new ClientError(`there was no version at ${text}`, EXIT.notFound);
+  if (found.is_delete_marker) throw new ClientError(`it was deleted at ${text}`, EXIT.notFound);
+  return found.version_id ?? '';
+}
+
+async function undelete(call: Invocation): Promise<void> {
+  const { options, output } = call;
+  const place = remoteOnly(call.words[0] ?? '');
+  const { cloud } = call.session();
+  const query = { prefix: place.key, include_versions: true };
+  let [count, name, isDeleted] = [0, '', false];
+  // Versions come by name, and newest first: the second entry of a deleted name is what it was.
+  for await (const each of cloud.listObjects(place.bucket, query)) {
+    if (!options.has('recursive') && each.name !== place.key) continue;
+    if (each.name !== name) [name, isDeleted] = [each.name, each.is_delete_marker === true];
+    else if (isDeleted && each.is_delete_marker !== true) {
+      await cloud.restoreObject(each.id, { version_id: each.version_id ?? '' });
+      output.line(`restored: ${shown({ bucket: place.bucket, key: each.name })}`);
+      isDeleted = false;
+      count += 1;
+    }
+  }
+  if (count === 0) throw new ClientError(`nothing is deleted at ${shown(place)}`, EXIT.notFound);
+}

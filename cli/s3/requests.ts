@@ -1,0 +1,168 @@
+/** Signed requests to the S3 endpoint, which are sent again when the network or the cloud says so. */
+import { once } from 'node:events';
+import { createReadStream } from 'node:fs';
+import { Agent, type ClientRequest, request as httpRequest, type IncomingMessage } from 'node:http';
+import { request as httpsRequest, Agent as TlsAgent } from 'node:https';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { ClientError, EXIT } from '../failures.ts';
+import type { S3Keys } from '../profiles.ts';
+import { readFailure, S3Failure } from './s3-failure.ts';
+import { pathOf, queryText, signedHeaders } from './signature.ts';
+
+const ATTEMPTS = 7;
+const FIRST_PAUSE_MS = 150;
+const LONGEST_PAUSE_MS = 10_000;
+/** A connection on which nothing moves for so long is given up. */
+const IDLE_MS = 60_000;
+const READ_BYTES = 512 * 1024;
+
+/** Bytes `start` to `end`, without the last, of a file. */
+export interface FileRange {
+  readonly path: string;
+  readonly start: number;
+  readonly end: number;
+}
+
+export interface S3Request {
+  readonly method: string;
+  readonly bucket?: string;
+  readonly key?: string;
+  readonly query?: Readonly<Record<string, string>>;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: Buffer | FileRange;
+  /** Called with every piece that was handed to the network; less than nothing when it is sent again. */
+  readonly onSent?: (bytes: number) => void;
+}
+
+export interface S3Answer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly text: string;
+}
+
+export class Requests {
+  readonly keys: S3Keys;
+  readonly #agent: Agent;
+  readonly #url: URL;
+
+  constructor(keys: S3Keys) {
+    this.keys = keys;
+    this.#url = new URL(keys.endpoint);
+    const options = { keepAlive: true, maxSockets: 64, scheduling: 'lifo' } as const;
+    this.#agent = this.#url.protocol === 'https:' ? new TlsAgent(options) : new Agent(options);
+  }
+
+  /** The whole answer. Throws S3Failure for a refusal, ClientError when the cloud is not reached. */
+  async call(asked: S3Request): Promise<S3Answer> {
+    return this.#again(asked, async () => {
+      const response = await this.#open(asked);
+      const chunks: Buffer[] = [];
+      for await (const chunk of response) chunks.push(chunk);
+      return answerOf(response, Buffer.concat(chunks).toString());
+    });
+  }
+
+  /** An answer whose body the caller reads; it may break off. Throws as call() does. */
+  async stream(asked: S3Request): Promise<IncomingMessage> {
+    return this.#again(asked, () => this.#open(asked));
+  }
+
+  async #again<T>(asked: S3Request, work: () => Promise<T>): Promise<T> {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await work();
+      } catch (error) {
+        if (attempt === ATTEMPTS || !mayPass(error)) throw unreachable(error, this.keys.endpoint);
+        asked.onSent?.(0);
+        await sleep(pauseOf(error, attempt));
+      }
+    }
+  }
+
+  async #open(asked: S3Request): Promise<IncomingMessage> {
+    const { method, bucket, key, query = {}, headers = {}, body } = asked;
+    const path = bucket === undefined ? '/' : pathOf(bucket, key);
+    const signed = signedHeaders({ method, path, query, headers }, this.#url.host, this.keys);
+    if (body !== undefined || method === 'PUT' || method === 'POST')
+      signed['content-length'] = String(lengthOf(body));
+    const search = queryText(query);
+    const send = this.#url.protocol === 'https:' ? httpsRequest : httpRequest;
+    const request = send({
+      agent: this.#agent,
+      hostname: this.#url.hostname.replace(/^\[|\]$/g, ''),
+      port: this.#url.port,
+      method,
+      path: search === '' ? path : `${path}?${search}`,
+      headers: signed,
+      timeout: IDLE_MS,
+    });
+    // After the answer nobody waits for it any more.
+    request.on('error', () => {});
+    request.on('timeout', () => request.destroy(new Error('the connection is idle for too long')));
+    const response = await answerTo(request, asked);
+    if (response.statusCode !== undefined && response.statusCode < 300) return response;
+    const chunks: Buffer[] = [];
+    for await (const chunk of response) chunks.push(chunk);
+    const { status, headers: given } = answerOf(response, '');
+    const failure = readFailure(status, Buffer.concat(chunks).toString(), given['x-amz-request-id']);
+    throw Object.assign(failure, { retryAfter: Number(given['retry-after'] ?? Number.NaN) });
+  }
+}
+
+/** Sends the body, unless the answer comes first: a refusal needs no more of it. */
+async function answerTo(request: ClientRequest, { body, onSent }: S3Request): Promise<IncomingMessage> {
+  const answered = once(request, 'response') as Promise<[IncomingMessage]>;
+  if (body === undefined || !('path' in body)) {
+    request.end(body);
+    if (body !== undefined) onSent?.(body.length);
+  } else if (body.end === body.start) {
+    request.end();
+  } else {
+    const { path, start, end } = body;
+    const file = createReadStream(path, { start, end: end - 1, highWaterMark: READ_BYTES });
+    if (onSent !== undefined) file.on('data', (chunk) => onSent(chunk.length));
+    // A file that ends early leaves the request without its end; the error of the file says more.
+    file.on('error', (error) => request.destroy(error));
+    request.on('close', () => file.destroy());
+    file.pipe(request);
+  }
+  const [response] = await answered;
+  return response;
+}
+
+function lengthOf(body: Buffer | FileRange | undefined): number {
+  if (body === undefined) return 0;
+  return 'path' in body ? body.end - body.start : body.length;
+}
+
+function answerOf(response: IncomingMessage, text: string): S3Answer {
+  const headers = Object.fromEntries(
+    Object.entries(response.headers).map(([name, value]) => [name, String(value)]),
+  );
+  return { status: response.statusCode ?? 0, headers, text };
+}
+
+const PASSING = new Set([429, 500, 502, 503, 504]);
+/** Failures of the computer itself, which another attempt does not mend. */
+const LASTING = new Set(['ENOENT', 'EACCES', 'EISDIR', 'ENOTFOUND', 'ERR_INVALID_CHAR']);
+
+function mayPass(error: unknown): boolean {
+  if (error instanceof S3Failure) return PASSING.has(error.status) || error.code === 'RequestTimeout';
+  const { code = '', message } = error as NodeJS.ErrnoException;
+  return !LASTING.has(code) && !/certificate|self.signed/i.test(message);
+}
+
+/** What the cloud asks for, else a random time that grows: many clients must not come back at once. */
+function pauseOf(error: unknown, attempt: number): number {
+  const { retryAfter } = error as { readonly retryAfter?: number };
+  const random = Math.random() * Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** attempt);
+  return retryAfter !== undefined && Number.isFinite(retryAfter) ? retryAfter * 1000 + random : random;
+}
+
+function unreachable(error: unknown, endpoint: string): unknown {
+  const { code, message, syscall } = error as NodeJS.ErrnoException;
+  if (error instanceof ClientError || LOCAL.has(syscall ?? '')) return error;
+  return new ClientError(`${endpoint} does not answer: ${message || code}`, EXIT.unavailable);
+}
+
+const LOCAL = new Set(['open', 'read', 'stat']);

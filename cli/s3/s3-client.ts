@@ -1,0 +1,199 @@
+/** The operations of S3 that the client needs. */
+import { createHash } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
+import type { Requests, S3Answer } from './requests.ts';
+import { S3Failure } from './s3-failure.ts';
+import { elementsIn, escaped, nameIn, textIn } from './xml.ts';
+
+export interface ListedObject {
+  readonly key: string;
+  readonly size: number;
+  /** ISO 8601. */
+  readonly modified: string;
+  readonly etag: string;
+}
+
+export interface ListedVersion extends ListedObject {
+  readonly version: string;
+  readonly isLatest: boolean;
+  readonly isMarker: boolean;
+}
+
+export interface ListedPart {
+  readonly number: number;
+  readonly etag: string;
+  readonly size: number;
+  readonly crc32: string | undefined;
+}
+
+/** An object, or what is before the delimiter in the names of several. */
+export type Entry = { readonly object: ListedObject } | { readonly prefix: string };
+
+const unquoted = (etag: string) => etag.replace(/^"|"$/g, '');
+
+export class S3Client {
+  readonly requests: Requests;
+
+  constructor(requests: Requests) {
+    this.requests = requests;
+  }
+
+  async createBucket(bucket: string): Promise<void> {
+    await this.requests.call({ method: 'PUT', bucket });
+  }
+
+  async deleteBucket(bucket: string): Promise<void> {
+    await this.requests.call({ method: 'DELETE', bucket });
+  }
+
+  /** In UTF-8 byte order, page by page. Throws S3Failure. */
+  async *list(bucket: string, prefix: string, delimiter = ''): AsyncGenerator<Entry> {
+    let token: string | undefined;
+    do {
+      const { text } = await this.requests.call({
+        method: 'GET',
+        bucket,
+        query: {
+          'list-type': '2',
+          'encoding-type': 'url',
+          ...(prefix !== '' && { prefix }),
+          ...(delimiter !== '' && { delimiter }),
+          ...(token !== undefined && { 'continuation-token': token }),
+        },
+      });
+      yield* elementsIn(text, 'CommonPrefixes').map((each) => ({ prefix: nameIn(each, 'Prefix') }));
+      yield* elementsIn(text, 'Contents').map((each) => ({ object: objectIn(each) }));
+      token = textIn(text, 'NextContinuationToken');
+    } while (token !== undefined);
+  }
+
+  /** By name, and newest first. */
+  async *versions(bucket: string, prefix: string): AsyncGenerator<ListedVersion> {
+    let after: Record<string, string> | undefined = {};
+    while (after !== undefined) {
+      const query = { versions: '', 'encoding-type': 'url', ...(prefix !== '' && { prefix }), ...after };
+      const { text }: S3Answer = await this.requests.call({ method: 'GET', bucket, query });
+      for (const [, kind, inner = ''] of text.matchAll(/<(Version|DeleteMarker)>(.*?)<\/\1>/gs)) {
+        yield {
+          ...objectIn(inner),
+          version: textIn(inner, 'VersionId') ?? 'null',
+          isLatest: textIn(inner, 'IsLatest') === 'true',
+          isMarker: kind === 'DeleteMarker',
+        };
+      }
+      after =
+        textIn(text, 'IsTruncated') === 'true'
+          ? {
+              'key-marker': nameIn(text, 'NextKeyMarker'),
+              'version-id-marker': textIn(text, 'NextVersionIdMarker') ?? '',
+            }
+          : undefined;
+    }
+  }
+
+  /** Headers of an object, or undefined if there is none. */
+  async head(
+    bucket: string,
+    key: string,
+    version?: string,
+  ): Promise<Readonly<Record<string, string>> | undefined> {
+    const query = version === undefined ? {} : { versionId: version };
+    try {
+      const headers = { 'x-amz-checksum-mode': 'ENABLED' };
+      return (await this.requests.call({ method: 'HEAD', bucket, key, query, headers })).headers;
+    } catch (error) {
+      if (error instanceof S3Failure && error.status === 404) return undefined;
+      throw error;
+    }
+  }
+
+  async get(
+    at: { readonly bucket: string; readonly key: string; readonly version?: string | undefined },
+    headers: Readonly<Record<string, string>> = {},
+  ): Promise<IncomingMessage> {
+    const query: Record<string, string> = at.version === undefined ? {} : { versionId: at.version };
+    const { bucket, key } = at;
+    const asked = { 'x-amz-checksum-mode': 'ENABLED', ...headers };
+    return this.requests.stream({ method: 'GET', bucket, key, query, headers: asked });
+  }
+
+  async deleteOne(bucket: string, key: string, version?: string): Promise<void> {
+    const query: Record<string, string> = version === undefined ? {} : { versionId: version };
+    await this.requests.call({ method: 'DELETE', bucket, key, query });
+  }
+
+  /** Deletes at most 1,000 in one request. The result: what was refused. */
+  async deleteMany(
+    bucket: string,
+    things: readonly { readonly key: string; readonly version?: string | undefined }[],
+  ): Promise<{ key: string; message: string }[]> {
+    const listed = things.map(({ key, version }) => {
+      const id = version === undefined ? '' : `<VersionId>${escaped(version)}</VersionId>`;
+      return `<Object><Key>${escaped(key)}</Key>${id}</Object>`;
+    });
+    const body = Buffer.from(`<Delete><Quiet>true</Quiet>${listed.join('')}</Delete>`);
+    const headers = { 'content-md5': createHash('md5').update(body).digest('base64') };
+    const { text } = await this.requests.call({
+      method: 'POST',
+      bucket,
+      query: { delete: '' },
+      headers,
+      body,
+    });
+    return elementsIn(text, 'Error').map((each) => {
+      return { key: textIn(each, 'Key') ?? '', message: textIn(each, 'Message') ?? 'refused' };
+    });
+  }
+
+  async beginUpload(bucket: string, key: string, headers: Readonly<Record<string, string>>): Promise<string> {
+    const { text } = await this.requests.call({
+      method: 'POST',
+      bucket,
+      key,
+      query: { uploads: '' },
+      headers,
+    });
+    return textIn(text, 'UploadId') ?? '';
+  }
+
+  /** The parts of an upload in progress, or undefined if there is no such upload. */
+  async listParts(bucket: string, key: string, uploadId: string): Promise<ListedPart[] | undefined> {
+    const parts: ListedPart[] = [];
+    let marker: string | undefined = '';
+    while (marker !== undefined) {
+      const query = { uploadId, ...(marker !== '' && { 'part-number-marker': marker }) };
+      let text: string;
+      try {
+        ({ text } = await this.requests.call({ method: 'GET', bucket, key, query }));
+      } catch (error) {
+        if (error instanceof S3Failure && error.status === 404) return undefined;
+        throw error;
+      }
+      parts.push(...elementsIn(text, 'Part').map(partIn));
+      marker = textIn(text, 'IsTruncated') === 'true' ? textIn(text, 'NextPartNumberMarker') : undefined;
+    }
+    return parts;
+  }
+
+  async abortUpload(bucket: string, key: string, uploadId: string): Promise<void> {
+    await this.requests.call({ method: 'DELETE', bucket, key, query: { uploadId } });
+  }
+}
+
+function objectIn(xml: string): ListedObject {
+  return {
+    key: nameIn(xml, 'Key'),
+    size: Number(textIn(xml, 'Size') ?? 0),
+    modified: textIn(xml, 'LastModified') ?? '',
+    etag: unquoted(textIn(xml, 'ETag') ?? ''),
+  };
+}
+
+function partIn(xml: string): ListedPart {
+  return {
+    number: Number(textIn(xml, 'PartNumber')),
+    etag: textIn(xml, 'ETag') ?? '',
+    size: Number(textIn(xml, 'Size')),
+    crc32: textIn(xml, 'ChecksumCRC32'),
+  };
+}

@@ -1,0 +1,181 @@
+/** Files through the client: what goes in comes out, also when clients are killed and names are hostile. */
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { Client } from '../harness/client.ts';
+import { CloudProcess } from '../harness/cloud-process.ts';
+import { eventually } from '../harness/waiting.ts';
+import { CliUser, NODE_20 } from './cli-kit.ts';
+import { digests, syncBothWays } from './cli-sync-kit.ts';
+
+const cloud = await CloudProcess.start();
+const user = await CliUser.signedIn(cloud.api);
+const api = new Client(cloud.api, user.key);
+after(async () => {
+  user.remove();
+  await cloud.stop();
+});
+const path = (name: string) => join(user.home, name);
+const options = NODE_20 === undefined ? {} : { node: NODE_20 };
+
+before(async () => {
+  for (const name of ['photos', 'synced']) {
+    const { status } = await api.call('/api/buckets', { json: { name, versioning: true } });
+    assert.equal(status, 201);
+  }
+});
+
+describe('cp', () => {
+  test('keeps bytes and time both ways, in one piece and in parts, on the oldest Node', async () => {
+    for (const [name, size] of Object.entries({ empty: 0, small: 5, large: 40 * 2 ** 20 + 7 })) {
+      writeFileSync(path(name), randomBytes(size));
+      await user.ok(['cp', name, `s3://photos/in/${name}`], options);
+      await user.ok(['cp', `s3://photos/in/${name}`, `${name}.back`], options);
+      assert.ok(readFileSync(path(name)).equals(readFileSync(path(`${name}.back`))), name);
+      const [there, back] = [statSync(path(name)), statSync(path(`${name}.back`))];
+      assert.ok(Math.abs(there.mtimeMs - back.mtimeMs) < 2);
+    }
+  });
+
+  test('streams standard input and output', async () => {
+    const bytes = randomBytes(20 * 2 ** 20).toString('base64');
+    await user.ok(['cp', '-', 's3://photos/piped'], { input: bytes });
+    assert.equal(await user.ok(['cat', 's3://photos/piped']), bytes);
+    assert.equal(await user.ok(['head', '-c', '10', 's3://photos/piped']), bytes.slice(0, 10));
+  });
+
+  test('takes patterns, and refuses what there is not', async () => {
+    await user.ok(['cp', 's3://photos/in/*', 'out/']);
+    assert.deepEqual(readdirSync(path('out')).sort(), ['empty', 'large', 'small']);
+    await user.fails(5, ['cp', 's3://photos/in/none', 'x']);
+    await user.fails(5, ['cp', 's3://photos/in/*.none', 'x']);
+    await user.fails(5, ['cp', 'none', 's3://photos/']);
+    await user.fails(5, ['ls', 's3://no-such-bucket']);
+    await user.fails(2, ['cp', 'small', 'other']);
+  });
+
+  test('an upload and a download that are killed go on where they were', async () => {
+    writeFileSync(path('huge'), randomBytes(120 * 2 ** 20));
+    const killed = async (args: string[], isFarEnough: () => unknown) => {
+      const child = user.start([...args, '--jobs', '1']);
+      await eventually('some of it', isFarEnough);
+      child.kill('SIGKILL');
+      await once(child, 'close');
+    };
+    const uploads = async () => (await api.call('/api/buckets/photos/uploads')).body;
+    await killed(['cp', 'huge', 's3://photos/huge'], async () => (await uploads())[0]?.size > 20 * 2 ** 20);
+    const [{ upload_id: first }] = await uploads();
+    await user.ok(['cp', 'huge', 's3://photos/huge', '--quiet']);
+    assert.deepEqual(await uploads(), [], `${first} was not continued`);
+    const parts = () => readdirSync(user.home).filter((name) => name.endsWith('.part'));
+    const partSize = () => parts().some((name) => statSync(path(name)).size > 2 ** 20);
+    await killed(['cp', 's3://photos/huge', 'huge.back'], partSize).catch(() => {});
+    await user.ok(['cp', 's3://photos/huge', 'huge.back']);
+    assert.ok(readFileSync(path('huge')).equals(readFileSync(path('huge.back'))));
+    assert.deepEqual(parts(), []);
+  });
+});
+
+describe('sync', () => {
+  test('2,000 files arrive once and whole, though each client is killed three times', async () => {
+    await syncBothWays(user, { files: 2000, kills: 3 });
+  });
+
+  test('deletes only when it is told to, at most so many, and says before what it would do', async () => {
+    mkdirSync(path('small-tree/sub'), { recursive: true });
+    for (const name of ['a', 'b', 'sub/c']) writeFileSync(path(`small-tree/${name}`), name);
+    symlinkSync('a', path('small-tree/link'));
+    const { stderr } = await user.run(['sync', 'small-tree', 's3://photos/tree']);
+    assert.match(stderr, /skipped: link \(a symbolic link\)/);
+    await api.upload('photos', 'tree/extra', 'x');
+    await api.upload('photos', 'tree/more', 'x');
+    const dry = await user.ok(['sync', 'small-tree', 's3://photos/tree', '--delete', '--dry-run']);
+    assert.equal(dry, 'delete: s3://photos/tree/extra\ndelete: s3://photos/tree/more\n');
+    await user.fails(6, ['sync', 'small-tree', 's3://photos/tree', '--delete', '--max-delete', '1']);
+    await user.ok(['sync', 'small-tree', 's3://photos/tree', '--delete', '--exclude', 'more']);
+    const left = await user.ok(['ls', '-r', '--json', 's3://photos/tree/']);
+    const names = left
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line).key);
+    assert.deepEqual(names, ['tree/a', 'tree/b', 'tree/more', 'tree/sub/c']);
+  });
+
+  test('names that would leave the folder are refused, and all others arrive', async () => {
+    const before = readdirSync(user.home);
+    for (const name of ['../escaped', 'a/../../escaped', '/tmp/cloudlet-escaped', 'fine/name', 'a//b'])
+      await api.upload('photos', `hostile/${name}`, 'x');
+    const said = await user.fails(7, ['sync', 's3://photos/hostile', 'caught']);
+    assert.match(said, /leaves the folder/);
+    assert.match(
+      await user.fails(7, ['cp', '-r', 's3://photos/hostile/', 'caught-too']),
+      /leaves the folder/,
+    );
+    for (const folder of ['caught', 'caught-too'])
+      assert.deepEqual([...digests(path(folder)).keys()], ['fine/name']);
+    assert.ok(!existsSync('/tmp/cloudlet-escaped'));
+    assert.deepEqual(readdirSync(user.home).sort(), [...before, 'caught', 'caught-too'].sort());
+  });
+});
+
+describe('versions', () => {
+  test('are restored, undeleted and removed', async () => {
+    for (const text of ['first', 'second']) await user.ok(['cp', '-', 's3://photos/v.txt'], { input: text });
+    const listed = (await user.ok(['ls', '--versions', '--json', 's3://photos/v.txt'])).trim().split('\n');
+    const [, first] = listed.map((line) => JSON.parse(line).version);
+    await user.ok(['restore', 's3://photos/v.txt', '--version', first]);
+    assert.equal(await user.ok(['cat', 's3://photos/v.txt']), 'first');
+    await user.ok(['rm', 's3://photos/v.txt']);
+    await user.fails(5, ['cat', 's3://photos/v.txt']);
+    await user.ok(['undelete', 's3://photos/v.txt']);
+    assert.equal(await user.ok(['cat', 's3://photos/v.txt']), 'first');
+    await user.fails(2, ['rm', '--versions', 's3://photos/v.txt']);
+    await user.ok(['rm', '--versions', '--yes', 's3://photos/v.txt']);
+    assert.equal(await user.ok(['ls', '--versions', 's3://photos/v.txt']), '');
+  });
+
+  test('links need no key', async () => {
+    await user.ok(['cp', '-', 's3://photos/l.txt'], { input: 'linked' });
+    for (const words of [
+      ['presign', 's3://photos/l.txt'],
+      ['share', 's3://photos/l.txt', '--expires', '5m'],
+    ])
+      assert.equal(await (await fetch((await user.ok(words)).trim())).text(), 'linked');
+    const url = (await user.ok(['presign', '--put', 's3://photos/p.txt'])).trim();
+    assert.equal((await fetch(url, { method: 'PUT', body: 'put' })).status, 200);
+    assert.equal(await user.ok(['cat', 's3://photos/p.txt']), 'put');
+  });
+
+  test('mv, tree, du, stat and rb', async () => {
+    writeFileSync(path('moved'), 'moved');
+    await user.ok(['mb', 'moving']);
+    await user.ok(['mv', 'moved', 's3://moving/a/moved']);
+    assert.ok(!existsSync(path('moved')));
+    await user.ok(['mv', 's3://moving/a/moved', 's3://moving/b']);
+    assert.equal(await user.ok(['tree', 's3://moving']), 's3://moving/\n  b  5 B\n');
+    assert.deepEqual(JSON.parse(await user.ok(['du', '--json', 's3://moving'])), { objects: 1, bytes: 5 });
+    assert.equal(JSON.parse(await user.ok(['stat', '--json', 's3://moving/b']))['content-length'], '5');
+    await user.fails(6, ['rb', 'moving']);
+    await user.ok(['rm', '-r', '-y', 's3://moving']);
+    await user.ok(['rb', 'moving']);
+  });
+
+  test('the environment alone serves files, and leaves no key behind', async () => {
+    const env = { CLOUDLET_URL: cloud.api, CLOUDLET_API_KEY: user.key };
+    const keys = async () => (await api.call('/api/account/access-keys')).body.length;
+    const before = await keys();
+    assert.match(await user.ok(['ls', 's3://photos'], { env }), /l\.txt/);
+    assert.equal(await keys(), before);
+  });
+});
