@@ -80,7 +80,7 @@ const UPLOADS = 100;
 /** Accounts whose buckets are read at a time. */
 const ACCOUNTS = 64;
 /** Names that are worked on at a time. */
-const AT_ONCE = 16;
+const AT_ONCE = 64;
 /** Versions of one name that are removed in one commit: more would delay others. */
 const REMOVED_AT_ONCE = 64;
 

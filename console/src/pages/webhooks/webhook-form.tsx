@@ -13,7 +13,7 @@ import { webhooksQuery } from './queries.ts';
 
 const words = text.webhooks;
 const EVENTS = [
-  ...['*', 'credits.low', 'credits.exhausted', 'credits.restored'],
+  ...['*', 'bucket.objects_expired', 'credits.low', 'credits.exhausted', 'credits.restored'],
   ...['database.created', 'database.deleted', 'database.failed', 'database.read_only', 'database.resumed'],
   ...['database.suspended', 'vm.started', 'vm.stopped', 'vm.failed', 'vm.deleted'],
 ];
