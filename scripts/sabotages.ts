@@ -165,7 +165,7 @@ export const SABOTAGES: readonly Sabotage[] = [
     sees: /is lost/,
     edits: [
       {
-        file: 'server/storage/objects.ts',
+        file: 'server/storage/object-changes.ts',
         find: 'const replaced = await this.replaced(target);',
         replace: 'const replaced = previous;',
       },
@@ -178,7 +178,7 @@ export const SABOTAGES: readonly Sabotage[] = [
     sees: /is lost|it may hold|counters say|the latest versions differ|cannot be read/,
     edits: [
       {
-        file: 'server/storage/objects.ts',
+        file: 'server/storage/object-changes.ts',
         find: `return this.#locks.run(\`\${bucketId}/\${name}\`, () => this.#deps.changes.run(recorder, build));`,
         replace: 'return this.#deps.changes.run(recorder, build);',
       },
@@ -192,8 +192,9 @@ export const SABOTAGES: readonly Sabotage[] = [
       },
       {
         file: 'server/storage/object-sql.ts',
-        find: "sql: 'DELETE FROM versions WHERE id = ?', params: [id], expectChanges: 1 }",
-        replace: "sql: 'DELETE FROM versions WHERE id = ?', params: [id] }",
+        find: `params: [id, wallMs, steadyMs, Number(bypass)],
+      expectChanges: 1,`,
+        replace: 'params: [id, wallMs, steadyMs, Number(bypass)],',
       },
       {
         file: 'server/storage/object-sql.ts',

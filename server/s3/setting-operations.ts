@@ -29,7 +29,7 @@ export interface Setting<N extends SettingName> {
   readonly names: readonly [get: string, put: string, remove?: string];
   /** Their actions; removing often is a way of putting. */
   readonly actions: readonly [get: Action, put: Action, remove?: Action];
-  /** What reading answers where it is not set. */
+  /** The refusal to read it where it is not set. */
   readonly absent: S3Code;
   /** The code when the state of the bucket does not allow it. */
   readonly refused?: S3Code;
@@ -37,7 +37,7 @@ export interface Setting<N extends SettingName> {
   /** Throws S3Error. */
   readonly read: (body: Buffer, headers?: IncomingHttpHeaders) => NonNullable<BucketSettings[N]>;
   readonly write: (value: NonNullable<BucketSettings[N]>) => string;
-  /** Of the answers that show or set it. */
+  /** Further headers of the answers that show or set it. */
   readonly headers?: (value: NonNullable<BucketSettings[N]>) => Record<string, string>;
   /** After PUT; default 200. */
   readonly status?: number;

@@ -16,7 +16,7 @@ export const bucketsQuery = queryOptions({
 export const bucketQuery = (name: string) =>
   queryOptions({ queryKey: ['buckets', name], queryFn: () => cloud.getBucket(name) });
 
-/** What S3 clients can set on it. */
+/** The settings that S3 clients can make on it. */
 export const settingsQuery = (bucket: string) =>
   queryOptions({
     queryKey: ['buckets', bucket, 'settings'],
