@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { Client } from '../harness/client.ts';
-import { CloudProcess } from '../harness/cloud-process.ts';
+import { ADMIN_KEY, CloudProcess } from '../harness/cloud-process.ts';
 import {
   anonymously,
   assertRefused,
@@ -158,6 +158,8 @@ describe('a policy', () => {
       { Resource: undefined },
       { Resource: arn, NotResource: arn },
       { Condition: { StringEquals: { 'aws:nothing': 'x' } } },
+      { Condition: { StringEquals: {} } },
+      { Condition: { StringNotEquals: { 's3:prefix': [] } } },
       { Condition: { StringIs: { 's3:prefix': 'x' } } },
       { Condition: { IpAddress: { 'aws:SourceIp': 'here' } } },
       { Condition: { NumericEquals: { 's3:max-keys': 'ten' } } },
@@ -350,6 +352,20 @@ describe('attackers', () => {
     assert.match(listed.text, new RegExp(`<Initiator><ID>${ids.other}</ID>`));
     await stranger.ok('DELETE', `/${bucket}/theirs`, { query: `uploadId=${theirs}` });
     await s3.ok('GET', `/${bucket}/big`, { query: `uploadId=${uploadId}` });
+  });
+
+  test('of a suspended owner get nothing, whatever he allowed', async () => {
+    const account = await new Client(cloud.api).register();
+    const suspended = await newS3(cloud.data, new Client(cloud.api, account.api_key));
+    await suspended.ok('PUT', '/of-the-suspended');
+    await suspended.ok('PUT', '/of-the-suspended/a', { body: 'x' });
+    await setPolicy(suspended, 'of-the-suspended', policy(statement('of-the-suspended', {})));
+    assert.equal((await get('/of-the-suspended/a')).text, 'x');
+    const path = `/api/admin/accounts/${account.id}/suspend`;
+    const admin = new Client(cloud.api, ADMIN_KEY);
+    assert.equal((await admin.call(path, { json: { reason: 'test' } })).status, 200);
+    assertRefused(await get('/of-the-suspended/a'), 403, 'AccessDenied');
+    await stranger.refused(403, 'AccessDenied', ['GET', '/of-the-suspended/a']);
   });
 
   test('cannot make a bucket of a name that is held, nor pass for another owner', async () => {

@@ -185,9 +185,12 @@ function compileResource(text: string, bucket: string, hasVariables: boolean): P
 function compileConditions(conditions: unknown, hasVariables: boolean): Condition[] {
   if (!isObject(conditions)) throw new PolicyProblem('Policy has an invalid condition');
   return Object.entries(conditions).flatMap(([operator, keys]) => {
-    if (!isObject(keys)) throw new PolicyProblem(`Policy has an invalid condition - ${operator}`);
+    if (!isObject(keys) || Object.keys(keys).length === 0) {
+      throw new PolicyProblem(`Policy has an invalid condition - ${operator}`);
+    }
     return Object.entries(keys).map(([key, value]) => {
       const values = (Array.isArray(value) ? value : [value]).map(conditionText);
+      if (values.length === 0) throw new PolicyProblem('Policy has an invalid condition value');
       return readCondition(operator, key, values, hasVariables);
     });
   });
