@@ -3,7 +3,7 @@ import type { Recorder } from '../metadata/change.ts';
 
 /**
  * `*`, `<area>:*` or one right in an area. `storage:admin`: who may reach a bucket, and what it removes by
- * itself. `storage:append`: part of `storage:write`, see storage/append-only.ts.
+ * itself. `storage:append`: part of `storage:write`, see storage/object-lock.ts.
  */
 export const SCOPES = [
   '*',

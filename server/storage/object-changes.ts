@@ -8,12 +8,18 @@ import type { RowIdOf } from '../metadata/metadata.ts';
 import type { Clock } from '../platform/clock.ts';
 import { KeyedMutex } from '../platform/concurrency.ts';
 import { newId } from '../platform/ids.ts';
-import { assertMayReplace } from './append-only.ts';
 import { defaultRetention } from './bucket-settings.ts';
 import type { BucketRow } from './bucket-sql.ts';
 import type { Published } from './entries.ts';
 import type { HotContents } from './hot-contents.ts';
-import { assertRemovable, type LockRow, type LockTime, newLock, type WantedLock } from './object-lock.ts';
+import {
+  assertMayReplace,
+  assertRemovable,
+  type LockRow,
+  type LockTime,
+  newLock,
+  type WantedLock,
+} from './object-lock.ts';
 import { markerOf, type ObjectSql, type Pointed, type UploadTarget, type VersionRow } from './object-sql.ts';
 import { type Deleted, VERSIONING } from './schema.ts';
 import type { StorageBilling } from './storage-billing.ts';

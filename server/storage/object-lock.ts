@@ -5,8 +5,18 @@
  * has really passed. A version is free when both are over, so that setting the clock forward frees nothing,
  * and no date that is shown is undercut. What removes a version states this in its commit: see
  * ObjectSql.deleteVersion().
+ *
+ * Keys that may only append are for backups that must survive whoever gets hold of the key. They create
+ * objects, and replace or delete only where the earlier version stays: in a bucket whose versioning is on.
+ * Their checks belong into the commit too: a change that was built while versioning was on drops no version,
+ * so that versioning that is suspended meanwhile loses nothing.
  */
+import { type Principal, permits } from '../calls/principal.ts';
+import type { Clock } from '../platform/clock.ts';
 import { AppError } from '../platform/errors.ts';
+import type { BucketRow } from './bucket-sql.ts';
+import type { UploadTarget } from './object-rows.ts';
+import { VERSIONING } from './schema.ts';
 
 export type LockMode = 'GOVERNANCE' | 'COMPLIANCE';
 
@@ -55,6 +65,11 @@ export interface LockTime {
 }
 
 const DAY_MS = 24 * 3_600_000;
+
+/** Reads both clocks. */
+export function lockClock(wall: Pick<Clock, 'now'>, steady: Pick<Clock, 'now'>): () => LockTime {
+  return () => ({ wallMs: wall.now(), steadyMs: steady.now() });
+}
 
 function isRetained({ retain_until, locked_until }: LockRow, { wallMs, steadyMs }: LockTime): boolean {
   return (retain_until ?? 0) > wallMs || (locked_until ?? 0) > steadyMs;
@@ -114,4 +129,40 @@ function untilText({ lock_mode, retain_until }: LockRow): string {
 
 export function objectLocked(why: string): AppError {
   return new AppError('object_locked', why, { hint: 'Object lock keeps it from being removed or weakened' });
+}
+
+/** True for a key that has `storage:append` and not the whole right to write. */
+function onlyAppends(principal: Principal): boolean {
+  return principal.scopes.includes('storage:append') && !permits(principal, 'storage:write');
+}
+
+/**
+ * `dropped`: the version or marker that the new version takes the place of. Throws `scope_required` where an
+ * upload would replace something for good.
+ */
+export function assertMayReplace(
+  principal: Principal,
+  { versioning, previous }: Pick<UploadTarget, 'versioning' | 'previous'>,
+  dropped: unknown,
+): void {
+  if (previous === undefined && dropped === undefined) return;
+  if (versioning === VERSIONING.on || !onlyAppends(principal)) return;
+  throw appendsOnly('replace an object');
+}
+
+/** Throws `scope_required` where a delete would remove something for good. */
+export function assertMayRemove(
+  principal: Principal,
+  { versioning }: Pick<BucketRow, 'versioning'>,
+  versionId: string | undefined,
+): void {
+  if (!onlyAppends(principal)) return;
+  if (versionId !== undefined) throw appendsOnly('remove a version');
+  if (versioning !== VERSIONING.on) throw appendsOnly('delete an object');
+}
+
+function appendsOnly(deed: string): AppError {
+  return new AppError('scope_required', `This key may only append, so it cannot ${deed} for good`, {
+    hint: 'Enable the versioning of the bucket, or use a key with the scope storage:write',
+  });
 }

@@ -15,6 +15,7 @@ import { NamedKeySql } from './named-key-sql.ts';
 import { NamedKeys } from './named-keys.ts';
 import { NamedSql } from './named-sql.ts';
 import { ObjectChanges } from './object-changes.ts';
+import { lockClock } from './object-lock.ts';
 import { ObjectSql } from './object-sql.ts';
 import { Objects } from './objects.ts';
 import { PartUploadSql } from './part-upload-sql.ts';
@@ -58,7 +59,7 @@ export function objectServices(deps: ObjectServicesDeps) {
     statementOf: (bucketId, bytes) => billing.bytesSent(bucketId, bytes),
     join: (earlier, later) => earlier + later,
   });
-  const lockTime = () => ({ wallMs: deps.clock.now(), steadyMs: deps.steady.now() });
+  const lockTime = lockClock(deps.clock, deps.steady);
   const shared = { ...deps, store, hot, lockTime };
   const buckets = new Buckets({ ...shared, store: new BucketSql(metadata) });
   const objectChanges = new ObjectChanges(shared);
