@@ -1,5 +1,6 @@
 /** The table of commands, by topic. */
 import { ACCOUNT_COMMANDS } from './account-commands.ts';
+import { API_COMMAND } from './api-command.ts';
 import type { Command } from './command.ts';
 import { BROWSE_COMMANDS } from './files/browse-commands.ts';
 import { COPY_COMMANDS } from './files/copy-commands.ts';
@@ -7,10 +8,12 @@ import { SYNC_COMMAND } from './files/sync-command.ts';
 import { VERSION_COMMANDS } from './files/version-commands.ts';
 import { generalCommands } from './general-commands.ts';
 import type { Topic } from './help.ts';
+import { RESOURCE_COMMANDS } from './resource-commands.ts';
 
 export const TOPICS: readonly Topic[] = [
   { title: 'Account', commands: ACCOUNT_COMMANDS },
   { title: 'Files', commands: [...COPY_COMMANDS, SYNC_COMMAND, ...BROWSE_COMMANDS, ...VERSION_COMMANDS] },
+  { title: 'Machines, databases, buckets and keys', commands: [...RESOURCE_COMMANDS, API_COMMAND] },
   { title: 'Client', commands: generalCommands(() => TOPICS) },
 ];
 

@@ -54,3 +54,15 @@ function columnsOf(lines: readonly Line[]): string[] {
   const width = Math.max(...lines.map(([left]) => left.length));
   return lines.map(([left, right]) => `  ${left.padEnd(width)}  ${right}`);
 }
+
+/** The table of commands in docs/client.md. */
+export function markdownTable(topics: readonly Topic[]): string {
+  const rows = topics.flatMap(({ commands }) =>
+    commands.map((command) => {
+      const usage = `${command.name} ${command.words}`.trim().replaceAll('|', '\\|');
+      const names = Object.keys(command.options ?? {}).map((name) => `\`--${name}\``);
+      return `| \`${usage}\` | ${command.summary.replaceAll('|', '\\|')} | ${names.join(' ')} |`;
+    }),
+  );
+  return ['| command | what it does | options |', '|---|---|---|', ...rows].join('\n');
+}

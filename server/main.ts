@@ -21,7 +21,7 @@ const HELP = `Usage: cloudlet <command>
   databases upgrade     upgrade PostgreSQL data to the newest installed major version
   doctor                check disk, ports, clock, QEMU, KVM and database engines
 
-Users have commands, too: login, ls, cp, sync and more. See cloudlet help login.
+Users have commands, too: login, ls, cp, sync, vm, db and more. See docs/client.md, and cloudlet help login.
 
 Use --help with a command for details, and --version to print the version. Settings are environment variables;
 see docs/settings.md.

@@ -142,7 +142,7 @@ class Plan {
   async #isSameBytes(source: Thing, target: Thing): Promise<boolean> {
     const [file, object] = 'etag' in source ? [target, source] : [source, target as RemoteFile];
     if ('etag' in file) return file.etag === object.etag;
-    if (/^[0-9a-f]{32}$/.test(object.etag)) return (await md5OfFile(file.path)) === object.etag;
+    if (/^[0-9a-f]{32}$/.test(object.etag)) return (await md5OfFile(file.path, file.size)) === object.etag;
     const bucket = (this.#source.remote ?? this.#target.remote)?.bucket ?? '';
     const stored = (await this.#transfer.s3.head(bucket, object.key))?.['x-amz-checksum-crc32'];
     return stored === base64OfCrc32(await crc32OfFile({ path: file.path, start: 0, end: file.size }));

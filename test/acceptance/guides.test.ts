@@ -7,7 +7,7 @@ import { runGuide } from './guides-kit.ts';
 
 const skip = notInstalled('curl', 'jq', 'xxd');
 const ROOT = new URL('../../', import.meta.url);
-const GUIDES = ['docs/databases.md', 'docs/operating.md', 'docs/recovery.md', 'docs/s3.md'];
+const GUIDES = ['docs/client.md', 'docs/databases.md', 'docs/operating.md', 'docs/recovery.md', 'docs/s3.md'];
 const WITH_MACHINES = ['docs/machines.md', 'docs/billing.md', 'docs/webhooks.md'];
 
 test('docs/tour.md runs as it is printed, in one shell, and leaves nothing', { skip }, () =>
