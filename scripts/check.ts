@@ -52,6 +52,7 @@ const LONG = { ...tests('long', 1, 'test/long/**/*.test.ts'), timeoutMs: 3_600_0
 const SLOW_FILES: ReadonlySet<string> = new Set(
   [
     'acceptance/accounts-commands',
+    'acceptance/cli-files',
     'acceptance/console-large-uploads',
     'acceptance/console-operator',
     'acceptance/databases-hosts',

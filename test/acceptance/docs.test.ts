@@ -74,6 +74,9 @@ const MAKERS: Readonly<Record<string, (user: CheckedClient, id: string) => Promi
     if (/deleteVm/i.test(id)) await user.expect(200, `${path}/stop?force=true`, POST);
     return path.split('/').at(-1) ?? '';
   },
+  KEYID: async (user) => {
+    return (await user.expect(201, '/api/encryption-keys', { json: { id: 'photos-key' } })).id;
+  },
   ACCESS_KEY_ID: async (user) => {
     const json = { name: 'k', scopes: ['storage:read'] };
     return (await user.expect(201, '/api/account/access-keys', { json })).id;
