@@ -162,17 +162,17 @@ function withClient(pages: ConsoleFiles): StaticFiles {
 
 /** S3 beside the other edges: its own, and its calls of the JSON API. */
 function s3Of(
-  { config }: BuildOptions,
+  { config, clock }: BuildOptions,
   { domains, addresses }: { domains: Domains; addresses: OwnAddresses },
 ) {
   const { accessKeys, authenticator, directory } = domains.accounts;
   const { services } = domains.storage;
   const keyOf = (id: string) => authenticator.s3KeyOf(id);
   const dataUrl = () => addresses.dataUrl;
-  const { buckets } = services;
+  const own = { accessKeys, accounts: directory, keyOf, dataUrl, clock };
   return {
     edge: { storage: services, keyOf, accounts: directory },
-    routes: s3Routes({ buckets, accessKeys, keyOf, dataUrl, domains: s3Domains(config) }),
+    routes: s3Routes({ ...services, ...own, domains: s3Domains(config) }),
   };
 }
 

@@ -35,6 +35,8 @@ export const CALL_SAMPLES: Readonly<Record<string, CallSample>> = {
   listUploads: BUCKET,
   abortUpload: BUCKET,
   getBucketSettings: BUCKET,
+  getBucketAccess: { ...BUCKET, query: '?object=2026/photo.jpg' },
+  previewBucketLifecycle: { ...BUCKET, body: { lifecycle: [{ enabled: true, prefix: 'tmp/', days: 7 }] } },
   changeBucketSettings: { ...BUCKET, body: { tags: { team: 'photos' } } },
   uploadObject: { ...BUCKET, form: { file: '@photo.jpg', metadata: '{"camera":"X100"}' } },
   listObjects: { ...BUCKET, query: '?limit=100' },

@@ -1,5 +1,6 @@
 /** Policies of buckets, and what is public about a bucket. */
-import { type BucketPolicy, type BucketSettings, settingsOf } from '../storage/bucket-settings.ts';
+import type { AccountDirectory } from '../accounts/directory.ts';
+import { type BucketPolicy, type PublicAccess, settingsOf } from '../storage/bucket-settings.ts';
 import { PolicyProblem } from './access/conditions.ts';
 import { isPublicGrant } from './access/grants.ts';
 import {
@@ -74,21 +75,38 @@ async function putPolicy(call: S3Call): Promise<S3Answer> {
   const { name } = ownBucket(call);
   const body = await call.body.whole(BODY_MAX_BYTES);
   if (body.length === 0) throw new S3Error('MissingRequestBodyError');
-  if (body.length > POLICY_MAX_BYTES) {
+  const read = await newPolicy(call.accounts, name, body.toString('utf8'));
+  const holdsForOwner = call.headers['x-amz-confirm-remove-self-bucket-access'] === 'true';
+  const stored: BucketPolicy = { ...read, ...(holdsForOwner && { holdsForOwner }) };
+  await call.storage.buckets.configure(call, name, ['policy', stored], ({ publicAccess }) =>
+    assertNotBlocked(stored, name, publicAccess),
+  );
+  return { status: 204 };
+}
+
+/** Throws S3Error AccessDenied for a public policy where those are blocked. */
+export function assertNotBlocked(
+  policy: BucketPolicy,
+  bucket: string,
+  publicAccess: PublicAccess | undefined,
+): void {
+  if (publicAccess?.blockPolicy !== true || !isPublic(policyOf(policy, bucket))) return;
+  throw new S3Error('AccessDenied', 'Public policies are blocked by the bucket');
+}
+
+/** Reads a policy of a bucket. Throws S3Error MalformedPolicy. */
+export async function newPolicy(
+  accounts: AccountDirectory,
+  bucket: string,
+  text: string,
+): Promise<BucketPolicy> {
+  if (Buffer.byteLength(text) > POLICY_MAX_BYTES) {
     throw new S3Error('MalformedPolicy', `Policies can have at most ${POLICY_MAX_BYTES} bytes`);
   }
-  const text = body.toString('utf8');
   const draft = understood(() => readPolicy(text));
-  const principals = await principalsOf(call, draft);
-  const policy = understood(() => compilePolicy(draft, name, principals));
-  const holdsForOwner = call.headers['x-amz-confirm-remove-self-bucket-access'] === 'true';
-  const stored: BucketPolicy = { text, principals, ...(holdsForOwner && { holdsForOwner }) };
-  await call.storage.buckets.configure(call, name, ['policy', stored], ({ publicAccess }: BucketSettings) => {
-    if (publicAccess?.blockPolicy === true && isPublic(policy)) {
-      throw new S3Error('AccessDenied', 'Public policies are blocked by the bucket');
-    }
-  });
-  return { status: 204 };
+  const principals = await principalsOf(accounts, draft);
+  understood(() => compilePolicy(draft, bucket, principals));
+  return { text, principals };
 }
 
 /** Throws S3Error MalformedPolicy with what is not understood. */
@@ -102,11 +120,15 @@ function understood<T>(read: () => T): T {
 }
 
 /** Canonical ids by the names in the policy; names of nobody are left out, and refused later. */
-async function principalsOf(call: S3Call, { accounts }: PolicyDraft): Promise<Record<string, string>> {
+async function principalsOf(
+  directory: AccountDirectory,
+  { accounts }: PolicyDraft,
+): Promise<Record<string, string>> {
   const found: Record<string, string> = Object.create(null);
   for (const name of accounts) {
     const [, account = name, , user] = ARN.exec(name) ?? [];
-    const named = account === '' ? await anyAccount(call, user ?? '') : await accountOf(call, account);
+    const named =
+      account === '' ? await anyAccount(directory, user ?? '') : await accountOf(directory, account);
     if (named === undefined) continue;
     const isUser = user === undefined || user === named.canonicalId || user === named.username;
     if (isUser) found[name] = named.canonicalId;
@@ -115,13 +137,13 @@ async function principalsOf(call: S3Call, { accounts }: PolicyDraft): Promise<Re
 }
 
 /** By canonical id or number. */
-async function accountOf({ accounts }: S3Call, name: string) {
+async function accountOf(accounts: AccountDirectory, name: string) {
   if (/^[0-9a-f]{64}$/.test(name)) return accounts.byCanonicalId(name);
   return /^\d{1,15}$/.test(name) ? accounts.byId(Number(name)) : undefined;
 }
 
-async function anyAccount(call: S3Call, user: string) {
-  return (await accountOf(call, user)) ?? (await call.accounts.byUsername(user));
+async function anyAccount(accounts: AccountDirectory, user: string) {
+  return (await accountOf(accounts, user)) ?? (await accounts.byUsername(user));
 }
 
 async function deletePolicy(call: S3Call): Promise<S3Answer> {

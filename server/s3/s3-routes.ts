@@ -1,9 +1,23 @@
 /** The calls of the JSON API about S3. */
 import type { Route } from '../http/route.ts';
+import { type AccessRoutesDeps, accessRoutes } from './access-routes.ts';
 import { type EndpointRoutesDeps, endpointRoutes } from './endpoint-routes.ts';
 import { type KeyTrialRoutesDeps, keyTrialRoutes } from './key-trial-routes.ts';
+import { type LifecyclePreviewDeps, lifecyclePreviewRoutes } from './lifecycle-preview-routes.ts';
 import { type SettingRoutesDeps, settingRoutes } from './setting-routes.ts';
 
-export function s3Routes(deps: SettingRoutesDeps & KeyTrialRoutesDeps & EndpointRoutesDeps): Route[] {
-  return [...endpointRoutes(deps), ...settingRoutes(deps), ...keyTrialRoutes(deps)];
+type S3RoutesDeps = SettingRoutesDeps &
+  AccessRoutesDeps &
+  LifecyclePreviewDeps &
+  KeyTrialRoutesDeps &
+  EndpointRoutesDeps;
+
+export function s3Routes(deps: S3RoutesDeps): Route[] {
+  return [
+    ...endpointRoutes(deps),
+    ...settingRoutes(deps),
+    ...accessRoutes(deps),
+    ...lifecyclePreviewRoutes(deps),
+    ...keyTrialRoutes(deps),
+  ];
 }

@@ -2,7 +2,12 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Permission } from '../calls/principal.ts';
 import { isAppError } from '../platform/errors.ts';
-import { type BucketSettings, type SettingName, settingsOf } from '../storage/bucket-settings.ts';
+import {
+  type AccountName,
+  type BucketSettings,
+  type SettingName,
+  settingsOf,
+} from '../storage/bucket-settings.ts';
 import { grantsToOthers } from './access/grants.ts';
 import { CORS_MAX_BYTES, corsDocument, readCors } from './cors.ts';
 import { LIFECYCLE_MAX_BYTES, lifecycleDocument, lifecycleHeaders, readLifecycle } from './lifecycle.ts';
@@ -42,7 +47,11 @@ export interface Setting<N extends SettingName> {
   /** After PUT; default 200. */
   readonly status?: number;
   /** Throws where the other settings do not allow it. */
-  readonly check?: (value: NonNullable<BucketSettings[N]>, present: BucketSettings, call: S3Call) => void;
+  readonly check?: (
+    value: NonNullable<BucketSettings[N]>,
+    present: BucketSettings,
+    owner: AccountName,
+  ) => void;
   /** For changing it; default `storage:admin`. */
   readonly permission?: Permission;
 }
@@ -62,7 +71,7 @@ function operationsOf<N extends SettingName>({
     const { name } = await bucketOf(call);
     try {
       await call.storage.buckets.configure(call, name, [setting, value], (present) => {
-        if (value !== undefined) how.check?.(value, present, call);
+        if (value !== undefined) how.check?.(value, present, ownerOf(call));
       });
     } catch (error) {
       if (how.refused === undefined || !isAppError(error, 'object_locked')) throw error;
@@ -111,10 +120,10 @@ function operationsOf<N extends SettingName>({
   return operations;
 }
 
-/** By name. The JSON API checks what it takes with them. */
 /** Policies and lists have rules beyond their documents. */
 type DocumentName = Exclude<SettingName, 'acl' | 'policy'>;
 
+/** By name. The JSON API checks what it takes with them. */
 export const SETTINGS: { readonly [N in DocumentName]: Setting<N> } = {
   tags: {
     setting: 'tags',
@@ -187,8 +196,8 @@ export const SETTINGS: { readonly [N in DocumentName]: Setting<N> } = {
     maxBytes: ACCESS_MAX_BYTES,
     read: readOwnership,
     write: ownershipDocument,
-    check: (value, { acl = [] }, call) => {
-      if (value !== 'BucketOwnerEnforced' || !grantsToOthers(acl, ownerOf(call))) return;
+    check: (value, { acl = [] }, owner) => {
+      if (value !== 'BucketOwnerEnforced' || !grantsToOthers(acl, owner)) return;
       throw new S3Error('InvalidBucketAclWithObjectOwnership');
     },
   },

@@ -2,28 +2,37 @@
  * A bucket's settings of S3 as JSON, for the console and for programs without an S3 client. Each is checked
  * by the code that reads S3's own document of it: it is written as that document and read again.
  */
+import type { AccountDirectory } from '../accounts/directory.ts';
 import { defineRoute, type Route } from '../http/route.ts';
-import { assertFields, type FieldProblem } from '../platform/errors.ts';
-import { type BucketSettings, type SettingsChange, settingsOf } from '../storage/bucket-settings.ts';
+import { assertFields, type FieldProblem, invalidField } from '../platform/errors.ts';
+import {
+  type AccountName,
+  type BucketSettings,
+  type SettingsChange,
+  settingsOf,
+} from '../storage/bucket-settings.ts';
 import type { Buckets } from '../storage/buckets.ts';
 import { BucketPath } from '../storage/schema.ts';
+import { assertNotBlocked, newPolicy } from './policy-operations.ts';
 import { S3Error } from './s3-error.ts';
 import { SETTINGS, type Setting } from './setting-operations.ts';
 import {
   BucketSettingsChange,
   BucketSettingsShown,
   type JsonSettingName,
+  MEMBERS,
   READERS,
   shown,
 } from './setting-schema.ts';
 
 export interface SettingRoutesDeps {
   readonly buckets: Buckets;
+  readonly accounts: AccountDirectory;
 }
 
 const PATH = '/api/buckets/{name}/settings';
 
-export function settingRoutes({ buckets }: SettingRoutesDeps): Route[] {
+export function settingRoutes({ buckets, accounts }: SettingRoutesDeps): Route[] {
   return [
     defineRoute({
       method: 'GET',
@@ -53,34 +62,86 @@ export function settingRoutes({ buckets }: SettingRoutesDeps): Route[] {
       maxBodyBytes: 256 * 1024,
       responses: { 200: BucketSettingsShown },
       errors: ['bucket_not_found', 'object_locked'],
-      handler: (call) => {
-        const changed = checked(call.body);
-        return buckets.configureAll(call, call.params.name, { changed, answer: shown });
+      handler: async (call) => {
+        const { name } = call.params;
+        const { canonicalId: id, username } = call.principal;
+        const changed = await checked({ accounts, bucket: name, body: call.body });
+        const check = (present: BucketSettings) =>
+          assertAllowed({ bucket: name, owner: { id, name: username }, changed, present });
+        return buckets.configureAll(call, name, { changed, check, answer: shown });
       },
     }),
   ];
 }
 
+interface Given {
+  readonly accounts: AccountDirectory;
+  readonly bucket: string;
+  readonly body: BucketSettingsChange;
+}
+
 /** The settings in their stored form. Throws `invalid_request` with every one that is not valid. */
-function checked(body: BucketSettingsChange): SettingsChange {
+async function checked({ accounts, bucket, body }: Given): Promise<SettingsChange> {
   const fields: FieldProblem[] = [];
-  const found = (Object.keys(READERS) as JsonSettingName[])
-    .filter((name) => body[name] !== undefined)
-    .map((name) => {
-      try {
-        return [name, body[name] === null ? undefined : reread(name, body[name])];
-      } catch (error) {
-        if (!(error instanceof S3Error)) throw error;
-        fields.push({ field: name, message: error.message });
-        return [name, undefined];
-      }
-    });
+  const attempt = async (field: string, read: () => unknown) => {
+    try {
+      return await read();
+    } catch (error) {
+      if (!(error instanceof S3Error)) throw error;
+      fields.push({ field, message: error.message });
+      return undefined;
+    }
+  };
+  const found: [string, unknown][] = [];
+  for (const name of Object.keys(MEMBERS) as JsonSettingName[]) {
+    const value = body[MEMBERS[name]];
+    if (value === undefined) continue;
+    found.push([name, value === null ? undefined : await attempt(MEMBERS[name], () => reread(name, value))]);
+  }
+  const { policy } = body;
+  if (policy !== undefined) {
+    const read = () => newPolicy(accounts, bucket, JSON.stringify(policy));
+    found.push(['policy', policy === null ? undefined : await attempt('policy', read)]);
+  }
   assertFields(fields);
   return Object.fromEntries(found);
 }
 
-function reread<N extends JsonSettingName>(name: N, value: unknown): BucketSettings[N] {
+/** Throws S3Error. */
+function reread<N extends JsonSettingName>(name: N, value: unknown): NonNullable<BucketSettings[N]> {
   const setting = SETTINGS[name] as unknown as Setting<N>;
   const stored = READERS[name](value as never) as NonNullable<BucketSettings[N]>;
   return setting.read(Buffer.from(setting.write(stored)));
+}
+
+/** A setting in its stored form. Throws `invalid_request`. */
+export function readSetting<N extends JsonSettingName>(
+  name: N,
+  value: unknown,
+): NonNullable<BucketSettings[N]> {
+  try {
+    return reread(name, value);
+  } catch (error) {
+    throw error instanceof S3Error ? invalidField(MEMBERS[name], error.message) : error;
+  }
+}
+
+interface Fit {
+  readonly bucket: string;
+  readonly owner: AccountName;
+  readonly changed: SettingsChange;
+  readonly present: BucketSettings;
+}
+
+/** Throws `invalid_request` where the settings do not allow each other. */
+function assertAllowed({ bucket, owner, changed, present }: Fit): void {
+  const { policy, ownership } = changed;
+  const { publicAccess } = 'publicAccess' in changed ? changed : present;
+  const field = policy === undefined ? 'ownership' : 'policy';
+  try {
+    if (policy !== undefined) assertNotBlocked(policy, bucket, publicAccess);
+    if (ownership !== undefined) SETTINGS.ownership.check?.(ownership, present, owner);
+  } catch (error) {
+    throw error instanceof S3Error ? invalidField(field, error.message) : error;
+  }
 }

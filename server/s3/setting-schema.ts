@@ -1,6 +1,6 @@
 /** The settings of a bucket in the form of the JSON API. */
 import { namedObject, type Static, Type } from '../platform/json-schema.ts';
-import type { BucketSettings, SettingName } from '../storage/bucket-settings.ts';
+import type { BucketSettings, PublicAccess, SettingName } from '../storage/bucket-settings.ts';
 import type { LifecycleRule } from '../storage/lifecycle-rules.ts';
 
 const Tags = Type.Record(Type.String(), Type.String(), {
@@ -38,7 +38,7 @@ const LifecycleRuleShape = namedObject('BucketLifecycleRule', {
   abort_days: Type.Optional(Type.Integer({ description: 'Age at which uploads in progress are aborted' })),
 });
 
-const LifecycleShape = Type.Array(LifecycleRuleShape, {
+export const LifecycleShape = Type.Array(LifecycleRuleShape, {
   minItems: 1,
   maxItems: 1000,
   description: 'Rules that remove objects by themselves; where several apply, the earliest',
@@ -58,18 +58,41 @@ const Lock = namedObject('BucketLock', {
   ),
 });
 
-const SCHEMAS = { cors: Cors, lifecycle: LifecycleShape, lock: Lock, tags: Tags };
+const Policy = Type.Record(Type.String(), Type.Unknown(), {
+  description: "A policy as AWS' documents have it, of at most 20 KiB",
+});
 
-/** Access to a bucket is not among them: it has checks that need the account. */
-export type JsonSettingName = Exclude<SettingName, 'acl' | 'ownership' | 'policy' | 'publicAccess'>;
+const PublicAccessShape = namedObject('BucketPublicAccess', {
+  block_acls: Type.Boolean({ description: 'Refuses new lists that grant something to everyone' }),
+  ignore_acls: Type.Boolean({ description: 'Ignores what lists grant to everyone' }),
+  block_policy: Type.Boolean({ description: 'Refuses new policies that allow everyone something' }),
+  restrict: Type.Boolean({ description: 'Keeps other accounts out where the policy is public' }),
+});
 
-const orNull = <S extends (typeof SCHEMAS)[JsonSettingName]>(schema: S) =>
+const OwnershipShape = Type.Enum(['BucketOwnerEnforced', 'BucketOwnerPreferred', 'ObjectWriter'] as const, {
+  description: 'The owner of what others upload; `BucketOwnerEnforced` ends access control lists',
+});
+
+const SCHEMAS = {
+  cors: Cors,
+  lifecycle: LifecycleShape,
+  lock: Lock,
+  ownership: OwnershipShape,
+  policy: Policy,
+  public_access: PublicAccessShape,
+  tags: Tags,
+};
+
+const orNull = <S extends (typeof SCHEMAS)[keyof typeof SCHEMAS]>(schema: S) =>
   Type.Union([schema, Type.Null({ description: 'Not set' })]);
 
 export const BucketSettingsShown = namedObject('BucketSettings', {
   cors: orNull(Cors),
   lifecycle: orNull(LifecycleShape),
   lock: orNull(Lock),
+  ownership: orNull(OwnershipShape),
+  policy: orNull(Policy),
+  public_access: orNull(PublicAccessShape),
   tags: orNull(Tags),
 });
 export type BucketSettingsShown = Static<typeof BucketSettingsShown>;
@@ -78,14 +101,29 @@ export const BucketSettingsChange = namedObject('BucketSettingsChange', {
   cors: Type.Optional(orNull(Cors)),
   lifecycle: Type.Optional(orNull(LifecycleShape)),
   lock: Type.Optional(orNull(Lock)),
+  ownership: Type.Optional(orNull(OwnershipShape)),
+  policy: Type.Optional(orNull(Policy)),
+  public_access: Type.Optional(orNull(PublicAccessShape)),
   tags: Type.Optional(orNull(Tags)),
 });
 export type BucketSettingsChange = Static<typeof BucketSettingsChange>;
 
+/** The members of the API by the settings that have a document of their own. A policy is read by itself. */
+export const MEMBERS = {
+  cors: 'cors',
+  lifecycle: 'lifecycle',
+  lock: 'lock',
+  ownership: 'ownership',
+  publicAccess: 'public_access',
+  tags: 'tags',
+} as const satisfies Record<Exclude<SettingName, 'acl' | 'policy'>, keyof BucketSettingsShown>;
+
+export type JsonSettingName = keyof typeof MEMBERS;
+
 /** From the form of the API to the stored one; what they give is not checked yet. */
 export const READERS: {
   readonly [N in JsonSettingName]: (
-    value: NonNullable<BucketSettingsShown[N]>,
+    value: NonNullable<BucketSettingsShown[(typeof MEMBERS)[N]]>,
   ) => NonNullable<BucketSettings[N]>;
 } = {
   cors: (rules) =>
@@ -97,6 +135,13 @@ export const READERS: {
     })),
   lifecycle: (rules) => ({ rules: rules.map(ruleFrom) }),
   lock: ({ default: byDefault }) => (byDefault === null ? {} : { byDefault }),
+  ownership: (ownership) => ownership,
+  publicAccess: ({ block_acls, ignore_acls, block_policy, restrict }) => ({
+    blockAcls: block_acls,
+    ignoreAcls: ignore_acls,
+    blockPolicy: block_policy,
+    restrict,
+  }),
   tags: (tags) => tags,
 };
 
@@ -153,7 +198,7 @@ function withoutAbsent(fields: object): object {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
 }
 
-export function shown({ cors, lifecycle, lock, tags }: BucketSettings): BucketSettingsShown {
+export function shown({ cors, lifecycle, lock, tags, ...access }: BucketSettings): BucketSettingsShown {
   const rules = cors?.map(({ origins, methods, headers, exposed, maxAgeSeconds, ...rule }) => ({
     ...rule,
     origins: [...origins],
@@ -164,5 +209,23 @@ export function shown({ cors, lifecycle, lock, tags }: BucketSettings): BucketSe
   }));
   const locked = lock === undefined ? null : { default: lock.byDefault ?? null };
   const expiring = lifecycle === undefined ? null : lifecycle.rules.map(ruleShown);
-  return { cors: rules ?? null, lifecycle: expiring, lock: locked, tags: tags ?? null };
+  const { ownership = null, policy, publicAccess } = access;
+  return {
+    cors: rules ?? null,
+    lifecycle: expiring,
+    lock: locked,
+    ownership,
+    policy: policy === undefined ? null : (JSON.parse(policy.text) as Record<string, unknown>),
+    public_access: publicAccess === undefined ? null : switchesShown(publicAccess),
+    tags: tags ?? null,
+  };
+}
+
+function switchesShown({ blockAcls, ignoreAcls, blockPolicy, restrict }: PublicAccess) {
+  return {
+    block_acls: blockAcls,
+    ignore_acls: ignoreAcls,
+    block_policy: blockPolicy,
+    restrict,
+  };
 }

@@ -163,22 +163,25 @@ export class Buckets {
 
   /**
    * Sets and removes some of the settings of S3 in one commit, which resolves to what `answer` makes of all
-   * of them. Throws what configure() throws.
+   * of them. `check` throws where the present ones do not allow that. Throws what configure() throws.
    */
   async configureAll<T>(
     call: Call,
     name: string,
     {
       changed,
+      check,
       answer,
     }: {
       readonly changed: SettingsChange;
+      readonly check: (present: BucketSettings) => void;
       readonly answer: (settings: BucketSettings) => T;
     },
   ): Promise<T> {
     if (call.principal.bucketLimits !== null) throw limitedKey();
     return this.#deps.changes.run(call, async (change) => {
       const row = await this.find(call.principal, name);
+      check(settingsOf(row));
       return answer(settingsOf({ settings: this.#configure(change, row, changed) }));
     });
   }

@@ -89,6 +89,11 @@ const CASES: Readonly<Record<string, Case>> = {
   listUploads: { foreign: 'bucket_not_found' },
   abortUpload: { foreign: 'bucket_not_found' },
   getBucketSettings: { foreign: 'bucket_not_found' },
+  getBucketAccess: { foreign: 'bucket_not_found' },
+  previewBucketLifecycle: {
+    json: { lifecycle: [{ enabled: true, days: 1 }] },
+    foreign: 'bucket_not_found',
+  },
   changeBucketSettings: { json: { tags: { a: 'b' } }, foreign: 'bucket_not_found' },
   createDatabase: { json: { name: 'd' } },
   listDatabases: {},

@@ -1,0 +1,131 @@
+/**
+ * Says who may do what in a bucket, for its owner: each kind of caller is put to the function that decides
+ * requests. Conditions are of requests, so an answer that hangs on one is "conditional".
+ */
+import { NOBODY, type Permission, type Principal } from '../../calls/principal.ts';
+import type {
+  AccountName,
+  BucketPolicy,
+  BucketSettings,
+  Grant,
+  PublicAccess,
+} from '../../storage/bucket-settings.ts';
+import type { Action } from '../s3-call.ts';
+import { decide, type Rules } from './decide.ts';
+import { isPublicGrant } from './grants.ts';
+import { isPublic, type Policy, policyOf, type Statement } from './policy.ts';
+
+export type Answer = 'yes' | 'no' | 'conditional';
+
+/** One kind of caller, and what it may do. */
+export interface Reach {
+  readonly who: 'everyone' | 'signed' | 'account';
+  /** Canonical id, and the name that the policy or the list has for it; null: a kind of callers. */
+  readonly account: AccountName | null;
+  readonly list: Answer;
+  readonly read: Answer;
+  readonly write: Answer;
+  readonly delete: Answer;
+}
+
+export interface WhoAsked {
+  readonly bucket: string;
+  readonly owner: AccountName;
+  readonly settings: BucketSettings;
+  /** The object that is read, written and deleted. */
+  readonly key: string;
+  /** Of that object, if it is there; null: none holds. */
+  readonly objectGrants: readonly Grant[] | null;
+}
+
+const DEEDS = {
+  list: ['s3:ListBucket', 'storage:read'],
+  read: ['s3:GetObject', 'storage:read'],
+  write: ['s3:PutObject', 'storage:append'],
+  delete: ['s3:DeleteObject', 'storage:append'],
+} as const satisfies Record<string, readonly [Action, Permission]>;
+
+/** Not the account of anybody. */
+const OTHER = -1;
+
+/** Everyone, everyone with a key of some account, and each account that policy or lists name. */
+export function whoMay(asked: WhoAsked): Reach[] {
+  const stranger: Principal = { ...NOBODY, via: 'key', accountId: OTHER, scopes: ['*'] };
+  const callers = [
+    { who: 'everyone', account: null, caller: NOBODY },
+    { who: 'signed', account: null, caller: stranger },
+    ...namedAccounts(asked).map((account) => {
+      const caller = { ...stranger, canonicalId: account.id };
+      return { who: 'account', account, caller } as const;
+    }),
+  ] as const;
+  return callers.map(({ who, account, caller }) => {
+    const may = (deed: keyof typeof DEEDS) => answerOf(asked, caller, deed);
+    const deeds = { list: may('list'), read: may('read'), write: may('write'), delete: may('delete') };
+    return { who, account, ...deeds };
+  });
+}
+
+/** Whether the policy or the list of the bucket lets everyone do something. */
+export function isOpen({ bucket, settings: { policy, acl = [] } }: WhoAsked): boolean {
+  return (policy !== undefined && isPublic(policyOf(policy, bucket))) || acl.some(isPublicGrant);
+}
+
+function namedAccounts({ owner, settings, objectGrants }: WhoAsked): AccountName[] {
+  const { policy, acl = [] } = settings;
+  const found = new Map<string, AccountName>();
+  for (const [name, id] of Object.entries(policy?.principals ?? {})) found.set(id, { id, name });
+  for (const grant of [...acl, ...(objectGrants ?? [])]) {
+    if (!('group' in grant)) found.set(grant.id, { id: grant.id, name: grant.name });
+  }
+  found.delete(owner.id);
+  return [...found.values()];
+}
+
+function answerOf({ bucket, key, ...asked }: WhoAsked, caller: Principal, deed: keyof typeof DEEDS): Answer {
+  const [action, permission] = DEEDS[deed];
+  const where = deed === 'list' ? { key: undefined, prefix: '' } : { key };
+  const question = { action, permission, bucket, ...where, caller, values: () => undefined };
+  const isAllowed = (rules: Rules) => decide(question, rules).isAllowed;
+  const { policy, publicAccess, acl = null, ownership } = asked.settings;
+  const hasLists = ownership !== 'BucketOwnerEnforced';
+  const rulesWith = (choose: (statement: Statement) => Statement[]): Rules => ({
+    owner: 0,
+    policy: policy === undefined ? null : chosen({ bucket, policy, publicAccess }, choose),
+    ownerMayMend: true,
+    // What `restrict` keeps away is chosen above: it depends on the whole policy.
+    publicAccess: publicAccess && { ...publicAccess, restrict: false },
+    bucketGrants: hasLists ? acl : null,
+    objectGrants: hasLists ? asked.objectGrants : null,
+  });
+  if (isAllowed(rulesWith(strictly))) return 'yes';
+  return isAllowed(rulesWith(loosely)) ? 'conditional' : 'no';
+}
+
+interface Chosen {
+  readonly bucket: string;
+  readonly publicAccess: PublicAccess | undefined;
+  readonly policy: BucketPolicy;
+}
+
+function chosen(
+  { bucket, policy: stored, publicAccess }: Chosen,
+  choose: (statement: Statement) => Statement[],
+): Policy {
+  const policy = policyOf(stored, bucket);
+  const isKept = publicAccess?.restrict === true && isPublic(policy);
+  const counting = policy.statements.filter(({ effect }) => !isKept || effect === 'Deny');
+  return { statements: counting.flatMap(choose) };
+}
+
+/** As if no condition of an Allow were met, and each of a Deny. */
+function strictly(statement: Statement): Statement[] {
+  if (statement.conditions.length === 0) return [statement];
+  return statement.effect === 'Allow' ? [] : [{ ...statement, conditions: [] }];
+}
+
+/** The other way round. */
+function loosely(statement: Statement): Statement[] {
+  if (statement.conditions.length === 0) return [statement];
+  return statement.effect === 'Deny' ? [] : [{ ...statement, conditions: [] }];
+}

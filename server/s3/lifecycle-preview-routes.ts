@@ -1,0 +1,79 @@
+/** What lifecycle rules would remove, before they are set, over REST. */
+import { mayTouch } from '../calls/principal.ts';
+import { defineRoute, type Route } from '../http/route.ts';
+import { type Clock, formatTime } from '../platform/clock.ts';
+import { namedObject, Type } from '../platform/json-schema.ts';
+import type { Buckets } from '../storage/buckets.ts';
+import { coveredPrefixes, currentExpiry } from '../storage/lifecycle-rules.ts';
+import type { NameListing } from '../storage/name-listing.ts';
+import { BucketPath } from '../storage/schema.ts';
+import { readSetting } from './setting-routes.ts';
+import { LifecycleShape } from './setting-schema.ts';
+
+export interface LifecyclePreviewDeps {
+  readonly buckets: Buckets;
+  readonly names: NameListing;
+  readonly clock: Clock;
+}
+
+/** Objects that are looked at: the work is bounded, however many there are. */
+const LOOKED_AT = 1000;
+const SHOWN = 100;
+
+const LeavingObject = namedObject('LeavingObject', {
+  name: Type.String(),
+  size: Type.Integer(),
+  leaves_at: Type.String({ description: 'The first midnight UTC after it is due' }),
+  rule: Type.String({ description: 'The id of the rule that removes it' }),
+});
+
+const LifecyclePreview = namedObject('LifecyclePreview', {
+  looked_at: Type.Integer({ description: 'Current objects under the prefixes of the rules, at most 1,000' }),
+  is_cut: Type.Boolean({ description: 'Whether there are more' }),
+  due: Type.Integer({ description: 'Those among them that would leave at once' }),
+  objects: Type.Array(LeavingObject, { description: 'The first 100 to leave' }),
+});
+
+const PreviewBody = namedObject('LifecyclePreviewBody', { lifecycle: LifecycleShape });
+
+export function lifecyclePreviewRoutes({ buckets, names, clock }: LifecyclePreviewDeps): Route[] {
+  return [
+    defineRoute({
+      method: 'POST',
+      path: '/api/buckets/{name}/lifecycle-preview',
+      name: 'previewBucketLifecycle',
+      tag: 'storage',
+      summary: 'Show which objects lifecycle rules would remove, and when',
+      description: 'Nothing is set or removed. Older versions and uploads in progress are left out.',
+      permission: 'storage:read',
+      params: BucketPath,
+      body: PreviewBody,
+      responses: { 200: LifecyclePreview },
+      errors: ['bucket_not_found'],
+      isRepeatable: true,
+      handler: async ({ principal, params, body }) => {
+        const bucket = await buckets.find(principal, params.name);
+        const lifecycle = readSetting('lifecycle', body.lifecycle);
+        const page = { delimiter: '', after: null };
+        const leaving: { name: string; size: number; at: number; rule: string }[] = [];
+        let [lookedAt, isCut] = [0, false];
+        for (const prefix of coveredPrefixes(lifecycle)) {
+          const limit = LOOKED_AT - lookedAt;
+          const { rows, next } = await names.objects(bucket, { ...page, prefix, limit });
+          isCut ||= next !== null || limit === 0;
+          for (const row of rows) {
+            if (!mayTouch(principal, bucket.name, row.name)) continue;
+            lookedAt++;
+            const end = currentExpiry(lifecycle, row);
+            if (end) leaving.push({ name: row.name, size: row.size_bytes, at: end.at, rule: end.ruleId });
+          }
+          if (isCut) break;
+        }
+        const first = leaving.sort((a, b) => a.at - b.at).slice(0, SHOWN);
+        const objects = first.map(({ at, ...each }) => ({ ...each, leaves_at: formatTime(at) }));
+        const due = leaving.filter(({ at }) => at <= clock.now()).length;
+        return { looked_at: lookedAt, is_cut: isCut, due, objects };
+      },
+    }),
+  ];
+}
