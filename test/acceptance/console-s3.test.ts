@@ -182,6 +182,90 @@ describe('the tabs of a bucket', () => {
     await page.close();
   });
 
+  test('say who can read an object, open it by a policy and close it again', { skip }, async () => {
+    const page = await fixture.signedUp('opener', '/storage');
+    const client = await clientOf(fixture, page);
+    await client.call('/api/buckets', { json: { name: 'opened' } });
+    await client.upload('opened', 'a.txt', 'seen by all');
+    await page.goto(`${fixture.cloud.api}/storage/opened?tab=permissions`);
+    const everyone = page.getByRole('row', { name: /Everyone, without a key/ });
+    await everyone.waitFor();
+    assert.equal(await everyone.getByText('no', { exact: true }).count(), 4);
+    await page.getByRole('button', { name: 'Another account may read and write' }).click();
+    const save = page.getByRole('region', { name: 'Policy' }).getByRole('button', { name: 'Save' });
+    await save.click();
+    await page.getByRole('alert').getByText('Invalid principal in policy').waitFor();
+    const field = page.getByRole('textbox', { name: 'Policy as JSON' });
+    await field.fill('{ "Version": ');
+    await page.getByText('This is not JSON').waitFor();
+    assert.equal(await save.isDisabled(), true);
+    await page.getByRole('button', { name: 'Everyone may read' }).click();
+    await save.click();
+    await page.getByText('This bucket is public').waitFor();
+    await everyone.getByText('yes').waitFor();
+    await assertAccessible(page, 'permissions');
+    await assertNarrow(page, 'permissions');
+    // A header of S3, so that the request is one of it.
+    const headers = { 'x-amz-content-sha256': 'UNSIGNED-PAYLOAD' };
+    const read = async () => (await fetch(`${fixture.cloud.data}/opened/a.txt`, { headers })).status;
+    assert.equal(await read(), 200);
+    await page.getByRole('textbox', { name: 'Object' }).fill('a.txt');
+    await everyone.getByText('yes').waitFor();
+    await page.getByRole('switch', { name: 'Restrict public policies' }).click();
+    await page.getByRole('region', { name: 'Public access' }).getByRole('button', { name: 'Save' }).click();
+    await everyone.getByText('yes').waitFor({ state: 'detached' });
+    assert.equal(await read(), 403);
+    await assertOpens(page, 'Remove policy');
+    await page.getByRole('button', { name: 'Remove policy' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Remove policy' }).click();
+    await page.getByText('The policy of opened was removed').waitFor();
+    await page.getByText('This bucket is public').waitFor({ state: 'detached' });
+    await page.close();
+  });
+
+  test('show what rules would delete, and lock what is uploaded', { skip }, async () => {
+    const page = await fixture.signedUp('cleaner', '/storage');
+    const client = await clientOf(fixture, page);
+    await client.call('/api/buckets', { json: { name: 'cleaned' } });
+    for (const name of ['tmp/a', 'tmp/b', 'kept']) await client.upload('cleaned', name, 'x');
+    const s3 = await newS3(fixture.cloud.data, client);
+    await page.goto(`${fixture.cloud.api}/storage/cleaned?tab=lifecycle`);
+    await page.getByText('nothing is deleted by itself').waitFor();
+    await page.getByRole('button', { name: 'Add rule' }).click();
+    await page.getByRole('textbox', { name: 'Names that begin with' }).fill('tmp/');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByRole('alert').getByText('At least one action').waitFor();
+    await page.getByRole('textbox', { name: 'Delete files after days' }).fill('7');
+    await page.getByRole('button', { name: 'Preview' }).click();
+    await page.getByText('The first 2 files to leave, of 2 files').waitFor();
+    await page.getByRole('row', { name: /tmp\/b/ }).waitFor();
+    await assertAccessible(page, 'rules that delete');
+    await assertNarrow(page, 'rules that delete');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('The rules of cleaned were saved').waitFor();
+    const rules = (await s3.ok('GET', '/cleaned', { query: 'lifecycle' })).text;
+    assert.match(rules, /<Prefix>tmp\/<\/Prefix>.*<Days>7<\/Days>/s);
+
+    await page.getByRole('tab', { name: 'Lock' }).click();
+    await page.getByText('Enable versioning first').waitFor();
+    assert.equal(await page.getByRole('button', { name: 'Enable object lock' }).isDisabled(), true);
+    await client.call('/api/buckets/cleaned', { method: 'PATCH', json: { versioning: true } });
+    await page.reload();
+    await assertOpens(page, 'Enable object lock');
+    await page.getByRole('button', { name: 'Enable object lock' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Enable object lock' }).click();
+    await page.getByText('Object lock is on, and stays on.').waitFor();
+    await page.getByRole('radio', { name: /Governance/ }).click();
+    await page.getByRole('textbox', { name: 'For' }).fill('2');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('The lock of cleaned was changed').waitFor();
+    await assertAccessible(page, 'the lock');
+    await assertNarrow(page, 'the lock');
+    const lock = (await s3.ok('GET', '/cleaned', { query: 'object-lock' })).text;
+    assert.match(lock, /<Mode>GOVERNANCE<\/Mode><Days>2<\/Days>/);
+    await page.close();
+  });
+
   test('change tags and cross-origin rules, which S3 clients see', { skip }, async () => {
     const page = await fixture.signedUp('tagger', '/storage');
     const client = await clientOf(fixture, page);

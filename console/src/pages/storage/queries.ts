@@ -1,6 +1,6 @@
 /** Queries of the storage pages. Keys begin with `buckets`, or with `files` and the bucket. */
 
-import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query';
+import { infiniteQueryOptions, keepPreviousData, queryOptions } from '@tanstack/react-query';
 import { cloud } from '../../cloud.ts';
 import { figuresEvery } from '../../queries.ts';
 
@@ -21,6 +21,14 @@ export const settingsQuery = (bucket: string) =>
   queryOptions({
     queryKey: ['buckets', bucket, 'settings'],
     queryFn: () => cloud.getBucketSettings(bucket),
+  });
+
+/** Who may do what with an object of it. */
+export const accessQuery = (bucket: string, object: string) =>
+  queryOptions({
+    queryKey: ['buckets', bucket, 'access', object],
+    queryFn: () => cloud.getBucketAccess(bucket, object === '' ? {} : { object }),
+    placeholderData: keepPreviousData,
   });
 
 /** Multipart uploads in progress. */
@@ -60,7 +68,7 @@ export const objectQuery = (bucket: string, id: string) =>
   });
 
 /** Parts of a bucket's page beside its objects. */
-export const BUCKET_TABS = ['uploads', 'tags', 'cors'] as const;
+export const BUCKET_TABS = ['uploads', 'permissions', 'lifecycle', 'lock', 'cors', 'tags'] as const;
 
 export type BucketTab = (typeof BUCKET_TABS)[number];
 

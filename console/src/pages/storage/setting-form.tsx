@@ -12,7 +12,7 @@ import { settingsQuery } from './queries.ts';
 
 interface SettingsOfProps {
   readonly bucket: string;
-  readonly lead: string;
+  readonly lead?: string;
   /** The form, of the settings as they were read. */
   readonly children: (settings: BucketSettings) => ReactNode;
 }
@@ -21,7 +21,7 @@ export function SettingsOf({ bucket, lead, children }: SettingsOfProps) {
   const settings = useQuery(settingsQuery(bucket));
   return (
     <Stack maw={760}>
-      <Text c="dimmed">{lead}</Text>
+      {lead !== undefined && <Text c="dimmed">{lead}</Text>}
       <Loaded query={settings}>{children}</Loaded>
     </Stack>
   );

@@ -1,6 +1,9 @@
 /** The tabs of a bucket beside its objects, fetched together: each has only a few lines of its own. */
 import type { ComponentType } from 'react';
 import { CorsTab } from './cors-tab.tsx';
+import { LifecycleTab } from './lifecycle-tab.tsx';
+import { LockTab } from './lock-tab.tsx';
+import { PermissionsTab } from './permissions-tab.tsx';
 import type { BucketTab } from './queries.ts';
 import { TagsTab } from './tags-tab.tsx';
 import { UploadsTab } from './uploads-tab.tsx';
@@ -11,8 +14,11 @@ interface TabProps {
 
 const TABS: Readonly<Record<BucketTab, ComponentType<TabProps>>> = {
   uploads: UploadsTab,
-  tags: TagsTab,
+  permissions: PermissionsTab,
+  lifecycle: LifecycleTab,
+  lock: LockTab,
   cors: CorsTab,
+  tags: TagsTab,
 };
 
 export function SettingTab({ tab, bucket }: TabProps & { tab: BucketTab }) {
