@@ -1,4 +1,4 @@
-/** Who may reach a bucket, over REST. */
+/** Access to a bucket, over REST. */
 import { defineRoute, type Route } from '../http/route.ts';
 import { namedObject, Type } from '../platform/json-schema.ts';
 import { settingsOf } from '../storage/bucket-settings.ts';
@@ -13,18 +13,14 @@ export interface AccessRoutesDeps {
   readonly downloads: Downloads;
 }
 
-const May = Type.Enum(['yes', 'no', 'conditional'] as const, {
-  description: '`conditional`: it depends on the request',
-});
+const May = Type.Enum(['yes', 'no', 'conditional'] as const);
 
 const BucketReach = namedObject('BucketReach', {
   who: Type.Enum(['everyone', 'signed', 'account'] as const, {
     description: '`everyone`: also without a key; `signed`: with a key of any other account',
   }),
   account: Type.Union([Type.String(), Type.Null()], { description: 'Canonical id of an `account`' }),
-  account_name: Type.Union([Type.String(), Type.Null()], {
-    description: 'Its name in the policy or in the list',
-  }),
+  account_name: Type.Union([Type.String(), Type.Null()]),
   list: May,
   read: May,
   write: May,
@@ -33,7 +29,9 @@ const BucketReach = namedObject('BucketReach', {
 
 const BucketAccess = namedObject('BucketAccess', {
   is_public: Type.Boolean({ description: 'Whether the policy or the list lets everyone do something' }),
-  reach: Type.Array(BucketReach, { description: 'All callers but the owner, who may do everything' }),
+  reach: Type.Array(BucketReach, {
+    description: 'All callers but the owner; `conditional` depends on the request',
+  }),
 });
 
 export function accessRoutes({ buckets, downloads }: AccessRoutesDeps): Route[] {
@@ -45,8 +43,8 @@ export function accessRoutes({ buckets, downloads }: AccessRoutesDeps): Route[] 
       tag: 'storage',
       summary: 'Show who but its owner may reach a bucket by S3',
       description:
-        'What its policy, its access control list and its public access block come to, by the code that decides ' +
-        "requests. With `object`, for that object and its list; without, for an object that has only its owner's.",
+        'What policy, lists and public access block come to, by the code that decides requests; with `object`, for ' +
+        'that object.',
       permission: 'storage:read',
       params: BucketPath,
       query: Type.Object({ object: Type.Optional(Type.String({ maxLength: 1024 })) }),

@@ -1,4 +1,4 @@
-/** What lifecycle rules would remove, before they are set, over REST. */
+/** Lifecycle rules before they are set: the objects that they would remove. */
 import { mayTouch } from '../calls/principal.ts';
 import { defineRoute, type Route } from '../http/route.ts';
 import { type Clock, formatTime } from '../platform/clock.ts';
@@ -23,12 +23,12 @@ const SHOWN = 100;
 const LeavingObject = namedObject('LeavingObject', {
   name: Type.String(),
   size: Type.Integer(),
-  leaves_at: Type.String({ description: 'The first midnight UTC after it is due' }),
+  leaves_at: Type.String({ description: 'A midnight UTC' }),
   rule: Type.String({ description: 'The id of the rule that removes it' }),
 });
 
 const LifecyclePreview = namedObject('LifecyclePreview', {
-  looked_at: Type.Integer({ description: 'Current objects under the prefixes of the rules, at most 1,000' }),
+  looked_at: Type.Integer({ description: 'Current objects under the prefixes, at most 1,000' }),
   is_cut: Type.Boolean({ description: 'Whether there are more' }),
   due: Type.Integer({ description: 'Those among them that would leave at once' }),
   objects: Type.Array(LeavingObject, { description: 'The first 100 to leave' }),

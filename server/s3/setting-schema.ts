@@ -4,7 +4,7 @@ import type { BucketSettings, PublicAccess, SettingName } from '../storage/bucke
 import type { LifecycleRule } from '../storage/lifecycle-rules.ts';
 
 const Tags = Type.Record(Type.String(), Type.String(), {
-  description: 'At most 50, of names of up to 128 characters and values of up to 256',
+  description: 'At most 50',
   examples: [{ team: 'photos' }],
 });
 
@@ -12,15 +12,14 @@ const CorsRule = namedObject('BucketCorsRule', {
   id: Type.Optional(Type.String()),
   origins: Type.Array(Type.String(), { minItems: 1, description: 'With at most one `*` each' }),
   methods: Type.Array(Type.String(), { minItems: 1, description: '`GET`, `HEAD`, `PUT`, `POST`, `DELETE`' }),
-  headers: Type.Optional(Type.Array(Type.String(), { description: 'Headers that scripts may send' })),
-  exposed_headers: Type.Optional(Type.Array(Type.String(), { description: 'Headers that they may read' })),
+  headers: Type.Optional(Type.Array(Type.String(), { description: 'That scripts may send' })),
+  exposed_headers: Type.Optional(Type.Array(Type.String(), { description: 'That they may read' })),
   max_age_seconds: Type.Optional(Type.Integer({ minimum: 0, maximum: 999_999_999 })),
 });
 
 const Cors = Type.Array(CorsRule, {
   minItems: 1,
-  description:
-    'Pages of other origins that may reach the bucket; at most 100 rules, the first that fits counts',
+  description: 'Pages of other origins that may reach it; the first rule that fits counts',
 });
 
 const LifecycleRuleShape = namedObject('BucketLifecycleRule', {
@@ -30,18 +29,18 @@ const LifecycleRuleShape = namedObject('BucketLifecycleRule', {
   tags: Type.Optional(Type.Record(Type.String(), Type.String())),
   larger_than: Type.Optional(Type.Integer({ description: 'Bytes' })),
   smaller_than: Type.Optional(Type.Integer({ description: 'Bytes' })),
-  days: Type.Optional(Type.Integer({ description: 'Age at which the current version goes' })),
+  days: Type.Optional(Type.Integer({ description: 'Age of the current version' })),
   date: Type.Optional(Type.String({ description: 'Instead: from this day on', examples: ['2027-01-31'] })),
-  markers: Type.Optional(Type.Boolean({ description: 'Instead: only delete markers that hide nothing' })),
+  markers: Type.Optional(Type.Boolean({ description: 'Instead: lone delete markers' })),
   noncurrent_days: Type.Optional(Type.Integer({ description: 'Days after a version was replaced' })),
   noncurrent_kept: Type.Optional(Type.Integer({ description: 'Older versions that stay' })),
-  abort_days: Type.Optional(Type.Integer({ description: 'Age at which uploads in progress are aborted' })),
+  abort_days: Type.Optional(Type.Integer({ description: 'Of uploads in progress' })),
 });
 
 export const LifecycleShape = Type.Array(LifecycleRuleShape, {
   minItems: 1,
   maxItems: 1000,
-  description: 'Rules that remove objects by themselves; where several apply, the earliest',
+  description: 'Rules that remove objects; the earliest counts',
 });
 
 const Lock = namedObject('BucketLock', {
@@ -63,14 +62,14 @@ const Policy = Type.Record(Type.String(), Type.Unknown(), {
 });
 
 const PublicAccessShape = namedObject('BucketPublicAccess', {
-  block_acls: Type.Boolean({ description: 'Refuses new lists that grant something to everyone' }),
-  ignore_acls: Type.Boolean({ description: 'Ignores what lists grant to everyone' }),
-  block_policy: Type.Boolean({ description: 'Refuses new policies that allow everyone something' }),
-  restrict: Type.Boolean({ description: 'Keeps other accounts out where the policy is public' }),
+  block_acls: Type.Boolean({ description: 'Refuses new public lists' }),
+  ignore_acls: Type.Boolean({ description: 'Ignores public grants of lists' }),
+  block_policy: Type.Boolean({ description: 'Refuses new public policies' }),
+  restrict: Type.Boolean({ description: 'Ignores what public policies allow' }),
 });
 
 const OwnershipShape = Type.Enum(['BucketOwnerEnforced', 'BucketOwnerPreferred', 'ObjectWriter'] as const, {
-  description: 'The owner of what others upload; `BucketOwnerEnforced` ends access control lists',
+  description: '`BucketOwnerEnforced` ends access control lists',
 });
 
 const SCHEMAS = {

@@ -1,4 +1,7 @@
-/** Who may reach a bucket, and what its lifecycle would remove, over the JSON API: what it says is what S3 does. */
+/**
+ * Who may reach a bucket, and what its lifecycle would remove, over the JSON API: what it says is what S3
+ * does.
+ */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { CheckedClient } from '../harness/checked-client.ts';

@@ -34,7 +34,7 @@ export interface WhoAsked {
   readonly settings: BucketSettings;
   /** The object that is read, written and deleted. */
   readonly key: string;
-  /** Of that object, if it is there; null: none holds. */
+  /** The list of that object, if it is there; null: none holds. */
   readonly objectGrants: readonly Grant[] | null;
 }
 
@@ -93,7 +93,7 @@ function answerOf({ bucket, key, ...asked }: WhoAsked, caller: Principal, deed: 
     owner: 0,
     policy: policy === undefined ? null : chosen({ bucket, policy, publicAccess }, choose),
     ownerMayMend: true,
-    // What `restrict` keeps away is chosen above: it depends on the whole policy.
+    // `restrict` depends on the whole policy, and is looked at by chosen().
     publicAccess: publicAccess && { ...publicAccess, restrict: false },
     bucketGrants: hasLists ? acl : null,
     objectGrants: hasLists ? asked.objectGrants : null,
@@ -118,7 +118,7 @@ function chosen(
   return { statements: counting.flatMap(choose) };
 }
 
-/** As if no condition of an Allow were met, and each of a Deny. */
+/** Takes no condition of an Allow as met, and each of a Deny. */
 function strictly(statement: Statement): Statement[] {
   if (statement.conditions.length === 0) return [statement];
   return statement.effect === 'Allow' ? [] : [{ ...statement, conditions: [] }];

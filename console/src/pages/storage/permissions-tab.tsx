@@ -1,4 +1,4 @@
-/** Who may reach a bucket: what its policy and lists come to, the public access block, the policy. */
+/** Access to a bucket: what its policy and lists come to, the public access block, the policy. */
 import { Stack, Switch, Text, TextInput, Title } from '@mantine/core';
 import { useDebouncedValue } from '@mantine/hooks';
 import { useQuery } from '@tanstack/react-query';

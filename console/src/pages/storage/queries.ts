@@ -23,7 +23,7 @@ export const settingsQuery = (bucket: string) =>
     queryFn: () => cloud.getBucketSettings(bucket),
   });
 
-/** Who may do what with an object of it. */
+/** The callers that may do something with an object of it. */
 export const accessQuery = (bucket: string, object: string) =>
   queryOptions({
     queryKey: ['buckets', bucket, 'access', object],
