@@ -219,7 +219,7 @@ const KEY_COMMANDS: readonly Command[] = [
   {
     name: 'key rm',
     words: 'KEY',
-    summary: 'revoke an access key at once',
+    summary: 'revoke an access key immediately',
     options: YES,
     run: about(findKey, async ({ id, name }, { cloud, output, ...call }) => {
       await assertMeant({ ...call, output }, `Revoke ${name}?`);

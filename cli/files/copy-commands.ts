@@ -43,7 +43,7 @@ export const COPY_COMMANDS: readonly Command[] = [
   {
     name: 'mv',
     words: 'SOURCE… TARGET',
-    summary: 'as cp, and remove each source once it is copied',
+    summary: 'like cp, and remove each source after it is copied',
     details: DETAILS,
     options: COPY_OPTIONS,
     run: (call) => transferAll(call, true),

@@ -18,7 +18,7 @@ export class S3Failure extends ClientError {
 const WITHOUT_BODY: Readonly<Record<number, string>> = {
   403: 'access denied',
   404: 'there is no such object or bucket',
-  412: 'it has changed meanwhile',
+  412: 'it was changed by another request',
 };
 
 /** From an answer that is not 2xx. */

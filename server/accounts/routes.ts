@@ -295,7 +295,7 @@ function accessKeyRoutes({ accessKeys }: AccountRoutesDeps): Route[] {
       path: '/api/account/access-keys/{id}',
       name: 'deleteAccessKey',
       tag: 'accounts',
-      summary: 'Revoke an access key at once',
+      summary: 'Revoke an access key immediately',
       description:
         'Links created with it end too. A key can only revoke keys with no more rights than its own.',
       permission: 'account:write',
@@ -346,7 +346,7 @@ function sessionRoutes({ sessions }: { readonly sessions: Sessions }): Route[] {
       name: 'endSession',
       endsCredential: true,
       tag: 'accounts',
-      summary: 'End a session at once',
+      summary: 'End a session immediately',
       description: 'Needs the account’s current key or a session.',
       permission: 'account:write',
       params: SessionPath,

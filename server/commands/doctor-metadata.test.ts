@@ -57,7 +57,7 @@ describe('a server', { skip: noPostgresql }, () => {
     );
   });
 
-  test('with a role that may not make tables, or has too few connections', async () => {
+  test('with a role that cannot create tables, or has too few connections', async () => {
     await server.run('CREATE DATABASE narrow CONNECTION LIMIT 5');
     const findings = await checkMetadata({ metadataUrl: url('narrow', 'cloudlet', 'secret') });
     assert.deepEqual(
@@ -65,7 +65,7 @@ describe('a server', { skip: noPostgresql }, () => {
       ['fail', 'warn'],
       JSON.stringify(findings),
     );
-    assert.match(findings[0]?.detail ?? '', /may not make tables/);
+    assert.match(findings[0]?.detail ?? '', /cannot create tables/);
     assert.match(findings[1]?.detail ?? '', /^4 connections are free; Cloudlet needs 8/);
   });
 

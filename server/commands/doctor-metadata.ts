@@ -43,7 +43,7 @@ function describe(place: string, facts: ServerFacts): Finding[] {
   }
   if (facts.isStandby) add('fail', `${place} is a standby, which takes no writes`, 'name the primary');
   else if (!facts.mayCreate) {
-    add('fail', 'the role may not make tables', 'GRANT CREATE ON SCHEMA public, or make it the owner');
+    add('fail', 'the role cannot create tables', 'GRANT CREATE ON SCHEMA public, or make it the owner');
   }
   for (const [name, isOn] of Object.entries({ fsync: facts.fsync, full_page_writes: facts.fullPageWrites })) {
     if (!isOn) add('warn', `${name} is off: a crash can lose or damage everything`, `set ${name} = on`);

@@ -91,5 +91,5 @@ export type DatabaseTurns = Turns<DatabaseRow>;
 
 /** Ends long work on a database that is being deleted. */
 export function deletedMeanwhile(): AppError {
-  return new AppError('database_not_ready', 'The database was deleted meanwhile');
+  return new AppError('database_not_ready', 'The database was deleted by another request');
 }

@@ -90,7 +90,7 @@ interface IndexFacts {
 function indexPage({ url, needsSetup }: IndexFacts): string {
   const notice = needsSetup
     ? `<p class="notice">There is no administrator yet. Run <code>bin/cloudlet admin setup-link</code>
-on the machine itself: it prints a link that makes one.</p>`
+on the machine itself: it prints a link that creates one.</p>`
     : '';
   return `<!doctype html>
 <html lang="en">

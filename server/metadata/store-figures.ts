@@ -26,7 +26,11 @@ export class StoreFigures {
     count('batch_seconds', 'Time of these transactions', () => this.batchSeconds);
     count('retries', 'Transactions run again after a conflict or refusal', () => this.retries);
     count('lost_connections', 'Connections to the store that were lost', () => this.lostConnections);
-    count('outcomes_asked', 'Lost transactions whose outcome was asked', () => this.outcomesAsked);
+    count(
+      'outcomes_asked',
+      'Transactions whose outcome was queried after a lost connection',
+      () => this.outcomesAsked,
+    );
     count('outcomes_unknown', 'Those of them that stayed unknown', () => this.outcomesUnknown);
   }
 }

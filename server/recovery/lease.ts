@@ -204,6 +204,6 @@ function readNote(text: string): Note | undefined {
 function inUse(detail: string, silenceMs: number): AppError {
   const seconds = Math.ceil(silenceMs / 1000);
   return new AppError('target_in_use', detail, {
-    hint: `Give each cloud its own target. If the other one is gone, retry after ${seconds} seconds, and then once more`,
+    hint: `Give each cloud its own target. If the other cloud is gone, retry after ${seconds} seconds, and then once more`,
   });
 }

@@ -28,7 +28,7 @@ const BucketReach = namedObject('BucketReach', {
 });
 
 const BucketAccess = namedObject('BucketAccess', {
-  is_public: Type.Boolean({ description: 'Whether the policy or the list lets everyone do something' }),
+  is_public: Type.Boolean({ description: 'Whether the policy or the ACL grants access to everyone' }),
   reach: Type.Array(BucketReach, {
     description: 'All callers but the owner; `conditional` depends on the request',
   }),

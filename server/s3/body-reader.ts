@@ -109,7 +109,7 @@ export class BodyReader {
     const text = headers[isChunked ? 'x-amz-decoded-content-length' : 'content-length'];
     if (typeof text === 'string') {
       if (/^\d{1,15}$/.test(text)) return Number(text);
-      throw new S3Error('InvalidArgument', 'The length of the body is no number');
+      throw new S3Error('InvalidArgument', 'The length of the body is not a number');
     }
     if (isChunked && headers['transfer-encoding'] !== undefined) return null;
     if (headers['transfer-encoding'] === undefined && !isChunked) return 0;

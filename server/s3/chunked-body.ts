@@ -131,7 +131,7 @@ export class ChunkedBody {
     if (isPlain) throw incomplete('a line does not end in CR LF');
     if (this.#state === 'size') this.#onSize(line);
     else if (line === '') this.#state = 'size';
-    else throw incomplete('a chunk is longer than it says');
+    else throw incomplete('a chunk is longer than its stated size');
   }
 
   #onSize(line: string): void {
@@ -149,7 +149,7 @@ export class ChunkedBody {
     const total = this.#decodedBytes + sizeBytes;
     const isWrong = sizeBytes === 0 ? total !== decodedLength : total > (decodedLength ?? 0);
     if (decodedLength !== null && isWrong)
-      throw incomplete('not as long as x-amz-decoded-content-length says');
+      throw incomplete('not the length given in x-amz-decoded-content-length');
     this.#sizeBytes = sizeBytes;
     this.#leftBytes = sizeBytes;
     this.#chunks += 1;

@@ -26,7 +26,7 @@ export function endpointRoutes({ dataUrl, domains }: EndpointRoutesDeps): Route[
       path: '/api/s3',
       name: 'getS3Endpoint',
       tag: 'storage',
-      summary: 'Show where S3 clients find this cloud',
+      summary: 'Read the S3 endpoint',
       permission: 'authenticated',
       responses: { 200: S3Endpoint },
       handler: () => ({ endpoint: dataUrl(), region: REGION, domains: [...domains] }),

@@ -3,7 +3,7 @@ import { namedObject, type Static, Type } from '../platform/json-schema.ts';
 
 export const KeyTrialStep = namedObject('AccessKeyTestStep', {
   step: Type.Enum(['endpoint', 'signature', 'list_buckets', 'read', 'write'] as const, {
-    description: 'Steps that could not be tried any more are left out',
+    description: 'Steps after the first failure are omitted',
   }),
   ok: Type.Boolean(),
   code: Type.Union([Type.String(), Type.Null()], {

@@ -101,8 +101,8 @@ const refusal = ({ code, message }: Answer) => ({ code, message });
 /** Says whether an answer is what the rights of the key promise. */
 function judged(answer: Answer, isPromised: boolean, isDone: boolean): Omit<KeyTrialStep, 'step'> {
   if (isDone === isPromised)
-    return { ok: true, ...said(isPromised ? 'Works' : 'Refused, as the key has no right to it') };
-  if (isDone) return { ok: false, ...said('Works, although the key has no right to it') };
+    return { ok: true, ...said(isPromised ? 'Works' : 'Refused: the key is not allowed to do this') };
+  if (isDone) return { ok: false, ...said('Works, although the key is not allowed to do this') };
   return { ok: false, ...refusal(answer) };
 }
 

@@ -30,7 +30,7 @@ const LeavingObject = namedObject('LeavingObject', {
 const LifecyclePreview = namedObject('LifecyclePreview', {
   looked_at: Type.Integer({ description: 'Current objects under the prefixes, at most 1,000' }),
   is_cut: Type.Boolean({ description: 'Whether there are more' }),
-  due: Type.Integer({ description: 'Those among them that would leave at once' }),
+  due: Type.Integer({ description: 'How many of them would be removed now' }),
   objects: Type.Array(LeavingObject, { description: 'The first 100 to leave' }),
 });
 

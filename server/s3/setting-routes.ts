@@ -39,7 +39,7 @@ export function settingRoutes({ buckets, accounts }: SettingRoutesDeps): Route[]
       path: PATH,
       name: 'getBucketSettings',
       tag: 'storage',
-      summary: 'Read what S3 clients can set on a bucket',
+      summary: 'Read the S3 settings of a bucket',
       description: 'A setting that is not set is null.',
       permission: 'storage:read',
       params: BucketPath,

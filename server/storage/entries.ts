@@ -144,7 +144,7 @@ export function conditionOf(headers: Headers): Condition {
       throw failed(current === undefined ? 'There is no such object' : ANOTHER);
     }
     if (unwanted !== undefined && current !== undefined && names(unwanted, current, { isStrong: false })) {
-      throw failed('An object of that name already exists');
+      throw failed('An object with that name already exists');
     }
   };
 }
@@ -158,6 +158,6 @@ function names(header: string, { version_id, etag }: Tagged, { isStrong }: { isS
 
 function failed(what: string): AppError {
   return new AppError('precondition_failed', what, {
-    hint: 'The object was changed meanwhile: read it again, then repeat your change',
+    hint: 'The object was changed by another request: read it again, then repeat your change',
   });
 }

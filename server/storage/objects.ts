@@ -173,7 +173,7 @@ export class Objects {
       objectChanges.forgetAfter(change, version.object_id);
       change.expect(
         'tags' in fact ? store.setTags(version.id, fact.tags) : store.setAcl(version.id, fact.acl),
-        () => new AppError('version_not_found', 'The version was removed meanwhile'),
+        () => new AppError('version_not_found', 'The version was removed by another request'),
       );
     });
   }
@@ -192,7 +192,8 @@ export class Objects {
     const { store, changes, objectChanges, lockTime } = this.#deps;
     return changes.run(call, async (change) => {
       const row = await store.version(version.id);
-      if (row === undefined) throw new AppError('version_not_found', 'The version was removed meanwhile');
+      if (row === undefined)
+        throw new AppError('version_not_found', 'The version was removed by another request');
       const after =
         'legalHold' in wanted
           ? { ...row, legal_hold: Number(wanted.legalHold) }

@@ -176,7 +176,7 @@ export type Deleted = Static<typeof Deleted>;
 
 export const OpenUpload = namedObject('OpenUpload', {
   upload_id: Type.String({ examples: ['upl-01kd8vcz1p7m3s5t9w2x4y6z8a'] }),
-  name: Type.String({ description: 'Name of the object that it becomes' }),
+  name: Type.String({ description: 'Name of the object that the upload creates' }),
   size: Type.Integer({ description: 'Bytes of the parts that have arrived' }),
   size_formatted: Type.String(),
   created_at: Type.String(),

@@ -231,7 +231,10 @@ test('an address that may not be reached, and one where nobody is, are named in 
   assert.equal(receiver.received.length, 0);
   const [refused] = await cloud.log(ann, id);
   assert.equal(refused?.attempts[0]?.status, null);
-  assert.match(refused?.attempts[0]?.error ?? '', /^127\.0\.0\.1 is not a public Internet address outside this host$/);
+  assert.match(
+    refused?.attempts[0]?.error ?? '',
+    /^127\.0\.0\.1 is not a public Internet address outside this host$/,
+  );
   assert.equal(refused?.state, 'pending');
   await cloud.dispatcher.close();
   cloud = fixture.open();

@@ -237,7 +237,7 @@ describe('the tabs of a bucket', () => {
     await page.getByRole('alert').getByText('At least one action').waitFor();
     await page.getByRole('textbox', { name: 'Delete files after days' }).fill('7');
     await page.getByRole('button', { name: 'Preview' }).click();
-    await page.getByText('The first 2 files to leave, of 2 files').waitFor();
+    await page.getByText('The first 2 files to be removed, of 2 files').waitFor();
     await page.getByRole('row', { name: /tmp\/b/ }).waitFor();
     await assertAccessible(page, 'rules that delete');
     await assertNarrow(page, 'rules that delete');
@@ -278,7 +278,7 @@ describe('the tabs of a bucket', () => {
     await page.getByRole('textbox', { name: 'Value' }).fill('<b>a & b</b>');
     await page.getByRole('button', { name: 'Add tag' }).click();
     await page.getByRole('textbox', { name: 'Tag', exact: true }).last().fill('team');
-    await page.getByText('This tag is there twice').first().waitFor();
+    await page.getByText('This tag appears twice').first().waitFor();
     assert.equal(await page.getByRole('button', { name: 'Save' }).isDisabled(), true);
     await page.getByRole('button', { name: 'Remove team' }).last().click();
     await assertAccessible(page, 'tags');

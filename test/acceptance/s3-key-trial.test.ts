@@ -62,12 +62,12 @@ test('a key with all rights passes, and nothing is stored', async () => {
 test('a key with few rights is told what it may do, and passes', async () => {
   const reader = await tried(owner, { scopes: ['storage:read'] }, { bucket: 'tried' });
   assert.equal(reader.ok, true);
-  assert.match(reader.steps.at(-1)?.message ?? '', /no right/);
+  assert.match(reader.steps.at(-1)?.message ?? '', /not allowed/);
   const limited = { scopes: ['storage:append'], buckets: [{ name: 'tried', prefix: 'in/' }] };
   const { ok, steps } = await tried(owner, limited);
   assert.equal(ok, true);
   assert.deepEqual(
-    steps.map(({ message }) => /no right/.test(message)),
+    steps.map(({ message }) => /not allowed/.test(message)),
     [false, false, true, true, false],
   );
   assert.equal((await tried(owner, { scopes: ['compute:*'] }, { bucket: 'tried' })).ok, true);
@@ -82,7 +82,7 @@ test('a bucket that is not there fails, and says so', async () => {
   );
   const beyond = await tried(owner, { buckets: [{ name: 'tried' }] }, { bucket: 'nowhere' });
   assert.equal(beyond.ok, true);
-  assert.match(beyond.steps.at(-1)?.message ?? '', /no right/);
+  assert.match(beyond.steps.at(-1)?.message ?? '', /not allowed/);
 });
 
 test('an expired key is named, and nobody tries the key of another', async () => {

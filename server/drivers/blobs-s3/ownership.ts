@@ -42,7 +42,7 @@ export class Ownership {
     if (found === undefined) {
       if (!mayMark) throw s3Fault('foreign', 'it has no objects of this cloud');
       for await (const _ of objects.list(BLOBS, limits)) {
-        throw s3Fault('foreign', `it has blobs, but no ${MARK} that says of which cloud`);
+        throw s3Fault('foreign', `it has blobs, but no ${MARK} that names their cloud`);
       }
       await tryOut(objects, limits);
       const mark = Buffer.from(`${JSON.stringify({ cloud_id: cloudId })}\n`);

@@ -214,7 +214,7 @@ export class S3Objects {
   /** Below the prefix. */
   #keyOf(entry: XmlElement): string {
     const key = textOf(entry, 'Key');
-    if (!key.startsWith(this.#prefix)) throw s3Fault('refused', 'it listed objects that were not asked for');
+    if (!key.startsWith(this.#prefix)) throw s3Fault('refused', 'it listed objects that were not requested');
     return key.slice(this.#prefix.length);
   }
 }

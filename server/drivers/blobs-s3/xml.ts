@@ -25,7 +25,7 @@ export function readXml(text: string): XmlElement {
     else if (rest.slice(0, next).trim() !== '') throw new Error('XML has text outside of its root');
     rest = rest.slice(next);
     const match = TAG.exec(rest);
-    if (match === null) throw new Error('XML has something other than elements and text');
+    if (match === null) throw new Error('XML may contain only elements and text');
     rest = rest.slice(match[0].length);
     const [, closing, first = '', second, , empty] = match;
     const name = second ?? first;

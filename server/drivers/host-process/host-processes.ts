@@ -205,7 +205,7 @@ export class HostProcesses {
 
   #launch(program: ForeignProgram, isolation: Isolation, keeper: Keeper | null): Launch {
     const { command, args, env = {}, uid, folder, readOnly = [], temporaryMb = 64 } = program;
-    if ((uid !== null) !== this.#deps.hasUsers) throw new Error('a user of its own, where there are such');
+    if ((uid !== null) !== this.#deps.hasUsers) throw new Error('a separate user, where the host has them');
     assertRunnable(program);
     const { ground } = this.#deps;
     if (!isolation.hasView && uid !== null && ground !== undefined)

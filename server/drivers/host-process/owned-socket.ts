@@ -36,7 +36,7 @@ export function holdSocket(folder: string, name: string): { readonly path: strin
   if (found.isSocket() && found.uid === fs.statSync(folder).uid)
     return { path: `/proc/self/fd/${fd}`, close };
   close();
-  throw new Error(`${name} is no socket`);
+  throw new Error(`${name} is not a socket`);
 }
 
 function connected(path: string): Promise<Socket> {

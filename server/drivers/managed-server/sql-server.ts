@@ -310,7 +310,7 @@ function whyNotReached(
     return refuse(`${where} refuses the user in ${setting}`, fix);
   }
   if (code === refusals.database)
-    return refuse(`${where} has no database of that name`, `correct ${setting}`);
+    return refuse(`${where} has no database with that name`, `correct ${setting}`);
   return refuse(
     `${where} cannot be reached: ${message || code}`,
     `start it, or correct ${setting}; name a private certificate with sslrootcert=PATH in it`,

@@ -332,7 +332,7 @@ const hasNul = (param: unknown) => typeof param === 'string' && param.includes('
 /** PostgreSQL has no texts with U+0000. */
 function assertStorable(params: Statement['params']): void {
   if (!params.some(hasNul)) return;
-  throw new AppError('invalid_request', 'A text must not contain the NUL character (U+0000)');
+  throw new AppError('invalid_request', 'Text must not contain the NUL character (U+0000)');
 }
 
 async function numberedTables(client: pg.Client): Promise<ReadonlySet<string>> {

@@ -90,7 +90,7 @@ export function moreMemory({ isLimited }: Pick<HostMemory, 'isLimited'>): string
   const more = isLimited
     ? 'raise the memory limit of its container or service'
     : 'give this host more memory';
-  return `${more}, or end other programs`;
+  return `${more}, or stop other programs`;
 }
 
 /** Lets guests start while there is memory for them; guests that are being started are counted. */

@@ -111,8 +111,8 @@ export class GuestNetworks {
     this.assertUsers();
     const { uidBase } = this.#deps;
     if (uid !== null && uid >= uidBase && uid < uidBase + SLOTS) return uid;
-    const detail = 'this machine was made under another user, which the rules of this host do not know';
-    const hint = 'run Cloudlet as root with the CLOUDLET_VM_UID_BASE of then, or make the machine anew';
+    const detail = 'this machine was created under another user, which the firewall rules do not cover';
+    const hint = 'run Cloudlet as root with the earlier CLOUDLET_VM_UID_BASE, or create the machine again';
     throw new AppError('engine_unavailable', detail, { hint });
   }
 
@@ -140,7 +140,7 @@ export class GuestNetworks {
 
 function notOfThisNetwork(address: string | null): AppError {
   const detail = `the address of this machine (${address ?? 'none'}) is not of the bridge's network`;
-  const hint = 'make the machine anew, or set CLOUDLET_VM_POOL and CLOUDLET_VM_NETWORK as they were';
+  const hint = 'create the machine again, or restore the earlier CLOUDLET_VM_POOL and CLOUDLET_VM_NETWORK';
   return new AppError('engine_unavailable', detail, { hint });
 }
 
@@ -192,7 +192,7 @@ async function add(
 }
 
 function nothingFree(host: string, words: string | undefined): AppError {
-  const detail = `QEMU cannot listen at ${host}, an address of this host: ${words ?? 'it says nothing'}`;
+  const detail = `QEMU cannot listen at ${host}, an address of this host: ${words ?? 'no message'}`;
   const hint = 'see what of this host keeps programs from listening on ports from 20000 on';
   return new AppError('engine_unavailable', detail, { hint });
 }

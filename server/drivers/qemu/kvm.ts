@@ -79,7 +79,7 @@ export function barredKvm(device: string, shared: boolean): Accel {
     accel: 'tcg',
     reason: `${shared ? "Cloudlet's user" : 'virtual machines'} may not open ${device}: ${about}`,
     fix: shared
-      ? `usermod -aG kvm <user of Cloudlet>${openFirst}, log in anew and start Cloudlet again`
+      ? `usermod -aG kvm <user of Cloudlet>${openFirst}, log in again and restart Cloudlet`
       : `${open} (groupadd -r kvm makes the group)`,
   };
 }

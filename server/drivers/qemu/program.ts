@@ -136,7 +136,7 @@ function tooOld(version: string): NoQemu {
 
 function withoutQ35(version: string): NoQemu {
   const problem = `QEMU ${version} of this host has no machine type q35`;
-  return { problem, fix: 'install the QEMU of the distribution, which has it' };
+  return { problem, fix: 'install QEMU from the distribution, which includes it' };
 }
 
 function doesNotRun(path: string): NoQemu {

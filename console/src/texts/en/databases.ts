@@ -167,7 +167,7 @@ export const databases = {
     forkSubmit: 'Create fork',
     forked: (name: string) => `${name} was created`,
     dump: 'Dump',
-    dumpLead: 'Downloads a consistent copy of all data. The database stays in use meanwhile.',
+    dumpLead: 'Downloads a consistent copy of all data. The database stays available.',
     dumpSubmit: 'Download dump',
     load: 'Load',
     loadLead: 'Replaces all data with a dump. If the dump cannot be loaded, the data stays unchanged.',

@@ -118,7 +118,7 @@ export const machines = {
   closed: 'closed',
   copyAddress: (name: string) => `Copy address of ${name}`,
   console: {
-    label: 'Serial console. Press Ctrl and period to leave it.',
+    label: 'Serial console. Press Ctrl and period to leave.',
     connecting: 'Connecting…',
     connected: 'Connected',
     lost: 'The connection was lost. Reconnecting…',

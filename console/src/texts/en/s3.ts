@@ -48,7 +48,7 @@ export const s3 = {
   },
   copySetUp: 'Copy the set-up',
   needsTls: 'pgBackRest needs HTTPS: put a proxy with a certificate in front of the endpoint.',
-  needsBucket: 'Before it mounts a folder, s3fs looks at the whole bucket, which this key may not.',
+  needsBucket: 's3fs lists the whole bucket before it mounts a folder, and this key is not allowed to.',
   preset: 'What the key may do',
   presets: {
     full: { title: 'Full', lead: 'Everything in storage: objects, buckets, policies and rules.' },
@@ -161,7 +161,7 @@ export const s3 = {
     leaves: 'Leaves',
     nothing: (looked: number) => `None of ${counted(looked, 'file')} under these rules would leave.`,
     found: (leaving: number, looked: number) =>
-      `The first ${counted(leaving, 'file')} to leave, of ${counted(looked, 'file')} under these rules.`,
+      `The first ${counted(leaving, 'file')} to be removed, of ${counted(looked, 'file')} that these rules cover.`,
     due: (due: number) => `${counted(due, 'file')} would leave at the next run.`,
     cut: 'There are more files than were looked at.',
   },
@@ -208,7 +208,7 @@ export const s3 = {
     value: 'Value',
     add: 'Add tag',
     remove: (name: string) => `Remove ${name}`,
-    twice: 'This tag is there twice',
+    twice: 'This tag appears twice',
     saved: (bucket: string) => `The tags of ${bucket} were saved`,
   },
   cors: {

@@ -49,7 +49,7 @@ export function readQuery(message: Buffer): Buffer {
   const nameEnd = message.indexOf(0, nameAt);
   const at = nameEnd + 1 + 8;
   if (nameEnd === -1 || !message.toString('latin1', nameAt, nameEnd).endsWith('.$cmd'))
-    throw new Malformed('a query that is no command');
+    throw new Malformed('a query that is not a command');
   return message.subarray(at, at + sizeAt(message, at));
 }
 
