@@ -121,6 +121,11 @@ export function covers(scope: Scope, wanted: Scope | Permission): boolean {
   return wanted.includes(':') && scope === `${wanted.slice(0, wanted.indexOf(':'))}:*`;
 }
 
+/** True for a key that has `storage:append` and not the whole right to write: see storage/object-lock.ts. */
+export function onlyAppends(principal: Principal): boolean {
+  return principal.scopes.includes('storage:append') && !permits(principal, 'storage:write');
+}
+
 /** True when the principal may touch object `name` in `bucket`. */
 export function mayTouch(principal: Principal, bucket: string, name: string): boolean {
   const limits = principal.bucketLimits;

@@ -107,7 +107,7 @@ async function create(call: S3Call): Promise<S3Answer> {
   const usual = chosen === 'CRC64NVME' ? 'FULL_OBJECT' : 'COMPOSITE';
   const announced: Announced = { algorithm: chosen, type: type ?? usual, isAsked: algorithm !== null };
   const asked = await askedEncryption(call, bucket);
-  const encryption = asked ?? (await call.storage.dataKeys.ofBucket(bucket));
+  const encryption = asked ?? (await call.storage.objects.encryptionOf(bucket));
   const uploadId = await call.storage.partUploads.begin(call, bucket, {
     ...labels,
     lock: wantedLock(call, bucket),

@@ -145,7 +145,7 @@ export class Downloads {
   }
 
   #dataKey(row: SealedDataKey): Awaitable<Uint8Array | null> {
-    return this.#deps.dataKeys.open(row);
+    return row.wrapped_key === null ? null : this.#deps.dataKeys.open(row);
   }
 
   /** Hands the verified bytes of `range` to `sink`; see BlobStore.read. Throws `customer_key_required`. */

@@ -1,8 +1,6 @@
 /** How the bytes of objects and parts are encrypted. */
 import type { Awaitable, Reads } from '../metadata/metadata.ts';
 import type { Sealer } from '../platform/master-key.ts';
-import { settingsOf } from './bucket-settings.ts';
-import type { BucketRow } from './bucket-sql.ts';
 import type { CustomerKey } from './customer-key.ts';
 import { NamedKeySql } from './named-key-sql.ts';
 import { type NamedKey, NamedKeyring } from './named-keyring.ts';
@@ -59,13 +57,5 @@ export class DataKeys {
 
   get keyring(): NamedKeyring {
     return this.#deps.keyring;
-  }
-
-  /** The encryption that a bucket gives its uploads. Throws `encryption_key_not_found`. */
-  async ofBucket(bucket: Pick<BucketRow, 'account_id' | 'encryption' | 'settings'>): Promise<Encryption> {
-    const named = settingsOf(bucket).namedKey;
-    if (bucket.encryption === 0) return { kind: 'none' };
-    if (named === undefined) return { kind: 'cloud' };
-    return { kind: 'named', key: await this.#deps.keyring.find(bucket.account_id, named.keyId) };
   }
 }

@@ -2,7 +2,7 @@
  * The common steps of all changes of a name: one at a time, versions that are placed and dropped, and the
  * counters that go with them.
  */
-import type { Principal } from '../calls/principal.ts';
+import { onlyAppends, type Principal } from '../calls/principal.ts';
 import type { Change, Changes, Recorder } from '../metadata/change.ts';
 import type { RowIdOf } from '../metadata/metadata.ts';
 import type { Clock } from '../platform/clock.ts';
@@ -18,6 +18,7 @@ import {
   type LockRow,
   type LockTime,
   newLock,
+  UNLOCKED,
   type WantedLock,
 } from './object-lock.ts';
 import { markerOf, type ObjectSql, type Pointed, type UploadTarget, type VersionRow } from './object-sql.ts';
@@ -117,7 +118,7 @@ export class ObjectChanges {
     const { object, previous, versioning } = target;
     const { sizeBytes, etag, checksum = null } = content;
     const replaced = await this.replaced(target);
-    assertMayReplace(principal, target, replaced);
+    if (onlyAppends(principal)) assertMayReplace(target, replaced);
     const objectId = object?.object_id ?? newId('obj', clock);
     const { name, mimeType, metadata, headers = null, tags = null, acl = null } = naming;
     const version = {
@@ -126,8 +127,9 @@ export class ObjectChanges {
       isNull: versioning !== VERSIONING.on,
     };
     const labels = { mimeType, metadata, headers, tags, checksum, acl, storageClass: 'STANDARD' };
-    const lock = newLock(naming.lock ?? {}, defaultRetention(target), lockTime());
-    this.forgetAfter(change, objectId);
+    const isPlain = naming.lock === undefined && target.settings === null;
+    const lock = isPlain ? UNLOCKED : newLock(naming.lock ?? {}, defaultRetention(target), lockTime());
+    if (object !== undefined) this.forgetAfter(change, objectId);
     const blob = content.addBlob(change, version);
     const row =
       object?.id ?? change.add(store.insertObject({ objectId, bucketId: bucket.id, name }), 'retry');

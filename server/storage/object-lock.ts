@@ -11,7 +11,7 @@
  * Their checks belong into the commit too: a change that was built while versioning was on drops no version,
  * so that versioning that is suspended meanwhile loses nothing.
  */
-import { type Principal, permits } from '../calls/principal.ts';
+import { onlyAppends, type Principal } from '../calls/principal.ts';
 import type { Clock } from '../platform/clock.ts';
 import { AppError } from '../platform/errors.ts';
 import type { BucketRow } from './bucket-sql.ts';
@@ -131,22 +131,16 @@ export function objectLocked(why: string): AppError {
   return new AppError('object_locked', why, { hint: 'Object lock keeps it from being removed or weakened' });
 }
 
-/** True for a key that has `storage:append` and not the whole right to write. */
-function onlyAppends(principal: Principal): boolean {
-  return principal.scopes.includes('storage:append') && !permits(principal, 'storage:write');
-}
-
 /**
- * `dropped`: the version or marker that the new version takes the place of. Throws `scope_required` where an
- * upload would replace something for good.
+ * For a key that may only append. `dropped`: the version or marker that the new version takes the place of.
+ * Throws `scope_required` where an upload would replace something for good.
  */
 export function assertMayReplace(
-  principal: Principal,
   { versioning, previous }: Pick<UploadTarget, 'versioning' | 'previous'>,
   dropped: unknown,
 ): void {
   if (previous === undefined && dropped === undefined) return;
-  if (versioning === VERSIONING.on || !onlyAppends(principal)) return;
+  if (versioning === VERSIONING.on) return;
   throw appendsOnly('replace an object');
 }
 

@@ -7,6 +7,7 @@ import { type Call, mayTouch, type Principal } from '../calls/principal.ts';
 import type { Change, Changes } from '../metadata/change.ts';
 import { AppError } from '../platform/errors.ts';
 import type { BlobStore } from './blobs.ts';
+import { settingsOf } from './bucket-settings.ts';
 import type { BucketRow } from './bucket-sql.ts';
 import type { Buckets } from './buckets.ts';
 import type { DataKeys, Encryption } from './encryption.ts';
@@ -60,8 +61,17 @@ export class Objects {
     const bucket = await this.#deps.buckets.find(principal, bucketName);
     this.#deps.buckets.assertNotDeleting(bucket);
     await this.#deps.billing.assertCredit(bucket.account_id);
-    const chosen = encryption ?? (await this.#deps.dataKeys.ofBucket(bucket));
+    const chosen = encryption ?? (await this.encryptionOf(bucket));
     return { bucket, upload: this.receive(bucket, chosen), encryption: chosen };
+  }
+
+  /** The encryption that a bucket gives its uploads. Throws `encryption_key_not_found`. */
+  async encryptionOf(bucket: Pick<BucketRow, 'account_id' | 'encryption' | 'settings'>): Promise<Encryption> {
+    if (bucket.encryption === 0) return { kind: 'none' };
+    const { namedKey } = settingsOf(bucket);
+    if (namedKey === undefined) return { kind: 'cloud' };
+    const key = await this.#deps.dataKeys.keyring.find(bucket.account_id, namedKey.keyId);
+    return { kind: 'named', key };
   }
 
   /** Takes the bytes of an object or a part in. */

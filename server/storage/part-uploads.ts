@@ -80,13 +80,13 @@ export class PartUploads {
     bucket: BucketRow,
     labels: Naming & { readonly checksum: string | null; readonly encryption?: Encryption | undefined },
   ): Promise<string> {
-    const { changes, store, objects, buckets, billing, clock, dataKeys } = this.#deps;
+    const { changes, store, objects, buckets, billing, clock } = this.#deps;
     objects.assertMayWrite(call.principal, bucket, labels.name);
     buckets.assertNotDeleting(bucket);
     await billing.assertCredit(bucket.account_id);
     if (await store.hasOpen(bucket.id, MAX_OPEN)) throw tooMany(bucket.name);
     const uploadId = newId('upl', clock);
-    const encryption = labels.encryption ?? (await dataKeys.ofBucket(bucket));
+    const encryption = labels.encryption ?? (await objects.encryptionOf(bucket));
     return changes.run(call, (change) => {
       const row = {
         upload_id: uploadId,
