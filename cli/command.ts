@@ -22,7 +22,7 @@ export interface Command {
   readonly details?: string;
   readonly options?: Readonly<Record<string, Option>>;
   /** Resolves with the exit code, or with nothing for 0. */
-  run(call: Invocation): Promise<ExitCode | void>;
+  run(call: Invocation): Promise<ExitCode> | Promise<void>;
 }
 
 /** One call of a command. */
