@@ -73,6 +73,18 @@ describe('a header', () => {
     assert.equal(claim?.verify(EXAMPLE_SECRET, NOW), null);
   });
 
+  test('may sign a bucket with a slash after its name, and a key never', () => {
+    for (const [path, text] of [
+      ['/b?acl', '/b/?acl'],
+      ['/b?prefix=x', '/b/'],
+    ] as const) {
+      const request = head('GET', path, { Date: at, ...sign(`GET\n\n\n${at}\n${text}`) });
+      assert.equal(oldClaim(request, PLAIN)?.verify(EXAMPLE_SECRET, NOW), null);
+    }
+    const key = head('GET', '/b/k', { Date: at, ...sign(`GET\n\n\n${at}\n/b/k/`) });
+    assert.throws(() => oldClaim(key, PLAIN)?.verify(EXAMPLE_SECRET, NOW), isCode('SignatureDoesNotMatch'));
+  });
+
   test('that is malformed is refused, and one of version 4 is left alone', () => {
     for (const authorization of ['AWS HAHAHA', 'AWS', 'AWS :x', 'AWS a:']) {
       const request = head('GET', '/', { Authorization: authorization, Date: at });

@@ -134,7 +134,10 @@ function* textsToSign(
   const query = signed.toSorted(([a], [b]) => (a < b ? -1 : 1)).map((pair) => pair.join('='));
   const host = hostBucket === null ? '' : `/${hostBucket}`;
   const [md5, type] = [textOf(headers, 'content-md5'), textOf(headers, 'content-type')];
-  for (const path of canonicalPaths(splitTarget(rawUrl).rawPath)) {
+  const { rawPath } = splitTarget(rawUrl);
+  // Clients sign `/bucket/` where they ask for `/bucket`.
+  const isBare = hostBucket === null && /^\/[^/]+$/.test(rawPath);
+  for (const path of [...canonicalPaths(rawPath), ...(isBare ? canonicalPaths(`${rawPath}/`) : [])]) {
     const resource = `${host}${path}${query.length === 0 ? '' : `?${query.join('&')}`}`;
     yield [method, md5, type, date, `${amzHeaders(headers)}${resource}`].join('\n');
   }
