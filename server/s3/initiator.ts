@@ -1,5 +1,7 @@
 /** The initiator of a multipart upload: only the bucket's owner may touch the uploads of others. */
+import { onlyAppends } from '../calls/principal.ts';
 import type { AccountName } from '../storage/bucket-settings.ts';
+import { mayUseUpload } from '../storage/open-uploads.ts';
 import { accessOf, type S3Call } from './s3-call.ts';
 import { S3Error } from './s3-error.ts';
 
@@ -11,12 +13,19 @@ interface Begun {
 /** Everyone who sends no signature. */
 const ANONYMOUS: AccountName = { id: '', name: '' };
 
-/** The row's text of who began it, beside the list of the object to be. */
+/**
+ * The row's text of who began it, beside the list of the object to be: another account than the owner's, and
+ * a key that may use no upload but its own.
+ */
 export function begunBy({ caller }: S3Call, acl: string | null, owner: AccountName): string | null {
   const initiator = caller.via === 'nobody' ? ANONYMOUS : { id: caller.canonicalId, name: caller.username };
-  if (initiator.id === owner.id) return acl;
+  const who = {
+    ...(initiator.id !== owner.id && { initiator }),
+    ...(onlyAppends(caller) && { key: caller.credentialId }),
+  };
+  if (Object.keys(who).length === 0) return acl;
   const list = acl === null ? { grants: [{ ...owner, permission: 'FULL_CONTROL' }] } : JSON.parse(acl);
-  return JSON.stringify({ ...list, initiator });
+  return JSON.stringify({ ...list, ...who });
 }
 
 export function initiatorOf(call: Pick<S3Call, 'access'>, { acl }: Begun): AccountName {
@@ -26,6 +35,9 @@ export function initiatorOf(call: Pick<S3Call, 'access'>, { acl }: Begun): Accou
 
 /** Throws S3Error AccessDenied. */
 export function assertInitiator(call: S3Call, upload: Begun): void {
+  if (!mayUseUpload(call.caller, upload)) {
+    throw new S3Error('AccessDenied', 'This key may only append, and another key began the upload');
+  }
   if (accessOf(call).isOwner || initiatorOf(call, upload).id === call.caller.canonicalId) return;
   throw new S3Error('AccessDenied');
 }

@@ -1,5 +1,5 @@
 /** The multipart uploads in progress of a bucket, for those who look after it. */
-import { type Call, mayTouch, type Principal } from '../calls/principal.ts';
+import { type Call, mayTouch, onlyAppends, type Principal } from '../calls/principal.ts';
 import { formatTime } from '../platform/clock.ts';
 import { AppError } from '../platform/errors.ts';
 import type { Buckets } from './buckets.ts';
@@ -49,15 +49,33 @@ export class OpenUploads {
     return { uploads: shown.map(present), next: found.length > limit && last ? cursorOf(last) : null };
   }
 
-  /** Throws `bucket_not_found`, and `upload_not_found` also when it is not of the bucket or has ended. */
+  /**
+   * Throws `bucket_not_found`, `scope_required`, and `upload_not_found` also when it is not of the bucket or
+   * has ended.
+   */
   async abort(call: Call, bucketName: string, uploadId: string): Promise<{ readonly upload_id: string }> {
     const { buckets, partUploads } = this.#deps;
     const bucket = await buckets.find(call.principal, bucketName);
     const upload = await partUploads.lookUp(uploadId);
     const isSeen = upload?.bucket_id === bucket.id && mayTouch(call.principal, bucketName, upload.name);
     if (!isSeen) throw uploadNotFound(uploadId);
+    if (!mayUseUpload(call.principal, upload)) {
+      throw new AppError('scope_required', 'This key may only append, and another key began the upload', {
+        hint: 'Use a key with the scope storage:write',
+      });
+    }
     return partUploads.abort(call, bucket, { name: upload.name, uploadId });
   }
+}
+
+/**
+ * Whether a key may add to, complete or abort the upload. One that only appends may where it began the upload
+ * itself: see begunBy in s3/initiator.ts.
+ */
+export function mayUseUpload(principal: Principal, { acl }: Pick<PartUploadRow, 'acl'>): boolean {
+  if (!onlyAppends(principal)) return true;
+  const { key } = JSON.parse(acl ?? '{}') as { readonly key?: string };
+  return key === principal.credentialId;
 }
 
 function present({ upload_id, name, size_bytes, created_at }: PartUploadRow): OpenUpload {

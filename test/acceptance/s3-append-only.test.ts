@@ -137,6 +137,32 @@ describe('a key that may only append', () => {
     await rest.refused(403, 'scope_required', ['/api/account/access-keys', { json }]);
   });
 
+  test('uses no upload that another key began, and aborts its own', async () => {
+    const { bucket } = await filled('Enabled');
+    const path = pathOf(bucket, 'big');
+    const begun = await newUpload(full, path);
+    const part = await full.ok('PUT', path, { query: `partNumber=1&uploadId=${begun}`, body: 'precious' });
+    const body = completion([{ number: 1, etag: part.headers.etag }]);
+    const query = `uploadId=${begun}`;
+    await s3.refused(...DENIED, ['PUT', path, { query: `partNumber=1&${query}`, body: 'ransom' }]);
+    const copy = { 'x-amz-copy-source': pathOf(bucket, 'a') };
+    await s3.refused(...DENIED, ['PUT', path, { query: `partNumber=1&${query}`, headers: copy }]);
+    await s3.refused(...DENIED, ['POST', path, { query, body }]);
+    await s3.refused(...DENIED, ['DELETE', path, { query }]);
+    const uploads = `/api/buckets/${bucket}/uploads`;
+    await rest.refused(403, 'scope_required', [`${uploads}/${begun}`, { method: 'DELETE' }]);
+    await full.ok('POST', path, { query, body });
+    assert.equal((await full.ok('GET', path)).text, 'precious');
+    for (const abort of [
+      (id: string) => s3.ok('DELETE', path, { query: `uploadId=${id}` }),
+      (id: string) => rest.expect(200, `${uploads}/${id}`, { method: 'DELETE' }),
+      (id: string) => full.ok('DELETE', path, { query: `uploadId=${id}` }),
+    ]) {
+      await abort(await newUpload(s3, path));
+    }
+    assert.deepEqual(await owner.expect(200, uploads), []);
+  });
+
   test('loses nothing to versioning that is suspended at the same time', async () => {
     const { bucket, path, version } = await filled('Enabled');
     for (let round = 0; round < 12; round++) {
