@@ -187,12 +187,12 @@ export class Attempt {
   async complete(response: StoredResponse): Promise<void> {
     if (this.#recorded === response.body) return;
     const earlier = this.#recorded === null ? [] : this.withdraw();
-    await this.#deps.metadata.commit([...earlier, ...this.record(response)], this.#name.accountId);
+    await this.#deps.metadata.commit([...earlier, ...this.record(response)]);
   }
 
   /** Stores a refusal: the commit with the response, if any, did not happen. */
   async refuse(response: StoredResponse): Promise<void> {
-    await this.#deps.metadata.commit(this.record(response), this.#name.accountId);
+    await this.#deps.metadata.commit(this.record(response));
   }
 
   /** Deletes what record() stored: the request may be sent again under its key. */

@@ -96,7 +96,7 @@ export class Operations {
     try {
       const inserted = store.insert({ ...row, name, created_at: created.createdAt });
       const trim = this.#trims.isDue(accountId) ? [store.deleteBeyond(accountId, maxKept)] : [];
-      await metadata.commit([inserted, ...trim, ...also(operation)], accountId);
+      await metadata.commit([inserted, ...trim, ...also(operation)]);
     } catch (error) {
       end();
       throw error;

@@ -31,20 +31,6 @@ export interface Recorder {
   readonly record: (response: unknown) => readonly Statement[];
 }
 
-/** The account that asks takes its share of the commits that wait. */
-interface Asking {
-  /** The account that pays. */
-  readonly principal?: unknown;
-  /** The one that asks, where it may be another. */
-  readonly caller?: unknown;
-}
-
-/** undefined: Cloudlet itself, or the operator. */
-function accountOf({ principal, caller = principal }: Asking): number | undefined {
-  const hasAccount = typeof caller === 'object' && caller !== null && 'accountId' in caller;
-  return hasAccount ? Number(caller.accountId) : undefined;
-}
-
 /** For background work without a caller: timers, and repairs at start. */
 export const BACKGROUND: Recorder = { record: () => [] };
 
@@ -124,9 +110,8 @@ export class Changes {
    * statement without a refusal fails, and with the errors of Metadata.commit(). Throws if the call has made
    * a change before.
    */
-  async run<T>(recorder: Recorder & Asking, build: (change: Change) => T | Promise<T>): Promise<T> {
+  async run<T>(recorder: Recorder, build: (change: Change) => T | Promise<T>): Promise<T> {
     const { record } = recorder;
-    const owner = accountOf(recorder);
     if (spent.has(record)) throw new Error('a call has one change, and this would be its second');
     for (let tries = 1; ; tries++) {
       const change = new Change();
@@ -134,7 +119,7 @@ export class Changes {
       const { hooks } = change;
       const statements = [...change.steps, ...record(response)];
       try {
-        if (statements.length > 0) await this.#metadata.commit(statements, owner);
+        if (statements.length > 0) await this.#metadata.commit(statements);
       } catch (error) {
         if (error instanceof CommitOutcomeUnknown) for (const hook of hooks) hook();
         if (!(error instanceof CommitRejected)) throw error;

@@ -121,11 +121,9 @@ export interface Metadata extends Reads {
    * Stores all statements in one transaction, or none. Resolves once they are on disk. Rejects with
    * CommitRejected (a rule refused; other commits are unaffected), AppError `out_of_space` (nothing stored;
    * recovers by itself when space is available), CommitOutcomeUnknown after an I/O or fsync error, and from
-   * then until a restart AppError `read_only` (nothing stored). `owner` is the account that asks, 0 for
-   * callers without one, and undefined for Cloudlet itself. While many commits wait, each has a share of the
-   * next ones, and the one that has most gets AppError `overloaded` (nothing stored).
+   * then until a restart AppError `read_only` (nothing stored).
    */
-  commit(statements: readonly Statement[], owner?: number): Promise<StatementResult[]>;
+  commit(statements: readonly Statement[]): Promise<StatementResult[]>;
   /**
    * Calls `work` with reads that all see one state of the database, of its first read or a little earlier,
    * with every commit resolved before the call. Otherwise only what one query returns agrees. Two run at
@@ -152,10 +150,9 @@ function withCommit(metadata: Metadata, commit: Metadata['commit']): Metadata {
  * work at 0 free bytes. New bytes are refused long before, by DiskSpace.assertSpace.
  */
 export function withReserve(metadata: Metadata, releaseReserve: () => Promise<boolean>): Metadata {
-  return withCommit(metadata, (statements, owner) =>
-    metadata.commit(statements, owner).catch(async (error: unknown) => {
-      if (isAppError(error, 'out_of_space') && (await releaseReserve()))
-        return metadata.commit(statements, owner);
+  return withCommit(metadata, (statements) =>
+    metadata.commit(statements).catch(async (error: unknown) => {
+      if (isAppError(error, 'out_of_space') && (await releaseReserve())) return metadata.commit(statements);
       throw error;
     }),
   );
@@ -163,8 +160,8 @@ export function withReserve(metadata: Metadata, releaseReserve: () => Promise<bo
 
 /** Reports changed resources to watchers once a commit is stored. `tell` must not throw. */
 export function withWatchers(metadata: Metadata, tell: (changed: ResourceChange) => void): Metadata {
-  return withCommit(metadata, async (statements, owner) => {
-    const results = await metadata.commit(statements, owner);
+  return withCommit(metadata, async (statements) => {
+    const results = await metadata.commit(statements);
     for (const { tells } of statements) if (tells !== undefined) tell(tells);
     return results;
   });

@@ -50,7 +50,27 @@ export const SUB_RESOURCES: ReadonlySet<string> = new Set([
   'session',
 ]);
 
-export const ABSENT_OPERATIONS: readonly S3Operation[] = Object.entries(EMPTY).map(([name, empty]) => ({
+/** Removing what cannot be set leaves nothing set. */
+const REMOVED = [
+  ['DeleteBucketWebsite', 's3:DeleteBucketWebsite', 'website'],
+  ['DeleteBucketReplication', 's3:PutReplicationConfiguration', 'replication'],
+] as const;
+
+const REMOVALS: readonly S3Operation[] = REMOVED.map(([name, action, query]) => ({
+  name,
+  action,
+  method: 'DELETE',
+  level: 'bucket',
+  query: [query],
+  permission: 'storage:admin',
+  run: ({ caller }: S3Call) => {
+    if (caller.bucketLimits !== null)
+      throw new S3Error('AccessDenied', 'This key is limited to certain buckets');
+    return { status: 204 };
+  },
+}));
+
+const READS: readonly S3Operation[] = Object.entries(EMPTY).map(([name, empty]) => ({
   name: `GetBucket-${name}`,
   action: ACTIONS[name] ?? `s3:GetBucket${name.charAt(0).toUpperCase()}${name.slice(1)}`,
   method: 'GET',
@@ -63,6 +83,8 @@ export const ABSENT_OPERATIONS: readonly S3Operation[] = Object.entries(EMPTY).m
     return { xml: xmlDocument(empty.root, empty.content ?? []) };
   },
 }));
+
+export const ABSENT_OPERATIONS: readonly S3Operation[] = [...READS, ...REMOVALS];
 
 /** Throws S3Error NotImplemented, with the name of what was asked for. */
 export function refuseAbsent(what: string): never {

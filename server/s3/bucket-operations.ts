@@ -19,13 +19,15 @@ import {
   type S3Operation,
 } from './s3-call.ts';
 import { S3Error } from './s3-error.ts';
-import { child, parseXml, textOf, xmlDocument } from './xml.ts';
+import { MAX_BUCKET_TAGS, tagPairs, tagsFrom } from './tags.ts';
+import { child, parseXml, textOf, type XmlElement, xmlDocument } from './xml.ts';
 
 const CONFIG_MAX_BYTES = 64 * 1024;
 const MAX_BUCKETS = 10_000;
 const US_EAST_1 = 'us-east-1';
 /** Amazon's rules beyond ours. */
-const RESERVED = /\.\.|\.-|-\.|^xn--|^sthree-|-s3alias$|--ol-s3$|^\d+\.\d+\.\d+\.\d+$/;
+const RESERVED =
+  /\.\.|\.-|-\.|^xn--|^sthree-|^amzn-s3-demo-|-s3alias$|--(?:ol|x|table)-s3$|\.mrap$|^\d+\.\d+\.\d+\.\d+$/;
 
 export const BUCKET_OPERATIONS: readonly S3Operation[] = [
   {
@@ -121,10 +123,12 @@ async function listBuckets(call: S3Call): Promise<S3Answer> {
   const { query } = call.target;
   const prefix = query.get('prefix') ?? '';
   const after = query.get('continuation-token') ?? '';
+  const region = query.get('bucket-region') || undefined;
   const limit = numberOf(call, 'max-buckets', { max: MAX_BUCKETS, absent: MAX_BUCKETS });
   const found: BucketRow[] = [];
   for await (const { row } of call.storage.buckets.list(call.principal, 0, Number.POSITIVE_INFINITY)) {
-    if (row.name.startsWith(prefix) && row.name > after) found.push(row);
+    const isThere = region === undefined || row.region === region;
+    if (isThere && row.name.startsWith(prefix) && row.name > after) found.push(row);
   }
   found.sort((a, b) => (a.name < b.name ? -1 : 1));
   const page = found.slice(0, limit);
@@ -154,10 +158,9 @@ async function createBucket(call: S3Call): Promise<S3Answer> {
   const name = call.target.bucket ?? '';
   const body = await call.body.whole(CONFIG_MAX_BYTES);
   if (RESERVED.test(name)) throw new S3Error('InvalidBucketName');
-  const settings = await firstSettings(call);
-  const asked =
-    body.length === 0 ? '' : (textOf(parseXml(body, CONFIG_MAX_BYTES), 'LocationConstraint') ?? '');
-  const region = asked || US_EAST_1;
+  const root = body.length === 0 ? undefined : parseXml(body, CONFIG_MAX_BYTES);
+  const settings = { ...(await firstSettings(call)), ...(root && firstTags(root)) };
+  const region = (root && textOf(root, 'LocationConstraint')) || US_EAST_1;
   try {
     await call.storage.buckets.create(call, {
       name,
@@ -172,6 +175,12 @@ async function createBucket(call: S3Call): Promise<S3Answer> {
     await assertSame(call, { name, region, settings });
   }
   return { headers: { location: `/${name}` } };
+}
+
+/** The tags that the document of a new bucket gives it. */
+function firstTags(root: XmlElement): BucketSettings {
+  const list = child(root, 'Tags');
+  return list === undefined ? {} : { tags: tagsFrom(tagPairs(list), MAX_BUCKET_TAGS) };
 }
 
 /** The first settings of a bucket: who owns what is uploaded, and its list, as the headers say. */

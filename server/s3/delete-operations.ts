@@ -42,8 +42,9 @@ async function deleteObject(call: S3Call): Promise<S3Answer> {
   const at = headers['x-amz-if-match-last-modified-time'];
   const condition = deleteCondition({
     etag: headers['if-match'],
-    size: size === undefined ? undefined : Number(size),
-    modifiedAt: at === undefined ? undefined : Date.parse(String(at)),
+    size: size === undefined ? undefined : read(Number, 'x-amz-if-match-size', String(size)),
+    modifiedAt:
+      at === undefined ? undefined : read(Date.parse, 'x-amz-if-match-last-modified-time', String(at)),
   });
   const { name: bucketName } = await bucketOf(call);
   const { answer } = await removeOne(call, bucketName, {
@@ -53,6 +54,15 @@ async function deleteObject(call: S3Call): Promise<S3Answer> {
     bypass: bypassesGovernance(call, keyOf(call)),
   });
   return { status: 204, headers: answer };
+}
+
+/** Throws S3Error InvalidArgument for what is not of its kind. */
+function read(parse: (text: string) => number, name: string, text: string): number {
+  const value = text.trim() === '' ? Number.NaN : parse(text);
+  if (value >= 0) return value;
+  throw new S3Error('InvalidArgument', `Invalid value for ${name}`, {
+    fields: { ArgumentName: name, ArgumentValue: text },
+  });
 }
 
 type Removal = Parameters<S3Call['storage']['removals']['removeNamed']>[2];

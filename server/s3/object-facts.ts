@@ -94,7 +94,7 @@ async function getAttributes(call: S3Call): Promise<S3Answer> {
         'ObjectParts',
         has('ObjectParts') && content.row.upload !== null
           ? [
-              ['TotalPartsCount', total],
+              ['PartsCount', total],
               ['PartNumberMarker', marker],
               ['NextPartNumberMarker', parts.at(-1)?.number ?? marker],
               ['MaxParts', limit],

@@ -15,6 +15,8 @@ const META = 'x-amz-meta-';
 const MAX_META_BYTES = 2048;
 /** Headers that are stored with an object and sent with it. */
 const STORED = ['cache-control', 'content-disposition', 'content-encoding', 'content-language', 'expires'];
+/** Stored and shown too; no website here follows it. */
+const REDIRECT = 'x-amz-website-redirect-location';
 /** `response-…` parameters that replace a header of one answer. */
 const OVERRIDES = [...STORED, 'content-type'];
 const UNKNOWN_TYPE = 'binary/octet-stream';
@@ -46,10 +48,13 @@ export function describedBy(headers: IncomingHttpHeaders): Omit<Naming, 'name' |
 
 function storedHeaders(headers: IncomingHttpHeaders): string | null {
   const stored: Record<string, string> = {};
-  for (const name of STORED) {
+  for (const name of [...STORED, REDIRECT]) {
     const value = headerOf({ headers }, name);
     const kept = name === 'content-encoding' ? withoutChunked(value) : value;
     if (kept !== undefined && kept !== '') stored[name] = kept;
+  }
+  if (stored[REDIRECT] !== undefined && !/^(?:\/|https?:\/\/)/.test(stored[REDIRECT])) {
+    throw new S3Error('InvalidArgument', `${REDIRECT} must begin with /, http:// or https://`);
   }
   return Object.keys(stored).length === 0 ? null : JSON.stringify(stored);
 }

@@ -2,8 +2,10 @@
 import type { Content } from '../storage/downloads.ts';
 import type { Published } from '../storage/entries.ts';
 import type { Filtered } from '../storage/lifecycle-rules.ts';
-import type { Naming } from '../storage/objects.ts';
+import type { Naming, VersionContent } from '../storage/objects.ts';
+import type { Upload } from '../storage/upload.ts';
 import { openBucket, permittedContent } from './authorize.ts';
+import { headerChecksums } from './checksums.ts';
 import { isNotModified, writeCondition } from './conditions.ts';
 import {
   askedEncryption,
@@ -15,8 +17,15 @@ import {
 import { expirationHeader } from './lifecycle.ts';
 import { wantedLock } from './lock.ts';
 import { newAcl } from './new-acl.ts';
-import { checksumHeaders, describedBy, fullObject, labelsOf, versionHeader } from './object-headers.ts';
-import { headObject, readAll, sendObject } from './object-reading.ts';
+import {
+  checksumHeaders,
+  checksumOf,
+  describedBy,
+  fullObject,
+  labelsOf,
+  versionHeader,
+} from './object-headers.ts';
+import { headObject, readAll, sendObject, summed } from './object-reading.ts';
 import { bucketOf, isoTime, keyOf, type S3Answer, type S3Call, type S3Operation } from './s3-call.ts';
 import { S3Error } from './s3-error.ts';
 import { tagsOf } from './tags.ts';
@@ -158,18 +167,16 @@ async function copyObject(call: S3Call): Promise<S3Answer> {
   const { upload, encryption } = await storage.objects.beginUpload(principal, bucket.name, asked);
   try {
     const stored = await storedEncryption(call, content);
-    const isSame = isSameEncryption(stored, encryption, content) && row.blob !== null;
-    const shares = isSame ? storage.objects.shared({ ...row, blob: row.blob as number }) : undefined;
+    const copied = await copiedContent(call, content, {
+      upload,
+      isSame: isSameEncryption(stored, encryption, content),
+    });
     const published = await storage.objects.publish(
       call,
-      {
-        bucket,
-        naming,
-        content: shares ?? storage.objects.received(await readAll(call, content, upload), row.checksum),
-        ...(condition && { condition }),
-      },
+      { bucket, naming, content: copied, ...(condition && { condition }) },
       (version) => version,
     );
+    const sum = checksumOf({ checksum: copied.checksum ?? null });
     const version = { version_id: published.versionId, is_null: Number(published.isNull) };
     return {
       headers: {
@@ -181,11 +188,37 @@ async function copyObject(call: S3Call): Promise<S3Answer> {
       xml: xmlDocument('CopyObjectResult', [
         ['ETag', `"${published.etag}"`],
         ['LastModified', isoTime(published.createdAt)],
+        [`Checksum${sum?.algorithm}`, sum?.value],
+        ['ChecksumType', sum?.type],
       ]),
     };
   } finally {
     await upload.end();
   }
+}
+
+/**
+ * The bytes of a copy: those of the source, shared where they are encrypted alike. A checksum that is asked
+ * for and not known yet is the only reason to read them all the same.
+ */
+async function copiedContent(
+  call: S3Call,
+  content: Content,
+  { upload, isSame }: { upload: Upload; isSame: boolean },
+): Promise<VersionContent> {
+  const { objects } = call.storage;
+  const { row } = content;
+  const { algorithm } = headerChecksums(call.headers);
+  const known = checksumOf(row);
+  const isKnown = algorithm === null || (known?.algorithm === algorithm && known.type === 'FULL_OBJECT');
+  const shares = isSame && row.blob !== null ? { ...row, blob: row.blob } : null;
+  if (isKnown && shares !== null) return objects.shared(shares);
+  if (isKnown) return objects.received(await readAll(call, content, upload), row.checksum);
+  const unread = { write: () => undefined, finish: () => upload.finish() };
+  const read = summed(shares === null ? upload : unread, algorithm);
+  const received = await readAll(call, content, read);
+  const checksum = fullObject({ algorithm, value: read.value() });
+  return shares === null ? objects.received(received, checksum) : objects.shared({ ...shares, checksum });
 }
 
 function directive({ headers }: S3Call, name: string): boolean {

@@ -3,6 +3,7 @@ import { parseRange, streamBody } from '../http/send-content.ts';
 import type { BucketRow } from '../storage/buckets.ts';
 import type { Content } from '../storage/downloads.ts';
 import type { ReceivedBytes, Upload } from '../storage/upload.ts';
+import { type ChecksumAlgorithm, newChecksum } from './checksums.ts';
 import { isNotModified } from './conditions.ts';
 import { assertReadsPlainly, shownEncryption, storedEncryption, unlocked } from './encryption-headers.ts';
 import { expirationHeader } from './lifecycle.ts';
@@ -11,7 +12,7 @@ import { bucketOf, contentOf, type S3Answer, type S3Call } from './s3-call.ts';
 import { S3Error } from './s3-error.ts';
 
 /** Copies the bytes of an object into an upload. */
-export async function readAll(call: S3Call, content: Content, upload: Upload): Promise<ReceivedBytes> {
+export async function readAll(call: S3Call, content: Content, upload: Sink): Promise<ReceivedBytes> {
   return readRange(call, content, { upload, range: { start: 0, end: content.sizeBytes } });
 }
 
@@ -22,7 +23,7 @@ export async function readRange(
     upload,
     range,
   }: {
-    readonly upload: Pick<Upload, 'write' | 'finish'>;
+    readonly upload: Sink;
     readonly range: { readonly start: number; readonly end: number };
   },
 ): Promise<ReceivedBytes> {
@@ -36,6 +37,21 @@ export async function readRange(
   } finally {
     call.response.off('close', leave);
   }
+}
+
+type Sink = Pick<Upload, 'write' | 'finish'>;
+
+/** An upload whose bytes are summed on their way; `value` is base64, once all of them are written. */
+export function summed(upload: Sink, algorithm: ChecksumAlgorithm): Sink & { readonly value: () => string } {
+  const checksum = newChecksum(algorithm);
+  return {
+    write: (chunk) => {
+      checksum.update(chunk);
+      return upload.write(chunk);
+    },
+    finish: () => upload.finish(),
+    value: () => checksum.digest().toString('base64'),
+  };
 }
 
 interface Reading {

@@ -1,6 +1,6 @@
 /** Operations of multipart uploads. */
 import { MAX_PARTS } from '../storage/part-uploads.ts';
-import { checksumHeader, headerChecksums, newChecksum } from './checksums.ts';
+import { checksumHeader, headerChecksums } from './checksums.ts';
 import { writeCondition } from './conditions.ts';
 import {
   askedEncryption,
@@ -16,7 +16,7 @@ import { wantedLock } from './lock.ts';
 import { newAcl } from './new-acl.ts';
 import { labelsOf, versionHeader } from './object-headers.ts';
 import { COPY, copySource } from './object-operations.ts';
-import { readRange } from './object-reading.ts';
+import { readRange, summed } from './object-reading.ts';
 import {
   type Announced,
   announcedOf,
@@ -188,26 +188,20 @@ async function copyPart(call: S3Call): Promise<S3Answer> {
   storage.objects.assertMayWrite(call.principal, bucket, row.name);
   const { content, versionHeaders } = await copySource(call);
   const range = copyRange(call.headers['x-amz-copy-source-range'], content.sizeBytes);
-  const { algorithm } = announcedOf(row);
+  const { algorithm, isAsked } = announcedOf(row);
   const key = partKey(call, row);
   const upload = await storage.partUploads.receive(row, key);
   try {
-    const digest = newChecksum(algorithm);
-    const hashed = {
-      write: (chunk: Uint8Array) => {
-        digest.update(chunk);
-        return upload.write(chunk);
-      },
-      finish: () => upload.finish(),
-    };
-    const received = await readRange(call, content, { upload: hashed, range });
-    const checksum = digest.digest().toString('base64');
+    const read = summed(upload, algorithm);
+    const received = await readRange(call, content, { upload: read, range });
+    const checksum = read.value();
     await storage.partUploads.putPart(call, row, { number, received, checksum });
     return {
       headers: { ...versionHeaders, ...(await partEncryption(call, row, key)) },
       xml: xmlDocument('CopyPartResult', [
         ['ETag', `"${received.md5}"`],
         ['LastModified', isoTime(call.now())],
+        [`Checksum${algorithm}`, isAsked ? checksum : undefined],
       ]),
     };
   } finally {
@@ -296,6 +290,7 @@ async function listParts(call: S3Call): Promise<S3Answer> {
   const page = found.slice(0, limit);
   const isTruncated = found.length > limit;
   return {
+    headers: abortHeaders(bucket, row),
     xml: xmlDocument('ListPartsResult', [
       ['Bucket', bucket.name],
       ['Key', name(row.name)],

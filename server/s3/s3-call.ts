@@ -144,7 +144,7 @@ export function numberOf(
   const text = target.query.get(name);
   if (text === undefined || text === '') return absent;
   const value = Number(text);
-  if (/^\d{1,10}$/.test(text)) return Math.min(value, max);
+  if (/^\d{1,10}$/.test(text) && value < 2 ** 31) return Math.min(value, max);
   throw new S3Error('InvalidArgument', `Argument ${name} must be an integer between 0 and 2147483647`, {
     fields: { ArgumentName: name, ArgumentValue: text },
   });

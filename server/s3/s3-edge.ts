@@ -123,7 +123,8 @@ export class S3Edge {
     if (headers['x-amz-date'] !== undefined || headers['x-amz-content-sha256'] !== undefined) return true;
     if (/[?&](?:X-Amz-(?:Algorithm|Signature|Credential)|AWSAccessKeyId)=/.test(url)) return true;
     if (isForm(request) && !/^\/(?:cdn|db)\/./.test(url)) return true;
-    const hasOther = headers.authorization !== undefined || headers['x-api-key'] !== undefined;
+    const hasOther =
+      /^(?:Bearer|Basic) /i.test(headers.authorization ?? '') || headers['x-api-key'] !== undefined;
     return !hasOther && isForBucket(request, this.#deps.domains);
   }
 

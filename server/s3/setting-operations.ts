@@ -1,6 +1,5 @@
 /** Settings of a bucket that are one document each: read, replaced and removed as a whole. */
 import type { IncomingHttpHeaders } from 'node:http';
-import type { Permission } from '../calls/principal.ts';
 import { isAppError } from '../platform/errors.ts';
 import {
   type AccountName,
@@ -21,9 +20,7 @@ import {
 } from './public-access.ts';
 import { type Action, bucketOf, ownerOf, type S3Call, type S3Operation } from './s3-call.ts';
 import { type S3Code, S3Error } from './s3-error.ts';
-import { readTags, TAGS_MAX_BYTES, tagsDocument, tagsFrom } from './tags.ts';
-
-const MAX_BUCKET_TAGS = 50;
+import { MAX_BUCKET_TAGS, readTags, TAGS_MAX_BYTES, tagsDocument, tagsFrom } from './tags.ts';
 
 /** A setting as S3 clients see it. */
 export interface Setting<N extends SettingName> {
@@ -52,8 +49,6 @@ export interface Setting<N extends SettingName> {
     present: BucketSettings,
     owner: AccountName,
   ) => void;
-  /** For changing it; default `storage:admin`. */
-  readonly permission?: Permission;
 }
 
 function operationsOf<N extends SettingName>({
@@ -66,7 +61,6 @@ function operationsOf<N extends SettingName>({
   const [get, put, remove] = names;
   const [getAction, putAction, removeAction] = actions;
   const one = { level: 'bucket', query: [query] } as const;
-  const change = how.permission ?? 'storage:admin';
   const set = async (call: S3Call, value?: BucketSettings[N]): Promise<void> => {
     const { name } = await bucketOf(call);
     try {
@@ -96,7 +90,7 @@ function operationsOf<N extends SettingName>({
       name: put,
       action: putAction,
       method: 'PUT',
-      permission: change,
+      permission: 'storage:admin',
       run: async (call) => {
         const value = how.read(await call.body.whole(how.maxBytes), call.headers);
         await set(call, value);
@@ -110,7 +104,7 @@ function operationsOf<N extends SettingName>({
       name: remove,
       action: removeAction ?? putAction,
       method: 'DELETE',
-      permission: change,
+      permission: 'storage:admin',
       run: async (call) => {
         await set(call);
         return { status: 204 };
@@ -135,7 +129,6 @@ export const SETTINGS: { readonly [N in DocumentName]: Setting<N> } = {
     read: (body) => tagsFrom(readTags(body), MAX_BUCKET_TAGS),
     write: tagsDocument,
     status: 204,
-    permission: 'storage:write',
   },
   cors: {
     setting: 'cors',

@@ -2,13 +2,17 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { headerOf } from './s3-call.ts';
 import { S3Error } from './s3-error.ts';
-import { child, children, parseXml, textOf, xmlDocument } from './xml.ts';
+import { child, children, parseXml, textOf, type XmlElement, xmlDocument } from './xml.ts';
 
 type Tags = Readonly<Record<string, string>>;
 type Pair = readonly [name: string, value: string];
 
 export const TAGS_MAX_BYTES = 64 * 1024;
 const MAX_OBJECT_TAGS = 10;
+export const MAX_BUCKET_TAGS = 50;
+/** https://docs.aws.amazon.com/AmazonS3/latest/userguide/object-tagging.html */
+const ALLOWED = /^[\p{L}\p{Z}\p{N}_.:/=+\-@]*$/u;
+const RESERVED = /^aws:/i;
 
 /** The tags of `x-amz-tagging`, as JSON; null: none. Throws S3Error InvalidTag. */
 export function tagsOf(headers: IncomingHttpHeaders): string | null {
@@ -39,14 +43,21 @@ export function tagText(pairs: readonly Pair[]): string | null {
 }
 
 /**
- * Throws S3Error BadRequest for more than `max` tags, InvalidTag for one that is not valid or comes twice.
+ * Throws S3Error InvalidTag for more than `max` tags, and for one that is not valid or comes twice.
  */
 export function tagsFrom(pairs: readonly Pair[], max: number): Tags {
-  if (pairs.length > max) throw new S3Error('BadRequest', `There can be at most ${max} tags`);
+  if (pairs.length > max) throw new S3Error('InvalidTag', `There can be at most ${max} tags`);
   const names = new Set(pairs.map(([name]) => name));
-  const isGood = pairs.every(([name, value]) => name !== '' && name.length <= 128 && value.length <= 256);
-  if (names.size !== pairs.length || !isGood) throw new S3Error('InvalidTag');
+  if (names.size !== pairs.length) throw new S3Error('InvalidTag', 'There are tags with the same key');
+  for (const [name, value] of pairs) assertTag(name, value);
   return Object.fromEntries(pairs);
+}
+
+function assertTag(name: string, value: string): void {
+  if (name === '' || name.length > 128 || value.length > 256) throw new S3Error('InvalidTag');
+  if (RESERVED.test(name)) throw new S3Error('InvalidTag', 'Keys of tags cannot begin with aws:');
+  if (ALLOWED.test(name) && ALLOWED.test(value)) return;
+  throw new S3Error('InvalidTag', 'Tags have letters, numbers, spaces and + - = . _ : / @ only');
 }
 
 /** The pairs of a `Tagging` document. Throws S3Error MalformedXML. */
@@ -54,6 +65,11 @@ export function readTags(body: Buffer): Pair[] {
   const root = parseXml(body, TAGS_MAX_BYTES);
   const set = child(root, 'TagSet');
   if (root.name !== 'Tagging' || set === undefined) throw new S3Error('MalformedXML');
+  return tagPairs(set);
+}
+
+/** Of each `Tag` in an element. */
+export function tagPairs(set: XmlElement): Pair[] {
   return children(set, 'Tag').map((tag) => [textOf(tag, 'Key') ?? '', textOf(tag, 'Value') ?? '']);
 }
 

@@ -2,7 +2,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { CommitRejected, type Metadata, type Reads, type SqlValue } from '../metadata/metadata.ts';
-import { assertShared } from './commit-flood.ts';
 
 export interface MetadataUnderTest {
   /** Opens the same database again after a close. */
@@ -54,8 +53,6 @@ export function testMetadata(name: string, begin: () => Promise<MetadataUnderTes
 }
 
 const CHECKS: Readonly<Record<string, (on: Opened) => Promise<void>>> = {
-  'a flood of one account does not hold up another': ({ metadata }) => assertShared(metadata),
-
   'a read sees a commit once its promise resolved, however many read meanwhile': async (on) => {
     let isReading = true;
     const reading = (async () => {

@@ -53,16 +53,8 @@ describe('buckets', () => {
   });
 
   test('have names by the rules of Amazon', async () => {
-    for (const name of [
-      'ab',
-      'Upper',
-      'a..b',
-      'a.-b',
-      '192.168.0.1',
-      'xn--a',
-      'under_score',
-      'a'.repeat(64),
-    ]) {
+    const odd = ['ab', 'Upper', 'a..b', 'a.-b', '192.168.0.1', 'xn--a', 'under_score', 'a'.repeat(64)];
+    for (const name of [...odd, 'some.mrap', 'some--x-s3', 'some--table-s3', 'amzn-s3-demo-a']) {
       await s3.refused(400, 'InvalidBucketName', ['PUT', `/${name}`]);
     }
   });

@@ -5,7 +5,7 @@ import { after, before, beforeEach, describe, test } from 'node:test';
 import { crc32 } from 'node:zlib';
 import { Client } from '../harness/client.ts';
 import { CloudProcess } from '../harness/cloud-process.ts';
-import { type Mode, md5Of, newS3, newS3Bucket, pathOf, type S3Client, textsOf } from './s3-kit.ts';
+import { type Mode, md5Of, newS3, newS3Bucket, pathOf, type S3Client, textOf, textsOf } from './s3-kit.ts';
 
 let cloud: CloudProcess;
 let s3: S3Client;
@@ -98,6 +98,9 @@ describe('conditions', () => {
     assert.equal((await remove({ 'if-match': OTHER })).status, 412);
     assert.equal((await remove({ 'x-amz-if-match-size': '4' })).status, 412);
     assert.equal((await remove({ 'x-amz-if-match-last-modified-time': PAST })).status, 412);
+    for (const odd of ['x-amz-if-match-size', 'x-amz-if-match-last-modified-time']) {
+      await s3.refused(400, 'InvalidArgument', ['DELETE', path, { headers: { [odd]: 'odd' } }]);
+    }
     const many = `<Delete><Object><Key>doc</Key><ETag>${OTHER}</ETag></Object></Delete>`;
     const { text } = await s3.ok('POST', `/${bucket}`, { query: 'delete', body: many });
     assert.deepEqual(textsOf(text, 'Code'), ['PreconditionFailed']);
@@ -151,6 +154,25 @@ describe('checksums', () => {
       await s3.refused(400, code, ['PUT', path, { body: '123456789', headers }]);
     }
     await s3.refused(404, 'NoSuchKey', ['GET', path]);
+  });
+
+  test('of copies are those of the source, or of the kind that is asked for', async () => {
+    await s3.ok('PUT', path, { body: '123456789', headers: { 'x-amz-checksum-sha1': SUMS.sha1 ?? '' } });
+    const [source, target] = [{ 'x-amz-copy-source': path }, `/${bucket}/copy`];
+    for (const encryption of [{}, { 'x-amz-server-side-encryption': 'AES256' }]) {
+      for (const [name, sum] of Object.entries(SUMS)) {
+        const asked = name === 'sha1' ? {} : { 'x-amz-checksum-algorithm': name.toUpperCase() };
+        const copy = await s3.ok('PUT', target, { headers: { ...source, ...encryption, ...asked } });
+        assert.deepEqual(
+          [textOf(copy.text, `Checksum${name.toUpperCase()}`), textOf(copy.text, 'ChecksumType')],
+          [sum, 'FULL_OBJECT'],
+        );
+        const shown = await s3.ok('GET', target, { headers: { 'x-amz-checksum-mode': 'ENABLED' } });
+        assert.deepEqual([shown.text, shown.headers[`x-amz-checksum-${name}`]], ['123456789', sum]);
+      }
+    }
+    const wrong = { headers: { ...source, 'x-amz-checksum-algorithm': 'MD17' } };
+    await s3.refused(400, 'InvalidRequest', ['PUT', target, wrong]);
   });
 
   test('are made where the client sent none', async () => {

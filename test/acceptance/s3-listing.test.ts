@@ -216,7 +216,7 @@ describe('a list', () => {
   test('takes its size and tells it', async () => {
     assert.deepEqual(textsOf(await list(bucket, 'max-keys=0'), 'IsTruncated'), ['false']);
     assert.equal(textOf(await list(bucket, 'max-keys=5000'), 'MaxKeys'), '1000');
-    for (const wrong of ['-1', 'x', '1.5', '99999999999']) {
+    for (const wrong of ['-1', 'x', '1.5', '2147483648', '99999999999']) {
       await s3.refused(400, 'InvalidArgument', ['GET', `/${bucket}`, { query: `max-keys=${wrong}` }]);
     }
     for (const query of ['list-type=1', 'encoding-type=xml', 'list-type=2&continuation-token=made-up']) {

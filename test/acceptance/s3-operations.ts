@@ -28,6 +28,8 @@ const OFFERED: Readonly<Record<string, Operation>> = {
     query: ['partNumber', 'uploadId'],
     header: 'x-amz-copy-source',
   },
+  DeleteBucketWebsite: { method: 'DELETE', level: 'bucket', query: ['website'] },
+  DeleteBucketReplication: { method: 'DELETE', level: 'bucket', query: ['replication'] },
   UploadPart: { method: 'PUT', level: 'object', query: ['partNumber', 'uploadId'] },
   CreateMultipartUpload: { method: 'POST', level: 'object', query: ['uploads'] },
   CompleteMultipartUpload: { method: 'POST', level: 'object', query: ['uploadId'] },
@@ -106,6 +108,10 @@ export const APPENDS: readonly string[] = [
 
 /** Operations that need the scope `storage:admin`. */
 export const ADMINISTERS: readonly string[] = [
+  'PutBucketTagging',
+  'DeleteBucketTagging',
+  'DeleteBucketWebsite',
+  'DeleteBucketReplication',
   'PutBucketAcl',
   'PutObjectAcl',
   'PutBucketCors',
@@ -128,6 +134,7 @@ const ACTIONS: Readonly<Record<string, string>> = {
   CopyObject: 'PutObject',
   CreateMultipartUpload: 'PutObject',
   DeleteBucketCors: 'PutBucketCORS',
+  DeleteBucketReplication: 'PutReplicationConfiguration',
   DeleteBucketEncryption: 'PutEncryptionConfiguration',
   GetBucketLifecycleConfiguration: 'GetLifecycleConfiguration',
   PutBucketLifecycleConfiguration: 'PutLifecycleConfiguration',

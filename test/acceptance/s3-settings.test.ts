@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { Client } from '../harness/client.ts';
 import { CloudProcess } from '../harness/cloud-process.ts';
-import { newS3, type S3Client } from './s3-kit.ts';
+import { newS3, type S3Client, textsOf } from './s3-kit.ts';
 
 let cloud: CloudProcess;
 let s3: S3Client;
@@ -20,22 +20,54 @@ describe('buckets', () => {
   test('have tags, which are read, replaced and removed', async () => {
     const [path, query] = [`/${bucket}`, 'tagging'];
     const tagged = (...names: string[]) =>
-      `<Tagging><TagSet>${names.map((name) => `<Tag><Key>${name}</Key><Value>v&amp;</Value></Tag>`).join('')}</TagSet></Tagging>`;
+      `<Tagging><TagSet>${names.map((name) => `<Tag><Key>${name}</Key><Value>v @1</Value></Tag>`).join('')}</TagSet></Tagging>`;
     await s3.refused(404, 'NoSuchTagSet', ['GET', path, { query }]);
     for (const names of [['a', 'b'], ['b']]) {
       assert.equal((await s3.ok('PUT', path, { query, body: tagged(...names) })).status, 204);
       const { text } = await s3.ok('GET', path, { query });
       assert.deepEqual(
-        [...text.matchAll(/<Key>(\w)<\/Key><Value>v&amp;</g)].map(([, name]) => name),
+        [...text.matchAll(/<Key>(\w)<\/Key><Value>v @1</g)].map(([, name]) => name),
         names,
       );
     }
     await s3.refused(400, 'InvalidTag', ['PUT', path, { query, body: tagged('a', 'a') }]);
     await s3.refused(400, 'MalformedXML', ['PUT', path, { query, body: '<Tagging/>' }]);
     const many = Array.from({ length: 51 }, (_, i) => `t${i}`);
-    await s3.refused(400, 'BadRequest', ['PUT', path, { query, body: tagged(...many) }]);
+    await s3.refused(400, 'InvalidTag', ['PUT', path, { query, body: tagged(...many) }]);
+    for (const name of ['aws:own', 'AWS:own', 'a#b', 'a&amp;b', '']) {
+      await s3.refused(400, 'InvalidTag', ['PUT', path, { query, body: tagged(name) }]);
+    }
     assert.match((await s3.ok('GET', path, { query })).text, /<Key>b</);
     assert.equal((await s3.ok('DELETE', path, { query })).status, 204);
     await s3.refused(404, 'NoSuchTagSet', ['GET', path, { query }]);
+  });
+
+  test('may have tags from the beginning', async () => {
+    const tags = '<Tags><Tag><Key>team</Key><Value>a</Value></Tag></Tags>';
+    const body = `<CreateBucketConfiguration>${tags}</CreateBucketConfiguration>`;
+    await s3.ok('PUT', '/tagged', { body });
+    assert.match((await s3.ok('GET', '/tagged', { query: 'tagging' })).text, /<Key>team<.*<Value>a</);
+    const odd = body.replace('team', 'aws:team');
+    await s3.refused(400, 'InvalidTag', ['PUT', '/tagged-oddly', { body: odd }]);
+    await s3.refused(404, 'NoSuchBucket', ['GET', '/tagged-oddly']);
+  });
+
+  test('are listed by region', async () => {
+    const region = '<LocationConstraint>eu-west-1</LocationConstraint>';
+    await s3.ok('PUT', '/europe', {
+      body: `<CreateBucketConfiguration>${region}</CreateBucketConfiguration>`,
+    });
+    const list = async (name: string) =>
+      textsOf((await s3.ok('GET', '/', { query: `bucket-region=${name}` })).text, 'Name');
+    assert.deepEqual(await list('eu-west-1'), ['europe']);
+    assert.ok((await list('us-east-1')).includes(bucket));
+    assert.deepEqual(await list('eu-west-2'), []);
+  });
+
+  test('lose a website and a replication that they never had', async () => {
+    for (const query of ['website', 'replication']) {
+      assert.equal((await s3.ok('DELETE', `/${bucket}`, { query })).status, 204);
+      await s3.refused(501, 'NotImplemented', ['PUT', `/${bucket}`, { query, body: '<x/>' }]);
+    }
   });
 });

@@ -171,16 +171,16 @@ export class PostgresqlMetadata implements Metadata {
     }
   }
 
-  commit(statements: readonly Statement[], owner?: number): Promise<StatementResult[]> {
+  commit(statements: readonly Statement[]): Promise<StatementResult[]> {
     if (this.#closing !== null) return Promise.reject(closed());
     if (this.#isTakenOver) return Promise.reject(takenOver());
     if (this.#isAway) return Promise.reject(unreachable(new Error('the outcome of a commit is being asked')));
-    return this.#add(statements, owner);
+    return this.#add(statements);
   }
 
-  async #add(statements: readonly Statement[], owner?: number): Promise<StatementResult[]> {
+  async #add(statements: readonly Statement[]): Promise<StatementResult[]> {
     for (const { params } of statements) assertStorable(params);
-    return this.#queue.add(statements, owner);
+    return this.#queue.add(statements);
   }
 
   close(): Promise<void> {

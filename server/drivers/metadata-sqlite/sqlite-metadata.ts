@@ -155,10 +155,10 @@ export class SqliteMetadata implements Metadata {
     }
   }
 
-  commit(statements: readonly Statement[], owner?: number): Promise<StatementResult[]> {
+  commit(statements: readonly Statement[]): Promise<StatementResult[]> {
     const refusal = this.#refusal();
     if (refusal !== null) return Promise.reject(refusal);
-    return this.#queue.add(statements, owner);
+    return this.#queue.add(statements);
   }
 
   close(): Promise<void> {
