@@ -1,7 +1,9 @@
 /** `login`, `logout`, `whoami` and the profiles. */
 import { CloudError, type CreatedAccessKey, createCloud } from '../sdk/index.ts';
+import { loginByBrowser } from './browser-login.ts';
 import type { Command, Invocation, Values } from './command.ts';
-import { hostName, variable } from './environment.ts';
+import { loginByCode } from './device-login.ts';
+import { hostName, isTerminal, variable } from './environment.ts';
 import { UsageError } from './failures.ts';
 import { type Profile, Profiles } from './profiles.ts';
 import { askSecret, readSecret } from './prompt.ts';
@@ -9,20 +11,24 @@ import { cloudUrl, isOpenToReaders, reachable, Session } from './session.ts';
 
 const DAY_SECONDS = 24 * 3600;
 const KEY_DAYS = 90;
+/** In the console's list of keys. */
+const KEY_NAME = `CLI on ${hostName()}`.slice(0, 64);
 
 export const ACCOUNT_COMMANDS: readonly Command[] = [
   {
     name: 'login',
     words: '[URL]',
-    summary: 'sign in to a cloud with an API key',
+    summary: 'sign in to a cloud: through a browser, with a code, or with an API key',
     details: [
-      'Asks for an API key without showing it, and makes a key of its own with it, named cli@COMPUTER, which',
-      'the console lists and can revoke. The key that was typed is not kept. A key is never an argument: give',
-      'it by --key -, --key-file or CLOUDLET_API_KEY. Signing in through a browser is not supported.',
+      'Opens the console in a browser, where you agree. --device prints a code for a browser on another',
+      'computer. Either makes a key named "CLI on COMPUTER", which the console lists and can revoke. So does',
+      'an API key given by --key -, --key-file or CLOUDLET_API_KEY; a key is never an argument.',
     ].join('\n'),
     options: {
-      key: { value: '-', summary: 'read the key from standard input' },
-      'key-file': { value: 'FILE', summary: 'read the key from a file' },
+      device: { summary: 'print a code to type in a browser anywhere' },
+      scopes: { value: 'SCOPES', summary: 'what the key may do: storage:read,storage:write; default: all' },
+      key: { value: '-', summary: 'read an API key from standard input; asks at a terminal' },
+      'key-file': { value: 'FILE', summary: 'read an API key from a file' },
       name: { value: 'NAME', summary: 'name of the profile; default: the host of the cloud' },
       days: { value: 'N', summary: `days until the key expires; default: ${KEY_DAYS}` },
     },
@@ -82,53 +88,79 @@ export const ACCOUNT_COMMANDS: readonly Command[] = [
   },
 ];
 
-async function login({ words: [address], options, output }: Invocation): Promise<void> {
-  const given = address ?? variable('CLOUDLET_URL');
+/** A key and whose it is. */
+interface Made {
+  readonly username: string;
+  /** Null: the given key may not make any, so it is kept itself. */
+  readonly made: CreatedAccessKey | null;
+  readonly given: string;
+}
+
+async function login(call: Invocation): Promise<void> {
+  const { words, options, output } = call;
+  const given = words[0] ?? variable('CLOUDLET_URL');
   if (given === undefined) throw new UsageError('which cloud?', 'Usage: cloudlet login URL');
   const url = cloudUrl(given);
-  const days = options.count('days', KEY_DAYS);
   if (isOpenToReaders(url)) output.warn(`${url} is not encrypted: whoever is on the way can read the key`);
-  const key = await keyFor(url, options);
-  const cloud = createCloud({ baseUrl: url, apiKey: key });
-  const { username } = await cloud.getAccount();
-  const made = await makeKey(cloud, days);
   const name = options.text('name') ?? new URL(url).host;
+  // A file that cannot be used is told before anybody goes to a browser.
   const profiles = Profiles.read();
+  const { username, made, given: key } = await signIn(url, call);
   const former = profiles.find(name);
   profiles.put(name, made === null ? withOwnKey(url, username, key) : profileOf(url, username, made));
   if (former !== undefined) await revoke(former).catch(() => output.note('the former key was not revoked'));
   if (made === null) {
     output.note('this key may not create keys, so it is kept itself; each file command needs a key pair');
   }
+  const until = made?.expires_at == null ? '' : ` until ${made.expires_at} UTC`;
   output.one({ profile: name, url, username, key_id: made?.id ?? null }, () => [
-    `Signed in to ${url} as ${username}${made === null ? '' : `, with the key ${made.name} for ${days} days`}.`,
+    `Signed in to ${url} as ${username}${made === null ? '' : `, with the key "${made.name}"${until}`}.`,
   ]);
 }
 
-async function keyFor(url: string, options: Values): Promise<string> {
+async function signIn(url: string, { options, output }: Invocation): Promise<Made> {
+  const days = options.count('days', KEY_DAYS);
+  const scopes = scopesOf(options.text('scopes') ?? '*');
+  const key = keyFor(url, options);
+  if (key === undefined) {
+    const asked = { url, cloud: createCloud({ baseUrl: url }), name: KEY_NAME, scopes, days, output };
+    const made = await (options.has('device') ? loginByCode(asked) : loginByBrowser(asked));
+    return { username: made.username, made, given: '' };
+  }
+  const given = await key;
+  const cloud = createCloud({ baseUrl: url, apiKey: given });
+  const { username } = await cloud.getAccount();
+  return { username, made: await makeKey(cloud, { days, scopes }), given };
+}
+
+/** The API key that was given some way; undefined: a browser is the way. */
+function keyFor(url: string, options: Values): string | Promise<string> | undefined {
+  const ways = ['device', 'key', 'key-file'].filter((name) => options.has(name));
+  if (ways.length > 1) throw new UsageError(`--${ways.join(' and --')} exclude each other`);
   const [key, file] = [options.text('key'), options.text('key-file')];
   if (key !== undefined && key !== '-') {
     const why = 'a key in the command line is seen by other users, and kept in the history';
     throw new UsageError(why, 'Use --key - and pass it on standard input, or --key-file');
   }
-  if (key !== undefined && file !== undefined)
-    throw new UsageError('--key and --key-file exclude each other');
-  if (key !== undefined) return readSecret('-');
+  if (key !== undefined) {
+    return isTerminal(process.stdin) ? askSecret(`API key for ${url}: `) : readSecret('-');
+  }
   if (file !== undefined) return readSecret(file);
-  return variable('CLOUDLET_API_KEY') ?? askSecret(`API key for ${url}: `);
+  return options.has('device') ? undefined : variable('CLOUDLET_API_KEY');
+}
+
+/** The cloud knows which there are, and refuses others. */
+function scopesOf(text: string): CreatedAccessKey['scopes'] {
+  return text.split(/[\s,]+/).filter((scope) => scope !== '') as CreatedAccessKey['scopes'];
 }
 
 /** A key of the client's own; null if the given one may not make any. */
 async function makeKey(
   cloud: ReturnType<typeof createCloud>,
-  days: number,
+  { days, scopes }: { readonly days: number; readonly scopes: CreatedAccessKey['scopes'] },
 ): Promise<CreatedAccessKey | null> {
   try {
-    return await cloud.createAccessKey({
-      name: `cli@${hostName()}`,
-      scopes: ['*'],
-      expires_in: days * DAY_SECONDS,
-    });
+    return await cloud.createAccessKey({ name: KEY_NAME, scopes, expires_in: days * DAY_SECONDS });
   } catch (error) {
     if (error instanceof CloudError && error.status === 403) return null;
     throw error;

@@ -32,6 +32,12 @@ export function hostName(): string {
   return hostname().split('.', 1)[0] || 'computer';
 }
 
+/** Whether a browser could show a window here. */
+export function hasDesktop(): boolean {
+  if (process.platform !== 'linux') return true;
+  return variable('DISPLAY') !== undefined || variable('WAYLAND_DISPLAY') !== undefined;
+}
+
 /** Id of the user, or undefined where there are none (Windows). */
 export function ownUid(): number | undefined {
   const { uid } = userInfo();

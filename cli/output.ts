@@ -51,6 +51,11 @@ export class Output {
     process.stderr.write(`cloudlet: ${printable(text)}\n`);
   }
 
+  /** Lines without which one could not go on, not even with --quiet. */
+  ask(...lines: readonly string[]): void {
+    for (const text of lines) process.stderr.write(`${printable(text)}\n`);
+  }
+
   /** One thing: as JSON, or by its lines. */
   one(thing: unknown, lines: () => readonly string[]): void {
     if (this.isJson) this.line(JSON.stringify(thing));

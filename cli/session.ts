@@ -59,7 +59,7 @@ export class Session {
   }
 
   async #makePair(): Promise<S3Keys> {
-    const name = `cli@${hostName()}, one command`;
+    const name = `CLI on ${hostName()}, one command`;
     const made = await this.cloud.createAccessKey({
       name,
       scopes: ['storage:*'],

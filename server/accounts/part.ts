@@ -12,6 +12,8 @@ import { type AdminRoutesDeps, adminRoutes } from './admin-routes.ts';
 import { Administration, type AdministrationDeps } from './administration.ts';
 import { ApiKeys } from './api-keys.ts';
 import { Authenticator } from './authenticator.ts';
+import { clientLoginRoutes } from './client-login-routes.ts';
+import { ClientLogins } from './client-logins.ts';
 import { AccountDirectory } from './directory.ts';
 import { LoginThrottle } from './login-throttle.ts';
 import { Passwords, readBlocklist } from './passwords.ts';
@@ -33,8 +35,10 @@ export interface AccountsDeps {
   readonly dataUrl: () => string;
 }
 
-export function accountsRoutes(deps: AccountRoutesDeps & AdminRoutesDeps) {
-  return [...accountRoutes(deps), ...adminRoutes(deps)];
+export function accountsRoutes(
+  deps: AccountRoutesDeps & AdminRoutesDeps & { readonly clientLogins: ClientLogins },
+) {
+  return [...accountRoutes(deps), ...clientLoginRoutes(deps.clientLogins), ...adminRoutes(deps)];
 }
 
 export type AccountsPart = Awaited<ReturnType<typeof accountsPart>>;
@@ -71,6 +75,7 @@ export async function accountsPart({
   };
   const apiKeys = new ApiKeys(shared);
   const accessKeys = new AccessKeys({ ...shared, maxKeys: config.maxAccessKeys, dataUrl });
+  const clientLogins = new ClientLogins({ clock, accessKeys, authenticator, apiUrl });
   const accounts = new Accounts({ ...shared, apiKeys, signupMicro: config.signupCredits * 1_000_000 });
   const sessions = new Sessions({ ...shared, apiKeys, sessionStore: new SessionStore({ reads: metadata }) });
   const administration = new Administration({ ...shared, accounts, apiKeys, authenticator });
@@ -102,6 +107,7 @@ export async function accountsPart({
       accounts,
       apiKeys,
       accessKeys,
+      clientLogins,
       sessions,
       setupLinks,
       administration,

@@ -88,6 +88,7 @@ export function buildEdges(
     limitOf('account', config.requestsPerWindow * config.accountRateFactor, 10),
   );
   const corsOrigins = config.corsOrigins.split(',').filter((origin) => origin !== '');
+  const deviceLogins = limitOf('device log-ins', DEVICE_LOGINS, 600);
   const registrations = limitOf('registrations', config.registrationsPerWindow, 600);
   const hostNames = [config.host, ...hostsOf(config.publicUrl, config.dataUrl)];
   const share = Math.min(1, deps.connections / config.maxConnections);
@@ -111,7 +112,12 @@ export function buildEdges(
     ...common,
     limiter,
     unread,
-    routeLimiters: new Map([['register', registrations]]),
+    routeLimiters: new Map([
+      ['register', registrations],
+      ['startDeviceLogin', deviceLogins],
+      ['findDeviceLogin', deviceLogins],
+      ['decideDeviceLogin', deviceLogins],
+    ]),
     routes: deps.apiRoutes,
     pages: deps.pages,
     own: { addresses, origin: 'apiUrl' },
@@ -205,6 +211,9 @@ const DATA_HEADERS: Readonly<Record<string, string>> = {
   'cross-origin-opener-policy': 'same-origin',
   'cross-origin-resource-policy': 'cross-origin',
 };
+
+/** Calls of one address in 10 minutes: asking for codes, and typing them. */
+const DEVICE_LOGINS = 60;
 
 /** Added if users reach us over HTTPS. */
 const HSTS = { 'strict-transport-security': 'max-age=31536000' } as const;

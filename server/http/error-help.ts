@@ -36,6 +36,12 @@ export const ERROR_HELP: Readonly<Record<ErrorCode, Help>> = {
     '`detail` says what is wrong with it.',
   ),
   bad_http: help('The request is not valid HTTP/1.1, or its path is not a URL.', 'Fix the client.'),
+  invalid_grant: help(
+    'The code of a log-in is unknown, used, expired or for another program, or who approved it has logged out.',
+    'Log in again.',
+  ),
+  authorization_pending: help('Nobody has decided about this log-in yet.', LATER),
+  slow_down: help('The program polled before its interval was over.', LATER),
   missing_api_key: help(
     'The call needs a key, but none was sent.',
     'Send it as `X-API-Key` or `Authorization: Bearer`. Registering returns one.',
@@ -72,10 +78,15 @@ export const ERROR_HELP: Readonly<Record<ErrorCode, Help>> = {
     'A request from another site carried the session cookie.',
     'Use an API key for calls from other origins.',
   ),
+  access_denied: help('The user refused the log-in.', 'Log in again.'),
   invalid_link: help('The link was changed, was used, or has expired.', 'Ask the owner for a new link.'),
   not_found: help('There is nothing at this path.', '`hint` suggests the intended path.'),
   account_not_found: help('There is no such account, or it was closed.', 'List the accounts.'),
   access_key_not_found: help(NOT_YOURS, 'List the access keys.'),
+  login_code_not_found: help(
+    'No log-in waits for this code, it was decided, or it is older than 10 minutes.',
+    'Compare it with what the program shows.',
+  ),
   session_not_found: help(NOT_YOURS, 'List the sessions.'),
   bucket_not_found: help(NOT_YOURS, 'List the buckets; create it first.'),
   object_not_found: help(NOT_YOURS, 'List the files of the bucket. Paths take ids, not names.'),

@@ -73,11 +73,11 @@ describe('login', () => {
   test('makes a key of its own that the console lists, and logout revokes it', async () => {
     const { api_key: key, username } = await client.register();
     const said = await user.ok(['login', cloud.api, '--key', '-'], { input: `${key}\n` });
-    assert.match(said, new RegExp(`^Signed in to ${cloud.api} as ${username}, with the key cli@`));
+    assert.match(said, new RegExp(`^Signed in to ${cloud.api} as ${username}, with the key "CLI on `));
     assert.equal(statSync(config).mode & 0o777, 0o600);
     const stored = readFileSync(config, 'utf8');
     assert.ok(!stored.includes(key), 'the key of the account is kept');
-    assert.match((await keysOf(key))[0].name, /^cli@/);
+    assert.match((await keysOf(key))[0].name, /^CLI on /);
     assert.match(await user.ok(['whoami']), new RegExp(username));
     assert.match(await user.ok(['profile', 'ls']), /^\* {2}127\.0\.0\.1:\d+/m);
     await user.ok(['logout']);
@@ -106,12 +106,15 @@ describe('login', () => {
       await user.fails(8, ['login', 'http://127.0.0.1:9', '--key', '-'], { input: key }),
       /not answer/,
     );
-    assert.match(await user.fails(2, ['login', cloud.api]), /no terminal/);
+    assert.match(await user.fails(2, ['login', cloud.api, '--key', '-'], { input: '' }), /holds no key/);
+    assert.match(await user.fails(2, ['login', cloud.api, '--device', '--key', '-']), /exclude each other/);
   });
 
   test('asks at a terminal, and shows nothing of what is typed', { skip: cannotOpenTerminal }, async () => {
     const { api_key: key } = await client.register();
-    const [command = '', ...args] = inTerminal(`"${process.execPath}" "${PROGRAM}" login ${cloud.api}`);
+    const [command = '', ...args] = inTerminal(
+      `"${process.execPath}" "${PROGRAM}" login ${cloud.api} --key -`,
+    );
     const child = spawn(command, args, { env: { PATH: process.env.PATH, HOME: user.home } });
     let seen = '';
     child.stdout.setEncoding('utf8').on('data', (text) => {

@@ -4,25 +4,7 @@ import { after, before, describe, test } from 'node:test';
 import { CheckedClient, type Entry } from '../harness/checked-client.ts';
 import type { Call } from '../harness/client.ts';
 import { ADMIN_KEY, CloudProcess } from '../harness/cloud-process.ts';
-
-/** May be called by anybody, and why. A new public route must be added here by hand. */
-const PUBLIC: Readonly<Record<string, string>> = {
-  register: 'there is no account yet',
-  login: 'there is no key yet',
-  logout: 'clears the cookie of a session that may be over',
-  setUp: 'the link is the permission',
-  getSystemStatus: 'seed §5.6',
-  listDatabaseEngines: 'what one could have, before one registers',
-  listInstanceTypes: 'what one could have, before one registers',
-  getStart: 'where one begins',
-  getIndex: 'where one begins',
-  getHealth: 'for supervisors',
-  getReadiness: 'for load balancers',
-  getMetrics: 'for Prometheus',
-  getOpenApi: 'documentation',
-  getDocs: 'documentation',
-  getSetupPage: 'shows a form; the link is the permission',
-};
+import { PUBLIC } from './public-operations.ts';
 
 interface Case {
   /** A body the operation would accept, so that only the credential can be what is refused. */
@@ -42,6 +24,17 @@ const CASES: Readonly<Record<string, Case>> = {
   listAccessKeys: {},
   createAccessKey: { json: { name: 'k', scopes: ['storage:read'] } },
   deleteAccessKey: { foreign: 'access_key_not_found' },
+  approveLogin: {
+    json: {
+      redirect_uri: 'http://127.0.0.1:1/callback',
+      code_challenge: 'x'.repeat(43),
+      code_challenge_method: 'S256',
+      name: 'n',
+      scopes: ['storage:read'],
+    },
+  },
+  findDeviceLogin: { json: { user_code: 'BBBB-BBBB' } },
+  decideDeviceLogin: { json: { user_code: 'BBBB-BBBB', approve: false } },
   listSessions: {},
   endSession: { foreign: 'session_not_found' },
   endOtherSessions: {},

@@ -19,12 +19,21 @@ export const rootRoute = createRootRouteWithContext<RouterContext>()({
 export const shellRoute = createRoute({
   getParentRoute: () => rootRoute,
   id: 'shell',
-  beforeLoad: async ({ context, location }) => {
-    try {
-      await context.queryClient.ensureQueryData(accountQuery);
-    } catch (error) {
-      if (!isSignedOut(error)) throw error;
-      throw redirect({ to: '/sign-in', search: { next: location.href } });
-    }
-  },
+  beforeLoad: assertSignedIn,
 });
+
+/** For the `beforeLoad` of a route: whoever is not signed in does that first, and comes back. */
+export async function assertSignedIn({
+  context,
+  location,
+}: {
+  readonly context: RouterContext;
+  readonly location: { readonly href: string };
+}): Promise<void> {
+  try {
+    await context.queryClient.ensureQueryData(accountQuery);
+  } catch (error) {
+    if (!isSignedOut(error)) throw error;
+    throw redirect({ to: '/sign-in', search: { next: location.href } });
+  }
+}

@@ -19,6 +19,7 @@ import { CopyIcon } from '../../parts/copy.tsx';
 import { Dialog, FormModal } from '../../parts/dialog.tsx';
 import { text } from '../../texts/text.ts';
 import { bucketsQuery } from '../storage/queries.ts';
+import { KEY_TERMS } from './key-terms.ts';
 import { accessKeysQuery } from './queries.ts';
 import { NO_KEY } from './s3-clients.ts';
 import { isForStorage, S3Snippets } from './s3-snippets.tsx';
@@ -30,13 +31,6 @@ const SCOPES: Scope[] = [
   ...(['compute:read', 'compute:write'] as const),
   ...(['databases:read', 'databases:write', 'billing:read'] as const),
   ...(['webhooks:read', 'webhooks:write', 'account:read', 'account:write', '*'] as const),
-];
-const DAY = 86_400;
-export const KEY_TERMS = [
-  { value: '', label: text.account.forEver },
-  { value: String(30 * DAY), label: text.account.days(30) },
-  { value: String(90 * DAY), label: text.account.days(90) },
-  { value: String(365 * DAY), label: text.account.days(365) },
 ];
 /** `photos` is the whole bucket, `photos/2026/` what begins so in it. */
 function limitOf(words: string) {

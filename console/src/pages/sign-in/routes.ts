@@ -1,7 +1,7 @@
-/** For those who are not signed in. */
+/** For those who are not signed in, and for what lets programs sign in: pages without the frame. */
 
 import { createRoute, lazyRouteComponent } from '@tanstack/react-router';
-import { rootRoute } from '../../shell/base-routes.ts';
+import { assertSignedIn, rootRoute } from '../../shell/base-routes.ts';
 
 interface SignInSearch {
   /** Where to go afterwards. */
@@ -27,5 +27,17 @@ export const signInRoutes = [
     path: '/sign-up',
     validateSearch: readSearch,
     component: lazyRouteComponent(() => import('./sign-in-pages.tsx'), 'SignUpPage'),
+  }),
+  createRoute({
+    getParentRoute: () => rootRoute,
+    path: '/connect',
+    beforeLoad: assertSignedIn,
+    component: lazyRouteComponent(() => import('./connect-pages.tsx'), 'ConnectPage'),
+  }),
+  createRoute({
+    getParentRoute: () => rootRoute,
+    path: '/device',
+    beforeLoad: assertSignedIn,
+    component: lazyRouteComponent(() => import('./connect-pages.tsx'), 'DevicePage'),
   }),
 ] as const;

@@ -21,7 +21,7 @@ interface SignInLayoutProps {
   readonly children: ReactNode;
 }
 
-function SignInLayout({ title, lead, notice, children }: SignInLayoutProps) {
+export function SignInLayout({ title, lead, notice, children }: SignInLayoutProps) {
   useEffect(() => {
     document.title = `${title} · Cloudlet`;
   }, [title]);

@@ -9,7 +9,7 @@ import { useCloudForm } from '../../parts/cloud-form.ts';
 import { CopyIcon } from '../../parts/copy.tsx';
 import { Dialog, FormModal } from '../../parts/dialog.tsx';
 import { text } from '../../texts/text.ts';
-import { KEY_TERMS } from '../account/new-access-key-form.tsx';
+import { KEY_TERMS } from '../account/key-terms.ts';
 import { accessKeysQuery } from '../account/queries.ts';
 import { NO_KEY } from '../account/s3-clients.ts';
 import { S3Snippets } from '../account/s3-snippets.tsx';

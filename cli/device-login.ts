@@ -1,0 +1,41 @@
+/** Signing in with a short code that is typed in a browser on any computer (RFC 8628). */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { CloudError, type DeviceCodes, type LoginKey } from '../sdk/index.ts';
+import type { AskedLogin } from './browser-login.ts';
+import { ClientError, EXIT } from './failures.ts';
+
+/** RFC 8628 §3.5: `slow_down` means this much more. */
+const SLOWER_SECONDS = 5;
+
+/** The key that was granted for the code. Throws ClientError when it was refused, or nobody decided. */
+export async function loginByCode({ url, cloud, name, scopes, output }: AskedLogin): Promise<LoginKey> {
+  const codes = await cloud.startDeviceLogin({ name, scopes });
+  // The address that was given, since the cloud may know itself by another name.
+  output.ask(`To sign in, open ${url}/device in a browser and type the code`, `  ${codes.user_code}`);
+  output.note('Waiting for the browser.');
+  return poll(cloud, codes);
+}
+
+async function poll(cloud: AskedLogin['cloud'], codes: DeviceCodes): Promise<LoginKey> {
+  const endsAt = Date.now() + codes.expires_in * 1000;
+  for (let seconds = codes.interval; Date.now() < endsAt; ) {
+    await sleep(seconds * 1000);
+    try {
+      return await cloud.pollDeviceLogin({ device_code: codes.device_code });
+    } catch (error) {
+      if (!(error instanceof CloudError)) throw error;
+      if (error.code === 'slow_down') seconds += SLOWER_SECONDS;
+      else if (!canWait(error)) throw refusalOf(error);
+    }
+  }
+  throw new ClientError('nobody agreed within 10 minutes', EXIT.timeout);
+}
+
+/** True while it may still be granted; a short absence of the cloud ends nothing. */
+function canWait({ code, status }: CloudError): boolean {
+  return code === 'authorization_pending' || code === 'no_answer' || status === 429 || status === 503;
+}
+
+function refusalOf(error: CloudError): Error {
+  return error.code === 'access_denied' ? new ClientError('the sign-in was refused', EXIT.forbidden) : error;
+}
