@@ -13,15 +13,6 @@ export function assertNoForm({ 'content-type': type }: IncomingHttpHeaders): voi
   if (/^multipart\//i.test(type ?? '')) throw notJson(type);
 }
 
-/** Throws `unsupported_media_type` unless the body is a form. Call before the body is read. */
-export function assertMultipart({ 'content-type': type }: IncomingHttpHeaders): void {
-  if (/^multipart\/form-data\s*;/i.test(type ?? '')) return;
-  const detail = `The body must be multipart/form-data with a boundary, ${butIs(type)}`;
-  throw new AppError('unsupported_media_type', detail, {
-    hint: 'curl sends such a form with -F file=@photo.jpg',
-  });
-}
-
 /** `unsupported_media_type` for a body of this type where JSON is expected. */
 function notJson(type: string | undefined): AppError {
   const form = type === 'application/x-www-form-urlencoded' ? " (curl's own choice with -d)" : '';
@@ -31,7 +22,8 @@ function notJson(type: string | undefined): AppError {
   return new AppError('unsupported_media_type', detail, { hint });
 }
 
-function butIs(type: string | undefined): string {
+/** The end of a refusal: what the type is instead. */
+export function butIs(type: string | undefined): string {
   return type === undefined ? 'but the request has no Content-Type' : `not ${type.slice(0, 100)}`;
 }
 
@@ -244,7 +236,7 @@ class UnknownPieces {
   }
 }
 
-/** Makes `app` read JSON, leave forms to the handlers, and refuse other bodies. */
+/** Makes `app` read JSON, and refuse other bodies. Forms: see multipart.ts. */
 export function acceptBodies(app: FastifyInstance, memory: BodyMemory): void {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('application/json', async (request: FastifyRequest) => {
@@ -261,8 +253,6 @@ export function acceptBodies(app: FastifyInstance, memory: BodyMemory): void {
     detachBuffer(bytes);
     return body;
   });
-  // The handler reads the form as a stream.
-  app.addContentTypeParser('multipart/form-data', (_request, _payload, done) => done(null));
   // Without a body every type is accepted: `curl -X POST -d ''` sends one.
   app.addContentTypeParser('*', ({ headers }, _payload, done) =>
     done(announcesBody(headers) ? notJson(headers['content-type']) : null),

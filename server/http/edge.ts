@@ -16,9 +16,10 @@ import { newId } from '../platform/ids.ts';
 import { JSON_MAX_BYTES } from '../platform/json.ts';
 import type { Meters } from '../platform/prometheus.ts';
 import { endOfTick } from '../platform/tick.ts';
-import { acceptBodies, assertMultipart, assertNoForm, type BodyMemory } from './body.ts';
+import { acceptBodies, assertNoForm, type BodyMemory } from './body.ts';
 import { type AdmitDeps, admit } from './caller.ts';
 import { handleRoute } from './handle.ts';
+import { acceptForms, assertMultipart } from './multipart.ts';
 import {
   type Addresses,
   allowOrigin,
@@ -127,6 +128,7 @@ export function createEdge(deps: EdgeDeps): FastifyInstance {
   app.decorateRequest('routeName', '');
   app.decorateRequest('heldBody', null as never);
   acceptBodies(app, deps.bodies);
+  acceptForms(app);
   const checkHost = hostCheck(app.server, deps.hostNames ?? []);
   app.addHook('onRequest', (request, reply, done) => {
     open(deps, request, reply);

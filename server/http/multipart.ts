@@ -1,8 +1,10 @@
 /** Reads a multipart form as a stream: fields in any order, at most one file, with back-pressure. */
-import type { IncomingMessage } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
+import type { FastifyInstance } from 'fastify';
 import { detachBuffer } from '../platform/buffers.ts';
 import { AppError, invalidField } from '../platform/errors.ts';
 import { endOfTick } from '../platform/tick.ts';
+import { butIs } from './body.ts';
 import {
   boundaryOf,
   decodeText,
@@ -41,6 +43,20 @@ const TURN_BYTES = 512 * 1024;
 const MAX_FIELDS = 20;
 const MAX_FIELD_BYTES = 64 * 1024;
 const MAX_NAME_LENGTH = 256;
+
+/** Makes `app` leave forms to the handlers, which read them as streams. */
+export function acceptForms(app: FastifyInstance): void {
+  app.addContentTypeParser('multipart/form-data', (_request, _payload, done) => done(null));
+}
+
+/** Throws `unsupported_media_type` unless the body is a form. Call before the body is read. */
+export function assertMultipart({ 'content-type': type }: IncomingHttpHeaders): void {
+  if (/^multipart\/form-data\s*;/i.test(type ?? '')) return;
+  const detail = `The body must be multipart/form-data with a boundary, ${butIs(type)}`;
+  throw new AppError('unsupported_media_type', detail, {
+    hint: 'curl sends such a form with -F file=@photo.jpg',
+  });
+}
 
 /**
  * Resolves when the whole form was read and every byte of the file passed to `target`. Rejects with AppError

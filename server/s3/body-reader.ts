@@ -1,18 +1,18 @@
 /**
- * Takes the body of a request: removes the frames of aws-chunked, checks length, hashes and checksums while
- * the bytes pass, and holds the sender back while the receiver is busy.
+ * Takes the body of a request: removes the frames of aws-chunked, checks length, hashes and checksums, and
+ * holds the sender back while the receiver is busy.
  */
-import { createHash } from 'node:crypto';
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import type { HeldBody } from '../http/body.ts';
+import { type DigestName, type Digests, digestsOf } from '../platform/digests.ts';
+import type { ReceivedBytes, Upload } from '../storage/upload.ts';
 import { later, pump, type Sink } from './body-pump.ts';
 import {
-  type Checksum,
+  base64Digest,
   type ChecksumAlgorithm,
   checksumHeader,
   type HeaderChecksums,
   headerChecksums,
-  newChecksum,
   readChecksum,
 } from './checksums.ts';
 import { ChunkedBody } from './chunked-body.ts';
@@ -31,13 +31,21 @@ export interface BodyReaderDeps {
 }
 
 /** The bytes of a request, as its operation takes them: see BodyReader. */
-export type Body = Pick<BodyReader, 'whole' | 'stream'>;
+export type Body = Pick<BodyReader, 'whole' | 'into'>;
 
 /** The checksum that the client sent with the bytes, which they have. */
 export interface SentChecksum {
   readonly algorithm: ChecksumAlgorithm;
   /** Base64. */
   readonly value: string;
+}
+
+/** What takes the bytes of an object or a part. */
+export type Receiver = Pick<Upload, 'digest' | 'write' | 'finish'>;
+
+export interface ReceivedBody {
+  readonly received: ReceivedBytes;
+  readonly sent: SentChecksum | null;
 }
 
 export class BodyReader {
@@ -55,36 +63,48 @@ export class BodyReader {
 
   /**
    * The whole body of at most `maxBytes`. `isSummed`: a checksum in the headers is the body's. Throws S3Error
-   * as stream() does, MaxMessageLengthExceeded, and AppError `overloaded`.
+   * as into() does, MaxMessageLengthExceeded, and AppError `overloaded`.
    */
   async whole(maxBytes: number, isSummed = true): Promise<Buffer> {
     const chunks: Buffer[] = [];
     let bytes = 0;
-    await this.stream(
-      (chunk) => {
-        bytes += chunk.length;
-        if (bytes > maxBytes) throw new S3Error('MaxMessageLengthExceeded');
-        this.#deps.held.add(chunk.length);
-        chunks.push(Buffer.from(chunk));
-        return undefined;
-      },
-      isSummed ? undefined : 'none',
-    );
-    return Buffer.concat(chunks);
+    const checks = new BodyChecks(this.#stated, isSummed ? undefined : 'none');
+    const trailers = await this.#stream(checks.sent, (chunk) => {
+      bytes += chunk.length;
+      if (bytes > maxBytes) throw new S3Error('MaxMessageLengthExceeded');
+      this.#deps.held.add(chunk.length);
+      chunks.push(Buffer.from(chunk));
+      return undefined;
+    });
+    const body = Buffer.concat(chunks);
+    checks.assertMet(digestsOf(body, checks.names), trailers);
+    return body;
   }
 
   /**
-   * Hands all bytes to `sink`. Resolves when they are known to be what the client meant to send; `fallback`
-   * is computed where the client sent no checksum; `none`: the headers state none of the body. Throws
-   * S3Error: MissingContentLength, IncompleteBody, BadDigest, InvalidDigest, XAmzContentSHA256Mismatch,
-   * SignatureDoesNotMatch, and what `sink` throws.
+   * Hands all bytes to an upload, and ends it once they are known to be what the client meant to send.
+   * `fallback` is computed where the client sent no checksum. Throws S3Error: MissingContentLength,
+   * IncompleteBody, BadDigest, InvalidDigest, XAmzContentSHA256Mismatch, SignatureDoesNotMatch, and what the
+   * upload throws.
    */
-  async stream(sink: Sink, fallback?: ChecksumAlgorithm | 'none'): Promise<SentChecksum | null> {
+  async into(upload: Receiver, fallback: ChecksumAlgorithm): Promise<ReceivedBody> {
+    const checks = new BodyChecks(this.#stated, fallback);
+    upload.digest(checks.names);
+    const trailers = await this.#stream(checks.sent, (chunk) => upload.write(chunk));
+    const received = await upload.finish();
+    return { received, sent: checks.assertMet(received.digests, trailers) };
+  }
+
+  get #stated(): StatedBody {
+    return { headers: this.#deps.request.headers, payload: this.#deps.payload };
+  }
+
+  /** Hands all bytes to `sink`. Resolves with the trailers. Throws as into() does, but for digests. */
+  async #stream(sent: HeaderChecksums, sink: Sink): Promise<ReadonlyMap<string, string>> {
     this.#isTaken = true;
-    const { request, response, payload } = this.#deps;
+    const { request, response } = this.#deps;
     const length = this.#lengthOf();
-    const checks = new BodyChecks({ headers: request.headers, payload }, fallback);
-    const frames = this.#frames(checks.sent);
+    const frames = this.#frames(sent);
     if (request.headers.expect !== undefined) response.writeContinue();
     let bytes = 0;
     await pump(request, (piece) => {
@@ -92,14 +112,13 @@ export class BodyReader {
       let waiting: Promise<void> | undefined;
       for (const part of parts) {
         bytes += part.length;
-        checks.update(part);
         waiting = waiting === undefined ? sink(part) : later(waiting, part, sink);
       }
       return waiting;
     });
     const trailers = frames?.end().trailers ?? new Map<string, string>();
     if (length !== null && bytes !== length) throw new S3Error('IncompleteBody');
-    return checks.end(trailers);
+    return trailers;
   }
 
   /** Length of the bytes without frames; null: not announced. */
@@ -145,7 +164,6 @@ export class BodyChecks {
   readonly #payload: Payload;
   readonly #md5: string | undefined;
   readonly #algorithm: ChecksumAlgorithm | undefined;
-  readonly #digests: { md5?: Checksum; sha256?: ReturnType<typeof createHash>; checksum?: Checksum } = {};
 
   constructor({ headers, payload }: StatedBody, fallback: ChecksumAlgorithm | 'none' | undefined) {
     this.sent = fallback === 'none' ? NO_CHECKSUM : headerChecksums(headers);
@@ -153,35 +171,33 @@ export class BodyChecks {
     const md5 = headers['content-md5'];
     this.#md5 = typeof md5 === 'string' ? assertMd5(md5) : undefined;
     this.#algorithm = this.sent.algorithm ?? (fallback === 'none' ? undefined : fallback);
-    if (this.#md5 !== undefined) this.#digests.md5 = newChecksum('MD5');
-    if (payload.kind === 'hash') this.#digests.sha256 = createHash('sha256');
-    if (this.#algorithm !== undefined) this.#digests.checksum = newChecksum(this.#algorithm);
   }
 
-  update(chunk: Uint8Array): void {
-    const { md5, sha256, checksum } = this.#digests;
-    md5?.update(chunk);
-    sha256?.update(chunk);
-    checksum?.update(chunk);
+  /** The digests that are needed. */
+  get names(): readonly DigestName[] {
+    const names = new Set<DigestName>();
+    if (this.#md5 !== undefined) names.add('MD5');
+    if (this.#payload.kind === 'hash') names.add('SHA256');
+    if (this.#algorithm !== undefined) names.add(this.#algorithm);
+    return [...names];
   }
 
-  end(trailers: ReadonlyMap<string, string>): SentChecksum | null {
-    const { md5, sha256, checksum } = this.#digests;
-    if (md5 && md5.digest().toString('base64') !== this.#md5) throw new S3Error('BadDigest');
-    if (sha256 && this.#payload.kind === 'hash' && sha256.digest('hex') !== this.#payload.sha256) {
+  /** Throws S3Error for digests that are not those of the headers and trailers. */
+  assertMet(digests: Digests, trailers: ReadonlyMap<string, string>): SentChecksum | null {
+    const base64 = (name: DigestName) => base64Digest(digests, name);
+    if (this.#md5 !== undefined && base64('MD5') !== this.#md5) throw new S3Error('BadDigest');
+    if (this.#payload.kind === 'hash' && digests.SHA256 !== this.#payload.sha256) {
       throw new S3Error('XAmzContentSHA256Mismatch');
     }
-    if (checksum === undefined || this.#algorithm === undefined) return null;
-    const value = checksum.digest().toString('base64');
-    const inTrailer = this.sent.inTrailer ? trailers.get(checksumHeader(this.#algorithm)) : undefined;
-    const claimed = inTrailer === undefined ? this.sent.value : readChecksum(this.#algorithm, inTrailer);
+    const algorithm = this.#algorithm;
+    if (algorithm === undefined) return null;
+    const value = base64(algorithm);
+    const inTrailer = this.sent.inTrailer ? trailers.get(checksumHeader(algorithm)) : undefined;
+    const claimed = inTrailer === undefined ? this.sent.value : readChecksum(algorithm, inTrailer);
     if (claimed && claimed.toString('base64') !== value) {
-      throw new S3Error(
-        'BadDigest',
-        `The ${this.#algorithm} you specified did not match the calculated checksum.`,
-      );
+      throw new S3Error('BadDigest', `The ${algorithm} you specified did not match the calculated checksum.`);
     }
-    return { algorithm: this.#algorithm, value };
+    return { algorithm, value };
   }
 }
 

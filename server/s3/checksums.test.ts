@@ -1,13 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { newDigest } from '../platform/digests.ts';
 import { randomFrom } from '../testing/random.ts';
-import {
-  type ChecksumAlgorithm,
-  checksumHeader,
-  combineCrc,
-  headerChecksums,
-  newChecksum,
-} from './checksums.ts';
+import { type ChecksumAlgorithm, checksumHeader, combineCrc, headerChecksums } from './checksums.ts';
 import { S3Error } from './s3-error.ts';
 
 /** Of `123456789`, as published: https://reveng.sourceforge.io/crc-catalogue/, FIPS 180, RFC 1321. */
@@ -23,7 +18,7 @@ const ALGORITHMS = Object.keys(CHECK_VALUES) as ChecksumAlgorithm[];
 const CRCS = ['CRC32', 'CRC32C', 'CRC64NVME'] as const;
 
 function checksum(algorithm: ChecksumAlgorithm, ...chunks: readonly Uint8Array[]): Buffer {
-  const made = newChecksum(algorithm);
+  const made = newDigest(algorithm);
   for (const chunk of chunks) made.update(chunk);
   return made.digest();
 }
@@ -60,7 +55,7 @@ describe('a checksum', () => {
   });
 
   test('two under way do not disturb one another', () => {
-    const [one, other] = [newChecksum('CRC64NVME'), newChecksum('CRC64NVME')];
+    const [one, other] = [newDigest('CRC64NVME'), newDigest('CRC64NVME')];
     one.update(Buffer.from('12345678'));
     other.update(Buffer.from('something else'));
     one.update(Buffer.from('9'));

@@ -2,74 +2,23 @@
  * Checksums of objects and parts, and the headers that carry them.
  * https://docs.aws.amazon.com/AmazonS3/latest/userguide/checking-object-integrity.html
  */
-import { createHash } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
-import { crc32 } from 'node:zlib';
-import { crc32c } from '@node-rs/crc32';
-import { crc64nvme } from './crc64.ts';
+import { bigEndian, type CrcName, DIGEST_BYTES, type DigestName, type Digests } from '../platform/digests.ts';
 import { S3Error } from './s3-error.ts';
 
-type CrcAlgorithm = 'CRC32' | 'CRC32C' | 'CRC64NVME';
 /** MD5 is for `Content-MD5` and ETags; it has no header of its own. */
-export type ChecksumAlgorithm = CrcAlgorithm | 'SHA1' | 'SHA256' | 'MD5';
+export type ChecksumAlgorithm = DigestName;
 /** The checksum of an object in parts covers theirs, or its bytes. */
 export type ChecksumType = 'COMPOSITE' | 'FULL_OBJECT';
 
-export interface Checksum {
-  update(chunk: Uint8Array): void;
-  /** Big-endian. Once only: hashes end with it. */
-  digest(): Buffer;
-}
-
-const SIZES_BYTES: Readonly<Record<ChecksumAlgorithm, number>> = {
-  CRC32: 4,
-  CRC32C: 4,
-  CRC64NVME: 8,
-  SHA1: 20,
-  SHA256: 32,
-  MD5: 16,
-};
 /** The algorithms with a header of their own. */
 const IN_HEADERS: readonly ChecksumAlgorithm[] = ['CRC32', 'CRC32C', 'CRC64NVME', 'SHA1', 'SHA256'];
 /** Reflected, as the algorithms are. */
-const POLYNOMIALS: Readonly<Record<CrcAlgorithm, bigint>> = {
+const POLYNOMIALS: Readonly<Record<CrcName, bigint>> = {
   CRC32: 0xedb88320n,
   CRC32C: 0x82f63b78n,
   CRC64NVME: 0x9a6c9329ac4bc9b5n,
 };
-
-function bigEndian(value: bigint, sizeBytes: number): Buffer {
-  return Buffer.from(value.toString(16).padStart(2 * sizeBytes, '0'), 'hex');
-}
-
-export function newChecksum(algorithm: ChecksumAlgorithm): Checksum {
-  if (algorithm === 'CRC64NVME') {
-    let crc = 0n;
-    return {
-      update: (chunk) => {
-        crc = crc64nvme(chunk, crc);
-      },
-      digest: () => bigEndian(crc, 8),
-    };
-  }
-  if (algorithm === 'CRC32' || algorithm === 'CRC32C') {
-    const advance = algorithm === 'CRC32' ? crc32 : crc32c;
-    let crc = 0;
-    return {
-      update: (chunk) => {
-        crc = advance(chunk, crc);
-      },
-      digest: () => bigEndian(BigInt(crc), 4),
-    };
-  }
-  const hash = createHash(algorithm.toLowerCase());
-  return {
-    update: (chunk) => {
-      hash.update(chunk);
-    },
-    digest: () => hash.digest(),
-  };
-}
 
 /** Polynomials over GF(2) modulo that of a CRC; the highest bit is the coefficient of x^0. */
 class Field {
@@ -113,14 +62,14 @@ class Field {
   }
 }
 
-const fields = new Map<CrcAlgorithm, Field>();
+const fields = new Map<CrcName, Field>();
 
 /**
  * The CRC of a text whose beginning has the CRC `a`, and its other `lengthOfB` bytes `b`. Reads none of them.
  */
 // biome-ignore lint/complexity/useMaxParams: two CRCs, in this order
-export function combineCrc(algorithm: CrcAlgorithm, a: Buffer, b: Buffer, lengthOfB: number): Buffer {
-  const sizeBytes = SIZES_BYTES[algorithm];
+export function combineCrc(algorithm: CrcName, a: Buffer, b: Buffer, lengthOfB: number): Buffer {
+  const sizeBytes = DIGEST_BYTES[algorithm];
   const field = fields.get(algorithm) ?? new Field(POLYNOMIALS[algorithm], 8 * sizeBytes);
   fields.set(algorithm, field);
   const value = (crc: Buffer) => BigInt(`0x${crc.toString('hex')}`);
@@ -136,10 +85,15 @@ function invalidValue(header: string): S3Error {
   return new S3Error('InvalidRequest', `Value for ${header} header is invalid.`);
 }
 
+/** A digest that was computed, as headers have it. */
+export function base64Digest(digests: Digests, algorithm: ChecksumAlgorithm): string {
+  return Buffer.from(digests[algorithm] ?? '', 'hex').toString('base64');
+}
+
 /** From base64. Throws S3Error InvalidRequest for what is not base64, or not as long as the algorithm's. */
 export function readChecksum(algorithm: ChecksumAlgorithm, text: string): Buffer {
   const bytes = Buffer.from(text, 'base64');
-  if (bytes.length !== SIZES_BYTES[algorithm] || bytes.toString('base64') !== text) {
+  if (bytes.length !== DIGEST_BYTES[algorithm] || bytes.toString('base64') !== text) {
     throw invalidValue(checksumHeader(algorithm));
   }
   return bytes;

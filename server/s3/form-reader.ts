@@ -12,7 +12,7 @@ import {
   type PartHead,
 } from '../http/form-parser.ts';
 import { pump, type Sink } from './body-pump.ts';
-import { type Body, BodyChecks, type SentChecksum } from './body-reader.ts';
+import { type Body, BodyChecks, type ReceivedBody, type Receiver } from './body-reader.ts';
 import type { ChecksumAlgorithm } from './checksums.ts';
 import { S3Error } from './s3-error.ts';
 
@@ -79,29 +79,29 @@ export class FormReader implements FormEvents {
 
   /** The file, for an operation whose `headers` are the form's fields. */
   fileOf(headers: IncomingHttpHeaders, sizes: FileSizes): Body {
-    const stream: Body['stream'] = (sink, fallback) => this.#stream(sink, { headers, sizes, fallback });
+    const into: Body['into'] = (upload, fallback) => this.#into(upload, { headers, sizes, fallback });
     const whole = async () => {
       throw new S3Error('InvalidRequest', 'The body of this request is a form');
     };
-    return { stream, whole };
+    return { into, whole };
   }
 
-  async #stream(
-    sink: Sink,
+  async #into(
+    upload: Receiver,
     {
       headers,
       sizes,
       fallback,
-    }: { headers: IncomingHttpHeaders; sizes: FileSizes; fallback: ChecksumAlgorithm | 'none' | undefined },
-  ): Promise<SentChecksum | null> {
+    }: { headers: IncomingHttpHeaders; sizes: FileSizes; fallback: ChecksumAlgorithm },
+  ): Promise<ReceivedBody> {
     const checks = new BodyChecks({ headers, payload: { kind: 'unsigned' } }, fallback);
+    upload.digest(checks.names);
     const { minBytes, maxBytes } = sizes;
     let bytes = 0;
     const take = (chunk: Uint8Array) => {
       bytes += chunk.length;
       if (bytes > maxBytes) throw wrongSize('EntityTooLarge', bytes, sizes);
-      checks.update(chunk);
-      return sink(chunk);
+      return upload.write(chunk);
     };
     try {
       for (const chunk of this.#early) await take(chunk);
@@ -114,7 +114,8 @@ export class FormReader implements FormEvents {
     this.#opened.resolve();
     await this.#ended;
     if (bytes < minBytes) throw wrongSize('EntityTooSmall', bytes, sizes);
-    return checks.end(new Map());
+    const received = await upload.finish();
+    return { received, sent: checks.assertMet(received.digests, new Map()) };
   }
 
   #parserOf({ headers }: IncomingMessage): FormParser {

@@ -1,11 +1,12 @@
 /** Operations on one object: store, read, copy, describe, delete. */
+import { newDigest } from '../platform/digests.ts';
 import type { Content } from '../storage/downloads.ts';
 import type { Published } from '../storage/entries.ts';
 import type { Filtered } from '../storage/lifecycle-rules.ts';
 import type { Naming, VersionContent } from '../storage/objects.ts';
 import type { Upload } from '../storage/upload.ts';
 import { openBucket, permittedContent } from './authorize.ts';
-import { headerChecksums } from './checksums.ts';
+import { base64Digest, headerChecksums } from './checksums.ts';
 import { isNotModified, writeCondition } from './conditions.ts';
 import {
   askedEncryption,
@@ -25,7 +26,7 @@ import {
   labelsOf,
   versionHeader,
 } from './object-headers.ts';
-import { headObject, readAll, sendObject, summed } from './object-reading.ts';
+import { headObject, readAll, sendObject } from './object-reading.ts';
 import { bucketOf, isoTime, keyOf, type S3Answer, type S3Call, type S3Operation } from './s3-call.ts';
 import { S3Error } from './s3-error.ts';
 import { tagsOf } from './tags.ts';
@@ -72,8 +73,7 @@ export async function putObject(call: S3Call): Promise<S3Answer> {
   try {
     const naming = { ...labels, lock: wantedLock(call, bucket) };
     storage.objects.assertMayWrite(principal, bucket, naming.name);
-    const sent = await call.body.stream((chunk) => upload.write(chunk), 'CRC64NVME');
-    const received = await upload.finish();
+    const { received, sent } = await call.body.into(upload, 'CRC64NVME');
     const checksum = sent === null ? null : fullObject(sent);
     const content = storage.objects.received(received, checksum);
     const published = await storage.objects.publish(
@@ -214,11 +214,19 @@ async function copiedContent(
   const shares = isSame && row.blob !== null ? { ...row, blob: row.blob } : null;
   if (isKnown && shares !== null) return objects.shared(shares);
   if (isKnown) return objects.received(await readAll(call, content, upload), row.checksum);
-  const unread = { write: () => undefined, finish: () => upload.finish() };
-  const read = summed(shares === null ? upload : unread, algorithm);
-  const received = await readAll(call, content, read);
-  const checksum = fullObject({ algorithm, value: read.value() });
-  return shares === null ? objects.received(received, checksum) : objects.shared({ ...shares, checksum });
+  const summed = (value: string) => fullObject({ algorithm, value });
+  if (shares === null) {
+    upload.digest([algorithm]);
+    const received = await readAll(call, content, upload);
+    return objects.received(received, summed(base64Digest(received.digests, algorithm)));
+  }
+  const digest = newDigest(algorithm);
+  const write = (chunk: Uint8Array) => {
+    digest.update(chunk);
+    return undefined;
+  };
+  await readAll(call, content, { write, finish: () => upload.finish() });
+  return objects.shared({ ...shares, checksum: summed(digest.digest().toString('base64')) });
 }
 
 function directive({ headers }: S3Call, name: string): boolean {

@@ -3,7 +3,6 @@ import { parseRange, streamBody } from '../http/send-content.ts';
 import type { BucketRow } from '../storage/buckets.ts';
 import type { Content } from '../storage/downloads.ts';
 import type { ReceivedBytes, Upload } from '../storage/upload.ts';
-import { type ChecksumAlgorithm, newChecksum } from './checksums.ts';
 import { isNotModified } from './conditions.ts';
 import { assertReadsPlainly, shownEncryption, storedEncryption, unlocked } from './encryption-headers.ts';
 import { expirationHeader } from './lifecycle.ts';
@@ -40,19 +39,6 @@ export async function readRange(
 }
 
 type Sink = Pick<Upload, 'write' | 'finish'>;
-
-/** An upload whose bytes are summed on their way; `value` is base64, once all of them are written. */
-export function summed(upload: Sink, algorithm: ChecksumAlgorithm): Sink & { readonly value: () => string } {
-  const checksum = newChecksum(algorithm);
-  return {
-    write: (chunk) => {
-      checksum.update(chunk);
-      return upload.write(chunk);
-    },
-    finish: () => upload.finish(),
-    value: () => checksum.digest().toString('base64'),
-  };
-}
 
 interface Reading {
   readonly bucket: BucketRow;

@@ -1,13 +1,13 @@
 /**
  * Completing a multipart upload: whether the parts are those that the client believes, and their checksum.
  */
+import { newDigest } from '../platform/digests.ts';
 import type { PartRow, PartUploadRow } from '../storage/part-uploads.ts';
 import {
   type ChecksumAlgorithm,
   type ChecksumType,
   checksumHeader,
   combineCrc,
-  newChecksum,
   readChecksum,
 } from './checksums.ts';
 import type { S3Call } from './s3-call.ts';
@@ -117,7 +117,7 @@ export function wholeChecksum(
   const digests = values.map((value) => Buffer.from(value ?? '', 'base64'));
   let value: string;
   if (type === 'COMPOSITE') {
-    const outer = newChecksum(algorithm);
+    const outer = newDigest(algorithm);
     for (const digest of digests) outer.update(digest);
     value = `${outer.digest().toString('base64')}-${parts.length}`;
   } else {

@@ -1,6 +1,6 @@
 /** Operations of multipart uploads. */
 import { MAX_PARTS } from '../storage/part-uploads.ts';
-import { checksumHeader, headerChecksums } from './checksums.ts';
+import { base64Digest, checksumHeader, headerChecksums } from './checksums.ts';
 import { writeCondition } from './conditions.ts';
 import {
   askedEncryption,
@@ -16,7 +16,7 @@ import { wantedLock } from './lock.ts';
 import { newAcl } from './new-acl.ts';
 import { labelsOf, versionHeader } from './object-headers.ts';
 import { COPY, copySource } from './object-operations.ts';
-import { readRange, summed } from './object-reading.ts';
+import { readRange } from './object-reading.ts';
 import {
   type Announced,
   announcedOf,
@@ -160,19 +160,18 @@ async function uploadPart(call: S3Call): Promise<S3Answer> {
   const key = partKey(call, row);
   const upload = await storage.partUploads.receive(row, key);
   try {
-    const sent = await call.body.stream((chunk) => upload.write(chunk), algorithm);
+    const { received, sent } = await call.body.into(upload, algorithm);
     if (sent !== null && isAsked && sent.algorithm !== algorithm) {
       throw new S3Error(
         'InvalidRequest',
         `Checksum Type mismatch occurred, expected checksum Type: ${algorithm.toLowerCase()}, actual checksum Type: ${sent.algorithm.toLowerCase()}`,
       );
     }
-    const received = await upload.finish();
     const checksum = sent !== null && sent.algorithm === algorithm ? sent.value : null;
     await storage.partUploads.putPart(call, row, { number, received, checksum });
     const shown = sent === null ? {} : { [checksumHeader(sent.algorithm)]: sent.value };
     const encryption = await partEncryption(call, row, key);
-    return { headers: { etag: `"${received.md5}"`, ...shown, ...encryption } };
+    return { headers: { etag: `"${received.etag}"`, ...shown, ...encryption } };
   } finally {
     await upload.end();
   }
@@ -192,14 +191,14 @@ async function copyPart(call: S3Call): Promise<S3Answer> {
   const key = partKey(call, row);
   const upload = await storage.partUploads.receive(row, key);
   try {
-    const read = summed(upload, algorithm);
-    const received = await readRange(call, content, { upload: read, range });
-    const checksum = read.value();
+    upload.digest([algorithm]);
+    const received = await readRange(call, content, { upload, range });
+    const checksum = base64Digest(received.digests, algorithm);
     await storage.partUploads.putPart(call, row, { number, received, checksum });
     return {
       headers: { ...versionHeaders, ...(await partEncryption(call, row, key)) },
       xml: xmlDocument('CopyPartResult', [
-        ['ETag', `"${received.md5}"`],
+        ['ETag', `"${received.etag}"`],
         ['LastModified', isoTime(call.now())],
         [`Checksum${algorithm}`, isAsked ? checksum : undefined],
       ]),

@@ -3,6 +3,7 @@
  * changed; the row that references it is the commit point, so a blob without a row is an orphan for the
  * sweeper and a crash needs no repair.
  */
+import type { DigestName, Digests } from '../platform/digests.ts';
 
 export interface BlobRef {
   /** The name from BlobWriter.name: `blob-` + 26 characters. */
@@ -18,14 +19,16 @@ export interface NewBlobOptions {
   readonly dataKey: Uint8Array | null;
   /** The account whose upload it is: where memory is short, each account gets a share. */
   readonly owner?: number;
+  /** Computed while the bytes are stored; default: none. */
+  readonly digests?: readonly DigestName[];
 }
 
 /** The end of a finished write. */
 export interface WrittenBlob {
   readonly name: string;
   readonly sizeBytes: number;
-  /** MD5 of the plaintext, lower-case hex. */
-  readonly md5: string;
+  /** The digests that were asked for, of the plaintext. */
+  readonly digests: Digests;
 }
 
 export interface BlobWriter {

@@ -224,10 +224,7 @@ export class Objects {
   }
 
   /** The bytes that an upload received. */
-  received(
-    { sizeBytes, md5: etag, blob, keep }: ReceivedBytes,
-    checksum: string | null = null,
-  ): VersionContent {
+  received({ sizeBytes, etag, blob, keep }: ReceivedBytes, checksum: string | null = null): VersionContent {
     const addBlob = (change: Change) => {
       change.after(keep);
       return change.add(this.#deps.store.insertBlob(blob), 'retry');

@@ -176,7 +176,7 @@ export class PartUploads {
   ): Promise<void> {
     const { changes, store, objectStore, clock, garbageGraceMs } = this.#deps;
     const { number, received, checksum } = part;
-    const { sizeBytes, md5: etag, blob, keep } = received;
+    const { sizeBytes, etag, blob, keep } = received;
     return this.#locks.run(`${id}/${number}`, () =>
       changes.run(call, async (change) => {
         const old = await store.part(id, number);

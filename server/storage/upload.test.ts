@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { after, before, describe, test } from 'node:test';
+import { type DigestName, digestsOf } from '../platform/digests.ts';
 import { AppError, isAppError } from '../platform/errors.ts';
 import { randomSecret } from '../platform/ids.ts';
 import { openStorageFixture, type StorageFixture } from '../testing/storage-fixture.ts';
 import type { BlobStore, BlobWriter } from './blobs.ts';
+import { CustomerKey } from './customer-key.ts';
 import { INLINE_MAX_BYTES, openInline, type ReceivedBytes, Upload, type UploadDeps } from './upload.ts';
 
 let fixture: StorageFixture;
@@ -70,7 +72,7 @@ for (const encrypt of [false, true]) {
           );
           assert.equal(received.sizeBytes, size);
           assert.equal(received.blob.sizeBytes, size);
-          assert.equal(received.md5, createHash('md5').update(bytes).digest('hex'));
+          assert.equal(received.etag, createHash('md5').update(bytes).digest('hex'));
           assert.equal(received.blob.data !== null, size <= INLINE_MAX_BYTES);
           assert.equal(received.blob.name === null, size <= INLINE_MAX_BYTES);
           assert.equal(received.blob.wrappedKey !== null, encrypt);
@@ -97,6 +99,22 @@ for (const encrypt of [false, true]) {
     });
   });
 }
+
+test('digests are of the plaintext, whoever encrypts it, and ETags do not show it', async () => {
+  const names: readonly DigestName[] = ['MD5', 'CRC64NVME', 'SHA256'];
+  const customer = { kind: 'customer', key: new CustomerKey(randomSecret(32)) } as const;
+  for (const size of [0, 1000, INLINE_MAX_BYTES + 1, 900_000]) {
+    const bytes = randomSecret(size);
+    for (const encryption of [{ kind: 'none' }, { kind: 'cloud' }, customer] as const) {
+      const upload = open({ encryption });
+      upload.digest(names);
+      const { digests, etag } = await receive(upload, bytes, 100_000);
+      assert.deepEqual(digests, digestsOf(bytes, names));
+      assert.equal(etag === digests.MD5, encryption.kind !== 'customer');
+      assert.match(etag, /^[0-9a-f]{32}$/);
+    }
+  }
+});
 
 const isDamage = (error: unknown) => isAppError(error, 'data_corrupted');
 

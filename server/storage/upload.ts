@@ -3,9 +3,10 @@
  * bytes are kept in memory and stored in the database row; larger ones are streamed to a blob. Nothing is
  * visible until publish() has committed.
  */
-import { createCipheriv, createDecipheriv, hash } from 'node:crypto';
+import { createCipheriv, createDecipheriv } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 import { detachBuffer } from '../platform/buffers.ts';
+import { type Digest, type DigestName, type Digests, digestsOf, newDigest } from '../platform/digests.ts';
 import { AppError, isAppError } from '../platform/errors.ts';
 import { randomSecret } from '../platform/ids.ts';
 import type { BlobStore, BlobWriter } from './blobs.ts';
@@ -31,8 +32,10 @@ export interface UploadDeps {
 /** The received bytes, for the row. */
 export interface ReceivedBytes {
   readonly sizeBytes: number;
-  /** Hex: the plaintext's MD5, unless a named key or one of the client encrypts it. */
-  readonly md5: string;
+  /** Hex: the plaintext's MD5, or random where that would say which bytes somebody's key hides. */
+  readonly etag: string;
+  /** The digests that were asked for, of the plaintext. */
+  readonly digests: Digests;
   readonly blob: NewBlob;
   /** Call when a row may reference the blob: end() then keeps it. */
   readonly keep: () => void;
@@ -44,6 +47,9 @@ export class Upload {
   /** Record of the client's key, which encrypts the bytes before anything else is done with them. */
   readonly #customer: Buffer | null;
   readonly #cipher: ByteCipher | null;
+  readonly #digests = new Set<DigestName>();
+  /** The digests of what a client's key encrypts here: threads see the plaintext of everything else. */
+  readonly #own = new Map<DigestName, Digest>();
   #head: Buffer[] = [];
   #sizeBytes = 0;
   #opening: Promise<BlobWriter> | undefined;
@@ -58,6 +64,15 @@ export class Upload {
     this.#customer = encryption.kind === 'customer' ? encryption.key.record() : null;
     this.#cipher =
       encryption.kind === 'customer' ? encryption.key.cipher(this.#customer ?? Buffer.alloc(0)) : null;
+    if (!this.#hidesMd5) this.#digests.add('MD5');
+  }
+
+  /** Asks for digests of the plaintext; before the first byte. */
+  digest(names: readonly DigestName[]): void {
+    for (const name of names) {
+      this.#digests.add(name);
+      if (this.#cipher !== null) this.#own.set(name, newDigest(name));
+    }
   }
 
   /**
@@ -69,6 +84,7 @@ export class Upload {
     if (this.#sizeBytes > this.#deps.maxBytes) {
       throw new AppError('payload_too_large', `An object can have at most ${this.#deps.maxBytes} bytes`);
     }
+    for (const digest of this.#own.values()) digest.update(chunk);
     const bytes = this.#cipher?.(chunk) ?? chunk;
     if (this.#writer) {
       const waiting = this.#writer.write(bytes);
@@ -82,7 +98,8 @@ export class Upload {
   }
 
   async #spill(): Promise<void> {
-    this.#opening = this.#deps.blobs.create({ dataKey: this.#dataKey, owner: this.#deps.owner });
+    const { blobs, owner } = this.#deps;
+    this.#opening = blobs.create({ dataKey: this.#dataKey, owner, digests: this.#shared });
     const writer = await this.#opening;
     // Also what comes meanwhile.
     for (const chunk of this.#head) await writer.write(chunk);
@@ -95,9 +112,25 @@ export class Upload {
     // The last bytes may come with the end of the request, while the blob is being created.
     if (this.#spilling !== undefined) await this.#spilling;
     if (!this.#writer) return this.#finishInline();
-    const { name, sizeBytes, md5 } = await this.#writer.finish();
-    const blob = { name, sizeBytes, data: null, checksum: null, ...this.#keys() };
-    return { sizeBytes, md5: this.#etag(md5), blob, keep: () => this.#keep() };
+    const { name, sizeBytes, digests } = await this.#writer.finish();
+    return this.#received({ name, sizeBytes, data: null, checksum: null, ...this.#keys() }, digests);
+  }
+
+  #received(blob: NewBlob, shared: Digests): ReceivedBytes {
+    const own = [...this.#own].map(([name, digest]) => [name, digest.digest().toString('hex')]);
+    const digests: Digests = { ...shared, ...Object.fromEntries(own) };
+    const etag = this.#hidesMd5 ? randomSecret(16).toString('hex') : (digests.MD5 ?? '');
+    return { sizeBytes: blob.sizeBytes, etag, digests, blob, keep: () => this.#keep() };
+  }
+
+  /** The digests that need not be computed while the bytes pass. */
+  get #shared(): readonly DigestName[] {
+    return this.#cipher === null ? [...this.#digests] : [];
+  }
+
+  get #hidesMd5(): boolean {
+    const { kind } = this.#deps.encryption;
+    return kind === 'named' || kind === 'customer';
   }
 
   // At most 16 KiB: hashing here costs less than handing it to a thread.
@@ -107,8 +140,7 @@ export class Upload {
     const bytes = this.#head.length === 1 ? (this.#head[0] as Buffer) : Buffer.concat(this.#head);
     const data = this.#dataKey ? sealInline(bytes, this.#dataKey) : bytes;
     const blob = { name: null, sizeBytes: bytes.length, data, checksum: crc32(data), ...this.#keys() };
-    const md5 = this.#etag(hash('md5', bytes, 'hex'));
-    return { sizeBytes: bytes.length, md5, blob, keep: () => this.#keep() };
+    return this.#received(blob, digestsOf(bytes, this.#shared));
   }
 
   #keys(): Pick<NewBlob, 'wrappedKey' | 'namedKey' | 'customer'> {
@@ -118,11 +150,6 @@ export class Upload {
       namedKey: encryption.kind === 'named' ? encryption.key.id : null,
       customer: this.#customer,
     };
-  }
-
-  /** An MD5 would say which bytes a named key hides. The client's key hides them from `md5` already. */
-  #etag(md5: string): string {
-    return this.#deps.encryption.kind === 'named' ? randomSecret(16).toString('hex') : md5;
   }
 
   #assertSpace(bytes: number): void {

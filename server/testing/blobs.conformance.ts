@@ -4,6 +4,7 @@ import { createHash } from 'node:crypto';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import fc from 'fast-check';
+import { type DigestName, newDigest } from '../platform/digests.ts';
 import { isAppError } from '../platform/errors.ts';
 import { isId, randomSecret } from '../platform/ids.ts';
 import type { BlobRef, BlobStore } from '../storage/blobs.ts';
@@ -22,7 +23,8 @@ export async function storeBlob(
   content: Buffer,
   { dataKey = null, stepBytes = 64 * KIB }: { dataKey?: Uint8Array | null; stepBytes?: number } = {},
 ): Promise<StoredRef> {
-  const writer = await blobs.create({ dataKey });
+  const digests: readonly DigestName[] = ['MD5'];
+  const writer = await blobs.create({ dataKey, digests });
   for (let at = 0; at < content.length; at += stepBytes) {
     // The caller may reuse its memory at once, so the test does.
     const piece = Buffer.from(content.subarray(at, at + stepBytes));
@@ -33,7 +35,7 @@ export async function storeBlob(
   const written = await writer.finish();
   assert.equal(written.name, writer.name);
   assert.equal(written.sizeBytes, content.length);
-  assert.equal(written.md5, createHash('md5').update(content).digest('hex'));
+  assert.deepEqual(written.digests, { MD5: createHash('md5').update(content).digest('hex') });
   return { name: written.name, sizeBytes: content.length, dataKey, content };
 }
 
@@ -93,6 +95,27 @@ function testContent(blobs: () => BlobStore, encrypted: boolean): void {
         await assertReads(blobs(), ref);
       }
     }
+  });
+
+  test('any set of digests is that of the bytes, however many slots they fill', async () => {
+    const names: readonly DigestName[] = ['CRC32', 'CRC32C', 'CRC64NVME', 'SHA1', 'SHA256', 'MD5'];
+    const sizes = fc.oneof(fc.constantFrom(...SIZES), fc.integer({ min: 0, max: 3 * MIB }));
+    await fc.assert(
+      fc.asyncProperty(fc.subarray([...names]), sizes, async (asked, size) => {
+        const content = randomSecret(size);
+        const writer = await blobs().create({ dataKey: newKey(), digests: asked });
+        for (let at = 0; at < size; at += 100_003) await writer.write(content.subarray(at, at + 100_003));
+        const written = await writer.finish();
+        const expected = asked.map((name) => {
+          const digest = newDigest(name);
+          digest.update(content);
+          return [name, digest.digest().toString('hex')];
+        });
+        assert.deepEqual(written.digests, Object.fromEntries(expected));
+        await writer.abort();
+      }),
+      { numRuns: 40 },
+    );
   });
 
   test('any range gives exactly those bytes', async () => {

@@ -1,7 +1,8 @@
 /**
  * The event loop's side of a write: it copies bytes into slots and hands them to a target, whose threads
- * hash, seal and store them.
+ * digest, seal and store them.
  */
+import type { Digests } from '../../platform/digests.ts';
 import { AppError } from '../../platform/errors.ts';
 import type { BlobWriter, WrittenBlob } from '../../storage/blobs.ts';
 import { LARGE_SLOT_BYTES, type Slot, type SlotPool, SMALL_SLOT_BYTES } from './slot-pool.ts';
@@ -23,10 +24,10 @@ export interface SlotContent {
 export interface SlotTarget {
   /**
    * Takes the bytes of a slot: whole chunks, unless they are the last. One promise for each user of the slot,
-   * which is given back when all have settled. After the last slot, resolved means durable, and one of them
-   * resolves to the MD5 of the plaintext, hex.
+   * which is given back when all have settled. After the last slot, resolved means durable, and they resolve
+   * to the digests of the plaintext.
    */
-  send(slot: Slot, content: SlotContent): readonly Promise<string | undefined>[];
+  send(slot: Slot, content: SlotContent): readonly Promise<Digests | undefined>[];
   /** The failure for the caller. Called once, with the first one. */
   explain(error: unknown): AppError;
   /** Throws AppError if a blob that was stored must not be acknowledged. */
@@ -85,12 +86,12 @@ export class SlotWriter implements BlobWriter {
     this.#assertOpen();
     this.#state = 'finishing';
     this.#slot ??= this.#deps.slots.take(SMALL_SLOT_BYTES);
-    const md5 = await this.#dispatch(true);
+    const digests = await this.#dispatch(true);
     if (this.#error !== null) throw this.#error;
     if (this.#state !== 'finishing') throw ended();
     this.#deps.target.assertAcknowledgeable();
     this.#end('finished');
-    return { name: this.name, sizeBytes: this.#sizeBytes, md5 };
+    return { name: this.name, sizeBytes: this.#sizeBytes, digests };
   }
 
   abort(): Promise<void> {
@@ -134,8 +135,8 @@ export class SlotWriter implements BlobWriter {
     return this.#slot;
   }
 
-  /** Sends the slot off. Resolves with the MD5 if it was the last one. Never rejects: see #error. */
-  #dispatch(last: boolean): Promise<string> {
+  /** Sends the slot off. Resolves with the digests if it was the last one. Never rejects: see #error. */
+  #dispatch(last: boolean): Promise<Digests> {
     const slot = this.#slot;
     if (slot === null) throw new Error('nothing to dispatch');
     const bytes = this.#filled;
@@ -147,16 +148,16 @@ export class SlotWriter implements BlobWriter {
     return Promise.allSettled(replies).then((results) => {
       this.#deps.slots.give(slot);
       this.#inFlight--;
-      let md5 = '';
+      const digests: Digests = {};
       for (const result of results) {
         if (result.status === 'rejected') this.#report(result.reason);
-        else md5 = result.value ?? md5;
+        else Object.assign(digests, result.value);
       }
       if (this.#error === null && this.#inFlight < MAX_IN_FLIGHT) {
         this.#waiting?.resolve();
         this.#waiting = null;
       }
-      return md5;
+      return digests;
     });
   }
 

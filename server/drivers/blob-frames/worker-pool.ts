@@ -8,12 +8,9 @@ import type { Answer, Forget, Numbered, Sent } from './thread-messages.ts';
 /** A thread that dies before it ever answered would die again at once. */
 const RESTART_DELAY_MS = 1000;
 
-/**
- * How much of a thread one request takes, and a stream that is open there (MD5 is the slowest part by far).
- */
+/** How much of a thread one request takes, and a blob that is stored there. Digests: digest-streams.ts. */
 const REQUEST_LOAD = 1;
 export const STORE_LOAD = 2;
-export const HASH_LOAD = 5;
 
 const slotNumbers = new WeakMap<SharedArrayBuffer, number>();
 let lastSlotNumber = 0;
@@ -156,20 +153,19 @@ export class WorkerPool<Request extends object, Reply> {
   }
 
   /**
-   * The least loaded thread, `other` only if there is no second one. A thread takes 12 MB of memory: it is
-   * started once those before it have work. Throws AppError `overloaded` when none is alive.
+   * The least loaded thread. A thread takes 12 MB of memory: it is started once those before it have work.
+   * Throws AppError `overloaded` when none is alive.
    */
-  pick(other?: BlobThread<Request, Reply>): BlobThread<Request, Reply> {
+  pick(): BlobThread<Request, Reply> {
     let best: BlobThread<Request, Reply> | undefined;
     for (const thread of this.#threads) {
-      if (thread !== other && (best === undefined || thread.load < best.load)) best = thread;
+      if (best === undefined || thread.load < best.load) best = thread;
     }
     if ((best === undefined || best.load > 0) && this.#wanted < this.#deps.threads) {
       this.#wanted++;
       this.#start();
-      return this.pick(other);
+      return this.pick();
     }
-    best ??= other;
     if (best !== undefined) return best;
     throw new AppError('overloaded', 'No storage thread is running.', { retryAfterSeconds: 1 });
   }

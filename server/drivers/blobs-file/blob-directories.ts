@@ -36,7 +36,7 @@ export class BlobDirectories {
     try {
       return openSync(path, flags, 0o600);
     } catch (error) {
-      if (asFault(error, 'write').code !== 'ENOENT') throw error;
+      if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw error;
       mkdirSync(directory, { recursive: true, mode: 0o700 });
       return openSync(path, flags, 0o600);
     }

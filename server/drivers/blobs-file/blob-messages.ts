@@ -1,4 +1,7 @@
 /** Messages between the event loop and worker threads. Bytes travel in shared slots, never in messages. */
+import type { DigestName, Digests } from '../../platform/digests.ts';
+import type { DigestRequest, DropDigests } from '../blob-frames/digest-streams.ts';
+
 /** Appends the first `bytes` of `slot` to a file; whole chunks, but for the last slot. */
 export interface StoreRequest {
   readonly op: 'store';
@@ -10,24 +13,15 @@ export interface StoreRequest {
   readonly bytes: number;
   /** Then syncs and closes: the answer means durable. */
   readonly last: boolean;
-  /** The blob is this slot alone: answer its MD5 too. */
-  readonly hash: boolean;
+  /** Answered too, where the blob is this slot alone. */
+  readonly digests: readonly DigestName[];
 }
 
-/** Feeds a slot to a stream's MD5; the answer to the last one carries it. */
-export interface HashRequest {
-  readonly op: 'hash';
-  readonly stream: number;
-  readonly slot: SharedArrayBuffer;
-  readonly bytes: number;
-  readonly last: boolean;
-}
-
-/** Forgets a stream and, when `remove` names its blob, removes the file. */
+/** Forgets a stream and removes the file of that name. */
 export interface DiscardRequest {
   readonly op: 'discard';
   readonly stream: number;
-  readonly remove: string | null;
+  readonly remove: string;
 }
 
 /** Reads and verifies whole chunks into `slot`. */
@@ -50,11 +44,17 @@ export interface CloseRequest {
   readonly fd: number;
 }
 
-export type BlobRequest = StoreRequest | HashRequest | DiscardRequest | ReadRequest | CloseRequest;
+export type BlobRequest =
+  | StoreRequest
+  | DigestRequest
+  | DropDigests
+  | DiscardRequest
+  | ReadRequest
+  | CloseRequest;
 
 export interface BlobReply {
-  /** The MD5 after a last `hash`, or a `store` with `hash`; lower-case hex. */
-  readonly md5?: string;
+  /** The answer to a last `digest`, or to a `store` that asks for them. */
+  readonly digests?: Digests;
   /** The file that a `read` opened and left open. */
   readonly fd?: number;
   /**

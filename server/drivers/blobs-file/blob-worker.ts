@@ -1,9 +1,9 @@
 /** A worker thread: everything of a blob that costs processor time or waits for the disk. */
-import { createHash, type Hash } from 'node:crypto';
 import { closeSync, fstatSync, openSync, readvSync } from 'node:fs';
 import { unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { workerData } from 'node:worker_threads';
+import { digestsOf } from '../../platform/digests.ts';
 import { asFault, BlobFault } from '../blob-frames/blob-fault.ts';
 import {
   blobPath,
@@ -13,6 +13,7 @@ import {
   fileLength,
   frameOffset,
 } from '../blob-frames/blob-format.ts';
+import { answerDigests } from '../blob-frames/digest-streams.ts';
 import { frameCodec } from '../blob-frames/frame-codec.ts';
 import { answerRequests } from '../blob-frames/thread-requests.ts';
 import { AlignedAreas } from './aligned-areas.ts';
@@ -23,7 +24,6 @@ import type {
   BlobRequest,
   BlobThreadSetup,
   DiscardRequest,
-  HashRequest,
   ReadRequest,
   StoreRequest,
 } from './blob-messages.ts';
@@ -33,18 +33,6 @@ const { directory, directWrites } = workerData as BlobThreadSetup;
 const directories = new BlobDirectories(directory);
 const areas = new AlignedAreas(directory, directWrites);
 const files = new Map<number, { readonly name: string; readonly writer: FrameWriter }>();
-const hashes = new Map<number, Hash>();
-
-function hash({ stream, slot, bytes, last }: HashRequest): BlobReply {
-  const md5 = hashes.get(stream) ?? createHash('md5');
-  md5.update(new Uint8Array(slot, 0, bytes));
-  if (!last) {
-    hashes.set(stream, md5);
-    return {};
-  }
-  hashes.delete(stream);
-  return { md5: md5.digest('hex') };
-}
 
 async function store(request: StoreRequest): Promise<BlobReply> {
   const { stream, create, slot, bytes, last } = request;
@@ -64,10 +52,10 @@ async function store(request: StoreRequest): Promise<BlobReply> {
   if (!last) return {};
   const durable = makeDurable(file.name, file.writer);
   // While the disk works.
-  const reply = request.hash ? { md5: createHash('md5').update(plain).digest('hex') } : {};
+  const digests = digestsOf(plain, request.digests);
   await durable;
   files.delete(stream);
-  return reply;
+  return { digests };
 }
 
 /** In any order: the file is unknown until its row is committed, after both. */
@@ -77,15 +65,12 @@ async function makeDurable(name: string, writer: FrameWriter): Promise<void> {
 }
 
 async function discard({ stream, remove }: DiscardRequest): Promise<BlobReply> {
-  hashes.delete(stream);
   const file = files.get(stream);
   files.delete(stream);
   await file?.writer.close();
-  if (remove !== null) {
-    await unlink(join(directory, blobPath(remove))).catch((error) => {
-      if (error.code !== 'ENOENT') throw error;
-    });
-  }
+  await unlink(join(directory, blobPath(remove))).catch((error) => {
+    if (error.code !== 'ENOENT') throw error;
+  });
   return {};
 }
 
@@ -93,8 +78,9 @@ function answer(request: BlobRequest): BlobReply | Promise<BlobReply> {
   switch (request.op) {
     case 'store':
       return store(request);
-    case 'hash':
-      return hash(request);
+    case 'digest':
+    case 'drop digests':
+      return answerDigests(request);
     case 'discard':
       return discard(request);
     case 'read':

@@ -12,12 +12,14 @@ import type {
   BlobRef,
   BlobStore,
   BlobWriter,
+  NewBlobOptions,
   RawBlob,
   RawCopy,
   StoredBlob,
 } from '../../storage/blobs.ts';
 import { BlobFault } from '../blob-frames/blob-fault.ts';
 import { blobPath, CHUNK_BYTES } from '../blob-frames/blob-format.ts';
+import { DigestStreams } from '../blob-frames/digest-streams.ts';
 import { SlotPool } from '../blob-frames/slot-pool.ts';
 import { SlotWriter } from '../blob-frames/slot-writer.ts';
 import { BlobReading } from './blob-reading.ts';
@@ -75,7 +77,7 @@ export class FileBlobStore implements BlobStore {
     return new FileBlobStore(deps, fileThreads(deps));
   }
 
-  async create({ dataKey }: { readonly dataKey: Uint8Array | null }): Promise<BlobWriter> {
+  async create({ dataKey, digests = [] }: NewBlobOptions): Promise<BlobWriter> {
     this.#assertOpen();
     this.#assertWritable();
     if (dataKey !== null && dataKey.length !== 32) throw new Error('a data key has 32 bytes');
@@ -85,6 +87,7 @@ export class FileBlobStore implements BlobStore {
     const target = new FileTarget({
       name,
       dataKey,
+      digests: new DigestStreams(digests),
       workers: this.#workers,
       diskSpace,
       onFault: (error) => this.#onFault(error),

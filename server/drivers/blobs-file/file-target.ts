@@ -1,8 +1,10 @@
-/** A blob's way to its file: one thread seals and writes it, another hashes it meanwhile. */
+/** A blob's way to its file: one thread seals and writes it, others compute its digests meanwhile. */
+import type { Digests } from '../../platform/digests.ts';
 import type { AppError } from '../../platform/errors.ts';
+import type { DigestStreams } from '../blob-frames/digest-streams.ts';
 import type { Slot } from '../blob-frames/slot-pool.ts';
 import type { SlotContent, SlotTarget } from '../blob-frames/slot-writer.ts';
-import { HASH_LOAD, STORE_LOAD } from '../blob-frames/worker-pool.ts';
+import { STORE_LOAD } from '../blob-frames/worker-pool.ts';
 import { faultError } from './disk-fault.ts';
 import type { FileThread, FileThreads } from './file-threads.ts';
 
@@ -15,6 +17,7 @@ export interface SpaceCheck {
 export interface FileTargetDeps {
   readonly name: string;
   readonly dataKey: Uint8Array | null;
+  readonly digests: DigestStreams;
   readonly workers: FileThreads;
   readonly diskSpace: SpaceCheck;
   /** Called with the first failure, before it is reported to the caller. */
@@ -31,37 +34,33 @@ export class FileTarget implements SlotTarget {
   readonly #deps: FileTargetDeps;
   readonly #stream = nextStream++;
   #storing: FileThread | null = null;
-  #hashing: FileThread | null = null;
+  #isOneSlot = false;
 
   constructor(deps: FileTargetDeps) {
     this.#deps = deps;
   }
 
-  /** A blob of one slot takes one thread and one message; a longer one is hashed while it is written. */
-  send(slot: Slot, { bytes, last }: SlotContent): readonly Promise<string | undefined>[] {
-    const stream = this.#stream;
-    const memory = slot.memory;
+  /** A blob of one slot takes one thread and one message; a longer one is digested while it is written. */
+  send(slot: Slot, content: SlotContent): readonly Promise<Digests | undefined>[] {
+    const { workers, digests, diskSpace, name, dataKey } = this.#deps;
+    const { bytes, last } = content;
     let create = null;
     try {
-      this.#deps.diskSpace.assertSpace(bytes);
+      diskSpace.assertSpace(bytes);
       if (this.#storing === null) {
-        create = { name: this.#deps.name, dataKey: this.#deps.dataKey };
-        this.#storing = this.#deps.workers.pick();
+        create = { name, dataKey };
+        this.#isOneSlot = last;
+        this.#storing = workers.pick();
         this.#storing.load += STORE_LOAD;
-        if (!last) {
-          this.#hashing = this.#deps.workers.pick(this.#storing);
-          this.#hashing.load += HASH_LOAD;
-        }
       }
+      const digested = this.#isOneSlot ? [] : digests.send(slot, content, () => workers.pick());
+      const names = this.#isOneSlot ? digests.names : [];
+      const request = { op: 'store', stream: this.#stream, create, slot: slot.memory, ...content } as const;
+      const stored = this.#storing.request({ ...request, digests: names });
+      return [stored.then((reply) => reply.digests), ...digested];
     } catch (error) {
       return [Promise.reject(error)];
     }
-    const hash = this.#hashing === null;
-    const request = { op: 'store', stream, create, slot: memory, bytes, last, hash } as const;
-    const stored = this.#storing.request(request).then(({ md5 }) => md5);
-    if (this.#hashing === null) return [stored];
-    const hashed = this.#hashing.request({ op: 'hash', stream, slot: memory, bytes, last });
-    return [stored, hashed.then(({ md5 }) => md5)];
   }
 
   explain(error: unknown): AppError {
@@ -76,8 +75,7 @@ export class FileTarget implements SlotTarget {
 
   async discard(): Promise<void> {
     const stream = this.#stream;
-    // A dead thread has forgotten the stream already.
-    this.#hashing?.request({ op: 'discard', stream, remove: null }).catch(() => {});
+    this.#deps.digests.discard();
     try {
       await this.#storing?.request({ op: 'discard', stream, remove: this.#deps.name });
     } catch {
@@ -87,6 +85,6 @@ export class FileTarget implements SlotTarget {
 
   end(): void {
     if (this.#storing !== null) this.#storing.load -= STORE_LOAD;
-    if (this.#hashing !== null) this.#hashing.load -= HASH_LOAD;
+    this.#deps.digests.end();
   }
 }

@@ -20,6 +20,7 @@ import type {
 } from '../../storage/blobs.ts';
 import { BlobFault } from '../blob-frames/blob-fault.ts';
 import { CRC_BYTES, fileLength, TAG_BYTES } from '../blob-frames/blob-format.ts';
+import { DigestStreams } from '../blob-frames/digest-streams.ts';
 import { SlotPool } from '../blob-frames/slot-pool.ts';
 import { SlotWriter } from '../blob-frames/slot-writer.ts';
 import { WorkerPool } from '../blob-frames/worker-pool.ts';
@@ -115,7 +116,7 @@ export class S3BlobStore implements BlobStore {
     return this.#memory.usedBytes;
   }
 
-  async create({ dataKey, owner = 0 }: NewBlobOptions): Promise<BlobWriter> {
+  async create({ dataKey, owner = 0, digests = [] }: NewBlobOptions): Promise<BlobWriter> {
     this.#assertOpen();
     if (dataKey !== null && dataKey.length !== 32) throw new Error('a data key has 32 bytes');
     await this.#claimed();
@@ -125,6 +126,7 @@ export class S3BlobStore implements BlobStore {
       name,
       dataKey,
       owner,
+      digests: new DigestStreams(digests),
       workers: this.#workers,
       objects: this.#objects,
       health: this.#health,

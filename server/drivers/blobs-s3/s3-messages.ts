@@ -1,5 +1,7 @@
 /** Requests of the event loop to the worker threads. */
 import type { S3Address } from '../../config/s3-address.ts';
+import type { Digests } from '../../platform/digests.ts';
+import type { DigestRequest, DropDigests } from '../blob-frames/digest-streams.ts';
 import type { S3Patience } from './s3-requests.ts';
 
 /** Seals the first `bytes` of `slot` onto a stream; whole chunks, but for the last slot. */
@@ -29,15 +31,6 @@ export interface PartRequest {
   /** From 0. */
   readonly part: number;
   readonly patience: S3Patience;
-}
-
-/** Feeds a slot to a stream's MD5; the answer to the last one carries it. */
-export interface HashRequest {
-  readonly op: 'hash';
-  readonly stream: number;
-  readonly slot: SharedArrayBuffer;
-  readonly bytes: number;
-  readonly last: boolean;
 }
 
 /** Forgets a stream. Answered when none of its requests is under way any more. */
@@ -72,14 +65,15 @@ export type S3ThreadRequest =
   | SealRequest
   | PutRequest
   | PartRequest
-  | HashRequest
+  | DigestRequest
+  | DropDigests
   | DiscardRequest
   | ReadRequest
   | CloseRequest;
 
 export interface S3ThreadReply {
-  /** The MD5 of the plaintext after a last `hash`, hex. */
-  readonly md5?: string;
+  /** The answer to a last `digest`. */
+  readonly digests?: Digests;
   /** The ETag of a `part`. */
   readonly etag?: string;
   /** Intact chunks of a `read`, from the first. If fewer than requested, the next one is damaged. */

@@ -1,12 +1,14 @@
 /**
- * A blob's way to S3. One thread seals it, another hashes it. A blob of at most 8 MiB is stored by one
- * request, a larger one in parts, of which two are under way while the next is filled.
+ * A blob's way to S3. One thread seals it, others compute its digests. A blob of at most 8 MiB is stored by
+ * one request, a larger one in parts, of which two are under way while the next is filled.
  */
+import type { Digests } from '../../platform/digests.ts';
 import { AppError } from '../../platform/errors.ts';
 import { CHUNK_BYTES } from '../blob-frames/blob-format.ts';
+import type { DigestStreams } from '../blob-frames/digest-streams.ts';
 import { type Slot, SMALL_SLOT_BYTES } from '../blob-frames/slot-pool.ts';
 import type { SlotContent, SlotTarget } from '../blob-frames/slot-writer.ts';
-import { type BlobThread, HASH_LOAD, STORE_LOAD, type WorkerPool } from '../blob-frames/worker-pool.ts';
+import { type BlobThread, STORE_LOAD, type WorkerPool } from '../blob-frames/worker-pool.ts';
 import type { PartLease, PartMemory } from './part-memory.ts';
 import { framesOfPart } from './parts.ts';
 import type { S3Health } from './s3-health.ts';
@@ -23,6 +25,7 @@ export interface S3TargetDeps {
   readonly dataKey: Uint8Array | null;
   /** Account that the upload belongs to. */
   readonly owner: number;
+  readonly digests: DigestStreams;
   readonly workers: S3Threads;
   readonly objects: S3Objects;
   readonly health: S3Health;
@@ -42,7 +45,6 @@ export class S3Target implements SlotTarget {
   readonly #stream = nextStream++;
   readonly #key: string;
   #sealing: S3Thread | null = null;
-  #hashing: S3Thread | null = null;
   /** Each slot waits for those before it. */
   #turn: Promise<unknown> = Promise.resolve();
   #frames = 0;
@@ -63,22 +65,20 @@ export class S3Target implements SlotTarget {
     this.#key = keyOf(deps.name);
   }
 
-  send(slot: Slot, content: SlotContent): readonly Promise<string | undefined>[] {
+  send(slot: Slot, content: SlotContent): readonly Promise<Digests | undefined>[] {
+    const { workers, digests } = this.#deps;
+    const isOneSlot = content.last && this.#sealing === null;
+    let digested: Promise<Digests | undefined>[];
     try {
-      this.#pickThreads(content.last);
+      const sealing = this.#pickSealing();
+      digested = digests.send(slot, content, () => (isOneSlot ? sealing : workers.pick()));
     } catch (error) {
       return [Promise.reject(error)];
     }
     const stored = this.#turn.then(() => this.#store(slot, content));
     this.#turn = stored;
     stored.catch(() => {});
-    const hashed = this.#threads().hashing.request({
-      op: 'hash',
-      stream: this.#stream,
-      slot: slot.memory,
-      ...content,
-    });
-    return [stored.then(() => undefined), hashed.then(({ md5 }) => md5)];
+    return [stored.then(() => undefined), ...digested];
   }
 
   explain(error: unknown): AppError {
@@ -93,8 +93,8 @@ export class S3Target implements SlotTarget {
     const { objects } = this.#deps;
     this.#ended ??= ended();
     const stream = this.#stream;
+    this.#deps.digests.discard();
     // A dead thread has forgotten the blob, and its requests with it.
-    this.#hashing?.request({ op: 'discard', stream }).catch(() => {});
     await this.#sealing?.request({ op: 'discard', stream }).catch(() => {});
     this.#releaseMemory();
     if (!this.#hasSent || !this.#deps.health.answers) return;
@@ -110,22 +110,16 @@ export class S3Target implements SlotTarget {
 
   end(): void {
     if (this.#sealing !== null) this.#sealing.load -= STORE_LOAD;
-    if (this.#hashing !== null) this.#hashing.load -= HASH_LOAD;
+    this.#deps.digests.end();
     this.#releaseMemory();
   }
 
-  #pickThreads(last: boolean): void {
-    if (this.#sealing !== null) return;
-    const { workers } = this.#deps;
-    this.#sealing = workers.pick();
-    this.#hashing = last ? this.#sealing : workers.pick(this.#sealing);
-    this.#sealing.load += STORE_LOAD;
-    this.#hashing.load += HASH_LOAD;
-  }
-
-  #threads() {
-    if (this.#sealing === null || this.#hashing === null) throw new Error('no thread was picked');
-    return { sealing: this.#sealing, hashing: this.#hashing };
+  #pickSealing(): S3Thread {
+    if (this.#sealing === null) {
+      this.#sealing = this.#deps.workers.pick();
+      this.#sealing.load += STORE_LOAD;
+    }
+    return this.#sealing;
   }
 
   async #store(slot: Slot, { bytes, last }: SlotContent): Promise<void> {
@@ -142,7 +136,7 @@ export class S3Target implements SlotTarget {
       bytes,
       last,
     } as const;
-    await this.#threads().sealing.request(request);
+    await this.#pickSealing().request(request);
     this.#assertGoesOn();
     this.#sizeBytes += bytes;
     this.#frames += frames;
@@ -168,7 +162,7 @@ export class S3Target implements SlotTarget {
     const { health } = this.#deps;
     this.#lease?.filled();
     this.#hasSent = true;
-    await this.#threads().sealing.request({ op: 'put', stream: this.#stream, patience: health.patience });
+    await this.#pickSealing().request({ op: 'put', stream: this.#stream, patience: health.patience });
     health.stored();
   }
 
@@ -199,7 +193,7 @@ export class S3Target implements SlotTarget {
     this.#assertGoesOn();
     const request = { op: 'part', stream: this.#stream, part, uploadId: uploadId ?? '' } as const;
     const { patience } = this.#deps.health;
-    const { etag = '' } = await this.#threads().sealing.request({ ...request, patience });
+    const { etag = '' } = await this.#pickSealing().request({ ...request, patience });
     this.#deps.health.stored();
     return etag;
   }
@@ -228,9 +222,8 @@ export class S3Target implements SlotTarget {
 
   /** Frees the memory of the threads; requests under way end soon. */
   #forget(): void {
-    const stream = this.#stream;
-    this.#hashing?.request({ op: 'discard', stream }).catch(() => {});
-    if (this.#hashing !== this.#sealing) this.#sealing?.request({ op: 'discard', stream }).catch(() => {});
+    this.#deps.digests.discard();
+    this.#sealing?.request({ op: 'discard', stream: this.#stream }).catch(() => {});
   }
 
   #releaseMemory(): void {

@@ -1,15 +1,14 @@
 /** A worker thread: seals blobs and sends them to S3, reads them and verifies what comes. */
-import { createHash, type Hash } from 'node:crypto';
 import { workerData } from 'node:worker_threads';
 import { detachBuffer } from '../../platform/buffers.ts';
 import { systemClock } from '../../platform/clock.ts';
 import { asFault } from '../blob-frames/blob-fault.ts';
+import { answerDigests } from '../blob-frames/digest-streams.ts';
 import { answerRequests } from '../blob-frames/thread-requests.ts';
 import { RangeReading } from './range-reading.ts';
 import { S3Counters } from './s3-counters.ts';
 import { s3Fault } from './s3-fault.ts';
 import type {
-  HashRequest,
   PartRequest,
   PutRequest,
   ReadRequest,
@@ -26,7 +25,6 @@ const { address, counters: memory } = workerData as S3ThreadSetup;
 const counters = new S3Counters(memory);
 const objects = new S3Objects(new S3Requests({ address, counters, clock: systemClock }), address.prefix);
 const blobs = new Map<number, SealedBlob>();
-const hashes = new Map<number, Hash>();
 const readings = new Map<number, RangeReading>();
 
 function seal({ stream, name, dataKey, slot, bytes, last }: SealRequest): S3ThreadReply {
@@ -62,19 +60,7 @@ async function storePart({ stream, uploadId, part, patience }: PartRequest): Pro
   return { etag };
 }
 
-function hash({ stream, slot, bytes, last }: HashRequest): S3ThreadReply {
-  const md5 = hashes.get(stream) ?? createHash('md5');
-  md5.update(new Uint8Array(slot, 0, bytes));
-  if (!last) {
-    hashes.set(stream, md5);
-    return {};
-  }
-  hashes.delete(stream);
-  return { md5: md5.digest('hex') };
-}
-
 async function discard(stream: number): Promise<S3ThreadReply> {
-  hashes.delete(stream);
   await blobs.get(stream)?.discard();
   blobs.delete(stream);
   return {};
@@ -105,8 +91,9 @@ answerRequests(
         return put(request);
       case 'part':
         return storePart(request);
-      case 'hash':
-        return hash(request);
+      case 'digest':
+      case 'drop digests':
+        return answerDigests(request);
       case 'discard':
         return discard(request.stream);
       case 'read':
