@@ -146,6 +146,7 @@ export const ERROR_HELP: Readonly<Record<ErrorCode, Help>> = {
     'You have an encryption key with that name.',
     'Use it, or choose another name.',
   ),
+  encryption_key_disabled: help('The encryption key is disabled.', 'Enable it, or use another one.'),
   encryption_key_in_use: help('Stored bytes are encrypted with the key.', 'Delete them first.'),
   bucket_name_taken: help('A bucket of another account has that name.', 'Choose another name.'),
   bucket_not_empty: help('The bucket still contains objects or versions.', 'Empty it, or add `?force=true`.'),

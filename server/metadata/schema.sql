@@ -139,7 +139,7 @@ CREATE TABLE encryption_keys (
   account_id INTEGER NOT NULL REFERENCES accounts(id),
   key_id TEXT NOT NULL COLLATE BINARY,    -- chosen by the account
   sealed BLOB NOT NULL,                   -- 32 bytes under the master key
-  created_at INTEGER NOT NULL,
+  created_at INTEGER NOT NULL, disabled_at INTEGER,
   UNIQUE (account_id, key_id)
 ) STRICT;
 

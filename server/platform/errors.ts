@@ -54,6 +54,7 @@ export const ERRORS = {
   email_taken: { http: 409, title: 'E-mail taken' },
   bucket_exists: { http: 409, title: 'Bucket exists' },
   encryption_key_exists: { http: 409, title: 'Encryption key exists' },
+  encryption_key_disabled: { http: 409, title: 'Encryption key disabled' },
   encryption_key_in_use: { http: 409, title: 'Encryption key in use' },
   bucket_name_taken: { http: 409, title: 'Bucket name taken' },
   bucket_not_empty: { http: 409, title: 'Bucket not empty' },

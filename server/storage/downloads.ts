@@ -26,7 +26,7 @@ export interface DownloadsDeps {
   /** Bytes sent, by row id of a bucket. A crash forgets some, in the owner's favour. */
   readonly egress: WriteBehind<number, number>;
   readonly hot: HotContents;
-  readonly dataKeys: Pick<DataKeys, 'open'>;
+  readonly dataKeys: Pick<DataKeys, 'openEnabled'>;
   /** Called with the row id of a blob whose bytes are damaged. */
   readonly onDamaged: (blob: number) => void;
 }
@@ -145,7 +145,7 @@ export class Downloads {
   }
 
   #dataKey(row: SealedDataKey): Awaitable<Uint8Array | null> {
-    return row.wrapped_key === null ? null : this.#deps.dataKeys.open(row);
+    return row.wrapped_key === null ? null : this.#deps.dataKeys.openEnabled(row);
   }
 
   /** Hands the verified bytes of `range` to `sink`; see BlobStore.read. Throws `customer_key_required`. */

@@ -2,7 +2,7 @@
 import { defineRoute, type Route } from '../http/route.ts';
 import { Type } from '../platform/json-schema.ts';
 import type { NamedKeys } from './named-keys.ts';
-import { EncryptionKey, NewEncryptionKey } from './schema.ts';
+import { EncryptionKey, EncryptionKeyChange, NewEncryptionKey } from './schema.ts';
 
 export interface EncryptionKeyRoutesDeps {
   readonly namedKeys: NamedKeys;
@@ -36,6 +36,21 @@ export function encryptionKeyRoutes({ namedKeys }: EncryptionKeyRoutesDeps): Rou
       permission: 'storage:read',
       responses: { 200: Type.Array(EncryptionKey) },
       handler: ({ principal }) => namedKeys.list(principal),
+    }),
+    defineRoute({
+      method: 'PATCH',
+      path: `${KEYS}/{keyId}`,
+      name: 'changeEncryptionKey',
+      tag: 'storage',
+      summary: 'Disable or enable an encryption key',
+      description:
+        'While a key is disabled, what it encrypts is kept, but not read, and nothing new is encrypted with it.',
+      permission: 'storage:admin',
+      params: Type.Object({ keyId: Type.String() }),
+      body: EncryptionKeyChange,
+      responses: { 200: EncryptionKey },
+      errors: ['encryption_key_not_found', 'scope_required'],
+      handler: (call) => namedKeys.change(call, call.params.keyId, call.body),
     }),
     defineRoute({
       method: 'DELETE',

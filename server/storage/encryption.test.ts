@@ -93,6 +93,28 @@ test('a named key opens the bytes it wrapped, is kept while they need it, and ot
   await assert.rejects(remove('two'), (error) => isAppError(error, 'encryption_key_not_found'));
 });
 
+test('a disabled key opens nothing for those who ask, and all for the scrub, until it is enabled', async () => {
+  const { namedKeys, dataKeys } = fixture;
+  await namedKeys.create(by(owner), 'one');
+  const key = await dataKeys.keyring.find(owner.accountId, 'one');
+  const isDisabled = (error: unknown) => isAppError(error, 'encryption_key_disabled');
+  for (const size of SIZES) {
+    const bytes = randomSecret(size);
+    await store('named', bytes, { kind: 'named', key });
+    assert.deepEqual(await read(await found('named')), bytes);
+    const { disabled_at } = await namedKeys.change(by(owner), 'one', { enabled: false });
+    assert.ok(disabled_at);
+    await assert.rejects(dataKeys.keyring.find(owner.accountId, 'one'), isDisabled);
+    await assert.rejects(async () => read(await found('named')), isDisabled);
+    const scrubber = fixture.openScrubber();
+    await scrubber.run(FAST);
+    assert.equal((await scrubber.status()).damaged_blobs, 0);
+    assert.equal((await namedKeys.change(by(owner), 'one', { enabled: true })).disabled_at, null);
+    assert.equal((await namedKeys.change(by(owner), 'one', { enabled: true })).disabled_at, null);
+    assert.deepEqual(await read(await found('named')), bytes);
+  }
+});
+
 test('an account has at most 100 named keys', async () => {
   const { namedKeys } = fixture;
   for (let i = 0; i < 100; i++) await namedKeys.create(by(owner), `key-${i}`);

@@ -51,6 +51,16 @@ export class DataKeys {
     return named_key === null ? opened : this.#openNamed(opened, named_key);
   }
 
+  /** As open(), for who asks for the bytes. Rejects also with `encryption_key_disabled`. */
+  openEnabled(sealed: SealedDataKey): Awaitable<Uint8Array | null> {
+    return sealed.named_key === null ? this.open(sealed) : this.#openIfEnabled(sealed, sealed.named_key);
+  }
+
+  async #openIfEnabled(sealed: SealedDataKey, namedKey: number): Promise<Uint8Array | null> {
+    await this.#deps.keyring.enabledByRow(namedKey);
+    return this.open(sealed);
+  }
+
   async #openNamed(wrapped: Uint8Array, namedKey: number): Promise<Uint8Array> {
     return (await this.#deps.keyring.byRow(namedKey)).unwrap(wrapped);
   }

@@ -8,9 +8,11 @@ export interface NamedKeyRow {
   readonly key_id: string;
   readonly sealed: Uint8Array;
   readonly created_at: number;
+  /** null: enabled. */
+  readonly disabled_at: number | null;
 }
 
-const COLUMNS = 'id, account_id, key_id, sealed, created_at';
+const COLUMNS = 'id, account_id, key_id, sealed, created_at, disabled_at';
 
 export class NamedKeySql {
   readonly #reads: Reads;
@@ -41,10 +43,19 @@ export class NamedKeySql {
   }
 
   /** Refuses (unique) when the account has that name. */
-  insert(key: Omit<NamedKeyRow, 'id'>): Statement {
+  insert(key: Omit<NamedKeyRow, 'id' | 'disabled_at'>): Statement {
     return {
       sql: 'INSERT INTO encryption_keys (account_id, key_id, sealed, created_at) VALUES (?, ?, ?, ?)',
       params: [key.account_id, key.key_id, key.sealed, key.created_at],
+    };
+  }
+
+  /** `disabledAt`: null enables it. Refuses when it is gone. */
+  setDisabled(id: number, disabledAt: number | null): Statement {
+    return {
+      sql: 'UPDATE encryption_keys SET disabled_at = ? WHERE id = ?',
+      params: [disabledAt, id],
+      expectChanges: 1,
     };
   }
 

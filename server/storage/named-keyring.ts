@@ -10,6 +10,7 @@ export interface NamedKey {
   /** Row id. */
   readonly id: number;
   readonly keyId: string;
+  readonly isDisabled: boolean;
   readonly wrap: (dataKey: Uint8Array) => Uint8Array;
   /** Throws `data_corrupted`. */
   readonly unwrap: (wrapped: Uint8Array) => Uint8Array;
@@ -25,38 +26,65 @@ export class NamedKeyring {
   readonly #sealer: Pick<Sealer, 'unseal'>;
   /** By row id; the oldest goes first. */
   readonly #opened = new Map<number, NamedKey>();
+  /** How often a key has changed: a row that was read before is not kept. */
+  #changes = 0;
 
   constructor(deps: { readonly store: NamedKeySql; readonly sealer: Pick<Sealer, 'unseal'> }) {
     this.#store = deps.store;
     this.#sealer = deps.sealer;
   }
 
-  /** The account's key of that name, or ARN that ends in it. Throws `encryption_key_not_found`. */
+  /**
+   * The account's key of that name, or ARN that ends in it, to encrypt with. Throws
+   * `encryption_key_not_found`, `encryption_key_disabled`.
+   */
   async find(accountId: number, keyId: string): Promise<NamedKey> {
     const name = keyId.replace(/^arn:aws:kms:[^:]*:[^:]*:(?:key|alias)\//, '');
     const row = await this.#store.find(accountId, name);
     if (row === undefined) throw keyNotFound(keyId);
-    return this.#open(row);
+    const key = this.#opened.get(row.id) ?? this.#open(row);
+    return enabled({ ...key, isDisabled: row.disabled_at !== null });
   }
 
-  /** By row id. Throws `data_corrupted`. */
+  /** By row id, for who asks for bytes or sends some. Throws `encryption_key_disabled`, `data_corrupted`. */
+  async enabledByRow(id: number): Promise<NamedKey> {
+    return enabled(await this.byRow(id));
+  }
+
+  /** By row id, also while it is disabled: what is stored is verified and kept. Throws `data_corrupted`. */
   async byRow(id: number): Promise<NamedKey> {
     const known = this.#opened.get(id);
     if (known !== undefined) return known;
+    const changes = this.#changes;
     const row = await this.#store.byRow(id);
     if (row === undefined) throw new AppError('data_corrupted', 'The key of the stored bytes is missing');
-    return this.#open(row);
+    const opened = this.#open(row);
+    if (changes === this.#changes) this.#keep(opened);
+    return opened;
+  }
+
+  /** After a key was changed. */
+  forget(id: number): void {
+    this.#changes += 1;
+    this.#opened.delete(id);
   }
 
   #open(row: NamedKeyRow): NamedKey {
-    const known = this.#opened.get(row.id);
-    if (known !== undefined) return known;
     const key = this.#sealer.unseal(row.sealed, sealingContext(row.key_id));
-    const opened = { id: row.id, keyId: row.key_id, ...wrapping(key) };
-    if (this.#opened.size === KEPT) this.#opened.delete([...this.#opened.keys()][0] ?? 0);
-    this.#opened.set(row.id, opened);
-    return opened;
+    return { id: row.id, keyId: row.key_id, isDisabled: row.disabled_at !== null, ...wrapping(key) };
   }
+
+  #keep(key: NamedKey): void {
+    if (this.#opened.size === KEPT) this.#opened.delete([...this.#opened.keys()][0] ?? 0);
+    this.#opened.set(key.id, key);
+  }
+}
+
+function enabled(key: NamedKey): NamedKey {
+  if (!key.isDisabled) return key;
+  throw new AppError('encryption_key_disabled', `The encryption key ${key.keyId} is disabled`, {
+    hint: 'Who administers the storage of the account can enable it',
+  });
 }
 
 /** The context in which the master key seals a named key. */

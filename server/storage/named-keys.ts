@@ -9,7 +9,7 @@ import { AppError } from '../platform/errors.ts';
 import { randomSecret } from '../platform/ids.ts';
 import type { Sealer } from '../platform/master-key.ts';
 import type { NamedKeyRow, NamedKeySql } from './named-key-sql.ts';
-import { keyNotFound, sealingContext } from './named-keyring.ts';
+import { keyNotFound, type NamedKeyring, sealingContext } from './named-keyring.ts';
 import type { EncryptionKey } from './schema.ts';
 
 export interface NamedKeysDeps {
@@ -17,6 +17,7 @@ export interface NamedKeysDeps {
   readonly changes: Changes;
   readonly clock: Clock;
   readonly sealer: Pick<Sealer, 'seal'>;
+  readonly keyring: Pick<NamedKeyring, 'forget'>;
 }
 
 const KEY_BYTES = 32;
@@ -39,12 +40,27 @@ export class NamedKeys {
       const sealed = sealer.seal(randomSecret(KEY_BYTES), sealingContext(keyId));
       const row = { account_id: accountId, key_id: keyId, sealed, created_at: clock.now() };
       change.add(store.insert(row), () => keyExists(keyId));
-      return present(row);
+      return present({ ...row, disabled_at: null });
     });
   }
 
   async list({ accountId }: Principal): Promise<EncryptionKey[]> {
     return (await this.#deps.store.list(accountId, MAX_KEYS)).map(present);
+  }
+
+  /** Disables or enables a key; it is so already: no error. Throws `encryption_key_not_found`. */
+  change(call: Call, keyId: string, { enabled }: { readonly enabled: boolean }): Promise<EncryptionKey> {
+    const { store, changes, clock, keyring } = this.#deps;
+    assertUnlimited(call.principal);
+    return changes.run(call, async (change) => {
+      const row = await store.find(call.principal.accountId, keyId);
+      if (row === undefined) throw keyNotFound(keyId);
+      if (enabled === (row.disabled_at === null)) return present(row);
+      const disabled_at = enabled ? null : clock.now();
+      change.add(store.setDisabled(row.id, disabled_at), () => keyNotFound(keyId));
+      change.after(() => keyring.forget(row.id));
+      return present({ ...row, disabled_at });
+    });
   }
 
   /** Throws `encryption_key_not_found`, `encryption_key_in_use`. */
@@ -60,9 +76,12 @@ export class NamedKeys {
   }
 }
 
-const present = ({ key_id, created_at }: Pick<NamedKeyRow, 'key_id' | 'created_at'>): EncryptionKey => ({
+type Shown = Pick<NamedKeyRow, 'key_id' | 'created_at' | 'disabled_at'>;
+
+const present = ({ key_id, created_at, disabled_at }: Shown): EncryptionKey => ({
   id: key_id,
   created_at: formatTime(created_at),
+  disabled_at: disabled_at === null ? null : formatTime(disabled_at),
 });
 
 function assertUnlimited({ bucketLimits }: Principal): void {

@@ -83,7 +83,7 @@ export function objectServices(deps: ObjectServicesDeps) {
     removals,
     partUploads,
     dataKeys,
-    namedKeys: new NamedKeys({ ...deps, store: new NamedKeySql(metadata) }),
+    namedKeys: new NamedKeys({ ...deps, store: new NamedKeySql(metadata), keyring: dataKeys.keyring }),
     bucketEmptier: new BucketEmptier({ buckets, removals, partUploads, store, lockTime }),
     names: new NameListing({ store, partUploadSql }),
     listing: new Listing({ store, buckets, accessTimes }),

@@ -163,7 +163,7 @@ export class PartUploads {
       return objects.receive(upload, { kind: 'customer', key });
     }
     if (named_key !== null) {
-      return objects.receive(upload, { kind: 'named', key: await dataKeys.keyring.byRow(named_key) });
+      return objects.receive(upload, { kind: 'named', key: await dataKeys.keyring.enabledByRow(named_key) });
     }
     return objects.receive(upload, { kind: upload.encryption === 1 ? 'cloud' : 'none' });
   }

@@ -51,9 +51,12 @@ export const NewEncryptionKey = namedObject('NewEncryptionKey', {
   }),
 });
 
+export const EncryptionKeyChange = namedObject('EncryptionKeyChange', { enabled: Type.Boolean() });
+
 export const EncryptionKey = namedObject('EncryptionKey', {
   id: Type.String(),
   created_at: Type.String(),
+  disabled_at: Type.Union([Type.String(), Type.Null()], { description: 'null: enabled' }),
 });
 export type EncryptionKey = Static<typeof EncryptionKey>;
 

@@ -45,6 +45,7 @@ const CASES: Readonly<Record<string, Case>> = {
   deleteBucket: { foreign: 'bucket_not_found' },
   createEncryptionKey: { json: { id: 'a-new-key' } },
   listEncryptionKeys: {},
+  changeEncryptionKey: { json: { enabled: true }, foreign: 'encryption_key_not_found' },
   deleteEncryptionKey: { foreign: 'encryption_key_not_found' },
   uploadObject: { form: true, foreign: 'bucket_not_found' },
   listObjects: { foreign: 'bucket_not_found' },

@@ -12,7 +12,7 @@ import {
   newS3Bucket,
   newUpload,
   pathOf,
-  type S3Client,
+  S3Client,
   textOf,
 } from './s3-kit.ts';
 
@@ -212,6 +212,43 @@ describe('a named key', () => {
     const own = await newS3Bucket(strange);
     const put = { headers: named('testkey-1'), body: 'x' };
     await strange.refused(400, 'KMS.NotFoundException', ['PUT', pathOf(own, 'a'), put]);
+  });
+
+  test('that is disabled neither opens nor encrypts anything, at both doors, until it is enabled', async () => {
+    const change = (user: Client, enabled: boolean) =>
+      user.call('/api/encryption-keys/paused', { method: 'PATCH', json: { enabled } });
+    await owner.call('/api/encryption-keys', { json: { id: 'paused' } });
+    const headers = named('paused');
+    for (const size of [10, 100_000]) {
+      await s3.ok('PUT', at(`p/${size}`), { headers, body: bytesOf(size) });
+      await s3.ok('GET', at(`p/${size}`));
+    }
+    const uploadId = await newUpload(s3, at('p/parts'), { headers });
+    const files = await owner.call(`/api/buckets/${bucket}/files?prefix=p/`);
+    const stranger = await new Client(cloud.api).newUser();
+    assert.equal((await change(stranger, false)).body.code, 'encryption_key_not_found');
+    assert.match((await change(owner, false)).body.disabled_at, /^\d{4}-/);
+    const DISABLED = [400, 'KMS.DisabledException'] as const;
+    for (const { id, name } of files.body as { id: string; name: string }[]) {
+      await s3.refused(...DISABLED, ['GET', at(name)]);
+      const { status, body } = await owner.call(`/api/storage/${id}/download`);
+      assert.deepEqual([status, body.code], [409, 'encryption_key_disabled']);
+      const source = { 'x-amz-copy-source': at(name) };
+      await s3.refused(...DISABLED, ['PUT', at('p/copy'), { headers: source }]);
+      await s3.refused(...DISABLED, ['PUT', at('p/copy'), { headers: { ...source, ...headers } }]);
+    }
+    await s3.refused(...DISABLED, ['PUT', at('p/new'), { headers, body: 'x' }]);
+    const part = { query: `partNumber=1&uploadId=${uploadId}`, body: 'x' };
+    await s3.refused(...DISABLED, ['PUT', at('p/parts'), part]);
+    await s3.refused(...DISABLED, ['POST', at('p/other'), { query: 'uploads', headers }]);
+    await cloud.kill();
+    await cloud.start();
+    owner = new Client(cloud.api, owner.key);
+    s3 = new S3Client(cloud.data, s3.pair);
+    await s3.refused(...DISABLED, ['GET', at('p/10')]);
+    assert.equal((await change(owner, true)).body.disabled_at, null);
+    assert.ok((await s3.ok('GET', at('p/100000'))).bytes.equals(bytesOf(100_000)));
+    await s3.ok('PUT', at('p/parts'), part);
   });
 
   for (const size of SIZES) {

@@ -1,0 +1,3 @@
+-- Named keys can be disabled: what they encrypt is kept, and nobody reads it.
+
+ALTER TABLE encryption_keys ADD COLUMN disabled_at BIGINT;  -- null: enabled
