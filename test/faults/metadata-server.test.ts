@@ -131,17 +131,17 @@ test('kills of Cloudlet and of PostgreSQL lose nothing, and nothing is reported 
   await server.stop();
   await eventually('it is noticed', async () => {
     const { status, body } = await client.upload('plain', 'away', Buffer.alloc(10));
-    if (status === 200) return false;
+    // A commit that was sent before the connection was seen to be lost: its outcome is unknown.
+    if (status === 200 || /is unknown/.test(body.detail)) return false;
     assert.deepEqual([status, body.code], [503, 'overloaded'], JSON.stringify(body));
     assert.match(body.detail, /cannot be reached; nothing was stored/);
-    const { metadata } = (await admin.call('/api/system/status')).body.components;
-    assert.deepEqual(
-      [metadata.status, typeof metadata.fix],
-      ['degraded', 'string'],
-      JSON.stringify(metadata),
-    );
-    assert.doesNotMatch(JSON.stringify(metadata), /of-the-operator/);
     return true;
+  });
+  await eventually('the status says so', async () => {
+    const { metadata } = (await admin.call('/api/system/status')).body.components;
+    assert.doesNotMatch(JSON.stringify(metadata), /of-the-operator/);
+    // Requests on connections that were lost see it before an attempt to connect does.
+    return metadata.status === 'degraded' && typeof metadata.fix === 'string';
   });
   await server.start();
   await eventually('it is back', async () => {
@@ -153,6 +153,10 @@ test('kills of Cloudlet and of PostgreSQL lose nothing, and nothing is reported 
   });
   const metrics = await (await fetch(`${cloud.api}/metrics`)).text();
   for (const name of ['commits', 'batches', 'batch_seconds', 'lost_connections']) {
-    assert.match(metrics, new RegExp(`^cloudlet_metadata_${name}_total [1-9.]`, 'm'));
+    // Since the cloud's last start, which may be less than a second of batches ago.
+    assert.ok(
+      Number(new RegExp(`^cloudlet_metadata_${name}_total (\\S+)$`, 'm').exec(metrics)?.[1]) > 0,
+      name,
+    );
   }
 });

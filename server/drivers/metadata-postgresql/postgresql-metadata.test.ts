@@ -38,3 +38,35 @@ test('a server that does not answer is named without the password, with the way 
     return !error.message.includes('hidden');
   });
 });
+
+test('an alarm of a connection that failed ends with the next answer on those that are there', async (t) => {
+  const server = await operatorPostgresql();
+  t.after(() => server.close());
+  await server.run(`CREATE ROLE cloud LOGIN PASSWORD 'of-the-cloud'`);
+  await server.run('CREATE DATABASE cloudlet OWNER cloud');
+  const alarms = new Alarms(systemClock);
+  const url = server.url('cloud', 'of-the-cloud').replace(/postgres$/, 'cloudlet');
+  const metadata = await PostgresqlMetadata.open({
+    url,
+    clock: systemClock,
+    alarms,
+    onTakenOver: assert.fail,
+  });
+  t.after(() => metadata.close());
+  const codes = () => alarms.list().map(({ code }) => code);
+  const insert = { sql: 'INSERT INTO settings (name, value) VALUES (?, ?)', params: ['limit', '1'] };
+  const remove = { sql: 'DELETE FROM settings WHERE name = ?', params: ['limit'] };
+  await metadata.commit([insert]);
+  for (let reader = 0; reader < 4; reader++) await metadata.all('SELECT 1');
+  await server.run('ALTER ROLE cloud CONNECTION LIMIT 1');
+  const answers = [() => metadata.all('SELECT 1'), () => metadata.commit([remove])];
+  for (const answer of answers) {
+    await assert.rejects(
+      metadata.snapshot(async () => {}),
+      /cannot be reached/,
+    );
+    assert.deepEqual(codes(), ['metadata_unreachable']);
+    await answer();
+    assert.deepEqual(codes(), []);
+  }
+});

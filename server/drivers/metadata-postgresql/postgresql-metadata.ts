@@ -139,6 +139,8 @@ export class PostgresqlMetadata implements Metadata {
     const client = await this.#reader();
     try {
       const { rows } = await client.query({ ...prepared(sql), values: params.map(toSent) });
+      // Of a connection that failed beside this one, which may be needed no more.
+      this.#deps.alarms.clear(ALARM);
       return rows as T[];
     } catch (error) {
       throw codeOf(error) === '' ? unreachable(error) : error;
@@ -278,12 +280,11 @@ export class PostgresqlMetadata implements Metadata {
     try {
       const { batches } = await this.#connectedWriter();
       const commits = batch.map(({ statements }) => statements);
-      answer(
-        batch,
-        await batches.store(commits, number, () => {
-          mayBeStored = true;
-        }),
-      );
+      const outcomes = await batches.store(commits, number, () => {
+        mayBeStored = true;
+      });
+      this.#deps.alarms.clear(ALARM);
+      answer(batch, outcomes);
     } catch (error) {
       const isStored = mayBeStored && !(error instanceof BatchRefused) ? await this.#isStored(number) : false;
       for (const waiting of batch) {
