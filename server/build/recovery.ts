@@ -96,9 +96,7 @@ export function buildRecovery({ config, clock, log, base, sources }: RecoveryDep
   const watch = buildWatch({ config, clock, base, keys, target });
   const summaries = new RecoverySummaryStore(metadata);
   const news = new PointEvents({ summaries, clock, announce: eventStatements });
-  const onEnd = () => {
-    void watch.check().catch((error) => onError('', error));
-  };
+  const onEnd = () => void watch.check().catch((error) => onError('', error));
   const shared = { store, changes, clock, repository: () => keys.open(), onError, onEnd, news };
   const verifications = new Verifications({ ...shared, repository: () => verifying.open() });
   const points: Points = new Points({
@@ -145,6 +143,7 @@ export function buildRecovery({ config, clock, log, base, sources }: RecoveryDep
         .catch((err) => log.error({ err }, 'recovery points were not cleaned up'));
     },
     close: async () => {
+      watch.close();
       await verifications.close();
       await removals.abortSweep();
       await points.close();

@@ -127,3 +127,18 @@ test('a point that failed is an alarm until the next one is whole, and so is one
   assert.deepEqual(codes(), []);
   assert.equal(watch.figures().points, 3);
 });
+
+test('a check that the end of the cloud overtakes is no failure', async () => {
+  const probing = Promise.withResolvers<TargetFact>();
+  const { watch, state } = open(() => probing.promise);
+  const checking = watch.check();
+  watch.close();
+  Object.defineProperty(state, 'summary', {
+    get: () => {
+      throw new Error('The metadata store is closed');
+    },
+  });
+  probing.resolve(ELSEWHERE);
+  await checking;
+  await watch.check();
+});

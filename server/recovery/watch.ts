@@ -49,6 +49,7 @@ export class RecoveryWatch {
   /** Last result, for /metrics. */
   #summary: RecoverySummary | undefined;
   #isKeyTaken = false;
+  #isClosed = false;
 
   constructor(deps: WatchDeps) {
     this.#deps = deps;
@@ -56,6 +57,21 @@ export class RecoveryWatch {
 
   /** Probes the target, with a timeout. One probe at a time, because a hanging one occupies a thread. */
   async check(): Promise<void> {
+    if (this.#isClosed) return;
+    try {
+      await this.#probe();
+      await this.#reportPoints();
+    } catch (error) {
+      // The stores are closed while a check still runs: a stop does not wait for a target that hangs.
+      if (!this.#isClosed) throw error;
+    }
+  }
+
+  close(): void {
+    this.#isClosed = true;
+  }
+
+  async #probe(): Promise<void> {
     const { alarms, location } = this.#deps;
     this.#probing ??= this.#deps.probe().finally(() => {
       this.#probing = undefined;
@@ -77,7 +93,6 @@ export class RecoveryWatch {
     } finally {
       clearTimeout(timer);
     }
-    await this.#reportPoints();
   }
 
   async read() {
