@@ -3,13 +3,12 @@ import assert from 'node:assert/strict';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { after, before, describe, test } from 'node:test';
-import { type Browser, chromium } from 'playwright-core';
-import { notInstalled } from '../../scripts/installed.ts';
+import type { Browser } from 'playwright-core';
 import { CheckedClient } from '../harness/checked-client.ts';
 import { CloudProcess } from '../harness/cloud-process.ts';
+import { launchBrowser, noBrowser } from './browser-kit.ts';
 
-const skip = notInstalled('chromium');
-const BROWSER = { executablePath: '/usr/bin/chromium', args: ['--no-sandbox', '--disable-gpu'] };
+const skip = noBrowser;
 const APP = 'https://app.example.com';
 const PREFLIGHT = { 'access-control-request-method': 'POST', 'access-control-request-headers': 'x-api-key' };
 
@@ -142,7 +141,7 @@ describe('links of the data origin, for all', () => {
 describe('in a browser', { skip }, () => {
   let browser: Browser;
   before(async () => {
-    browser = await chromium.launch(BROWSER);
+    browser = await launchBrowser();
   });
   after(() => browser?.close());
 

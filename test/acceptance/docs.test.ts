@@ -5,12 +5,13 @@ import { globSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { type Browser, chromium, type Page } from 'playwright-core';
+import type { Browser, Page } from 'playwright-core';
 import { NO_POSTGRESQL, notInstalled } from '../../scripts/installed.ts';
 import { CheckedClient } from '../harness/checked-client.ts';
 import { ADMIN_KEY, CloudProcess } from '../harness/cloud-process.ts';
 import { makeSetupLink } from '../harness/command.ts';
 import { eventually } from '../harness/waiting.ts';
+import { launchBrowser, noBrowser } from './browser-kit.ts';
 import { newS3, newUpload } from './s3-kit.ts';
 import { cannotRunGuests, newVm } from './vms-kit.ts';
 
@@ -206,16 +207,13 @@ describe('every example does what it says', () => {
   });
 });
 
-describe('in a browser', { skip: notInstalled('chromium') }, () => {
+describe('in a browser', { skip: noBrowser }, () => {
   let browser: Browser;
   let page: Page;
   const complaints: string[] = [];
   const asked: string[] = [];
   before(async () => {
-    browser = await chromium.launch({
-      executablePath: '/usr/bin/chromium',
-      args: ['--no-sandbox', '--disable-gpu'],
-    });
+    browser = await launchBrowser();
     page = await browser.newPage();
     page.on('console', (message) => complaints.push(message.text()));
     page.on('pageerror', (error) => complaints.push(String(error)));
