@@ -13,6 +13,7 @@
  */
 import { execFile } from 'node:child_process';
 import { globSync } from 'node:fs';
+import { cpus } from 'node:os';
 import { dirname, join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { curablePackage } from './installed.ts';
@@ -87,12 +88,18 @@ const STEPS: readonly Step[] = [
   command('lint', 'biome', 'check', '--error-on-warnings', '--colors=off', '--max-diagnostics=100'),
   tests('tidy', 2, 'test/tidy.test.ts', 'test/tidy/**/*.test.ts'),
   FAULTS,
-  tests('acceptance', 3, 'test/acceptance/**/*.test.ts'),
-  tests('unit', 3, '{server,sdk,cli,console,scripts,bench,test/harness}/**/*.test.ts'),
+  tests('acceptance', 6, 'test/acceptance/**/*.test.ts'),
+  tests('unit', 6, '{server,sdk,cli,console,scripts,bench,test/harness}/**/*.test.ts'),
 ];
 
 /** Files at a time, for two processors: tests also wait, for a guest, a disk or a kill. */
 const SLOTS = 3;
+/** As many while processors idle all the same. */
+const MOST_SLOTS = 6;
+const LOOK_MS = 4000;
+/** Processors that must have idled since the last look, and memory that must be left, for one more file. */
+const IDLE_PROCESSORS = 0.6;
+const FREE_BYTES = 4 * 2 ** 30;
 /** A loaded machine hits a few files by accident; more than this is no accident. */
 const MAX_FLAKY_FILES = 5;
 /** Files named after a step that took long. */
@@ -132,6 +139,21 @@ function runCommand(label: string, [program = '', ...args]: readonly string[]): 
   });
 }
 
+class Processors {
+  #idleMs = idleMs();
+  #atMs = performance.now();
+
+  /** How many idled since the last look, on average. One that waits for a disk does not. */
+  idle(): number {
+    const [idle, at] = [idleMs(), performance.now()];
+    const processors = (idle - this.#idleMs) / (at - this.#atMs);
+    [this.#idleMs, this.#atMs] = [idle, at];
+    return processors;
+  }
+}
+
+const idleMs = () => cpus().reduce((sum, { times }) => sum + times.idle, 0);
+
 class Check {
   readonly #env: Record<string, string | undefined>;
 
@@ -139,24 +161,36 @@ class Check {
     this.#env = testEnvironment(isFull);
   }
 
-  /** Runs all steps, which share SLOTS, and tells of each step when it is done. */
+  /** Runs all steps, which share the slots, and tells of each step when it is done. */
   async runAll(steps: ReadonlyMap<Step, readonly string[]>): Promise<Result[]> {
     const waiting = [...steps].flatMap(([step, files]) => files.map((file) => ({ step, file })));
     const running: Step[] = [];
     const results: Result[] = [];
-    const lane = async (): Promise<void> => {
+    /** False: nothing is left that may run now. */
+    const runNext = async (): Promise<boolean> => {
       const isFree = (step: Step) => running.filter((each) => each === step).length < step.concurrency;
       const next = waiting.findIndex(({ step }) => isFree(step));
       const [job] = next < 0 ? [] : waiting.splice(next, 1);
-      if (job === undefined) return;
+      if (job === undefined) return false;
       running.push(job.step);
       results.push(await this.run(job.step, job.file));
       running.splice(running.indexOf(job.step), 1);
       const own = results.filter(({ step }) => step === job.step);
       if (own.length === steps.get(job.step)?.length) report(job.step.label, own);
-      return lane();
+      return true;
     };
+    const lane = async (): Promise<void> => {
+      while (await runNext());
+    };
+    const more: Promise<boolean>[] = [];
+    const processors = new Processors();
+    const timer = setInterval(() => {
+      const isIdle = processors.idle() >= IDLE_PROCESSORS && process.availableMemory() >= FREE_BYTES;
+      if (isIdle && running.length < MOST_SLOTS) more.push(runNext());
+    }, LOOK_MS);
     await Promise.all(Array.from({ length: SLOTS }, lane));
+    clearInterval(timer);
+    await Promise.all(more);
     return results;
   }
 
