@@ -4,8 +4,8 @@ import { notInstalled } from '../../scripts/installed.ts';
 
 const CHROMIUM = '/usr/bin/chromium';
 /**
- * Of two such lists the browser takes the last, so this has all that Playwright 1.65 turns off. The first two
- * are added: two pages of the address bar's, which nobody sees here, cost 0.7 s of processor for every window.
+ * The browser takes the last of two such lists, so all that Playwright 1.65 turns off is repeated here. Only
+ * the first two are ours: hidden pages of the address bar, which cost 0.7 s of processor in each window.
  */
 const DISABLED_FEATURES = [
   'WebUIOmniboxPopup',
