@@ -94,10 +94,10 @@ const STEPS: readonly Step[] = [
 
 /** Files at a time, for two processors: tests also wait, for a guest, a disk or a kill. */
 const SLOTS = 3;
-/** As many while processors idle all the same. */
+/** The maximum, while processors idle all the same. */
 const MOST_SLOTS = 6;
 const LOOK_MS = 4000;
-/** Processors that must have idled since the last look, and memory that must be left, for one more file. */
+/** One more file needs processors that idled since the last look, and memory. */
 const IDLE_PROCESSORS = 0.6;
 const FREE_BYTES = 4 * 2 ** 30;
 /** A loaded machine hits a few files by accident; more than this is no accident. */

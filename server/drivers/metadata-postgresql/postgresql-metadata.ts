@@ -139,7 +139,7 @@ export class PostgresqlMetadata implements Metadata {
     const client = await this.#reader();
     try {
       const { rows } = await client.query({ ...prepared(sql), values: params.map(toSent) });
-      // Of a connection that failed beside this one, which may be needed no more.
+      // The alarm may be about a connection that failed beside this one, and is needed no more.
       this.#deps.alarms.clear(ALARM);
       return rows as T[];
     } catch (error) {
