@@ -227,6 +227,7 @@ async function buildDomains(
     announce: eventStatements,
     metadata: base.metadata,
     sealer: base.keys,
+    tunnels: compute.tunnels,
     assertSpace: base.assertSpace,
     sweepGuard: base.sweepGuard,
     billing: billing.databaseCharges,

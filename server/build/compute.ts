@@ -20,6 +20,7 @@ import type { Clock } from '../platform/clock.ts';
 import { Descriptors } from '../platform/descriptors.ts';
 import { type NoOtherUsers, whyNoOtherUsers } from '../platform/other-users.ts';
 import type { Outbound } from '../platform/outbound.ts';
+import { Tunnels } from '../resources/tunnels.ts';
 import { eventStatements } from '../webhooks/events-store.ts';
 import type { Foundations } from './foundations.ts';
 
@@ -44,6 +45,13 @@ export async function buildCompute(deps: HostDeps) {
   const { guard, addressGuard, bridge } = buildNetwork(config, noUsers);
   const hypervisor = buildHypervisor(deps, { noUsers, guard, bridge });
   const descriptors = new Descriptors({ clock, reserve: config.fileReserve });
+  const onError = (id: string, what: string, error: unknown) => log.error({ id, err: error }, what);
+  const tunnels = new Tunnels({
+    clock,
+    idleMs: config.tunnelIdleSeconds * 1000,
+    assertFree: (files) => descriptors.assertFree(files),
+    onError,
+  });
   const ingress =
     bridge === null
       ? new LoopbackIngress({ clock, descriptors, guard: addressGuard })
@@ -64,6 +72,7 @@ export async function buildCompute(deps: HostDeps) {
     ingress,
     addresses,
     descriptors,
+    tunnels,
     host: {
       hypervisor,
       waits: hypervisor.waits,
@@ -74,14 +83,14 @@ export async function buildCompute(deps: HostDeps) {
     },
     imageSources: buildImageSources(config, outbound),
     announce: eventStatements,
-    onError: (id, what, error) => log.error({ id, err: error }, what),
+    onError,
     onClosedPorts: (vmId, ports) => log.warn({ vm_id: vmId, ports }, 'ports that stay closed'),
     outbound: config.vmOutbound === 'on',
     maxImageBytes: config.imageMaxGb * GIB,
     graceMs: config.vmGraceSeconds * 1000,
     orphanGraceMs: config.sweepGraceSeconds * 1000,
   });
-  return { ...part, hypervisor, connections: descriptors.connections };
+  return { ...part, hypervisor, tunnels, connections: descriptors.connections };
 }
 
 function buildHypervisor(

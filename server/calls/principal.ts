@@ -3,7 +3,8 @@ import type { Recorder } from '../metadata/change.ts';
 
 /**
  * `*`, `<area>:*` or one right in an area. `storage:admin`: who may reach a bucket, and what it removes by
- * itself. `storage:append`: part of `storage:write`, see storage/object-lock.ts.
+ * itself. `storage:append`: part of `storage:write`, see storage/object-lock.ts. `compute:connect` and
+ * `databases:connect`: tunnels.
  */
 export const SCOPES = [
   '*',
@@ -18,9 +19,11 @@ export const SCOPES = [
   'compute:*',
   'compute:read',
   'compute:write',
+  'compute:connect',
   'databases:*',
   'databases:read',
   'databases:write',
+  'databases:connect',
   'billing:*',
   'billing:read',
   'webhooks:*',
@@ -41,8 +44,10 @@ export type Permission =
   | 'storage:admin'
   | 'compute:read'
   | 'compute:write'
+  | 'compute:connect'
   | 'databases:read'
   | 'databases:write'
+  | 'databases:connect'
   | 'billing:read'
   | 'webhooks:read'
   | 'webhooks:write'

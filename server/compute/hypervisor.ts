@@ -207,6 +207,13 @@ export interface Hypervisor {
   /** Host address of a guest's TCP port in the current run; null: unreachable. */
   endpoint(spec: Pick<GuestSpec, 'vmId' | 'network'>, port: number): GuestEndpoint | null;
 
+  /**
+   * The same for any TCP port of a guest that runs, also where its network says nothing of it: to be given up
+   * once a connection is made and used, which stays. null: the guest does not run. Throws
+   * `engine_unavailable`.
+   */
+  reach(spec: Pick<GuestSpec, 'vmId' | 'network'>, port: number): Promise<ReachedPort | null>;
+
   /** Reports guests that end by themselves, including adopted ones. One listener. */
   onEnd(listener: (end: GuestEnd) => void): void;
 
@@ -242,6 +249,12 @@ export interface Hypervisor {
 export interface GuestEndpoint {
   readonly host: string;
   readonly port: number;
+}
+
+export interface ReachedPort {
+  readonly endpoint: GuestEndpoint;
+  /** Nobody else gets in by the endpoint from now on. Never rejects. */
+  giveUp(): Promise<void>;
 }
 
 export interface ImageStage {

@@ -3,6 +3,7 @@
  * the same for as long as the machine exists; its guest may change. An address without a guest costs nothing
  * and refuses connections.
  */
+import type { Socket } from 'node:net';
 import type { GuestEndpoint } from './hypervisor.ts';
 
 export interface IngressPort {
@@ -54,6 +55,12 @@ export interface Ingress {
   open(exposure: Exposure): Promise<readonly PortState[]>;
   /** The guest of an open machine runs. A connection is accepted only when the guest itself answers. */
   begin(vmId: string): void;
+  /**
+   * A connection to a port of an open machine's guest, by the endpoint that the engine names for it. On port
+   * 22 the guest has spoken. It is cut when the machine is closed. null: the machine is not open, nothing
+   * listens, or SSH does not answer in time.
+   */
+  dial(vmId: string, guestPort: number, endpoint: GuestEndpoint): Promise<Socket | null>;
   /** State of each port; the ports of a machine that is not open are closed. */
   ports(vmId: string, guestPorts: readonly number[]): readonly PortState[];
   /** null: the machine is not open, or traffic is not counted. */

@@ -10,6 +10,7 @@ import type { Job } from '../platform/jobs.ts';
 import type { Meters } from '../platform/prometheus.ts';
 import type { SweepGuard } from '../platform/sweep-guard.ts';
 import type { Announce } from '../resources/row-change.ts';
+import type { Tunnels } from '../resources/tunnels.ts';
 import { Turns } from '../resources/turns.ts';
 import { Consoles } from './console/console.ts';
 import { type ConsoleRoutesDeps, consoleRoutes, consoleSocket } from './console/console-routes.ts';
@@ -39,6 +40,7 @@ import { VmViews } from './machines/vm-view.ts';
 import { Metrics, meterVms } from './metrics/metrics.ts';
 import { type MetricsRoutesDeps, metricsRoutes } from './metrics/metrics-routes.ts';
 import { Sampler, VM_SAMPLES } from './metrics/sampler.ts';
+import { vmEgress, vmTunnelRoute, vmTunnelSocket } from './tunnel-routes.ts';
 
 export interface ComputeDeps {
   readonly metadata: Metadata;
@@ -111,6 +113,9 @@ const RAISE = 'Raise the limit (LimitNOFILE= in the service, or ulimit -n), or s
 const SAMPLE_MS = 5000;
 const CHECK_MS = 15_000;
 const HALT_CHECK_MS = 250;
+const FLUSH_MS = 5000;
+/** A tunnel outlives its machine or database by at most that. */
+const TUNNEL_CHECK_MS = 2000;
 
 /** Resources that a host gives to its machines besides the hypervisor. */
 export interface Host {
@@ -132,7 +137,15 @@ export function computeRoutes(deps: VmRoutesDeps & ImageRoutesDeps & MetricsRout
     ...imageRoutes(deps),
     ...metricsRoutes(deps),
     ...consoleRoutes(deps),
+    vmTunnelRoute(deps),
   ];
+}
+
+function watchFiles({ descriptors }: Host, alarms: Alarms): void {
+  const { limit } = descriptors;
+  const detail = `Nearly all of ${limit} file descriptors are in use: no virtual machine can be created or started`;
+  if (descriptors.hasFree(FEW_FILES)) alarms.clear(FILES);
+  else alarms.raise(FILES, detail, RAISE);
 }
 
 /** Builds compute with its jobs, which run once it is started. */
@@ -142,9 +155,10 @@ export function computePart(
     readonly alarms: Alarms;
     readonly log: Logger;
     readonly apiUrl: () => string;
+    readonly tunnels: Tunnels;
   },
 ) {
-  const { metadata, clock, hypervisor, ingress, orphanGraceMs, host, alarms, log } = deps;
+  const { metadata, clock, hypervisor, ingress, orphanGraceMs, host, alarms, log, tunnels } = deps;
   const parts = assembleCompute(deps);
   const { store, machines, power, deleter, images, imports, supervisor, accountStops, addresses } = parts;
   const samples = new SamplesStore(metadata, VM_SAMPLES);
@@ -154,6 +168,8 @@ export function computePart(
   const metrics = new Metrics({ clock, store: samples, sampler, find });
   const consoles = new Consoles({ hypervisor });
   const tickets = new ConsoleTickets(clock);
+  const changes = new Changes({ metadata });
+  const sent = vmEgress({ ...deps, changes });
   // Restores the rules when another program flushed them, or when they predate an update.
   const guard = async () => {
     for (const network of host.networks) {
@@ -171,15 +187,6 @@ export function computePart(
     const fix = 'Free up space on the disk of the data directory; they resume automatically';
     alarms.raise(WAITING, `${count} virtual machines are paused: the disk is nearly full`, fix);
   };
-  const watchFiles = async () => {
-    const { limit } = host.descriptors;
-    if (host.descriptors.hasFree(FEW_FILES)) return alarms.clear(FILES);
-    alarms.raise(
-      FILES,
-      `Nearly all of ${limit} file descriptors are in use: no virtual machine can be created or started`,
-      RAISE,
-    );
-  };
   const every = (name: string, everyMs: number, run: () => Promise<unknown>): Job => {
     return { name, everyMs, per: 'node', run };
   };
@@ -189,14 +196,16 @@ export function computePart(
   return {
     accountStops,
     routes: computeRoutes(routeDeps),
-    sockets: [consoleSocket(routeDeps)],
+    sockets: [consoleSocket(routeDeps), vmTunnelSocket({ ...deps, ...parts, changes, find, sent })],
     gauges: (meters: Meters) => meterVms(meters, sampler),
     countRunning: async () => (await store.listRunning()).length,
     jobs: [
       every('block connections from machines to this host', CHECK_MS, guard),
       every('halt machines that fill the disk', HALT_CHECK_MS, haltWaiting),
-      every('watch for open files', CHECK_MS, watchFiles),
+      every('watch for open files', CHECK_MS, async () => watchFiles(host, alarms)),
       every('sample machines', SAMPLE_MS, () => sampler.tick()),
+      every('flush bytes that machines sent', FLUSH_MS, () => sent.flush()),
+      every('end tunnels that lead nowhere', TUNNEL_CHECK_MS, () => tunnels.check()),
       every('look after machines', CHECK_MS, () => supervisor.check()),
       every('sweep machines without a row', sweepMs, () => supervisor.sweepOrphans()),
     ],
@@ -220,5 +229,6 @@ export function computePart(
       await ingress.closeAll();
       await host.close();
     },
+    flush: () => sent.flush(),
   };
 }

@@ -233,6 +233,13 @@ export const SETTINGS = {
     300,
     'How long a virtual machine may take to shut down before it is killed',
   ),
+  tunnelIdleSeconds: integer(
+    'CLOUDLET_TUNNEL_IDLE_SECONDS',
+    3600,
+    1,
+    7 * 86_400,
+    'How long a tunnel to a virtual machine or database may carry no byte before it is closed',
+  ),
   memoryOvercommit: ratio(
     'CLOUDLET_MEMORY_OVERCOMMIT',
     1.5,

@@ -7,7 +7,7 @@
  *
  * The suite testing/engine.conformance.ts tests this contract through the users' own drivers.
  */
-import type { Readable } from 'node:stream';
+import type { Duplex, Readable } from 'node:stream';
 import { AppError } from '../platform/errors.ts';
 
 export const ENGINES = ['sqlite', 'postgresql', 'mysql', 'mongodb'] as const;
@@ -56,6 +56,12 @@ export interface Endpoint {
   readonly ca: string | null;
   /** Connection URI for drivers; `password` is inserted as it is, URL-safe. */
   uri(password: string): string;
+}
+
+export interface UserConnection {
+  readonly stream: Duplex;
+  /** Its bytes are not counted as egress otherwise. */
+  readonly isUncounted: boolean;
 }
 
 /**
@@ -153,6 +159,11 @@ export interface Engine {
   /** Applies the limits of `database` and that access, to existing sessions as well. */
   restrict(database: EngineDatabase, access: Access): Promise<void>;
   endpoint(database: EngineDatabase): Promise<Endpoint>;
+  /**
+   * A connection to where users of this database's account connect, and of no other; missing where there is
+   * no such place of ours. Allows half-open. A server that sleeps wakes up. Throws `engine_unavailable`.
+   */
+  connect?(database: EngineDatabase): Promise<UserConnection>;
   /** Cheap: called every five seconds for active databases. */
   measure(database: EngineDatabase): Promise<Measured>;
   /** Databases used since the last call. */

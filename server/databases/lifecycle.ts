@@ -121,7 +121,7 @@ export function databaseExists(name: string, hint?: string): AppError {
 }
 
 export type DatabaseEventType =
-  `database.${'created' | 'deleted' | 'read_only' | 'suspended' | 'resumed' | 'failed'}`;
+  `database.${'created' | 'deleted' | 'read_only' | 'suspended' | 'resumed' | 'failed' | 'tunnel_opened' | 'tunnel_closed'}`;
 
 /** undefined: the change is not worth an event. */
 function eventFor(before: DatabaseRow, after: DatabaseRow, at: number) {

@@ -10,6 +10,7 @@ import type { Sealer } from '../platform/master-key.ts';
 import type { Meters } from '../platform/prometheus.ts';
 import type { SweepGuard } from '../platform/sweep-guard.ts';
 import type { Announce } from '../resources/row-change.ts';
+import type { Tunnels } from '../resources/tunnels.ts';
 import { Turns } from '../resources/turns.ts';
 import { databaseStops } from './account-stops.ts';
 import { Creation, DatabaseSecrets } from './creation.ts';
@@ -31,6 +32,7 @@ import { databaseRoutes } from './routes.ts';
 import { DATABASE_SAMPLES, Sampler } from './sampler.ts';
 import { DatabaseStore } from './store.ts';
 import { DatabaseSupervisor } from './supervisor.ts';
+import { databaseTunnelSocket } from './tunnel-routes.ts';
 
 export interface DatabasesDeps {
   readonly metadata: Metadata;
@@ -88,6 +90,8 @@ export function assembleDatabases({ engines: list, sealer, ...given }: Databases
   const { kept } = given;
   return {
     store,
+    owned,
+    changes,
     engines,
     logins,
     lifecycle,
@@ -111,7 +115,7 @@ const FLUSH_MS = 5000;
  * Builds databases with its jobs, and frees the names of creations interrupted by the end of the last run.
  */
 export async function databasesPart(
-  deps: DatabasesDeps & { readonly alarms: Alarms; readonly faults: DataFaults },
+  deps: DatabasesDeps & { readonly alarms: Alarms; readonly faults: DataFaults; readonly tunnels: Tunnels },
 ) {
   const { alarms, faults, egress } = deps;
   const parts = assembleDatabases(deps);
@@ -125,6 +129,7 @@ export async function databasesPart(
     ...parts,
     egress,
     routes: databaseRoutes(parts.routes),
+    sockets: [databaseTunnelSocket({ ...deps, ...parts })],
     gauges: (meters: Meters) => meterDatabases(meters, sampler),
     jobs: [
       every('move databases to servers of their accounts', MOVE_MS, move),

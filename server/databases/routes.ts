@@ -21,6 +21,7 @@ import {
   NewDatabase,
   Undeletion,
 } from './schema.ts';
+import { databaseTunnelRoute } from './tunnel-routes.ts';
 
 export interface DatabaseRoutesDeps extends DatabaseContentRoutesDeps, DatabaseMetricsRoutesDeps {
   readonly databases: Databases;
@@ -41,6 +42,7 @@ export function databaseRoutes(deps: DatabaseRoutesDeps): Route[] {
     ...removalRoutes(deps),
     ...databaseContentRoutes(deps),
     ...databaseMetricsRoutes(deps),
+    databaseTunnelRoute(deps),
   ];
 }
 

@@ -164,6 +164,14 @@ export const ERROR_HELP: Readonly<Record<ErrorCode, Help>> = {
     'See `state` in the response.',
   ),
   vm_not_running: help('The machine is not running.', 'Start it first.'),
+  no_tunnel: help(
+    'The database is not reached through a tunnel.',
+    'Use the address that its `connection` names.',
+  ),
+  port_closed: help(
+    'No program of the machine answers on that port.',
+    'Start the program, or choose the port on which it listens.',
+  ),
   vm_locked: help('Another action is running on the machine.', 'Wait until it is finished.'),
   image_not_ready: help(
     'The image is still being imported, or its import failed.',

@@ -35,6 +35,11 @@ export interface Channel {
    * are sent as a binary frame and text as a text frame.
    */
   send(message: Uint8Array | string): void;
+  /**
+   * Sends a binary frame. Gives a promise once much waits for the client: the next bytes should come when it
+   * resolves, which it also does when the connection ends.
+   */
+  write(bytes: Uint8Array): Promise<void> | undefined;
   /** `code`: of RFC 6455 §7.4. */
   close(code: number, reason: string): void;
 }
@@ -42,9 +47,9 @@ export interface Channel {
 /** A session, from before the upgrade to its end. */
 export interface SocketSession {
   begin(channel: Channel): void;
-  /** No further message is read before it resolves. */
-  receive(bytes: Uint8Array): Promise<void>;
-  /** Called once, also if the upgrade failed. */
+  /** No further message is read before it resolves. `isText`: it came as a text frame. */
+  receive(bytes: Uint8Array, isText: boolean): Promise<void>;
+  /** Called once: when the connection is closed by either side, or if the upgrade failed. */
   end(): void;
 }
 
@@ -53,10 +58,12 @@ export interface SocketRoute {
   readonly path: string;
   readonly name: string;
   readonly permission: Permission;
-  /** The principal of `?ticket=`; throws if the ticket is not valid, and uses it up. */
-  redeem(ticket: string, params: SocketParams): Principal;
+  /** The session may hold up its client for long: while it does, no answer to a ping is expected. */
+  readonly mayHoldUp?: boolean;
+  /** The principal of `?ticket=`; throws if the ticket is not valid, and uses it up. Missing: no tickets. */
+  redeem?(ticket: string, params: SocketParams): Principal;
   /** Throws if the connection must be refused; the caller gets it as a problem. */
-  prepare(principal: Principal, params: SocketParams): Promise<SocketSession>;
+  prepare(principal: Principal, params: SocketParams, query: URLSearchParams): Promise<SocketSession>;
 }
 
 export interface WebSocketsDeps {
@@ -85,6 +92,8 @@ const PING_SECONDS = 30;
 const RECHECK_SECONDS = 2;
 const MAX_FRAME_BYTES = 64 * 1024;
 const MAX_WAITING_BYTES = 2 ** 20;
+/** From so many bytes on, write() asks its caller to wait. */
+const WINDOW_BYTES = 256 * 1024;
 /** Time from our close frame to the end of the connection, if the other side does not answer. */
 const CLOSE_MS = 5000;
 const STOP_MS = 1000;
@@ -97,6 +106,9 @@ interface Target {
 
 interface Connection {
   readonly principal: Principal;
+  /** Ends the session, once. */
+  readonly end: () => void;
+  readonly mayHoldUp: boolean;
   /** Whether the last ping was answered. A client that sends faster than it is read counts as gone. */
   isAlive: boolean;
   /** Frames being received. */
@@ -154,7 +166,7 @@ export class WebSockets {
     this.#isClosing = true;
     for (const timer of this.#timers) clearInterval(timer);
     for (const socket of this.#connections.keys()) {
-      shut(socket, { code: 1001, reason: 'Cloudlet is stopping', withinMs: STOP_MS });
+      this.#shut(socket, { code: 1001, reason: 'Cloudlet is stopping', withinMs: STOP_MS });
     }
   }
 
@@ -180,7 +192,7 @@ export class WebSockets {
       if (this.#isClosing) throw new AppError('shutting_down', 'Cloudlet is stopping');
       this.#checkHost(request);
       principal = await this.#admit(target, request, headers);
-      session = await target.route.prepare(principal, target.params);
+      session = await target.route.prepare(principal, target.params, target.query);
     } catch (thrown) {
       const error = toAppError(thrown);
       status = ERRORS[error.code].http;
@@ -188,14 +200,21 @@ export class WebSockets {
       this.#refuse(socket, error, headers);
       return;
     }
+    let isOver = false;
+    const end = () => {
+      if (!isOver) session.end();
+      isOver = true;
+    };
     if (socket.destroyed) {
-      session.end();
+      end();
       return;
     }
-    socket.once('close', () => session.end());
+    socket.once('close', end);
     meters.observeRequest(target.route.name, status, (clock.monotonic() - began) / 1000);
+    const { mayHoldUp = false } = target.route;
+    const connection: Connection = { principal, end, mayHoldUp, isAlive: true, pending: 0 };
     this.#server.handleUpgrade(request, socket, head, (webSocket) =>
-      this.#run(webSocket, { session, principal }),
+      this.#run(webSocket, session, connection),
     );
   }
 
@@ -220,7 +239,7 @@ export class WebSockets {
     try {
       const ticket = query.get('ticket');
       // First, so that it is used up in any case: another page that knows it must not reuse it.
-      const holder = ticket === null ? null : route.redeem(ticket, params);
+      const holder = ticket === null ? null : redeem(route, ticket, params);
       if (!hasOwnOrigin(request, this.#deps.publicUrl)) throw crossSite();
       principal = holder === null ? await identify(request, this.#deps) : await this.#stillGood(holder);
     } catch (error) {
@@ -242,30 +261,36 @@ export class WebSockets {
     throw new AppError('invalid_ticket', 'The key or session of this ticket has ended');
   }
 
-  #run(webSocket: WebSocket, { session, principal }: { session: SocketSession; principal: Principal }): void {
-    const connection: Connection = { principal, isAlive: true, pending: 0 };
+  #run(webSocket: WebSocket, session: SocketSession, connection: Connection): void {
     this.#connections.set(webSocket, connection);
     webSocket.on('close', () => this.#connections.delete(webSocket));
     webSocket.on('error', () => {}); // a frame too large, broken framing: ws closes with the right code
-    webSocket.on('pong', () => {
+    const isAlive = () => {
       connection.isAlive = true;
-    });
-    webSocket.on('message', (data: Buffer) => {
+    };
+    // A client that holds back what it receives does not see our pings, but may send some itself.
+    webSocket.on('pong', isAlive).on('ping', isAlive);
+    webSocket.on('message', (data: Buffer, isBinary: boolean) => {
+      // What comes after we closed it has no session any more.
+      if (webSocket.readyState !== webSocket.OPEN) return;
       connection.pending++;
       webSocket.pause();
-      session.receive(data).then(
+      session.receive(data, !isBinary).then(
         () => {
           connection.pending--;
           if (connection.pending === 0) webSocket.resume();
         },
         (error: unknown) => {
           this.#deps.log.error({ err: error }, 'a WebSocket failed');
-          shut(webSocket, { code: 1011, reason: 'Internal error' });
+          this.#shut(webSocket, { code: 1011, reason: 'Internal error' });
         },
       );
     });
     session.begin({
-      send: (message) => send(webSocket, message),
+      send: (message) => {
+        if (!send(webSocket, message)) this.#shut(webSocket, TOO_SLOW);
+      },
+      write: (bytes) => write(webSocket, bytes),
       close: (code, reason) => void this.#end(webSocket, { code, reason }),
     });
   }
@@ -274,7 +299,7 @@ export class WebSockets {
   async #end(webSocket: WebSocket, ending: Ending): Promise<void> {
     const principal = this.#connections.get(webSocket)?.principal;
     const mayStay = principal === undefined || (await this.#isCurrent(principal));
-    shut(webSocket, mayStay ? ending : NO_LONGER);
+    this.#shut(webSocket, mayStay ? ending : NO_LONGER);
   }
 
   /** Also true while it cannot be determined. */
@@ -290,13 +315,22 @@ export class WebSockets {
   /** Closes connections whose credential has ended. */
   async #recheck(): Promise<void> {
     for (const [webSocket, { principal }] of this.#connections) {
-      if (!(await this.#isCurrent(principal))) shut(webSocket, NO_LONGER);
+      if (!(await this.#isCurrent(principal))) this.#shut(webSocket, NO_LONGER);
     }
+  }
+
+  /** Frames sent before are still delivered, if the other side reads them in time; nothing more is read. */
+  #shut(webSocket: WebSocket, { code, reason, withinMs = CLOSE_MS }: Ending): void {
+    webSocket.resume(); // or its response would not be read
+    webSocket.close(code, reason);
+    this.#connections.get(webSocket)?.end();
+    setTimeout(() => webSocket.terminate(), withinMs).unref();
   }
 
   #ping(): void {
     for (const [webSocket, connection] of this.#connections) {
-      if (!connection.isAlive) {
+      const isHeldUp = connection.mayHoldUp && connection.pending > 0;
+      if (!connection.isAlive && !isHeldUp) {
         webSocket.terminate();
         continue;
       }
@@ -313,13 +347,22 @@ interface Upgrade {
   readonly head: Buffer;
 }
 
-function send(webSocket: WebSocket, message: Uint8Array | string): void {
-  if (webSocket.readyState !== webSocket.OPEN) return;
-  if (webSocket.bufferedAmount + message.length > MAX_WAITING_BYTES) {
-    shut(webSocket, { code: 1013, reason: 'Client too slow; reconnect for the latest output' });
-    return;
-  }
+/** False: the client reads too slowly. */
+function send(webSocket: WebSocket, message: Uint8Array | string): boolean {
+  if (webSocket.readyState !== webSocket.OPEN) return true;
+  if (webSocket.bufferedAmount + message.length > MAX_WAITING_BYTES) return false;
   webSocket.send(message);
+  return true;
+}
+
+function write(webSocket: WebSocket, bytes: Uint8Array): Promise<void> | undefined {
+  if (webSocket.readyState !== webSocket.OPEN) return undefined;
+  if (webSocket.bufferedAmount + bytes.length <= WINDOW_BYTES) {
+    webSocket.send(bytes);
+    return undefined;
+  }
+  // Called with an error too, when the connection ends.
+  return new Promise((resolve) => webSocket.send(bytes, () => resolve()));
 }
 
 interface Ending {
@@ -329,12 +372,11 @@ interface Ending {
 }
 
 const NO_LONGER: Ending = { code: 1008, reason: 'The key or session that opened this has ended' };
+const TOO_SLOW: Ending = { code: 1013, reason: 'Client too slow; reconnect for the latest output' };
 
-/** Frames sent before are still delivered, if the other side reads them in time. */
-function shut(webSocket: WebSocket, { code, reason, withinMs = CLOSE_MS }: Ending): void {
-  webSocket.resume(); // or its response would not be read
-  webSocket.close(code, reason);
-  setTimeout(() => webSocket.terminate(), withinMs).unref();
+function redeem(route: SocketRoute, ticket: string, params: SocketParams): Principal {
+  if (route.redeem !== undefined) return route.redeem(ticket, params);
+  throw new AppError('invalid_ticket', 'This WebSocket takes no ticket; send an API key in X-API-Key');
 }
 
 function crossSite(): AppError {

@@ -225,6 +225,8 @@ const S3_CODES: Readonly<Record<ErrorCode, S3Code>> = {
   vm_not_stopped: 'InvalidRequest',
   vm_invalid_state: 'InvalidRequest',
   vm_not_running: 'InvalidRequest',
+  port_closed: 'InvalidRequest',
+  no_tunnel: 'InvalidRequest',
   vm_locked: 'OperationAborted',
   image_not_ready: 'InvalidRequest',
   image_in_use: 'InvalidRequest',

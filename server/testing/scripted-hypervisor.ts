@@ -159,6 +159,10 @@ export class ScriptedHypervisor implements Hypervisor {
     return null;
   }
 
+  reach(): Promise<null> {
+    return Promise.resolve(null);
+  }
+
   async stageImage(imageId: string): Promise<ImageStage> {
     this.engine.stagedImages.set(imageId, 0);
     return {

@@ -51,6 +51,10 @@ export class ScriptedIngress implements Ingress {
     });
   }
 
+  dial(): Promise<null> {
+    return Promise.resolve(null);
+  }
+
   traffic(): IngressTraffic | null {
     return null;
   }

@@ -14,6 +14,8 @@ export const EVENT_TYPES = [
   'database.read_only',
   'database.resumed',
   'database.suspended',
+  'database.tunnel_opened',
+  'database.tunnel_closed',
   'recovery_point.completed',
   'recovery_point.created',
   'recovery_point.damaged',
@@ -24,6 +26,8 @@ export const EVENT_TYPES = [
   'vm.stopped',
   'vm.failed',
   'vm.deleted',
+  'vm.tunnel_opened',
+  'vm.tunnel_closed',
   'webhook.test',
 ] as const;
 export type EventType = (typeof EVENT_TYPES)[number];

@@ -124,6 +124,8 @@ const CASES: Readonly<Record<string, Case>> = {
   createConsoleTicket: { foreign: 'vm_not_found' },
   getVmLog: { foreign: 'vm_not_found' },
   openConsole: { foreign: 'vm_not_found' },
+  openVmTunnel: { foreign: 'vm_not_found' },
+  openDatabaseTunnel: { foreign: 'database_not_found' },
   watchUpdates: {},
   createWebhook: { json: { url: 'https://example.org/hook' } },
   listWebhooks: {},

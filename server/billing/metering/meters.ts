@@ -77,9 +77,10 @@ export const PRICED_BY: Readonly<Record<Meter['resourceType'], 'instance_type' |
   database: 'engine',
 };
 
-/** The type of a line's resource: databases have egress lines too, with ids that begin with `db-`. */
+/** The type of a line's resource: databases and machines have egress lines too, by their ids. */
 export function resourceTypeOf(meter: MeterName, resourceId: string): Meter['resourceType'] {
-  return meter === 'egress' && resourceId.startsWith('db-') ? 'database' : METERS[meter].resourceType;
+  if (meter === 'egress' && resourceId.startsWith('db-')) return 'database';
+  return meter === 'egress' && resourceId.startsWith('vm-') ? 'vm' : METERS[meter].resourceType;
 }
 
 export const METER_NAMES = Object.keys(METERS) as readonly MeterName[];

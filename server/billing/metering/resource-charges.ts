@@ -99,6 +99,7 @@ export function vmCharges({ usage, holds, prices, quotas, accounts, clock, credi
     released: (vm: UsedVm) => holds.release(vm),
     started: (vm: UsedVm, at: number) => usage.vmStarted(vm, at),
     stopped: (vm: UsedVm, at: number) => usage.vmStopped(vm, at),
+    sent: (vmId: string, bytes: number) => usage.vmSent(vmId, bytes),
     deleted: (vm: CountedVm) => [...quotas.releaseVm(vm), ...usage.vmDeleted(vm)],
   };
 }
@@ -187,9 +188,16 @@ export class Usage {
 
   vmDeleted({ vm_id }: UsedVm): Statement[] {
     const { store, steady } = this.#deps;
-    return (['vm.time', 'vm.disk'] as const).map((meter) =>
+    const used = (['vm.time', 'vm.disk'] as const).map((meter) =>
       store.close({ meter, resourceId: vm_id }, ticksOf(METERS[meter], steady.now())),
     );
+    return [...used, store.closeEgress(vm_id)];
+  }
+
+  /** Adds `bytes` that the machine sent through tunnels. Does nothing for one that is gone. */
+  vmSent(vmId: string, bytes: number): Statement {
+    const { store, steady } = this.#deps;
+    return store.addEgress('vm', vmId, { bytes, now: ticksOf(METERS.egress, steady.now()) });
   }
 
   bucketCreated({ id, account_id, name }: UsedBucket): Statement[] {
@@ -239,13 +247,13 @@ export class Usage {
   databaseDeleted(databaseId: string): Statement[] {
     const { store } = this.#deps;
     const line = { meter: 'database.storage', resourceId: databaseId } as const;
-    return [store.close(line, this.#databaseTicks()), store.closeDatabaseEgress(databaseId)];
+    return [store.close(line, this.#databaseTicks()), store.closeEgress(databaseId)];
   }
 
   /** Adds `bytes` that the database sent to its user. Does nothing for a purged one. */
   databaseSent(databaseId: string, bytes: number): Statement {
     const { store, steady } = this.#deps;
-    return store.addDatabaseEgress(databaseId, bytes, ticksOf(METERS.egress, steady.now()));
+    return store.addEgress('database', databaseId, { bytes, now: ticksOf(METERS.egress, steady.now()) });
   }
 
   #databaseTicks(): number {

@@ -191,26 +191,27 @@ export class UsageStore {
   }
 
   /**
-   * Adds `bytes` that a database sent, at `now` (steady, ticks). Its line is created with the first ones;
-   * bytes after its deletion close it again. Changes nothing if the database does not exist.
+   * Adds `bytes` that a database or machine sent, at `now` (steady, ticks). Its line is created with the
+   * first ones; bytes after its deletion close it again. Changes nothing if there is none.
    */
-  addDatabaseEgress(databaseId: string, bytes: number, now: number): Statement {
+  addEgress(of: 'database' | 'vm', id: string, { bytes, now }: { bytes: number; now: number }): Statement {
+    const column = `${of}_id`;
     return {
       sql: `INSERT INTO usage_lines (meter, resource_id, account_id, name, variant, level, level_since,
               settled_to, pending, is_closed)
-            SELECT 'egress', database_id, account_id, name, '', 0, ?, ?, ?,
+            SELECT 'egress', ${column}, account_id, name, '', 0, ?, ?, ?,
               CASE WHEN state = 'deleting' THEN 1 ELSE 0 END
-              FROM databases WHERE database_id = ?
+              FROM ${of}s WHERE ${column} = ?
             ON CONFLICT (meter, resource_id) DO UPDATE SET ${AFTER_REST}, level_since = excluded.level_since,
               pending = usage_lines.pending + excluded.pending, is_closed = excluded.is_closed`,
-      params: [now, now, bytes, databaseId, now],
+      params: [now, now, bytes, id, now],
     };
   }
 
   /** Closes the egress line: sent bytes are still to be rated. Does nothing without a line. */
-  closeDatabaseEgress(databaseId: string): Statement {
+  closeEgress(resourceId: string): Statement {
     const sql = "UPDATE usage_lines SET is_closed = 1 WHERE meter = 'egress' AND resource_id = ?";
-    return { sql, params: [databaseId] };
+    return { sql, params: [resourceId] };
   }
 
   /**

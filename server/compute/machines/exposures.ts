@@ -1,4 +1,5 @@
 /** Opens the address of each machine while it runs, and records when its guest first answered. */
+import type { Socket } from 'node:net';
 import { BACKGROUND, type Changes } from '../../metadata/change.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { Hypervisor } from '../hypervisor.ts';
@@ -19,6 +20,9 @@ export interface ExposuresDeps {
   /** Ports that stay closed; the machine runs all the same. */
   readonly onClosedPorts: (vmId: string, ports: readonly PortState[]) => void;
 }
+
+/** By then an engine has taken in a connection that was made, ms. */
+const TAKEN_MS = 2000;
 
 export class Exposures {
   readonly #deps: ExposuresDeps;
@@ -50,6 +54,29 @@ export class Exposures {
   /** Called when the guest runs and its row is stored. */
   begin(vmId: string): void {
     this.#deps.ingress.begin(vmId);
+  }
+
+  /**
+   * A connection to that TCP port of the machine's own guest, in its present run; null: nothing answers.
+   * Throws `engine_unavailable`.
+   */
+  async dial(row: VmRow, port: number): Promise<Socket | null> {
+    const { ingress, hypervisor } = this.#deps;
+    const reached = await hypervisor.reach({ vmId: row.vm_id, network: guestNetwork(row) }, port);
+    if (reached === null) return null;
+    const socket = await ingress.dial(row.vm_id, port, reached.endpoint);
+    const giveUp = () => void reached.giveUp();
+    if (socket === null) {
+      giveUp();
+      return null;
+    }
+    // Not at once: the engine has not taken the connection in yet.
+    const timer = setTimeout(giveUp, TAKEN_MS).unref();
+    socket.once('close', () => {
+      clearTimeout(timer);
+      giveUp();
+    });
+    return socket;
   }
 
   close(vmId: string): Promise<void> {

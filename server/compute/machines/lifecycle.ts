@@ -135,7 +135,8 @@ function changed(before: VmRow, { event, desired, reason, run, endedAt }: Happen
   return nextRow(before, wanted, now);
 }
 
-export type VmEventType = 'vm.started' | 'vm.stopped' | 'vm.failed' | 'vm.deleted';
+export type VmEventType =
+  `vm.${'started' | 'stopped' | 'failed' | 'deleted' | 'tunnel_opened' | 'tunnel_closed'}`;
 
 /** undefined: the change is not worth an event, or a step on the way to one that is. */
 export function eventFor(before: VmRow, after: VmRow, at: number): ResourceEvent<VmEventType> | undefined {

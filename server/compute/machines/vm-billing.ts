@@ -47,5 +47,7 @@ export interface VmBilling {
   /** `at`: ms since 1970. */
   started(vm: BilledVm, at: number): readonly Statement[];
   stopped(vm: BilledVm, at: number): readonly Statement[];
+  /** Counts bytes sent through tunnels. Does nothing for a machine that is gone. */
+  sent(vmId: string, bytes: number): Statement;
   deleted(vm: BilledVm): readonly Statement[];
 }

@@ -2,6 +2,8 @@
  * For machines that have their address themselves: nobody listens here. What is left to do is to notice the
  * first sign of life.
  */
+import type { Socket } from 'node:net';
+import type { GuestEndpoint } from '../../compute/hypervisor.ts';
 import {
   type Exposure,
   type Ingress,
@@ -46,6 +48,10 @@ export class BridgeIngress implements Ingress {
     const { endpointOf, onSignOfLife } = machine.exposure;
     machine.run = new IngressRun({ clock: this.#clock, timings: TIMINGS, endpointOf, onSignOfLife });
     machine.run.start();
+  }
+
+  async dial(vmId: string, guestPort: number, endpoint: GuestEndpoint): Promise<Socket | null> {
+    return (await this.#machines.get(vmId)?.run?.reach(guestPort, endpoint)) ?? null;
   }
 
   ports(vmId: string, guestPorts: readonly number[]): readonly PortState[] {

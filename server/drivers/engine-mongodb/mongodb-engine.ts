@@ -11,8 +11,10 @@ import type {
   EngineDatabase,
   Measured,
   Readiness,
+  UserConnection,
 } from '../../databases/engine.ts';
 import { isAppError } from '../../platform/errors.ts';
+import { socketPair } from '../dialed.ts';
 import {
   ChildEngine,
   type ChildEngineKind,
@@ -133,6 +135,14 @@ export class MongodbEngine extends ChildEngine implements Engine {
     if (endpoint.ca !== null) options.push('tlsCAFile=ca.pem');
     const end = `@${hostAndPort(endpoint)}/${database}?${options.join('&')}`;
     return { ...endpoint, uri: (password) => `mongodb://${username}:${password}${end}` };
+  }
+
+  /** Its replies are counted as those of all connections. */
+  async connect({ accountId }: EngineDatabase): Promise<UserConnection> {
+    await this.#router.listen();
+    const [near, far] = await socketPair();
+    this.#router.take(far, accountId);
+    return { stream: near, isUncounted: false };
   }
 
   override async measure(database: EngineDatabase): Promise<Measured> {

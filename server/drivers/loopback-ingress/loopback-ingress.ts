@@ -2,6 +2,8 @@
  * Addresses of machines on this host. Every address of 127.0.0.0/8 answers on Linux without any set-up;
  * others must be given to the host by its operator. Cloudlet listens and hands each connection on.
  */
+import type { Socket } from 'node:net';
+import type { GuestEndpoint } from '../../compute/hypervisor.ts';
 import {
   type Exposure,
   type Ingress,
@@ -75,6 +77,10 @@ export class LoopbackIngress implements Ingress {
 
   begin(vmId: string): void {
     this.#machines.get(vmId)?.begin();
+  }
+
+  async dial(vmId: string, guestPort: number, endpoint: GuestEndpoint): Promise<Socket | null> {
+    return (await this.#machines.get(vmId)?.dial(guestPort, endpoint)) ?? null;
   }
 
   ports(vmId: string, guestPorts: readonly number[]): readonly PortState[] {

@@ -53,6 +53,8 @@ export class MachineIngress {
   readonly #deps: MachineFrontDeps;
   readonly #listeners: readonly Listener[];
   readonly #clients = new Set<Socket>();
+  /** Connections of dial(). */
+  readonly #dialed = new Set<Socket>();
   readonly #counts = {
     onIn: (bytes: number) => {
       this.#inBytes += bytes;
@@ -90,12 +92,30 @@ export class MachineIngress {
     this.#run.start();
   }
 
+  /** See Ingress.dial(). */
+  async dial(guestPort: number, endpoint: GuestEndpoint): Promise<Socket | null> {
+    const socket = (await this.#run?.reach(guestPort, endpoint)) ?? null;
+    if (socket === null) return null;
+    this.#dialed.add(socket);
+    socket.once('close', () => {
+      this.#dialed.delete(socket);
+      this.#inBytes += socket.bytesWritten;
+      this.#outBytes += socket.bytesRead;
+    });
+    return socket;
+  }
+
   ports(): PortState[] {
     return this.#listeners.map(stateOf);
   }
 
   traffic(): IngressTraffic {
-    return { inBytes: this.#inBytes, outBytes: this.#outBytes, connections: this.#clients.size };
+    let [inBytes, outBytes] = [this.#inBytes, this.#outBytes];
+    for (const { bytesWritten, bytesRead } of this.#dialed) {
+      inBytes += bytesWritten;
+      outBytes += bytesRead;
+    }
+    return { inBytes, outBytes, connections: this.#clients.size + this.#dialed.size };
   }
 
   async close(): Promise<void> {
@@ -289,6 +309,28 @@ export class IngressRun {
     return talk;
   }
 
+  /**
+   * A connection that ends with this run: on port 22 one on which the guest has spoken; null: nothing listens
+   * there, or SSH does not answer in time.
+   */
+  async reach(guestPort: number, endpoint: GuestEndpoint): Promise<Socket | null> {
+    const patience = AbortSignal.timeout(this.#deps.timings.waitMs);
+    const signal = AbortSignal.any([this.#end.signal, patience]);
+    const socket = guestPort === SSH_PORT ? await this.#spoken(signal) : await connected(endpoint, signal);
+    if (socket === null) return null;
+    const cut = () => reset(socket);
+    this.#end.signal.addEventListener('abort', cut);
+    socket.once('close', () => this.#end.signal.removeEventListener('abort', cut));
+    if (this.#end.signal.aborted) cut();
+    return socket;
+  }
+
+  async #spoken(signal: AbortSignal): Promise<Socket | null> {
+    const talk = await this.talk(SSH_PORT, signal);
+    talk?.socket.unshift(talk.first);
+    return talk?.socket ?? null;
+  }
+
   #wait(signal: AbortSignal): Promise<Talk | null> {
     return new Promise((resolve) => {
       const waiter = (talk: Talk | null) => {
@@ -330,6 +372,21 @@ function part(socket: Socket): void {
 
 /** Refuses at once. */
 const NOWHERE: GuestEndpoint = { host: '127.0.0.1', port: 1 };
+
+/** null: it was refused, or the signal aborted first. */
+function connected(endpoint: GuestEndpoint, signal: AbortSignal): Promise<Socket | null> {
+  const socket = open(endpoint);
+  return new Promise((resolve) => {
+    const give = () => socket.destroy();
+    const settle = (result: Socket | null) => {
+      signal.removeEventListener('abort', give);
+      resolve(result);
+    };
+    socket.once('connect', () => settle(socket)).once('close', () => settle(null));
+    if (signal.aborted) give();
+    else signal.addEventListener('abort', give);
+  });
+}
 
 function open({ host, port }: GuestEndpoint): Socket {
   const keepAlive = { keepAlive: true, keepAliveInitialDelay: KEEPALIVE_MS };

@@ -3,11 +3,13 @@
  * while nobody uses it, and its listener (server-proxy/) wakes it with the next connection.
  */
 import { existsSync } from 'node:fs';
+import type { Socket } from 'node:net';
 import { join } from 'node:path';
 import type { Access, EngineDatabase } from '../../databases/engine.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { KeyedMutex } from '../../platform/concurrency.ts';
 import { AppError } from '../../platform/errors.ts';
+import { dialed } from '../dialed.ts';
 import { removeTree } from '../host-process/tree-removal.ts';
 import type { Listener, ServerProxy } from '../server-proxy/server-proxy.ts';
 import { KeptDatabases } from './kept-databases.ts';
@@ -43,6 +45,8 @@ const POLLS_TO_DISK = 5;
 /** From there on the sum of the limits of its databases is no limit any more, but a danger to others. */
 const FAR_BEYOND = 1.2;
 const SPARE_BYTES = 256 * 2 ** 20;
+
+const LOOPBACK = '127.0.0.1';
 
 export class AccountServer {
   readonly engine: AccountEngine;
@@ -114,6 +118,13 @@ export class AccountServer {
       this.#pending--;
       this.#usedAt = this.#deps.clock.monotonic();
     }
+  }
+
+  /** A connection as its users make it: they log in to this server alone. Throws `engine_unavailable`. */
+  connect(): Promise<Socket> {
+    const { addresses, port } = this.#deps.listener;
+    const isEverywhere = addresses.includes(LOOPBACK) || addresses.includes('*');
+    return dialed(isEverywhere ? LOOPBACK : (addresses[0] ?? LOOPBACK), port);
   }
 
   /** Has it up and its listener lead to it. Throws `engine_unavailable`. */

@@ -18,6 +18,7 @@ import type {
   QueryResult,
   Readiness,
   Table,
+  UserConnection,
 } from '../../databases/engine.ts';
 import { SEE_LOG } from '../../platform/alarms.ts';
 import type { Clock } from '../../platform/clock.ts';
@@ -36,10 +37,9 @@ import { type Moving, SharedServer } from './shared-server.ts';
 import type { AccountEngine, Upgrade } from './sql-engine.ts';
 import { clientPrograms } from './sql-server.ts';
 
-/** Describes one engine to the servers of all accounts. */
+/** Describes one engine to the servers of all accounts. `title`: for humans. */
 export interface AccountKind {
   readonly name: 'postgresql' | 'mysql';
-  /** For humans. */
   readonly title: string;
   readonly dumpFormats: readonly string[];
   /** Name of the folder with the data, in the home of a server. */
@@ -186,6 +186,10 @@ export class AccountServers implements Engine, SlotUser {
 
   async endpoint(database: EngineDatabase): Promise<Endpoint> {
     return this.#of(database).engine.endpoint(database);
+  }
+
+  async connect(database: EngineDatabase): Promise<UserConnection> {
+    return { stream: await this.#of(database).connect(), isUncounted: true };
   }
 
   async measure(database: EngineDatabase): Promise<Measured> {

@@ -1,7 +1,7 @@
 /** How guests are connected: QEMU's own network behind this host, or a device on a bridge of it. */
 
 import { isIPv4 } from 'node:net';
-import type { GuestEndpoint, GuestNetwork, GuestSpec } from '../../compute/hypervisor.ts';
+import type { GuestEndpoint, GuestNetwork, GuestSpec, ReachedPort } from '../../compute/hypervisor.ts';
 import { AppError } from '../../platform/errors.ts';
 import type { NoOtherUsers } from '../../platform/other-users.ts';
 import type { Launch } from './arguments.ts';
@@ -136,6 +136,22 @@ export class GuestNetworks {
     if (this.#deps.bridge !== null) return network.address === null ? null : { host: network.address, port };
     return this.#deps.folders.run(vmId)?.forwards[port] ?? null;
   }
+
+  /** See Hypervisor.reach(). */
+  async reach(run: GuestRun, network: GuestNetwork, port: number): Promise<ReachedPort | null> {
+    const { folders, bridge } = this.#deps;
+    const known = this.endpoint({ vmId: run.vmId, network }, port);
+    if (known !== null) return { endpoint: known, giveUp: async () => {} };
+    if (bridge !== null) {
+      const { address: host } = network;
+      return host === null ? null : { endpoint: { host, port }, giveUp: async () => {} };
+    }
+    const record = folders.find(run.vmId);
+    if (record === undefined) return null;
+    const { [port]: endpoint } = await addForwards(run, guestAddress(record.slot), [port]);
+    if (endpoint === undefined) return null;
+    return { endpoint, giveUp: () => removeForward(run, endpoint).catch(() => {}) };
+  }
 }
 
 function notOfThisNetwork(address: string | null): AppError {
@@ -189,6 +205,11 @@ async function add(
   const line = `hostfwd_add net0 tcp:${host}:${port}-:${guestPort}`;
   const answer = await run.command('human-monitor-command', { 'command-line': line });
   return String(answer).trim();
+}
+
+/** Connections that went through it stay. */
+async function removeForward(run: Pick<GuestRun, 'command'>, { host, port }: GuestEndpoint): Promise<void> {
+  await run.command('human-monitor-command', { 'command-line': `hostfwd_remove net0 tcp:${host}:${port}` });
 }
 
 function nothingFree(host: string, words: string | undefined): AppError {

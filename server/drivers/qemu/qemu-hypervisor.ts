@@ -349,6 +349,11 @@ export class QemuHypervisor implements hv.Hypervisor {
     return this.#networks.endpoint(spec, port);
   }
 
+  async reach(spec: Pick<hv.GuestSpec, 'vmId' | 'network'>, port: number): Promise<hv.ReachedPort | null> {
+    const run = this.#runs.find(spec.vmId);
+    return run === null ? null : this.#networks.reach(run, spec.network, port);
+  }
+
   stageImage(imageId: string): Promise<hv.ImageStage> {
     return this.#images.stage(imageId);
   }

@@ -28,8 +28,8 @@ type Scope = NewAccessKey['scopes'][number];
 
 const SCOPES: Scope[] = [
   ...(['storage:read', 'storage:append', 'storage:write', 'storage:admin'] as const),
-  ...(['compute:read', 'compute:write'] as const),
-  ...(['databases:read', 'databases:write', 'billing:read'] as const),
+  ...(['compute:read', 'compute:write', 'compute:connect'] as const),
+  ...(['databases:read', 'databases:write', 'databases:connect', 'billing:read'] as const),
   ...(['webhooks:read', 'webhooks:write', 'account:read', 'account:write', '*'] as const),
 ];
 /** `photos` is the whole bucket, `photos/2026/` what begins so in it. */

@@ -87,6 +87,14 @@ export class MongoRouter {
     for (const connection of this.#sessions.get(database) ?? []) connection.end();
   }
 
+  /** Serves a connection, encrypted like all, on which only users of that account can log in. */
+  take(socket: Socket, accountId: number): void {
+    const { tls } = this.#deps;
+    const secureContext = tls === null ? null : createSecureContext(tls.certificate());
+    const served = secureContext === null ? socket : new TLSSocket(socket, { isServer: true, secureContext });
+    this.#take(served, accountId);
+  }
+
   async close(): Promise<void> {
     this.#isClosed = true;
     clearTimeout(this.#retry);
@@ -163,7 +171,7 @@ export class MongoRouter {
     this.#retry.unref();
   }
 
-  #take(socket: Socket): void {
+  #take(socket: Socket, onlyAccount: number | null = null): void {
     if (this.#strangers.size + this.#knownCount >= MAX_CONNECTIONS) this.#strangers.evict();
     const { logins, now, execute, sizeBytes } = this.#deps;
     const connection = new ClientConnection(++this.#lastId, socket, {
@@ -171,7 +179,12 @@ export class MongoRouter {
       now,
       execute,
       sizeBytes,
-      admit: (login, who) => this.#admit(login, who),
+      admit: (login, who) => {
+        if (onlyAccount !== null && login.database.accountId !== onlyAccount) {
+          throw new CommandError('AuthenticationFailed', 'This tunnel leads to databases of another account');
+        }
+        this.#admit(login, who);
+      },
       loggedOut: (who) => {
         this.#forget(who);
         this.#strangers.enter(who);

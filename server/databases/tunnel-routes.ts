@@ -1,0 +1,119 @@
+/** Tunnels to the servers of databases. Users log in there as they do over any other connection. */
+import type { Principal } from '../calls/principal.ts';
+import { defineRoute, type Route } from '../http/route.ts';
+import type { SocketRoute } from '../http/web-sockets.ts';
+import type { Changes } from '../metadata/change.ts';
+import type { Clock } from '../platform/clock.ts';
+import { AppError } from '../platform/errors.ts';
+import { Type } from '../platform/json-schema.ts';
+import { type Announce, eventOf } from '../resources/row-change.ts';
+import type { Tunnels, TunnelTarget } from '../resources/tunnels.ts';
+import type { Egress } from './egress.ts';
+import type { Engines } from './engines.ts';
+import type { DatabaseEventType, Lifecycle } from './lifecycle.ts';
+import type { OwnedDatabases } from './owned-databases.ts';
+import { DatabasePath } from './schema.ts';
+import { assertReadable, isOpen } from './states.ts';
+import type { DatabaseRow, DatabaseStore } from './store.ts';
+
+export interface DatabaseTunnelsDeps {
+  readonly owned: Pick<OwnedDatabases, 'findLive'>;
+  readonly store: Pick<DatabaseStore, 'find'>;
+  readonly engines: Engines;
+  readonly lifecycle: Pick<Lifecycle, 'inEngine'>;
+  readonly egress: Pick<Egress, 'count'>;
+  readonly changes: Changes;
+  readonly announce: Announce<DatabaseEventType>;
+  readonly clock: Clock;
+  readonly tunnels: Tunnels;
+}
+
+const PATH = '/api/databases/{database_id}/tunnel';
+
+export function databaseTunnelRoute({ databases }: DatabaseTunnelRouteDeps): Route {
+  return defineRoute({
+    method: 'GET',
+    path: PATH,
+    name: 'openDatabaseTunnel',
+    tag: 'databases',
+    summary: 'Open a tunnel to the server of a database as a WebSocket',
+    description:
+      'Carries the bytes of one connection of a driver, as openVmTunnel describes; the user and password of the ' +
+      'database are still needed. For PostgreSQL, MySQL and the built-in MongoDB. SQLite answers over HTTP, and ' +
+      "an operator's server is reached directly. `cloudlet db forward` uses it.",
+    permission: 'databases:connect',
+    params: DatabasePath,
+    responses: { 101: Type.Unknown({ description: 'A WebSocket' }) },
+    errors: [
+      ...(['database_not_found', 'database_not_ready', 'engine_unavailable', 'overloaded'] as const),
+      ...(['insufficient_capacity', 'invalid_ticket', 'cross_site_request', 'bad_http'] as const),
+      ...(['no_tunnel', 'upgrade_required'] as const),
+    ],
+    handler: async ({ principal, params }) => {
+      await databases.describe(principal, params.database_id);
+      throw new AppError('upgrade_required', 'A tunnel requires a WebSocket upgrade request', {
+        hint: 'Use cloudlet db forward, or a WebSocket client',
+        headers: { upgrade: 'websocket' },
+      });
+    },
+  });
+}
+
+export interface DatabaseTunnelRouteDeps {
+  readonly databases: { describe(principal: Principal, databaseId: string): Promise<unknown> };
+}
+
+/** The tunnel's path as a WebSocket. */
+export function databaseTunnelSocket(deps: DatabaseTunnelsDeps): SocketRoute {
+  return {
+    path: PATH,
+    name: 'openDatabaseTunnel',
+    permission: 'databases:connect',
+    mayHoldUp: true,
+    prepare: async (principal, params) => {
+      const row = await deps.owned.findLive(principal, params.database_id ?? '');
+      assertReadable(row);
+      const { via, credentialId } = principal;
+      return deps.tunnels.open(targetOf(deps, row), { credential_id: via === 'key' ? credentialId : null });
+    },
+  };
+}
+
+function targetOf(deps: DatabaseTunnelsDeps, row: DatabaseRow): TunnelTarget {
+  const { store, engines, lifecycle, egress, changes, announce, clock } = deps;
+  const { database_id: id, account_id: accountId, engine: name } = row;
+  let isUncounted = false;
+  return {
+    id,
+    accountId,
+    dial: async () => {
+      const engine = engines.get(name);
+      const opened = await engine.connect?.(lifecycle.inEngine(row));
+      if (opened === undefined) throw noTunnel(name);
+      ({ isUncounted } = opened);
+      return opened.stream;
+    },
+    isOpen: async () => {
+      const now = await store.find(id);
+      return now !== undefined && isOpen(now);
+    },
+    sent: (bytes) => {
+      if (isUncounted) egress.count(id, bytes);
+    },
+    announce: async (what, facts) => {
+      const at = { at: clock.now(), database_id: id, engine: name };
+      await changes.store(announce(eventOf(`database.${what}`, row, { ...at, ...facts })));
+    },
+  };
+}
+
+function noTunnel(engine: string): AppError {
+  const isSqlite = engine === 'sqlite';
+  const detail = isSqlite
+    ? 'A SQLite database has no server to connect to: it answers over HTTP'
+    : `The ${engine} server of this cloud is its operator's, and no tunnel leads there`;
+  const hint = isSqlite
+    ? 'Use POST /api/databases/{database_id}/query, cloudlet db connect, or the address of its connection'
+    : 'Connect to the address of its connection';
+  return new AppError('no_tunnel', detail, { hint });
+}

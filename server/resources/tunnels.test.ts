@@ -1,0 +1,102 @@
+import assert from 'node:assert/strict';
+import { PassThrough } from 'node:stream';
+import { test } from 'node:test';
+import { isAppError } from '../platform/errors.ts';
+import { Tunnels, type TunnelTarget } from './tunnels.ts';
+
+let now = 0;
+const clock = { now: () => now, monotonic: () => now } as never;
+
+/** A target that sends back what it gets, and what became of its tunnels. */
+function echo(id = 'vm-a', accountId = 1) {
+  const told: [string, Readonly<Record<string, unknown>>][] = [];
+  const seen = { isOpen: true, sentBytes: 0, told };
+  const target: TunnelTarget = {
+    id,
+    accountId,
+    dial: async () => new PassThrough(),
+    isOpen: async () => seen.isOpen,
+    sent: (bytes) => {
+      seen.sentBytes += bytes;
+    },
+    announce: async (what, facts) => void told.push([what, facts]),
+  };
+  return { target, seen };
+}
+
+function channel() {
+  const got = { text: '', ends: 0, code: 0 };
+  return {
+    got,
+    write: (bytes: Uint8Array) => {
+      got.text += Buffer.from(bytes).toString();
+      return undefined;
+    },
+    send: () => {
+      got.ends++;
+    },
+    close: (code: number) => {
+      got.code = code;
+    },
+  };
+}
+
+const open = () => new Tunnels({ clock, idleMs: 1000, assertFree: () => {}, onError: () => assert.fail() });
+
+test('bytes and ends go through, and both are written down', async () => {
+  const [tunnels, { target, seen }, client] = [open(), echo(), channel()];
+  const tunnel = await tunnels.open(target, { port: 22 });
+  tunnel.begin(client);
+  await tunnel.receive(Buffer.from('hello'), false);
+  await tunnel.receive(new Uint8Array(), true);
+  await new Promise((resolve) => setImmediate(resolve));
+  assert.deepEqual(client.got, { text: 'hello', ends: 1, code: 1000 });
+  assert.equal(seen.sentBytes, 5);
+  const end = { port: 22, bytes_in: 5, bytes_out: 5, seconds: 0, reason: 'ended' };
+  assert.deepEqual(seen.told, [
+    ['tunnel_opened', { port: 22 }],
+    ['tunnel_closed', end],
+  ]);
+  assert.equal(tunnels.count, 0);
+});
+
+test('an idle tunnel ends, one through which bytes go does not', async () => {
+  const [tunnels, idle, used] = [open(), channel(), channel()];
+  (await tunnels.open(echo().target, {})).begin(idle);
+  const tunnel = await tunnels.open(echo('vm-b').target, {});
+  tunnel.begin(used);
+  for (let i = 0; i < 3; i++) {
+    now += 600;
+    await tunnel.receive(Buffer.from('x'), false);
+    await tunnels.check();
+  }
+  assert.equal(idle.got.code, 4003);
+  assert.equal(used.got.code, 0);
+});
+
+test('tunnels to what is gone end, others stay', async () => {
+  const [tunnels, gone, stays] = [open(), channel(), channel()];
+  const { target, seen } = echo('db-a');
+  (await tunnels.open(target, {})).begin(gone);
+  (await tunnels.open(echo('db-b').target, {})).begin(stays);
+  seen.isOpen = false;
+  await tunnels.check();
+  assert.equal(gone.got.code, 4002);
+  assert.equal(stays.got.code, 0);
+  assert.equal(seen.told.at(-1)?.[1].reason, 'gone');
+});
+
+test('an account has 200 at once and 100 to one target; failures and ends give their place back', async () => {
+  const tunnels = open();
+  const isFull = (error: unknown) => isAppError(error, 'overloaded');
+  const many = [];
+  for (let i = 0; i < 100; i++) many.push(await tunnels.open(echo('vm-a').target, {}));
+  await assert.rejects(tunnels.open(echo('vm-a').target, {}), isFull);
+  for (let i = 0; i < 100; i++) many.push(await tunnels.open(echo('vm-b').target, {}));
+  await assert.rejects(tunnels.open(echo('vm-c').target, {}), isFull);
+  await tunnels.open(echo('vm-d', 2).target, {});
+  many[0]?.end();
+  const dead: TunnelTarget = { ...echo('vm-c').target, dial: () => Promise.reject(new Error('dead')) };
+  for (let i = 0; i < 3; i++) await assert.rejects(tunnels.open(dead, {}), /dead/);
+  await tunnels.open(echo('vm-c').target, {});
+});

@@ -1,0 +1,261 @@
+/**
+ * Tunnels: each carries the bytes of one TCP connection to a machine or a database over one WebSocket, both
+ * ways, without more than a window of them in memory. Binary frames are the bytes; an empty text frame ends
+ * the sender's side and leaves the other one open.
+ */
+import { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import type { Clock } from '../platform/clock.ts';
+import { AppError } from '../platform/errors.ts';
+
+/** What a tunnel leads to. */
+export interface TunnelTarget {
+  /** `vm-…` or `db-…`. */
+  readonly id: string;
+  readonly accountId: number;
+  /** A connection that allows half-open. Throws AppErrors. */
+  dial(): Promise<Duplex>;
+  /** False once tunnels to it must end: it was stopped, suspended or deleted. */
+  isOpen(): Promise<boolean>;
+  /** Counts bytes that went from it to the client. */
+  sent(bytes: number): void;
+  /** Writes the event. */
+  announce(what: 'tunnel_opened' | 'tunnel_closed', facts: Readonly<Record<string, unknown>>): Promise<void>;
+}
+
+/** The client's side; see Channel in http/web-sockets.ts. */
+export interface TunnelChannel {
+  write(bytes: Uint8Array): Promise<void> | undefined;
+  send(text: string): void;
+  close(code: number, reason: string): void;
+}
+
+export interface TunnelsDeps {
+  readonly clock: Clock;
+  /** A tunnel through which no byte goes for so long is closed, ms. */
+  readonly idleMs: number;
+  /** Throws `insufficient_capacity` when this process may not open so many more files. */
+  readonly assertFree: (files: number) => void;
+  readonly onError: (id: string, what: string, error: unknown) => void;
+}
+
+/** Tunnels at once. */
+const MAX_PER_ACCOUNT = 200;
+const MAX_PER_TARGET = 100;
+/** The connection to the target; the client's is counted by its edge. */
+const FILES = 1;
+
+/** Close codes: RFC 6455 §7.4, and of the range that it leaves to applications. */
+const CLOSED = {
+  ended: 1000,
+  notUnderstood: 1003,
+  reset: 4001,
+  gone: 4002,
+  idle: 4003,
+} as const;
+type Ending = keyof typeof CLOSED;
+
+const REASONS: Readonly<Record<Ending, string>> = {
+  ended: '',
+  notUnderstood: 'Bytes go in binary frames; an empty text frame ends your side',
+  reset: 'The other side cut the connection',
+  gone: 'The machine or database was stopped, suspended or deleted',
+  idle: 'Nothing went through for too long',
+};
+
+export class Tunnels {
+  readonly #deps: TunnelsDeps;
+  /** Including those being opened. */
+  readonly #byAccount = new Map<number, number>();
+  readonly #byTarget = new Map<string, number>();
+  readonly #open = new Set<Tunnel>();
+
+  constructor(deps: TunnelsDeps) {
+    this.#deps = deps;
+  }
+
+  /** Number of open tunnels. */
+  get count(): number {
+    return this.#open.size;
+  }
+
+  /** Throws `overloaded` when there are too many, `insufficient_capacity`, and the errors of dial(). */
+  async open(target: TunnelTarget, facts: Readonly<Record<string, unknown>>): Promise<Tunnel> {
+    const { clock, assertFree, onError } = this.#deps;
+    const giveBack = this.#take(target);
+    try {
+      assertFree(FILES);
+      const stream = await target.dial();
+      // An error is always followed by `close`.
+      stream.on('error', () => {});
+      const onEnd = (tunnel: Tunnel) => {
+        this.#open.delete(tunnel);
+        giveBack();
+        const told = target.announce('tunnel_closed', { ...facts, ...tunnel.facts });
+        told.catch((error) => onError(target.id, 'the end of a tunnel was not stored', error));
+      };
+      try {
+        await target.announce('tunnel_opened', facts);
+      } catch (error) {
+        stream.destroy();
+        throw error;
+      }
+      const tunnel = new Tunnel({ stream, target, onEnd, now: () => clock.monotonic() });
+      this.#open.add(tunnel);
+      return tunnel;
+    } catch (error) {
+      giveBack();
+      throw error;
+    }
+  }
+
+  /** Ends tunnels whose target is gone, and those that are idle. To be called every second or two. */
+  async check(): Promise<void> {
+    const now = this.#deps.clock.monotonic();
+    const isOpen = new Map<string, boolean>();
+    for (const tunnel of this.#open) {
+      const { target } = tunnel;
+      if (now - tunnel.movedAt > this.#deps.idleMs) tunnel.close('idle');
+      if (!isOpen.has(target.id)) isOpen.set(target.id, await target.isOpen());
+      if (isOpen.get(target.id) === false) tunnel.close('gone');
+    }
+  }
+
+  /** The result gives the place back; a second call does nothing. */
+  #take({ id, accountId }: TunnelTarget): () => void {
+    const [ofAccount, ofTarget] = [this.#byAccount.get(accountId) ?? 0, this.#byTarget.get(id) ?? 0];
+    if (ofAccount >= MAX_PER_ACCOUNT || ofTarget >= MAX_PER_TARGET) {
+      const detail = `An account can have at most ${MAX_PER_ACCOUNT} tunnels, ${MAX_PER_TARGET} to one target`;
+      throw new AppError('overloaded', detail, { hint: 'Close an unused tunnel' });
+    }
+    this.#byAccount.set(accountId, ofAccount + 1);
+    this.#byTarget.set(id, ofTarget + 1);
+    let isGiven = false;
+    return () => {
+      if (isGiven) return;
+      isGiven = true;
+      lower(this.#byAccount, accountId);
+      lower(this.#byTarget, id);
+    };
+  }
+}
+
+function lower<K>(counts: Map<K, number>, key: K): void {
+  const left = (counts.get(key) ?? 1) - 1;
+  if (left === 0) counts.delete(key);
+  else counts.set(key, left);
+}
+
+interface TunnelDeps {
+  readonly stream: Duplex;
+  readonly target: TunnelTarget;
+  readonly onEnd: (tunnel: Tunnel) => void;
+  /** Monotonic, ms. */
+  readonly now: () => number;
+}
+
+/** One tunnel; a SocketSession of its WebSocket. */
+class Tunnel {
+  readonly #deps: TunnelDeps;
+  readonly #beganAt: number;
+  #movedAt: number;
+  #channel: TunnelChannel | null = null;
+  #inBytes = 0;
+  #outBytes = 0;
+  /** Null: it is open, or the client went away. */
+  #ending: Ending | null = null;
+  #isOver = false;
+
+  constructor(deps: TunnelDeps) {
+    this.#deps = deps;
+    this.#beganAt = deps.now();
+    this.#movedAt = this.#beganAt;
+  }
+
+  get target(): TunnelTarget {
+    return this.#deps.target;
+  }
+
+  /** When a byte last went through, ms of the monotonic clock. */
+  get movedAt(): number {
+    return this.#movedAt;
+  }
+
+  /** For the event of its end. */
+  get facts(): Readonly<Record<string, unknown>> {
+    return {
+      bytes_in: this.#inBytes,
+      bytes_out: this.#outBytes,
+      seconds: Math.round((this.#deps.now() - this.#beganAt) / 1000),
+      reason: this.#ending ?? 'closed',
+    };
+  }
+
+  begin(channel: TunnelChannel): void {
+    const { stream, target, now } = this.#deps;
+    this.#channel = channel;
+    stream.on('data', (bytes: Buffer) => {
+      this.#movedAt = now();
+      this.#outBytes += bytes.length;
+      target.sent(bytes.length);
+      const taken = channel.write(bytes);
+      if (taken === undefined) return;
+      stream.pause();
+      void taken.then(() => {
+        this.#movedAt = now();
+        stream.resume();
+      });
+    });
+    // A connection that was seen to answer has been paused since.
+    stream.resume();
+    stream.once('end', () => channel.send(''));
+    const closed = () => this.close(stream.readableEnded && stream.writableFinished ? 'ended' : 'reset');
+    if (stream.destroyed) closed();
+    else stream.once('close', closed);
+  }
+
+  async receive(bytes: Uint8Array, isText: boolean): Promise<void> {
+    const { stream, now } = this.#deps;
+    if (isText && bytes.length === 0) {
+      stream.end();
+      return;
+    }
+    if (isText || stream.writableEnded) return this.close('notUnderstood');
+    if (stream.destroyed) return;
+    this.#movedAt = now();
+    this.#inBytes += bytes.length;
+    if (stream.write(bytes)) return;
+    await new Promise<void>((resolve) => {
+      const done = () => {
+        stream.off('drain', done).off('close', done);
+        this.#movedAt = now();
+        resolve();
+      };
+      stream.on('drain', done).on('close', done);
+    });
+  }
+
+  /** Ends it at once; the client is told why. */
+  close(ending: Ending): void {
+    if (this.#isOver) return;
+    this.#ending = ending;
+    this.#channel?.close(CLOSED[ending], REASONS[ending]);
+    this.end();
+  }
+
+  /** Its WebSocket has ended. */
+  end(): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    cut(this.#deps.stream);
+    this.#deps.onEnd(this);
+  }
+}
+
+/** By a reset where it was not ended properly, so that the target does not take the rest for the whole. */
+function cut(stream: Duplex): void {
+  const isEnding = stream.writableEnded && !stream.writableFinished;
+  if (stream instanceof Socket && !stream.destroyed && !stream.connecting && !isEnding) {
+    stream.resetAndDestroy();
+  } else stream.destroy();
+}

@@ -1,0 +1,68 @@
+/** What the tests of tunnels have in common: a client of the WebSocket, and what refuses it. */
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
+import { createWebSocketStream, WebSocket } from 'ws';
+
+export interface Tunnel {
+  readonly socket: WebSocket;
+  /** Bytes that came, as latin-1. */
+  text: string;
+  /** The other side ended its direction. */
+  isEnded: boolean;
+  /** 0 while it is open. */
+  code: number;
+}
+
+export interface TunnelCall {
+  /** Below the cloud's address: `/api/vms/…/tunnel?port=22`. */
+  readonly path: string;
+  readonly key: string;
+}
+
+function dial(api: string, { path, key }: TunnelCall): WebSocket {
+  return new WebSocket(`${api.replace(/^http/, 'ws')}${path}`, { headers: { 'x-api-key': key } });
+}
+
+export async function openTunnel(api: string, call: TunnelCall): Promise<Tunnel> {
+  const socket = dial(api, call);
+  const tunnel: Tunnel = { socket, text: '', isEnded: false, code: 0 };
+  socket.on('message', (data: Buffer, isBinary) => {
+    if (isBinary) tunnel.text += data.toString('latin1');
+    else tunnel.isEnded = data.length === 0;
+  });
+  socket.on('close', (code) => {
+    tunnel.code = code;
+  });
+  await once(socket, 'open');
+  return tunnel;
+}
+
+/** Status and code of the problem by which the tunnel is refused. */
+export async function refusedTunnel(api: string, call: TunnelCall): Promise<[number, string]> {
+  const socket = dial(api, call);
+  socket.on('error', () => {});
+  const opened = once(socket, 'open').then(() => assert.fail(`${call.path} was opened`));
+  const refused = once(socket, 'unexpected-response').then(async ([, response]) => {
+    let text = '';
+    for await (const chunk of response) text += chunk;
+    return [response.statusCode, JSON.parse(text).code] as [number, string];
+  });
+  opened.catch(() => {});
+  return Promise.race([refused, opened]);
+}
+
+/** A port of this host where each connection goes through a tunnel of its own. */
+export async function listenThrough(api: string, call: TunnelCall): Promise<{ port: number; close(): void }> {
+  const server = createServer((client) => {
+    const through = createWebSocketStream(dial(api, call));
+    through.on('error', () => client.destroy());
+    client
+      .on('error', () => through.destroy())
+      .pipe(through)
+      .pipe(client);
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return { port: (server.address() as AddressInfo).port, close: () => void server.close() };
+}
