@@ -271,7 +271,7 @@ export class WebSockets {
     // A client that holds back what it receives does not see our pings, but may send some itself.
     webSocket.on('pong', isAlive).on('ping', isAlive);
     webSocket.on('message', (data: Buffer, isBinary: boolean) => {
-      // What comes after we closed it has no session any more.
+      // A frame that comes after we closed it has no session any more.
       if (webSocket.readyState !== webSocket.OPEN) return;
       connection.pending++;
       webSocket.pause();

@@ -8,7 +8,7 @@ import type { Duplex } from 'node:stream';
 import type { Clock } from '../platform/clock.ts';
 import { AppError } from '../platform/errors.ts';
 
-/** What a tunnel leads to. */
+/** The machine or database at the end of a tunnel. */
 export interface TunnelTarget {
   /** `vm-…` or `db-…`. */
   readonly id: string;

@@ -1,4 +1,4 @@
-/** What the tests of tunnels have in common: a client of the WebSocket, and what refuses it. */
+/** Shared by the tests of tunnels: a client of the WebSocket, and what refuses it. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
