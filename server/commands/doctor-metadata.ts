@@ -5,7 +5,7 @@ import { type ServerFacts, serverFacts } from '../drivers/metadata-postgresql/se
 import { type Clock, systemClock } from '../platform/clock.ts';
 import type { Finding } from './doctor.ts';
 
-/** One that writes, one that holds the database, four that read, two for snapshots. */
+/** Connections: one that writes, one that holds the database, four that read, two for snapshots. */
 const CONNECTIONS = 8;
 /** Times in the log of Cloudlet and in that of the server should agree. */
 const MOST_CLOCK_MS = 1000;
