@@ -12,6 +12,9 @@ export interface OperationRow {
   readonly sealed_body: Uint8Array | null;
 }
 
+/** An operation without its outcome, for lists. */
+export type OperationHead = Omit<OperationRow, 'sealed_body'>;
+
 export type NewOperation = Omit<OperationRow, 'ended_at' | 'status' | 'sealed_body'>;
 
 export interface OperationEnd {
@@ -30,6 +33,23 @@ export class OperationsStore {
 
   find(operationId: string): Awaitable<OperationRow | undefined> {
     return this.#reads.get('SELECT * FROM operations WHERE operation_id = ?', operationId);
+  }
+
+  /** Those of an account with an id below `before`, newest first; `credentialId`: of this caller alone. */
+  listBefore(
+    accountId: number,
+    { before, limit, credentialId }: { before: string; limit: number; credentialId: string | undefined },
+  ): Awaitable<OperationHead[]> {
+    const own = credentialId === undefined ? [] : [credentialId];
+    return this.#reads.all(
+      `SELECT operation_id, account_id, credential_id, name, created_at, ended_at, status FROM operations
+       WHERE account_id = ? AND operation_id < ? ${own.length > 0 ? 'AND credential_id = ?' : ''}
+       ORDER BY operation_id DESC LIMIT ?`,
+      accountId,
+      before,
+      ...own,
+      limit,
+    );
   }
 
   insert(row: NewOperation): Statement {

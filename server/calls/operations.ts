@@ -11,7 +11,7 @@ import { AppError } from '../platform/errors.ts';
 import { newId } from '../platform/ids.ts';
 import type { Sealer } from '../platform/master-key.ts';
 import { type StoredResponse, TrimSchedule } from './idempotency.ts';
-import type { OperationRow, OperationsStore } from './operations-store.ts';
+import type { OperationHead, OperationRow, OperationsStore } from './operations-store.ts';
 import type { Principal } from './principal.ts';
 
 const KEPT_MS = 24 * 3600 * 1000;
@@ -20,6 +20,8 @@ const KEPT_MS = 24 * 3600 * 1000;
  * connections.
  */
 const MAX_RUNNING = 100;
+/** Above every id. */
+const LAST_ID = 'op~';
 
 export interface OperationsDeps {
   readonly metadata: Metadata;
@@ -45,6 +47,17 @@ export interface Operation {
   readonly state: 'running' | 'ended' | 'interrupted';
   /** The response that the call would have had; null until it has ended. */
   readonly response: StoredResponse | null;
+}
+
+/** An operation in a list. */
+export interface OperationSummary {
+  readonly operationId: string;
+  readonly name: string;
+  readonly createdAt: number;
+  readonly endedAt: number | null;
+  /** `failed` is also one whose outcome was lost. */
+  readonly state: 'running' | 'succeeded' | 'failed';
+  readonly status: number | null;
 }
 
 /** How long a reader waits for the end, and its abort signal. */
@@ -114,6 +127,26 @@ export class Operations {
     }
     const isRunning = this.#running.has(operationId);
     return this.#present(await this.#rowFor(caller, operationId), isRunning);
+  }
+
+  /**
+   * The caller's, newest first, without their outcomes: all of the account for its own key and sessions, else
+   * those of the same key. `before`: an id, or undefined for the first page.
+   */
+  async *list(
+    caller: Principal,
+    { before, limit }: { readonly before: string | undefined; readonly limit: number },
+  ): AsyncGenerator<OperationSummary> {
+    const { store, isOwner } = this.#deps;
+    const credentialId = (await isOwner(caller)) ? undefined : caller.credentialId;
+    const page = { before: before ?? LAST_ID, limit, credentialId };
+    for (const row of await store.listBefore(caller.accountId, page)) yield this.#summary(row);
+  }
+
+  #summary({ operation_id, name, created_at, ended_at, status }: OperationHead): OperationSummary {
+    const common = { operationId: operation_id, name, createdAt: created_at, endedAt: ended_at, status };
+    if (status !== null) return { ...common, state: status < 400 ? 'succeeded' : 'failed' };
+    return { ...common, state: this.#running.has(operation_id) ? 'running' : 'failed' };
   }
 
   /** Accepts no more calls and ends all waiting. Resolves when none is running, after `ms` at the latest. */

@@ -1,9 +1,11 @@
 /** Operations over REST, and resource changes over a WebSocket. */
-import type { Operation, Operations } from '../calls/operations.ts';
+import type { Operation, Operations, OperationSummary } from '../calls/operations.ts';
 import type { Updates } from '../calls/updates.ts';
 import { formatTime, formatTimeOrNull } from '../platform/clock.ts';
 import { AppError } from '../platform/errors.ts';
+import { isId } from '../platform/ids.ts';
 import { namedObject, Type } from '../platform/json-schema.ts';
+import { invalidCursor, listPage, Paging } from './list-page.ts';
 import { PROBLEM_SCHEMA, toProblem } from './response.ts';
 import { defineRoute, type Route } from './route.ts';
 import type { SocketRoute } from './web-sockets.ts';
@@ -27,6 +29,26 @@ export const OperationView = namedObject(
   },
   { description: 'A call that runs in the background' },
 );
+
+const OperationEntry = namedObject('OperationSummary', {
+  operation_id: Type.String(),
+  name: Type.String({ description: 'operationId of the call' }),
+  state: OperationView.properties.state,
+  status: OperationView.properties.status,
+  created_at: Type.String(),
+  ended_at: Type.Union([Type.String(), Type.Null()]),
+});
+
+async function* presentList(operations: AsyncIterable<OperationSummary>) {
+  for await (const { operationId, name, state, status, createdAt, endedAt } of operations) yield {
+    operation_id: operationId,
+    name,
+    state,
+    status,
+    created_at: formatTime(createdAt),
+    ended_at: formatTimeOrNull(endedAt),
+  };
+}
 
 /** Status of a response that is an operation. */
 export const ACCEPTED = 202;
@@ -87,6 +109,26 @@ export interface OperationRoutesDeps {
 
 export function operationRoutes({ operations }: OperationRoutesDeps): Route[] {
   return [
+    defineRoute({
+      method: 'GET',
+      path: '/api/operations',
+      name: 'listOperations',
+      tag: 'system',
+      summary: 'List calls sent with Prefer: respond-async, newest first',
+      description:
+        "Those of the last 24 hours: of the account for its own key and its sessions, else of the same key.",
+      permission: 'authenticated',
+      query: Type.Object(Paging),
+      responses: { 200: Type.Array(OperationEntry) },
+      produces: 'list',
+      errors: ['invalid_cursor'],
+      handler: async ({ principal, query: { limit, cursor }, request }) => {
+        if (cursor !== undefined && !isId('op', cursor)) throw invalidCursor();
+        const most = limit === undefined ? Number.MAX_SAFE_INTEGER : limit + 1;
+        const entries = presentList(operations.list(principal, { before: cursor, limit: most }));
+        return listPage({ request, limit, entries, cursorOf: (entry) => entry.operation_id });
+      },
+    }),
     defineRoute({
       method: 'GET',
       path: '/api/operations/{id}',

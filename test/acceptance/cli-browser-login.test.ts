@@ -1,6 +1,6 @@
 /** The client signs in through a real browser, or with a code; and what others could try meanwhile. */
 import assert from 'node:assert/strict';
-import type { ChildProcess } from 'node:child_process';
+import { type ChildProcess, execFileSync } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { request } from 'node:http';
@@ -154,6 +154,29 @@ describe('by browser', { skip }, () => {
     await login.address();
     login.child.kill('SIGINT');
     assert.equal((await login.ended).code, 130);
+  });
+});
+
+describe('copied from the console', { skip }, () => {
+  test('commands do what the page shows', async () => {
+    const page = await fixture.signedUp('eve', '/storage');
+    const eve = await clientOf(fixture, page);
+    await eve.call('/api/buckets', { json: { name: 'eves-photos' } });
+    await eve.upload('eves-photos', "it's/a b.txt", 'words');
+    const env = { CLOUDLET_URL: fixture.cloud.api, CLOUDLET_API_KEY: eve.key ?? '' };
+    const copied = async (path: string) => {
+      await page.goto(fixture.cloud.api + path);
+      const button = page.getByRole('button', { name: /^Copy as command: / });
+      const label = (await button.first().getAttribute('aria-label')) ?? '';
+      const words = label.replace('Copy as command: cloudlet ', '');
+      const split = execFileSync('sh', ['-c', `printf '%s\\n' ${words}`], { encoding: 'utf8' });
+      return user.ok(split.trim().split('\n'), { env });
+    };
+    assert.match(await copied('/storage'), /eves-photos/);
+    assert.match(await copied(`/storage/eves-photos?prefix=${encodeURIComponent("it's/")}`), /a b\.txt/);
+    assert.match(await copied('/machines'), /NAME/);
+    assert.match(await copied('/account'), /NAME/);
+    await page.context().close();
   });
 });
 

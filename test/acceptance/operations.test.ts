@@ -155,3 +155,33 @@ test('after kill -9 an operation is called done when its effect is there, and in
     if (state === 'failed') assert.equal(error.code, 'operation_interrupted');
   }
 });
+
+test('the list has those of the account, newest first, by pages and without their answers', async () => {
+  const anyone = await CheckedClient.open(cloud.api);
+  const owner = anyone.as((await anyone.register()).api_key);
+  const call = { method: 'POST', json: { name: 'k', scopes: ['storage:read'] }, headers: LATER };
+  const ids: string[] = [];
+  for (let i = 0; i < 3; i++) {
+    const { body } = await owner.call('/api/account/access-keys', call);
+    ids.unshift(body.operation_id);
+    await owner.expect(200, `/api/operations/${body.operation_id}?wait=60`);
+  }
+  const all = await owner.expect(200, '/api/operations');
+  assert.deepEqual(
+    all.map(({ operation_id }: { operation_id: string }) => operation_id),
+    ids,
+  );
+  assert.deepEqual([all[0].name, all[0].state, all[0].status], ['createAccessKey', 'succeeded', 201]);
+  assert.doesNotMatch(JSON.stringify(all), /clk_|api_key/, 'a list shows no secrets');
+  const first = await owner.call('/api/operations?limit=2');
+  assert.equal(first.body.length, 2);
+  const next = /<([^>]+)>; rel="next"/.exec(first.headers.get('link') ?? '')?.[1] ?? '';
+  const [last] = await owner.expect(200, next);
+  assert.equal(last.operation_id, ids[2]);
+  await owner.refused(400, 'invalid_cursor', ['/api/operations?limit=2&cursor=op-x']);
+  const limited = { name: 'own', scopes: ['account:write'] };
+  const key = await owner.expect(201, '/api/account/access-keys', { json: limited });
+  assert.deepEqual(await anyone.as(key.api_key).expect(200, '/api/operations'), [], "another key's");
+  const stranger = anyone.as((await anyone.register()).api_key);
+  assert.deepEqual(await stranger.expect(200, '/api/operations'), []);
+});

@@ -138,6 +138,7 @@ const CASES: Readonly<Record<string, Case>> = {
   listWebhookDeliveries: { foreign: 'webhook_not_found' },
   replayWebhookDelivery: { foreign: 'webhook_not_found' },
   recoverWebhook: { json: { since: '2026-01-01 00:00:00' }, foreign: 'webhook_not_found' },
+  listOperations: {},
   getOperation: { foreign: 'operation_not_found' },
   getUsage: {},
   listLedger: {},

@@ -1,10 +1,11 @@
-/** "Show as code": the call that a form is about to make, as curl and as SDK code, filled in. */
+/** "Show as code": the call that a form is about to make, as curl, SDK code and a command, filled in. */
 
 import { CodeBracketIcon } from '@heroicons/react/24/outline';
 import { Code, Group, SegmentedControl, Stack } from '@mantine/core';
 import { useState } from 'react';
 import { type CallShape, type Methods, OPERATIONS, paramsOf } from '../../../sdk/index.ts';
 import { text } from '../texts/text.ts';
+import { commandOfCall } from './client-commands.ts';
 import { CopyIcon } from './copy.tsx';
 import { Fold } from './fold.tsx';
 import { shellWord } from './say.ts';
@@ -17,7 +18,13 @@ interface CallSampleProps {
 
 export function CallSample(props: CallSampleProps) {
   const [language, setLanguage] = useState('curl');
-  const code = language === 'curl' ? curlOf(props) : sdkOf(props);
+  const command = commandOfCall(props.operation, OPERATIONS[props.operation], props.args);
+  const code =
+    language === 'command' && command !== undefined
+      ? command
+      : language === 'sdk'
+        ? sdkOf(props)
+        : curlOf(props);
   return (
     <Fold icon={CodeBracketIcon} label={text.shell.asCode}>
       <Stack gap="xs" mt="xs">
@@ -30,6 +37,7 @@ export function CallSample(props: CallSampleProps) {
             data={[
               { value: 'curl', label: 'curl' },
               { value: 'sdk', label: 'JavaScript' },
+              ...(command === undefined ? [] : [{ value: 'command', label: 'cloudlet' }]),
             ]}
           />
           <CopyIcon value={code} label={text.shell.copyCode} />

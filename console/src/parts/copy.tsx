@@ -1,7 +1,7 @@
 /** Gives a text to the reader: into the clipboard, where http is enough, or as a file. */
 import { CheckIcon, ClipboardIcon } from '@heroicons/react/24/outline';
 import { ActionIcon, Tooltip } from '@mantine/core';
-import { useState } from 'react';
+import { type ComponentType, type SVGProps, useState } from 'react';
 import { text } from '../texts/text.ts';
 
 /** Longer: there is something to do. */
@@ -19,8 +19,15 @@ export async function copyText(value: string): Promise<void> {
   if (!isCopied) throw new Error('not copied');
 }
 
+interface CopyIconProps {
+  readonly value: string;
+  readonly label: string;
+  /** Default: a clipboard. */
+  readonly icon?: ComponentType<SVGProps<SVGSVGElement>>;
+}
+
 /** A small button beside a value. Its label tells for a moment what became of it. */
-export function CopyIcon({ value, label }: { value: string; label: string }) {
+export function CopyIcon({ value, label, icon: Icon = ClipboardIcon }: CopyIconProps) {
   const [outcome, setOutcome] = useState<'copied' | 'notCopied'>();
   const tell = (what: typeof outcome, ms: number) => {
     setOutcome(what);
@@ -35,7 +42,7 @@ export function CopyIcon({ value, label }: { value: string; label: string }) {
   return (
     <Tooltip label={says}>
       <ActionIcon variant="subtle" color="gray" size={24} aria-label={says} onClick={copy}>
-        {outcome === 'copied' ? <CheckIcon width={16} /> : <ClipboardIcon width={16} />}
+        {outcome === 'copied' ? <CheckIcon width={16} /> : <Icon width={16} />}
       </ActionIcon>
     </Tooltip>
   );

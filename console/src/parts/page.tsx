@@ -1,9 +1,26 @@
 /** The frame of every page: title, actions, tab name; while it loads, and when it is empty. */
 import { Group, Skeleton, Stack, Text, Title } from '@mantine/core';
 import { useRouterState } from '@tanstack/react-router';
-import { type ComponentType, type ReactNode, type RefObject, type SVGProps, useEffect, useRef } from 'react';
+import {
+  type ComponentType,
+  lazy,
+  type ReactNode,
+  type RefObject,
+  Suspense,
+  type SVGProps,
+  useEffect,
+  useRef,
+} from 'react';
 import classes from './parts.module.css';
 import { Refused } from './warning.tsx';
+
+/** Not in the first load; where it does not come, nothing is missed. */
+const CopyPageCommand = lazy<() => ReactNode>(() =>
+  import('./copy-command.tsx').then(
+    (made) => ({ default: made.CopyPageCommand }),
+    () => ({ default: () => null }),
+  ),
+);
 
 interface PageProps {
   readonly title: string;
@@ -35,7 +52,12 @@ export function Page({ title, trail, lead, actions, children }: PageProps) {
               </Text>
             )}
           </div>
-          {actions !== undefined && <Group gap="xs">{actions}</Group>}
+          <Group gap="xs">
+            <Suspense fallback={null}>
+              <CopyPageCommand />
+            </Suspense>
+            {actions}
+          </Group>
         </Group>
       </div>
       {children}

@@ -6,6 +6,8 @@ import { useState } from 'react';
 import type { StorageObjectDetails } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
 import { CallSample } from '../../parts/call-sample.tsx';
+import { placeWord } from '../../parts/client-commands.ts';
+import { CopyCommand } from '../../parts/copy-command.tsx';
 import { sayBytes, sayName } from '../../parts/say.ts';
 import { When } from '../../parts/when.tsx';
 import { text } from '../../texts/text.ts';
@@ -57,6 +59,7 @@ export function ObjectDetails({ object, isVersioned, onGone }: ObjectDetailsProp
           >
             {text.storage.delete}
           </Button>
+          <CopyCommand command={`cloudlet cp ${placeWord(bucket, object.name)} .`} />
         </Group>
       )}
       {deleting.question}

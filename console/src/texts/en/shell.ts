@@ -35,6 +35,7 @@ export const shell = {
   copied: 'Copied',
   notCopied: 'The browser could not copy this. Select it and press Ctrl+C.',
   copyCode: 'Copy code',
+  copyCommand: (command: string) => `Copy as command: ${command}`,
   asCode: 'Show as code',
   language: 'Language',
   never: 'never',
