@@ -8,12 +8,18 @@ import { SYNC_COMMAND } from './files/sync-command.ts';
 import { VERSION_COMMANDS } from './files/version-commands.ts';
 import { generalCommands } from './general-commands.ts';
 import type { Topic } from './help.ts';
+import { RECOVERY_COMMANDS } from './recovery-commands.ts';
 import { RESOURCE_COMMANDS } from './resource-commands.ts';
+import { WEBHOOK_COMMANDS } from './webhook-commands.ts';
 
 export const TOPICS: readonly Topic[] = [
   { title: 'Account', commands: ACCOUNT_COMMANDS },
   { title: 'Files', commands: [...COPY_COMMANDS, SYNC_COMMAND, ...BROWSE_COMMANDS, ...VERSION_COMMANDS] },
-  { title: 'Machines, databases, buckets and keys', commands: [...RESOURCE_COMMANDS, API_COMMAND] },
+  {
+    title: 'Machines, databases, buckets and keys',
+    commands: [...RESOURCE_COMMANDS, ...WEBHOOK_COMMANDS, API_COMMAND],
+  },
+  { title: 'Recovery points, for administrators', commands: RECOVERY_COMMANDS },
   { title: 'Client', commands: generalCommands(() => TOPICS) },
 ];
 

@@ -49,7 +49,7 @@ export function isTerminal(stream: NodeJS.ReadStream | NodeJS.WriteStream): bool
   return stream.isTTY === true;
 }
 
-/** Columns of the terminal. */
+/** Columns of the terminal; one that does not know says 0. */
 export function columns(): number {
-  return process.stderr.columns ?? 80;
+  return process.stderr.columns || 80;
 }

@@ -48,12 +48,16 @@ export function askSecret(question: string): Promise<string> {
   });
 }
 
-/** True for `y` and `yes`. Without a terminal nobody can say so. */
+/** True for `y` and `yes`. Without a terminal nobody can say so. Throws ClientError at Ctrl-C. */
 export async function confirm(question: string): Promise<boolean> {
   if (!isTerminal(process.stdin)) return false;
   const asked = createInterface({ input: process.stdin, output: process.stderr });
   try {
     return /^y(es)?$/i.test((await asked.question(`${question} [y/N] `)).trim());
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ABORT_ERR') throw error;
+    process.stderr.write('\n');
+    throw new ClientError('interrupted', EXIT.interrupted);
   } finally {
     asked.close();
   }

@@ -1,67 +1,14 @@
 /** Machines, databases, buckets and keys: they are named by their name or id. */
-import type { AccessKey, Bucket, Cloud, Database, Pages, Vm } from '../sdk/index.ts';
-import type { Command, Invocation, Option } from './command.ts';
-import { ClientError, EXIT, UsageError } from './failures.ts';
+import type { AccessKey, Bucket, Cloud, Database, Vm } from '../sdk/index.ts';
+import type { Command, Invocation } from './command.ts';
+import { EXIT, UsageError } from './failures.ts';
 import { sizeText } from './output.ts';
-import { confirm } from './prompt.ts';
-
-const YES: Readonly<Record<string, Option>> = { yes: { short: 'y', summary: 'do not ask' } };
-
-/** The thing of that id or name. Throws ClientError if there is none, or more than one of that name. */
-async function find<T>(
-  list: Pages<T>,
-  namesOf: (thing: T) => readonly [id: string, name: string],
-  word: string,
-): Promise<T> {
-  const found: T[] = [];
-  for await (const thing of list) {
-    const [id, name] = namesOf(thing);
-    if (id === word) return thing;
-    if (name === word) found.push(thing);
-  }
-  const [only] = found;
-  if (only === undefined) throw new ClientError(`there is no ${word}`, EXIT.notFound);
-  if (found.length === 1) return only;
-  const ids = found.map((thing) => namesOf(thing)[0]).join(', ');
-  throw new ClientError(`${word} could be several: ${ids}`, EXIT.conflict, 'Use the id');
-}
+import { about, all, assertMeant, find, linesOf, YES } from './things.ts';
 
 const findVm = (cloud: Cloud, word: string) =>
   find(cloud.listVms(), ({ vm_id, name }) => [vm_id, name], word);
 const findDatabase = (cloud: Cloud, word: string) =>
   find(cloud.listDatabases(), ({ database_id, name }) => [database_id, name], word);
-
-/** A command about one thing. */
-function about<T>(
-  of: (cloud: Cloud, word: string) => Promise<T>,
-  work: (thing: T, call: Invocation & { readonly cloud: Cloud }) => Promise<void>,
-): Command['run'] {
-  return async (call) => {
-    const { cloud } = call.session();
-    await work(await of(cloud, call.words[0] ?? ''), { ...call, cloud });
-  };
-}
-
-async function assertMeant({ options }: Invocation, question: string): Promise<void> {
-  if (options.has('yes') || (await confirm(question))) return;
-  throw new UsageError('nothing was deleted', 'Use --yes where there is no terminal');
-}
-
-/** A thing as lines of its members, without those that are empty. */
-function linesOf(thing: object): string[] {
-  const members = Object.entries(thing).filter(([, value]) => value !== null && value !== '');
-  const width = Math.max(...members.map(([name]) => name.length));
-  return members.map(([name, value]) => {
-    return `${name.padEnd(width)}  ${typeof value === 'object' ? JSON.stringify(value) : value}`;
-  });
-}
-
-/** Things of this computer's memory only: lists here have at most some hundred entries. */
-async function all<T>(list: Pages<T>): Promise<T[]> {
-  const things: T[] = [];
-  for await (const thing of list) things.push(thing);
-  return things;
-}
 
 const stateLine = ({ name, state }: Vm) => [`${name} is ${state}`];
 
@@ -255,20 +202,30 @@ const OTHER_COMMANDS: readonly Command[] = [
   },
   {
     name: 'ops',
-    words: 'OPERATION',
-    summary: 'show an operation that was answered before its end',
+    words: '[OPERATION]',
+    summary: 'list calls that were answered before their end, or show one',
     options: { wait: { summary: 'until it has ended' } },
-    run: async ({ session, output, options, words: [id = ''] }) => {
-      const { cloud } = session();
-      const query = options.has('wait') ? { wait: LONGEST_WAIT_SECONDS } : {};
-      let operation = await cloud.getOperation(id, query);
-      while (options.has('wait') && operation.state === 'running')
-        operation = await cloud.getOperation(id, query);
-      output.one(operation, () => linesOf(operation));
-      return operation.state === 'failed' ? EXIT.failure : EXIT.ok;
-    },
+    run: showOperations,
   },
 ];
+
+async function showOperations({ session, output, options, words: [id] }: Invocation) {
+  const { cloud } = session();
+  if (id === undefined) {
+    const operations = await all(cloud.listOperations());
+    output.table(operations, ['CALL', 'STATE', 'BEGUN', 'ENDED', 'ID'], (operation) => {
+      const { name, state, created_at, ended_at, operation_id } = operation;
+      return [name, state, created_at, ended_at, operation_id];
+    });
+    return EXIT.ok;
+  }
+  const query = options.has('wait') ? { wait: LONGEST_WAIT_SECONDS } : {};
+  let operation = await cloud.getOperation(id, query);
+  while (options.has('wait') && operation.state === 'running')
+    operation = await cloud.getOperation(id, query);
+  output.one(operation, () => linesOf(operation));
+  return operation.state === 'failed' ? EXIT.failure : EXIT.ok;
+}
 
 export const RESOURCE_COMMANDS: readonly Command[] = [
   ...VM_COMMANDS,

@@ -85,19 +85,23 @@ async function restore(call: Invocation): Promise<void> {
   const place = remoteObject(call.words[0] ?? '');
   const { id } = await find(cloud, place);
   const restored = await cloud.restoreObject(id, {
-    version_id: version ?? (await versionAt(call, id, at ?? '')),
+    version_id: version ?? (await versionAt(cloud, place, at ?? '')),
   });
   output.one(restored, () => [`${shown(place)} is now version ${restored.version_id}`]);
 }
 
-async function versionAt(call: Invocation, id: string, text: string): Promise<string> {
+/** The version that was the latest at that time, however many came after it. */
+async function versionAt(cloud: Cloud, { bucket, key }: RemotePlace, text: string): Promise<string> {
   const wanted = Date.parse(text);
   if (!Number.isFinite(wanted)) throw new UsageError(`${text} is not a time like 2026-05-31T12:00:00Z`);
-  const { versions } = await call.session().cloud.getObject(id);
-  const found = versions.find((each) => Date.parse(`${each.created_at.replace(' ', 'T')}Z`) <= wanted);
-  if (found === undefined) throw new ClientError(`there was no version at ${text}`, EXIT.notFound);
-  if (found.is_delete_marker) throw new ClientError(`it was deleted at ${text}`, EXIT.notFound);
-  return found.version_id ?? '';
+  // Newest first, page by page; names that go on after this one come later.
+  for await (const each of cloud.listObjects(bucket, { prefix: key, include_versions: true })) {
+    if (each.name !== key) break;
+    if (Date.parse(`${each.created_at.replace(' ', 'T')}Z`) > wanted) continue;
+    if (each.is_delete_marker === true) throw new ClientError(`it was deleted at ${text}`, EXIT.notFound);
+    return each.version_id ?? '';
+  }
+  throw new ClientError(`there was no version at ${text}`, EXIT.notFound);
 }
 
 async function undelete(call: Invocation): Promise<void> {

@@ -1,5 +1,5 @@
 /** Operations over REST, and resource changes over a WebSocket. */
-import type { Operation, Operations, OperationSummary } from '../calls/operations.ts';
+import type { Operation, OperationSummary, Operations } from '../calls/operations.ts';
 import type { Updates } from '../calls/updates.ts';
 import { formatTime, formatTimeOrNull } from '../platform/clock.ts';
 import { AppError } from '../platform/errors.ts';
@@ -40,14 +40,15 @@ const OperationEntry = namedObject('OperationSummary', {
 });
 
 async function* presentList(operations: AsyncIterable<OperationSummary>) {
-  for await (const { operationId, name, state, status, createdAt, endedAt } of operations) yield {
-    operation_id: operationId,
-    name,
-    state,
-    status,
-    created_at: formatTime(createdAt),
-    ended_at: formatTimeOrNull(endedAt),
-  };
+  for await (const { operationId, name, state, status, createdAt, endedAt } of operations)
+    yield {
+      operation_id: operationId,
+      name,
+      state,
+      status,
+      created_at: formatTime(createdAt),
+      ended_at: formatTimeOrNull(endedAt),
+    };
 }
 
 /** Status of a response that is an operation. */
@@ -116,7 +117,7 @@ export function operationRoutes({ operations }: OperationRoutesDeps): Route[] {
       tag: 'system',
       summary: 'List calls sent with Prefer: respond-async, newest first',
       description:
-        "Those of the last 24 hours: of the account for its own key and its sessions, else of the same key.",
+        'Those of the last 24 hours: of the account for its own key and its sessions, else of the same key.',
       permission: 'authenticated',
       query: Type.Object(Paging),
       responses: { 200: Type.Array(OperationEntry) },

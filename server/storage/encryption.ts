@@ -51,7 +51,7 @@ export class DataKeys {
     return named_key === null ? opened : this.#openNamed(opened, named_key);
   }
 
-  /** As open(), for who asks for the bytes. Rejects also with `encryption_key_disabled`. */
+  /** Like open(), for who asks for the bytes. Rejects also with `encryption_key_disabled`. */
   openEnabled(sealed: SealedDataKey): Awaitable<Uint8Array | null> {
     return sealed.named_key === null ? this.open(sealed) : this.#openIfEnabled(sealed, sealed.named_key);
   }

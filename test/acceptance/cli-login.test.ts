@@ -64,8 +64,8 @@ async function namedCommands() {
   const words = [...help.matchAll(/^ {2}([a-z]+)[ \n]/gm)].map(([, word = '']) => word);
   const [, pattern = ''] = /case \$word in\n([^)]*)\)/.exec(readFileSync(LAUNCHER, 'utf8')) ?? [];
   const verbs = pattern.split(/[\s|\\]+/).filter((word) => word !== '');
-  // The server has a help of its own, and the help of the client also begins a sentence with its name.
-  const topics = [...new Set(words)].filter((word) => !['help', 'cloudlet'].includes(word));
+  // On the server help and recovery are the operator's; and a sentence of the help begins with its name.
+  const topics = [...new Set(words)].filter((word) => !['help', 'cloudlet', 'recovery'].includes(word));
   return { topics: topics.sort(), verbs: verbs.sort() };
 }
 

@@ -1,0 +1,58 @@
+/** Commands about things of the cloud, which are named by their name or id. */
+import type { Cloud, Pages } from '../sdk/index.ts';
+import type { Command, Invocation, Option } from './command.ts';
+import { ClientError, EXIT, UsageError } from './failures.ts';
+import { confirm } from './prompt.ts';
+
+export const YES: Readonly<Record<string, Option>> = { yes: { short: 'y', summary: 'do not ask' } };
+
+/** The thing of that id or name. Throws ClientError if there is none, or more than one of that name. */
+export async function find<T>(
+  list: Pages<T>,
+  namesOf: (thing: T) => readonly [id: string, name: string],
+  word: string,
+): Promise<T> {
+  const found: T[] = [];
+  for await (const thing of list) {
+    const [id, name] = namesOf(thing);
+    if (id === word) return thing;
+    if (name === word) found.push(thing);
+  }
+  const [only] = found;
+  if (only === undefined) throw new ClientError(`there is no ${word}`, EXIT.notFound);
+  if (found.length === 1) return only;
+  const ids = found.map((thing) => namesOf(thing)[0]).join(', ');
+  throw new ClientError(`${word} could be several: ${ids}`, EXIT.conflict, 'Use the id');
+}
+
+/** A command about one thing. */
+export function about<T>(
+  of: (cloud: Cloud, word: string) => Promise<T>,
+  work: (thing: T, call: Invocation & { readonly cloud: Cloud }) => Promise<void>,
+): Command['run'] {
+  return async (call) => {
+    const { cloud } = call.session();
+    await work(await of(cloud, call.words[0] ?? ''), { ...call, cloud });
+  };
+}
+
+export async function assertMeant({ options }: Invocation, question: string): Promise<void> {
+  if (options.has('yes') || (await confirm(question))) return;
+  throw new UsageError('nothing was deleted', 'Use --yes where there is no terminal');
+}
+
+/** A thing as lines of its members, without those that are empty. */
+export function linesOf(thing: object): string[] {
+  const members = Object.entries(thing).filter(([, value]) => value !== null && value !== '');
+  const width = Math.max(...members.map(([name]) => name.length));
+  return members.map(([name, value]) => {
+    return `${name.padEnd(width)}  ${typeof value === 'object' ? JSON.stringify(value) : value}`;
+  });
+}
+
+/** Things of this computer's memory only: lists here have at most some hundred entries. */
+export async function all<T>(list: Pages<T>): Promise<T[]> {
+  const things: T[] = [];
+  for await (const thing of list) things.push(thing);
+  return things;
+}
