@@ -35,7 +35,7 @@ export class OperationsStore {
     return this.#reads.get('SELECT * FROM operations WHERE operation_id = ?', operationId);
   }
 
-  /** Operations of an account with an id below `before`, newest first; `credentialId`: of this caller alone. */
+  /** Operations with an id below `before`, newest first; `credentialId`: of this caller alone. */
   listBefore(
     accountId: number,
     { before, limit, credentialId }: { before: string; limit: number; credentialId: string | undefined },
