@@ -92,19 +92,43 @@ export interface CorsAsked {
   readonly headers: readonly string[];
 }
 
-/** The names in `Access-Control-Request-Headers`. */
+/** Each is held against all patterns of a rule; scripts of real pages send a few. */
+const MAX_HEADERS = 100;
+
+/** The names in `Access-Control-Request-Headers`, each once. Throws S3Error BadRequest for too many. */
 export function headerNames(text: string): string[] {
-  return text
-    .split(',')
-    .map((name) => name.trim().toLowerCase())
-    .filter((name) => name !== '');
+  const names = new Set(text.split(',').map((name) => name.trim().toLowerCase()));
+  names.delete('');
+  if (names.size <= MAX_HEADERS) return [...names];
+  throw new S3Error('BadRequest', `Access-Control-Request-Headers names more than ${MAX_HEADERS} headers`);
 }
 
-/** True for a text that the pattern names, whose `*` stands for anything. */
-function matches(pattern: string, text: string): boolean {
-  const [start = '', end] = pattern.split('*');
-  if (end === undefined) return pattern === text;
-  return text.length >= start.length + end.length && text.startsWith(start) && text.endsWith(end);
+/** Whether one of the patterns, whose `*` stands for anything, is that of a text. */
+type Matcher = (text: string) => boolean;
+
+function matcherOf(patterns: readonly string[]): Matcher {
+  const exact = new Set(patterns.filter((pattern) => !pattern.includes('*')));
+  const wild = patterns
+    .filter((pattern) => pattern.includes('*'))
+    .map((pattern) => pattern.split('*') as [start: string, end: string]);
+  return (text) =>
+    exact.has(text) ||
+    wild.some(
+      ([start, end]) =>
+        text.length >= start.length + end.length && text.startsWith(start) && text.endsWith(end),
+    );
+}
+
+/** A bucket's settings keep a rule as long as it does not change. */
+const matchers = new WeakMap<CorsRule, { readonly origin: Matcher; readonly header: Matcher }>();
+
+function matchersOf(rule: CorsRule) {
+  const known = matchers.get(rule);
+  if (known !== undefined) return known;
+  const lower = rule.headers.map((pattern) => pattern.toLowerCase());
+  const made = { origin: matcherOf(rule.origins), header: matcherOf(lower) };
+  matchers.set(rule, made);
+  return made;
 }
 
 /**
@@ -116,12 +140,11 @@ export function corsHeaders(rules: readonly CorsRule[], asked: CorsAsked): Recor
   const rule = rules.find(
     (each) =>
       each.methods.includes(method) &&
-      each.origins.some((pattern) => matches(pattern, origin)) &&
-      headers.every((name) => each.headers.some((pattern) => matches(pattern.toLowerCase(), name))),
+      matchersOf(each).origin(origin) &&
+      headers.every((name) => matchersOf(each).header(name)),
   );
   if (rule === undefined) return null;
-  const first = rule.origins.find((pattern) => matches(pattern, origin));
-  const isOpen = first === '*';
+  const isOpen = rule.origins.find((pattern) => matcherOf([pattern])(origin)) === '*';
   const names: Record<string, string> = {
     'access-control-allow-origin': isOpen ? '*' : origin,
     'access-control-allow-methods': rule.methods.join(', '),

@@ -92,9 +92,10 @@ export type SettingName = Exclude<keyof BucketSettings, 'namedKey'>;
 /** Settings to replace; undefined removes one. */
 export type SettingsChange = { readonly [N in keyof BucketSettings]?: BucketSettings[N] | undefined };
 
-/** Texts that were parsed lately, most recent last. */
+/** Texts that were parsed lately, most recent last: at most so many characters in all. */
 const parsed = new Map<string, BucketSettings>();
-const KEPT = 256;
+const KEPT_CHARACTERS = 4 * 2 ** 20;
+let keptCharacters = 0;
 const NONE: BucketSettings = {};
 
 export function settingsOf({ settings }: { readonly settings: string | null }): BucketSettings {
@@ -102,8 +103,13 @@ export function settingsOf({ settings }: { readonly settings: string | null }): 
   const known = parsed.get(settings);
   if (known !== undefined) return known;
   const document = JSON.parse(settings) as BucketSettings;
-  if (parsed.size === KEPT) parsed.delete([...parsed.keys()][0] ?? '');
+  keptCharacters += settings.length;
   parsed.set(settings, document);
+  for (const oldest of parsed.keys()) {
+    if (keptCharacters <= KEPT_CHARACTERS) break;
+    keptCharacters -= oldest.length;
+    parsed.delete(oldest);
+  }
   return document;
 }
 

@@ -61,13 +61,21 @@ function afterDays(from: number, days: number, { dayMs }: DayLength): number {
   return dayMs === DAY_MS ? Math.ceil(at / DAY_MS) * DAY_MS : at;
 }
 
+/** The tags that were parsed last: all rules of a bucket ask for those of one object in turn. */
+let lastTags: { readonly text: string; readonly tags: Readonly<Record<string, string>> } | undefined;
+
+function tagsOf(text: string): Readonly<Record<string, string>> {
+  if (lastTags?.text !== text) lastTags = { text, tags: JSON.parse(text) };
+  return lastTags.tags;
+}
+
 function covers(rule: LifecycleRule, object: Omit<Filtered, 'created_at'>): boolean {
   const { isEnabled, prefix = '', tags = {}, largerThan = -1, smallerThan = Number.POSITIVE_INFINITY } = rule;
   if (!isEnabled || !object.name.startsWith(prefix)) return false;
   if (object.size_bytes <= largerThan || object.size_bytes >= smallerThan) return false;
   const wanted = Object.entries(tags);
   if (wanted.length === 0) return true;
-  const own = object.tags === null ? {} : (JSON.parse(object.tags) as Record<string, string>);
+  const own = object.tags === null ? {} : tagsOf(object.tags);
   return wanted.every(([name, value]) => own[name] === value);
 }
 

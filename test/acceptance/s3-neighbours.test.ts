@@ -30,6 +30,35 @@ after(() => cloud.stop());
 const deletion = (count: number) =>
   `<Delete>${Array.from({ length: count }, (_, i) => `<Object><Key>none-${i}</Key></Object>`).join('')}</Delete>`;
 
+test('a policy that takes long to evaluate refuses its own bucket, and holds up nobody', async () => {
+  const path = pathOf('attacker', 'a'.repeat(1000));
+  await attacker.ok('PUT', path, { body: 'x' });
+  // Without a bound it takes seconds of the event loop for each request.
+  const agent = 'a'.repeat(12_000);
+  const likes = ['', 'a'].map((more) => `*?${'a'.repeat(6000)}${more}b*`);
+  const statement = {
+    Effect: 'Allow',
+    Principal: '*',
+    Action: 's3:GetObject',
+    Resource: 'arn:aws:s3:::attacker/*',
+    Condition: { StringLike: { 'aws:UserAgent': likes } },
+  };
+  const policy = JSON.stringify({ Version: '2012-10-17', Statement: [statement] });
+  await attacker.ok('PUT', '/attacker', { query: 'policy', body: policy });
+  const anonymous = () => fetch(`${cloud.data}${path}`, { headers: { 'user-agent': agent } });
+  const flood = Array.from({ length: 30 }, async () => {
+    const reply = await anonymous();
+    return [reply.status, textOf(await reply.text(), 'Message')] as const;
+  });
+  for (let round = 0; round < 5; round++) await victim.ok('GET', '/victim');
+  for (const [status, message] of await Promise.all(flood)) {
+    assert.equal(status, 403);
+    assert.match(message, /takes too long to evaluate: give it fewer wildcards/);
+  }
+  await attacker.ok('DELETE', '/attacker', { query: 'policy' });
+  assert.equal((await attacker.ok('GET', path)).text, 'x');
+});
+
 test('bodies that an account holds half-sent leave memory for those of others', async () => {
   const sockets: Socket[] = [];
   const { hostname, port } = new URL(cloud.data);

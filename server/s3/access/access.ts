@@ -7,6 +7,7 @@ import { S3Error } from '../s3-error.ts';
 import type { ConditionValues } from './conditions.ts';
 import { type Decision, decide, isDenied, type Question, type Rules } from './decide.ts';
 import { aclOf } from './grants.ts';
+import { Effort } from './pattern.ts';
 import { policyOf } from './policy.ts';
 import { type RequestFacts, requestValues, type TagFacts, withTags } from './request-values.ts';
 
@@ -37,6 +38,7 @@ export class Access {
   readonly owner: AccountName;
   readonly caller: Principal;
   readonly #facts: CallFacts;
+  readonly #effort = new Effort();
   #values: ReadonlyMap<string, readonly string[]> | undefined;
 
   constructor(bucket: BucketRow | HeldBucketRow, facts: CallFacts) {
@@ -105,6 +107,11 @@ export class Access {
     const { isAllowed, reason } = this.decide(asked);
     if (isAllowed) return;
     if (reason === 'scope') throw new S3Error('AccessDenied', `This key lacks the scope ${asked.permission}`);
+    if (reason === 'effort') {
+      const message =
+        'The policy of the bucket takes too long to evaluate: give it fewer wildcards, or ask for fewer names at a time';
+      throw new S3Error('AccessDenied', message);
+    }
     if (reason === 'policy' && this.isOwner) {
       throw new S3Error('AccessDenied', `The policy of the bucket denies ${asked.action}`);
     }
@@ -134,7 +141,8 @@ export class Access {
     // Most requests meet no policy, and need no values.
     const values: ConditionValues = (name) =>
       withTags(own ?? this.#common, { existing, requested: requestedTags })(name);
-    return { action, permission, bucket: bucket.name, key, prefix, caller, values };
+    const effort = this.#effort;
+    return { action, permission, bucket: bucket.name, key, prefix, caller, values, effort };
   }
 
   #rules(subject: Subject | undefined): Rules {

@@ -1,6 +1,13 @@
 /** Conditions of policies: operators, and the names of what they compare. */
 import { BlockList, isIP } from 'node:net';
-import { matches, type PatternOptions, readPattern, type Variables } from './pattern.ts';
+import {
+  type Asking,
+  type Effort,
+  matches,
+  type PatternOptions,
+  readPattern,
+  type Variables,
+} from './pattern.ts';
 
 /** The facts of a request, by the names of condition keys in lower case (`s3:prefix`); absent: nothing. */
 export type ConditionValues = (name: string) => readonly string[] | undefined;
@@ -13,7 +20,7 @@ export interface Condition {
   readonly ifExists: boolean;
   readonly quantifier: 'all' | 'any' | undefined;
   /** Whether one of the request's values meets one of the policy's. */
-  readonly accepts: (value: string, variables: Variables) => boolean;
+  readonly accepts: (value: string, asking: Asking) => boolean;
   /** `Null`: whether the key must be absent. */
   readonly isNull?: boolean;
   /** Values without wildcards, by which a policy can be told from a public one. */
@@ -87,7 +94,7 @@ const byPattern =
   (options: PatternOptions): Comparison =>
   (value, hasVariables) => {
     const pattern = readPattern(value, { ...options, hasVariables });
-    return (given, variables) => matches(pattern, given, variables);
+    return (given, asking) => matches(pattern, given, asking);
   };
 
 const equals = byPattern({ hasWildcards: false });
@@ -188,26 +195,33 @@ export function readCondition(
   const { isNegated, compare } = operatorOf(base);
   const accepting = values.map((value) => compare(value, hasVariables));
   const hasWildcards = /Like$|^Arn/.test(base);
+  const isText = /^(?:String|Arn)/.test(base);
   return {
     key,
     isNegated,
     ifExists: suffix !== undefined,
     quantifier: quantifier === undefined ? undefined : quantifier === 'ForAllValues' ? 'all' : 'any',
-    accepts: (value, variables) => accepting.some((accepts) => accepts(value, variables)),
+    accepts: (value, asking) =>
+      accepting.some((accepts) => {
+        if (!isText) asking.effort.spend(1 + value.length);
+        return accepts(value, asking);
+      }),
     fixed: isNegated
       ? []
       : values.filter((value) => !value.includes('${') && !(hasWildcards && /[*?]/.test(value))),
   };
 }
 
-/** A missing key meets what is negated, as AWS says, and nothing else without IfExists. */
-export function isMet(condition: Condition, values: ConditionValues): boolean {
+/**
+ * A missing key meets what is negated, as AWS says, and nothing else without IfExists. Throws TooMuchEffort.
+ */
+export function isMet(condition: Condition, values: ConditionValues, effort: Effort): boolean {
   const { key, isNegated, ifExists, quantifier, accepts, isNull } = condition;
   const given = values(key);
   if (isNull !== undefined) return (given === undefined) === isNull;
   if (given === undefined) return ifExists || quantifier === 'all' || (isNegated && quantifier !== 'any');
-  const variables: Variables = (name) => onlyOf(values(name));
-  const meets = (value: string) => accepts(value, variables) !== isNegated;
+  const asking = { variables: variablesOf(values), effort };
+  const meets = (value: string) => accepts(value, asking) !== isNegated;
   if (quantifier === 'all') return given.every(meets);
   if (quantifier === 'any') return given.some(meets);
   return isNegated ? given.every(meets) : given.some(meets);

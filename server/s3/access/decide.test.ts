@@ -5,6 +5,7 @@ import type { Grant } from '../../storage/bucket-settings.ts';
 import { randomFrom } from '../../testing/random.ts';
 import type { Action } from '../s3-call.ts';
 import { decide, type Question, type Rules } from './decide.ts';
+import { Effort } from './pattern.ts';
 import { compilePolicy, isPublic, type Policy, readPolicy } from './policy.ts';
 
 const ID = { owner: 'a'.repeat(64), other: 'b'.repeat(64), third: 'c'.repeat(64) };
@@ -54,6 +55,7 @@ function asks(caller: Principal, more: Partial<Question> = {}): Question {
     bucket: BUCKET,
     caller,
     values: () => undefined,
+    effort: new Effort(),
   } as const;
   return { ...plain, key: 'key' in more ? more.key : key, ...rest };
 }
@@ -187,4 +189,46 @@ test('no rules let anyone do more than the bucket’s owner, his key, or a rule 
       if (caller === NOBODY && policy === null) assert.equal(decide(asks(OTHER, how), rules).isAllowed, true);
     }
   }
+});
+
+test('a policy that takes too long denies, and its owner may still mend it', () => {
+  const fills = (text: (index: number) => string) => {
+    const texts = [];
+    for (let bytes = 0; bytes < 19_500; bytes += (texts.at(-1)?.length ?? 0) + 3)
+      texts.push(text(texts.length));
+    return texts;
+  };
+  const agent = 'a'.repeat(15_000);
+  const values: Question['values'] = (name) => (name === 'aws:useragent' ? [agent] : undefined);
+  const slow = [
+    { Resource: fills((index) => `arn:aws:s3:::${BUCKET}/*?${'a'.repeat(400 + index)}b*`) },
+    { Condition: { StringLike: { 'aws:UserAgent': [`*?${'a'.repeat(7000)}b*`] } } },
+    { Condition: { StringNotEqualsIgnoreCase: { 'aws:UserAgent': fills(String) } } },
+    { Condition: { NumericNotEquals: { 'aws:UserAgent': fills(String) } } },
+  ];
+  for (const statement of slow) {
+    const rules = { ...OPEN, policy: policyOf(statement) };
+    for (const caller of [OWNER, OTHER, NOBODY]) {
+      const asked = asks(caller, { key: 'a'.repeat(1024), values, effort: new Effort() });
+      assert.deepEqual(
+        decide(asked, rules),
+        { isAllowed: false, reason: 'effort' },
+        JSON.stringify(statement),
+      );
+    }
+    const mending = asks(OWNER, {
+      key: undefined,
+      action: 's3:PutBucketPolicy',
+      permission: 'storage:admin',
+      values,
+    });
+    assert.equal(decide(mending, rules).isAllowed, true);
+  }
+});
+
+test('a policy of full size with a wildcard in each pattern is no effort', () => {
+  const texts = Array.from({ length: 400 }, (_, index) => `arn:aws:s3:::${BUCKET}/*${index}x*`);
+  const rules = { ...OPEN, policy: policyOf({ Resource: [...texts, ...ALL] }) };
+  const asked = asks(OTHER, { key: `${'k'.repeat(1000)}/7`, effort: new Effort() });
+  assert.deepEqual(decide(asked, rules), { isAllowed: true, reason: 'policy' });
 });

@@ -7,7 +7,7 @@ import type { Grant, GrantPermission, PublicAccess } from '../../storage/bucket-
 import type { Action } from '../s3-call.ts';
 import { type ConditionValues, isMet, variablesOf } from './conditions.ts';
 import { isGranted } from './grants.ts';
-import { matches } from './pattern.ts';
+import { type Effort, matches, TooMuchEffort } from './pattern.ts';
 import { arnOf, isPublic, type Policy, type Statement } from './policy.ts';
 
 export interface Question {
@@ -22,6 +22,7 @@ export interface Question {
   /** NOBODY: the request is not signed. */
   readonly caller: Principal;
   readonly values: ConditionValues;
+  readonly effort: Effort;
 }
 
 export interface Rules {
@@ -37,7 +38,8 @@ export interface Rules {
   readonly objectGrants: readonly Grant[] | null;
 }
 
-export type Reason = 'scope' | 'limits' | 'policy' | 'owner' | 'list' | 'nothing';
+/** `effort`: the policy takes too long. */
+export type Reason = 'scope' | 'limits' | 'policy' | 'effort' | 'owner' | 'list' | 'nothing';
 
 export interface Decision {
   readonly isAllowed: boolean;
@@ -85,9 +87,10 @@ export function decide(question: Question, rules: Rules): Decision {
   // The rights of a key are never more than it was made with.
   if (isSigned && !permits(caller, permission)) return denied('scope');
   if (caller.bucketLimits !== null && !(isOwner && isWithinLimits(question))) return denied('limits');
-  const mends = isOwner && rules.ownerMayMend && POLICY_ACTIONS.includes(action);
-  const statements = rules.policy?.statements.filter((statement) => applies(statement, question)) ?? [];
-  if (!mends && statements.some(({ effect }) => effect === 'Deny')) return denied('policy');
+  if (isOwner && rules.ownerMayMend && POLICY_ACTIONS.includes(action)) return allowed('owner');
+  const statements = applying(question, rules);
+  if (statements === undefined) return denied('effort');
+  if (statements.some(({ effect }) => effect === 'Deny')) return denied('policy');
   if (isOwner) return allowed('owner');
   const isKept = rules.publicAccess?.restrict === true && rules.policy !== null && isPublic(rules.policy);
   if (!isKept && statements.some(({ effect }) => effect === 'Allow')) return allowed('policy');
@@ -95,8 +98,18 @@ export function decide(question: Question, rules: Rules): Decision {
 }
 
 /** Whether a policy denies it, whatever else allows it. */
-export function isDenied(question: Question, { policy }: Pick<Rules, 'policy'>): boolean {
-  return policy?.statements.some((each) => each.effect === 'Deny' && applies(each, question)) === true;
+export function isDenied(question: Question, rules: Pick<Rules, 'policy'>): boolean {
+  return applying(question, rules)?.some(({ effect }) => effect === 'Deny') ?? true;
+}
+
+/** The statements that say something about it; undefined: the policy takes too long. */
+function applying(question: Question, { policy }: Pick<Rules, 'policy'>): Statement[] | undefined {
+  try {
+    return policy?.statements.filter((statement) => applies(statement, question)) ?? [];
+  } catch (error) {
+    if (error instanceof TooMuchEffort) return undefined;
+    throw error;
+  }
 }
 
 function isWithinLimits({ caller, bucket, key, prefix }: Question): boolean {
@@ -105,17 +118,18 @@ function isWithinLimits({ caller, bucket, key, prefix }: Question): boolean {
   return caller.bucketLimits?.some((limit) => limit.bucket === bucket) === true;
 }
 
-function applies(statement: Statement, { caller, action, bucket, key, values }: Question): boolean {
+function applies(statement: Statement, question: Question): boolean {
+  const { caller, action, bucket, key, values, effort } = question;
   const { principals, isNotPrincipal, actions, isNotAction, resources, isNotResource, conditions } =
     statement;
   const isNamed =
     principals === 'everyone' || (caller.canonicalId !== '' && principals.has(caller.canonicalId));
   if (isNamed === isNotPrincipal) return false;
-  if (actions.some((pattern) => matches(pattern, action)) === isNotAction) return false;
-  const variables = variablesOf(values);
+  const asking = { variables: variablesOf(values), effort };
+  if (actions.some((pattern) => matches(pattern, action, asking)) === isNotAction) return false;
   const arn = arnOf(bucket, key);
-  if (resources.some((pattern) => matches(pattern, arn, variables)) === isNotResource) return false;
-  return conditions.every((condition) => isMet(condition, values));
+  if (resources.some((pattern) => matches(pattern, arn, asking)) === isNotResource) return false;
+  return conditions.every((condition) => isMet(condition, values, effort));
 }
 
 function isListed({ caller, action }: Question, rules: Rules): boolean {

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { randomFrom } from '../../testing/random.ts';
-import { matches, type PatternOptions, readPattern, type Variables } from './pattern.ts';
+import { Effort, matches, type PatternOptions, readPattern, type Variables } from './pattern.ts';
 
 interface Options extends PatternOptions {
   readonly variables?: Variables;
 }
 
-const says = (text: string, given: string, { variables, ...options }: Options = {}) =>
-  matches(readPattern(text, options), given, variables);
+const says = (text: string, given: string, { variables = () => undefined, ...options }: Options = {}) =>
+  matches(readPattern(text, options), given, { variables, effort: new Effort() });
 
 test('wildcards stand for any text and any character', () => {
   for (const [pattern, yes, no] of [

@@ -5,7 +5,7 @@
 import type { BucketPolicy } from '../../storage/bucket-settings.ts';
 import { type Condition, PolicyProblem, readCondition } from './conditions.ts';
 import { isKnownAction } from './known-actions.ts';
-import { matches, type Pattern, readPattern } from './pattern.ts';
+import { type Asking, Effort, matches, type Pattern, readPattern, TooMuchEffort } from './pattern.ts';
 
 /** Everyone, or accounts by their canonical ids. */
 type Principals = 'everyone' | ReadonlySet<string>;
@@ -82,9 +82,18 @@ export function compilePolicy(
   accounts: Readonly<Record<string, string>>,
 ): Policy {
   const hasVariables = version === VERSION_WITH_VARIABLES;
-  return {
-    statements: statements.map((json) => compileStatement(json, { bucket, accounts, hasVariables })),
+  const place = {
+    bucket,
+    accounts,
+    hasVariables,
+    asking: { variables: () => undefined, effort: new Effort() },
   };
+  try {
+    return { statements: statements.map((json) => compileStatement(json, place)) };
+  } catch (error) {
+    if (!(error instanceof TooMuchEffort)) throw error;
+    throw new PolicyProblem('Policy has too many wildcards in its actions');
+  }
 }
 
 /**
@@ -107,10 +116,12 @@ interface Place {
   readonly bucket: string;
   readonly accounts: Readonly<Record<string, string>>;
   readonly hasVariables: boolean;
+  readonly asking: Asking;
 }
 
-function compileStatement(json: Json, { bucket, accounts, hasVariables }: Place): Statement {
+function compileStatement(json: Json, place: Place): Statement {
   assertMembers(json, STATEMENT_MEMBERS);
+  const { accounts, hasVariables } = place;
   const { Effect: effect, Condition: conditions = {} } = json;
   if (effect !== 'Allow' && effect !== 'Deny') throw new PolicyProblem('Policy has an invalid effect');
   const [isNotPrincipal, named] = either(json, 'Principal', 'NotPrincipal');
@@ -123,9 +134,9 @@ function compileStatement(json: Json, { bucket, accounts, hasVariables }: Place)
     effect,
     principals: compilePrincipals(named, accounts),
     isNotPrincipal,
-    actions: textsOf(actions, 'action').map(compileAction),
+    actions: textsOf(actions, 'action').map((text) => compileAction(text, place)),
     isNotAction,
-    resources: textsOf(resources, 'resource').map((text) => compileResource(text, bucket, hasVariables)),
+    resources: textsOf(resources, 'resource').map((text) => compileResource(text, place)),
     isNotResource,
     conditions: compileConditions(conditions, hasVariables),
   };
@@ -167,17 +178,17 @@ function compilePrincipals(named: unknown, accounts: Readonly<Record<string, str
   );
 }
 
-function compileAction(text: string): Pattern {
+function compileAction(text: string, { asking }: Place): Pattern {
   const pattern = readPattern(text, { foldsCase: true });
-  if (text === '*' || isKnownAction((action) => matches(pattern, action))) return pattern;
+  if (text === '*' || isKnownAction((action) => matches(pattern, action, asking))) return pattern;
   throw new PolicyProblem(`Policy has invalid action - ${text}`);
 }
 
 /** Only the bucket itself and what is in it: a policy of one bucket says nothing of others. */
-function compileResource(text: string, bucket: string, hasVariables: boolean): Pattern {
+function compileResource(text: string, { bucket, hasVariables, asking }: Place): Pattern {
   const [, name] = /^arn:aws:s3:::([^/]+)(?:\/.*)?$/s.exec(text) ?? [];
   const pattern = readPattern(text, { hasVariables });
-  const isOurs = name !== undefined && matches(readPattern(name), bucket);
+  const isOurs = name !== undefined && matches(readPattern(name), bucket, asking);
   if (isOurs || text === '*') return pattern;
   throw new PolicyProblem(`Policy has invalid resource - ${text}`);
 }

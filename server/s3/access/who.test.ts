@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { BucketPolicy, BucketSettings, Grant } from '../../storage/bucket-settings.ts';
-import { isOpen, type WhoAsked, whoMay } from './who.ts';
+import { isOpen, whoMay } from './who.ts';
 
 const OWNER = { id: 'a'.repeat(64), name: 'ada' };
 const FRIEND = { id: 'b'.repeat(64), name: 'bob' };
@@ -18,8 +18,10 @@ const allow = (more: Json = {}): Json => {
   return { Effect: 'Allow', Principal: '*', Action: 's3:GetObject', Resource: ALL, ...more };
 };
 
+type Asked = Parameters<typeof whoMay>[0];
+
 /** `everyone:read`, `bob:read?` */
-function found(settings: BucketSettings, more: Partial<WhoAsked> = {}): string {
+function found(settings: BucketSettings, more: Partial<Asked> = {}): string {
   const asked = { bucket: 'photos', owner: OWNER, settings, key: 'a', objectGrants: null, ...more };
   return whoMay(asked)
     .flatMap(({ who, account, ...deeds }) =>

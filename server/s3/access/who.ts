@@ -3,6 +3,7 @@
  * requests. Conditions are of requests, so an answer that hangs on one is "conditional".
  */
 import { NOBODY, type Permission, type Principal } from '../../calls/principal.ts';
+import { AppError } from '../../platform/errors.ts';
 import type {
   AccountName,
   BucketPolicy,
@@ -13,6 +14,7 @@ import type {
 import type { Action } from '../s3-call.ts';
 import { decide, type Rules } from './decide.ts';
 import { isPublicGrant } from './grants.ts';
+import { Effort } from './pattern.ts';
 import { isPublic, type Policy, policyOf, type Statement } from './policy.ts';
 
 export type Answer = 'yes' | 'no' | 'conditional';
@@ -36,6 +38,7 @@ export interface WhoAsked {
   readonly key: string;
   /** The list of that object, if it is there; null: none holds. */
   readonly objectGrants: readonly Grant[] | null;
+  readonly effort: Effort;
 }
 
 const DEEDS = {
@@ -47,9 +50,12 @@ const DEEDS = {
 
 /** Not the account of anybody. */
 const OTHER = -1;
+/** Ten requests' worth: each kind of caller is put to several questions. */
+const EFFORT = 5_000_000;
 
 /** Everyone, everyone with a key of some account, and each account that policy or lists name. */
-export function whoMay(asked: WhoAsked): Reach[] {
+export function whoMay(whole: Omit<WhoAsked, 'effort'>): Reach[] {
+  const asked = { ...whole, effort: new Effort(EFFORT) };
   const stranger: Principal = { ...NOBODY, via: 'key', accountId: OTHER, scopes: ['*'] };
   const callers = [
     { who: 'everyone', account: null, caller: NOBODY },
@@ -67,11 +73,11 @@ export function whoMay(asked: WhoAsked): Reach[] {
 }
 
 /** Whether the policy or the list of the bucket lets everyone do something. */
-export function isOpen({ bucket, settings: { policy, acl = [] } }: WhoAsked): boolean {
+export function isOpen({ bucket, settings: { policy, acl = [] } }: Omit<WhoAsked, 'effort'>): boolean {
   return (policy !== undefined && isPublic(policyOf(policy, bucket))) || acl.some(isPublicGrant);
 }
 
-function namedAccounts({ owner, settings, objectGrants }: WhoAsked): AccountName[] {
+function namedAccounts({ owner, settings, objectGrants }: Omit<WhoAsked, 'effort'>): AccountName[] {
   const { policy, acl = [] } = settings;
   const found = new Map<string, AccountName>();
   for (const [name, id] of Object.entries(policy?.principals ?? {})) found.set(id, { id, name });
@@ -85,8 +91,20 @@ function namedAccounts({ owner, settings, objectGrants }: WhoAsked): AccountName
 function answerOf({ bucket, key, ...asked }: WhoAsked, caller: Principal, deed: keyof typeof DEEDS): Answer {
   const [action, permission] = DEEDS[deed];
   const where = deed === 'list' ? { key: undefined, prefix: '' } : { key };
-  const question = { action, permission, bucket, ...where, caller, values: () => undefined };
-  const isAllowed = (rules: Rules) => decide(question, rules).isAllowed;
+  const question = {
+    action,
+    permission,
+    bucket,
+    ...where,
+    caller,
+    values: () => undefined,
+    effort: asked.effort,
+  };
+  const isAllowed = (rules: Rules) => {
+    const decision = decide(question, rules);
+    if (decision.reason === 'effort') throw tooLong();
+    return decision.isAllowed;
+  };
   const { policy, publicAccess, acl = null, ownership } = asked.settings;
   const hasLists = ownership !== 'BucketOwnerEnforced';
   const rulesWith = (choose: (statement: Statement) => Statement[]): Rules => ({
@@ -100,6 +118,12 @@ function answerOf({ bucket, key, ...asked }: WhoAsked, caller: Principal, deed: 
   });
   if (isAllowed(rulesWith(strictly))) return 'yes';
   return isAllowed(rulesWith(loosely)) ? 'conditional' : 'no';
+}
+
+function tooLong(): AppError {
+  return new AppError('invalid_request', 'The policy of the bucket takes too long to evaluate', {
+    hint: 'Give the policy fewer wildcards',
+  });
 }
 
 interface Chosen {
