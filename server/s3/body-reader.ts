@@ -40,7 +40,7 @@ export interface SentChecksum {
   readonly value: string;
 }
 
-/** What takes the bytes of an object or a part. */
+/** The receiver of the bytes of an object or a part. */
 export type Receiver = Pick<Upload, 'digest' | 'write' | 'finish'>;
 
 export interface ReceivedBody {
