@@ -55,12 +55,13 @@ export function testMetadata(name: string, begin: () => Promise<MetadataUnderTes
 const CHECKS: Readonly<Record<string, (on: Opened) => Promise<void>>> = {
   'a read sees a commit once its promise resolved, however many read meanwhile': async (on) => {
     let isReading = true;
-    const reading = (async () => {
+    const read = async () => {
       while (isReading) {
         await on.settingOf('turn');
         await new Promise(setImmediate);
       }
-    })();
+    };
+    const reading = Promise.all([read(), read(), read(), read()]);
     await on.metadata.commit([put('turn', '0')]);
     for (let turn = 1; turn <= 50; turn++) {
       const sql = 'UPDATE settings SET value = ? WHERE name = ?';

@@ -1,4 +1,6 @@
-/** A way to a server that can be blocked: bytes then stay where they are, and no connection ends. */
+/**
+ * A way to a server that can be blocked, so that bytes stay where they are and no connection ends; or cut.
+ */
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 
 export class TcpProxy {
@@ -43,8 +45,13 @@ export class TcpProxy {
     for (const socket of this.#sockets) socket.resume();
   }
 
+  /** Ends the connections on both sides; what is under way is lost. */
+  cut(): void {
+    for (const socket of this.#sockets) socket.destroy();
+  }
+
   close(): void {
     this.#server.close();
-    for (const socket of this.#sockets) socket.destroy();
+    this.cut();
   }
 }

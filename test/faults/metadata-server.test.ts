@@ -10,6 +10,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { operatorPostgresql } from '../../server/testing/operator-postgresql.ts';
 import type { OperatorServer } from '../../server/testing/operator-server.ts';
 import { noPostgresql } from '../../server/testing/postgresql-fixture.ts';
+import { TcpProxy } from '../../server/testing/tcp-proxy.ts';
 import { Client } from '../harness/client.ts';
 import { ADMIN_KEY, CloudProcess } from '../harness/cloud-process.ts';
 import { eventually } from '../harness/waiting.ts';
@@ -89,7 +90,9 @@ test('PostgreSQL goes away under load: errors are clear, it goes on by itself, a
   oracle.close();
 });
 
-test('kills of Cloudlet and of PostgreSQL lose nothing, and nothing is reported wrongly', {
+const KINDS = ['Cloudlet', 'PostgreSQL', 'both', 'connections'] as const;
+
+test('kills of Cloudlet, PostgreSQL, both and their connections lose nothing, and none is reported wrongly', {
   skip: noPostgresql,
 }, async (t) => {
   const seed = chooseSeed();
@@ -97,7 +100,12 @@ test('kills of Cloudlet and of PostgreSQL lose nothing, and nothing is reported 
   const random = randomFrom(seed);
   const oracle = new Oracle();
   const checker = new Checker(oracle);
-  const url = server.url('postgres', 'of-the-operator').replace(/postgres$/, 'cloudlet');
+  const proxy = await TcpProxy.to(server.port);
+  t.after(() => proxy.close());
+  const url = server
+    .url('postgres', 'of-the-operator')
+    .replace(/postgres$/, 'cloudlet')
+    .replace(`:${server.port}/`, `:${proxy.port}/`);
   const env = { CLOUDLET_METADATA_URL: url, CLOUDLET_RATE_REQUESTS: '1000000' };
   const cloud = await CloudProcess.start({ dataDir, env });
   t.after(() => cloud.crash());
@@ -107,13 +115,19 @@ test('kills of Cloudlet and of PostgreSQL lose nothing, and nothing is reported 
   await assert.rejects(CloudProcess.start({ env }), /in use by the Cloudlet on \S+, process \d+, since/);
   const { key } = await new Client(cloud.api).newUser();
   await makeBuckets(new Client(cloud.api, key));
+  const kills = new Map<string, number>();
   for (let round = 0; round < ROUNDS; round++) {
     const load = new Load({ client: new Client(cloud.api, key), oracle, random });
     load.start();
     await sleep(random() * 800);
-    const isCloudKilled = random() < 0.4;
-    if (isCloudKilled) await cloud.crash();
-    else await server.crash();
+    const kind = KINDS[Math.floor(random() * KINDS.length)] as (typeof KINDS)[number];
+    const isCloudKilled = kind === 'Cloudlet' || kind === 'both';
+    kills.set(kind, (kills.get(kind) ?? 0) + 1);
+    if (kind === 'connections') proxy.cut();
+    await Promise.all([
+      isCloudKilled ? cloud.crash() : undefined,
+      kind === 'PostgreSQL' || kind === 'both' ? server.crash() : undefined,
+    ]);
     await sleep(random() * 300);
     await load.stop();
     assert.ok(!load.answers.has(500), `an answer of 500: ${cloud.output.slice(-3000)}`);
@@ -123,6 +137,7 @@ test('kills of Cloudlet and of PostgreSQL lose nothing, and nothing is reported 
     await checker.check(client);
   }
   t.diagnostic(`${oracle.count('acked')} writes acknowledged, none lost in ${ROUNDS} kills`);
+  t.diagnostic([...kills].map(([kind, count]) => `${kind}: ${count}`).join(', '));
   oracle.close();
   await assertAbsenceIsTold(cloud, new Client(cloud.api, key));
 });

@@ -6,7 +6,8 @@
 import type pg from 'pg';
 import type { CommitRejected, SqlValue, Statement, StatementResult } from '../../metadata/metadata.ts';
 import { type Ready, type ReadyStatement, type Step, stepsOf } from './batch-plan.ts';
-import { codeOf, prepared, toSent } from './connections.ts';
+import { binaryArray } from './binary-arrays.ts';
+import { codeOf, heldBack, prepared, toSent } from './connections.ts';
 import type { RowIds } from './row-ids.ts';
 import { manyRows, numbered } from './sql-texts.ts';
 
@@ -50,6 +51,12 @@ const LEDGER = /^\s*INSERT INTO ledger_transfers\b/;
 
 type Result = pg.QueryResult;
 
+interface Many {
+  readonly text: string;
+  /** Its params are arrays of these. */
+  readonly types: readonly string[];
+}
+
 export interface BatchStoreDeps {
   readonly client: pg.Client;
   readonly ids: RowIds;
@@ -64,7 +71,8 @@ export class BatchStore {
   readonly #client: pg.Client;
   readonly #ids: RowIds;
   readonly #writer: string;
-  readonly #manyTexts = new Map<string, string | null>();
+  /** Statements for many rows by those for one; null: there is none. */
+  readonly #many = new Map<string, Many | null>();
 
   constructor({ client, ids, writer, onRetry }: BatchStoreDeps) {
     this.#client = client;
@@ -120,10 +128,12 @@ export class BatchStore {
     const commits = ready.filter(isReady);
     const steps = stepsOf(commits);
     await this.#learn(steps);
-    const sent = [this.#client.query('BEGIN'), ...this.#lockLedger(commits)];
+    const send = heldBack(this.#client);
+    const begun = [this.#client.query('BEGIN'), ...this.#lockLedger(commits)];
     const answers = steps.map((step) => this.#send(step));
     const note = this.#note(number);
-    const settled = await Promise.allSettled([...sent, ...answers.flat(), note]);
+    send();
+    const settled = await Promise.allSettled([...begun, ...answers.flat(), note]);
     const failed = firstError(settled);
     if (failed !== undefined) {
       const code = codeOf(failed);
@@ -167,8 +177,10 @@ export class BatchStore {
   }
 
   async #alone(commit: Ready): Promise<CommitOutcome> {
+    const send = heldBack(this.#client);
     const opened = this.#client.query('SAVEPOINT one_commit');
     const answers = commit.map(({ sql, params }) => this.#query(sql, params));
+    send();
     const settled = await Promise.allSettled([opened, ...answers]);
     const failed = firstError(settled);
     const failure =
@@ -203,13 +215,13 @@ export class BatchStore {
 
   /** Statements for many rows need the types of their params, which the server tells. */
   async #learn(steps: readonly Step[]): Promise<void> {
-    const unknown = steps.filter(({ sql, rows }) => rows.length > 1 && !this.#manyTexts.has(sql));
+    const unknown = steps.filter(({ sql, rows }) => rows.length > 1 && !this.#many.has(sql));
     for (const { sql } of unknown) {
       if (manyRows(sql, ['text']) === null) {
-        this.#manyTexts.set(sql, null);
+        this.#many.set(sql, null);
         continue;
       }
-      const name = `learn_${this.#manyTexts.size}`;
+      const name = `learn_${this.#many.size}`;
       try {
         await this.#client.query(`PREPARE ${name} AS ${numbered(sql)}`);
         const { rows } = await this.#client.query<{ types: string[] }>(
@@ -217,10 +229,12 @@ export class BatchStore {
           [name],
         );
         await this.#client.query(`DEALLOCATE ${name}`);
-        this.#manyTexts.set(sql, manyRows(sql, rows[0]?.types ?? []));
+        const types = rows[0]?.types ?? [];
+        const text = manyRows(sql, types);
+        this.#many.set(sql, text === null ? null : { text, types });
       } catch (error) {
         if (codeOf(error) === '') throw error;
-        this.#manyTexts.set(sql, null);
+        this.#many.set(sql, null);
       }
     }
   }
@@ -228,10 +242,13 @@ export class BatchStore {
   #send({ sql, rows, expected }: Step): Promise<Result>[] {
     // An UPDATE for many rows changes a row once that two of them name: only an expectation notices.
     const isSafe = expected !== undefined || INSERT.test(sql);
-    const many = rows.length > 1 && isSafe ? this.#manyTexts.get(sql) : null;
+    const many = rows.length > 1 && isSafe ? this.#many.get(sql) : null;
     if (many === null || many === undefined) return rows.map((params) => this.#query(sql, params));
-    const columns = (rows[0] ?? []).map((_, i) => rows.map((params) => toSent(params[i] as SqlValue)));
-    return [this.#client.query({ ...prepared(many), values: columns })];
+    const columns = many.types.map((type, i) => {
+      const column = rows.map((params) => params[i] as SqlValue);
+      return binaryArray(type, column) ?? column.map(toSent);
+    });
+    return [this.#client.query({ ...prepared(many.text), values: columns })];
   }
 
   #query(sql: string, params: readonly SqlValue[]): Promise<Result> {

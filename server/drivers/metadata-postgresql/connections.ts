@@ -65,11 +65,24 @@ export async function connect({ url, writer = '', onEnd }: ConnectionOptions): P
   return client;
 }
 
+interface Writing {
+  readonly connection: {
+    readonly stream: { cork(): void; uncork(): void; destroy(): void };
+  };
+}
+const streamOf = (client: pg.Client) => (client as unknown as Writing).connection.stream;
+
+/** Holds back what is sent until the result is called: then all goes with one system call. */
+export function heldBack(client: pg.Client): () => void {
+  const stream = streamOf(client);
+  stream.cork();
+  return () => stream.uncork();
+}
+
 /** Ends the connection at once, also where the server no longer answers. */
 export function cut(client: pg.Client): void {
   // pg's own end() waits for answers in pipeline mode.
-  const { connection } = client as unknown as { connection: { stream: { destroy(): void } } };
-  connection.stream.destroy();
+  streamOf(client).destroy();
 }
 
 /** SQLSTATE of a connection that the server ends, or does not take (PostgreSQL, appendix A). */

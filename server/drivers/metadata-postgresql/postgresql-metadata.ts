@@ -16,8 +16,9 @@ import { AppError } from '../../platform/errors.ts';
 import { randomBase62 } from '../../platform/ids.ts';
 import { BatchRefused, BatchStore } from './batch-store.ts';
 import { answer, closed, failureOf, outcomeUnknown, takenOver, unreachable } from './commit-answers.ts';
-import { codeOf, connect, cut, prepared, readsOf, toSent } from './connections.ts';
+import { codeOf, connect, cut, readsOf } from './connections.ts';
 import { migrateSchema } from './postgresql-schema.ts';
+import { Readers } from './readers.ts';
 import { RowIds } from './row-ids.ts';
 import { StoreHold } from './store-hold.ts';
 
@@ -31,8 +32,6 @@ export interface PostgresqlMetadataDeps {
   readonly onTakenOver: (detail: string) => void;
 }
 
-/** Queries at the same time; each connection takes further ones without waiting. */
-const READERS = 4;
 export const LEAST_VERSION = 15;
 const ALARM = 'metadata_unreachable';
 const TAKEN_OVER = 'metadata_taken_over';
@@ -67,9 +66,13 @@ export class PostgresqlMetadata implements Metadata {
   /** An outcome was asked in vain; until it is known or given up, nothing else waits behind it. */
   #isAway = false;
   #writer: Promise<Writer> | null = null;
-  readonly #readers: (Promise<pg.Client> | null)[] = Array.from({ length: READERS }, () => null);
+  readonly #readers = new Readers((onEnd) =>
+    this.#connect(() => {
+      onEnd();
+      this.#figures.lostConnections++;
+    }),
+  );
   readonly #snapshots = new ReadSnapshots(() => this.#openSnapshot());
-  #turn = 0;
   #batch = 0;
   #closing: Promise<void> | null = null;
 
@@ -129,22 +132,21 @@ export class PostgresqlMetadata implements Metadata {
   }
 
   async get<T>(sql: string, ...params: SqlValue[]): Promise<T | undefined> {
-    return (await this.all<T>(sql, ...params))[0];
+    if (this.#closing !== null) throw closed();
+    // Nothing here has such a text.
+    if (params.some(hasNul)) return undefined;
+    const row = await this.#readers.get<T>(sql, params);
+    this.#deps.alarms.clear(ALARM);
+    return row;
   }
 
   async all<T>(sql: string, ...params: SqlValue[]): Promise<T[]> {
     if (this.#closing !== null) throw closed();
-    // Nothing here has such a text.
     if (params.some(hasNul)) return [];
-    const client = await this.#reader();
-    try {
-      const { rows } = await client.query({ ...prepared(sql), values: params.map(toSent) });
-      // The alarm may be about a connection that failed beside this one, and is needed no more.
-      this.#deps.alarms.clear(ALARM);
-      return rows as T[];
-    } catch (error) {
-      throw codeOf(error) === '' ? unreachable(error) : error;
-    }
+    const rows = await this.#readers.all(sql, params);
+    // The alarm may be about a connection that failed beside this one, and is needed no more.
+    this.#deps.alarms.clear(ALARM);
+    return rows as T[];
   }
 
   async snapshot<T>(work: (reads: Reads) => Promise<T>): Promise<T> {
@@ -199,7 +201,7 @@ export class PostgresqlMetadata implements Metadata {
   /** Connections that are open. */
   async #clients(): Promise<pg.Client[]> {
     const writer = this.#writer?.then(({ client }) => client);
-    const settled = await Promise.allSettled([...this.#readers, writer]);
+    const settled = await Promise.allSettled([...this.#readers.clients, writer]);
     return settled.flatMap((each) => (each.status === 'fulfilled' && each.value ? [each.value] : []));
   }
 
@@ -218,22 +220,6 @@ export class PostgresqlMetadata implements Metadata {
       'Stop this Cloudlet; or stop the other one and restart this one',
     );
     this.#deps.onTakenOver(detail);
-  }
-
-  /** The next of the readers, connected anew where it was lost. Rejects with `overloaded`. */
-  async #reader(): Promise<pg.Client> {
-    const turn = this.#turn++ % READERS;
-    const connecting =
-      this.#readers[turn] ??
-      this.#connect(() => {
-        this.#readers.fill(null, turn, turn + 1);
-        this.#figures.lostConnections++;
-      });
-    this.#readers[turn] = connecting;
-    return connecting.catch((error: unknown) => {
-      this.#readers[turn] = null;
-      throw error;
-    });
   }
 
   async #connect(onEnd: () => void): Promise<pg.Client> {

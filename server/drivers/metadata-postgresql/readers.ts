@@ -1,0 +1,108 @@
+/**
+ * Connections for reads. What is asked in one turn of the event loop goes to one of them together: each write
+ * to a socket costs a system call and wakes the server, which is more than all else that a short read costs.
+ */
+import type pg from 'pg';
+import type { SqlValue } from '../../metadata/metadata.ts';
+import { unreachable } from './commit-answers.ts';
+import { codeOf, heldBack, prepared, toSent } from './connections.ts';
+
+/** Queries at the same time; each connection takes further ones without waiting. */
+const READERS = 4;
+
+interface Reader {
+  client: Promise<pg.Client> | null;
+  /** Reads that are not answered. */
+  waiting: number;
+}
+
+interface Asked {
+  readonly params: readonly SqlValue[];
+  readonly rows: Promise<unknown[]>;
+}
+
+export class Readers {
+  /** Rejects with `overloaded`. */
+  readonly #connect: (onEnd: () => void) => Promise<pg.Client>;
+  readonly #readers = Array.from({ length: READERS }, (): Reader => ({ client: null, waiting: 0 }));
+  /** Each text's last read in this turn: requests in step (decisions/0013) mostly ask the same. */
+  readonly #asked = new Map<string, Asked>();
+  #ofTurn: Reader | null = null;
+  #isTurn = false;
+  /** Connections with reads of this turn, which these calls send. */
+  readonly #held = new Map<pg.Client, () => void>();
+
+  constructor(connect: (onEnd: () => void) => Promise<pg.Client>) {
+    this.#connect = connect;
+  }
+
+  /** Rejects with `overloaded` where the connection is lost, and with pg's errors. */
+  async get<T>(sql: string, params: readonly SqlValue[]): Promise<T | undefined> {
+    const last = this.#asked.get(sql);
+    if (last !== undefined && areEqual(last.params, params)) return (await last.rows)[0] as T | undefined;
+    const rows = this.all(sql, params);
+    this.#asked.set(sql, { params, rows });
+    return (await rows)[0] as T | undefined;
+  }
+
+  /** Rejects like get(). */
+  async all(sql: string, params: readonly SqlValue[]): Promise<unknown[]> {
+    const reader = this.#next();
+    reader.waiting++;
+    try {
+      const client = await this.#clientOf(reader);
+      if (!this.#held.has(client)) this.#held.set(client, heldBack(client));
+      this.#awaitTurn();
+      return (await client.query({ ...prepared(sql), values: params.map(toSent) })).rows;
+    } catch (error) {
+      throw codeOf(error) === '' ? unreachable(error) : error;
+    } finally {
+      reader.waiting--;
+    }
+  }
+
+  /** Connections that are open or being opened. */
+  get clients(): readonly Promise<pg.Client>[] {
+    return this.#readers.flatMap(({ client }) => client ?? []);
+  }
+
+  /** The reader of this turn: the one with the least to do. */
+  #next(): Reader {
+    const [first, ...others] = this.#readers as [Reader, ...Reader[]];
+    this.#ofTurn ??= others.reduce((least, other) => (other.waiting < least.waiting ? other : least), first);
+    this.#awaitTurn();
+    return this.#ofTurn;
+  }
+
+  #awaitTurn(): void {
+    if (this.#isTurn) return;
+    this.#isTurn = true;
+    setImmediate(() => {
+      this.#isTurn = false;
+      this.#ofTurn = null;
+      // Before they are sent: a read that may be shared is newer than each commit that is answered by then.
+      this.#asked.clear();
+      for (const send of this.#held.values()) send();
+      this.#held.clear();
+    });
+  }
+
+  /** Connects anew where the connection was lost. */
+  #clientOf(reader: Reader): Promise<pg.Client> {
+    const connecting =
+      reader.client ??
+      this.#connect(() => {
+        reader.client = null;
+      });
+    reader.client = connecting;
+    return connecting.catch((error: unknown) => {
+      // Another read may be connecting anew.
+      if (reader.client === connecting) reader.client = null;
+      throw error;
+    });
+  }
+}
+
+function areEqual(some: readonly SqlValue[], others: readonly SqlValue[]): boolean {
+  return some.length === others.length && some.every((param, i) => param === others[i]);
+}
