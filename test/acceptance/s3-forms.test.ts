@@ -143,7 +143,7 @@ describe('a form', () => {
       'Cache-Control': 'no-store',
       'x-amz-meta-Name': 'ä',
       aCl: 'private',
-      tagging: '<Tagging><TagSet><Tag><Key>a b</Key><Value>c&amp;</Value></Tag></TagSet></Tagging>',
+      tagging: '<Tagging><TagSet><Tag><Key>a b</Key><Value>c +</Value></Tag></TagSet></Tagging>',
       'x-amz-checksum-sha256': sum,
       'x-ignore-this': 'x',
     };
@@ -162,7 +162,7 @@ describe('a form', () => {
       ['text/plain', 'no-store', Buffer.from('ä').toString('latin1')],
     );
     const tags = await s3.ok('GET', pathOf(bucket, 'form/b'), { query: 'tagging' });
-    assert.match(tags.text, /<Key>a b<\/Key><Value>c&amp;<\/Value>/);
+    assert.match(tags.text, /<Key>a b<\/Key><Value>c \+<\/Value>/);
   });
 
   test('of many bytes is stored whole, and what follows the file is ignored', async () => {
