@@ -28,6 +28,7 @@ export const CALL_SAMPLES: Readonly<Record<string, CallSample>> = {
   rotateApiKey: { body: { overlap_seconds: 3600 } },
   createAccessKey: { body: { name: 'backup', scopes: ['storage:read'] } },
   createEncryptionKey: { body: { id: 'photos-2026' } },
+  changeEncryptionKey: { body: { enabled: false } },
   createBucket: { body: { name: 'photos', versioning: true } },
   getBucket: BUCKET,
   changeBucket: { ...BUCKET, body: { versioning: true } },

@@ -13,6 +13,8 @@ import {
 } from '../storage/bucket-settings.ts';
 import type { Buckets } from '../storage/buckets.ts';
 import { BucketPath } from '../storage/schema.ts';
+import { writtenGrants } from './access/asked-grants.ts';
+import { assertPublicAllowed } from './new-acl.ts';
 import { assertNotBlocked, newPolicy } from './policy-operations.ts';
 import { S3Error } from './s3-error.ts';
 import { SETTINGS, type Setting } from './setting-operations.ts';
@@ -45,7 +47,8 @@ export function settingRoutes({ buckets, accounts }: SettingRoutesDeps): Route[]
       params: BucketPath,
       responses: { 200: BucketSettingsShown },
       errors: ['bucket_not_found'],
-      handler: async ({ principal, params }) => shown(settingsOf(await buckets.find(principal, params.name))),
+      handler: async ({ principal, params }) =>
+        shown(settingsOf(await buckets.find(principal, params.name)), principal.canonicalId),
     }),
     defineRoute({
       method: 'PATCH',
@@ -65,10 +68,11 @@ export function settingRoutes({ buckets, accounts }: SettingRoutesDeps): Route[]
       handler: async (call) => {
         const { name } = call.params;
         const { canonicalId: id, username } = call.principal;
-        const changed = await checked({ accounts, bucket: name, body: call.body });
-        const check = (present: BucketSettings) =>
-          assertAllowed({ bucket: name, owner: { id, name: username }, changed, present });
-        return buckets.configureAll(call, name, { changed, check, answer: shown });
+        const owner = { id, name: username };
+        const changed = await checked({ accounts, bucket: name, owner, body: call.body });
+        const check = (present: BucketSettings) => assertAllowed({ bucket: name, owner, changed, present });
+        const answer = (settings: BucketSettings) => shown(settings, id);
+        return buckets.configureAll(call, name, { changed, check, answer });
       },
     }),
   ];
@@ -77,11 +81,12 @@ export function settingRoutes({ buckets, accounts }: SettingRoutesDeps): Route[]
 interface Given {
   readonly accounts: AccountDirectory;
   readonly bucket: string;
+  readonly owner: AccountName;
   readonly body: BucketSettingsChange;
 }
 
 /** The settings in their stored form. Throws `invalid_request` with every one that is not valid. */
-async function checked({ accounts, bucket, body }: Given): Promise<SettingsChange> {
+async function checked({ accounts, bucket, owner, body }: Given): Promise<SettingsChange> {
   const fields: FieldProblem[] = [];
   const attempt = async (field: string, read: () => unknown) => {
     try {
@@ -98,7 +103,12 @@ async function checked({ accounts, bucket, body }: Given): Promise<SettingsChang
     if (value === undefined) continue;
     found.push([name, value === null ? undefined : await attempt(MEMBERS[name], () => reread(name, value))]);
   }
-  const { policy } = body;
+  const { acl, policy } = body;
+  if (acl !== undefined) {
+    const own = { ...owner, permission: 'FULL_CONTROL' } as const;
+    const read = async () => [own, ...(await writtenGrants(acl ?? [], accounts))];
+    found.push(['acl', acl === null ? undefined : await attempt('acl', read)]);
+  }
   if (policy !== undefined) {
     const read = () => newPolicy(accounts, bucket, JSON.stringify(policy));
     found.push(['policy', policy === null ? undefined : await attempt('policy', read)]);
@@ -135,13 +145,21 @@ interface Fit {
 
 /** Throws `invalid_request` where the settings do not allow each other. */
 function assertAllowed({ bucket, owner, changed, present }: Fit): void {
-  const { policy, ownership } = changed;
-  const { publicAccess } = 'publicAccess' in changed ? changed : present;
-  const field = policy === undefined ? 'ownership' : 'policy';
-  try {
-    if (policy !== undefined) assertNotBlocked(policy, bucket, publicAccess);
-    if (ownership !== undefined) SETTINGS.ownership.check?.(ownership, present, owner);
-  } catch (error) {
-    throw error instanceof S3Error ? invalidField(field, error.message) : error;
-  }
+  const { policy, acl, ownership } = changed;
+  const after = <N extends keyof SettingsChange>(name: N) => (name in changed ? changed : present)[name];
+  const attempt = (field: string, check: () => void) => {
+    try {
+      check();
+    } catch (error) {
+      throw error instanceof S3Error ? invalidField(field, error.message) : error;
+    }
+  };
+  if (policy !== undefined) attempt('policy', () => assertNotBlocked(policy, bucket, after('publicAccess')));
+  if (acl !== undefined) attempt('acl', () => assertPublicAllowed(after('publicAccess'), acl));
+  const wanted = after('ownership');
+  if ((ownership ?? acl) === undefined || wanted === undefined) return;
+  const lists = { acl: after('acl') ?? [] };
+  attempt(ownership === undefined ? 'acl' : 'ownership', () =>
+    SETTINGS.ownership.check?.(wanted, lists, owner),
+  );
 }

@@ -1,6 +1,6 @@
 /** The settings of a bucket in the form of the JSON API. */
 import { namedObject, type Static, Type } from '../platform/json-schema.ts';
-import type { BucketSettings, PublicAccess, SettingName } from '../storage/bucket-settings.ts';
+import type { BucketSettings, Grant, PublicAccess, SettingName } from '../storage/bucket-settings.ts';
 import type { LifecycleRule } from '../storage/lifecycle-rules.ts';
 
 const Tags = Type.Record(Type.String(), Type.String(), {
@@ -72,7 +72,28 @@ const OwnershipShape = Type.Enum(['BucketOwnerEnforced', 'BucketOwnerPreferred',
   description: '`BucketOwnerEnforced` ends access control lists',
 });
 
+const GrantShape = namedObject('BucketGrant', {
+  account: Type.Optional(
+    Type.String({ description: 'Its canonical id; when it is set, also its e-mail address' }),
+  ),
+  account_name: Type.Optional(Type.String({ description: 'Only shown' })),
+  group: Type.Optional(
+    Type.Enum(['all', 'authenticated', 'logs'] as const, {
+      description: 'Instead of an account: everyone, every account, the writer of logs',
+    }),
+  ),
+  permission: Type.Enum(['READ', 'WRITE', 'READ_ACP', 'WRITE_ACP', 'FULL_CONTROL'] as const),
+});
+export type BucketGrant = Static<typeof GrantShape>;
+
+const AclShape = Type.Array(GrantShape, {
+  minItems: 1,
+  maxItems: 99,
+  description: "The access control list, without the owner's own entry",
+});
+
 const SCHEMAS = {
+  acl: AclShape,
   cors: Cors,
   lifecycle: LifecycleShape,
   lock: Lock,
@@ -86,6 +107,7 @@ const orNull = <S extends (typeof SCHEMAS)[keyof typeof SCHEMAS]>(schema: S) =>
   Type.Union([schema, Type.Null({ description: 'Not set' })]);
 
 export const BucketSettingsShown = namedObject('BucketSettings', {
+  acl: orNull(AclShape),
   cors: orNull(Cors),
   lifecycle: orNull(LifecycleShape),
   lock: orNull(Lock),
@@ -97,6 +119,7 @@ export const BucketSettingsShown = namedObject('BucketSettings', {
 export type BucketSettingsShown = Static<typeof BucketSettingsShown>;
 
 export const BucketSettingsChange = namedObject('BucketSettingsChange', {
+  acl: Type.Optional(orNull(AclShape)),
   cors: Type.Optional(orNull(Cors)),
   lifecycle: Type.Optional(orNull(LifecycleShape)),
   lock: Type.Optional(orNull(Lock)),
@@ -107,7 +130,7 @@ export const BucketSettingsChange = namedObject('BucketSettingsChange', {
 });
 export type BucketSettingsChange = Static<typeof BucketSettingsChange>;
 
-/** The members of the API by the settings that have a document of their own. A policy is read by itself. */
+/** Members of the API by settings that have a document of their own; policies and lists are read apart. */
 export const MEMBERS = {
   cors: 'cors',
   lifecycle: 'lifecycle',
@@ -197,7 +220,11 @@ function withoutAbsent(fields: object): object {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
 }
 
-export function shown({ cors, lifecycle, lock, tags, ...access }: BucketSettings): BucketSettingsShown {
+/** `owner`: canonical id. */
+export function shown(
+  { cors, lifecycle, lock, tags, acl = [], ...access }: BucketSettings,
+  owner: string,
+): BucketSettingsShown {
   const rules = cors?.map(({ origins, methods, headers, exposed, maxAgeSeconds, ...rule }) => ({
     ...rule,
     origins: [...origins],
@@ -209,7 +236,9 @@ export function shown({ cors, lifecycle, lock, tags, ...access }: BucketSettings
   const locked = lock === undefined ? null : { default: lock.byDefault ?? null };
   const expiring = lifecycle === undefined ? null : lifecycle.rules.map(ruleShown);
   const { ownership = null, policy, publicAccess } = access;
+  const toOthers = acl.filter((grant) => !('id' in grant) || grant.id !== owner);
   return {
+    acl: toOthers.length === 0 ? null : toOthers.map(grantShown),
     cors: rules ?? null,
     lifecycle: expiring,
     lock: locked,
@@ -218,6 +247,11 @@ export function shown({ cors, lifecycle, lock, tags, ...access }: BucketSettings
     public_access: publicAccess === undefined ? null : switchesShown(publicAccess),
     tags: tags ?? null,
   };
+}
+
+function grantShown({ permission, ...grantee }: Grant): BucketGrant {
+  if ('group' in grantee) return { group: grantee.group, permission };
+  return { account: grantee.id, account_name: grantee.name, permission };
 }
 
 function switchesShown({ blockAcls, ignoreAcls, blockPolicy, restrict }: PublicAccess) {

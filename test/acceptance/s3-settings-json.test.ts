@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { CheckedClient } from '../harness/checked-client.ts';
 import { CloudProcess } from '../harness/cloud-process.ts';
-import { newKeyPair, newS3, newUpload, pathOf, type S3Client } from './s3-kit.ts';
+import { anonymously, newKeyPair, newS3, newUpload, pathOf, type S3Client, textsOf } from './s3-kit.ts';
 
 let cloud: CloudProcess;
 let owner: CheckedClient;
@@ -77,6 +77,43 @@ describe('settings', () => {
     for (const json of [{ tags: 'a=b' }, { tags: { a: 1 } }, { tag: {} }])
       await owner.refused(400, 'invalid_request', [...change(json)]);
     assert.deepEqual((await owner.expect(200, SETTINGS)).tags, { kept: 'yes' });
+  });
+
+  test('have a list of grants to others, as S3 shows it, with the checks of S3', async () => {
+    const found = await stranger.expect(200, '/api/account');
+    const { canonical_id: account, username, email } = found;
+    const grants = [
+      { account: email, permission: 'READ' },
+      { group: 'all', permission: 'READ' },
+    ];
+    const { acl } = await owner.expect(200, ...change({ acl: grants }));
+    assert.deepEqual(acl, [
+      { account, account_name: username, permission: 'READ' },
+      { group: 'all', permission: 'READ' },
+    ]);
+    assert.deepEqual((await owner.expect(200, SETTINGS)).acl, acl);
+    const { text } = await s3.ok('GET', '/shown', { query: 'acl' });
+    assert.deepEqual(textsOf(text, 'Permission'), ['FULL_CONTROL', 'READ', 'READ']);
+    assert.equal((await anonymously(cloud.data, 'GET', '/shown')).status, 200);
+    const ENFORCED = 'BucketOwnerEnforced';
+    const BLOCKED = { block_acls: true, ignore_acls: false, block_policy: false, restrict: false };
+    for (const json of [
+      { acl: [{ permission: 'READ' }] },
+      { acl: [{ account, group: 'all', permission: 'READ' }] },
+      { acl: [{ account: 'nobody@example.org', permission: 'READ' }] },
+      { acl: [{ account: '0', permission: 'READ' }] },
+      { acl: [{ group: 'all', permission: 'ALL' }] },
+      { acl: [] },
+      { acl: grants, public_access: BLOCKED },
+      { acl: grants, ownership: ENFORCED },
+      { ownership: ENFORCED },
+    ]) {
+      await owner.refused(400, 'invalid_request', [...change(json)]);
+    }
+    assert.equal((await owner.expect(200, ...change({ acl: null, ownership: ENFORCED }))).acl, null);
+    await owner.refused(400, 'invalid_request', [...change({ acl: grants })]);
+    assert.equal((await anonymously(cloud.data, 'GET', '/shown')).status, 403);
+    await owner.expect(200, ...change({ ownership: null }));
   });
 
   test('are for keys that may administer the storage', async () => {

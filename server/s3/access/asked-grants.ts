@@ -85,6 +85,29 @@ function granteesOf(header: string): Grantee[] {
   });
 }
 
+/** A grant as JSON has it. */
+export interface WrittenGrant {
+  /** Canonical id or e-mail address. */
+  readonly account?: string;
+  readonly group?: Group;
+  readonly permission: GrantPermission;
+}
+
+/** Throws S3Error InvalidArgument, UnresolvableGrantByEmailAddress. */
+export async function writtenGrants(
+  written: readonly WrittenGrant[],
+  accounts: AccountDirectory,
+): Promise<Grant[]> {
+  const asked = written.map(({ account = '', group, permission }): AskedGrant => {
+    if ((account === '') === (group === undefined)) {
+      throw new S3Error('InvalidArgument', 'Each grant names either an account or a group');
+    }
+    if (group !== undefined) return { grantee: { kind: 'uri', value: GROUP_URIS[group] }, permission };
+    return { grantee: { kind: account.includes('@') ? 'emailAddress' : 'id', value: account }, permission };
+  });
+  return resolved(asked, accounts);
+}
+
 async function resolved(asked: readonly AskedGrant[], accounts: AccountDirectory): Promise<Grant[]> {
   if (asked.length > MAX_GRANTS) {
     throw new S3Error('MalformedACLError', `A list can have at most ${MAX_GRANTS} grants`);
