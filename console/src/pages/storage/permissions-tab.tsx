@@ -11,6 +11,7 @@ import { showDone } from '../../parts/notices.tsx';
 import { Loaded } from '../../parts/page.tsx';
 import { Warning } from '../../parts/warning.tsx';
 import { text } from '../../texts/text.ts';
+import { ListForm, OwnershipForm } from './list-forms.tsx';
 import { PolicyForm } from './policy-form.tsx';
 import { accessQuery, settingsQuery } from './queries.ts';
 import { SettingForm, SettingsOf } from './setting-form.tsx';
@@ -31,10 +32,12 @@ export function PermissionsTab({ bucket }: { bucket: string }) {
     <Stack gap={36}>
       <WhoMay bucket={bucket} />
       <SettingsOf bucket={bucket}>
-        {({ policy, public_access: blocked }) => (
+        {({ acl, ownership, policy, public_access: blocked }) => (
           <Stack gap={36}>
             <BlockForm bucket={bucket} blocked={blocked ?? NOT_BLOCKED} />
             <PolicyForm bucket={bucket} policy={policy} />
+            <OwnershipForm bucket={bucket} ownership={ownership} />
+            <ListForm bucket={bucket} acl={acl} />
           </Stack>
         )}
       </SettingsOf>

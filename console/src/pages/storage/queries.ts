@@ -44,6 +44,11 @@ export const s3EndpointQuery = queryOptions({
   queryFn: () => cloud.getS3Endpoint(),
 });
 
+export const encryptionKeysQuery = queryOptions({
+  queryKey: ['encryption-keys'],
+  queryFn: () => cloud.listEncryptionKeys(),
+});
+
 /** A folder, or what is found in it, page by page. */
 export const filesQuery = (bucket: string, search: FilesSearch) => {
   const { object: _, tab: __, find, ...view } = search;

@@ -20,6 +20,7 @@ import { estimateQuery } from '../billing/queries.ts';
 import {
   bucketQuery,
   bucketsQuery,
+  encryptionKeysQuery,
   type FilesSearch,
   filesQuery,
   readSearch,
@@ -57,6 +58,12 @@ export const storageRoutes = [
       readAhead(queryClient, bucketsQuery);
     },
     component: lazyRouteComponent(() => import('./s3-page.tsx'), 'S3Page'),
+  }),
+  createRoute({
+    getParentRoute: () => shellRoute,
+    path: '/storage/s3/encryption-keys',
+    loader: ({ context: { queryClient } }) => readAhead(queryClient, encryptionKeysQuery),
+    component: lazyRouteComponent(() => import('./encryption-keys-page.tsx'), 'EncryptionKeysPage'),
   }),
   createRoute({
     getParentRoute: () => shellRoute,

@@ -70,6 +70,17 @@ export function S3Page() {
           <S3Snippets setUp={{ ...NO_KEY, endpoint: endpoint.data.endpoint }} />
         </Stack>
       )}
+      <Stack component="section" gap="xs" aria-labelledby="encryption-keys">
+        <Title order={2} id="encryption-keys">
+          {text.s3.encryptionKeys.title}
+        </Title>
+        <Text size="sm" c="dimmed">
+          {text.s3.encryptionKeys.lead}
+        </Text>
+        <div>
+          <AnchorLink to="/storage/s3/encryption-keys">{text.s3.encryptionKeys.open}</AnchorLink>
+        </div>
+      </Stack>
       {create && <NewS3KeyForm onClose={() => setOpen(false)} />}
     </Page>
   );
