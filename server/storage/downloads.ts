@@ -2,6 +2,7 @@
 import { mayTouch, type Principal } from '../calls/principal.ts';
 import type { WriteBehind } from '../metadata/change.ts';
 import type { Awaitable } from '../metadata/metadata.ts';
+import { detachBuffer } from '../platform/buffers.ts';
 import type { Clock } from '../platform/clock.ts';
 import { AppError, isAppError } from '../platform/errors.ts';
 import type { BlobRange, BlobSink, BlobStore } from './blobs.ts';
@@ -214,7 +215,11 @@ function decrypting(
 ): BlobSink {
   if (customer === null || key === undefined) return sink;
   const cipher = key.cipher(customer, offset);
-  return (chunk) => sink(cipher(chunk));
+  return async (chunk) => {
+    const plain = cipher(chunk);
+    await sink(plain);
+    detachBuffer(plain);
+  };
 }
 
 function partMissing(): AppError {

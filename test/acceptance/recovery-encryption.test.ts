@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { createHash, randomBytes } from 'node:crypto';
 import { after, before, test } from 'node:test';
-import { LosableCloud } from './recovery-kit.ts';
-import { newS3 } from './s3-kit.ts';
+import { LosableCloud, POST } from './recovery-kit.ts';
+import { newS3, type S3Client, textOf } from './s3-kit.ts';
 
 let lost: LosableCloud;
 before(async () => {
@@ -42,3 +42,63 @@ test('both are read after a loss, with the key that each needs', async () => {
     assert.equal(shown.headers[`${SSE}-aws-kms-key-id`], 'photos');
   }
 });
+
+test('named keys outlast the master key: across a rotation, and in points before and after it', async () => {
+  const named = { [SSE]: 'aws:kms', [`${SSE}-aws-kms-key-id`]: 'letters' };
+  await lost.user.expect(201, '/api/encryption-keys', { json: { id: 'letters' } });
+  let s3 = await newS3(lost.cloud.data, lost.user);
+  await s3.ok('PUT', '/turned');
+  const contents = new Map<string, Buffer>();
+  const put = async (name: string, size: number) => {
+    contents.set(name, randomBytes(size));
+    await s3.ok('PUT', `/turned/${name}`, { headers: named, body: contents.get(name) as Buffer });
+  };
+  const assertAllRead = async (names: Iterable<string> = contents.keys()) => {
+    for (const name of names) {
+      const shown = await s3.ok('GET', `/turned/${name}`);
+      assert.ok(shown.bytes.equals(contents.get(name) as Buffer), name);
+      assert.equal(shown.headers[`${SSE}-aws-kms-key-id`], 'letters');
+    }
+  };
+  await put('small', 100);
+  await put('large', 200_000);
+  const begun = await s3.ok('POST', '/turned/parts', { query: 'uploads', headers: named });
+  const uploadId = textOf(begun.text, 'UploadId');
+  const parts = [randomBytes(5 * 2 ** 20), randomBytes(1000)];
+  const etags = [await putPart(s3, { uploadId, number: 1, body: parts[0] as Buffer })];
+  const { point_id: before } = await lost.point();
+  const known = [...contents.keys()];
+
+  await lost.admin.expect(200, '/api/admin/master-key/rotate', POST);
+  await assertAllRead();
+  await put('later', 300_000);
+  etags.push(await putPart(s3, { uploadId, number: 2, body: parts[1] as Buffer }));
+  const listed = etags.map(
+    (etag, at) => `<Part><PartNumber>${at + 1}</PartNumber><ETag>${etag}</ETag></Part>`,
+  );
+  const body = `<CompleteMultipartUpload>${listed.join('')}</CompleteMultipartUpload>`;
+  await s3.ok('POST', '/turned/parts', { query: `uploadId=${uploadId}`, body });
+  contents.set('parts', Buffer.concat(parts));
+  await assertAllRead();
+  await lost.startAgain();
+  s3 = await newS3(lost.cloud.data, lost.user);
+  await assertAllRead();
+
+  await lost.point();
+  await lost.lose();
+  s3 = await newS3(lost.cloud.data, lost.user);
+  await assertAllRead();
+  await lost.lose(before);
+  s3 = await newS3(lost.cloud.data, lost.user);
+  await assertAllRead(known);
+  await s3.refused(404, 'NoSuchKey', ['GET', '/turned/later', {}]);
+});
+
+/** Stores a part. Resolves with its ETag. */
+async function putPart(
+  s3: S3Client,
+  { uploadId, number, body }: { uploadId: string; number: number; body: Buffer },
+): Promise<string> {
+  const query = `partNumber=${number}&uploadId=${uploadId}`;
+  return String((await s3.ok('PUT', '/turned/parts', { query, body })).headers.etag);
+}
