@@ -68,7 +68,7 @@ export function readTags(body: Buffer): Pair[] {
   return tagPairs(set);
 }
 
-/** Of each `Tag` in an element. */
+/** Key and value of each `Tag` in an element. */
 export function tagPairs(set: XmlElement): Pair[] {
   return children(set, 'Tag').map((tag) => [textOf(tag, 'Key') ?? '', textOf(tag, 'Value') ?? '']);
 }
