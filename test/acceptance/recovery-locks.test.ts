@@ -13,7 +13,7 @@ const skip = (isThere('postgresql') ? false : NO_POSTGRESQL) || (isThere('mariad
 
 let lost: LosableCloud;
 before(async () => {
-  if (!skip) lost = await LosableCloud.start({ CLOUDLET_RECOVERY_SILENCE_SECONDS: '2' });
+  if (!skip) lost = await LosableCloud.start({ CLOUDLET_RECOVERY_SILENCE_SECONDS: '6' });
 });
 after(() => (skip ? undefined : lost.end()));
 
