@@ -32,6 +32,8 @@ interface ModelVersion {
 }
 interface ModelUpload extends TestUpload {
   readonly parts: Map<number, Buffer>;
+  /** Once it is completed. */
+  bytes?: Buffer;
   state: 'open' | 'aborted' | string;
 }
 interface Model {
@@ -116,6 +118,7 @@ async function complete(model: Model, { pick = 0, number = 0 }: Step): Promise<v
   }
   upload.state = id;
   const bytes = Buffer.concat(numbers.map((each) => upload.parts.get(each) ?? assert.fail()));
+  upload.bytes = bytes;
   place(model, upload.name, { id, bytes });
 }
 
@@ -158,6 +161,13 @@ async function restore(model: Model, { name = '', pick = 0 }: Step): Promise<voi
   place(model, name, { id, bytes: version.bytes });
 }
 
+/** A completed upload is forgotten with the last version of its bytes. */
+async function sweep(model: Model): Promise<void> {
+  await uploads.sweep();
+  const kept = new Set([...model.objects.values()].flat().map(({ bytes }) => bytes));
+  for (const upload of model.uploads) if (upload.bytes && !kept.has(upload.bytes)) upload.state = 'aborted';
+}
+
 async function toggle(model: Model): Promise<void> {
   model.versioning = model.versioning === 'on' ? 'suspended' : 'on';
   await fixture.buckets.change(by(owner), model.bucket, { versioning: model.versioning === 'on' });
@@ -173,7 +183,7 @@ const STEPS: Readonly<Record<string, (model: Model, step: Step) => Promise<void>
   removeVersion,
   restore,
   toggle,
-  sweep: () => uploads.sweep(),
+  sweep,
 };
 
 async function assertVersions(model: Model): Promise<void> {
