@@ -12,7 +12,7 @@ import { S3Fixture } from '../../testing/s3-fixture.ts';
 
 const ACCEPTANCE = join(import.meta.dirname, '../../../test/acceptance');
 /** `TEST_BLOBS_BUCKET=URL node --test FILE` runs any other that does not look into the data directory. */
-const FILES = ['recovery', 'storage-download', 'storage-upload'];
+const FILES = ['recovery', 'storage-download'];
 
 let s3: S3Fixture;
 before(async () => {

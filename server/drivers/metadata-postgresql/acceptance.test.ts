@@ -8,7 +8,10 @@ import type { OperatorServer } from '../../testing/operator-server.ts';
 import { noPostgresql } from '../../testing/postgresql-fixture.ts';
 
 const ACCEPTANCE = join(import.meta.dirname, '../../../test/acceptance');
-/** Short ones of each domain; `TEST_METADATA_SERVER=URL node --test FILE` runs any other. */
+/**
+ * Short ones of each domain; uploads are in blobs-s3/acceptance.test.ts. `TEST_METADATA_SERVER=URL node --test
+ * FILE` runs any other.
+ */
 const FILES = [
   'accounts-access-keys',
   'operations',
@@ -16,7 +19,6 @@ const FILES = [
   'recovery-making',
   'storage-buckets',
   'storage-counters',
-  'storage-upload',
   'storage-versions',
 ];
 
