@@ -9,8 +9,8 @@ import { noPostgresql } from '../../testing/postgresql-fixture.ts';
 
 const ACCEPTANCE = join(import.meta.dirname, '../../../test/acceptance');
 /**
- * Short ones of each domain; uploads are in blobs-s3/acceptance.test.ts. `TEST_METADATA_SERVER=URL node --test
- * FILE` runs any other.
+ * Short ones of each domain; uploads are in blobs-s3/acceptance.test.ts.
+ * `TEST_METADATA_SERVER=URL node --test FILE` runs any other.
  */
 const FILES = [
   'accounts-access-keys',
