@@ -46,14 +46,22 @@ function wantedOf({ target }: S3Call, { action, versionAction, permission }: Wan
   return { action: target.query.has('versionId') ? (versionAction ?? action) : action, permission };
 }
 
-/** The bucket of that name, for the caller: its own, or else whoever's is reached by it. */
+/**
+ * The bucket of that name, for the caller: its own, or else whoever's is reached by it. `:name` passes over
+ * the caller's own, and `account:name` is a bucket of that account alone.
+ */
 export async function openBucket(
   call: Pick<S3Call, 'caller' | 'facts' | 'storage'>,
   name: string,
   expectedOwner: unknown,
 ): Promise<Access> {
   const { storage, caller, facts } = call;
-  const bucket = await storage.buckets.named(caller.accountId, name);
+  const [, account, own = name] = /^([^:]*):(.*)$/s.exec(name) ?? [];
+  const bucket = account
+    ? await storage.buckets.ofAccount(account, own)
+    : await storage.buckets.named(account === undefined ? caller.accountId : 0, own);
+  // Names that are not global are nobody else's business.
+  if (bucket === undefined && account) throw new S3Error('AccessDenied');
   if (bucket === undefined) throw new S3Error('NoSuchBucket', undefined, { fields: { BucketName: name } });
   const access = new Access(bucket, facts);
   const isExpected =

@@ -62,7 +62,7 @@ export function bucketOfHost(host: string, domains: readonly string[]): string |
  * Paths of the data origin that are of no bucket: links, databases, and what is no name. Buckets named `cdn`
  * and `db` are there for signed requests only.
  */
-const OF_BUCKET = /^\/(?!(?:cdn|db)\/)[a-z0-9][a-z0-9._-]*(?:[/?]|$)/;
+const OF_BUCKET = /^\/(?!(?:cdn|db)\/)(?:[a-z0-9]*(?::|%3[Aa]))?[a-z0-9][a-z0-9._-]*(?:[/?]|$)/;
 
 /** Whether a request without a signature is for a bucket. */
 export function isForBucket(

@@ -38,6 +38,11 @@ function modesOf({ id, versioning, encryption, settings }: Pick<BucketRow, 'id'>
 export const BUCKET_COLUMNS = `id, account_id, name, region, versioning, encryption, created_at,
   object_count, size_bytes, version_count, total_bytes, settings`;
 
+/** Buckets of accounts that are not closed, with their owners. */
+const WITH_OWNER = `SELECT ${BUCKET_COLUMNS.replace(/\w+/g, 'b.$&')}, a.canonical_id AS owner_id,
+  a.username AS owner_name, a.is_active AS owner_is_active
+  FROM buckets b JOIN accounts a ON a.id = b.account_id WHERE a.closed_at IS NULL`;
+
 export class BucketSql {
   readonly #reads: Reads;
 
@@ -55,17 +60,33 @@ export class BucketSql {
 
   /** The bucket that other accounts reach by that name, unless its owner's account is closed. */
   holder(name: string): Awaitable<HeldBucketRow | undefined> {
-    return this.#reads.get(
-      `SELECT ${BUCKET_COLUMNS.replace(/\w+/g, 'b.$&')}, a.canonical_id AS owner_id, a.username AS owner_name,
-         a.is_active AS owner_is_active
-       FROM buckets b JOIN accounts a ON a.id = b.account_id WHERE b.global_name = ? AND a.closed_at IS NULL`,
-      name,
-    );
+    return this.#reads.get(`${WITH_OWNER} AND b.global_name = ?`, name);
   }
 
-  /** Whether some bucket, of whatever account, is reached by that name. */
-  async isHeld(name: string): Promise<boolean> {
-    return (await this.#reads.get('SELECT 1 FROM buckets WHERE global_name = ?', name)) !== undefined;
+  /** The bucket of an account; `id`: its row's, or its canonical one. */
+  ofAccount(id: number | string, name: string): Awaitable<HeldBucketRow | undefined> {
+    const column = typeof id === 'number' ? 'id' : 'canonical_id';
+    return this.#reads.get(`${WITH_OWNER} AND b.name = ? AND a.${column} = ?`, name, id);
+  }
+
+  /** Whether a bucket has that name globally: that of a closed account can be taken over. */
+  async heldBy(name: string): Promise<'nobody' | 'open' | 'closed'> {
+    const found = await this.#reads.get<{ closed_at: number | null }>(
+      'SELECT closed_at FROM buckets b JOIN accounts a ON a.id = b.account_id WHERE b.global_name = ?',
+      name,
+    );
+    if (found === undefined) return 'nobody';
+    return found.closed_at === null ? 'open' : 'closed';
+  }
+
+  /** Takes a global name from the bucket of a closed account, which nobody reaches. */
+  freeName(name: string): Statement {
+    return {
+      sql: `UPDATE buckets SET global_name = NULL WHERE global_name = ?
+            AND account_id IN (SELECT id FROM accounts WHERE closed_at IS NOT NULL)`,
+      params: [name],
+      expectChanges: 1,
+    };
   }
 
   /** Buckets after row id `after`, oldest first. */

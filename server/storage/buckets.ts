@@ -73,8 +73,10 @@ export class Buckets {
     };
     return changes.run(call, async (change) => {
       if (await store.find(principal.accountId, row.name)) throw bucketExists(row.name);
-      const isHeld = await store.isHeld(row.name);
+      const held = await store.heldBy(row.name);
+      const isHeld = held === 'open';
       if (isHeld && input.isGlobal === true) throw nameTaken(row.name);
+      if (held === 'closed') change.add(store.freeName(row.name), 'retry');
       const id = change.add(store.insert(row, isHeld ? null : row.name), 'retry');
       change.addAll(await billing.bucketCreated({ ...row, id }), 'retry');
       return present({ ...row, ...NO_CONTENT, id: 0 });
@@ -93,6 +95,12 @@ export class Buckets {
     const { store } = this.#deps;
     const own = accountId === 0 ? undefined : await store.find(accountId, name);
     return own ?? (await store.holder(name));
+  }
+
+  /** By the account's canonical id or number. Not checked for access. */
+  async ofAccount(account: string, name: string): Promise<HeldBucketRow | undefined> {
+    if (/^[0-9a-f]{64}$/.test(account)) return this.#deps.store.ofAccount(account, name);
+    return /^\d{1,15}$/.test(account) ? this.#deps.store.ofAccount(Number(account), name) : undefined;
   }
 
   async describe(principal: Principal, name: string): Promise<Bucket> {

@@ -367,27 +367,4 @@ describe('attackers', () => {
     assertRefused(await get('/of-the-suspended/a'), 403, 'AccessDenied');
     await stranger.refused(403, 'AccessDenied', ['GET', '/of-the-suspended/a']);
   });
-
-  test('cannot make a bucket of a name that is held, nor pass for another owner', async () => {
-    const bucket = await newBucket();
-    await stranger.refused(409, 'BucketAlreadyExists', ['PUT', `/${bucket}`]);
-    assert.equal((await s3.ok('PUT', `/${bucket}`)).status, 200);
-    const made = await other.call('/api/buckets', { json: { name: bucket } });
-    assert.equal(made.status, 201);
-    // Their own bucket comes first for them; for all others the name is still the first one's.
-    assert.deepEqual(textsOf((await stranger.ok('GET', `/${bucket}`)).text, 'Key'), []);
-    await setPolicy(s3, bucket, policy(statement(bucket, { Action: 's3:GetObject' })));
-    assert.equal((await get(`/${bucket}/a`)).text, 'bytes of a');
-    const expect = (id: string) => ({ headers: { 'x-amz-expected-bucket-owner': id } });
-    await stranger.refused(403, 'AccessDenied', ['GET', `/${bucket}`, expect(ids.owner)]);
-    await stranger.ok('GET', `/${bucket}`, expect(ids.other));
-    await stranger.ok('GET', `/${bucket}`, expect(String(ids.otherNumber).padStart(12, '0')));
-    const source = { 'x-amz-copy-source': `/${bucket}/a`, 'x-amz-source-expected-bucket-owner': ids.other };
-    await s3.refused(403, 'AccessDenied', ['PUT', `/${bucket}/b`, { headers: source }]);
-    await stranger.ok('DELETE', `/${bucket}`);
-    await s3.ok('DELETE', `/${bucket}/a`);
-    await s3.ok('DELETE', `/${bucket}`);
-    await stranger.ok('PUT', `/${bucket}`);
-    await s3.refused(409, 'BucketAlreadyExists', ['PUT', `/${bucket}`]);
-  });
 });
