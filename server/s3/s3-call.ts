@@ -41,7 +41,7 @@ export interface S3Call extends Call {
   readonly now: () => number;
   /** Nobody else reads the connection: it is encrypted, or within this host. */
   readonly isPrivate: boolean;
-  /** `http://host:port` as the caller named it. */
+  /** `https://host:port` as the caller named it. */
   readonly origin: string;
   /** Headers of a 304, once it is known to be one. */
   notModifiedHeaders?: Readonly<Record<string, string>>;

@@ -228,7 +228,7 @@ export class S3Edge {
       record: () => [],
       now: () => clock.now(),
       isPrivate: this.#deps.isPrivate(request),
-      origin: `http://${request.headers.host ?? ''}`,
+      origin: `${facts.isSecure ? 'https' : 'http'}://${request.headers.host ?? ''}`,
     };
   }
 

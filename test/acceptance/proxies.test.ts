@@ -11,9 +11,11 @@ import { Readable } from 'node:stream';
 import { after, before, describe, test } from 'node:test';
 import { WebSocket } from 'ws';
 import { notInstalled } from '../../scripts/installed.ts';
+import { Client } from '../harness/client.ts';
 import { CloudProcess } from '../harness/cloud-process.ts';
 import { blobFiles, eventually } from '../harness/waiting.ts';
 import { CLOUD, DATA, freePorts, type Ports, startCaddy, startNginx } from './proxy-kit.ts';
+import { completion, newS3, type Prepared, S3Client, textOf } from './s3-kit.ts';
 import { BOUNDARY } from './storage-kit.ts';
 import { cannotRunGuests, NEW_VM } from './vms-kit.ts';
 
@@ -66,6 +68,62 @@ function send(port: number, url: string, sending: Sending = {}): Promise<Answer>
     else call.end(json === undefined ? undefined : JSON.stringify(json));
   });
 }
+
+/** A key of the client (SSE-C). */
+const OWN_KEY = keyHeaders(randomBytes(32));
+
+function keyHeaders(key: Buffer): Record<string, string> {
+  const name = 'x-amz-server-side-encryption-customer-';
+  return {
+    [`${name}algorithm`]: 'AES256',
+    [`${name}key`]: key.toString('base64'),
+    [`${name}key-MD5`]: createHash('md5').update(key).digest('base64'),
+  };
+}
+
+/** A signed request, sent as it is. */
+function sendS3(port: number, { method, target, headers, body }: Prepared): Promise<Omit<Answer, 'json'>> {
+  return new Promise((resolve, reject) => {
+    const where = { host: '127.0.0.1', port, path: target, servername: DATA, rejectUnauthorized: false };
+    const call = request({ ...where, method, headers, agent: false, setDefaultHeaders: false });
+    call.on('error', reject).on('response', async (response) => {
+      const pieces: Buffer[] = [];
+      for await (const piece of response) pieces.push(piece);
+      resolve({
+        status: response.statusCode ?? 0,
+        headers: response.headers,
+        bytes: Buffer.concat(pieces),
+      });
+    });
+    call.end(body);
+  });
+}
+
+type CallS3 = (...asked: Parameters<S3Client['prepare']>) => Promise<Omit<Answer, 'json'>>;
+
+/** An upload of one part. */
+async function post(call: CallS3) {
+  const path = '/by-s3/parts';
+  const begun = await call('POST', path, { query: 'uploads' });
+  const uploadId = textOf(begun.bytes.toString(), 'UploadId');
+  const part = await call('PUT', path, { query: `partNumber=1&uploadId=${uploadId}`, body: 'x' });
+  const body = completion([{ number: 1, etag: String(part.headers.etag) }]);
+  const { bytes, headers } = await call('POST', path, { query: `uploadId=${uploadId}`, body });
+  return { text: bytes.toString(), headers };
+}
+
+test('keys of clients are accepted without TLS where the operator says so', async () => {
+  const env = { CLOUDLET_TRUSTED_PROXIES: '127.0.0.1', CLOUDLET_S3_INSECURE_SSE_C: 'true' };
+  const cloud = await CloudProcess.start({ env });
+  try {
+    const s3 = await newS3(cloud.data, await new Client(cloud.api).newUser());
+    await s3.ok('PUT', '/open');
+    await s3.ok('PUT', '/open/a', { headers: OWN_KEY, body: 'sealed' });
+    assert.equal((await s3.ok('GET', '/open/a', { headers: OWN_KEY })).text, 'sealed');
+  } finally {
+    await cloud.stop();
+  }
+});
 
 const PROXIES = [
   { name: 'nginx', start: startNginx, skip: notInstalled('nginx', 'openssl') },
@@ -168,6 +226,29 @@ for (const { name, start, skip } of PROXIES)
       const headers = { 'content-type': `multipart/form-data; boundary=${BOUNDARY}`, 'x-api-key': 'wrong' };
       const body = Readable.from([Buffer.alloc(MIB), Buffer.alloc(MIB)]);
       assert.equal((await api('/api/buckets/large/upload', { body, headers })).status, 401);
+    });
+
+    test('S3 clients upload through the data name, and may send keys of their own', async () => {
+      const json = { name: 's3', scopes: ['storage:*'] };
+      const pair = (await api('/api/account/access-keys', { json })).json();
+      const s3 = new S3Client(`https://${DATA}:${ports.https}`, pair);
+      const call = (...asked: Parameters<S3Client['prepare']>) => sendS3(ports.https, s3.prepare(...asked));
+      assert.equal((await call('PUT', '/by-s3')).status, 200);
+      const body = randomBytes(3 * MIB);
+      for (const path of ['/by-s3/large', '/by-s3/a//b%2Fc%20%2B', '/by-s3/./x']) {
+        const put = await call('PUT', path, { body, mode: 'unsigned-trailer' });
+        assert.equal(put.status, 200, put.bytes.toString());
+        assert.ok((await call('GET', path)).bytes.equals(body), path);
+      }
+      const { text, headers } = await post(call);
+      assert.match(text, new RegExp(`<Location>https://${DATA}:${ports.https}/by-s3/parts<`));
+      assert.equal(headers['content-type'], 'application/xml');
+      const sealed = await call('PUT', '/by-s3/sealed', { headers: OWN_KEY, body: 'sealed' });
+      assert.equal(sealed.status, 200, sealed.bytes.toString());
+      assert.equal((await call('GET', '/by-s3/sealed', { headers: OWN_KEY })).bytes.toString(), 'sealed');
+      // Past the proxy's TLS nobody says that the connection is encrypted.
+      const plain = new S3Client(cloud.data.replace(/\/\/.*/, `//127.0.0.1:${ports.data}`), pair);
+      await plain.refused(400, 'InvalidRequest', ['GET', '/by-s3/sealed', { headers: OWN_KEY }]);
     });
 
     test('browsers are told to stay with TLS', async () => {
