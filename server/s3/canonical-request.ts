@@ -38,9 +38,13 @@ function recoded(raw: string): string {
  * encoded, if it sent characters plainly that it encoded for signing; some then write `/` for `%2F`. All name
  * one key.
  */
-export function canonicalPaths(rawPath: string): string[] {
+export function* canonicalPaths(rawPath: string): Generator<string> {
+  // Most requests are over with the first.
+  yield rawPath;
   const encoded = rawPath.split('/').map(recoded).join('/');
-  return [...new Set([rawPath, encoded, encoded.replaceAll('%2F', '/')])];
+  if (encoded !== rawPath) yield encoded;
+  const plain = encoded.replaceAll('%2F', '/');
+  if (plain !== encoded && plain !== rawPath) yield plain;
 }
 
 /** Name and value of each parameter, recoded. `+` is a space, as target.ts reads it: never a signed `%2B`. */
@@ -75,8 +79,11 @@ function collapsedOutsideQuotes(value: string): string {
  * collapse spaces everywhere; by Amazon's older text, those within quotes stay: both are possible. A header
  * that is signed and missing counts as empty.
  */
-export function canonicalHeaders(headers: RawHeaders, names: readonly string[]): string[] {
+export function* canonicalHeaders(headers: RawHeaders, names: readonly string[]): Generator<string> {
   const lines = (tidy: (value: string) => string) =>
     names.map((name) => `${name}:${(headers.get(name) ?? []).map(tidy).join(',')}\n`).join('');
-  return [...new Set([lines(collapsed), lines(collapsedOutsideQuotes)])];
+  const usual = lines(collapsed);
+  yield usual;
+  const other = lines(collapsedOutsideQuotes);
+  if (other !== usual) yield other;
 }

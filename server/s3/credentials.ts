@@ -17,17 +17,24 @@ const headerMalformed: Complaint = (why) =>
   new S3Error('AuthorizationHeaderMalformed', `The authorization header is malformed; ${why}`);
 const queryMalformed: Complaint = (why) => new S3Error('AuthorizationQueryParametersError', why);
 
+/** The time that was read last: the requests of one second have the same text. */
+let lastRead: { readonly text: string; readonly timeMs: number } | undefined;
+
 /** `YYYYMMDDTHHMMSSZ` of a time, ms. */
 function basicIso(timeMs: number): string {
+  if (lastRead?.timeMs === timeMs) return lastRead.text;
   return new Date(timeMs).toISOString().replace(/[-:]|\.\d+/g, '');
 }
 
 /** Undefined for what is no time at all, such as a 13th month. */
 function readBasicIso(text: string): number | undefined {
+  if (lastRead?.text === text) return lastRead.timeMs;
   const match = /^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z$/.exec(text);
   if (match === null) return undefined;
   const timeMs = Date.parse(text.replace(/^(....)(..)(..)T(..)(..)(..)Z$/, '$1-$2-$3T$4:$5:$6Z'));
-  return Number.isNaN(timeMs) || basicIso(timeMs) !== text ? undefined : timeMs;
+  if (Number.isNaN(timeMs) || basicIso(timeMs) !== text) return undefined;
+  lastRead = { text, timeMs };
+  return timeMs;
 }
 
 function readCredential(text: string, malformed: Complaint) {

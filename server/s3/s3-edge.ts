@@ -77,6 +77,9 @@ export const OPERATIONS: readonly S3Operation[] = [
   ...ABSENT_OPERATIONS,
 ].sort((a, b) => weightOf(b) - weightOf(a));
 
+/** The operations by method and level. */
+const BY_KIND = Map.groupBy(OPERATIONS, ({ method, level }) => `${method} ${level}`);
+
 /** Every query parameter that selects an operation. */
 const SELECTORS: ReadonlySet<string> = new Set(OPERATIONS.flatMap(({ query = [] }) => query));
 
@@ -203,7 +206,7 @@ export class S3Edge {
     const facts = {
       caller,
       signature: claim && signatureFacts(claim, request, form),
-      headers: { ...request.headers, ...headers },
+      headers: form === undefined ? headers : { ...request.headers, ...headers },
       query,
       address,
       isSecure: proxies.isSecure(request),
@@ -338,10 +341,8 @@ function operationOf(
 ): S3Operation {
   const { bucket, key, query } = target;
   const level = bucket === null ? 'service' : key === null ? 'bucket' : 'object';
-  const found = OPERATIONS.find(
+  const found = BY_KIND.get(`${method} ${level}`)?.find(
     (each) =>
-      each.method === method &&
-      each.level === level &&
       (each.query ?? []).every((name) => query.has(name)) &&
       (each.header === undefined || headers[each.header] !== undefined),
   );

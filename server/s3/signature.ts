@@ -2,7 +2,7 @@
  * AWS Signature Version 4: one check for all modes, made before a body is read or an operation chosen.
  * https://docs.aws.amazon.com/AmazonS3/latest/API/sig-v4-authenticating-requests.html
  */
-import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
+import { createHmac, hash, timingSafeEqual } from 'node:crypto';
 import {
   canonicalHeaders,
   canonicalPaths,
@@ -133,9 +133,9 @@ export function checkTime(
   { timeMs, dateTime, expiresSeconds }: Pick<SignedRequest, 'timeMs' | 'dateTime' | 'expiresSeconds'>,
   nowMs: number,
 ): void {
+  if (expiresSeconds === null && Math.abs(nowMs - timeMs) <= MAX_SKEW_MS) return;
   const ServerTime = new Date(nowMs).toISOString();
   if (expiresSeconds === null) {
-    if (Math.abs(nowMs - timeMs) <= MAX_SKEW_MS) return;
     const fields = {
       RequestTime: dateTime,
       ServerTime,
@@ -219,8 +219,8 @@ export function verifySignature(
   const fields = { AWSAccessKeyId: accessKeyId, SignatureProvided: signature };
   let tried: Readonly<Record<string, string>> = fields;
   for (const CanonicalRequest of canonicalRequests(signed, head, headers)) {
-    const hash = createHash('sha256').update(CanonicalRequest, 'latin1').digest('hex');
-    const StringToSign = `AWS4-HMAC-SHA256\n${dateTime}\n${scope}\n${hash}`;
+    const digest = hash('sha256', Buffer.from(CanonicalRequest, 'latin1'), 'hex');
+    const StringToSign = `AWS4-HMAC-SHA256\n${dateTime}\n${scope}\n${digest}`;
     const expected = createHmac('sha256', signingKey).update(StringToSign).digest('hex');
     if (isSameText(expected, signature)) {
       // Only now: strangers cannot push out the keys of others.
