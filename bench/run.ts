@@ -3,6 +3,7 @@ import { rmSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { describeMachine } from './machine.ts';
 import { BILLING } from './rows/billing.ts';
+import { CLIENT } from './rows/client.ts';
 import { CONSOLE } from './rows/console.ts';
 import { DATABASE_SERVERS } from './rows/database-servers.ts';
 import { DATABASES } from './rows/databases.ts';
@@ -35,6 +36,7 @@ const MEASUREMENTS = [
     ...CONSOLE,
     ...GROWTH,
     ...S3,
+    ...CLIENT,
   ],
 ];
 

@@ -2,8 +2,9 @@
 import assert from 'node:assert/strict';
 import type { ChildProcess } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
+import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
-import type { IncomingHttpHeaders } from 'node:http';
+import { createServer, type IncomingHttpHeaders } from 'node:http';
 import { request } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -14,6 +15,7 @@ import { notInstalled } from '../../scripts/installed.ts';
 import { Client } from '../harness/client.ts';
 import { CloudProcess } from '../harness/cloud-process.ts';
 import { blobFiles, eventually } from '../harness/waiting.ts';
+import { launchBrowser, noBrowser } from './browser-kit.ts';
 import { CLOUD, DATA, freePorts, type Ports, startCaddy, startNginx } from './proxy-kit.ts';
 import { completion, newS3, type Prepared, S3Client, textOf } from './s3-kit.ts';
 import { BOUNDARY } from './storage-kit.ts';
@@ -249,6 +251,45 @@ for (const { name, start, skip } of PROXIES)
       // Past the proxy's TLS nobody says that the connection is encrypted.
       const plain = new S3Client(cloud.data.replace(/\/\/.*/, `//127.0.0.1:${ports.data}`), pair);
       await plain.refused(400, 'InvalidRequest', ['GET', '/by-s3/sealed', { headers: OWN_KEY }]);
+    });
+
+    test('a program signs in through a browser', { skip: noBrowser }, async () => {
+      const verifier = randomBytes(32).toString('base64url');
+      const challenge = createHash('sha256').update(verifier).digest('base64url');
+      const listener = createServer((_, response) => response.end('back')).listen(0, '127.0.0.1');
+      await once(listener, 'listening');
+      const address = listener.address();
+      assert.ok(address !== null && typeof address === 'object');
+      const redirect = `http://127.0.0.1:${address.port}/callback`;
+      const fields = { redirect, challenge, state: 'state', name: 'CLI on laptop', scopes: '*', days: '30' };
+      const arrived = once(listener, 'request');
+      const browser = await launchBrowser();
+      try {
+        const page = await browser.newPage({ ignoreHTTPSErrors: true });
+        await page.goto(`https://${CLOUD}:${ports.https}/connect#${new URLSearchParams(fields)}`);
+        await page.getByLabel('User name').fill('user-1');
+        await page.getByLabel('Password', { exact: true }).fill('correct horse battery');
+        await page.getByRole('button', { name: 'Sign in' }).click();
+        await page.getByRole('button', { name: 'Allow' }).click();
+        const [{ url, headers }] = await arrived;
+        assert.equal(headers.referer, undefined);
+        const { searchParams } = new URL(url, redirect);
+        assert.equal(searchParams.get('state'), 'state');
+        const json = { code: searchParams.get('code'), code_verifier: verifier, redirect_uri: redirect };
+        const key = await send(ports.https, `https://${CLOUD}/api/login/key`, { json });
+        assert.deepEqual([key.status, key.json().username], [201, 'user-1'], key.bytes.toString());
+      } finally {
+        await browser.close();
+        listener.close();
+      }
+      const device = { name: 'CLI on laptop', scopes: ['*'] };
+      const codes = await send(ports.https, `https://${CLOUD}/api/login/device`, {
+        json: device,
+        from: '127.0.0.9',
+      });
+      assert.equal(codes.json().verification_uri, `https://${CLOUD}:${ports.https}/device`);
+      const found = await api('/api/login/device/find', { json: { user_code: codes.json().user_code } });
+      assert.equal(found.json().address, '127.0.0.9', 'the address of the proxy is shown');
     });
 
     test('browsers are told to stay with TLS', async () => {
