@@ -19,12 +19,32 @@ const BUCKET = { path: { name: 'photos' } };
 const PLAN = { path: { name: 'pro' } };
 const ADA = { username: 'ada', email: 'ada@example.com', password: 'correct horse battery' };
 
+/** The verifier and the challenge of RFC 7636, appendix B. */
+const VERIFIER = 'dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk';
+const CHALLENGE = 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM';
+const CALLBACK = 'http://127.0.0.1:7777/callback';
+const PROGRAM = { name: 'CLI on laptop', scopes: ['storage:read'] };
+
 /** By operationId; a call without one needs neither body nor query. */
 export const CALL_SAMPLES: Readonly<Record<string, CallSample>> = {
   register: { body: ADA },
   login: { body: { username: ADA.username, password: ADA.password } },
   setUp: { body: { token: '$SETUP_TOKEN', ...ADA } },
   updateAccount: { body: { email: 'ada@example.net', current_password: ADA.password } },
+  approveLogin: {
+    body: {
+      redirect_uri: CALLBACK,
+      code_challenge: CHALLENGE,
+      code_challenge_method: 'S256',
+      ...PROGRAM,
+      expires_in: 2_592_000,
+    },
+  },
+  redeemLoginCode: { body: { code: '$CODE', code_verifier: VERIFIER, redirect_uri: CALLBACK } },
+  startDeviceLogin: { body: PROGRAM },
+  findDeviceLogin: { body: { user_code: '$USER_CODE' } },
+  decideDeviceLogin: { body: { user_code: '$USER_CODE', approve: true, expires_in: 2_592_000 } },
+  pollDeviceLogin: { body: { device_code: '$DEVICE_CODE' } },
   rotateApiKey: { body: { overlap_seconds: 3600 } },
   createAccessKey: { body: { name: 'backup', scopes: ['storage:read'] } },
   createEncryptionKey: { body: { id: 'photos-2026' } },

@@ -41,6 +41,9 @@ const SOURCES: Readonly<Record<string, string>> = {
   DELIVERY_ID: 'listWebhookDeliveries',
   IMAGE_ID: 'adminListImages',
   ACCOUNT_ID: 'adminListAccounts',
+  CODE: 'approveLogin',
+  USER_CODE: 'startDeviceLogin',
+  DEVICE_CODE: 'startDeviceLogin',
 };
 
 /** `shown`: responses shown so far, by schema, with the call that shows them. This call's are added. */

@@ -113,6 +113,16 @@ const MAKERS: Readonly<Record<string, (user: CheckedClient, id: string) => Promi
     const call = { json: { name: 'later' }, headers: { prefer: 'respond-async' } };
     return (await user.expect(202, '/api/buckets', call)).operation_id;
   },
+  CODE: async (user) => {
+    const line = printed.find(({ id }) => id === 'approveLogin')?.curl ?? '';
+    return JSON.parse((await run(line, { KEY: user.key ?? '' })).text).code;
+  },
+  USER_CODE: async (user) => (await user.expect(201, '/api/login/device', { json: PROGRAM })).user_code,
+  DEVICE_CODE: async (user) => {
+    const { device_code, user_code } = await user.expect(201, '/api/login/device', { json: PROGRAM });
+    await user.expect(200, '/api/login/device/decide', { json: { user_code, approve: true } });
+    return device_code;
+  },
   ACCOUNT_ID: async () => String((await anyone.register()).id),
   IMAGE_ID: async () => {
     const body = new FormData();
@@ -126,6 +136,7 @@ const MAKERS: Readonly<Record<string, (user: CheckedClient, id: string) => Promi
   },
 };
 const POST = { method: 'POST' };
+const PROGRAM = { name: 'CLI on laptop', scopes: ['storage:read'] };
 let sharedPoint: { point_id: string } | undefined;
 
 /** What the line presupposes, and the variables that it names. */
