@@ -2,17 +2,14 @@ import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, test } from 'node:test';
 import { AwsClient } from 'aws4fetch';
 import { Client } from '../harness/client.ts';
-import { CloudProcess } from '../harness/cloud-process.ts';
-import { md5Of, newS3, newS3Bucket, pathOf, type S3Client, textOf, textsOf } from './s3-kit.ts';
+import type { CloudProcess } from '../harness/cloud-process.ts';
+import { md5Of, newS3, newS3Bucket, pathOf, type S3Client, startS3, textOf, textsOf } from './s3-kit.ts';
 
 let cloud: CloudProcess;
-let user: Client;
 let s3: S3Client;
 let bucket: string;
 before(async () => {
-  cloud = await CloudProcess.start();
-  user = await new Client(cloud.api).newUser();
-  s3 = await newS3(cloud.data, user);
+  ({ cloud, s3 } = await startS3());
 });
 beforeEach(async () => {
   bucket = await newS3Bucket(s3);

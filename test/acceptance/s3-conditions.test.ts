@@ -3,17 +3,15 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { after, before, beforeEach, describe, test } from 'node:test';
 import { crc32 } from 'node:zlib';
-import { Client } from '../harness/client.ts';
-import { CloudProcess } from '../harness/cloud-process.ts';
-import { type Mode, md5Of, newS3, newS3Bucket, pathOf, type S3Client, textOf, textsOf } from './s3-kit.ts';
+import type { CloudProcess } from '../harness/cloud-process.ts';
+import { type Mode, md5Of, newS3Bucket, pathOf, type S3Client, startS3, textOf, textsOf } from './s3-kit.ts';
 
 let cloud: CloudProcess;
 let s3: S3Client;
 let bucket: string;
 let path: string;
 before(async () => {
-  cloud = await CloudProcess.start();
-  s3 = await newS3(cloud.data, await new Client(cloud.api).newUser());
+  ({ cloud, s3 } = await startS3());
 });
 beforeEach(async () => {
   bucket = await newS3Bucket(s3);

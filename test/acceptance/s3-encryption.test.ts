@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { createHash, randomBytes } from 'node:crypto';
 import { after, before, describe, test } from 'node:test';
 import { Client } from '../harness/client.ts';
-import { CloudProcess } from '../harness/cloud-process.ts';
+import type { CloudProcess } from '../harness/cloud-process.ts';
 import {
   assertRefused,
   completion,
@@ -13,6 +13,7 @@ import {
   newUpload,
   pathOf,
   S3Client,
+  startS3,
   textOf,
 } from './s3-kit.ts';
 
@@ -21,9 +22,7 @@ let owner: Client;
 let s3: S3Client;
 let bucket: string;
 before(async () => {
-  cloud = await CloudProcess.start();
-  owner = await new Client(cloud.api).newUser();
-  s3 = await newS3(cloud.data, owner);
+  ({ cloud, user: owner, s3 } = await startS3());
   bucket = await newS3Bucket(s3);
 });
 after(() => cloud.stop());

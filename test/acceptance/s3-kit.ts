@@ -6,7 +6,8 @@ import assert from 'node:assert/strict';
 import { createHash, createHmac } from 'node:crypto';
 import { once } from 'node:events';
 import { type IncomingHttpHeaders, request as sendRequest } from 'node:http';
-import type { Client } from '../harness/client.ts';
+import { Client } from '../harness/client.ts';
+import { CloudProcess } from '../harness/cloud-process.ts';
 
 export interface KeyPair {
   readonly access_key_id: string;
@@ -269,6 +270,13 @@ export async function newKeyPair(
 /** An account's S3 client, with a key that may do all with its storage. */
 export async function newS3(data: string, user: Client): Promise<S3Client> {
   return new S3Client(data, await newKeyPair(user));
+}
+
+/** A cloud with one user, and its S3 client. */
+export async function startS3() {
+  const cloud = await CloudProcess.start();
+  const user = await new Client(cloud.api).newUser();
+  return { cloud, user, s3: await newS3(cloud.data, user) };
 }
 
 let buckets = 0;

@@ -1,14 +1,21 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { Client } from '../harness/client.ts';
-import { CloudProcess } from '../harness/cloud-process.ts';
-import { elementsOf, encoded, newS3, newS3Bucket, pathOf, type S3Client, textOf, textsOf } from './s3-kit.ts';
+import type { CloudProcess } from '../harness/cloud-process.ts';
+import {
+  elementsOf,
+  encoded,
+  newS3Bucket,
+  pathOf,
+  type S3Client,
+  startS3,
+  textOf,
+  textsOf,
+} from './s3-kit.ts';
 
 let cloud: CloudProcess;
 let s3: S3Client;
 before(async () => {
-  cloud = await CloudProcess.start();
-  s3 = await newS3(cloud.data, await new Client(cloud.api).newUser());
+  ({ cloud, s3 } = await startS3());
 });
 after(() => cloud.stop());
 

@@ -1,18 +1,18 @@
 /** Object lock: what S3 clients set, and that nothing removes a version that is locked. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { Client } from '../harness/client.ts';
-import { CloudProcess } from '../harness/cloud-process.ts';
+import type { Client } from '../harness/client.ts';
+import type { CloudProcess } from '../harness/cloud-process.ts';
 import {
   completion,
   elementsOf,
   newKeyPair,
-  newS3,
   newS3Bucket,
   newUpload,
   pathOf,
   S3Client,
   setVersioning,
+  startS3,
   textOf,
   textsOf,
 } from './s3-kit.ts';
@@ -22,9 +22,7 @@ let owner: Client;
 let s3: S3Client;
 
 before(async () => {
-  cloud = await CloudProcess.start();
-  owner = await new Client(cloud.api).newUser();
-  s3 = await newS3(cloud.data, owner);
+  ({ cloud, user: owner, s3 } = await startS3());
 });
 after(() => cloud.stop());
 

@@ -2,18 +2,18 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { after, before, beforeEach, describe, test } from 'node:test';
 import { crc32 } from 'node:zlib';
-import { Client } from '../harness/client.ts';
-import { CloudProcess } from '../harness/cloud-process.ts';
+import type { Client } from '../harness/client.ts';
+import type { CloudProcess } from '../harness/cloud-process.ts';
 import { eventually } from '../harness/waiting.ts';
 import {
   completion,
   md5Of,
-  newS3,
   newS3Bucket,
   newUpload,
   pathOf,
   type S3Client,
   type S3Request,
+  startS3,
   textOf,
   textsOf,
 } from './s3-kit.ts';
@@ -27,9 +27,7 @@ let s3: S3Client;
 let bucket: string;
 let path: string;
 before(async () => {
-  cloud = await CloudProcess.start();
-  user = await new Client(cloud.api).newUser();
-  s3 = await newS3(cloud.data, user);
+  ({ cloud, user, s3 } = await startS3());
 });
 beforeEach(async () => {
   bucket = await newS3Bucket(s3);

@@ -1,17 +1,15 @@
 /** Settings of buckets that S3 clients make. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { Client } from '../harness/client.ts';
-import { CloudProcess } from '../harness/cloud-process.ts';
-import { newS3, type S3Client, textsOf } from './s3-kit.ts';
+import type { CloudProcess } from '../harness/cloud-process.ts';
+import { type S3Client, startS3, textsOf } from './s3-kit.ts';
 
 let cloud: CloudProcess;
 let s3: S3Client;
 const bucket = 'settings';
 
 before(async () => {
-  cloud = await CloudProcess.start();
-  s3 = await newS3(cloud.data, await new Client(cloud.api).newUser());
+  ({ cloud, s3 } = await startS3());
   await s3.ok('PUT', `/${bucket}`);
 });
 after(() => cloud.stop());

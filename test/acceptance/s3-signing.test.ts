@@ -3,16 +3,15 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Client } from '../harness/client.ts';
-import { CloudProcess } from '../harness/cloud-process.ts';
+import type { CloudProcess } from '../harness/cloud-process.ts';
 import {
   type Mode,
-  newS3,
   newS3Bucket,
   type Prepared,
   pathOf,
   S3Client,
   type S3Request,
+  startS3,
   textsOf,
   transmit,
 } from './s3-kit.ts';
@@ -21,8 +20,7 @@ let cloud: CloudProcess;
 let s3: S3Client;
 let bucket: string;
 before(async () => {
-  cloud = await CloudProcess.start();
-  s3 = await newS3(cloud.data, await new Client(cloud.api).newUser());
+  ({ cloud, s3 } = await startS3());
   bucket = await newS3Bucket(s3);
 });
 after(() => cloud.stop());

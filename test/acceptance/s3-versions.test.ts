@@ -1,17 +1,17 @@
 /** Versions as S3 clients see them, and as both doors see them. */
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, test } from 'node:test';
-import { Client } from '../harness/client.ts';
-import { CloudProcess } from '../harness/cloud-process.ts';
+import type { Client } from '../harness/client.ts';
+import type { CloudProcess } from '../harness/cloud-process.ts';
 import {
   completion,
   md5Of,
-  newS3,
   newS3Bucket,
   newUpload,
   pathOf,
   type S3Client,
   setVersioning,
+  startS3,
   textsOf,
 } from './s3-kit.ts';
 import { bodyOf, listOf } from './storage-kit.ts';
@@ -22,9 +22,7 @@ let s3: S3Client;
 let bucket: string;
 let path: string;
 before(async () => {
-  cloud = await CloudProcess.start();
-  user = await new Client(cloud.api).newUser();
-  s3 = await newS3(cloud.data, user);
+  ({ cloud, user, s3 } = await startS3());
 });
 beforeEach(async () => {
   bucket = await newS3Bucket(s3);
