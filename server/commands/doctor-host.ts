@@ -158,7 +158,9 @@ async function answersHttp(host: string, port: number): Promise<boolean> {
       signal: AbortSignal.timeout(ASK_MS),
     });
     await answer.body?.cancel();
-    return answer.headers.has('x-request-id');
+    // The data port answers as S3 does.
+    const id = answer.headers.get('x-request-id') ?? answer.headers.get('x-amz-request-id');
+    return id?.startsWith('req-') === true;
   } catch {
     return false;
   }

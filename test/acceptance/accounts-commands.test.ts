@@ -173,6 +173,18 @@ describe('bin/cloudlet', () => {
     for (const subject of [/port/i, /clock/i, /qemu/i, /kvm/i, /disk|data/i]) assert.match(stdout, subject);
   });
 
+  test('doctor knows both ports of a Cloudlet that runs', async () => {
+    const cloud = await CloudProcess.start();
+    const [CLOUDLET_PORT, CLOUDLET_DATA_PORT] = [cloud.api, cloud.data].map((url) => new URL(url).port) as [
+      string,
+      string,
+    ];
+    const env = { CLOUDLET_DATA_DIR: cloud.dataDir, CLOUDLET_PORT, CLOUDLET_DATA_PORT };
+    const { stdout } = await runCloudlet(['doctor'], { env }).finally(() => cloud.stop());
+    assert.match(stdout, /^ok +API port .*in use by the running Cloudlet/m);
+    assert.match(stdout, /^ok +data port .*in use by the running Cloudlet/m);
+  });
+
   test('explains itself and every command', async () => {
     const overview = await operator.succeed('--help');
     for (const command of ['start', 'admin', 'scrub', 'keys', 'doctor']) {
