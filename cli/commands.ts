@@ -10,6 +10,8 @@ import { generalCommands } from './general-commands.ts';
 import type { Topic } from './help.ts';
 import { RECOVERY_COMMANDS } from './recovery-commands.ts';
 import { RESOURCE_COMMANDS } from './resource-commands.ts';
+import { DATABASE_TUNNEL_COMMANDS } from './tunnels/db-commands.ts';
+import { VM_TUNNEL_COMMANDS } from './tunnels/vm-commands.ts';
 import { WEBHOOK_COMMANDS } from './webhook-commands.ts';
 
 export const TOPICS: readonly Topic[] = [
@@ -20,6 +22,7 @@ export const TOPICS: readonly Topic[] = [
     commands: [...RESOURCE_COMMANDS, ...WEBHOOK_COMMANDS, API_COMMAND],
   },
   { title: 'Recovery points, for administrators', commands: RECOVERY_COMMANDS },
+  { title: 'Through tunnels', commands: [...VM_TUNNEL_COMMANDS, ...DATABASE_TUNNEL_COMMANDS] },
   { title: 'Client', commands: generalCommands(() => TOPICS) },
 ];
 

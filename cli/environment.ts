@@ -10,6 +10,11 @@ export function variable(name: string): string | undefined {
   return value === undefined || value === '' ? undefined : value;
 }
 
+/** The environment of a program that we start, with these variables. */
+export function withVariables(more: Readonly<Record<string, string>>): NodeJS.ProcessEnv {
+  return { ...process.env, ...more };
+}
+
 /** A base folder of the XDG specification, which says that a relative one is to be ignored. */
 function baseFolder(name: string, fallback: string): string {
   const given = variable(name);

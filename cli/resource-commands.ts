@@ -5,9 +5,9 @@ import { EXIT, UsageError } from './failures.ts';
 import { sizeText } from './output.ts';
 import { about, all, assertMeant, find, linesOf, YES } from './things.ts';
 
-const findVm = (cloud: Cloud, word: string) =>
+export const findVm = (cloud: Cloud, word: string) =>
   find(cloud.listVms(), ({ vm_id, name }) => [vm_id, name], word);
-const findDatabase = (cloud: Cloud, word: string) =>
+export const findDatabase = (cloud: Cloud, word: string) =>
   find(cloud.listDatabases(), ({ database_id, name }) => [database_id, name], word);
 
 const stateLine = ({ name, state }: Vm) => [`${name} is ${state}`];

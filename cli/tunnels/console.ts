@@ -1,0 +1,60 @@
+/** The serial console of a machine in this terminal. */
+import type { Vm } from '../../sdk/index.ts';
+import { isTerminal } from '../environment.ts';
+import { ClientError, EXIT } from '../failures.ts';
+import { printable } from '../output.ts';
+import type { Session } from '../session.ts';
+import { openSocket } from './tunnel.ts';
+
+/** Ctrl+] */
+const LEAVE = 0x1d;
+const STOPPED = 1000;
+
+/** Lines as they are; nothing in them moves the cursor of a terminal. */
+export function cleaned(log: string): string {
+  return log
+    .replaceAll('\r', '')
+    .split('\n')
+    .map((line) => line.split('\t').map(printable).join('\t'))
+    .join('\n');
+}
+
+/** Shows what the machine writes until it stops. `isTyped`: what is typed goes there, until Ctrl+]. */
+export async function showConsole(
+  session: Session,
+  { vm_id, name }: Vm,
+  { isTyped }: { readonly isTyped: boolean },
+): Promise<void> {
+  const socket = await openSocket(session, session.cloud.urlOf('openConsole', [vm_id]));
+  const { stdin, stdout } = process;
+  const isRaw = isTyped && isTerminal(stdin);
+  if (isRaw) {
+    stdin.setRawMode(true);
+    process.stderr.write(`Connected to ${name}; Ctrl+] leaves.\r\n`);
+  }
+  const take = (bytes: Buffer) => {
+    const end = isRaw ? bytes.indexOf(LEAVE) : -1;
+    if (end !== 0) socket.send(end === -1 ? bytes : bytes.subarray(0, end));
+    if (end !== -1) socket.close(STOPPED);
+  };
+  if (isTyped) stdin.on('data', take).resume();
+  try {
+    await new Promise<void>((resolve, reject) => {
+      const decoder = new TextDecoder();
+      socket.on('message', (bytes: Buffer) => {
+        // A log is only read: nothing in it moves the cursor.
+        if (stdout.write(isTyped ? bytes : cleaned(decoder.decode(bytes, { stream: true })))) return;
+        socket.pause();
+        stdout.once('drain', () => socket.resume());
+      });
+      socket.on('error', () => {});
+      socket.once('close', (code, reason) => {
+        if (code === STOPPED) return resolve();
+        reject(new ClientError(`the console was closed: ${String(reason) || code}`, EXIT.unavailable));
+      });
+    });
+  } finally {
+    if (isRaw) stdin.setRawMode(false);
+    stdin.off('data', take).pause();
+  }
+}

@@ -1,0 +1,127 @@
+/** Databases from afar: their own clients, ports, dumps. */
+import { createWriteStream, openAsBlob, renameSync, rmSync } from 'node:fs';
+import { mkdtemp, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import type { Database } from '../../sdk/index.ts';
+import type { Command, Invocation } from '../command.ts';
+import { ClientError, EXIT, UsageError } from '../failures.ts';
+import { confirm } from '../prompt.ts';
+import { findDatabase } from '../resource-commands.ts';
+import { installedClient, PACKAGES, runClient } from './db-clients.ts';
+import { runShell } from './db-shell.ts';
+import { listen, portPair, untilInterrupted } from './forward.ts';
+import { openSocket } from './tunnel.ts';
+
+const theDatabase = async (call: Invocation) => {
+  const { cloud } = call.session();
+  return { cloud, database: await findDatabase(cloud, call.words[0] ?? '') };
+};
+
+/** A tunnel to it; SQLite has no port. */
+function tunnelTo({ session }: Invocation, { database_id, engine, name }: Database) {
+  if (engine === 'sqlite') {
+    const hint = `Run: cloudlet db connect ${name}`;
+    throw new UsageError(`${name} is a SQLite database: it has no port`, hint);
+  }
+  return () => openSocket(session(), session().cloud.urlOf('openDatabaseTunnel', [database_id]));
+}
+
+async function connect(call: Invocation) {
+  const { cloud, database } = await theDatabase(call);
+  const client = call.options.has('builtin') ? undefined : installedClient(database.engine);
+  if (client === undefined) {
+    const missing = PACKAGES[database.engine];
+    if (missing !== undefined && !call.options.has('builtin'))
+      call.output.note(`The package ${missing} is not installed: this is the shell of cloudlet.`);
+    return (await runShell(cloud, database, call.output)) ? EXIT.ok : EXIT.failure;
+  }
+  const { connection, ca } = await cloud.getDatabaseCredentials(database.database_id);
+  const forwarded = await listen(0, tunnelTo(call, database), call.output);
+  const { port } = forwarded;
+  const code = await runClient(client, { connection, ca: ca ?? null, port }, call.words.slice(1));
+  forwarded.close();
+  return code;
+}
+
+async function forward(call: Invocation) {
+  const { database } = await theDatabase(call);
+  const { local } = portPair(call.words[1] ?? String(database.connection.port));
+  const { port } = await listen(local, tunnelTo(call, database), call.output);
+  const uri = new URL(database.connection.uri);
+  uri.host = `127.0.0.1:${port}`;
+  // What stands for the password is no part of an address.
+  const shown = { address: `127.0.0.1:${port}`, uri: uri.href.replaceAll('%2A', '*') };
+  call.output.one(shown, () => [shown.uri]);
+  call.output.note('Press Ctrl+C to stop.');
+  await untilInterrupted();
+  process.exit(0);
+}
+
+async function dump(call: Invocation): Promise<void> {
+  const { cloud, database } = await theDatabase(call);
+  const format = call.options.text('format');
+  const response = await cloud.dumpDatabase(database.database_id, format === undefined ? {} : { format });
+  if (response.body === null) throw new ClientError('the dump has no bytes', EXIT.unavailable);
+  const bytes = Readable.fromWeb(response.body as Parameters<typeof Readable.fromWeb>[0]);
+  const path = call.words[1] ?? '-';
+  if (path === '-') return pipeline(bytes, process.stdout, { end: false });
+  const part = `${path}.part`;
+  try {
+    await pipeline(bytes, createWriteStream(part, { flush: true }));
+    renameSync(part, path);
+  } catch (error) {
+    rmSync(part, { force: true });
+    throw error;
+  }
+}
+
+async function load(call: Invocation): Promise<void> {
+  const { cloud, database } = await theDatabase(call);
+  const { database_id, name } = database;
+  const path = call.words[1] ?? '-';
+  const isMeant = call.options.has('yes') || (path !== '-' && (await confirm(`Replace what is in ${name}?`)));
+  if (!isMeant) throw new UsageError('nothing was loaded', 'Use --yes where nobody can be asked');
+  const folder = path === '-' ? await mkdtemp(join(tmpdir(), 'cloudlet-')) : null;
+  try {
+    const source = folder === null ? path : join(folder, 'dump');
+    if (folder !== null) await writeFile(source, process.stdin);
+    const loaded = await cloud.loadDatabase(database_id, { file: await openAsBlob(source) });
+    call.output.one(loaded, () => [`${name} is loaded`]);
+  } finally {
+    if (folder !== null) rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+export const DATABASE_TUNNEL_COMMANDS: readonly Command[] = [
+  {
+    name: 'db connect',
+    words: 'DATABASE [ARGUMENT…]',
+    summary: 'open psql, mariadb or mongosh, or a small shell, on a database',
+    details: 'Arguments of the program come after --: cloudlet db connect shop -- -c "SELECT 1"',
+    options: { builtin: { summary: 'the shell of cloudlet, even if the program is installed' } },
+    run: connect,
+  },
+  {
+    name: 'db forward',
+    words: 'DATABASE [PORT]',
+    summary: 'make a database answer on a port of this computer',
+    run: forward,
+  },
+  {
+    name: 'db dump',
+    words: 'DATABASE [FILE]',
+    summary: 'download a dump of a database, to standard output without FILE',
+    options: { format: { value: 'FORMAT', summary: 'another format than the default' } },
+    run: dump,
+  },
+  {
+    name: 'db load',
+    words: 'DATABASE [FILE]',
+    summary: 'replace a database with a dump',
+    options: { yes: { short: 'y', summary: 'do not ask' } },
+    run: load,
+  },
+];

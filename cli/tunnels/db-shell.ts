@@ -1,0 +1,68 @@
+/** A small shell over the query API, for engines whose own client is not installed here. */
+import { createInterface } from 'node:readline';
+import type { Cloud, Database } from '../../sdk/index.ts';
+import { isTerminal } from '../environment.ts';
+import { tell } from '../failures.ts';
+import type { Output } from '../output.ts';
+
+const HELP = 'Statements end with ; (SQL) or with the line (MongoDB: one command as JSON). \\q leaves.';
+
+/** Runs statements of standard input until its end. Resolves with whether all succeeded. */
+export async function runShell(cloud: Cloud, database: Database, output: Output): Promise<boolean> {
+  const { stdin, stderr } = process;
+  const isAsked = isTerminal(stdin);
+  const lines = createInterface({ input: stdin, output: isAsked ? stderr : undefined, terminal: isAsked });
+  if (isAsked) output.note(`${database.name} (${database.engine}). ${HELP}`);
+  let [statement, areFine] = ['', true];
+  const prompt = () => {
+    if (!isAsked) return;
+    lines.setPrompt(statement === '' ? `${database.name}> ` : '... ');
+    lines.prompt();
+  };
+  const run = async () => {
+    const text = statement.trim().replace(/;$/, '');
+    statement = '';
+    if (text === '') return;
+    try {
+      await show(cloud, database, { text, output });
+    } catch (error) {
+      areFine = false;
+      for (const line of tell(error).lines) output.warn(line);
+    }
+  };
+  prompt();
+  for await (const line of lines) {
+    if (line.trim() === '\\q') break;
+    statement += `${line}\n`;
+    if (database.engine === 'mongodb' || line.trimEnd().endsWith(';')) await run();
+    prompt();
+  }
+  await run();
+  lines.close();
+  return areFine;
+}
+
+async function show(
+  cloud: Cloud,
+  { database_id, engine }: Database,
+  { text, output }: { readonly text: string; readonly output: Output },
+): Promise<void> {
+  const asked =
+    engine === 'mongodb' ? { command: JSON.parse(text) as Record<string, unknown> } : { statement: text };
+  const result = await cloud.queryDatabase(database_id, { ...asked, read_only: false });
+  const names = result.columns.map(({ name }) => name);
+  if (names.length > 0) {
+    if (output.isJson) {
+      for (const row of result.rows)
+        output.line(JSON.stringify(Object.fromEntries(names.map((name, i) => [name, row[i]]))));
+    } else {
+      output.table(result.rows, names, (row) =>
+        row.map((cell) =>
+          typeof cell === 'object' && cell !== null ? JSON.stringify(cell) : String(cell ?? 'NULL'),
+        ),
+      );
+    }
+  }
+  if (result.truncated) output.note('There are more rows.');
+  if (names.length === 0) output.note(`${result.affected ?? 0} rows changed`);
+}

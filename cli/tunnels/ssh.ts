@@ -1,0 +1,122 @@
+/** The system's ssh through a tunnel: the machine's key is known beforehand, and ours is made where none is. */
+import { spawn, spawnSync } from 'node:child_process';
+import { existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Cloud, Vm } from '../../sdk/index.ts';
+import { configFolder } from '../environment.ts';
+import { ClientError, EXIT, type ExitCode } from '../failures.ts';
+import { writePrivateFile } from '../private-file.ts';
+import type { Session } from '../session.ts';
+
+/** cloud-init and the image `tiny` print the public host keys on the console between these lines. */
+const KEYS = /-----BEGIN SSH HOST KEY KEYS-----([\s\S]*?)-----END SSH HOST KEY KEYS-----/g;
+const KEY = /^(?:ssh-(?:rsa|ed25519)|ecdsa-sha2-nistp\d+) [A-Za-z0-9+/]+={0,2}/;
+const LOG_BYTES = 2 ** 20;
+const POLL_MS = 1000;
+/** A machine that has not answered by then may print no keys at all. */
+const BOOT_MS = 60_000;
+
+const knownHosts = () => join(configFolder(), 'known_hosts');
+const ownKey = () => join(configFolder(), 'id_ed25519');
+
+/** The public keys that a machine printed last; empty: it printed none that is still in its log. */
+export function hostKeysIn(log: string): string[] {
+  const last = [...log.matchAll(KEYS)].at(-1)?.[1] ?? '';
+  return last.split(/\r?\n/).flatMap((line) => KEY.exec(line.trim())?.[0] ?? []);
+}
+
+/** The keys in the machine's log; one that boots is waited for. */
+async function printedKeys(cloud: Cloud, vmId: string): Promise<string[]> {
+  for (let waited = 0; ; waited += POLL_MS) {
+    const keys = hostKeysIn(await cloud.getVmLog(vmId, { bytes: LOG_BYTES }));
+    const { state, ready_at } = await cloud.getVm(vmId);
+    if (keys.length > 0 || state !== 'running' || ready_at !== null || waited >= BOOT_MS) return keys;
+    await sleep(POLL_MS);
+  }
+}
+
+/** Notes the machine's host keys where ssh looks for them. False: they are not known yet. */
+async function noteHostKeys(cloud: Cloud, { vm_id }: Vm): Promise<boolean> {
+  const path = knownHosts();
+  const lines = existsSync(path) ? readFileSync(path, 'utf8').split('\n').filter(Boolean) : [];
+  if (lines.some((line) => line.startsWith(`${vm_id} `))) return true;
+  const keys = await printedKeys(cloud, vm_id);
+  if (keys.length === 0) return false;
+  writePrivateFile(path, `${[...lines, ...keys.map((key) => `${vm_id} ${key}`)].join('\n')}\n`);
+  return true;
+}
+
+/** The key of this client, made when it is first needed. Throws ClientError without ssh-keygen. */
+export function ownPublicKey(): string {
+  const path = ownKey();
+  if (!existsSync(path)) {
+    mkdirSync(configFolder(), { recursive: true, mode: 0o700 });
+    const args = ['-q', '-t', 'ed25519', '-N', '', '-C', 'cloudlet', '-f', path];
+    const { status, error, stderr } = spawnSync('ssh-keygen', args, { encoding: 'utf8' });
+    if (status !== 0) throw noOpenSsh('ssh-keygen', error?.message ?? stderr);
+  }
+  return readFileSync(`${path}.pub`, 'utf8').trim();
+}
+
+/** The public keys in ~/.ssh. */
+export function userPublicKeys(): string[] {
+  const folder = join(homedir(), '.ssh');
+  if (!existsSync(folder)) return [];
+  const names = readdirSync(folder).filter((name) => /^id_\w+\.pub$/.test(name));
+  return names.map((name) => readFileSync(join(folder, name), 'utf8').trim());
+}
+
+/** A word for the shell that ssh hands its ProxyCommand to, without `%` of ssh's own. */
+const quoted = (word: string) => `'${word.replaceAll("'", "'\\''")}'`.replaceAll('%', '%%');
+
+/** The command that leads to the machine's port 22; no secret is in it. */
+function proxyCommand({ profileName }: Session, { vm_id }: Vm): string {
+  const own = [process.execPath, process.argv[1] ?? ''].map(quoted).join(' ');
+  const profile = profileName === null ? '' : ` --profile ${quoted(profileName)}`;
+  return `${own} vm proxy ${vm_id} 22${profile}`;
+}
+
+/** The settings of ssh for a machine, by their names in ssh_config. */
+export async function sshSettings(session: Session, vm: Vm): Promise<readonly [string, string][]> {
+  const isKnown = await noteHostKeys(session.cloud, vm);
+  const settings: [string, string][] = [
+    ['HostName', vm.vm_id],
+    ['User', 'root'],
+    ['ProxyCommand', proxyCommand(session, vm)],
+    ['HostKeyAlias', vm.vm_id],
+    ['UserKnownHostsFile', quotedPath(knownHosts())],
+    // The key of an image that prints none is taken at the first connection, and held to then.
+    ['StrictHostKeyChecking', isKnown ? 'yes' : 'accept-new'],
+    ['HashKnownHosts', 'no'],
+  ];
+  if (existsSync(ownKey())) settings.push(['IdentityFile', quotedPath(ownKey())]);
+  return settings;
+}
+
+const quotedPath = (path: string) => `"${path.replaceAll('%', '%%')}"`;
+
+/** Runs ssh or scp with these settings. Resolves with its exit code. Throws ClientError where it is missing. */
+export function runSsh(
+  program: 'ssh' | 'scp',
+  settings: readonly [string, string][],
+  args: readonly string[],
+): Promise<ExitCode> {
+  const options = settings.flatMap(([name, value]) => ['-o', `${name}=${value}`]);
+  const child = spawn(program, [...options, ...args], { stdio: 'inherit' });
+  return new Promise((resolve, reject) => {
+    // ssh and its terminal settle an interrupt between themselves.
+    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => {});
+    child.once('error', ({ message }) => reject(noOpenSsh(program, message)));
+    child.once('close', (code) => resolve((code ?? EXIT.failure) as ExitCode));
+  });
+}
+
+function noOpenSsh(program: string, why: string): ClientError {
+  return new ClientError(
+    `${program} cannot be run: ${why.trim()}`,
+    EXIT.failure,
+    'Install the OpenSSH client',
+  );
+}

@@ -1,0 +1,110 @@
+/** One tunnel: a connection of this computer joined to one of a machine or database, over a WebSocket. */
+import type { Duplex, Readable, Writable } from 'node:stream';
+import { WebSocket } from 'ws';
+import { CloudError } from '../../sdk/index.ts';
+import { ClientError, EXIT, exitCodeOf } from '../failures.ts';
+import type { Session } from '../session.ts';
+
+/** The cloud takes larger frames for an attack. */
+const FRAME_BYTES = 64 * 1024;
+/** With more waiting to be sent, the near side is not read. */
+const WINDOW_BYTES = 256 * 1024;
+/** The cloud asks every 30 s whether we are there, and does not see our answer while the far side waits. */
+const PING_MS = 15_000;
+const ENDED = 1000;
+
+/** The address of an operation as a WebSocket. */
+export function socketUrl(httpUrl: string): string {
+  return httpUrl.replace(/^http/, 'ws');
+}
+
+/** Opens a WebSocket of the cloud. Throws CloudError, or ClientError where nobody answers. */
+export function openSocket({ key }: Session, url: string): Promise<WebSocket> {
+  const headers = { 'x-api-key': key };
+  const socket = new WebSocket(socketUrl(url), { headers, perMessageDeflate: false });
+  return new Promise((resolve, reject) => {
+    socket.once('open', () => resolve(socket));
+    socket.once('error', (error) => reject(new ClientError(error.message, EXIT.unavailable)));
+    socket.once('unexpected-response', (_request, response) => {
+      const pieces: Buffer[] = [];
+      response.on('data', (piece: Buffer) => pieces.push(piece));
+      response.once('end', () => reject(refusal(response.statusCode ?? 0, Buffer.concat(pieces).toString())));
+    });
+  });
+}
+
+function refusal(status: number, text: string): Error {
+  try {
+    const { detail, hint } = JSON.parse(text) as { detail?: string; hint?: string };
+    if (detail !== undefined) return new ClientError(detail, exitCodeOf(status), hint);
+  } catch {
+    // A proxy in between has words of its own.
+  }
+  return new ClientError(`the cloud answered ${status} to the WebSocket`, exitCodeOf(status));
+}
+
+export interface NearSide {
+  readonly input: Readable;
+  readonly output: Writable;
+}
+
+/** Joins both until each side has ended. Rejects with ClientError when the tunnel is cut. */
+export function join(socket: WebSocket, { input, output }: NearSide): Promise<void> {
+  const ping = setInterval(() => socket.ping(), PING_MS).unref();
+  return new Promise<void>((resolve, reject) => {
+    socket.on('message', (data: Buffer, isBinary: boolean) => {
+      if (!isBinary) return void output.end();
+      if (output.write(data)) return;
+      socket.pause();
+      output.once('drain', () => socket.resume());
+    });
+    const send = (bytes: Buffer) => {
+      if (socket.readyState !== socket.OPEN) return;
+      for (let at = 0; at < bytes.length; at += FRAME_BYTES) {
+        const isLast = at + FRAME_BYTES >= bytes.length;
+        const taken = isLast ? () => input.resume() : undefined;
+        const isFull = socket.bufferedAmount > WINDOW_BYTES;
+        if (isLast && isFull) input.pause();
+        socket.send(bytes.subarray(at, at + FRAME_BYTES), isFull ? taken : undefined);
+      }
+    };
+    input.on('data', send).once('end', () => {
+      if (socket.readyState === socket.OPEN) socket.send('');
+    });
+    input.resume();
+    // The program here is gone: nobody is there to read the rest.
+    let isGivenUp = false;
+    const give = () => {
+      isGivenUp = true;
+      socket.terminate();
+    };
+    output.once('error', give).once('close', give);
+    input.once('error', give);
+    socket.on('error', () => {});
+    socket.once('close', (code, reason) => {
+      input.off('data', send);
+      output.off('close', give);
+      if (isGivenUp) return resolve();
+      if (code === ENDED) return output.end(resolve);
+      output.destroy();
+      reject(new ClientError(`the tunnel was cut: ${String(reason) || `code ${code}`}`, EXIT.unavailable));
+    });
+  }).finally(() => clearInterval(ping));
+}
+
+/** Carries a connection of this computer. Never rejects; `onError` is told. */
+export async function carry(
+  near: Duplex & { resetAndDestroy?: () => unknown },
+  open: () => Promise<WebSocket>,
+  onError: (error: Error) => void,
+): Promise<void> {
+  near.on('error', () => {});
+  near.pause();
+  try {
+    await join(await open(), { input: near, output: near });
+  } catch (error) {
+    near.resetAndDestroy?.();
+    if (error instanceof CloudError || error instanceof ClientError) onError(error);
+    else throw error;
+  }
+}

@@ -1,0 +1,183 @@
+/** Machines from afar: SSH, copies, ports, consoles. */
+import type { Cloud, Vm } from '../../sdk/index.ts';
+import type { Command, Invocation } from '../command.ts';
+import { UsageError } from '../failures.ts';
+import { findVm } from '../resource-commands.ts';
+import { cleaned, showConsole } from './console.ts';
+import { listen, portPair, untilInterrupted } from './forward.ts';
+import { ownPublicKey, runSsh, sshSettings, userPublicKeys } from './ssh.ts';
+import { join, openSocket } from './tunnel.ts';
+
+const MAX_LOG_BYTES = 2 ** 20;
+const LOG_BYTES = 64 * 1024;
+
+const theVm = async (call: Invocation): Promise<{ readonly cloud: Cloud; readonly vm: Vm }> => {
+  const { cloud } = call.session();
+  return { cloud, vm: await findVm(cloud, call.words[0] ?? '') };
+};
+
+function tunnelTo({ session }: Invocation, { vm_id }: Vm, port: number) {
+  return () => openSocket(session(), session().cloud.urlOf('openVmTunnel', [vm_id], { port }));
+}
+
+/** `web-1:/srv/a` names a file of a machine; a colon after a slash does not. */
+function machineIn(place: string): { readonly name: string; readonly path: string } | null {
+  const match = /^([^/:]+):(.*)$/s.exec(place);
+  return match === null ? null : { name: match[1] ?? '', path: match[2] ?? '' };
+}
+
+async function copy(call: Invocation) {
+  const { cloud } = call.session();
+  const machines = call.words.map(machineIn);
+  const [name, ...others] = new Set(machines.flatMap((each) => each?.name ?? []));
+  if (name === undefined || others.length > 0)
+    throw new UsageError('name one machine: VM:PATH as source or target');
+  const vm = await findVm(cloud, name);
+  const places = call.words.map((place, at) => {
+    const far = machines[at];
+    // Without the dot scp would take a name with a colon for another host.
+    return far ? `${vm.vm_id}:${far.path}` : place.startsWith('/') ? place : `./${place}`;
+  });
+  const recursive = call.options.has('recursive') ? ['-r'] : [];
+  return runSsh('scp', await sshSettings(call.session(), vm), [...recursive, '--', ...places]);
+}
+
+async function forward(call: Invocation) {
+  const { vm } = await theVm(call);
+  const pairs = call.words.slice(1).map(portPair);
+  for (const { local, far } of pairs) {
+    const { port } = await listen(local, tunnelTo(call, vm, far), call.output);
+    const shown = { address: `127.0.0.1:${port}`, vm: vm.name, port: far };
+    call.output.one(shown, () => [`127.0.0.1:${port} → ${vm.name}:${far}`]);
+  }
+  call.output.note('Press Ctrl+C to stop.');
+  await untilInterrupted();
+  process.exit(0);
+}
+
+async function sshConfig(call: Invocation) {
+  const { vm } = await theVm(call);
+  const settings = await sshSettings(call.session(), vm);
+  const lines = [`Host ${vm.name} ${vm.vm_id}`, ...settings.map(([name, value]) => `  ${name} ${value}`)];
+  call.output.one(Object.fromEntries(settings), () => lines);
+}
+
+async function create(call: Invocation) {
+  const { words, options, output } = call;
+  const [given, users] = [options.list('key'), userPublicKeys()];
+  const ssh_keys = [...new Set([...given, ...users, ownPublicKey()])];
+  const [type, region] = [options.text('type') ?? 't2.micro', options.text('region') ?? 'us-east-1'];
+  const image = options.text('image');
+  const { cloud } = call.session();
+  const made = await cloud.createVm({
+    ...{ name: words[0] ?? '', instance_type: type, region, ssh_keys },
+    ...(image !== undefined && { image }),
+  });
+  const vm = options.has('start') ? await cloud.startVm(made.vm_id) : made;
+  output.one(vm, () => [`${vm.name} is ${vm.state} (${vm.vm_id})`]);
+}
+
+async function logs(call: Invocation) {
+  const { cloud, vm } = await theVm(call);
+  const bytes = call.options.count('bytes', LOG_BYTES);
+  if (bytes > MAX_LOG_BYTES) throw new UsageError(`at most ${MAX_LOG_BYTES} bytes are kept`);
+  if (call.options.has('follow')) return showConsole(call.session(), vm, { isTyped: false });
+  process.stdout.write(cleaned(await cloud.getVmLog(vm.vm_id, { bytes })));
+}
+
+export const VM_TUNNEL_COMMANDS: readonly Command[] = [
+  {
+    name: 'vm create',
+    words: 'NAME',
+    summary: 'create a machine that takes your SSH keys',
+    details:
+      'The public keys of ~/.ssh and one of the client go into the machine. They are read at its first start:\nlater ones have to be put in by yourself.',
+    options: {
+      type: { value: 'TYPE', summary: 'instance type (t2.micro)' },
+      image: { value: 'IMAGE', summary: 'image to start from (tiny)' },
+      region: { value: 'REGION', summary: 'region (us-east-1)' },
+      key: { value: 'LINE', summary: 'a further public key', many: true },
+      start: { summary: 'start it' },
+    },
+    run: create,
+  },
+  {
+    name: 'vm ssh',
+    words: 'VM [COMMAND…]',
+    summary: 'open a shell on a machine, or run a command there',
+    details: 'Words with a dash come after --: cloudlet vm ssh web-1 -- ls -l',
+    options: {
+      user: { value: 'NAME', short: 'l', summary: 'log in as this user (root)' },
+      identity: { value: 'FILE', short: 'i', summary: 'use this key' },
+      forward: { value: 'LIMIT', short: 'L', summary: 'as -L of ssh: forward a port', many: true },
+    },
+    run: async (call) => {
+      const { vm } = await theVm(call);
+      const { options, words } = call;
+      const user = options.text('user');
+      const identity = options.text('identity');
+      const args = [
+        ...(user === undefined ? [] : ['-l', user]),
+        ...(identity === undefined ? [] : ['-i', identity]),
+        ...options.list('forward').flatMap((rule) => ['-L', rule]),
+      ];
+      // The user of the command line wins: ssh takes the first value of a setting.
+      const settings = (await sshSettings(call.session(), vm)).filter(([name]) => {
+        return user === undefined || name !== 'User';
+      });
+      return runSsh('ssh', settings, [...args, '--', vm.vm_id, ...words.slice(1)]);
+    },
+  },
+  {
+    name: 'vm cp',
+    words: 'SOURCE… TARGET',
+    summary: 'copy files to a machine or from it: VM:PATH',
+    options: { recursive: { short: 'r', summary: 'copy folders' } },
+    run: copy,
+  },
+  {
+    name: 'vm forward',
+    words: 'VM PORT…',
+    summary: 'make ports of a machine answer on this computer: PORT, or LOCAL:PORT',
+    run: forward,
+  },
+  {
+    name: 'vm proxy',
+    words: 'VM [PORT]',
+    summary: 'join standard input and output to a port of a machine (22); for ProxyCommand of ssh',
+    run: async (call) => {
+      const { session, words } = call;
+      const [vm_id = '', port = '22'] = words;
+      const vm = /^vm-/.test(vm_id) ? ({ vm_id } as Vm) : await findVm(session().cloud, vm_id);
+      const socket = await tunnelTo(call, vm, portPair(port).far)();
+      await join(socket, { input: process.stdin, output: process.stdout });
+      process.exit(0);
+    },
+  },
+  {
+    name: 'vm ssh-config',
+    words: 'VM',
+    summary: 'print the settings by which ssh, scp, rsync and editors reach a machine',
+    details: 'Append it to ~/.ssh/config: cloudlet vm ssh-config web-1 >> ~/.ssh/config; ssh web-1',
+    run: sshConfig,
+  },
+  {
+    name: 'vm console',
+    words: 'VM',
+    summary: 'open the serial console of a machine; Ctrl+] leaves it',
+    run: async (call) => {
+      const { vm } = await theVm(call);
+      return showConsole(call.session(), vm, { isTyped: true });
+    },
+  },
+  {
+    name: 'vm logs',
+    words: 'VM',
+    summary: 'print the latest output of the serial console',
+    options: {
+      follow: { short: 'f', summary: 'go on until the machine stops' },
+      bytes: { value: 'COUNT', short: 'n', summary: 'so many of the last bytes (65536)' },
+    },
+    run: logs,
+  },
+];

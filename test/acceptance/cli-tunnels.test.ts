@@ -1,0 +1,113 @@
+/** Machines and databases from afar, by the client. */
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { globSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { connect } from 'node:net';
+import { dirname, join } from 'node:path';
+import { after, test } from 'node:test';
+import { NO_POSTGRESQL, notInstalled } from '../../scripts/installed.ts';
+import { CheckedClient } from '../harness/checked-client.ts';
+import { CloudProcess } from '../harness/cloud-process.ts';
+import { eventually } from '../harness/waiting.ts';
+import { CliUser } from './cli-kit.ts';
+import { cannotRunGuests, removeAll } from './vms-kit.ts';
+
+const cloud = await CloudProcess.start();
+const user = await CliUser.signedIn(cloud.api);
+const api = (await CheckedClient.open(cloud.api)).as(user.key);
+after(async () => {
+  await removeAll(api);
+  user.remove();
+  await cloud.stop();
+});
+
+/** The client of the server that the cloud runs itself. */
+const PSQL = globSync(
+  join(import.meta.dirname, '../../build/programs/postgresql-*/usr/lib/postgresql/*/bin/psql'),
+)[0];
+
+const newDatabase = (name: string, engine: string) =>
+  api.expect(201, '/api/databases', { json: { name, engine } });
+
+test('the shell runs statements of databases whose client is not here', async () => {
+  await newDatabase('files', 'sqlite');
+  const input = 'CREATE TABLE t (a);\nINSERT INTO t VALUES\n(42);\nSELECT a FROM t;\n';
+  assert.equal(await user.ok(['db', 'connect', 'files', '--builtin'], { input }), 'a\n42\n');
+  assert.match(await user.fails(1, ['db', 'connect', 'files'], { input: 'SELECT nothing;' }), /syntax error/);
+  await newDatabase('documents', 'mongodb');
+  const commands = '{"insert":"t","documents":[{"_id":1}]}\n{"find":"t"}\n';
+  const found = await user.ok(['db', 'connect', 'documents', '--builtin', '--json'], { input: commands });
+  assert.deepEqual(JSON.parse(found), { _id: 1 });
+});
+
+test('a dump goes to a file and comes back from it', async () => {
+  await user.ok(['db', 'dump', 'files', 'files.dump']);
+  await user.ok(['db', 'connect', 'files'], { input: 'DELETE FROM t;' });
+  await user.fails(2, ['db', 'load', 'files', 'files.dump']);
+  await user.ok(['db', 'load', 'files', 'files.dump', '--yes']);
+  assert.equal(await user.ok(['db', 'connect', 'files'], { input: 'SELECT a FROM t;' }), 'a\n42\n');
+});
+
+test('psql comes in, and nobody sees the password among the arguments', {
+  skip: PSQL === undefined ? NO_POSTGRESQL : false,
+}, async () => {
+  const { connection } = await newDatabase('shop', 'postgresql');
+  const child = user.start(['db', 'connect', 'shop', '--', '-Atc', 'SELECT pg_sleep(2), 6 * 7'], {
+    env: { PATH: `${dirname(String(PSQL))}:${process.env['PATH']}` },
+  });
+  let out = '';
+  child.stdout?.on('data', (piece) => {
+    out += piece;
+  });
+  child.stderr?.on('data', (piece) => {
+    out += piece;
+  });
+  child.stdin?.end();
+  const lines = await eventually('psql', () => {
+    const shown = commandLines().filter((line) => line.includes('pg_sleep'));
+    return shown.some((line) => line.startsWith('psql') || line.includes('/psql')) ? shown : null;
+  });
+  assert.ok(lines.every((line) => !line.includes(connection.password)));
+  const [code] = await once(child, 'close');
+  assert.equal(code, 0, out);
+  assert.equal(out, '|42\n');
+});
+
+/** Of all programs of this host. */
+function commandLines(): string[] {
+  return readdirSync('/proc').flatMap((name) => {
+    try {
+      return /^\d+$/.test(name)
+        ? [readFileSync(`/proc/${name}/cmdline`, 'latin1').replaceAll('\0', ' ')]
+        : [];
+    } catch {
+      return [];
+    }
+  });
+}
+
+test('a machine is reached by ssh, scp and ports; its host key is known beforehand', {
+  skip: cannotRunGuests() || notInstalled('ssh', 'scp', 'ssh-keygen'),
+}, async () => {
+  await user.ok(['vm', 'create', 'box', '--start']);
+  assert.equal(await user.ok(['vm', 'ssh', 'box', '--', 'echo $((6 * 7))']), '42\n');
+  // Were it unknown, ssh would have to take what it is shown.
+  assert.match(await user.ok(['vm', 'ssh-config', 'box']), /StrictHostKeyChecking yes/);
+  assert.equal((await user.run(['vm', 'ssh', 'box', '--', 'exit 9'])).code, 9);
+  writeFileSync(join(user.home, 'note'), 'a note');
+  await user.ok(['vm', 'cp', 'note', 'box:/root/note']);
+  await user.ok(['vm', 'cp', 'box:/root/note', 'back']);
+  assert.equal(readFileSync(join(user.home, 'back'), 'utf8'), 'a note');
+  assert.match(await user.ok(['vm', 'logs', 'box']), /^tiny ready/m);
+  const forward = user.start(['vm', 'forward', 'box', '0:22', '--json']);
+  const [line] = await once(forward.stdout as NodeJS.ReadableStream, 'data');
+  const client = connect(Number(JSON.parse(String(line)).address.split(':')[1]), '127.0.0.1');
+  const [banner] = await once(client, 'data');
+  assert.match(String(banner), /^SSH-2.0-/);
+  client.destroy();
+  forward.kill('SIGTERM');
+  await user.fails(5, ['vm', 'ssh', 'none']);
+  await user.ok(['vm', 'stop', 'box', '--force']);
+  assert.match((await user.run(['vm', 'proxy', 'box'])).stderr, /it is stopped/);
+  assert.equal((await user.run(['vm', 'proxy', 'box'])).code, 6);
+});
