@@ -1,4 +1,4 @@
-/** The system's ssh through a tunnel: the machine's key is known beforehand, and ours is made where none is. */
+/** The ssh of this computer through a tunnel: host keys are known beforehand, and a key of ours is made. */
 import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { homedir } from 'node:os';
@@ -22,7 +22,7 @@ const knownHosts = () => join(configFolder(), 'known_hosts');
 const ownKey = () => join(configFolder(), 'id_ed25519');
 
 /** The public keys that a machine printed last; empty: it printed none that is still in its log. */
-export function hostKeysIn(log: string): string[] {
+function hostKeysIn(log: string): string[] {
   const last = [...log.matchAll(KEYS)].at(-1)?.[1] ?? '';
   return last.split(/\r?\n/).flatMap((line) => KEY.exec(line.trim())?.[0] ?? []);
 }
@@ -97,7 +97,7 @@ export async function sshSettings(session: Session, vm: Vm): Promise<readonly [s
 
 const quotedPath = (path: string) => `"${path.replaceAll('%', '%%')}"`;
 
-/** Runs ssh or scp with these settings. Resolves with its exit code. Throws ClientError where it is missing. */
+/** Runs ssh or scp; resolves with its exit code. Throws ClientError where it is missing. */
 export function runSsh(
   program: 'ssh' | 'scp',
   settings: readonly [string, string][],

@@ -14,7 +14,7 @@ const PING_MS = 15_000;
 const ENDED = 1000;
 
 /** The address of an operation as a WebSocket. */
-export function socketUrl(httpUrl: string): string {
+function socketUrl(httpUrl: string): string {
   return httpUrl.replace(/^http/, 'ws');
 }
 

@@ -70,7 +70,10 @@ async function create(call: Invocation) {
   const image = options.text('image');
   const { cloud } = call.session();
   const made = await cloud.createVm({
-    ...{ name: words[0] ?? '', instance_type: type, region, ssh_keys },
+    name: words[0] ?? '',
+    instance_type: type,
+    region,
+    ssh_keys,
     ...(image !== undefined && { image }),
   });
   const vm = options.has('start') ? await cloud.startVm(made.vm_id) : made;

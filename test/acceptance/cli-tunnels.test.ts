@@ -1,22 +1,19 @@
-/** Machines and databases from afar, by the client. */
+/** Databases from afar, by the client. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { globSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { connect } from 'node:net';
+import { globSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { after, test } from 'node:test';
-import { NO_POSTGRESQL, notInstalled } from '../../scripts/installed.ts';
+import { NO_POSTGRESQL } from '../../scripts/installed.ts';
 import { CheckedClient } from '../harness/checked-client.ts';
 import { CloudProcess } from '../harness/cloud-process.ts';
 import { eventually } from '../harness/waiting.ts';
 import { CliUser } from './cli-kit.ts';
-import { cannotRunGuests, removeAll } from './vms-kit.ts';
 
 const cloud = await CloudProcess.start();
 const user = await CliUser.signedIn(cloud.api);
 const api = (await CheckedClient.open(cloud.api)).as(user.key);
 after(async () => {
-  await removeAll(api);
   user.remove();
   await cloud.stop();
 });
@@ -85,29 +82,3 @@ function commandLines(): string[] {
     }
   });
 }
-
-test('a machine is reached by ssh, scp and ports; its host key is known beforehand', {
-  skip: cannotRunGuests() || notInstalled('ssh', 'scp', 'ssh-keygen'),
-}, async () => {
-  await user.ok(['vm', 'create', 'box', '--start']);
-  assert.equal(await user.ok(['vm', 'ssh', 'box', '--', 'echo $((6 * 7))']), '42\n');
-  // Were it unknown, ssh would have to take what it is shown.
-  assert.match(await user.ok(['vm', 'ssh-config', 'box']), /StrictHostKeyChecking yes/);
-  assert.equal((await user.run(['vm', 'ssh', 'box', '--', 'exit 9'])).code, 9);
-  writeFileSync(join(user.home, 'note'), 'a note');
-  await user.ok(['vm', 'cp', 'note', 'box:/root/note']);
-  await user.ok(['vm', 'cp', 'box:/root/note', 'back']);
-  assert.equal(readFileSync(join(user.home, 'back'), 'utf8'), 'a note');
-  assert.match(await user.ok(['vm', 'logs', 'box']), /^tiny ready/m);
-  const forward = user.start(['vm', 'forward', 'box', '0:22', '--json']);
-  const [line] = await once(forward.stdout as NodeJS.ReadableStream, 'data');
-  const client = connect(Number(JSON.parse(String(line)).address.split(':')[1]), '127.0.0.1');
-  const [banner] = await once(client, 'data');
-  assert.match(String(banner), /^SSH-2.0-/);
-  client.destroy();
-  forward.kill('SIGTERM');
-  await user.fails(5, ['vm', 'ssh', 'none']);
-  await user.ok(['vm', 'stop', 'box', '--force']);
-  assert.match((await user.run(['vm', 'proxy', 'box'])).stderr, /it is stopped/);
-  assert.equal((await user.run(['vm', 'proxy', 'box'])).code, 6);
-});
