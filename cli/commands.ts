@@ -8,6 +8,7 @@ import { SYNC_COMMAND } from './files/sync-command.ts';
 import { VERSION_COMMANDS } from './files/version-commands.ts';
 import { generalCommands } from './general-commands.ts';
 import type { Topic } from './help.ts';
+import { PORT_COMMANDS } from './port-commands.ts';
 import { RECOVERY_COMMANDS } from './recovery-commands.ts';
 import { RESOURCE_COMMANDS } from './resource-commands.ts';
 import { DATABASE_TUNNEL_COMMANDS } from './tunnels/db-commands.ts';
@@ -19,7 +20,7 @@ export const TOPICS: readonly Topic[] = [
   { title: 'Files', commands: [...COPY_COMMANDS, SYNC_COMMAND, ...BROWSE_COMMANDS, ...VERSION_COMMANDS] },
   {
     title: 'Machines, databases, buckets and keys',
-    commands: [...RESOURCE_COMMANDS, ...WEBHOOK_COMMANDS, API_COMMAND],
+    commands: [...RESOURCE_COMMANDS, ...PORT_COMMANDS, ...WEBHOOK_COMMANDS, API_COMMAND],
   },
   { title: 'Recovery points, for administrators', commands: RECOVERY_COMMANDS },
   { title: 'Through tunnels', commands: [...VM_TUNNEL_COMMANDS, ...DATABASE_TUNNEL_COMMANDS] },

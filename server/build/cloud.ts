@@ -118,6 +118,7 @@ export async function buildCloud(options: BuildOptions): Promise<Cloud> {
       egress: databases.egress,
     },
     s3: s3.edge,
+    named: compute.named,
     sockets: parts.flatMap(({ sockets = [] }) => sockets),
     addresses,
     connections: compute.connections,
@@ -212,11 +213,12 @@ async function buildDomains(
     addresses,
   });
   const apiUrl = () => addresses.apiUrl;
-  const compute = await buildCompute({ config, clock, log, base, apiUrl, billing: billing.vmCharges });
+  const dataUrl = () => addresses.dataUrl;
+  const options = { config, clock, log, base };
+  const compute = await buildCompute({ ...options, urls: addresses, billing: billing.vmCharges });
   const faults = new DataFaults(base.alarms);
   const egress = new Egress({ changes: billing.changes, billing: billing.databaseCharges });
   const { alarms, diskSpace } = base;
-  const dataUrl = () => addresses.dataUrl;
   const engines = await buildEngines({ faults, config, clock, log, alarms, diskSpace, dataUrl, egress });
   const keptDumps = { directory: join(config.dataDir, 'databases', 'kept'), assertSpace: base.assertSpace };
   const databases = await databasesPart({
@@ -246,7 +248,7 @@ async function buildDomains(
   });
   storage.scrubber.join(new DataCheck({ source: databases.pointSource, reads: base.metadata, faults }));
   const sources = [machineSource(compute.hypervisor.copies), databases.pointSource];
-  const recovery = buildRecovery({ config, clock, log, base, sources });
+  const recovery = buildRecovery({ ...options, sources });
   const credits = billingPart(billing, [compute.accountStops, databases.accountStops], {
     graceMs: config.creditGraceSeconds * 1000,
     announce: eventStatements,

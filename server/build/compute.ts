@@ -8,14 +8,17 @@ import type { VmBilling } from '../compute/machines/vm-billing.ts';
 import { VmStore } from '../compute/machines/vm-store.ts';
 import { computePart } from '../compute/part.ts';
 import type { Config } from '../config/config.ts';
+import { rangeOf } from '../config/setting-kinds.ts';
 import { BridgeIngress } from '../drivers/bridge-ingress/bridge-ingress.ts';
 import { GuestBridge } from '../drivers/host-network/guest-bridge.ts';
 import { OutboundGuard } from '../drivers/host-network/outbound-guard.ts';
 import { AddressGuard } from '../drivers/loopback-ingress/address-guard.ts';
 import { LoopbackIngress } from '../drivers/loopback-ingress/loopback-ingress.ts';
+import { TcpListeners } from '../drivers/public-listeners/public-listeners.ts';
 import { UIDS } from '../drivers/qemu/guest-folders.ts';
 import { QemuHypervisor } from '../drivers/qemu/qemu-hypervisor.ts';
 import { TINY_FOLDER, tinyIn } from '../drivers/qemu/tiny-image.ts';
+import type { Addresses } from '../http/origins.ts';
 import type { Clock } from '../platform/clock.ts';
 import { Descriptors } from '../platform/descriptors.ts';
 import { type NoOtherUsers, whyNoOtherUsers } from '../platform/other-users.ts';
@@ -32,14 +35,14 @@ export interface HostDeps {
     Foundations,
     'metadata' | 'assertSpace' | 'diskSpace' | 'alarms' | 'outbound' | 'sweepGuard'
   >;
-  readonly apiUrl: () => string;
+  readonly urls: Addresses;
   readonly billing: VmBilling;
 }
 
 const GIB = 2 ** 30;
 
 export async function buildCompute(deps: HostDeps) {
-  const { config, clock, log, billing, apiUrl } = deps;
+  const { config, clock, log, billing, urls } = deps;
   const { metadata, assertSpace, alarms, sweepGuard, outbound } = deps.base;
   const noUsers = whyNoOtherUsers({ first: config.vmUidBase, count: UIDS.count }, config.dataDir);
   const { guard, addressGuard, bridge } = buildNetwork(config, noUsers);
@@ -67,7 +70,9 @@ export async function buildCompute(deps: HostDeps) {
     clock,
     log,
     billing,
-    apiUrl,
+    apiUrl: () => urls.apiUrl,
+    dataUrl: () => urls.dataUrl,
+    publishing: publishing(config),
     hypervisor,
     ingress,
     addresses,
@@ -135,6 +140,17 @@ function buildNetwork(config: Config, noUsers: NoOtherUsers | null) {
     addressGuard: new AddressGuard({ network }),
     bridge: isBridge ? new GuestBridge({ uidBase, network, outbound, allowPrivate }) : null,
   };
+}
+
+/** Where ports of machines are published. */
+function publishing(config: Config) {
+  const rules = {
+    range: rangeOf(config.publishedPorts),
+    reserved: new Set([config.port, config.dataPort]),
+    domain: config.appsDomain,
+    max: config.maxPublishedPorts,
+  };
+  return { rules, listeners: new TcpListeners({ host: config.host }) };
 }
 
 function buildImageSources(config: Config, outbound: Outbound): ImageSources {

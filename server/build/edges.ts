@@ -11,6 +11,7 @@ import { TrustedProxies } from '../http/client-address.ts';
 import { ConnectionGuard } from '../http/connection-guard.ts';
 import { createEdge, type EdgeDeps, type StaticFiles } from '../http/edge.ts';
 import { documentRoutes, indexRoutes } from '../http/index-routes.ts';
+import { NamedMachines, type NamedMachinesDeps } from '../http/named-machines.ts';
 import { type OperationRoutesDeps, operationRoutes, updateRoutes } from '../http/operation-routes.ts';
 import { hostCheck, hostsOf, type OwnAddresses } from '../http/origins.ts';
 import { privacyCheck } from '../http/private-connections.ts';
@@ -74,6 +75,7 @@ export function buildEdges(
     pages: StaticFiles;
     addresses: OwnAddresses;
     s3: Pick<S3EdgeDeps, 'storage' | 'keyOf' | 'accounts'>;
+    named: NamedMachinesDeps['find'];
     /** Connections for which the process has file descriptors. */
     connections: number;
   },
@@ -81,15 +83,10 @@ export function buildEdges(
   const { clock, log, addresses } = deps;
   const hsts = config.publicUrl.startsWith('https:') ? HSTS : {};
   const trustedProxies = proxiesOf(config);
-  const limitOf = (name: string, requests: number, windowSeconds: number) =>
+  const limitOf: LimitOf = (name, requests, windowSeconds) =>
     new RateLimiter({ name, requests, windowSeconds }, clock);
-  const limiter = new CallerLimits(
-    limitOf('requests', config.requestsPerWindow, 10),
-    limitOf('account', config.requestsPerWindow * config.accountRateFactor, 10),
-  );
+  const { limiter, routeLimiters } = apiLimits(config, limitOf);
   const corsOrigins = config.corsOrigins.split(',').filter((origin) => origin !== '');
-  const deviceLogins = limitOf('device log-ins', DEVICE_LOGINS, 600);
-  const registrations = limitOf('registrations', config.registrationsPerWindow, 600);
   const hostNames = [config.host, ...hostsOf(config.publicUrl, config.dataUrl)];
   const share = Math.min(1, deps.connections / config.maxConnections);
   const maxConnections = Math.floor(config.maxConnections * share);
@@ -112,12 +109,7 @@ export function buildEdges(
     ...common,
     limiter,
     unread,
-    routeLimiters: new Map([
-      ['register', registrations],
-      ['startDeviceLogin', deviceLogins],
-      ['findDeviceLogin', deviceLogins],
-      ['decideDeviceLogin', deviceLogins],
-    ]),
+    routeLimiters,
     routes: deps.apiRoutes,
     pages: deps.pages,
     own: { addresses, origin: 'apiUrl' },
@@ -128,13 +120,14 @@ export function buildEdges(
   new WebSockets({ ...common, limiter, routes: deps.sockets, headers }).serve(api);
   const proxies = new TrustedProxies(trustedProxies);
   const s3 = s3Edge(config, { ...deps, bodies, limitOf, proxies, headers: { ...DATA_HEADERS, ...hsts } });
+  const named = new NamedMachines({ ...deps, domain: config.appsDomain, find: deps.named, proxies });
   const data = createEdge({
     ...common,
     limiter: null,
     routeLimiters: new Map(),
     routes: deps.dataRoutes,
     own: { addresses, origin: 'dataUrl' },
-    beside: s3,
+    beside: [named, s3],
     headers: { ...DATA_HEADERS, ...hsts },
     // A link or a database password grants access from any origin.
     cors: { origins: ['*'], methodsAt: (url) => (url.startsWith('/db/') ? DATABASE_METHODS : LINK_METHODS) },
@@ -147,15 +140,37 @@ export function buildEdges(
     maxCalls: config.databaseCalls,
     maxBodyBytes: config.databaseCallMb * 2 ** 20,
   }).serve(data);
+  named.serve(data.server);
   s3.checkHost = hostCheck(data.server, [...hostNames, ...s3HostNames(config)]);
   guard.watch(api.server);
   guard.watch(data.server);
   return { api, data, guard };
 }
 
+type LimitOf = (name: string, requests: number, windowSeconds: number) => RateLimiter;
+
+function apiLimits(
+  { requestsPerWindow, registrationsPerWindow, accountRateFactor }: Config,
+  limitOf: LimitOf,
+) {
+  const deviceLogins = limitOf('device log-ins', DEVICE_LOGINS, 600);
+  return {
+    limiter: new CallerLimits(
+      limitOf('requests', requestsPerWindow, 10),
+      limitOf('account', requestsPerWindow * accountRateFactor, 10),
+    ),
+    routeLimiters: new Map([
+      ['register', limitOf('registrations', registrationsPerWindow, 600)],
+      ['startDeviceLogin', deviceLogins],
+      ['findDeviceLogin', deviceLogins],
+      ['decideDeviceLogin', deviceLogins],
+    ]),
+  };
+}
+
 type S3Deps = Pick<S3EdgeDeps, 'clock' | 'log' | 'meters' | 'headers' | 'bodies' | 'proxies'> & {
   readonly s3: Pick<S3EdgeDeps, 'storage' | 'keyOf' | 'accounts'>;
-  readonly limitOf: (name: string, requests: number, windowSeconds: number) => RateLimiter;
+  readonly limitOf: LimitOf;
 };
 
 function s3Edge(config: Config, { s3, limitOf, ...deps }: S3Deps): S3Edge {

@@ -35,11 +35,14 @@ import { locked, type MachineTurns } from './machines/transitions.ts';
 import type { VmBilling } from './machines/vm-billing.ts';
 import { VmDeleter } from './machines/vm-deleter.ts';
 import { type VmRoutesDeps, vmAdminRoutes, vmRoutes } from './machines/vm-routes.ts';
-import { VmStore } from './machines/vm-store.ts';
+import { type VmRow, VmStore } from './machines/vm-store.ts';
 import { VmViews } from './machines/vm-view.ts';
 import { Metrics, meterVms } from './metrics/metrics.ts';
 import { type MetricsRoutesDeps, metricsRoutes } from './metrics/metrics-routes.ts';
 import { Sampler, VM_SAMPLES } from './metrics/sampler.ts';
+import { type PublishedPortRoutesDeps, publishedPortRoutes } from './ports/published-port-routes.ts';
+import { type PublicListeners, PublishedPorts, type PublishingRules } from './ports/published-ports.ts';
+import { PublishedPortsStore } from './ports/published-ports-store.ts';
 import { vmEgress, vmTunnelRoute, vmTunnelSocket } from './tunnel-routes.ts';
 
 export interface ComputeDeps {
@@ -57,6 +60,7 @@ export interface ComputeDeps {
   readonly onError: (id: string, what: string, error: unknown) => void;
   readonly onClosedPorts: ExposuresDeps['onClosedPorts'];
   readonly descriptors: OpenFiles;
+  readonly published?: ExposuresDeps['published'];
   readonly outbound: boolean;
   readonly maxImageBytes: number;
   /** ms. */
@@ -130,7 +134,9 @@ export interface Host {
   close(): Promise<void>;
 }
 
-export function computeRoutes(deps: VmRoutesDeps & ImageRoutesDeps & MetricsRoutesDeps & ConsoleRoutesDeps) {
+export function computeRoutes(
+  deps: VmRoutesDeps & ImageRoutesDeps & MetricsRoutesDeps & ConsoleRoutesDeps & PublishedPortRoutesDeps,
+) {
   return [
     ...vmRoutes(deps),
     ...vmAdminRoutes(deps),
@@ -138,6 +144,7 @@ export function computeRoutes(deps: VmRoutesDeps & ImageRoutesDeps & MetricsRout
     ...metricsRoutes(deps),
     ...consoleRoutes(deps),
     vmTunnelRoute(deps),
+    ...publishedPortRoutes(deps),
   ];
 }
 
@@ -148,6 +155,13 @@ function watchFiles({ descriptors }: Host, alarms: Alarms): void {
   else alarms.raise(FILES, detail, RAISE);
 }
 
+async function haltWaiting({ waits }: Host, alarms: Alarms): Promise<void> {
+  await waits.update();
+  if (waits.count === 0) return alarms.clear(WAITING);
+  const fix = 'Free up space on the disk of the data directory; they resume automatically';
+  alarms.raise(WAITING, `${waits.count} virtual machines are paused: the disk is nearly full`, fix);
+}
+
 /** Builds compute with its jobs, which run once it is started. */
 export function computePart(
   deps: ComputeDeps & {
@@ -155,21 +169,26 @@ export function computePart(
     readonly alarms: Alarms;
     readonly log: Logger;
     readonly apiUrl: () => string;
+    readonly dataUrl: () => string;
+    readonly publishing: { readonly listeners: PublicListeners; readonly rules: PublishingRules };
     readonly tunnels: Tunnels;
   },
 ) {
   const { metadata, clock, hypervisor, ingress, orphanGraceMs, host, alarms, log, tunnels } = deps;
-  const parts = assembleCompute(deps);
+  const changes = new Changes({ metadata });
+  const sent = vmEgress({ ...deps, changes });
+  const find: Machines['findFor'] = (principal, vmId) => machines.findFor(principal, vmId);
+  const open = (row: VmRow) => parts.exposures.openPublished(row);
+  const own = { changes, store: new PublishedPortsStore(metadata), find, open, sent };
+  const published = new PublishedPorts({ ...deps, ...deps.publishing, ...own });
+  const parts = assembleCompute({ ...deps, published });
   const { store, machines, power, deleter, images, imports, supervisor, accountStops, addresses } = parts;
   const samples = new SamplesStore(metadata, VM_SAMPLES);
   const running = () => store.listRunning();
   const sampler = new Sampler({ clock, hypervisor, ingress, metadata, samples, running });
-  const find: Machines['findFor'] = (principal, vmId) => machines.findFor(principal, vmId);
   const metrics = new Metrics({ clock, store: samples, sampler, find });
   const consoles = new Consoles({ hypervisor });
   const tickets = new ConsoleTickets(clock);
-  const changes = new Changes({ metadata });
-  const sent = vmEgress({ ...deps, changes });
   // Restores the rules when another program flushed them, or when they predate an update.
   const guard = async () => {
     for (const network of host.networks) {
@@ -180,19 +199,16 @@ export function computePart(
       });
     }
   };
-  const haltWaiting = async () => {
-    await host.waits.update();
-    const { count } = host.waits;
-    if (count === 0) return alarms.clear(WAITING);
-    const fix = 'Free up space on the disk of the data directory; they resume automatically';
-    alarms.raise(WAITING, `${count} virtual machines are paused: the disk is nearly full`, fix);
-  };
   const every = (name: string, everyMs: number, run: () => Promise<unknown>): Job => {
     return { name, everyMs, per: 'node', run };
   };
+  const flushSent = () => {
+    published.countSent();
+    return sent.flush();
+  };
   const sweepMs = Math.max(orphanGraceMs, CHECK_MS);
-  const own = { machines, power, deleter, images, imports, metrics, find, consoles, tickets };
-  const routeDeps = { ...own, hypervisor, billing: deps.billing, apiUrl: deps.apiUrl };
+  const services = { machines, power, deleter, images, imports, metrics, find, consoles, tickets, published };
+  const routeDeps = { ...services, hypervisor, billing: deps.billing, apiUrl: deps.apiUrl };
   return {
     accountStops,
     routes: computeRoutes(routeDeps),
@@ -201,10 +217,10 @@ export function computePart(
     countRunning: async () => (await store.listRunning()).length,
     jobs: [
       every('block connections from machines to this host', CHECK_MS, guard),
-      every('halt machines that fill the disk', HALT_CHECK_MS, haltWaiting),
+      every('halt machines that fill the disk', HALT_CHECK_MS, () => haltWaiting(host, alarms)),
       every('watch for open files', CHECK_MS, async () => watchFiles(host, alarms)),
       every('sample machines', SAMPLE_MS, () => sampler.tick()),
-      every('flush bytes that machines sent', FLUSH_MS, () => sent.flush()),
+      every('flush bytes that machines sent', FLUSH_MS, flushSent),
       every('end tunnels that lead nowhere', TUNNEL_CHECK_MS, () => tunnels.check()),
       every('look after machines', CHECK_MS, () => supervisor.check()),
       every('sweep machines without a row', sweepMs, () => supervisor.sweepOrphans()),
@@ -226,9 +242,11 @@ export function computePart(
       await imports.close();
       await supervisor.close();
       consoles.close();
+      await published.close();
       await ingress.closeAll();
       await host.close();
     },
-    flush: () => sent.flush(),
+    flush: flushSent,
+    named: (hostname: string) => published.named(hostname),
   };
 }

@@ -1,7 +1,7 @@
 /** The effective settings (settings.ts declares them). The only reader of process.env. */
 import { delimiter, isAbsolute, resolve } from 'node:path';
 import { didYouMean } from './did-you-mean.ts';
-import { ConfigError, type Setting } from './setting-kinds.ts';
+import { ConfigError, rangeOf, type Setting } from './setting-kinds.ts';
 import { SETTINGS } from './settings.ts';
 
 export type Config = {
@@ -43,6 +43,11 @@ export function loadConfig(given: Texts = process.env, options: Texts = {}): Con
   const config = Object.fromEntries(values) as Config;
   if (config.port !== 0 && config.port === config.dataPort)
     throw new ConfigError(`CLOUDLET_PORT and CLOUDLET_DATA_PORT are both ${config.port}; they must differ`);
+  const published = rangeOf(config.publishedPorts);
+  for (const port of [config.postgresqlPort, config.mysqlPort, config.mongodbPort]) {
+    if (published !== null && port >= published.first && port <= published.last)
+      throw new ConfigError(`CLOUDLET_PUBLISHED_PORTS includes ${port}, the first port of database servers`);
+  }
   if ((config.tlsCert === '') !== (config.tlsKey === ''))
     throw new ConfigError('CLOUDLET_TLS_CERT and CLOUDLET_TLS_KEY must be set together');
   return Object.freeze({ ...config, dataDir: resolve(config.dataDir) });

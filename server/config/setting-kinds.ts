@@ -82,6 +82,22 @@ export const folders = (value: string) =>
   value === '' || value.split(',').every((entry) => entry.startsWith('/'))
     ? undefined
     : 'must be absolute paths, separated by commas';
+/** `first-last`, or `off`. */
+export const portRange = (value: string) =>
+  value === 'off' || rangeOf(value) !== null ? undefined : PORT_RANGE;
+const PORT_RANGE = 'must be two ports from 1 to 65535 like 8081-8999, or off';
+
+/** Both ends included; null: none. */
+export function rangeOf(value: string): { readonly first: number; readonly last: number } | null {
+  const [, first = 0, last = 0] = (/^(\d{1,5})-(\d{1,5})$/.exec(value) ?? []).map(Number);
+  return first >= 1 && first <= last && last <= 65_535 ? { first, last } : null;
+}
+
+export const domainName = (value: string) =>
+  value === '' ||
+  /^(?=.{1,190}$)(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)*[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/.test(value)
+    ? undefined
+    : 'must be a domain in lower case, like apps.example.org';
 /** An empty address would mean all addresses, an empty path the working directory: surely a mistake. */
 export const notEmpty = (value: string) => (value === '' ? 'must not be empty' : undefined);
 export const url = (value: string) =>

@@ -3,6 +3,7 @@ import { DATABASE_SETTINGS } from './database-settings.ts';
 import {
   absolutePath,
   adminKey,
+  domainName,
   folders,
   integer,
   networks,
@@ -10,6 +11,7 @@ import {
   oneOf,
   origins,
   pool,
+  portRange,
   ratio,
   s3Url,
   serverUrl,
@@ -275,6 +277,25 @@ export const SETTINGS = {
     'off',
     ['off', 'on'],
     'Whether outbound connections may reach private networks',
+  ),
+  publishedPorts: text(
+    'CLOUDLET_PUBLISHED_PORTS',
+    '8081-8999',
+    'Ports of this host, on CLOUDLET_HOST, on which users may publish ports of their machines; `off`: none',
+    portRange,
+  ),
+  maxPublishedPorts: integer(
+    'CLOUDLET_MAX_PUBLISHED_PORTS',
+    20,
+    0,
+    10_000,
+    'Maximum published ports and host names of machines per account',
+  ),
+  appsDomain: text(
+    'CLOUDLET_APPS_DOMAIN',
+    '',
+    'Domain, `apps.example.org`, below which web servers of machines have host names, on the port of the data origin; empty: none',
+    domainName,
   ),
   imageSources: text(
     'CLOUDLET_IMAGE_SOURCES',

@@ -52,8 +52,8 @@ export interface EdgeDeps extends AdmitDeps {
   readonly isReserve?: (socket: Socket) => boolean;
   /** The addresses used in links of responses. */
   readonly own?: { readonly addresses: OwnAddresses; readonly origin: keyof Addresses };
-  /** Another protocol on the same port. */
-  readonly beside?: Beside;
+  /** Others on the same port; the first that takes a request has it. */
+  readonly beside?: readonly Beside[];
   /** Serves requests without a route. */
   readonly pages?: StaticFiles;
 }
@@ -70,16 +70,18 @@ export interface Beside {
   handle(request: IncomingMessage, response: ServerResponse): void;
 }
 
-function putBeside(server: Server, beside: Beside): void {
+function putBeside(server: Server, others: readonly Beside[]): void {
+  const takerOf = (request: IncomingMessage) => others.find((beside) => beside.takes(request));
   const own = server.listeners('request') as RequestListener[];
   server.removeAllListeners('request');
   server.on('request', (request: IncomingMessage, response: ServerResponse) => {
-    if (beside.takes(request)) beside.handle(request, response);
+    const taker = takerOf(request);
+    if (taker !== undefined) taker.handle(request, response);
     else for (const listener of own) listener.call(server, request, response);
   });
-  // It answers `Expect: 100-continue` itself, once it knows who asks.
+  // They answer `Expect: 100-continue` themselves, once they know who asks.
   server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {
-    if (!beside.takes(request)) response.writeContinue();
+    if (takerOf(request) === undefined) response.writeContinue();
     server.emit('request', request, response);
   });
 }

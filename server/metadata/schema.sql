@@ -371,6 +371,18 @@ CREATE TABLE versions (
   created_at INTEGER NOT NULL
 , last_accessed INTEGER, is_null INTEGER NOT NULL DEFAULT 0, headers TEXT, tags TEXT, checksum TEXT, acl TEXT, lock_mode TEXT, retain_until INTEGER, locked_until INTEGER, legal_hold INTEGER) STRICT;
 
+CREATE TABLE vm_ports (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  port_id TEXT NOT NULL UNIQUE,
+  vm_id TEXT NOT NULL REFERENCES vms(vm_id) ON DELETE CASCADE,
+  account_id INTEGER NOT NULL REFERENCES accounts(id),
+  guest_port INTEGER NOT NULL,
+  public_port INTEGER UNIQUE,             -- null: it has a host name
+  hostname TEXT COLLATE BINARY UNIQUE,    -- the label below CLOUDLET_APPS_DOMAIN; null: it has a port
+  created_at INTEGER NOT NULL,
+  CHECK ((public_port IS NULL) <> (hostname IS NULL))
+) STRICT;
+
 CREATE TABLE vm_samples (
   vm INTEGER NOT NULL REFERENCES vms(id) ON DELETE CASCADE,
   step_seconds INTEGER NOT NULL,
@@ -547,6 +559,10 @@ CREATE INDEX usage_lines_account ON usage_lines(account_id);
 CREATE INDEX versions_blob ON versions(blob) WHERE blob IS NOT NULL;
 
 CREATE INDEX versions_object ON versions(object, id);
+
+CREATE INDEX vm_ports_account ON vm_ports(account_id);
+
+CREATE INDEX vm_ports_vm ON vm_ports(vm_id);
 
 CREATE INDEX vm_samples_age ON vm_samples(step_seconds, at);
 

@@ -7,6 +7,7 @@ export type IdPrefix =
   | 'ver'
   | 'upl'
   | 'vm'
+  | 'port'
   | 'db'
   | 'drp'
   | 'img'

@@ -16,7 +16,7 @@ import { Client } from '../harness/client.ts';
 import { CloudProcess } from '../harness/cloud-process.ts';
 import { blobFiles, eventually } from '../harness/waiting.ts';
 import { launchBrowser, noBrowser } from './browser-kit.ts';
-import { CLOUD, DATA, freePorts, type Ports, startCaddy, startNginx } from './proxy-kit.ts';
+import { APPS, CLOUD, DATA, freePorts, type Ports, startCaddy, startNginx } from './proxy-kit.ts';
 import { completion, newS3, type Prepared, S3Client, textOf } from './s3-kit.ts';
 import { BOUNDARY } from './storage-kit.ts';
 import { cannotRunGuests, NEW_VM } from './vms-kit.ts';
@@ -156,6 +156,7 @@ for (const { name, start, skip } of PROXIES)
         CLOUDLET_PUBLIC_URL: `https://${CLOUD}:${ports.https}`,
         CLOUDLET_DATA_URL: `https://${DATA}:${ports.https}`,
         CLOUDLET_TRUSTED_PROXIES: '127.0.0.1',
+        CLOUDLET_APPS_DOMAIN: APPS,
         CLOUDLET_RATE_REGISTRATIONS: '1',
       };
       cloud = await CloudProcess.start({ env });
@@ -181,6 +182,17 @@ for (const { name, start, skip } of PROXIES)
       const again = await register({ from: '127.0.0.3', headers });
       assert.equal(again.status, 429, again.bytes.toString());
       assert.equal((await register({ from: '127.0.0.4' })).status, 201);
+    });
+
+    const noName = name === 'Caddy' && 'its wildcard needs a module of a DNS provider';
+    test('a host name of a machine leads to it', { skip: noName || cannotRunGuests() }, async () => {
+      const { vm_id } = (await api('/api/vms', { json: NEW_VM })).json();
+      const json = { port: 80, hostname: 'web-1' };
+      const { address } = (await api(`/api/vms/${vm_id}/ports`, { json })).json();
+      assert.equal(address, `https://web-1.${APPS}:${ports.https}`);
+      const page = await send(ports.https, address, { headers: { accept: 'text/html' } });
+      assert.equal(page.status, 503);
+      assert.match(page.bytes.toString(), /not running/);
     });
 
     test('an upload is stored as it comes, and comes down the same', async () => {

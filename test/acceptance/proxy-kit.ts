@@ -9,6 +9,8 @@ import { join } from 'node:path';
 /** Names that are only ever this host's. */
 export const CLOUD = 'cloud.localhost';
 export const DATA = 'data.localhost';
+/** Domain of host names of machines. */
+export const APPS = 'apps.localhost';
 
 export interface Ports {
   readonly https: number;
@@ -63,6 +65,9 @@ export function startNginx(folder: string, { https, http, api, data }: Ports): C
     ['listen 443 ', `listen 127.0.0.1:${https} `],
     ['/etc/letsencrypt/live/cloud.example.org/fullchain.pem', certificate],
     ['/etc/letsencrypt/live/cloud.example.org/privkey.pem', key],
+    ['/etc/letsencrypt/live/apps.example.net/fullchain.pem', certificate],
+    ['/etc/letsencrypt/live/apps.example.net/privkey.pem', key],
+    ['apps.example.net', APPS],
     ['cloud.example.org', CLOUD],
     ['data.example.org', DATA],
     ['127.0.0.1:8080', `127.0.0.1:${api}`],

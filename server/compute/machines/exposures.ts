@@ -4,6 +4,7 @@ import { BACKGROUND, type Changes } from '../../metadata/change.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { Hypervisor } from '../hypervisor.ts';
 import type { Ingress, PortState } from '../ingress.ts';
+import type { PublishedPorts } from '../ports/published-ports.ts';
 import { guestNetwork } from './runs.ts';
 import type { VmRow, VmStore } from './vm-store.ts';
 
@@ -16,6 +17,8 @@ export interface ExposuresDeps {
   readonly changes: Changes;
   readonly store: VmStore;
   readonly clock: Clock;
+  /** Absent: machines publish no ports. */
+  readonly published?: Pick<PublishedPorts, 'opened' | 'closed'> | undefined;
   readonly onError: OnError;
   /** Ports that stay closed; the machine runs all the same. */
   readonly onClosedPorts: (vmId: string, ports: readonly PortState[]) => void;
@@ -26,6 +29,8 @@ const TAKEN_MS = 2000;
 
 export class Exposures {
   readonly #deps: ExposuresDeps;
+  /** Machines whose published ports are open. */
+  readonly #published = new Set<string>();
 
   constructor(deps: ExposuresDeps) {
     this.#deps = deps;
@@ -49,6 +54,13 @@ export class Exposures {
     } catch (error) {
       onError(vmId, 'opening its address failed', error);
     }
+    if (row.published > 0) await this.openPublished(row);
+  }
+
+  /** Opens the published ports of a machine that runs. Never rejects. */
+  async openPublished(row: VmRow): Promise<void> {
+    this.#published.add(row.vm_id);
+    await this.#deps.published?.opened(row, (port) => this.dial(row, port));
   }
 
   /** Called when the guest runs and its row is stored. */
@@ -79,8 +91,10 @@ export class Exposures {
     return socket;
   }
 
-  close(vmId: string): Promise<void> {
-    return this.#deps.ingress.close(vmId);
+  async close(vmId: string): Promise<void> {
+    const { ingress, published } = this.#deps;
+    const isPublished = this.#published.delete(vmId);
+    await Promise.all([ingress.close(vmId), isPublished ? published?.closed(vmId) : undefined]);
   }
 
   async #markReady(row: VmRow): Promise<void> {

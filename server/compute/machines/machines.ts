@@ -162,6 +162,7 @@ export class Machines {
       ready_at: null,
       created_at: now,
       plan,
+      published: 0,
     };
   }
 

@@ -42,6 +42,8 @@ export interface VmRow {
   readonly created_at: number;
   /** Price plan of the owner's account. */
   readonly plan: string;
+  /** Number of its published ports. */
+  readonly published: number;
 }
 
 export type UsageEvent = 'created' | 'started' | 'stopped' | 'deleted';
@@ -49,7 +51,8 @@ export type UsageEvent = 'created' | 'started' | 'stopped' | 'deleted';
 const COLUMNS = `id, vm_id, account_id, name, instance_type, region, tags, vcpus, memory_mb, disk_gb,
   price_micro, image_id, ssh_keys, user_data, ports, outbound, uuid, mac, address, state, desired_state,
   generation, reason_code, reason_message, handle, accel, accel_reason, state_changed_at, started_at,
-  ready_at, created_at, (SELECT plan FROM accounts WHERE accounts.id = account_id) AS plan`;
+  ready_at, created_at, (SELECT plan FROM accounts WHERE accounts.id = account_id) AS plan,
+  (SELECT count(*) FROM vm_ports WHERE vm_ports.vm_id = vms.vm_id) AS published`;
 
 export class VmStore {
   readonly #reads: Reads;

@@ -10,6 +10,7 @@ import { AccountStore } from '../../accounts/store.ts';
 import { CatalogStore } from '../../billing/catalog/catalog-store.ts';
 import { insertTransfer, LedgerStore } from '../../billing/ledger/ledger-store.ts';
 import { UsageStore } from '../../billing/metering/usage-store.ts';
+import { OperationsStore } from '../../calls/operations-store.ts';
 import { VM_SAMPLES } from '../../compute/metrics/sampler.ts';
 import { DATABASE_SAMPLES } from '../../databases/sampler.ts';
 import { DatabaseStore } from '../../databases/store.ts';
@@ -99,6 +100,8 @@ async function callMoney(): Promise<void> {
     insertTransfer({ ...TRANSFER, debit: { rowIdOf: 0 } }),
     insertTransfer({ ...TRANSFER, credit: { rowIdOf: 0 } }),
     new UsageStore(reads).reopen({ ...LINE, meter: 'storage' }),
+    new UsageStore(reads).addEgress('database', 'db-1', { bytes: 1, now: 0 }),
+    new UsageStore(reads).addEgress('vm', 'vm-1', { bytes: 1, now: 0 }),
     increment({ table: 'buckets', id: 1, add: { size_bytes: 1 } }),
     increment({ table: 'accounts', id: 1, add: { storage_bytes: 1 } }),
   );
@@ -107,6 +110,9 @@ async function callMoney(): Promise<void> {
 async function callOthers(): Promise<void> {
   for (const via of ['key', 'session'] as const) {
     await new AccountStore({ reads }).isCredentialGood(via, '', 0);
+  }
+  for (const credentialId of [undefined, 'key-1']) {
+    await new OperationsStore(reads).listBefore(1, { before: '', limit: 1, credentialId });
   }
   const databases = new DatabaseStore(reads);
   for (const isKept of [true, false]) await databases.listOf(1, isKept, { after: 0, limit: 1 });

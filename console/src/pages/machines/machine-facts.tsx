@@ -7,12 +7,15 @@ import { CodeLine } from '../../parts/code.tsx';
 import { CopyIcon } from '../../parts/copy.tsx';
 import { type Column, DataTable } from '../../parts/data-table.tsx';
 import { type Fact, Facts } from '../../parts/facts.tsx';
+import { lazyPart } from '../../parts/lazy-part.tsx';
 import { sayWhole } from '../../parts/say.ts';
 import { StateBadge } from '../../parts/state-badge.tsx';
 import { When } from '../../parts/when.tsx';
 import { useIsAdmin } from '../../queries.ts';
 import { text } from '../../texts/text.ts';
 import { imagesQuery } from './queries.ts';
+
+const PublishedPorts = lazyPart(() => import('./published-ports.tsx').then((made) => made.PublishedPorts));
 
 const words = text.machines;
 const GIB_MB = 1024;
@@ -33,6 +36,12 @@ export function MachineFacts({ vm }: { vm: Vm }) {
           {words.ports}
         </Title>
         <Ports vm={vm} />
+      </section>
+      <section>
+        <Title order={2} mb="xs">
+          {words.published.title}
+        </Title>
+        <PublishedPorts vm={vm} />
       </section>
     </Stack>
   );

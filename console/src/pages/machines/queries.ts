@@ -34,6 +34,10 @@ export const vmQuery = (id: string) =>
     refetchInterval: ({ state }) => watchEvery(state.data !== undefined && isMoving(state.data)),
   });
 
+/** Read again when the machine starts or stops. */
+export const vmPortsQuery = ({ vm_id: id, state }: Vm) =>
+  queryOptions({ queryKey: ['vms', id, 'ports', state], queryFn: () => cloud.listVmPorts(id) });
+
 export const vmLogQuery = (id: string, bytes: number) =>
   queryOptions({ queryKey: ['vms', id, 'log', bytes], queryFn: () => cloud.getVmLog(id, { bytes }) });
 

@@ -1,0 +1,316 @@
+/**
+ * Published ports: a TCP port of a machine that everyone who reaches this host can reach, on a port of the
+ * host or, for HTTP, under a host name. They answer while the machine runs.
+ */
+import type { Socket } from 'node:net';
+import type { Call } from '../../calls/principal.ts';
+import type { Changes, WriteBehind } from '../../metadata/change.ts';
+import { type Clock, formatTime } from '../../platform/clock.ts';
+import { AppError, invalidField } from '../../platform/errors.ts';
+import { newId } from '../../platform/ids.ts';
+import { NOT_RUNNING } from '../ingress.ts';
+import type { Machines, OpenFiles } from '../machines/machines.ts';
+import type { VmRow } from '../machines/vm-store.ts';
+import type { NewPublishedPort, PublishedPort } from './published-ports-schema.ts';
+import type { PublishedPortsStore, PublishedRow } from './published-ports-store.ts';
+
+/** Connects to a TCP port of the machine's guest, in its present run; null: nothing answers. */
+export type Dial = (guestPort: number) => Promise<Socket | null>;
+
+/** Ports of this host on which machines answer. */
+export interface PublicListeners {
+  /** Resolves with why the port is closed, for its owner; null: it listens. */
+  open(port: number, dial: () => Promise<Socket | null>): Promise<string | null>;
+  /** Whether a program could listen on the port now. */
+  isFree(port: number): Promise<boolean>;
+  /** Ends the port's connections too. No error if it is closed. */
+  close(port: number): Promise<void>;
+}
+
+export interface PublishingRules {
+  /** The ports that may be published, both ends included; null: none. */
+  readonly range: { readonly first: number; readonly last: number } | null;
+  /** Ports of the range that this cloud listens on itself. */
+  readonly reserved: ReadonlySet<number>;
+  /** Domain below which machines have names; empty: none. */
+  readonly domain: string;
+  /** Maximum per account. */
+  readonly max: number;
+}
+
+export interface PublishedPortsDeps {
+  readonly changes: Changes;
+  readonly store: PublishedPortsStore;
+  readonly clock: Clock;
+  readonly find: Machines['findFor'];
+  /** See Exposures.openPublished(). */
+  readonly open: (row: VmRow) => Promise<void>;
+  readonly listeners: PublicListeners;
+  readonly rules: PublishingRules;
+  readonly descriptors: OpenFiles;
+  /** Bytes that machines sent to others, for billing. */
+  readonly sent: Pick<WriteBehind<string, number>, 'note'>;
+  /** Where users reach the API and the data origin, `https://host`. */
+  readonly apiUrl: () => string;
+  readonly dataUrl: () => string;
+  readonly onError: (vmId: string, what: string, error: unknown) => void;
+}
+
+/** One run of a machine with published ports. */
+interface Run {
+  readonly row: VmRow;
+  readonly dial: Dial;
+  /** Why each public port is closed; null: it is open. */
+  readonly reasons: Map<number, string | null>;
+}
+
+/** Connections through published ports at once, per account. */
+const MAX_CONNECTIONS = 512;
+const PER_CONNECTION_FILES = 2;
+
+export class PublishedPorts {
+  readonly #deps: PublishedPortsDeps;
+  readonly #runs = new Map<string, Run>();
+  /** The last opening or closing of each machine's ports: one after the other. */
+  readonly #turns = new Map<string, Promise<void>>();
+  readonly #connections = new Map<number, number>();
+  /** Open connections, with the bytes of each that are counted. */
+  readonly #open = new Map<Socket, { readonly vmId: string; counted: number }>();
+
+  constructor(deps: PublishedPortsDeps) {
+    this.#deps = deps;
+  }
+
+  /**
+   * Throws `vm_not_found`, `port_taken` for a port or name of someone else or of another program,
+   * `too_many_ports`, `no_free_port`, and `invalid_request` for what this cloud does not publish.
+   */
+  async publish(call: Call, vmId: string, wanted: NewPublishedPort): Promise<PublishedPort> {
+    const { find, changes, store, clock, rules } = this.#deps;
+    const vm = await find(call.principal, vmId);
+    const row = {
+      port_id: newId('port', clock),
+      vm_id: vm.vm_id,
+      account_id: vm.account_id,
+      guest_port: wanted.port,
+      ...(await this.#address(wanted)),
+      created_at: clock.now(),
+    };
+    return changes.run(call, (change) => {
+      change.expect(store.expectMachine(vmId), noMachine);
+      change.expect(store.insert(row), () => taken(row));
+      change.expect(store.expectAtMost(row.account_id, rules.max), () => tooMany(rules.max));
+      change.after(() => void this.#begin(vm));
+      return this.#present(row);
+    });
+  }
+
+  async list(principal: Call['principal'], vmId: string): Promise<PublishedPort[]> {
+    await this.#deps.find(principal, vmId);
+    return (await this.#deps.store.listOf(vmId)).map((row) => this.#present(row));
+  }
+
+  /** Ends its connections. Throws `vm_not_found` and `port_not_found`. */
+  async withdraw(call: Call, vmId: string, portId: string): Promise<{ port_id: string; deleted: true }> {
+    const { find, changes, store } = this.#deps;
+    await find(call.principal, vmId);
+    const row = (await store.listOf(vmId)).find(({ port_id }) => port_id === portId);
+    if (row === undefined) throw noPort();
+    return changes.run(call, (change) => {
+      change.expect(store.delete(row), noPort);
+      change.after(() => void this.#refresh(vmId));
+      return { port_id: portId, deleted: true };
+    });
+  }
+
+  /** A run of the machine began, or goes on after a restart of Cloudlet. Never rejects. */
+  async opened(row: VmRow, dial: Dial): Promise<void> {
+    if (!this.#runs.has(row.vm_id)) this.#runs.set(row.vm_id, { row, dial, reasons: new Map() });
+    await this.#refresh(row.vm_id);
+  }
+
+  /** The run is over. Never rejects. */
+  async closed(vmId: string): Promise<void> {
+    const run = this.#runs.get(vmId);
+    this.#runs.delete(vmId);
+    if (run !== undefined) await this.#inTurn(vmId, () => this.#match(run, []));
+  }
+
+  /** Ends all connections; machines go on. */
+  async close(): Promise<void> {
+    await Promise.all([...this.#runs.keys()].map((vmId) => this.closed(vmId)));
+  }
+
+  /** Connects to the port with that host name, the label below the domain; null: nothing answers. */
+  async named(hostname: string): Promise<(() => Promise<Socket | null>) | 'unknown' | 'stopped'> {
+    const row = await this.#deps.store.withHostname(hostname);
+    if (row === undefined) return 'unknown';
+    const run = this.#runs.get(row.vm_id);
+    return run === undefined ? 'stopped' : () => this.#dial(run, row.guest_port);
+  }
+
+  /** Hands the bytes sent since the last call to billing. */
+  countSent(): void {
+    for (const socket of this.#open.keys()) this.#count(socket);
+  }
+
+  async #address({ public_port, hostname }: NewPublishedPort) {
+    const { range, domain } = this.#deps.rules;
+    if (hostname !== undefined && public_port !== undefined) {
+      throw invalidField('hostname', 'cannot be combined with public_port: publish the port twice');
+    }
+    if (hostname !== undefined) {
+      if (domain === '')
+        throw invalidField('hostname', 'needs a domain: ask your operator to set CLOUDLET_APPS_DOMAIN');
+      return { public_port: null, hostname };
+    }
+    if (range === null)
+      throw invalidField('public_port', 'is not available: this cloud publishes no ports of its host');
+    return {
+      public_port: public_port === undefined ? await this.#anyPort(range) : await this.#checked(public_port),
+      hostname: null,
+    };
+  }
+
+  async #checked(port: number): Promise<number> {
+    const { rules, listeners } = this.#deps;
+    const { first = 0, last = 0 } = rules.range ?? {};
+    if (port < first || port > last) throw invalidField('public_port', `must be from ${first} to ${last}`);
+    if (rules.reserved.has(port)) throw taken({ public_port: port, hostname: null });
+    // A port of another account that is closed now is free to the host; the row decides.
+    const isOfMachine = (await this.#deps.store.publicPorts()).includes(port);
+    if (isOfMachine || !(await listeners.isFree(port))) throw taken({ public_port: port, hostname: null });
+    return port;
+  }
+
+  async #anyPort({ first, last }: NonNullable<PublishingRules['range']>): Promise<number> {
+    const { rules, listeners, store } = this.#deps;
+    const used = new Set(await store.publicPorts());
+    for (let port = first; port <= last; port++) {
+      if (!used.has(port) && !rules.reserved.has(port) && (await listeners.isFree(port))) return port;
+    }
+    throw new AppError('no_free_port', `All ports from ${first} to ${last} are in use`, {
+      hint: 'Remove a published port, or ask your operator to enlarge CLOUDLET_PUBLISHED_PORTS',
+    });
+  }
+
+  /** A machine that had no published port yet is told of the first. */
+  #begin(row: VmRow): Promise<void> {
+    const isUp = row.state === 'running' || row.state === 'starting';
+    return isUp && !this.#runs.has(row.vm_id) ? this.#deps.open(row) : this.#refresh(row.vm_id);
+  }
+
+  /** Brings the listeners of the machine in line with its rows. Never rejects. */
+  #refresh(vmId: string): Promise<void> {
+    return this.#inTurn(vmId, async () => {
+      const run = this.#runs.get(vmId);
+      if (run === undefined) return;
+      await this.#match(run, await this.#deps.store.listOf(vmId));
+    });
+  }
+
+  async #match(run: Run, rows: readonly PublishedRow[]): Promise<void> {
+    const { listeners } = this.#deps;
+    const wanted = new Map(
+      rows.flatMap(({ public_port: port, guest_port }) => (port === null ? [] : [[port, guest_port]])),
+    );
+    for (const port of [...run.reasons.keys()].filter((port) => !wanted.has(port))) {
+      run.reasons.delete(port);
+      await listeners.close(port);
+    }
+    for (const [port, guestPort] of wanted) {
+      if (run.reasons.get(port) === null) continue;
+      run.reasons.set(port, await listeners.open(port, () => this.#dial(run, guestPort)));
+    }
+  }
+
+  #inTurn(vmId: string, work: () => Promise<void>): Promise<void> {
+    const failed = (error: unknown) => this.#deps.onError(vmId, 'opening its published ports failed', error);
+    const turn = (this.#turns.get(vmId) ?? Promise.resolve()).then(work).catch(failed);
+    this.#turns.set(vmId, turn);
+    return turn.finally(() => {
+      if (this.#turns.get(vmId) === turn) this.#turns.delete(vmId);
+    });
+  }
+
+  /** null: nothing answers, or the account has too many connections. */
+  async #dial(run: Run, guestPort: number): Promise<Socket | null> {
+    const { vm_id: vmId, account_id: accountId } = run.row;
+    const count = this.#connections.get(accountId) ?? 0;
+    if (count >= MAX_CONNECTIONS) return null;
+    this.#connections.set(accountId, count + 1);
+    const giveBack = () => this.#connections.set(accountId, (this.#connections.get(accountId) ?? 1) - 1);
+    try {
+      this.#deps.descriptors.assertFree(PER_CONNECTION_FILES);
+      const socket = await run.dial(guestPort);
+      if (socket === null || socket.destroyed) {
+        giveBack();
+        return null;
+      }
+      this.#open.set(socket, { vmId, counted: 0 });
+      socket.once('close', () => {
+        giveBack();
+        this.#count(socket);
+        this.#open.delete(socket);
+      });
+      return socket;
+    } catch (error) {
+      giveBack();
+      this.#deps.onError(vmId, 'connecting to a published port failed', error);
+      return null;
+    }
+  }
+
+  #count(socket: Socket): void {
+    const entry = this.#open.get(socket);
+    const bytes = socket.bytesRead - (entry?.counted ?? socket.bytesRead);
+    if (entry === undefined || bytes === 0) return;
+    entry.counted = socket.bytesRead;
+    this.#deps.sent.note(entry.vmId, bytes);
+  }
+
+  #present(row: PublishedRow): PublishedPort {
+    const { apiUrl, dataUrl, rules } = this.#deps;
+    const { public_port: port, hostname } = row;
+    const run = this.#runs.get(row.vm_id);
+    const whenRunning = port === null ? null : (run?.reasons.get(port) ?? null);
+    const reason = run === undefined ? NOT_RUNNING : whenRunning;
+    const data = new URL(dataUrl());
+    const address =
+      port === null
+        ? `${data.protocol}//${hostname}.${rules.domain}${data.port === '' ? '' : `:${data.port}`}`
+        : `${new URL(apiUrl()).hostname}:${port}`;
+    return {
+      port_id: row.port_id,
+      vm_id: row.vm_id,
+      port: row.guest_port,
+      public_port: port,
+      hostname,
+      address,
+      open: reason === null,
+      reason,
+      created_at: formatTime(row.created_at),
+    };
+  }
+}
+
+function noMachine(): AppError {
+  return new AppError('vm_not_found', 'You have no such virtual machine');
+}
+
+function noPort(): AppError {
+  return new AppError('port_not_found', 'The virtual machine has no such published port');
+}
+
+function taken({ public_port: port, hostname }: Pick<PublishedRow, 'public_port' | 'hostname'>): AppError {
+  const detail = port === null ? `The name ${hostname} is taken` : `Port ${port} of this host is taken`;
+  const hint =
+    port === null ? 'Choose another name' : 'Choose another port, or leave public_port out for a free one';
+  return new AppError('port_taken', detail, { hint });
+}
+
+function tooMany(max: number): AppError {
+  return new AppError('too_many_ports', `An account can have at most ${max} published ports`, {
+    hint: 'Remove one that is unused',
+  });
+}

@@ -1,0 +1,75 @@
+/** TCP ports of this host that lead to machines. */
+import { createServer, type Server, type Socket } from 'node:net';
+import type { PublicListeners } from '../../compute/ports/published-ports.ts';
+import { closed, listenAt, refusal } from '../loopback-ingress/host-addresses.ts';
+import { relay, reset } from '../loopback-ingress/relay.ts';
+
+interface Listener {
+  readonly server: Server;
+  readonly clients: Set<Socket>;
+}
+
+/** Per port. */
+const MAX_CONNECTIONS = 256;
+const KEEPALIVE_MS = 60_000;
+/** Bytes of machines are counted where they are dialed. */
+const UNCOUNTED = { onIn: () => {}, onOut: () => {} };
+
+export class TcpListeners implements PublicListeners {
+  /** CLOUDLET_HOST. */
+  readonly #host: string;
+  readonly #listeners = new Map<number, Listener>();
+
+  constructor({ host }: { readonly host: string }) {
+    this.#host = host;
+  }
+
+  async open(port: number, dial: () => Promise<Socket | null>): Promise<string | null> {
+    const clients = new Set<Socket>();
+    const server = createServer({
+      allowHalfOpen: true,
+      pauseOnConnect: true,
+      noDelay: true,
+      keepAlive: true,
+      keepAliveInitialDelay: KEEPALIVE_MS,
+    });
+    server.maxConnections = MAX_CONNECTIONS;
+    server.on('connection', (client) => {
+      clients.add(client);
+      // An error is always followed by `close`; without a listener it would end the process.
+      client.on('error', () => undefined).once('close', () => clients.delete(client));
+      void join(client, dial);
+    });
+    const error = await listenAt(server, { address: this.#host, port });
+    if (error !== null) return reasonOf(error);
+    this.#listeners.set(port, { server, clients });
+    return null;
+  }
+
+  async isFree(port: number): Promise<boolean> {
+    return !this.#listeners.has(port) && (await refusal({ address: this.#host, port })) === undefined;
+  }
+
+  async close(port: number): Promise<void> {
+    const listener = this.#listeners.get(port);
+    this.#listeners.delete(port);
+    if (listener === undefined) return;
+    const ended = closed(listener.server);
+    for (const client of listener.clients) reset(client);
+    await ended;
+  }
+}
+
+/** A client that gives up meanwhile ends the guest's side too. */
+async function join(client: Socket, dial: () => Promise<Socket | null>): Promise<void> {
+  const guest = await dial();
+  if (guest === null) reset(client);
+  else if (client.destroyed) reset(guest);
+  else relay(client, guest, UNCOUNTED);
+}
+
+function reasonOf({ code, message }: NodeJS.ErrnoException): string {
+  if (code === 'EADDRINUSE') return 'another program of this host listens on this port';
+  if (code === 'EACCES') return 'Cloudlet may not listen on this port of its host';
+  return code ?? message;
+}
