@@ -73,6 +73,13 @@ export const CALL_SAMPLES: Readonly<Record<string, CallSample>> = {
       'A console is a WebSocket, which curl does not speak. Get a ticket (createConsoleTicket) and open the ' +
       '`url` of its response with a WebSocket client.',
   },
+  openVmTunnel: {
+    instead: 'A tunnel is a WebSocket, which curl does not speak: `cloudlet vm forward web 8080:80` opens one.',
+  },
+  openDatabaseTunnel: {
+    instead: 'A tunnel is a WebSocket, which curl does not speak: `cloudlet db forward shop` opens one.',
+  },
+  publishVmPort: { body: { port: 80 } },
   watchUpdates: {
     instead:
       'Updates are a WebSocket, which curl does not speak: open the path with a WebSocket client and your key.',

@@ -151,6 +151,10 @@ async function prepare({ id, curl = '' }: Printed, user: CheckedClient): Promise
     const { id: delivery } = await user.expect(201, `/api/webhooks/${variables.WEBHOOK_ID}/test`, POST);
     variables.DELIVERY_ID = delivery;
   }
+  if (named.has('PORT_ID')) {
+    const ports = `/api/vms/${variables.VM_ID}/ports`;
+    variables.PORT_ID = (await user.expect(201, ports, { json: { port: 80 } })).port_id;
+  }
   if (named.has('VERSION_ID')) {
     const { versions } = await user.expect(200, `/api/storage/${variables.OBJECT_ID}`);
     variables.VERSION_ID = versions[0].version_id;
@@ -223,7 +227,8 @@ describe('every example does what it says', () => {
     assert.deepEqual(printed.map(({ id }) => id).sort(), ids.sort());
     const without = printed.filter(({ curl }) => curl === undefined).map(({ id }) => id);
     const apart = ['adminCreateSetupLink', 'cancelRecoveryPoint', 'confirmRecoveryKey', 'openConsole'];
-    assert.deepEqual(without.sort(), [...apart, 'watchUpdates']);
+    const sockets = ['openDatabaseTunnel', 'openVmTunnel', 'watchUpdates'];
+    assert.deepEqual(without.sort(), [...apart, ...sockets].sort());
   });
 });
 
