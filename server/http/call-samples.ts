@@ -74,7 +74,8 @@ export const CALL_SAMPLES: Readonly<Record<string, CallSample>> = {
       '`url` of its response with a WebSocket client.',
   },
   openVmTunnel: {
-    instead: 'A tunnel is a WebSocket, which curl does not speak: `cloudlet vm forward web 8080:80` opens one.',
+    instead:
+      'A tunnel is a WebSocket, which curl does not speak: `cloudlet vm forward web 8080:80` opens one.',
   },
   openDatabaseTunnel: {
     instead: 'A tunnel is a WebSocket, which curl does not speak: `cloudlet db forward shop` opens one.',
