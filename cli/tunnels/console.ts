@@ -47,6 +47,7 @@ export async function showConsole(
         socket.pause();
         stdout.once('drain', () => socket.resume());
       });
+      socket.resume();
       socket.on('error', () => {});
       socket.once('close', (code, reason) => {
         if (code === STOPPED) return resolve();

@@ -18,12 +18,18 @@ function socketUrl(httpUrl: string): string {
   return httpUrl.replace(/^http/, 'ws');
 }
 
-/** Opens a WebSocket of the cloud. Throws CloudError, or ClientError where nobody answers. */
+/**
+ * Opens a WebSocket of the cloud, paused: its first messages may come with the answer to the upgrade, before
+ * anybody listens. Throws ClientError, also where nobody answers.
+ */
 export function openSocket({ key }: Session, url: string): Promise<WebSocket> {
   const headers = { 'x-api-key': key };
   const socket = new WebSocket(socketUrl(url), { headers, perMessageDeflate: false });
   return new Promise((resolve, reject) => {
-    socket.once('open', () => resolve(socket));
+    socket.once('open', () => {
+      socket.pause();
+      resolve(socket);
+    });
     socket.once('error', (error) => reject(new ClientError(error.message, EXIT.unavailable)));
     socket.once('unexpected-response', (_request, response) => {
       const pieces: Buffer[] = [];
@@ -58,6 +64,7 @@ export function join(socket: WebSocket, { input, output }: NearSide): Promise<vo
       socket.pause();
       output.once('drain', () => socket.resume());
     });
+    socket.resume();
     const send = (bytes: Buffer) => {
       if (socket.readyState !== socket.OPEN) return;
       for (let at = 0; at < bytes.length; at += FRAME_BYTES) {
