@@ -1,4 +1,5 @@
 /** Machines from afar: SSH, copies, ports, consoles. */
+import { readFileSync } from 'node:fs';
 import type { Cloud, Vm } from '../../sdk/index.ts';
 import type { Command, Invocation } from '../command.ts';
 import { UsageError } from '../failures.ts';
@@ -62,12 +63,20 @@ async function sshConfig(call: Invocation) {
   call.output.one(Object.fromEntries(settings), () => lines);
 }
 
+function readText(path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (error) {
+    throw new UsageError(`${path} cannot be read: ${(error as Error).message}`);
+  }
+}
+
 async function create(call: Invocation) {
   const { words, options, output } = call;
   const [given, users] = [options.list('key'), userPublicKeys()];
   const ssh_keys = [...new Set([...given, ...users, ownPublicKey()])];
   const [type, region] = [options.text('type') ?? 't2.micro', options.text('region') ?? 'us-east-1'];
-  const image = options.text('image');
+  const [image, script] = [options.text('image'), options.text('user-data')];
   const { cloud } = call.session();
   const made = await cloud.createVm({
     name: words[0] ?? '',
@@ -75,6 +84,7 @@ async function create(call: Invocation) {
     region,
     ssh_keys,
     ...(image !== undefined && { image }),
+    ...(script !== undefined && { user_data: readText(script) }),
   });
   const vm = options.has('start') ? await cloud.startVm(made.vm_id) : made;
   output.one(vm, () => [`${vm.name} is ${vm.state} (${vm.vm_id})`]);
@@ -100,6 +110,7 @@ export const VM_TUNNEL_COMMANDS: readonly Command[] = [
       image: { value: 'IMAGE', summary: 'image to start from (tiny)' },
       region: { value: 'REGION', summary: 'region (us-east-1)' },
       key: { value: 'LINE', summary: 'a further public key', many: true },
+      'user-data': { value: 'FILE', summary: 'script or cloud-init configuration for the first start' },
       start: { summary: 'start it' },
     },
     run: create,
