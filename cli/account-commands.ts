@@ -107,7 +107,7 @@ async function login(call: Invocation): Promise<void> {
   const profiles = Profiles.read();
   const { username, made, given: key } = await signIn(url, call);
   const former = profiles.find(name);
-  profiles.put(name, made === null ? withOwnKey(url, username, key) : profileOf(url, username, made));
+  profiles.put(name, made === null ? withOwnKey(url, username, key) : await profileOf(url, username, made));
   if (former !== undefined) await revoke(former).catch(() => output.note('the former key was not revoked'));
   if (made === null) {
     output.note('this key may not create keys, so it is kept itself; each file command needs a key pair');
@@ -167,9 +167,9 @@ async function makeKey(
   }
 }
 
-function profileOf(url: string, username: string, made: CreatedAccessKey): Profile {
+async function profileOf(url: string, username: string, made: CreatedAccessKey): Promise<Profile> {
   const { id, api_key: key, access_key_id, secret_access_key, s3_endpoint } = made;
-  const endpoint = reachable(s3_endpoint, url);
+  const endpoint = await reachable(s3_endpoint, url);
   return { url, username, key, key_id: id, s3: { endpoint, access_key_id, secret_access_key } };
 }
 

@@ -1,4 +1,5 @@
 /** Who calls which cloud: the environment, else a profile. */
+import { connect } from 'node:net';
 import { type Cloud, createCloud } from '../sdk/index.ts';
 import { hostName, variable } from './environment.ts';
 import { ClientError, EXIT, UsageError } from './failures.ts';
@@ -6,6 +7,9 @@ import { type Profile, Profiles, type S3Keys } from './profiles.ts';
 
 /** Longer than any transfer. */
 const ONE_COMMAND_SECONDS = 24 * 3600;
+
+/** A port that a firewall drops says nothing. */
+const REACH_MS = 3000;
 
 export class Session {
   /** Null: the environment says who calls. */
@@ -66,7 +70,7 @@ export class Session {
       expires_in: ONE_COMMAND_SECONDS,
     });
     this.#madeKeyId = made.id;
-    const endpoint = reachable(made.s3_endpoint, this.url);
+    const endpoint = await reachable(made.s3_endpoint, this.url);
     return { endpoint, access_key_id: made.access_key_id, secret_access_key: made.secret_access_key };
   }
 
@@ -81,7 +85,7 @@ function s3OfEnvironment(url: string): S3Keys | null {
   const secret = variable('CLOUDLET_SECRET_ACCESS_KEY');
   const endpoint = variable('CLOUDLET_S3_URL');
   if (id === undefined || secret === undefined || endpoint === undefined) return null;
-  return { endpoint: reachable(endpoint, url), access_key_id: id, secret_access_key: secret };
+  return { endpoint: namedAs(endpoint, url), access_key_id: id, secret_access_key: secret };
 }
 
 /** A cloud's address as it is stored: the origin alone. Throws UsageError for what is none. */
@@ -111,8 +115,27 @@ export function isOpenToReaders(url: string): boolean {
  * The endpoint, at the name by which the cloud itself was reached when the cloud knows only its loopback: one
  * that was told no public address says that.
  */
-export function reachable(endpoint: string, url: string): string {
+function namedAs(endpoint: string, url: string): string {
   const [own, cloud] = [new URL(endpoint), new URL(url)];
   if (isLoopback(own.host) && !isLoopback(cloud.host)) own.hostname = cloud.hostname;
   return own.origin;
+}
+
+/** The endpoint; or the cloud's own address, which takes signed requests too, where only that is reached. */
+export async function reachable(endpoint: string, url: string): Promise<string> {
+  const named = namedAs(endpoint, url);
+  const { protocol, hostname, port } = new URL(named);
+  const socket = connect({
+    host: hostname.replace(/^\[|\]$/g, ''),
+    port: Number(port) || (protocol === 'https:' ? 443 : 80),
+    timeout: REACH_MS,
+  });
+  return new Promise((resolve) => {
+    const settle = (result: string) => {
+      socket.destroy();
+      resolve(result);
+    };
+    socket.once('connect', () => settle(named));
+    for (const event of ['error', 'timeout']) socket.once(event, () => settle(url));
+  });
 }

@@ -9,7 +9,7 @@ import { BodyMemory } from '../http/body.ts';
 import { CallerLimits, RateLimiter } from '../http/caller.ts';
 import { TrustedProxies } from '../http/client-address.ts';
 import { ConnectionGuard } from '../http/connection-guard.ts';
-import { createEdge, type EdgeDeps, type StaticFiles } from '../http/edge.ts';
+import { createEdge, type EdgeDeps, isAwsSigned, type StaticFiles } from '../http/edge.ts';
 import { documentRoutes, indexRoutes } from '../http/index-routes.ts';
 import { NamedMachines, type NamedMachinesDeps } from '../http/named-machines.ts';
 import { type OperationRoutesDeps, operationRoutes, updateRoutes } from '../http/operation-routes.ts';
@@ -105,6 +105,8 @@ export function buildEdges(
   const unread = new UnreadResponses(config.unreadResponsesMb * 2 ** 20);
   const { publicUrl } = config;
   const common = { ...deps, publicUrl, trustedProxies, hostNames, isReserve, bodies };
+  const proxies = new TrustedProxies(trustedProxies);
+  const s3 = s3Edge(config, { ...deps, bodies, limitOf, proxies, headers: { ...DATA_HEADERS, ...hsts } });
   const api = createEdge({
     ...common,
     limiter,
@@ -112,14 +114,14 @@ export function buildEdges(
     routeLimiters,
     routes: deps.apiRoutes,
     pages: deps.pages,
+    // For clients that reach this port alone. Links stay on the data origin: what they show may be script.
+    beside: [{ takes: isAwsSigned, handle: s3.handle.bind(s3) }],
     own: { addresses, origin: 'apiUrl' },
     headers: { ...API_HEADERS, ...hsts },
     cors: corsOrigins.length === 0 ? null : { origins: corsOrigins, methodsAt: () => API_METHODS },
   });
   const headers = { ...API_HEADERS, ...hsts };
   new WebSockets({ ...common, limiter, routes: deps.sockets, headers }).serve(api);
-  const proxies = new TrustedProxies(trustedProxies);
-  const s3 = s3Edge(config, { ...deps, bodies, limitOf, proxies, headers: { ...DATA_HEADERS, ...hsts } });
   const named = new NamedMachines({ ...deps, domain: config.appsDomain, find: deps.named, proxies });
   const data = createEdge({
     ...common,

@@ -70,6 +70,11 @@ export interface Beside {
   handle(request: IncomingMessage, response: ServerResponse): void;
 }
 
+/** Signed in a header, as S3's clients do and no browser that follows a link. */
+export function isAwsSigned({ headers }: Pick<IncomingMessage, 'headers'>): boolean {
+  return headers.authorization?.startsWith('AWS') === true;
+}
+
 function putBeside(server: Server, others: readonly Beside[]): void {
   const takerOf = (request: IncomingMessage) => others.find((beside) => beside.takes(request));
   const own = server.listeners('request') as RequestListener[];

@@ -10,6 +10,7 @@ import { NOBODY, type Principal } from '../calls/principal.ts';
 import type { BodyMemory } from '../http/body.ts';
 import type { CallerLimits } from '../http/caller.ts';
 import type { TrustedProxies } from '../http/client-address.ts';
+import { isAwsSigned } from '../http/edge.ts';
 import type { HostCheck } from '../http/origins.ts';
 import type { Clock } from '../platform/clock.ts';
 import { isAppError } from '../platform/errors.ts';
@@ -122,7 +123,7 @@ export class S3Edge {
   /** Whether a request is one of S3: signed, or for a bucket and without credentials of other kinds. */
   takes(request: IncomingMessage): boolean {
     const { url = '', headers } = request;
-    if (/^AWS(?:4-HMAC-SHA256)? /.test(headers.authorization ?? '')) return true;
+    if (isAwsSigned(request)) return true;
     if (headers['x-amz-date'] !== undefined || headers['x-amz-content-sha256'] !== undefined) return true;
     if (/[?&](?:X-Amz-(?:Algorithm|Signature|Credential)|AWSAccessKeyId)=/.test(url)) return true;
     if (isForm(request) && !/^\/(?:cdn|db)\/./.test(url)) return true;
