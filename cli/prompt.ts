@@ -20,8 +20,9 @@ const [ENTER, LINE_FEED, INTERRUPT, END, BACKSPACE, DELETE] = [
 export function askSecret(question: string): Promise<string> {
   const { stdin } = process;
   if (!isTerminal(stdin)) throw new UsageError('there is no terminal to ask at', 'Use --key - or --key-file');
-  process.stderr.write(question);
+  // First: the terminal shows what is pasted before.
   stdin.setRawMode(true).setEncoding('utf8').resume();
+  process.stderr.write(question);
   return new Promise((resolve, reject) => {
     let typed = '';
     const end = () => {
