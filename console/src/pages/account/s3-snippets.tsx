@@ -2,10 +2,10 @@
 import { Select, Stack, Text } from '@mantine/core';
 import { useState } from 'react';
 import { CodeLine } from '../../parts/code.tsx';
-import { text } from '../../texts/text.ts';
+import { s3Text } from '../../texts/s3-text.ts';
 import { S3_CLIENTS, type S3Client, type S3SetUp, snippetOf } from './s3-clients.ts';
 
-const CHOICES = S3_CLIENTS.map((value) => ({ value, label: text.s3.clients[value] }));
+const CHOICES = S3_CLIENTS.map((value) => ({ value, label: s3Text.clients[value] }));
 
 /** True for a key that may use buckets. */
 export function isForStorage({ scopes }: { readonly scopes: readonly string[] }): boolean {
@@ -18,16 +18,16 @@ export function S3Snippets({ setUp }: { setUp: S3SetUp }) {
   return (
     <Stack gap="xs">
       <Select
-        label={text.s3.client}
+        label={s3Text.client}
         value={client}
         data={CHOICES}
         allowDeselect={false}
         maw={320}
         onChange={(value) => value !== null && setClient(value)}
       />
-      {client === 's3fs' && setUp.prefix !== '' && <Text size="sm">{text.s3.needsBucket}</Text>}
-      {needsTls && <Text size="sm">{text.s3.needsTls}</Text>}
-      <CodeLine value={snippetOf(client, setUp)} label={text.s3.copySetUp} />
+      {client === 's3fs' && setUp.prefix !== '' && <Text size="sm">{s3Text.needsBucket}</Text>}
+      {needsTls && <Text size="sm">{s3Text.needsTls}</Text>}
+      <CodeLine value={snippetOf(client, setUp)} label={s3Text.copySetUp} />
     </Stack>
   );
 }

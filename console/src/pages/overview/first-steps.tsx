@@ -96,7 +96,7 @@ function useSteps(isAdmin: boolean): readonly Step[] {
       isDone: keys.length > 0,
       action: (
         <ButtonLink to="/storage/s3" variant="default">
-          {text.s3.openPage}
+          {text.storage.openS3}
         </ButtonLink>
       ),
     },

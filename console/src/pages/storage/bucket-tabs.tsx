@@ -4,7 +4,7 @@ import { useNavigate } from '@tanstack/react-router';
 import { type ReactNode, useEffect, useRef } from 'react';
 import { lazyPart } from '../../parts/lazy-part.tsx';
 import classes from '../../parts/parts.module.css';
-import { text } from '../../texts/text.ts';
+import { s3Text } from '../../texts/s3-text.ts';
 import { BUCKET_TABS, type BucketTab } from './queries.ts';
 
 const WAITING = <Group h={320} aria-busy="true" />;
@@ -36,7 +36,7 @@ export function BucketTabs({ bucket, tab, children }: BucketTabsProps) {
       <Tabs.List ref={list} className={classes.tabList ?? ''}>
         {[OBJECTS, ...BUCKET_TABS].map((each) => (
           <Tabs.Tab key={each} value={each} data-tab={each}>
-            {text.s3.tabs[each as BucketTab | typeof OBJECTS]}
+            {s3Text.tabs[each as BucketTab | typeof OBJECTS]}
           </Tabs.Tab>
         ))}
       </Tabs.List>

@@ -34,7 +34,7 @@ export function BucketsPage() {
       actions={
         <>
           <ButtonLink to="/storage/s3" variant="default" leftSection={<KeyIcon width={18} />}>
-            {text.s3.openPage}
+            {text.storage.openS3}
           </ButtonLink>
           {createButton}
         </>

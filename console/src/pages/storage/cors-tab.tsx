@@ -4,12 +4,12 @@ import type { BucketCorsRule } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
 import { useCloudForm } from '../../parts/cloud-form.ts';
 import { showDone } from '../../parts/notices.tsx';
-import { text } from '../../texts/text.ts';
+import { s3Text } from '../../texts/s3-text.ts';
 import { settingsQuery } from './queries.ts';
 import { SettingForm, SettingsOf } from './setting-form.tsx';
 import { RuleFrame, rowsOf, rulesOf, SettingRows } from './setting-rows.tsx';
 
-const words = text.s3.cors;
+const words = s3Text.cors;
 const METHODS = ['GET', 'HEAD', 'PUT', 'POST', 'DELETE'];
 
 const NEW_RULE: BucketCorsRule = { origins: [], methods: ['GET', 'HEAD'], headers: [], exposed_headers: [] };

@@ -13,13 +13,13 @@ import { AnchorLink } from '../../parts/links.tsx';
 import { showDone } from '../../parts/notices.tsx';
 import { Empty, Loaded, Page } from '../../parts/page.tsx';
 import { When } from '../../parts/when.tsx';
-import { text } from '../../texts/text.ts';
+import { s3Text } from '../../texts/s3-text.ts';
 import { encryptionKeysQuery } from './queries.ts';
 
-const words = text.s3.encryptionKeys;
+const words = s3Text.encryptionKeys;
 
 const COLUMNS: readonly Column<EncryptionKey>[] = [
-  { name: text.s3.name, cell: ({ id }) => <Code style={{ overflowWrap: 'anywhere' }}>{id}</Code> },
+  { name: s3Text.name, cell: ({ id }) => <Code style={{ overflowWrap: 'anywhere' }}>{id}</Code> },
   {
     name: words.state,
     cell: ({ disabled_at: at }) => (
@@ -30,7 +30,7 @@ const COLUMNS: readonly Column<EncryptionKey>[] = [
   },
   { name: words.created, cell: ({ created_at: at }) => <When at={at} /> },
   {
-    name: text.s3.actions,
+    name: s3Text.actions,
     isActions: true,
     cell: (key) => (
       <Group gap="xs" justify="flex-end" wrap="nowrap">
@@ -52,7 +52,7 @@ export function EncryptionKeysPage() {
   return (
     <Page
       title={words.title}
-      trail={<AnchorLink to="/storage/s3">{text.s3.title}</AnchorLink>}
+      trail={<AnchorLink to="/storage/s3">{s3Text.title}</AnchorLink>}
       lead={words.lead}
       actions={createButton}
     >
@@ -87,7 +87,7 @@ function NewKeyForm({ isOpen, onClose }: { isOpen: boolean; onClose: () => void 
     <FormModal isOpen={isOpen} title={words.create} action={words.create} form={form} onClose={onClose}>
       <TextInput
         data-autofocus
-        label={text.s3.name}
+        label={s3Text.name}
         description={words.nameHint}
         required
         withAsterisk={false}

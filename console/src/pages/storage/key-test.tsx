@@ -6,10 +6,10 @@ import { useState } from 'react';
 import type { AccessKeyTestResult, AccessKeyTestStep } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
 import { Refused, Warning } from '../../parts/warning.tsx';
-import { text } from '../../texts/text.ts';
+import { s3Text } from '../../texts/s3-text.ts';
 import { bucketsQuery } from './queries.ts';
 
-const words = text.s3;
+const words = s3Text;
 
 interface KeyTestProps {
   readonly id: string;

@@ -9,12 +9,13 @@ import { showDone } from '../../parts/notices.tsx';
 import { sayBytes, sayName } from '../../parts/say.ts';
 import { Refused } from '../../parts/warning.tsx';
 import { When } from '../../parts/when.tsx';
+import { s3Text } from '../../texts/s3-text.ts';
 import { text } from '../../texts/text.ts';
 import { settingsQuery } from './queries.ts';
 import { SettingForm, SettingsOf } from './setting-form.tsx';
 import { type Row, RuleFrame, rowsOf, rulesOf, SettingRows } from './setting-rows.tsx';
 
-const words = text.s3.lifecycle;
+const words = s3Text.lifecycle;
 
 /** Members that hold a number of days, or of versions. */
 const NUMBERS = {

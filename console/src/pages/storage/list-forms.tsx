@@ -5,12 +5,12 @@ import { cloud } from '../../cloud.ts';
 import { Choices } from '../../parts/choices.tsx';
 import { useCloudForm } from '../../parts/cloud-form.ts';
 import { showDone } from '../../parts/notices.tsx';
-import { text } from '../../texts/text.ts';
+import { s3Text } from '../../texts/s3-text.ts';
 import { settingsQuery } from './queries.ts';
 import { SettingForm } from './setting-form.tsx';
 import { RuleFrame, rowsOf, rulesOf, SettingRows } from './setting-rows.tsx';
 
-const words = text.s3.lists;
+const words = s3Text.lists;
 const OWNERSHIPS = ['ObjectWriter', 'BucketOwnerPreferred', 'BucketOwnerEnforced'] as const;
 const PERMISSIONS = ['READ', 'WRITE', 'READ_ACP', 'WRITE_ACP', 'FULL_CONTROL'] as const;
 const GRANTEES = ['account', 'all', 'authenticated', 'logs'] as const;

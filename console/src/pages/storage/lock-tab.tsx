@@ -9,11 +9,11 @@ import { useCloudForm } from '../../parts/cloud-form.ts';
 import { Confirm } from '../../parts/dialog.tsx';
 import { showDone } from '../../parts/notices.tsx';
 import { Warning } from '../../parts/warning.tsx';
-import { text } from '../../texts/text.ts';
+import { s3Text } from '../../texts/s3-text.ts';
 import { bucketQuery, bucketsQuery, settingsQuery } from './queries.ts';
 import { SettingForm, SettingsOf } from './setting-form.tsx';
 
-const words = text.s3.lock;
+const words = s3Text.lock;
 const MODES = ['none', 'GOVERNANCE', 'COMPLIANCE'] as const;
 const UNITS = ['days', 'years'] as const;
 

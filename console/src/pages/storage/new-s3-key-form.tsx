@@ -8,6 +8,7 @@ import { Choices } from '../../parts/choices.tsx';
 import { useCloudForm } from '../../parts/cloud-form.ts';
 import { CopyIcon } from '../../parts/copy.tsx';
 import { Dialog, FormModal } from '../../parts/dialog.tsx';
+import { s3Text } from '../../texts/s3-text.ts';
 import { text } from '../../texts/text.ts';
 import { KEY_TERMS } from '../account/key-terms.ts';
 import { accessKeysQuery } from '../account/queries.ts';
@@ -16,7 +17,7 @@ import { S3Snippets } from '../account/s3-snippets.tsx';
 import { KeyTest } from './key-test.tsx';
 import { bucketsQuery } from './queries.ts';
 
-const words = text.s3;
+const words = s3Text;
 const PRESETS = ['full', 'read', 'append', 'folder'] as const;
 
 type Preset = (typeof PRESETS)[number];
@@ -78,8 +79,8 @@ export function NewS3KeyForm({ onClose }: { onClose: () => void }) {
   return (
     <FormModal
       isOpen
-      title={words.createKey}
-      action={words.createKey}
+      title={text.storage.createS3Key}
+      action={text.storage.createS3Key}
       form={form}
       isIncomplete={isIncomplete}
       size="lg"

@@ -10,13 +10,13 @@ import { type Column, DataTable } from '../../parts/data-table.tsx';
 import { showDone } from '../../parts/notices.tsx';
 import { Loaded } from '../../parts/page.tsx';
 import { Warning } from '../../parts/warning.tsx';
-import { text } from '../../texts/text.ts';
+import { s3Text } from '../../texts/s3-text.ts';
 import { ListForm, OwnershipForm } from './list-forms.tsx';
 import { PolicyForm } from './policy-form.tsx';
 import { accessQuery, settingsQuery } from './queries.ts';
 import { SettingForm, SettingsOf } from './setting-form.tsx';
 
-const words = text.s3.access;
+const words = s3Text.access;
 const ASKED_AFTER_MS = 300;
 const DEEDS = ['list', 'read', 'write', 'delete'] as const;
 const SWITCHES = ['block_acls', 'ignore_acls', 'block_policy', 'restrict'] as const;

@@ -6,11 +6,11 @@ import { cloud } from '../../cloud.ts';
 import { useCloudForm } from '../../parts/cloud-form.ts';
 import { Confirm } from '../../parts/dialog.tsx';
 import { showDone } from '../../parts/notices.tsx';
-import { text } from '../../texts/text.ts';
+import { s3Text } from '../../texts/s3-text.ts';
 import { settingsQuery } from './queries.ts';
 import { SettingForm } from './setting-form.tsx';
 
-const words = text.s3.access;
+const words = s3Text.access;
 
 type Policy = Readonly<Record<string, unknown>>;
 

@@ -101,14 +101,14 @@ export const storagePalette: PaletteSource = {
     },
     {
       id: 's3-access',
-      label: text.s3.openPage,
+      label: text.storage.openS3,
       note: text.storage.title,
       icon: KeyIcon,
       open: { to: '/storage/s3' },
     },
     {
       id: 'create-s3-key',
-      label: text.s3.createKey,
+      label: text.storage.createS3Key,
       icon: KeyIcon,
       open: { to: '/storage/s3', search: { create: true } },
     },

@@ -5,11 +5,11 @@ import type { AccessKey } from '../../../../sdk/index.ts';
 import { type Column, DataTable } from '../../parts/data-table.tsx';
 import { Dialog } from '../../parts/dialog.tsx';
 import { When } from '../../parts/when.tsx';
-import { text } from '../../texts/text.ts';
+import { s3Text } from '../../texts/s3-text.ts';
 import { Revoke } from '../account/access-keys.tsx';
 import { KeyTest } from './key-test.tsx';
 
-const words = text.s3;
+const words = s3Text;
 
 const COLUMNS: readonly Column<AccessKey>[] = [
   {

@@ -12,6 +12,7 @@ import { AnchorLink } from '../../parts/links.tsx';
 import { Empty, Loaded, Page } from '../../parts/page.tsx';
 import { Warning } from '../../parts/warning.tsx';
 import { useIsAdmin } from '../../queries.ts';
+import { s3Text } from '../../texts/s3-text.ts';
 import { text } from '../../texts/text.ts';
 import { accessKeysQuery } from '../account/queries.ts';
 import { NO_KEY } from '../account/s3-clients.ts';
@@ -20,7 +21,7 @@ import { NewS3KeyForm } from './new-s3-key-form.tsx';
 import { s3EndpointQuery } from './queries.ts';
 import { S3Keys } from './s3-keys.tsx';
 
-const words = text.s3;
+const words = s3Text;
 
 export function S3Page() {
   const { create = false } = useSearch({ from: '/shell/storage/s3' });
@@ -31,7 +32,7 @@ export function S3Page() {
   const keys = useQuery(accessKeysQuery);
   const createButton = (
     <Button leftSection={<PlusIcon width={18} />} onClick={() => setOpen(true)}>
-      {words.createKey}
+      {text.storage.createS3Key}
     </Button>
   );
   return (
@@ -72,13 +73,13 @@ export function S3Page() {
       )}
       <Stack component="section" gap="xs" aria-labelledby="encryption-keys">
         <Title order={2} id="encryption-keys">
-          {text.s3.encryptionKeys.title}
+          {s3Text.encryptionKeys.title}
         </Title>
         <Text size="sm" c="dimmed">
-          {text.s3.encryptionKeys.lead}
+          {s3Text.encryptionKeys.lead}
         </Text>
         <div>
-          <AnchorLink to="/storage/s3/encryption-keys">{text.s3.encryptionKeys.open}</AnchorLink>
+          <AnchorLink to="/storage/s3/encryption-keys">{s3Text.encryptionKeys.open}</AnchorLink>
         </div>
       </Stack>
       {create && <NewS3KeyForm onClose={() => setOpen(false)} />}

@@ -7,7 +7,7 @@ import { CallSample } from '../../parts/call-sample.tsx';
 import type { SentForm } from '../../parts/cloud-form.ts';
 import { Loaded } from '../../parts/page.tsx';
 import { Refused, Warning } from '../../parts/warning.tsx';
-import { text } from '../../texts/text.ts';
+import { s3Text } from '../../texts/s3-text.ts';
 import { settingsQuery } from './queries.ts';
 
 interface SettingsOfProps {
@@ -51,11 +51,11 @@ export function SettingForm(props: SettingFormProps) {
         <Refused {...form.refusal} />
         <Group>
           <Button type="submit" loading={form.isBusy} disabled={isWrong}>
-            {text.s3.save}
+            {s3Text.save}
           </Button>
           {!isSame && (
             <Text size="sm" c="dimmed">
-              {text.s3.unsaved}
+              {s3Text.unsaved}
             </Text>
           )}
         </Group>

@@ -4,11 +4,11 @@ import { ActionIcon, Button, Group, Stack, Text, TextInput } from '@mantine/core
 import { cloud } from '../../cloud.ts';
 import { useCloudForm } from '../../parts/cloud-form.ts';
 import { showDone } from '../../parts/notices.tsx';
-import { text } from '../../texts/text.ts';
+import { s3Text } from '../../texts/s3-text.ts';
 import { settingsQuery } from './queries.ts';
 import { SettingForm, SettingsOf } from './setting-form.tsx';
 
-const words = text.s3.tags;
+const words = s3Text.tags;
 
 interface Tag {
   readonly id: number;

@@ -11,10 +11,11 @@ import { showDone } from '../../parts/notices.tsx';
 import { Empty, Loaded } from '../../parts/page.tsx';
 import { sayBytes, sayName } from '../../parts/say.ts';
 import { When } from '../../parts/when.tsx';
+import { s3Text } from '../../texts/s3-text.ts';
 import { text } from '../../texts/text.ts';
 import { uploadsQuery } from './queries.ts';
 
-const words = text.s3.uploads;
+const words = s3Text.uploads;
 
 export function UploadsTab({ bucket }: { bucket: string }) {
   const uploads = useQuery(uploadsQuery(bucket));

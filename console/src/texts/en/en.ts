@@ -6,7 +6,6 @@ import { databases } from './databases.ts';
 import { machines } from './machines.ts';
 import { overview } from './overview.ts';
 import { recovery } from './recovery.ts';
-import { s3 } from './s3.ts';
 import { shell } from './shell.ts';
 import { signIn } from './sign-in.ts';
 import { storage } from './storage.ts';
@@ -24,7 +23,6 @@ export const en = {
   machines,
   overview,
   recovery,
-  s3,
   shell,
   storage,
   uploads,

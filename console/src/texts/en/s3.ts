@@ -3,7 +3,6 @@ import { counted } from './counted.ts';
 export const s3 = {
   title: 'S3 access',
   lead: 'Backup programs, command-line tools and libraries that speak S3 work with your buckets as they are.',
-  openPage: 'S3 access',
   endpoint: 'Endpoint',
   region: 'Region',
   addressing: 'Addressing',
@@ -14,7 +13,6 @@ export const s3 = {
     'To let other machines in, set `CLOUDLET_DATA_URL` and `CLOUDLET_HOST`, or put a proxy in front.',
   copy: (label: string) => `Copy ${label}`,
   keys: 'Keys',
-  createKey: 'Create S3 key',
   noKeys: 'No S3 keys yet',
   noKeysLead: 'A key lets one program use your buckets, with the rights that you choose.',
   name: 'Name',

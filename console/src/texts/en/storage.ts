@@ -1,6 +1,8 @@
 import { count, counted } from './counted.ts';
 
 export const storage = {
+  createS3Key: 'Create S3 key',
+  openS3: 'S3 access',
   title: 'Storage',
   lead: 'Buckets hold your files. Drop files anywhere on this page to upload them.',
   bucket: 'Bucket',
