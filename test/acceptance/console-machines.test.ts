@@ -158,6 +158,23 @@ step('its facts, log and charts are shown, and markup in names is text', async (
   assert.deepEqual(ada.fixture.complaints, []);
 });
 
+step('a port is published and taken back, and a refusal is shown at its field', async () => {
+  const { page } = ada;
+  await page.getByRole('tab', { name: 'Overview' }).click();
+  await page.getByRole('button', { name: 'Publish a port' }).click();
+  const dialog = page.getByRole('dialog');
+  await assertAccessible(page, 'the form of a published port', '[role=dialog]');
+  await dialog.getByLabel('Public port').fill('22');
+  await dialog.getByRole('button', { name: 'Publish', exact: true }).click();
+  await dialog.getByText(/must be from 8081 to 8999/).waitFor();
+  await dialog.getByLabel('Public port').fill('');
+  await page.keyboard.press('Enter');
+  const remove = page.getByRole('button', { name: /^Remove .*:8\d{3}$/ });
+  await remove.waitFor();
+  await remove.click();
+  await remove.waitFor({ state: 'detached' });
+});
+
 step('it is found with the palette, stopped, and deleted', async () => {
   const { page, user } = ada;
   await page.goto(`${ada.fixture.cloud.api}/machines`);
