@@ -21,19 +21,21 @@ export function PublishedPorts({ vm }: { vm: Vm }) {
   const ports = useQuery(vmPortsQuery(vm));
   const [isAdding, setAdding] = useState(false);
   return (
-    <Stack gap="xs" align="flex-start">
+    <Stack gap="xs">
       <Text size="sm" c="dimmed">
         {words.lead}
       </Text>
       <Loaded query={ports}>{(rows) => <Rows vm={vm} rows={rows} />}</Loaded>
-      <Button
-        variant="default"
-        size="compact-sm"
-        leftSection={<PlusIcon width={16} aria-hidden />}
-        onClick={() => setAdding(true)}
-      >
-        {words.add}
-      </Button>
+      <Group>
+        <Button
+          variant="default"
+          size="compact-sm"
+          leftSection={<PlusIcon width={16} aria-hidden />}
+          onClick={() => setAdding(true)}
+        >
+          {words.add}
+        </Button>
+      </Group>
       {isAdding && <NewPort vm={vm} onClose={() => setAdding(false)} />}
     </Stack>
   );
