@@ -224,15 +224,17 @@ test('a thread that dies takes its work with it, and nothing else', async () => 
   const ref = await storeBlob(blobs, randomSecret(4 * 2 ** 20));
   const writers = await Promise.all(Array.from({ length: 6 }, () => blobs.create({ dataKey: null })));
   for (const writer of writers) await writer.write(randomSecret(2 ** 20));
-  const reads = Array.from({ length: 6 }, () =>
-    blobs.read(ref, { start: 0, end: ref.sizeBytes }, { sink: () => sleep(5) }),
+  const reads = Promise.allSettled(
+    Array.from({ length: 6 }, () =>
+      blobs.read(ref, { start: 0, end: ref.sizeBytes }, { sink: () => sleep(5) }),
+    ),
   );
   const [victim] = workers.threads;
   await sleep(10);
   await victim?.kill();
   // Reads go on with another thread; a blob half written by the dead one is lost.
-  const ends = await Promise.allSettled([...reads, ...writers.map((writer) => writer.finish())]);
-  const failed = ends.filter((end) => end.status === 'rejected');
+  const writes = await Promise.allSettled(writers.map((writer) => writer.finish()));
+  const failed = [...(await reads), ...writes].filter((end) => end.status === 'rejected');
   assert.ok(failed.length > 0);
   for (const { reason } of failed) assert.ok(isAppError(reason, 'internal_error'), String(reason));
   assert.deepEqual(
