@@ -29,10 +29,13 @@ function hostKeysIn(log: string): string[] {
 
 /** The keys in the machine's log; one that boots is waited for. */
 async function printedKeys(cloud: Cloud, vmId: string): Promise<string[]> {
+  let isLast = false;
   for (let waited = 0; ; waited += POLL_MS) {
     const keys = hostKeysIn(await cloud.getVmLog(vmId, { bytes: LOG_BYTES }));
+    if (keys.length > 0 || isLast) return keys;
     const { state, ready_at } = await cloud.getVm(vmId);
-    if (keys.length > 0 || state !== 'running' || ready_at !== null || waited >= BOOT_MS) return keys;
+    // SSH may answer a moment before the keys are printed.
+    isLast = state !== 'running' || ready_at !== null || waited >= BOOT_MS;
     await sleep(POLL_MS);
   }
 }
