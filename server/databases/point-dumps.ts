@@ -61,7 +61,7 @@ function fileOf(deps: PointDumpsDeps, seen: DatabaseRow, signal: AbortSignal): S
 }
 
 async function copy(
-  { engines, lifecycle, turns, kept, pointDumpMs, pointSilenceMs }: PointDumpsDeps,
+  { store, engines, lifecycle, turns, kept, pointDumpMs, pointSilenceMs }: PointDumpsDeps,
   {
     row,
     out,
@@ -69,7 +69,8 @@ async function copy(
   }: { readonly row: DatabaseRow; readonly out: PassThrough; readonly signal: AbortSignal },
 ): Promise<void> {
   const { database_id: id } = row;
-  if (row.kept_dump_bytes !== null) return kept.read(id, (dump) => pipeline(dump, out, { signal }));
+  const readKept = (either: AbortSignal) => kept.read(id, (dump) => pipeline(dump, out, { signal: either }));
+  if (row.kept_dump_bytes !== null) return readKept(signal);
   const late = AbortSignal.timeout(pointDumpMs);
   const silence = new Silence(pointSilenceMs);
   try {
@@ -81,8 +82,14 @@ async function copy(
           signal: either,
           isForPoint: true,
         });
-        const { stream } = await silence.during(dump);
-        await pipeline(silence.broken(stream), out, { signal: either });
+        const opened = await silence.during(dump).catch(async (error) => {
+          // Its deletion may have taken it out of its engine meanwhile, once its last dump was kept.
+          const now = await store.find(id);
+          if (now === undefined || now.kept_dump_bytes === null) throw error;
+          return null;
+        });
+        if (opened === null) return readKept(either);
+        await pipeline(silence.broken(opened.stream), out, { signal: either });
       },
       AbortSignal.any([signal, late, silence.signal]),
     );
