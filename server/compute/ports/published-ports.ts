@@ -62,6 +62,8 @@ interface Run {
   readonly dial: Dial;
   /** Why each public port is closed; null: it is open. */
   readonly reasons: Map<number, string | null>;
+  /** The machine's port behind each public port. */
+  guestPorts: ReadonlyMap<number, number>;
 }
 
 /** Connections through published ports at once, per account. */
@@ -125,7 +127,8 @@ export class PublishedPorts {
 
   /** A run of the machine began, or goes on after a restart of Cloudlet. Never rejects. */
   async opened(row: VmRow, dial: Dial): Promise<void> {
-    if (!this.#runs.has(row.vm_id)) this.#runs.set(row.vm_id, { row, dial, reasons: new Map() });
+    if (!this.#runs.has(row.vm_id))
+      this.#runs.set(row.vm_id, { row, dial, reasons: new Map(), guestPorts: new Map() });
     await this.#refresh(row.vm_id);
   }
 
@@ -214,13 +217,16 @@ export class PublishedPorts {
     const wanted = new Map(
       rows.flatMap(({ public_port: port, guest_port }) => (port === null ? [] : [[port, guest_port]])),
     );
+    // A port that was taken back and published again keeps its listener, and may lead elsewhere.
+    run.guestPorts = wanted;
     for (const port of [...run.reasons.keys()].filter((port) => !wanted.has(port))) {
       run.reasons.delete(port);
       await listeners.close(port);
     }
-    for (const [port, guestPort] of wanted) {
+    for (const port of wanted.keys()) {
       if (run.reasons.get(port) === null) continue;
-      run.reasons.set(port, await listeners.open(port, () => this.#dial(run, guestPort)));
+      const dial = async () => this.#dial(run, run.guestPorts.get(port));
+      run.reasons.set(port, await listeners.open(port, dial));
     }
   }
 
@@ -234,12 +240,16 @@ export class PublishedPorts {
   }
 
   /** null: nothing answers, or the account has too many connections. */
-  async #dial(run: Run, guestPort: number): Promise<Socket | null> {
+  async #dial(run: Run, guestPort: number | undefined): Promise<Socket | null> {
     const { vm_id: vmId, account_id: accountId } = run.row;
     const count = this.#connections.get(accountId) ?? 0;
-    if (count >= MAX_CONNECTIONS) return null;
+    if (guestPort === undefined || count >= MAX_CONNECTIONS) return null;
     this.#connections.set(accountId, count + 1);
-    const giveBack = () => this.#connections.set(accountId, (this.#connections.get(accountId) ?? 1) - 1);
+    const giveBack = () => {
+      const left = (this.#connections.get(accountId) ?? 1) - 1;
+      if (left > 0) this.#connections.set(accountId, left);
+      else this.#connections.delete(accountId);
+    };
     try {
       this.#deps.descriptors.assertFree(PER_CONNECTION_FILES);
       const socket = await run.dial(guestPort);
