@@ -178,3 +178,19 @@ test('the URL of a database server is refused without its password being repeate
   const right = 'postgres://u:p%40ss@db.example:6543/d?sslmode=verify-full&sslrootcert=/ca.pem';
   assert.equal(loadConfig({ [name]: right }).postgresqlUrl, right);
 });
+
+test('the domain of machines is not above a name of the cloud, nor are published ports those of databases', () => {
+  const apps = { CLOUDLET_APPS_DOMAIN: 'example.org' };
+  for (const [name, value] of [
+    ['CLOUDLET_PUBLIC_URL', 'https://cloud.example.org'],
+    ['CLOUDLET_DATA_URL', 'https://data.example.org'],
+    ['CLOUDLET_S3_DOMAIN', 's3.example.org'],
+  ] as const) {
+    assert.throws(() => loadConfig({ ...apps, [name]: value }), /must not be above \w+\.example\.org/);
+  }
+  assert.equal(
+    loadConfig({ ...apps, CLOUDLET_DATA_URL: 'https://data.example.net' }).appsDomain,
+    'example.org',
+  );
+  assert.throws(() => loadConfig({ CLOUDLET_PUBLISHED_PORTS: '20000-26000' }), /first port of database/);
+});

@@ -48,9 +48,18 @@ export function loadConfig(given: Texts = process.env, options: Texts = {}): Con
     if (published !== null && port >= published.first && port <= published.last)
       throw new ConfigError(`CLOUDLET_PUBLISHED_PORTS includes ${port}, the first port of database servers`);
   }
+  assertOwnNames(config);
   if ((config.tlsCert === '') !== (config.tlsKey === ''))
     throw new ConfigError('CLOUDLET_TLS_CERT and CLOUDLET_TLS_KEY must be set together');
   return Object.freeze({ ...config, dataDir: resolve(config.dataDir) });
+}
+
+/** A name below the domain of machines is a machine's: this cloud would not answer under it. */
+function assertOwnNames({ appsDomain, publicUrl, dataUrl, s3Domain }: Config): void {
+  const hosts = [publicUrl, dataUrl].filter((url) => url !== '').map((url) => new URL(url).hostname);
+  const taken = [...hosts, ...s3Domain.split(',')].find((name) => name.endsWith(`.${appsDomain}`));
+  if (appsDomain !== '' && taken !== undefined)
+    throw new ConfigError(`CLOUDLET_APPS_DOMAIN must not be above ${taken}, a name of this cloud`);
 }
 
 function serviceLinks(environment: Texts): string[] {
