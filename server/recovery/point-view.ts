@@ -2,7 +2,8 @@
 import type { Statement } from '../metadata/metadata.ts';
 import { type Clock, formatTime, formatTimeOrNull } from '../platform/clock.ts';
 import type { Point } from './schema.ts';
-import { type PointRow, type RecoverySummaryStore, type ShownState, SOUND } from './store.ts';
+import { type PointRow, type ShownState, SOUND } from './store.ts';
+import type { RecoverySummaryStore } from './summary-store.ts';
 
 /** A point with gaps is `partial`, whether or not it was verified. */
 function shownState({ state, gaps }: Pick<PointRow, 'state' | 'gaps'>): ShownState {

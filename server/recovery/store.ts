@@ -1,4 +1,4 @@
-/** SQL of recovery points, and of the summary of all points in a target. */
+/** SQL of recovery points. */
 import type { Awaitable, Reads, ResourceChange, Statement } from '../metadata/metadata.ts';
 import type { Verdict } from './verification.ts';
 
@@ -323,58 +323,4 @@ export class RecoveryStore {
 
 function tellsOf(pointId: string): ResourceChange {
   return { accountId: null, kind: 'recovery_point', id: pointId };
-}
-
-/** Times are ms since 1970; null: none. */
-export interface RecoverySummary {
-  /** Points that can be restored, as far as is known. */
-  readonly points: number;
-  readonly damaged: number;
-  readonly newest_at: number | null;
-  readonly verified_at: number | null;
-  /** Creation time of the last point, if it failed. */
-  readonly failed_at: number | null;
-  readonly failed_reason: string | null;
-  /** Gaps of the newest point, JSON; null: no point. */
-  readonly newest_gaps: string | null;
-}
-
-const NONE: RecoverySummary = {
-  points: 0,
-  damaged: 0,
-  newest_at: null,
-  verified_at: null,
-  failed_at: null,
-  newest_gaps: null,
-  failed_reason: null,
-};
-
-export class RecoverySummaryStore {
-  readonly #reads: Reads;
-
-  constructor(reads: Reads) {
-    this.#reads = reads;
-  }
-
-  /** Account ids. */
-  async administrators(): Promise<number[]> {
-    const sql = 'SELECT id FROM accounts WHERE is_admin = 1 AND closed_at IS NULL ORDER BY id';
-    return (await this.#reads.all<{ id: number }>(sql)).map(({ id }) => id);
-  }
-
-  async of(target: string): Promise<RecoverySummary> {
-    const row = await this.#reads.get<RecoverySummary>(
-      `WITH here AS (SELECT * FROM recovery_points WHERE target = ?),
-         sound AS (SELECT * FROM here WHERE state IN ('complete', 'verified', 'drilled')),
-         last AS (SELECT * FROM here WHERE state NOT IN ('creating', 'cancelled') ORDER BY id DESC LIMIT 1),
-         failed AS (SELECT * FROM last WHERE state = 'failed')
-       SELECT (SELECT count(*) FROM sound) AS points,
-         (SELECT count(*) FROM here WHERE state = 'damaged') AS damaged,
-         (SELECT max(created_at) FROM sound) AS newest_at, (SELECT max(verified_at) FROM sound) AS verified_at,
-         (SELECT created_at FROM failed) AS failed_at, (SELECT reason FROM failed) AS failed_reason,
-         (SELECT gaps FROM sound ORDER BY created_at DESC, id DESC LIMIT 1) AS newest_gaps`,
-      target,
-    );
-    return row ?? NONE;
-  }
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { Alarms } from '../platform/alarms.ts';
 import { FakeClock } from '../platform/clock.ts';
-import type { RecoverySummary } from './store.ts';
+import type { RecoverySummary } from './summary-store.ts';
 import { RecoveryWatch, type TargetFact } from './watch.ts';
 
 const DAY_MS = 86_400_000;

@@ -7,7 +7,8 @@
 import { type Clock, formatTime, formatTimeOrNull } from '../platform/clock.ts';
 import { plural } from '../platform/plural.ts';
 import type { Gap } from './manifest.ts';
-import type { RecoveryStore, RecoverySummary, RecoverySummaryStore } from './store.ts';
+import type { RecoveryStore } from './store.ts';
+import type { RecoverySummary, RecoverySummaryStore } from './summary-store.ts';
 
 /** Facts about the recovery target. */
 export interface TargetFact {
