@@ -31,10 +31,12 @@ import { recoveryRoutes } from '../recovery/routes.ts';
 import type { Snapshots, Source } from '../recovery/sources.ts';
 import { RecoveryStore, WRITER } from '../recovery/store.ts';
 import { RecoverySummaryStore } from '../recovery/summary-store.ts';
+import type { Target } from '../recovery/target.ts';
 import { Verifications } from '../recovery/verifications.ts';
 import { RecoveryWatch } from '../recovery/watch.ts';
 import type { BlobStore } from '../storage/blobs.ts';
 import { eventStatements } from '../webhooks/events-store.ts';
+import { buildSchedule } from './recovery-schedule.ts';
 
 export interface RecoveryDeps {
   readonly config: Pick<
@@ -84,20 +86,16 @@ export function buildRecovery({ config, clock, log, base, sources }: RecoveryDep
   const verifying = new RecoveryKeys({ secrets, target: new DirectoryTarget(path), store, changes, clock });
   const onError = (id: string, err: unknown) =>
     log.error({ id, err }, 'a recovery point, or a part of it, could not be made, read or removed');
-  const lease = new Lease({
-    target,
-    clock,
-    cloud: () => writerName(secrets, directory),
-    host: hostname(),
-    silenceMs: config.recoveryLeaseSeconds * 1000,
-  });
+  const lease = buildLease({ config, clock, base }, target);
   const cloud = () => cloudName(secrets);
   const journalStore = new JournalStore(metadata);
   const journals = new Journals({ store: journalStore, clock, find: () => keys.find(), cloud });
   const watch = buildWatch({ config, clock, base, keys, target });
   const summaries = new RecoverySummaryStore(metadata);
   const news = new PointEvents({ summaries, clock, announce: eventStatements });
-  const onEnd = () => void watch.check().catch((error) => onError('', error));
+  const onEnd = () => {
+    for (const work of [watch.check(), scheduler.tick()]) void work.catch((error) => onError('', error));
+  };
   const shared = { store, changes, clock, repository: () => keys.open(), onError, onEnd, news };
   const verifications = new Verifications({ ...shared, repository: () => verifying.open() });
   const points: Points = new Points({
@@ -122,16 +120,19 @@ export function buildRecovery({ config, clock, log, base, sources }: RecoveryDep
     location: target.location,
     graceMs: config.recoveryUndeleteHours * HOUR_MS,
   });
+  const schedule = buildSchedule({ ...shared, config, metadata, points, removals, lease, target });
+  const { scheduler } = schedule;
   const every = (name: string, everyMs: number, run: () => Promise<unknown>): Job => {
     return { name, everyMs, per: 'cluster', run };
   };
   return {
     points,
     watch,
-    routes: recoveryRoutes({ points, keys, verifications, removals }),
+    routes: recoveryRoutes({ points, keys, verifications, removals, ...schedule }),
     gauges: (meters: Meters) => meterRecovery(meters, watch),
     jobs: [
       every('remove deleted recovery points', TICK_MS, () => removals.tick()),
+      every('create scheduled recovery points', schedule.everyMs, () => scheduler.tick()),
       every('check the recovery repository', CHECK_MS, () => watch.check()),
       every('write down what was revoked', config.recoveryJournalSeconds * 1000, () => journals.write()),
     ],
@@ -143,6 +144,7 @@ export function buildRecovery({ config, clock, log, base, sources }: RecoveryDep
         .finally(() => watch.check())
         .catch((err) => log.error({ err }, 'recovery points were not cleaned up'));
     },
+    stop: () => scheduler.close(),
     close: async () => {
       watch.close();
       await verifications.close();
@@ -150,6 +152,16 @@ export function buildRecovery({ config, clock, log, base, sources }: RecoveryDep
       await points.close();
     },
   };
+}
+
+function buildLease({ config, clock, base }: Omit<WatchParts, 'keys' | 'target'>, target: Target): Lease {
+  return new Lease({
+    target,
+    clock,
+    cloud: () => writerName(base.secrets, config.dataDir),
+    host: hostname(),
+    silenceMs: config.recoveryLeaseSeconds * 1000,
+  });
 }
 
 function snapshotsOf({

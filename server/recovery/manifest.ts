@@ -47,6 +47,8 @@ export interface Manifest {
   /** Time of the metadata snapshot. */
   readonly cut_at: string;
   readonly completed_at: string;
+  /** When it was due; missing: it was not made by the schedule. */
+  readonly scheduled_at?: string;
   readonly contents: Readonly<Record<string, number>>;
   readonly components: readonly Component[];
   readonly gaps: readonly Gap[];

@@ -6,7 +6,7 @@ import { type PointRow, type ShownState, SOUND } from './store.ts';
 import type { RecoverySummaryStore } from './summary-store.ts';
 
 /** A point with gaps is `partial`, whether or not it was verified. */
-function shownState({ state, gaps }: Pick<PointRow, 'state' | 'gaps'>): ShownState {
+export function shownState({ state, gaps }: Pick<PointRow, 'state' | 'gaps'>): ShownState {
   return SOUND.includes(state) && gaps !== '[]' ? 'partial' : state;
 }
 
@@ -19,6 +19,7 @@ export function presentPoint(row: PointRow, verifyingPercent: number | null = nu
     percent: row.percent,
     verifying_percent: verifyingPercent,
     created_at: formatTime(row.created_at),
+    scheduled_at: formatTimeOrNull(row.scheduled_at),
     completed_at: formatTimeOrNull(row.completed_at),
     verified_at: formatTimeOrNull(row.verified_at),
     size_bytes: row.size_bytes,

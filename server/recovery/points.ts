@@ -6,8 +6,7 @@
  * does not exist.
  */
 import { createHash } from 'node:crypto';
-import type { Call } from '../calls/principal.ts';
-import { BACKGROUND, type Changes } from '../metadata/change.ts';
+import { BACKGROUND, type Changes, type Recorder } from '../metadata/change.ts';
 import { Listed } from '../metadata/list.ts';
 import { type Clock, formatTime } from '../platform/clock.ts';
 import { AppError, isAppError } from '../platform/errors.ts';
@@ -15,6 +14,7 @@ import { newId } from '../platform/ids.ts';
 import { Components } from './components.ts';
 import type { Holding, Lease } from './lease.ts';
 import { type Component, type Gap, type Manifest, readManifest } from './manifest.ts';
+import { inProgress, invalidState, tooLarge } from './point-refusals.ts';
 import { type PointEvents, presentPoint } from './point-view.ts';
 import type { Repository } from './repository.ts';
 import type { Point } from './schema.ts';
@@ -60,10 +60,18 @@ const RENEW_MS = 60_000;
 /** Page size of lists. */
 const PAGE = 1000;
 
+interface NewPointOptions {
+  /** The time of the schedule, ms; null: made by hand. */
+  readonly scheduledAt?: number | null;
+  /** Fails with `out_of_space` when more bytes are new to the target. */
+  readonly storesAtMost?: number | undefined;
+}
+
 interface Materials {
   readonly snapshot: Snapshot;
   readonly repository: Repository;
   readonly holding: Holding;
+  readonly storesAtMost?: number | undefined;
 }
 
 interface Progress {
@@ -134,7 +142,7 @@ export class Points {
    * Resolves when the snapshot is taken; copying continues. Throws `point_in_progress`, `target_in_use`,
    * `target_unavailable`.
    */
-  async create(call: Call): Promise<Point> {
+  async create(call: Recorder, { scheduledAt = null, storesAtMost }: NewPointOptions = {}): Promise<Point> {
     const { clock, changes, store, snapshots, location, lease, abortSweep, news } = this.#deps;
     await this.settled();
     if (this.#isMaking) throw inProgress(this.making);
@@ -153,7 +161,8 @@ export class Points {
       });
       const snapshot = await snapshots.take();
       const contents = JSON.stringify(await new RecoveryStore(snapshot.reads).contents());
-      const cut = { point_id: pointId, target: location, created_at: now, contents };
+      const facts = { created_at: now, scheduled_at: scheduledAt, contents };
+      const cut = { point_id: pointId, target: location, ...facts };
       const point = await changes.run(call, async (change) => {
         change.add(store.insert(cut));
         change.addAll(await news.of('recovery_point.created', newRow(cut)));
@@ -161,7 +170,7 @@ export class Points {
       });
       const row = await store.find(pointId);
       if (row === undefined) throw new Error('a new point has no row');
-      this.#begin(row, { snapshot, repository, holding });
+      this.#begin(row, { snapshot, repository, holding, storesAtMost });
       return point;
     } catch (error) {
       if (!this.#making) await this.#endHolds();
@@ -241,13 +250,14 @@ export class Points {
 
   async #make(making: Progress, how: Materials & { readonly signal: AbortSignal }): Promise<void> {
     const { store, clock, sources, bytesPerSecond } = this.#deps;
-    const { snapshot, repository, holding, signal } = how;
+    const { snapshot, repository, holding, signal, storesAtMost = Number.POSITIVE_INFINITY } = how;
     const estimate = Math.max(1, await new RecoveryStore(snapshot.reads).sumOfBytes());
     const onProgress = (bytes: number, added: number) => {
       const { current } = making;
       const sizeBytes = current.size_bytes + bytes;
       const percent = Math.min(99, Math.round((sizeBytes / estimate) * 1000) / 10);
       const storedBytes = current.stored_bytes + added;
+      if (added > 0 && storedBytes > storesAtMost) throw tooLarge(storesAtMost);
       making.current = { ...current, size_bytes: sizeBytes, stored_bytes: storedBytes, percent };
     };
     const gaps: Gap[] = [];
@@ -286,6 +296,7 @@ export class Points {
       schema: await new RecoveryStore(what.snapshot.reads).schema(),
       cut_at: formatTime(row.created_at),
       completed_at: formatTime(now),
+      ...(row.scheduled_at === null ? {} : { scheduled_at: formatTime(row.scheduled_at) }),
       contents: JSON.parse(row.contents),
       components: what.written,
       gaps: what.gaps,
@@ -370,17 +381,6 @@ export class Points {
     const making = this.#making?.progress.current;
     return making?.point_id === row.point_id && row.state === 'creating' ? making : row;
   }
-}
-
-/** `pointId`: empty before it has one. */
-function inProgress(pointId: string | null): AppError {
-  const extra = pointId ? { point_id: pointId } : {};
-  const hint = 'Wait until it ends, or cancel it';
-  return new AppError('point_in_progress', 'Another recovery point is being created', { extra, hint });
-}
-
-function invalidState({ point_id, state }: PointRow, what: string): AppError {
-  return new AppError('point_invalid_state', `The recovery point ${point_id} ${what}`, { extra: { state } });
 }
 
 function reasonOf(error: unknown): string {

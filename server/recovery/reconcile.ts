@@ -73,17 +73,19 @@ function manifestDamage(id: string, problem: Problem): DamagedFile {
 }
 
 async function rowOf(repository: Repository, id: string, target: string): Promise<PointRow> {
-  const unknown = newRow({ point_id: id, target, created_at: idTime(id), contents: '{}' });
+  const about = { point_id: id, target, created_at: idTime(id), scheduled_at: null };
+  const unknown = newRow({ ...about, contents: '{}' });
   try {
     const found = await repository.getManifest(id);
     if (found === undefined) throw new Damaged('it is missing', 'missing');
-    const { components, contents, gaps, cut_at, completed_at } = readManifest(found.bytes);
+    const { components, contents, gaps, cut_at, completed_at, scheduled_at } = readManifest(found.bytes);
     return {
       ...unknown,
       state: 'complete',
       percent: 100,
       created_at: readTime('cut_at', cut_at),
       completed_at: readTime('completed_at', completed_at),
+      scheduled_at: scheduled_at === undefined ? null : readTime('scheduled_at', scheduled_at),
       size_bytes: components.reduce((sum, { size_bytes }) => sum + size_bytes, 0),
       contents: JSON.stringify(contents),
       gaps: JSON.stringify(gaps),
@@ -92,7 +94,7 @@ async function rowOf(repository: Repository, id: string, target: string): Promis
   } catch (error) {
     if (!(error instanceof Damaged)) throw error;
     const damage = JSON.stringify([manifestDamage(id, error.problem)]);
-    const about = { reason: 'The manifest is damaged', damage, damaged_files: 1 };
-    return { ...unknown, ...about, state: 'damaged', completed_at: idTime(id) };
+    const reason = 'The manifest is damaged';
+    return { ...unknown, reason, damage, damaged_files: 1, state: 'damaged', completed_at: idTime(id) };
   }
 }

@@ -3,11 +3,11 @@
  * Cloudlet runs, so setting the clock forward does not shorten it. Then its manifest and its unshared data
  * are removed.
  */
-import type { Call } from '../calls/principal.ts';
-import { BACKGROUND, type Changes } from '../metadata/change.ts';
+import { BACKGROUND, type Changes, type Recorder } from '../metadata/change.ts';
 import type { Clock } from '../platform/clock.ts';
 import { AppError } from '../platform/errors.ts';
 import type { Holding, Lease } from './lease.ts';
+import { inProgress, invalidState } from './point-refusals.ts';
 import { type PointEvents, presentPoint } from './point-view.ts';
 import type { Points } from './points.ts';
 import { lostPoint, reconcile } from './reconcile.ts';
@@ -47,7 +47,7 @@ export class Removals {
   }
 
   /** Throws `point_not_found`, `point_invalid_state`, `target_in_use`, `target_unavailable`. */
-  async remove(call: Call, pointId: string): Promise<Point> {
+  async remove(call: Recorder, pointId: string): Promise<Point> {
     const { store, changes, clock, graceMs, news } = this.#deps;
     const row = await this.#deps.points.row(pointId);
     if (row.state === 'deleting') return presentPoint(row);
@@ -72,16 +72,16 @@ export class Removals {
   }
 
   /** Throws `point_not_found`, `point_invalid_state`, `target_in_use`, `target_unavailable`. */
-  async undelete(call: Call, pointId: string): Promise<Point> {
+  async undelete(call: Recorder, pointId: string): Promise<Point> {
     const { store, changes } = this.#deps;
     const row = await this.#deps.points.row(pointId);
-    if (row.state !== 'deleting') throw invalidState(row, 'is not deleted', null);
+    if (row.state !== 'deleting') throw invalidState(row, 'is not deleted');
     const before = row.state_before;
     if (before === null || row.grace_left_ms === null || row.grace_left_ms <= 0) {
-      throw invalidState(row, 'is being removed permanently', null);
+      throw invalidState(row, 'is being removed permanently');
     }
     const response = await changes.run(call, (change) => {
-      change.expect(store.setUndeleted(row), () => invalidState(row, 'is being removed permanently', null));
+      change.expect(store.setUndeleted(row), () => invalidState(row, 'is being removed permanently'));
       return presentPoint({ ...row, state: before, deletes_at: null });
     });
     await this.#write((repository) => repository.unmarkDeleted(pointId));
@@ -113,12 +113,7 @@ export class Removals {
   async check(): Promise<Checked> {
     await this.#deps.points.settled();
     const { making } = this.#deps.points;
-    if (making !== null) {
-      throw new AppError('point_in_progress', 'A recovery point is being created', {
-        extra: making === '' ? {} : { point_id: making },
-        hint: 'Wait until it ends, or cancel it',
-      });
-    }
+    if (making !== null) throw inProgress(making, 'A recovery point');
     await this.abortSweep();
     const { store, location, isLost, changes } = this.#deps;
     if (await isLost()) {
@@ -193,10 +188,4 @@ export class Removals {
     const repository = await this.#deps.repository();
     return this.#deps.lease.during((holding) => work(repository, holding));
   }
-}
-
-function invalidState({ point_id, state }: PointRow, what: string, hint: string | null): AppError {
-  const extra = { state };
-  const detail = `The recovery point ${point_id} ${what}`;
-  return new AppError('point_invalid_state', detail, hint === null ? { extra } : { extra, hint });
 }

@@ -7,10 +7,11 @@ import { Type } from '../platform/json-schema.ts';
 import type { Points } from './points.ts';
 import type { RecoveryKeys } from './recovery-keys.ts';
 import type { Removals } from './removals.ts';
+import { type ScheduleRoutesDeps, scheduleRoutes } from './schedule-routes.ts';
 import { Checked, KeyProof, NewPointQuery, Point, PointPath, RecoveryKey, VerifyQuery } from './schema.ts';
 import type { Verifications } from './verifications.ts';
 
-export interface RecoveryRoutesDeps {
+export interface RecoveryRoutesDeps extends ScheduleRoutesDeps {
   readonly points: Points;
   readonly verifications: Verifications;
   readonly removals: Removals;
@@ -22,7 +23,7 @@ const POINT = `${POINTS}/{point_id}`;
 const common = { tag: 'recovery', permission: 'admin' } as const;
 
 export function recoveryRoutes(deps: RecoveryRoutesDeps): Route[] {
-  return [...pointRoutes(deps), ...careRoutes(deps), ...targetRoutes(deps)];
+  return [...pointRoutes(deps), ...careRoutes(deps), ...targetRoutes(deps), ...scheduleRoutes(deps)];
 }
 
 function pointRoutes({ points }: RecoveryRoutesDeps): Route[] {

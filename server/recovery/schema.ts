@@ -1,5 +1,7 @@
 /** Public schemas of recovery points. */
 import { namedObject, type Static, Type } from '../platform/json-schema.ts';
+import { REASONS } from './retention.ts';
+import { RHYTHMS, type RULES, WEEKDAYS } from './schedule.ts';
 import { POINT_STATES } from './store.ts';
 
 const textOrNull = (description: string) => Type.Union([Type.String(), Type.Null()], { description });
@@ -18,6 +20,9 @@ export const Point = namedObject('RecoveryPoint', {
     description: 'Progress of the verification; null if it is not being verified',
   }),
   created_at: Type.String({ description: 'Time of the snapshot' }),
+  scheduled_at: textOrNull(
+    'When the schedule wanted it; null: created by hand, so its keep rules never remove it',
+  ),
   completed_at: textOrNull('null if not complete'),
   verified_at: textOrNull('When the point was last verified successfully'),
   size_bytes: Type.Integer({ description: 'Total size' }),
@@ -87,3 +92,86 @@ export const Checked = namedObject('RecoveryCheck', {
   }),
 });
 export type Checked = Static<typeof Checked>;
+
+const SAYS: Readonly<Record<(typeof RULES)[number], string>> = {
+  last: 'The newest points',
+  hourly: 'The newest point of each of so many hours',
+  daily: 'The newest point of each of so many days',
+  weekly: 'The newest point of each of so many weeks, from Monday',
+  monthly: 'The newest point of each of so many months',
+};
+const rule = (name: (typeof RULES)[number]) =>
+  Type.Integer({ minimum: 0, maximum: 1000, description: SAYS[name] });
+const rules = {
+  last: rule('last'),
+  hourly: rule('hourly'),
+  daily: rule('daily'),
+  weekly: rule('weekly'),
+  monthly: rule('monthly'),
+};
+export const OptionalRules = {
+  last: Type.Optional(rules.last),
+  hourly: Type.Optional(rules.hourly),
+  daily: Type.Optional(rules.daily),
+  weekly: Type.Optional(rules.weekly),
+  monthly: Type.Optional(rules.monthly),
+};
+const KeepRules = namedObject('RecoveryKeepRules', rules);
+
+const every = Type.Enum([...RHYTHMS]);
+const at = Type.String({
+  pattern: '^(?:[01][0-9]|2[0-3]):[0-5][0-9]$',
+  'x-rule': 'must be a time of day as HH:MM, UTC, such as 03:00',
+  description: '`HH:MM`, UTC; of an hourly schedule only the minutes count',
+});
+const weekday = Type.Enum([...WEEKDAYS]);
+
+export const RecoverySchedule = namedObject('RecoverySchedule', {
+  every,
+  at,
+  weekday,
+  keep: KeepRules,
+  is_default: Type.Boolean({ description: 'Whether nobody has set it' }),
+  next_at: textOrNull('When the next point, or the next attempt, is due; null if it is off'),
+  making_point_id: textOrNull('The point it is creating now'),
+  last_point_id: textOrNull('The last point it created'),
+  last_at: textOrNull('When that point was taken'),
+  failures: Type.Integer({ description: 'Failed attempts since then' }),
+  failed_at: textOrNull('Time of the last of them'),
+  failed_reason: textOrNull('Its reason'),
+  target: Type.String({ description: 'Path of the recovery target' }),
+  is_default_target: Type.Boolean({
+    description: 'Whether the target is in the data directory: a point may then use half of the free space',
+  }),
+});
+export type RecoverySchedule = Static<typeof RecoverySchedule>;
+
+export const ScheduleChange = namedObject('RecoveryScheduleChange', {
+  every: Type.Optional(every),
+  at: Type.Optional(at),
+  weekday: Type.Optional(weekday),
+  keep: Type.Optional(namedObject('RecoveryKeepRulesChange', OptionalRules)),
+});
+
+const keptPoint = {
+  point_id: Type.String(),
+  state: Point.properties.state,
+  created_at: Type.String(),
+};
+export const RetentionPreview = namedObject('RecoveryRetention', {
+  keep: KeepRules,
+  stays: Type.Array(
+    namedObject('KeptRecoveryPoint', {
+      ...keptPoint,
+      reasons: Type.Array(Type.Enum([...REASONS]), {
+        description:
+          'Each rule that keeps it, or: `newest_complete`, `newest_drilled`, `by_hand` (not created by the ' +
+          'schedule), `future` (the clock was set back), `unfinished`, `failed_lately` (within a week)',
+      }),
+    }),
+  ),
+  goes: Type.Array(namedObject('RemovedRecoveryPoint', keptPoint), {
+    description: 'Deleted after the next scheduled point; each can be undeleted until its `deletes_at`',
+  }),
+});
+export type RetentionPreview = Static<typeof RetentionPreview>;

@@ -25,6 +25,8 @@ export interface PointRow {
   readonly target: string;
   readonly percent: number;
   readonly created_at: number;
+  /** When it was due; null: it was not made by the schedule. */
+  readonly scheduled_at: number | null;
   readonly completed_at: number | null;
   readonly verified_at: number | null;
   readonly size_bytes: number;
@@ -43,11 +45,11 @@ export interface PointRow {
   readonly grace_left_ms: number | null;
 }
 
-type NewPoint = Pick<PointRow, 'point_id' | 'target' | 'created_at' | 'contents'>;
+type NewPoint = Pick<PointRow, 'point_id' | 'target' | 'created_at' | 'scheduled_at' | 'contents'>;
 
 const COLUMNS = `id, point_id, state, reason, target, percent, created_at, completed_at, verified_at, size_bytes,
   stored_bytes, contents, gaps, manifest_sha256, deletes_at, damage, damaged_files,
-  state_before, grace_left_ms`;
+  state_before, grace_left_ms, scheduled_at`;
 /** States of points that have a manifest, as far as is known. */
 export const SOUND: readonly PointState[] = ['complete', 'verified', 'drilled'];
 export const LASTING: readonly PointState[] = [...SOUND, 'damaged'];
@@ -129,11 +131,11 @@ export class RecoveryStore {
     );
   }
 
-  insert({ point_id, target, created_at, contents }: NewPoint): Statement {
+  insert({ point_id, target, created_at, scheduled_at, contents }: NewPoint): Statement {
     return {
-      sql: `INSERT INTO recovery_points (point_id, state, target, created_at, contents)
-            VALUES (?, 'creating', ?, ?, ?)`,
-      params: [point_id, target, created_at, contents],
+      sql: `INSERT INTO recovery_points (point_id, state, target, created_at, scheduled_at, contents)
+            VALUES (?, 'creating', ?, ?, ?, ?)`,
+      params: [point_id, target, created_at, scheduled_at, contents],
       tells: tellsOf(point_id),
     };
   }
@@ -142,11 +144,12 @@ export class RecoveryStore {
   insertWhole(row: PointRow): Statement {
     return {
       sql: `INSERT INTO recovery_points (point_id, state, reason, target, percent, created_at, completed_at,
-              size_bytes, contents, gaps, manifest_sha256, damage, damaged_files)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+              size_bytes, contents, gaps, manifest_sha256, damage, damaged_files, scheduled_at)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
       params: [
         ...[row.point_id, row.state, row.reason, row.target, row.percent, row.created_at, row.completed_at],
         ...[row.size_bytes, row.contents, row.gaps, row.manifest_sha256, row.damage, row.damaged_files],
+        row.scheduled_at,
       ],
     };
   }

@@ -53,10 +53,12 @@ export class LosableCloud {
     this.#env = { CLOUDLET_RECOVERY_TARGET: this.target, ...env };
   }
 
-  /** With one user. */
-  static async start(env: Env = {}): Promise<LosableCloud> {
+  /** With one user. No recovery point is created by the schedule unless it is the default one. */
+  static async start(env: Env = {}, schedule: 'off' | 'default' = 'off'): Promise<LosableCloud> {
     const made = new LosableCloud(env);
     await made.#start(join(made.root, 'data'));
+    const off = { method: 'PATCH', json: { every: 'off' } };
+    if (schedule === 'off') await made.admin.expect(200, '/api/disaster-recovery/schedule', off);
     const anyone = await CheckedClient.open(made.cloud.api);
     made.user = anyone.as((await anyone.register()).api_key);
     return made;

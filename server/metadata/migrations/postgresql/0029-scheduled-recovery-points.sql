@@ -1,0 +1,3 @@
+-- Recovery points that the schedule made: only these are removed by its keep rules.
+
+ALTER TABLE recovery_points ADD COLUMN scheduled_at BIGINT;  -- the time it was due, ms; null: made by hand

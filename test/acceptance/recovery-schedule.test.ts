@@ -1,0 +1,104 @@
+/** Recovery points that are created by themselves, and removed by keep rules. */
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { eventually } from '../harness/waiting.ts';
+import { FAKED_CLOCK, noFakedClock } from './faked-clock.ts';
+import { LosableCloud, POINTS } from './recovery-kit.ts';
+
+const SCHEDULE = '/api/disaster-recovery/schedule';
+const RETENTION = '/api/disaster-recovery/retention';
+
+interface Listed {
+  readonly point_id: string;
+  readonly state: string;
+  readonly created_at: string;
+  readonly scheduled_at: string | null;
+}
+
+let lost: LosableCloud;
+before(async () => {
+  lost = await LosableCloud.start({}, 'default');
+});
+after(() => lost.end());
+
+const patch = (json: object) => ({ method: 'PATCH', json });
+const points = (): Promise<Listed[]> => lost.admin.expect(200, POINTS);
+const standing = async () => (await points()).filter(({ state }) => state === 'complete');
+
+/** As it is `hours` after now. */
+const later = (hours: number) => ({ ...FAKED_CLOCK, FAKETIME: `+${hours}h` });
+
+test('a cloud with a target has one until somebody sets another', async () => {
+  const schedule = await lost.admin.expect(200, SCHEDULE);
+  assert.deepEqual([schedule.every, schedule.at, schedule.is_default], ['daily', '03:00', true]);
+  assert.deepEqual(schedule.keep, { last: 0, hourly: 0, daily: 7, weekly: 4, monthly: 6 });
+  assert.deepEqual([schedule.target, schedule.is_default_target], [lost.target, false]);
+});
+
+test('what cannot be is refused, all at once', async () => {
+  const wrong = { every: 'yearly', at: '3:00', weekday: 'Sunday', keep: { daily: -1, yearly: 2 } };
+  const { errors } = await lost.admin.refused(400, 'invalid_request', [SCHEDULE, patch(wrong)]);
+  const fields = errors.map(
+    ({ field, message }: { field: string; message: string }) => `${field} ${message}`,
+  );
+  assert.deepEqual(fields.sort(), [
+    'at must be a time of day as HH:MM, UTC, such as 03:00',
+    'every must be one of off, hourly, daily, weekly',
+    'keep.daily must be from 0 to 1000',
+    'keep.yearly is not a member of this call',
+    'weekday must be one of sunday, monday, tuesday, wednesday, thursday, friday, saturday',
+  ]);
+  const nothing = { keep: { daily: 0, weekly: 0, monthly: 0 } };
+  const refused = await lost.admin.refused(400, 'invalid_request', [SCHEDULE, patch(nothing)]);
+  assert.match(refused.detail, /keep: must keep at least one point: set one of last, hourly, /);
+  await lost.admin.refused(400, 'invalid_request', [`${RETENTION}?daily=many`]);
+  assert.equal((await lost.admin.expect(200, SCHEDULE)).is_default, true);
+});
+
+test('points are created and removed without anybody', { skip: noFakedClock }, async () => {
+  const keep = { last: 2, daily: 0, weekly: 0, monthly: 0 };
+  const set = await lost.admin.expect(200, SCHEDULE, patch({ every: 'hourly', at: '00:30', keep }));
+  assert.deepEqual([set.every, set.is_default, set.keep.last], ['hourly', false, 2]);
+  // The first one is due at once.
+  await eventually('it is made', async () => (await standing()).length === 1);
+  const byHand = await lost.point();
+  assert.equal(byHand.scheduled_at, null);
+  const ids: string[] = (await standing()).map(({ point_id: id }) => id);
+  for (const hours of [2, 4, 6]) {
+    await lost.startAgain(later(hours));
+    const known = new Set((await points()).map(({ point_id: id }) => id));
+    const made = await eventually('it is made up', async () => {
+      return (await standing()).find(({ point_id: id }) => !known.has(id));
+    });
+    ids.push(made.point_id);
+    assert.match(String(made.scheduled_at), /:30:00$/);
+    const { next_at: next, last_point_id: last } = await eventually('it is noted', async () => {
+      const found = await lost.admin.expect(200, SCHEDULE);
+      return found.making_point_id === null && found;
+    });
+    assert.equal(last, made.point_id);
+    assert.ok(next > made.created_at, 'once, whatever was missed');
+  }
+  await eventually('two are removed', async () => {
+    return (await points()).filter(({ state }) => state === 'deleting').length === 2;
+  });
+  const [first, , second] = ids;
+  const gone = (await points()).filter(({ state }) => state === 'deleting');
+  assert.deepEqual(
+    gone.map(({ point_id: id }) => id),
+    [first, second],
+  );
+  const { stays, goes } = await lost.admin.expect(200, RETENTION);
+  assert.deepEqual(goes, []);
+  const by = (id: string) => stays.find((one: { point_id: string }) => one.point_id === id)?.reasons;
+  assert.deepEqual(by(byHand.point_id), ['by_hand']);
+  assert.deepEqual(by(String(ids.at(-1))), ['last', 'newest_complete']);
+  const preview = await lost.admin.expect(200, `${RETENTION}?last=1`);
+  assert.deepEqual(
+    preview.goes.map(({ point_id: id }: Listed) => id),
+    [ids.at(-2)],
+  );
+  assert.equal((await standing()).length, 3, 'a preview removes nothing');
+  // What went can be had back.
+  await lost.admin.expect(200, `${POINTS}/${second}/undelete`, { method: 'POST' });
+});
