@@ -88,7 +88,8 @@ function end(reply: FastifyReply, { status, headers }: Head, body?: Uint8Array):
   reply.raw.end(bytes.toString('latin1'), 'latin1');
 }
 
-type Read = (sink: (chunk: Uint8Array) => Promise<void>, signal: AbortSignal) => Promise<void>;
+/** Passes on bytes; see SentContent.read. */
+export type Read = (sink: (chunk: Uint8Array) => Promise<void>, signal: AbortSignal) => Promise<void>;
 
 /** Handles GET or HEAD with the bytes from `read`, whose number may be unknown. */
 export async function sendStream(
@@ -103,15 +104,8 @@ export async function sendStream(
   });
 }
 
-/**
- * Sends the bytes from `read`. The head is written by `begin` before the first of them: default, as it was
- * set.
- */
-export async function streamBody(
-  raw: ServerResponse,
-  read: Read,
-  begin: () => void = () => {},
-): Promise<void> {
+/** Sends the bytes from `read`. The head is written by `begin` before the first of them. */
+export async function streamBody(raw: ServerResponse, read: Read, begin: () => void): Promise<void> {
   const gone = new AbortController();
   const leave = () => gone.abort(new AppError('bad_http', 'The client disconnected'));
   raw.on('close', leave);

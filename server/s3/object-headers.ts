@@ -18,7 +18,7 @@ const STORED = ['cache-control', 'content-disposition', 'content-encoding', 'con
 /** Stored and shown too; no website here follows it. */
 const REDIRECT = 'x-amz-website-redirect-location';
 /** `response-…` parameters that replace a header of one answer. */
-const OVERRIDES = [...STORED, 'content-type'];
+const OVERRIDES = [...STORED, 'content-type'].map((name) => [name, `response-${name}`] as const);
 const UNKNOWN_TYPE = 'binary/octet-stream';
 const TYPE_MAX_LENGTH = 255;
 
@@ -128,8 +128,9 @@ function addMeta(headers: Record<string, string>, name: string, value: unknown):
 /** Replaces headers by the `response-…` parameters of the request. */
 export function overridden(query: ReadonlyMap<string, string>): Record<string, string> {
   const headers: Record<string, string> = {};
-  for (const name of OVERRIDES) {
-    const value = query.get(`response-${name}`);
+  if (query.size === 0) return headers;
+  for (const [name, parameter] of OVERRIDES) {
+    const value = query.get(parameter);
     // biome-ignore lint/suspicious/noControlCharactersInRegex: no header has them
     if (value !== undefined && !/[\u0000-\u0008\u000a-\u001f\u007f]/.test(value))
       headers[name] = toHeader(value);

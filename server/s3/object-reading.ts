@@ -1,5 +1,5 @@
 /** Reads objects: finds them, answers conditions and ranges, and sends their bytes. */
-import { parseRange, streamBody } from '../http/send-content.ts';
+import { parseRange, type Read, streamBody } from '../http/send-content.ts';
 import type { BucketRow } from '../storage/buckets.ts';
 import type { Content } from '../storage/downloads.ts';
 import type { ReceivedBytes, Upload } from '../storage/upload.ts';
@@ -7,7 +7,7 @@ import { isNotModified } from './conditions.ts';
 import { assertReadsPlainly, shownEncryption, storedEncryption, unlocked } from './encryption-headers.ts';
 import { expirationHeader } from './lifecycle.ts';
 import { objectHeaders, overridden, versionHeader } from './object-headers.ts';
-import { bucketOf, contentOf, type S3Answer, type S3Call } from './s3-call.ts';
+import { accessOf, contentOf, type S3Answer, type S3Call } from './s3-call.ts';
 import { S3Error } from './s3-error.ts';
 
 /** Copies the bytes of an object into an upload. */
@@ -55,24 +55,24 @@ export async function sendObject(call: S3Call): Promise<S3Answer | undefined> {
   const { content, status, headers, range } = reading;
   const { downloads } = call.storage;
   const { response } = call;
-  for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
+  const head = { ...call.common, ...headers };
   downloads.touch(content);
   if (content.inline !== null) {
     const bytes = content.inline.subarray(range.start, range.end);
-    response.statusCode = status;
     const isThere = !response.destroyed;
+    response.writeHead(status, head);
     response.end(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('latin1'), 'latin1');
     if (isThere) downloads.countSent(content, bytes.length);
     return undefined;
   }
-  response.statusCode = status;
-  await streamBody(response, (sink, signal) => {
+  const read: Read = (sink, signal) => {
     const counting = async (chunk: Uint8Array) => {
       await sink(chunk);
       downloads.countSent(content, chunk.length);
     };
     return downloads.read(content, { range, sink: counting, signal });
-  });
+  };
+  await streamBody(response, read, () => response.writeHead(status, head));
   return undefined;
 }
 
@@ -86,7 +86,7 @@ export async function headObject(call: S3Call): Promise<S3Answer> {
 /** null: the client's copy is current. */
 async function prepare(call: S3Call): Promise<Reading | null> {
   const { query } = call.target;
-  const bucket = await bucketOf(call);
+  const { bucket } = accessOf(call);
   assertReadsPlainly(call);
   const content = unlocked(call, contentOf(call));
   const etag = `"${content.etag}"`;
@@ -96,7 +96,7 @@ async function prepare(call: S3Call): Promise<Reading | null> {
     return null;
   }
   const whole = { start: 0, end: content.sizeBytes };
-  const part = await partOf(call, content);
+  const part = query.has('partNumber') ? await partOf(call, content) : undefined;
   const range = part?.range ?? rangeOf(call, content) ?? whole;
   // No range says that there are no bytes.
   const isPartial = (part !== undefined || range !== whole) && range.end > range.start;
@@ -127,8 +127,7 @@ function rangeOf({ headers }: S3Call, { sizeBytes, etag, createdAt }: Content) {
 
 /** The part that `partNumber` asks for, and how many there are. Throws S3Error InvalidPartNumber. */
 async function partOf(call: S3Call, { row, sizeBytes }: Content) {
-  const text = call.target.query.get('partNumber');
-  if (text === undefined) return undefined;
+  const text = call.target.query.get('partNumber') ?? '';
   const number = Number(text);
   if (!/^\d{1,5}$/.test(text) || number < 1)
     throw new S3Error('InvalidArgument', 'Part number must be an integer between 1 and 10000, inclusive');

@@ -4,12 +4,11 @@
  * own. https://docs.aws.amazon.com/AmazonS3/latest/API/RESTAuthentication.html
  */
 import { createHmac } from 'node:crypto';
-import { canonicalPaths, type RawHeaders, readHeaders } from './canonical-request.ts';
+import { canonicalPaths, type RawHeaders } from './canonical-request.ts';
 import { readTime } from './credentials.ts';
 import type { Payload } from './payload.ts';
 import { S3Error } from './s3-error.ts';
 import { anonymousPayload, type Claim, checkTime, isSameText, type RequestHead } from './signature.ts';
-import { splitTarget } from './target.ts';
 
 /** Parameters that are signed, because they name what is asked for or change the answer. */
 const SIGNED_PARAMETERS =
@@ -26,8 +25,8 @@ export function oldClaim(
   head: RequestHead,
   { hostBucket, inHeaders }: { readonly hostBucket: string | null; readonly inHeaders: boolean },
 ): Claim | null {
-  const headers = readHeaders(head.rawHeaders);
-  const pairs = queryPairs(splitTarget(head.rawUrl).rawQuery);
+  const { headers } = head;
+  const pairs = queryPairs(head.rawQuery);
   const [authorization] = headers.get('authorization') ?? [];
   const inQuery = pairs.some(([name]) => name === 'AWSAccessKeyId');
   if (inQuery && authorization === undefined) return queryClaim(head, { headers, pairs, hostBucket });
@@ -127,14 +126,13 @@ function payloadOf(head: RequestHead, headers: RawHeaders): Payload {
 
 /** Every form in which the client may have signed the request. */
 function* textsToSign(
-  { method, rawUrl }: RequestHead,
+  { method, rawPath }: RequestHead,
   { headers, pairs, hostBucket, date }: Omit<Signed, 'accessKeyId' | 'signature' | 'check'>,
 ): Generator<string> {
   const signed = pairs.filter(([name]) => SIGNED_PARAMETERS.test(name));
   const query = signed.toSorted(([a], [b]) => (a < b ? -1 : 1)).map((pair) => pair.join('='));
   const host = hostBucket === null ? '' : `/${hostBucket}`;
   const [md5, type] = [textOf(headers, 'content-md5'), textOf(headers, 'content-type')];
-  const { rawPath } = splitTarget(rawUrl);
   // Clients sign `/bucket/` where they ask for `/bucket`.
   const isBare = hostBucket === null && /^\/[^/]+$/.test(rawPath);
   for (const path of [...canonicalPaths(rawPath), ...(isBare ? canonicalPaths(`${rawPath}/`) : [])]) {

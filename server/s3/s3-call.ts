@@ -32,6 +32,8 @@ export interface S3Call extends Call {
   readonly headers: IncomingHttpHeaders;
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
+  /** Headers of every answer. */
+  readonly common: Readonly<Record<string, string>>;
   /** Takes the body, once. */
   readonly body: Body;
   /** The form that was sent; `headers`, key and `body` are its own. */

@@ -38,7 +38,7 @@ import type { S3Call, S3Operation, S3Storage } from './s3-call.ts';
 import { errorDocument, S3Error, toS3Error } from './s3-error.ts';
 import { dropBody, send } from './send-answer.ts';
 import { SETTING_OPERATIONS } from './setting-operations.ts';
-import { anonymousPayload, type Claim, claimOf, type RequestHead } from './signature.ts';
+import { anonymousPayload, type Claim, claimOf, type RequestHead, readHead } from './signature.ts';
 import { bucketOfHost, isForBucket, readTarget, type Target } from './target.ts';
 
 export interface S3EdgeDeps {
@@ -92,9 +92,7 @@ function weightOf({ query = [], header }: S3Operation): number {
 const NO_SECRET = 'x'.repeat(40);
 
 /** A request with what its log line needs. */
-interface Exchange {
-  readonly request: IncomingMessage;
-  readonly response: ServerResponse;
+interface Exchange extends Pick<S3Call, 'request' | 'response' | 'common'> {
   readonly id: string;
   readonly address: string;
   readonly startedAt: number;
@@ -137,11 +135,9 @@ export class S3Edge {
     const id = newId('req', clock);
     const address = this.#deps.proxies.addressOf(request);
     const startedAt = clock.monotonic();
-    const exchange = { request, response, id, address, startedAt, name: 's3', principal: null };
+    const common = { ...headers, 'x-amz-request-id': id, 'x-amz-id-2': id };
+    const exchange = { request, response, common, id, address, startedAt, name: 's3', principal: null };
     response.on('close', () => this.#record(exchange));
-    for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
-    response.setHeader('x-amz-request-id', id);
-    response.setHeader('x-amz-id-2', id);
     void this.#serve(exchange).catch((error) => this.#refuse(exchange, error));
   }
 
@@ -150,7 +146,7 @@ export class S3Edge {
     this.#checkHost(request);
     const { method = '', url = '', headers, rawHeaders } = request;
     const target = readTarget(url, headers.host ?? '', this.#deps.domains);
-    const head = { method, rawUrl: url, rawHeaders };
+    const head = readHead({ method, rawUrl: url, rawHeaders });
     const claim = this.#claimOf(head, headers.host ?? '');
     if (method === 'OPTIONS') return await this.#preflight(exchange, target, claim);
     if (claim === null && isForm(request)) return await this.#serveForm(exchange, target);
@@ -167,7 +163,7 @@ export class S3Edge {
     const answer = await operation.run(call);
     if (answer === undefined) return;
     if (!body.isTaken) request.resume();
-    send(response, answer, method === 'HEAD');
+    send(exchange, answer);
   }
 
   #claimOf(head: RequestHead, host: string): Claim | null {
@@ -192,7 +188,7 @@ export class S3Edge {
       const call = await this.#enter(exchange, asked);
       await authorize(call, operation);
       const answer = await operation.run(call);
-      if (answer !== undefined) send(response, answer, false);
+      if (answer !== undefined) send(exchange, answer);
     } catch (error) {
       reader.abandon(error);
       throw error;
@@ -200,7 +196,7 @@ export class S3Edge {
   }
 
   /** The call, with what the caller may do in the bucket; on storage the bucket's owner acts. */
-  async #enter({ request, response, address }: Exchange, asked: Entering): Promise<S3Call> {
+  async #enter({ request, response, common, address }: Exchange, asked: Entering): Promise<S3Call> {
     const { storage, clock, accounts, proxies } = this.#deps;
     const { operation, claim, caller, target, headers, body, form } = asked;
     const { bucket, query } = target;
@@ -226,6 +222,7 @@ export class S3Edge {
       headers,
       request,
       response,
+      common,
       body,
       form,
       principal: access?.actor ?? caller,
@@ -244,16 +241,13 @@ export class S3Edge {
   }
 
   /** Without authentication; a presigned URL says whose bucket is meant. */
-  async #preflight(
-    { request, response, address }: Exchange,
-    target: Target,
-    claim: Claim | null,
-  ): Promise<void> {
+  async #preflight(exchange: Exchange, target: Target, claim: Claim | null): Promise<void> {
     const { limiter, keyOf } = this.#deps;
+    const { request, address } = exchange;
     limiter.take({ principal: NOBODY, address }, {});
     const key = claim === null ? null : await keyOf(claim.accessKeyId).catch(() => null);
     const bucket = await this.#bucketOf(target, key?.principal ?? null);
-    send(response, preflight(request, target, bucket), false);
+    send(exchange, preflight(request, target, bucket));
   }
 
   /** Lets scripts of the request's origin read the answer, refusals too, where the bucket's rules say so. */
@@ -305,7 +299,8 @@ export class S3Edge {
     }
   }
 
-  #refuse({ request, response, id }: Exchange, thrown: unknown): void {
+  #refuse(exchange: Exchange, thrown: unknown): void {
+    const { request, response, id } = exchange;
     const error = toS3Error(thrown);
     if (error.code === 'InternalError') {
       this.#deps.log.error({ request_id: id, err: error.cause ?? thrown }, error.message);
@@ -315,7 +310,7 @@ export class S3Edge {
     dropBody(request, response);
     const [resource = ''] = (request.url ?? '').split('?', 1);
     const xml = errorDocument(error, { resource, requestId: id, hostId: id });
-    send(response, { status: error.status, headers: error.headers, xml }, request.method === 'HEAD');
+    send(exchange, { status: error.status, headers: error.headers, xml });
   }
 
   #record({ request, response, id, address, startedAt, name, principal }: Exchange): void {

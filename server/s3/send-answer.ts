@@ -1,29 +1,26 @@
 /** Sends the answer of an operation, or a refusal while the client may be sending still. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { dropRest } from '../http/body.ts';
-import type { S3Answer } from './s3-call.ts';
+import type { S3Answer, S3Call } from './s3-call.ts';
 
 const XML = 'application/xml';
 const JSON_TYPE = 'application/json';
 
+/** `common`: headers of every response. */
 export function send(
-  response: ServerResponse,
+  { request, response, common }: Pick<S3Call, 'request' | 'response' | 'common'>,
   { status = 200, headers = {}, xml, json }: S3Answer,
-  isHead: boolean,
 ): void {
-  for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
-  response.statusCode = status;
+  const all: Record<string, string> = { ...common, ...headers };
   const body = xml ?? json;
-  if (body === undefined || isHead || status === 204 || status === 304) {
-    if (body === undefined && status !== 204 && status !== 304 && !response.hasHeader('content-length')) {
-      response.setHeader('content-length', '0');
-    }
-    response.end();
+  if (body === undefined || request.method === 'HEAD' || status === 204 || status === 304) {
+    if (body === undefined && status !== 204 && status !== 304) all['content-length'] ??= '0';
+    response.writeHead(status, all).end();
     return;
   }
-  response.setHeader('content-type', xml === undefined ? JSON_TYPE : XML);
-  response.setHeader('content-length', String(Buffer.byteLength(body)));
-  response.end(body);
+  all['content-type'] = xml === undefined ? JSON_TYPE : XML;
+  all['content-length'] = String(Buffer.byteLength(body));
+  response.writeHead(status, all).end(body);
 }
 
 /** Lets the client read the refusal: it may be sending still. */

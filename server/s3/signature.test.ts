@@ -11,21 +11,27 @@ import {
   sha256,
 } from '../testing/sign-s3.ts';
 import { S3Error } from './s3-error.ts';
-import { anonymousPayload, type RequestHead, readCredentials, verifySignature } from './signature.ts';
+import {
+  anonymousPayload,
+  type RawRequest,
+  readCredentials,
+  readHead,
+  verifySignature,
+} from './signature.ts';
 
 const SCOPE = `${EXAMPLE_KEY}/20130524/us-east-1/s3/aws4_request`;
 const EMPTY = sha256('');
 const HOST = 'examplebucket.s3.amazonaws.com';
 const isCode = (code: string) => (error: unknown) => error instanceof S3Error && error.code === code;
 
-function head(method: string, rawUrl: string, headers: Readonly<Record<string, string>>): RequestHead {
+function head(method: string, rawUrl: string, headers: Readonly<Record<string, string>>): RawRequest {
   return { method, rawUrl, rawHeaders: Object.entries(headers).flat() };
 }
 
-function verify(request: RequestHead, secret = EXAMPLE_SECRET, nowMs = EXAMPLE_MS) {
-  const signed = readCredentials(request);
+function verify(request: RawRequest, secret = EXAMPLE_SECRET, nowMs = EXAMPLE_MS) {
+  const signed = readCredentials(readHead(request));
   assert.ok(signed !== null);
-  return verifySignature(signed, request, secret, nowMs);
+  return verifySignature(signed, readHead(request), secret, nowMs);
 }
 
 /** Spaces after the commas, as in Amazon's examples. */
@@ -36,7 +42,7 @@ function withSignature(names: string, signature: string): string {
 describe("Amazon's examples", () => {
   const common = { Host: HOST, 'x-amz-date': EXAMPLE_TIME, 'x-amz-content-sha256': EMPTY };
   const usual = 'host;x-amz-content-sha256;x-amz-date';
-  const examples: Readonly<Record<string, RequestHead>> = {
+  const examples: Readonly<Record<string, RawRequest>> = {
     'GET of an object with a range': head('GET', '/test.txt', {
       ...common,
       Range: 'bytes=0-9',
@@ -105,7 +111,7 @@ const PAYLOADS: Readonly<Record<string, object>> = {
 };
 
 /** A PUT in header mode, or presigned. */
-function request(mode: string): RequestHead {
+function request(mode: string): RawRequest {
   const headers = { host: 'h:80', 'x-amz-meta-a': 'b  c', 'content-type': 'text/plain' };
   const unsigned = { method: 'PUT', path: '/b/k%20%2B', query: ['b=2', 'a=%2F', 'a=1'] };
   const tidy = { ...headers, 'x-amz-meta-a': 'b c' };
@@ -118,18 +124,18 @@ function request(mode: string): RequestHead {
   return head('PUT', `${unsigned.path}?b=2&a=%2f&a=1`, { ...headers, ...added, Authorization });
 }
 
-const swapped = (from: string, to: string) => (sent: RequestHead) => ({
+const swapped = (from: string, to: string) => (sent: RawRequest) => ({
   ...sent,
   rawUrl: sent.rawUrl.replace(from, to),
   rawHeaders: sent.rawHeaders.map((text) => text.replace(from, to)),
 });
-const added = (name: string, value: string) => (sent: RequestHead) => ({
+const added = (name: string, value: string) => (sent: RawRequest) => ({
   ...sent,
   rawHeaders: [...sent.rawHeaders, name, value],
 });
 
 describe('an altered request is refused', () => {
-  const alterations: Readonly<Record<string, [alter: (sent: RequestHead) => RequestHead, code: string]>> = {
+  const alterations: Readonly<Record<string, [alter: (sent: RawRequest) => RawRequest, code: string]>> = {
     'altered method': [(sent) => ({ ...sent, method: 'GET' }), 'SignatureDoesNotMatch'],
     'altered header': [swapped('b  c', 'b d'), 'SignatureDoesNotMatch'],
     'another value of a header': [added('x-amz-meta-a', 'd'), 'SignatureDoesNotMatch'],
@@ -154,7 +160,7 @@ describe('an altered request is refused', () => {
   for (const mode of [...Object.keys(PAYLOADS), 'presigned']) {
     test(mode, () => {
       const sent = request(mode);
-      assert.deepEqual(readCredentials(sent)?.payload, PAYLOADS[mode] ?? { kind: 'unsigned' });
+      assert.deepEqual(readCredentials(readHead(sent))?.payload, PAYLOADS[mode] ?? { kind: 'unsigned' });
       assert.equal(verify(sent).seed.length, 64);
       assert.throws(() => verify(sent, 'wrong'), isCode('SignatureDoesNotMatch'));
       for (const [what, [alter, code]] of Object.entries(alterations)) {
@@ -193,13 +199,13 @@ describe('an altered request is refused', () => {
 
   test('an unsigned x-amz-content-sha256 changes nothing of a presigned request, or is refused', () => {
     const hash = added('x-amz-content-sha256', sha256('x'))(request('presigned'));
-    assert.deepEqual(readCredentials(hash)?.payload, { kind: 'unsigned' });
+    assert.deepEqual(readCredentials(readHead(hash))?.payload, { kind: 'unsigned' });
     verify(hash);
     const streaming = added(
       'x-amz-content-sha256',
       'STREAMING-UNSIGNED-PAYLOAD-TRAILER',
     )(request('presigned'));
-    assert.throws(() => readCredentials(streaming), isCode('InvalidArgument'));
+    assert.throws(() => readCredentials(readHead(streaming)), isCode('InvalidArgument'));
   });
 });
 
@@ -265,21 +271,25 @@ describe('malformed credentials', () => {
   ];
   for (const [word, code] of content) {
     test(`x-amz-content-sha256: ${word}`, () => {
-      assert.throws(() => readCredentials(swapped(EMPTY, word)(good)), isCode(code));
+      assert.throws(() => readCredentials(readHead(swapped(EMPTY, word)(good))), isCode(code));
     });
   }
 
   test('no date, or none that can be', () => {
     for (const date of ['', '20131324T000000Z', 'yesterday']) {
-      assert.throws(() => readCredentials(swapped(EXAMPLE_TIME, date)(good)), isCode('AccessDenied'));
+      assert.throws(
+        () => readCredentials(readHead(swapped(EXAMPLE_TIME, date)(good))),
+        isCode('AccessDenied'),
+      );
     }
   });
 });
 
 test('a request without credentials is anonymous, and may have unsigned chunks only', () => {
-  assert.equal(readCredentials(head('GET', '/b/k?acl', { Host: 'h' })), null);
-  const payload = (word: string) => anonymousPayload(head('PUT', '/b/k', { 'X-Amz-Content-Sha256': word }));
-  assert.deepEqual(anonymousPayload(head('PUT', '/b/k', {})), { kind: 'unsigned' });
+  assert.equal(readCredentials(readHead(head('GET', '/b/k?acl', { Host: 'h' }))), null);
+  const payload = (word: string) =>
+    anonymousPayload(readHead(head('PUT', '/b/k', { 'X-Amz-Content-Sha256': word })));
+  assert.deepEqual(anonymousPayload(readHead(head('PUT', '/b/k', {}))), { kind: 'unsigned' });
   assert.deepEqual(payload('STREAMING-UNSIGNED-PAYLOAD-TRAILER'), {
     kind: 'chunked',
     signed: false,
@@ -326,10 +336,13 @@ describe('aws4fetch signs', () => {
         const made = await client.sign(url, init);
         const rawHeaders = ['host', 'h.example', ...[...made.headers].flat()];
         const sent = { method: 'PUT', rawUrl: made.url.slice('http://h.example'.length), rawHeaders };
-        const signed = readCredentials(sent);
+        const signed = readCredentials(readHead(sent));
         assert.equal(signed?.accessKeyId, 'AK');
-        verifySignature(signed, sent, 's', Date.now());
-        assert.throws(() => verifySignature(signed, sent, 't', Date.now()), isCode('SignatureDoesNotMatch'));
+        verifySignature(signed, readHead(sent), 's', Date.now());
+        assert.throws(
+          () => verifySignature(signed, readHead(sent), 't', Date.now()),
+          isCode('SignatureDoesNotMatch'),
+        );
       }
     });
   }

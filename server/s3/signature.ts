@@ -16,13 +16,26 @@ import { type Payload, payloadOf } from './payload.ts';
 import { S3Error } from './s3-error.ts';
 import { splitTarget } from './target.ts';
 
-/** A request before its body. */
+/** A request before its body, as Node gives it. */
+export interface RawRequest {
+  readonly method: string;
+  /** The request target. */
+  readonly rawUrl: string;
+  /** Names and values in turn. */
+  readonly rawHeaders: readonly string[];
+}
+
+/** The same, taken apart. */
 export interface RequestHead {
   readonly method: string;
-  /** The request target as Node gives it. */
-  readonly rawUrl: string;
-  /** Node's: names and values in turn. */
-  readonly rawHeaders: readonly string[];
+  readonly rawPath: string;
+  readonly rawQuery: string;
+  readonly headers: RawHeaders;
+}
+
+/** Throws S3Error InvalidURI. */
+export function readHead({ method, rawUrl, rawHeaders }: RawRequest): RequestHead {
+  return { method, ...splitTarget(rawUrl), headers: readHeaders(rawHeaders) };
 }
 
 /** The claims of a request; nothing of it is verified. */
@@ -76,8 +89,8 @@ const signingKeys = new Map<string, { readonly secret: string; readonly key: Buf
  * given twice or of a kind not offered here.
  */
 export function readCredentials(head: RequestHead): SignedRequest | null {
-  const headers = readHeaders(head.rawHeaders);
-  const pairs = queryPairs(splitTarget(head.rawUrl).rawQuery);
+  const { headers } = head;
+  const pairs = queryPairs(head.rawQuery);
   const authorization = headers.get('authorization');
   const inQuery = pairs.some(([name]) =>
     /^(?:X-Amz-(?:Algorithm|Credential|Signature)|Signature)$/.test(name),
@@ -110,7 +123,7 @@ export function claimOf(head: RequestHead): Claim | null {
  * The kind of body of an anonymous request. Throws S3Error for a word that needs a signature, or is unknown.
  */
 export function anonymousPayload(head: RequestHead): Payload {
-  const [value] = readHeaders(head.rawHeaders).get('x-amz-content-sha256') ?? [];
+  const [value] = head.headers.get('x-amz-content-sha256') ?? [];
   const payload: Payload = value === undefined ? { kind: 'unsigned' } : payloadOf(value);
   if (payload.kind !== 'chunked' || !payload.signed) return payload;
   throw new S3Error('AccessDenied', 'Signed chunks need a signed request');
@@ -180,10 +193,8 @@ export function isSameText(expected: string, given: string): boolean {
 /** Every form in which the client may have signed the request, the usual one first. */
 function* canonicalRequests(
   signed: SignedRequest,
-  head: RequestHead,
-  headers: RawHeaders,
+  { method, rawPath, rawQuery, headers }: RequestHead,
 ): Generator<string> {
-  const { rawPath, rawQuery } = splitTarget(head.rawUrl);
   const pairs = queryPairs(rawQuery).filter(
     ([name]) => signed.mode === 'header' || name !== 'X-Amz-Signature',
   );
@@ -191,7 +202,7 @@ function* canonicalRequests(
   const names = signed.signedHeaders.join(';');
   for (const path of canonicalPaths(rawPath)) {
     for (const lines of canonicalHeaders(headers, signed.signedHeaders)) {
-      yield [head.method, path, query, lines, names, signed.signedPayload].join('\n');
+      yield [method, path, query, lines, names, signed.signedPayload].join('\n');
     }
   }
 }
@@ -209,8 +220,7 @@ export function verifySignature(
   nowMs: number,
 ): VerifiedSignature {
   const { accessKeyId, date, region, dateTime, signature } = signed;
-  const headers = readHeaders(head.rawHeaders);
-  checkAllSigned(headers, signed.signedHeaders);
+  checkAllSigned(head.headers, signed.signedHeaders);
   checkTime(signed, nowMs);
   const name = `${accessKeyId}/${date}/${region}`;
   const known = signingKeys.get(name);
@@ -218,7 +228,7 @@ export function verifySignature(
   const scope = `${date}/${region}/s3/aws4_request`;
   const fields = { AWSAccessKeyId: accessKeyId, SignatureProvided: signature };
   let tried: Readonly<Record<string, string>> = fields;
-  for (const CanonicalRequest of canonicalRequests(signed, head, headers)) {
+  for (const CanonicalRequest of canonicalRequests(signed, head)) {
     const digest = hash('sha256', Buffer.from(CanonicalRequest, 'latin1'), 'hex');
     const StringToSign = `AWS4-HMAC-SHA256\n${dateTime}\n${scope}\n${digest}`;
     const expected = createHmac('sha256', signingKey).update(StringToSign).digest('hex');

@@ -80,9 +80,7 @@ export class Downloads {
     if (row && owns(principal, row)) {
       if (row.customer !== null) throw customerKeyRequired(row.name);
       const content = await this.#watch(row.blob, () => this.#open(row));
-      // Plaintext of encrypted objects is not cached in memory.
-      const keep = versionId === undefined && content.inline !== null && row.wrapped_key === null;
-      if (keep) hot.put(objectId, content, epoch);
+      if (versionId === undefined && isCacheable(content)) hot.put(objectId, content, epoch);
       return content;
     }
     if (versionId === undefined) throw notFound(objectId);
@@ -105,12 +103,19 @@ export class Downloads {
     if (!mayTouch(principal, bucket.name, name)) {
       throw new AppError('scope_required', `This key's limits do not cover ${name} in ${bucket.name}`);
     }
-    const { named } = this.#deps;
+    const { named, hot } = this.#deps;
+    const known = versionId === undefined ? hot.named(bucket.id, name) : undefined;
+    if (known !== undefined) return { content: known };
+    const { epoch } = hot;
     const row =
       versionId === undefined
         ? await named.namedContent(bucket.id, name)
         : await named.namedVersionContent(bucket.id, name, versionId);
-    if (row !== undefined) return { content: await this.#watch(row.blob, () => this.#open(row)) };
+    if (row !== undefined) {
+      const content = await this.#watch(row.blob, () => this.#open(row));
+      if (versionId === undefined && isCacheable(content)) hot.put(row.object_id, content, epoch);
+      return { content };
+    }
     const marker =
       versionId === undefined
         ? await named.markerOn(bucket.id, name)
@@ -220,6 +225,11 @@ function decrypting(
     await sink(plain);
     detachBuffer(plain);
   };
+}
+
+/** Plaintext of encrypted objects is not cached in memory. */
+function isCacheable({ inline, row }: Content): boolean {
+  return inline !== null && row.wrapped_key === null && row.customer === null;
 }
 
 function partMissing(): AppError {

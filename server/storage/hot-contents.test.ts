@@ -21,7 +21,8 @@ before(async () => {
 });
 after(() => fixture.close());
 
-const contentOf = (bytes: number): Content => ({ inline: Buffer.alloc(bytes) }) as unknown as Content;
+const contentOf = (bytes: number, name = 'a', bucket_id = 1): Content =>
+  ({ inline: Buffer.alloc(bytes), name, row: { bucket_id } }) as unknown as Content;
 
 /** Read outside any change. */
 function keep(hot: HotContents, objectId: string, bytes = 100): Content {
@@ -50,6 +51,23 @@ test('what was put is found until it is forgotten', () => {
   hot.forget('a');
   assert.equal(hot.get('a'), undefined);
   assert.equal(hot.get('b'), b);
+});
+
+test('current content is found by its name too, until the object is forgotten or has another name', () => {
+  const hot = new HotContents();
+  const content = contentOf(1, 'x/y');
+  hot.put('a', content, hot.epoch);
+  assert.equal(hot.named(1, 'x/y'), content);
+  assert.equal(hot.named(2, 'x/y'), undefined);
+  assert.equal(hot.named(1, 'y'), undefined);
+  hot.forget('a');
+  assert.equal(hot.named(1, 'x/y'), undefined);
+  const renamed = contentOf(1, 'z');
+  hot.put('a', renamed, hot.epoch);
+  assert.equal(hot.named(1, 'x/y'), undefined);
+  assert.equal(hot.named(1, 'z'), renamed);
+  for (let index = 0; index < 20; index++) keep(hot, `${index}`, MIB);
+  assert.equal(hot.named(1, 'z'), undefined, 'evicted with the rest');
 });
 
 test('what was read before anything was forgotten is not kept after it', () => {

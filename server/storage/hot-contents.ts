@@ -9,10 +9,19 @@ const MAX_BYTES = 16 * 2 ** 20;
 /** Overhead counted per entry. */
 const ENTRY_BYTES = 1024;
 
+/** Contents by object id, and the ids by bucket and name. An id may outlive the content. */
+interface Generation {
+  readonly contents: Map<string, Content>;
+  readonly ids: Map<string, string>;
+}
+
+const emptyGeneration = (): Generation => ({ contents: new Map(), ids: new Map() });
+const nameOf = (bucketId: number, name: string) => `${bucketId}/${name}`;
+
 export class HotContents {
   // Least-recently-used at the cost of a plain Map: see Authenticator.
-  #young = new Map<string, Content>();
-  #old = new Map<string, Content>();
+  #young = emptyGeneration();
+  #old = emptyGeneration();
   #youngBytes = 0;
   /** Counts calls of forget(): content that was read before one must not be kept after it. */
   #epoch = 0;
@@ -22,11 +31,20 @@ export class HotContents {
   }
 
   get(objectId: string): Content | undefined {
-    const young = this.#young.get(objectId);
+    const young = this.#young.contents.get(objectId);
     if (young) return young;
-    const old = this.#old.get(objectId);
+    const old = this.#old.contents.get(objectId);
     if (old) this.#put(objectId, old);
     return old;
+  }
+
+  /** The current content of a name; `bucketId`: the row's. */
+  named(bucketId: number, name: string): Content | undefined {
+    const text = nameOf(bucketId, name);
+    const id = this.#young.ids.get(text) ?? this.#old.ids.get(text);
+    const content = id === undefined ? undefined : this.get(id);
+    // The object may have been renamed, and be cached again.
+    return content?.name === name && content.row.bucket_id === bucketId ? content : undefined;
   }
 
   /** Caches content that was read at `epoch`, unless forget() was called since. */
@@ -36,18 +54,19 @@ export class HotContents {
 
   forget(objectId: string): void {
     this.#epoch++;
-    this.#young.delete(objectId);
-    this.#old.delete(objectId);
+    this.#young.contents.delete(objectId);
+    this.#old.contents.delete(objectId);
   }
 
   #put(objectId: string, content: Content): void {
     const bytes = (content.inline?.length ?? 0) + ENTRY_BYTES;
     if (this.#youngBytes + bytes > MAX_BYTES / 2) {
       this.#old = this.#young;
-      this.#young = new Map();
+      this.#young = emptyGeneration();
       this.#youngBytes = 0;
     }
-    this.#young.set(objectId, content);
+    this.#young.contents.set(objectId, content);
+    this.#young.ids.set(nameOf(content.row.bucket_id, content.name), objectId);
     this.#youngBytes += bytes;
   }
 }
