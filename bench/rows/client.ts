@@ -1,11 +1,16 @@
-/** The client `cloudlet` against awscli of Debian: a large file up and down, through the S3 endpoint. */
+/**
+ * The client `cloudlet`: a large file up and down, against Debian's awscli; ssh through its tunnel, against ssh
+ * to the machine's address.
+ */
 import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { appendFileSync, mkdirSync, rmSync } from 'node:fs';
+import { appendFileSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { notInstalled } from '../../scripts/installed.ts';
+import { CliUser } from '../../test/acceptance/cli-kit.ts';
 import { newKeyPair } from '../../test/acceptance/s3-kit.ts';
+import { cannotRunGuests } from '../../test/acceptance/vms-kit.ts';
 import { compare, interleave } from '../ratios.ts';
 import { ratioRow, skippedRow } from '../table.ts';
 import {
@@ -85,4 +90,53 @@ async function besideAwscli(options: RunOptions): Promise<Row[]> {
   });
 }
 
-export const CLIENT: readonly Measurement[] = [{ name: NAME, run: besideAwscli }];
+/** Through the tunnel, each byte passes the client, the cloud and QEMU; directly, QEMU alone. */
+async function besideSsh(options: RunOptions): Promise<Row[]> {
+  const missing = cannotRunGuests() || notInstalled('ssh');
+  if (missing) return [skippedRow('ssh through the tunnel', '≥ 0.7 × ssh', missing)];
+  const { rounds, bytes } = options.quick
+    ? { rounds: 3, bytes: 32 * MIB }
+    : { rounds: 3, bytes: 256 * MIB };
+  return withCloud(options, async (cloud) => {
+    const user = new CliUser();
+    let path = '';
+    try {
+      await user.ok(['login', cloud.process.api, '--key', '-'], { input: cloud.key });
+      const { vm_id, ip_address } = JSON.parse(await user.ok(['vm', 'create', 'web-1', '--start', '--json']));
+      path = `/api/vms/${vm_id}`;
+      await user.ok(['vm', 'ssh', 'web-1', '--', 'true']);
+      const config = join(user.home, 'ssh-config');
+      writeFileSync(config, await user.ok(['vm', 'ssh-config', 'web-1']));
+      const env = { PATH: process.env.PATH, HOME: user.home };
+      const timed = async (words: readonly string[], script: string) => {
+        const begun = performance.now();
+        await run('sh', ['-c', script, 'sh', String(bytes), '-F', config, ...words, 'web-1'], { env });
+        return bytes / ((performance.now() - begun) / 1000);
+      };
+      const direct = ['-o', 'ProxyCommand=none', '-o', `HostName=${ip_address}`];
+      const [up, down] = ['head -c "$1" /dev/zero | { shift; ssh "$@" "cat >/dev/null"; }', DOWN];
+      const there = await interleave(rounds, { ssh: () => timed(direct, up), tunnel: () => timed([], up) });
+      const back = await interleave(rounds, {
+        ssh: () => timed(direct, down),
+        tunnel: () => timed([], down),
+      });
+      const size = `${bytes / MIB} MiB`;
+      const row = { against: 'ssh to its address', atLeast: 0.7, unit: 'B/s' };
+      return [
+        ratioRow({ ...row, work: `${size} into a machine`, comparison: compare(there.ssh, there.tunnel) }),
+        ratioRow({ ...row, work: `${size} out of a machine`, comparison: compare(back.ssh, back.tunnel) }),
+      ];
+    } finally {
+      await cloud.client.call(`${path}/stop?force=true`, { method: 'POST' });
+      await cloud.client.call(path, { method: 'DELETE' });
+      user.remove();
+    }
+  });
+}
+
+const DOWN = 'bytes=$1; shift; ssh "$@" "head -c $bytes /dev/zero" >/dev/null';
+
+export const CLIENT: readonly Measurement[] = [
+  { name: NAME, run: besideAwscli },
+  { name: 'client-tunnel', run: besideSsh },
+];
