@@ -1,6 +1,6 @@
 /**
- * The client `cloudlet`: a large file up and down, against Debian's awscli; ssh through its tunnel, against ssh
- * to the machine's address.
+ * The client `cloudlet`: a large file up and down, against Debian's awscli; ssh through its tunnel, against
+ * ssh to the machine's address.
  */
 import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -94,9 +94,7 @@ async function besideAwscli(options: RunOptions): Promise<Row[]> {
 async function besideSsh(options: RunOptions): Promise<Row[]> {
   const missing = cannotRunGuests() || notInstalled('ssh');
   if (missing) return [skippedRow('ssh through the tunnel', '≥ 0.7 × ssh', missing)];
-  const { rounds, bytes } = options.quick
-    ? { rounds: 3, bytes: 32 * MIB }
-    : { rounds: 3, bytes: 256 * MIB };
+  const { rounds, bytes } = options.quick ? { rounds: 3, bytes: 32 * MIB } : { rounds: 3, bytes: 256 * MIB };
   return withCloud(options, async (cloud) => {
     const user = new CliUser();
     let path = '';
