@@ -38,7 +38,8 @@ export class RecoveryKeys {
 
   /**
    * Opens the repository, or creates it when there is none. Throws `target_unavailable` when there should be
-   * one: an unmounted disk must not be mistaken for an empty one.
+   * one: an unmounted disk must not be mistaken for an empty one. Throws `target_in_use` when the repository
+   * there is another cloud's.
    */
   open(): Promise<Repository> {
     // Concurrent calls share one creation.
@@ -63,10 +64,17 @@ export class RecoveryKeys {
     }
     const key = await secrets.get(REPOSITORY_KEY);
     const recoveryKey = await secrets.get(RECOVERY_KEY);
-    return new Repository(target, await Repository.create(target, { key, recoveryKey }));
+    const created = await Repository.create(target, { key, recoveryKey });
+    if (created !== undefined) return new Repository(target, created);
+    // Somebody was faster: a copy of this cloud, or another cloud.
+    const other = await this.find();
+    if (other !== undefined) return other;
+    throw new AppError('target_unavailable', `${target.location} was emptied just now`, {
+      hint: 'Try again',
+    });
   }
 
-  /** undefined: none. Throws `target_unavailable`. */
+  /** undefined: none. Throws `target_unavailable`, and `target_in_use` when it is another cloud's. */
   async find(): Promise<Repository | undefined> {
     const { secrets, target } = this.#deps;
     const found = await Repository.find(target, await secrets.get(REPOSITORY_KEY)).catch(unavailable);

@@ -15,6 +15,7 @@
  * place, except for a piece known to be damaged.
  */
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync } from 'node:crypto';
+import { AppError } from '../platform/errors.ts';
 import { isId, randomSecret } from '../platform/ids.ts';
 import { HOLE } from './chunks.ts';
 import { Damaged, PieceBox } from './piece-box.ts';
@@ -69,11 +70,11 @@ export class Repository {
     this.holeName = this.#box.nameOf(HOLE);
   }
 
-  /** Creates a repository; `key`: 32 bytes. Throws when there is one. */
+  /** Creates a repository; `key`: 32 bytes. undefined: there is one, perhaps since a moment ago. */
   static async create(
     target: Target,
     { key, recoveryKey }: { readonly key: Uint8Array; readonly recoveryKey: Uint8Array },
-  ): Promise<RepositoryKeys> {
+  ): Promise<RepositoryKeys | undefined> {
     const repositoryId = randomSecret(16).toString('hex');
     const head: Head = {
       format: FORMAT,
@@ -82,17 +83,19 @@ export class Repository {
       sealed_key: sealKey(key, { repositoryId, recoveryKey }).toString('base64'),
     };
     const isNew = await target.create(HEAD, Buffer.from(`${JSON.stringify(head, null, 2)}\n`));
-    if (!isNew) throw new Error(`${target.location} already contains a repository`);
+    if (!isNew) return undefined;
     await target.sync();
     return { key, repositoryId };
   }
 
-  /** undefined: none. Throws when the repository has another key or another format. */
+  /** undefined: none. Throws `target_in_use` when it is another cloud's, an Error for another format. */
   static async find(target: Target, key: Uint8Array): Promise<RepositoryKeys | undefined> {
     const head = await readHead(target);
     if (head === undefined) return undefined;
     if (head.key_check === checkOf(key)) return { key, repositoryId: head.repository_id };
-    throw new Error(`${target.location} contains the recovery points of another cloud`);
+    throw new AppError('target_in_use', `${target.location} contains the recovery points of another cloud`, {
+      hint: 'Give this cloud a target of its own with CLOUDLET_RECOVERY_TARGET',
+    });
   }
 
   /**

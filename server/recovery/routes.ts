@@ -95,7 +95,10 @@ function careRoutes({ points, verifications, removals }: RecoveryRoutesDeps): Ro
       query: VerifyQuery,
       isRepeatable: true,
       responses: { 200: Point },
-      errors: ['point_not_found', 'point_invalid_state', 'point_in_progress', 'target_unavailable'],
+      errors: [
+        ...(['point_not_found', 'point_invalid_state', 'point_in_progress'] as const),
+        ...(['target_in_use', 'target_unavailable'] as const),
+      ],
       handler: async ({ params: { point_id: id }, query: { wait = 0 }, request }) => {
         await verifications.begin(await points.row(id));
         await verifications.wait(id, prefersAsync(request) ? FOR_GOOD : wait * 1000);
@@ -170,7 +173,7 @@ function targetRoutes({ keys, removals }: RecoveryRoutesDeps): Route[] {
       summary: 'Show the recovery key until it is confirmed',
       isRepeatable: true,
       responses: { 200: RecoveryKey },
-      errors: ['recovery_key_taken'],
+      errors: ['recovery_key_taken', 'target_in_use', 'target_unavailable'],
       handler: () => keys.show(),
     }),
     defineRoute({
@@ -182,6 +185,7 @@ function targetRoutes({ keys, removals }: RecoveryRoutesDeps): Route[] {
       isRepeatable: true,
       body: KeyProof,
       responses: { 200: RecoveryKey },
+      errors: ['target_in_use', 'target_unavailable'],
       handler: ({ body }) => keys.confirm(body.recovery_key),
     }),
   ];
