@@ -54,6 +54,8 @@ export interface BuildOptions {
   readonly log: Logger;
   /** Called with each step of the start. */
   readonly step: <T>(name: string, work: () => Promise<T>) => Promise<T>;
+  /** Name of the restore drill that this cloud is built for, never to be served; see drill-cloud.ts. */
+  readonly drill?: string;
 }
 
 export interface Cloud {
@@ -73,6 +75,8 @@ export interface Cloud {
   countRunning(): Promise<number>;
   /** See PostgresqlEngine.upgrade(). */
   upgradePostgresql(): Promise<{ readonly from: string; readonly to: string } | null>;
+  /** Parts that a restore drill tries beside the API. */
+  readonly within: { readonly base: Foundations } & Pick<Domains, 'databases' | 'compute'>;
   /** Stops background work and closes the stores; the edges must be closed before. */
   close(): Promise<void>;
 }
@@ -142,6 +146,7 @@ export async function buildCloud(options: BuildOptions): Promise<Cloud> {
     data: edges.data,
     control,
     addresses,
+    within: { base, databases, compute },
     close,
     setupLinks,
     drain: (ms) => operations.drain(ms),

@@ -71,12 +71,12 @@ const RESERVED_UIDS = 64;
 const SERVERS_EACH = 2;
 
 /** Equal to the number of machine user ids; databases take them from the first on, servers from the last. */
-const UIDS = 2 ** 20;
+export const DATABASE_UIDS = 2 ** 20;
 
 /** No database is opened until it is used. */
 export async function buildEngines(options: EnginesOptions) {
   const { config, clock, log, alarms, diskSpace, faults, dataUrl, egress } = options;
-  const range = { first: config.databaseUidBase, count: UIDS };
+  const range = { first: config.databaseUidBase, count: DATABASE_UIDS };
   const users = whyNoOtherUsers(range, config.dataDir) === null ? range : null;
   const slots = new ChildSlots(config.databaseProcesses || processesFor(readHostMemory().totalBytes));
   const idleMs = config.databaseIdleSeconds * 1000;

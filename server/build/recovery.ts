@@ -16,6 +16,7 @@ import type { Metadata } from '../metadata/metadata.ts';
 import type { Secrets } from '../metadata/secrets-store.ts';
 import type { Alarms } from '../platform/alarms.ts';
 import type { Clock } from '../platform/clock.ts';
+import type { DiskSpace } from '../platform/disk-space.ts';
 import type { Job } from '../platform/jobs.ts';
 import type { Meters } from '../platform/prometheus.ts';
 import { VERSION } from '../platform/version.ts';
@@ -36,19 +37,11 @@ import { Verifications } from '../recovery/verifications.ts';
 import { RecoveryWatch } from '../recovery/watch.ts';
 import type { BlobStore } from '../storage/blobs.ts';
 import { eventStatements } from '../webhooks/events-store.ts';
+import { buildDrills } from './recovery-drills.ts';
 import { buildSchedule } from './recovery-schedule.ts';
 
 export interface RecoveryDeps {
-  readonly config: Pick<
-    Config,
-    | 'recoveryBytesPerSecond'
-    | 'dataDir'
-    | 'metadataUrl'
-    | 'recoveryTarget'
-    | 'recoveryJournalSeconds'
-    | 'recoveryUndeleteHours'
-    | 'recoveryLeaseSeconds'
-  >;
+  readonly config: Config;
   readonly clock: Clock;
   readonly log: Logger;
   readonly base: {
@@ -56,6 +49,7 @@ export interface RecoveryDeps {
     readonly secrets: Secrets;
     readonly blobs: BlobStore;
     readonly alarms: Alarms;
+    readonly diskSpace: Pick<DiskSpace, 'headroomBytes'>;
     readonly assertSpace: (bytes: number) => void;
   };
   /** The domains' data for a recovery point. */
@@ -98,13 +92,17 @@ export function buildRecovery({ config, clock, log, base, sources }: RecoveryDep
   };
   const shared = { store, changes, clock, repository: () => keys.open(), onError, onEnd, news };
   const verifications = new Verifications({ ...shared, repository: () => verifying.open() });
+  const drills = buildDrills(
+    { config, clock, base, target, keys: verifying },
+    { ...shared, cloud, owner: () => writerName(secrets, directory) },
+  );
   const points: Points = new Points({
     ...shared,
     lease,
     cloud,
     abortSweep: () => removals.abortSweep(),
     sweep: (holding) => removals.sweepWith(holding),
-    verifyingPercent: (id) => verifications.percentOf(id),
+    workOn: (id) => ({ verifyingPercent: verifications.percentOf(id), drilling: drills.stageOf(id) }),
     snapshots: snapshotsOf({ config, clock, assertSpace }),
     sources: cloudSources({ files: new DirectoryDataFiles(directory, LAYOUT), blobs, more: sources }),
     location: target.location,
@@ -128,7 +126,7 @@ export function buildRecovery({ config, clock, log, base, sources }: RecoveryDep
   return {
     points,
     watch,
-    routes: recoveryRoutes({ points, keys, verifications, removals, ...schedule }),
+    routes: recoveryRoutes({ points, keys, verifications, drills, removals, ...schedule }),
     gauges: (meters: Meters) => meterRecovery(meters, watch),
     jobs: [
       every('remove deleted recovery points', TICK_MS, () => removals.tick()),
@@ -138,6 +136,7 @@ export function buildRecovery({ config, clock, log, base, sources }: RecoveryDep
     ],
     /** Cleans up after a kill, then removes deleted points. */
     start: () => {
+      void drills.sweep().catch((err) => log.error({ err }, 'a killed drill was not cleaned up'));
       void points
         .recover()
         .then(() => removals.reconcile())
@@ -148,6 +147,7 @@ export function buildRecovery({ config, clock, log, base, sources }: RecoveryDep
     close: async () => {
       watch.close();
       await verifications.close();
+      await drills.close();
       await removals.abortSweep();
       await points.close();
     },

@@ -13,6 +13,14 @@ const ROOT = '/api/disaster-recovery';
 const POINTS = `${ROOT}/points`;
 export const POLL_MS = 500;
 
+export interface Drill {
+  readonly result: 'passed' | 'failed' | 'skipped';
+  readonly started_at: string;
+  readonly seconds: number;
+  readonly reason: string | null;
+  readonly checks: readonly { readonly name: string; readonly state: string; readonly detail: string }[];
+}
+
 export interface Point {
   readonly point_id: string;
   readonly state: ShownState;
@@ -25,6 +33,9 @@ export interface Point {
   readonly created_at: string;
   readonly completed_at: string | null;
   readonly verified_at: string | null;
+  readonly drilled_at: string | null;
+  readonly drilling: string | null;
+  readonly drill: Drill | null;
   readonly contents: Readonly<Record<string, number>>;
   readonly size_bytes: number;
   readonly stored_bytes: number;
@@ -83,6 +94,7 @@ function tellAll(point: Point): void {
   tell('taken at', point.created_at, ' UTC');
   tell('completed at', point.completed_at, ' UTC');
   tell('verified at', point.verified_at, ' UTC');
+  tell('drilled at', point.drilled_at, ' UTC');
   tell('removed at', point.deletes_at, ' UTC');
   tell('size', `${formatSize(point.size_bytes)}, ${formatSize(point.stored_bytes)} new`);
   tell('contents', counts.join(', '));

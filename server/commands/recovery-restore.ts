@@ -1,23 +1,19 @@
 /** `cloudlet recovery restore`: a data directory of a point, with no running cloud. */
-import { join, resolve } from 'node:path';
+import { resolve } from 'node:path';
+import { prepareFirstStart } from '../build/first-start.ts';
 import type { Config } from '../config/config.ts';
-import { KeptDumpFiles } from '../drivers/kept-dump-files.ts';
-import { SqliteMetadata } from '../drivers/metadata-sqlite/sqlite-metadata.ts';
 import { DirectoryTarget } from '../drivers/recovery-directory/directory-target.ts';
 import { RestoreDirectory } from '../drivers/recovery-directory/restore-directory.ts';
-import { Alarms } from '../platform/alarms.ts';
-import { readTime, systemClock } from '../platform/clock.ts';
+import { readTime } from '../platform/clock.ts';
 import { plural } from '../platform/plural.ts';
-import { findJournal, type Journal, type Replay, replayJournal } from '../recovery/journal.ts';
-import { JournalStore } from '../recovery/journal-store.ts';
+import { findJournal } from '../recovery/journal.ts';
+import { Repository } from '../recovery/repository.ts';
 import {
   type Restored,
   type RestoreOptions,
   type RestoreProgress,
   restoreFiles,
 } from '../recovery/restore.ts';
-import { afterRestore } from '../recovery/restored-store.ts';
-import { RecoveryStore } from '../recovery/store.ts';
 import { UsageError, type Words } from './command.ts';
 import { givenRecoveryKey, Progress } from './terminal.ts';
 
@@ -33,20 +29,20 @@ export async function restore(_config: Config, { values }: Words): Promise<numbe
     return 0;
   }
   const target = new DirectoryTarget(resolve(from));
-  const recoveryKey = await givenRecoveryKey(values['key-file']);
+  const keys = await Repository.unlock(target, await givenRecoveryKey(values['key-file']));
+  const repository = new Repository(target, keys);
   const restored = await write({
-    target,
-    recoveryKey,
+    repository,
     pointId: point,
     folder,
     isPartial: partial !== undefined,
   });
-  const journal = await findJournal(target, recoveryKey, restored.manifest);
+  const journal = await findJournal(repository, restored.manifest);
   const report = await prepareFirstStart(folder.path, {
     journal,
     isAllRevoked: values['revoke-all-keys'] !== undefined,
     cut: readTime('cut_at', restored.manifest.cut_at),
-    repositoryId: restored.repositoryId,
+    repositoryId: repository.id,
   });
   await folder.finish();
   printResult(restored, directory, report);
@@ -77,46 +73,6 @@ async function write(options: Omit<RestoreOptions, 'onProgress'>): Promise<Resto
 }
 
 const PHASES = { reading: 'Reading all pieces', writing: 'Writing files' };
-
-interface FirstStart {
-  readonly journal: Journal | string;
-  readonly isAllRevoked: boolean;
-  readonly cut: number;
-  readonly repositoryId: string;
-}
-
-/** Brings the metadata to this program's schema, and to what must be so before the first start. */
-async function prepareFirstStart(
-  directory: string,
-  { journal, isAllRevoked, cut, repositoryId }: FirstStart,
-): Promise<readonly string[]> {
-  const metadata = await SqliteMetadata.open({
-    directory,
-    clock: systemClock,
-    alarms: new Alarms(systemClock),
-  });
-  try {
-    const dumps = await KeptDumpFiles.sizes(join(directory, 'databases', 'kept'));
-    const store = new JournalStore(metadata);
-    const { statements, report } =
-      typeof journal === 'string' ? unknownSince(journal) : await replayJournal(journal, store);
-    const all = isAllRevoked ? store.revokeAll() : [];
-    const now = systemClock.now();
-    const keyTaken = new RecoveryStore(metadata).setKeyTaken(repositoryId, now);
-    await metadata.commit([...statements, ...all, ...afterRestore({ now, cut }, dumps), keyTaken]);
-    return [...report, ...(isAllRevoked ? ['All keys were revoked'] : [])];
-  } finally {
-    await metadata.close();
-  }
-}
-
-function unknownSince(why: string): Replay {
-  const report = [
-    `Keys revoked and passwords changed after the recovery point was taken are valid again: ${why}`,
-    'To be safe, restore with --revoke-all-keys; administrators can then issue new keys',
-  ];
-  return { statements: [], report };
-}
 
 function printResult({ manifest, missing }: Restored, directory: string, report: readonly string[]): void {
   const { contents, cut_at, point_id } = manifest;

@@ -2,6 +2,7 @@
 import type { Config } from '../config/config.ts';
 import { type Command, UsageError, type Words } from './command.ts';
 import { asOperator } from './operator-call.ts';
+import { drill } from './recovery-drill.ts';
 import { cancel, create, fsck, get, list, remove, status, undelete } from './recovery-points.ts';
 import { restore } from './recovery-restore.ts';
 import { verify } from './recovery-verify.ts';
@@ -11,6 +12,7 @@ const HELP = `Usage: cloudlet recovery create
        cloudlet recovery list
        cloudlet recovery status
        cloudlet recovery get|verify POINT|latest|all
+       cloudlet recovery drill [POINT|latest|all] [--with-key] [--key-file FILE]
        cloudlet recovery cancel|delete|undelete POINT
        cloudlet recovery fsck
        cloudlet recovery key
@@ -24,7 +26,10 @@ status    shows whether this cloud could be restored if it were lost now, and an
 get       shows the details of a recovery point.
 verify    reads all data of a recovery point and lists files that are missing or damaged. With --from it needs
           the recovery repository and the recovery key, but no running cloud; POINT defaults to latest.
-cancel    cancels the creation or verification of a recovery point.
+drill     restores a recovery point to a scratch directory, starts a second cloud on it that serves nobody,
+          compares it with the recovery point, and removes it. POINT defaults to latest.
+          --with-key asks for the recovery key, or reads it from --key-file, and tries it.
+cancel    cancels the creation, verification or drill of a recovery point.
 delete    deletes a recovery point. It can be undeleted for 72 hours (CLOUDLET_RECOVERY_UNDELETE_HOURS).
 undelete  undoes the deletion of a recovery point.
 fsck      checks and repairs the recovery repository, and removes pieces that no recovery point uses.
@@ -38,7 +43,7 @@ restore   restores a recovery point to a data directory. It needs the recovery r
 export const RECOVERY: Command = {
   help: HELP,
   options: ['from', 'to', 'point', 'key-file'],
-  flags: ['partial', 'revoke-all-keys'],
+  flags: ['partial', 'revoke-all-keys', 'with-key'],
   run: async (config, words) => {
     const [verb, ...rest] = words.positionals;
     const work = verb === undefined || !Object.hasOwn(VERBS, verb) ? undefined : VERBS[verb];
@@ -56,6 +61,7 @@ const VERBS: Readonly<Record<string, Verb>> = {
   get,
   status,
   verify,
+  drill,
   cancel,
   delete: remove,
   undelete,
@@ -63,7 +69,7 @@ const VERBS: Readonly<Record<string, Verb>> = {
   key,
   restore,
 };
-const OF_A_POINT: ReadonlySet<Verb> = new Set([get, verify, cancel, remove, undelete]);
+const OF_A_POINT: ReadonlySet<Verb> = new Set([get, verify, drill, cancel, remove, undelete]);
 
 interface RecoveryKey {
   readonly recovery_key?: string;

@@ -359,6 +359,13 @@ export const SETTINGS = {
     100_000,
     'How long such a dump may stall, for example on a table lock',
   ),
+  drillDirectory: text(
+    'CLOUDLET_DRILL_DIR',
+    '',
+    'Directory for restore drills, which need as much space as metadata, databases and one disk; empty: in the data directory',
+    absolutePath,
+  ),
+  drillMinutes: integer('CLOUDLET_DRILL_MINUTES', 120, 1, 100_000, 'Time limit of a restore drill'),
   fetchAllow: text(
     'CLOUDLET_FETCH_ALLOW',
     '',

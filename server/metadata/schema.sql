@@ -265,7 +265,7 @@ CREATE TABLE recovery_points (
   gaps TEXT NOT NULL DEFAULT '[]',        -- JSON
   manifest_sha256 TEXT,                   -- of the stored bytes
   deletes_at INTEGER                      -- in deleting: until then it can be had back
-, damage TEXT NOT NULL DEFAULT '[]', damaged_files INTEGER NOT NULL DEFAULT 0, state_before TEXT, grace_left_ms INTEGER, scheduled_at INTEGER) STRICT;
+, damage TEXT NOT NULL DEFAULT '[]', damaged_files INTEGER NOT NULL DEFAULT 0, state_before TEXT, grace_left_ms INTEGER, scheduled_at INTEGER, drilled_at INTEGER, drill TEXT) STRICT;
 
 CREATE TABLE secrets (
   name TEXT PRIMARY KEY,

@@ -1,5 +1,5 @@
 /** The only caller of randomness. Ids are `<prefix>-` + 26 characters of lower-case base32. */
-import { randomBytes, randomFillSync, randomUUID } from 'node:crypto';
+import { randomBytes, randomFillSync, randomInt, randomUUID } from 'node:crypto';
 import type { Clock } from './clock.ts';
 
 export type IdPrefix =
@@ -108,6 +108,11 @@ export function randomBase62(length: number): string {
 /** `length` characters of lower-case base32 from the CSPRNG: an opaque name. */
 export function randomName(length: number): string {
   return Array.from(randomBytes(length), (byte) => ALPHABET.charAt(byte & 31)).join('');
+}
+
+/** A number from 0 to below `count`, each as likely. */
+export function randomBelow(count: number): number {
+  return randomInt(count);
 }
 
 /** 64 hex digits from the CSPRNG: an account's name for others, which reveals nothing of it. */

@@ -10,8 +10,7 @@ import { type Clock, formatTime, readTime } from '../platform/clock.ts';
 import type { JournalStore } from './journal-store.ts';
 import type { Manifest } from './manifest.ts';
 import { Damaged } from './piece-box.ts';
-import { Repository } from './repository.ts';
-import type { Target } from './target.ts';
+import type { Repository } from './repository.ts';
 
 const FORMAT = 1;
 const PAGE = 500;
@@ -164,12 +163,10 @@ export class Journals {
 
 /** The last journal of the point's cloud, or why there is none. */
 export async function findJournal(
-  target: Target,
-  recoveryKey: Uint8Array,
+  repository: Repository,
   { cloud, cut_at: cutAt }: Manifest,
 ): Promise<Journal | string> {
   if (cloud === undefined) return 'the point was created by a version of Cloudlet without journals';
-  const repository = new Repository(target, await Repository.unlock(target, recoveryKey));
   try {
     const bytes = await repository.getJournal(cloud);
     if (bytes === undefined) return 'no journal found';

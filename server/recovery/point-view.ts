@@ -1,6 +1,7 @@
 /** The public view of a recovery point, in responses and in events for the webhooks of administrators. */
 import type { Statement } from '../metadata/metadata.ts';
 import { type Clock, formatTime, formatTimeOrNull } from '../platform/clock.ts';
+import type { DrillRecord } from './drill.ts';
 import type { Point } from './schema.ts';
 import { type PointRow, type ShownState, SOUND } from './store.ts';
 import type { RecoverySummaryStore } from './summary-store.ts';
@@ -10,8 +11,16 @@ export function shownState({ state, gaps }: Pick<PointRow, 'state' | 'gaps'>): S
   return SOUND.includes(state) && gaps !== '[]' ? 'partial' : state;
 }
 
-/** `verifyingPercent`: null when it is not being verified. */
-export function presentPoint(row: PointRow, verifyingPercent: number | null = null): Point {
+/** Work in progress on a point; null: none. */
+export interface PointWork {
+  readonly verifyingPercent: number | null;
+  /** Stage of its drill. */
+  readonly drilling: string | null;
+}
+
+const IDLE: PointWork = { verifyingPercent: null, drilling: null };
+
+export function presentPoint(row: PointRow, { verifyingPercent, drilling } = IDLE): Point {
   return {
     point_id: row.point_id,
     state: shownState(row),
@@ -22,6 +31,9 @@ export function presentPoint(row: PointRow, verifyingPercent: number | null = nu
     scheduled_at: formatTimeOrNull(row.scheduled_at),
     completed_at: formatTimeOrNull(row.completed_at),
     verified_at: formatTimeOrNull(row.verified_at),
+    drilled_at: formatTimeOrNull(row.drilled_at),
+    drilling,
+    drill: presentDrill(row.drill),
     size_bytes: row.size_bytes,
     stored_bytes: row.stored_bytes,
     contents: JSON.parse(row.contents) as Point['contents'],
@@ -34,9 +46,26 @@ export function presentPoint(row: PointRow, verifyingPercent: number | null = nu
   };
 }
 
+function presentDrill(drill: string | null): Point['drill'] {
+  if (drill === null) return null;
+  const { started_at, ...record } = JSON.parse(drill) as DrillRecord;
+  return { ...record, started_at: formatTime(started_at), checks: [...record.checks] };
+}
+
+type PointEvent =
+  | 'created'
+  | 'completed'
+  | 'failed'
+  | 'verified'
+  | 'damaged'
+  | 'deleted'
+  | 'drilled'
+  | 'drill_failed'
+  | 'drill_skipped';
+
 export interface PointAnnouncement {
   readonly accountId: number;
-  readonly type: `recovery_point.${'created' | 'completed' | 'failed' | 'verified' | 'damaged' | 'deleted'}`;
+  readonly type: `recovery_point.${PointEvent}`;
   readonly data: Readonly<Record<string, unknown>>;
   /** ms since 1970. */
   readonly at: number;
@@ -61,8 +90,13 @@ export class PointEvents {
     const { point_id, state, state_reason, ...point } = presentPoint(row);
     const { created_at, completed_at, size_bytes, stored_bytes, gaps, damaged_files } = point;
     const sizes = { created_at, completed_at, size_bytes, stored_bytes };
-    const data = { point_id, state, state_reason, ...sizes, gaps: gaps.length, damaged_files };
+    const drill = type.startsWith('recovery_point.drill') ? drillFacts(point) : {};
+    const data = { point_id, state, state_reason, ...sizes, gaps: gaps.length, damaged_files, ...drill };
     const accounts = await summaries.administrators();
     return accounts.flatMap((accountId) => announce({ accountId, type, data, at: clock.now() }));
   }
+}
+
+function drillFacts({ drill }: Pick<Point, 'drill'>) {
+  return drill === null ? {} : { drill_reason: drill.reason, drill_seconds: drill.seconds };
 }

@@ -15,7 +15,7 @@ import { Components } from './components.ts';
 import type { Holding, Lease } from './lease.ts';
 import { type Component, type Gap, type Manifest, readManifest } from './manifest.ts';
 import { inProgress, invalidState, tooLarge } from './point-refusals.ts';
-import { type PointEvents, presentPoint } from './point-view.ts';
+import { type PointEvents, type PointWork, presentPoint } from './point-view.ts';
 import type { Repository } from './repository.ts';
 import type { Point } from './schema.ts';
 import { tryPointKeys } from './sealed-values.ts';
@@ -38,8 +38,8 @@ export interface PointsDeps {
   readonly abortSweep: () => Promise<void>;
   /** Removes pieces that no point references. */
   readonly sweep: (holding: Holding) => Promise<unknown>;
-  /** Progress of its verification; null: it is not being verified. */
-  readonly verifyingPercent: (pointId: string) => number | null;
+  /** Other work on the point. */
+  readonly workOn: (pointId: string) => PointWork;
   /** Path of the target, for people. */
   readonly location: string;
   readonly version: string;
@@ -374,7 +374,7 @@ export class Points {
   }
 
   #present(row: PointRow): Point {
-    return presentPoint(this.#current(row), this.#deps.verifyingPercent(row.point_id));
+    return presentPoint(this.#current(row), this.#deps.workOn(row.point_id));
   }
 
   #current(row: PointRow): PointRow {

@@ -9,7 +9,7 @@ import { BACKGROUND, type Changes } from '../metadata/change.ts';
 import type { Clock } from '../platform/clock.ts';
 import { AppError, invalidField, isAppError } from '../platform/errors.ts';
 import { randomSecret } from '../platform/ids.ts';
-import { Repository } from './repository.ts';
+import { Repository, type RepositoryKeys } from './repository.ts';
 import type { RecoveryKey } from './schema.ts';
 import { RECOVERY_KEY, type RecoveryStore } from './store.ts';
 import type { Target } from './target.ts';
@@ -76,9 +76,21 @@ export class RecoveryKeys {
 
   /** undefined: none. Throws `target_unavailable`, and `target_in_use` when it is another cloud's. */
   async find(): Promise<Repository | undefined> {
-    const { secrets, target } = this.#deps;
-    const found = await Repository.find(target, await secrets.get(REPOSITORY_KEY)).catch(unavailable);
+    const { target } = this.#deps;
+    const found = await this.#find();
     return found && new Repository(target, found);
+  }
+
+  /** Keys of the repository, for another process that reads it. Throws `target_unavailable`. */
+  async lend(): Promise<RepositoryKeys> {
+    const found = await this.#find();
+    if (found !== undefined) return found;
+    throw new AppError('target_unavailable', `${this.#deps.target.location} contains no recovery points`);
+  }
+
+  async #find(): Promise<RepositoryKeys | undefined> {
+    const { secrets, target } = this.#deps;
+    return Repository.find(target, await secrets.get(REPOSITORY_KEY)).catch(unavailable);
   }
 
   /** True when the target is reachable but does not contain the points created there. */

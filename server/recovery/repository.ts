@@ -14,7 +14,7 @@
  * There is one writer at a time. Files with other names are ignored and kept. Files are never changed in
  * place, except for a piece known to be damaged.
  */
-import { createCipheriv, createDecipheriv, createHmac, hkdfSync } from 'node:crypto';
+import { createCipheriv, createDecipheriv, createHash, createHmac, hkdfSync } from 'node:crypto';
 import { AppError } from '../platform/errors.ts';
 import { isId, randomSecret } from '../platform/ids.ts';
 import { HOLE } from './chunks.ts';
@@ -108,6 +108,13 @@ export class Repository {
     const { repository_id: repositoryId } = head;
     const sealed = Buffer.from(head.sealed_key, 'base64');
     return { key: openKey(sealed, { repositoryId, recoveryKey }), repositoryId };
+  }
+
+  /** Digest of the slot that the recovery key opens. Throws when there is no repository. */
+  static async slotDigest(target: Target): Promise<string> {
+    const head = await readHead(target);
+    if (head === undefined) throw new Error(`${target.location} contains no recovery points of Cloudlet`);
+    return createHash('sha256').update(`${head.repository_id} ${head.sealed_key}`).digest('hex');
   }
 
   /**

@@ -9,8 +9,7 @@
 import { HOLE } from './chunks.ts';
 import { type Entry, entriesOf, type Manifest, readManifest } from './manifest.ts';
 import { Damaged } from './piece-box.ts';
-import { manifestFile, Repository, type RepositoryKeys } from './repository.ts';
-import type { Target } from './target.ts';
+import { manifestFile, type Repository } from './repository.ts';
 import { type DamagedFile, verifyPoint } from './verification.ts';
 
 /** The directory being restored. */
@@ -29,15 +28,19 @@ export interface RestoreFolder {
   sync(): Promise<void>;
 }
 
-export interface RestoreOptions {
-  readonly target: Target;
-  readonly recoveryKey: Uint8Array;
+export interface RestoreOptions extends WriteOptions {
   /** `latest`: the newest point that is not deleted. */
   readonly pointId: string;
+}
+
+interface WriteOptions {
+  readonly repository: Repository;
   readonly folder: RestoreFolder;
   /** Continues with missing or damaged pieces, and lists the files. */
   readonly isPartial: boolean;
   readonly onProgress: (done: RestoreProgress) => void;
+  /** Chooses files; default: all of the point. */
+  readonly takes?: (entry: Entry, component: string) => boolean;
 }
 
 export interface RestoreProgress {
@@ -49,7 +52,6 @@ export interface RestoreProgress {
 
 export interface Restored {
   readonly manifest: Manifest;
-  readonly repositoryId: string;
   /** Files that could not be restored, with the reason. */
   readonly missing: readonly string[];
 }
@@ -62,23 +64,21 @@ const FILES_AT_ONCE = 4;
  * Throws an Error before anything is written if the key, the point, the pieces or the space are insufficient.
  */
 export async function restoreFiles(options: RestoreOptions): Promise<Restored> {
-  const { target, recoveryKey, folder, isPartial } = options;
-  const keys: RepositoryKeys = await Repository.unlock(target, recoveryKey);
-  const repository = new Repository(target, keys);
+  const { repository, folder, isPartial } = options;
   const manifest = await findPoint(repository, options.pointId);
   if (!(await folder.isChecked(manifest.point_id))) {
-    await assertSpace(folder, manifest, repository);
-    if (!isPartial) await assertPieces(options, manifest, repository);
+    await assertSpace(options, manifest);
+    if (!isPartial) await assertPieces(options, manifest);
   }
   await folder.begin(manifest.point_id, !isPartial);
-  const missing = await writeAll(options, manifest, repository);
-  return { manifest, repositoryId: repository.id, missing };
+  const missing = await writeFiles(options, manifest);
+  return { manifest, missing };
 }
 
-async function writeAll(
-  { folder, isPartial, onProgress }: RestoreOptions,
+/** Resolves with the files that could not be written, which only a partial restore allows. */
+export async function writeFiles(
+  { repository, folder, isPartial, onProgress, takes = () => true }: WriteOptions,
   manifest: Manifest,
-  repository: Repository,
 ): Promise<string[]> {
   const totalBytes = totalOf(manifest);
   const missing: string[] = [];
@@ -102,6 +102,7 @@ async function writeAll(
       missing.push(`some files of ${component.name}, whose index is damaged: ${damaged.message}`);
     };
     for await (const entry of entriesOf(repository, component, isPartial ? onDamaged : undefined)) {
+      if (!takes(entry, component.name)) continue;
       const written = write(entry)
         .catch((error: unknown) => {
           failure ??= error;
@@ -155,18 +156,17 @@ export async function findPoint(repository: Repository, wanted: string): Promise
   );
 }
 
-/** Blocks of holes take no space. */
-async function assertSpace(
-  folder: RestoreFolder,
-  { components }: Manifest,
-  repository: Repository,
-): Promise<void> {
+/** Space on disk that a file takes, bytes: blocks of holes take none. */
+function spaceOf({ holeName }: Repository, { size_bytes: size, pieces }: Entry): number {
+  const holes = pieces.filter((piece) => piece === holeName).length;
+  return Math.max(0, size - holes * HOLE.length);
+}
+
+async function assertSpace({ folder, repository }: WriteOptions, { components }: Manifest): Promise<void> {
   let needed = 0;
   for (const component of components) {
-    for await (const { path, size_bytes: size, pieces } of entriesOf(repository, component, () => {})) {
-      if (await folder.has(path, size)) continue;
-      const holes = pieces.filter((piece) => piece === repository.holeName).length;
-      needed += Math.max(0, size - holes * HOLE.length);
+    for await (const entry of entriesOf(repository, component, () => {})) {
+      if (!(await folder.has(entry.path, entry.size_bytes))) needed += spaceOf(repository, entry);
     }
   }
   const free = await folder.freeBytes();
@@ -178,9 +178,8 @@ async function assertSpace(
 
 /** Writes nothing when data is missing, because an incomplete cloud was not requested. */
 async function assertPieces(
-  { onProgress }: RestoreOptions,
+  { repository, onProgress }: WriteOptions,
   { point_id: pointId }: Manifest,
-  repository: Repository,
 ): Promise<void> {
   const { signal } = new AbortController();
   const { damage, damagedFiles } = await verifyPoint({

@@ -4,16 +4,28 @@ import { listPage, Paging, rowIdCursor } from '../http/list-page.ts';
 import { defineRoute, type Route } from '../http/route.ts';
 import { BACKGROUND } from '../metadata/change.ts';
 import { Type } from '../platform/json-schema.ts';
+import type { Drills } from './drills.ts';
 import type { Points } from './points.ts';
 import type { RecoveryKeys } from './recovery-keys.ts';
 import type { Removals } from './removals.ts';
 import { type ScheduleRoutesDeps, scheduleRoutes } from './schedule-routes.ts';
-import { Checked, KeyProof, NewPointQuery, Point, PointPath, RecoveryKey, VerifyQuery } from './schema.ts';
+import {
+  Checked,
+  DrillBody,
+  DrillQuery,
+  KeyProof,
+  NewPointQuery,
+  Point,
+  PointPath,
+  RecoveryKey,
+  VerifyQuery,
+} from './schema.ts';
 import type { Verifications } from './verifications.ts';
 
 export interface RecoveryRoutesDeps extends ScheduleRoutesDeps {
   readonly points: Points;
   readonly verifications: Verifications;
+  readonly drills: Drills;
   readonly removals: Removals;
   readonly keys: RecoveryKeys;
 }
@@ -80,7 +92,8 @@ function pointRoutes({ points }: RecoveryRoutesDeps): Route[] {
 }
 
 /** Operations on an existing point. */
-function careRoutes({ points, verifications, removals }: RecoveryRoutesDeps): Route[] {
+function careRoutes(deps: RecoveryRoutesDeps): Route[] {
+  const { points, verifications, drills, removals } = deps;
   return [
     defineRoute({
       ...common,
@@ -105,17 +118,19 @@ function careRoutes({ points, verifications, removals }: RecoveryRoutesDeps): Ro
         return points.find(id);
       },
     }),
+    drillRoute(deps),
     defineRoute({
       ...common,
       method: 'POST',
       path: `${POINT}/cancel`,
       name: 'cancelRecoveryPoint',
-      summary: 'Cancel the creation or verification of a recovery point',
+      summary: 'Cancel the creation, verification or drill of a recovery point',
       params: PointPath,
       responses: { 200: Point },
       errors: ['point_not_found', 'point_invalid_state'],
       handler: async ({ params: { point_id: id } }) => {
-        return (await verifications.cancel(id)) ? points.find(id) : points.cancel(id);
+        const isOver = (await verifications.cancel(id)) || (await drills.cancel(id));
+        return isOver ? points.find(id) : points.cancel(id);
       },
     }),
     defineRoute({
@@ -144,6 +159,31 @@ function careRoutes({ points, verifications, removals }: RecoveryRoutesDeps): Ro
       handler: (call) => removals.undelete(call, call.params.point_id),
     }),
   ];
+}
+
+function drillRoute({ points, drills }: RecoveryRoutesDeps): Route {
+  return defineRoute({
+    ...common,
+    method: 'POST',
+    path: `${POINT}/drill`,
+    name: 'drillRecoveryPoint',
+    summary: 'Restore a recovery point beside this cloud, try it, and remove it',
+    description:
+      'Restores the point into a scratch directory, starts a second cloud on it that serves nobody, compares it ' +
+      'with the point, opens its databases and boots one of its machines without a network. Responds when the ' +
+      'drill has begun; `drilling` is its stage, `drill` its result. `wait` waits for the end.',
+    params: PointPath,
+    query: DrillQuery,
+    body: DrillBody,
+    isRepeatable: true,
+    responses: { 200: Point },
+    errors: ['point_not_found', 'point_invalid_state', 'point_in_progress', 'target_unavailable'],
+    handler: async ({ params: { point_id: id }, query: { wait = 0 }, body, request }) => {
+      await drills.begin(await points.row(id), body.recovery_key);
+      await drills.wait(id, prefersAsync(request) ? FOR_GOOD : wait * 1000);
+      return points.find(id);
+    },
+  });
 }
 
 const FOR_GOOD = 2 ** 31 - 1;

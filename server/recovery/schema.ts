@@ -8,6 +8,23 @@ const textOrNull = (description: string) => Type.Union([Type.String(), Type.Null
 
 const Gap = namedObject('RecoveryGap', { component: Type.String(), reason: Type.String() });
 
+const Drill = namedObject('RecoveryDrill', {
+  result: Type.String({
+    enum: ['passed', 'failed', 'skipped'],
+    description: '`skipped`: it could not be tried on this host; `reason` says why',
+  }),
+  started_at: Type.String(),
+  seconds: Type.Number({ description: 'How long it took' }),
+  reason: textOrNull('Why it failed or was skipped'),
+  checks: Type.Array(
+    namedObject('RecoveryDrillCheck', {
+      name: Type.String({ description: 'What was compared or tried' }),
+      state: Type.String({ enum: ['passed', 'failed', 'skipped'] }),
+      detail: Type.String({ description: 'What was found, what differs, or why it was skipped' }),
+    }),
+  ),
+});
+
 export const Point = namedObject('RecoveryPoint', {
   point_id: Type.String(),
   state: Type.String({
@@ -25,6 +42,9 @@ export const Point = namedObject('RecoveryPoint', {
   ),
   completed_at: textOrNull('null if not complete'),
   verified_at: textOrNull('When the point was last verified successfully'),
+  drilled_at: textOrNull('When a restore drill last passed'),
+  drilling: textOrNull('What its restore drill is doing; null if it is not being drilled'),
+  drill: Type.Union([Drill, Type.Null()], { description: 'The last restore drill; null: none yet' }),
   size_bytes: Type.Integer({ description: 'Total size' }),
   stored_bytes: Type.Integer({ description: 'Bytes new in this point' }),
   contents: Type.Record(Type.String(), Type.Integer(), { description: 'Number of resources of each kind' }),
@@ -65,6 +85,15 @@ export const VerifyQuery = Type.Object({
       maximum: 600,
       description: 'Seconds to wait for the end before responding',
     }),
+  ),
+});
+
+/** The same as of VerifyQuery. */
+export const DrillQuery = VerifyQuery;
+
+export const DrillBody = namedObject('RecoveryDrillRequest', {
+  recovery_key: Type.Optional(
+    Type.String({ maxLength: 200, description: 'Tries whether this recovery key opens the repository' }),
   ),
 });
 

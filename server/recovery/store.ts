@@ -29,6 +29,10 @@ export interface PointRow {
   readonly scheduled_at: number | null;
   readonly completed_at: number | null;
   readonly verified_at: number | null;
+  /** Time of the last drill that passed. */
+  readonly drilled_at: number | null;
+  /** JSON: DrillRecord of the last drill. */
+  readonly drill: string | null;
   readonly size_bytes: number;
   readonly stored_bytes: number;
   /** JSON. */
@@ -47,7 +51,7 @@ export interface PointRow {
 
 type NewPoint = Pick<PointRow, 'point_id' | 'target' | 'created_at' | 'scheduled_at' | 'contents'>;
 
-const COLUMNS = `id, point_id, state, reason, target, percent, created_at, completed_at, verified_at, size_bytes,
+const COLUMNS = `id, point_id, state, reason, target, percent, created_at, completed_at, verified_at, drilled_at, drill, size_bytes,
   stored_bytes, contents, gaps, manifest_sha256, deletes_at, damage, damaged_files,
   state_before, grace_left_ms, scheduled_at`;
 /** States of points that have a manifest, as far as is known. */
@@ -72,6 +76,8 @@ export function newRow(point: NewPoint): PointRow {
     percent: 0,
     completed_at: null,
     verified_at: null,
+    drilled_at: null,
+    drill: null,
     size_bytes: 0,
     stored_bytes: 0,
     gaps: '[]',

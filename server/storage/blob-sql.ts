@@ -29,6 +29,17 @@ export interface NamedBlobRow {
   readonly damaged_at: number | null;
 }
 
+/** A blob, with the etag of a version or of a part that has exactly its bytes. */
+export interface SampledBlobRow {
+  readonly name: string;
+  readonly size_bytes: number;
+  readonly wrapped_key: Uint8Array | null;
+  readonly named_key: number | null;
+  /** 0 or 1. */
+  readonly has_customer_key: number;
+  readonly etag: string | null;
+}
+
 /** An object version whose bytes are damaged. */
 export interface DamageRow {
   readonly object_id: string;
@@ -85,6 +96,16 @@ export class BlobSql {
        WHERE id > ? AND refs > 0 AND name IS NOT NULL ORDER BY id LIMIT ?`,
       after,
       limit,
+    );
+  }
+
+  sampled(name: string): Awaitable<SampledBlobRow | undefined> {
+    return this.#reads.get(
+      `SELECT name, size_bytes, wrapped_key, named_key, customer IS NOT NULL AS has_customer_key,
+         coalesce((SELECT etag FROM versions WHERE blob = blobs.id LIMIT 1),
+           (SELECT etag FROM upload_parts WHERE blob = blobs.id LIMIT 1)) AS etag
+       FROM blobs WHERE name = ? AND refs > 0`,
+      name,
     );
   }
 

@@ -109,6 +109,7 @@ const CASES: Readonly<Record<string, Case>> = {
   getRecoveryPoint: {},
   cancelRecoveryPoint: {},
   verifyRecoveryPoint: {},
+  drillRecoveryPoint: {},
   deleteRecoveryPoint: {},
   undeleteRecoveryPoint: {},
   checkRecoveryTarget: {},

@@ -101,14 +101,35 @@ export class Cgroups {
   async remove(name: string): Promise<void> {
     const parent = this.#parent();
     if (parent.problem !== '') return;
-    for (let tries = 0; tries < REMOVE_TRIES; tries++) {
-      try {
-        fs.rmdirSync(parent.prefix + name);
-        return;
-      } catch (error) {
-        if ((error as NodeJS.ErrnoException).code !== 'EBUSY') return;
-        await sleep(REMOVE_STEP_MS);
-      }
+    await removeGroup(parent.prefix + name);
+  }
+
+  /** Removes the groups of all processes, which are gone, and the one that holds them. Makes none. */
+  async removeAll(): Promise<void> {
+    const { folder, problem, isFlat } = findParent(this.#paths);
+    if (problem !== '') return;
+    const holder = join(folder, this.#group);
+    const all = isFlat
+      ? foldersIn(folder).filter((path) => path.startsWith(`${holder}-`))
+      : [...foldersIn(holder), holder];
+    for (const path of all) await removeGroup(path);
+  }
+}
+
+function foldersIn(path: string): string[] {
+  if (!fs.existsSync(path)) return [];
+  const entries = fs.readdirSync(path, { withFileTypes: true });
+  return entries.filter((entry) => entry.isDirectory()).map(({ name }) => join(path, name));
+}
+
+async function removeGroup(path: string): Promise<void> {
+  for (let tries = 0; tries < REMOVE_TRIES; tries++) {
+    try {
+      fs.rmdirSync(path);
+      return;
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EBUSY') return;
+      await sleep(REMOVE_STEP_MS);
     }
   }
 }

@@ -1,0 +1,20 @@
+/** Run as a program: one restore drill (drivers/drill-process/drill-ground.ts). */
+import { createInterface } from 'node:readline';
+import type { DrillMessage, DrillOrder } from '../drivers/drill-process/drill-ground.ts';
+import { DrillSkipped } from '../recovery/drill.ts';
+import { rehearse } from './rehearsal.ts';
+
+function tell(message: DrillMessage): void {
+  process.stdout.write(`${JSON.stringify(message)}\n`);
+}
+
+const input = createInterface({ input: process.stdin });
+// Whoever ordered the drill is gone.
+input.once('close', () => process.exit(1));
+input.once('line', (line) => {
+  rehearse(JSON.parse(line) as DrillOrder, (stage) => tell({ stage }))
+    .then((findings) => tell({ findings }))
+    .catch((error: Error) => {
+      tell(error instanceof DrillSkipped ? { skipped: error.message } : { failed: error.message });
+    });
+});

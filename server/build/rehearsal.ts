@@ -1,0 +1,220 @@
+/** The story of a restore drill, in its own process: reads, restores, starts, compares. */
+import { statSync } from 'node:fs';
+import { join } from 'node:path';
+import { LedgerWalk } from '../billing/ledger/checks-walk.ts';
+import { LedgerStore } from '../billing/ledger/ledger-store.ts';
+import type { Config } from '../config/config.ts';
+import type { DrillOrder } from '../drivers/drill-process/drill-ground.ts';
+import { openReader } from '../drivers/metadata-sqlite/connection.ts';
+import { SqliteReads } from '../drivers/metadata-sqlite/sqlite-reads.ts';
+import { DirectoryTarget } from '../drivers/recovery-directory/directory-target.ts';
+import { ScratchFolder } from '../drivers/recovery-directory/scratch-folder.ts';
+import type { Reads } from '../metadata/metadata.ts';
+import { readTime } from '../platform/clock.ts';
+import { plural } from '../platform/plural.ts';
+import { type DrillFindings, DrillSkipped, type LedgerHead } from '../recovery/drill.ts';
+import {
+  CheckSkipped,
+  compareCounts,
+  compareObjects,
+  DrillChecks,
+  type ObjectSample,
+} from '../recovery/drill-checks.ts';
+import { findJournal } from '../recovery/journal.ts';
+import { type Manifest, readManifest } from '../recovery/manifest.ts';
+import { Repository } from '../recovery/repository.ts';
+import { writeFiles } from '../recovery/restore.ts';
+import { type Verdict, verifyPoint } from '../recovery/verification.ts';
+import { BlobSql } from '../storage/blob-sql.ts';
+import { openDataKeys } from '../storage/encryption.ts';
+import { readSampledBlobs } from '../storage/sampled-blobs.ts';
+import type { Cloud } from './cloud.ts';
+import { buildDrillCloud, closeDrillCloud, drillConfig } from './drill-cloud.ts';
+import { prepareFirstStart } from './first-start.ts';
+
+/** Everything that the process needs besides the request. */
+export interface DrillMeans {
+  /** Settings of the live cloud. */
+  readonly config: Config;
+  /** To be left free on the disk of the live cloud. */
+  readonly reserveBytes: number;
+}
+
+interface Rehearsal {
+  readonly config: Config;
+  readonly name: string;
+  readonly repository: Repository;
+  readonly folder: ScratchFolder;
+  readonly checks: DrillChecks;
+  readonly say: (stage: string) => void;
+}
+
+/** Components that are restored first; what else is, is chosen by what they say. */
+const FIRST = ['keys', 'metadata'];
+const SIGNAL = new AbortController().signal;
+const MICRO = 1_000_000;
+
+/** Throws DrillSkipped when there is no room. */
+export async function rehearse(order: DrillOrder, say: (stage: string) => void): Promise<DrillFindings> {
+  const { config: live, reserveBytes } = order.means as DrillMeans;
+  const { repositoryId, repositoryKey, pointId } = order.request;
+  const target = new DirectoryTarget(live.recoveryTarget || join(live.dataDir, 'recovery'));
+  const key = Buffer.from(repositoryKey, 'hex');
+  const rehearsal: Rehearsal = {
+    config: drillConfig(live, order.folder),
+    name: order.name,
+    repository: new Repository(target, { key, repositoryId }),
+    folder: new ScratchFolder(order.folder, sharesDisk(order.folder, live.dataDir) ? reserveBytes : 0),
+    checks: new DrillChecks(),
+    say,
+  };
+  say('reading');
+  const verdict = await readAll(rehearsal, pointId);
+  const none = { checks: rehearsal.checks.all, verdict, cloud: null, ledgerHead: null };
+  if (verdict.damagedFiles > 0) return none;
+  const found = await rehearsal.repository.getManifest(pointId);
+  if (found === undefined) throw new Error('the manifest is gone');
+  const manifest = readManifest(found.bytes);
+  const ledgerHead = await restoreAndTry(rehearsal, manifest);
+  return { ...none, cloud: manifest.cloud ?? null, ledgerHead };
+}
+
+function sharesDisk(one: string, other: string): boolean {
+  return statSync(one).dev === statSync(other).dev;
+}
+
+async function readAll({ repository, checks }: Rehearsal, pointId: string): Promise<Verdict> {
+  let totalBytes = 0;
+  const onProgress = (done: { readonly totalBytes: number }) => {
+    totalBytes = done.totalBytes;
+  };
+  const verdict = await verifyPoint({ repository, pointId, signal: SIGNAL, isQuick: true, onProgress });
+  await checks.run('repository', async () => {
+    const { damagedFiles: count, damage } = verdict;
+    if (count === 0) return `all data is intact (${inMib(totalBytes)})`;
+    throw new Error(`${plural(count, 'file')} missing or damaged, the first is ${damage[0]?.file}`);
+  });
+  return verdict;
+}
+
+async function restoreAndTry(rehearsal: Rehearsal, manifest: Manifest): Promise<LedgerHead | null> {
+  const { checks, say, folder, config, name } = rehearsal;
+  say('restoring');
+  const sample = await restore(rehearsal, manifest);
+  say('starting');
+  let cloud: Cloud | undefined;
+  const isUp = await checks.run('start', async () => {
+    cloud = await buildDrillCloud(config, name);
+    return statusOf(cloud);
+  });
+  if (!isUp || cloud === undefined) return null;
+  try {
+    say('comparing');
+    const { metadata, blobs, keys } = cloud.within.base;
+    await checks.run('counts', () => compareCounts(manifest, metadata));
+    const head = await walkLedger(checks, metadata);
+    await checks.run('sampled objects', async () => {
+      const names = sample.files.map((path) => path.slice(path.lastIndexOf('/') + 1));
+      const deps = { store: new BlobSql(metadata), blobs, dataKeys: openDataKeys(metadata, keys) };
+      const bytes = await readSampledBlobs(names, deps);
+      return `${plural(names.length, 'file')} of ${sample.total} read and compared (${inMib(bytes)})`;
+    });
+    return head;
+  } finally {
+    await closeDrillCloud(cloud).catch((error) => {
+      checks.all.push({
+        name: 'stop',
+        state: 'failed',
+        detail: `${(error as Error).message} in ${folder.path}`,
+      });
+    });
+  }
+}
+
+/** Restores the chosen files. Throws DrillSkipped when there is no room. */
+async function restore(rehearsal: Rehearsal, manifest: Manifest): Promise<ObjectSample> {
+  const { repository, folder, checks } = rehearsal;
+  const write = (takes: (path: string, component: string) => boolean) =>
+    writeFiles(
+      {
+        repository,
+        folder,
+        isPartial: false,
+        onProgress: () => {},
+        takes: ({ path }, component) => takes(path, component),
+      },
+      manifest,
+    );
+  const sizeOf = (name: string) => manifest.components.find((one) => one.name === name)?.size_bytes ?? 0;
+  await assertRoom(folder, sizeOf('keys') + 2 * sizeOf('metadata'));
+  await write((_path, component) => FIRST.includes(component));
+  let sample: ObjectSample = { files: [], bytes: 0, total: 0 };
+  await withReads(folder.path, (reads) =>
+    checks.run('objects', async () => {
+      sample = await compareObjects(repository, manifest, reads);
+      return `the bytes of all ${plural(sample.total, 'file')} are in the point`;
+    }),
+  );
+  // A dump and the database that it becomes.
+  await assertRoom(folder, sample.bytes + 2 * sizeOf('databases'));
+  const sampled = new Set(sample.files);
+  await write((path, component) => component === 'databases' || sampled.has(path));
+  await checks.run('first start', async () => {
+    const journal = await findJournal(repository, manifest);
+    const first = {
+      isAllRevoked: false,
+      cut: readTime('cut_at', manifest.cut_at),
+      repositoryId: repository.id,
+    };
+    await prepareFirstStart(folder.path, { ...first, journal });
+    if (typeof journal !== 'string') return `revocations up to ${journal.written_at} UTC are applied`;
+    if (journal.startsWith('the journal is damaged')) throw new Error(journal);
+    throw new CheckSkipped(`revocations are unknown: ${journal}`);
+  });
+  return sample;
+}
+
+async function withReads<T>(directory: string, work: (reads: Reads) => Promise<T>): Promise<T> {
+  const database = openReader(directory);
+  try {
+    return await work(new SqliteReads(database));
+  } finally {
+    database.close();
+  }
+}
+
+async function assertRoom(folder: ScratchFolder, neededBytes: number): Promise<void> {
+  const freeBytes = await folder.freeBytes();
+  if (neededBytes <= freeBytes) return;
+  throw new DrillSkipped(
+    `a drill needs ${inMib(neededBytes)} of disk, and only ${inMib(freeBytes)} can be used: free space, or ` +
+      'set CLOUDLET_DRILL_DIR to a directory on another disk',
+  );
+}
+
+/** The second cloud's own word on itself, by its API. */
+async function statusOf({ api }: Cloud): Promise<string> {
+  await api.ready();
+  const headers = { host: 'localhost' };
+  const { statusCode, body } = await api.inject({ method: 'GET', url: '/api/system/status', headers });
+  if (statusCode !== 200) throw new Error(`its status answers ${statusCode}: ${body.slice(0, 200)}`);
+  const { version } = JSON.parse(body) as { version: string };
+  return `a second cloud, version ${version}, opens the data and answers`;
+}
+
+async function walkLedger(checks: DrillChecks, metadata: Reads): Promise<LedgerHead | null> {
+  const store = new LedgerStore(metadata);
+  const walk = new LedgerWalk({ store });
+  const isSound = await checks.run('ledger', async () => {
+    const problem = await walk.wholeProblem();
+    if (problem !== null) throw new Error(problem);
+    const { micro } = await store.allCached();
+    const credits = Number(micro) / MICRO;
+    return `${plural(Number(walk.head.seq), 'transfer')} verified, balances of ${credits} credits add up`;
+  });
+  return isSound ? { seq: Number(walk.head.seq), hash: walk.head.hash } : null;
+}
+
+function inMib(bytes: number): string {
+  return `${(bytes / 2 ** 20).toFixed(1)} MiB`;
+}

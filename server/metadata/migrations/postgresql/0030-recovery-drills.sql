@@ -1,0 +1,4 @@
+-- Restore drills of recovery points.
+
+ALTER TABLE recovery_points ADD COLUMN drilled_at BIGINT; -- last drill that passed
+ALTER TABLE recovery_points ADD COLUMN drill TEXT;        -- JSON: the last drill
