@@ -21,7 +21,8 @@ import type { Job } from '../platform/jobs.ts';
 import type { Meters } from '../platform/prometheus.ts';
 import { VERSION } from '../platform/version.ts';
 import { cloudSources } from '../recovery/cloud-sources.ts';
-import { Journals } from '../recovery/journal.ts';
+import { Journals, type JournalsDeps } from '../recovery/journal.ts';
+import type { Drills } from '../recovery/drills.ts';
 import { JournalStore } from '../recovery/journal-store.ts';
 import { Lease } from '../recovery/lease.ts';
 import { PointEvents } from '../recovery/point-view.ts';
@@ -82,8 +83,7 @@ export function buildRecovery({ config, clock, log, base, sources }: RecoveryDep
     log.error({ id, err }, 'a recovery point, or a part of it, could not be made, read or removed');
   const lease = buildLease({ config, clock, base }, target);
   const cloud = () => cloudName(secrets);
-  const journalStore = new JournalStore(metadata);
-  const journals = new Journals({ store: journalStore, clock, find: () => keys.find(), cloud });
+  const journals = buildJournals(metadata, { clock, find: () => keys.find(), cloud });
   const watch = buildWatch({ config, clock, base, keys, target });
   const summaries = new RecoverySummaryStore(metadata);
   const news = new PointEvents({ summaries, clock, announce: eventStatements });
@@ -92,10 +92,8 @@ export function buildRecovery({ config, clock, log, base, sources }: RecoveryDep
   };
   const shared = { store, changes, clock, repository: () => keys.open(), onError, onEnd, news };
   const verifications = new Verifications({ ...shared, repository: () => verifying.open() });
-  const drills = buildDrills(
-    { config, clock, base, target, keys: verifying },
-    { ...shared, cloud, owner: () => writerName(secrets, directory) },
-  );
+  const owner = () => writerName(secrets, directory);
+  const drills = buildDrills({ config, clock, base, target, keys: verifying }, { ...shared, cloud, owner });
   const points: Points = new Points({
     ...shared,
     lease,
@@ -120,9 +118,6 @@ export function buildRecovery({ config, clock, log, base, sources }: RecoveryDep
   });
   const schedule = buildSchedule({ ...shared, config, metadata, points, removals, lease, target });
   const { scheduler } = schedule;
-  const every = (name: string, everyMs: number, run: () => Promise<unknown>): Job => {
-    return { name, everyMs, per: 'cluster', run };
-  };
   return {
     points,
     watch,
@@ -134,15 +129,7 @@ export function buildRecovery({ config, clock, log, base, sources }: RecoveryDep
       every('check the recovery repository', CHECK_MS, () => watch.check()),
       every('write down what was revoked', config.recoveryJournalSeconds * 1000, () => journals.write()),
     ],
-    /** Cleans up after a kill, then removes deleted points. */
-    start: () => {
-      void drills.sweep().catch((err) => log.error({ err }, 'a killed drill was not cleaned up'));
-      void points
-        .recover()
-        .then(() => removals.reconcile())
-        .finally(() => watch.check())
-        .catch((err) => log.error({ err }, 'recovery points were not cleaned up'));
-    },
+    start: () => cleanUp({ points, removals, drills, watch, log }),
     stop: () => scheduler.close(),
     close: async () => {
       watch.close();
@@ -152,6 +139,33 @@ export function buildRecovery({ config, clock, log, base, sources }: RecoveryDep
       await points.close();
     },
   };
+}
+
+function buildJournals(metadata: Metadata, deps: Omit<JournalsDeps, 'store'>): Journals {
+  return new Journals({ ...deps, store: new JournalStore(metadata) });
+}
+
+interface Kept {
+  readonly points: Points;
+  readonly removals: Removals;
+  readonly drills: Drills;
+  readonly watch: RecoveryWatch;
+  readonly log: Logger;
+}
+
+/** Cleans up after a kill, then removes deleted points. */
+function cleanUp({ points, removals, drills, watch, log }: Kept): void {
+  const tell = (err: unknown, what: string) => log.error({ err }, what);
+  void drills.sweep().catch((error) => tell(error, 'a killed drill was not cleaned up'));
+  void points
+    .recover()
+    .then(() => removals.reconcile())
+    .finally(() => watch.check())
+    .catch((error) => tell(error, 'recovery points were not cleaned up'));
+}
+
+function every(name: string, everyMs: number, run: () => Promise<unknown>): Job {
+  return { name, everyMs, per: 'cluster', run };
 }
 
 function buildLease({ config, clock, base }: Omit<WatchParts, 'keys' | 'target'>, target: Target): Lease {
