@@ -5,6 +5,7 @@ import { CheckedClient, type Entry } from '../harness/checked-client.ts';
 import type { Call } from '../harness/client.ts';
 import { ADMIN_KEY, CloudProcess } from '../harness/cloud-process.ts';
 import { PUBLIC } from './public-operations.ts';
+import { RECOVERY_OPERATIONS } from './recovery-operations.ts';
 
 interface Case {
   /** A body the operation would accept, so that only the credential can be what is refused. */
@@ -104,20 +105,7 @@ const CASES: Readonly<Record<string, Case>> = {
   getDatabaseMetrics: { foreign: 'database_not_found' },
   dumpDatabase: { foreign: 'database_not_found' },
   loadDatabase: { form: true, foreign: 'database_not_found' },
-  createRecoveryPoint: {},
-  listRecoveryPoints: {},
-  getRecoveryPoint: {},
-  cancelRecoveryPoint: {},
-  verifyRecoveryPoint: {},
-  drillRecoveryPoint: {},
-  deleteRecoveryPoint: {},
-  undeleteRecoveryPoint: {},
-  checkRecoveryTarget: {},
-  getRecoverySchedule: {},
-  updateRecoverySchedule: { json: {} },
-  previewRecoveryRetention: {},
-  showRecoveryKey: {},
-  confirmRecoveryKey: { json: { recovery_key: 'clr-' } },
+  ...RECOVERY_OPERATIONS,
   createVm: { json: { name: 'm', instance_type: 't2.micro' } },
   listVms: {},
   getVm: { foreign: 'vm_not_found' },
