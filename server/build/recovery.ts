@@ -20,9 +20,10 @@ import type { DiskSpace } from '../platform/disk-space.ts';
 import type { Job } from '../platform/jobs.ts';
 import type { Meters } from '../platform/prometheus.ts';
 import { VERSION } from '../platform/version.ts';
+import { AlarmNews } from '../recovery/alarm-news.ts';
 import { cloudSources } from '../recovery/cloud-sources.ts';
-import { Journals, type JournalsDeps } from '../recovery/journal.ts';
 import type { Drills } from '../recovery/drills.ts';
+import { Journals, type JournalsDeps } from '../recovery/journal.ts';
 import { JournalStore } from '../recovery/journal-store.ts';
 import { Lease } from '../recovery/lease.ts';
 import { PointEvents } from '../recovery/point-view.ts';
@@ -30,6 +31,7 @@ import { Points } from '../recovery/points.ts';
 import { RecoveryKeys } from '../recovery/recovery-keys.ts';
 import { Removals } from '../recovery/removals.ts';
 import { recoveryRoutes } from '../recovery/routes.ts';
+import type { Planned, Scheduler } from '../recovery/scheduler.ts';
 import type { Snapshots, Source } from '../recovery/sources.ts';
 import { RecoveryStore, WRITER } from '../recovery/store.ts';
 import { RecoverySummaryStore } from '../recovery/summary-store.ts';
@@ -84,9 +86,9 @@ export function buildRecovery({ config, clock, log, base, sources }: RecoveryDep
   const lease = buildLease({ config, clock, base }, target);
   const cloud = () => cloudName(secrets);
   const journals = buildJournals(metadata, { clock, find: () => keys.find(), cloud });
-  const watch = buildWatch({ config, clock, base, keys, target });
   const summaries = new RecoverySummaryStore(metadata);
   const news = new PointEvents({ summaries, clock, announce: eventStatements });
+  const watch = buildWatch({ config, clock, base, keys, target, news, planned: () => scheduler.read() });
   const onEnd = () => {
     for (const work of [watch.check(), scheduler.tick()]) void work.catch((error) => onError('', error));
   };
@@ -117,7 +119,7 @@ export function buildRecovery({ config, clock, log, base, sources }: RecoveryDep
     graceMs: config.recoveryUndeleteHours * HOUR_MS,
   });
   const schedule = buildSchedule({ ...shared, config, metadata, points, removals, lease, target });
-  const { scheduler } = schedule;
+  const scheduler: Scheduler = schedule.scheduler;
   return {
     points,
     watch,
@@ -168,7 +170,10 @@ function every(name: string, everyMs: number, run: () => Promise<unknown>): Job 
   return { name, everyMs, per: 'cluster', run };
 }
 
-function buildLease({ config, clock, base }: Omit<WatchParts, 'keys' | 'target'>, target: Target): Lease {
+function buildLease(
+  { config, clock, base }: Pick<WatchParts, 'config' | 'clock' | 'base'>,
+  target: Target,
+): Lease {
   return new Lease({
     target,
     clock,
@@ -194,6 +199,14 @@ function meterRecovery(meters: Meters, watch: RecoveryWatch): void {
     meters.gauge(`cloudlet_recovery_${name}`, { help, type: 'gauge', read });
   gauge('points', 'Recovery points that can be restored', () => watch.figures().points);
   gauge('point_age_seconds', 'Age of the newest of them', () => watch.figures().ageSeconds);
+  gauge(
+    'rpo_seconds',
+    'Age of the point that a restore would take: so much would be lost now',
+    () => watch.figures().latestAgeSeconds,
+  );
+  gauge('target_up', '1 if the recovery repository answered the last check', () =>
+    Number(watch.figures().isTargetUp),
+  );
   gauge('target_free_bytes', 'Free space of the recovery repository', () => watch.figures().freeBytes);
   gauge('key_taken', '1 once somebody has proved to have the recovery key', () =>
     Number(watch.figures().isKeyTaken),
@@ -203,15 +216,21 @@ function meterRecovery(meters: Meters, watch: RecoveryWatch): void {
 type WatchParts = Pick<RecoveryDeps, 'config' | 'clock' | 'base'> & {
   readonly keys: RecoveryKeys;
   readonly target: DirectoryTarget;
+  readonly planned: () => Promise<Planned>;
+  readonly news: PointEvents;
 };
 
-function buildWatch({ config, clock, base, keys, target }: WatchParts): RecoveryWatch {
+function buildWatch({ config, clock, base, keys, target, planned, news }: WatchParts): RecoveryWatch {
   const { metadata, alarms } = base;
+  const store = new RecoveryStore(metadata);
+  const alarmNews = new AlarmNews({ store, changes: new Changes({ metadata }), news });
   return new RecoveryWatch({
     summaries: new RecoverySummaryStore(metadata),
-    store: new RecoveryStore(metadata),
+    store,
     clock,
     alarms,
+    planned,
+    tell: (all) => alarmNews.tell(all),
     location: target.location,
     probe: async () => {
       const fact = await inspectDirectory(target.location, config.dataDir);

@@ -52,7 +52,7 @@ function presentDrill(drill: string | null): Point['drill'] {
   return { ...record, started_at: formatTime(started_at), checks: [...record.checks] };
 }
 
-type PointEvent =
+type PointEvent = `recovery_point.${
   | 'created'
   | 'completed'
   | 'failed'
@@ -61,11 +61,12 @@ type PointEvent =
   | 'deleted'
   | 'drilled'
   | 'drill_failed'
-  | 'drill_skipped';
+  | 'drill_skipped'}`;
+type AlarmEvent = 'recovery.alarm_raised' | 'recovery.alarm_cleared';
 
 export interface PointAnnouncement {
   readonly accountId: number;
-  readonly type: `recovery_point.${PointEvent}`;
+  readonly type: PointEvent | AlarmEvent;
   readonly data: Readonly<Record<string, unknown>>;
   /** ms since 1970. */
   readonly at: number;
@@ -85,13 +86,22 @@ export class PointEvents {
   }
 
   /** Statements for the commit of the event; `row`: the row after it. */
-  async of(type: PointAnnouncement['type'], row: PointRow): Promise<Statement[]> {
-    const { summaries, clock, announce } = this.#deps;
+  async of(type: PointEvent, row: PointRow): Promise<Statement[]> {
     const { point_id, state, state_reason, ...point } = presentPoint(row);
     const { created_at, completed_at, size_bytes, stored_bytes, gaps, damaged_files } = point;
     const sizes = { created_at, completed_at, size_bytes, stored_bytes };
     const drill = type.startsWith('recovery_point.drill') ? drillFacts(point) : {};
-    const data = { point_id, state, state_reason, ...sizes, gaps: gaps.length, damaged_files, ...drill };
+    const data = { point_id, state, state_reason, ...sizes, gaps: gaps.length, damaged_files };
+    return this.#of(type, { ...data, ...drill });
+  }
+
+  /** `data`: the code, and of one that was raised what is wrong, and the fix. */
+  ofAlarm(type: AlarmEvent, data: Readonly<Record<string, string>>): Promise<Statement[]> {
+    return this.#of(type, data);
+  }
+
+  async #of(type: PointAnnouncement['type'], data: Readonly<Record<string, unknown>>): Promise<Statement[]> {
+    const { summaries, clock, announce } = this.#deps;
     const accounts = await summaries.administrators();
     return accounts.flatMap((accountId) => announce({ accountId, type, data, at: clock.now() }));
   }

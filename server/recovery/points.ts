@@ -181,9 +181,17 @@ export class Points {
     }
   }
 
-  /** Throws `point_not_found`. */
+  /** `latest`: see RecoveryStore.latest(). Throws `point_not_found`. */
   async find(pointId: string): Promise<Point> {
-    return this.#present(await this.row(pointId));
+    return this.#present(await this.named(pointId));
+  }
+
+  /** The row of that id, or of `latest`. Throws `point_not_found`. */
+  async named(pointId: string): Promise<PointRow> {
+    if (pointId !== 'latest') return this.row(pointId);
+    const row = await this.#deps.store.latest(this.#deps.location);
+    if (row !== undefined) return row;
+    throw new AppError('point_not_found', 'There is no complete recovery point');
   }
 
   async *list(after: number, limit: number): AsyncGenerator<Listed<PointRow, Point>> {

@@ -32,6 +32,8 @@ export interface RecoveryRoutesDeps extends ScheduleRoutesDeps {
 
 const POINTS = '/api/disaster-recovery/points';
 const POINT = `${POINTS}/{point_id}`;
+const LATEST =
+  '`latest`: the newest complete point; only where there is none, the newest partial one, else a damaged one.';
 const common = { tag: 'recovery', permission: 'admin' } as const;
 
 export function recoveryRoutes(deps: RecoveryRoutesDeps): Route[] {
@@ -83,6 +85,7 @@ function pointRoutes({ points }: RecoveryRoutesDeps): Route[] {
       path: POINT,
       name: 'getRecoveryPoint',
       summary: 'Read a recovery point',
+      description: LATEST,
       params: PointPath,
       responses: { 200: Point },
       errors: ['point_not_found'],
@@ -103,7 +106,8 @@ function careRoutes(deps: RecoveryRoutesDeps): Route[] {
       summary: 'Verify a recovery point by reading every byte',
       description:
         'Responds when verification has begun; `verifying_percent` is the progress. At the end the point is `verified`, ' +
-        'or `damaged` with the damaged files of the target in `damage`. `wait` waits for the end.',
+        'or `damaged` with the damaged files of the target in `damage`. `wait` waits for the end. ' +
+        LATEST,
       params: PointPath,
       query: VerifyQuery,
       isRepeatable: true,
@@ -113,9 +117,10 @@ function careRoutes(deps: RecoveryRoutesDeps): Route[] {
         ...(['target_in_use', 'target_unavailable'] as const),
       ],
       handler: async ({ params: { point_id: id }, query: { wait = 0 }, request }) => {
-        await verifications.begin(await points.row(id));
-        await verifications.wait(id, prefersAsync(request) ? FOR_GOOD : wait * 1000);
-        return points.find(id);
+        const row = await points.named(id);
+        await verifications.begin(row);
+        await verifications.wait(row.point_id, prefersAsync(request) ? FOR_GOOD : wait * 1000);
+        return points.find(row.point_id);
       },
     }),
     drillRoute(deps),
@@ -171,7 +176,8 @@ function drillRoute({ points, drills }: RecoveryRoutesDeps): Route {
     description:
       'Restores the point into a scratch directory, starts a second cloud on it that serves nobody, compares it ' +
       'with the point, opens its databases and boots one of its machines without a network. Responds when the ' +
-      'drill has begun; `drilling` is its stage, `drill` its result. `wait` waits for the end.',
+      'drill has begun; `drilling` is its stage, `drill` its result. `wait` waits for the end. ' +
+      LATEST,
     params: PointPath,
     query: DrillQuery,
     body: DrillBody,
@@ -179,9 +185,10 @@ function drillRoute({ points, drills }: RecoveryRoutesDeps): Route {
     responses: { 200: Point },
     errors: ['point_not_found', 'point_invalid_state', 'point_in_progress', 'target_unavailable'],
     handler: async ({ params: { point_id: id }, query: { wait = 0 }, body, request }) => {
-      await drills.begin(await points.row(id), body.recovery_key);
-      await drills.wait(id, prefersAsync(request) ? FOR_GOOD : wait * 1000);
-      return points.find(id);
+      const row = await points.named(id);
+      await drills.begin(row, body.recovery_key);
+      await drills.wait(row.point_id, prefersAsync(request) ? FOR_GOOD : wait * 1000);
+      return points.find(row.point_id);
     },
   });
 }

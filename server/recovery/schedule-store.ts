@@ -17,6 +17,8 @@ export interface Progress {
   readonly failures: number;
   readonly failedAt: number | null;
   readonly failedReason: string | null;
+  /** Why points that the keep rules let go were not deleted; null: they were. */
+  readonly retentionFailure: string | null;
   /** The last point that was made. */
   readonly lastPointId: string | null;
   readonly lastAt: number | null;
@@ -29,6 +31,7 @@ export const NO_PROGRESS: Progress = {
   failures: 0,
   failedAt: null,
   failedReason: null,
+  retentionFailure: null,
   lastPointId: null,
   lastAt: null,
 };

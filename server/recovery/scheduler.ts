@@ -49,6 +49,8 @@ const MAX_RETRY_MS = 3_600_000;
 export class Scheduler {
   readonly #deps: SchedulerDeps;
   #last: Promise<unknown> = Promise.resolve();
+  /** The last attempt to delete points, on the uptime clock. */
+  #retainedAt = Number.NEGATIVE_INFINITY;
   #isClosed = false;
 
   constructor(deps: SchedulerDeps) {
@@ -101,6 +103,10 @@ export class Scheduler {
       await this.#settle(schedule, progress, progress.pointId);
       return;
     }
+    if (progress.retentionFailure !== null && clock.uptime() - this.#retainedAt > MAX_RETRY_MS) {
+      await this.#retain(schedule, progress);
+      return;
+    }
     const now = clock.now();
     const next = nextAfter(schedule, now);
     if (next === null) return;
@@ -140,7 +146,7 @@ export class Scheduler {
 
   /** Takes note of the end of the point. */
   async #settle(schedule: Schedule, progress: Progress, pointId: string): Promise<void> {
-    const { rows, retention, clock } = this.#deps;
+    const { rows, clock } = this.#deps;
     const row = await rows.find(pointId);
     if (row?.state === 'creating') return;
     if (row?.state === 'failed') {
@@ -153,7 +159,21 @@ export class Scheduler {
     const { lastAt, lastPointId } = progress;
     const last = isMade ? { lastPointId: pointId, lastAt: row.created_at } : { lastPointId, lastAt };
     await this.#write({ ...ended, ...last });
-    if (isMade && schedule.every !== 'off') await retention.apply(schedule.keep);
+    if (isMade) await this.#retain(schedule, { ...ended, ...last });
+  }
+
+  /** Tried again with the next point, and hourly until it succeeds. */
+  async #retain(schedule: Schedule, progress: Progress): Promise<void> {
+    const { retention, clock, onError } = this.#deps;
+    this.#retainedAt = clock.uptime();
+    let retentionFailure: string | null = null;
+    try {
+      if (schedule.every !== 'off') await retention.apply(schedule.keep);
+    } catch (error) {
+      onError('', error);
+      retentionFailure = reasonOf(error);
+    }
+    if (retentionFailure !== progress.retentionFailure) await this.#write({ ...progress, retentionFailure });
   }
 
   /** Tries again after a minute, then two, four, … up to an hour, or at the next time of the schedule. */

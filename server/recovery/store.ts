@@ -59,6 +59,7 @@ export const SOUND: readonly PointState[] = ['complete', 'verified', 'drilled'];
 export const LASTING: readonly PointState[] = [...SOUND, 'damaged'];
 export const DELETABLE: readonly PointState[] = [...LASTING, 'failed', 'cancelled'];
 const IS_LASTING = `state IN ('complete', 'verified', 'drilled', 'damaged')`;
+const TOLD_ALARMS = 'recovery_alarms_told';
 const KEY_TAKEN = 'recovery_key_taken_at ';
 /** Name of the secret that identifies this cloud among the writers of a target. */
 export const WRITER = 'recovery-writer';
@@ -118,6 +119,29 @@ export class RecoveryStore {
        ORDER BY created_at DESC, id DESC LIMIT 1`,
       target,
     );
+  }
+
+  /** The point that `latest` names: the newest complete one, else the newest partial one, else a damaged. */
+  latest(target: string): Awaitable<PointRow | undefined> {
+    return this.#reads.get(
+      `SELECT ${COLUMNS} FROM recovery_points WHERE target = ? AND ${IS_LASTING}
+       ORDER BY CASE WHEN state = 'damaged' THEN 2 WHEN gaps = '[]' THEN 0 ELSE 1 END, created_at DESC, id DESC
+       LIMIT 1`,
+      target,
+    );
+  }
+
+  /** Codes of the alarms that webhooks were told of. */
+  async toldAlarms(): Promise<string[]> {
+    const sql = 'SELECT value FROM settings WHERE name = ?';
+    const row = await this.#reads.get<{ value: string }>(sql, TOLD_ALARMS);
+    return row === undefined ? [] : (JSON.parse(row.value) as string[]);
+  }
+
+  setToldAlarms(codes: readonly string[]): Statement {
+    const sql = `INSERT INTO settings (name, value) VALUES (?, ?)
+                 ON CONFLICT (name) DO UPDATE SET value = excluded.value`;
+    return { sql, params: [TOLD_ALARMS, JSON.stringify(codes)] };
   }
 
   /** Files that verifications found damaged, of all points in the target. */

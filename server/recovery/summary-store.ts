@@ -11,8 +11,13 @@ export interface RecoverySummary {
   /** Creation time of the last point, if it failed. */
   readonly failed_at: number | null;
   readonly failed_reason: string | null;
+  readonly newest_id: string | null;
   /** Gaps of the newest point, JSON; null: no point. */
   readonly newest_gaps: string | null;
+  /** The point that a restore of `latest` takes: the newest complete one, else the newest partial one. */
+  readonly latest_id: string | null;
+  readonly latest_at: number | null;
+  readonly latest_gaps: string | null;
 }
 
 const NONE: RecoverySummary = {
@@ -21,7 +26,11 @@ const NONE: RecoverySummary = {
   newest_at: null,
   verified_at: null,
   failed_at: null,
+  newest_id: null,
   newest_gaps: null,
+  latest_id: null,
+  latest_at: null,
+  latest_gaps: null,
   failed_reason: null,
 };
 
@@ -43,12 +52,17 @@ export class RecoverySummaryStore {
       `WITH here AS (SELECT * FROM recovery_points WHERE target = ?),
          sound AS (SELECT * FROM here WHERE state IN ('complete', 'verified', 'drilled')),
          last AS (SELECT * FROM here WHERE state NOT IN ('creating', 'cancelled') ORDER BY id DESC LIMIT 1),
+         newest AS (SELECT * FROM sound ORDER BY created_at DESC, id DESC LIMIT 1),
+         latest AS (SELECT * FROM sound ORDER BY CASE WHEN gaps = '[]' THEN 0 ELSE 1 END, created_at DESC, id DESC
+           LIMIT 1),
          failed AS (SELECT * FROM last WHERE state = 'failed')
        SELECT (SELECT count(*) FROM sound) AS points,
          (SELECT count(*) FROM here WHERE state = 'damaged') AS damaged,
          (SELECT max(created_at) FROM sound) AS newest_at, (SELECT max(verified_at) FROM sound) AS verified_at,
          (SELECT created_at FROM failed) AS failed_at, (SELECT reason FROM failed) AS failed_reason,
-         (SELECT gaps FROM sound ORDER BY created_at DESC, id DESC LIMIT 1) AS newest_gaps`,
+         (SELECT point_id FROM newest) AS newest_id, (SELECT gaps FROM newest) AS newest_gaps,
+         (SELECT point_id FROM latest) AS latest_id, (SELECT created_at FROM latest) AS latest_at,
+         (SELECT gaps FROM latest) AS latest_gaps`,
       target,
     );
     return row ?? NONE;

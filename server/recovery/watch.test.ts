@@ -2,6 +2,9 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { Alarms } from '../platform/alarms.ts';
 import { FakeClock } from '../platform/clock.ts';
+import { defaultSchedule } from './schedule.ts';
+import { NO_PROGRESS } from './schedule-store.ts';
+import type { Planned } from './scheduler.ts';
 import type { RecoverySummary } from './summary-store.ts';
 import { RecoveryWatch, type TargetFact } from './watch.ts';
 
@@ -13,25 +16,33 @@ const NOTHING: RecoverySummary = {
   verified_at: null,
   failed_at: null,
   failed_reason: null,
+  newest_id: null,
   newest_gaps: null,
+  latest_id: null,
+  latest_at: null,
+  latest_gaps: null,
 };
+const OFF: Planned = { schedule: defaultSchedule(false), isDefault: true, progress: NO_PROGRESS };
 const ELSEWHERE: TargetFact = { isOnDataDisk: false, freeBytes: 7, repositoryId: 'r' };
 
 function open(probe: () => Promise<TargetFact>) {
   const clock = new FakeClock();
   const alarms = new Alarms(clock);
-  const state = { summary: NOTHING, isKeyTaken: true };
+  const state = { summary: NOTHING, isKeyTaken: true, planned: OFF };
+  const told: string[][] = [];
   const watch = new RecoveryWatch({
     summaries: { of: async () => state.summary },
     store: { isKeyTaken: async () => state.isKeyTaken },
     clock,
     alarms,
+    planned: async () => state.planned,
+    tell: async (all) => void told.push(all.map(({ code }) => code)),
     probe,
     location: '/mnt/points',
   });
   const codes = () => alarms.list().map(({ code }) => code);
   const warnings = async () => (await watch.read()).warnings.map(({ code }) => code);
-  return { clock, alarms, state, watch, codes, warnings };
+  return { clock, alarms, state, watch, codes, warnings, told };
 }
 
 test('what would be in the way of a restore is a warning with its fix, and no alarm', async () => {
@@ -126,6 +137,54 @@ test('a point that failed is an alarm until the next one is whole, and so is one
   await watch.check();
   assert.deepEqual(codes(), []);
   assert.equal(watch.figures().points, 3);
+});
+
+test('a schedule that fails or is late is an alarm until a point is made, and webhooks are told', async () => {
+  const { clock, state, watch, alarms, codes, told } = open(async () => ELSEWHERE);
+  const schedule = defaultSchedule(true);
+  const latest = (at: number) => ({
+    points: 1,
+    newest_at: at,
+    latest_id: 'drp-1',
+    latest_at: at,
+    latest_gaps: '[]',
+  });
+  state.summary = { ...NOTHING, ...latest(clock.now()) };
+  state.planned = { ...OFF, schedule, progress: { ...NO_PROGRESS, nextAt: clock.now() + DAY_MS } };
+  clock.advance(2 * DAY_MS);
+  await watch.check();
+  assert.deepEqual(codes(), []);
+  assert.deepEqual((await watch.read()).latest, {
+    point_id: 'drp-1',
+    created_at: '2026-01-01 00:00:00',
+    age_seconds: 2 * 86_400,
+    gaps: 0,
+  });
+  clock.advance(1);
+  const failed = { failures: 2, failedReason: 'It is full', nextAt: clock.now() + 60_000 };
+  state.planned = {
+    ...OFF,
+    schedule,
+    progress: { ...NO_PROGRESS, ...failed, retentionFailure: 'It is gone' },
+  };
+  state.summary = { ...state.summary, failed_at: clock.now(), failed_reason: 'It is full' };
+  await watch.check();
+  const all = ['recovery_schedule_failed', 'recovery_retention_failed', 'recovery_point_overdue'];
+  assert.deepEqual(codes(), all);
+  assert.deepEqual(
+    alarms.list().map(({ detail }) => detail),
+    [
+      'The scheduled recovery point failed 2 times: It is full. The next attempt is at 2026-01-03 00:01:00 UTC',
+      'Recovery points that the keep rules let go could not be deleted: It is gone',
+      'The newest recovery point to restore from is 2 days old, but the schedule is daily',
+    ],
+  );
+  assert.equal(watch.figures().latestAgeSeconds, 2 * 86_400 + 0.001);
+  state.planned = { ...OFF, schedule };
+  state.summary = { ...NOTHING, ...latest(clock.now()) };
+  await watch.check();
+  assert.deepEqual(codes(), []);
+  assert.deepEqual(told, [[], all, []]);
 });
 
 test('a check that the end of the cloud overtakes is no failure', async () => {

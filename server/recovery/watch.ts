@@ -4,9 +4,12 @@
  * A recovery target may hang, such as a network file system whose server is gone. So it is probed at
  * intervals, and callers get the last result.
  */
+import type { Alarm, Alarms } from '../platform/alarms.ts';
 import { type Clock, formatTime, formatTimeOrNull } from '../platform/clock.ts';
 import { plural } from '../platform/plural.ts';
 import type { Gap } from './manifest.ts';
+import { alarmsOf, POINT_ALARMS } from './recovery-alarms.ts';
+import type { Planned } from './scheduler.ts';
 import type { RecoveryStore } from './store.ts';
 import type { RecoverySummary, RecoverySummaryStore } from './summary-store.ts';
 
@@ -22,14 +25,14 @@ export interface WatchDeps {
   readonly summaries: Pick<RecoverySummaryStore, 'of'>;
   readonly store: Pick<RecoveryStore, 'isKeyTaken'>;
   readonly clock: Clock;
-  readonly alarms: { raise(code: string, detail: string, fix: string): void; clear(code: string): void };
+  readonly alarms: Pick<Alarms, 'raise' | 'clear' | 'list'>;
+  readonly planned: () => Promise<Planned>;
+  /** Tells webhooks of the alarms that appeared or are over. */
+  readonly tell: (alarms: readonly Alarm[]) => Promise<void>;
   /** Rejects with the reason why points cannot be stored there. */
   readonly probe: () => Promise<TargetFact>;
   readonly location: string;
 }
-
-/** Number of gaps named in the alarm. */
-const SHOWN = 5;
 
 /** A warning to the operator that is no fault. */
 export interface Warning {
@@ -97,19 +100,20 @@ export class RecoveryWatch {
   }
 
   async read() {
-    const { summaries, store, clock, location } = this.#deps;
-    const summary = await summaries.of(location);
+    const { store, clock } = this.#deps;
+    const { summary, planned } = await this.#look();
     const { points, newest_at, verified_at, failed_at, failed_reason: reason } = summary;
     const id = this.#found?.repositoryId ?? null;
     const isKeyTaken = id === null ? null : await store.isKeyTaken(id);
     const ageMs = newest_at === null ? null : Math.max(0, clock.now() - newest_at);
-    this.#summary = summary;
     this.#isKeyTaken = isKeyTaken === true;
     return {
       points,
       newest_at: formatTimeOrNull(newest_at),
       newest_age_seconds: ageMs && Math.round(ageMs / 1000),
+      latest: latestOf(summary, clock.now()),
       verified_at: formatTimeOrNull(verified_at),
+      schedule: presentPlan(planned),
       last_failure: failed_at === null ? null : { at: formatTime(failed_at), reason },
       key_taken: isKeyTaken,
       on_data_disk: this.#found?.isOnDataDisk ?? null,
@@ -120,46 +124,44 @@ export class RecoveryWatch {
 
   /** Results of the last probe; NaN where unknown. */
   figures() {
-    const { newest_at: newestAt = null, points = 0 } = this.#summary ?? {};
+    const { newest_at: newestAt = null, latest_at: latestAt = null, points = 0 } = this.#summary ?? {};
+    const ageOf = (at: number | null) => (at === null ? Number.NaN : (this.#deps.clock.now() - at) / 1000);
     return {
       points,
-      ageSeconds: newestAt === null ? Number.NaN : (this.#deps.clock.now() - newestAt) / 1000,
+      ageSeconds: ageOf(newestAt),
+      latestAgeSeconds: ageOf(latestAt),
+      isTargetUp: this.#found !== undefined,
       freeBytes: this.#found?.freeBytes ?? Number.NaN,
       isKeyTaken: this.#isKeyTaken,
     };
   }
 
   async #reportPoints(): Promise<void> {
-    const { alarms } = this.#deps;
-    const { last_failure: failure } = await this.read();
-    const damaged = this.#summary?.damaged ?? 0;
-    if (failure === null) alarms.clear('recovery_point_failed');
-    else {
-      const detail = `The last recovery point failed: ${failure.reason}`;
-      alarms.raise(
-        'recovery_point_failed',
-        detail,
-        'Fix the cause, then create another: cloudlet recovery create',
-      );
-    }
-    const lacks = JSON.parse(this.#summary?.newest_gaps ?? '[]') as readonly Gap[];
-    if (lacks.length === 0) alarms.clear('recovery_point_partial');
-    else {
-      const named = lacks.slice(0, SHOWN).map(({ component }) => component);
-      const more = lacks.length > SHOWN ? ` and ${lacks.length - SHOWN} more` : '';
-      const detail = `The newest recovery point is missing ${named.join(', ')}${more}`;
-      alarms.raise(
-        'recovery_point_partial',
-        detail,
-        'cloudlet recovery get latest shows why; then create another',
-      );
-    }
-    if (damaged === 0) alarms.clear('recovery_points_damaged');
-    else {
-      const fix = 'Create another point, then delete the damaged ones';
-      alarms.raise('recovery_points_damaged', `Recovery points are damaged: ${damaged}`, fix);
-    }
+    const { alarms, clock } = this.#deps;
+    const { summary, planned } = await this.#look();
+    const raised = alarmsOf(summary, planned, clock.now());
+    for (const code of POINT_ALARMS) if (!raised.some((one) => one.code === code)) alarms.clear(code);
+    for (const { code, detail, fix } of raised) alarms.raise(code, detail, fix);
+    await this.#deps.tell(alarms.list());
   }
+
+  async #look() {
+    const { summaries, planned, location } = this.#deps;
+    this.#summary = await summaries.of(location);
+    return { summary: this.#summary, planned: await planned() };
+  }
+}
+
+function latestOf({ latest_id: id, latest_at: at, latest_gaps: gaps }: RecoverySummary, now: number) {
+  if (id === null || at === null) return null;
+  const lacks = JSON.parse(gaps ?? '[]') as readonly Gap[];
+  const ageSeconds = Math.round(Math.max(0, now - at) / 1000);
+  return { point_id: id, created_at: formatTime(at), age_seconds: ageSeconds, gaps: lacks.length };
+}
+
+function presentPlan({ schedule: { every }, progress }: Planned) {
+  const nextAt = every === 'off' ? null : progress.nextAt;
+  return { every, next_at: formatTimeOrNull(nextAt), failures: progress.failures };
 }
 
 function warningsOf(of: {

@@ -25,6 +25,17 @@ const Component = namedObject('Component', component);
 const OrNull = Type.Union([Type.String(), Type.Null()]);
 
 const RecoveryFailure = namedObject('RecoveryFailure', { at: Type.String(), reason: OrNull });
+const RecoveryLatest = namedObject('RecoveryLatest', {
+  point_id: Type.String(),
+  created_at: Type.String(),
+  age_seconds: Type.Integer({ description: 'Recovery point objective now: so much would be lost' }),
+  gaps: Type.Integer({ description: 'Number of components that it lacks; 0 unless no point is complete' }),
+});
+const RecoveryPlan = namedObject('RecoveryPlan', {
+  every: Type.String({ description: '`off`, `hourly`, `daily`, `weekly`' }),
+  next_at: Time,
+  failures: Type.Integer({ description: 'Failed attempts since the last success' }),
+});
 const RecoveryWarning = namedObject('RecoveryWarning', {
   code: Type.String(),
   detail: Type.String(),
@@ -85,7 +96,11 @@ export const SystemStatus = namedObject('SystemStatus', {
       points: Type.Integer({ description: 'Recovery points that can be restored' }),
       newest_at: Time,
       newest_age_seconds: Type.Union([Type.Integer(), Type.Null()]),
+      latest: Type.Union([RecoveryLatest, Type.Null()], {
+        description: 'The point that a restore of `latest` would take now; null if there is none',
+      }),
       verified_at: Time,
+      schedule: RecoveryPlan,
       last_failure: Type.Union([RecoveryFailure, Type.Null()], {
         description: 'Failure of the last recovery point, if it failed',
       }),

@@ -76,8 +76,11 @@ const COMPONENT_ALARMS = {
   ],
   recovery: [
     'recovery_point_failed',
+    'recovery_point_overdue',
     'recovery_point_partial',
     'recovery_points_damaged',
+    'recovery_retention_failed',
+    'recovery_schedule_failed',
     'recovery_target_unavailable',
   ],
 } as const;

@@ -16,6 +16,8 @@ export const EVENT_TYPES = [
   'database.suspended',
   'database.tunnel_opened',
   'database.tunnel_closed',
+  'recovery.alarm_cleared',
+  'recovery.alarm_raised',
   'recovery_point.completed',
   'recovery_point.created',
   'recovery_point.damaged',

@@ -29,15 +29,20 @@ test('of one that is made, verified, found damaged and deleted, and of one that 
   rmSync(join(pieces, folder), { recursive: true });
   const { state } = await lost.admin.expect(200, `${POINTS}/${id}/verify?wait=120`, POST);
   assert.equal(state, 'damaged');
-  await lost.admin.expect(200, `${POINTS}/${id}`, { method: 'DELETE' });
-  writeFileSync(join(lost.dataDir, 'master.key'), '{}');
-  const failed = await lost.point();
   const received = () =>
     receiver.received.map(({ path, body }) => {
       const { type, data } = JSON.parse(body);
       return { path, type: type.replace('recovery_point.', ''), ...data };
     });
-  await eventually('all are delivered', () => received().length >= 7);
+  const alarms = (event: string) =>
+    received().flatMap(({ type, code }) => (type === `recovery.alarm_${event}` ? [code] : []));
+  await eventually('the alarm is told of', () => alarms('raised').length === 1);
+  await lost.admin.expect(200, `${POINTS}/${id}`, { method: 'DELETE' });
+  writeFileSync(join(lost.dataDir, 'master.key'), '{}');
+  const failed = await lost.point();
+  await eventually('all are delivered', () => received().length >= 10);
+  assert.deepEqual(alarms('raised').sort(), ['recovery_point_failed', 'recovery_points_damaged']);
+  assert.deepEqual(alarms('cleared'), ['recovery_points_damaged'], 'it was deleted');
   const of = (point: string) => received().filter(({ point_id: about }) => about === point);
   const types = (point: string) => of(point).map(({ type }) => type);
   assert.deepEqual(types(id).sort(), ['completed', 'created', 'damaged', 'deleted', 'verified']);

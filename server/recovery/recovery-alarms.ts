@@ -1,0 +1,72 @@
+/** The alarms that points and their schedule raise. Each is gone as soon as its cause is. */
+import { formatTime } from '../platform/clock.ts';
+import { plural } from '../platform/plural.ts';
+import type { Gap } from './manifest.ts';
+import { DAY_MS, HOUR_MS, overdueMs } from './schedule.ts';
+import type { Planned } from './scheduler.ts';
+import type { RecoverySummary } from './summary-store.ts';
+
+export interface RecoveryAlarm {
+  readonly code: string;
+  readonly detail: string;
+  readonly fix: string;
+}
+
+/** Every code that alarmsOf() gives. */
+export const POINT_ALARMS = [
+  'recovery_point_failed',
+  'recovery_schedule_failed',
+  'recovery_retention_failed',
+  'recovery_point_overdue',
+  'recovery_point_partial',
+  'recovery_points_damaged',
+] as const;
+type Code = (typeof POINT_ALARMS)[number];
+
+/** Number of gaps named in the alarm. */
+const SHOWN = 5;
+
+/** `now`: ms. */
+export function alarmsOf(summary: RecoverySummary, planned: Planned, now: number): RecoveryAlarm[] {
+  const alarms: RecoveryAlarm[] = [];
+  const add = (code: Code, detail: string, fix: string) => alarms.push({ code, detail, fix });
+  const { failures, failedReason, nextAt, retentionFailure } = planned.progress;
+  if (failures > 0) {
+    const times = failures === 1 ? '' : ` ${failures} times`;
+    const next = nextAt === null ? '' : `. The next attempt is at ${formatTime(nextAt)} UTC`;
+    const detail = `The scheduled recovery point failed${times}: ${failedReason}${next}`;
+    add('recovery_schedule_failed', detail, 'Fix the cause; the schedule tries again by itself');
+  } else if (summary.failed_at !== null) {
+    const detail = `The last recovery point failed: ${summary.failed_reason}`;
+    add('recovery_point_failed', detail, 'Fix the cause, then create another: cloudlet recovery create');
+  }
+  if (retentionFailure !== null) {
+    const detail = `Recovery points that the keep rules let go could not be deleted: ${retentionFailure}`;
+    add('recovery_retention_failed', detail, 'Fix the cause; it is tried again by itself');
+  }
+  const late = summary.latest_at === null ? 0 : now - summary.latest_at;
+  if (late > overdueMs(planned.schedule)) {
+    const detail =
+      `The newest recovery point to restore from is ${sayAge(late)} old, ` +
+      `but the schedule is ${planned.schedule.every}`;
+    add('recovery_point_overdue', detail, 'cloudlet recovery schedule shows why; then create one');
+  }
+  const lacks = JSON.parse(summary.newest_gaps ?? '[]') as readonly Gap[];
+  if (lacks.length > 0) {
+    const named = lacks.slice(0, SHOWN).map(({ component }) => component);
+    const more = lacks.length > SHOWN ? ` and ${lacks.length - SHOWN} more` : '';
+    const detail = `The newest recovery point is missing ${named.join(', ')}${more}`;
+    const fix = `cloudlet recovery get ${summary.newest_id ?? 'latest'} shows why; then create another`;
+    add('recovery_point_partial', detail, fix);
+  }
+  if (summary.damaged > 0) {
+    const fix = 'Create another point, then delete the damaged ones';
+    add('recovery_points_damaged', `Recovery points are damaged: ${summary.damaged}`, fix);
+  }
+  return alarms;
+}
+
+function sayAge(ms: number): string {
+  const [size, unit] = ms < 2 * DAY_MS ? ([HOUR_MS, 'hour'] as const) : ([DAY_MS, 'day'] as const);
+  return plural(Math.floor(ms / size), unit);
+}
