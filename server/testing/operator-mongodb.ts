@@ -137,6 +137,8 @@ export class OperatorMongodb {
           user: null,
           now: () => new Date(),
           sizeBytes: async () => 0,
+          sessions: () => ({ current: 0, available: 0 }),
+          ask: async () => ({}),
         };
         return await open({ ...connected, logOut: () => {} }, command, String(command.$db ?? 'admin'));
       }

@@ -22,6 +22,7 @@ import {
   namespaceOf,
   readerOf,
 } from './command-scope.ts';
+import { figureStage } from './figures.ts';
 
 /** Stages that need all input before they emit the first document. */
 const BLOCKING = new Set(
@@ -41,11 +42,13 @@ function aggregate(command: Document, scope: CommandScope): Document {
     throw new CommandError('InvalidNamespace', 'aggregate must name a collection');
   const collation = collationOf(command, scope.store.collection(name));
   const target = writerOf(stages.at(-1), scope);
-  const { read, rest } = split(target === null ? pipeline : stages.slice(0, -1));
+  const figures = figureStage(stages[0], name, scope);
+  const wanted: Document[] = target === null ? pipeline : stages.slice(0, -1);
+  const { read, rest } = figures === null ? split(wanted) : { read: { filter: {} }, rest: wanted.slice(1) };
   const run = compilePipeline(rest, readerOf(scope));
-  const quick = quickCount(name, { read, rest }, scope);
-  const source = () => find(name, scope, { ...read, variables, collation }).map(({ document }) => document);
-  const documents = quick ?? run(source(), { variables, collation });
+  const quick = figures === null ? quickCount(name, { read, rest }, scope) : null;
+  const found = () => find(name, scope, { ...read, variables, collation }).map(({ document }) => document);
+  const documents = quick ?? run(figures ?? found(), { variables, collation });
   if (target !== null) target(documents);
   const result = target === null ? documents : [];
   const isHeld =

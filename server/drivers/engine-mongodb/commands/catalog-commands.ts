@@ -3,6 +3,7 @@ import type { Document } from 'bson';
 import { CommandError } from '../command-error.ts';
 import { compileFilter } from '../query/filter.ts';
 import type { Collection } from '../storage/documents-store.ts';
+import { readValidator } from '../storage/validation.ts';
 import { isSameCollation, readCollation } from '../values/collations.ts';
 import { isDocument } from '../values/field-paths.ts';
 import { equalValues } from '../values/key-order.ts';
@@ -28,8 +29,14 @@ const INDEX_OPTIONS = new Set(
 /** Options of `create`; without effect here, or sent with any command. */
 const CREATE_OPTIONS = new Set(
   (
-    'create storageEngine indexOptionDefaults writeConcern comment collation autoIndexId idIndex ' +
+    'create validator validationLevel validationAction storageEngine indexOptionDefaults writeConcern comment collation autoIndexId idIndex ' +
     'lsid maxTimeMS readConcern apiVersion apiStrict apiDeprecationErrors'
+  ).split(' '),
+);
+const COLL_MOD_OPTIONS = new Set(
+  (
+    'collMod index validator validationLevel validationAction writeConcern comment lsid maxTimeMS ' +
+    'readConcern apiVersion apiStrict apiDeprecationErrors'
   ).split(' '),
 );
 
@@ -49,8 +56,57 @@ function create(command: Document, scope: CommandScope): Document {
     throw new CommandError('InvalidOptions', `'${unknown}' of create is not supported by this engine`);
   if (scope.store.collection(name) !== undefined)
     throw new CommandError('NamespaceExists', `Collection ${namespaceOf(name, scope)} already exists.`);
-  createCollection(name, scope, collation === null ? {} : { collation: collation.spec });
+  const options = readValidator(command, collation);
+  createCollection(name, scope, collation === null ? options : { ...options, collation: collation.spec });
   return { ok: 1 };
+}
+
+const COLL_MOD_INDEX = new Set(['name', 'keyPattern', 'expireAfterSeconds', 'hidden']);
+
+/** Changes the validator of a collection, and when documents of an index expire. */
+function collMod(command: Document, scope: CommandScope): Document {
+  const collection = there(command, scope);
+  const { index: asked } = command;
+  const isKnown = (field: string) => COLL_MOD_OPTIONS.has(field) || field.startsWith('$');
+  const unknown = Object.keys(command).find((field) => !isKnown(field));
+  if (unknown !== undefined)
+    throw new CommandError('InvalidOptions', `'${unknown}' of collMod is not supported by this engine`);
+  const changed = readValidator(command, collection.indexes[0]?.collation ?? null);
+  const noted = asked === undefined ? {} : modifyIndex(collection, asked, scope);
+  if (Object.keys(changed).length === 0) return { ...noted, ok: 1 };
+  const { validator, ...options } = { ...collection.options, ...changed };
+  const isGone = validator === undefined || Object.keys(validator).length === 0;
+  scope.store.setOptions(collection, isGone ? options : { ...options, validator });
+  return { ...noted, ok: 1 };
+}
+
+function modifyIndex(collection: Collection, asked: unknown, { store }: CommandScope): Document {
+  if (!isDocument(asked)) throw new CommandError('TypeMismatch', "'index' of collMod must be an object");
+  const { name, keyPattern, expireAfterSeconds: seconds, hidden } = asked;
+  const unknown = Object.keys(asked).find((field) => !COLL_MOD_INDEX.has(field));
+  if (unknown !== undefined)
+    throw new CommandError('InvalidOptions', `'index.${unknown}' of collMod is not supported by this engine`);
+  if ((name === undefined) === (keyPattern === undefined))
+    throw new CommandError('InvalidOptions', 'collMod needs either the name or the keyPattern of an index');
+  if (seconds === undefined && hidden === undefined)
+    throw new CommandError('InvalidOptions', 'no expireAfterSeconds or hidden field');
+  const index = chosenIndex(collection, name ?? keyPattern);
+  if (index.id === 0) throw new CommandError('BadValue', 'the index of _id cannot be changed');
+  const { hidden: wasHidden = false, ...kept } = index.spec;
+  const isHidden = hidden === undefined ? wasHidden : Boolean(hidden);
+  const spec = {
+    ...kept,
+    ...(seconds === undefined ? {} : { expireAfterSeconds: seconds }),
+    ...(isHidden ? { hidden: true } : {}),
+  };
+  assertExpiry(spec);
+  store.setSpec(collection, index, spec);
+  return {
+    ...(seconds === undefined
+      ? {}
+      : { expireAfterSeconds_old: index.spec.expireAfterSeconds, expireAfterSeconds_new: seconds }),
+    ...(hidden === undefined ? {} : { hidden_old: wasHidden, hidden_new: isHidden }),
+  };
 }
 
 function drop(command: Document, scope: CommandScope): Document {
@@ -173,11 +229,16 @@ function readSpec(asked: unknown, collection: Collection): Document {
   if (unknown !== undefined)
     throw new CommandError(197, `The field '${unknown}' is not valid for an index of this engine`);
   if (spec.partialFilterExpression !== undefined) compileFilter(spec.partialFilterExpression, { collation });
-  const { expireAfterSeconds: seconds = 0 } = spec;
-  if (!(plainNumber(seconds) >= 0) || ('expireAfterSeconds' in spec && fields.length > 1))
-    throw refuse('expireAfterSeconds must not be negative, and is for indexes of one field');
+  assertExpiry({ ...spec, key: asked.key });
   const name = spec.name ?? fields.map(([path, direction]) => `${path}_${plainNumber(direction)}`).join('_');
   return { v: 2, ...spec, name, ...(collation === null ? {} : { collation: collation.spec }) };
+}
+
+function assertExpiry({ key, expireAfterSeconds: seconds }: Document): void {
+  if (seconds === undefined) return;
+  if (plainNumber(seconds) >= 0 && Object.keys(key).length === 1) return;
+  const why = 'expireAfterSeconds must not be negative, and is for indexes of one field';
+  throw new CommandError('CannotCreateIndex', why);
 }
 
 function dropIndexes(command: Document, scope: CommandScope): Document {
@@ -204,60 +265,10 @@ function chosenIndex({ indexes }: Collection, wanted: unknown) {
   throw new CommandError('IndexNotFound', `index not found with ${shown}`);
 }
 
-function collStats(command: Document, scope: CommandScope): Document {
-  const name = collectionName(command, scope);
-  const collection = scope.store.collection(name);
-  const scale = plainNumber(command.scale ?? 1);
-  const { documents: count, bytes } = collection ?? { documents: 0, bytes: 0 };
-  const sizes = (collection?.indexes ?? []).map(
-    (index) => [index.name, scope.store.indexBytes(collection as Collection, index) / scale] as const,
-  );
-  const totalIndexSize = sizes.reduce((sum, [, size]) => sum + size, 0);
-  return {
-    ns: namespaceOf(name, scope),
-    count,
-    size: bytes / scale,
-    ...(count > 0 ? { avgObjSize: Math.round(bytes / count) } : {}),
-    storageSize: bytes / scale,
-    totalSize: bytes / scale + totalIndexSize,
-    nindexes: sizes.length,
-    totalIndexSize,
-    indexSizes: Object.fromEntries(sizes),
-    capped: false,
-    scaleFactor: scale,
-    ok: 1,
-  };
-}
-
-function dbStats(command: Document, scope: CommandScope): Document {
-  const scale = plainNumber(command.scale ?? 1);
-  const collections = scope.store.collections();
-  const total = (of: (collection: Collection) => number) =>
-    collections.reduce((sum, each) => sum + of(each), 0);
-  const [objects, bytes] = [total(({ documents }) => documents), total((each) => each.bytes)];
-  const indexSize = total((each) =>
-    each.indexes.reduce((sum, index) => sum + scope.store.indexBytes(each, index), 0),
-  );
-  const file = scope.store.fileBytes();
-  return {
-    db: scope.databaseName,
-    collections: collections.length,
-    views: 0,
-    objects,
-    avgObjSize: objects === 0 ? 0 : bytes / objects,
-    dataSize: bytes / scale,
-    storageSize: (file.total - file.free) / scale,
-    indexes: total(({ indexes }) => indexes.length),
-    indexSize: indexSize / scale,
-    totalSize: file.total / scale,
-    scaleFactor: scale,
-    ok: 1,
-  };
-}
-
 /** They write. */
 export const CATALOG_CHANGES: Readonly<Record<string, Command>> = {
   create,
+  collMod,
   drop,
   dropDatabase,
   createIndexes,
@@ -268,10 +279,6 @@ export const CATALOG_CHANGES: Readonly<Record<string, Command>> = {
 export const CATALOG_QUESTIONS: Readonly<Record<string, Command>> = {
   listCollections,
   listIndexes,
-  collStats,
-  collstats: collStats,
-  dbStats,
-  dbstats: dbStats,
   // Drivers get it from their connection; queries over HTTP have none.
   ping: () => ({ ok: 1 }),
 };

@@ -9,6 +9,7 @@ import { type FoundDocument, type ReadOptions, readDocuments } from '../storage/
 import type { Collection, DocumentsStore } from '../storage/documents-store.ts';
 import type { DocumentsWriting } from '../storage/documents-writing.ts';
 import { type Collation, readCollation } from '../values/collations.ts';
+import type { OperationCounters } from './figures.ts';
 
 const MAX_NAMESPACE_BYTES = 255;
 
@@ -17,6 +18,7 @@ export interface CommandScope {
   readonly writing: DocumentsWriting;
   readonly cursors: Cursors;
   readonly clock: Clock;
+  readonly counters: OperationCounters;
   readonly databaseName: string;
   /** When the command that runs now must have ended, by the steady clock; null: no limit of its own. */
   readonly timer: { deadline: number | null };

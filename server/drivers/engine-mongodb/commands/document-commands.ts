@@ -13,6 +13,7 @@ import { plainNumber } from '../values/numbers.ts';
 import { AGGREGATE_COMMANDS } from './aggregate-command.ts';
 import { CATALOG_CHANGES, CATALOG_QUESTIONS } from './catalog-commands.ts';
 import { type CommandScope, find } from './command-scope.ts';
+import { FIGURE_COMMANDS, OperationCounters } from './figures.ts';
 import { READ_COMMANDS } from './read-commands.ts';
 import { WRITE_COMMANDS } from './write-commands.ts';
 
@@ -33,7 +34,9 @@ export interface CommandContext {
   readonly withinMs?: number | null;
 }
 
-const READING = new Map(Object.entries({ ...READ_COMMANDS, ...CATALOG_QUESTIONS, ...AGGREGATE_COMMANDS }));
+const READING = new Map(
+  Object.entries({ ...READ_COMMANDS, ...CATALOG_QUESTIONS, ...AGGREGATE_COMMANDS, ...FIGURE_COMMANDS }),
+);
 const WRITING = new Map(Object.entries({ ...WRITE_COMMANDS, ...CATALOG_CHANGES }));
 const EXPIRY_MS = 60_000;
 /** At one time, so that no command waits long for it. */
@@ -51,8 +54,10 @@ export class DocumentDatabase {
     const { file, databaseName, sizeLimit, clock } = options;
     this.#store = new DocumentsStore(file, sizeLimit);
     const writing = new DocumentsWriting(this.#store, databaseName);
+    const counters = new OperationCounters(clock.monotonic());
+    const cursors = new Cursors(clock);
     const timer = { deadline: null };
-    this.#scope = { store: this.#store, writing, cursors: new Cursors(clock), clock, databaseName, timer };
+    this.#scope = { store: this.#store, writing, cursors, clock, counters, databaseName, timer };
     renewCollations(this.#store, writing);
     this.#watcher = new DatabaseSync(file, { readOnly: true });
     this.#log = new DurableLog(file, this.#watcher);
@@ -95,7 +100,7 @@ export class DocumentDatabase {
 
   #dispatch(command: Document, { readOnly, withinMs = null }: CommandContext): Document {
     const [name = ''] = Object.keys(command);
-    const { databaseName, clock, timer } = this.#scope;
+    const { databaseName, clock, counters, timer } = this.#scope;
     if (command.$db !== undefined && command.$db !== databaseName)
       throw new CommandError(
         'Unauthorized',
@@ -111,8 +116,10 @@ export class DocumentDatabase {
         'Unauthorized',
         `not authorized on ${databaseName} to execute command { ${name}: … }`,
       );
+    counters.count(name);
     const limits = [plainNumber(command.maxTimeMS ?? 0), withinMs ?? 0].filter((limit) => limit > 0);
     timer.deadline = limits.length > 0 ? clock.monotonic() + Math.min(...limits) : null;
+    this.#scope.writing.isUnchecked = command.bypassDocumentValidation === true;
     const work = () => run(command, this.#scope);
     return isWrite ? this.#store.transaction(work) : work();
   }

@@ -102,6 +102,13 @@ const COMMANDS: readonly Document[] = [
   },
   { create: 'c' },
   {
+    create: 'v',
+    validator: { $jsonSchema: { required: ['a'], properties: { a: { minimum: 1, pattern: 'a' } } } },
+    validationLevel: 'strict',
+  },
+  { collMod: 'a', index: { name: 'a', hidden: true }, validator: { a: 1 }, validationAction: 'warn' },
+  { aggregate: 'a', pipeline: [{ $collStats: { storageStats: { scale: 1 }, count: {} } }], cursor: {} },
+  {
     createIndexes: 'a',
     indexes: [
       { key: { a: 1 }, name: 'a', unique: false, partialFilterExpression: { a: 1 }, expireAfterSeconds: 5 },

@@ -7,6 +7,7 @@ import { compareValues, equalValues, holdsText, TAG, tagOf, textKeyOf } from '..
 import { isTrue, plainNumber } from '../values/numbers.ts';
 import { isOfType, readTypes } from '../values/type-names.ts';
 import { assertNoScripts, evaluate, evaluation } from './expressions.ts';
+import { compileSchema, keeps } from './json-schema.ts';
 import { compileRegex, readRegex } from './regular-expressions.ts';
 
 export type Filter = (document: Document) => boolean;
@@ -60,8 +61,10 @@ function compileTerm(name: string, value: unknown, scope: FilterScope): Filter {
       throw new CommandError(6108304, 'no globalScriptEngine in $where parsing');
     case '$text':
       throw new CommandError('IndexNotFound', 'text index required for $text query');
-    case '$jsonSchema':
-      throw bad('$jsonSchema is not supported by this engine');
+    case '$jsonSchema': {
+      const schema = compileSchema(value);
+      return (document) => keeps(schema, document);
+    }
     default:
       throw bad(`unknown top level operator: ${name}`);
   }

@@ -244,6 +244,13 @@ export class DocumentsStore {
     collection.indexes = collection.indexes.filter(({ id }) => id !== index.id);
   }
 
+  /** Gives an index other options, under which its keys stay what they are. */
+  setSpec(collection: Collection, { id, isMultikey }: Index, spec: Document): void {
+    this.#run('UPDATE indexes SET spec = ? WHERE id = ?', encodeDocument(spec), id);
+    const changed = indexOf(spec, { id, isMultikey });
+    collection.indexes = collection.indexes.map((index) => (index.id === id ? changed : index));
+  }
+
   markMultikey(index: Index): void {
     this.#run('UPDATE indexes SET multikey = 1 WHERE id = ?', index.id);
   }

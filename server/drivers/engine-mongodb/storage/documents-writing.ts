@@ -13,6 +13,7 @@ import { keyOf, TAG, tagOf } from '../values/key-order.ts';
 import type { Collection, DocumentsStore } from './documents-store.ts';
 import { type Index, keysIn } from './index-keys.ts';
 import type { Row } from './stored-rows.ts';
+import { assertValid } from './validation.ts';
 
 const NO_ROW = -1;
 /** Bytes of keys that are sorted before they are written, about, and what each takes besides. */
@@ -22,6 +23,8 @@ const ENTRY_BYTES = 150;
 export class DocumentsWriting {
   readonly #store: DocumentsStore;
   readonly #databaseName: string;
+  /** The command that runs writes past the validators: `bypassDocumentValidation`. */
+  isUnchecked = false;
 
   constructor(store: DocumentsStore, databaseName: string) {
     this.#store = store;
@@ -31,6 +34,7 @@ export class DocumentsWriting {
   /** With an `_id` made if it has none; its `_id`. Throws CommandError, and then has written nothing. */
   insert(collection: Collection, bytes: RawDocument): unknown {
     const { document, stored } = withId(bytes);
+    if (collection.options.validator && !this.isUnchecked) assertValid(collection.options, document);
     const entries = this.#entries(collection, document, NO_ROW);
     const [ids] = collection.indexes as [Index];
     const key = keyOf([document._id], [], ids.collation);
@@ -47,6 +51,8 @@ export class DocumentsWriting {
     row: Row & { readonly document: Document },
     next: { bytes: RawDocument; document: Document },
   ): void {
+    const { options } = collection;
+    if (options.validator && !this.isUnchecked) assertValid(options, next.document, row.document);
     const entries = this.#entries(collection, next.document, row.rowNumber);
     this.#store.replace(collection, row, next.bytes);
     for (const { index, keys } of entries) {

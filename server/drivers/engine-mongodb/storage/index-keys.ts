@@ -21,6 +21,8 @@ export interface Index {
   readonly descending: readonly boolean[];
   readonly isUnique: boolean;
   readonly isSparse: boolean;
+  /** Kept up to date, and used by no query. */
+  readonly isHidden: boolean;
   /** Which texts are the same key; null: those of the same bytes. */
   readonly collation: Collation | null;
   /** Which documents are in it; null: all. */
@@ -44,6 +46,7 @@ export function indexOf(spec: Document, { id, isMultikey }: { id: number; isMult
     descending: fields.map(({ isDescending }) => isDescending),
     isUnique: Boolean(spec.unique),
     isSparse: Boolean(spec.sparse),
+    isHidden: Boolean(spec.hidden),
     collation,
     partial: partial ? compileFilter(partial, { collation }) : null,
     isMultikey,

@@ -90,7 +90,7 @@ interface Query extends Question {
 }
 
 function planIndex(index: Index, query: Query): { plan: Plan; score: number } | null {
-  if (!covers(index, query)) return null;
+  if (index.isHidden || !covers(index, query)) return null;
   let prefixes: unknown[][] = [[]];
   let used = 0;
   let fixed = 0;

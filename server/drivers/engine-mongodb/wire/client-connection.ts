@@ -39,6 +39,7 @@ export interface ConnectionDeps {
   /** Has a command executed; resolves with the reply. Never rejects. */
   readonly execute: (database: EngineDatabase, sections: Buffer) => Promise<Uint8Array>;
   readonly sizeBytes: (database: EngineDatabase) => Promise<number>;
+  readonly sessionsOf: (database: string) => number;
 }
 
 export class ClientConnection implements Connected {
@@ -103,6 +104,18 @@ export class ClientConnection implements Connected {
 
   async sizeBytes(): Promise<number> {
     return this.#user === null ? 0 : this.#deps.sizeBytes(this.#user.database);
+  }
+
+  sessions(): { current: number; available: number } {
+    const { database = '', limits } = this.#user?.database ?? {};
+    const current = this.#deps.sessionsOf(database);
+    return { current, available: Math.max(0, (limits?.connections ?? 0) - current) };
+  }
+
+  async ask(command: Document): Promise<Document> {
+    const own = (this.#user as Login).database;
+    const body = serialize({ ...command, $db: own.database });
+    return deserialize(await this.#deps.execute(own, Buffer.concat([Buffer.alloc(1), body])));
   }
 
   logOut(): void {

@@ -22,6 +22,10 @@ export interface Connected {
   readonly user: Login | null;
   now(): Date;
   sizeBytes(): Promise<number>;
+  /** Connections to the user's database: how many are open, and how many more may be. */
+  sessions(): { current: number; available: number };
+  /** The reply of the user's database to a command. */
+  ask(command: Document): Promise<Document>;
   logOut(): void;
 }
 
@@ -72,13 +76,51 @@ const OPEN: Readonly<Record<string, Command>> = {
   whatsmyuri: ({ address }) => ({ you: address, ok: 1 }),
   buildInfo: () => BUILD_INFO,
   buildinfo: () => BUILD_INFO,
-  connectionStatus: ({ user }) => ({
-    authInfo: {
-      authenticatedUsers: user === null ? [] : [{ user: user.database.username, db: user.database.database }],
-      authenticatedUserRoles: user === null ? [] : [{ role: 'readWrite', db: user.database.database }],
-    },
-    ok: 1,
-  }),
+  connectionStatus: ({ user }, { showPrivileges }) => {
+    const { username, database = '' } = user?.database ?? {};
+    const privileges =
+      user === null ? [] : [{ resource: { db: database, collection: '' }, actions: ACTIONS }];
+    return {
+      authInfo: {
+        authenticatedUsers: user === null ? [] : [{ user: username, db: database }],
+        authenticatedUserRoles: user === null ? [] : rolesOf(database),
+        ...(showPrivileges === true ? { authenticatedUserPrivileges: privileges } : {}),
+      },
+      ok: 1,
+    };
+  },
+};
+
+const rolesOf = (db: string) => [
+  { role: 'readWrite', db },
+  { role: 'dbAdmin', db },
+];
+/** Compass shows what they allow. */
+const ACTIONS = (
+  'bypassDocumentValidation collMod collStats createCollection createIndex dbStats dropCollection ' +
+  'dropDatabase dropIndex find indexStats insert listCollections listIndexes remove update'
+).split(' ');
+
+/** Commands for a whole server: they are refused as a standalone server refuses them to such a user. */
+const REFUSED: Readonly<Record<string, CommandError>> = {
+  replSetGetStatus: new CommandError('NoReplicationEnabled', 'not running with --replSet'),
+  replSetGetConfig: new CommandError('NoReplicationEnabled', 'not running with --replSet'),
+  ...Object.fromEntries(
+    ['commitTransaction', 'abortTransaction'].map((name) => [
+      name,
+      new CommandError(
+        'IllegalOperation',
+        'Transaction numbers are only allowed on a replica set member or mongos',
+      ),
+    ]),
+  ),
+  ...Object.fromEntries(
+    // `bulkWrite` would go to `admin`; drivers do not send it to our version.
+    ['bulkWrite', 'listShards', 'enableSharding', 'shardCollection'].map((name) => [
+      name,
+      new CommandError('CommandNotFound', `no such command: '${name}'`),
+    ]),
+  ),
 };
 
 const BUILD_INFO: Document = {
@@ -108,10 +150,40 @@ const USER: Readonly<Record<string, Command>> = {
     return { featureCompatibilityVersion: { version: SERVER_VERSION.slice(0, 3) }, ok: 1 };
   },
   refreshSessions: () => ({ ok: 1 }),
-  // It would go to `admin`, where nobody has permissions; drivers do not send it to our version.
-  bulkWrite: () => {
-    throw new CommandError('CommandNotFound', "no such command: 'bulkWrite'");
+  serverStatus: async (connected) => {
+    const { current, available } = connected.sessions();
+    const { ok: _ok, ...ofDatabase } = await connected.ask({ serverStatus: 1 });
+    const connections = { current, available, active: current };
+    return { ...ofDatabase, process: 'mongod', connections, localTime: connected.now(), ok: 1 };
   },
+  hostInfo: (connected) => ({
+    system: { currentTime: connected.now(), cpuAddrSize: 64, cpuArch: process.arch },
+    os: { type: 'Linux', name: 'Cloudlet', version: SERVER_VERSION },
+    extra: {},
+    ok: 1,
+  }),
+  getCmdLineOpts: () => ({ argv: ['mongod'], parsed: {}, ok: 1 }),
+  getLog: (_, command) => {
+    if (command.getLog === '*') return { names: ['global', 'startupWarnings'], ok: 1 };
+    if (command.getLog === 'global' || command.getLog === 'startupWarnings')
+      return { totalLinesWritten: 0, log: [], ok: 1 };
+    throw new CommandError('OperationFailed', `No log named '${String(command.getLog)}'`);
+  },
+  usersInfo: ({ user }, command) => {
+    const { username = '', database = '' } = user?.database ?? {};
+    const wanted = command.usersInfo?.user ?? command.usersInfo;
+    const isOwn = typeof wanted !== 'string' || wanted === username;
+    const own = { _id: `${database}.${username}`, user: username, db: database, roles: rolesOf(database) };
+    return { users: isOwn ? [{ ...own, mechanisms: ['SCRAM-SHA-256'] }] : [], ok: 1 };
+  },
+  ...Object.fromEntries(
+    Object.entries(REFUSED).map(([name, error]) => [
+      name,
+      () => {
+        throw error;
+      },
+    ]),
+  ),
 };
 
 /** Commands allowed without a login. */

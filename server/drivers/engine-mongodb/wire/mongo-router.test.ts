@@ -53,6 +53,51 @@ describe('who gets in', () => {
     await client.close();
   });
 
+  test('what mongosh and Compass ask at log-in is answered, of the own database', async () => {
+    const client = await fixture.connect(uri);
+    const admin = client.db('admin');
+    const before = await admin.command({ serverStatus: 1 });
+    assert.equal(before.version, '7.0.0');
+    assert.equal(before.process, 'mongod');
+    assert.ok(before.uptime >= 0 && before.uptimeMillis >= before.uptime);
+    assert.equal(before.connections.current + before.connections.available, database.limits.connections);
+    await client.db().collection('seen').insertOne({ a: 1 });
+    await client.db().collection('seen').findOne();
+    const { opcounters } = await admin.command({ serverStatus: 1 });
+    assert.equal(opcounters.insert, before.opcounters.insert + 1);
+    assert.equal(opcounters.query, before.opcounters.query + 1);
+    const { authInfo } = await admin.command({ connectionStatus: 1, showPrivileges: true });
+    assert.equal(authInfo.authenticatedUserPrivileges[0].resource.db, database.database);
+    assert.deepEqual((await admin.command({ getLog: 'startupWarnings' })).log, []);
+    assert.deepEqual((await admin.command({ getCmdLineOpts: 1 })).argv, ['mongod']);
+    assert.equal((await admin.command({ hostInfo: 1 })).system.cpuAddrSize, 64);
+    const { users } = await client.db().command({ usersInfo: database.username });
+    assert.equal(users[0].user, database.username);
+    assert.deepEqual((await client.db().command({ usersInfo: 'root' })).users, []);
+    const [stats] = await client
+      .db()
+      .collection('seen')
+      .aggregate([{ $collStats: { storageStats: {}, count: {} } }])
+      .toArray();
+    assert.equal(stats?.count, 1);
+    assert.equal(stats?.storageStats.nindexes, 1);
+    const [index] = await client
+      .db()
+      .collection('seen')
+      .aggregate([{ $indexStats: {} }])
+      .toArray();
+    assert.equal(index?.name, '_id_');
+    for (const [command, code] of [
+      [{ replSetGetStatus: 1 }, 76],
+      [{ listShards: 1 }, 59],
+      [{ commitTransaction: 1 }, 20],
+      [{ atlasVersion: 1 }, 13],
+    ] as const)
+      await assert.rejects(admin.command(command), { code });
+    await client.db().collection('seen').drop();
+    await client.close();
+  });
+
   test('nobody with another password, name or mechanism', async () => {
     const [{ database: other }, raw] = [await fixture.make(), await RawMongo.open(port)];
     const wrong = await raw.logIn(database.database, database.username, 'wrong');

@@ -179,6 +179,7 @@ export class MongoRouter {
       now,
       execute,
       sizeBytes,
+      sessionsOf: (database) => this.sessionsOf(database),
       admit: (login, who) => {
         if (onlyAccount !== null && login.database.accountId !== onlyAccount) {
           throw new CommandError('AuthenticationFailed', 'This tunnel leads to databases of another account');

@@ -1,0 +1,147 @@
+/** Figures about a database and its collections: sizes, and how often what was used. */
+import { hostname } from 'node:os';
+import { type Document, Long } from 'bson';
+import { CommandError } from '../command-error.ts';
+import { SERVER_VERSION } from '../server-version.ts';
+import type { Collection } from '../storage/documents-store.ts';
+import { isDocument } from '../values/field-paths.ts';
+import { plainNumber } from '../values/numbers.ts';
+import { type Command, type CommandScope, collectionName, namespaceOf } from './command-scope.ts';
+
+function collStats(command: Document, scope: CommandScope): Document {
+  const name = collectionName(command, scope);
+  return { ns: namespaceOf(name, scope), ...figuresOf(name, command, scope), ok: 1 };
+}
+
+/** Sizes in units of `scale` bytes. */
+function figuresOf(name: string, command: Document, scope: CommandScope): Document {
+  const collection = scope.store.collection(name);
+  const scale = plainNumber(command.scale ?? 1);
+  const { documents: count, bytes } = collection ?? { documents: 0, bytes: 0 };
+  const sizes = (collection?.indexes ?? []).map(
+    (index) => [index.name, scope.store.indexBytes(collection as Collection, index) / scale] as const,
+  );
+  const totalIndexSize = sizes.reduce((sum, [, size]) => sum + size, 0);
+  return {
+    count,
+    size: bytes / scale,
+    ...(count > 0 ? { avgObjSize: Math.round(bytes / count) } : {}),
+    storageSize: bytes / scale,
+    totalSize: bytes / scale + totalIndexSize,
+    nindexes: sizes.length,
+    totalIndexSize,
+    indexSizes: Object.fromEntries(sizes),
+    capped: false,
+    scaleFactor: scale,
+  };
+}
+
+function dbStats(command: Document, scope: CommandScope): Document {
+  const scale = plainNumber(command.scale ?? 1);
+  const collections = scope.store.collections();
+  const total = (of: (collection: Collection) => number) =>
+    collections.reduce((sum, each) => sum + of(each), 0);
+  const [objects, bytes] = [total(({ documents }) => documents), total((each) => each.bytes)];
+  const indexSize = total((each) =>
+    each.indexes.reduce((sum, index) => sum + scope.store.indexBytes(each, index), 0),
+  );
+  const file = scope.store.fileBytes();
+  return {
+    db: scope.databaseName,
+    collections: collections.length,
+    views: 0,
+    objects,
+    avgObjSize: objects === 0 ? 0 : bytes / objects,
+    dataSize: bytes / scale,
+    storageSize: (file.total - file.free) / scale,
+    indexes: total(({ indexes }) => indexes.length),
+    indexSize: indexSize / scale,
+    totalSize: file.total / scale,
+    scaleFactor: scale,
+    ok: 1,
+  };
+}
+
+/** Names under which `serverStatus` counts commands; all others are `command`. */
+const COUNTED: Readonly<Record<string, string>> = {
+  insert: 'insert',
+  find: 'query',
+  update: 'update',
+  delete: 'delete',
+  getMore: 'getmore',
+};
+
+/** Counts the commands of one database since its process started. */
+export class OperationCounters {
+  readonly #startedAt: number;
+  readonly #counts = new Map(
+    [...Object.values(COUNTED), 'command'].map((kind): [string, number] => [kind, 0]),
+  );
+
+  /** By the steady clock, ms. */
+  constructor(startedAt: number) {
+    this.#startedAt = startedAt;
+  }
+
+  count(command: string): void {
+    const kind = Object.hasOwn(COUNTED, command) ? (COUNTED[command] as string) : 'command';
+    this.#counts.set(kind, (this.#counts.get(kind) as number) + 1);
+  }
+
+  /** The reply to `serverStatus`: of this database, as it knows of no other. */
+  status(now: number): Document {
+    const uptimeMs = Math.max(0, now - this.#startedAt);
+    return {
+      host: hostname(),
+      version: SERVER_VERSION,
+      uptime: uptimeMs / 1000,
+      uptimeMillis: Long.fromNumber(Math.floor(uptimeMs)),
+      opcounters: Object.fromEntries([...this.#counts].map(([kind, n]) => [kind, Long.fromNumber(n)])),
+      storageEngine: { name: 'sqlite', supportsCommittedReads: false, persistent: true },
+      ok: 1,
+    };
+  }
+}
+
+/** The documents of a stage about the collection itself; null: the stage is another one. */
+export function figureStage(
+  stage: Document | undefined,
+  name: string,
+  scope: CommandScope,
+): Document[] | null {
+  if (!isDocument(stage)) return null;
+  if ('$indexStats' in stage) return indexStats(name, scope);
+  if (!('$collStats' in stage)) return null;
+  const asked: Document = stage.$collStats;
+  if (!isDocument(asked)) throw new CommandError('TypeMismatch', '$collStats must take a nested object');
+  const { storageStats, count } = asked;
+  if (scope.store.collection(name) === undefined)
+    throw new CommandError('NamespaceNotFound', `Collection [${namespaceOf(name, scope)}] not found.`);
+  const whole = { ns: namespaceOf(name, scope), host: hostname(), localTime: new Date(scope.clock.now()) };
+  const figures = figuresOf(name, isDocument(storageStats) ? storageStats : {}, scope);
+  return [
+    {
+      ...whole,
+      ...(storageStats === undefined ? {} : { storageStats: figures }),
+      ...(count === undefined ? {} : { count: figures.count }),
+    },
+  ];
+}
+
+function indexStats(name: string, scope: CommandScope): Document[] {
+  const indexes = scope.store.collection(name)?.indexes ?? [];
+  return indexes.map(({ spec, name: indexName }) => ({
+    name: indexName,
+    key: spec.key,
+    host: hostname(),
+    spec,
+  }));
+}
+
+export const FIGURE_COMMANDS: Readonly<Record<string, Command>> = {
+  collStats,
+  collstats: collStats,
+  dbStats,
+  dbstats: dbStats,
+  serverStatus: (_, { counters, clock }) => counters.status(clock.monotonic()),
+};
