@@ -3,7 +3,7 @@ import { addressOf } from '../build/blobs.ts';
 import type { Config } from '../config/config.ts';
 import type { BlobFault } from '../drivers/blob-frames/blob-fault.ts';
 import { type BucketFacts, bucketFacts } from '../drivers/blobs-s3/bucket-facts.ts';
-import { fixOf, isS3Fault } from '../drivers/blobs-s3/s3-fault.ts';
+import { fixOf, isS3Fault } from '../drivers/s3-client/s3-fault.ts';
 import { type Clock, systemClock } from '../platform/clock.ts';
 import type { Finding } from './doctor.ts';
 

@@ -1,13 +1,13 @@
 /** What `cloudlet doctor` asks a bucket. */
 import type { S3Address } from '../../config/s3-address.ts';
 import type { Clock } from '../../platform/clock.ts';
+import { S3Counters } from '../s3-client/s3-counters.ts';
+import { isS3Fault } from '../s3-client/s3-fault.ts';
+import { S3Objects } from '../s3-client/s3-objects.ts';
+import { S3Requests } from '../s3-client/s3-requests.ts';
+import { readXml, textOf } from '../s3-client/xml.ts';
 import { readMark, tryOut } from './ownership.ts';
-import { S3Counters } from './s3-counters.ts';
-import { isS3Fault } from './s3-fault.ts';
-import { S3Objects } from './s3-objects.ts';
-import { S3Requests } from './s3-requests.ts';
 import { BLOBS } from './sealed-blob.ts';
-import { readXml, textOf } from './xml.ts';
 
 export interface BucketFacts {
   /** `cld-…`, whose objects it has; undefined: nobody's yet. */

@@ -3,10 +3,10 @@
  * its mark was seen to be that of this cloud.
  */
 import { randomName } from '../../platform/ids.ts';
-import { isS3Fault, s3Fault } from './s3-fault.ts';
-import type { S3Objects } from './s3-objects.ts';
-import type { S3Limits } from './s3-requests.ts';
-import { BLOBS, bodyOf } from './sealed-blob.ts';
+import { isS3Fault, s3Fault } from '../s3-client/s3-fault.ts';
+import { bodyOf, type S3Objects } from '../s3-client/s3-objects.ts';
+import type { S3Limits } from '../s3-client/s3-requests.ts';
+import { BLOBS } from './sealed-blob.ts';
 
 /** The key of the mark, below the prefix. */
 const MARK = 'cloudlet.json';

@@ -2,10 +2,10 @@
 import type { IncomingMessage } from 'node:http';
 import { CHUNK_BYTES, chunkCount, chunkLength, fileLength, frameOffset } from '../blob-frames/blob-format.ts';
 import { type FrameCodec, frameCodec } from '../blob-frames/frame-codec.ts';
-import type { S3Counters } from './s3-counters.ts';
-import { faultOfConnection, isS3Fault, s3Fault } from './s3-fault.ts';
+import type { S3Counters } from '../s3-client/s3-counters.ts';
+import { faultOfConnection, isS3Fault, s3Fault } from '../s3-client/s3-fault.ts';
+import type { S3Objects } from '../s3-client/s3-objects.ts';
 import type { ReadRequest } from './s3-messages.ts';
-import type { S3Objects } from './s3-objects.ts';
 
 export interface RangeReadingDeps {
   readonly objects: S3Objects;

@@ -3,8 +3,8 @@ import { createHash } from 'node:crypto';
 import type { RawCopy } from '../../storage/blobs.ts';
 import { damaged } from '../blob-frames/blob-fault.ts';
 import { CHUNK_BYTES } from '../blob-frames/blob-format.ts';
+import type { S3Body, S3Objects } from '../s3-client/s3-objects.ts';
 import { framesOfPart } from './parts.ts';
-import type { S3Body, S3Objects } from './s3-objects.ts';
 import { keyOf } from './sealed-blob.ts';
 
 /** Rejects with a BlobFault, or `data_corrupted` if the bytes have another length. */

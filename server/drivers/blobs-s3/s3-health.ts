@@ -2,8 +2,8 @@
 import type { Alarms } from '../../platform/alarms.ts';
 import { AppError } from '../../platform/errors.ts';
 import { BlobFault, damaged } from '../blob-frames/blob-fault.ts';
-import { concernsStore, fixOf, isS3Fault } from './s3-fault.ts';
-import type { S3Patience } from './s3-requests.ts';
+import { concernsStore, fixOf, isS3Fault } from '../s3-client/s3-fault.ts';
+import type { S3Patience } from '../s3-client/s3-requests.ts';
 
 const UNREACHABLE = 'blobs_unreachable';
 const FULL = 'blobs_full';

@@ -2,7 +2,7 @@
 import type { S3Address } from '../../config/s3-address.ts';
 import type { Digests } from '../../platform/digests.ts';
 import type { DigestRequest, DropDigests } from '../blob-frames/digest-streams.ts';
-import type { S3Patience } from './s3-requests.ts';
+import type { S3Patience } from '../s3-client/s3-requests.ts';
 
 /** Seals the first `bytes` of `slot` onto a stream; whole chunks, but for the last slot. */
 export interface SealRequest {

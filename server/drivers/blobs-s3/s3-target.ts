@@ -9,12 +9,12 @@ import type { DigestStreams } from '../blob-frames/digest-streams.ts';
 import { type Slot, SMALL_SLOT_BYTES } from '../blob-frames/slot-pool.ts';
 import type { SlotContent, SlotTarget } from '../blob-frames/slot-writer.ts';
 import { type BlobThread, STORE_LOAD, type WorkerPool } from '../blob-frames/worker-pool.ts';
+import type { S3Objects } from '../s3-client/s3-objects.ts';
+import type { S3Patience } from '../s3-client/s3-requests.ts';
 import type { PartLease, PartMemory } from './part-memory.ts';
 import { framesOfPart } from './parts.ts';
 import type { S3Health } from './s3-health.ts';
 import type { S3ThreadReply, S3ThreadRequest } from './s3-messages.ts';
-import type { S3Objects } from './s3-objects.ts';
-import type { S3Patience } from './s3-requests.ts';
 import { keyOf } from './sealed-blob.ts';
 
 export type S3Thread = BlobThread<S3ThreadRequest, S3ThreadReply>;

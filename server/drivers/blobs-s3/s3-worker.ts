@@ -5,9 +5,11 @@ import { systemClock } from '../../platform/clock.ts';
 import { asFault } from '../blob-frames/blob-fault.ts';
 import { answerDigests } from '../blob-frames/digest-streams.ts';
 import { answerRequests } from '../blob-frames/thread-requests.ts';
+import { S3Counters } from '../s3-client/s3-counters.ts';
+import { s3Fault } from '../s3-client/s3-fault.ts';
+import { S3Objects } from '../s3-client/s3-objects.ts';
+import { S3Requests } from '../s3-client/s3-requests.ts';
 import { RangeReading } from './range-reading.ts';
-import { S3Counters } from './s3-counters.ts';
-import { s3Fault } from './s3-fault.ts';
 import type {
   PartRequest,
   PutRequest,
@@ -17,8 +19,6 @@ import type {
   S3ThreadSetup,
   SealRequest,
 } from './s3-messages.ts';
-import { S3Objects } from './s3-objects.ts';
-import { S3Requests } from './s3-requests.ts';
 import { keyOf, SealedBlob } from './sealed-blob.ts';
 
 const { address, counters: memory } = workerData as S3ThreadSetup;

@@ -3,9 +3,9 @@ import { createHash, type Hash } from 'node:crypto';
 import { detachBuffer } from '../../platform/buffers.ts';
 import { blobPath, CHUNK_BYTES, chunkCount } from '../blob-frames/blob-format.ts';
 import { type FrameCodec, frameCodec } from '../blob-frames/frame-codec.ts';
+import { s3Fault } from '../s3-client/s3-fault.ts';
+import type { S3Body } from '../s3-client/s3-objects.ts';
 import { framesOfPart } from './parts.ts';
-import { s3Fault } from './s3-fault.ts';
-import type { S3Body } from './s3-objects.ts';
 
 interface SealedPart {
   readonly pieces: Uint8Array[];
@@ -88,9 +88,4 @@ export class SealedBlob {
     this.#abort.abort(s3Fault('away', 'the write was ended'));
     await Promise.allSettled(this.#requests);
   }
-}
-
-/** Bytes that are stored as they are. */
-export function bodyOf(bytes: Uint8Array): S3Body {
-  return { parts: [bytes], md5: createHash('md5').update(bytes).digest('base64') };
 }

@@ -94,22 +94,23 @@ export function concernsStore(error: unknown): error is BlobFault {
   return error instanceof BlobFault && error.kind === 's3' && !OF_ONE_OBJECT.has(error.code);
 }
 
-const FIXES: Readonly<Partial<Record<S3Problem, string>>> = {
-  away: 'Check that S3 runs and can be reached from this host; Cloudlet resumes automatically',
-  denied:
-    'Check key and secret in CLOUDLET_BLOBS_URL, and that they may get, put, delete and list objects of the bucket',
-  clock: 'Set the clock of this host, or of S3, by NTP',
-  region: 'Set region=, and the host of that region, in CLOUDLET_BLOBS_URL',
-  bucket: 'Create the bucket, or correct its name in CLOUDLET_BLOBS_URL',
-  tls: 'Check tls= and the port in CLOUDLET_BLOBS_URL; for a certificate of your own CA set NODE_EXTRA_CA_CERTS to its file',
-  refused: 'Check CLOUDLET_BLOBS_URL: host, tls= and style= must suit this S3',
-  full: 'Free space in S3 or raise the quota; deleting objects and old versions helps',
-  foreign: 'Correct bucket or prefix in CLOUDLET_BLOBS_URL',
+const FIXES: Readonly<Partial<Record<S3Problem, (setting: string) => string>>> = {
+  away: () => 'Check that S3 runs and can be reached from this host; Cloudlet resumes automatically',
+  denied: (setting) =>
+    `Check key and secret in ${setting}, and that they may get, put, delete and list objects of the bucket`,
+  clock: () => 'Set the clock of this host, or of S3, by NTP',
+  region: (setting) => `Set region=, and the host of that region, in ${setting}`,
+  bucket: (setting) => `Create the bucket, or correct its name in ${setting}`,
+  tls: (setting) =>
+    `Check tls= and the port in ${setting}; for a certificate of your own CA set NODE_EXTRA_CA_CERTS to its file`,
+  refused: (setting) => `Check ${setting}: host, tls= and style= must suit this S3`,
+  full: () => 'Free space in S3 or raise the quota; deleting objects and old versions helps',
+  foreign: (setting) => `Correct bucket or prefix in ${setting}`,
 };
 
-/** The fix for the operator. */
-export function fixOf(fault: BlobFault): string {
-  return FIXES[fault.code as S3Problem] ?? 'See the log of Cloudlet for the reason';
+/** The fix for the operator. `setting`: the name of the one that holds the URL. */
+export function fixOf(fault: { readonly code: string }, setting = 'CLOUDLET_BLOBS_URL'): string {
+  return FIXES[fault.code as S3Problem]?.(setting) ?? 'See the log of Cloudlet for the reason';
 }
 
 function readError(body: string): { readonly code: string; readonly message: string } {

@@ -1,4 +1,5 @@
-/** The operations of S3 that blobs need. Failures are BlobFaults of kind `s3`. */
+/** The operations of S3 that Cloudlet needs. Failures are BlobFaults of kind `s3`. */
+import { createHash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { isS3Fault, s3Fault } from './s3-fault.ts';
 import type { S3Limits, S3Requests } from './s3-requests.ts';
@@ -22,6 +23,13 @@ export interface S3Upload {
   readonly uploadId: string;
   /** ms since 1970. */
   readonly startedAt: number;
+}
+
+/** Bytes that are stored as they are. */
+export function bodyOf(...parts: readonly Uint8Array[]): S3Body {
+  const md5 = createHash('md5');
+  for (const part of parts) md5.update(part);
+  return { parts, md5: md5.digest('base64') };
 }
 
 /** The end of a large upload may take S3 that long before its first byte. */
