@@ -2,7 +2,7 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { DataFiles } from '../../recovery/sources.ts';
-import { isCode } from './file-errors.ts';
+import { isCode } from '../recovery-pieces/file-errors.ts';
 
 export class DirectoryDataFiles implements DataFiles {
   readonly #root: string;

@@ -21,8 +21,8 @@ import { syncFolderAsync } from '../../platform/durable-file.ts';
 import { AppError } from '../../platform/errors.ts';
 import { randomName } from '../../platform/ids.ts';
 import type { PieceStore, Target } from '../../recovery/target.ts';
-import { codeOf, isCode, UNFINISHED, unreadable } from './file-errors.ts';
-import { PieceThreads } from './piece-threads.ts';
+import { codeOf, isCode, UNFINISHED, unreadable } from '../recovery-pieces/file-errors.ts';
+import { PieceThreads } from '../recovery-pieces/piece-threads.ts';
 
 const run = promisify(execFile);
 
@@ -41,7 +41,12 @@ export class DirectoryTarget implements Target {
     const id = Buffer.from(key).toString('hex');
     const made =
       this.#pieces.get(id) ??
-      new PieceThreads({ location: this.location, key, explain: (cause) => this.#explain(cause) });
+      new PieceThreads({
+        thread: new URL('./directory-thread.ts', import.meta.url),
+        setup: { location: this.location },
+        key,
+        explain: (cause) => this.#explain(cause),
+      });
     this.#pieces.set(id, made);
     return made;
   }

@@ -1,5 +1,5 @@
 /**
- * The pieces in a directory, worked on by threads. These begin with the first job, do not keep the process
+ * The pieces of a repository, worked on by threads. These begin with the first job, do not keep the process
  * alive, and end when there was none for a while.
  */
 import { availableParallelism } from 'node:os';
@@ -8,16 +8,22 @@ import { ownBytes } from '../../platform/buffers.ts';
 import { Damaged } from '../../recovery/piece-box.ts';
 import type { FilePart, KeptPart, KeptPiece, PieceStore, PlacedFile } from '../../recovery/target.ts';
 import type { PieceAnswer, PieceFailure, PieceJob } from './piece-jobs.ts';
+import type { PieceSetup } from './piece-place.ts';
 
 /** More would take CPU from requests. */
 const MAX_THREADS = 4;
 const IDLE_MS = 5000;
 
 export interface PieceThreadsDeps {
-  readonly location: string;
+  /** The driver's thread: calls answerPieceJobs(). */
+  readonly thread: URL;
+  /** What it needs beside a PieceSetup. */
+  readonly setup: Readonly<Record<string, unknown>>;
   readonly key: Uint8Array;
-  /** Converts a write error to one for people. */
+  /** Converts a failure to store to one for people. */
   readonly explain: (cause: unknown) => unknown;
+  /** Converts a failure to read that is no damage; default: it stays as it is. */
+  readonly explainReading?: (cause: unknown) => unknown;
 }
 
 export class PieceThreads implements PieceStore {
@@ -54,16 +60,16 @@ export class PieceThreads implements PieceStore {
   }
 
   async read(piece: string): Promise<Buffer> {
-    const { buffer } = await this.#run<Uint8Array<ArrayBuffer>>({ kind: 'read', piece });
+    const { buffer } = await this.#read<Uint8Array<ArrayBuffer>>({ kind: 'read', piece });
     return Buffer.from(buffer);
   }
 
   async writeFile(file: PlacedFile, pieces: readonly string[]): Promise<void> {
-    await this.#run({ kind: 'writeFile', file, pieces });
+    await this.#read({ kind: 'writeFile', file, pieces });
   }
 
   async check(piece: string, isQuick: boolean): Promise<void> {
-    await this.#run({ kind: 'check', piece, isQuick });
+    await this.#read({ kind: 'check', piece, isQuick });
   }
 
   async #write<T>(job: PieceJob, given?: ArrayBuffer[]): Promise<T> {
@@ -71,6 +77,15 @@ export class PieceThreads implements PieceStore {
       return await this.#run(job, given);
     } catch (error) {
       throw this.#deps.explain(error);
+    }
+  }
+
+  async #read<T>(job: PieceJob): Promise<T> {
+    try {
+      return await this.#run(job);
+    } catch (error) {
+      if (error instanceof Damaged) throw error;
+      throw this.#deps.explainReading?.(error) ?? error;
     }
   }
 
@@ -92,8 +107,8 @@ export class PieceThreads implements PieceStore {
     this.#threads = this.#threads.filter(({ isAlive }) => isAlive);
     const [first] = this.#threads.sort((a, b) => a.load - b.load);
     if (first !== undefined && (first.load === 0 || this.#threads.length >= this.#most)) return first;
-    const { location, key } = this.#deps;
-    const made = new PieceThread({ location, key, suspects: this.#suspects });
+    const { thread, setup, key } = this.#deps;
+    const made = new PieceThread(thread, { ...setup, key, suspects: this.#suspects });
     this.#threads.push(made);
     return made;
   }
@@ -116,8 +131,8 @@ class PieceThread {
   #isToEnd = false;
   isAlive = true;
 
-  constructor(workerData: { location: string; key: Uint8Array; suspects: ReadonlySet<string> }) {
-    this.#worker = new Worker(new URL('./piece-thread.ts', import.meta.url), { workerData, execArgv: [] });
+  constructor(thread: URL, workerData: PieceSetup) {
+    this.#worker = new Worker(thread, { workerData, execArgv: [] });
     this.#worker.unref();
     this.#worker.on('message', ({ id, answer }: { id: number; answer: PieceAnswer }) => {
       const waiting = this.#take(id);

@@ -1,9 +1,6 @@
 /** Messages between the event loop and the threads that process pieces. */
 import type { Problem } from '../../recovery/piece-box.ts';
 import type { FilePart, PlacedFile } from '../../recovery/target.ts';
-import type { PieceFilesDeps } from './piece-files.ts';
-
-export type PieceSetup = PieceFilesDeps;
 
 export type PieceJob =
   | { readonly kind: 'keep'; readonly bytes: Uint8Array<ArrayBuffer>; readonly isPacked: boolean }
@@ -14,7 +11,7 @@ export type PieceJob =
 
 export interface PieceFailure {
   readonly message: string;
-  /** The file system's code. */
+  /** The code of the file system, or of the driver's fault. */
   readonly code: string | undefined;
   /** The piece is damaged. */
   readonly problem: Problem | undefined;

@@ -1,16 +1,19 @@
-/** Writes a file that is there whole or not at all, here and now: for a thread of its own. */
+/** Writes a file that is there whole or not at all, blocking: for a thread of its own. */
 import { closeSync, ftruncateSync, openSync, renameSync, rmSync, writeSync } from 'node:fs';
 import { HOLE } from '../../recovery/chunks.ts';
 import type { PlacedFile } from '../../recovery/target.ts';
 import { UNFINISHED } from './file-errors.ts';
 
 /** Disks are mostly holes, and stay so. */
-export function writeSparse({ path, mode }: PlacedFile, pieces: Iterable<Uint8Array>): void {
+export async function writeSparse(
+  { path, mode }: PlacedFile,
+  pieces: AsyncIterable<Uint8Array>,
+): Promise<void> {
   const unfinished = path + UNFINISHED;
   try {
     const file = openSync(unfinished, 'w', mode);
     try {
-      writeAll(file, pieces);
+      await writeAll(file, pieces);
     } finally {
       closeSync(file);
     }
@@ -21,10 +24,10 @@ export function writeSparse({ path, mode }: PlacedFile, pieces: Iterable<Uint8Ar
   }
 }
 
-function writeAll(file: number, pieces: Iterable<Uint8Array>): void {
+async function writeAll(file: number, pieces: AsyncIterable<Uint8Array>): Promise<void> {
   let at = 0;
   let isHole = false;
-  for (const piece of pieces) {
+  for await (const piece of pieces) {
     isHole = isZero(piece);
     for (let done = isHole ? piece.length : 0; done < piece.length; ) {
       done += writeSync(file, piece, done, piece.length - done, at + done);
