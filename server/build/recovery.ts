@@ -9,8 +9,6 @@ import type { Config } from '../config/config.ts';
 import { PostgresqlSnapshots } from '../drivers/metadata-postgresql/postgresql-snapshots.ts';
 import { SqliteSnapshots } from '../drivers/metadata-sqlite/sqlite-snapshots.ts';
 import { DirectoryDataFiles } from '../drivers/recovery-directory/data-files.ts';
-import { DirectoryTarget } from '../drivers/recovery-directory/directory-target.ts';
-import { inspectDirectory } from '../drivers/recovery-directory/target-fact.ts';
 import { Changes } from '../metadata/change.ts';
 import type { Metadata } from '../metadata/metadata.ts';
 import type { Secrets } from '../metadata/secrets-store.ts';
@@ -42,6 +40,7 @@ import type { BlobStore } from '../storage/blobs.ts';
 import { eventStatements } from '../webhooks/events-store.ts';
 import { buildDrills } from './recovery-drills.ts';
 import { buildSchedule } from './recovery-schedule.ts';
+import { type OpenedTargets, openTargets } from './recovery-target.ts';
 
 export interface RecoveryDeps {
   readonly config: Config;
@@ -76,11 +75,9 @@ export function buildRecovery({ config, clock, log, base, sources }: RecoveryDep
   const { dataDir: directory } = config;
   const store = new RecoveryStore(metadata);
   const changes = new Changes({ metadata });
-  const path = config.recoveryTarget || join(directory, 'recovery');
-  const target = new DirectoryTarget(path);
+  const { target, reading, inspect } = openTargets(config, clock, store);
   const keys = new RecoveryKeys({ secrets, target, store, changes, clock });
-  // Has threads of its own, so that it does not wait for those that make a point.
-  const verifying = new RecoveryKeys({ secrets, target: new DirectoryTarget(path), store, changes, clock });
+  const verifying = new RecoveryKeys({ secrets, target: reading, store, changes, clock });
   const onError = (id: string, err: unknown) =>
     log.error({ id, err }, 'a recovery point, or a part of it, could not be made, read or removed');
   const lease = buildLease({ config, clock, base }, target);
@@ -88,7 +85,8 @@ export function buildRecovery({ config, clock, log, base, sources }: RecoveryDep
   const journals = buildJournals(metadata, { clock, find: () => keys.find(), cloud });
   const summaries = new RecoverySummaryStore(metadata);
   const news = new PointEvents({ summaries, clock, announce: eventStatements });
-  const watch = buildWatch({ config, clock, base, keys, target, news, planned: () => scheduler.read() });
+  const planned = () => scheduler.read();
+  const watch = buildWatch({ clock, base, keys, target, inspect, news, planned });
   const onEnd = () => {
     for (const work of [watch.check(), scheduler.tick()]) void work.catch((error) => onError('', error));
   };
@@ -135,6 +133,7 @@ export function buildRecovery({ config, clock, log, base, sources }: RecoveryDep
     stop: () => scheduler.close(),
     close: async () => {
       watch.close();
+      for (const each of [target, reading]) each.hurry();
       await verifications.close();
       await drills.close();
       await removals.abortSweep();
@@ -171,7 +170,7 @@ function every(name: string, everyMs: number, run: () => Promise<unknown>): Job 
 }
 
 function buildLease(
-  { config, clock, base }: Pick<WatchParts, 'config' | 'clock' | 'base'>,
+  { config, clock, base }: Pick<RecoveryDeps, 'config' | 'clock' | 'base'>,
   target: Target,
 ): Lease {
   return new Lease({
@@ -213,14 +212,13 @@ function meterRecovery(meters: Meters, watch: RecoveryWatch): void {
   );
 }
 
-type WatchParts = Pick<RecoveryDeps, 'config' | 'clock' | 'base'> & {
+type WatchParts = Pick<RecoveryDeps, 'clock' | 'base'> & {
   readonly keys: RecoveryKeys;
-  readonly target: DirectoryTarget;
   readonly planned: () => Promise<Planned>;
   readonly news: PointEvents;
-};
+} & Pick<OpenedTargets, 'target' | 'inspect'>;
 
-function buildWatch({ config, clock, base, keys, target, planned, news }: WatchParts): RecoveryWatch {
+function buildWatch({ clock, base, keys, target, inspect, planned, news }: WatchParts): RecoveryWatch {
   const { metadata, alarms } = base;
   const store = new RecoveryStore(metadata);
   const alarmNews = new AlarmNews({ store, changes: new Changes({ metadata }), news });
@@ -233,7 +231,7 @@ function buildWatch({ config, clock, base, keys, target, planned, news }: WatchP
     tell: (all) => alarmNews.tell(all),
     location: target.location,
     probe: async () => {
-      const fact = await inspectDirectory(target.location, config.dataDir);
+      const fact = await inspect();
       if (await keys.isLost()) throw new Error('the points that were made there are not in it');
       return { ...fact, repositoryId: (await keys.find())?.id ?? null };
     },

@@ -7,7 +7,6 @@ import type { Config } from '../config/config.ts';
 import type { DrillOrder } from '../drivers/drill-process/drill-ground.ts';
 import { openReader } from '../drivers/metadata-sqlite/connection.ts';
 import { SqliteReads } from '../drivers/metadata-sqlite/sqlite-reads.ts';
-import { DirectoryTarget } from '../drivers/recovery-directory/directory-target.ts';
 import { ScratchFolder } from '../drivers/recovery-directory/scratch-folder.ts';
 import type { Reads } from '../metadata/metadata.ts';
 import { readTime } from '../platform/clock.ts';
@@ -31,6 +30,7 @@ import { readSampledBlobs } from '../storage/sampled-blobs.ts';
 import type { Cloud } from './cloud.ts';
 import { buildDrillCloud, closeDrillCloud, drillConfig } from './drill-cloud.ts';
 import { prepareFirstStart } from './first-start.ts';
+import { targetAt } from './recovery-target.ts';
 
 /** Everything that the process needs besides the request. */
 export interface DrillMeans {
@@ -58,7 +58,7 @@ const MICRO = 1_000_000;
 export async function rehearse(order: DrillOrder, say: (stage: string) => void): Promise<DrillFindings> {
   const { config: live, reserveBytes } = order.means as DrillMeans;
   const { repositoryId, repositoryKey, pointId } = order.request;
-  const target = new DirectoryTarget(live.recoveryTarget || join(live.dataDir, 'recovery'));
+  const target = targetAt(live.recoveryTarget || join(live.dataDir, 'recovery'), live);
   const key = Buffer.from(repositoryKey, 'hex');
   const rehearsal: Rehearsal = {
     config: drillConfig(live, order.folder),

@@ -1,11 +1,8 @@
 /** `cloudlet doctor`: what works on this machine, what does not, and the command that mends it. */
-import { join } from 'node:path';
 import type { Config } from '../config/config.ts';
 import { UIDS } from '../drivers/qemu/guest-folders.ts';
-import { inspectDirectory } from '../drivers/recovery-directory/target-fact.ts';
 import { type Clock, systemClock } from '../platform/clock.ts';
 import { whyNoOtherUsers } from '../platform/other-users.ts';
-import { formatSize } from '../storage/entries.ts';
 import { type Command, UsageError } from './command.ts';
 import { checkBlobs } from './doctor-blobs.ts';
 import {
@@ -21,6 +18,7 @@ import { checkGuestLimits, checkKvm, checkMemory, checkPromises, checkTinyImage 
 import { checkMetadata } from './doctor-metadata.ts';
 import { checkVmAddresses, checkVmNetwork } from './doctor-network.ts';
 import { checkEngines, checkQemu } from './doctor-programs.ts';
+import { checkRecovery } from './doctor-recovery.ts';
 
 /**
  * One line of the report. `fail`: Cloudlet cannot run. `warn`: it runs, and something is missing or near its
@@ -97,28 +95,4 @@ export async function runDoctor({ config, print, clock = systemClock }: DoctorDe
 function renderFinding({ level, subject, detail, fix }: Finding): string {
   const line = `${level.padEnd(4)}  ${subject.padEnd(16)} ${detail}`;
   return fix === undefined ? line : `${line}. Fix: ${fix}`;
-}
-
-async function checkRecovery({ recoveryTarget, dataDir }: Config): Promise<Finding[]> {
-  const subject = 'recovery points';
-  const location = recoveryTarget || join(dataDir, 'recovery');
-  try {
-    const { isOnDataDisk, freeBytes } = await inspectDirectory(location, dataDir);
-    const detail = `${location}, ${formatSize(freeBytes)} free`;
-    if (!isOnDataDisk) return [{ level: 'ok', subject, detail }];
-    const fix = 'set CLOUDLET_RECOVERY_TARGET to a directory on another disk or on NFS';
-    return [
-      {
-        level: 'warn',
-        subject,
-        detail: `${detail}; on the same disk as the data, so both would be lost together`,
-        fix,
-      },
-    ];
-  } catch (error) {
-    const fix = 'mount the directory, make it writable, or set CLOUDLET_RECOVERY_TARGET';
-    return [
-      { level: 'warn', subject, detail: `${location} cannot be used: ${(error as Error).message}`, fix },
-    ];
-  }
 }

@@ -1,8 +1,8 @@
 /** `cloudlet recovery restore`: a data directory of a point, with no running cloud. */
 import { resolve } from 'node:path';
 import { prepareFirstStart } from '../build/first-start.ts';
+import { targetAt } from '../build/recovery-target.ts';
 import type { Config } from '../config/config.ts';
-import { DirectoryTarget } from '../drivers/recovery-directory/directory-target.ts';
 import { RestoreDirectory } from '../drivers/recovery-directory/restore-directory.ts';
 import { readTime } from '../platform/clock.ts';
 import { plural } from '../platform/plural.ts';
@@ -17,7 +17,7 @@ import {
 import { UsageError, type Words } from './command.ts';
 import { givenRecoveryKey, Progress } from './terminal.ts';
 
-export async function restore(_config: Config, { values }: Words): Promise<number> {
+export async function restore(config: Config, { values }: Words): Promise<number> {
   const { from, to, point = 'latest', partial } = values;
   if (from === undefined || to === undefined)
     throw new UsageError('restore needs --from and --to; see cloudlet recovery --help');
@@ -28,7 +28,7 @@ export async function restore(_config: Config, { values }: Words): Promise<numbe
     console.log(`The interrupted restore in ${directory} is now complete. ${startIt(directory)}`);
     return 0;
   }
-  const target = new DirectoryTarget(resolve(from));
+  const target = targetAt(from, config);
   const keys = await Repository.unlock(target, await givenRecoveryKey(values['key-file']));
   const repository = new Repository(target, keys);
   const restored = await write({

@@ -1,10 +1,10 @@
 /** `cloudlet recovery verify`: every byte of a point, or of all, by the cloud that runs or without any. */
-import { resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { targetAt } from '../build/recovery-target.ts';
 import type { Config } from '../config/config.ts';
-import { DirectoryTarget } from '../drivers/recovery-directory/directory-target.ts';
 import { Repository } from '../recovery/repository.ts';
 import { findPoint } from '../recovery/restore.ts';
+import type { Target } from '../recovery/target.ts';
 import { type DamagedFile, PieceSet, verifyPoint } from '../recovery/verification.ts';
 import type { Words } from './command.ts';
 import { askServer } from './operator-call.ts';
@@ -14,7 +14,7 @@ import { givenRecoveryKey, Progress } from './terminal.ts';
 /** Waits for the end. Exit code 1 when something is missing or damaged. */
 export async function verify(config: Config, words: Words): Promise<number> {
   const { from } = words.values;
-  return from === undefined ? verifyHere(config, words) : verifyThere(from, words);
+  return from === undefined ? verifyHere(config, words) : verifyThere(targetAt(from, config), words);
 }
 
 async function verifyHere(config: Config, words: Words): Promise<number> {
@@ -39,8 +39,10 @@ async function verifyHere(config: Config, words: Words): Promise<number> {
 }
 
 /** Read-only: writes nothing there and informs no cloud. */
-async function verifyThere(from: string, { positionals: [, id = 'latest'], values }: Words): Promise<number> {
-  const target = new DirectoryTarget(resolve(from));
+async function verifyThere(
+  target: Target,
+  { positionals: [, id = 'latest'], values }: Words,
+): Promise<number> {
   const keys = await Repository.unlock(target, await givenRecoveryKey(values['key-file']));
   const repository = new Repository(target, keys);
   const there = await pointsThere(repository);

@@ -27,9 +27,13 @@ const PREFIX = /^(?:[A-Za-z0-9_.-]+\/)*$/;
 
 /**
  * Throws an Error that names the broken rule and never the secret. `credentials`, `KEY:SECRET`, replace those
- * of the URL, which may then have none.
+ * of the URL, which may then have none. `file`: the setting that names a file with them.
  */
-export function parseS3Url(value: string, credentials = ''): S3Address {
+export function parseS3Url(
+  value: string,
+  credentials = '',
+  file = 'CLOUDLET_BLOBS_CREDENTIALS_FILE',
+): S3Address {
   const url = URL.parse(value.replace(/^s3:/, 'https:'));
   if (url === null || !value.startsWith('s3://')) throw new Error(`must be like ${S3_EXAMPLE}`);
   for (const [name, given] of url.searchParams) {
@@ -44,7 +48,7 @@ export function parseS3Url(value: string, credentials = ''): S3Address {
   if (!PREFIX.test(prefix === '' ? '' : `${prefix}/`) || /(?:^|\/)\.\.?(?:\/|$)/.test(prefix)) {
     throw new Error('has a prefix with characters other than letters, digits, `_`, `.`, `-` and `/`');
   }
-  const keys = credentials === '' ? keysOf(url) : splitKeys(credentials.trim());
+  const keys = credentials === '' ? keysOf(url, file) : splitKeys(credentials.trim());
   const tls = url.searchParams.get('tls') !== 'off';
   return {
     host: url.hostname.replace(/^\[|\]$/g, ''),
@@ -61,9 +65,9 @@ export function parseS3Url(value: string, credentials = ''): S3Address {
 
 type Keys = Pick<S3Address, 'accessKeyId' | 'secretAccessKey'>;
 
-function keysOf({ username, password }: URL): Keys {
+function keysOf({ username, password }: URL, file: string): Keys {
   if (username === '' || password === '') {
-    throw new Error('must have KEY:SECRET before the host, or CLOUDLET_BLOBS_CREDENTIALS_FILE must be set');
+    throw new Error(`must have KEY:SECRET before the host, or ${file} must be set`);
   }
   // Secrets have slashes and plus signs, which a URL has to encode.
   return { accessKeyId: decodeURIComponent(username), secretAccessKey: decodeURIComponent(password) };

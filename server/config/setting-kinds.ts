@@ -130,6 +130,8 @@ export const s3Url = (value: string) => {
     return (error as Error).message;
   }
 };
+/** The secret of a URL is not repeated in the message. */
+export const pathOrS3Url = (value: string) => (value.startsWith('s3:') ? s3Url(value) : absolutePath(value));
 const SSL_MODES = ['disable', 'require', 'verify-ca', 'verify-full'];
 export const adminKey = (value: string) =>
   value === '' || /^[\x21-\x7e]{24,512}$/.test(value)

@@ -10,6 +10,7 @@ import {
   notEmpty,
   oneOf,
   origins,
+  pathOrS3Url,
   pool,
   portRange,
   ratio,
@@ -314,7 +315,13 @@ export const SETTINGS = {
   recoveryTarget: text(
     'CLOUDLET_RECOVERY_TARGET',
     '',
-    'Directory for recovery points, on another disk or NFS; empty: in the data directory',
+    'Where recovery points are stored: a directory on another disk or NFS, or a bucket of an S3 service, `s3://KEY:SECRET@HOST[:PORT]/BUCKET[/PREFIX]`, with `?region=`, `tls=off` and `style=host` where needed; empty: in the data directory',
+    pathOrS3Url,
+  ),
+  recoveryCredentialsFile: text(
+    'CLOUDLET_RECOVERY_CREDENTIALS_FILE',
+    '',
+    'File with `KEY:SECRET` for an S3 URL in CLOUDLET_RECOVERY_TARGET or `--from`, which then needs none',
     absolutePath,
   ),
   recoveryUndeleteHours: integer(

@@ -346,6 +346,14 @@ export class RecoveryStore {
     return { ...row };
   }
 
+  /** Whether a bucket of that name in this cloud has an object of that name and ETag. */
+  async hasObject(bucket: string, name: string, etag: string): Promise<boolean> {
+    const sql = `SELECT 1 FROM buckets JOIN objects ON objects.bucket_id = buckets.id AND objects.name = ?
+                   JOIN versions ON versions.object = objects.id
+                 WHERE buckets.name = ? AND versions.etag = ? LIMIT 1`;
+    return (await this.#reads.get(sql, name, bucket, etag)) !== undefined;
+  }
+
   /** Number of the last migration. */
   async schema(): Promise<number> {
     return (

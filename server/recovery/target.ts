@@ -5,7 +5,7 @@
 export interface Target {
   /** The store of pieces, named and sealed under the repository's key, 32 bytes. */
   pieces(key: Uint8Array): PieceStore;
-  /** Path, for people. */
+  /** Path, or URL without credentials, for people. */
   readonly location: string;
   /**
    * Stores the bytes completely or not at all, replacing a file of that name. Durable only after sync().
@@ -27,6 +27,18 @@ export interface Target {
   removeUnfinished(folder: string): Promise<number>;
   /** Resolves when all stored files are durable. */
   sync(): Promise<void>;
+  /** From now on, rather fails than waits: Cloudlet stops. */
+  hurry(): void;
+}
+
+/** Why points cannot be stored in a target, and what to do. */
+export class TargetProblem extends Error {
+  readonly fix: string;
+
+  constructor(message: string, fix: string, cause?: unknown) {
+    super(message, { cause });
+    this.fix = fix;
+  }
 }
 
 /** The pieces of a repository. All work on them runs off the event loop. */

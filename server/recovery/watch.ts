@@ -12,11 +12,13 @@ import { alarmsOf, POINT_ALARMS } from './recovery-alarms.ts';
 import type { Planned } from './scheduler.ts';
 import type { RecoveryStore } from './store.ts';
 import type { RecoverySummary, RecoverySummaryStore } from './summary-store.ts';
+import { TargetProblem } from './target.ts';
 
 /** Facts about the recovery target. */
 export interface TargetFact {
   readonly isOnDataDisk: boolean;
-  readonly freeBytes: number;
+  /** null: unknown. */
+  readonly freeBytes: number | null;
   /** Id of its repository; null: none yet. */
   readonly repositoryId: string | null;
 }
@@ -29,7 +31,7 @@ export interface WatchDeps {
   readonly planned: () => Promise<Planned>;
   /** Tells webhooks of the alarms that appeared or are over. */
   readonly tell: (alarms: readonly Alarm[]) => Promise<void>;
-  /** Rejects with the reason why points cannot be stored there. */
+  /** Rejects with the reason why points cannot be stored there, a TargetProblem where the fix is known. */
   readonly probe: () => Promise<TargetFact>;
   readonly location: string;
 }
@@ -92,7 +94,9 @@ export class RecoveryWatch {
       this.#found = undefined;
       const detail = `The recovery target ${location} is unavailable: ${(error as Error).message}`;
       const fix =
-        'Mount it and make it writable for Cloudlet, or set CLOUDLET_RECOVERY_TARGET to another directory';
+        error instanceof TargetProblem
+          ? error.fix
+          : 'Mount it and make it writable for Cloudlet, or set CLOUDLET_RECOVERY_TARGET to another directory';
       alarms.raise('recovery_target_unavailable', detail, fix);
     } finally {
       clearTimeout(timer);
@@ -185,7 +189,8 @@ function warningsOf(of: {
   }
   if (isOnDataDisk) {
     const detail = 'Recovery points are on the same disk as the data and would be lost with it';
-    const fix = 'set CLOUDLET_RECOVERY_TARGET to a directory on another disk, or on NFS';
+    const fix =
+      'set CLOUDLET_RECOVERY_TARGET to a directory on another disk, on NFS, or to a bucket of an S3';
     warn('recovery_target_on_data_disk', detail, fix);
   }
   return warnings;

@@ -1,6 +1,7 @@
 /**
  * An S3 for tests: s3rver behind a proxy that adds what s3rver lacks (the checks of Content-MD5 and
- * If-None-Match, aborted uploads) and does to requests and answers what a test asks for.
+ * If-None-Match, aborted uploads, listings of several pages) and does to requests and answers what a test
+ * asks for.
  */
 import { createHash } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -9,6 +10,7 @@ import { createRequire } from 'node:module';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { AwsV4Signer } from 'aws4fetch';
 
 interface S3rver {
   run(): Promise<AddressInfo>;
@@ -32,7 +34,7 @@ export interface SeenRequest {
 /**
  * `status`: answers that instead. `lose`: S3 carries it out, but the answer is lost. `cut`: the answer
  * breaks off in the middle of its body. `hurt`: a bit of the body is another; `hurt-upload`: of the
- * request's body. `hang`: no answer comes.
+ * request's body. `hang`: no answer comes. `lax`: conditions and checksums are not looked at.
  */
 export type Fault =
   | { readonly status: number; readonly code?: string; readonly date?: Date; readonly body?: string }
@@ -40,7 +42,16 @@ export type Fault =
   | 'cut'
   | 'hurt'
   | 'hurt-upload'
-  | 'hang';
+  | 'hang'
+  | 'lax';
+
+interface Passed {
+  readonly method: string;
+  readonly path: string;
+  readonly headers: http.IncomingHttpHeaders;
+}
+
+const NONE = Buffer.alloc(0);
 
 export class S3Fixture {
   /** Asked at each request; undefined: nothing is done to it. */
@@ -52,6 +63,8 @@ export class S3Fixture {
   #front: http.Server;
   #port = 0;
   readonly #agent = new http.Agent({ keepAlive: true });
+  /** Conditional requests under way, by their path: each waits for the one before. */
+  readonly #conditional = new Map<string, Promise<void>>();
 
   private constructor(engine: S3rver, { directory, upstream }: { directory: string; upstream: AddressInfo }) {
     this.#engine = engine;
@@ -120,20 +133,14 @@ export class S3Fixture {
       return;
     }
     if (fault === 'hurt-upload' && headers['content-md5'] !== undefined) flipOne(body);
-    const refusal = await this.#refusal(request, body);
+    await using _ = await this.#turn(request);
+    const refusal = fault === 'lax' ? undefined : await this.#refusal(request, body);
     if (refusal !== undefined) {
       response.writeHead(refusal.status, { 'content-type': 'application/xml' });
       response.end(refusal.status === 204 ? '' : errorXml(refusal.code));
       return;
     }
-    const { address: host, port } = this.#upstream;
-    const passed = { host, port, method, path, headers, agent: this.#agent };
-    const answer = await new Promise<http.IncomingMessage>((resolve, reject) => {
-      const outgoing = http.request(passed, resolve);
-      outgoing.on('error', reject);
-      outgoing.end(body);
-    });
-    const bytes = await readAll(answer);
+    const { answer, bytes } = await this.#pass({ method, path, headers }, body);
     if (fault === 'lose') {
       response.destroy();
       return;
@@ -143,6 +150,53 @@ export class S3Fixture {
     if (fault === 'cut') {
       response.write(bytes.subarray(0, bytes.length >> 1), () => response.destroy());
     } else response.end(bytes);
+  }
+
+  async #pass(request: Passed, body: Buffer): Promise<{ answer: http.IncomingMessage; bytes: Buffer }> {
+    const { address: host, port } = this.#upstream;
+    const answer = await new Promise<http.IncomingMessage>((resolve, reject) => {
+      const outgoing = http.request({ host, port, ...request, agent: this.#agent }, resolve);
+      outgoing.on('error', reject);
+      outgoing.end(body);
+    });
+    const bytes = await readAll(answer);
+    const isPage = request.path.includes('list-type=2') && answer.statusCode !== 200;
+    return isPage && answer.statusCode !== 403 ? this.#passPage(request.path) : { answer, bytes };
+  }
+
+  /** s3rver cannot make continuation tokens on this Node, but its older listing goes on after a key. */
+  async #passPage(path: string): Promise<{ answer: http.IncomingMessage; bytes: Buffer }> {
+    const url = new URL(path, `http://127.0.0.1:${this.#upstream.port}`);
+    const token = url.searchParams.get('continuation-token');
+    for (const name of ['list-type', 'continuation-token']) url.searchParams.delete(name);
+    if (token !== null) url.searchParams.set('marker', token);
+    const [accessKeyId = '', secretAccessKey = ''] = KEYS.split(':');
+    const keys = { accessKeyId, secretAccessKey, service: 's3', region: 'us-east-1' };
+    const signed = await new AwsV4Signer({ url: url.href, ...keys }).sign();
+    const headers = Object.fromEntries(signed.headers);
+    const { pathname, search } = signed.url;
+    const { answer, bytes } = await this.#pass(
+      { method: 'GET', path: `${pathname}${search}`, headers },
+      NONE,
+    );
+    const text = bytes.toString();
+    const last = text.slice(text.lastIndexOf('<Key>') + 5, text.lastIndexOf('</Key>'));
+    const next = `<NextContinuationToken>${last}</NextContinuationToken></ListBucketResult>`;
+    const isEnd = !text.includes('<IsTruncated>true<');
+    const page = isEnd ? bytes : Buffer.from(text.replace('</ListBucketResult>', next));
+    answer.headers['content-length'] = String(page.length);
+    return { answer, bytes: page };
+  }
+
+  /** Ends when a conditional request of that path may look whether there is an object. */
+  async #turn({ method, url = '', headers }: http.IncomingMessage): Promise<AsyncDisposable> {
+    const turn = Promise.withResolvers<void>();
+    if (method === 'PUT' && headers['if-none-match'] === '*') {
+      const before = this.#conditional.get(url);
+      this.#conditional.set(url, turn.promise);
+      await before;
+    }
+    return { [Symbol.asyncDispose]: async () => turn.resolve() };
   }
 
   /** The answer of a stricter S3, where s3rver would go on. */

@@ -142,6 +142,10 @@ export class DirectoryTarget implements Target {
     }
   }
 
+  hurry(): void {
+    // What the file system does cannot be called off.
+  }
+
   async #write(
     name: string,
     bytes: Uint8Array,

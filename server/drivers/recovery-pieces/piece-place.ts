@@ -1,6 +1,6 @@
-/** Where sealed pieces are stored: what a thread that works on them needs of a driver. */
+/** A driver's part in the work on pieces: stores and reads them as they are sealed. */
 export interface PiecePlace {
-  /** Pieces that a thread stores, or reads ahead for a file, at once; bounds its memory to as many MiB, twice. */
+  /** Pieces that a thread stores, or reads ahead for a file, at once: bounds its memory. */
   readonly atOnce: number;
   /** Reads of a piece before it counts as damaged: bytes may be altered on their way. */
   readonly readings: number;
@@ -11,7 +11,7 @@ export interface PiecePlace {
   get(piece: string): Buffer | Promise<Buffer>;
 }
 
-/** What a thread is started with, besides what its driver needs. */
+/** A thread is started with it, and with more for its driver. */
 export interface PieceSetup {
   /** The repository's key, 32 bytes. */
   readonly key: Uint8Array;

@@ -17,7 +17,7 @@ const IDLE_MS = 5000;
 export interface PieceThreadsDeps {
   /** The driver's thread: calls answerPieceJobs(). */
   readonly thread: URL;
-  /** What it needs beside a PieceSetup. */
+  /** More than a PieceSetup, for that thread. */
   readonly setup: Readonly<Record<string, unknown>>;
   readonly key: Uint8Array;
   /** Converts a failure to store to one for people. */
@@ -70,6 +70,13 @@ export class PieceThreads implements PieceStore {
 
   async check(piece: string, isQuick: boolean): Promise<void> {
     await this.#read({ kind: 'check', piece, isQuick });
+  }
+
+  /** Ends the threads at once; their jobs fail. */
+  close(): void {
+    clearTimeout(this.#ending);
+    for (const thread of this.#threads) thread.end();
+    this.#threads = [];
   }
 
   async #write<T>(job: PieceJob, given?: ArrayBuffer[]): Promise<T> {
@@ -159,7 +166,11 @@ class PieceThread {
 
   endWhenIdle(): void {
     this.#isToEnd = true;
-    if (this.load === 0) void this.#worker.terminate();
+    if (this.load === 0) this.end();
+  }
+
+  end(): void {
+    void this.#worker.terminate();
   }
 
   #take(id: number): Waiting | undefined {

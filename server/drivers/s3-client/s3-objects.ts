@@ -58,6 +58,12 @@ export class S3Objects {
     }
   }
 
+  /** Stores an object in place of any that is there. */
+  async replace(key: string, { parts, md5 }: S3Body, limits?: S3Limits): Promise<void> {
+    const headers = { 'content-md5': md5 };
+    await this.#requests.sendForText({ method: 'PUT', key, headers, body: parts }, limits);
+  }
+
   /** Size and ETag, without quotes; undefined: there is no such object. */
   async head(key: string, limits?: S3Limits): Promise<{ sizeBytes: number; etag: string } | undefined> {
     try {
@@ -94,6 +100,16 @@ export class S3Objects {
   async text(key: string, limits?: S3Limits): Promise<string | undefined> {
     try {
       return await this.#requests.sendForText({ method: 'GET', key }, limits);
+    } catch (error) {
+      if (isS3Fault(error, 'missing')) return undefined;
+      throw error;
+    }
+  }
+
+  /** The whole of an object of at most `maxBytes`, or undefined. */
+  async whole(key: string, maxBytes: number, limits?: S3Limits): Promise<Buffer | undefined> {
+    try {
+      return await this.#requests.sendForBytes({ method: 'GET', key }, maxBytes, limits);
     } catch (error) {
       if (isS3Fault(error, 'missing')) return undefined;
       throw error;

@@ -34,6 +34,8 @@ export interface S3Patience {
   readonly tries?: number;
   /** Silence, in either direction, after which a connection is given up, ms; default 20,000. */
   readonly silenceMs?: number;
+  /** No further attempt that long after the first, ms; default 20,000. */
+  readonly untilMs?: number;
 }
 
 export interface S3Limits extends S3Patience {
@@ -44,8 +46,8 @@ export interface S3Limits extends S3Patience {
 const CONNECT_MS = 5000;
 const SILENCE_MS = 20_000;
 const TRIES = 5;
-/** No further attempt after that, ms: a caller waits, and an operator should hear of it. */
-const LAST_TRY_MS = 20_000;
+/** A caller waits, and an operator should hear of it. */
+const UNTIL_MS = 20_000;
 const FIRST_PAUSE_MS = 100;
 const MAX_PAUSE_MS = 5000;
 /** Answers other than objects. */
@@ -77,7 +79,7 @@ export class S3Requests {
    * or with the reason of the signal.
    */
   async send(request: S3Request, limits: S3Limits = {}): Promise<http.IncomingMessage> {
-    const { tries = TRIES, signal } = limits;
+    const { tries = TRIES, untilMs = UNTIL_MS, signal } = limits;
     const started = this.#clock.monotonic();
     for (let tried = 1; ; tried++) {
       signal?.throwIfAborted();
@@ -90,7 +92,7 @@ export class S3Requests {
         const fault = error as BlobFault;
         const mayPass = isS3Fault(fault, 'away', 'digest');
         if (mayPass) this.#counters.add('errors', 1);
-        const isLate = this.#clock.monotonic() - started >= LAST_TRY_MS;
+        const isLate = this.#clock.monotonic() - started >= untilMs;
         if (!mayPass || tried >= tries || isLate) throw fault;
         this.#counters.add('retries', 1);
         await pause(tried, signal);
@@ -102,10 +104,15 @@ export class S3Requests {
 
   /** The answer's body as text. Rejects like send(); what breaks off within the body is tried again too. */
   async sendForText(request: S3Request, limits: S3Limits = {}): Promise<string> {
+    return (await this.sendForBytes(request, MAX_TEXT_BYTES, limits)).toString();
+  }
+
+  /** The answer's body, of at most `maxBytes`. Rejects as sendForText() does. */
+  async sendForBytes(request: S3Request, maxBytes: number, limits: S3Limits = {}): Promise<Buffer> {
     const { tries = TRIES, signal } = limits;
     for (let tried = 1; ; tried++) {
       try {
-        return await readText(await this.send(request, limits));
+        return await readBody(await this.send(request, limits), maxBytes);
       } catch (error) {
         signal?.throwIfAborted();
         if (!isS3Fault(error, 'away') || tried >= Math.min(tries, 2)) throw error;
@@ -154,8 +161,8 @@ export class S3Requests {
     this.#counters.add('sentBytes', length);
     const { statusCode: status = 0 } = answer;
     if (status >= 200 && status < 300) return answer;
-    const text = await readText(answer).catch(() => '');
-    throw faultOfAnswer(status, text, this.#skewOf(answer));
+    const text = await readBody(answer, MAX_TEXT_BYTES).catch(() => '');
+    throw faultOfAnswer(status, text.toString(), this.#skewOf(answer));
   }
 
   /** Seconds by which the clock of this host is ahead; null: unknown. */
@@ -194,17 +201,17 @@ function limitConnect(socket: Socket, give: (fault: unknown) => void): void {
 }
 
 /** The whole body of an answer. Rejects with a BlobFault. */
-async function readText(answer: http.IncomingMessage): Promise<string> {
+async function readBody(answer: http.IncomingMessage, maxBytes: number): Promise<Buffer> {
   const pieces: Buffer[] = [];
   let bytes = 0;
   try {
     for await (const piece of answer as AsyncIterable<Buffer>) {
       bytes += piece.length;
-      if (bytes > MAX_TEXT_BYTES) throw new Error('the answer is too long');
+      if (bytes > maxBytes) throw new Error('the answer is too long');
       pieces.push(piece);
     }
   } catch (error) {
     throw faultOfConnection(error);
   }
-  return Buffer.concat(pieces).toString();
+  return Buffer.concat(pieces);
 }

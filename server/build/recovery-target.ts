@@ -1,0 +1,80 @@
+/** Opens the recovery target: a directory, or a bucket of S3. */
+import { readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import type { Config } from '../config/config.ts';
+import { parseS3Url, type S3Address } from '../config/s3-address.ts';
+import { DirectoryTarget } from '../drivers/recovery-directory/directory-target.ts';
+import { inspectDirectory } from '../drivers/recovery-directory/target-fact.ts';
+import { S3RecoveryTarget } from '../drivers/recovery-s3/s3-recovery-target.ts';
+import { type Clock, systemClock } from '../platform/clock.ts';
+import { StartupError } from '../platform/data-directory.ts';
+import { AppError } from '../platform/errors.ts';
+import { type Target, TargetProblem } from '../recovery/target.ts';
+import type { TargetFact } from '../recovery/watch.ts';
+
+type TargetConfig = Pick<Config, 'recoveryTarget' | 'recoveryCredentialsFile' | 'dataDir'>;
+
+export interface OpenedTargets {
+  readonly target: Target;
+  /** The same with threads of its own, for reading that does not wait for those that make a point. */
+  readonly reading: Target;
+  /** Rejects with a TargetProblem, or an Error, when points cannot be stored there. */
+  readonly inspect: () => Promise<Omit<TargetFact, 'repositoryId'>>;
+}
+
+export interface OwnObjects {
+  /** Whether a bucket of that name in this cloud has an object of that name and ETag. */
+  hasObject(bucket: string, name: string, etag: string): Promise<boolean>;
+}
+
+/** The target of this cloud's points. Throws StartupError when the file with the key of S3 is no good. */
+export function openTargets(config: TargetConfig, clock: Clock, own: OwnObjects): OpenedTargets {
+  const location = config.recoveryTarget || join(config.dataDir, 'recovery');
+  if (!isS3(location)) {
+    const [target, reading] = [new DirectoryTarget(location), new DirectoryTarget(location)];
+    return { target, reading, inspect: () => inspectDirectory(location, config.dataDir) };
+  }
+  const address = addressOf(location, config);
+  const isOwn = (key: string, md5: string) => own.hasObject(address.bucket, key, md5);
+  const deps = { address, clock, isOwn };
+  const [target, reading] = [new S3RecoveryTarget(deps), new S3RecoveryTarget(deps)];
+  return { target, reading, inspect: () => inspectBucket(target) };
+}
+
+/** Another target for a command that only reads: `from` is a directory, or the URL of a bucket. */
+export function targetAt(from: string, config: TargetConfig): Target {
+  return isS3(from) ? bucketAt(from, config) : new DirectoryTarget(resolve(from));
+}
+
+/** The bucket of that URL, for a command. Throws StartupError when the URL or its credentials are no good. */
+export function bucketAt(url: string, config: TargetConfig): S3RecoveryTarget {
+  const address = addressOf(url, config);
+  return new S3RecoveryTarget({ address, clock: systemClock, isOwn: async () => false });
+}
+
+export function isS3(location: string): boolean {
+  return location.startsWith('s3:');
+}
+
+async function inspectBucket(target: S3RecoveryTarget) {
+  try {
+    await target.prove();
+  } catch (error) {
+    if (!(error instanceof AppError) || !(error.cause instanceof Error)) throw error;
+    throw new TargetProblem(error.cause.message, error.hint ?? '', error);
+  }
+  return { isOnDataDisk: false, freeBytes: null };
+}
+
+/** The credentials are those of the URL, else those of the file. */
+function addressOf(url: string, { recoveryCredentialsFile: path }: TargetConfig): S3Address {
+  const setting = 'CLOUDLET_RECOVERY_CREDENTIALS_FILE';
+  try {
+    const isToRead = path !== '' && !url.includes('@');
+    return parseS3Url(url, isToRead ? readFileSync(path, 'utf8') : '', setting);
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    if (code !== undefined) throw new StartupError(`${setting} ${path} cannot be read (${code})`);
+    throw new StartupError(`The recovery target ${message}`);
+  }
+}

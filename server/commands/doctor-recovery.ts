@@ -1,0 +1,68 @@
+/** The part of `cloudlet doctor` that checks the recovery target. */
+import { join } from 'node:path';
+import { bucketAt, isS3 } from '../build/recovery-target.ts';
+import type { Config } from '../config/config.ts';
+import { inspectDirectory } from '../drivers/recovery-directory/target-fact.ts';
+import { AppError } from '../platform/errors.ts';
+import { formatSize } from '../storage/entries.ts';
+import type { Finding } from './doctor.ts';
+
+const subject = 'recovery points';
+/** S3 refuses requests whose time differs by 15 minutes. */
+const MOST_CLOCK_MS = 60_000;
+
+export async function checkRecovery(
+  config: Pick<Config, 'recoveryTarget' | 'recoveryCredentialsFile' | 'dataDir'>,
+): Promise<Finding[]> {
+  const { recoveryTarget, dataDir } = config;
+  if (isS3(recoveryTarget)) return checkBucket(config);
+  const location = recoveryTarget || join(dataDir, 'recovery');
+  try {
+    const { isOnDataDisk, freeBytes } = await inspectDirectory(location, dataDir);
+    const detail = `${location}, ${formatSize(freeBytes)} free`;
+    if (!isOnDataDisk) return [{ level: 'ok', subject, detail }];
+    const fix =
+      'set CLOUDLET_RECOVERY_TARGET to a directory on another disk, on NFS, or to a bucket of an S3';
+    return [
+      {
+        level: 'warn',
+        subject,
+        detail: `${detail}; on the same disk as the data, so both would be lost together`,
+        fix,
+      },
+    ];
+  } catch (error) {
+    const fix = 'mount the directory, make it writable, or set CLOUDLET_RECOVERY_TARGET';
+    return [
+      { level: 'warn', subject, detail: `${location} cannot be used: ${(error as Error).message}`, fix },
+    ];
+  }
+}
+
+async function checkBucket(
+  config: Pick<Config, 'recoveryTarget' | 'recoveryCredentialsFile' | 'dataDir'>,
+): Promise<Finding[]> {
+  try {
+    const target = bucketAt(config.recoveryTarget, config);
+    const { removal, clockAheadMs } = await target.prove();
+    const { location } = target;
+    target.hurry();
+    const detail = `${location}: If-None-Match and Content-MD5 are honoured; stored and read an object`;
+    const found: Finding[] = [{ level: 'ok', subject, detail: `${detail}; ${REMOVALS[removal]}` }];
+    if (clockAheadMs !== null && Math.abs(clockAheadMs) > MOST_CLOCK_MS) {
+      const seconds = Math.round(clockAheadMs / 1000);
+      const differs = `its clock differs from this host's by ${seconds} s`;
+      found.push({ level: 'warn', subject, detail: differs, fix: 'synchronize both clocks by NTP' });
+    }
+    return found;
+  } catch (error) {
+    const fix = (error instanceof AppError ? error.hint : undefined) ?? 'correct CLOUDLET_RECOVERY_TARGET';
+    return [{ level: 'fail', subject, detail: (error as Error).message, fix }];
+  }
+}
+
+const REMOVALS = {
+  gone: 'removed it again',
+  hidden: 'the bucket keeps versions, so a lifecycle rule must remove what Cloudlet removes',
+  denied: 'the key may not remove objects, so the operator of the bucket removes deleted points',
+};

@@ -1,0 +1,101 @@
+/** Tries out everything that recovery points need of a bucket. */
+import { createHash } from 'node:crypto';
+import type { Clock } from '../../platform/clock.ts';
+import { randomName } from '../../platform/ids.ts';
+import { isS3Fault, s3Fault } from '../s3-client/s3-fault.ts';
+import { bodyOf, type S3Objects } from '../s3-client/s3-objects.ts';
+import type { S3Limits, S3Requests } from '../s3-client/s3-requests.ts';
+
+export interface BucketProof {
+  /** An object that Cloudlet removes is gone; stays as an old version; or the key may not remove it. */
+  readonly removal: 'gone' | 'hidden' | 'denied';
+  /** Time of S3 less time of this host, to the second, ms; null: it does not tell. */
+  readonly clockAheadMs: number | null;
+}
+
+export interface BucketProofDeps {
+  readonly requests: S3Requests;
+  readonly objects: S3Objects;
+  /** The key prefix of the repository, empty or with a slash at its end. */
+  readonly prefix: string;
+  /** Whether an object of that key and MD5, in hex, is one of this very cloud. */
+  readonly isOwn: (key: string, md5: string) => Promise<boolean>;
+  readonly limits: S3Limits;
+  readonly clock: Clock;
+}
+
+/** Begin of the name of the object of the trials. A key that may not remove objects leaves it behind. */
+const PROBE = 'cloudlet-probe-';
+
+interface Trial extends BucketProofDeps {
+  /** The key of this trial's own object. */
+  readonly key: string;
+}
+
+/** Leaves the bucket as it was, but for that object. Rejects with a BlobFault of kind `s3`. */
+export async function proveBucket(deps: BucketProofDeps): Promise<BucketProof> {
+  const trial = { ...deps, key: `${PROBE}${randomName(12)}` };
+  await proveCreation(trial);
+  await proveReplacement(trial);
+  await proveChecksum(trial);
+  return { removal: await tryRemoval(trial), clockAheadMs: await clockAhead(trial) };
+}
+
+/** The lease of a repository rests on it. */
+async function proveCreation({ objects, key, limits }: Trial): Promise<void> {
+  await objects.put(key, bodyOf(Buffer.from(randomName(64))), limits);
+  try {
+    await objects.put(key, bodyOf(Buffer.from(randomName(64))), limits);
+  } catch (error) {
+    if (isS3Fault(error, 'exists')) return;
+    throw error;
+  }
+  throw s3Fault('refused', 'it ignores If-None-Match, so two clouds could write to one repository at once');
+}
+
+async function proveReplacement({ objects, key, prefix, isOwn, limits }: Trial): Promise<void> {
+  const content = Buffer.from(randomName(64));
+  try {
+    await objects.replace(key, bodyOf(content), limits);
+  } catch (error) {
+    if (!isS3Fault(error, 'denied')) throw error;
+    const fix = 'if it may only append, enable versioning of the bucket';
+    throw s3Fault('denied', `its key may not replace objects: ${fix}`);
+  }
+  const found = await objects.whole(key, 2 ** 20, limits);
+  if (found?.equals(content) !== true) throw s3Fault('refused', 'it answers other bytes than were stored');
+  if (await isOwn(`${prefix}${key}`, createHash('md5').update(content).digest('hex'))) {
+    throw s3Fault('foreign', 'it is a bucket of this very cloud, and would be lost with it');
+  }
+}
+
+/** Without it, bytes that are altered on their way would be stored, and found by a restore. */
+async function proveChecksum({ objects, key, limits }: Trial): Promise<void> {
+  const { md5 } = bodyOf(Buffer.from(randomName(64)));
+  try {
+    await objects.replace(key, { parts: [Buffer.from(randomName(64))], md5 }, { ...limits, tries: 1 });
+  } catch (error) {
+    if (isS3Fault(error, 'digest')) return;
+    throw error;
+  }
+  throw s3Fault('refused', 'it ignores Content-MD5, so bytes could be altered on their way');
+}
+
+async function tryRemoval({ requests, key, limits }: Trial): Promise<BucketProof['removal']> {
+  try {
+    const answer = await requests.send({ method: 'DELETE', key }, limits);
+    answer.resume();
+    return answer.headers['x-amz-delete-marker'] === 'true' ? 'hidden' : 'gone';
+  } catch (error) {
+    if (isS3Fault(error, 'denied')) return 'denied';
+    throw error;
+  }
+}
+
+async function clockAhead({ requests, prefix, clock, limits }: Trial): Promise<number | null> {
+  const query = { 'list-type': '2', 'max-keys': '1', prefix };
+  const answer = await requests.send({ method: 'GET', key: '', query }, limits);
+  answer.resume();
+  const at = Date.parse(answer.headers.date ?? '');
+  return Number.isNaN(at) ? null : at - Math.floor(clock.now() / 1000) * 1000;
+}
