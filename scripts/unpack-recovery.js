@@ -5,8 +5,8 @@
  *
  *   node scripts/unpack-recovery.js POINTS_DIR KEY_FILE OUT_DIR [POINT_ID]
  *
- * Without a point's id it takes the newest that was not deleted. What is missing or damaged is named, the
- * rest is written, and the exit code is 1.
+ * Without a point's id it takes the newest complete one that was not deleted. It names what is missing,
+ * writes the rest, and then exits with 1.
  */
 import { createDecipheriv, createHash, createHmac, hkdfSync } from 'node:crypto';
 import {
@@ -101,7 +101,7 @@ class Repository {
     this.#manifests = derive(key, '', 'cloudlet manifests');
   }
 
-  /** `wanted`: its id; undefined: the newest that can be read and was not deleted. */
+  /** `wanted`: its id; undefined: the newest complete one, else the newest, of those not deleted. */
   manifest(wanted) {
     const ids = readdirSync(join(this.#location, 'points')).filter((id) => /^drp-[0-9a-z]+$/.test(id));
     if (wanted !== undefined && !ids.includes(wanted)) {
@@ -122,7 +122,10 @@ class Repository {
         return [];
       }
     });
-    const [newest] = readable.sort((a, b) => (a.cut_at < b.cut_at ? 1 : -1));
+    readable.sort((a, b) => (a.cut_at < b.cut_at ? 1 : -1));
+    const newest = readable.find(({ gaps }) => gaps.length === 0) ?? readable[0];
+    for (const { point_id: id } of readable.slice(0, readable.indexOf(newest)))
+      console.error(`skipped recovery point ${id}: it is partial; pass its ID to unpack it`);
     if (newest === undefined) throw new Problem('there is no readable recovery point that was not deleted');
     return newest;
   }

@@ -12,6 +12,7 @@ import { Operations } from '../calls/operations.ts';
 import { OperationsStore } from '../calls/operations-store.ts';
 import type { Principal } from '../calls/principal.ts';
 import { machineSource } from '../compute/machines/point-machines.ts';
+import type { NetworkServices } from '../compute/private-network.ts';
 import type { Config } from '../config/config.ts';
 import { DataCheck, DataFaults } from '../databases/data-faults.ts';
 import { Egress } from '../databases/egress.ts';
@@ -24,7 +25,7 @@ import { ConsoleFiles } from '../http/console-files.ts';
 import type { StaticFiles } from '../http/edge.ts';
 import { indexRoutes } from '../http/index-routes.ts';
 import { updatesSocket } from '../http/operation-routes.ts';
-import { type Addresses, OwnAddresses } from '../http/origins.ts';
+import { OwnAddresses } from '../http/origins.ts';
 import type { Route } from '../http/route.ts';
 import type { SocketRoute } from '../http/web-sockets.ts';
 import { rotateMasterKey } from '../metadata/key-rotation.ts';
@@ -196,7 +197,7 @@ type Domains = Awaited<ReturnType<typeof buildDomains>>;
 /** In the order in which they need each other. */
 async function buildDomains(
   { config, clock, log }: BuildOptions,
-  { base, addresses }: { base: Foundations; addresses: Addresses },
+  { base, addresses }: { base: Foundations; addresses: OwnAddresses },
 ) {
   const billing = await openBilling({ clock, log, base, builtIn: BUILT_IN });
   const isHeld = recoveryHold(base, clock);
@@ -220,7 +221,8 @@ async function buildDomains(
   const apiUrl = () => addresses.apiUrl;
   const dataUrl = () => addresses.dataUrl;
   const options = { config, clock, log, base };
-  const compute = await buildCompute({ ...options, urls: addresses, billing: billing.vmCharges });
+  const services = servicesOf(() => databases.privately);
+  const compute = await buildCompute({ ...options, urls: addresses, billing: billing.vmCharges, services });
   const faults = new DataFaults(base.alarms);
   const egress = new Egress({ changes: billing.changes, billing: billing.databaseCharges });
   const { alarms, diskSpace } = base;
@@ -272,6 +274,14 @@ async function buildDomains(
   });
   const webhooks = webhooksPart({ clock, log, base });
   return { storage, engines, compute, databases, credits, accounts, webhooks, recovery };
+}
+
+/** Databases are made after machines, and reached once both run. */
+function servicesOf(databases: () => NetworkServices): NetworkServices {
+  return {
+    find: (...of) => databases().find(...of),
+    dial: (request) => databases().dial(request),
+  };
 }
 
 function buildSystem(

@@ -7,6 +7,7 @@ import { AddressPool } from '../compute/machines/addresses.ts';
 import type { VmBilling } from '../compute/machines/vm-billing.ts';
 import { VmStore } from '../compute/machines/vm-store.ts';
 import { computePart } from '../compute/part.ts';
+import type { NetworkServices } from '../compute/private-network.ts';
 import type { Config } from '../config/config.ts';
 import { rangeOf } from '../config/setting-kinds.ts';
 import { BridgeIngress } from '../drivers/bridge-ingress/bridge-ingress.ts';
@@ -14,11 +15,12 @@ import { GuestBridge } from '../drivers/host-network/guest-bridge.ts';
 import { OutboundGuard } from '../drivers/host-network/outbound-guard.ts';
 import { AddressGuard } from '../drivers/loopback-ingress/address-guard.ts';
 import { LoopbackIngress } from '../drivers/loopback-ingress/loopback-ingress.ts';
+import { PrivateNetworks } from '../drivers/private-network/private-networks.ts';
 import { TcpListeners } from '../drivers/public-listeners/public-listeners.ts';
 import { UIDS } from '../drivers/qemu/guest-folders.ts';
 import { QemuHypervisor } from '../drivers/qemu/qemu-hypervisor.ts';
 import { TINY_FOLDER, tinyIn } from '../drivers/qemu/tiny-image.ts';
-import type { Addresses } from '../http/origins.ts';
+import type { OwnAddresses } from '../http/origins.ts';
 import type { Clock } from '../platform/clock.ts';
 import { Descriptors } from '../platform/descriptors.ts';
 import { type NoOtherUsers, whyNoOtherUsers } from '../platform/other-users.ts';
@@ -35,8 +37,9 @@ export interface HostDeps {
     Foundations,
     'metadata' | 'assertSpace' | 'diskSpace' | 'alarms' | 'outbound' | 'sweepGuard'
   >;
-  readonly urls: Addresses;
+  readonly urls: Pick<OwnAddresses, 'apiUrl' | 'dataUrl' | 'listening'>;
   readonly billing: VmBilling;
+  readonly services: NetworkServices;
 }
 
 const GIB = 2 ** 30;
@@ -78,6 +81,7 @@ export async function buildCompute(deps: HostDeps) {
     addresses,
     descriptors,
     tunnels,
+    privateNetworks: buildPrivateNetworks(deps, hypervisor),
     host: {
       hypervisor,
       waits: hypervisor.waits,
@@ -140,6 +144,18 @@ function buildNetwork(config: Config, noUsers: NoOtherUsers | null) {
     addressGuard: new AddressGuard({ network }),
     bridge: isBridge ? new GuestBridge({ uidBase, network, outbound, allowPrivate }) : null,
   };
+}
+
+const EVERY_ADDRESS = ['', '0.0.0.0', '::'];
+
+function buildPrivateNetworks({ config, log, services, urls }: HostDeps, hypervisor: QemuHypervisor) {
+  const host = EVERY_ADDRESS.includes(config.host) ? '127.0.0.1' : config.host;
+  return new PrivateNetworks({
+    socketOf: (vmId) => hypervisor.privateSocket(vmId),
+    services,
+    data: () => ({ host, port: Number(new URL(urls.listening.dataUrl).port) }),
+    warn: (text) => log.warn(text),
+  });
 }
 
 /** Where ports of machines are published. */

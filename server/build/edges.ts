@@ -87,7 +87,7 @@ export function buildEdges(
     new RateLimiter({ name, requests, windowSeconds }, clock);
   const { limiter, routeLimiters } = apiLimits(config, limitOf);
   const corsOrigins = config.corsOrigins.split(',').filter((origin) => origin !== '');
-  const hostNames = [config.host, ...hostsOf(config.publicUrl, config.dataUrl)];
+  const hostNames = [config.host, ...hostsOf(config.publicUrl, config.dataUrl), ...PRIVATE_NAMES];
   const share = Math.min(1, deps.connections / config.maxConnections);
   const maxConnections = Math.floor(config.maxConnections * share);
   if (share < 1)
@@ -185,7 +185,7 @@ function s3Edge(config: Config, { s3, limitOf, ...deps }: S3Deps): S3Edge {
     ...deps,
     ...s3,
     limiter,
-    domains: s3Domains(config),
+    domains: [...s3Domains(config), PRIVATE_S3],
     oldSignatures: config.s3OldSignatures === 'on',
     isPrivate: config.s3InsecureKeys === 'true' ? () => true : privacyCheck(proxiesOf(config)),
   });
@@ -194,6 +194,10 @@ function s3Edge(config: Config, { s3, limitOf, ...deps }: S3Deps): S3Edge {
 function proxiesOf({ trustedProxies }: Config): string[] {
   return trustedProxies.split(',').filter((address) => address !== '');
 }
+
+/** Names of the S3 endpoint and of databases that answer over HTTP, in private networks of accounts. */
+const PRIVATE_S3 = 's3.internal';
+const PRIVATE_NAMES = [PRIVATE_S3, `.${PRIVATE_S3}`, '.db.internal'];
 
 /** Host names under which a bucket's name is the first label. */
 export function s3Domains({ s3Domain }: Pick<Config, 's3Domain'>): string[] {

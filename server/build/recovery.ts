@@ -129,7 +129,10 @@ export function buildRecovery({ config, clock, log, base, sources }: RecoveryDep
       every('check the recovery repository', CHECK_MS, () => watch.check()),
       every('write down what was revoked', config.recoveryJournalSeconds * 1000, () => journals.write()),
     ],
-    start: () => cleanUp({ points, removals, drills, watch, log }),
+    start: () => {
+      scheduler.start();
+      cleanUp({ points, removals, drills, watch, log });
+    },
     stop: () => scheduler.close(),
     close: async () => {
       watch.close();

@@ -61,7 +61,7 @@ export async function create(config: Config): Promise<number> {
     console.log(
       `${id} is ${point.state}: ${formatSize(size)}, ${formatSize(stored)} new, in ${point.target}`,
     );
-    for (const { component, reason } of point.gaps) console.log(`not included: ${component} (${reason})`);
+    tellGaps(point);
     await warn(call);
     return point.state === 'complete' ? 0 : 1;
   });
@@ -69,8 +69,9 @@ export async function create(config: Config): Promise<number> {
 
 export async function list(config: Config): Promise<number> {
   const points = await asOperator(config, (call) => call<Point[]>({ method: 'GET', path: POINTS }));
-  for (const { point_id, created_at, state, size_bytes } of points) {
-    console.log(`${point_id}  ${created_at}  ${state}  ${formatSize(size_bytes)}`);
+  for (const { point_id, created_at, state, size_bytes, gaps } of points) {
+    const lacks = gaps.length === 0 ? '' : `  lacks ${gaps.map(({ component }) => component).join(', ')}`;
+    console.log(`${point_id}  ${created_at}  ${state}  ${formatSize(size_bytes)}${lacks}`);
   }
   if (points.length === 0)
     console.log('There are no recovery points yet. Create one with cloudlet recovery create');
@@ -163,18 +164,25 @@ export async function fsck(config: Config): Promise<number> {
   return checked.damaged_points.length === 0 ? 0 : 1;
 }
 
+export function tellGaps({ gaps }: Pick<Point, 'gaps'>): void {
+  for (const { component, reason } of gaps) console.log(`not included: ${component} (${reason})`);
+}
+
 /**
- * Path of the point that is named, or of the newest that was ever whole (`latest`), or of all such points
- * (`all`). Damaged points are among them; points that failed or are being deleted are not.
+ * Path of the point that is named, or of the one that `latest` names, or of all that were ever complete
+ * (`all`). Damaged points are among these; points that failed or are being deleted are not.
  */
 export async function pathsOf(words: Words, call: CallAsOperator): Promise<string[]> {
   const [, which = ''] = words.positionals;
-  if (which !== 'latest' && which !== 'all') return [pathOfId(words)];
+  if (which === 'latest') {
+    const { point_id: id } = await call<Point>({ method: 'GET', path: `${POINTS}/latest` });
+    return [`${POINTS}/${id}`];
+  }
+  if (which !== 'all') return [pathOfId(words)];
   const points = await call<Point[]>({ method: 'GET', path: POINTS });
   const whole = points.filter(({ state }) => state === 'partial' || LASTING.includes(state));
   if (whole.length === 0) throw new Error('There is no complete recovery point');
-  const latest = whole.filter(({ state }) => state !== 'partial').at(-1) ?? whole.at(-1);
-  return (which === 'all' ? whole : [latest]).map((point) => `${POINTS}/${point?.point_id}`);
+  return whole.map(({ point_id: id }) => `${POINTS}/${id}`);
 }
 
 function pathOfId({ positionals: [verb, id] }: Words): string {
@@ -189,6 +197,8 @@ interface Recovery {
   readonly fix: string | null;
   readonly points: number;
   readonly newest_at: string | null;
+  readonly latest: { readonly point_id: string; readonly created_at: string; readonly gaps: number } | null;
+  readonly schedule: { readonly every: string; readonly next_at: string | null };
   readonly verified_at: string | null;
   readonly key_taken: boolean | null;
   readonly free_bytes: number | null;
@@ -199,10 +209,22 @@ interface Recovery {
 export async function status(config: Config): Promise<number> {
   return askServer(config, async (call) => {
     const found = await recoveryOf(call);
-    const { points, newest_at: newest, verified_at: verified, free_bytes: free } = found;
+    const { points, newest_at: newest, latest, schedule, verified_at: verified, free_bytes: free } = found;
     console.log(
       `${plural(points, 'recovery point')} can be restored${newest === null ? '' : `; the newest was taken at ${newest} UTC`}`,
     );
+    if (latest !== null && latest.gaps > 0) {
+      const lacks = plural(latest.gaps, 'component');
+      console.log(
+        `No recovery point is complete: a restore would take ${latest.point_id}, which lacks ${lacks}`,
+      );
+    } else if (latest !== null && latest.created_at !== newest) {
+      console.log(
+        `The newest is partial: a restore would take ${latest.point_id} of ${latest.created_at} UTC instead`,
+      );
+    }
+    if (schedule.next_at !== null) console.log(`The next one is due at ${schedule.next_at} UTC`);
+    else console.log('None are created without you: turn them on with cloudlet recovery schedule set daily');
     console.log(
       verified === null ? 'No recovery point has been verified' : `Last verified at ${verified} UTC`,
     );

@@ -9,6 +9,7 @@ import { plural } from '../platform/plural.ts';
 import { findJournal } from '../recovery/journal.ts';
 import { Repository } from '../recovery/repository.ts';
 import {
+  type FoundPoint,
   type Restored,
   type RestoreOptions,
   type RestoreProgress,
@@ -49,7 +50,19 @@ export async function restore(config: Config, { values }: Words): Promise<number
   return restored.missing.length === 0 ? 0 : 1;
 }
 
-async function write(options: Omit<RestoreOptions, 'onProgress'>): Promise<Restored> {
+/** Says what a point lacks before anything else, and which newer points were not taken. */
+export function tellFound({ manifest: { point_id: id, gaps }, passedOver }: FoundPoint): void {
+  if (gaps.length > 0) {
+    console.log(`${id} is partial. It lacks ${gaps.map(({ component }) => component).join(', ')}`);
+  }
+  if (passedOver.length > 0) {
+    console.log(
+      `${id} is the newest complete one; newer ones are partial or damaged: ${passedOver.join(', ')}`,
+    );
+  }
+}
+
+async function write(options: Omit<RestoreOptions, 'onProgress' | 'onPoint'>): Promise<Restored> {
   const bar = new Progress();
   let phase = '';
   const onProgress = (done: RestoreProgress) => {
@@ -61,7 +74,7 @@ async function write(options: Omit<RestoreOptions, 'onProgress'>): Promise<Resto
     bar.show((done.bytes / Math.max(1, done.totalBytes)) * 100);
   };
   try {
-    return await restoreFiles({ ...options, onProgress });
+    return await restoreFiles({ ...options, onProgress, onPoint: tellFound });
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error;
     throw new Error('The disk is full. Free some disk space and run this command again to resume', {

@@ -8,7 +8,8 @@ import type { Target } from '../recovery/target.ts';
 import { type DamagedFile, PieceSet, verifyPoint } from '../recovery/verification.ts';
 import type { Words } from './command.ts';
 import { askServer } from './operator-call.ts';
-import { POLL_MS, type Point, pathsOf } from './recovery-points.ts';
+import { POLL_MS, type Point, pathsOf, tellGaps } from './recovery-points.ts';
+import { tellFound } from './recovery-restore.ts';
 import { givenRecoveryKey, Progress } from './terminal.ts';
 
 /** Waits for the end. Exit code 1 when something is missing or damaged. */
@@ -31,6 +32,7 @@ async function verifyHere(config: Config, words: Words): Promise<number> {
       bar.end();
       const { point_id: id, state, state_reason: reason } = point;
       tellDamage(point.damage, point.damaged_files);
+      tellGaps(point);
       console.log(`${id} is ${state}${reason === null ? '' : `: ${reason}`}`);
       if (reason !== null || !['verified', 'drilled', 'partial'].includes(state)) code = 1;
     }
@@ -46,7 +48,7 @@ async function verifyThere(
   const keys = await Repository.unlock(target, await givenRecoveryKey(values['key-file']));
   const repository = new Repository(target, keys);
   const there = await pointsThere(repository);
-  const chosen = id === 'all' ? there : [(await findPoint(repository, id)).point_id];
+  const chosen = id === 'all' ? there : [await pointThere(repository, id)];
   if (chosen.length === 0) throw new Error('The recovery repository has no recovery points');
   const sound = new PieceSet();
   const bar = new Progress();
@@ -69,6 +71,12 @@ async function verifyThere(
   const read = others === 1 ? 'recovery point was' : 'recovery points were';
   if (others > 0) console.log(`${others} other ${read} not read; to verify more, pass an ID or all`);
   return code;
+}
+
+async function pointThere(repository: Repository, wanted: string): Promise<string> {
+  const found = await findPoint(repository, wanted);
+  tellFound(found);
+  return found.manifest.point_id;
 }
 
 /** Points that are not deleted, oldest first. */

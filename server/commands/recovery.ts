@@ -5,6 +5,7 @@ import { asOperator } from './operator-call.ts';
 import { drill } from './recovery-drill.ts';
 import { cancel, create, fsck, get, list, remove, status, undelete } from './recovery-points.ts';
 import { restore } from './recovery-restore.ts';
+import { retention, schedule } from './recovery-schedule.ts';
 import { verify } from './recovery-verify.ts';
 import { ask } from './terminal.ts';
 
@@ -14,6 +15,8 @@ const HELP = `Usage: cloudlet recovery create
        cloudlet recovery get|verify POINT|latest|all
        cloudlet recovery drill [POINT|latest|all] [--with-key] [--key-file FILE]
        cloudlet recovery cancel|delete|undelete POINT
+       cloudlet recovery schedule [show|off|set hourly|daily|weekly] [--at HH:MM] [--weekday DAY] [--keep RULES]
+       cloudlet recovery retention --preview [--keep RULES]
        cloudlet recovery fsck
        cloudlet recovery key
        cloudlet recovery restore --from DIR --to EMPTY_DIR [--point ID|latest] [--key-file FILE] [--partial]
@@ -32,6 +35,9 @@ drill     restores a recovery point to a scratch directory, starts a second clou
 cancel    cancels the creation, verification or drill of a recovery point.
 delete    deletes a recovery point. It can be undeleted for 72 hours (CLOUDLET_RECOVERY_UNDELETE_HOURS).
 undelete  undoes the deletion of a recovery point.
+schedule  shows or sets when recovery points are created without you. --at is in UTC; --keep, such as
+          daily=7,weekly=4,monthly=6, is how many of the last, hourly, daily, weekly, monthly are kept.
+retention shows which recovery points the keep rules keep, with the reasons, and which would be deleted.
 fsck      checks and repairs the recovery repository, and removes pieces that no recovery point uses.
 key       shows the recovery key and asks you to confirm it. Without the key a lost cloud cannot be restored.
 restore   restores a recovery point to a data directory. It needs the recovery repository and the recovery key,
@@ -42,12 +48,12 @@ restore   restores a recovery point to a data directory. It needs the recovery r
 
 export const RECOVERY: Command = {
   help: HELP,
-  options: ['from', 'to', 'point', 'key-file'],
-  flags: ['partial', 'revoke-all-keys', 'with-key'],
+  options: ['from', 'to', 'point', 'key-file', 'at', 'weekday', 'keep'],
+  flags: ['partial', 'revoke-all-keys', 'with-key', 'preview'],
   run: async (config, words) => {
     const [verb, ...rest] = words.positionals;
     const work = verb === undefined || !Object.hasOwn(VERBS, verb) ? undefined : VERBS[verb];
-    if (work === undefined || rest.length > (OF_A_POINT.has(work) ? 1 : 0)) {
+    if (work === undefined || rest.length > mostWords(work)) {
       throw new UsageError(`expected ${Object.keys(VERBS).join(', ')}; see cloudlet recovery --help`);
     }
     return work(config, words);
@@ -65,10 +71,13 @@ const VERBS: Readonly<Record<string, Verb>> = {
   cancel,
   delete: remove,
   undelete,
+  schedule,
+  retention,
   fsck,
   key,
   restore,
 };
+const mostWords = (work: Verb) => (work === schedule ? 2 : OF_A_POINT.has(work) ? 1 : 0);
 const OF_A_POINT: ReadonlySet<Verb> = new Set([get, verify, drill, cancel, remove, undelete]);
 
 interface RecoveryKey {

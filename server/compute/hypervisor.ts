@@ -56,6 +56,24 @@ export interface GuestNetwork {
   readonly outbound: boolean;
   /** IPv4 text, assigned to the guest itself where the engine's network supports it; null: none. */
   readonly address: string | null;
+  /** Missing: the guest is on no private network. An engine that cannot connect it leaves it out. */
+  readonly privateLink?: PrivateLink | undefined;
+}
+
+/** A guest's second network device, which leads to nothing but its account's private network. */
+export interface PrivateLink {
+  /** `56:xx:xx:xx:xx:xx`. */
+  readonly mac: string;
+  /** IPv4 with its prefix. */
+  readonly address: string;
+  /** IPv4 text of the name server for `.internal`. */
+  readonly resolver: string;
+}
+
+/** A path that leads to a socket until close(). */
+export interface HeldSocket {
+  readonly path: string;
+  close(): void;
 }
 
 /** The engine's reference to a run; opaque to compute, which stores it in the row and passes it back. */
@@ -213,6 +231,12 @@ export interface Hypervisor {
    * `engine_unavailable`.
    */
   reach(spec: Pick<GuestSpec, 'vmId' | 'network'>, port: number): Promise<ReachedPort | null>;
+
+  /**
+   * The socket behind a running guest's private device: each way, frames after their length as 4 bytes, big
+   * endian. One connection at a time. null: the guest does not run, or was started without the device.
+   */
+  privateSocket(vmId: string): HeldSocket | null;
 
   /** Reports guests that end by themselves, including adopted ones. One listener. */
   onEnd(listener: (end: GuestEnd) => void): void;

@@ -43,6 +43,7 @@ import { Sampler, VM_SAMPLES } from './metrics/sampler.ts';
 import { type PublishedPortRoutesDeps, publishedPortRoutes } from './ports/published-port-routes.ts';
 import { type PublicListeners, PublishedPorts, type PublishingRules } from './ports/published-ports.ts';
 import { PublishedPortsStore } from './ports/published-ports-store.ts';
+import { type PrivateSwitch, syncPrivateNetworks } from './private-network.ts';
 import { vmEgress, vmTunnelRoute, vmTunnelSocket } from './tunnel-routes.ts';
 
 export interface ComputeDeps {
@@ -118,6 +119,7 @@ const SAMPLE_MS = 5000;
 const CHECK_MS = 15_000;
 const HALT_CHECK_MS = 250;
 const FLUSH_MS = 5000;
+const CONNECT_MS = 1000;
 /** A tunnel outlives its machine or database by at most that. */
 const TUNNEL_CHECK_MS = 2000;
 
@@ -155,6 +157,17 @@ function watchFiles({ descriptors }: Host, alarms: Alarms): void {
   else alarms.raise(FILES, detail, RAISE);
 }
 
+/** Restores the rules when another program flushed them, or when they predate an update. */
+async function guardNetworks({ networks }: Host, log: Logger): Promise<void> {
+  for (const network of networks) {
+    const before = network.refusal?.message;
+    await network.ensure().catch(({ message, hint }: AppError) => {
+      const say = `firewall rules of virtual machines are missing: ${message}. Fix: ${hint}`;
+      if (message !== before) log.warn(say);
+    });
+  }
+}
+
 async function haltWaiting({ waits }: Host, alarms: Alarms): Promise<void> {
   await waits.update();
   if (waits.count === 0) return alarms.clear(WAITING);
@@ -172,9 +185,11 @@ export function computePart(
     readonly dataUrl: () => string;
     readonly publishing: { readonly listeners: PublicListeners; readonly rules: PublishingRules };
     readonly tunnels: Tunnels;
+    readonly privateNetworks: PrivateSwitch;
   },
 ) {
-  const { metadata, clock, hypervisor, ingress, orphanGraceMs, host, alarms, log, tunnels } = deps;
+  const { metadata, clock, hypervisor, ingress, orphanGraceMs, host, alarms, log, tunnels, privateNetworks } =
+    deps;
   const changes = new Changes({ metadata });
   const sent = vmEgress({ ...deps, changes });
   const find: Machines['findFor'] = (principal, vmId) => machines.findFor(principal, vmId);
@@ -189,16 +204,8 @@ export function computePart(
   const metrics = new Metrics({ clock, store: samples, sampler, find });
   const consoles = new Consoles({ hypervisor });
   const tickets = new ConsoleTickets(clock);
-  // Restores the rules when another program flushed them, or when they predate an update.
-  const guard = async () => {
-    for (const network of host.networks) {
-      const before = network.refusal?.message;
-      await network.ensure().catch(({ message, hint }: AppError) => {
-        const say = `firewall rules of virtual machines are missing: ${message}. Fix: ${hint}`;
-        if (message !== before) log.warn(say);
-      });
-    }
-  };
+  const guard = () => guardNetworks(host, log);
+  const connectAll = () => syncPrivateNetworks(store, privateNetworks);
   const every = (name: string, everyMs: number, run: () => Promise<unknown>): Job => {
     return { name, everyMs, per: 'node', run };
   };
@@ -220,6 +227,7 @@ export function computePart(
       every('halt machines that fill the disk', HALT_CHECK_MS, () => haltWaiting(host, alarms)),
       every('watch for open files', CHECK_MS, async () => watchFiles(host, alarms)),
       every('sample machines', SAMPLE_MS, () => sampler.tick()),
+      every('connect machines to their private networks', CONNECT_MS, connectAll),
       every('flush bytes that machines sent', FLUSH_MS, flushSent),
       every('end tunnels that lead nowhere', TUNNEL_CHECK_MS, () => tunnels.check()),
       every('look after machines', CHECK_MS, () => supervisor.check()),
@@ -237,12 +245,14 @@ export function computePart(
       // Detects the accelerator in the background.
       void hypervisor.readiness();
     },
+    stop: () => privateNetworks.stop(),
     /** Detaches from machines, which keep running. */
     close: async () => {
       await imports.close();
       await supervisor.close();
       consoles.close();
       await published.close();
+      await privateNetworks.close();
       await ingress.closeAll();
       await host.close();
     },

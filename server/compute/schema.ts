@@ -29,6 +29,10 @@ export const Vm = namedObject('Vm', {
   vm_id: Type.String(),
   name: Type.String(),
   ip_address: textOrNull('Stays the same for the life of the virtual machine; null once it is being deleted'),
+  internal_name: Type.String({
+    description: 'Name in the private network of its account, shared by machines with the same name',
+  }),
+  private_ip: textOrNull('Address in the private network of its account; null once it is being deleted'),
   instance_type: Type.String(),
   region: Type.String(),
   tags: Type.String({ description: 'Comma-separated' }),

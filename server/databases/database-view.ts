@@ -2,12 +2,20 @@
 import { formatTime, formatTimeOrNull } from '../platform/clock.ts';
 import { reasonOf } from '../resources/row-change.ts';
 import type { DatabaseBilling } from './egress.ts';
+import type { Endpoint, EngineName } from './engine.ts';
 import type { Engines } from './engines.ts';
 import type { Lifecycle } from './lifecycle.ts';
 import type { Connection, Database } from './schema.ts';
 import type { DatabaseRow } from './store.ts';
 
 export const MIB = 2 ** 20;
+/** Ports of databases in the private network of their account. */
+export const PRIVATE_PORTS: Readonly<Record<EngineName, number>> = {
+  sqlite: 80,
+  postgresql: 5432,
+  mysql: 3306,
+  mongodb: 27_017,
+};
 const HIDDEN = '***';
 
 export interface DatabaseViewsDeps {
@@ -47,9 +55,13 @@ export class DatabaseViews {
   /** Where a driver connects, even while the engine is unavailable. */
   async connection(row: DatabaseRow, password?: string): Promise<Connection> {
     const { engines, lifecycle } = this.#deps;
-    const endpoint = await engines.get(row.engine).endpoint(lifecycle.inEngine(row));
+    const engine = engines.get(row.engine);
+    const endpoint = await engine.endpoint(lifecycle.inEngine(row));
+    const uri = endpoint.uri(password ?? HIDDEN);
+    const isPrivate = row.engine === 'sqlite' || engine.connect !== undefined;
     return {
-      uri: endpoint.uri(password ?? HIDDEN),
+      uri,
+      private_uri: isPrivate ? privateUri(row, endpoint, uri) : null,
       host: endpoint.host,
       port: endpoint.port,
       database: row.engine_database,
@@ -58,4 +70,18 @@ export class DatabaseViews {
       tls: endpoint.tls,
     };
   }
+}
+
+/**
+ * The URI for machines of the account. The server's certificate is for other names, and the network is the
+ * account's own.
+ */
+function privateUri(row: DatabaseRow, { host, port }: Endpoint, uri: string): string {
+  const name = `${row.name}.db.internal`;
+  if (row.engine === 'sqlite') return uri.replace(/^\w+:\/\/[^/]+/, `http://${name}`);
+  const shownHost = host.includes(':') ? `[${host}]` : host;
+  return uri
+    .replace(`@${shownHost}:${port}/`, `@${name}:${PRIVATE_PORTS[row.engine]}/`)
+    .replace('sslmode=verify-full&sslrootcert=ca.pem', 'sslmode=require')
+    .replace('tlsCAFile=ca.pem', 'tlsInsecure=true');
 }

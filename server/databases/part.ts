@@ -26,6 +26,7 @@ import { type DatabaseEventType, Lifecycle } from './lifecycle.ts';
 import { Metrics, meterDatabases } from './metrics.ts';
 import { Logins, OwnedDatabases } from './owned-databases.ts';
 import { databaseSource } from './point-dumps.ts';
+import { PrivateDatabases } from './private-databases.ts';
 import { Queries } from './queries.ts';
 import { Refill } from './refill.ts';
 import { databaseRoutes } from './routes.ts';
@@ -110,6 +111,7 @@ const SWEEP_MS = 60_000;
 const MOVE_MS = 60_000;
 const SAMPLE_MS = 5000;
 const FLUSH_MS = 5000;
+const PRIVATE_CHECK_MS = 2000;
 
 /**
  * Builds databases with its jobs, and frees the names of creations interrupted by the end of the last run.
@@ -121,6 +123,7 @@ export async function databasesPart(
   const parts = assembleDatabases(deps);
   const { engines, store, supervisor, sampler, turns } = parts;
   await supervisor.recover();
+  const privately = new PrivateDatabases(parts);
   const move = () => moveDatabases(parts);
   const every = (name: string, everyMs: number, run: () => Promise<unknown>): Job => {
     return { name, everyMs, per: 'node', run };
@@ -128,12 +131,14 @@ export async function databasesPart(
   return {
     ...parts,
     egress,
+    privately,
     routes: databaseRoutes(parts.routes),
     sockets: [databaseTunnelSocket({ ...deps, ...parts })],
     gauges: (meters: Meters) => meterDatabases(meters, sampler),
     jobs: [
       every('move databases to servers of their accounts', MOVE_MS, move),
       every('look after databases', CHECK_MS, () => supervisor.check()),
+      every('end private connections to closed databases', PRIVATE_CHECK_MS, () => privately.check()),
       every('flush bytes that databases sent', FLUSH_MS, () => egress.flush()),
       every('measure databases', SAMPLE_MS, () => sampler.tick()),
       every('watch the engines of databases', CHECK_MS, () =>

@@ -15,6 +15,9 @@ export const Connection = namedObject('DatabaseConnection', {
   uri: Type.String({
     description: 'Connection URI for drivers; its password is *** except in credentials',
   }),
+  private_uri: textOrNull(
+    "Connection URI for virtual machines of the account; null on an operator's database server",
+  ),
   host: Type.String(),
   port: Type.Integer(),
   database: Type.String(),

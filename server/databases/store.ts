@@ -53,6 +53,9 @@ const COLUMNS = `${OWN}, (SELECT plan FROM accounts WHERE accounts.id = database
 const LIVE = `(state <> 'deleting')`;
 const KEPT = `(state = 'deleting' AND deletes_at IS NOT NULL)`;
 
+/** Databases that have addresses of their own in a private network: 2^20 but 16. */
+const PRIVATE_NUMBERS = 1_048_560;
+
 interface Page {
   /** A row id. */
   readonly after: number;
@@ -133,6 +136,25 @@ export class DatabaseStore {
   async hasName(accountId: number, name: string): Promise<boolean> {
     const sql = `SELECT 1 FROM databases WHERE account_id = ? AND name = ? AND state <> 'deleting'`;
     return (await this.#reads.get(sql, accountId, name)) !== undefined;
+  }
+
+  /** The account's database of that name that is not deleted. */
+  findNamed(accountId: number, name: string): Awaitable<DatabaseRow | undefined> {
+    return this.#reads.get(
+      `SELECT ${COLUMNS} FROM databases WHERE account_id = ? AND name = ? AND ${LIVE}`,
+      accountId,
+      name,
+    );
+  }
+
+  /** The account's newest database that is not deleted with row id `number`, modulo so many. */
+  findNumbered(accountId: number, number: number): Awaitable<DatabaseRow | undefined> {
+    return this.#reads.get(
+      `SELECT ${COLUMNS} FROM databases WHERE account_id = ? AND id % ${PRIVATE_NUMBERS} = ? AND ${LIVE}
+       ORDER BY id DESC LIMIT 1`,
+      accountId,
+      number,
+    );
   }
 
   /** Names in an engine that rows reference. */

@@ -105,6 +105,11 @@ export class OwnAddresses implements Addresses {
     this.#listening = listening;
   }
 
+  /** Where this host itself reaches us, whatever address users have; empty before listenAt(). */
+  get listening(): Addresses {
+    return this.#listening;
+  }
+
   get apiUrl(): string {
     return this.#set.apiUrl || this.#called.getStore()?.apiUrl || this.#listening.apiUrl;
   }

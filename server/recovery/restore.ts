@@ -29,8 +29,16 @@ export interface RestoreFolder {
 }
 
 export interface RestoreOptions extends WriteOptions {
-  /** `latest`: the newest point that is not deleted. */
+  /** `latest`: the newest point that is complete, see findPoint(). */
   readonly pointId: string;
+  /** Called before anything is read. */
+  readonly onPoint: (found: FoundPoint) => void;
+}
+
+export interface FoundPoint {
+  readonly manifest: Manifest;
+  /** Ids of newer points that `latest` does not name, because they lack something or cannot be read. */
+  readonly passedOver: readonly string[];
 }
 
 interface WriteOptions {
@@ -65,7 +73,9 @@ const FILES_AT_ONCE = 4;
  */
 export async function restoreFiles(options: RestoreOptions): Promise<Restored> {
   const { repository, folder, isPartial } = options;
-  const manifest = await findPoint(repository, options.pointId);
+  const found = await findPoint(repository, options.pointId);
+  options.onPoint(found);
+  const { manifest } = found;
   if (!(await folder.isChecked(manifest.point_id))) {
     await assertSpace(options, manifest);
     if (!isPartial) await assertPieces(options, manifest);
@@ -132,7 +142,7 @@ async function newestWhole(repository: Repository, ids: readonly string[]): Prom
  * Finds a point by id, or `latest`: the newest one that is not deleted and has no gaps, else the newest.
  * Throws an Error that lists the others.
  */
-export async function findPoint(repository: Repository, wanted: string): Promise<Manifest> {
+export async function findPoint(repository: Repository, wanted: string): Promise<FoundPoint> {
   const ids = await repository.points();
   const deleted = await repository.deleted();
   const left = ids.filter((id) => !deleted.includes(id)).reverse();
@@ -145,7 +155,10 @@ export async function findPoint(repository: Repository, wanted: string): Promise
   }
   try {
     const found = await repository.getManifest(id);
-    if (found !== undefined) return readManifest(found.bytes);
+    if (found !== undefined) {
+      const passedOver = wanted === 'latest' ? left.slice(0, left.indexOf(id)) : [];
+      return { manifest: readManifest(found.bytes), passedOver };
+    }
   } catch (error) {
     if (!(error instanceof Damaged)) throw error;
   }

@@ -51,7 +51,8 @@ export class Scheduler {
   #last: Promise<unknown> = Promise.resolve();
   /** The last attempt to delete points, on the uptime clock. */
   #retainedAt = Number.NEGATIVE_INFINITY;
-  #isClosed = false;
+  /** False before start() and after close(): operator's commands set a schedule, and create no point. */
+  #isRunning = false;
 
   constructor(deps: SchedulerDeps) {
     this.#deps = deps;
@@ -87,13 +88,17 @@ export class Scheduler {
   /** Creates the point that is due, or notes its end. Call it every few seconds, and when a point ends. */
   tick(): Promise<void> {
     return this.#inTurn(async () => {
-      if (!this.#isClosed) await this.#tick();
+      if (this.#isRunning) await this.#tick();
     });
   }
 
-  /** Starts nothing more. */
+  start(): void {
+    this.#isRunning = true;
+  }
+
+  /** Creates no more points. */
   close(): void {
-    this.#isClosed = true;
+    this.#isRunning = false;
   }
 
   async #tick(): Promise<void> {

@@ -159,6 +159,10 @@ export class ScriptedHypervisor implements Hypervisor {
     return null;
   }
 
+  privateSocket(): null {
+    return null;
+  }
+
   reach(): Promise<null> {
     return Promise.resolve(null);
   }

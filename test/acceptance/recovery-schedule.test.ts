@@ -1,6 +1,7 @@
 /** Recovery points that are created by themselves, and removed by keep rules. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import { runCloudlet } from '../harness/command.ts';
 import { eventually } from '../harness/waiting.ts';
 import { FAKED_CLOCK, noFakedClock } from './faked-clock.ts';
 import { LosableCloud, POINTS } from './recovery-kit.ts';
@@ -16,6 +17,7 @@ interface Listed {
 }
 
 let lost: LosableCloud;
+let deletedByHand: string | undefined;
 before(async () => {
   lost = await LosableCloud.start({}, 'default');
 });
@@ -23,6 +25,10 @@ after(() => lost.end());
 
 const patch = (json: object) => ({ method: 'PATCH', json });
 const points = (): Promise<Listed[]> => lost.admin.expect(200, POINTS);
+const gone = async () =>
+  (await points()).filter((one) => one.state === 'deleting' && one.point_id !== deletedByHand);
+const cli = (...words: readonly string[]) =>
+  runCloudlet(['recovery', ...words, '--data-dir', lost.dataDir], { env: {} });
 const standing = async () => (await points()).filter(({ state }) => state === 'complete');
 
 /** As it is `hours` after now. */
@@ -55,6 +61,37 @@ test('what cannot be is refused, all at once', async () => {
   assert.equal((await lost.admin.expect(200, SCHEDULE)).is_default, true);
 });
 
+test('the command line shows it, sets it and turns it off', async () => {
+  const shown = await cli('schedule');
+  assert.match(
+    shown.stdout,
+    /^daily, at 03:00 UTC \(the default\), in \/.*\nkeeps 7 daily, 4 weekly, 6 monthly\n/,
+  );
+  const weekly = ['set', 'weekly', '--at', '04:30', '--weekday', 'monday', '--keep', 'last=2,weekly=5'];
+  const set = await cli('schedule', ...weekly);
+  assert.match(set.stdout, /^weekly, on monday at 04:30 UTC, in \/.*\nkeeps 2 last, 5 weekly\n/);
+  const { every, weekday, keep } = await lost.admin.expect(200, SCHEDULE);
+  assert.deepEqual([every, weekday, keep.last, keep.daily, keep.weekly], ['weekly', 'monday', 2, 0, 5]);
+  await eventually('the first one is made', async () => (await standing()).length === 1);
+  const preview = await cli('retention', '--preview', '--keep', 'daily=1');
+  assert.match(preview.stdout, /^stays {2}drp-\w+ {2}\S+ \S+ {2}complete {2}daily, newest_complete\n/);
+  assert.match(
+    preview.stdout,
+    /With 1 daily, 1 stay and 0 recovery points would be deleted after the next one\n$/,
+  );
+  assert.match((await cli('schedule', 'off')).stdout, /^No recovery points are created without you\. /);
+  assert.equal((await lost.admin.expect(200, SCHEDULE)).next_at, null);
+  for (const words of [['set'], ['set', 'yearly'], ['on'], ['set', 'daily', '--keep', 'yearly=1']]) {
+    assert.equal((await cli('schedule', ...words)).code, 2, words.join(' '));
+  }
+  const refused = await cli('schedule', 'set', 'daily', '--at', '25:00');
+  assert.deepEqual([refused.code, refused.stdout], [1, '']);
+  assert.match(refused.stderr, /at: must be a time of day as HH:MM, UTC, such as 03:00/);
+  const [first] = await standing();
+  deletedByHand = first?.point_id;
+  await lost.admin.expect(200, `${POINTS}/${deletedByHand}`, { method: 'DELETE' });
+});
+
 test('points are created and removed without anybody', { skip: noFakedClock }, async () => {
   const keep = { last: 2, daily: 0, weekly: 0, monthly: 0 };
   const set = await lost.admin.expect(200, SCHEDULE, patch({ every: 'hourly', at: '00:30', keep }));
@@ -80,12 +117,11 @@ test('points are created and removed without anybody', { skip: noFakedClock }, a
     assert.ok(next > made.created_at, 'once, whatever was missed');
   }
   await eventually('two are removed', async () => {
-    return (await points()).filter(({ state }) => state === 'deleting').length === 2;
+    return (await gone()).length === 2;
   });
   const [first, , second] = ids;
-  const gone = (await points()).filter(({ state }) => state === 'deleting');
   assert.deepEqual(
-    gone.map(({ point_id: id }) => id),
+    (await gone()).map(({ point_id: id }) => id),
     [first, second],
   );
   const { stays, goes } = await lost.admin.expect(200, RETENTION);

@@ -31,11 +31,14 @@ const closedPort = (port: number) => ({
 
 test('a new machine says all of itself, has a disk, an address of its own, and usage', async () => {
   const vm = await cloud.machines.create(ann, { ...NEW, tags: 'a,b', region: 'eu-1', ports: [9000] });
-  const { vm_id, ip_address, created_at, ...rest } = vm;
+  const { vm_id, ip_address, private_ip, created_at, ...rest } = vm;
   assert.match(vm_id, /^vm-[0-9a-z]{26}$/);
   assert.match(ip_address ?? '', /^127\.80\.\d+\.\d+$/);
+  // The same in its private network.
+  assert.equal(private_ip, ip_address?.replace(/^127/, '10'));
   assert.deepEqual(rest, {
     name: 'web',
+    internal_name: 'web.internal',
     instance_type: 't2.small',
     region: 'eu-1',
     tags: 'a,b',

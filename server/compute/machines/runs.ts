@@ -3,7 +3,15 @@ import type { Recorder } from '../../metadata/change.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { AppError, type ErrorCode } from '../../platform/errors.ts';
 import { type Reason, reasonOf } from '../../resources/row-change.ts';
-import type { GuestEnd, GuestNetwork, GuestSpec, Hypervisor, LastEnd, StopMethod } from '../hypervisor.ts';
+import type {
+  GuestEnd,
+  GuestNetwork,
+  GuestSpec,
+  Hypervisor,
+  LastEnd,
+  PrivateLink,
+  StopMethod,
+} from '../hypervisor.ts';
 import { guestImage } from '../images/images.ts';
 import type { Exposures } from './exposures.ts';
 import type { Happening, Lifecycle, NewRun } from './lifecycle.ts';
@@ -203,7 +211,31 @@ export function guestSpec(row: Omit<VmRow, 'id'>): GuestSpec {
 
 export function guestNetwork(row: Pick<VmRow, 'mac' | 'ports' | 'outbound' | 'address'>): GuestNetwork {
   const { mac, address } = row;
-  return { mac, address, ports: JSON.parse(row.ports) as number[], outbound: row.outbound === 1 };
+  const ports = JSON.parse(row.ports) as number[];
+  return { mac, address, ports, outbound: row.outbound === 1, privateLink: privateLinkOf(row) };
+}
+
+const PREFIX = 11;
+/** The network is `<base>.64.0.0/11`: services in its lower half, machines in the upper. */
+const MACHINES = 80;
+const RESOLVER = '64.0.1';
+const BASE = 10;
+/** Where machines have addresses of 10.64.0.0/11 already. */
+const OTHER_BASE = 100;
+
+/** A machine's place in its network, made of its own MAC and address; undefined: it has no address. */
+export function privateLinkOf(vm: {
+  readonly mac: string;
+  readonly address: string | null;
+}): PrivateLink | undefined {
+  if (vm.address === null) return undefined;
+  const [first = 0, second = 0, ...rest] = vm.address.split('.').map(Number);
+  const base = first === BASE && second >= 64 && second < 96 ? OTHER_BASE : BASE;
+  return {
+    mac: vm.mac.replace(/^52/, '56'),
+    address: `${base}.${MACHINES + (second & 15)}.${rest.join('.')}/${PREFIX}`,
+    resolver: `${base}.${RESOLVER}`,
+  };
 }
 
 /** 1 to 63 of `a-z0-9-`, beginning and ending with a letter or digit; the id for a name that has none. */

@@ -4,6 +4,7 @@ import { reasonOf } from '../../resources/row-change.ts';
 import type { Hypervisor } from '../hypervisor.ts';
 import type { Ingress, PortState } from '../ingress.ts';
 import type { Vm } from '../schema.ts';
+import { hostnameOf, privateLinkOf } from './runs.ts';
 import type { VmBilling } from './vm-billing.ts';
 import type { VmRow } from './vm-store.ts';
 
@@ -90,6 +91,8 @@ function presentVm(row: Omit<VmRow, 'id'>, now: number) {
     vm_id: row.vm_id,
     name: row.name,
     ip_address: row.address,
+    internal_name: `${hostnameOf(row.name, row.vm_id)}.internal`,
+    private_ip: privateLinkOf(row)?.address.split('/', 1)[0] ?? null,
     instance_type: row.instance_type,
     region: row.region,
     tags: row.tags,

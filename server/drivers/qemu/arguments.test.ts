@@ -16,6 +16,7 @@ const LAUNCH: Launch = {
   mac: '52:54:00:00:00:01',
   outbound: false,
   tap: null,
+  privateMac: null,
 };
 
 /** The value that follows `name`, each time it occurs. */
@@ -58,6 +59,17 @@ test('a device of this host replaces the network of QEMU, and no program is star
   for (const tap of ['', 'eth0', 'clt1,script=x', 'clt12345678901']) {
     assert.throws(() => qemuArguments({ ...LAUNCH, tap }), tap);
   }
+});
+
+test('the private device comes after all others, and has a socket in the folder of the guest', () => {
+  const without = qemuArguments(LAUNCH);
+  const own = qemuArguments({ ...LAUNCH, privateMac: '56:54:00:00:00:01' });
+  assert.deepEqual(own.slice(0, without.length), without);
+  assert.deepEqual(own.slice(without.length), [
+    ...['-netdev', 'stream,id=net1,server=on,addr.type=unix,addr.path=network.sock'],
+    ...['-device', 'virtio-net-pci,netdev=net1,mac=56:54:00:00:00:01,romfile=,host_mtu=9000'],
+  ]);
+  assert.throws(() => qemuArguments({ ...LAUNCH, privateMac: '52:54:00:00:00:01' }), /privateMac/);
 });
 
 test('every disk says its format, and every socket its path', () => {

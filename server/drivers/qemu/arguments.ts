@@ -21,6 +21,8 @@ export interface Launch {
   readonly outbound: boolean;
   /** A tap device of this host, instead of QEMU's own network; null: that network. */
   readonly tap: string | null;
+  /** The device on the private network of its account; null: it has none. */
+  readonly privateMac: string | null;
 }
 
 /** The files of a guest, by their names in its own directory, which is QEMU's working directory. */
@@ -34,6 +36,7 @@ export const FILES = {
   control: 'qmp.sock',
   events: 'events.sock',
   console: 'console.sock',
+  network: 'network.sock',
   consoleLog: 'console.log',
 } as const;
 
@@ -44,6 +47,8 @@ export const DISK_ID = 'disk0';
 const KERNEL_LINE = 'console=ttyS0 quiet panic=5 cryptomgr.notests';
 /** Translated code of one guest. QEMU's own choice is 1 GiB, for which few guests have use. */
 const TCG_CACHE_MB = 128;
+/** Fewer and larger frames cost less. */
+const PRIVATE_MTU = 9000;
 const SANDBOX = 'on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny';
 
 const FORMS: readonly (readonly [keyof Launch, RegExp])[] = [
@@ -59,6 +64,7 @@ const FORMS: readonly (readonly [keyof Launch, RegExp])[] = [
   ['mac', /^52(?::[0-9a-f]{2}){5}$/],
   ['outbound', /^(?:true|false)$/],
   ['tap', /^(?:null|clt\d{1,10})$/],
+  ['privateMac', /^(?:null|56(?::[0-9a-f]{2}){5})$/],
 ];
 
 /** The arguments for QEMU. Throws when a value has another form than its own: nothing is ever escaped. */
@@ -79,6 +85,7 @@ export function qemuArguments(launch: Launch): string[] {
     ...['-object', 'rng-builtin,id=rng0', '-device', 'virtio-rng-pci,rng=rng0'],
     ...['-device', `virtio-balloon-pci,id=${BALLOON_ID},free-page-reporting=on`],
     ...['-device', 'pvpanic'],
+    ...privateNetwork(launch),
     ...(launch.boot === 'kernel'
       ? ['-kernel', FILES.kernel, '-initrd', FILES.initrd, '-append', KERNEL_LINE]
       : []),
@@ -124,6 +131,13 @@ function diskArguments({ boot, diskFormat }: Launch): string[] {
 function networkBackend({ outbound, tap }: Launch): string {
   if (tap !== null) return `tap,id=net0,fd=${TAP_FD}`;
   return `user,id=net0,ipv6=off,restrict=${outbound ? 'off' : 'on'}`;
+}
+
+/** After all other devices, whose places stay those of guests that were made without it. */
+function privateNetwork({ privateMac }: Launch): string[] {
+  if (privateMac === null) return [];
+  const device = `virtio-net-pci,netdev=net1,mac=${privateMac},romfile=,host_mtu=${PRIVATE_MTU}`;
+  return ['-netdev', `stream,id=net1,server=on,addr.type=unix,addr.path=${FILES.network}`, '-device', device];
 }
 
 /** The descriptor under which the program has it. */

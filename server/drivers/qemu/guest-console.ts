@@ -4,6 +4,7 @@ import type { Socket } from 'node:net';
 import { join } from 'node:path';
 import type { GuestConsole } from '../../compute/hypervisor.ts';
 import { openOwn, tailOf } from '../host-process/foreign-files.ts';
+import { connectIn } from '../host-process/owned-socket.ts';
 import { FILES } from './arguments.ts';
 
 /** Beyond this a log is cut to its newest part, while the guest runs: a guest can write without end. */
@@ -23,6 +24,12 @@ export class SocketConsole implements GuestConsole {
       this.#onClose = () => {};
       listener();
     });
+  }
+
+  /** null: the guest in that folder does not listen. */
+  static async open(folder: string): Promise<SocketConsole | null> {
+    const socket = await connectIn(folder, FILES.console).catch(() => null);
+    return socket === null ? null : new SocketConsole(socket);
   }
 
   write(bytes: Uint8Array): Promise<void> {

@@ -43,10 +43,11 @@ export class GuestLauncher {
   }
 
   /** Resolves when its processor runs. Throws AppErrors; then nothing is left of it. */
-  async launch(spec: GuestSpec, record: GuestRecord, means: LaunchMeans): Promise<GuestRun> {
+  async launch(given: GuestSpec, record: GuestRecord, means: LaunchMeans): Promise<GuestRun> {
     const { folders, runs, processes, networks } = this.#deps;
-    const { vmId } = spec;
     const { program, accel, reason } = means;
+    const spec = asQemuCan(given, program);
+    const { vmId } = spec;
     runs.expect(vmId);
     // A process of its user could interfere with the new run, and would not be ended with it.
     await runs.clear(vmId);
@@ -69,6 +70,7 @@ export class GuestLauncher {
       boot,
       diskFormat,
       mac,
+      privateMac: network.privateLink?.mac ?? null,
       ...wires,
     });
     const log = folders.path(vmId, LOG);
@@ -193,6 +195,13 @@ export function failedStart(words: string | null, cause: unknown): AppError {
   const detail =
     words === null ? 'the virtual machine does not start' : `the virtual machine does not start: ${words}`;
   return new AppError('internal_error', detail, { cause });
+}
+
+/** Sockets of frames are there from QEMU 7.2 on; before it, a guest has no private network. */
+function asQemuCan(spec: GuestSpec, { version }: QemuProgram): GuestSpec {
+  const [major = 0, minor = 0] = version.split('.').map(Number);
+  if (major > 7 || (major === 7 && minor >= 2)) return spec;
+  return { ...spec, network: { ...spec.network, privateLink: undefined } };
 }
 
 function userOf(uid: number, accel: Accel['accel']): { uid: number; gid: number } {

@@ -1,9 +1,9 @@
 /** One run of one guest: its process, the two QMP connections to it, and how it ends. */
 
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { GuestEnd } from '../../compute/hypervisor.ts';
+import type { GuestEnd, HeldSocket } from '../../compute/hypervisor.ts';
 import { AppError } from '../../platform/errors.ts';
-import { connectIn } from '../host-process/owned-socket.ts';
+import { connectIn, holdSocket } from '../host-process/owned-socket.ts';
 import { hostBootId, isAlive, type ProcessIdentity } from '../host-process/process-identity.ts';
 import { type Ending, endingText, signalName } from '../host-process/running-process.ts';
 import { BALLOON_ID, FILES } from './arguments.ts';
@@ -217,6 +217,15 @@ export class GuestRun {
       this.#vcpuThreads = cpus.map((cpu) => Number(cpu['thread-id']));
     }
     return this.#vcpuThreads;
+  }
+
+  /** See Hypervisor.privateSocket(). */
+  privateSocket(): HeldSocket | null {
+    try {
+      return this.isAlive ? holdSocket(this.#deps.folder, FILES.network) : null;
+    } catch {
+      return null;
+    }
   }
 
   /** Lets go of the process; it runs on. */

@@ -5,9 +5,7 @@ import { KeyedMutex } from '../../platform/concurrency.ts';
 import { AppError } from '../../platform/errors.ts';
 import type { NoOtherUsers } from '../../platform/other-users.ts';
 import { HostProcesses } from '../host-process/host-processes.ts';
-import { connectIn } from '../host-process/owned-socket.ts';
 import { Admission } from './admission.ts';
-import { FILES } from './arguments.ts';
 import { DiskCopies } from './disk-copies.ts';
 import { DiskFullWaits, type HostDisk } from './disk-full-waits.ts';
 import { consoleBytes, readLog, SocketConsole, trimLog } from './guest-console.ts';
@@ -331,14 +329,9 @@ export class QemuHypervisor implements hv.Hypervisor {
   async openConsole(vmId: string): Promise<hv.GuestConsole | null> {
     if (this.#runs.find(vmId) === null) return null;
     this.#dropConsole(vmId);
-    try {
-      const socket = await connectIn(this.#folders.guestPath(vmId), FILES.console);
-      const opened = new SocketConsole(socket);
-      this.#consoles.set(vmId, opened);
-      return opened;
-    } catch {
-      return null;
-    }
+    const opened = await SocketConsole.open(this.#folders.guestPath(vmId));
+    if (opened !== null) this.#consoles.set(vmId, opened);
+    return opened;
   }
 
   async consoleLog(vmId: string, maxBytes: number): Promise<Uint8Array> {
@@ -352,6 +345,10 @@ export class QemuHypervisor implements hv.Hypervisor {
   async reach(spec: Pick<hv.GuestSpec, 'vmId' | 'network'>, port: number): Promise<hv.ReachedPort | null> {
     const run = this.#runs.find(spec.vmId);
     return run === null ? null : this.#networks.reach(run, spec.network, port);
+  }
+
+  privateSocket(vmId: string): hv.HeldSocket | null {
+    return this.#runs.find(vmId)?.privateSocket() ?? null;
   }
 
   stageImage(imageId: string): Promise<hv.ImageStage> {

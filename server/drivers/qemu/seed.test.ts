@@ -41,6 +41,24 @@ test('a guest with an address of its own is told it, and asks nobody', () => {
   );
 });
 
+test('the private device is told its address and its name server, after the other device', () => {
+  const plain = testSpec('tiny');
+  const privateLink = { mac: '56:54:00:00:00:01', address: '10.80.0.1/11', resolver: '10.64.0.1' };
+  const config = (network: object) =>
+    seedFiles({ ...plain, network: { ...plain.network, ...network } })['network-config'];
+  assert.equal(
+    config({ privateLink }),
+    `${config({})}  private:
+    match:
+      macaddress: "56:54:00:00:00:01"
+    addresses: [10.80.0.1/11]
+    nameservers:
+      addresses: [10.64.0.1]
+      search: [internal]
+`,
+  );
+});
+
 test('the same guest always gets the same seed', () => {
   const spec = { ...testSpec('tiny'), sshKeys: [KEY] };
   assert.ok(seedImage(spec).equals(seedImage(spec)));

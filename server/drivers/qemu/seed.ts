@@ -30,7 +30,17 @@ export type SeedSpec = Pick<GuestSpec, 'vmId' | 'hostname' | 'sshKeys' | 'userDa
   readonly staticNetwork?: StaticNetwork | null;
 };
 
-function networkConfig({ network, staticNetwork = null }: SeedSpec): string {
+function networkConfig(spec: SeedSpec): string {
+  const { privateLink } = spec.network;
+  const primary = primaryDevice(spec);
+  if (privateLink === undefined) return primary;
+  const { mac, address, resolver } = privateLink;
+  const names = `    nameservers:\n      addresses: [${resolver}]\n      search: [internal]\n`;
+  // No route but its own: everything else leaves by the other device.
+  return `${primary}  private:\n    match:\n      macaddress: "${mac}"\n    addresses: [${address}]\n${names}`;
+}
+
+function primaryDevice({ network, staticNetwork = null }: SeedSpec): string {
   const device = `version: 2\nethernets:\n  primary:\n    match:\n      macaddress: "${network.mac}"\n`;
   if (staticNetwork === null) return `${device}    dhcp4: true\n`;
   const { address, gateway, resolvers } = staticNetwork;

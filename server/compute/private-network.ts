@@ -1,0 +1,60 @@
+/**
+ * The private network of an account: its machines reach each other, its databases and the S3 endpoint by
+ * name, and nobody else's. Each machine has a device and an address of it in addition to its own.
+ */
+import type { Duplex } from 'node:stream';
+import { hostnameOf, privateLinkOf } from './machines/runs.ts';
+import type { VmStore } from './machines/vm-store.ts';
+
+export interface NetworkMember {
+  readonly vmId: string;
+  readonly accountId: number;
+  /** Tells this run from others. */
+  readonly run: string;
+  readonly hostname: string;
+  readonly mac: string;
+  /** IPv4 text. */
+  readonly address: string;
+}
+
+/** The switch port: connects machines of the same account, and each account to its own services. */
+export interface PrivateSwitch {
+  /**
+   * Connects exactly these machines. One that is not reached is tried again by the next call. Never rejects.
+   */
+  sync(members: readonly NetworkMember[]): Promise<void>;
+  /** Ends a sync() that is under way; there are no more. */
+  stop(): void;
+  /** Disconnects all machines. */
+  close(): Promise<void>;
+}
+
+/** The port to an account's other things in its network. */
+export interface NetworkServices {
+  /** The number of the account's database of that name; null: it has none. */
+  find(accountId: number, name: string): Promise<number | null>;
+  /**
+   * A connection to a port of the account's database with that number, or `data`: it answers at the data
+   * origin. null: refused. Allows half-open. Throws `engine_unavailable`.
+   */
+  dial(request: {
+    readonly accountId: number;
+    readonly number: number;
+    readonly port: number;
+  }): Promise<Duplex | 'data' | null>;
+}
+
+/** Connects the machines that run. To be called every second. */
+export async function syncPrivateNetworks(
+  store: Pick<VmStore, 'listConnected'>,
+  networks: PrivateSwitch,
+): Promise<void> {
+  const rows = await store.listConnected();
+  const members = rows.flatMap(({ vm_id: vmId, account_id: accountId, name, handle, ...vm }) => {
+    const link = privateLinkOf(vm);
+    if (link === undefined) return [];
+    const [address = ''] = link.address.split('/');
+    return { vmId, accountId, run: handle ?? '', hostname: hostnameOf(name, vmId), mac: link.mac, address };
+  });
+  await networks.sync(members);
+}

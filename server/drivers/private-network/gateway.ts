@@ -1,0 +1,226 @@
+/** The services of one account's network: its name server, its databases and the S3 endpoint. */
+import type { Duplex } from 'node:stream';
+import { answerTo, questionIn } from './names.ts';
+import * as packets from './packets.ts';
+import { ipNumber, type Plug } from './plug.ts';
+import { TcpConnection } from './tcp-connection.ts';
+
+export interface GatewayDeps {
+  /** Machines that are connected now. */
+  readonly members: () => readonly Plug[];
+  /** The number of the account's database of that name; null: it has none. */
+  readonly findDatabase: (name: string) => Promise<number | null>;
+  /** A connection to the account's database of that number; null: refused. */
+  readonly dialDatabase: (plug: Plug, number: number, port: number) => Promise<Duplex | null>;
+  /** A connection to the data origin of this cloud; null: refused. */
+  readonly dialData: (plug: Plug) => Promise<Duplex | null>;
+  /** Ports at which the S3 endpoint answers. */
+  readonly dataPorts: ReadonlySet<number>;
+  /** Monotonic, ms. */
+  readonly now: () => number;
+}
+
+/** Services are `<base>.64.0.0/12`, machines the twelve bits after. */
+const SERVICES = ipNumber('0.64.0.0');
+const SERVICES_BITS = 20;
+const DNS_SERVICE = 1;
+const S3_SERVICE = 2;
+const FIRST_DATABASE = 16;
+const DATABASES = 2 ** SERVICES_BITS - FIRST_DATABASE;
+const DNS_PORT = 53;
+const DOMAIN = '.internal';
+/** Below it the first label is a bucket. */
+const S3_NAME = 's3.internal';
+const DATABASE_DOMAIN = '.db.internal';
+const MAX_CONNECTIONS = 200;
+/** Bytes kept in each direction for all connections, and for one. */
+const MAX_BYTES = 8 * 2 ** 20;
+const MAX_CONNECTION_BYTES = 128 * 1024;
+/** New connections and unknown names of an account: at once, and more each second. */
+const BURST = 200;
+const RATE = 50;
+const NOTHING = Buffer.alloc(0);
+const MAC = Buffer.from('5a0000000001', 'hex');
+
+/** How long the answer for a database's name is used again, ms. */
+const KNOWN_MS = 1000;
+const MAX_KNOWN = 256;
+
+interface Known {
+  readonly at: number;
+  readonly number: Promise<number | null>;
+}
+
+export class Gateway {
+  readonly #deps: GatewayDeps;
+  readonly #connections = new Map<string, { readonly plug: Plug; readonly tcp: TcpConnection | null }>();
+  readonly #touched = new Set<TcpConnection>();
+  readonly #known = new Map<string, Known>();
+  #tokens = BURST;
+  #filledAt = 0;
+
+  constructor(deps: GatewayDeps) {
+    this.#deps = deps;
+  }
+
+  get mac(): Buffer {
+    return MAC;
+  }
+
+  isService(address: number): boolean {
+    return (address & 0x00f00000) === SERVICES;
+  }
+
+  answerArp(plug: Plug, question: packets.ArpQuestion, mac: Buffer): void {
+    plug.send(packets.arpAnswer(question, mac));
+  }
+
+  receive(plug: Plug, packet: packets.IpPacket): void {
+    if (packet.isFragment || packet.to >>> 24 !== plug.ip >>> 24) return;
+    if (packet.protocol === packets.PROTOCOL.udp) this.#receiveDatagram(plug, packet);
+    if (packet.protocol === packets.PROTOCOL.tcp) this.#receiveSegment(plug, packet);
+  }
+
+  /** Lets connections send what frames that came together have made possible. */
+  flush(): void {
+    for (const tcp of this.#touched) tcp.flush();
+    this.#touched.clear();
+  }
+
+  onRoom(plug: Plug): void {
+    for (const { plug: own, tcp } of this.#connections.values()) if (own === plug) tcp?.pump();
+  }
+
+  tick(): void {
+    for (const { tcp } of this.#connections.values()) tcp?.tick();
+  }
+
+  /** The machine is gone. */
+  leave(plug: Plug): void {
+    for (const { plug: own, tcp } of [...this.#connections.values()]) if (own === plug) tcp?.abort();
+  }
+
+  #receiveDatagram(plug: Plug, packet: packets.IpPacket): void {
+    const datagram = packets.datagramIn(packet);
+    if (datagram === null || datagram.toPort !== DNS_PORT || serviceOf(packet.to) !== DNS_SERVICE) return;
+    const question = questionIn(datagram.payload);
+    if (question === null) return;
+    const { from, fromPort, to, toPort } = datagram;
+    const ends = { from: to, fromPort: toPort, to: from, toPort: fromPort };
+    const link = { from: MAC, to: plug.mac };
+    void this.#find(plug, question.name)?.then(
+      (found) => plug.send(packets.datagramFrame(link, { ...ends, payload: answerTo(question, found) })),
+      () => {},
+    );
+  }
+
+  /** Undefined: no answer now, as there were too many questions. */
+  #find(plug: Plug, name: string): Promise<readonly number[] | null | 'refused'> | undefined {
+    const base = (plug.ip >>> 24) * 2 ** 24 + SERVICES;
+    if (!name.endsWith(DOMAIN)) return Promise.resolve('refused');
+    if (name === S3_NAME || name.endsWith(`.${S3_NAME}`)) return Promise.resolve([base + S3_SERVICE]);
+    if (name.endsWith(DATABASE_DOMAIN)) {
+      const number = this.#databaseOf(name.slice(0, -DATABASE_DOMAIN.length));
+      return number?.then((it) => (it === null ? null : [base + FIRST_DATABASE + (it % DATABASES)]));
+    }
+    const label = name.slice(0, -DOMAIN.length);
+    const named = this.#deps.members().filter(({ member }) => [member.hostname, member.vmId].includes(label));
+    return Promise.resolve(named.length === 0 ? null : named.map(({ ip }) => ip));
+  }
+
+  #databaseOf(name: string): Promise<number | null> | undefined {
+    const now = this.#deps.now();
+    const known = this.#known.get(name);
+    if (known !== undefined && now - known.at < KNOWN_MS) return known.number;
+    if (!this.#takeToken()) return undefined;
+    if (this.#known.size >= MAX_KNOWN) this.#known.clear();
+    const number = this.#deps.findDatabase(name);
+    this.#known.set(name, { at: now, number });
+    return number;
+  }
+
+  #receiveSegment(plug: Plug, packet: packets.IpPacket): void {
+    const segment = packets.segmentIn(packet);
+    if (segment === null) return;
+    const key = `${segment.from}:${segment.fromPort}:${segment.to}:${segment.toPort}`;
+    const known = this.#connections.get(key);
+    const { syn, ack, rst } = packets.FLAG;
+    if (known !== undefined) known.tcp?.receive(segment);
+    else if ((segment.flags & (syn | ack | rst)) === syn) void this.#open(plug, segment, key);
+    else if ((segment.flags & rst) === 0) refuse(plug, segment);
+  }
+
+  async #open(plug: Plug, syn: packets.Segment, key: string): Promise<void> {
+    if (this.#connections.size >= MAX_CONNECTIONS) return refuse(plug, syn);
+    // Not answered: the guest tries again in a second.
+    if (!this.#takeToken()) return;
+    this.#connections.set(key, { plug, tcp: null });
+    const service = await this.#dial(plug, syn).catch(() => null);
+    if (service === null) {
+      this.#connections.delete(key);
+      return refuse(plug, syn);
+    }
+    if (!this.#deps.members().includes(plug)) {
+      this.#connections.delete(key);
+      service.destroy();
+      return;
+    }
+    const ends = { from: syn.to, fromPort: syn.toPort, to: syn.from, toPort: syn.fromPort };
+    const link = { from: MAC, to: plug.mac };
+    const tcp = new TcpConnection(syn, service, {
+      emit: (segment) => plug.send(packets.segmentFrame(link, { ...segment, ...ends })),
+      isWireFull: () => plug.isBusy,
+      budget: () => Math.min(MAX_CONNECTION_BYTES, Math.floor(MAX_BYTES / this.#connections.size)),
+      soon: (connection) => this.#soon(connection),
+      now: this.#deps.now,
+      onClosed: () => this.#connections.delete(key),
+    });
+    this.#connections.set(key, { plug, tcp });
+  }
+
+  #dial(plug: Plug, { to, toPort }: packets.Segment): Promise<Duplex | null> {
+    const service = serviceOf(to);
+    if (service >= FIRST_DATABASE) return this.#deps.dialDatabase(plug, service - FIRST_DATABASE, toPort);
+    const isS3 = service === S3_SERVICE && this.#deps.dataPorts.has(toPort);
+    return isS3 ? this.#deps.dialData(plug) : Promise.resolve(null);
+  }
+
+  #soon(connection: TcpConnection): void {
+    if (this.#touched.size === 0) setImmediate(() => this.flush());
+    this.#touched.add(connection);
+  }
+
+  #takeToken(): boolean {
+    const now = this.#deps.now();
+    this.#tokens = Math.min(BURST, this.#tokens + ((now - this.#filledAt) / 1000) * RATE);
+    this.#filledAt = now;
+    if (this.#tokens < 1) return false;
+    this.#tokens--;
+    return true;
+  }
+}
+
+function serviceOf(address: number): number {
+  return address & (2 ** SERVICES_BITS - 1);
+}
+
+/** RFC 9293 §3.10.7.1. */
+function refuse(plug: Plug, segment: packets.Segment): void {
+  const { from, fromPort, to, toPort, seq, flags, payload } = segment;
+  const { syn, fin, ack, rst } = packets.FLAG;
+  const bytes = payload.length + ((flags & syn) === 0 ? 0 : 1) + ((flags & fin) === 0 ? 0 : 1);
+  const isAcknowledging = (flags & ack) !== 0;
+  const reset: packets.Segment = {
+    from: to,
+    fromPort: toPort,
+    to: from,
+    toPort: fromPort,
+    seq: isAcknowledging ? segment.ack : 0,
+    ack: isAcknowledging ? 0 : (seq + bytes) >>> 0,
+    flags: isAcknowledging ? rst : rst | ack,
+    window: 0,
+    options: NOTHING,
+    payload: NOTHING,
+  };
+  plug.send(packets.segmentFrame({ from: MAC, to: plug.mac }, reset));
+}

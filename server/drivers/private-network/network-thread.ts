@@ -1,0 +1,136 @@
+/** Runs the networks of all accounts on a thread of its own: no frame goes through Cloudlet's event loop. */
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
+import { systemClock } from '../../platform/clock.ts';
+import { AccountNetwork, PERIOD_MS } from './account-network.ts';
+import { type Member, Plug } from './plug.ts';
+import { ThreadStream } from './thread-stream.ts';
+
+/** Where the data origin listens on this host. */
+export interface DataOrigin {
+  readonly host: string;
+  readonly port: number;
+}
+
+/** Messages to the thread. */
+export type ThreadCall =
+  | { readonly kind: 'plug'; readonly member: Member; readonly path: string }
+  | { readonly kind: 'unplug'; readonly vmId: string }
+  | { readonly kind: 'found'; readonly id: number; readonly number: number | null }
+  | { readonly kind: 'dialed'; readonly id: number; readonly target: DialTarget };
+
+/** How a database is reached; null: refused. */
+export type DialTarget = MessagePort | 'data' | null;
+
+/** Messages of the thread. */
+export type ThreadMessage =
+  | { readonly kind: 'plugged'; readonly vmId: string; readonly isIn: boolean }
+  | { readonly kind: 'lost'; readonly vmId: string }
+  | { readonly kind: 'find'; readonly id: number; readonly accountId: number; readonly name: string }
+  | { readonly kind: 'dial'; readonly id: number; readonly request: DialRequest };
+
+export interface DialRequest {
+  readonly accountId: number;
+  /** The database's, see Gateway. */
+  readonly number: number;
+  readonly port: number;
+}
+
+const TICK_MS = 250;
+const S3_PORT = 80;
+const port = parentPort;
+if (port === null) throw new Error('not a thread');
+const data = workerData as DataOrigin;
+const plugs = new Map<string, Plug>();
+const networks = new Map<number, AccountNetwork>();
+const asked = new Map<number, (answer: never) => void>();
+let lastId = 0;
+
+function tell(message: ThreadMessage): void {
+  port?.postMessage(message);
+}
+
+function ask<T>(messageOf: (id: number) => ThreadMessage): Promise<T> {
+  const id = ++lastId;
+  return new Promise((resolve) => {
+    asked.set(id, resolve);
+    tell(messageOf(id));
+  });
+}
+
+/** The machine calls by a loopback address of its own, by which the data origin bounds its callers. */
+async function dialData(plug: Plug): Promise<Duplex> {
+  const from =
+    process.platform === 'linux' ? { localAddress: plug.member.address.replace(/^\d+/, '127') } : {};
+  const socket = connect({ ...data, ...from, allowHalfOpen: true, noDelay: true });
+  await once(socket, 'connect');
+  return socket;
+}
+
+async function dialDatabase(plug: Plug, number: number, toPort: number): Promise<Duplex | null> {
+  const request = { accountId: plug.member.accountId, number, port: toPort };
+  const target = await ask<DialTarget>((id) => ({ kind: 'dial', id, request }));
+  if (target === 'data') return dialData(plug);
+  return target === null ? null : new ThreadStream(target);
+}
+
+function networkOf(accountId: number): AccountNetwork {
+  const known = networks.get(accountId);
+  if (known !== undefined) return known;
+  const network = new AccountNetwork({
+    findDatabase: (name) => ask((id) => ({ kind: 'find', id, accountId, name })),
+    dialDatabase,
+    dialData,
+    dataPorts: new Set([S3_PORT, data.port]),
+    now: () => systemClock.monotonic(),
+  });
+  networks.set(accountId, network);
+  return network;
+}
+
+async function plugIn(member: Member, path: string): Promise<void> {
+  const { vmId, accountId } = member;
+  const network = networkOf(accountId);
+  const plug = new Plug(member, path, {
+    enter: (from, frame) => network.enter(from, frame),
+    settle: () => network.settle(),
+    onRoom: (from) => network.onRoom(from),
+    onClosed: (from) => {
+      network.leave(from);
+      if (network.isEmpty) networks.delete(accountId);
+      if (plugs.get(vmId) !== from) return;
+      plugs.delete(vmId);
+      tell({ kind: 'lost', vmId });
+    },
+  });
+  plugs.set(vmId, plug);
+  const isIn = network.join(plug);
+  if (!isIn) plug.close();
+  tell({ kind: 'plugged', vmId, isIn: (await plug.whenReady()) && isIn });
+}
+
+function unplug(vmId: string): void {
+  const plug = plugs.get(vmId);
+  plugs.delete(vmId);
+  plug?.close();
+}
+
+function settle(id: number, answer: unknown): void {
+  asked.get(id)?.(answer as never);
+  asked.delete(id);
+}
+
+port.on('message', (call: ThreadCall) => {
+  if (call.kind === 'plug') void plugIn(call.member, call.path);
+  else if (call.kind === 'unplug') unplug(call.vmId);
+  else if (call.kind === 'found') settle(call.id, call.number);
+  else settle(call.id, call.target);
+});
+setInterval(() => {
+  for (const network of networks.values()) network.renew();
+}, PERIOD_MS);
+setInterval(() => {
+  for (const network of networks.values()) network.tick();
+}, TICK_MS);

@@ -1,0 +1,119 @@
+/** The end of one guest's wire: cuts its bytes into frames, and takes frames for it while there is room. */
+import { connect, type Socket } from 'node:net';
+import { LENGTH_BYTES } from './packets.ts';
+
+export interface Member {
+  readonly vmId: string;
+  readonly accountId: number;
+  readonly hostname: string;
+  /** `56:xx:xx:xx:xx:xx`. */
+  readonly mac: string;
+  /** IPv4 text. */
+  readonly address: string;
+}
+
+export interface PlugDeps {
+  /** A frame, with its length before it. */
+  readonly enter: (plug: Plug, frame: Buffer) => void;
+  /** The frames that came together have all entered. */
+  readonly settle: () => void;
+  /** The wire takes data again. */
+  readonly onRoom: (plug: Plug) => void;
+  readonly onClosed: (plug: Plug) => void;
+}
+
+const CONNECT_MS = 5000;
+/** A guest whose QEMU names a longer frame is broken; the device has an MTU of 9000. */
+const MAX_FRAME_BYTES = 65_550;
+/** Frames of neighbours beyond this are dropped, as a switch does. */
+const FULL_BYTES = 512 * 1024;
+/** Services wait already when so much is under way. */
+const BUSY_BYTES = 256 * 1024;
+
+export class Plug {
+  readonly member: Member;
+  readonly ip: number;
+  readonly mac: Buffer;
+  readonly #deps: PlugDeps;
+  readonly #socket: Socket;
+  #rest: Buffer | null = null;
+  #isCorked = false;
+
+  /** `path`: see Hypervisor.privateSocket(). */
+  constructor(member: Member, path: string, deps: PlugDeps) {
+    this.member = member;
+    this.ip = ipNumber(member.address);
+    this.mac = Buffer.from(member.mac.replaceAll(':', ''), 'hex');
+    this.#deps = deps;
+    this.#socket = connect(path);
+    this.#socket.on('error', () => {});
+    this.#socket.on('data', (bytes: Buffer) => this.#receive(bytes));
+    this.#socket.on('drain', () => deps.onRoom(this));
+    this.#socket.on('close', () => deps.onClosed(this));
+  }
+
+  /** Resolves once it is connected, or not. */
+  whenReady(): Promise<boolean> {
+    return new Promise((resolve) => {
+      const late = setTimeout(() => this.close(), CONNECT_MS);
+      const settle = (isIn: boolean) => {
+        clearTimeout(late);
+        resolve(isIn);
+      };
+      this.#socket.once('connect', () => settle(true)).once('close', () => settle(false));
+    });
+  }
+
+  get isBusy(): boolean {
+    return this.#socket.writableLength > BUSY_BYTES;
+  }
+
+  /** Drops it when the guest takes none. `framed`: with its length before it; is not changed afterwards. */
+  send(framed: Buffer): void {
+    if (this.#socket.writableLength > FULL_BYTES || this.#socket.destroyed) return;
+    if (!this.#isCorked) {
+      this.#isCorked = true;
+      this.#socket.cork();
+      queueMicrotask(() => {
+        this.#isCorked = false;
+        this.#socket.uncork();
+      });
+    }
+    this.#socket.write(framed);
+  }
+
+  /** Its guest waits with what it sends. */
+  hold(): void {
+    this.#socket.pause();
+  }
+
+  release(): void {
+    this.#socket.resume();
+  }
+
+  close(): void {
+    this.#socket.destroy();
+  }
+
+  #receive(bytes: Buffer): void {
+    const all = this.#rest === null ? bytes : Buffer.concat([this.#rest, bytes]);
+    let at = 0;
+    while (all.length - at >= LENGTH_BYTES) {
+      const length = all.readUInt32BE(at);
+      if (length > MAX_FRAME_BYTES) {
+        this.close();
+        return;
+      }
+      const end = at + LENGTH_BYTES + length;
+      if (end > all.length) break;
+      this.#deps.enter(this, all.subarray(at, end));
+      at = end;
+    }
+    this.#rest = at === all.length ? null : all.subarray(at);
+    this.#deps.settle();
+  }
+}
+
+export function ipNumber(address: string): number {
+  return address.split('.').reduce((number, part) => number * 256 + Number(part), 0);
+}

@@ -1,0 +1,131 @@
+/** Connects running machines to the networks of their accounts, which a thread of its own keeps. */
+import type { Duplex } from 'node:stream';
+import { MessageChannel, type MessagePort, Worker } from 'node:worker_threads';
+import type { HeldSocket } from '../../compute/hypervisor.ts';
+import type { NetworkMember, NetworkServices, PrivateSwitch } from '../../compute/private-network.ts';
+import type { DataOrigin, DialRequest, DialTarget, ThreadCall, ThreadMessage } from './network-thread.ts';
+import { ThreadStream } from './thread-stream.ts';
+
+export interface PrivateNetworksDeps {
+  /** See Hypervisor.privateSocket(). */
+  readonly socketOf: (vmId: string) => HeldSocket | null;
+  readonly services: NetworkServices;
+  /** Called once users are served. */
+  readonly data: () => DataOrigin;
+  readonly warn: (text: string) => void;
+}
+
+interface Kept {
+  readonly run: string;
+  readonly plugged: Promise<boolean>;
+  settle(isIn: boolean): void;
+}
+
+export class PrivateNetworks implements PrivateSwitch {
+  readonly #deps: PrivateNetworksDeps;
+  readonly #kept = new Map<string, Kept>();
+  #thread: Worker | null = null;
+  #isClosed = false;
+
+  constructor(deps: PrivateNetworksDeps) {
+    this.#deps = deps;
+  }
+
+  async sync(members: readonly NetworkMember[]): Promise<void> {
+    if (this.#isClosed) return;
+    const wanted = new Map(members.map((member) => [member.vmId, member]));
+    for (const [vmId, { run }] of this.#kept) {
+      if (wanted.get(vmId)?.run !== run) this.#unplug(vmId);
+    }
+    await Promise.all(members.map((member) => this.#plug(member)));
+  }
+
+  stop(): void {
+    this.#isClosed = true;
+    this.#forgetAll();
+  }
+
+  async close(): Promise<void> {
+    this.stop();
+    await this.#thread?.terminate();
+  }
+
+  async #plug({ run, ...member }: NetworkMember): Promise<void> {
+    const { vmId } = member;
+    if (this.#kept.has(vmId)) return;
+    const socket = this.#deps.socketOf(vmId);
+    if (socket === null) return;
+    const { promise: plugged, resolve: settle } = Promise.withResolvers<boolean>();
+    this.#kept.set(vmId, { run, plugged, settle });
+    this.#tell({ kind: 'plug', member, path: socket.path });
+    if (!(await plugged)) this.#kept.delete(vmId);
+    socket.close();
+  }
+
+  #unplug(vmId: string): void {
+    this.#kept.get(vmId)?.settle(false);
+    this.#kept.delete(vmId);
+    this.#tell({ kind: 'unplug', vmId });
+  }
+
+  #tell(call: ThreadCall, transfer: readonly MessagePort[] = []): void {
+    if (this.#isClosed) return;
+    this.#thread ??= this.#start();
+    this.#thread.postMessage(call, [...transfer]);
+  }
+
+  #start(): Worker {
+    const { data, warn } = this.#deps;
+    const thread = new Worker(new URL('./network-thread.ts', import.meta.url), {
+      execArgv: [],
+      workerData: data(),
+    });
+    thread.on('message', (message: ThreadMessage) => void this.#receive(message));
+    thread.once('error', (error) => warn(`the thread of private networks failed: ${error}`));
+    thread.once('exit', () => {
+      // The next sync() connects all machines to another one.
+      this.#thread = null;
+      this.#forgetAll();
+    });
+    thread.unref();
+    return thread;
+  }
+
+  #forgetAll(): void {
+    for (const { settle } of this.#kept.values()) settle(false);
+    this.#kept.clear();
+  }
+
+  async #receive(message: ThreadMessage): Promise<void> {
+    if (message.kind === 'plugged') this.#kept.get(message.vmId)?.settle(message.isIn);
+    else if (message.kind === 'lost') this.#kept.delete(message.vmId);
+    else if (message.kind === 'find') {
+      const { id, accountId, name } = message;
+      const number = await this.#deps.services.find(accountId, name).catch(() => null);
+      this.#tell({ kind: 'found', id, number });
+    } else {
+      const target = await this.#dial(message.request).catch(() => null);
+      const transfer = target === null || target === 'data' ? [] : [target];
+      this.#tell({ kind: 'dialed', id: message.id, target }, transfer);
+    }
+  }
+
+  async #dial(request: DialRequest): Promise<DialTarget> {
+    const opened = await this.#deps.services.dial(request);
+    if (opened === null || opened === 'data') return opened;
+    const { port1, port2 } = new MessageChannel();
+    join(new ThreadStream(port1), opened);
+    return port2;
+  }
+}
+
+/** Each side ends when the other one has; a broken one breaks the other. */
+function join(one: Duplex, other: Duplex): void {
+  for (const [from, to] of [[one, other] as const, [other, one] as const]) {
+    from.on('error', () => {});
+    from.pipe(to);
+    from.once('close', () => {
+      if (!from.readableEnded) to.destroy();
+    });
+  }
+}
