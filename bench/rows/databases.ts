@@ -17,6 +17,7 @@ import {
 import { runWrk } from '../wrk.ts';
 
 const DURABLE_FILES = new URL('../children/durable-files.ts', import.meta.url);
+const HRANA_SELECTS = new URL('../children/hrana-selects.ts', import.meta.url);
 const CONNECTIONS = 16;
 const MOST_FIRST_MS = 150;
 const MOST_LIST_MS = 30;
@@ -79,6 +80,24 @@ async function statements(cloud: Cloud, options: RunOptions): Promise<Row[]> {
     },
     insert: () => rate("INSERT INTO t(x) VALUES ('hello')"),
   });
+  const read = async (way: string) => {
+    const input = { url: made.url, token: made.token, way, ...load };
+    return (await runChild<{ perSecond: number }>(HRANA_SELECTS, input)).perSecond;
+  };
+  const ways = await interleave(rounds, {
+    json: () => read('json'),
+    protobuf: () => read('protobuf'),
+    socket: () => read('socket'),
+    'socket-protobuf': () => read('socket-protobuf'),
+  });
+  const beside = (work: string, ours: number[]) =>
+    ratioRow({
+      work: `SQLite point SELECT by libSQL's client, ${CONNECTIONS} at once: ${work}`,
+      against: 'JSON over HTTP',
+      atLeast: 0.97,
+      comparison: compare(ways.json, ours),
+      unit: '/s',
+    });
   return [
     ratioRow({
       work: `SQLite point SELECT over HTTP, ${CONNECTIONS} connections`,
@@ -94,6 +113,9 @@ async function statements(cloud: Cloud, options: RunOptions): Promise<Row[]> {
       comparison: compare(found.files, found.insert),
       unit: '/s',
     }),
+    beside('protobuf over HTTP', ways.protobuf),
+    beside('JSON over WebSocket', ways.socket),
+    beside('protobuf over WebSocket', ways['socket-protobuf']),
   ];
 }
 

@@ -119,7 +119,7 @@ export async function buildCloud(options: BuildOptions): Promise<Cloud> {
     dataRoutes: parts.flatMap(({ dataRoutes = [] }) => dataRoutes),
     hrana: {
       find: databases.logins.find.bind(databases.logins),
-      exchange: engines.exchange,
+      ...engines.hrana,
       egress: databases.egress,
     },
     s3: s3.edge,

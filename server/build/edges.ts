@@ -5,6 +5,7 @@ import { computeRoutes } from '../compute/part.ts';
 import type { Config } from '../config/config.ts';
 import { databaseRoutes } from '../databases/routes.ts';
 import { HranaEdge, type HranaEdgeDeps } from '../hrana/hrana-edge.ts';
+import { HranaSockets } from '../hrana/hrana-sockets.ts';
 import { BodyMemory } from '../http/body.ts';
 import { CallerLimits, RateLimiter } from '../http/caller.ts';
 import { TrustedProxies } from '../http/client-address.ts';
@@ -17,6 +18,7 @@ import { hostCheck, hostsOf, type OwnAddresses } from '../http/origins.ts';
 import { privacyCheck } from '../http/private-connections.ts';
 import { UnreadResponses } from '../http/response.ts';
 import type { Route } from '../http/route.ts';
+import { serveUpgrades } from '../http/upgrades.ts';
 import { type SocketRoute, WebSockets, type WebSocketsDeps } from '../http/web-sockets.ts';
 import { recoveryRoutes } from '../recovery/routes.ts';
 import { S3Edge, type S3EdgeDeps } from '../s3/s3-edge.ts';
@@ -134,15 +136,18 @@ export function buildEdges(
     // A link or a database password grants access from any origin.
     cors: { origins: ['*'], methodsAt: (url) => (url.startsWith('/db/') ? DATABASE_METHODS : LINK_METHODS) },
   });
-  new HranaEdge({
+  const hrana = {
     log,
     databases: deps.hrana,
     bodies,
     unread,
     maxCalls: config.databaseCalls,
     maxBodyBytes: config.databaseCallMb * 2 ** 20,
-  }).serve(data);
-  named.serve(data.server);
+  };
+  new HranaEdge(hrana).serve(data);
+  const sockets = new HranaSockets({ ...hrana, checkHost: hostCheck(data.server, hostNames) });
+  data.addHook('preClose', async () => sockets.close());
+  serveUpgrades(data.server, [named, sockets]);
   s3.checkHost = hostCheck(data.server, [...hostNames, ...s3HostNames(config)]);
   guard.watch(api.server);
   guard.watch(data.server);

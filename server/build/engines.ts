@@ -18,7 +18,12 @@ import {
   PostgresqlEngine,
   postgresqlServers,
 } from '../drivers/engine-postgresql/postgresql-engine.ts';
-import { exchangeHrana, type HranaCall } from '../drivers/engine-sqlite/hrana-exchange.ts';
+import {
+  exchangeHrana,
+  type HranaCall,
+  type HranaMessage,
+  receiveHrana,
+} from '../drivers/engine-sqlite/hrana-exchange.ts';
 import { SqliteEngine } from '../drivers/engine-sqlite/sqlite-engine.ts';
 import { HostProcesses } from '../drivers/host-process/host-processes.ts';
 import { AccountServers } from '../drivers/managed-server/account-servers.ts';
@@ -139,11 +144,16 @@ export async function buildEngines(options: EnginesOptions) {
   const sent = ({ databaseId }: EngineDatabase, bytes: number) => egress.count(databaseId, bytes);
   const ofMongodb = { ...children, tls: tls.isRequired ? tls : null, sent };
   const mongodb = await mongodbEngine({ config, alarms, log }, ofMongodb, { processes, uidBase });
-  const exchange = (database: EngineDatabase, call: HranaCall) => exchangeHrana(sqlite, database, call);
+  const hrana = {
+    exchange: (database: EngineDatabase, call: HranaCall) => exchangeHrana(sqlite, database, call),
+    receive: (database: EngineDatabase, message: HranaMessage) => receiveHrana(sqlite, database, message),
+    closeSocket: (database: EngineDatabase, socket: string) =>
+      sqlite.call(database, { kind: 'hrana_close', socket }),
+  };
   return {
     list: [sqlite, postgresql, mysql, mongodb],
     postgresql,
-    exchange,
+    hrana,
     /** Starts the existing servers. */
     start: () => {
       void postgresql.wake();

@@ -3,7 +3,7 @@
  * with the database's password as bearer token. Bodies are passed through: the process that has the database
  * open reads and writes them. Drivers build paths in two ways. Those that resolve `v2/pipeline` against
  * `…/db/<database_id>` lose the id, so that the password alone identifies the database; those that append
- * leave `//`.
+ * leave `//`. hrana-sockets.ts has the same over WebSocket.
  */
 import { pipeline } from 'node:stream/promises';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
@@ -23,6 +23,16 @@ export interface HranaCall {
   readonly signal: AbortSignal;
 }
 
+/** A message of a client's WebSocket. */
+export interface HranaMessage {
+  /** Names the connection. */
+  readonly socket: string;
+  readonly encoding: 'json' | 'protobuf';
+  readonly body: Uint8Array;
+  /** Aborts when the client disconnects. */
+  readonly signal: AbortSignal;
+}
+
 export interface HranaReply {
   readonly status: number;
   readonly contentType: string;
@@ -36,6 +46,10 @@ export interface HranaEdgeDeps {
     find(databaseId: string | null, password: string): Promise<EngineDatabase>;
     /** Throws AppError. */
     exchange(database: EngineDatabase, call: HranaCall): Promise<HranaReply>;
+    /** The answer to a message; null: it is none of the protocol. Throws AppError. */
+    receive(database: EngineDatabase, message: HranaMessage): Promise<Uint8Array | null>;
+    /** Ends the streams of a WebSocket. */
+    closeSocket(database: EngineDatabase, socket: string): Promise<unknown>;
     readonly egress: Pick<Egress, 'count' | 'counted'>;
   };
   /** Maximum concurrent calls of one database, including those whose body is still arriving. */
@@ -56,9 +70,10 @@ const CALLS: ReadonlyMap<string, string> = new Map([
   ['v2/pipeline', 'hranaPipeline'],
   ['v3/pipeline', 'hranaPipeline'],
   ['v3/cursor', 'hranaCursor'],
+  ['v3-protobuf/pipeline', 'hranaPipeline'],
+  ['v3-protobuf/cursor', 'hranaCursor'],
 ]);
-/** Protobuf is not supported: a client that asks for `v3-protobuf` gets an error and falls back to JSON. */
-const VERSIONS: ReadonlySet<string> = new Set(['v2', 'v3']);
+const VERSIONS: ReadonlySet<string> = new Set(['v2', 'v3', 'v3-protobuf']);
 
 export class HranaEdge {
   readonly #deps: HranaEdgeDeps;
@@ -80,7 +95,7 @@ export class HranaEdge {
         url: '/db/*',
         bodyLimit: this.#deps.maxBodyBytes,
         onRequest: async (request, reply) => {
-          const { databaseId, path } = readPath(request);
+          const { databaseId, path } = databaseOf(request.url);
           if (request.method === 'GET') this.#answerVersion(path, request, reply);
           else await this.#admit({ databaseId, path }, { request, reply });
         },
@@ -197,8 +212,8 @@ interface Target {
 /**
  * The database and path of `/db/<database_id>/v2/pipeline` or `/db/v2/pipeline`, with any number of slashes.
  */
-function readPath(request: FastifyRequest): Target {
-  const [path = ''] = request.url.split('?', 1);
+export function databaseOf(url: string): Target {
+  const [path = ''] = url.split('?', 1);
   const [, first = '', ...rest] = path.split('/').filter((segment) => segment !== '');
   if (first.startsWith('db-')) return { databaseId: first, path: rest.join('/') };
   return { databaseId: null, path: [first, ...rest].join('/') };

@@ -14,6 +14,7 @@ import { WebSocket, WebSocketServer } from 'ws';
 import { systemClock } from '../platform/clock.ts';
 import { TrustedProxies } from './client-address.ts';
 import { NamedMachines } from './named-machines.ts';
+import { serveUpgrades } from './upgrades.ts';
 
 /** The web server of a machine: tells what it got. */
 const machine = createServer((request, response) => {
@@ -71,7 +72,7 @@ before(async () => {
     clock: systemClock,
     meters: { observeRequest: () => {} },
   });
-  named.serve(front);
+  serveUpgrades(front, [named]);
   front.listen(0, '127.0.0.1');
   await once(front, 'listening');
 });

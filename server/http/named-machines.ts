@@ -3,13 +3,7 @@
  * the published port that has the name. A reverse proxy as in RFC 9110 §7.6: fields of one connection stay
  * here, and X-Forwarded-For, -Host and -Proto (RFC 7239 describes their purpose) tell the machine who asks.
  */
-import {
-  type IncomingMessage,
-  request as requestOf,
-  type Server,
-  type ServerResponse,
-  STATUS_CODES,
-} from 'node:http';
+import { type IncomingMessage, request as requestOf, type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Clock } from '../platform/clock.ts';
@@ -17,6 +11,7 @@ import type { Meters } from '../platform/prometheus.ts';
 import type { TrustedProxies } from './client-address.ts';
 import type { Beside } from './edge.ts';
 import { escapeHtml, PAGE_STYLE, pageHeaders } from './page.ts';
+import type { Upgrades } from './upgrades.ts';
 
 /** Connects to the machine's port, null if nothing answers there; or why there is nothing to connect to. */
 export type NamedMachine = (() => Promise<Socket | null>) | 'unknown' | 'stopped';
@@ -39,7 +34,7 @@ interface Exchange {
 const SILENT_MS = 300_000;
 const ROUTE = 'namedMachine';
 
-export class NamedMachines implements Beside {
+export class NamedMachines implements Beside, Upgrades {
   readonly #deps: NamedMachinesDeps;
   readonly #ending: string;
 
@@ -61,15 +56,10 @@ export class NamedMachines implements Beside {
     this.#pass({ request, response }).catch(() => refuse({ request, response }, 502, UNREACHABLE));
   }
 
-  /** Passes WebSockets and other protocols that a machine's server switches to. Before the server listens. */
-  serve(server: Server): void {
-    if (this.#deps.domain === '') return;
-    const shouldUpgradeCallback = (request: IncomingMessage) => this.takes(request);
-    Object.assign(server, { shouldUpgradeCallback });
-    server.on('upgrade', (request: IncomingMessage, client: Socket, head: Buffer) => {
-      client.on('error', () => undefined);
-      this.#switch(request, { client, head }).catch(() => client.destroy());
-    });
+  /** Passes WebSockets and other protocols that a machine's server switches to. */
+  upgrade(request: IncomingMessage, { client, head }: { client: Duplex; head: Buffer }): void {
+    client.on('error', () => undefined);
+    this.#switch(request, { client, head }).catch(() => client.destroy());
   }
 
   async #find({ headers }: IncomingMessage): Promise<NamedMachine> {

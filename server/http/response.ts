@@ -132,6 +132,12 @@ export class UnreadResponses {
   /** Counts a response until it was read or its connection has closed. Throws `overloaded`. */
   add(accountId: number, bytes: number, response: ServerResponse): void {
     if (bytes < COUNTED_BYTES || response.destroyed) return;
+    response.once('close', this.hold(accountId, bytes));
+  }
+
+  /** Counts bytes until the result is called. Throws `overloaded`. */
+  hold(accountId: number, bytes: number): () => void {
+    if (bytes < COUNTED_BYTES) return () => {};
     const waiting = this.#waiting.get(accountId) ?? 0;
     if (waiting > 0 && waiting + bytes > this.#maxBytes) {
       throw new AppError('overloaded', 'Too many large responses have not been read yet', {
@@ -140,11 +146,11 @@ export class UnreadResponses {
       });
     }
     this.#waiting.set(accountId, waiting + bytes);
-    response.once('close', () => {
+    return () => {
       const rest = (this.#waiting.get(accountId) ?? 0) - bytes;
       if (rest > 0) this.#waiting.set(accountId, rest);
       else this.#waiting.delete(accountId);
-    });
+    };
   }
 }
 

@@ -243,9 +243,9 @@ test('the address works with and without its last slash, and with two', async ()
     const one = createClient({ url: origin + path, authToken: password });
     assert.equal((await one.execute('SELECT 1 AS a')).rows[0]?.a, 1, path);
   }
-  for (const path of [`/db/${id}/v2`, `/db/${id}//v3`, '/db/v3'])
+  for (const path of [`/db/${id}/v2`, `/db/${id}//v3`, '/db/v3', `/db/${id}/v3-protobuf`])
     assert.equal((await fetch(origin + path)).status, 200, path);
-  assert.equal((await fetch(`${origin}/db/${id}/v3-protobuf`)).status, 404);
+  assert.equal((await fetch(`${origin}/db/${id}/v4`)).status, 404);
 });
 
 test('a wrong password, a password of another database and no database are told alike', async () => {

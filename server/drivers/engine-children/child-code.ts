@@ -11,7 +11,7 @@ import { fileURLToPath } from 'node:url';
 
 const SERVER = join(import.meta.dirname, '../..');
 /** A relative import left after type stripping. */
-const IMPORT = /(\bfrom\s*')(\.[^']+)\.ts'/g;
+const IMPORT = /(\b(?:from\s*|import\()')(\.[^']+)\.ts'/g;
 
 /** File types needed at run time; the rest of packages is documentation and types. */
 const CODE = new Set(['', '.js', '.cjs', '.mjs', '.json']);

@@ -13,6 +13,7 @@ import { sqliteErrorName } from '../engine-children/sqlite-error.ts';
 import { checkHandler, copyHandler, sizeOf } from './child-copies.ts';
 import { queryHandler } from './child-query.ts';
 import { tablesHandler } from './child-tables.ts';
+import type { Piece } from './hrana-format.ts';
 import { HRANA_LIMITS, HranaSessions } from './hrana-sessions.ts';
 import { TenantConnections } from './tenant-connections.ts';
 import { numberOf } from './tenant-file.ts';
@@ -39,7 +40,7 @@ function handlersOf(connections: TenantConnections, copy: string): Record<string
     query: queryHandler(connections),
     tables: tablesHandler(connections),
     copy: copyHandler(connections, copy),
-    hrana: hranaHandler(connections),
+    ...hranaHandlers(connections),
     size_limit: async ({ head }) => {
       const { limits, ...sizeLimit } = head as unknown as SizeLimit & { limits: EngineLimits };
       connections.setSizeLimit(sizeLimit, limits);
@@ -61,16 +62,40 @@ function shrink(connections: TenantConnections, watcher: DatabaseSync): void {
 }
 
 /**
- * Answers `path` (without the database) and the body with `status` and `contentType` and the response body,
- * complete or in parts.
+ * `hrana`: answers `path` (without the database) and the body with `status` and `contentType` and the
+ * response body, complete or in parts. `hrana_message`: answers a message of a WebSocket; `isMessage` is
+ * false for what is none. `hrana_close`: the WebSocket is closed.
  */
-function hranaHandler(database: TenantConnections): Handler {
+function hranaHandlers(database: TenantConnections): Record<string, Handler> {
   const sessions = new HranaSessions({ database, clock: systemClock, limits: HRANA_LIMITS });
-  return async ({ head: { path }, body, signal, part }) => {
-    const answer = await sessions.handle({ path: String(path), body, signal });
-    const head = { status: answer.status, contentType: answer.contentType };
-    if (typeof answer.body === 'string') return { head, body: Buffer.from(answer.body) };
-    for await (const piece of answer.body) await part(head, Buffer.from(piece));
-    return { head };
+  return {
+    hrana: async ({ head: { path }, body, signal, part }) => {
+      const answer = await sessions.handle({ path: String(path), body, signal });
+      const head = { status: answer.status, contentType: answer.contentType };
+      if (isPiece(answer.body)) return { head, body: bytesOf(answer.body) };
+      for await (const piece of answer.body) await part(head, bytesOf(piece));
+      return { head };
+    },
+    hrana_message: async ({ head: { socket, encoding }, body }) => {
+      const message = { socket: String(socket), body } as const;
+      const answer = await sessions.receive({
+        ...message,
+        encoding: encoding === 'protobuf' ? 'protobuf' : 'json',
+      });
+      const isMessage = answer !== null;
+      return { head: { isMessage }, body: bytesOf(answer ?? '') };
+    },
+    hrana_close: async ({ head: { socket } }) => {
+      sessions.closeSocket(String(socket));
+      return { head: {} };
+    },
   };
+}
+
+const isPiece = (body: Piece | AsyncIterable<Piece>): body is Piece =>
+  typeof body === 'string' || body instanceof Uint8Array;
+
+function bytesOf(piece: Piece): Buffer {
+  if (typeof piece === 'string') return Buffer.from(piece);
+  return Buffer.from(piece.buffer, piece.byteOffset, piece.byteLength);
 }

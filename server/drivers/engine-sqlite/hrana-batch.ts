@@ -1,7 +1,7 @@
 /** Batches: statements that run when the conditions on earlier ones hold. */
-import { errorJson, HranaError } from './hrana-error.ts';
-import { type JsonObject, listOf, objectOf, protocolError } from './hrana-json.ts';
-import { countJson, type ResponseBudget, rowJson } from './hrana-statement.ts';
+import { HranaError } from './hrana-error.ts';
+import { type JsonObject, type Output, type Piece, protocolError } from './hrana-format.ts';
+import { listOf, objectOf } from './hrana-json.ts';
 import type { Stream } from './hrana-stream.ts';
 
 const MAX_DEPTH = 64;
@@ -57,34 +57,38 @@ export function stepsOf(batch: unknown): readonly unknown[] {
 }
 
 /** The BatchResult of the protocol. */
-export async function runBatch(stream: Stream, batch: unknown, budget: ResponseBudget): Promise<string> {
+export async function runBatch(stream: Stream, batch: unknown, output: Output): Promise<Piece> {
   const outcomes = new Outcomes(stream);
-  const results: string[] = [];
-  const errors: string[] = [];
+  const results: (Piece | null)[] = [];
+  const errors: (Piece | null)[] = [];
   for (const step of stepsOf(batch)) {
-    let result = 'null';
-    let error = 'null';
+    let result: Piece | null = null;
+    let error: Piece | null = null;
     try {
       const stmt = outcomes.stmtOf(step);
-      if (stmt !== undefined) result = await stream.execute(stmt, budget);
+      if (stmt !== undefined) result = await stream.execute(stmt, output);
       outcomes.add(stmt === undefined ? undefined : 'ok');
     } catch (thrown) {
       if (isMalformed(thrown)) throw thrown;
-      error = errorJson(thrown);
+      error = output.error(thrown);
       outcomes.add('error');
     }
     results.push(result);
     errors.push(error);
   }
-  return `{"step_results":[${results.join(',')}],"step_errors":[${errors.join(',')}]}`;
+  return output.batch(results, errors);
 }
 
-/** Runs the steps and yields lines of JSON, row by row: the protocol's CursorEntries. */
-export async function* cursorEntries(stream: Stream, steps: readonly unknown[], maxRow: number) {
+/** Runs the steps and yields the protocol's CursorEntries, row by row. */
+export async function* cursorEntries(
+  stream: Stream,
+  steps: readonly unknown[],
+  output: Output,
+): AsyncGenerator<Piece> {
   const outcomes = new Outcomes(stream);
-  for (const [index, step] of steps.entries()) {
+  for (const [step, given] of steps.entries()) {
     try {
-      const stmt = outcomes.stmtOf(step);
+      const stmt = outcomes.stmtOf(given);
       if (stmt === undefined) {
         outcomes.add(undefined);
         continue;
@@ -92,24 +96,25 @@ export async function* cursorEntries(stream: Stream, steps: readonly unknown[], 
       const execution = await stream.open(stmt);
       try {
         let row = execution.nextRow();
-        yield `{"type":"step_begin","step":${index},"cols":${execution.columns()}}\n`;
+        yield output.entry({ type: 'step_begin', step, columns: execution.columns() });
         while (row !== undefined && stmt.want_rows !== false) {
-          yield `{"type":"row","row":${rowJson(row, { left: maxRow })}}\n`;
+          output.renew();
+          yield output.entry({ type: 'row', row: output.row(row) });
           stream.assertOpen();
           row = execution.nextRow();
         }
-        yield `{"type":"step_end",${countJson(execution.count())}}\n`;
+        yield output.entry({ type: 'step_end', count: execution.count() });
       } finally {
         stream.close();
       }
       outcomes.add('ok');
-    } catch (thrown) {
-      if (stream.ended !== undefined || isMalformed(thrown)) {
-        yield `{"type":"error","error":${errorJson(thrown)}}\n`;
+    } catch (error) {
+      if (stream.ended !== undefined || isMalformed(error)) {
+        yield output.entry({ type: 'error', error });
         return;
       }
       outcomes.add('error');
-      yield `{"type":"step_error","step":${index},"error":${errorJson(thrown)}}\n`;
+      yield output.entry({ type: 'step_error', step, error });
     }
   }
 }

@@ -15,13 +15,8 @@ export class HranaError extends Error {
   }
 }
 
-/** The error as JSON. Refusals of SQLite and of bindings are shown; internal errors are not hidden either. */
-export function errorJson(error: unknown): string {
-  const { message, code } = describe(error);
-  return `{"message":${JSON.stringify(message)},"code":${JSON.stringify(code)}}`;
-}
-
-function describe(error: unknown): { readonly message: string; readonly code: string } {
+/** Refusals of SQLite and of bindings are shown; internal errors are not hidden either. */
+export function describeError(error: unknown): { readonly message: string; readonly code: string } {
   if (error instanceof HranaError) return { message: error.message, code: error.hranaCode };
   if (!(error instanceof Error)) return { message: String(error), code: 'INTERNAL_ERROR' };
   noteDamage(error);

@@ -18,6 +18,31 @@ interface HranaReply {
   readonly body: Uint8Array | AsyncIterable<Uint8Array>;
 }
 
+export interface HranaMessage {
+  readonly socket: string;
+  readonly encoding: 'json' | 'protobuf';
+  readonly body: Uint8Array;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Answers a message of a WebSocket; null: it is none of the protocol. Throws what exchangeHrana() throws; the
+ * streams of the WebSocket are lost then.
+ */
+export async function receiveHrana(
+  engine: Pick<SqliteEngine, 'call'>,
+  database: EngineDatabase,
+  { socket, encoding, body, signal }: HranaMessage,
+): Promise<Uint8Array | null> {
+  try {
+    const call = { kind: 'hrana_message', socket, encoding };
+    const answer = await engine.call(database, call, { body, signal });
+    return answer.head.isMessage === true ? answer.body : null;
+  } catch (error) {
+    throw said(error);
+  }
+}
+
 /** Throws AppError `query_timeout`, `engine_unavailable`, and the engine's errors. */
 export async function exchangeHrana(
   engine: Pick<SqliteEngine, 'call'>,

@@ -6,6 +6,7 @@ import { type TestContext, test } from 'node:test';
 import fc from 'fast-check';
 import { eventually } from '../../../test/harness/waiting.ts';
 import { FakeClock } from '../../platform/clock.ts';
+import type { Piece } from './hrana-format.ts';
 import { HRANA_LIMITS, type HranaLimits, HranaSessions } from './hrana-sessions.ts';
 import { TenantConnections } from './tenant-connections.ts';
 
@@ -56,9 +57,10 @@ function codeOf({
   return code ?? results?.find(({ error }) => error !== undefined)?.error?.code;
 }
 
-async function linesOf(body: string | AsyncIterable<string>): Promise<Record<string, unknown>[]> {
+async function linesOf(body: Piece | AsyncIterable<Piece>): Promise<Record<string, unknown>[]> {
   let text = '';
-  for await (const piece of body) text += piece;
+  if (typeof body === 'string') text = body;
+  else for await (const piece of body as AsyncIterable<string>) text += piece;
   return text
     .trim()
     .split('\n')

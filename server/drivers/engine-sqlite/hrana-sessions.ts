@@ -1,7 +1,7 @@
 /**
- * Hrana over HTTP for one database, inside the child that has it open: `POST v2/pipeline`, `v3/pipeline` and
- * `v3/cursor`, as specified by HRANA_3_SPEC and HRANA_2_SPEC of libsql. Authentication happens before, and
- * durability of answers after this code.
+ * Hrana for one database, inside the child that has it open: over HTTP `v2/pipeline`, and below `v3` and
+ * `v3-protobuf` `pipeline` and `cursor`, and over WebSocket, as specified by HRANA_3_SPEC and HRANA_2_SPEC of
+ * libsql. Authentication happens before, and durability of answers after this code.
  *
  * Writers wait here, not in SQLite, so that the current writer can proceed; the limits bound how long anyone
  * can block the database. A statement that never ends is killed with the child.
@@ -10,9 +10,17 @@ import type { Clock } from '../../platform/clock.ts';
 import { randomBase62 } from '../../platform/ids.ts';
 import { cursorEntries, stepsOf } from './hrana-batch.ts';
 import { Connections } from './hrana-connections.ts';
-import { errorJson, HranaError } from './hrana-error.ts';
-import { type JsonObject, objectOf, protocolError, readBody } from './hrana-json.ts';
-import type { ResponseBudget } from './hrana-statement.ts';
+import { HranaError } from './hrana-error.ts';
+import {
+  type Answer,
+  type HranaFormat,
+  type JsonObject,
+  type Output,
+  type Piece,
+  protocolError,
+} from './hrana-format.ts';
+import { JSON_FORMAT, objectOf } from './hrana-json.ts';
+import { HranaSocket, type SocketHost, STREAM_CLOSED } from './hrana-socket.ts';
 import { Stream, type StreamDeps } from './hrana-stream.ts';
 import { WriteTurn } from './hrana-write-turn.ts';
 import type { TenantConnections } from './tenant-connections.ts';
@@ -59,7 +67,16 @@ export interface HranaResponse {
   readonly status: number;
   readonly contentType: string;
   /** Pieces are pulled one at a time; returning early stops the producer. */
-  readonly body: string | AsyncIterable<string>;
+  readonly body: Piece | AsyncIterable<Piece>;
+}
+
+/** A message of a client's WebSocket. */
+export interface HranaMessage {
+  /** Names the connection. */
+  readonly socket: string;
+  /** Of its sub-protocol. */
+  readonly encoding: 'json' | 'protobuf';
+  readonly body: Uint8Array;
 }
 
 const SWEEP_MS = 250;
@@ -68,7 +85,16 @@ const BATON_CHARACTERS = 32;
 const MAX_ENDINGS = 1_000;
 /** Approximate size of a cursor's pieces, characters. */
 const PIECE_LENGTH = 32 * 1024;
-const PIPELINES = new Set(['v2/pipeline', 'v3/pipeline']);
+const CALLS: ReadonlyMap<string, { readonly call: 'pipeline' | 'cursor'; readonly isProtobuf?: true }> =
+  new Map([
+    ['v2/pipeline', { call: 'pipeline' }],
+    ['v3/pipeline', { call: 'pipeline' }],
+    ['v3/cursor', { call: 'cursor' }],
+    ['v3-protobuf/pipeline', { call: 'pipeline', isProtobuf: true }],
+    ['v3-protobuf/cursor', { call: 'cursor', isProtobuf: true }],
+  ]);
+/** Loaded when a client asks for it: most children never need it. */
+const protobufFormat = async () => (await import('./hrana-protobuf.ts')).PROTOBUF_FORMAT;
 
 export class HranaSessions {
   readonly #deps: HranaSessionsDeps;
@@ -78,6 +104,9 @@ export class HranaSessions {
   /** Idle streams, longest idle first. */
   readonly #byBaton = new Map<string, Stream>();
   readonly #endings = new Map<string, HranaError>();
+  readonly #sockets = new Map<string, HranaSocket>();
+  /** Streams of WebSockets that wait for their client, longest first. */
+  readonly #resting = new Set<Stream>();
 
   constructor(deps: HranaSessionsDeps) {
     this.#deps = deps;
@@ -93,63 +122,124 @@ export class HranaSessions {
 
   /** Always answers in the protocol's format; never throws. */
   async handle({ path, body, signal }: HranaRequest): Promise<HranaResponse> {
+    const { call, isProtobuf } = CALLS.get(path) ?? {};
+    const format = isProtobuf ? await protobufFormat() : JSON_FORMAT;
+    const { contentType } = format;
+    const output = format.output(this.#deps.limits.responseLength);
     try {
-      if (PIPELINES.has(path)) return json(200, await this.#pipeline(readBody(body), signal));
-      if (path === 'v3/cursor') return await this.#cursor(readBody(body), signal);
-      return json(404, errorJson(new HranaError('NOT_FOUND', `There is nothing at ${path}`)));
+      if (call === 'cursor') {
+        const entries = await this.#cursor(format.readCursor(body), { output, signal });
+        return { status: 200, contentType, body: entries };
+      }
+      if (call === undefined) throw new HranaError('NOT_FOUND', `There is nothing at ${path}`);
+      const answer = await this.#pipeline(format.readPipeline(body), { output, signal });
+      return { status: 200, contentType, body: answer };
     } catch (error) {
-      return json(statusOf(error), errorJson(error));
+      return { status: statusOf(error), contentType, body: output.error(error) };
     }
   }
 
-  async #pipeline(body: JsonObject, signal: AbortSignal | undefined): Promise<string> {
+  /** Answers a message of a WebSocket; null: it is none of the protocol, and the connection must end. */
+  async receive({ socket: id, encoding, body }: HranaMessage): Promise<Piece | null> {
+    const format: HranaFormat = encoding === 'protobuf' ? await protobufFormat() : JSON_FORMAT;
+    const output = format.output(this.#deps.limits.responseLength);
+    let message: JsonObject;
+    try {
+      message = format.readMessage(body);
+    } catch {
+      return null;
+    }
+    const { type, request_id: requestId, request } = message;
+    if (type !== 'request' || typeof requestId !== 'number') return null;
+    const socket = this.#sockets.get(id) ?? new HranaSocket(this.#socketHost);
+    this.#sockets.set(id, socket);
+    try {
+      return output.response(requestId, await socket.answer(objectOf(request, 'request'), output));
+    } catch (error) {
+      return output.refusal(requestId, error);
+    }
+  }
+
+  /** Ends the streams of a WebSocket that was closed. */
+  closeSocket(id: string): void {
+    this.#sockets.get(id)?.close();
+    this.#sockets.delete(id);
+    this.#connections.serveWaiting();
+  }
+
+  get #socketHost(): SocketHost {
+    return {
+      begin: (stored) => this.#begin(undefined, stored),
+      end: (stream, reason) => this.#end(stream, reason),
+      leave: (stream) => {
+        stream.leave(this.#now());
+        this.#resting.delete(stream);
+        if (stream.ended === undefined) this.#resting.add(stream);
+        this.#connections.serveWaiting();
+      },
+      pause: (stream) => {
+        stream.idleSince = this.#now();
+      },
+    };
+  }
+
+  async #pipeline(
+    body: JsonObject,
+    { output, signal }: { readonly output: Output; readonly signal: AbortSignal | undefined },
+  ): Promise<Piece> {
     if (!Array.isArray(body.requests)) throw protocolError('requests must be a list');
     const requests = body.requests.map((request) => objectOf(request, 'A request'));
     const stream = await this.#enter(body.baton, signal);
-    const budget = { left: this.#deps.limits.responseLength };
-    const results: string[] = [];
+    const results: Piece[] = [];
     for (const request of requests) {
       try {
-        results.push(`{"type":"ok","response":${await this.#answer(stream, request, budget)}}`);
+        results.push(output.succeeded(await this.#answer(stream, request, output)));
       } catch (error) {
-        results.push(`{"type":"error","error":${errorJson(error)}}`);
+        results.push(output.failed(error));
       }
     }
-    if (signal?.aborted) this.#end(stream, CLOSED);
+    if (signal?.aborted) this.#end(stream, STREAM_CLOSED);
     stream.leave(this.#now());
-    const baton = JSON.stringify(this.#remember(stream));
+    const baton = this.#remember(stream);
     this.#connections.serveWaiting();
-    return `{"baton":${baton},"base_url":null,"results":[${results.join(',')}]}`;
+    return output.pipeline(baton, results);
   }
 
-  async #answer(stream: Stream, request: JsonObject, budget: ResponseBudget): Promise<string> {
-    if (request.type !== 'close') return stream.answer(request, budget);
-    this.#end(stream, CLOSED);
-    return '{"type":"close"}';
+  async #answer(stream: Stream, request: JsonObject, output: Output): Promise<Answer> {
+    const { type } = request;
+    if (type !== 'close') return stream.answer(request, output);
+    this.#end(stream, STREAM_CLOSED);
+    return { type };
   }
 
-  async #cursor(body: JsonObject, signal: AbortSignal | undefined): Promise<HranaResponse> {
+  async #cursor(
+    body: JsonObject,
+    { output, signal }: { readonly output: Output; readonly signal: AbortSignal | undefined },
+  ): Promise<AsyncIterable<Piece>> {
     const steps = stepsOf(body.batch);
     const stream = await this.#enter(body.baton, signal);
     // Starts the idle timeout in case nobody reads it.
     stream.idleSince = this.#now();
-    return { status: 200, contentType: JSON_TYPE, body: this.#readCursor(stream, steps) };
+    return this.#readCursor(stream, steps, output);
   }
 
   /** The client may use the baton from the first line on; its requests wait until the cursor ends. */
-  async *#readCursor(stream: Stream, steps: readonly unknown[]): AsyncGenerator<string> {
-    let piece = `{"baton":${JSON.stringify(this.#remember(stream))},"base_url":null}\n`;
+  async *#readCursor(stream: Stream, steps: readonly unknown[], output: Output): AsyncGenerator<Piece> {
+    let messages = [output.cursor(this.#remember(stream))];
+    let length = 0;
     stream.idleSince = undefined;
     try {
-      for await (const entry of cursorEntries(stream, steps, this.#deps.limits.responseLength)) {
-        piece += entry;
-        if (piece.length < PIECE_LENGTH) continue;
+      for await (const entry of cursorEntries(stream, steps, output)) {
+        messages.push(entry);
+        length += entry.length;
+        if (length < PIECE_LENGTH) continue;
         stream.idleSince = this.#now();
-        yield piece;
+        yield output.sequence(messages);
         stream.idleSince = undefined;
-        piece = '';
+        messages = [];
+        length = 0;
       }
-      yield piece;
+      yield output.sequence(messages);
     } finally {
       stream.leave(this.#now());
       this.#connections.serveWaiting();
@@ -162,12 +252,12 @@ export class HranaSessions {
     return stream;
   }
 
-  async #begin(signal: AbortSignal | undefined): Promise<Stream> {
+  async #begin(signal: AbortSignal | undefined, stored?: Map<number, string>): Promise<Stream> {
     const connection = await this.#connections.take();
-    const stream = new Stream(connection, this.#streamDeps);
+    const stream = new Stream(connection, this.#streamDeps, stored);
     this.#streams.add(stream);
     this.#deps.database.counters.connections = this.#streams.size;
-    if (signal?.aborted) this.#end(stream, CLOSED);
+    if (signal?.aborted) this.#end(stream, STREAM_CLOSED);
     return stream;
   }
 
@@ -193,6 +283,7 @@ export class HranaSessions {
   #end(stream: Stream, reason: HranaError): void {
     if (!this.#streams.delete(stream)) return;
     this.#deps.database.counters.connections = this.#streams.size;
+    this.#resting.delete(stream);
     stream.end(reason);
     this.#connections.giveBack(stream.connection);
     if (!this.#byBaton.delete(stream.baton)) return;
@@ -203,7 +294,7 @@ export class HranaSessions {
 
   /** Ends an idle stream without a transaction, because many clients never close theirs. */
   #reclaim(): boolean {
-    for (const stream of this.#byBaton.values()) {
+    for (const stream of [...this.#byBaton.values(), ...this.#resting]) {
       if (stream.busy !== undefined || !stream.isAutocommit) continue;
       this.#end(stream, expired('its connection was needed by another stream'));
       return true;
@@ -245,18 +336,10 @@ export class HranaSessions {
   }
 }
 
-const JSON_TYPE = 'application/json';
-
-function json(status: number, body: string): HranaResponse {
-  return { status, contentType: JSON_TYPE, body };
-}
-
 function statusOf(error: unknown): number {
   if (!(error instanceof HranaError)) return 500;
   return error.hranaCode === 'TOO_MANY_STREAMS' ? 503 : 400;
 }
-
-const CLOSED = new HranaError('STREAM_CLOSED', 'The stream was closed');
 
 function expired(why: string): HranaError {
   return new HranaError(

@@ -1,22 +1,10 @@
-/** Runs one statement on one connection and formats its result for Hrana. */
+/** Runs one statement on one connection. */
 import type { SQLOutputValue, StatementResultingChanges, StatementSync } from 'node:sqlite';
 import type { Counters } from '../engine-children/child-call.ts';
 import type { Compiled, CompiledStatements } from './hrana-compiled.ts';
-import { HranaError } from './hrana-error.ts';
+import type { Column, Counted, Description, Output, Piece } from './hrana-format.ts';
 import type { SqlStatement } from './hrana-sql.ts';
-import { type Bindings, valueJson } from './hrana-values.ts';
-
-/** Remaining size of a response. */
-export interface ResponseBudget {
-  /** Characters. */
-  left: number;
-}
-
-export interface Counted {
-  readonly affected: number;
-  /** null unless the statement inserts or changes rows. */
-  readonly lastRowid: string | null;
-}
+import type { Bindings } from './hrana-values.ts';
 
 /** A compiled and bound statement, to be stepped through row by row. */
 export class Execution {
@@ -61,10 +49,9 @@ export class Execution {
     return value;
   }
 
-  /** Columns as JSON. Valid after the first row was requested, when SQLite notices schema changes. */
-  columns(): string {
-    const columns = this.#compiled.columns().map(({ name, type }) => columnJson(name, type));
-    return `[${columns.join(',')}]`;
+  /** Valid after the first row was requested, when SQLite notices schema changes. */
+  columns(): readonly Column[] {
+    return this.#compiled.columns();
   }
 
   /** Valid after the last row. */
@@ -73,7 +60,7 @@ export class Execution {
     const { changes, rowid } = this.#ran === undefined ? this.#counted() : ofRun(this.#ran);
     const affected = Number(changes);
     this.#counters.rowsWritten += affected;
-    return { affected, lastRowid: String(rowid) };
+    return { affected, lastRowid: BigInt(rowid) };
   }
 
   /** Ends it at any row. */
@@ -108,61 +95,25 @@ type SqlArguments = Parameters<StatementSync['iterate']>;
 
 const COUNTED = 'SELECT changes(), last_insert_rowid()';
 
-function columnJson(name: string, type: string | null): string {
-  return `{"name":${JSON.stringify(name)},"decltype":${type === null ? 'null' : JSON.stringify(type)}}`;
-}
-
-/** A row as JSON. Throws HranaError when it exceeds the remaining size. */
-export function rowJson(row: readonly SQLOutputValue[], budget: ResponseBudget): string {
-  let json = '';
-  for (const value of row) {
-    // Oversized values are not converted to text, which alone could exhaust the memory.
-    if (lengthOf(value) > budget.left) throw tooLarge();
-    json += json === '' ? valueJson(value) : `,${valueJson(value)}`;
-    if (json.length > budget.left) throw tooLarge();
-  }
-  budget.left -= json.length;
-  return `[${json}]`;
-}
-
-function lengthOf(value: SQLOutputValue): number {
-  return typeof value === 'string' || value instanceof Uint8Array ? value.length : 1;
-}
-
-/** Runs it to the end: the protocol's StmtResult. */
-export function resultJson(execution: Execution, wantsRows: boolean, budget: ResponseBudget): string {
-  const rows: string[] = [];
+/** Runs it to the end. Throws HranaError `RESPONSE_TOO_LARGE`. */
+export function resultOf(execution: Execution, wantsRows: boolean, output: Output): Piece {
+  const rows: Piece[] = [];
   let row = execution.nextRow();
   while (wantsRows && row !== undefined) {
-    rows.push(rowJson(row, budget));
+    rows.push(output.row(row));
     row = execution.nextRow();
   }
-  return `{"cols":${execution.columns()},"rows":[${rows.join(',')}],${countJson(execution.count())}}`;
+  return output.result(execution.columns(), rows, execution.count());
 }
 
-/** Members of a JSON object. */
-export function countJson({ affected, lastRowid }: Counted): string {
-  return `"affected_row_count":${affected},"last_insert_rowid":${JSON.stringify(lastRowid)}`;
-}
-
-/** The protocol's DescribeResult, without running the statement. */
-export function describeJson(statements: CompiledStatements, statement: SqlStatement): string {
+/** Describes a statement without running it. */
+export function describeStatement(statements: CompiledStatements, statement: SqlStatement): Description {
   const compiled = statements.take(statement.text);
   try {
-    const params = statement.params.map((name) => `{"name":${JSON.stringify(name ?? null)}}`);
-    const columns = compiled.columns().map(({ name, type }) => columnJson(name, type));
-    return (
-      `{"params":[${params.join(',')}],"cols":[${columns.join(',')}],` +
-      `"is_explain":${statement.explains},"is_readonly":${!statement.writes}}`
-    );
+    const params = statement.params.map((name) => name ?? null);
+    const { explains, writes } = statement;
+    return { params, columns: compiled.columns(), explains, writes };
   } finally {
     statements.release(statement.text, compiled, true);
   }
-}
-
-function tooLarge(): HranaError {
-  return new HranaError(
-    'RESPONSE_TOO_LARGE',
-    'The result is too large for one response: fetch fewer rows (LIMIT), or use a cursor',
-  );
 }

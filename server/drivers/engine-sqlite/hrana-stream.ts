@@ -4,9 +4,10 @@ import { type Counters, TURN_MS } from '../engine-children/child-call.ts';
 import { runBatch } from './hrana-batch.ts';
 import type { Connection } from './hrana-connections.ts';
 import { HranaError } from './hrana-error.ts';
-import { type JsonObject, objectOf, protocolError } from './hrana-json.ts';
+import { type Answer, type JsonObject, type Output, type Piece, protocolError } from './hrana-format.ts';
+import { objectOf } from './hrana-json.ts';
 import { readSql, type SqlStatement } from './hrana-sql.ts';
-import { describeJson, Execution, type ResponseBudget, resultJson } from './hrana-statement.ts';
+import { describeStatement, Execution, resultOf } from './hrana-statement.ts';
 import { bindingsOf } from './hrana-values.ts';
 import type { WriteTurn } from './hrana-write-turn.ts';
 
@@ -26,7 +27,8 @@ const MAX_STORED_SQL = 1_000;
 export class Stream {
   readonly #deps: StreamDeps;
   readonly connection: Connection;
-  readonly #stored = new Map<number, string>();
+  /** SQL texts by the client's number; those of a WebSocket are shared by its streams. */
+  readonly #stored: Map<number, string>;
   #execution: Execution | undefined;
   #turnSince: number;
   /** Start of its transaction or cursor; undefined: no open read. */
@@ -40,10 +42,13 @@ export class Stream {
   baton = '';
   /** Why the stream ended. */
   ended: HranaError | undefined;
+  /** Called when it ends. */
+  onEnd: (() => void) | undefined;
   #signal: AbortSignal | undefined;
 
-  constructor(connection: Connection, deps: StreamDeps) {
+  constructor(connection: Connection, deps: StreamDeps, stored = new Map<number, string>()) {
     this.connection = connection;
+    this.#stored = stored;
     this.#deps = deps;
     this.#turnSince = deps.now();
   }
@@ -73,41 +78,40 @@ export class Stream {
     this.#leave();
   }
 
-  /** Handles one request of a pipeline: its StreamResponse as JSON. Throws the error. */
-  async answer(given: JsonObject, budget: ResponseBudget): Promise<string> {
+  /** Handles one request. Throws the error. */
+  async answer(given: JsonObject, output: Output): Promise<Answer> {
     this.assertOpen();
-    switch (given.type) {
-      case 'execute': {
-        const stmt = objectOf(given.stmt, 'stmt');
-        return `{"type":"execute","result":${await this.execute(stmt, budget)}}`;
-      }
+    const { type } = given;
+    switch (type) {
+      case 'execute':
+        return { type, result: await this.execute(objectOf(given.stmt, 'stmt'), output) };
       case 'batch':
-        return `{"type":"batch","result":${await runBatch(this, given.batch, budget)}}`;
+        return { type, result: await runBatch(this, given.batch, output) };
       case 'sequence':
-        await this.#runSequence(given, budget);
-        return '{"type":"sequence"}';
+        await this.#runSequence(given, output);
+        return { type };
       case 'describe': {
         const statement = single(this.#sqlOf(given));
-        return `{"type":"describe","result":${describeJson(this.connection.statements, statement)}}`;
+        return { type, result: output.description(describeStatement(this.connection.statements, statement)) };
       }
       case 'store_sql':
-        this.#store(given);
-        return '{"type":"store_sql"}';
+        storeSql(this.#stored, given);
+        return { type };
       case 'close_sql':
         this.#stored.delete(Number(given.sql_id));
-        return '{"type":"close_sql"}';
+        return { type };
       case 'get_autocommit':
-        return `{"type":"get_autocommit","is_autocommit":${this.isAutocommit}}`;
+        return { type, isAutocommit: this.isAutocommit };
       default:
         throw protocolError(`Unknown request type ${JSON.stringify(given.type) ?? 'undefined'}`);
     }
   }
 
-  /** Runs a `Stmt` of the protocol: its StmtResult as JSON. */
-  async execute(stmt: JsonObject, budget: ResponseBudget): Promise<string> {
+  /** Runs a `Stmt` of the protocol: its StmtResult. */
+  async execute(stmt: JsonObject, output: Output): Promise<Piece> {
     const execution = await this.open(stmt);
     try {
-      return resultJson(execution, stmt.want_rows !== false, budget);
+      return resultOf(execution, stmt.want_rows !== false, output);
     } finally {
       this.close();
     }
@@ -137,6 +141,7 @@ export class Stream {
     this.#execution = undefined;
     this.readingSince = undefined;
     this.#deps.turn.release(this);
+    this.onEnd?.();
   }
 
   /** Throws the reason when the stream has ended. */
@@ -151,11 +156,11 @@ export class Stream {
     this.#turnSince = this.#deps.now();
   }
 
-  async #runSequence(given: JsonObject, budget: ResponseBudget): Promise<void> {
+  async #runSequence(given: JsonObject, output: Output): Promise<void> {
     for (const statement of readSql(this.#sqlOf(given))) {
       const execution = await this.#open(statement, () => []);
       try {
-        resultJson(execution, false, budget);
+        resultOf(execution, false, output);
       } finally {
         this.close();
       }
@@ -199,16 +204,16 @@ export class Stream {
     if (stored !== undefined) return stored;
     throw protocolError(id === undefined ? 'sql is missing' : `No SQL is stored as sql_id ${String(id)}`);
   }
+}
 
-  #store({ sql, sql_id: id }: JsonObject): void {
-    if (typeof sql !== 'string' || !Number.isSafeInteger(id)) {
-      throw protocolError('store_sql needs sql and a number as sql_id');
-    }
-    if (this.#stored.has(Number(id))) throw protocolError(`sql_id ${String(id)} is in use`);
-    if (this.#stored.size >= MAX_STORED_SQL)
-      throw protocolError(`A stream stores at most ${MAX_STORED_SQL} SQL texts`);
-    this.#stored.set(Number(id), sql);
+/** Keeps an SQL text under the number that the client chose. Throws HranaError `PROTOCOL_ERROR`. */
+export function storeSql(stored: Map<number, string>, { sql, sql_id: id }: JsonObject): void {
+  if (typeof sql !== 'string' || !Number.isSafeInteger(id)) {
+    throw protocolError('store_sql needs sql and a number as sql_id');
   }
+  if (stored.has(Number(id))) throw protocolError(`sql_id ${String(id)} is in use`);
+  if (stored.size >= MAX_STORED_SQL) throw protocolError(`At most ${MAX_STORED_SQL} SQL texts are stored`);
+  stored.set(Number(id), sql);
 }
 
 function single(sql: string): SqlStatement {

@@ -1,7 +1,8 @@
-/** Converts values between SQLite and Hrana's JSON. */
-import type { SQLInputValue, SQLOutputValue } from 'node:sqlite';
+/** Reads the arguments of statements. */
+import type { SQLInputValue } from 'node:sqlite';
 import { HranaError } from './hrana-error.ts';
-import { isObject, type JsonObject, listOf } from './hrana-json.ts';
+import type { JsonObject } from './hrana-format.ts';
+import { isObject, listOf } from './hrana-json.ts';
 import type { SqlStatement } from './hrana-sql.ts';
 
 /** Arguments for StatementSync: named ones first, then positional ones. */
@@ -65,12 +66,14 @@ function readValue(given: unknown): SQLInputValue {
   if (type === 'float' && typeof value === 'number') return value;
   if (type === 'text' && typeof value === 'string') return value;
   if (type === 'blob' && typeof base64 === 'string') return Buffer.from(base64, 'base64');
+  if (type === 'blob' && value instanceof Uint8Array) return value;
   throw invalid(
     'Invalid argument: it needs a type (null, integer, float, text, blob) and the value of that type',
   );
 }
 
 function readInteger(value: unknown): bigint {
+  if (typeof value === 'bigint') return value;
   const isNumber = typeof value === 'number' && Number.isSafeInteger(value);
   if (!isNumber && !(typeof value === 'string' && /^[+-]?\d{1,19}$/.test(value))) {
     throw invalid('The value of an integer must be a string of digits');
@@ -78,22 +81,6 @@ function readInteger(value: unknown): bigint {
   const integer = BigInt(typeof value === 'string' ? value.replace('+', '') : value);
   if (BigInt.asIntN(64, integer) !== integer) throw invalid(`${integer} does not fit into 64 bits`);
   return integer;
-}
-
-/** One value as JSON. */
-export function valueJson(value: SQLOutputValue): string {
-  if (value === null) return '{"type":"null"}';
-  if (typeof value === 'bigint') return `{"type":"integer","value":"${value}"}`;
-  if (typeof value === 'string') return `{"type":"text","value":${JSON.stringify(value)}}`;
-  if (typeof value === 'number') return `{"type":"float","value":${numberJson(value)}}`;
-  const bytes = Buffer.from(value.buffer, value.byteOffset, value.byteLength);
-  return `{"type":"blob","base64":"${bytes.toString('base64')}"}`;
-}
-
-/** JSON has no infinity, but parsers make one of a number that is too large. */
-function numberJson(value: number): string {
-  if (Number.isFinite(value)) return String(value);
-  return value > 0 ? '1e999' : '-1e999';
 }
 
 function invalid(message: string): HranaError {

@@ -19,7 +19,7 @@ const KIND: ChildEngineKind = {
     entry: join(import.meta.dirname, './child.ts'),
     heapMb: 96,
     youngMb: 1,
-    packages: [],
+    packages: ['@bufbuild/protobuf'],
   },
   version: process.versions.sqlite ?? null,
   dump: { format: 'sqlite', contentType: 'application/vnd.sqlite3' },

@@ -1,0 +1,61 @@
+/** The first messages of Hrana over WebSocket, in both encodings (HRANA_3_SPEC of libsql). */
+import { BinaryReader, BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
+
+export type Encoding = 'json' | 'protobuf';
+
+/** The sub-protocols on offer, the best first. */
+export const SUB_PROTOCOLS: ReadonlyMap<string, Encoding> = new Map([
+  ['hrana3-protobuf', 'protobuf'],
+  ['hrana3', 'json'],
+  ['hrana2', 'json'],
+]);
+
+/** The password in a client's `hello`, empty without one; null: the message is something else. */
+export function readHello(bytes: Uint8Array, encoding: Encoding): string | null {
+  try {
+    return encoding === 'json' ? helloOfJson(bytes) : helloOfProtobuf(bytes);
+  } catch {
+    return null;
+  }
+}
+
+function helloOfJson(bytes: Uint8Array): string | null {
+  const { type, jwt } = JSON.parse(Buffer.from(bytes).toString('utf8')) ?? {};
+  if (type !== 'hello') return null;
+  return typeof jwt === 'string' ? jwt : '';
+}
+
+/** ClientMsg.hello has the number 1, and HelloMsg.jwt in it too. */
+function helloOfProtobuf(bytes: Uint8Array): string | null {
+  const hello = firstField(bytes);
+  if (hello === null) return null;
+  const jwt = firstField(hello);
+  return jwt === null ? '' : Buffer.from(jwt).toString('utf8');
+}
+
+function firstField(bytes: Uint8Array): Uint8Array | null {
+  const reader = new BinaryReader(bytes);
+  while (reader.pos < reader.len) {
+    const [number, wire] = reader.tag();
+    if (number === 1 && wire === WireType.LengthDelimited) return reader.bytes();
+    reader.skip(wire, number);
+  }
+  return null;
+}
+
+/** The answer to a `hello` that is right. */
+export function helloOk(encoding: Encoding): string | Uint8Array {
+  if (encoding === 'json') return '{"type":"hello_ok"}';
+  return new BinaryWriter().tag(1, WireType.LengthDelimited).fork().join().finish();
+}
+
+export function helloError(
+  encoding: Encoding,
+  error: { readonly message: string; readonly code: string },
+): string | Uint8Array {
+  if (encoding === 'json') return JSON.stringify({ type: 'hello_error', error });
+  const { LengthDelimited } = WireType;
+  const writer = new BinaryWriter().tag(2, LengthDelimited).fork().tag(1, LengthDelimited).fork();
+  writer.tag(1, LengthDelimited).string(error.message).tag(2, LengthDelimited).string(error.code);
+  return writer.join().join().finish();
+}

@@ -1,0 +1,244 @@
+/**
+ * Hrana over WebSocket, at the addresses of Hrana over HTTP: the client's `hello` has the password of the
+ * database. Messages are passed through like bodies: the process that has the database open answers them.
+ * The password is checked for each message, so a connection serves nothing once the database is suspended or
+ * deleted, or has another password.
+ */
+import type { IncomingMessage } from 'node:http';
+import type { Duplex } from 'node:stream';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type WebSocket, WebSocketServer } from 'ws';
+import type { EngineDatabase } from '../databases/engine.ts';
+import type { HostCheck } from '../http/origins.ts';
+import { toAppError } from '../http/response.ts';
+import type { Upgrades } from '../http/upgrades.ts';
+import type { AppError } from '../platform/errors.ts';
+import { randomBase62 } from '../platform/ids.ts';
+import { databaseOf, type HranaEdgeDeps } from './hrana-edge.ts';
+import { type Encoding, helloError, helloOk, readHello, SUB_PROTOCOLS } from './hrana-hello.ts';
+
+export interface HranaSocketsDeps extends HranaEdgeDeps {
+  readonly checkHost: HostCheck;
+}
+
+/** A client that has not logged in by then is closed, ms. */
+const HELLO_MS = 10_000;
+/** Connections in all that may be without log-in. */
+const MAX_STRANGERS = 64;
+/** Messages of a connection that are answered at the same time; more wait unread. */
+const MAX_UNDER_WAY = 16;
+/** Connections of one database. */
+const MAX_SOCKETS = 256;
+const MAX_HELLO_BYTES = 16 * 1024;
+const NAME_CHARACTERS = 24;
+const PING_MS = 30_000;
+const STEP_MS = 20;
+const TRY_AGAIN = 1013;
+
+/** A client that has logged in. */
+interface Client {
+  readonly webSocket: WebSocket;
+  /** Names the connection to the database's process. */
+  readonly socket: string;
+  readonly encoding: Encoding;
+  readonly databaseId: string | null;
+  readonly password: string;
+  /** Aborted when the connection ends. */
+  readonly left: AbortController;
+  database: EngineDatabase;
+  /** Resolves when the password of the last message was checked: messages stay in their order. */
+  checked: Promise<unknown>;
+  underWay: number;
+  isAlive: boolean;
+}
+
+export class HranaSockets implements Upgrades {
+  readonly #deps: HranaSocketsDeps;
+  readonly #server: WebSocketServer;
+  readonly #clients = new Set<Client>();
+  readonly #strangers = new Set<WebSocket>();
+  readonly #perDatabase = new Map<string, number>();
+  readonly #timer: NodeJS.Timeout;
+
+  constructor(deps: HranaSocketsDeps) {
+    this.#deps = deps;
+    this.#server = new WebSocketServer({
+      noServer: true,
+      clientTracking: false,
+      maxPayload: deps.maxBodyBytes,
+      perMessageDeflate: false,
+      handleProtocols: (offered) => [...SUB_PROTOCOLS.keys()].find((name) => offered.has(name)) ?? false,
+    });
+    this.#timer = setInterval(() => this.#ping(), PING_MS).unref();
+  }
+
+  /** Whether an upgrade is to one of these. */
+  takes({ method, url = '', headers }: IncomingMessage): boolean {
+    return method === 'GET' && headers.upgrade?.toLowerCase() === 'websocket' && /^\/+db(?:[/?]|$)/.test(url);
+  }
+
+  upgrade(request: IncomingMessage, { client, head }: { client: Duplex; head: Buffer }): void {
+    client.on('error', () => {});
+    const status = this.#refusal(request);
+    if (status !== null) {
+      client.end(`HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`);
+      return;
+    }
+    this.#server.handleUpgrade(request, client, head, (webSocket) => this.#greet(webSocket, request));
+  }
+
+  /** Closes all connections. */
+  close(): void {
+    clearInterval(this.#timer);
+    for (const webSocket of this.#strangers) webSocket.terminate();
+    for (const { webSocket } of this.#clients) webSocket.close(1001, 'Cloudlet is stopping');
+    setTimeout(() => {
+      for (const { webSocket } of this.#clients) webSocket.terminate();
+    }, 1000).unref();
+  }
+
+  /** Why a connection cannot begin, as a status line; null: it can. */
+  #refusal(request: IncomingMessage): string | null {
+    try {
+      this.#deps.checkHost(request);
+    } catch {
+      return '400 Bad Request';
+    }
+    const offered = String(request.headers['sec-websocket-protocol'] ?? '').split(/\s*,\s*/);
+    if (!offered.some((name) => SUB_PROTOCOLS.has(name))) return '400 Bad Request';
+    return this.#strangers.size >= MAX_STRANGERS ? '503 Service Unavailable' : null;
+  }
+
+  /** Waits for the `hello`. */
+  #greet(webSocket: WebSocket, { url = '' }: IncomingMessage): void {
+    const encoding = SUB_PROTOCOLS.get(webSocket.protocol) ?? 'json';
+    const { databaseId } = databaseOf(url);
+    this.#strangers.add(webSocket);
+    const late = setTimeout(() => webSocket.terminate(), HELLO_MS);
+    const known = () => {
+      clearTimeout(late);
+      this.#strangers.delete(webSocket);
+    };
+    webSocket.on('error', () => {}); // A frame too large or broken: ws closes with the right code.
+    webSocket.once('close', known);
+    // Drivers send their first requests at once: what comes in the same packet is read despite the pause.
+    const early: Buffer[] = [];
+    const wait = (data: Buffer) => early.push(data);
+    webSocket.once('message', (data: Buffer) => {
+      webSocket.pause();
+      webSocket.on('message', wait);
+      void this.#logIn(webSocket, { data, encoding, databaseId }).then((client) => {
+        known();
+        webSocket.off('message', wait);
+        if (client !== null) this.#serve(client, early);
+        webSocket.resume();
+      });
+    });
+  }
+
+  /** Answers the `hello`. null: the connection is closed. Never rejects. */
+  async #logIn(
+    webSocket: WebSocket,
+    { data, encoding, databaseId }: { data: Buffer; encoding: Encoding; databaseId: string | null },
+  ): Promise<Client | null> {
+    const password = data.length > MAX_HELLO_BYTES ? null : readHello(data, encoding);
+    if (password === null) {
+      webSocket.close(1002, 'The first message must be a hello');
+      return null;
+    }
+    try {
+      const database = await this.#deps.databases.find(databaseId, password);
+      const socket = randomBase62(NAME_CHARACTERS);
+      const left = new AbortController();
+      const common = { webSocket, socket, encoding, databaseId, password, left };
+      webSocket.send(helloOk(encoding));
+      return { ...common, database, checked: Promise.resolve(), underWay: 0, isAlive: true };
+    } catch (thrown) {
+      const error = toAppError(thrown);
+      webSocket.send(helloError(encoding, { message: textOf(error), code: error.code.toUpperCase() }));
+      webSocket.close(1008, 'The log-in was refused');
+      return null;
+    }
+  }
+
+  /** `early`: messages that came before the log-in was over. */
+  #serve(client: Client, early: readonly Buffer[]): void {
+    const { webSocket, left, database } = client;
+    const { databaseId } = database;
+    // It was closed meanwhile.
+    if (webSocket.readyState !== webSocket.OPEN) return;
+    const count = (this.#perDatabase.get(databaseId) ?? 0) + 1;
+    if (count > MAX_SOCKETS) {
+      webSocket.close(TRY_AGAIN, `The database has ${MAX_SOCKETS} connections`);
+      return;
+    }
+    this.#perDatabase.set(databaseId, count);
+    this.#clients.add(client);
+    const isAlive = () => {
+      client.isAlive = true;
+    };
+    webSocket.on('pong', isAlive).on('ping', isAlive);
+    webSocket.on('message', (data: Buffer) => void this.#receive(client, data));
+    webSocket.once('close', () => {
+      this.#clients.delete(client);
+      const rest = (this.#perDatabase.get(databaseId) ?? 1) - 1;
+      if (rest === 0) this.#perDatabase.delete(databaseId);
+      else this.#perDatabase.set(databaseId, rest);
+      left.abort();
+      void this.#deps.databases.closeSocket(client.database, client.socket).catch(() => {});
+    });
+    for (const data of early) void this.#receive(client, data);
+  }
+
+  async #receive(client: Client, data: Buffer): Promise<void> {
+    const { webSocket } = client;
+    client.underWay++;
+    if (client.underWay >= MAX_UNDER_WAY) webSocket.pause();
+    try {
+      await this.#answer(client, data);
+    } catch (thrown) {
+      const error = toAppError(thrown);
+      if (error.code === 'internal_error') this.#deps.log.error({ err: thrown }, 'a Hrana message failed');
+      webSocket.close(error.code === 'overloaded' ? TRY_AGAIN : 1011, textOf(error).slice(0, 120));
+    } finally {
+      client.underWay--;
+      if (client.underWay < MAX_UNDER_WAY) webSocket.resume();
+    }
+  }
+
+  async #answer(client: Client, data: Buffer): Promise<void> {
+    const { bodies, databases, unread } = this.#deps;
+    const { webSocket, socket, encoding, left, password } = client;
+    const { accountId } = client.database;
+    const held = bodies.hold(accountId);
+    try {
+      held.add(data.length);
+      const found = client.checked.then(() => databases.find(client.databaseId, password));
+      client.checked = found.catch(() => {});
+      client.database = await found;
+      const { databaseId } = client.database;
+      const message = { socket, encoding, body: data, signal: left.signal };
+      const answer = await databases.receive(client.database, message);
+      if (left.signal.aborted) return;
+      if (answer === null) return webSocket.close(1002, 'The message is not one of Hrana');
+      const read = unread.hold(accountId, answer.length);
+      databases.egress.count(databaseId, answer.length);
+      webSocket.send(answer, { binary: encoding === 'protobuf' }, read);
+      while (webSocket.bufferedAmount > 0 && !left.signal.aborted) await sleep(STEP_MS);
+    } finally {
+      held.release();
+    }
+  }
+
+  #ping(): void {
+    for (const client of this.#clients) {
+      if (!client.isAlive && client.underWay === 0) client.webSocket.terminate();
+      client.isAlive = false;
+      client.webSocket.ping();
+    }
+  }
+}
+
+function textOf({ message, hint }: AppError): string {
+  return hint === undefined ? message : `${message}. ${hint}`;
+}

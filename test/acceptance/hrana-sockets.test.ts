@@ -1,0 +1,173 @@
+/** Connections of Hrana over WebSocket: log-in, order, ends, and what clients may send. */
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { after, before, test } from 'node:test';
+import fc from 'fast-check';
+import { WebSocket } from 'ws';
+import { Client } from '../harness/client.ts';
+import { CloudProcess } from '../harness/cloud-process.ts';
+import { addressOf, type Database, execute, newDatabase, openStream, RawSocket } from './hrana-kit.ts';
+
+let cloud: CloudProcess;
+let user: Client;
+let shop: Database;
+before(async () => {
+  cloud = await CloudProcess.start({ env: { CLOUDLET_DATABASE_STATEMENT_SECONDS: '2' } });
+  user = await new Client(cloud.api).newUser();
+  shop = await newDatabase(user, 'shop');
+});
+after(() => cloud.stop());
+
+test('a connection answers requests of one stream in their order, without waiting for each', async () => {
+  const socket = await RawSocket.of(shop);
+  socket.ask(1, openStream(0));
+  socket.ask(2, execute(0, 'CREATE TEMP TABLE o (a)'));
+  for (let index = 0; index < 40; index++)
+    socket.ask(3 + index, execute(0, `INSERT INTO o VALUES (${index})`));
+  socket.ask(43, execute(0, 'SELECT group_concat(a) FROM o'));
+  socket.ask(44, { type: 'close_stream', stream_id: 0 });
+  const answers = await socket.next(44);
+  assert.deepEqual(
+    answers.map(({ request_id }) => request_id).sort((a, b) => a - b),
+    Array.from({ length: 44 }, (_, index) => index + 1),
+  );
+  const read = answers.find(({ request_id }) => request_id === 43);
+  assert.equal(
+    read.response.result.rows[0][0].value,
+    Array.from({ length: 40 }, (_, index) => index).join(','),
+  );
+  socket.ask(45, execute(0, 'SELECT 1'));
+  const [{ error }] = await socket.next(1);
+  assert.deepEqual([error.code, error.message], ['STREAM_NOT_FOUND', 'No stream is open as stream_id 0']);
+  socket.webSocket.close();
+});
+
+test('a connection needs the password first, within its time', async () => {
+  const wrong = new RawSocket({ ...shop, connection: { ...shop.connection, password: 'x' } });
+  await once(wrong.webSocket, 'open');
+  wrong.send({ type: 'hello', jwt: 'wrong' });
+  const [{ type, error }] = await wrong.next(1);
+  assert.deepEqual([type, error.code], ['hello_error', 'INVALID_DATABASE_PASSWORD']);
+  assert.equal((await wrong.end()).code, 1008);
+  for (const first of [
+    '{',
+    '{"type":"request","request_id":1,"request":{"type":"open_stream","stream_id":1}}',
+  ]) {
+    const early = new RawSocket(shop);
+    await once(early.webSocket, 'open');
+    early.send(first);
+    assert.deepEqual(await early.end(), { code: 1002, reason: 'The first message must be a hello' });
+    assert.deepEqual(early.answers, []);
+  }
+});
+
+test('a connection of no protocol that is known here, or elsewhere, is no connection', async () => {
+  for (const protocol of ['graphql-ws', 'hrana1']) {
+    const webSocket = new WebSocket(addressOf(shop, 'ws'), protocol);
+    const [error] = await once(webSocket, 'error');
+    assert.match(String(error), /400/);
+  }
+  const elsewhere = new WebSocket(`${cloud.data.replace('http', 'ws')}/cdn/x`, 'hrana3');
+  assert.match(String((await once(elsewhere, 'error'))[0]), /404|400|401/);
+});
+
+test('a connection serves nothing more under a password that was changed', async () => {
+  const database = await newDatabase(user, 'rotated');
+  const socket = await RawSocket.of(database);
+  socket.ask(1, openStream(1));
+  await socket.next(1);
+  const path = `/api/databases/${database.database_id}/credentials/rotate`;
+  assert.equal((await user.call(path, { method: 'POST' })).status, 200);
+  socket.ask(2, execute(1, 'SELECT 1'));
+  const { code, reason } = await socket.end();
+  assert.equal(code, 1011);
+  assert.match(reason, /password/);
+  assert.deepEqual(socket.answers, []);
+});
+
+test('a connection that is left loses its transaction', async () => {
+  const socket = await RawSocket.of(shop);
+  socket.ask(1, openStream(1));
+  socket.ask(2, execute(1, 'BEGIN IMMEDIATE'));
+  socket.ask(3, execute(1, 'CREATE TABLE left_over (a)'));
+  await socket.next(3);
+  socket.webSocket.terminate();
+  const next = await RawSocket.of(shop);
+  next.ask(1, openStream(1));
+  next.ask(2, execute(1, 'CREATE TABLE left_over (a)'));
+  next.ask(3, execute(1, 'DROP TABLE left_over'));
+  const answers = await next.next(3);
+  assert.deepEqual(
+    answers.map(({ type }) => type),
+    ['response_ok', 'response_ok', 'response_ok'],
+  );
+  next.webSocket.close();
+});
+
+test('a connection whose statement runs for ever is ended, and the neighbour goes on', async () => {
+  const other = await newDatabase(await new Client(cloud.api).newUser(), 'neighbour');
+  const victim = await RawSocket.of(other);
+  victim.ask(1, openStream(1));
+  await victim.next(1);
+  const socket = await RawSocket.of(shop);
+  socket.ask(1, openStream(1));
+  socket.ask(
+    2,
+    execute(1, 'WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n'),
+  );
+  for (let id = 2; id < 50; id++) victim.ask(id, execute(1, 'SELECT 1'));
+  assert.equal((await victim.next(48)).length, 48);
+  const { code, reason } = await socket.end();
+  assert.equal(code, 1011);
+  assert.match(reason, /timed out/);
+  const again = await RawSocket.of(shop);
+  again.ask(1, openStream(1));
+  assert.equal((await again.next(1))[0].type, 'response_ok');
+});
+
+test('a connection with a damaged message ends alone', async () => {
+  const other = await RawSocket.of(shop);
+  const request = fc.record({
+    type: fc.constantFrom('execute', 'batch', 'open_cursor', 'fetch_cursor', 'x'),
+    stream_id: fc.jsonValue(),
+    cursor_id: fc.jsonValue(),
+    stmt: fc.jsonValue(),
+    batch: fc.jsonValue(),
+    max_count: fc.jsonValue(),
+  });
+  const message = fc.oneof(
+    fc.string(),
+    fc.uint8Array({ maxLength: 200 }),
+    fc.json(),
+    fc
+      .record({ type: fc.constant('request'), request_id: fc.integer(), request })
+      .map((value) => JSON.stringify(value)),
+  );
+  await fc.assert(
+    fc.asyncProperty(
+      fc.constantFrom('hrana2', 'hrana3', 'hrana3-protobuf'),
+      message,
+      async (protocol, sent) => {
+        const webSocket = new WebSocket(addressOf(shop, 'ws'), protocol);
+        webSocket.on('error', () => {});
+        await once(webSocket, 'open');
+        const { password } = shop.connection;
+        const inProtobuf = Buffer.concat([
+          Buffer.from([0x0a, password.length + 2, 0x0a, password.length]),
+          Buffer.from(password),
+        ]);
+        webSocket.send(
+          protocol === 'hrana3-protobuf' ? inProtobuf : JSON.stringify({ type: 'hello', jwt: password }),
+        );
+        await once(webSocket, 'message');
+        const over = Promise.race([once(webSocket, 'message'), once(webSocket, 'close')]);
+        webSocket.send(sent);
+        await over;
+        webSocket.terminate();
+      },
+    ),
+    { numRuns: 150 },
+  );
+  other.ask(1, openStream(1));
+  assert.equal((await other.next(1))[0].type, 'response_ok');
+});
