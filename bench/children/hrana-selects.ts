@@ -3,7 +3,7 @@ import * as hrana from '@libsql/hrana-client';
 import { childInput } from '../child.ts';
 
 interface Input {
-  /** Of the database, with its last slash, over HTTP. */
+  /** Address of the database over HTTP, with its last slash. */
   readonly url: string;
   readonly token: string;
   readonly way: 'json' | 'protobuf' | 'socket' | 'socket-protobuf';

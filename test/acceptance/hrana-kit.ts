@@ -1,4 +1,4 @@
-/** What the tests of Hrana share. */
+/** The parts that the tests of Hrana share. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { WebSocket } from 'ws';

@@ -30,10 +30,10 @@ export type Piece = string | Uint8Array;
 export interface Answer {
   /** `execute`, as the protocol names the request. */
   readonly type: string;
-  /** Of execute, batch and describe. */
+  /** The result of execute, batch and describe. */
   readonly result?: Piece;
   readonly isAutocommit?: boolean;
-  /** Of fetch_cursor, written by entry(). */
+  /** The entries of fetch_cursor, written by entry(). */
   readonly entries?: readonly Piece[];
   readonly isDone?: boolean;
 }
@@ -85,7 +85,7 @@ export interface HranaFormat {
   output(maxLength: number): Output;
 }
 
-/** What is left of a response. */
+/** The size that a response may still take. */
 export class Budget {
   readonly #most: number;
   #left: number;

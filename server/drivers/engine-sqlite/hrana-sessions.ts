@@ -74,7 +74,7 @@ export interface HranaResponse {
 export interface HranaMessage {
   /** Names the connection. */
   readonly socket: string;
-  /** Of its sub-protocol. */
+  /** The encoding of its sub-protocol. */
   readonly encoding: 'json' | 'protobuf';
   readonly body: Uint8Array;
 }

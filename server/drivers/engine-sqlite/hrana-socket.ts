@@ -13,7 +13,7 @@ export interface SocketHost {
   end(stream: Stream, reason: HranaError): void;
   /** The stream waits for its client from now on. */
   leave(stream: Stream): void;
-  /** Of a cursor that waits for its client. */
+  /** A cursor of the stream waits for its client. */
   pause(stream: Stream): void;
 }
 
