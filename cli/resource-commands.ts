@@ -1,14 +1,12 @@
-/** Machines, databases, buckets and keys: they are named by their name or id. */
-import type { AccessKey, Bucket, Cloud, Database, Vm } from '../sdk/index.ts';
+/** Machines, buckets and keys: they are named by their name or id. */
+import type { AccessKey, Bucket, Cloud, NewAccessKey, Vm } from '../sdk/index.ts';
 import type { Command, Invocation } from './command.ts';
+import { DATABASE_COMMANDS } from './database-commands.ts';
 import { EXIT, UsageError } from './failures.ts';
-import { sizeText } from './output.ts';
 import { about, all, assertMeant, find, linesOf, YES } from './things.ts';
 
 export const findVm = (cloud: Cloud, word: string) =>
   find(cloud.listVms(), ({ vm_id, name }) => [vm_id, name], word);
-export const findDatabase = (cloud: Cloud, word: string) =>
-  find(cloud.listDatabases(), ({ database_id, name }) => [database_id, name], word);
 
 const stateLine = ({ name, state }: Vm) => [`${name} is ${state}`];
 
@@ -72,50 +70,6 @@ const VM_COMMANDS: readonly Command[] = [
   },
 ];
 
-const DATABASE_COMMANDS: readonly Command[] = [
-  {
-    name: 'db ls',
-    words: '',
-    summary: 'list the databases',
-    run: async ({ session, output }) => {
-      const databases = await all(session().cloud.listDatabases());
-      output.table(databases, ['NAME', 'ENGINE', 'STATE', 'SIZE', 'ID'], (database: Database) => {
-        const { name, engine, state, size_bytes, database_id } = database;
-        return [name, engine, state, sizeText(size_bytes), database_id];
-      });
-    },
-  },
-  {
-    name: 'db show',
-    words: 'DATABASE',
-    summary: 'show a database',
-    run: about(findDatabase, async (database, { output }) => output.one(database, () => linesOf(database))),
-  },
-  {
-    name: 'db url',
-    words: 'DATABASE',
-    summary: 'print the connection URI of a database',
-    options: { show: { summary: 'with the password' } },
-    run: about(findDatabase, async ({ database_id, connection }, { cloud, output, options }) => {
-      const shown = options.has('show')
-        ? (await cloud.getDatabaseCredentials(database_id)).connection
-        : connection;
-      output.one(shown, () => [shown.uri]);
-    }),
-  },
-  {
-    name: 'db rm',
-    words: 'DATABASE',
-    summary: 'delete a database; it can be undeleted for a while',
-    options: YES,
-    run: about(findDatabase, async ({ database_id, name }, { cloud, output, ...call }) => {
-      await assertMeant({ ...call, output }, `Delete ${name}?`);
-      const deleted = await cloud.deleteDatabase(database_id);
-      output.one(deleted, () => [`${name} is deleted`]);
-    }),
-  },
-];
-
 const findBucket = (cloud: Cloud, word: string) => cloud.getBucket(word.replace(/^s3:\/\/|\/$/g, ''));
 
 const BUCKET_COMMANDS: readonly Command[] = [
@@ -164,6 +118,17 @@ const KEY_COMMANDS: readonly Command[] = [
     },
   },
   {
+    name: 'key create',
+    words: 'NAME',
+    summary: 'create an access key; it is printed once, with its pair for S3 clients',
+    options: {
+      scope: { value: 'SCOPE', many: true, summary: 'what it may do, such as storage:read; needed' },
+      bucket: { value: 'BUCKET[/PREFIX]', many: true, summary: 'limit it to this; default: all buckets' },
+      expires: { value: 'DATE', summary: 'when it ends, 2027-01-31; default: never' },
+    },
+    run: createKey,
+  },
+  {
     name: 'key rm',
     words: 'KEY',
     summary: 'revoke an access key immediately',
@@ -175,6 +140,27 @@ const KEY_COMMANDS: readonly Command[] = [
     }),
   },
 ];
+
+async function createKey({ session, output, options, words: [name = ''] }: Invocation) {
+  const [scopes, expires] = [options.list('scope'), options.text('expires')];
+  if (scopes.length === 0) throw new UsageError('--scope is needed, such as --scope storage:read');
+  const buckets = options.list('bucket').map((place) => {
+    const [, bucket = '', prefix = ''] = /^(?:s3:\/\/)?([^/]*)\/?(.*)$/s.exec(place) ?? [];
+    return { name: bucket, prefix };
+  });
+  const made = await session().cloud.createAccessKey({
+    name,
+    // The cloud knows which there are, and refuses others.
+    scopes: scopes as NewAccessKey['scopes'],
+    ...(buckets.length > 0 && { buckets }),
+    ...(expires !== undefined && { expires_at: expires.length === 10 ? `${expires} 00:00:00` : expires }),
+  });
+  output.one(made, () => [
+    `api key           ${made.api_key}`,
+    `access key id     ${made.access_key_id}`,
+    `secret access key ${made.secret_access_key}`,
+  ]);
+}
 
 const LONGEST_WAIT_SECONDS = 60;
 

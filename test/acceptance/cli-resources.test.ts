@@ -15,8 +15,12 @@ after(async () => {
 });
 const json = async (args: readonly string[]) => JSON.parse(await user.ok([...args, '--json']));
 
-test('databases are listed, shown and deleted, and their password is shown on request', async () => {
-  await api.expect(201, '/api/databases', { json: { name: 'shop', engine: 'sqlite' } });
+test('databases are made, listed, shown and deleted, and their password is shown on request', async () => {
+  const uri = await user.ok(['db', 'create', 'shop', '--engine', 'sqlite', '--size-limit', '50']);
+  assert.match(uri, /^http:.*authToken=\S+\n$/);
+  assert.equal((await json(['db', 'show', 'shop'])).size_limit_mb, 50);
+  await user.fails(1, ['db', 'create', 'other', '--engine', 'oracle']);
+  await user.fails(5, ['db', 'create', 'other', '--from', 'none']);
   assert.match(await user.ok(['db', 'ls']), /^NAME +ENGINE +STATE +SIZE +ID\nshop +sqlite /);
   const { database_id: id } = await json(['db', 'show', 'shop']);
   assert.equal((await json(['db', 'show', id])).name, 'shop');
@@ -25,6 +29,12 @@ test('databases are listed, shown and deleted, and their password is shown on re
   await user.fails(2, ['db', 'rm', 'shop']);
   await user.ok(['db', 'rm', 'shop', '--yes']);
   assert.match(await user.fails(5, ['db', 'show', 'shop']), /there is no shop/);
+  assert.match(await user.ok(['db', 'undelete', 'shop']), /^shop is /);
+  assert.equal(await user.ok(['db', 'url', 'shop', '--show']), uri);
+  assert.notEqual(await user.ok(['db', 'rotate', 'shop']), uri);
+  const copied = await user.ok(['db', 'create', 'copy', '--from', 'shop']);
+  assert.notEqual(copied, uri);
+  assert.equal((await json(['db', 'show', 'copy'])).name, 'copy');
 });
 
 test('machines are started, stopped and deleted', { skip: cannotRunGuests() }, async () => {
@@ -43,8 +53,20 @@ test('buckets, keys and usage', async () => {
   assert.equal((await json(['bucket', 'show', 's3://things'])).versioning, true);
   await user.ok(['cp', '-', 's3://things/a'], { input: 'a' });
   await user.ok(['bucket', 'rm', 'things', '--yes']);
-  const fields = { name: 'ci', scopes: ['*'], expires_in: 3600 };
-  const { id } = await api.expect(201, '/api/account/access-keys', { json: fields });
+  await user.fails(2, ['key', 'create', 'ci']);
+  // The key of the client itself expires.
+  assert.match(await user.fails(4, ['key', 'create', 'ci', '--scope', '*']), /expire later/);
+  const day = new Date(Date.now() + 2 * 86_400_000).toISOString().slice(0, 10);
+  const limits = ['--scope', 'storage:read', '--bucket', 's3://logs/2027/', '--expires', day];
+  const { id, api_key, secret_access_key, ...key } = await json(['key', 'create', 'ci', ...limits]);
+  assert.deepEqual(key.buckets, [{ name: 'logs', prefix: '2027/' }]);
+  assert.equal(key.expires_at.slice(0, 10), day);
+  assert.ok(secret_access_key.length > 20);
+  await user.fails(4, ['usage'], { env: { CLOUDLET_URL: cloud.api, CLOUDLET_API_KEY: api_key } });
+  assert.match(
+    await user.ok(['key', 'create', 'all', '--scope', 'storage:*', '--expires', day]),
+    /^api key +\S+\naccess key id /,
+  );
   assert.match(await user.ok(['key', 'ls']), new RegExp(`^ci .*${id}$`, 'm'));
   assert.equal(await user.ok(['key', 'rm', 'ci', '-y']), 'ci is revoked\n');
   assert.match(await user.ok(['usage']), /total \S+ credits; balance /);

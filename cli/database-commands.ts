@@ -1,0 +1,96 @@
+/** Databases, which are named by their name or id. */
+import type { Cloud, Database } from '../sdk/index.ts';
+import type { Command } from './command.ts';
+import { sizeText } from './output.ts';
+import { about, all, assertMeant, find, linesOf, YES } from './things.ts';
+
+const namesOf = ({ database_id, name }: Database) => [database_id, name] as const;
+export const findDatabase = (cloud: Cloud, word: string) => find(cloud.listDatabases(), namesOf, word);
+const findDeleted = (cloud: Cloud, word: string) =>
+  find(cloud.listDatabases({ deleted: true }), namesOf, word);
+
+export const DATABASE_COMMANDS: readonly Command[] = [
+  {
+    name: 'db ls',
+    words: '',
+    summary: 'list the databases',
+    run: async ({ session, output }) => {
+      const databases = await all(session().cloud.listDatabases());
+      output.table(databases, ['NAME', 'ENGINE', 'STATE', 'SIZE', 'ID'], (database: Database) => {
+        const { name, engine, state, size_bytes, database_id } = database;
+        return [name, engine, state, sizeText(size_bytes), database_id];
+      });
+    },
+  },
+  {
+    name: 'db create',
+    words: 'NAME',
+    summary: 'create a database, and print its connection URI with the password',
+    options: {
+      engine: { value: 'ENGINE', summary: 'sqlite (default), postgresql, mysql or mongodb' },
+      from: { value: 'DATABASE', summary: 'copy this database' },
+      'size-limit': { value: 'MB', summary: 'largest size in MB' },
+    },
+    run: async ({ session, output, options, words: [name = ''] }) => {
+      const { cloud } = session();
+      const [engine, source] = [options.text('engine'), options.text('from')];
+      const made = await cloud.createDatabase({
+        name,
+        // The cloud knows which there are, and refuses others.
+        ...(engine !== undefined && { engine: engine as Database['engine'] }),
+        ...(source !== undefined && {
+          from: { database_id: (await findDatabase(cloud, source)).database_id },
+        }),
+        ...(options.has('size-limit') && { size_limit_mb: options.count('size-limit', 1) }),
+      });
+      output.one(made, () => [made.connection.uri]);
+    },
+  },
+  {
+    name: 'db show',
+    words: 'DATABASE',
+    summary: 'show a database',
+    run: about(findDatabase, async (database, { output }) => output.one(database, () => linesOf(database))),
+  },
+  {
+    name: 'db url',
+    words: 'DATABASE',
+    summary: 'print the connection URI of a database',
+    options: { show: { summary: 'with the password' } },
+    run: about(findDatabase, async ({ database_id, connection }, { cloud, output, options }) => {
+      const shown = options.has('show')
+        ? (await cloud.getDatabaseCredentials(database_id)).connection
+        : connection;
+      output.one(shown, () => [shown.uri]);
+    }),
+  },
+  {
+    name: 'db rm',
+    words: 'DATABASE',
+    summary: 'delete a database; it can be undeleted for a while',
+    options: YES,
+    run: about(findDatabase, async ({ database_id, name }, { cloud, output, ...call }) => {
+      await assertMeant({ ...call, output }, `Delete ${name}?`);
+      const deleted = await cloud.deleteDatabase(database_id);
+      output.one(deleted, () => [`${name} is deleted`]);
+    }),
+  },
+  {
+    name: 'db undelete',
+    words: 'DATABASE',
+    summary: 'restore a deleted database with its content and its password',
+    run: about(findDeleted, async ({ database_id }, { cloud, output }) => {
+      const database = await cloud.undeleteDatabase(database_id);
+      output.one(database, () => [`${database.name} is ${database.state}`]);
+    }),
+  },
+  {
+    name: 'db rotate',
+    words: 'DATABASE',
+    summary: 'give a database another password, and print its connection URI; open connections end',
+    run: about(findDatabase, async ({ database_id }, { cloud, output }) => {
+      const { connection } = await cloud.rotateDatabaseCredentials(database_id);
+      output.one(connection, () => [connection.uri]);
+    }),
+  },
+];
