@@ -5,8 +5,9 @@
  *
  *   node scripts/unpack-recovery.js POINTS_DIR KEY_FILE OUT_DIR [POINT_ID]
  *
- * Without a point's id it takes the newest complete one that was not deleted. It names what is missing,
- * writes the rest, and then exits with 1.
+ * Points in a bucket of S3 are first copied to POINTS_DIR: all objects whose keys begin with the prefix, by
+ * any S3 client, such as `rclone copy`. Without a point's id it takes the newest complete one that was not
+ * deleted. It names what is missing, writes the rest, and then exits with 1.
  */
 import { createDecipheriv, createHash, createHmac, hkdfSync } from 'node:crypto';
 import {
@@ -101,6 +102,13 @@ class Repository {
     this.#manifests = derive(key, '', 'cloudlet manifests');
   }
 
+  /** Each further mark reverses the one before. */
+  #isDeleted(id) {
+    const folder = join(this.#location, 'deleting');
+    const names = existsSync(folder) ? readdirSync(folder) : [];
+    return names.filter((name) => name.replace(/\.\d+$/, '') === id).length % 2 === 1;
+  }
+
   /** `wanted`: its id; undefined: the newest complete one, else the newest, of those not deleted. */
   manifest(wanted) {
     const ids = readdirSync(join(this.#location, 'points')).filter((id) => /^drp-[0-9a-z]+$/.test(id));
@@ -114,8 +122,7 @@ class Repository {
     if (wanted !== undefined) return read(wanted);
     const readable = ids.flatMap((id) => {
       try {
-        if (existsSync(join(this.#location, 'deleting', id)))
-          throw new Problem('it was deleted; pass its ID to unpack it');
+        if (this.#isDeleted(id)) throw new Problem('it was deleted; pass its ID to unpack it');
         return [read(id)];
       } catch (error) {
         console.error(`skipped recovery point ${id}: ${error.message}`);

@@ -24,7 +24,7 @@ import type { Drills } from '../recovery/drills.ts';
 import { Journals, type JournalsDeps } from '../recovery/journal.ts';
 import { JournalStore } from '../recovery/journal-store.ts';
 import { Lease } from '../recovery/lease.ts';
-import { PointEvents } from '../recovery/point-view.ts';
+import { PointEvents, type PointWork } from '../recovery/point-view.ts';
 import { Points } from '../recovery/points.ts';
 import { RecoveryKeys } from '../recovery/recovery-keys.ts';
 import { Removals } from '../recovery/removals.ts';
@@ -100,7 +100,7 @@ export function buildRecovery({ config, clock, log, base, sources }: RecoveryDep
     cloud,
     abortSweep: () => removals.abortSweep(),
     sweep: (holding) => removals.sweepWith(holding),
-    workOn: (id) => ({ verifyingPercent: verifications.percentOf(id), drilling: drills.stageOf(id) }),
+    workOn: (id) => workOn(id, { verifications, drills, target }),
     snapshots: snapshotsOf({ config, clock, assertSpace }),
     sources: cloudSources({ files: new DirectoryDataFiles(directory, LAYOUT), blobs, more: sources }),
     location: target.location,
@@ -114,6 +114,7 @@ export function buildRecovery({ config, clock, log, base, sources }: RecoveryDep
     find: () => keys.find(),
     isLost: () => keys.isLost(),
     location: target.location,
+    removal: () => target.removal,
     graceMs: config.recoveryUndeleteHours * HOUR_MS,
   });
   const schedule = buildSchedule({ ...shared, config, metadata, points, removals, lease, target });
@@ -143,6 +144,14 @@ export function buildRecovery({ config, clock, log, base, sources }: RecoveryDep
       await points.close();
     },
   };
+}
+
+function workOn(
+  id: string,
+  { verifications, drills, target }: { verifications: Verifications; drills: Drills; target: Target },
+): PointWork {
+  const verifyingPercent = verifications.percentOf(id);
+  return { verifyingPercent, drilling: drills.stageOf(id), removal: target.removal };
 }
 
 function buildJournals(metadata: Metadata, deps: Omit<JournalsDeps, 'store'>): Journals {

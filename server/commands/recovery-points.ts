@@ -28,6 +28,7 @@ export interface Point {
   readonly percent: number;
   readonly verifying_percent: number | null;
   readonly deletes_at: string | null;
+  readonly reclaim: 'by_operator' | null;
   readonly damaged_files: number;
   readonly damage: readonly DamagedFile[];
   readonly created_at: string;
@@ -124,6 +125,23 @@ export async function remove(config: Config, words: Words): Promise<number> {
   const path = pathOfId(words);
   const point = await askServer(config, (call) => call<Point>({ method: 'DELETE', path }));
   console.log(`${point.point_id} is deleted; it can be undeleted until ${point.deletes_at} UTC`);
+  if (point.reclaim !== null) {
+    console.log('Cloudlet cannot free its space there; see cloudlet recovery removable');
+  }
+  return 0;
+}
+
+interface Removable {
+  readonly files: readonly string[];
+  readonly more: boolean;
+}
+
+/** Prints the files that the operator of the target must remove. */
+export async function removable(config: Config): Promise<number> {
+  const path = `${ROOT}/removable`;
+  const { files, more } = await askServer(config, (call) => call<Removable>({ method: 'GET', path }));
+  for (const file of files) console.log(file);
+  if (more) console.error('There are more: remove these, then list again');
   return 0;
 }
 

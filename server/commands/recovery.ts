@@ -3,7 +3,7 @@ import type { Config } from '../config/config.ts';
 import { type Command, UsageError, type Words } from './command.ts';
 import { asOperator } from './operator-call.ts';
 import { drill } from './recovery-drill.ts';
-import { cancel, create, fsck, get, list, remove, status, undelete } from './recovery-points.ts';
+import { cancel, create, fsck, get, list, removable, remove, status, undelete } from './recovery-points.ts';
 import { restore } from './recovery-restore.ts';
 import { retention, schedule } from './recovery-schedule.ts';
 import { verify } from './recovery-verify.ts';
@@ -18,10 +18,11 @@ const HELP = `Usage: cloudlet recovery create
        cloudlet recovery schedule [show|off|set hourly|daily|weekly] [--at HH:MM] [--weekday DAY] [--keep RULES]
        cloudlet recovery retention --preview [--keep RULES]
        cloudlet recovery fsck
+       cloudlet recovery removable
        cloudlet recovery key
-       cloudlet recovery restore --from DIR --to EMPTY_DIR [--point ID|latest] [--key-file FILE] [--partial]
+       cloudlet recovery restore --from DIR_OR_URL --to EMPTY_DIR [--point ID|latest] [--key-file FILE] [--partial]
                                  [--revoke-all-keys]
-       cloudlet recovery verify --from DIR [POINT|latest|all] [--key-file FILE]
+       cloudlet recovery verify --from DIR_OR_URL [POINT|latest|all] [--key-file FILE]
 
 create    creates a recovery point of the whole cloud and waits until it is complete.
 list      lists the recovery points of this cloud.
@@ -39,6 +40,8 @@ schedule  shows or sets when recovery points are created without you. --at is in
           daily=7,weekly=4,monthly=6, is how many of the last, hourly, daily, weekly, monthly are kept.
 retention shows which recovery points the keep rules keep, with the reasons, and which would be deleted.
 fsck      checks and repairs the recovery repository, and removes pieces that no recovery point uses.
+removable lists the files in an S3 bucket that Cloudlet may not remove and no longer needs. Remove them with a
+          key that may, before the next recovery point is created; then run fsck.
 key       shows the recovery key and asks you to confirm it. Without the key a lost cloud cannot be restored.
 restore   restores a recovery point to a data directory. It needs the recovery repository and the recovery key,
           but no running cloud. If interrupted, run it again to resume.
@@ -74,6 +77,7 @@ const VERBS: Readonly<Record<string, Verb>> = {
   schedule,
   retention,
   fsck,
+  removable,
   key,
   restore,
 };

@@ -10,7 +10,7 @@
 import type { Clock } from '../platform/clock.ts';
 import { AppError } from '../platform/errors.ts';
 import { randomName } from '../platform/ids.ts';
-import type { Target } from './target.ts';
+import { NotRemovable, type Target } from './target.ts';
 
 const FOLDER = 'writers';
 const DIGITS = 12;
@@ -103,8 +103,13 @@ export class Lease {
     const note: Note = { cloud, host, session: this.#session, beat: 0, released: false };
     if (!(await target.create(name, bytesOf(note))))
       throw inUse('Another Cloudlet acquired the lease first', silenceMs);
-    for (const older of names) await target.remove(older);
+    await removeAll(target, names);
     return new HeldLease({ target, name, note, silenceMs });
+  }
+
+  /** Files of earlier writers, which the credentials may not remove. */
+  async superseded(): Promise<string[]> {
+    return (await writersOf(this.#deps.target)).slice(0, -1);
   }
 
   async #assertFree(name: string, cloud: string): Promise<void> {
@@ -206,4 +211,13 @@ function inUse(detail: string, silenceMs: number): AppError {
   return new AppError('target_in_use', detail, {
     hint: `Give each cloud its own target. If the other cloud is gone, retry after ${seconds} seconds, and then once more`,
   });
+}
+
+/** Stops when the credentials may not remove files: these only tell who wrote earlier. */
+async function removeAll(target: Target, names: readonly string[]): Promise<void> {
+  try {
+    for (const name of names) await target.remove(name);
+  } catch (error) {
+    if (!(error instanceof NotRemovable)) throw error;
+  }
 }

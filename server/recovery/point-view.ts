@@ -5,6 +5,7 @@ import type { DrillRecord } from './drill.ts';
 import type { Point } from './schema.ts';
 import { type PointRow, type ShownState, SOUND } from './store.ts';
 import type { RecoverySummaryStore } from './summary-store.ts';
+import type { Removal } from './target.ts';
 
 /** A point with gaps is `partial`, whether or not it was verified. */
 export function shownState({ state, gaps }: Pick<PointRow, 'state' | 'gaps'>): ShownState {
@@ -16,11 +17,12 @@ export interface PointWork {
   readonly verifyingPercent: number | null;
   /** Stage of its drill. */
   readonly drilling: string | null;
+  /** Fate of files that are removed from the target. */
+  readonly removal: Removal;
 }
 
-const IDLE: PointWork = { verifyingPercent: null, drilling: null };
-
-export function presentPoint(row: PointRow, { verifyingPercent, drilling } = IDLE): Point {
+export function presentPoint(row: PointRow, work: Partial<PointWork> = {}): Point {
+  const { verifyingPercent = null, drilling = null, removal = 'gone' } = work;
   return {
     point_id: row.point_id,
     state: shownState(row),
@@ -43,6 +45,7 @@ export function presentPoint(row: PointRow, { verifyingPercent, drilling } = IDL
     damage: JSON.parse(row.damage) as Point['damage'],
     target: row.target,
     deletes_at: formatTimeOrNull(row.deletes_at),
+    reclaim: row.state === 'deleting' && removal !== 'gone' ? 'by_operator' : null,
   };
 }
 

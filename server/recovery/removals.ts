@@ -11,10 +11,14 @@ import { inProgress, invalidState } from './point-refusals.ts';
 import { type PointEvents, presentPoint } from './point-view.ts';
 import type { Points } from './points.ts';
 import { lostPoint, reconcile } from './reconcile.ts';
-import type { Repository } from './repository.ts';
-import type { Checked, Point } from './schema.ts';
+import { pieceFile, type Repository } from './repository.ts';
+import type { Checked, Point, Removable } from './schema.ts';
 import { DELETABLE, type PointRow, type RecoveryStore } from './store.ts';
-import { type Swept, sweep } from './sweep.ts';
+import { type Swept, sweep, unreferencedPieces } from './sweep.ts';
+import { NotRemovable, type Removal } from './target.ts';
+
+/** Files of one answer. */
+const MOST_FILES = 100_000;
 
 export interface RemovalsDeps {
   readonly store: RecoveryStore;
@@ -29,6 +33,8 @@ export interface RemovalsDeps {
   /** True when the target is reachable but does not contain the points created there. */
   readonly isLost: () => Promise<boolean>;
   readonly points: Pick<Points, 'row' | 'making' | 'settled'>;
+  /** Fate of files that are removed from the target. */
+  readonly removal: () => Removal;
   /** Path of the repository. */
   readonly location: string;
   /** How long a deleted point can be undeleted, ms. */
@@ -50,7 +56,7 @@ export class Removals {
   async remove(call: Recorder, pointId: string): Promise<Point> {
     const { store, changes, clock, graceMs, news } = this.#deps;
     const row = await this.#deps.points.row(pointId);
-    if (row.state === 'deleting') return presentPoint(row);
+    if (row.state === 'deleting') return this.#present(row);
     if (!DELETABLE.includes(row.state)) {
       throw invalidState(row, 'is being created', 'Cancel it first');
     }
@@ -60,12 +66,12 @@ export class Removals {
     const response = await changes.run(call, async (change) => {
       const current = await this.#deps.points.row(pointId);
       // A concurrent request deleted it.
-      if (current.state === 'deleting') return presentPoint(current);
+      if (current.state === 'deleting') return this.#present(current);
       const deletesAt = clock.now() + grace;
       const deleted: PointRow = { ...current, state: 'deleting', deletes_at: deletesAt };
       change.expect(store.setDeleting(current, { graceMs: grace, deletesAt }), 'retry');
       change.addAll(await news.of('recovery_point.deleted', deleted));
-      return presentPoint(deleted);
+      return this.#present(deleted);
     });
     if (grace === 0) this.#sweepSoon();
     return response;
@@ -82,7 +88,7 @@ export class Removals {
     }
     const response = await changes.run(call, (change) => {
       change.expect(store.setUndeleted(row), () => invalidState(row, 'is being removed permanently'));
-      return presentPoint({ ...row, state: before, deletes_at: null });
+      return this.#present({ ...row, state: before, deletes_at: null });
     });
     await this.#write((repository) => repository.unmarkDeleted(pointId));
     return response;
@@ -103,7 +109,8 @@ export class Removals {
     this.#countedAt += passed;
     await changes.run(BACKGROUND, (change) => void change.add(store.countGrace(passed, clock.now())));
     const due = await store.listDue();
-    if (due.length > 0 && this.#deps.points.making === null) await this.#sweep();
+    const mayRemove = this.#deps.removal() !== 'denied';
+    if (mayRemove && due.length > 0 && this.#deps.points.making === null) await this.#sweep();
   }
 
   /**
@@ -111,10 +118,7 @@ export class Removals {
    * `point_in_progress`, `target_in_use`, `target_unavailable`.
    */
   async check(): Promise<Checked> {
-    await this.#deps.points.settled();
-    const { making } = this.#deps.points;
-    if (making !== null) throw inProgress(making, 'A recovery point');
-    await this.abortSweep();
+    await this.#settled();
     const { store, location, isLost, changes } = this.#deps;
     if (await isLost()) {
       for (const { point_id: id } of await store.listAt(location)) {
@@ -132,6 +136,40 @@ export class Removals {
       unfinished_files: swept.unfinished,
       blocked_by: [...swept.unreadable],
     };
+  }
+
+  /**
+   * Files that Cloudlet would remove if its credentials let it: those of deleted points past their grace
+   * period, and pieces that no other point references. They must be removed before the next point is created,
+   * which may reference them again. Throws `point_in_progress`, `target_unavailable`, `data_corrupted`.
+   */
+  async removable(): Promise<Removable> {
+    await this.#settled();
+    const { store, location, find, removal, lease } = this.#deps;
+    const repository = await find();
+    if (repository === undefined || removal() !== 'denied') return { files: [], more: false };
+    const files: string[] = [];
+    const due = (await store.listDue()).filter(({ target }) => target === location);
+    for (const { point_id: id } of due) files.push(...(await repository.filesOf(id)));
+    files.push(...(await lease.superseded()));
+    const without = new Set(due.map(({ point_id: id }) => id));
+    for await (const piece of unreferencedPieces(repository, without)) {
+      if (files.length >= MOST_FILES) return { files, more: true };
+      files.push(pieceFile(piece));
+    }
+    return { files, more: false };
+  }
+
+  /** Resolves when nothing else works on the target. Throws `point_in_progress`. */
+  async #settled(): Promise<void> {
+    await this.#deps.points.settled();
+    const { making } = this.#deps.points;
+    if (making !== null) throw inProgress(making, 'A recovery point');
+    await this.abortSweep();
+  }
+
+  #present(row: PointRow): Point {
+    return presentPoint(row, { removal: this.#deps.removal() });
   }
 
   /** Aborts a sweep, which restarts later, so that a point can be created. */
@@ -170,16 +208,19 @@ export class Removals {
     const signal = AbortSignal.any([cancel, holding.signal]);
     await reconcile({ ...this.#deps, repository, making: null });
     const due = (await store.listDue()).filter(({ target }) => target === location);
-    const removed = due.map(({ point_id: id }) => id);
     await holding.assertHeld();
-    await repository.forget(removed);
+    const removed = await forget(
+      repository,
+      due.map(({ point_id: id }) => id),
+    );
     const swept = await sweep({ repository, holding, signal });
     await changes.run(BACKGROUND, (change) => {
       for (const id of swept.incomplete) {
         const reason = 'Pieces are missing in the target; verify the point to list them';
         change.add(store.setDamaged(id, { reason, damage: [] }));
       }
-      if (swept.unreadable.length === 0) for (const row of due) change.add(store.remove(row));
+      if (swept.unreadable.length > 0) return;
+      for (const row of due) if (removed.includes(row.point_id)) change.add(store.remove(row));
     });
     return { removed, swept };
   }
@@ -187,5 +228,17 @@ export class Removals {
   async #write<T>(work: (repository: Repository, holding: Holding) => Promise<T>): Promise<T> {
     const repository = await this.#deps.repository();
     return this.#deps.lease.during((holding) => work(repository, holding));
+  }
+}
+
+/** Ids of the points that are gone: removed now, or earlier by the operator of the target. */
+async function forget(repository: Repository, pointIds: readonly string[]): Promise<string[]> {
+  try {
+    await repository.forget(pointIds);
+    return [...pointIds];
+  } catch (error) {
+    if (!(error instanceof NotRemovable)) throw error;
+    const there = await repository.points();
+    return pointIds.filter((id) => !there.includes(id));
   }
 }

@@ -6,7 +6,7 @@
  * repository.json        format, id, and the repository's key sealed under the recovery key
  * pieces/<2>/<64 hex>    one piece
  * points/<point id>      one sealed manifest
- * deleting/<point id>    an empty file: the point is deleted
+ * deleting/<point id>    an empty file: the point is deleted; `.2`: undeleted, `.3`: deleted again
  * journals/<cloud>       later revocations, sealed (journal.ts)
  * writers/<number>       the write lease (lease.ts)
  * ```
@@ -19,10 +19,21 @@ import { AppError } from '../platform/errors.ts';
 import { isId, randomSecret } from '../platform/ids.ts';
 import { HOLE } from './chunks.ts';
 import { Damaged, PieceBox } from './piece-box.ts';
-import type { FilePart, KeptPart, KeptPiece, PieceStore, PlacedFile, Target } from './target.ts';
+import {
+  type FilePart,
+  type KeptPart,
+  type KeptPiece,
+  NotRemovable,
+  type PieceStore,
+  type PlacedFile,
+  type Removal,
+  type Target,
+} from './target.ts';
 
 const FORMAT = 1;
 const HEAD = 'repository.json';
+const DELETING = 'deleting';
+const EMPTY = Buffer.alloc(0);
 const PIECE_NAME = /^[0-9a-f]{64}$/;
 /** Concurrent pieces of one file: bounds memory to as many MiB. */
 const AT_ONCE = 4;
@@ -196,6 +207,15 @@ export class Repository {
     return !this.#suspects.has(piece);
   }
 
+  get removal(): Removal {
+    return this.#target.removal;
+  }
+
+  /** Files that stand for a point, in the order of their removal. */
+  async filesOf(pointId: string): Promise<string[]> {
+    return [manifestFile(pointId), ...(await this.#marks(pointId))];
+  }
+
   /** False when the whole target is gone or never existed: then nothing is known about any piece. */
   isThere(): Promise<boolean> {
     return this.#target.has(HEAD);
@@ -235,28 +255,46 @@ export class Repository {
 
   /** Ids of the points that have a manifest. */
   async points(): Promise<string[]> {
-    return this.#idsIn('points');
+    const ids: string[] = [];
+    for await (const name of this.#target.list('points')) ids.push(name.slice('points/'.length));
+    return ids.filter((id) => isId('drp', id)).sort();
   }
 
   /** Ids of the deleted points that can be undeleted. */
   async deleted(): Promise<string[]> {
-    return this.#idsIn('deleting');
+    const counts = new Map<string, number>();
+    for await (const name of this.#target.list(DELETING)) {
+      const id = pointOfMark(name);
+      counts.set(id, (counts.get(id) ?? 0) + 1);
+    }
+    const isMarked = ([id, count]: [string, number]) => isId('drp', id) && count % 2 === 1;
+    return [...counts]
+      .filter(isMarked)
+      .map(([id]) => id)
+      .sort();
   }
 
   async markDeleted(pointId: string): Promise<void> {
-    await this.#target.putSynced(`deleting/${pointId}`, Buffer.alloc(0));
+    const marks = await this.#marks(pointId);
+    if (marks.length % 2 === 0) await this.#target.putSynced(markFile(pointId, marks.length), EMPTY);
   }
 
   async unmarkDeleted(pointId: string): Promise<void> {
-    await this.#target.remove(`deleting/${pointId}`);
-    await this.#target.sync();
+    const marks = await this.#marks(pointId);
+    try {
+      for (const mark of marks) await this.#target.remove(mark);
+      await this.#target.sync();
+    } catch (error) {
+      if (!(error instanceof NotRemovable)) throw error;
+      if (marks.length % 2 === 1) await this.#target.putSynced(markFile(pointId, marks.length), EMPTY);
+    }
   }
 
   /** Removes points permanently. Their pieces are left to the sweep. */
   async forget(pointIds: readonly string[]): Promise<void> {
     for (const id of pointIds) await this.#target.remove(manifestFile(id));
     await this.#target.sync();
-    for (const id of pointIds) await this.#target.remove(`deleting/${id}`);
+    for (const id of pointIds) for (const mark of await this.#marks(id)) await this.#target.remove(mark);
   }
 
   /** Names of all pieces, unordered. Copies beside a piece under other names are ignored. */
@@ -278,10 +316,10 @@ export class Repository {
     return inPieces + (await this.#target.removeUnfinished('points'));
   }
 
-  async #idsIn(folder: string): Promise<string[]> {
-    const ids: string[] = [];
-    for await (const name of this.#target.list(folder)) ids.push(name.slice(folder.length + 1));
-    return ids.filter((id) => isId('drp', id)).sort();
+  /** Marks of one point: it is deleted if their number is odd. */
+  async #marks(pointId: string): Promise<string[]> {
+    const names = await Array.fromAsync(this.#target.list(DELETING));
+    return names.filter((name) => pointOfMark(name) === pointId).sort();
   }
 
   async #keep(bytes: Uint8Array, isPacked: boolean): Promise<KeptPiece> {
@@ -301,6 +339,15 @@ export function pieceFile(name: string): string {
 /** Path in the repository. */
 export function manifestFile(pointId: string): string {
   return `points/${pointId}`;
+}
+
+/** The first mark is of the deletion; where it cannot be removed, others follow in turn. */
+function markFile(pointId: string, marks: number): string {
+  return `${DELETING}/${pointId}${marks === 0 ? '' : `.${marks + 1}`}`;
+}
+
+function pointOfMark(name: string): string {
+  return name.slice(DELETING.length + 1).replace(/\.\d+$/, '');
 }
 
 function journalFile(cloud: string): string {

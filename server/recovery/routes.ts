@@ -18,6 +18,7 @@ import {
   Point,
   PointPath,
   RecoveryKey,
+  Removable,
   VerifyQuery,
 } from './schema.ts';
 import type { Verifications } from './verifications.ts';
@@ -211,6 +212,19 @@ function targetRoutes({ keys, removals }: RecoveryRoutesDeps): Route[] {
       responses: { 200: Checked },
       errors: ['point_in_progress', 'target_in_use', 'target_unavailable', 'read_only'],
       handler: () => removals.check(),
+    }),
+    defineRoute({
+      ...common,
+      method: 'GET',
+      path: '/api/disaster-recovery/removable',
+      name: 'listRemovableRecoveryFiles',
+      summary: 'List the files that the operator of the recovery target must remove',
+      description:
+        'Empty unless the credentials of the target may not remove objects (`reclaim`). Remove the files before the ' +
+        'next recovery point is created: it may use them again.',
+      responses: { 200: Removable },
+      errors: ['point_in_progress', 'target_unavailable', 'target_in_use', 'data_corrupted'],
+      handler: () => removals.removable(),
     }),
     defineRoute({
       ...common,

@@ -63,6 +63,11 @@ export const Point = namedObject('RecoveryPoint', {
   ),
   target: Type.String({ description: 'Path of the recovery target' }),
   deletes_at: textOrNull('When a deleted point is removed permanently'),
+  reclaim: Type.Union([Type.String({ enum: ['by_operator'] }), Type.Null()], {
+    description:
+      '`by_operator`: Cloudlet cannot free the space of this deleted point, because its credentials may not remove ' +
+      'objects or the bucket keeps versions; null otherwise',
+  }),
 });
 export type Point = Static<typeof Point>;
 
@@ -204,3 +209,11 @@ export const RetentionPreview = namedObject('RecoveryRetention', {
   }),
 });
 export type RetentionPreview = Static<typeof RetentionPreview>;
+
+export const Removable = namedObject('RecoveryRemovable', {
+  files: Type.Array(Type.String(), {
+    description: 'Paths in the target, in the order in which to remove them; at most 100,000',
+  }),
+  more: Type.Boolean({ description: 'Whether there are more: remove these and ask again' }),
+});
+export type Removable = Static<typeof Removable>;

@@ -3,6 +3,7 @@
  * counts as live. An interrupted sweep starts over.
  */
 
+import { AppError } from '../platform/errors.ts';
 import type { Holding } from './lease.ts';
 import { entriesOf, type Manifest, readManifest } from './manifest.ts';
 import { Damaged } from './piece-box.ts';
@@ -26,6 +27,11 @@ export interface SweepOptions {
   readonly signal: AbortSignal;
 }
 
+interface MarkOptions extends Pick<SweepOptions, 'repository' | 'signal'> {
+  /** Points that do not count. */
+  readonly without?: ReadonlySet<string>;
+}
+
 /** No point may be created meanwhile. */
 export async function sweep(options: SweepOptions): Promise<Swept> {
   const { repository, holding, signal } = options;
@@ -33,11 +39,12 @@ export async function sweep(options: SweepOptions): Promise<Swept> {
   const swept = { unreadable, incomplete: [] as string[], removedPieces: 0, freedBytes: 0, unfinished: 0 };
   await holding.assertHeld();
   swept.unfinished = await repository.removeUnfinished();
+  const mayRemove = unreadable.length === 0 && repository.removal !== 'denied';
   for await (const piece of repository.pieces()) {
     signal.throwIfAborted();
     holding.signal.throwIfAborted();
     // Marks left at the end are missing pieces.
-    if (marks.delete(piece) || unreadable.length > 0) continue;
+    if (marks.delete(piece) || !mayRemove) continue;
     if (swept.removedPieces % CHECK_EVERY === 0) await holding.assertHeld();
     swept.freedBytes += await repository.removePiece(piece);
     swept.removedPieces++;
@@ -52,11 +59,12 @@ export async function sweep(options: SweepOptions): Promise<Swept> {
 
 const CHECK_EVERY = 1000;
 
-async function markAll({ repository, signal }: SweepOptions) {
+async function markAll({ repository, signal, without }: MarkOptions) {
   const marks = new PieceSet();
   const manifests = new Map<string, Manifest>();
   const unreadable: string[] = [];
   for (const id of await repository.points()) {
+    if (without?.has(id)) continue;
     try {
       const found = await repository.getManifest(id);
       if (found === undefined) throw new Error(`the point ${id} disappeared during the sweep`);
@@ -73,6 +81,24 @@ async function markAll({ repository, signal }: SweepOptions) {
   }
   return { marks, manifests, unreadable };
 }
+
+/** Pieces that none but the points `without` name. Throws `data_corrupted` while an index cannot be read. */
+export async function* unreferencedPieces(
+  repository: Repository,
+  without: ReadonlySet<string>,
+): AsyncGenerator<string> {
+  const { marks, unreadable } = await markAll({ repository, without, signal: NEVER });
+  if (unreadable.length > 0) throw unlisted(unreadable);
+  for await (const piece of repository.pieces()) if (!marks.has(piece)) yield piece;
+}
+
+function unlisted(points: readonly string[]): AppError {
+  return new AppError('data_corrupted', `The piece list of ${points.join(', ')} is damaged`, {
+    hint: 'Delete that recovery point; until then nothing else can be removed',
+  });
+}
+
+const NEVER = new AbortController().signal;
 
 async function namesOneOf(
   marks: PieceSet,

@@ -21,7 +21,12 @@ export interface Target {
   has(name: string): Promise<boolean>;
   /** Names of the files and folders in a folder, unordered. */
   list(folder: string): AsyncIterable<string>;
-  /** Resolves with its length, 0 when there was none. */
+  /**
+   * A removed file is gone; stays in the target as an old version, `hidden`; or the credentials may not
+   * remove it, `denied`. As far as is known: at first, `gone`.
+   */
+  readonly removal: Removal;
+  /** Resolves with the bytes freed, 0 when there was none. Throws NotRemovable. */
   remove(name: string): Promise<number>;
   /** Removes the unfinished files of killed put() calls from a folder. No put() may run meanwhile. */
   removeUnfinished(folder: string): Promise<number>;
@@ -30,6 +35,11 @@ export interface Target {
   /** From now on, rather fails than waits: Cloudlet stops. */
   hurry(): void;
 }
+
+export type Removal = 'gone' | 'hidden' | 'denied';
+
+/** The credentials may not remove files: the operator of the target does. */
+export class NotRemovable extends Error {}
 
 /** Why points cannot be stored in a target, and what to do. */
 export class TargetProblem extends Error {

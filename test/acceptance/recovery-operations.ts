@@ -9,6 +9,7 @@ export const RECOVERY_OPERATIONS = {
   deleteRecoveryPoint: {},
   undeleteRecoveryPoint: {},
   checkRecoveryTarget: {},
+  listRemovableRecoveryFiles: {},
   getRecoverySchedule: {},
   updateRecoverySchedule: { json: {} },
   previewRecoveryRetention: {},

@@ -4,9 +4,20 @@ import { randomBytes } from 'node:crypto';
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { runCloudlet } from '../harness/command.ts';
+import { Client } from '../harness/client.ts';
+import { freePort, runCloudlet } from '../harness/command.ts';
+import { eventually } from '../harness/waiting.ts';
 import { LosableCloud, POINTS, POST } from './recovery-kit.ts';
-import { type KeyPair, newKeyPair, newS3Bucket, startS3 } from './s3-kit.ts';
+import {
+  type KeyPair,
+  newKeyPair,
+  newS3Bucket,
+  policy,
+  setPolicy,
+  setVersioning,
+  startS3,
+  statement,
+} from './s3-kit.ts';
 
 let other: Awaited<ReturnType<typeof startS3>>;
 before(async () => {
@@ -55,6 +66,122 @@ test('a cloud is lost, and had back from a bucket of another cloud', async () =>
     await lost.goOn(to);
     assert.ok((await lost.user.download(object.object_id)).equals(bytes));
     assert.equal((await lost.point()).state, 'complete');
+  } finally {
+    await lost.end();
+  }
+});
+
+const PREFIX = 'points/of-a/';
+
+async function keysIn(bucket: string): Promise<string[]> {
+  const { text } = await other.s3.ok('GET', `/${bucket}`, { query: 'list-type=2' });
+  return [...text.matchAll(/<Key>([^<]*)<\/Key>/g)].map(([, key = '']) => key.slice(PREFIX.length));
+}
+
+async function alarmsOf({ admin }: LosableCloud): Promise<{ code: string; detail: string; fix: string }[]> {
+  return (await admin.expect(200, '/api/system/status')).alarms;
+}
+
+test('a key without the right to delete: the operator of the bucket removes, and is told what', async () => {
+  const bucket = await newS3Bucket(other.s3);
+  const guest = await new Client(other.cloud.api).newUser();
+  const { canonical_id: id } = (await guest.call('/api/account')).body;
+  const rights = { Principal: { AWS: id }, Action: ['s3:GetObject', 's3:PutObject', 's3:ListBucket'] };
+  const resources = [`arn:aws:s3:::${bucket}`, `arn:aws:s3:::${bucket}/*`];
+  await setPolicy(other.s3, bucket, policy(statement(bucket, { ...rights, Resource: resources })));
+  const target = urlOf(bucket, await newKeyPair(guest));
+  const lost = await LosableCloud.start({ CLOUDLET_RECOVERY_TARGET: target });
+  try {
+    const { admin, user } = lost;
+    await user.expect(201, '/api/buckets', { json: { name: 'files' } });
+    const { body: object } = await user.upload('files', 'gone later', randomBytes(3 * 2 ** 20));
+    const first = await lost.point();
+    await user.expect(200, `/api/storage/${object.object_id}`, { method: 'DELETE' });
+    const second = await lost.point();
+    assert.equal((await admin.expect(200, `${POINTS}/${first.point_id}`)).reclaim, null);
+    const path = `${POINTS}/${first.point_id}`;
+    const deleted = await admin.expect(200, path, { method: 'DELETE' });
+    assert.deepEqual([deleted.state, deleted.reclaim], ['deleting', 'by_operator']);
+    const undeleted = await admin.expect(200, `${path}/undelete`, POST);
+    assert.deepEqual([undeleted.state, undeleted.reclaim], ['complete', null]);
+    await lost.startAgain({ CLOUDLET_RECOVERY_UNDELETE_HOURS: '0' });
+    assert.equal(
+      (await lost.admin.expect(200, path)).state,
+      'complete',
+      'the undeletion is in the bucket too',
+    );
+    await lost.admin.expect(200, path, { method: 'DELETE' });
+    const there = await keysIn(bucket);
+    const checked = await lost.admin.expect(200, '/api/disaster-recovery/check', POST);
+    assert.deepEqual([checked.removed_points, checked.removed_pieces, checked.damaged_points], [[], 0, []]);
+    const left = await keysIn(bucket);
+    assert.deepEqual(
+      there.filter((key) => !left.includes(key)),
+      [],
+      'nothing is removed',
+    );
+    assert.equal((await lost.admin.expect(200, path)).reclaim, 'by_operator');
+    assert.deepEqual(await alarmsOf(lost), []);
+    const { stdout } = await runCloudlet(['recovery', 'removable', '--data-dir', lost.dataDir], { env: {} });
+    const files = stdout.trim().split('\n');
+    assert.equal(files[0], `points/${first.point_id}`);
+    assert.ok(files.some((file) => file.startsWith('pieces/')));
+    assert.ok(files.every((file) => left.includes(file) && !file.includes(second.point_id)));
+    for (const file of files) await other.s3.ok('DELETE', `/${bucket}/${PREFIX}${file}`);
+    const again = await lost.admin.expect(200, '/api/disaster-recovery/check', POST);
+    assert.deepEqual([again.removed_points, again.damaged_points], [[first.point_id], []]);
+    const verified = await lost.admin.expect(200, `${POINTS}/${second.point_id}/verify?wait=100`, POST);
+    assert.equal(verified.state, 'verified');
+    assert.deepEqual(
+      (await lost.admin.expect(200, '/api/disaster-recovery/removable')).files.filter(isData),
+      [],
+    );
+  } finally {
+    await lost.end();
+  }
+});
+
+const isData = (file: string) => !file.startsWith('writers/');
+
+test('a key that may only append needs a bucket with versions, and keeps every version there', async () => {
+  const bucket = await newS3Bucket(other.s3);
+  const keys = await newKeyPair(other.user, { scopes: ['storage:append', 'storage:read'] });
+  const lost = await LosableCloud.start({
+    CLOUDLET_RECOVERY_TARGET: urlOf(bucket, keys),
+    CLOUDLET_RECOVERY_UNDELETE_HOURS: '0',
+  });
+  try {
+    const refused = await lost.admin.refused(503, 'target_unavailable', [POINTS, POST]);
+    assert.match(refused.detail, /may not replace objects: if it may only append, enable versioning/);
+    const alarm = await eventually('the alarm', async () =>
+      (await alarmsOf(lost)).find(({ code }) => code === 'recovery_target_unavailable'),
+    );
+    assert.match(alarm.detail, /enable versioning/);
+    assert.ok(!JSON.stringify([refused, alarm]).includes(keys.secret_access_key));
+    await setVersioning(other.s3, bucket, 'Enabled');
+    const point = await lost.point();
+    assert.equal(point.state, 'complete');
+    const { reclaim } = await lost.admin.expect(200, `${POINTS}/${point.point_id}`, { method: 'DELETE' });
+    assert.equal(reclaim, 'by_operator');
+    const { freed_bytes: freed } = await lost.admin.expect(200, '/api/disaster-recovery/check', POST);
+    assert.equal(freed, 0);
+    const { text } = await other.s3.ok('GET', `/${bucket}`, { query: 'versions' });
+    assert.ok(text.includes(`${PREFIX}points/${point.point_id}`), 'its manifest is an old version');
+  } finally {
+    await lost.end();
+  }
+});
+
+test('a bucket of the cloud itself is refused', async () => {
+  const port = await freePort();
+  const lost = await LosableCloud.start({ CLOUDLET_DATA_PORT: String(port) });
+  try {
+    const keys = await newKeyPair(lost.user);
+    await lost.user.expect(201, '/api/buckets', { json: { name: 'own-points' } });
+    const url = `s3://${keys.access_key_id}:${keys.secret_access_key}@127.0.0.1:${port}/own-points?tls=off`;
+    await lost.startAgain({ CLOUDLET_RECOVERY_TARGET: url });
+    const { detail } = await lost.admin.refused(503, 'target_unavailable', [POINTS, POST]);
+    assert.match(detail, /a bucket of this very cloud, and would be lost with it/);
   } finally {
     await lost.end();
   }

@@ -27,6 +27,7 @@ import { PieceThreads } from '../recovery-pieces/piece-threads.ts';
 const run = promisify(execFile);
 
 export class DirectoryTarget implements Target {
+  readonly removal = 'gone';
   readonly location: string;
   readonly #made = new Set<string>();
   /** By their key: a thread takes longer to begin than most of the work that it is begun for. */

@@ -2,13 +2,13 @@
 import { createHash } from 'node:crypto';
 import type { Clock } from '../../platform/clock.ts';
 import { randomName } from '../../platform/ids.ts';
+import type { Removal } from '../../recovery/target.ts';
 import { isS3Fault, s3Fault } from '../s3-client/s3-fault.ts';
 import { bodyOf, type S3Objects } from '../s3-client/s3-objects.ts';
 import type { S3Limits, S3Requests } from '../s3-client/s3-requests.ts';
 
 export interface BucketProof {
-  /** An object that Cloudlet removes is gone; stays as an old version; or the key may not remove it. */
-  readonly removal: 'gone' | 'hidden' | 'denied';
+  readonly removal: Removal;
   /** Time of S3 less time of this host, to the second, ms; null: it does not tell. */
   readonly clockAheadMs: number | null;
 }
@@ -81,7 +81,7 @@ async function proveChecksum({ objects, key, limits }: Trial): Promise<void> {
   throw s3Fault('refused', 'it ignores Content-MD5, so bytes could be altered on their way');
 }
 
-async function tryRemoval({ requests, key, limits }: Trial): Promise<BucketProof['removal']> {
+async function tryRemoval({ requests, key, limits }: Trial): Promise<Removal> {
   try {
     const answer = await requests.send({ method: 'DELETE', key }, limits);
     answer.resume();

@@ -1,7 +1,7 @@
 /** Recovery points in a bucket of any S3. Each request that S3 answered is durable by itself. */
 import type { S3Address } from '../../config/s3-address.ts';
 import type { Clock } from '../../platform/clock.ts';
-import type { PieceStore, Target } from '../../recovery/target.ts';
+import { NotRemovable, type PieceStore, type Removal, type Target } from '../../recovery/target.ts';
 import { PieceThreads } from '../recovery-pieces/piece-threads.ts';
 import { S3Counters } from '../s3-client/s3-counters.ts';
 import { isS3Fault } from '../s3-client/s3-fault.ts';
@@ -33,6 +33,7 @@ export class S3RecoveryTarget implements Target {
   #cancel = new AbortController();
   #limits: S3Limits;
   #proof: Promise<BucketProof> | undefined;
+  #removal: Removal = 'gone';
   /** Lengths of the objects that were listed last. */
   readonly #listed = new Map<string, number>();
 
@@ -43,6 +44,10 @@ export class S3RecoveryTarget implements Target {
     this.#requests = new S3Requests({ address, clock, counters: this.#counters });
     this.#objects = new S3Objects(this.#requests, address.prefix);
     this.#limits = { signal: this.#cancel.signal };
+  }
+
+  get removal(): Removal {
+    return this.#removal;
   }
 
   pieces(key: Uint8Array): PieceStore {
@@ -65,10 +70,16 @@ export class S3RecoveryTarget implements Target {
   prove(): Promise<BucketProof> {
     const { address, isOwn, clock } = this.#deps;
     const about = { requests: this.#requests, objects: this.#objects, prefix: address.prefix, isOwn, clock };
-    this.#proof ??= this.#told(proveBucket({ ...about, limits: this.#limits })).catch((error: unknown) => {
-      this.#proof = undefined;
-      throw error;
-    });
+    this.#proof ??= this.#told(proveBucket({ ...about, limits: this.#limits })).then(
+      (proof) => {
+        this.#removal = proof.removal;
+        return proof;
+      },
+      (error: unknown) => {
+        this.#proof = undefined;
+        throw error;
+      },
+    );
     return this.#proof;
   }
 
@@ -121,8 +132,14 @@ export class S3RecoveryTarget implements Target {
     const listed = this.#listed.get(name);
     const found = listed ?? (await this.#told(this.#objects.head(name, this.#limits)))?.sizeBytes;
     if (found === undefined) return 0;
-    await this.#told(this.#objects.remove(name, this.#limits));
-    return found;
+    try {
+      await this.#objects.remove(name, this.#limits);
+    } catch (error) {
+      if (!isS3Fault(error, 'denied')) throw explainS3(error, this.location);
+      this.#removal = 'denied';
+      throw new NotRemovable(`${this.location}: the key may not remove ${name}`, { cause: error });
+    }
+    return this.#removal === 'hidden' ? 0 : found;
   }
 
   /** S3 has no unfinished files: every file of a repository is stored by one request. */
