@@ -337,7 +337,7 @@ test('menus and windows can be used by everybody, and give the focus back', { sk
   const menuOf = (name: string) => `Actions for ${name}`;
   const openers: Readonly<Record<string, readonly [string, ...string[]][]>> = {
     '/account': [['Signed in as chief'], ['Replace API key'], ['Create access key'], ['Revoke backup']],
-    '/recovery': [['Details'], [menuOf(point.point_id), 'Delete']],
+    '/recovery': [['Details'], ['Edit schedule'], [menuOf(point.point_id), 'Delete']],
     '/administration?tab=accounts': [
       ['Create account'],
       ...['Give credits', 'Plan and limits', 'Suspend'].map((item): [string, string] => [

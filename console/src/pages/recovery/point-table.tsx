@@ -90,6 +90,9 @@ function State({ point }: { point: RecoveryPoint }) {
         <Progress value={shown} size="sm" w="100%" aria-label={text.recovery.taken(sayCount(shown))} />
       )}
       {reason !== null && <Text size="xs">{reason}</Text>}
+      {point.gaps.length > 0 && (
+        <Text size="xs">{text.recovery.lacks(point.gaps.map(({ component }) => component).join(', '))}</Text>
+      )}
       {point.deletes_at !== null && (
         <Text size="xs" c="dimmed">
           {text.recovery.goneAt} <When at={point.deletes_at} />

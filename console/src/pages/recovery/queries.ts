@@ -1,6 +1,6 @@
 /** Queries of the recovery page. Keys begin with `recovery`. */
 import { queryOptions } from '@tanstack/react-query';
-import type { RecoveryPoint } from '../../../../sdk/index.ts';
+import type { RecoveryPoint, RecoverySchedule } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
 
 /** All queries of the page. */
@@ -22,3 +22,17 @@ export const statusQuery = queryOptions({
   queryKey: ['recovery', 'status'],
   queryFn: async () => (await cloud.getSystemStatus()).components.recovery,
 });
+
+/** Moving: a point that is being created ends by itself. */
+export const scheduleQuery = queryOptions({
+  queryKey: ['recovery', 'schedule'],
+  queryFn: () => cloud.getRecoverySchedule(),
+  refetchInterval: ({ state: { data } }) => (data?.making_point_id ? BUSY_MS : false),
+});
+
+export const retentionQuery = (keep: RecoverySchedule['keep']) =>
+  queryOptions({
+    queryKey: ['recovery', 'retention', keep],
+    queryFn: () => cloud.previewRecoveryRetention(keep),
+    retry: false,
+  });

@@ -10,8 +10,14 @@ import { showDone } from '../../parts/notices.tsx';
 import { text } from '../../texts/text.ts';
 import { RECOVERY } from './queries.ts';
 
-/** `isTaken`: null while there is no key. */
-export function RecoveryKey({ isTaken }: { isTaken: boolean | null }) {
+interface RecoveryKeyProps {
+  /** null while there is no key. */
+  readonly isTaken: boolean | null;
+  /** Without a heading: part of a list that has one. */
+  readonly isPart?: boolean;
+}
+
+export function RecoveryKey({ isTaken, isPart = false }: RecoveryKeyProps) {
   const show = useMutation({ mutationFn: () => cloud.showRecoveryKey() });
   const form = useCloudForm({
     values: { recovery_key: '' },
@@ -29,10 +35,12 @@ export function RecoveryKey({ isTaken }: { isTaken: boolean | null }) {
   const { keyNone, keyTaken, keyNotTaken } = text.recovery;
   return (
     <section>
-      <Title order={2}>{text.recovery.key}</Title>
-      <Text c="dimmed" mb="sm">
-        {isTaken === null ? keyNone : isTaken ? keyTaken : keyNotTaken}
-      </Text>
+      {!isPart && <Title order={2}>{text.recovery.key}</Title>}
+      {(!isPart || isTaken === null) && (
+        <Text c="dimmed" mb="sm" size={isPart ? 'sm' : 'md'}>
+          {isTaken === null ? keyNone : isTaken ? keyTaken : keyNotTaken}
+        </Text>
+      )}
       {isTaken === false && (
         // Not disabled meanwhile: it must keep the focus, to have it back from the window.
         <Button variant="default" onClick={() => show.mutate()}>

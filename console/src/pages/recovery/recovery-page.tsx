@@ -15,7 +15,7 @@ import { When } from '../../parts/when.tsx';
 import { text } from '../../texts/text.ts';
 import { PointTable } from './point-table.tsx';
 import { isBusy, pointsQuery, RECOVERY, statusQuery } from './queries.ts';
-import { RecoveryKey } from './recovery-key.tsx';
+import { Protection } from './schedule-panel.tsx';
 
 type Status = Result<'getSystemStatus'>['components']['recovery'];
 
@@ -69,7 +69,7 @@ export function RecoveryPage() {
             )
           }
         </Loaded>
-        <Loaded query={status}>{({ key_taken: taken }) => <RecoveryKey isTaken={taken} />}</Loaded>
+        <Loaded query={status}>{(now) => <Protection status={now} />}</Loaded>
       </Stack>
     </Page>
   );

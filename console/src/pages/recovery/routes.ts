@@ -8,7 +8,7 @@ import { showDone, showRefusal } from '../../parts/notices.tsx';
 import { isAdminIn, queryClient, readAhead } from '../../queries.ts';
 import { shellRoute } from '../../shell/base-routes.ts';
 import { text } from '../../texts/text.ts';
-import { pointsQuery, RECOVERY, statusQuery } from './queries.ts';
+import { pointsQuery, RECOVERY, scheduleQuery, statusQuery } from './queries.ts';
 
 interface RecoverySearch {
   readonly point?: string;
@@ -24,6 +24,7 @@ export const recoveryRoutes = [
       if (!isAdminIn(queryClient)) return;
       readAhead(queryClient, pointsQuery);
       readAhead(queryClient, statusQuery);
+      readAhead(queryClient, scheduleQuery);
     },
     component: lazyRouteComponent(() => import('./recovery-page.tsx'), 'RecoveryPage'),
   }),

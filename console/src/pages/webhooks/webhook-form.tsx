@@ -18,9 +18,12 @@ const EVENTS = [
   ...['database.suspended', 'vm.started', 'vm.stopped', 'vm.failed', 'vm.deleted'],
 ];
 /** Only administrators are told of them. */
-const OF_RECOVERY = ['created', 'completed', 'verified', 'failed', 'damaged', 'deleted'].map(
-  (what) => `recovery_point.${what}`,
-);
+const OF_POINTS = ['created', 'completed', 'verified', 'failed', 'damaged', 'deleted'];
+const OF_DRILLS = ['drilled', 'drill_failed', 'drill_skipped'];
+const OF_RECOVERY = [
+  ...['recovery.alarm_raised', 'recovery.alarm_cleared'],
+  ...[...OF_POINTS, ...OF_DRILLS].map((what) => `recovery_point.${what}`),
+];
 
 interface WebhookFormProps {
   /** undefined: a new one is made. */

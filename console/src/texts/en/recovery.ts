@@ -36,7 +36,7 @@ export const recovery = {
     databases: 'Databases',
   },
   gaps: 'Missing components',
-  gapsLead: 'These components could not be included in the recovery point.',
+  lacks: (components: string) => `lacks ${components}`,
   damage: 'Damaged files',
   actions: 'Actions',
   actionsOf: (id: string) => `Actions for ${id}`,
