@@ -145,7 +145,7 @@ export function buildEdges(
     maxBodyBytes: config.databaseCallMb * 2 ** 20,
   };
   new HranaEdge(hrana).serve(data);
-  const sockets = new HranaSockets({ ...hrana, checkHost: hostCheck(data.server, hostNames) });
+  const sockets = new HranaSockets({ ...hrana, proxies, checkHost: hostCheck(data.server, hostNames) });
   data.addHook('preClose', async () => sockets.close());
   serveUpgrades(data.server, [named, sockets]);
   s3.checkHost = hostCheck(data.server, [...hostNames, ...s3HostNames(config)]);

@@ -18,12 +18,7 @@ import {
   PostgresqlEngine,
   postgresqlServers,
 } from '../drivers/engine-postgresql/postgresql-engine.ts';
-import {
-  exchangeHrana,
-  type HranaCall,
-  type HranaMessage,
-  receiveHrana,
-} from '../drivers/engine-sqlite/hrana-exchange.ts';
+import { hranaOf } from '../drivers/engine-sqlite/hrana-exchange.ts';
 import { SqliteEngine } from '../drivers/engine-sqlite/sqlite-engine.ts';
 import { HostProcesses } from '../drivers/host-process/host-processes.ts';
 import { AccountServers } from '../drivers/managed-server/account-servers.ts';
@@ -144,16 +139,10 @@ export async function buildEngines(options: EnginesOptions) {
   const sent = ({ databaseId }: EngineDatabase, bytes: number) => egress.count(databaseId, bytes);
   const ofMongodb = { ...children, tls: tls.isRequired ? tls : null, sent };
   const mongodb = await mongodbEngine({ config, alarms, log }, ofMongodb, { processes, uidBase });
-  const hrana = {
-    exchange: (database: EngineDatabase, call: HranaCall) => exchangeHrana(sqlite, database, call),
-    receive: (database: EngineDatabase, message: HranaMessage) => receiveHrana(sqlite, database, message),
-    closeSocket: (database: EngineDatabase, socket: string) =>
-      sqlite.call(database, { kind: 'hrana_close', socket }),
-  };
   return {
     list: [sqlite, postgresql, mysql, mongodb],
     postgresql,
-    hrana,
+    hrana: hranaOf(sqlite),
     /** Starts the existing servers. */
     start: () => {
       void postgresql.wake();

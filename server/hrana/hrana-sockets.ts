@@ -9,6 +9,7 @@ import type { Duplex } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type WebSocket, WebSocketServer } from 'ws';
 import type { EngineDatabase } from '../databases/engine.ts';
+import type { TrustedProxies } from '../http/client-address.ts';
 import type { HostCheck } from '../http/origins.ts';
 import { toAppError } from '../http/response.ts';
 import type { Upgrades } from '../http/upgrades.ts';
@@ -19,17 +20,21 @@ import { type Encoding, helloError, helloOk, readHello, SUB_PROTOCOLS } from './
 
 export interface HranaSocketsDeps extends HranaEdgeDeps {
   readonly checkHost: HostCheck;
+  readonly proxies: TrustedProxies;
 }
 
 /** A client that has not logged in by then is closed, ms. */
 const HELLO_MS = 10_000;
-/** Connections in all that may be without log-in. */
-const MAX_STRANGERS = 64;
+/** Connections that may be without log-in, in all and from one address. */
+const MAX_STRANGERS = 1024;
+const MAX_STRANGERS_OF_ADDRESS = 32;
 /** Messages of a connection that are answered at the same time; more wait unread. */
 const MAX_UNDER_WAY = 16;
 /** Connections of one database. */
 const MAX_SOCKETS = 256;
 const MAX_HELLO_BYTES = 16 * 1024;
+/** Bytes that are read before there is a `hello`. */
+const MAX_EARLY_BYTES = 128 * 1024;
 const NAME_CHARACTERS = 24;
 const PING_MS = 30_000;
 const STEP_MS = 20;
@@ -56,7 +61,8 @@ export class HranaSockets implements Upgrades {
   readonly #deps: HranaSocketsDeps;
   readonly #server: WebSocketServer;
   readonly #clients = new Set<Client>();
-  readonly #strangers = new Set<WebSocket>();
+  /** Connections without log-in, with their addresses. */
+  readonly #strangers = new Map<WebSocket, string>();
   readonly #perDatabase = new Map<string, number>();
   readonly #timer: NodeJS.Timeout;
 
@@ -84,13 +90,20 @@ export class HranaSockets implements Upgrades {
       client.end(`HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`);
       return;
     }
-    this.#server.handleUpgrade(request, client, head, (webSocket) => this.#greet(webSocket, request));
+    let bytes = 0;
+    const count = (chunk: Buffer) => {
+      bytes += chunk.length;
+      if (bytes > MAX_EARLY_BYTES) client.destroy();
+    };
+    client.on('data', count);
+    const heard = () => client.off('data', count);
+    this.#server.handleUpgrade(request, client, head, (webSocket) => this.#greet(webSocket, request, heard));
   }
 
   /** Closes all connections. */
   close(): void {
     clearInterval(this.#timer);
-    for (const webSocket of this.#strangers) webSocket.terminate();
+    for (const webSocket of this.#strangers.keys()) webSocket.terminate();
     for (const { webSocket } of this.#clients) webSocket.close(1001, 'Cloudlet is stopping');
     setTimeout(() => {
       for (const { webSocket } of this.#clients) webSocket.terminate();
@@ -106,14 +119,17 @@ export class HranaSockets implements Upgrades {
     }
     const offered = String(request.headers['sec-websocket-protocol'] ?? '').split(/\s*,\s*/);
     if (!offered.some((name) => SUB_PROTOCOLS.has(name))) return '400 Bad Request';
-    return this.#strangers.size >= MAX_STRANGERS ? '503 Service Unavailable' : null;
+    const address = this.#deps.proxies.addressOf(request);
+    const ofAddress = [...this.#strangers.values()].filter((each) => each === address).length;
+    const isFull = this.#strangers.size >= MAX_STRANGERS || ofAddress >= MAX_STRANGERS_OF_ADDRESS;
+    return isFull ? '503 Service Unavailable' : null;
   }
 
-  /** Waits for the `hello`. */
-  #greet(webSocket: WebSocket, { url = '' }: IncomingMessage): void {
+  /** Waits for the `hello`; `heard` is called when it has come. */
+  #greet(webSocket: WebSocket, request: IncomingMessage, heard: () => void): void {
     const encoding = SUB_PROTOCOLS.get(webSocket.protocol) ?? 'json';
-    const { databaseId } = databaseOf(url);
-    this.#strangers.add(webSocket);
+    const { databaseId } = databaseOf(request.url ?? '');
+    this.#strangers.set(webSocket, this.#deps.proxies.addressOf(request));
     const late = setTimeout(() => webSocket.terminate(), HELLO_MS);
     const known = () => {
       clearTimeout(late);
@@ -125,6 +141,7 @@ export class HranaSockets implements Upgrades {
     const early: Buffer[] = [];
     const wait = (data: Buffer) => early.push(data);
     webSocket.once('message', (data: Buffer) => {
+      heard();
       webSocket.pause();
       webSocket.on('message', wait);
       void this.#logIn(webSocket, { data, encoding, databaseId }).then((client) => {

@@ -6,6 +6,7 @@ import fc from 'fast-check';
 import { WebSocket } from 'ws';
 import { Client } from '../harness/client.ts';
 import { CloudProcess } from '../harness/cloud-process.ts';
+import { eventually } from '../harness/waiting.ts';
 import { addressOf, type Database, execute, newDatabase, openStream, RawSocket } from './hrana-kit.ts';
 
 let cloud: CloudProcess;
@@ -59,6 +60,23 @@ test('a connection needs the password first, within its time', async () => {
     assert.deepEqual(await early.end(), { code: 1002, reason: 'The first message must be a hello' });
     assert.deepEqual(early.answers, []);
   }
+});
+
+test('connections without a log-in are few, and read little', async () => {
+  const strangers = Array.from({ length: 40 }, () => new RawSocket(shop));
+  const isOver = ({ webSocket }: RawSocket) => webSocket.readyState !== webSocket.CONNECTING;
+  await eventually('all answers', () => strangers.every(isOver));
+  assert.equal(strangers.filter(({ webSocket }) => webSocket.readyState === webSocket.OPEN).length, 32);
+  const [first, ...others] = strangers.filter(({ webSocket }) => webSocket.readyState === webSocket.OPEN);
+  first?.webSocket.send(Buffer.alloc(1_000_000));
+  assert.equal((await first?.end())?.code, 1006);
+  for (const { webSocket } of others) webSocket.terminate();
+  const next = await eventually('a free place', async () => {
+    const socket = new RawSocket(shop);
+    await eventually('an answer', () => isOver(socket));
+    return socket.webSocket.readyState === socket.webSocket.OPEN ? socket : undefined;
+  });
+  next.webSocket.terminate();
 });
 
 test('a connection of no protocol that is known here, or elsewhere, is no connection', async () => {

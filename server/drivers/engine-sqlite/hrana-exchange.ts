@@ -6,6 +6,17 @@ import { AppError } from '../../platform/errors.ts';
 import { type ChildAnswer, ChildGone } from '../engine-children/tenant-child.ts';
 import type { SqliteEngine } from './sqlite-engine.ts';
 
+/** The calls of Hrana's edge. */
+export function hranaOf(engine: Pick<SqliteEngine, 'call'>) {
+  return {
+    exchange: (database: EngineDatabase, call: HranaCall) => exchangeHrana(engine, database, call),
+    receive: (database: EngineDatabase, message: HranaMessage) => receiveHrana(engine, database, message),
+    /** Ends the streams of a WebSocket. */
+    closeSocket: (database: EngineDatabase, socket: string) =>
+      engine.call(database, { kind: 'hrana_close', socket }),
+  };
+}
+
 export interface HranaCall {
   readonly path: string;
   readonly body: Uint8Array;
@@ -18,7 +29,7 @@ interface HranaReply {
   readonly body: Uint8Array | AsyncIterable<Uint8Array>;
 }
 
-export interface HranaMessage {
+interface HranaMessage {
   readonly socket: string;
   readonly encoding: 'json' | 'protobuf';
   readonly body: Uint8Array;
@@ -29,7 +40,7 @@ export interface HranaMessage {
  * Answers a message of a WebSocket; null: it is none of the protocol. Throws what exchangeHrana() throws; the
  * streams of the WebSocket are lost then.
  */
-export async function receiveHrana(
+async function receiveHrana(
   engine: Pick<SqliteEngine, 'call'>,
   database: EngineDatabase,
   { socket, encoding, body, signal }: HranaMessage,
