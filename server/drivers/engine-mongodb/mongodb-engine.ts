@@ -52,7 +52,7 @@ const KIND: ChildEngineKind = {
     // Documents of one command are objects: of a sort, a group, a reply.
     heapMb: 192,
     youngMb: 4,
-    packages: ['bson', 'mingo'],
+    packages: ['bson', 'mingo', 'nodes2ts'],
   },
   // No server of MongoDB's has this number.
   version: `${SERVER_VERSION}-cloudlet`,

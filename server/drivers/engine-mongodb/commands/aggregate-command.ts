@@ -3,11 +3,12 @@ import { type Document, UUID } from 'bson';
 import { newUuid } from '../../../platform/ids.ts';
 import { CommandError } from '../command-error.ts';
 import { readVariables } from '../query/command-variables.ts';
+import { compileFilter } from '../query/filter.ts';
 import { compilePipeline } from '../query/pipeline.ts';
 import { readSort } from '../query/sorting.ts';
 import { applyUpdate, type Update } from '../query/updates.ts';
 import type { Collection } from '../storage/documents-store.ts';
-import type { SortSpec } from '../storage/query-plan.ts';
+import type { SortSpec } from '../storage/plan.ts';
 import { encodeDocument } from '../values/bson-documents.ts';
 import { isDocument } from '../values/field-paths.ts';
 import { plainNumber } from '../values/numbers.ts';
@@ -23,6 +24,7 @@ import {
   readerOf,
 } from './command-scope.ts';
 import { figureStage } from './figures.ts';
+import { geoNearStage } from './geo-near.ts';
 
 /** Stages that need all input before they emit the first document. */
 const BLOCKING = new Set(
@@ -40,19 +42,25 @@ function aggregate(command: Document, scope: CommandScope): Document {
   const name = isOfDatabase ? '$cmd.aggregate' : collectionName(command, scope);
   if (isOfDatabase && !('$documents' in (stages[0] ?? {})))
     throw new CommandError('InvalidNamespace', 'aggregate must name a collection');
-  const collation = collationOf(command, scope.store.collection(name));
   const target = writerOf(stages.at(-1), scope);
-  const figures = figureStage(stages[0], name, scope);
+  const collection = scope.store.collection(name);
+  const collation = collationOf(command, collection);
+  const first =
+    figureStage(stages[0], name, scope) ??
+    geoNearStage(stages[0], collection, { scope, filter: { variables, collation } });
   const wanted: Document[] = target === null ? pipeline : stages.slice(0, -1);
-  const { read, rest } = figures === null ? split(wanted) : { read: { filter: {} }, rest: wanted.slice(1) };
+  const { read, rest } = first === null ? split(wanted) : { read: { filter: {} }, rest: wanted.slice(1) };
   const run = compilePipeline(rest, readerOf(scope));
-  const quick = figures === null ? quickCount(name, { read, rest }, scope) : null;
+  const quick = first === null ? quickCount(name, { read, rest }, scope) : null;
+  assertNoNear(read.filter);
   const found = () => find(name, scope, { ...read, variables, collation }).map(({ document }) => document);
-  const documents = quick ?? run(figures ?? found(), { variables, collation });
+  const documents = quick ?? run(first ?? found(), { variables, collation });
   if (target !== null) target(documents);
   const result = target === null ? documents : [];
   const isHeld =
-    (read.sort?.length ?? 0) > 0 || rest.some((stage) => BLOCKING.has(Object.keys(stage)[0] ?? ''));
+    first !== null ||
+    (read.sort?.length ?? 0) > 0 ||
+    rest.some((stage) => BLOCKING.has(Object.keys(stage)[0] ?? ''));
   return scope.cursors.first(
     { documents: result[Symbol.iterator](), isHeld },
     { namespace: namespaceOf(name, scope), batchSize: cursor.batchSize, isSingle: false },
@@ -62,6 +70,14 @@ function aggregate(command: Document, scope: CommandScope): Document {
 interface Start {
   readonly filter: Document;
   readonly sort?: SortSpec;
+}
+
+/** Throws CommandError for `$near`, whose order an aggregation would not keep. */
+function assertNoNear(filter: Document): void {
+  for (const [name, value] of Object.entries(filter)) {
+    if (name === '$and' && Array.isArray(value)) value.filter(isDocument).forEach(assertNoNear);
+    if (isDocument(value) && ('$near' in value || '$nearSphere' in value)) compileFilter({ [name]: value });
+  }
 }
 
 /** Splits off the leading stages that an index can serve. */

@@ -7,25 +7,17 @@ import { readValidator } from '../storage/validation.ts';
 import { isSameCollation, readCollation } from '../values/collations.ts';
 import { isDocument } from '../values/field-paths.ts';
 import { equalValues } from '../values/key-order.ts';
-import { isNumber, plainNumber } from '../values/numbers.ts';
 import {
   type Command,
   type CommandScope,
-  collationOf,
   collectionFor,
   collectionName,
   createCollection,
   namespaceOf,
 } from './command-scope.ts';
+import { assertExpiry, readSpec } from './index-specs.ts';
 
 const MAX_INDEXES = 64;
-const MAX_INDEX_FIELDS = 32;
-/** Options of an index that are accepted, besides its key and name. */
-const INDEX_OPTIONS = new Set(
-  'v key name unique sparse partialFilterExpression expireAfterSeconds background collation hidden ns'.split(
-    ' ',
-  ),
-);
 /** Options of `create`; without effect here, or sent with any command. */
 const CREATE_OPTIONS = new Set(
   (
@@ -207,38 +199,6 @@ function sorted(spec: Document): Document {
       .filter(([name, value]) => value !== false && name !== 'v' && name !== 'collation')
       .sort(),
   );
-}
-
-function readSpec(asked: unknown, collection: Collection): Document {
-  if (!isDocument(asked) || !isDocument(asked.key))
-    throw new CommandError('FailedToParse', "An index specification needs the field 'key'");
-  const { ns: _ns, background: _background, collation: _collation, ...spec } = asked;
-  const collation = collationOf(asked, collection);
-  const refuse = (why: string) => new CommandError('CannotCreateIndex', why);
-  const fields = Object.entries(asked.key);
-  if (fields.length === 0 || fields.length > MAX_INDEX_FIELDS)
-    throw refuse(`Index keys must have 1 to ${MAX_INDEX_FIELDS} fields`);
-  for (const [path, direction] of fields) {
-    const kind = path.includes('$**') ? 'wildcard' : direction;
-    if (typeof kind === 'string') throw refuse(`Index type '${kind}' is not supported by this engine`);
-    const isField = isNumber(direction) && Math.abs(plainNumber(direction)) > 0;
-    if (!isField || path.split('.').includes(''))
-      throw refuse(`Values of an index key must be numbers above or below 0: ${path}`);
-  }
-  const unknown = Object.keys(asked).find((name) => !INDEX_OPTIONS.has(name));
-  if (unknown !== undefined)
-    throw new CommandError(197, `The field '${unknown}' is not valid for an index of this engine`);
-  if (spec.partialFilterExpression !== undefined) compileFilter(spec.partialFilterExpression, { collation });
-  assertExpiry({ ...spec, key: asked.key });
-  const name = spec.name ?? fields.map(([path, direction]) => `${path}_${plainNumber(direction)}`).join('_');
-  return { v: 2, ...spec, name, ...(collation === null ? {} : { collation: collation.spec }) };
-}
-
-function assertExpiry({ key, expireAfterSeconds: seconds }: Document): void {
-  if (seconds === undefined) return;
-  if (plainNumber(seconds) >= 0 && Object.keys(key).length === 1) return;
-  const why = 'expireAfterSeconds must not be negative, and is for indexes of one field';
-  throw new CommandError('CannotCreateIndex', why);
 }
 
 function dropIndexes(command: Document, scope: CommandScope): Document {

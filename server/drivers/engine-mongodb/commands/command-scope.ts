@@ -5,9 +5,10 @@ import { CommandError } from '../command-error.ts';
 import { compileFilter } from '../query/filter.ts';
 import type { CollectionReader } from '../query/pipeline.ts';
 import type { Cursors } from '../storage/cursors.ts';
-import { type FoundDocument, type ReadOptions, readDocuments } from '../storage/documents-reading.ts';
+import { type ReadOptions, readDocuments } from '../storage/documents-reading.ts';
 import type { Collection, DocumentsStore } from '../storage/documents-store.ts';
 import type { DocumentsWriting } from '../storage/documents-writing.ts';
+import type { FoundDocument } from '../storage/stored-rows.ts';
 import { type Collation, readCollation } from '../values/collations.ts';
 import type { OperationCounters } from './figures.ts';
 
@@ -60,7 +61,7 @@ export function createCollection(name: string, scope: CommandScope, options: Doc
 export function* find(name: string, scope: CommandScope, options: ReadOptions): Generator<FoundDocument> {
   const collection = scope.store.collection(name);
   if (collection === undefined) {
-    compileFilter(options.filter, options);
+    compileFilter(options.filter, { ...options, special: { name: null } });
     return;
   }
   yield* readDocuments(scope.store, collection, { ...options, tick: ticking(scope) });
@@ -69,7 +70,7 @@ export function* find(name: string, scope: CommandScope, options: ReadOptions): 
 const TICKS = 32;
 
 /** A cursor's documents are read by several commands, each with its own time. */
-function ticking({ clock, timer }: CommandScope): () => void {
+export function ticking({ clock, timer }: CommandScope): () => void {
   let count = 0;
   return () => {
     if (timer.deadline === null || ++count % TICKS !== 0 || clock.monotonic() < timer.deadline) return;

@@ -117,6 +117,47 @@ const COMMANDS: readonly Document[] = [
   { dropIndexes: 'a', index: 'a' },
   { listCollections: 1, filter: { name: 'a' }, cursor: { batchSize: 1 } },
   { listIndexes: 'a', cursor: {} },
+  {
+    createIndexes: 'b',
+    indexes: [
+      { key: { l: '2dsphere', a: 1 }, name: 'l' },
+      { key: { p: '2d' }, name: 'p', bits: 20, min: -9 },
+    ],
+  },
+  {
+    insert: 'b',
+    documents: [
+      {
+        l: {
+          type: 'Polygon',
+          coordinates: [
+            [
+              [0, 0],
+              [3, 6],
+              [6, 1],
+              [0, 0],
+            ],
+          ],
+        },
+        p: [1, 2],
+      },
+    ],
+  },
+  {
+    find: 'b',
+    filter: { l: { $near: { $geometry: { type: 'Point', coordinates: [1, 2] }, $maxDistance: 3 } } },
+  },
+  {
+    find: 'b',
+    filter: { p: { $near: [1, 2], $maxDistance: 3 }, l: { $geoWithin: { $centerSphere: [[0, 0], 1] } } },
+  },
+  {
+    aggregate: 'b',
+    pipeline: [
+      { $geoNear: { near: [1, 2], distanceField: 'd', key: 'p', query: { a: 1 }, includeLocs: 'x' } },
+    ],
+    cursor: {},
+  },
   { getMore: Long.fromNumber(1), collection: 'a', batchSize: 1 },
   { killCursors: 'a', cursors: [Long.fromNumber(1)] },
   { collStats: 'a', scale: 1 },
@@ -145,6 +186,8 @@ const STRANGE: readonly unknown[] = [
   Decimal128.fromString('NaN'),
   new BSONRegExp('(', ''),
   new BSONRegExp('a', 'x'),
+  [1, 2],
+  { type: 'Point', coordinates: [200, 1] },
   new Date(Number.NaN),
 ];
 
@@ -187,6 +230,18 @@ test('any field of any command may be anything: the answer is a reply, and the d
     fc.property(changed, (command) => {
       documents.run({ dropDatabase: 1 });
       documents.insert('a', ...START);
+      documents.run({
+        createIndexes: 'b',
+        indexes: [
+          { key: { l: '2dsphere' }, name: 's' },
+          { key: { p: '2d' }, name: 'f' },
+        ],
+      });
+      documents.insert(
+        'b',
+        { _id: 1, l: [1, 1], p: [1, 1] },
+        { _id: 2, l: { type: 'Point', coordinates: [2, 2] } },
+      );
       let reply: Document;
       try {
         const decoded = decodeCommand(serialize({ ...(command as Document), $db: 'shop' }));

@@ -4,6 +4,7 @@ import { CommandError } from '../command-error.ts';
 import { readVariables } from '../query/command-variables.ts';
 import { compileProjection } from '../query/projection.ts';
 import { MemoryBudget, readSort, weightOf } from '../query/sorting.ts';
+import type { Plan } from '../storage/plan.ts';
 import { planQuery } from '../storage/query-plan.ts';
 import { leavesAt } from '../values/field-paths.ts';
 import { textKeyOf } from '../values/key-order.ts';
@@ -104,9 +105,15 @@ function explain({ explain: inner }: Document, scope: CommandScope): Document {
   const source =
     index === null
       ? { stage: 'COLLSCAN' }
-      : { stage: 'IXSCAN', indexName: index.name, keyPattern: index.spec.key };
-  const winningPlan = plan?.isSorted === false ? { stage: 'SORT', inputStage: source } : source;
+      : { stage: stageOf(plan), indexName: index.name, keyPattern: index.spec.key };
+  const isInMemory = plan?.isSorted === false && Object.keys(inner.sort ?? {}).length > 0;
+  const winningPlan = isInMemory ? { stage: 'SORT', inputStage: source } : source;
   return { queryPlanner: { namespace: namespaceOf(name, scope), winningPlan, rejectedPlans: [] }, ok: 1 };
+}
+
+function stageOf(plan: Plan | undefined): string {
+  if (plan?.nearest === undefined) return 'IXSCAN';
+  return plan.index?.fields.some(({ kind }) => kind === '2d') ? 'GEO_NEAR_2D' : 'GEO_NEAR_2DSPHERE';
 }
 
 export const READ_COMMANDS: Readonly<Record<string, Command>> = {

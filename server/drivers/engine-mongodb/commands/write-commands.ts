@@ -12,9 +12,9 @@ import {
   type UpdateOptions,
   upsertDocument,
 } from '../query/updates.ts';
-import type { FoundDocument } from '../storage/documents-reading.ts';
 import type { Collection } from '../storage/documents-store.ts';
 import { assertId } from '../storage/documents-writing.ts';
+import type { FoundDocument } from '../storage/stored-rows.ts';
 import { decodeDocument, encodeDocument, type RawDocument } from '../values/bson-documents.ts';
 import { plainNumber } from '../values/numbers.ts';
 import {

@@ -1,6 +1,8 @@
 /** Filters of queries, compiled: what MongoDB calls MQL predicates. */
 import { BSONRegExp, BSONSymbol, type Document, MaxKey, MinKey } from 'bson';
 import { CommandError } from '../command-error.ts';
+import { locationsOf } from '../geo/locations.ts';
+import { nearOf, readRegion } from '../geo/regions.ts';
 import type { Collation } from '../values/collations.ts';
 import { candidatesOf, isDocument, leavesAt } from '../values/field-paths.ts';
 import { compareValues, equalValues, holdsText, TAG, tagOf, textKeyOf } from '../values/key-order.ts';
@@ -18,6 +20,8 @@ export interface FilterScope {
   readonly variables?: Document;
   /** By which texts are compared; null: by their bytes. */
   readonly collation?: Collation | null;
+  /** Of a query that an index may serve: takes the name of an operator that needs one. */
+  readonly special?: { name: string | null } | undefined;
 }
 
 /** Held against all that a path leads to. */
@@ -45,7 +49,8 @@ function compileTerm(name: string, value: unknown, scope: FilterScope): Filter {
     case '$and':
     case '$or':
     case '$nor': {
-      const filters = listOf(name, value).map((each) => compileFilter(each as Document, scope));
+      const inner = name === '$and' ? scope : { ...scope, special: undefined };
+      const filters = listOf(name, value).map((each) => compileFilter(each as Document, inner));
       if (name === '$and') return (document) => filters.every((test) => test(document));
       if (name === '$or') return (document) => filters.some((test) => test(document));
       return (document) => !filters.some((test) => test(document));
@@ -140,9 +145,17 @@ function compileOperator(name: string, all: Document, scope: FilterScope): Condi
     }
     case '$mod':
       return hasRemainder(value);
+    case '$geoWithin':
+    case '$within':
+    case '$geoIntersects':
+      return isInRegion(name, value);
     case '$near':
     case '$nearSphere':
-      throw new CommandError(291, 'unable to find index for $geoNear query');
+      return isNear(name, all, scope);
+    case '$maxDistance':
+    case '$minDistance':
+      if ('$near' in all || '$nearSphere' in all) return () => true;
+      throw bad(`${name} needs $near or $nearSphere beside it`);
     default:
       throw bad(`unknown operator: ${name}`);
   }
@@ -226,7 +239,7 @@ function elementMatches(value: unknown, scope: FilterScope): Condition {
     const test = compileValue(value, scope);
     return (leaves) => arrays(leaves).some((list) => list.some((element) => test([element])));
   }
-  const test = compileFilter(value, scope);
+  const test = compileFilter(value, { ...scope, special: undefined });
   const isNested = (element: unknown) => isDocument(element) || Array.isArray(element);
   return (leaves) =>
     arrays(leaves).some((list) => list.some((element) => isNested(element) && test(element as Document)));
@@ -245,6 +258,21 @@ function holdsAll(value: unknown, scope: FilterScope): Condition {
 function compileEach(value: unknown, scope: FilterScope): Condition {
   if (holdsOperators(value)) throw bad('no $ expressions in $all');
   return value instanceof BSONRegExp ? matchesRegex(value) : equals(value, scope);
+}
+
+function isInRegion(name: string, value: unknown): Condition {
+  const region = readRegion(name === '$geoIntersects' ? name : '$geoWithin', value);
+  return (leaves) => leaves.some((leaf) => locationsOf(leaf).some((each) => region.holds(each)));
+}
+
+/** Its distances are held against documents where they are read. */
+function isNear(name: string, operators: Document, { special }: FilterScope): Condition {
+  if (special === undefined)
+    throw new CommandError(5626500, `$geoNear, $near, and $nearSphere are not allowed in this context`);
+  if (special.name !== null) throw bad('Too many geoNear expressions');
+  nearOf(operators);
+  special.name = name;
+  return () => true;
 }
 
 function hasRemainder(value: unknown): Condition {

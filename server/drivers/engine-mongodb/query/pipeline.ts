@@ -218,6 +218,8 @@ function nameOf(stage: unknown, known: Readonly<Record<string, Stage>>): string 
   if (name === '' || more.length > 0)
     throw new CommandError(40323, 'A pipeline stage specification object must contain exactly one field.');
   if (Object.hasOwn(known, name)) return name;
+  if (name === '$geoNear')
+    throw new CommandError(40602, '$geoNear is only valid as the first stage in a pipeline.');
   if (name === '$changeStream')
     throw new CommandError(40573, 'The $changeStream stage is only supported on replica sets');
   throw new CommandError(40324, `Unrecognized pipeline stage name: '${name}'`);

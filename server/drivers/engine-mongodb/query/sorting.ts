@@ -1,7 +1,7 @@
 /** Sorting in memory, of bounded size. */
 import { Binary, type Document } from 'bson';
 import { CommandError } from '../command-error.ts';
-import type { SortSpec } from '../storage/query-plan.ts';
+import type { SortSpec } from '../storage/plan.ts';
 import type { Collation } from '../values/collations.ts';
 import { isDocument, leavesAt } from '../values/field-paths.ts';
 import { compareValues, keyOf } from '../values/key-order.ts';

@@ -1,15 +1,14 @@
 /** Reads the documents of a filter: by the best index, sorted, skipped, limited. */
 import type { Document } from 'bson';
+import { CommandError } from '../command-error.ts';
 import { compileFilter, type Filter, type FilterScope } from '../query/filter.ts';
 import { sortItems, sortOrder } from '../query/sorting.ts';
 import { decodeDocument } from '../values/bson-documents.ts';
 import type { Collection, DocumentsStore } from './documents-store.ts';
-import { type Plan, planQuery, type SortSpec } from './query-plan.ts';
-import type { Row } from './stored-rows.ts';
-
-export interface FoundDocument extends Row {
-  readonly document: Document;
-}
+import { nearestDocuments } from './nearest-documents.ts';
+import type { Plan, SortSpec } from './plan.ts';
+import { planQuery } from './query-plan.ts';
+import type { FoundDocument, Row } from './stored-rows.ts';
 
 export interface ReadOptions extends FilterScope {
   readonly filter: Document;
@@ -31,14 +30,18 @@ export function readDocuments(
   { filter, sort = [], skip = 0, limit = 0, tick = () => {}, ...scope }: ReadOptions,
 ): IteratorObject<FoundDocument> {
   const { collation = null } = scope;
-  const test = compileFilter(filter, scope);
+  const special = { name: null };
+  const test = compileFilter(filter, { ...scope, special });
   const plan = planQuery(collection, { filter, sort, collation });
-  const matching = matches(rowsOf(store, collection, plan), test, tick);
+  const matching =
+    special.name === null
+      ? matches(rowsOf(store, collection, plan), test, tick)
+      : specialDocuments(store, collection, { plan, test, tick });
   const section = <T>(items: IteratorObject<T>) => {
     const rest = skip === 0 ? items : items.drop(skip);
     return limit === 0 ? rest : rest.take(limit);
   };
-  if (plan.isSorted) return section(matching);
+  if (plan.isSorted || (special.name !== null && sort.length === 0)) return section(matching);
   // Only the bytes wait to be sorted.
   const order = sortOrder(sort, collation);
   const keyed = matching.map(({ document, ...row }) => ({ ...row, order: order.keyOf(document) }));
@@ -52,6 +55,18 @@ export function readDocuments(
     ...row,
     document: decodeDocument(row.bytes),
   }));
+}
+
+/** Documents that only a special index finds, in its order. Throws CommandError where there is none. */
+function specialDocuments(
+  store: DocumentsStore,
+  collection: Collection,
+  { plan, test, tick }: { plan: Plan; test: Filter; tick: () => void },
+): Generator<FoundDocument> {
+  const { index, nearest } = plan;
+  if (index === null || nearest === undefined)
+    throw new CommandError(291, 'error processing query: unable to find index for $geoNear query');
+  return nearestDocuments(store, collection, { index, nearest, test, tick });
 }
 
 function* matches(rows: Iterable<Row>, test: Filter, tick: () => void): Generator<FoundDocument> {

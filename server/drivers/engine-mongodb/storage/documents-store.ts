@@ -7,7 +7,8 @@ import { isShrinkable, shrinkFile } from '../../engine-children/shrinking.ts';
 import { isCorrupt, isFull } from '../../engine-children/sqlite-error.ts';
 import { CommandError } from '../command-error.ts';
 import { decodeDocument, encodeDocument, type RawDocument } from '../values/bson-documents.ts';
-import { type Index, indexOf } from './index-keys.ts';
+import { indexOf } from './index-keys.ts';
+import type { Index } from './index-values.ts';
 import { asRow, checksumOf, pages, type Row } from './stored-rows.ts';
 
 /** 2: each document has a checksum; null where it was written by format 1 and not since. */

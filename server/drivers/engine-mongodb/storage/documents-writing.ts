@@ -11,7 +11,8 @@ import {
 import { isDocument, leavesAt } from '../values/field-paths.ts';
 import { keyOf, TAG, tagOf } from '../values/key-order.ts';
 import type { Collection, DocumentsStore } from './documents-store.ts';
-import { type Index, keysIn } from './index-keys.ts';
+import { keysIn } from './index-keys.ts';
+import type { Index } from './index-values.ts';
 import type { Row } from './stored-rows.ts';
 import { assertValid } from './validation.ts';
 

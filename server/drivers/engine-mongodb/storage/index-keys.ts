@@ -1,40 +1,18 @@
 /** Which keys a document has in an index. */
 import type { Document } from 'bson';
 import { CommandError } from '../command-error.ts';
-import { compileFilter, type Filter } from '../query/filter.ts';
-import { type Collation, readCollation } from '../values/collations.ts';
+import { compileFilter } from '../query/filter.ts';
+import { readCollation } from '../values/collations.ts';
 import { leavesAt } from '../values/field-paths.ts';
 import { keyOf } from '../values/key-order.ts';
-
-export interface IndexField {
-  readonly path: readonly string[];
-  readonly isDescending: boolean;
-}
-
-/** An index of a collection; that of `_id` has no table of its own. */
-export interface Index {
-  readonly id: number;
-  readonly name: string;
-  /** Specification as given, returned by `listIndexes`. */
-  readonly spec: Document;
-  readonly fields: readonly IndexField[];
-  readonly descending: readonly boolean[];
-  readonly isUnique: boolean;
-  readonly isSparse: boolean;
-  /** Kept up to date, and used by no query. */
-  readonly isHidden: boolean;
-  /** Which texts are the same key; null: those of the same bytes. */
-  readonly collation: Collation | null;
-  /** Which documents are in it; null: all. */
-  readonly partial: Filter | null;
-  /** A document has more than one key, so a range holds only one of two conditions. */
-  isMultikey: boolean;
-}
+import { elementsOf, type Index, type IndexKind, orNull, product } from './index-values.ts';
+import { specialKeysIn } from './special-keys.ts';
 
 export function indexOf(spec: Document, { id, isMultikey }: { id: number; isMultikey: boolean }): Index {
   const fields = Object.entries(spec.key as Document).map(([path, direction]) => ({
     path: path.split('.'),
     isDescending: Number(direction) < 0,
+    kind: typeof direction === 'string' ? (direction as IndexKind) : ('plain' as const),
   }));
   const collation = readCollation(spec.collation);
   const partial = spec.partialFilterExpression;
@@ -46,6 +24,7 @@ export function indexOf(spec: Document, { id, isMultikey }: { id: number; isMult
     descending: fields.map(({ isDescending }) => isDescending),
     isUnique: Boolean(spec.unique),
     isSparse: Boolean(spec.sparse),
+    isSpecial: fields.some(({ kind }) => kind !== 'plain'),
     isHidden: Boolean(spec.hidden),
     collation,
     partial: partial ? compileFilter(partial, { collation }) : null,
@@ -56,6 +35,7 @@ export function indexOf(spec: Document, { id, isMultikey }: { id: number; isMult
 /** Each once. Throws CommandError for arrays in two fields of the index. */
 export function keysIn(index: Index, document: Document): Buffer[] {
   if (index.partial !== null && !index.partial(document)) return [];
+  if (index.isSpecial) return specialKeysIn(index, document);
   const perField = index.fields.map(({ path }) => leavesAt(document, path));
   if (index.isSparse && perField.every((leaves) => leaves.every((leaf) => leaf === undefined))) return [];
   const values = perField.map((leaves) => leaves.flatMap(elementsOf));
@@ -80,25 +60,4 @@ export function keysIn(index: Index, document: Document): Buffer[] {
   index.isMultikey = true;
   const keys = product(values).map((list) => keyOf(list.map(orNull), index.descending, index.collation));
   return [...new Map(keys.map((key) => [key.toString('latin1'), key])).values()];
-}
-
-/** An empty array has a key of its own, which no `null` finds. */
-const EMPTY_ARRAY = Symbol('empty array');
-
-function elementsOf(leaf: unknown): unknown[] {
-  if (!Array.isArray(leaf)) return [leaf];
-  return leaf.length === 0 ? [EMPTY_ARRAY] : leaf;
-}
-
-function orNull(value: unknown): unknown {
-  if (value === EMPTY_ARRAY) return undefined;
-  return value === undefined ? null : value;
-}
-
-function product(lists: readonly (readonly unknown[])[]): unknown[][] {
-  return lists.reduce<unknown[][]>(
-    (rows, list) =>
-      rows.flatMap((row) => (list.length === 0 ? [null] : list).map((value) => [...row, value])),
-    [[]],
-  );
 }

@@ -84,6 +84,41 @@ describe('indexes', () => {
     );
   });
 
+  test('hashed ones find what is equal, whatever type of number it is', (t) => {
+    const documents = new TestDocuments(t);
+    fc.assert(
+      fc.property(
+        fc.array(value, { maxLength: 10 }),
+        fc.array(operator, { minLength: 1, maxLength: 5 }),
+        (list, asked) => {
+          for (const name of ['plain', 'hashed']) {
+            documents.run({ drop: name });
+            documents.insert(name, ...list.map((b, _id) => ({ _id, a: 1, b })), { _id: 100, a: 1 });
+          }
+          documents.run({ createIndexes: 'hashed', indexes: [{ key: { a: 1, b: 'hashed' }, name: 'h' }] });
+          documents.run({
+            update: 'hashed',
+            updates: [{ q: { b: 'a' }, u: { $set: { b: 4 } }, multi: true }],
+          });
+          documents.run({
+            update: 'plain',
+            updates: [{ q: { b: 'a' }, u: { $set: { b: 4 } }, multi: true }],
+          });
+          for (const b of asked) {
+            const expected = documents.ids('plain', { a: 1, b });
+            assert.deepEqual(documents.ids('hashed', { a: 1, b }).sort(), expected.toSorted());
+          }
+        },
+      ),
+      { numRuns: 100 },
+    );
+    const explained = documents.run({ explain: { find: 'hashed', filter: { a: 1, b: { $in: [1, 2] } } } });
+    assert.equal(explained.queryPlanner.winningPlan.indexName, 'h');
+    assert.equal(documents.codeOf({ insert: 'hashed', documents: [{ b: [1] }] }), 16766);
+    const refused = { key: { b: 'hashed' }, name: 'u', unique: true };
+    assert.equal(documents.codeOf({ createIndexes: 'hashed', indexes: [refused] }), 16764);
+  });
+
   test('are used for equality, $in, ranges and order', (t) => {
     const documents = new TestDocuments(t);
     documents.run({

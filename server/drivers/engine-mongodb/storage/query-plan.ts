@@ -1,51 +1,34 @@
 /** How the documents of a filter are found: by one index, or by a scan of all. */
 import { BSONRegExp, type Document } from 'bson';
 import { holdsOperators } from '../query/filter.ts';
-import { type Collation, isSameCollation } from '../values/collations.ts';
+import { isSameCollation } from '../values/collations.ts';
 import { equalValues, holdsText, keyOf, TAG, tagOf } from '../values/key-order.ts';
 import { afterPrefix, type Collection, type KeyRange } from './documents-store.ts';
-import type { Index } from './index-keys.ts';
-
-export interface Plan {
-  /** Null: all documents in natural order. */
-  readonly index: Index | null;
-  /** Which keys are read, one range after the other, sorted. They hold at least all that match. */
-  readonly ranges: readonly KeyRange[];
-  readonly isReverse: boolean;
-  /** Whether documents come in the requested order. */
-  readonly isSorted: boolean;
-}
-
-/** Condition of a filter on one field. */
-interface Demand {
-  /** One of these; null: any. */
-  values: unknown[] | null;
-  low: { value: unknown; isOpen: boolean } | null;
-  high: { value: unknown; isOpen: boolean } | null;
-}
+import type { Index } from './index-values.ts';
+import type { Demand, Plan, Query, Question, SortSpec } from './plan.ts';
+import { planSpecial } from './special-plan.ts';
 
 /** `$in` with more values is a scan in pieces either way. */
 const MAX_RANGES = 10_000;
 
-export type SortSpec = readonly (readonly [path: string, direction: 1 | -1])[];
-
-interface Question {
-  readonly filter: Document;
-  readonly sort: SortSpec;
-  readonly collation: Collation | null;
-}
-
-export function planQuery(collection: Collection, { filter, sort, collation }: Question): Plan {
-  const demands = new Map<string, Demand>();
-  readDemands(filter, demands);
+export function planQuery(collection: Collection, question: Question): Plan {
+  const query = queryOf(question);
+  const { sort } = question;
   const scan: Plan = { index: null, ranges: [], isReverse: false, isSorted: sort.length === 0 };
   let best = naturalPlan(sort) ?? scan;
   let bestScore = best.isSorted && sort.length > 0 ? 100 : 0;
   for (const index of collection.indexes) {
-    const found = planIndex(index, { demands, filter, sort, collation });
+    const found = index.isSpecial ? planSpecialIndex(index, query) : planIndex(index, query);
     if (found !== null && found.score > bestScore) [best, bestScore] = [found.plan, found.score];
   }
   return best;
+}
+
+/** With what it demands of single fields. */
+export function queryOf(question: Question): Query {
+  const demands = new Map<string, Demand>();
+  readDemands(question.filter, demands);
+  return { ...question, demands };
 }
 
 function naturalPlan([first]: SortSpec): Plan | null {
@@ -85,8 +68,8 @@ function addDemand(demand: Demand, operator: string, operand: unknown): void {
     demand.high ??= { value: operand, isOpen: operator === '$lt' };
 }
 
-interface Query extends Question {
-  readonly demands: ReadonlyMap<string, Demand>;
+function planSpecialIndex(index: Index, query: Query): { plan: Plan; score: number } | null {
+  return index.isHidden || !covers(index, query) ? null : planSpecial(index, query);
 }
 
 function planIndex(index: Index, query: Query): { plan: Plan; score: number } | null {

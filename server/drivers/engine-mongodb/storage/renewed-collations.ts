@@ -6,7 +6,7 @@ import { COLLATION_VERSION, type Collation } from '../values/collations.ts';
 import { keyOf } from '../values/key-order.ts';
 import type { Collection, DocumentsStore } from './documents-store.ts';
 import type { DocumentsWriting } from './documents-writing.ts';
-import type { Index } from './index-keys.ts';
+import type { Index } from './index-values.ts';
 
 /** To be called before any command. A collection where two documents are now one key stays as it is. */
 export function renewCollations(store: DocumentsStore, writing: DocumentsWriting): void {

@@ -1,6 +1,7 @@
 /** Documents as they are read back from the file: in pages, each checked against its checksum. */
 import type { SQLOutputValue } from 'node:sqlite';
 import { crc32 } from 'node:zlib';
+import type { Document } from 'bson';
 import { CommandError } from '../command-error.ts';
 import type { RawDocument } from '../values/bson-documents.ts';
 
@@ -14,6 +15,10 @@ export interface Row {
   /** Key of its `_id`. */
   readonly key: Uint8Array;
   readonly bytes: RawDocument;
+}
+
+export interface FoundDocument extends Row {
+  readonly document: Document;
 }
 
 /** Totals of a collection. */

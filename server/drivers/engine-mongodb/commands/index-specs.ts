@@ -1,0 +1,85 @@
+/** Indexes as `createIndexes` is asked for them. */
+import type { Document } from 'bson';
+import { CommandError } from '../command-error.ts';
+import { compileFilter } from '../query/filter.ts';
+import type { Collection } from '../storage/documents-store.ts';
+import type { Collation } from '../values/collations.ts';
+import { isDocument } from '../values/field-paths.ts';
+import { isNumber, plainNumber } from '../values/numbers.ts';
+import { collationOf } from './command-scope.ts';
+
+const MAX_INDEX_FIELDS = 32;
+/** Options of an index that are accepted, besides its key and name. */
+const INDEX_OPTIONS = new Set(
+  'v key name unique sparse partialFilterExpression expireAfterSeconds background collation hidden ns'.split(
+    ' ',
+  ),
+);
+/** Kinds of indexes beside the plain ones. */
+const SPECIAL_INDEXES = new Set(['2dsphere', '2d', 'hashed']);
+/** Their options; versions are told as a server has them. */
+const SPECIAL_OPTIONS = new Set('2dsphereIndexVersion bits min max hashedIndexVersion'.split(' '));
+
+const refuse = (why: string) => new CommandError('CannotCreateIndex', why);
+
+/** Throws CommandError for combinations that a server refuses. */
+function assertSpecial({ key, unique, bits, min, max }: Document, collation: Collation | null): void {
+  const kinds = Object.values(key).filter((kind) => typeof kind === 'string');
+  if (kinds.length === 0) return;
+  const different = new Set(kinds);
+  if (different.size > 1) throw refuse(`Can't use more than one index plugin for a single index.`);
+  if (kinds.length > 1 && !different.has('2dsphere'))
+    throw new CommandError(31303, `A maximum of one index field is allowed to be ${kinds[0]}`);
+  if (different.has('hashed') && unique)
+    throw new CommandError(
+      16764,
+      'Currently hashed indexes cannot guarantee uniqueness. Use a regular index.',
+    );
+  if (different.has('2d') && Object.values(key)[0] !== '2d')
+    throw new CommandError(16801, '2d has to be first in index');
+  if (different.has('2d') && collation !== null)
+    throw refuse("Index type '2d' does not support collation; give it { locale: 'simple' }");
+  const [low, high, count] = [min ?? -180, max ?? 180, bits ?? 26].map(plainNumber) as [
+    number,
+    number,
+    number,
+  ];
+  if (!(low < high) || !(count >= 1 && count <= 32) || !Number.isInteger(count))
+    throw new CommandError('InvalidOptions', 'min must be below max, and bits from 1 to 32');
+}
+
+export function readSpec(asked: unknown, collection: Collection): Document {
+  if (!isDocument(asked) || !isDocument(asked.key))
+    throw new CommandError('FailedToParse', "An index specification needs the field 'key'");
+  const { ns: _ns, background: _background, collation: _collation, ...spec } = asked;
+  const collation = collationOf(asked, collection);
+  const fields = Object.entries(asked.key);
+  if (fields.length === 0 || fields.length > MAX_INDEX_FIELDS)
+    throw refuse(`Index keys must have 1 to ${MAX_INDEX_FIELDS} fields`);
+  for (const [path, direction] of fields) {
+    const kind = path.includes('$**') ? 'wildcard' : direction;
+    if (typeof kind === 'string' && !SPECIAL_INDEXES.has(kind))
+      throw refuse(`Index type '${kind}' is not supported by this engine`);
+    const isField =
+      typeof kind === 'string' || Math.abs(isNumber(direction) ? plainNumber(direction) : 0) > 0;
+    if (!isField || path.split('.').includes(''))
+      throw refuse(`Values of an index key must be numbers above or below 0: ${path}`);
+  }
+  assertSpecial(asked, collation);
+  const unknown = Object.keys(asked).find((name) => !INDEX_OPTIONS.has(name) && !SPECIAL_OPTIONS.has(name));
+  if (unknown !== undefined)
+    throw new CommandError(197, `The field '${unknown}' is not valid for an index of this engine`);
+  if (spec.partialFilterExpression !== undefined) compileFilter(spec.partialFilterExpression, { collation });
+  assertExpiry({ ...spec, key: asked.key });
+  const name =
+    spec.name ??
+    fields.map(([path, kind]) => `${path}_${typeof kind === 'string' ? kind : plainNumber(kind)}`).join('_');
+  return { v: 2, ...spec, name, ...(collation === null ? {} : { collation: collation.spec }) };
+}
+
+export function assertExpiry({ key, expireAfterSeconds: seconds }: Document): void {
+  if (seconds === undefined) return;
+  if (plainNumber(seconds) >= 0 && Object.keys(key).length === 1) return;
+  const why = 'expireAfterSeconds must not be negative, and is for indexes of one field';
+  throw new CommandError('CannotCreateIndex', why);
+}

@@ -1,0 +1,190 @@
+/** Locations as documents and queries have them: GeoJSON, and pairs of coordinates of older versions. */
+import type { Document } from 'bson';
+import { CommandError } from '../command-error.ts';
+import { isDocument } from '../values/field-paths.ts';
+import { isNumber, plainNumber } from '../values/numbers.ts';
+import { type Polygon, Shape } from './shapes.ts';
+import { angleBetween, arcsMeet, areaLeft, Ring, TOUCH, type Vector, vectorOf } from './sphere.ts';
+
+export type Pair = readonly [x: number, y: number];
+
+/** A stored location. */
+export interface Location {
+  /** Null: a pair beyond the longitudes and latitudes there are. */
+  readonly shape: Shape | null;
+  /** On a plane; null: it is no single point. */
+  readonly pair: Pair | null;
+  readonly value: unknown;
+}
+
+const HALF_CIRCLE = Math.PI - 1e-9;
+/** Pairs of edges of one ring; half a second's work. */
+const MOST_COMPARED = 5_000_000;
+const STRICT_WINDING = 'urn:x-mongodb:crs:strictwinding:EPSG:4326';
+const CRS = ['EPSG:4326', 'urn:ogc:def:crs:OGC:1.3:CRS84', STRICT_WINDING];
+
+const bad = (message: string) => new CommandError('BadValue', message);
+
+/** The locations of a value: one, or those of its elements. What is none is passed over. */
+export function locationsOf(value: unknown): Location[] {
+  const one = locationOf(value);
+  if (one !== null) return [one];
+  return Array.isArray(value) ? value.map(locationOf).filter((each) => each !== null) : [];
+}
+
+function locationOf(value: unknown): Location | null {
+  try {
+    return readLocation(value);
+  } catch (error) {
+    if (error instanceof CommandError) return null;
+    throw error;
+  }
+}
+
+/** Null: it does not look like one. Throws CommandError for one that is wrong. */
+export function readLocation(value: unknown): Location | null {
+  if (isGeoJson(value)) {
+    const shape = readGeoJson(value);
+    const pair = value.type === 'Point' ? pairOf(value.coordinates) : null;
+    return { shape, pair, value };
+  }
+  const pair = legacyPair(value);
+  if (pair === null) return null;
+  const shape = isOnEarth(pair) ? new Shape({ points: [vectorOf(...pair)] }) : null;
+  return { shape, pair, value };
+}
+
+export function isGeoJson(value: unknown): value is Document {
+  return (
+    isDocument(value) && typeof value.type === 'string' && ('coordinates' in value || 'geometries' in value)
+  );
+}
+
+/** `[x, y]`, or a document whose first two fields are numbers; null: neither. */
+export function legacyPair(value: unknown): Pair | null {
+  const list = Array.isArray(value) ? value : isDocument(value) ? Object.values(value) : [];
+  return list.length >= 2 && list.slice(0, 2).every(isNumber) ? pairOf(list) : null;
+}
+
+export function isOnEarth([lng, lat]: Pair): boolean {
+  return Math.abs(lng) <= 180 && Math.abs(lat) <= 90;
+}
+
+function pairOf(value: unknown): Pair {
+  if (!Array.isArray(value) || value.length < 2 || !value.slice(0, 2).every(isNumber))
+    throw bad('Point must be an array or object of at least two numbers');
+  const [x, y] = value.map(plainNumber) as [number, number];
+  if (!Number.isFinite(x) || !Number.isFinite(y)) throw bad('Point coordinates must be finite numbers');
+  return [x, y];
+}
+
+function readPoint(value: unknown): Vector {
+  const pair = pairOf(value);
+  if (!isOnEarth(pair)) throw bad(`longitude/latitude is out of bounds, lng: ${pair[0]} lat: ${pair[1]}`);
+  return vectorOf(...pair);
+}
+
+function listOf<T>(value: unknown, read: (each: unknown) => T): T[] {
+  if (!Array.isArray(value) || value.length === 0)
+    throw bad('GeoJSON coordinates must be an array of coordinates');
+  return value.map(read);
+}
+
+/** Points, without those that are the same as the one before. */
+function readPath(value: unknown): Vector[] {
+  const points = listOf(value, readPoint);
+  const path = points.filter((point, i) => i === 0 || !isSame(point, points[i - 1] as Vector));
+  // Any half of a great circle joins such points.
+  const isHalf = (point: Vector, i: number) =>
+    i > 0 && angleBetween(point, path[i - 1] as Vector) > HALF_CIRCLE;
+  if (path.some(isHalf)) throw bad('Adjacent vertices must not be antipodal');
+  return path;
+}
+
+function isSame(a: Vector, b: Vector): boolean {
+  return a.every((each, i) => each === b[i]);
+}
+
+function readLine(value: unknown): Vector[] {
+  const path = readPath(value);
+  if (path.length >= 2) return path;
+  throw bad('GeoJSON LineString must have at least 2 vertices');
+}
+
+function readRing(value: unknown, isStrict: boolean): Ring {
+  const path = readPath(value);
+  const [first, last] = [path[0] as Vector, path.at(-1) as Vector];
+  if (!isSame(first, last)) throw bad(`Loop is not closed: ${JSON.stringify(value)}`);
+  const vertices = path.slice(1);
+  if (vertices.length < 3) throw bad('Loop must have at least 3 different vertices');
+  if (new Set(vertices.map(String)).size < vertices.length)
+    throw bad('Loop is not valid: Duplicate vertices');
+  const area = areaLeft(vertices);
+  const length = vertices.reduce((sum, each, i) => sum + angleBetween(each, vertices.at(i - 1) as Vector), 0);
+  // Of such a ring all points are on its edge.
+  if (Math.min(area, 4 * Math.PI - area) < length * TOUCH)
+    throw bad('Loop is not valid: it encloses nothing');
+  const ring = new Ring(vertices, isStrict);
+  assertSimple(ring);
+  return ring;
+}
+
+/** Throws CommandError when edges meet that do not follow each other. */
+function assertSimple(ring: Ring): void {
+  const edges = [...ring.arcs()].map((arc, i) => {
+    const [a, b] = arc;
+    // An arc reaches over its ends by less than this.
+    const over = ((a[0] - b[0]) ** 2 + (a[1] - b[1]) ** 2 + (a[2] - b[2]) ** 2) / 4 + 1e-13;
+    return { arc, i, low: Math.min(a[0], b[0]) - over, high: Math.max(a[0], b[0]) + over };
+  });
+  edges.sort((one, other) => one.low - other.low);
+  let left = MOST_COMPARED;
+  edges.forEach((edge, at) => {
+    for (let next = at + 1; next < edges.length; next++) {
+      const other = edges[next] as (typeof edges)[number];
+      if (other.low > edge.high) return;
+      const apart = Math.abs(edge.i - other.i);
+      if (--left < 0) throw bad('Loop is not valid: too many of its edges lie side by side');
+      if (apart === 1 || apart === edges.length - 1) continue;
+      if (arcsMeet(...edge.arc, other.arc))
+        throw bad(
+          `Loop is not valid: Edges ${Math.min(edge.i, other.i)} and ${Math.max(edge.i, other.i)} cross`,
+        );
+    }
+  });
+}
+
+function readPolygon(value: unknown, isStrict: boolean): Polygon {
+  const [outer, ...holes] = listOf(value, (each) => readRing(each, isStrict)) as [Ring, ...Ring[]];
+  if (isStrict && holes.length > 0) throw bad('Only one simple loop is allowed in a big polygon');
+  const isInside = (hole: Ring) => hole.vertices.every((p) => outer.encloses(p) || outer.touches(p));
+  if (holes.every(isInside)) return { outer, holes };
+  throw bad('Secondary loops not contained by first exterior loop - secondary loops must be holes');
+}
+
+/** Throws CommandError for what is no geometry. */
+export function readGeoJson(value: unknown): Shape {
+  if (!isGeoJson(value)) throw bad(`unknown geo specifier: ${JSON.stringify(value)}`);
+  const { type, coordinates, geometries, crs } = value;
+  const name = crs?.properties?.name;
+  if (crs !== undefined && !CRS.includes(name)) throw bad(`Unknown CRS name: ${String(name)}`);
+  const isStrict = name === STRICT_WINDING;
+  switch (type) {
+    case 'Point':
+      return new Shape({ points: [readPoint(coordinates)] });
+    case 'MultiPoint':
+      return new Shape({ points: listOf(coordinates, readPoint) });
+    case 'LineString':
+      return new Shape({ lines: [readLine(coordinates)] });
+    case 'MultiLineString':
+      return new Shape({ lines: listOf(coordinates, readLine) });
+    case 'Polygon':
+      return new Shape({ polygons: [readPolygon(coordinates, isStrict)] });
+    case 'MultiPolygon':
+      return new Shape({ polygons: listOf(coordinates, (each) => readPolygon(each, false)) });
+    case 'GeometryCollection':
+      return Shape.all(listOf(geometries, readGeoJson));
+    default:
+      throw bad(`unknown GeoJSON type: ${String(type)}`);
+  }
+}

@@ -1,0 +1,165 @@
+/** Geometries on the sphere: what they hold, meet and lie within, and how far they are. */
+import {
+  angleBetween,
+  angleToArc,
+  arcsCross,
+  arcsMeet,
+  areaLeft,
+  type Ring,
+  TOUCH,
+  unit,
+  type Vector,
+} from './sphere.ts';
+
+/** A ring and the holes in it. */
+export interface Polygon {
+  readonly outer: Ring;
+  readonly holes: readonly Ring[];
+}
+
+export interface Parts {
+  readonly points?: readonly Vector[];
+  readonly lines?: readonly (readonly Vector[])[];
+  readonly polygons?: readonly Polygon[];
+}
+
+type Arc = readonly [Vector, Vector];
+
+export class Shape {
+  readonly points: readonly Vector[];
+  readonly lines: readonly (readonly Vector[])[];
+  readonly polygons: readonly Polygon[];
+  /** A cap that holds all of it; with radius π the whole sphere. */
+  readonly bound: { readonly center: Vector; readonly radius: number };
+
+  constructor({ points = [], lines = [], polygons = [] }: Parts) {
+    this.points = points;
+    this.lines = lines;
+    this.polygons = polygons;
+    this.bound = this.#bound();
+  }
+
+  /** Several as one. */
+  static all(shapes: readonly Shape[]): Shape {
+    return new Shape({
+      points: shapes.flatMap(({ points }) => points),
+      lines: shapes.flatMap(({ lines }) => lines),
+      polygons: shapes.flatMap(({ polygons }) => polygons),
+    });
+  }
+
+  *#vertices(): Generator<Vector> {
+    yield* this.points;
+    for (const line of this.lines) yield* line;
+    for (const { outer } of this.polygons) yield* outer.vertices;
+  }
+
+  /** Its lines and the edges of its polygons. */
+  *#arcs(): Generator<Arc> {
+    for (const line of this.lines)
+      for (let i = 1; i < line.length; i++) yield [line[i - 1] as Vector, line[i] as Vector];
+    for (const polygon of this.polygons) for (const ring of ringsOf(polygon)) yield* ring.arcs();
+  }
+
+  #bound(): Shape['bound'] {
+    let [x, y, z] = [0, 0, 0];
+    for (const [dx, dy, dz] of this.#vertices()) [x, y, z] = [x + dx, y + dy, z + dz];
+    const center = unit([x, y, z]);
+    let radius = 0;
+    for (const vertex of this.#vertices()) radius = Math.max(radius, angleBetween(center, vertex));
+    // Within less than a hemisphere no arc and no smaller side of a ring leads out of the cap.
+    const isSmall =
+      radius < 1.5 && this.polygons.every(({ outer }) => areaLeft(outer.vertices) < 2 * Math.PI);
+    return { center, radius: isSmall ? radius + TOUCH : Math.PI };
+  }
+
+  #isFar({ bound }: Shape): boolean {
+    return angleBetween(this.bound.center, bound.center) > this.bound.radius + bound.radius + TOUCH;
+  }
+
+  /** Whether a point is of it. */
+  holds(p: Vector): boolean {
+    if (angleBetween(this.bound.center, p) > this.bound.radius + TOUCH) return false;
+    return (
+      this.points.some((each) => angleBetween(each, p) <= TOUCH) ||
+      this.polygons.some((polygon) => polygonHolds(polygon, p)) ||
+      this.#touches(p)
+    );
+  }
+
+  #touches(p: Vector): boolean {
+    for (const [a, b] of this.#arcs()) if (angleToArc(p, a, b) <= TOUCH) return true;
+    return false;
+  }
+
+  /** Whether a point is of both. */
+  meets(other: Shape): boolean {
+    if (this.#isFar(other)) return false;
+    // A part without edges in the other one meets it nowhere else.
+    for (const vertex of this.#vertices()) if (other.holds(vertex)) return true;
+    for (const vertex of other.#vertices()) if (this.holds(vertex)) return true;
+    for (const [a, b] of this.#arcs()) for (const arc of other.#arcs()) if (arcsMeet(a, b, arc)) return true;
+    return false;
+  }
+
+  /** Whether all of it lies in the polygons of another. */
+  isWithin(region: Shape): boolean {
+    if (this.#isFar(region)) return false;
+    if (!this.points.every((p) => region.holds(p))) return false;
+    const within = (arc: Arc) => region.polygons.some((polygon) => polygonHoldsArc(polygon, arc));
+    for (const arc of this.#arcs()) if (!within(arc)) return false;
+    return this.polygons.every((own) => !region.polygons.some(({ holes }) => holes.some(isHoleIn(own))));
+  }
+
+  /** The angle between a point and the nearest of it, radians. */
+  angleTo(p: Vector): number {
+    return this.encloses(p) ? 0 : this.angleToEdge(p);
+  }
+
+  /** Whether a point is in one of its polygons; of points on an edge either may be said. */
+  encloses(p: Vector): boolean {
+    return this.polygons.some(
+      ({ outer, holes }) => outer.encloses(p) && !holes.some((hole) => hole.encloses(p)),
+    );
+  }
+
+  /** The angle between a point and the nearest point, line or edge, radians. */
+  angleToEdge(p: Vector): number {
+    let nearest = Number.POSITIVE_INFINITY;
+    for (const each of this.points) nearest = Math.min(nearest, angleBetween(each, p));
+    for (const [a, b] of this.#arcs()) nearest = Math.min(nearest, angleToArc(p, a, b));
+    return nearest;
+  }
+
+  /** The angle between a point and the farthest vertex of it, radians. */
+  angleToEnd(p: Vector): number {
+    let farthest = 0;
+    for (const vertex of this.#vertices()) farthest = Math.max(farthest, angleBetween(vertex, p));
+    return farthest;
+  }
+}
+
+function ringsOf({ outer, holes }: Polygon): readonly Ring[] {
+  return [outer, ...holes];
+}
+
+function polygonHolds(polygon: Polygon, p: Vector): boolean {
+  if (ringsOf(polygon).some((ring) => ring.touches(p))) return true;
+  return polygon.outer.encloses(p) && !polygon.holes.some((hole) => hole.encloses(p));
+}
+
+function polygonHoldsArc(polygon: Polygon, [a, b]: Arc): boolean {
+  const middle = unit([a[0] + b[0], a[1] + b[1], a[2] + b[2]]);
+  if (![a, b, middle].every((p) => polygonHolds(polygon, p))) return false;
+  for (const ring of ringsOf(polygon)) for (const arc of ring.arcs()) if (arcsCross(a, b, arc)) return false;
+  return true;
+}
+
+/** Tells whether a hole is in what a polygon covers, whose edges do not cross it. */
+function isHoleIn(own: Polygon): (hole: Ring) => boolean {
+  return (hole) => {
+    const inner = new Set(hole.vertices.filter((vertex) => !own.outer.touches(vertex)));
+    const isCovered = inner.size > 0 && [...inner].every((vertex) => own.outer.encloses(vertex));
+    return isCovered && !own.holes.some((other) => [...inner].every((vertex) => other.encloses(vertex)));
+  };
+}

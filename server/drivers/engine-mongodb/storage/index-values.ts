@@ -1,0 +1,56 @@
+/** Indexes, and which values of a document they hold. */
+import type { Document } from 'bson';
+import type { Filter } from '../query/filter.ts';
+import type { Collation } from '../values/collations.ts';
+
+/** What of a field's values an index holds: they themselves, or what a special index makes of them. */
+export type IndexKind = 'plain' | '2dsphere' | '2d' | 'hashed';
+
+export interface IndexField {
+  readonly path: readonly string[];
+  readonly isDescending: boolean;
+  readonly kind: IndexKind;
+}
+
+/** An index of a collection; that of `_id` has no table of its own. */
+export interface Index {
+  readonly id: number;
+  readonly name: string;
+  /** Specification as given, returned by `listIndexes`. */
+  readonly spec: Document;
+  readonly fields: readonly IndexField[];
+  readonly descending: readonly boolean[];
+  readonly isUnique: boolean;
+  readonly isSparse: boolean;
+  /** One of its fields is not plain. */
+  readonly isSpecial: boolean;
+  /** Kept up to date, and used by no query. */
+  readonly isHidden: boolean;
+  /** Which texts are the same key; null: those of the same bytes. */
+  readonly collation: Collation | null;
+  /** Which documents are in it; null: all. */
+  readonly partial: Filter | null;
+  /** A document has more than one key, so a range holds only one of two conditions. */
+  isMultikey: boolean;
+}
+
+/** An empty array has a key of its own, which no `null` finds. */
+const EMPTY_ARRAY = Symbol('empty array');
+
+export function elementsOf(leaf: unknown): unknown[] {
+  if (!Array.isArray(leaf)) return [leaf];
+  return leaf.length === 0 ? [EMPTY_ARRAY] : leaf;
+}
+
+export function orNull(value: unknown): unknown {
+  if (value === EMPTY_ARRAY) return undefined;
+  return value === undefined ? null : value;
+}
+
+export function product(lists: readonly (readonly unknown[])[]): unknown[][] {
+  return lists.reduce<unknown[][]>(
+    (rows, list) =>
+      rows.flatMap((row) => (list.length === 0 ? [null] : list).map((value) => [...row, value])),
+    [[]],
+  );
+}
