@@ -186,6 +186,11 @@ export class ChildEngine {
     return this.#children.call(database, head, options);
   }
 
+  /** The same, if the database has a process; it starts none. */
+  callIfThere(database: EngineDatabase, head: CallHead): Promise<void> {
+    return this.#children.callIfThere(database, head);
+  }
+
   async query(database: EngineDatabase, query: Query): Promise<QueryResult> {
     const { signal, ...rest } = query;
     const { timeoutMs } = rest;

@@ -7,13 +7,13 @@ import { type ChildAnswer, ChildGone } from '../engine-children/tenant-child.ts'
 import type { SqliteEngine } from './sqlite-engine.ts';
 
 /** The calls of Hrana's edge. */
-export function hranaOf(engine: Pick<SqliteEngine, 'call'>) {
+export function hranaOf(engine: Pick<SqliteEngine, 'call' | 'callIfThere'>) {
   return {
     exchange: (database: EngineDatabase, call: HranaCall) => exchangeHrana(engine, database, call),
     receive: (database: EngineDatabase, message: HranaMessage) => receiveHrana(engine, database, message),
     /** Ends the streams of a WebSocket. */
     closeSocket: (database: EngineDatabase, socket: string) =>
-      engine.call(database, { kind: 'hrana_close', socket }),
+      engine.callIfThere(database, { kind: 'hrana_close', socket }),
   };
 }
 
