@@ -1,4 +1,7 @@
-/** Cells of an index: of S2 on the sphere, and of a grid on the plane. A range of cells has a range of numbers. */
+/**
+ * Cells of an index: those of S2 on the sphere, and those of a grid on the plane. A range of cells has a
+ * range of numbers.
+ */
 import { createRequire } from 'node:module';
 import type { S2Cap, S2Cell, S2CellId, S2Point } from 'nodes2ts';
 import type { Pair } from './locations.ts';
@@ -36,7 +39,7 @@ function capOf({ center, radius }: Shape['bound']): S2Cap {
     : s2().S2Cap.fromAxisAngle(pointOf(center), s2().S1Angle.radians(radius + 1e-12));
 }
 
-/** The cells that cover a shape: a circle around a cell is held against it, so that each edge is seen once. */
+/** The cells that cover a shape. A circle around a cell is held against it: so each edge is seen once. */
 function coveringOf(shape: Shape): S2CellId[] {
   const cap = capOf(shape.bound);
   let last: { readonly cell: S2Cell; readonly place: Place } | null = null;

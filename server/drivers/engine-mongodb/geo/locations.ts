@@ -121,7 +121,7 @@ function readRing(value: unknown, isStrict: boolean): Ring {
     throw bad('Loop is not valid: Duplicate vertices');
   const area = areaLeft(vertices);
   const length = vertices.reduce((sum, each, i) => sum + angleBetween(each, vertices.at(i - 1) as Vector), 0);
-  // Of such a ring all points are on its edge.
+  // All points of such a ring are on its edge.
   if (Math.min(area, 4 * Math.PI - area) < length * TOUCH)
     throw bad('Loop is not valid: it encloses nothing');
   const ring = new Ring(vertices, isStrict);

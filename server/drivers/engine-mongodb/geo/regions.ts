@@ -8,7 +8,7 @@ import type { Shape } from './shapes.ts';
 import { type Vector, vectorOf } from './sphere.ts';
 
 /** Metres; the radius that MongoDB counts with. */
-export const EARTH_RADIUS = 6_378_100;
+const EARTH_RADIUS = 6_378_100;
 /** For distances beside what coordinates are exact to, radians. */
 const SLACK = 1e-13;
 
@@ -132,7 +132,7 @@ function polygonHolds(corners: readonly Pair[], [x, y]: Pair): boolean {
   return isInside;
 }
 
-/** What documents are to be near to, and how near. */
+/** A point that documents are to be near to, and how near. */
 export interface Near {
   /** Which index serves it: `2d` alone on the plane. */
   readonly isSpherical: boolean;

@@ -19,7 +19,7 @@ export function vectorOf(lng: number, lat: number): Vector {
   return [radius * (isEdge ? -1 : Math.cos(theta)), isEdge ? 0 : radius * Math.sin(theta), Math.sin(phi)];
 }
 
-export function dot(a: Vector, b: Vector): number {
+function dot(a: Vector, b: Vector): number {
   return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
 }
 

@@ -20,7 +20,7 @@ export interface FilterScope {
   readonly variables?: Document;
   /** By which texts are compared; null: by their bytes. */
   readonly collation?: Collation | null;
-  /** Of a query that an index may serve: takes the name of an operator that needs one. */
+  /** There for a query that an index may serve: takes the name of an operator that needs one. */
   readonly special?: { name: string | null } | undefined;
 }
 

@@ -3,7 +3,7 @@ import type { Document } from 'bson';
 import type { Filter } from '../query/filter.ts';
 import type { Collation } from '../values/collations.ts';
 
-/** What of a field's values an index holds: they themselves, or what a special index makes of them. */
+/** An index holds the values of a field: they themselves, or what a special index makes of them. */
 export type IndexKind = 'plain' | '2dsphere' | '2d' | 'hashed';
 
 export interface IndexField {

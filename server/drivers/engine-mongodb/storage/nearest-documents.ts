@@ -77,7 +77,7 @@ function boxAround([x, y]: Pair, width: number, height: number): readonly [Pair,
 }
 
 /** The nearest of a document's locations; null: it has none that is near enough. */
-export function distanceOf(document: Document, path: readonly string[], near: Near): Distance | null {
+function distanceOf(document: Document, path: readonly string[], near: Near): Distance | null {
   let best: Distance | null = null;
   for (const location of leavesAt(document, path).flatMap(locationsOf)) {
     const distance = near.distanceTo(location as Location);

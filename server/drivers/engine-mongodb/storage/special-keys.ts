@@ -1,4 +1,4 @@
-/** Which keys a document has in an index of cells or hashes; plain fields beside those are as in any index. */
+/** Which keys a document has in an index of cells or hashes; plain fields in it are as in any index. */
 import { createHash } from 'node:crypto';
 import type { Document } from 'bson';
 import { CommandError } from '../command-error.ts';

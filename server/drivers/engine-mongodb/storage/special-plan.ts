@@ -46,7 +46,7 @@ export function serves({ kind }: IndexField, { isSpherical, isLegacy }: Near): b
 }
 
 /** The operators that a filter has for a path, at its top and in `$and`. */
-export function* operatorsOf(filter: Document, path: string): Generator<Document> {
+function* operatorsOf(filter: Document, path: string): Generator<Document> {
   const { [path]: operators, $and: all } = filter;
   if (holdsOperators(operators)) yield operators;
   if (Array.isArray(all)) for (const each of all) yield* operatorsOf(each, path);
