@@ -281,6 +281,7 @@ function servicesOf(databases: () => NetworkServices): NetworkServices {
   return {
     find: (...of) => databases().find(...of),
     dial: (request) => databases().dial(request),
+    uri: (...of) => databases().uri(...of),
   };
 }
 

@@ -81,6 +81,7 @@ export async function buildCompute(deps: HostDeps) {
     addresses,
     descriptors,
     tunnels,
+    services: deps.services,
     privateNetworks: buildPrivateNetworks(deps, hypervisor),
     host: {
       hypervisor,

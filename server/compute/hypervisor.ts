@@ -34,6 +34,8 @@ export interface GuestSpec {
   readonly sshKeys: readonly string[];
   /** cloud-init user data, or a script that begins with `#!`; null: none. */
   readonly userData: string | null;
+  /** URIs of databases by the names of variables, `A-Z0-9_`; they are secret. Missing: none. */
+  readonly databaseUris?: Readonly<Record<string, string>>;
   readonly network: GuestNetwork;
 }
 

@@ -43,7 +43,7 @@ import { Sampler, VM_SAMPLES } from './metrics/sampler.ts';
 import { type PublishedPortRoutesDeps, publishedPortRoutes } from './ports/published-port-routes.ts';
 import { type PublicListeners, PublishedPorts, type PublishingRules } from './ports/published-ports.ts';
 import { PublishedPortsStore } from './ports/published-ports-store.ts';
-import { type PrivateSwitch, syncPrivateNetworks } from './private-network.ts';
+import { type NetworkServices, type PrivateSwitch, syncPrivateNetworks } from './private-network.ts';
 import { vmEgress, vmTunnelRoute, vmTunnelSocket } from './tunnel-routes.ts';
 
 export interface ComputeDeps {
@@ -62,6 +62,7 @@ export interface ComputeDeps {
   readonly onClosedPorts: ExposuresDeps['onClosedPorts'];
   readonly descriptors: OpenFiles;
   readonly published?: ExposuresDeps['published'];
+  readonly services: NetworkServices;
   readonly outbound: boolean;
   readonly maxImageBytes: number;
   /** ms. */

@@ -42,6 +42,8 @@ export interface NetworkServices {
     readonly number: number;
     readonly port: number;
   }): Promise<Duplex | 'data' | null>;
+  /** The URI, with its password, of the account's database of that name; null: it has none. */
+  uri(accountId: number, name: string): Promise<string | null>;
 }
 
 /** Connects the machines that run. To be called every second. */

@@ -75,6 +75,14 @@ export const NewVm = namedObject('NewVm', {
   user_data: Type.Optional(
     Type.String({ description: 'cloud-init user data, or a script that begins with #!; at most 64 KiB' }),
   ),
+  databases: Type.Optional(
+    Type.Array(Type.String(), {
+      maxItems: 20,
+      description:
+        'Names of databases of the account. Each start writes their private URIs with passwords to ' +
+        '/etc/cloudlet/databases.env, as SHOP_URL for shop. Requires the scope databases:write too',
+    }),
+  ),
   ports: Type.Optional(
     Type.Array(Type.Integer({ minimum: 1, maximum: 65_535 }), {
       maxItems: 16,

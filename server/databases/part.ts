@@ -94,6 +94,7 @@ export function assembleDatabases({ engines: list, sealer, ...given }: Databases
     owned,
     changes,
     engines,
+    views,
     logins,
     lifecycle,
     turns,

@@ -1,6 +1,6 @@
 /** An account's databases in its private network: by name, at the usual port of their engine. */
 import type { Duplex } from 'node:stream';
-import { PRIVATE_PORTS } from './database-view.ts';
+import { type DatabaseViews, PRIVATE_PORTS } from './database-view.ts';
 import type { Engines } from './engines.ts';
 import type { Lifecycle } from './lifecycle.ts';
 import { isOpen } from './states.ts';
@@ -9,7 +9,8 @@ import type { DatabaseRow, DatabaseStore } from './store.ts';
 export interface PrivateDatabasesDeps {
   readonly store: Pick<DatabaseStore, 'find' | 'findNamed' | 'findNumbered'>;
   readonly engines: Engines;
-  readonly lifecycle: Pick<Lifecycle, 'inEngine'>;
+  readonly lifecycle: Pick<Lifecycle, 'inEngine' | 'passwordOf'>;
+  readonly views: Pick<DatabaseViews, 'connection'>;
 }
 
 export class PrivateDatabases {
@@ -34,6 +35,14 @@ export class PrivateDatabases {
     const row = await this.#deps.store.findNumbered(request.accountId, request.number);
     if (row === undefined || !isOpen(row) || PRIVATE_PORTS[row.engine] !== request.port) return null;
     return row.engine === 'sqlite' ? 'data' : this.#connect(row);
+  }
+
+  /** See NetworkServices. */
+  async uri(accountId: number, name: string): Promise<string | null> {
+    const { store, lifecycle, views } = this.#deps;
+    const row = await store.findNamed(accountId, name);
+    if (row === undefined) return null;
+    return (await views.connection(row, lifecycle.passwordOf(row))).private_uri;
   }
 
   /** Ends connections to databases that were suspended or deleted. To be called every second or two. */

@@ -441,7 +441,7 @@ CREATE TABLE vms (
   started_at INTEGER,                   -- of the present run
   ready_at INTEGER,                     -- first sign of life in the present run
   created_at INTEGER NOT NULL
-) STRICT;
+, databases TEXT) STRICT;
 
 CREATE TABLE webhook_attempts (
   id INTEGER PRIMARY KEY AUTOINCREMENT,

@@ -129,6 +129,7 @@ async function openCompute({ engine, ...base }: ComputeBase, options: ComputeOpt
   const outbound = new SafeFetch({ clock: systemClock, allowed: ['127.0.0.0/8'] });
   const maxImageBytes = options.maxImageBytes ?? 2 ** 30;
   const parts = assembleCompute({
+    services: { find: async () => null, dial: async () => null, uri: async () => null },
     metadata,
     clock,
     hypervisor,

@@ -8,7 +8,7 @@ import { CheckedClient } from '../harness/checked-client.ts';
 import { CloudProcess } from '../harness/cloud-process.ts';
 import { eventually } from '../harness/waiting.ts';
 import { md5Of, newS3, newS3Bucket, S3Client } from './s3-kit.ts';
-import { cannotRunGuests, newVm, removeAll } from './vms-kit.ts';
+import { cannotRunGuests, NEW_VM, newVm, removeAll } from './vms-kit.ts';
 
 const skip = cannotRunGuests();
 /** A shell of the guest for the test, and a way through the guest to its database. */
@@ -40,9 +40,9 @@ before(async () => {
     anyone.as((await anyone.register()).api_key),
   ];
   [web, other, theirs] = await Promise.all([
-    started(owner, 'web-1'),
-    started(owner, 'db-1'),
-    started(stranger, 'web-1'),
+    started(owner, { name: 'web-1' }),
+    started(owner, { name: 'db-1' }),
+    started(stranger, { name: 'web-1' }),
   ]);
 });
 after(async () => {
@@ -50,8 +50,8 @@ after(async () => {
   await cloud.stop();
 });
 
-async function started(user: CheckedClient, name: string): Promise<Machine> {
-  const path = await newVm(user, { ...MACHINE, name });
+async function started(user: CheckedClient, more: object): Promise<Machine> {
+  const path = await newVm(user, { ...MACHINE, ...more });
   const { ip_address: ip } = await user.expect(200, `${path}/start`, { method: 'POST' });
   await eventually('the shell of the guest', async () => (await said(ip, 'echo up')) === 'up');
   return { path, ip };
@@ -188,6 +188,43 @@ test('a port of this host is never meant', { skip }, async () => {
     );
   }
   assert.match(await inWeb(`nc -w 5 s3.internal ${data} </dev/null && echo open`), /open/);
+});
+
+test('a machine is given the URIs of databases that it asks for, and a real driver logs in by one', {
+  skip,
+}, async () => {
+  const vm = { name: 'worker', databases: ['shop', 'notes'] };
+  const worker = await started(owner, vm);
+  const file = '/etc/cloudlet/databases.env';
+  assert.equal(await said(worker.ip, `stat -c '%a %U' ${file}`), '600 root');
+  const [shop, notes] = (await said(worker.ip, `. ${file}; echo "$SHOP_URL"; echo "$NOTES_URL"`)).split('\n');
+  const uri = new URL(shop ?? '');
+  assert.deepEqual([uri.hostname, uri.port], ['shop.db.internal', '5432']);
+  uri.host = `${worker.ip}:${DATABASE}`;
+  const client = new Postgresql({ connectionString: uri.href });
+  await client.connect();
+  assert.deepEqual((await client.query('SELECT current_database()')).rowCount, 1);
+  await client.end();
+  const { origin, pathname, searchParams } = new URL(notes ?? '');
+  const header = `--header 'Authorization: Bearer ${searchParams.get('authToken')}'`;
+  const body = '{"requests":[{"type":"close"}]}';
+  const call = `wget -q -O - ${header} --post-data '${body}' ${origin}${pathname}v2/pipeline`;
+  assert.match(await said(worker.ip, call), /"results"/);
+  await owner.expect(200, `${worker.path}/stop?force=true`, { method: 'POST' });
+  await owner.expect(200, worker.path, { method: 'DELETE' });
+});
+
+test('databases of others, and passwords that a key may not read, are given to no machine', {
+  skip,
+}, async () => {
+  const ask = (json: object) => ['/api/vms', { json: { ...NEW_VM, ...json } }] as const;
+  const nobody = await stranger.refused(400, 'invalid_request', [...ask({ databases: ['shop'] })]);
+  assert.match(JSON.stringify(nobody), /databases\.0.*a database of yours/);
+  const twice = await owner.refused(400, 'invalid_request', [...ask({ databases: ['a-b', 'a_b'] })]);
+  assert.match(JSON.stringify(twice), /A_B_URL/);
+  const scopes = ['compute:*', 'databases:read', 'databases:connect'];
+  const { api_key } = await owner.expect(201, '/api/account/access-keys', { json: { name: 'k', scopes } });
+  await owner.as(api_key).refused(403, 'scope_required', [...ask({ databases: ['shop'] })]);
 });
 
 test('another account has neither the name nor the address', { skip }, async () => {

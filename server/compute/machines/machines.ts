@@ -1,5 +1,5 @@
 /** Creates, finds and lists machines for their owner. Starting and stopping is in power-control.ts. */
-import type { Call, Principal } from '../../calls/principal.ts';
+import { type Call, type Principal, permits } from '../../calls/principal.ts';
 import type { Changes, Recorder } from '../../metadata/change.ts';
 import { Listed, listRows, type Page } from '../../metadata/list.ts';
 import { CommitOutcomeUnknown } from '../../metadata/metadata.ts';
@@ -8,6 +8,7 @@ import { AppError, invalidField } from '../../platform/errors.ts';
 import { isId, newId, newMac, newUuid } from '../../platform/ids.ts';
 import type { Hypervisor } from '../hypervisor.ts';
 import { DEFAULT_IMAGE, type Images } from '../images/images.ts';
+import type { NetworkServices } from '../private-network.ts';
 import type { NewVm, Vm } from '../schema.ts';
 import type { AddressPool } from './addresses.ts';
 import { guestNetwork, guestSpec } from './runs.ts';
@@ -40,6 +41,7 @@ export interface MachinesDeps {
   readonly descriptors: OpenFiles;
   /** Throws `out_of_space` when so many more bytes must not be stored. */
   readonly assertSpace: (bytes: number) => void;
+  readonly services: Pick<NetworkServices, 'find'>;
   /** Whether new guests may open outbound connections. */
   readonly outbound: boolean;
 }
@@ -85,6 +87,7 @@ export class Machines {
       const need = `${input.instance_type} has a disk of ${checked.type.diskGb} GB`;
       throw invalidField('image', `needs a disk of ${image.min_disk_gb} GB, and ${need}`);
     }
+    if (checked.databases.length > 0) await this.#assertDatabases(principal, checked.databases);
     const plan = await this.#deps.billing.planOf(principal.accountId);
     const { name: instance_type } = checked.type;
     await this.#deps.billing.assertCredit({ account_id: principal.accountId, plan, instance_type });
@@ -126,6 +129,19 @@ export class Machines {
     return this.#beingCreated.has(vmId);
   }
 
+  /** The machine gets passwords, so its maker must be allowed to read them. */
+  async #assertDatabases(principal: Principal, names: readonly string[]): Promise<void> {
+    if (!permits(principal, 'databases:write'))
+      throw new AppError(
+        'scope_required',
+        'This key lacks the scope databases:write, which databases requires',
+      );
+    for (const [index, name] of names.entries()) {
+      const isKnown = (await this.#deps.services.find(principal.accountId, name)) !== null;
+      if (!isKnown) throw invalidField(`databases.${index}`, 'must be the name of a database of yours');
+    }
+  }
+
   #newRow(principal: Principal, request: VmRequest): NewRow {
     const { input, checked, address, plan } = request;
     const { type } = checked;
@@ -144,6 +160,7 @@ export class Machines {
       image_id: input.image ?? DEFAULT_IMAGE,
       ssh_keys: JSON.stringify(checked.sshKeys),
       user_data: checked.userData,
+      databases: checked.databases.length === 0 ? null : JSON.stringify(checked.databases),
       ports: JSON.stringify(checked.ports),
       outbound: Number(this.#deps.outbound),
       uuid: newUuid(),

@@ -13,9 +13,11 @@ import type {
   StopMethod,
 } from '../hypervisor.ts';
 import { guestImage } from '../images/images.ts';
+import type { NetworkServices } from '../private-network.ts';
 import type { Exposures } from './exposures.ts';
 import type { Happening, Lifecycle, NewRun } from './lifecycle.ts';
 import { nextState, type VmState } from './transitions.ts';
+import { variableOf } from './vm-fields.ts';
 import type { VmRow, VmStore } from './vm-store.ts';
 
 export interface RunsDeps {
@@ -24,6 +26,7 @@ export interface RunsDeps {
   readonly hypervisor: Hypervisor;
   readonly lifecycle: Lifecycle;
   readonly exposures: Exposures;
+  readonly services: Pick<NetworkServices, 'uri'>;
 }
 
 export interface BootOptions {
@@ -94,7 +97,7 @@ export class Runs {
     const { hypervisor, lifecycle, clock, exposures } = this.#deps;
     let run: NewRun;
     try {
-      const { handle, accel, accelReason } = await hypervisor.start(guestSpec(row));
+      const { handle, accel, accelReason } = await hypervisor.start(await this.#specOf(row));
       run = { handle, accel, accel_reason: accelReason, started_at: since ?? clock.now() };
     } catch (error) {
       await lifecycle.apply(row, { event: backTo(before, error), desired: 'stopped', reason: whyNot(error) });
@@ -107,6 +110,21 @@ export class Runs {
     const running = await lifecycle.apply(row, started, call);
     exposures.begin(row.vm_id);
     return running;
+  }
+
+  async #specOf(row: VmRow): Promise<GuestSpec> {
+    const spec = guestSpec(row);
+    return row.databases === null ? spec : { ...spec, databaseUris: await this.#urisOf(row, row.databases) };
+  }
+
+  /** A database that has gone is left out: the machine starts all the same. */
+  async #urisOf({ account_id }: VmRow, names: string): Promise<Readonly<Record<string, string>>> {
+    const uris: Record<string, string> = {};
+    for (const name of JSON.parse(names) as string[]) {
+      const uri = await this.#deps.services.uri(account_id, name).catch(() => null);
+      if (uri !== null) uris[variableOf(name)] = uri;
+    }
+    return uris;
   }
 
   /**

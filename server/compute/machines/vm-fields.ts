@@ -13,6 +13,7 @@ export interface CheckedVm {
   readonly type: InstanceType;
   readonly sshKeys: readonly string[];
   readonly userData: string | null;
+  readonly databases: readonly string[];
   /** Ascending. */
   readonly ports: readonly number[];
 }
@@ -29,6 +30,11 @@ export function assertVmFields(given: Partial<NewVm>): void {
   note('tags', tagsProblem(tags));
   for (const [index, line] of ssh_keys.entries()) note(`ssh_keys.${index}`, sshKeyProblem(line.trim()));
   note('user_data', userDataProblem(user_data, image));
+  const variables = (given.databases ?? []).map(variableOf);
+  for (const [index, variable] of variables.entries()) {
+    const isSecond = variables.indexOf(variable) < index;
+    note(`databases.${index}`, isSecond ? `has the same variable as another: ${variable}` : undefined);
+  }
   assertFields(problems);
 }
 
@@ -39,7 +45,13 @@ export function checkNewVm(input: NewVm): CheckedVm {
   if (type === undefined) throw new Error('a type that is known has gone');
   const sshKeys = (input.ssh_keys ?? []).map((line) => line.trim());
   const ports = [...new Set([...ALWAYS_OPEN, ...(input.ports ?? [])])].sort((a, b) => a - b);
-  return { name: input.name.trim(), type, sshKeys, userData: input.user_data || null, ports };
+  const { databases = [], user_data } = input;
+  return { name: input.name.trim(), type, sshKeys, userData: user_data || null, databases, ports };
+}
+
+/** `SHOP_1_URL` for the database `shop-1`. */
+export function variableOf(database: string): string {
+  return `${database.toUpperCase().replace(/[^A-Z0-9]/g, '_')}_URL`;
 }
 
 function typeProblem(name: string): string | undefined {

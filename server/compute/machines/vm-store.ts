@@ -21,6 +21,8 @@ export interface VmRow {
   /** JSON array of OpenSSH public key lines. */
   readonly ssh_keys: string;
   readonly user_data: string | null;
+  /** JSON array of the names of databases whose URIs it is given; null: none. */
+  readonly databases: string | null;
   /** JSON array of guest ports. */
   readonly ports: string;
   readonly outbound: number;
@@ -49,7 +51,7 @@ export interface VmRow {
 export type UsageEvent = 'created' | 'started' | 'stopped' | 'deleted';
 
 const COLUMNS = `id, vm_id, account_id, name, instance_type, region, tags, vcpus, memory_mb, disk_gb,
-  price_micro, image_id, ssh_keys, user_data, ports, outbound, uuid, mac, address, state, desired_state,
+  price_micro, image_id, ssh_keys, user_data, databases, ports, outbound, uuid, mac, address, state, desired_state,
   generation, reason_code, reason_message, handle, accel, accel_reason, state_changed_at, started_at,
   ready_at, created_at, (SELECT plan FROM accounts WHERE accounts.id = account_id) AS plan,
   (SELECT count(*) FROM vm_ports WHERE vm_ports.vm_id = vms.vm_id) AS published`;
@@ -142,12 +144,20 @@ export class VmStore {
   insert(row: Omit<VmRow, 'id'>): Statement {
     return {
       sql: `INSERT INTO vms (vm_id, account_id, name, instance_type, region, tags, vcpus, memory_mb, disk_gb,
-              price_micro, image_id, ssh_keys, user_data, ports, outbound, uuid, mac, address, state,
+              price_micro, image_id, ssh_keys, user_data, databases, ports, outbound, uuid, mac, address, state,
               desired_state, generation, state_changed_at, created_at)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
       params: [
         ...[row.vm_id, row.account_id, row.name, row.instance_type, row.region, row.tags, row.vcpus],
-        ...[row.memory_mb, row.disk_gb, row.price_micro, row.image_id, row.ssh_keys, row.user_data],
+        ...[
+          row.memory_mb,
+          row.disk_gb,
+          row.price_micro,
+          row.image_id,
+          row.ssh_keys,
+          row.user_data,
+          row.databases,
+        ],
         ...[row.ports, row.outbound, row.uuid, row.mac, row.address, row.state, row.desired_state],
         ...[row.generation, row.state_changed_at, row.created_at],
       ],

@@ -59,6 +59,23 @@ test('the private device is told its address and its name server, after the othe
   );
 });
 
+test('URIs of databases are a file of the seed, and one that cloud-init writes', () => {
+  const databaseUris = { SHOP_URL: "postgresql://u:p@shop.db.internal:5432/d'x" };
+  const files: Record<string, string> = seedFiles({ ...testSpec('tiny'), databaseUris });
+  assert.equal(files['databases.env'], "SHOP_URL='postgresql://u:p@shop.db.internal:5432/d%27x'\n");
+  const [, content = ''] = /^ {4}content: (\S+)$/m.exec(files['vendor-data'] ?? '') ?? [];
+  assert.equal(Buffer.from(content, 'base64').toString(), files['databases.env']);
+  assert.match(
+    files['vendor-data'] ?? '',
+    /^write_files:\n {2}- path: \/etc\/cloudlet\/databases\.env\n {4}permissions: "0600"$/m,
+  );
+  const without: Record<string, string> = seedFiles(testSpec('tiny'));
+  assert.deepEqual(
+    [without['databases.env'], without['vendor-data']?.includes('write_files')],
+    [undefined, false],
+  );
+});
+
 test('the same guest always gets the same seed', () => {
   const spec = { ...testSpec('tiny'), sshKeys: [KEY] };
   assert.ok(seedImage(spec).equals(seedImage(spec)));

@@ -25,7 +25,10 @@ export interface StaticNetwork {
   readonly resolvers: readonly string[];
 }
 
-export type SeedSpec = Pick<GuestSpec, 'vmId' | 'hostname' | 'sshKeys' | 'userData' | 'network'> & {
+export type SeedSpec = Pick<
+  GuestSpec,
+  'vmId' | 'hostname' | 'sshKeys' | 'userData' | 'databaseUris' | 'network'
+> & {
   /** null or missing: it asks. */
   readonly staticNetwork?: StaticNetwork | null;
 };
@@ -58,9 +61,26 @@ export function seedFiles(spec: SeedSpec) {
     'meta-data': `instance-id: ${spec.vmId}\nlocal-hostname: ${spec.hostname}\n${yamlList('public-keys', keys)}`,
     'user-data': spec.userData ?? `#cloud-config\n${yamlList('ssh_authorized_keys', keys)}`,
     // Beneath the user's own. Keys open root on every image, as they do on the built-in one.
-    'vendor-data': '#cloud-config\ndisable_root: false\nssh_pwauth: false\n',
+    'vendor-data': `#cloud-config\ndisable_root: false\nssh_pwauth: false\n${environmentFile(spec)}`,
     'network-config': networkConfig(spec),
+    ...(spec.databaseUris === undefined ? {} : { [ENVIRONMENT]: environmentOf(spec.databaseUris) }),
   };
+}
+
+/** In the seed, where the built-in image looks at each boot. */
+const ENVIRONMENT = 'databases.env';
+
+/** Lines that a shell and systemd read. */
+function environmentOf(uris: Readonly<Record<string, string>>): string {
+  const lines = Object.entries(uris).map(([name, uri]) => `${name}='${uri.replaceAll("'", '%27')}'\n`);
+  return lines.join('');
+}
+
+function environmentFile({ databaseUris }: SeedSpec): string {
+  if (databaseUris === undefined) return '';
+  const content = Buffer.from(environmentOf(databaseUris)).toString('base64');
+  const place = `  - path: /etc/cloudlet/${ENVIRONMENT}\n    permissions: "0600"\n`;
+  return `write_files:\n${place}    encoding: b64\n    content: ${content}\n`;
 }
 
 /** The seed as a disk image with the label that cloud-init looks for. */
