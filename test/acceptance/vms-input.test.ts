@@ -18,12 +18,14 @@ after(() => cloud.stop());
 
 test('a new machine says all of itself', async () => {
   const vm = await user.expect(201, '/api/vms', { json: NEW_VM });
-  const { vm_id, ip_address, created_at, ports, ...rest } = vm;
+  const { vm_id, ip_address, private_ip, created_at, ports, ...rest } = vm;
   assert.match(vm_id, /^vm-[0-9a-z]{26}$/);
   assert.match(ip_address, /^127\.\d+\.\d+\.\d+$/);
+  assert.match(private_ip, /^10\.(8\d|9[0-5])\.\d+\.\d+$/);
   assert.match(created_at, TIME);
   assert.deepEqual(rest, {
     ...NEW_VM,
+    internal_name: 'web.internal',
     image: 'tiny',
     state: 'created',
     state_reason: null,
