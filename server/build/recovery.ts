@@ -215,6 +215,7 @@ function meterRecovery(meters: Meters, watch: RecoveryWatch): void {
     'Age of the point that a restore would take: so much would be lost now',
     () => watch.figures().latestAgeSeconds,
   );
+  gauge('drill_age_seconds', 'Time since a restore drill last passed', () => watch.figures().drillAgeSeconds);
   gauge('target_up', '1 if the recovery repository answered the last check', () =>
     Number(watch.figures().isTargetUp),
   );

@@ -218,6 +218,7 @@ interface Recovery {
   readonly latest: { readonly point_id: string; readonly created_at: string; readonly gaps: number } | null;
   readonly schedule: { readonly every: string; readonly next_at: string | null };
   readonly verified_at: string | null;
+  readonly drilled_at: string | null;
   readonly key_taken: boolean | null;
   readonly free_bytes: number | null;
   readonly warnings: readonly { readonly code: string; readonly detail: string; readonly fix: string }[];
@@ -246,6 +247,7 @@ export async function status(config: Config): Promise<number> {
     console.log(
       verified === null ? 'No recovery point has been verified' : `Last verified at ${verified} UTC`,
     );
+    if (found.drilled_at !== null) console.log(`A restore drill last passed at ${found.drilled_at} UTC`);
     if (found.key_taken === true) console.log('An administrator has confirmed having the recovery key');
     if (free !== null) console.log(`${formatSize(free)} of free space in the recovery repository`);
     tellWarnings(found);

@@ -8,6 +8,8 @@ export interface RecoverySummary {
   readonly damaged: number;
   readonly newest_at: number | null;
   readonly verified_at: number | null;
+  /** The last restore drill that passed. */
+  readonly drilled_at: number | null;
   /** Creation time of the last point, if it failed. */
   readonly failed_at: number | null;
   readonly failed_reason: string | null;
@@ -25,6 +27,7 @@ const NONE: RecoverySummary = {
   damaged: 0,
   newest_at: null,
   verified_at: null,
+  drilled_at: null,
   failed_at: null,
   newest_id: null,
   newest_gaps: null,
@@ -59,6 +62,7 @@ export class RecoverySummaryStore {
        SELECT (SELECT count(*) FROM sound) AS points,
          (SELECT count(*) FROM here WHERE state = 'damaged') AS damaged,
          (SELECT max(created_at) FROM sound) AS newest_at, (SELECT max(verified_at) FROM sound) AS verified_at,
+         (SELECT max(drilled_at) FROM here) AS drilled_at,
          (SELECT created_at FROM failed) AS failed_at, (SELECT reason FROM failed) AS failed_reason,
          (SELECT point_id FROM newest) AS newest_id, (SELECT gaps FROM newest) AS newest_gaps,
          (SELECT point_id FROM latest) AS latest_id, (SELECT created_at FROM latest) AS latest_at,

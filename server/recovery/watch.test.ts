@@ -14,6 +14,7 @@ const NOTHING: RecoverySummary = {
   damaged: 0,
   newest_at: null,
   verified_at: null,
+  drilled_at: null,
   failed_at: null,
   failed_reason: null,
   newest_id: null,

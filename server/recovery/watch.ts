@@ -117,6 +117,7 @@ export class RecoveryWatch {
       newest_age_seconds: ageMs && Math.round(ageMs / 1000),
       latest: latestOf(summary, clock.now()),
       verified_at: formatTimeOrNull(verified_at),
+      drilled_at: formatTimeOrNull(summary.drilled_at),
       schedule: presentPlan(planned),
       last_failure: failed_at === null ? null : { at: formatTime(failed_at), reason },
       key_taken: isKeyTaken,
@@ -129,11 +130,13 @@ export class RecoveryWatch {
   /** Results of the last probe; NaN where unknown. */
   figures() {
     const { newest_at: newestAt = null, latest_at: latestAt = null, points = 0 } = this.#summary ?? {};
+    const { drilled_at: drilledAt = null } = this.#summary ?? {};
     const ageOf = (at: number | null) => (at === null ? Number.NaN : (this.#deps.clock.now() - at) / 1000);
     return {
       points,
       ageSeconds: ageOf(newestAt),
       latestAgeSeconds: ageOf(latestAt),
+      drillAgeSeconds: ageOf(drilledAt),
       isTargetUp: this.#found !== undefined,
       freeBytes: this.#found?.freeBytes ?? Number.NaN,
       isKeyTaken: this.#isKeyTaken,

@@ -100,6 +100,9 @@ export const SystemStatus = namedObject('SystemStatus', {
         description: 'The point that a restore of `latest` would take now; null if there is none',
       }),
       verified_at: Time,
+      drilled_at: Type.Union([Type.String(), Type.Null()], {
+        description: 'When a restore drill last passed',
+      }),
       schedule: RecoveryPlan,
       last_failure: Type.Union([RecoveryFailure, Type.Null()], {
         description: 'Failure of the last recovery point, if it failed',
