@@ -1,6 +1,7 @@
 /** Databases, which are named by their name or id. */
 import type { Cloud, Database } from '../sdk/index.ts';
 import type { Command } from './command.ts';
+import { UsageError } from './failures.ts';
 import { sizeText } from './output.ts';
 import { about, all, assertMeant, find, linesOf, YES } from './things.ts';
 
@@ -8,6 +9,10 @@ const namesOf = ({ database_id, name }: Database) => [database_id, name] as cons
 export const findDatabase = (cloud: Cloud, word: string) => find(cloud.listDatabases(), namesOf, word);
 const findDeleted = (cloud: Cloud, word: string) =>
   find(cloud.listDatabases({ deleted: true }), namesOf, word);
+
+/** A database that is deleted counts where there is no other of the name. */
+const findAny = (cloud: Cloud, word: string) =>
+  findDatabase(cloud, word).catch(() => findDeleted(cloud, word));
 
 export const DATABASE_COMMANDS: readonly Command[] = [
   {
@@ -29,17 +34,21 @@ export const DATABASE_COMMANDS: readonly Command[] = [
     options: {
       engine: { value: 'ENGINE', summary: 'sqlite (default), postgresql, mysql or mongodb' },
       from: { value: 'DATABASE', summary: 'copy this database' },
+      point: { value: 'POINT', summary: 'as it is in this recovery point (see db points)' },
       'size-limit': { value: 'MB', summary: 'largest size in MB' },
     },
     run: async ({ session, output, options, words: [name = ''] }) => {
       const { cloud } = session();
-      const [engine, source] = [options.text('engine'), options.text('from')];
+      const [engine, source, point] = ['engine', 'from', 'point'].map((option) => options.text(option));
+      if (point !== undefined && source === undefined) throw new UsageError('--point needs --from');
+      const find = point === undefined ? findDatabase : findAny;
+      const from = source === undefined ? undefined : (await find(cloud, source)).database_id;
       const made = await cloud.createDatabase({
         name,
         // The cloud knows which there are, and refuses others.
         ...(engine !== undefined && { engine: engine as Database['engine'] }),
-        ...(source !== undefined && {
-          from: { database_id: (await findDatabase(cloud, source)).database_id },
+        ...(from !== undefined && {
+          from: { database_id: from, ...(point !== undefined && { point_id: point }) },
         }),
         ...(options.has('size-limit') && { size_limit_mb: options.count('size-limit', 1) }),
       });
@@ -73,6 +82,15 @@ export const DATABASE_COMMANDS: readonly Command[] = [
       await assertMeant({ ...call, output }, `Delete ${name}?`);
       const deleted = await cloud.deleteDatabase(database_id);
       output.one(deleted, () => [`${name} is deleted`]);
+    }),
+  },
+  {
+    name: 'db points',
+    words: 'DATABASE',
+    summary: 'list the recovery points that have a database; db create --from --point takes it back',
+    run: about(findAny, async ({ database_id }, { cloud, output }) => {
+      const points = await cloud.listDatabasePoints(database_id);
+      output.table(points, ['POINT', 'CREATED'], ({ point_id, created_at }) => [point_id, created_at]);
     }),
   },
   {

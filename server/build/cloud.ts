@@ -15,6 +15,7 @@ import { machineSource } from '../compute/machines/point-machines.ts';
 import type { NetworkServices } from '../compute/private-network.ts';
 import type { Config } from '../config/config.ts';
 import { DataCheck, DataFaults } from '../databases/data-faults.ts';
+import type { PointFiles } from '../databases/database-points.ts';
 import { Egress } from '../databases/egress.ts';
 import { databasesPart } from '../databases/part.ts';
 import { KeptDumpFiles } from '../drivers/kept-dump-files.ts';
@@ -248,6 +249,7 @@ async function buildDomains(
     },
     maxSizeMb: config.databaseSizeMb,
     keepMs: config.databaseKeepHours * HOUR_MS,
+    pointFiles: pointFilesOf(() => recovery.pointFiles),
     pointDumpMs: config.recoveryDumpMinutes * 60_000,
     pointSilenceMs: config.recoverySilenceSeconds * 1000,
     orphanGraceMs: config.sweepGraceSeconds * 1000,
@@ -274,6 +276,11 @@ async function buildDomains(
   });
   const webhooks = webhooksPart({ clock, log, base });
   return { storage, engines, compute, databases, credits, accounts, webhooks, recovery };
+}
+
+/** Recovery is made after databases, and reached once both run. */
+function pointFilesOf(recovery: () => PointFiles): PointFiles {
+  return { points: () => recovery().points(), find: (...of) => recovery().find(...of) };
 }
 
 /** Databases are made after machines, and reached once both run. */

@@ -24,6 +24,7 @@ import type { Drills } from '../recovery/drills.ts';
 import { Journals, type JournalsDeps } from '../recovery/journal.ts';
 import { JournalStore } from '../recovery/journal-store.ts';
 import { Lease } from '../recovery/lease.ts';
+import { PointFiles } from '../recovery/point-files.ts';
 import { PointEvents, type PointWork } from '../recovery/point-view.ts';
 import { Points } from '../recovery/points.ts';
 import { RecoveryKeys } from '../recovery/recovery-keys.ts';
@@ -119,8 +120,10 @@ export function buildRecovery({ config, clock, log, base, sources }: RecoveryDep
   });
   const schedule = buildSchedule({ ...shared, config, metadata, points, removals, lease, target });
   const scheduler: Scheduler = schedule.scheduler;
+  const pointFiles = new PointFiles({ store, repository: () => verifying.open(), location: target.location });
   return {
     points,
+    pointFiles,
     watch,
     routes: recoveryRoutes({ points, keys, verifications, drills, removals, ...schedule }),
     gauges: (meters: Meters) => meterRecovery(meters, watch),

@@ -13,6 +13,7 @@ import type { Clock } from '../platform/clock.ts';
 import { invalidField } from '../platform/errors.ts';
 import { newId, randomBase62, randomName } from '../platform/ids.ts';
 import type { Sealer } from '../platform/master-key.ts';
+import type { DatabasePoints } from './database-points.ts';
 import { type DatabaseViews, MIB } from './database-view.ts';
 import type { DatabaseBilling } from './egress.ts';
 import type { Engine, EngineName } from './engine.ts';
@@ -35,6 +36,7 @@ export interface CreationDeps {
   readonly turns: DatabaseTurns;
   readonly secrets: DatabaseSecrets;
   readonly views: DatabaseViews;
+  readonly points: DatabasePoints;
   readonly billing: DatabaseBilling;
   readonly clock: Clock;
   /** Throws `out_of_space` when so many more bytes must not be stored. */
@@ -51,6 +53,13 @@ interface Plan {
   readonly password: string;
 }
 
+interface Making {
+  readonly engine: Engine;
+  readonly source: DatabaseRow | undefined;
+  readonly pointId: string | undefined;
+  readonly password: string;
+}
+
 export class Creation {
   readonly #deps: CreationDeps;
 
@@ -61,8 +70,8 @@ export class Creation {
   /**
    * Resolves when a driver can connect; continues when the client disconnects. Throws `invalid_request`,
    * `database_exists`, `insufficient_credits`, `quota_exceeded`, `engine_unavailable`, for a copy
-   * `database_not_found` and `database_not_ready`, and the engine's errors (`out_of_space`). Leaves nothing
-   * behind on failure.
+   * `database_not_found` and `database_not_ready`, for one of a recovery point what DatabasePoints.load()
+   * throws, and the engine's errors (`out_of_space`). Leaves nothing behind on failure.
    */
   async create(call: Call, input: NewDatabase): Promise<Database> {
     const { billing, engines, secrets, clock, turns } = this.#deps;
@@ -78,7 +87,8 @@ export class Creation {
     return turns.run(databaseId, async () => {
       const creating = await this.#insert(principal, databaseId, plan);
       try {
-        return await this.#make(call, creating, { engine, source, password: plan.password });
+        const pointId = input.from?.point_id;
+        return await this.#make(call, creating, { engine, source, pointId, password: plan.password });
       } catch (error) {
         // The database may be stored as ready: the row decides at the next start.
         if (error instanceof CommitOutcomeUnknown) throw error;
@@ -105,8 +115,13 @@ export class Creation {
 
   async #sourceOf(principal: Principal, { from, engine }: NewDatabase): Promise<DatabaseRow | undefined> {
     if (from === undefined) return undefined;
-    const source = await this.#deps.owned.findLive(principal, from.database_id);
-    assertReadable(source);
+    const { owned, points } = this.#deps;
+    const { database_id: id, point_id: pointId } = from;
+    // A point has what a deleted or damaged database had.
+    const source =
+      pointId === undefined ? await owned.findLive(principal, id) : await owned.findAny(principal, id);
+    if (pointId === undefined) assertReadable(source);
+    else await points.assertIn(source, pointId);
     if (engine === undefined || engine === source.engine) return source;
     throw invalidField('engine', `must be ${source.engine}, the engine of the source database`);
   }
@@ -170,13 +185,12 @@ export class Creation {
   async #make(
     call: Call,
     creating: DatabaseRow,
-    how: { readonly engine: Engine; readonly source: DatabaseRow | undefined; readonly password: string },
+    { engine, source, pointId, password }: Making,
   ): Promise<Database> {
     const { lifecycle, views, billing, store } = this.#deps;
-    const { engine, source, password } = how;
     await engine.prepare();
     await engine.provision(lifecycle.inEngine(creating), password);
-    const sizeBytes = source === undefined ? 0 : await this.#copy(engine, source, creating);
+    const sizeBytes = source === undefined ? 0 : await this.#fill(engine, creating, { source, pointId });
     const ready = { state: 'ready', applied: creating.generation + 1, size_bytes: sizeBytes } as const;
     const response = await views.present({ ...creating, ...ready }, password);
     const also = (change: Change) => {
@@ -187,10 +201,20 @@ export class Creation {
     return response;
   }
 
-  /** Resolves with its size in bytes. */
-  #copy(engine: Engine, source: DatabaseRow, creating: DatabaseRow): Promise<number> {
-    const { lifecycle, turns, store } = this.#deps;
+  /** Copies the source into the new database; resolves with its size in bytes. */
+  #fill(
+    engine: Engine,
+    creating: DatabaseRow,
+    { source, pointId }: { readonly source: DatabaseRow; readonly pointId: string | undefined },
+  ): Promise<number> {
+    const { lifecycle, turns, store, points } = this.#deps;
     const target = lifecycle.inEngine(creating);
+    if (pointId !== undefined) {
+      return turns.during([creating.database_id], async (signal) => {
+        await points.load(source, pointId, { engine, database: target, signal });
+        return (await engine.measure(target)).sizeBytes;
+      });
+    }
     return turns.during([source.database_id, creating.database_id], async (signal) => {
       try {
         await engine.fork(lifecycle.inEngine(source), target, signal);

@@ -16,6 +16,7 @@ import { databaseStops } from './account-stops.ts';
 import { Creation, DatabaseSecrets } from './creation.ts';
 import type { DataFaults } from './data-faults.ts';
 import { DatabaseDeleter, type KeptDumps } from './database-deleter.ts';
+import { DatabasePoints, type PointFiles } from './database-points.ts';
 import { DatabaseViews } from './database-view.ts';
 import { Databases } from './databases.ts';
 import { Dumps } from './dumps.ts';
@@ -43,6 +44,7 @@ export interface DatabasesDeps {
   readonly egress: Egress;
   readonly engines: readonly Engine[];
   readonly kept: KeptDumps;
+  readonly pointFiles: PointFiles;
   readonly limits: EngineLimits;
   /** Throws `out_of_space` when so many more bytes must not be stored. */
   readonly assertSpace: (bytes: number) => void;
@@ -72,7 +74,8 @@ export function assembleDatabases({ engines: list, sealer, ...given }: Databases
   const owned = new OwnedDatabases(store);
   const lifecycle = new Lifecycle({ store, changes, engines, secrets, clock, limits, announce });
   const views = new DatabaseViews({ engines, billing, lifecycle });
-  const parts = { ...given, store, changes, engines, secrets, turns, owned, lifecycle, views };
+  const points = new DatabasePoints({ ...given, owned });
+  const parts = { ...given, store, changes, engines, secrets, turns, owned, lifecycle, views, points };
   const databases = new Databases(parts);
   const creation = new Creation(parts);
   const reconcileSoon = (databaseId: string) => supervisor.reconcileSoon(databaseId);
@@ -85,7 +88,18 @@ export function assembleDatabases({ engines: list, sealer, ...given }: Databases
   const metrics = new Metrics({ ...parts, samples, sampler });
   const queries = new Queries(parts);
   const dumps = new Dumps(parts);
-  const routes = { databases, creation, deleter, engines, limits, maxSizeMb, queries, dumps, metrics };
+  const routes = {
+    databases,
+    creation,
+    deleter,
+    points,
+    engines,
+    limits,
+    maxSizeMb,
+    queries,
+    dumps,
+    metrics,
+  };
   const logins = new Logins({ store, lifecycle, engine: 'sqlite' });
   const pointSource = databaseSource(parts);
   const { kept } = given;

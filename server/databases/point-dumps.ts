@@ -21,14 +21,17 @@ export interface PointDumpsDeps {
 }
 
 const PAGE = 500;
-/** Folder of kept dumps in a point, as in build/databases.ts. */
+/** Folder of kept dumps in a point, as in build/cloud.ts. */
 const FOLDER = 'databases/kept';
+export const POINT_COMPONENT = 'databases';
+/** Path of a database's dump in a point. */
+export const pathInPoint = (databaseId: string) => `${FOLDER}/${databaseId}`;
 const OWNER_ONLY = 0o600;
 
 /** A failed database becomes a gap of the point, which continues without it. */
 export function databaseSource(deps: PointDumpsDeps): Source {
   return {
-    name: 'databases',
+    name: POINT_COMPONENT,
     consistency: 'each database as of the time it was read',
     async *files({ reads }: Snapshot, signal) {
       const rows = new DatabaseStore(reads);
@@ -44,7 +47,7 @@ export function databaseSource(deps: PointDumpsDeps): Source {
 
 function fileOf(deps: PointDumpsDeps, seen: DatabaseRow, signal: AbortSignal): SourceFile {
   return {
-    path: `${FOLDER}/${seen.database_id}`,
+    path: pathInPoint(seen.database_id),
     mode: OWNER_ONLY,
     changes: seen.engine === 'sqlite' ? 'in_place' : 'by_insertion',
     isPacked: false,

@@ -6,6 +6,7 @@ import { Type } from '../platform/json-schema.ts';
 import { type DatabaseContentRoutesDeps, databaseContentRoutes } from './content-routes.ts';
 import type { Creation } from './creation.ts';
 import type { DatabaseDeleter } from './database-deleter.ts';
+import type { DatabasePoints } from './database-points.ts';
 import type { Databases } from './databases.ts';
 import type { EngineLimits } from './engine.ts';
 import { DEFAULT_ENGINE, type Engines } from './engines.ts';
@@ -15,6 +16,7 @@ import {
   Database,
   DatabaseChange,
   DatabasePath,
+  DatabasePoint,
   DatabasesQuery,
   DeletionQuery,
   EngineEntry,
@@ -27,6 +29,7 @@ export interface DatabaseRoutesDeps extends DatabaseContentRoutesDeps, DatabaseM
   readonly databases: Databases;
   readonly creation: Creation;
   readonly deleter: DatabaseDeleter;
+  readonly points: DatabasePoints;
   readonly engines: Engines;
   readonly limits: EngineLimits;
   readonly maxSizeMb: number;
@@ -38,6 +41,7 @@ export function databaseRoutes(deps: DatabaseRoutesDeps): Route[] {
   return [
     ...engineRoutes(deps),
     ...findRoutes(deps),
+    pointsRoute(deps),
     ...changeRoutes(deps),
     ...removalRoutes(deps),
     ...databaseContentRoutes(deps),
@@ -95,6 +99,13 @@ function findRoutes({ databases, creation }: DatabaseRoutesDeps): Route[] {
           'data_damaged',
         ] as const),
         ...(['database_not_found', 'database_not_ready'] as const),
+        ...([
+          'point_not_found',
+          'data_corrupted',
+          'target_unavailable',
+          'load_failed',
+          'overloaded',
+        ] as const),
       ],
       handler: (call) => creation.create(call, call.body),
     }),
@@ -129,6 +140,24 @@ function findRoutes({ databases, creation }: DatabaseRoutesDeps): Route[] {
       handler: ({ principal, params }) => databases.describe(principal, params.database_id),
     }),
   ];
+}
+
+function pointsRoute({ points }: DatabaseRoutesDeps): Route {
+  return defineRoute({
+    method: 'GET',
+    path: `${DATABASE}/points`,
+    name: 'listDatabasePoints',
+    tag: 'databases',
+    summary: 'List the recovery points that have a database, newest first',
+    description:
+      'A new database is made from one with `POST /api/databases` and `from`. Also for a deleted database, as ' +
+      'long as it can be undeleted.',
+    permission: 'databases:read',
+    params: DatabasePath,
+    responses: { 200: Type.Array(DatabasePoint) },
+    errors: ['database_not_found'],
+    handler: ({ principal, params }) => points.list(principal, params.database_id),
+  });
 }
 
 function changeRoutes({ databases }: DatabaseRoutesDeps): Route[] {

@@ -72,7 +72,12 @@ export const NewDatabase = namedObject('NewDatabase', {
   from: Type.Optional(
     namedObject(
       'DatabaseSource',
-      { database_id: Type.String() },
+      {
+        database_id: Type.String(),
+        point_id: Type.Optional(
+          Type.String({ description: 'Copies it as it is in this recovery point; default: as it is now' }),
+        ),
+      },
       { description: 'Database to copy; the engine stays the same' },
     ),
   ),
@@ -96,6 +101,12 @@ export const DeletionQuery = Type.Object({
     Type.Boolean({ description: 'false: keeps no last dump, and deletes an existing one. Default: true' }),
   ),
 });
+
+export const DatabasePoint = namedObject('DatabasePoint', {
+  point_id: Type.String(),
+  created_at: Type.String({ description: 'Time of the point; the database was read shortly after' }),
+});
+export type DatabasePoint = Static<typeof DatabasePoint>;
 
 export const DatabasePath = Type.Object({ database_id: Type.String({ $id: 'DatabaseId' }) });
 

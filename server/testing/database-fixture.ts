@@ -58,6 +58,7 @@ export async function openDatabaseFixture() {
       const announced: string[] = [];
       const egress = new Egress({ changes: new Changes({ metadata }), billing });
       const parts = assembleDatabases({
+        pointFiles: { points: async () => [], find: async () => undefined },
         metadata: options.wrapMetadata?.(metadata) ?? metadata,
         clock,
         sealer,

@@ -102,6 +102,7 @@ const CASES: Readonly<Record<string, Case>> = {
   queryDatabase: { json: { statement: 'SELECT 1' }, foreign: 'database_not_found' },
   listDatabaseTables: { foreign: 'database_not_found' },
   getDatabaseLog: { foreign: 'database_not_found' },
+  listDatabasePoints: { foreign: 'database_not_found' },
   getDatabaseMetrics: { foreign: 'database_not_found' },
   dumpDatabase: { foreign: 'database_not_found' },
   loadDatabase: { form: true, foreign: 'database_not_found' },

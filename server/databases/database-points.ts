@@ -1,0 +1,128 @@
+/** Databases in recovery points: their owner lists the points, and takes a database back as a new one. */
+import { Readable } from 'node:stream';
+import type { Principal } from '../calls/principal.ts';
+import { formatTime } from '../platform/clock.ts';
+import { AppError, invalidField } from '../platform/errors.ts';
+import { type Engine, type EngineDatabase, LoadFailed } from './engine.ts';
+import type { OwnedDatabases } from './owned-databases.ts';
+import { POINT_COMPONENT, pathInPoint } from './point-dumps.ts';
+import type { DatabasePoint } from './schema.ts';
+import type { DatabaseRow } from './store.ts';
+
+/** The files of recovery points, see recovery/point-files.ts. */
+export interface PointFiles {
+  /** Those that are sound, newest first; times in ms. */
+  points(): Promise<
+    readonly {
+      readonly pointId: string;
+      readonly createdAt: number;
+      readonly gaps: readonly { readonly component: string }[];
+    }[]
+  >;
+  /** undefined: the point does not have it. Throws `data_corrupted`, `target_unavailable`. */
+  find(
+    pointId: string,
+    file: { readonly component: string; readonly path: string },
+  ): Promise<{ readonly sizeBytes: number; read(): AsyncIterable<Uint8Array> } | undefined>;
+}
+
+export interface DatabasePointsDeps {
+  readonly owned: OwnedDatabases;
+  readonly pointFiles: PointFiles;
+  /** Throws `out_of_space` when so many more bytes must not be stored. */
+  readonly assertSpace: (bytes: number) => void;
+}
+
+/** Restores at the same time, of all accounts: each reads as fast as the target gives. */
+const MAX_RESTORES = 4;
+
+export class DatabasePoints {
+  readonly #deps: DatabasePointsDeps;
+  /** Accounts with a restore in progress. */
+  readonly #restoring = new Set<number>();
+
+  constructor(deps: DatabasePointsDeps) {
+    this.#deps = deps;
+  }
+
+  /**
+   * The sound points since the database was created, newest first, without those that lack it. A deleted
+   * database that can be undeleted has some too. Throws `database_not_found`.
+   */
+  async list(principal: Principal, databaseId: string): Promise<DatabasePoint[]> {
+    const row = await this.#deps.owned.findAny(principal, databaseId);
+    const points = await this.#pointsOf(row);
+    return points.map(({ pointId, createdAt }) => ({ point_id: pointId, created_at: formatTime(createdAt) }));
+  }
+
+  /** Throws `point_not_found` for a point that does not have the database. */
+  async assertIn(row: DatabaseRow, pointId: string): Promise<void> {
+    if ((await this.#pointsOf(row)).some((point) => point.pointId === pointId)) return;
+    throw notIn(row, pointId);
+  }
+
+  /**
+   * Loads the database as it is in the point into another, empty one. Throws `overloaded`, `point_not_found`,
+   * `invalid_request` for a dump above the size limit, `load_failed`, and what reading the point throws.
+   */
+  async load(
+    row: DatabaseRow,
+    pointId: string,
+    into: { readonly engine: Engine; readonly database: EngineDatabase; readonly signal: AbortSignal },
+  ): Promise<void> {
+    const { account_id: account, database_id: id } = row;
+    if (this.#restoring.has(account) || this.#restoring.size >= MAX_RESTORES) throw busy();
+    this.#restoring.add(account);
+    try {
+      const file = await this.#deps.pointFiles.find(pointId, {
+        component: POINT_COMPONENT,
+        path: pathInPoint(id),
+      });
+      if (file === undefined) throw notIn(row, pointId);
+      await this.#loadFile(file, into);
+    } finally {
+      this.#restoring.delete(account);
+    }
+  }
+
+  async #loadFile(
+    { sizeBytes, read }: { readonly sizeBytes: number; read(): AsyncIterable<Uint8Array> },
+    { engine, database, signal }: Parameters<DatabasePoints['load']>[2],
+  ): Promise<void> {
+    if (sizeBytes > database.sizeLimitBytes) throw tooSmall(sizeBytes);
+    this.#deps.assertSpace(sizeBytes);
+    const dump = Readable.from(read(), { objectMode: false });
+    try {
+      await engine.load(database, dump, signal);
+    } catch (error) {
+      throw error instanceof LoadFailed ? new AppError('load_failed', error.message) : error;
+    } finally {
+      dump.destroy();
+    }
+  }
+
+  async #pointsOf({ created_at: since, database_id: id }: DatabaseRow) {
+    const points = await this.#deps.pointFiles.points();
+    const lacks = (gaps: readonly { readonly component: string }[]) =>
+      gaps.some(({ component }) => component.includes(id));
+    return points.filter(({ createdAt, gaps }) => createdAt >= since && !lacks(gaps));
+  }
+}
+
+function notIn({ database_id: id }: DatabaseRow, pointId: string): AppError {
+  return new AppError('point_not_found', `No recovery point ${pointId} has the database`, {
+    hint: `GET /api/databases/${id}/points lists those that have it`,
+  });
+}
+
+function tooSmall(sizeBytes: number): AppError {
+  const mebibytes = Math.ceil(sizeBytes / 2 ** 20);
+  return invalidField('size_limit_mb', `must be at least ${mebibytes}, the size of the dump in the point`);
+}
+
+function busy(): AppError {
+  return new AppError('overloaded', 'Another database is being restored from a recovery point', {
+    hint: 'Try again when it is there',
+    retryAfterSeconds: 10,
+  });
+}
