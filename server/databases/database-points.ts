@@ -11,7 +11,7 @@ import type { DatabaseRow } from './store.ts';
 
 /** The files of recovery points, see recovery/point-files.ts. */
 export interface PointFiles {
-  /** Those that are sound, newest first; times in ms. */
+  /** The sound points, newest first; times in ms. */
   points(): Promise<
     readonly {
       readonly pointId: string;

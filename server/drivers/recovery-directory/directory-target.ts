@@ -144,7 +144,7 @@ export class DirectoryTarget implements Target {
   }
 
   hurry(): void {
-    // What the file system does cannot be called off.
+    // A call of the file system cannot be cancelled.
   }
 
   async #write(
