@@ -65,12 +65,17 @@ export const DATABASE_COMMANDS: readonly Command[] = [
     name: 'db url',
     words: 'DATABASE',
     summary: 'print the connection URI of a database',
-    options: { show: { summary: 'with the password' } },
+    options: {
+      show: { summary: 'with the password' },
+      private: { summary: 'the one for machines of the account' },
+    },
     run: about(findDatabase, async ({ database_id, connection }, { cloud, output, options }) => {
       const shown = options.has('show')
         ? (await cloud.getDatabaseCredentials(database_id)).connection
         : connection;
-      output.one(shown, () => [shown.uri]);
+      const uri = options.has('private') ? shown.private_uri : shown.uri;
+      if (uri === null) throw new UsageError('machines do not reach this database by their private network');
+      output.one(shown, () => [uri]);
     }),
   },
   {

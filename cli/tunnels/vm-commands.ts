@@ -77,6 +77,7 @@ async function create(call: Invocation) {
   const ssh_keys = [...new Set([...given, ...users, ownPublicKey()])];
   const [type, region] = [options.text('type') ?? 't2.micro', options.text('region') ?? 'us-east-1'];
   const [image, script] = [options.text('image'), options.text('user-data')];
+  const databases = options.list('database');
   const { cloud } = call.session();
   const made = await cloud.createVm({
     name: words[0] ?? '',
@@ -85,6 +86,7 @@ async function create(call: Invocation) {
     ssh_keys,
     ...(image !== undefined && { image }),
     ...(script !== undefined && { user_data: readText(script) }),
+    ...(databases.length > 0 && { databases }),
   });
   const vm = options.has('start') ? await cloud.startVm(made.vm_id) : made;
   output.one(vm, () => [`${vm.name} is ${vm.state} (${vm.vm_id})`]);
@@ -111,6 +113,7 @@ export const VM_TUNNEL_COMMANDS: readonly Command[] = [
       region: { value: 'REGION', summary: 'region (us-east-1)' },
       key: { value: 'LINE', summary: 'a further public key', many: true },
       'user-data': { value: 'FILE', summary: 'script or cloud-init configuration for the first start' },
+      database: { value: 'NAME', summary: 'give it the URI of this database, in a file', many: true },
       start: { summary: 'start it' },
     },
     run: create,

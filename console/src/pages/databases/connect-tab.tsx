@@ -42,6 +42,18 @@ function Connect({ credentials: { connection, snippets, ca } }: { credentials: D
         <Text size="sm" c="dimmed" mt={6}>
           {words.uriLead}
         </Text>
+        {connection.private_uri !== null && (
+          <>
+            <Text size="sm" mt="sm" mb={6}>
+              {words.privateLead}
+            </Text>
+            <CodeLine
+              value={connection.private_uri}
+              shown={shown(connection.private_uri)}
+              label={words.copyPrivate}
+            />
+          </>
+        )}
       </section>
       <Parts connection={connection} />
       <section>

@@ -83,6 +83,20 @@ function useFacts(vm: Vm): readonly Fact[] {
       ),
     },
     {
+      name: words.internalName,
+      value: (
+        <>
+          <Group gap={4}>
+            <span className="mono">{vm.internal_name}</span>
+            <CopyIcon value={vm.internal_name} label={words.copyAddress(vm.internal_name)} />
+          </Group>
+          <Text size="xs" c="dimmed">
+            {words.internalLead}
+          </Text>
+        </>
+      ),
+    },
+    {
       name: words.uptime,
       value: vm.started_at === null ? words.notRunning : <When at={vm.started_at} />,
     },

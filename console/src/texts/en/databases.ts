@@ -61,6 +61,8 @@ export const databases = {
     uri: 'Connection string',
     uriLead: 'It contains the password. Keep it secret.',
     copyUri: 'Copy connection string',
+    privateLead: 'On your machines:',
+    copyPrivate: 'Copy connection string for machines',
     show: 'Show password',
     hide: 'Hide password',
     code: 'Sample code',

@@ -136,6 +136,9 @@ export const machines = {
     removeOne: (address: string) => `Remove ${address}`,
     removed: (address: string) => `${address} is no longer published`,
   },
+  internalName: 'Private name',
+  internalLead:
+    'For your other machines. They reach your databases at NAME.db.internal, and S3 at s3.internal.',
   copyAddress: (name: string) => `Copy address of ${name}`,
   console: {
     label: 'Serial console. Press Ctrl and period to leave.',
