@@ -1,6 +1,7 @@
 /** Databases in the console: made in one click, queried, forked, deleted and brought back. */
 import assert from 'node:assert/strict';
 import { after, before } from 'node:test';
+import { ADMIN_KEY } from '../harness/cloud-process.ts';
 import { eventually } from '../harness/waiting.ts';
 import { noBrowser } from './browser-kit.ts';
 import { assertAccessible, assertOpens, openJourney, stepsOf, type Traveller } from './console-journey.ts';
@@ -156,6 +157,16 @@ step(
     await page.getByRole('button', { name: 'Done' }).click();
     await page.getByRole('button', { name: 'Create fork' }).click();
     await page.getByRole('heading', { level: 1, name: `${before.name}-copy` }).waitFor();
+    await user.as(ADMIN_KEY).expect(201, '/api/disaster-recovery/points?wait=60', { method: 'POST' });
+    await page.goto(`${ada.fixture.cloud.api}/databases/${before.database_id}?tab=manage`);
+    await page.getByLabel('Name of the fork').fill('of-a-point');
+    await page.getByLabel('Content').selectOption({ index: 1 });
+    await assertAccessible(page, 'the choice of a recovery point');
+    await page.getByRole('button', { name: 'Create fork' }).click();
+    await page.getByRole('heading', { level: 1, name: 'of-a-point' }).waitFor();
+    const made = (await user.expect(200, '/api/databases')).at(-1);
+    const copied = await run(user, `/api/databases/${made.database_id}`, 'SELECT count(*) FROM people');
+    assert.deepEqual(copied.rows, [[2]]);
 
     await page.goto(`${ada.fixture.cloud.api}/databases/${before.database_id}?tab=manage`);
     await page.getByRole('button', { name: 'Delete database' }).click();

@@ -1,7 +1,17 @@
 /** Actions on a whole database: settings, fork, dump, load, restart, password, delete. */
 
-import { Button, Checkbox, Group, NumberInput, Stack, Switch, Text, TextInput } from '@mantine/core';
-import { useMutation } from '@tanstack/react-query';
+import {
+  Button,
+  Checkbox,
+  Group,
+  NativeSelect,
+  NumberInput,
+  Stack,
+  Switch,
+  Text,
+  TextInput,
+} from '@mantine/core';
+import { useMutation, useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import type { Database, DatabaseChange } from '../../../../sdk/index.ts';
@@ -14,7 +24,7 @@ import { showDone } from '../../parts/notices.tsx';
 import { Refused } from '../../parts/warning.tsx';
 import { text } from '../../texts/text.ts';
 import { DumpPart, LoadPart, Part } from './manage-parts.tsx';
-import { credentialsQuery, databasesQuery, keptDatabasesQuery } from './queries.ts';
+import { credentialsQuery, databasesQuery, keptDatabasesQuery, pointsQuery } from './queries.ts';
 
 export function ManageTab({ database }: { database: Database }) {
   return (
@@ -120,12 +130,16 @@ function RotatePart({ database: { database_id: id, name } }: { database: Databas
   );
 }
 
-/** A second database of it, as of now. */
-function ForkPart({ database }: { database: Database }) {
+/** A second database of it, as of now or of a recovery point. */
+function ForkPart({ database: { database_id: id, name: original } }: { database: Database }) {
   const navigate = useNavigate();
-  const bodyOf = ({ name }: { name: string }) => ({ name, from: { database_id: database.database_id } });
+  const { data: points = [] } = useQuery(pointsQuery(id));
+  const bodyOf = ({ name, point_id: point }: { name: string; point_id: string }) => ({
+    name,
+    from: { database_id: id, ...(point !== '' && { point_id: point }) },
+  });
   const form = useCloudForm({
-    values: { name: `${database.name}-copy` },
+    values: { name: `${original}-copy`, point_id: '' },
     send: (values) => cloud.createDatabase(bodyOf(values)),
     invalidates: [databasesQuery],
     onDone: async (made) => {
@@ -145,6 +159,19 @@ function ForkPart({ database }: { database: Database }) {
               spellCheck={false}
               {...form.text('name')}
             />
+            {points.length > 0 && (
+              <NativeSelect
+                label={text.databases.manage.forkFrom}
+                data={[
+                  { value: '', label: text.databases.manage.forkNow },
+                  ...points.map(({ point_id, created_at }) => ({
+                    value: point_id,
+                    label: text.databases.manage.forkAt(created_at),
+                  })),
+                ]}
+                {...form.text('point_id')}
+              />
+            )}
             <Button type="submit" variant="default" loading={form.isBusy}>
               {text.databases.manage.forkSubmit}
             </Button>

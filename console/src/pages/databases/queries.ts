@@ -36,6 +36,9 @@ export const credentialsQuery = (id: string) =>
     gcTime: 0,
   });
 
+export const pointsQuery = (id: string) =>
+  queryOptions({ queryKey: ['databases', id, 'points'], queryFn: () => cloud.listDatabasePoints(id) });
+
 export const tablesQuery = (id: string) =>
   queryOptions({ queryKey: ['databases', id, 'tables'], queryFn: () => cloud.listDatabaseTables(id) });
 

@@ -164,8 +164,12 @@ export const databases = {
     protection: 'Deletion protection',
     protectionLead: 'While this is on, the database cannot be deleted.',
     fork: 'Fork',
-    forkLead: 'Creates a copy of the database as it is now. The copy costs as much as the original.',
+    forkLead:
+      'Creates a copy of the database, as it is now or as it is in a recovery point. The copy costs as much as the original.',
     forkName: 'Name of the fork',
+    forkFrom: 'Content',
+    forkNow: 'As it is now',
+    forkAt: (time: string) => `Recovery point of ${time} UTC`,
     forkSubmit: 'Create fork',
     forked: (name: string) => `${name} was created`,
     dump: 'Dump',
