@@ -89,7 +89,9 @@ export function buildRecovery({ config, clock, log, base, sources }: RecoveryDep
   const planned = () => scheduler.read();
   const watch = buildWatch({ clock, base, keys, target, inspect, news, planned });
   const onEnd = () => {
-    for (const work of [watch.check(), scheduler.tick()]) void work.catch((error) => onError('', error));
+    // The schedule notes the end of its point first, so that the alarm is its own.
+    const noted = scheduler.tick().catch((error) => onError('', error));
+    void noted.then(() => watch.check()).catch((error) => onError('', error));
   };
   const shared = { store, changes, clock, repository: () => keys.open(), onError, onEnd, news };
   const verifications = new Verifications({ ...shared, repository: () => verifying.open() });

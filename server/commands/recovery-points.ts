@@ -243,7 +243,6 @@ export async function status(config: Config): Promise<number> {
       );
     }
     if (schedule.next_at !== null) console.log(`The next one is due at ${schedule.next_at} UTC`);
-    else console.log('None are created without you: turn them on with cloudlet recovery schedule set daily');
     console.log(
       verified === null ? 'No recovery point has been verified' : `Last verified at ${verified} UTC`,
     );

@@ -23,13 +23,13 @@ const NOTHING: RecoverySummary = {
   latest_at: null,
   latest_gaps: null,
 };
-const OFF: Planned = { schedule: defaultSchedule(false), isDefault: true, progress: NO_PROGRESS };
+const DAILY: Planned = { schedule: defaultSchedule(true), isDefault: true, progress: NO_PROGRESS };
 const ELSEWHERE: TargetFact = { isOnDataDisk: false, freeBytes: 7, repositoryId: 'r' };
 
 function open(probe: () => Promise<TargetFact>) {
   const clock = new FakeClock();
   const alarms = new Alarms(clock);
-  const state = { summary: NOTHING, isKeyTaken: true, planned: OFF };
+  const state = { summary: NOTHING, isKeyTaken: true, planned: DAILY };
   const told: string[][] = [];
   const watch = new RecoveryWatch({
     summaries: { of: async () => state.summary },
@@ -62,6 +62,9 @@ test('what would be in the way of a restore is a warning with its fix, and no al
   target.fact = ELSEWHERE;
   await watch.check();
   assert.deepEqual(await warnings(), []);
+  state.planned = { ...DAILY, schedule: defaultSchedule(false) };
+  assert.deepEqual(await warnings(), ['recovery_schedule_off']);
+  state.planned = DAILY;
   clock.advance(9 * DAY_MS);
   const { warnings: old, newest_age_seconds: age } = await watch.read();
   assert.deepEqual(old, [
@@ -151,7 +154,7 @@ test('a schedule that fails or is late is an alarm until a point is made, and we
     latest_gaps: '[]',
   });
   state.summary = { ...NOTHING, ...latest(clock.now()) };
-  state.planned = { ...OFF, schedule, progress: { ...NO_PROGRESS, nextAt: clock.now() + DAY_MS } };
+  state.planned = { ...DAILY, schedule, progress: { ...NO_PROGRESS, nextAt: clock.now() + DAY_MS } };
   clock.advance(2 * DAY_MS);
   await watch.check();
   assert.deepEqual(codes(), []);
@@ -164,7 +167,7 @@ test('a schedule that fails or is late is an alarm until a point is made, and we
   clock.advance(1);
   const failed = { failures: 2, failedReason: 'It is full', nextAt: clock.now() + 60_000 };
   state.planned = {
-    ...OFF,
+    ...DAILY,
     schedule,
     progress: { ...NO_PROGRESS, ...failed, retentionFailure: 'It is gone' },
   };
@@ -181,7 +184,7 @@ test('a schedule that fails or is late is an alarm until a point is made, and we
     ],
   );
   assert.equal(watch.figures().latestAgeSeconds, 2 * 86_400 + 0.001);
-  state.planned = { ...OFF, schedule };
+  state.planned = { ...DAILY, schedule };
   state.summary = { ...NOTHING, ...latest(clock.now()) };
   await watch.check();
   assert.deepEqual(codes(), []);

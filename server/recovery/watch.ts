@@ -123,7 +123,12 @@ export class RecoveryWatch {
       key_taken: isKeyTaken,
       on_data_disk: this.#found?.isOnDataDisk ?? null,
       free_bytes: this.#found?.freeBytes ?? null,
-      warnings: warningsOf({ ageMs, isKeyTaken, isOnDataDisk: this.#found?.isOnDataDisk === true }),
+      warnings: warningsOf({
+        ageMs,
+        isKeyTaken,
+        isOnDataDisk: this.#found?.isOnDataDisk === true,
+        isOff: planned.schedule.every === 'off',
+      }),
     };
   }
 
@@ -175,8 +180,9 @@ function warningsOf(of: {
   readonly ageMs: number | null;
   readonly isKeyTaken: boolean | null;
   readonly isOnDataDisk: boolean;
+  readonly isOff: boolean;
 }): Warning[] {
-  const { ageMs, isKeyTaken, isOnDataDisk } = of;
+  const { ageMs, isKeyTaken, isOnDataDisk, isOff } = of;
   const warnings: Warning[] = [];
   const warn = (code: string, detail: string, fix: string) => warnings.push({ code, detail, fix });
   if (ageMs === null) {
@@ -184,6 +190,10 @@ function warningsOf(of: {
   } else if (ageMs > OLD_MS) {
     const detail = `The newest recovery point is ${plural(Math.floor(ageMs / DAY_MS), 'day')} old`;
     warn('recovery_point_old', detail, 'cloudlet recovery create');
+  }
+  if (isOff) {
+    const detail = 'No recovery points are created by a schedule';
+    warn('recovery_schedule_off', detail, 'cloudlet recovery schedule set daily');
   }
   if (isKeyTaken === false) {
     const detail =

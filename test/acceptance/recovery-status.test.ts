@@ -27,7 +27,11 @@ test('a fresh cloud is well, and says that it has no point and where they would 
   const { overall, status, points, newest_at: newest, key_taken: isTaken, warnings } = await recovery();
   assert.deepEqual([overall, status, points, newest, isTaken], ['ok', 'ok', 0, null, null]);
   for (const { fix } of warnings) assert.notEqual(fix, '');
-  assert.deepEqual(await codes(), ['no_recovery_point', 'recovery_target_on_data_disk']);
+  assert.deepEqual(await codes(), [
+    'no_recovery_point',
+    'recovery_schedule_off',
+    'recovery_target_on_data_disk',
+  ]);
 });
 
 test('with a point the key is asked for, until it was taken', async () => {
@@ -43,11 +47,13 @@ test('with a point the key is asked for, until it was taken', async () => {
   await lost.keepKey();
   const proof = { json: { recovery_key: readFileSync(lost.keyFile, 'utf8') } };
   await lost.admin.expect(200, '/api/admin/recovery-key/confirm', proof);
-  assert.deepEqual(await codes(), ['recovery_target_on_data_disk']);
+  assert.deepEqual(await codes(), ['recovery_schedule_off', 'recovery_target_on_data_disk']);
   assert.match((await output(['status'])).stdout, /An administrator has confirmed having the recovery key\n/);
   const metrics = await (await fetch(`${lost.cloud.api}/metrics`)).text();
   assert.match(metrics, /^cloudlet_recovery_points 2$/m);
   assert.match(metrics, /^cloudlet_recovery_point_age_seconds \d/m);
+  assert.match(metrics, /^cloudlet_recovery_rpo_seconds \d/m);
+  assert.match(metrics, /^cloudlet_recovery_target_up 1$/m);
   assert.match(metrics, /^cloudlet_recovery_target_free_bytes \d{6,}$/m);
 });
 
