@@ -197,7 +197,7 @@ type Domains = Awaited<ReturnType<typeof buildDomains>>;
 
 /** In the order in which they need each other. */
 async function buildDomains(
-  { config, clock, log }: BuildOptions,
+  { config, clock, log, drill }: BuildOptions,
   { base, addresses }: { base: Foundations; addresses: OwnAddresses },
 ) {
   const billing = await openBilling({ clock, log, base, builtIn: BUILT_IN });
@@ -221,13 +221,23 @@ async function buildDomains(
   });
   const apiUrl = () => addresses.apiUrl;
   const dataUrl = () => addresses.dataUrl;
-  const options = { config, clock, log, base };
+  const options = { config, clock, log, base, drill };
   const services = servicesOf(() => databases.privately);
   const compute = await buildCompute({ ...options, urls: addresses, billing: billing.vmCharges, services });
   const faults = new DataFaults(base.alarms);
   const egress = new Egress({ changes: billing.changes, billing: billing.databaseCharges });
   const { alarms, diskSpace } = base;
-  const engines = await buildEngines({ faults, config, clock, log, alarms, diskSpace, dataUrl, egress });
+  const engines = await buildEngines({
+    faults,
+    config,
+    clock,
+    log,
+    alarms,
+    diskSpace,
+    dataUrl,
+    egress,
+    drill,
+  });
   const keptDumps = { directory: join(config.dataDir, 'databases', 'kept'), assertSpace: base.assertSpace };
   const databases = await databasesPart({
     clock,

@@ -11,6 +11,7 @@ import type { NetworkServices } from '../compute/private-network.ts';
 import type { Config } from '../config/config.ts';
 import { rangeOf } from '../config/setting-kinds.ts';
 import { BridgeIngress } from '../drivers/bridge-ingress/bridge-ingress.ts';
+import { drillGroup } from '../drivers/drill-process/drill-ground.ts';
 import { GuestBridge } from '../drivers/host-network/guest-bridge.ts';
 import { OutboundGuard } from '../drivers/host-network/outbound-guard.ts';
 import { AddressGuard } from '../drivers/loopback-ingress/address-guard.ts';
@@ -40,6 +41,8 @@ export interface HostDeps {
   readonly urls: Pick<OwnAddresses, 'apiUrl' | 'dataUrl' | 'listening'>;
   readonly billing: VmBilling;
   readonly services: NetworkServices;
+  /** Name of the restore drill that the machines are for. */
+  readonly drill: string | undefined;
 }
 
 const GIB = 2 ** 30;
@@ -104,7 +107,7 @@ export async function buildCompute(deps: HostDeps) {
 }
 
 function buildHypervisor(
-  { config, clock, log, base: { assertSpace, diskSpace } }: HostDeps,
+  { config, clock, log, drill, base: { assertSpace, diskSpace } }: HostDeps,
   {
     noUsers,
     guard,
@@ -123,8 +126,9 @@ function buildHypervisor(
     warn: (vmId, text) => log.warn(vmId === '' ? {} : { vm_id: vmId }, text),
     disk: diskSpace,
     assertSpace,
-    outbound: guard,
+    outbound: drill === undefined ? guard : null,
     bridge,
+    ...(drill === undefined ? {} : { drillGroup: drillGroup(drill, 'machines') }),
   });
   diskSpace.beforeRelease(() => hypervisor.waits.haltAll());
   return hypervisor;

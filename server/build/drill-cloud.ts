@@ -1,14 +1,13 @@
 /**
  * The second cloud of a restore drill. It listens nowhere and serves nobody: nothing is called that would
- * start jobs, machines or deliveries. It has user ids, ports and names of its own, so that nothing of the
- * live cloud is taken, and no settings that lead to anything outside of its directory.
+ * start jobs, machines or deliveries. It has user ids and names of its own, so that nothing of the live cloud
+ * is taken, and no settings that lead to anything outside of its directory.
  */
 import { pino } from 'pino';
 import type { Config } from '../config/config.ts';
 import { UIDS } from '../drivers/qemu/guest-folders.ts';
 import { systemClock } from '../platform/clock.ts';
 import { buildCloud, type Cloud } from './cloud.ts';
-import { DATABASE_UIDS } from './engines.ts';
 
 /** Engines only choose from these: nothing in a drill listens on a port. */
 const PORTS = { postgresqlPort: 63_000, mysqlPort: 63_300, mongodbPort: 63_600 };
@@ -36,8 +35,9 @@ export function drillConfig(live: Config, dataDir: string): Config {
     publishedPorts: 'off',
     vmNetwork: 'loopback',
     vmOutbound: 'off',
-    vmUidBase: live.vmUidBase + UIDS.count,
-    databaseUidBase: live.databaseUidBase + DATABASE_UIDS,
+    vmUidBase: live.vmUidBase + UIDS.drill,
+    // The test boot of KVM would be one more process.
+    vmAccel: 'tcg',
   };
 }
 

@@ -5,6 +5,7 @@ import type { Config } from '../config/config.ts';
 import type { DataFaults } from '../databases/data-faults.ts';
 import type { Egress } from '../databases/egress.ts';
 import type { EngineDatabase } from '../databases/engine.ts';
+import { drillGroup } from '../drivers/drill-process/drill-ground.ts';
 import { CHILD_MEMORY_MB } from '../drivers/engine-children/child-host.ts';
 import { ChildSlots } from '../drivers/engine-children/child-slots.ts';
 import { MongodbEngine, type MongodbEngineOptions } from '../drivers/engine-mongodb/mongodb-engine.ts';
@@ -24,6 +25,7 @@ import { HostProcesses } from '../drivers/host-process/host-processes.ts';
 import { AccountServers } from '../drivers/managed-server/account-servers.ts';
 import { ServerTls } from '../drivers/managed-server/server-tls.ts';
 import { tableNameOf } from '../drivers/server-proxy/direct-routes.ts';
+import { NoProxy } from '../drivers/server-proxy/no-proxy.ts';
 import { ServerProxy } from '../drivers/server-proxy/server-proxy.ts';
 import type { Alarms } from '../platform/alarms.ts';
 import type { Clock } from '../platform/clock.ts';
@@ -57,6 +59,8 @@ export interface EnginesOptions {
   /** The data origin's URL; known once it listens. */
   readonly dataUrl: () => string;
   readonly egress: Egress;
+  /** Name of the restore drill that they are for; nobody but its cloud reaches them. */
+  readonly drill: string | undefined;
 }
 
 /** Share of the host's memory for database processes. */
@@ -70,13 +74,18 @@ function processesFor(memoryBytes: number): number {
 const RESERVED_UIDS = 64;
 const SERVERS_EACH = 2;
 
-/** Equal to the number of machine user ids; databases take them from the first on, servers from the last. */
-export const DATABASE_UIDS = 2 ** 20;
+/** Equal to the number of guests; databases take the first half, servers go down from the last. */
+const UIDS = 2 ** 20;
+/** For a restore drill, which opens one database at a time. */
+const DRILL_UIDS = { offset: UIDS / 2, count: 256 };
 
 /** No database is opened until it is used. */
 export async function buildEngines(options: EnginesOptions) {
-  const { config, clock, log, alarms, diskSpace, faults, dataUrl, egress } = options;
-  const range = { first: config.databaseUidBase, count: DATABASE_UIDS };
+  const { config, clock, log, alarms, diskSpace, faults, dataUrl, egress, drill } = options;
+  const isPrivate = drill !== undefined;
+  const range = isPrivate
+    ? { first: config.databaseUidBase + DRILL_UIDS.offset, count: DRILL_UIDS.count }
+    : { first: config.databaseUidBase, count: UIDS };
   const users = whyNoOtherUsers(range, config.dataDir) === null ? range : null;
   const slots = new ChildSlots(config.databaseProcesses || processesFor(readHostMemory().totalBytes));
   const idleMs = config.databaseIdleSeconds * 1000;
@@ -84,7 +93,8 @@ export async function buildEngines(options: EnginesOptions) {
     clock,
     log,
     ground: config.dataDir,
-    users,
+    users: users && { ...users, count: Math.min(users.count, DRILL_UIDS.offset) },
+    group: isPrivate ? drillGroup(drill, 'databases') : undefined,
     slots,
     idleMs,
     keepFreeBytes: () => diskSpace.headroomBytes(),
@@ -95,7 +105,8 @@ export async function buildEngines(options: EnginesOptions) {
   const tls = tlsOf(config, clock);
   const processes = new HostProcesses({
     clock,
-    group: 'cloudlet-servers',
+    group: isPrivate ? drillGroup(drill, 'servers') : 'cloudlet-servers',
+    isPrivate,
     hasUsers: users !== null,
     ground: config.dataDir,
   });
@@ -104,11 +115,12 @@ export async function buildEngines(options: EnginesOptions) {
   const wanted = (listener: string) => {
     for (const engine of [postgresql, mysql]) if (engine instanceof AccountServers) engine.wanted(listener);
   };
-  const proxy = new ServerProxy({ wanted, warn, table: tableNameOf(config.dataDir) });
+  const table = tableNameOf(config.dataDir);
+  const proxy = isPrivate ? new NoProxy() : new ServerProxy({ wanted, warn, table });
   const servers = { proxy, slots, idleMs, clock };
   const last = users === null ? null : users.first + users.count - 1;
   const uidOf = (nth: number) => (accountId: number) =>
-    last === null ? null : last - RESERVED_UIDS - SERVERS_EACH * accountId - nth;
+    last === null ? null : last - RESERVED_UIDS - SERVERS_EACH * (isPrivate ? 0 : accountId) - nth;
   const atPostgresql = {
     folder: join(config.dataDir, 'databases', 'postgresql'),
     processes,
@@ -137,7 +149,7 @@ export async function buildEngines(options: EnginesOptions) {
       : new MysqlEngine({ ...atMysql, external: externalServer });
   const uidBase = users === null ? null : users.first + users.count - POSTGRESQL_USERS - MYSQL_USERS - 1;
   const sent = ({ databaseId }: EngineDatabase, bytes: number) => egress.count(databaseId, bytes);
-  const ofMongodb = { ...children, tls: tls.isRequired ? tls : null, sent };
+  const ofMongodb = { ...children, tls: tls.isRequired ? tls : null, sent, isPrivate };
   const mongodb = await mongodbEngine({ config, alarms, log }, ofMongodb, { processes, uidBase });
   return {
     list: [sqlite, postgresql, mysql, mongodb],

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { LedgerWalk } from '../billing/ledger/checks-walk.ts';
 import { LedgerStore } from '../billing/ledger/ledger-store.ts';
 import type { Config } from '../config/config.ts';
+import { tryDatabases } from '../databases/trials.ts';
 import type { DrillOrder } from '../drivers/drill-process/drill-ground.ts';
 import { openReader } from '../drivers/metadata-sqlite/connection.ts';
 import { SqliteReads } from '../drivers/metadata-sqlite/sqlite-reads.ts';
@@ -29,6 +30,7 @@ import { openDataKeys } from '../storage/encryption.ts';
 import { readSampledBlobs } from '../storage/sampled-blobs.ts';
 import type { Cloud } from './cloud.ts';
 import { buildDrillCloud, closeDrillCloud, drillConfig } from './drill-cloud.ts';
+import { bootMachine, chooseMachine, type DrillMachine, isOfMachine } from './drill-machine.ts';
 import { prepareFirstStart } from './first-start.ts';
 import { targetAt } from './recovery-target.ts';
 
@@ -100,7 +102,7 @@ async function readAll({ repository, checks }: Rehearsal, pointId: string): Prom
 async function restoreAndTry(rehearsal: Rehearsal, manifest: Manifest): Promise<LedgerHead | null> {
   const { checks, say, folder, config, name } = rehearsal;
   say('restoring');
-  const sample = await restore(rehearsal, manifest);
+  const { sample, machine } = await restore(rehearsal, manifest);
   say('starting');
   let cloud: Cloud | undefined;
   const isUp = await checks.run('start', async () => {
@@ -119,6 +121,9 @@ async function restoreAndTry(rehearsal: Rehearsal, manifest: Manifest): Promise<
       const bytes = await readSampledBlobs(names, deps);
       return `${plural(names.length, 'file')} of ${sample.total} read and compared (${inMib(bytes)})`;
     });
+    say('opening databases');
+    await tryEngines(checks, cloud, manifest);
+    await tryMachine(rehearsal, cloud, machine);
     return head;
   } finally {
     await closeDrillCloud(cloud).catch((error) => {
@@ -131,8 +136,14 @@ async function restoreAndTry(rehearsal: Rehearsal, manifest: Manifest): Promise<
   }
 }
 
+interface Chosen {
+  readonly sample: ObjectSample;
+  /** null: the point has none. Without room it was not restored. */
+  readonly machine: (DrillMachine & { readonly hasRoom: boolean }) | null;
+}
+
 /** Restores the chosen files. Throws DrillSkipped when there is no room. */
-async function restore(rehearsal: Rehearsal, manifest: Manifest): Promise<ObjectSample> {
+async function restore(rehearsal: Rehearsal, manifest: Manifest): Promise<Chosen> {
   const { repository, folder, checks } = rehearsal;
   const write = (takes: (path: string, component: string) => boolean) =>
     writeFiles(
@@ -149,16 +160,20 @@ async function restore(rehearsal: Rehearsal, manifest: Manifest): Promise<Object
   await assertRoom(folder, sizeOf('keys') + 2 * sizeOf('metadata'));
   await write((_path, component) => FIRST.includes(component));
   let sample: ObjectSample = { files: [], bytes: 0, total: 0 };
-  await withReads(folder.path, (reads) =>
-    checks.run('objects', async () => {
+  const machine = await withReads(folder.path, async (reads) => {
+    await checks.run('objects', async () => {
       sample = await compareObjects(repository, manifest, reads);
       return `the bytes of all ${plural(sample.total, 'file')} are in the point`;
-    }),
-  );
+    });
+    return chooseMachine(repository, manifest, reads);
+  });
   // A dump and the database that it becomes.
   await assertRoom(folder, sample.bytes + 2 * sizeOf('databases'));
   const sampled = new Set(sample.files);
   await write((path, component) => component === 'databases' || sampled.has(path));
+  // What the databases become comes first.
+  const hasRoom = machine !== null && machine.bytes + sizeOf('databases') <= (await folder.freeBytes());
+  if (hasRoom) await write((path) => isOfMachine(machine, path));
   await checks.run('first start', async () => {
     const journal = await findJournal(repository, manifest);
     const first = {
@@ -171,7 +186,7 @@ async function restore(rehearsal: Rehearsal, manifest: Manifest): Promise<Object
     if (journal.startsWith('the journal is damaged')) throw new Error(journal);
     throw new CheckSkipped(`revocations are unknown: ${journal}`);
   });
-  return sample;
+  return { sample, machine: machine && { ...machine, hasRoom } };
 }
 
 async function withReads<T>(directory: string, work: (reads: Reads) => Promise<T>): Promise<T> {
@@ -213,6 +228,38 @@ async function walkLedger(checks: DrillChecks, metadata: Reads): Promise<LedgerH
     return `${plural(Number(walk.head.seq), 'transfer')} verified, balances of ${credits} credits add up`;
   });
   return isSound ? { seq: Number(walk.head.seq), hash: walk.head.hash } : null;
+}
+
+async function tryMachine(
+  { checks, say, folder }: Rehearsal,
+  cloud: Cloud,
+  machine: Chosen['machine'],
+): Promise<void> {
+  if (machine === null) return;
+  say('booting a machine');
+  await checks.run('machine', async () => {
+    if (machine.hasRoom) return bootMachine(cloud, machine);
+    const [needed, free] = [machine.bytes, await folder.freeBytes()].map(inMib);
+    throw new CheckSkipped(`not booted: it needs ${needed} of disk, and only ${free} can be used`);
+  });
+}
+
+async function tryEngines(checks: DrillChecks, cloud: Cloud, { gaps }: Manifest): Promise<void> {
+  const missing = gaps.filter(({ component }) => component.startsWith('database '));
+  const more = missing.length === 0 ? '' : `; ${plural(missing.length, 'database')} missing from the point`;
+  const { databases } = cloud.within;
+  for (const { engine, opened, tables, rows, ...found } of await tryDatabases(databases, SIGNAL)) {
+    await checks.run(`${engine} databases`, async () => {
+      const all = plural(found.databases, 'database');
+      if (found.unavailable !== null) throw new CheckSkipped(`${all} not tried: ${found.unavailable}`);
+      if (found.failures.length > 0)
+        throw new Error(
+          `${found.databases - opened} of ${all} cannot be opened: ${found.failures.join('; ')}`,
+        );
+      const about = rows === null ? '' : ` with about ${plural(rows, 'row')}`;
+      return `${all} loaded and opened: ${plural(tables, 'table')}${about}${more}`;
+    });
+  }
 }
 
 function inMib(bytes: number): string {

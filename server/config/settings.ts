@@ -253,7 +253,7 @@ export const SETTINGS = {
     600_000_000,
     1000,
     2_000_000_000,
-    'First of 1,048,578 user ids for virtual machines, one each, when run as root; clouds on one host need different ones',
+    'First of 1,048,579 user ids for virtual machines, one each, when run as root; clouds on one host need different ones',
   ),
   vmAccel: oneOf(
     'CLOUDLET_VM_ACCEL',

@@ -116,6 +116,7 @@ export function assembleDatabases({ engines: list, sealer, ...given }: Databases
     accountStops,
     sampler,
     kept,
+    refill,
     pointSource,
     routes,
   };

@@ -45,12 +45,11 @@ export class DrillStore {
     return { sql, params: [SLOT + repositoryId, digest] };
   }
 
-  /** Machines whose disks a point may have, those that ran first, then the smallest; at most `limit`. */
+  /** Machines whose disks a point may have: those that ran, then the smallest; at most `limit`. */
   machines(limit: number): Awaitable<RestoredMachine[]> {
     return this.#reads.all(
-      `SELECT vm_id, name, image_id, memory_mb FROM vms
-       WHERE state NOT IN ('created', 'deleting')
-       ORDER BY CASE WHEN state IN ('running', 'starting') THEN 0 ELSE 1 END, disk_gb, id LIMIT ?`,
+      `SELECT vm_id, name, image_id, memory_mb, CASE WHEN state IN ('running', 'starting') THEN 1 ELSE 0 END AS ran
+       FROM vms WHERE state NOT IN ('created', 'deleting') ORDER BY ran DESC, disk_gb, id LIMIT ?`,
       limit,
     );
   }
@@ -61,4 +60,6 @@ export interface RestoredMachine {
   readonly name: string;
   readonly image_id: string;
   readonly memory_mb: number;
+  /** 0 or 1. */
+  readonly ran: number;
 }

@@ -170,7 +170,7 @@ export async function findPoint(repository: Repository, wanted: string): Promise
 }
 
 /** Space on disk that a file takes, bytes: blocks of holes take none. */
-function spaceOf({ holeName }: Repository, { size_bytes: size, pieces }: Entry): number {
+export function spaceOf({ holeName }: Repository, { size_bytes: size, pieces }: Entry): number {
   const holes = pieces.filter((piece) => piece === holeName).length;
   return Math.max(0, size - holes * HOLE.length);
 }

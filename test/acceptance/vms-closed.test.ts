@@ -13,8 +13,8 @@ const skip = cannotRunGuests() || net.cannotMakeNetworks();
 const UID_BASE = 720_000_000;
 const TABLE = `cloudlet_${UID_BASE}`;
 /** A guest's, the test boot's, the one that images are converted under. */
-const OURS = [0, 1, 2 ** 20 - 1, 2 ** 20, 2 ** 20 + 1].map((at) => UID_BASE + at);
-const NEIGHBOURS = [UID_BASE - 1, UID_BASE + 2 ** 20 + 2];
+const OURS = [0, 1, 2 ** 20 - 1, 2 ** 20, 2 ** 20 + 1, 2 ** 20 + 2].map((at) => UID_BASE + at);
+const NEIGHBOURS = [UID_BASE - 1, UID_BASE + 2 ** 20 + 3];
 const env = { CLOUDLET_VM_UID_BASE: String(UID_BASE) };
 
 /** Whether a process of that user gets a connection. */

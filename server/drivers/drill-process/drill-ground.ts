@@ -74,10 +74,11 @@ const SAID_CHARACTERS = 2000;
 const POLL_MS = 10;
 const KILL_MS = 10_000;
 /** Kinds of the control groups that a drill makes (build/engines.ts, build/compute.ts). */
-const GROUPS = ['servers', 'databases', 'machines'];
+const GROUPS = ['servers', 'databases', 'machines'] as const;
+type DrillGroup = (typeof GROUPS)[number];
 
 /** The group of a drill's processes of that kind. */
-function drillGroup(name: string, kind: string): string {
+export function drillGroup(name: string, kind: DrillGroup): string {
   return `cloudlet-${name}-${kind}`;
 }
 

@@ -46,6 +46,8 @@ export interface ChildEngineOptions {
   readonly ground: string;
   /** Each database has a user of its own among these; null: ours. */
   readonly users: UserRange | null;
+  /** See ChildHostOptions. */
+  readonly group?: string | undefined;
   /** For the processes of databases that are open; all engines share them. */
   readonly slots: ChildSlots;
   /** Idle time after which a database is closed. */
@@ -87,13 +89,13 @@ export class ChildEngine {
   #prepared: Promise<void> | null = null;
 
   constructor(kind: ChildEngineKind, options: ChildEngineOptions) {
-    const { clock, log, folder, ground, users, slots, idleMs, keepFreeBytes } = options;
+    const { clock, log, folder, ground, users, group, slots, idleMs, keepFreeBytes } = options;
     this.#kind = kind;
     this.#options = options;
     this.dumpFormats = [kind.dump.format];
     this.#folders = new TenantFolders(folder);
     const { program } = kind;
-    this.#host = new ChildHost({ clock, program, codeFolder: join(folder, '.code'), ground, users });
+    this.#host = new ChildHost({ clock, program, codeFolder: join(folder, '.code'), ground, users, group });
     this.#children = new Children({
       clock,
       log,

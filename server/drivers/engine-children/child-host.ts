@@ -55,6 +55,8 @@ export interface ChildHostOptions {
   /** Cloudlet's directory that contains all of it. */
   readonly ground: string;
   readonly users: UserRange | null;
+  /** Control group of the children; default: of all clouds on this host. */
+  readonly group?: string | undefined;
 }
 
 export class ChildHost {
@@ -62,10 +64,10 @@ export class ChildHost {
   readonly #processes: HostProcesses;
 
   constructor(options: ChildHostOptions) {
-    const { clock, ground, users } = options;
+    const { clock, ground, users, group = 'cloudlet-databases' } = options;
     this.#options = options;
     const hasUsers = users !== null;
-    this.#processes = new HostProcesses({ clock, group: 'cloudlet-databases', hasUsers, ground });
+    this.#processes = new HostProcesses({ clock, group, hasUsers, ground });
   }
 
   async prepare(): Promise<void> {

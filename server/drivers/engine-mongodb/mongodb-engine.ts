@@ -36,6 +36,8 @@ export interface MongodbEngineOptions extends ChildEngineOptions {
   readonly tls?: ServerTls | null;
   /** The router's port at its first start; where it is taken, the next that is free. */
   readonly firstPort: number;
+  /** Whether no driver may connect. */
+  readonly isPrivate?: boolean;
   /** Called with the bytes of each reply to a driver. */
   readonly sent?: (database: EngineDatabase, bytes: number) => void;
   /** Why a server that is there is not used, for humans; null: there is none. */
@@ -68,9 +70,11 @@ export class MongodbEngine extends ChildEngine implements Engine {
   readonly #logins: TenantLogins;
   readonly #router: MongoRouter;
   readonly #tls: ServerTls | null;
+  readonly #isPrivate: boolean;
 
   constructor(options: MongodbEngineOptions) {
     super(KIND, options);
+    this.#isPrivate = options.isPrivate === true;
     const { folder, clock, alarms, tls = null, firstPort, whyNoServer = null } = options;
     this.#tls = tls;
     this.#whatItIs = whyNoServer === null ? WHAT_IT_IS : `${WHAT_IT_IS}; ${whyNoServer}`;
@@ -100,7 +104,7 @@ export class MongodbEngine extends ChildEngine implements Engine {
   }
 
   override async prepare(): Promise<void> {
-    await Promise.all([super.prepare(), this.#router.listen()]);
+    await Promise.all([super.prepare(), this.#isPrivate ? undefined : this.#router.listen()]);
   }
 
   /** Has the port that there was, without anybody waiting for it. */

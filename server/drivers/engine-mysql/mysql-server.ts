@@ -83,6 +83,7 @@ export class MysqlServer implements ServerKind {
         ...commonWords(programs, join(seen, DATA)),
         ...settingsOf({ seen, port, tls: this.#deps.tls }),
         ...(this.#deps.template === null ? FOR_US_ALONE : OWN_UNDO),
+        ...(this.#deps.processes.isPrivate ? FOR_US_ALONE : []),
       ],
       env: { ...programs.env, TZ: 'UTC' },
       readOnly: programs.readOnly,

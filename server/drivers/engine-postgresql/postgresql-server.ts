@@ -33,6 +33,8 @@ export const MAX_WAL_MB = 64;
 /** The server that all accounts shared: its log has larger pieces, and its users are elsewhere. */
 const FOR_US_ALONE = { listen_addresses: '', min_wal_size: '32MB' };
 
+const NO_NETWORK = { listen_addresses: '' };
+
 /** Counts only in a server that began with it. */
 const STATISTICS = 'pg_stat_statements';
 const STATISTICS_SETTINGS = { shared_preload_libraries: STATISTICS, [`${STATISTICS}.max`]: 1000 };
@@ -94,6 +96,7 @@ export class PostgresqlServer implements ServerKind {
       ...tlsSettings(seen, this.#canTls(bin) ? this.#deps.tls : null),
       ...(trustedExtensions(bin, major).includes(STATISTICS) ? STATISTICS_SETTINGS : {}),
       ...(this.#deps.template === null ? FOR_US_ALONE : {}),
+      ...(this.#deps.processes.isPrivate ? NO_NETWORK : {}),
     }).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
     return {
       command: '/usr/bin/prlimit',

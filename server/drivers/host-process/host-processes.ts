@@ -4,6 +4,7 @@
  * space of processes that ends with it, and limits that the kernel keeps. `isolation()` says what holds here.
  */
 import type { ChildProcess } from 'node:child_process';
+import { closeSync, openSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Clock } from '../../platform/clock.ts';
@@ -86,6 +87,8 @@ export interface ProcessesDeps {
    * with users of their own to pass; not given: such programs name all files from their folder on.
    */
   readonly ground?: string;
+  /** Whether all programs end with us, also those of keep(), and reach no network, where that is possible. */
+  readonly isPrivate?: boolean;
   /** Given by tests instead of the result of `isolation()`. */
   readonly isolation?: Isolation;
 }
@@ -115,6 +118,11 @@ export class HostProcesses {
   constructor(deps: ProcessesDeps) {
     this.#deps = deps;
     this.cgroups = new Cgroups(deps.group);
+  }
+
+  /** Whether nobody but us may reach a program. */
+  get isPrivate(): boolean {
+    return this.#deps.isPrivate === true;
   }
 
   /** How far processes are kept from everything else here. */
@@ -165,6 +173,7 @@ export class HostProcesses {
    * all that it says is added. Throws as start() does, and when one runs for that folder already.
    */
   async keep(program: ForeignProgram, keeper: string): Promise<RunningProcess> {
+    if (this.isPrivate) return this.#startLogged(program, keeper);
     const isolation = await this.isolation();
     const launch = this.#launch(program, isolation, { folder: keeper, log: LOG });
     const shell = await this.shells.take();
@@ -173,13 +182,24 @@ export class HostProcesses {
     return this.#running(program, { isolation, child: shell.child, identity, keeper });
   }
 
+  async #startLogged(program: ForeignProgram, keeper: string): Promise<RunningProcess> {
+    const log = openSync(join(keeper, LOG), 'a', 0o600);
+    try {
+      return await this.start(program, { stdio: ['ignore', log, log] });
+    } finally {
+      closeSync(log);
+    }
+  }
+
   /**
    * Like keep(), for a program that confines itself, and whose end the caller watches: keptProcess() finds it
    * again, and readEnding() says how it ended. Throws also when it ends before it has its user.
    */
   async keepConfined(program: SelfConfinedProgram, keeper: Keeper): Promise<ProcessIdentity> {
-    const launch = confinedLaunch(program, keeper);
-    const shell = await this.shells.take();
+    const launch = confinedLaunch(program, { keeper, endsWithUs: this.isPrivate });
+    const shell = this.isPrivate
+      ? await KeeperShell.begin({ stdio: ['ignore', 'ignore', 'ignore'], endsWithUs: true })
+      : await this.shells.take();
     const identity = await begin(shell, launch, program.user?.uid ?? null);
     shell.unref();
     if (!isAlive(identity)) throw new Error('the process ended at once');
@@ -210,7 +230,7 @@ export class HostProcesses {
     const { ground } = this.#deps;
     if (!isolation.hasView && uid !== null && ground !== undefined)
       openPaths(ground, [folder, command, ...readOnly]);
-    const namespaces = namespaceCommand(isolation, program.network);
+    const namespaces = namespaceCommand(isolation, this.isPrivate ? 'none' : program.network);
     const view = () => viewScript({ folder, readOnly, temporaryMb, uid: uid ?? seenUser(isolation) });
     return {
       command,
@@ -221,6 +241,7 @@ export class HostProcesses {
       namespaces,
       view: isolation.hasView ? { script: view(), root: ROOT, folder: AT } : null,
       hasSession: true,
+      endsWithUs: keeper === null,
       prefix: [
         setprivProgram(),
         ...userWords(uid, isolation.inUserNamespace && namespaces.length > 0),
@@ -285,7 +306,10 @@ function groupLimits({ memoryMb, maxProcesses = 1024 }: Adopted): Readonly<Recor
   };
 }
 
-function confinedLaunch(program: SelfConfinedProgram, keeper: Keeper): Launch {
+function confinedLaunch(
+  program: SelfConfinedProgram,
+  { keeper, endsWithUs }: { readonly keeper: Keeper; readonly endsWithUs: boolean },
+): Launch {
   const { command, args, env = {}, folder, user, opener } = program;
   assertRunnable(program);
   const asUser = userWords(user?.uid ?? null, false, user?.gid ?? null);
@@ -298,7 +322,8 @@ function confinedLaunch(program: SelfConfinedProgram, keeper: Keeper): Launch {
     namespaces: [],
     view: null,
     hasSession: false,
-    prefix: [...opener, setprivProgram(), ...asUser, '--no-new-privs', '--'],
+    endsWithUs,
+    prefix: [...opener, setprivProgram(), ...asUser, '--no-new-privs', ...(endsWithUs ? WITH_US : ['--'])],
     limits: [NO_CORE],
     groupFile: null,
     bootId: hostBootId(),

@@ -37,6 +37,7 @@ describe('the shells that wait for processes', () => {
     limits: ['ulimit -c 0'],
     groupFile: null,
     keeper: { folder, log: 'log' },
+    endsWithUs: false,
     bootId: hostBootId(),
   });
 

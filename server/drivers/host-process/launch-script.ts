@@ -47,8 +47,10 @@ export interface Launch {
   readonly limits: readonly string[];
   /** File of the control group that takes processes; null: none. */
   readonly groupFile: string | null;
-  /** null: the process ends with us. */
+  /** null: nothing is written down of it. */
   readonly keeper: Keeper | null;
+  /** Whether the kernel ends the process when we end. */
+  readonly endsWithUs: boolean;
   readonly bootId: string;
 }
 
@@ -108,9 +110,9 @@ function keeperLines({ folder, log }: Keeper): string[] {
 
 /** Starts one process, the first of a new namespace of processes if there is one, and waits for it. */
 function waitingScript(launch: Launch): string {
-  const { keeper, view, hasSession } = launch;
+  const { keeper, view, hasSession, endsWithUs } = launch;
   const first = [
-    ...(keeper === null ? [hostProgram('setpriv'), ...WITH_US] : []),
+    ...(endsWithUs ? [hostProgram('setpriv'), ...WITH_US] : []),
     ...(view === null && hasSession ? ['setsid'] : []),
   ];
   const inner = innerScript(launch);

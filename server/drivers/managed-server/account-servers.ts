@@ -59,7 +59,7 @@ export interface AccountOptions extends Omit<ManagedEngineOptions, 'account' | '
 }
 
 export interface AccountServersDeps {
-  readonly proxy: ServerProxy;
+  readonly proxy: Pick<ServerProxy, 'open' | 'shut' | 'lead' | 'refuse' | 'endConnections' | 'figures'>;
   readonly slots: ChildSlots;
   readonly idleMs: number;
   readonly clock: Pick<Clock, 'monotonic'>;

@@ -17,6 +17,7 @@ const LAUNCH: Launch = {
   outbound: false,
   tap: null,
   privateMac: null,
+  isCut: false,
 };
 
 /** The value that follows `name`, each time it occurs. */

@@ -23,6 +23,8 @@ export interface Launch {
   readonly tap: string | null;
   /** The device on the private network of its account; null: it has none. */
   readonly privateMac: string | null;
+  /** No network card. */
+  readonly isCut: boolean;
 }
 
 /** The files of a guest, by their names in its own directory, which is QEMU's working directory. */
@@ -65,6 +67,7 @@ const FORMS: readonly (readonly [keyof Launch, RegExp])[] = [
   ['outbound', /^(?:true|false)$/],
   ['tap', /^(?:null|clt\d{1,10})$/],
   ['privateMac', /^(?:null|56(?::[0-9a-f]{2}){5})$/],
+  ['isCut', /^(?:true|false)$/],
 ];
 
 /** The arguments for QEMU. Throws when a value has another form than its own: nothing is ever escaped. */
@@ -79,9 +82,7 @@ export function qemuArguments(launch: Launch): string[] {
     ...machineArguments(launch),
     ...socketArguments(),
     ...diskArguments(launch),
-    ...['-netdev', networkBackend(launch)],
-    // romfile=: nothing boots from the network, so QEMU needs no ROM files for it.
-    ...['-device', `virtio-net-pci,netdev=net0,mac=${launch.mac},romfile=`],
+    ...networkArguments(launch),
     ...['-object', 'rng-builtin,id=rng0', '-device', 'virtio-rng-pci,rng=rng0'],
     ...['-device', `virtio-balloon-pci,id=${BALLOON_ID},free-page-reporting=on`],
     ...['-device', 'pvpanic'],
@@ -125,6 +126,15 @@ function diskArguments({ boot, diskFormat }: Launch): string[] {
     ...['-blockdev', `driver=file,node-name=seed-file,filename=${FILES.seed},read-only=on`],
     ...['-blockdev', 'driver=raw,node-name=seed,file=seed-file,read-only=on'],
     ...['-device', 'virtio-blk-pci,id=seed0,drive=seed'],
+  ];
+}
+
+function networkArguments(launch: Launch): string[] {
+  if (launch.isCut) return ['-nic', 'none'];
+  return [
+    ...['-netdev', networkBackend(launch)],
+    // romfile=: nothing boots from the network, so QEMU needs no ROM files for it.
+    ...['-device', `virtio-net-pci,netdev=net0,mac=${launch.mac},romfile=`],
   ];
 }
 

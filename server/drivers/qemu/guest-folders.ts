@@ -54,8 +54,8 @@ const UNFINISHED = '.new-';
 const GONE = '.gone-';
 /** A million guests; the hash makes it unlikely that several clouds on one host choose the same slots. */
 export const SLOTS = 2 ** 20;
-/** User ids of a cloud: one of each guest, the test boot's, the one that images are converted under. */
-export const UIDS = { probe: SLOTS, images: SLOTS + 1, count: SLOTS + 2 };
+/** User ids of a cloud: of each guest, of the test boot, of conversions of images, of the guest of a drill. */
+export const UIDS = { probe: SLOTS, images: SLOTS + 1, drill: SLOTS + 2, count: SLOTS + 3 };
 
 /** A loopback address of this guest alone, in 127.96.0.0/12. */
 export function guestAddress(slot: number): string {
@@ -65,16 +65,18 @@ export function guestAddress(slot: number): string {
 export class GuestFolders {
   readonly #root: string;
   readonly #uidBase: number | null;
+  readonly #slotCount: number;
   readonly #records = new Map<string, GuestRecord>();
   readonly #slots = new Set<number>();
 
   /** Resolves when what was left unfinished before is removed; never rejects. */
   readonly swept: Promise<unknown>;
 
-  /** `uidBase` null: guests run as our own user. Reads what is there. */
-  constructor(root: string, uidBase: number | null) {
+  /** `uidBase` null: guests run as our own user. `slots`: how many guests there may be. Reads what is there. */
+  constructor(root: string, uidBase: number | null, slots = SLOTS) {
     this.#root = root;
     this.#uidBase = uidBase;
+    this.#slotCount = slots;
     fs.mkdirSync(root, { recursive: true, mode: 0o700 });
     const names = fs.readdirSync(root);
     for (const name of names) {
@@ -220,8 +222,8 @@ export class GuestFolders {
   }
 
   #freeSlot(vmId: string): number {
-    let slot = createHash('sha256').update(vmId).digest().readUInt32BE(0) % SLOTS;
-    while (this.#slots.has(slot)) slot = (slot + 1) % SLOTS;
+    let slot = createHash('sha256').update(vmId).digest().readUInt32BE(0) % this.#slotCount;
+    while (this.#slots.has(slot)) slot = (slot + 1) % this.#slotCount;
     return slot;
   }
 }

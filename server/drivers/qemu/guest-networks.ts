@@ -44,10 +44,12 @@ export interface GuestNetworksDeps {
   readonly outbound: OutboundGuard | null;
   /** null: QEMU's own network. */
   readonly bridge: GuestBridge | null;
+  /** Whether guests have no network card at all. */
+  readonly isCut: boolean;
 }
 
 interface Connection {
-  readonly wires: Pick<Launch, 'outbound' | 'tap'>;
+  readonly wires: Pick<Launch, 'outbound' | 'tap' | 'isCut'>;
   /**
    * To be called as soon as the process is there; before it has resolved no processor of the guest may run.
    * Rejects with `engine_unavailable` when the guest could reach this host.
@@ -72,7 +74,11 @@ export class GuestNetworks {
    * Programs that guard this host are run while the guest's own gets ready: each takes its time.
    */
   async connect(spec: GuestSpec, record: GuestRecord): Promise<Connection> {
-    const { bridge, outbound } = this.#deps;
+    const { bridge, outbound, isCut } = this.#deps;
+    if (isCut) {
+      this.#seed(spec, record, null);
+      return { wires: { outbound: false, tap: null, isCut }, guard: async () => {} };
+    }
     const close = async () => outbound?.close();
     if (bridge !== null) return { wires: await this.#plug(bridge, spec, record), guard: close };
     const mayOut = outbound?.letsOut === true && spec.network.outbound;
@@ -81,7 +87,7 @@ export class GuestNetworks {
       await outbound?.ensure();
       this.#userOf(record);
     };
-    return { wires: { outbound: mayOut, tap: null }, guard: mayOut ? ensure : close };
+    return { wires: { outbound: mayOut, tap: null, isCut }, guard: mayOut ? ensure : close };
   }
 
   async #plug(bridge: GuestBridge, spec: GuestSpec, record: GuestRecord): Promise<Connection['wires']> {
@@ -90,7 +96,7 @@ export class GuestNetworks {
     if (address === null || network === null) throw notOfThisNetwork(address);
     const tap = await bridge.plug({ ...spec.network, address, uid: this.#userOf(record) });
     this.#seed(spec, record, network);
-    return { outbound: false, tap };
+    return { outbound: false, tap, isCut: false };
   }
 
   /** Written for each run: address and network may be others than when the disk was made. */
@@ -119,7 +125,7 @@ export class GuestNetworks {
   /** To be called before its processor runs. Resolves with where its ports are reached from now on. */
   async forward(run: GuestRun, ports: readonly number[]): Promise<Forwards> {
     const record = this.#deps.folders.find(run.vmId);
-    if (this.#deps.bridge !== null || record === undefined) return {};
+    if (this.#deps.bridge !== null || this.#deps.isCut || record === undefined) return {};
     return addForwards(run, guestAddress(record.slot), ports);
   }
 

@@ -50,6 +50,8 @@ export interface QemuDeps {
   readonly assertSpace?: (bytes: number) => void;
   /** How long a guest under KVM may take to its first sign of life, in processor time and in any. */
   readonly firstSign?: { readonly withinCpuMs: number; readonly withinMs: number };
+  /** Control group of a restore drill, whose one guest ends with us and has no network; default: no drill. */
+  readonly drillGroup?: string;
   /** Folders searched for QEMU instead of the usual ones. */
   readonly programDirectories?: readonly string[];
 }
@@ -90,8 +92,10 @@ export class QemuHypervisor implements hv.Hypervisor {
   constructor(deps: QemuDeps) {
     this.#deps = deps;
     const uidBase = deps.noUsers === null ? deps.uidBase : null;
-    this.#processes = new HostProcesses({ clock: deps.clock, group: CGROUPS, hasUsers: uidBase !== null });
-    this.#folders = new GuestFolders(deps.vmsDirectory, uidBase);
+    const { clock, drillGroup: group = CGROUPS } = deps;
+    const isPrivate = group !== CGROUPS;
+    this.#processes = new HostProcesses({ clock, group, isPrivate, hasUsers: uidBase !== null });
+    this.#folders = new GuestFolders(deps.vmsDirectory, uidBase, isPrivate ? 1 : undefined);
     this.#runs = new GuestRuns({
       folders: this.#folders,
       clock: deps.clock,
@@ -110,7 +114,7 @@ export class QemuHypervisor implements hv.Hypervisor {
       runs: () => this.#runs.live(),
       warn: (vmId, text) => this.#warn(vmId, text),
     });
-    this.#networks = new GuestNetworks({ ...deps, folders: this.#folders });
+    this.#networks = new GuestNetworks({ ...deps, folders: this.#folders, isCut: isPrivate });
     this.#launcher = new GuestLauncher({
       folders: this.#folders,
       runs: this.#runs,
