@@ -227,17 +227,7 @@ async function buildDomains(
   const faults = new DataFaults(base.alarms);
   const egress = new Egress({ changes: billing.changes, billing: billing.databaseCharges });
   const { alarms, diskSpace } = base;
-  const engines = await buildEngines({
-    faults,
-    config,
-    clock,
-    log,
-    alarms,
-    diskSpace,
-    dataUrl,
-    egress,
-    drill,
-  });
+  const engines = await buildEngines({ ...options, faults, alarms, diskSpace, dataUrl, egress });
   const keptDumps = { directory: join(config.dataDir, 'databases', 'kept'), assertSpace: base.assertSpace };
   const databases = await databasesPart({
     clock,

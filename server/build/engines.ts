@@ -79,14 +79,27 @@ const UIDS = 2 ** 20;
 /** For a restore drill, which opens one database at a time. */
 const DRILL_UIDS = { offset: UIDS / 2, count: 256 };
 
+/** null: processes of databases run as our own user. */
+function usersOf({ databaseUidBase: base, dataDir }: EnginesOptions['config'], isPrivate: boolean) {
+  const range = isPrivate
+    ? { first: base + DRILL_UIDS.offset, count: DRILL_UIDS.count }
+    : { first: base, count: UIDS };
+  return whyNoOtherUsers(range, dataDir) === null ? range : null;
+}
+
+/** Control groups of the processes. */
+function groupsOf(drill: string | undefined) {
+  return drill === undefined
+    ? { databases: 'cloudlet-databases', servers: 'cloudlet-servers' }
+    : { databases: drillGroup(drill, 'databases'), servers: drillGroup(drill, 'servers') };
+}
+
 /** No database is opened until it is used. */
 export async function buildEngines(options: EnginesOptions) {
   const { config, clock, log, alarms, diskSpace, faults, dataUrl, egress, drill } = options;
   const isPrivate = drill !== undefined;
-  const range = isPrivate
-    ? { first: config.databaseUidBase + DRILL_UIDS.offset, count: DRILL_UIDS.count }
-    : { first: config.databaseUidBase, count: UIDS };
-  const users = whyNoOtherUsers(range, config.dataDir) === null ? range : null;
+  const groups = groupsOf(drill);
+  const users = usersOf(config, isPrivate);
   const slots = new ChildSlots(config.databaseProcesses || processesFor(readHostMemory().totalBytes));
   const idleMs = config.databaseIdleSeconds * 1000;
   const children = {
@@ -94,7 +107,7 @@ export async function buildEngines(options: EnginesOptions) {
     log,
     ground: config.dataDir,
     users: users && { ...users, count: Math.min(users.count, DRILL_UIDS.offset) },
-    group: isPrivate ? drillGroup(drill, 'databases') : undefined,
+    group: groups.databases,
     slots,
     idleMs,
     keepFreeBytes: () => diskSpace.headroomBytes(),
@@ -105,7 +118,7 @@ export async function buildEngines(options: EnginesOptions) {
   const tls = tlsOf(config, clock);
   const processes = new HostProcesses({
     clock,
-    group: isPrivate ? drillGroup(drill, 'servers') : 'cloudlet-servers',
+    group: groups.servers,
     isPrivate,
     hasUsers: users !== null,
     ground: config.dataDir,
@@ -115,8 +128,9 @@ export async function buildEngines(options: EnginesOptions) {
   const wanted = (listener: string) => {
     for (const engine of [postgresql, mysql]) if (engine instanceof AccountServers) engine.wanted(listener);
   };
-  const table = tableNameOf(config.dataDir);
-  const proxy = isPrivate ? new NoProxy() : new ServerProxy({ wanted, warn, table });
+  const proxy = isPrivate
+    ? new NoProxy()
+    : new ServerProxy({ wanted, warn, table: tableNameOf(config.dataDir) });
   const servers = { proxy, slots, idleMs, clock };
   const last = users === null ? null : users.first + users.count - 1;
   const uidOf = (nth: number) => (accountId: number) =>

@@ -171,7 +171,7 @@ async function restore(rehearsal: Rehearsal, manifest: Manifest): Promise<Chosen
   await assertRoom(folder, sample.bytes + 2 * sizeOf('databases'));
   const sampled = new Set(sample.files);
   await write((path, component) => component === 'databases' || sampled.has(path));
-  // What the databases become comes first.
+  // Databases come first, and take as much again once they are loaded.
   const hasRoom = machine !== null && machine.bytes + sizeOf('databases') <= (await folder.freeBytes());
   if (hasRoom) await write((path) => isOfMachine(machine, path));
   await checks.run('first start', async () => {

@@ -20,7 +20,7 @@ export interface EngineTrials {
   readonly databases: number;
   readonly opened: number;
   readonly tables: number;
-  /** As the engine estimates them; null: it does not. */
+  /** Estimate of the engine; null: it makes none. */
   readonly rows: number | null;
   /** Databases that could not be opened, with the reason; the first ones. */
   readonly failures: readonly string[];

@@ -7,12 +7,11 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { isDeepStrictEqual } from 'node:util';
 import { WebhookReceiver } from '../harness/webhook-receiver.ts';
 import { DATABASES, POST } from './databases-kit.ts';
 import * as net from './private-network.ts';
 import { LosableCloud, POINTS } from './recovery-kit.ts';
-import { cannotRunGuests, newVm, removeAll, sshBanner } from './vms-kit.ts';
+import { cannotRunGuests, newVm, removeAll } from './vms-kit.ts';
 
 interface Check {
   readonly name: string;
@@ -47,8 +46,7 @@ async function begin(): Promise<void> {
   for (const engine of engines) await newDatabaseOf(engine);
   if (!noGuests) {
     const vm = await newVm(user, { name: 'runs' });
-    const { ip_address: address } = await user.expect(200, `${vm}/start`, POST);
-    await sshBanner(address);
+    await user.expect(200, `${vm}/start`, POST);
   }
   const json = { url: receiver.url, events: ['*'] };
   for (const one of [user, lost.admin]) await one.expect(201, '/api/webhooks', { json });
@@ -96,26 +94,21 @@ function processes(): string[] {
     .sort();
 }
 
-function rules(): string {
-  const { status, stdout } = spawnSync('nft', ['list', 'ruleset'], { encoding: 'utf8' });
-  return status === 0 ? stdout : '';
-}
-
-/** Addresses of this network that anybody listens on. */
-function listening(): string[] {
+/** Addresses that anybody in this network listens on, and its rules, without what the kernel counts. */
+function facts(): string[] {
   const lines = ['tcp', 'tcp6'].flatMap((name) => readFileSync(`/proc/net/${name}`, 'latin1').split('\n'));
   const fields = lines.map((line) => line.trim().split(/\s+/));
-  return fields
-    .filter(([, , , state]) => state === '0A')
-    .map(([, address = '']) => address)
-    .sort();
+  const listening = fields.filter(([, , , state]) => state === '0A').map(([, address = '']) => address);
+  const { stdout } = spawnSync('nft', ['--stateless', 'list', 'ruleset'], { encoding: 'utf8' });
+  return [...listening, ...stdout.split('\n')].sort();
 }
 
-async function shown() {
-  const [vms, databases, buckets] = await Promise.all(
-    ['/api/vms', DATABASES, '/api/buckets'].map((path) => lost.user.expect(200, path)),
-  );
-  return { vms, databases, buckets };
+const GROWING = ['size_bytes', 'uptime_seconds'];
+
+async function shown(): Promise<string> {
+  const all = ['/api/vms', DATABASES, '/api/buckets'].map((path) => lost.user.expect(200, path));
+  const still = (key: string, value: unknown) => (GROWING.includes(key) ? undefined : value);
+  return JSON.stringify(await Promise.all(all), still, 1);
 }
 
 const skip = net.cannotMakeNetworks();
@@ -132,17 +125,15 @@ if (!net.isInside()) {
     let drilled: { drill: { checks: Check[]; reason: string | null }; state: string };
 
     test('changes nothing of it, listens nowhere, and sends nothing', async () => {
-      const facts = () => ({ rules: rules(), listening: listening() });
-      const before = { ...facts(), processes: processes(), shown: await shown() };
+      const before = { facts: facts(), processes: processes(), shown: await shown() };
       const seen = new Set<string>();
-      const changed: unknown[] = [];
+      const changed = new Set<string>();
       let isOver = false;
       const watching = (async () => {
         while (!isOver) {
           const now = processes().filter((one) => !before.processes.includes(one));
           for (const one of now) seen.add(one);
-          const { rules, listening } = before;
-          if (!isDeepStrictEqual(facts(), { rules, listening })) changed.push(facts());
+          for (const fact of facts()) if (!before.facts.includes(fact)) changed.add(fact);
           await sleep(50);
         }
       })();
@@ -156,8 +147,8 @@ if (!net.isInside()) {
         JSON.stringify(drilled.drill),
       );
       assert.ok(seen.size > 0, 'its processes were seen');
-      assert.deepEqual(changed, []);
-      const after = { ...facts(), processes: processes(), shown: await shown() };
+      assert.deepEqual([...changed], []);
+      const after = { facts: facts(), processes: processes(), shown: await shown() };
       assert.deepEqual(after, before);
       assert.deepEqual(readdirSync(join(lost.dataDir, 'drill')), []);
       await receiver.reached(delivered + 1);
@@ -169,7 +160,7 @@ if (!net.isInside()) {
       for (const engine of engines) {
         const check = drilled.drill.checks.find(({ name }) => name === `${engine} databases`);
         assert.equal(check?.state, 'passed', `${engine}: ${JSON.stringify(check)}`);
-        assert.match(check?.detail ?? '', /^\d databases? loaded and opened: 1 table with about 2 rows$/);
+        assert.match(check?.detail ?? '', /^\d databases? loaded and opened: 1 table(?: with about 2 rows)?$/);
       }
     });
 

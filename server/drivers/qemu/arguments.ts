@@ -144,8 +144,8 @@ function networkBackend({ outbound, tap }: Launch): string {
 }
 
 /** After all other devices, whose places stay those of guests that were made without it. */
-function privateNetwork({ privateMac }: Launch): string[] {
-  if (privateMac === null) return [];
+function privateNetwork({ privateMac, isCut }: Launch): string[] {
+  if (privateMac === null || isCut) return [];
   const device = `virtio-net-pci,netdev=net1,mac=${privateMac},romfile=,host_mtu=${PRIVATE_MTU}`;
   return ['-netdev', `stream,id=net1,server=on,addr.type=unix,addr.path=${FILES.network}`, '-device', device];
 }
