@@ -31,7 +31,7 @@ import type { Alarms } from '../platform/alarms.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { DiskSpace } from '../platform/disk-space.ts';
 import { readHostMemory } from '../platform/host-memory.ts';
-import { whyNoOtherUsers } from '../platform/other-users.ts';
+import { type UserRange, whyNoOtherUsers } from '../platform/other-users.ts';
 
 export interface EnginesOptions {
   readonly config: Pick<
@@ -87,6 +87,13 @@ function usersOf({ databaseUidBase: base, dataDir }: EnginesOptions['config'], i
   return whyNoOtherUsers(range, dataDir) === null ? range : null;
 }
 
+/** User ids of the nth server of each account, from the last on downwards; a drill has one up at a time. */
+function serverUids(users: UserRange | null, isPrivate: boolean) {
+  const last = users === null ? null : users.first + users.count - 1;
+  return (nth: number) => (accountId: number) =>
+    last === null ? null : last - RESERVED_UIDS - SERVERS_EACH * (isPrivate ? 0 : accountId) - nth;
+}
+
 /** Control groups of the processes. */
 function groupsOf(drill: string | undefined) {
   return drill === undefined
@@ -117,9 +124,7 @@ export async function buildEngines(options: EnginesOptions) {
   const sqlite = new SqliteEngine({ ...children, folder: atSqlite, address: dataUrl });
   const tls = tlsOf(config, clock);
   const processes = new HostProcesses({
-    clock,
-    group: groups.servers,
-    isPrivate,
+    ...{ clock, group: groups.servers, isPrivate },
     hasUsers: users !== null,
     ground: config.dataDir,
   });
@@ -128,13 +133,10 @@ export async function buildEngines(options: EnginesOptions) {
   const wanted = (listener: string) => {
     for (const engine of [postgresql, mysql]) if (engine instanceof AccountServers) engine.wanted(listener);
   };
-  const proxy = isPrivate
-    ? new NoProxy()
-    : new ServerProxy({ wanted, warn, table: tableNameOf(config.dataDir) });
+  const table = tableNameOf(config.dataDir);
+  const proxy = isPrivate ? new NoProxy() : new ServerProxy({ wanted, warn, table });
   const servers = { proxy, slots, idleMs, clock };
-  const last = users === null ? null : users.first + users.count - 1;
-  const uidOf = (nth: number) => (accountId: number) =>
-    last === null ? null : last - RESERVED_UIDS - SERVERS_EACH * (isPrivate ? 0 : accountId) - nth;
+  const uidOf = serverUids(users, isPrivate);
   const atPostgresql = {
     folder: join(config.dataDir, 'databases', 'postgresql'),
     processes,

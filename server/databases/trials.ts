@@ -1,4 +1,4 @@
-/** Tries the databases of a restored cloud for a restore drill: loads, opens and removes one after another. */
+/** Tries the databases of a restored cloud for a drill: loads, opens and removes one after another. */
 import { isAppError } from '../platform/errors.ts';
 import type { Engine, EngineName } from './engine.ts';
 import type { Engines } from './engines.ts';

@@ -54,7 +54,7 @@ const UNFINISHED = '.new-';
 const GONE = '.gone-';
 /** A million guests; the hash makes it unlikely that several clouds on one host choose the same slots. */
 export const SLOTS = 2 ** 20;
-/** User ids of a cloud: of each guest, of the test boot, of conversions of images, of the guest of a drill. */
+/** User ids of a cloud: of guests, of the test boot, of conversions of images, of the guest of a drill. */
 export const UIDS = { probe: SLOTS, images: SLOTS + 1, drill: SLOTS + 2, count: SLOTS + 3 };
 
 /** A loopback address of this guest alone, in 127.96.0.0/12. */
@@ -72,7 +72,7 @@ export class GuestFolders {
   /** Resolves when what was left unfinished before is removed; never rejects. */
   readonly swept: Promise<unknown>;
 
-  /** `uidBase` null: guests run as our own user. `slots`: how many guests there may be. Reads what is there. */
+  /** `uidBase` null: guests run as our own user. `slots`: most guests. Reads what is there. */
   constructor(root: string, uidBase: number | null, slots = SLOTS) {
     this.#root = root;
     this.#uidBase = uidBase;
