@@ -29,8 +29,10 @@ function write(path: string): void {
   for (const [, , name] of code.matchAll(IMPORT)) write(join(dirname(path), `${name}.ts`));
 }
 
-function copyPackage(name: string): void {
-  const [root = ''] = fileURLToPath(import.meta.resolve(name)).split(/(?<=[/\\]node_modules[/\\])/);
+/** The whole package of an import, which may be of one of its parts: some packages have no main one. */
+function copyPackage(wanted: string): void {
+  const name = wanted.split('/', wanted.startsWith('@') ? 2 : 1).join('/');
+  const [root = ''] = fileURLToPath(import.meta.resolve(wanted)).split(/(?<=[/\\]node_modules[/\\])/);
   cpSync(join(root, name), join(folder, 'node_modules', name), {
     recursive: true,
     filter: (path) => CODE.has(extname(path)),

@@ -54,7 +54,7 @@ const KIND: ChildEngineKind = {
     // Documents of one command are objects: of a sort, a group, a reply.
     heapMb: 192,
     youngMb: 4,
-    packages: ['bson', 'mingo', 'nodes2ts'],
+    packages: ['bson', 'mingo', 'nodes2ts', '@orama/stemmers/english', '@orama/stopwords/english'],
   },
   // No server of MongoDB's has this number.
   version: `${SERVER_VERSION}-cloudlet`,

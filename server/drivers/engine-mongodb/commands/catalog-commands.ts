@@ -3,6 +3,7 @@ import type { Document } from 'bson';
 import { CommandError } from '../command-error.ts';
 import { compileFilter } from '../query/filter.ts';
 import type { Collection } from '../storage/documents-store.ts';
+import type { Index } from '../storage/index-values.ts';
 import { readValidator } from '../storage/validation.ts';
 import { isSameCollation, readCollation } from '../values/collations.ts';
 import { isDocument } from '../values/field-paths.ts';
@@ -175,6 +176,9 @@ function createIndex(collection: Collection, spec: Document, scope: CommandScope
     if (equalValues(sorted(same.spec), sorted(spec))) return;
     throw conflict('IndexOptionsConflict', 'has the same key', { spec, other: same.spec });
   }
+  const isText = ({ fields }: Index) => fields.some(({ kind }) => kind === 'text');
+  if (spec.textIndexVersion !== undefined && collection.indexes.some(isText))
+    throw new CommandError('CannotCreateIndex', 'only one text index per collection allowed');
   if (collection.indexes.length >= MAX_INDEXES)
     throw new CommandError('CannotCreateIndex', `add index fails, too many indexes for ${collection.name}`);
   scope.writing.createIndex(collection, spec);

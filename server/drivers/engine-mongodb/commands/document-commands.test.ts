@@ -159,7 +159,7 @@ describe('inserting and finding', () => {
         9,
       ],
       [{ create: 'capped', capped: true, size: 10 }, 72],
-      [{ createIndexes: 'things', indexes: [{ key: { a: 'text' }, name: 'a' }] }, 67],
+      [{ createIndexes: 'things', indexes: [{ key: { '$**': 1 }, name: 'a' }] }, 67],
       [{ insert: 'system.users', documents: [{}] }, 73],
       [{ insert: 'things', documents: [{ _id: [1] }] }, 53],
       [{ getMore: Long.fromNumber(5), collection: 'things' }, 43],

@@ -158,6 +158,15 @@ const COMMANDS: readonly Document[] = [
     ],
     cursor: {},
   },
+  {
+    createIndexes: 'c',
+    indexes: [{ key: { a: 'text' }, name: 't', weights: { a: 2 }, default_language: 'en' }],
+  },
+  {
+    find: 'a',
+    filter: { $text: { $search: 'a -b "c"', $language: 'en' } },
+    sort: { s: { $meta: 'textScore' } },
+  },
   { getMore: Long.fromNumber(1), collection: 'a', batchSize: 1 },
   { killCursors: 'a', cursors: [Long.fromNumber(1)] },
   { collStats: 'a', scale: 1 },

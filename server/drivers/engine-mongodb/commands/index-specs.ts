@@ -3,6 +3,7 @@ import type { Document } from 'bson';
 import { CommandError } from '../command-error.ts';
 import { compileFilter } from '../query/filter.ts';
 import type { Collection } from '../storage/documents-store.ts';
+import { readTextSpec } from '../text/text-index.ts';
 import type { Collation } from '../values/collations.ts';
 import { isDocument } from '../values/field-paths.ts';
 import { isNumber, plainNumber } from '../values/numbers.ts';
@@ -16,9 +17,14 @@ const INDEX_OPTIONS = new Set(
   ),
 );
 /** Kinds of indexes beside the plain ones. */
-const SPECIAL_INDEXES = new Set(['2dsphere', '2d', 'hashed']);
+const SPECIAL_INDEXES = new Set(['2dsphere', '2d', 'hashed', 'text']);
 /** Their options; versions are told as a server has them. */
-const SPECIAL_OPTIONS = new Set('2dsphereIndexVersion bits min max hashedIndexVersion'.split(' '));
+const SPECIAL_OPTIONS = new Set(
+  (
+    '2dsphereIndexVersion bits min max hashedIndexVersion textIndexVersion weights default_language ' +
+    'language_override'
+  ).split(' '),
+);
 
 const refuse = (why: string) => new CommandError('CannotCreateIndex', why);
 
@@ -28,7 +34,7 @@ function assertSpecial({ key, unique, bits, min, max }: Document, collation: Col
   if (kinds.length === 0) return;
   const different = new Set(kinds);
   if (different.size > 1) throw refuse(`Can't use more than one index plugin for a single index.`);
-  if (kinds.length > 1 && !different.has('2dsphere'))
+  if (kinds.length > 1 && !different.has('2dsphere') && !different.has('text'))
     throw new CommandError(31303, `A maximum of one index field is allowed to be ${kinds[0]}`);
   if (different.has('hashed') && unique)
     throw new CommandError(
@@ -37,8 +43,9 @@ function assertSpecial({ key, unique, bits, min, max }: Document, collation: Col
     );
   if (different.has('2d') && Object.values(key)[0] !== '2d')
     throw new CommandError(16801, '2d has to be first in index');
-  if (different.has('2d') && collation !== null)
-    throw refuse("Index type '2d' does not support collation; give it { locale: 'simple' }");
+  const plane = different.has('2d') ? '2d' : different.has('text') ? 'text' : null;
+  if (plane !== null && collation !== null)
+    throw refuse(`Index type '${plane}' does not support collation; give it { locale: 'simple' }`);
   const [low, high, count] = [min ?? -180, max ?? 180, bits ?? 26].map(plainNumber) as [
     number,
     number,
@@ -57,7 +64,7 @@ export function readSpec(asked: unknown, collection: Collection): Document {
   if (fields.length === 0 || fields.length > MAX_INDEX_FIELDS)
     throw refuse(`Index keys must have 1 to ${MAX_INDEX_FIELDS} fields`);
   for (const [path, direction] of fields) {
-    const kind = path.includes('$**') ? 'wildcard' : direction;
+    const kind = path.includes('$**') && direction !== 'text' ? 'wildcard' : direction;
     if (typeof kind === 'string' && !SPECIAL_INDEXES.has(kind))
       throw refuse(`Index type '${kind}' is not supported by this engine`);
     const isField =
@@ -74,7 +81,9 @@ export function readSpec(asked: unknown, collection: Collection): Document {
   const name =
     spec.name ??
     fields.map(([path, kind]) => `${path}_${typeof kind === 'string' ? kind : plainNumber(kind)}`).join('_');
-  return { v: 2, ...spec, name, ...(collation === null ? {} : { collation: collation.spec }) };
+  const isText = Object.values(asked.key).includes('text');
+  const whole = isText ? readTextSpec(spec) : spec;
+  return { v: 2, ...whole, name, ...(collation === null ? {} : { collation: collation.spec }) };
 }
 
 export function assertExpiry({ key, expireAfterSeconds: seconds }: Document): void {

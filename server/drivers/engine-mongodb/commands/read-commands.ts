@@ -112,6 +112,7 @@ function explain({ explain: inner }: Document, scope: CommandScope): Document {
 }
 
 function stageOf(plan: Plan | undefined): string {
+  if (plan?.search !== undefined) return 'TEXT_MATCH';
   if (plan?.nearest === undefined) return 'IXSCAN';
   return plan.index?.fields.some(({ kind }) => kind === '2d') ? 'GEO_NEAR_2D' : 'GEO_NEAR_2DSPHERE';
 }

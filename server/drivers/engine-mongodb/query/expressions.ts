@@ -4,6 +4,7 @@ import { CommandError } from '../command-error.ts';
 import type { Collation } from '../values/collations.ts';
 import { isDocument } from '../values/field-paths.ts';
 import { compareValues, equalValues } from '../values/key-order.ts';
+import { metaValue } from '../values/metadata.ts';
 import { roundNumber } from '../values/number-rounding.ts';
 import {
   asDouble,
@@ -146,6 +147,7 @@ export function plainDeep(value: unknown): unknown {
 const toDouble = (value: unknown) => (typeof value === 'number' ? asDouble(value) : value);
 
 const LOGIC: Record<string, Expression> = {
+  $meta: (document, argument) => metaValue(document, argument),
   $and: (document, argument, options) => args(document, argument, options).every(isTrue),
   $or: (document, argument, options) => args(document, argument, options).some(isTrue),
   $not: (document, argument, options) => !isTrue(args(document, argument, options)[0]),

@@ -3,6 +3,7 @@ import { BSONRegExp, BSONSymbol, type Document, MaxKey, MinKey } from 'bson';
 import { CommandError } from '../command-error.ts';
 import { locationsOf } from '../geo/locations.ts';
 import { nearOf, readRegion } from '../geo/regions.ts';
+import { assertText } from '../text/text-index.ts';
 import type { Collation } from '../values/collations.ts';
 import { candidatesOf, isDocument, leavesAt } from '../values/field-paths.ts';
 import { compareValues, equalValues, holdsText, TAG, tagOf, textKeyOf } from '../values/key-order.ts';
@@ -65,7 +66,7 @@ function compileTerm(name: string, value: unknown, scope: FilterScope): Filter {
     case '$where':
       throw new CommandError(6108304, 'no globalScriptEngine in $where parsing');
     case '$text':
-      throw new CommandError('IndexNotFound', 'text index required for $text query');
+      return isSearched(value, scope);
     case '$jsonSchema': {
       const schema = compileSchema(value);
       return (document) => keeps(schema, document);
@@ -258,6 +259,16 @@ function holdsAll(value: unknown, scope: FilterScope): Condition {
 function compileEach(value: unknown, scope: FilterScope): Condition {
   if (holdsOperators(value)) throw bad('no $ expressions in $all');
   return value instanceof BSONRegExp ? matchesRegex(value) : equals(value, scope);
+}
+
+/** Documents are held against the search where the index is read. */
+function isSearched(value: unknown, { special }: FilterScope): Filter {
+  if (special === undefined)
+    throw new CommandError(17313, '$match with $text is only allowed as the first pipeline stage');
+  if (special.name !== null) throw bad('Too many text expressions');
+  assertText(value);
+  special.name = '$text';
+  return () => true;
 }
 
 function isInRegion(name: string, value: unknown): Condition {

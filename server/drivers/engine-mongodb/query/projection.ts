@@ -2,6 +2,7 @@
 import type { Document } from 'bson';
 import { CommandError } from '../command-error.ts';
 import { isDocument, setField } from '../values/field-paths.ts';
+import { metaValue } from '../values/metadata.ts';
 import { isNumber, isTrue, plainNumber } from '../values/numbers.ts';
 import { assertNoScripts, evaluate, evaluation } from './expressions.ts';
 import { compileValue, type FilterScope, holdsOperators } from './filter.ts';
@@ -71,8 +72,6 @@ function fieldOf(
     return tree;
   }
   modes.add(true);
-  if (isDocument(value) && '$meta' in value)
-    throw new CommandError('BadValue', '$meta is not supported by this engine');
   assertNoScripts(value);
   const options = evaluation(scope);
   return { compute: (document) => evaluate(document, value, options) };
@@ -89,6 +88,7 @@ function findField(
     return { compute: (document) => positional(document, list, { filter, scope }) };
   }
   if (!isDocument(value)) return undefined;
+  if ('$meta' in value) return { compute: (document) => metaValue(document, value.$meta) };
   if ('$elemMatch' in value) {
     const test = compileValue({ $elemMatch: value.$elemMatch }, scope);
     return { compute: (document) => firstOf(document[path], (element) => test([[element]])) };

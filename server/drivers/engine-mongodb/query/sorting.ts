@@ -5,6 +5,7 @@ import type { SortSpec } from '../storage/plan.ts';
 import type { Collation } from '../values/collations.ts';
 import { isDocument, leavesAt } from '../values/field-paths.ts';
 import { compareValues, keyOf } from '../values/key-order.ts';
+import { metaValue } from '../values/metadata.ts';
 import { isNumber, plainNumber } from '../values/numbers.ts';
 
 /** Memory limit of a command, bytes; same as a real server's stage. */
@@ -46,13 +47,15 @@ export function weightOf(value: unknown): number {
   return bytes;
 }
 
+/** Begins the path of a sort by what `$meta` tells; no field has such a name. */
+const META = '$meta:';
+
 /** Throws CommandError. */
 export function readSort(sort: unknown): SortSpec {
   if (sort === undefined || sort === null) return [];
   if (!isDocument(sort)) throw new CommandError('TypeMismatch', `Expected field sort to be of type object`);
   return Object.entries(sort).map(([path, value]) => {
-    if (isDocument(value) && '$meta' in value)
-      throw new CommandError('BadValue', '$meta sorts are not supported');
+    if (isDocument(value) && '$meta' in value) return [`${META}${String(value.$meta)}`, -1] as const;
     const direction = plainNumber(value);
     if (!isNumber(value) || (direction !== 1 && direction !== -1))
       throw new CommandError(15975, '$sort key ordering must be 1 (for ascending) or -1 (for descending)');
@@ -92,6 +95,7 @@ export function sortOrder(sort: SortSpec, collation: Collation | null = null): S
 /** Sort keys of a document: the smallest element of an array, or the largest when descending. */
 function sortValues(document: Document, sort: SortSpec, collation: Collation | null): unknown[] {
   return sort.map(([path, direction]) => {
+    if (path.startsWith(META)) return metaValue(document, path.slice(META.length)) ?? null;
     const elements = leavesAt(document, path.split('.')).flatMap((leaf) =>
       Array.isArray(leaf) && leaf.length > 0 ? leaf : [leaf],
     );

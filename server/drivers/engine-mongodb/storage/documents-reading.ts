@@ -3,7 +3,9 @@ import type { Document } from 'bson';
 import { CommandError } from '../command-error.ts';
 import { compileFilter, type Filter, type FilterScope } from '../query/filter.ts';
 import { sortItems, sortOrder } from '../query/sorting.ts';
+import type { TextSearch } from '../text/text-index.ts';
 import { decodeDocument } from '../values/bson-documents.ts';
+import { metadataOf, setMetadata } from '../values/metadata.ts';
 import type { Collection, DocumentsStore } from './documents-store.ts';
 import { nearestDocuments } from './nearest-documents.ts';
 import type { Plan, SortSpec } from './plan.ts';
@@ -30,13 +32,13 @@ export function readDocuments(
   { filter, sort = [], skip = 0, limit = 0, tick = () => {}, ...scope }: ReadOptions,
 ): IteratorObject<FoundDocument> {
   const { collation = null } = scope;
-  const special = { name: null };
+  const special: { name: string | null } = { name: null };
   const test = compileFilter(filter, { ...scope, special });
   const plan = planQuery(collection, { filter, sort, collation });
   const matching =
     special.name === null
       ? matches(rowsOf(store, collection, plan), test, tick)
-      : specialDocuments(store, collection, { plan, test, tick });
+      : specialDocuments(store, collection, { name: special.name, plan, test, tick });
   const section = <T>(items: IteratorObject<T>) => {
     const rest = skip === 0 ? items : items.drop(skip);
     return limit === 0 ? rest : rest.take(limit);
@@ -44,29 +46,56 @@ export function readDocuments(
   if (plan.isSorted || (special.name !== null && sort.length === 0)) return section(matching);
   // Only the bytes wait to be sorted.
   const order = sortOrder(sort, collation);
-  const keyed = matching.map(({ document, ...row }) => ({ ...row, order: order.keyOf(document) }));
+  const keyed = matching.map(({ document, ...row }) => ({
+    ...row,
+    order: order.keyOf(document),
+    metadata: special.name === null ? undefined : metadataOf(document),
+  }));
   const sorted = sortItems(keyed, {
     limit: limit === 0 ? null : skip + limit,
     keyOf: (row) => row.order,
     compare: order.compare,
     bytesOf: ({ bytes }) => bytes.length,
   });
-  return section(sorted.values()).map(({ order: _, ...row }) => ({
-    ...row,
-    document: decodeDocument(row.bytes),
-  }));
+  return section(sorted.values()).map(({ order: _, metadata, ...row }) => {
+    const document = decodeDocument(row.bytes);
+    if (metadata !== undefined) setMetadata(document, metadata);
+    return { ...row, document };
+  });
 }
 
 /** Documents that only a special index finds, in its order. Throws CommandError where there is none. */
 function specialDocuments(
   store: DocumentsStore,
   collection: Collection,
-  { plan, test, tick }: { plan: Plan; test: Filter; tick: () => void },
+  { name, plan, test, tick }: { name: string; plan: Plan; test: Filter; tick: () => void },
 ): Generator<FoundDocument> {
-  const { index, nearest } = plan;
+  const { index, nearest, search } = plan;
+  if (name === '$text') {
+    if (search !== undefined) return found(rowsOf(store, collection, plan), { search, test, tick });
+    throw new CommandError('IndexNotFound', 'text index required for $text query');
+  }
   if (index === null || nearest === undefined)
     throw new CommandError(291, 'error processing query: unable to find index for $geoNear query');
   return nearestDocuments(store, collection, { index, nearest, test, tick });
+}
+
+interface Searching {
+  readonly search: TextSearch;
+  readonly test: Filter;
+  readonly tick: () => void;
+}
+
+/** Documents that a search finds, with their scores. */
+function* found(rows: Iterable<Row>, { search, test, tick }: Searching): Generator<FoundDocument> {
+  for (const row of rows) {
+    tick();
+    const document = decodeDocument(row.bytes);
+    const textScore = search.score(document);
+    if (textScore === null || !test(document)) continue;
+    setMetadata(document, { textScore });
+    yield { ...row, document };
+  }
 }
 
 function* matches(rows: Iterable<Row>, test: Filter, tick: () => void): Generator<FoundDocument> {

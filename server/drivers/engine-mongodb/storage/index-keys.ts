@@ -9,7 +9,9 @@ import { elementsOf, type Index, type IndexKind, orNull, product } from './index
 import { specialKeysIn } from './special-keys.ts';
 
 export function indexOf(spec: Document, { id, isMultikey }: { id: number; isMultikey: boolean }): Index {
-  const fields = Object.entries(spec.key as Document).map(([path, direction]) => ({
+  // A server lists `_ftsx` after the terms of a text index; it is no field.
+  const entries = Object.entries(spec.key as Document).filter(([path]) => path !== '_ftsx');
+  const fields = entries.map(([path, direction]) => ({
     path: path.split('.'),
     isDescending: Number(direction) < 0,
     kind: typeof direction === 'string' ? (direction as IndexKind) : ('plain' as const),

@@ -8,6 +8,7 @@ import type { Filter } from '../query/filter.ts';
 import { MemoryBudget, weightOf } from '../query/sorting.ts';
 import { decodeDocument } from '../values/bson-documents.ts';
 import { leavesAt } from '../values/field-paths.ts';
+import { setMetadata } from '../values/metadata.ts';
 import type { Collection, DocumentsStore } from './documents-store.ts';
 import type { Index } from './index-values.ts';
 import type { Nearest } from './plan.ts';
@@ -114,6 +115,7 @@ export function* nearestDocuments(
         const distance = distanceOf(document, path, near);
         if (distance === null || !test(document)) continue;
         budget.take(row.bytes.length + weightOf(document));
+        setMetadata(document, { geoNearDistance: distance.distance });
         waiting.push({ ...row, document, ...distance });
       }
     }

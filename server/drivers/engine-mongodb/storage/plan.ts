@@ -1,6 +1,7 @@
 /** Plans of queries: which index is read, and where. */
 import type { Document } from 'bson';
 import type { Near } from '../geo/regions.ts';
+import type { TextSearch } from '../text/text-index.ts';
 import type { Collation } from '../values/collations.ts';
 import type { KeyRange } from './documents-store.ts';
 import type { Index } from './index-values.ts';
@@ -23,6 +24,8 @@ export interface Plan {
   readonly isSorted: boolean;
   /** The ranges are chosen while documents are read, nearest first. */
   readonly nearest?: Nearest;
+  /** The ranges hold all that may match this search. */
+  readonly search?: TextSearch;
 }
 
 /** Condition of a filter on one field. */

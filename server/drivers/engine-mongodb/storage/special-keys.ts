@@ -4,6 +4,7 @@ import type { Document } from 'bson';
 import { CommandError } from '../command-error.ts';
 import { cellsOf, type Grid, gridCell } from '../geo/cells.ts';
 import { isGeoJson, legacyPair, readLocation } from '../geo/locations.ts';
+import { indexTerms } from '../text/text-index.ts';
 import { leavesAt } from '../values/field-paths.ts';
 import { keyOf } from '../values/key-order.ts';
 import { plainNumber } from '../values/numbers.ts';
@@ -13,8 +14,8 @@ import { elementsOf, type Index, type IndexField, orNull, product } from './inde
 export function specialKeysIn(index: Index, document: Document): Buffer[] {
   const perField = index.fields.map((field) => valuesOf(field, document, index));
   const special = index.fields.flatMap(({ kind }, i) => (kind === 'plain' ? [] : [perField[i] as unknown[]]));
-  const isLocated = index.fields.some(({ kind }) => kind === '2d' || kind === '2dsphere');
-  // Documents without a location are not in an index of locations.
+  const isLocated = index.fields.some(({ kind }) => kind !== 'plain' && kind !== 'hashed');
+  // Documents without a location or a text are not in an index of such.
   if ((isLocated || index.isSparse) && special.every((values) => values.length === 0)) return [];
   const keys = product(perField).map((values) =>
     keyOf(values.map(orNull), index.descending, index.collation),
@@ -28,6 +29,8 @@ function valuesOf({ kind, path }: IndexField, document: Document, index: Index):
   switch (kind) {
     case 'plain':
       return leaves.flatMap(elementsOf);
+    case 'text':
+      return indexTerms(document, index.spec);
     case 'hashed':
       return [hashOf(leaves)];
     case '2d':

@@ -3,6 +3,7 @@ import type { Document } from 'bson';
 import { type CellRange, rangesOfBox, rangesOfCap, rangesOfShape } from '../geo/cells.ts';
 import { type Bounds, type Near, nearOf, readRegion } from '../geo/regions.ts';
 import { holdsOperators } from '../query/filter.ts';
+import { readSearch } from '../text/text-index.ts';
 import { isSameCollation } from '../values/collations.ts';
 import { holdsText, keyOf } from '../values/key-order.ts';
 import { afterPrefix, type KeyRange } from './documents-store.ts';
@@ -21,6 +22,7 @@ export function planSpecial(index: Index, query: Query): Found {
   const field = index.fields[at] as IndexField;
   const prefixes = prefixesOf(index, query, at);
   if (prefixes === null) return null;
+  if (field.kind === 'text') return planText(index, query, prefixes);
   if (field.kind === 'hashed') return planHashed(index, query, { at, prefixes });
   const path = field.path.join('.');
   for (const operators of operatorsOf(query.filter, path)) {
@@ -62,6 +64,26 @@ export function prefixesOf(index: Index, { demands, collation }: Query, at: numb
     prefixes = prefixes.flatMap((prefix) => values.map((value) => [...prefix, value]));
   }
   return prefixes;
+}
+
+function planText(index: Index, { filter, sort }: Query, prefixes: unknown[][]): Found {
+  const asked = textIn(filter);
+  if (asked === undefined) return null;
+  const search = readSearch(asked, index.spec);
+  const ranges = prefixes.flatMap((prefix) =>
+    search.terms.map((term) => {
+      const low = keyOf([...prefix, term], index.descending, index.collation);
+      return { low, high: afterPrefix(low) };
+    }),
+  );
+  const isSorted = sort.length === 0;
+  return { plan: { index, ranges: inOrder(ranges), isReverse: false, isSorted, search }, score: MUST };
+}
+
+/** The `$text` of a filter, at its top or in `$and`. */
+function textIn({ $text: text, $and: all }: Document): unknown {
+  if (text !== undefined || !Array.isArray(all)) return text;
+  return all.map(textIn).find((each) => each !== undefined);
 }
 
 function planHashed(

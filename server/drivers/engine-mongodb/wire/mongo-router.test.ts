@@ -98,6 +98,21 @@ describe('who gets in', () => {
     await client.close();
   });
 
+  test('the process of a database finds the packages for locations and texts', async () => {
+    const client = await fixture.connect(uri);
+    const places = client.db().collection('places');
+    await places.createIndexes([
+      { key: { at: '2dsphere' } },
+      { key: { text: 'text' }, default_language: 'german' },
+    ]);
+    await places.insertOne({ at: { type: 'Point', coordinates: [7, 50] }, text: 'die Häuser' });
+    const $geometry = { type: 'Point', coordinates: [7, 51] };
+    assert.equal((await places.find({ at: { $near: { $geometry } } }).toArray()).length, 1);
+    assert.equal(await places.countDocuments({ $text: { $search: 'haus' } }), 1);
+    await places.drop();
+    await client.close();
+  });
+
   test('nobody with another password, name or mechanism', async () => {
     const [{ database: other }, raw] = [await fixture.make(), await RawMongo.open(port)];
     const wrong = await raw.logIn(database.database, database.username, 'wrong');

@@ -1,0 +1,193 @@
+/** Indexes of texts: their terms, and the score of a document for a search. */
+import type { Document } from 'bson';
+import { CommandError } from '../command-error.ts';
+import { isDocument, leavesAt } from '../values/field-paths.ts';
+import { isNumber, isTrue, plainNumber } from '../values/numbers.ts';
+import { INSENSITIVE, languageName, type Sensitivity, termsOf, withoutAccents } from './languages.ts';
+
+const WILDCARD = '$**';
+/** The most on a server too. */
+const MAX_WEIGHT = 99_999;
+
+/** The options of an index of texts, whose key names the fields. Throws CommandError. */
+export function readTextSpec({ key: given, weights: asked = {}, ...spec }: Document): Document {
+  // A key as it was listed has the fields among the weights alone.
+  const { _ftsx: _, ...key } = given;
+  const weights: Document = {};
+  for (const [path, kind] of Object.entries(key)) if (kind === 'text' && path !== '_fts') weights[path] = 1;
+  for (const [path, weight] of Object.entries(asked)) {
+    const number = isNumber(weight) ? plainNumber(weight) : 0;
+    if (!(number >= 1 && number <= MAX_WEIGHT))
+      throw new CommandError(
+        'CannotCreateIndex',
+        `text index weight must be in the interval [1, ${MAX_WEIGHT}]`,
+      );
+    weights[path] = number;
+  }
+  const plain = Object.entries(key).filter(([, kind]) => kind !== 'text');
+  const at = Object.values(key).indexOf('text');
+  const before = Object.keys(key).slice(0, at);
+  const entries = [
+    ...plain.filter(([path]) => before.includes(path)),
+    ['_fts', 'text'] as const,
+    ['_ftsx', 1] as const,
+    ...plain.filter(([path]) => !before.includes(path)),
+  ];
+  const { default_language: language = 'english', language_override: override = 'language' } = spec;
+  if (typeof override !== 'string')
+    throw new CommandError('CannotCreateIndex', 'language_override must be a string');
+  return {
+    ...spec,
+    key: Object.fromEntries(entries),
+    weights: Object.fromEntries(Object.entries(weights).sort(([a], [b]) => (a < b ? -1 : 1))),
+    default_language: languageName(language),
+    language_override: override,
+    textIndexVersion: 3,
+  };
+}
+
+interface Field {
+  readonly text: string;
+  readonly weight: number;
+}
+
+function fieldsOf(document: Document, { weights }: Document): Field[] {
+  const { [WILDCARD]: all, ...named } = weights as Record<string, number>;
+  const textsAt = (path: string) =>
+    leavesAt(document, path.split('.'))
+      .flat()
+      .filter((each) => typeof each === 'string');
+  const fields = Object.entries(named).flatMap(([path, weight]) =>
+    textsAt(path).map((text) => ({ text, weight })),
+  );
+  if (all === undefined) return fields;
+  return [...fields, ...[...everyText(document, '', named)].map((text) => ({ text, weight: all }))];
+}
+
+function* everyText(value: unknown, path: string, named: Document): Generator<string> {
+  if (typeof value === 'string' && !Object.hasOwn(named, path)) yield value;
+  if (Array.isArray(value)) for (const each of value) yield* everyText(each, path, named);
+  if (!isDocument(value)) return;
+  for (const [name, inner] of Object.entries(value))
+    yield* everyText(inner, path === '' ? name : `${path}.${name}`, named);
+}
+
+function languageOf(
+  document: Document,
+  { default_language: fallback, language_override: field }: Document,
+): string {
+  const own = document[field];
+  if (own === undefined) return fallback;
+  if (typeof own === 'string') {
+    try {
+      return languageName(own);
+    } catch {
+      // The code that a server has for a document.
+    }
+  }
+  throw new CommandError(17262, `language override unsupported: ${String(own)}`);
+}
+
+/** Each once. Throws CommandError for a document of an unknown language. */
+export function indexTerms(document: Document, spec: Document): string[] {
+  const fields = fieldsOf(document, spec);
+  if (fields.length === 0) return [];
+  const language = languageOf(document, spec);
+  const terms = new Set<string>();
+  for (const { text } of fields) for (const term of termsOf(text, language)) terms.add(term);
+  return [...terms];
+}
+
+/** A search by `$text`. */
+export interface TextSearch {
+  /** Keys of the index of which a document has at least one. */
+  readonly terms: readonly string[];
+  /** How well a document fits; null: not at all. */
+  score(document: Document): number | null;
+}
+
+const OPTIONS = new Set(['$search', '$language', '$caseSensitive', '$diacriticSensitive']);
+
+/** Throws CommandError for what is no `$text`. */
+export function assertText(asked: unknown): asserts asked is Document {
+  if (!isDocument(asked)) throw new CommandError('BadValue', '$text expects an object');
+  if (typeof asked.$search !== 'string')
+    throw new CommandError('TypeMismatch', '"$search" had the wrong type. Expected string');
+  const unknown = Object.keys(asked).find((name) => !OPTIONS.has(name));
+  if (unknown !== undefined) throw new CommandError('BadValue', `extra fields in $text: ${unknown}`);
+  if (asked.$language !== undefined) languageName(asked.$language);
+}
+
+/** Throws CommandError. */
+export function readSearch(asked: unknown, spec: Document): TextSearch {
+  assertText(asked);
+  const language = asked.$language === undefined ? spec.default_language : languageName(asked.$language);
+  const sensitivity = {
+    toCase: isTrue(asked.$caseSensitive ?? false),
+    toAccents: isTrue(asked.$diacriticSensitive ?? false),
+  };
+  const [wanted, unwanted] = [[] as string[], [] as string[]];
+  const phrases: { readonly text: string; readonly isWanted: boolean }[] = [];
+  for (const [, minus, phrase, word = ''] of asked.$search.matchAll(
+    /(?<=^|\s)(-?)(?:"([^"]*)"?|([^\s"]+))|"([^"]*)"?/g,
+  )) {
+    const text = phrase ?? word;
+    if (phrase !== undefined) phrases.push({ text: formOf(text, sensitivity), isWanted: minus !== '-' });
+    if (minus !== '-') wanted.push(text);
+    else if (phrase === undefined) unwanted.push(text);
+  }
+  const terms = (texts: string[], how: Sensitivity) =>
+    new Set(texts.flatMap((text) => [...termsOf(text, language, how)]));
+  const positive = terms(wanted, sensitivity);
+  const negative = terms(unwanted, sensitivity);
+  return {
+    terms: [...terms(wanted, INSENSITIVE)],
+    score: (document) => {
+      const fields = fieldsOf(document, spec);
+      const texts = fields.map(({ text }) => formOf(text, sensitivity));
+      if (phrases.some(({ text, isWanted }) => texts.some((each) => each.includes(text)) !== isWanted))
+        return null;
+      return scoreOf(fields, { positive, negative, sensitivity, language: languageOf(document, spec) });
+    },
+  };
+}
+
+function formOf(text: string, { toCase, toAccents }: Sensitivity): string {
+  const cased = toCase ? text : text.toLowerCase();
+  return toAccents ? cased : withoutAccents(cased);
+}
+
+interface Scoring {
+  readonly positive: ReadonlySet<string>;
+  readonly negative: ReadonlySet<string>;
+  readonly sensitivity: Sensitivity;
+  readonly language: string;
+}
+
+/**
+ * A term counts half as much each time that it comes again, more the larger its part of the field is, and a
+ * little more when it is all of it: the sum of the server's text indexes of version 3.
+ */
+function scoreOf(
+  fields: readonly Field[],
+  { positive, negative, sensitivity, language }: Scoring,
+): number | null {
+  let [score, isFound] = [0, false];
+  for (const { text, weight } of fields) {
+    const found = new Map<string, { count: number; frequency: number }>();
+    let words = 0;
+    for (const term of termsOf(text, language, sensitivity)) {
+      if (negative.has(term)) return null;
+      words++;
+      if (!positive.has(term)) continue;
+      const { count, frequency } = found.get(term) ?? { count: 0, frequency: 0 };
+      found.set(term, { count: count + 1, frequency: frequency + 0.5 ** count });
+    }
+    for (const [term, { count, frequency }] of found) {
+      const part = (0.5 * count) / words + 0.5;
+      score += weight * frequency * part * (text.toLowerCase() === term ? 1.1 : 1);
+      isFound = true;
+    }
+  }
+  return isFound ? score : null;
+}
