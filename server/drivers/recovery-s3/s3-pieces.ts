@@ -2,11 +2,12 @@
 import { Damaged } from '../../recovery/piece-box.ts';
 import { pieceFile } from '../../recovery/repository.ts';
 import type { PiecePlace } from '../recovery-pieces/piece-place.ts';
+import { isS3Fault } from '../s3-client/s3-fault.ts';
 import { bodyOf, type S3Objects } from '../s3-client/s3-objects.ts';
 import type { S3Patience } from '../s3-client/s3-requests.ts';
 
 /** A point outlives a restart of S3. */
-const PATIENCE: S3Patience = { tries: 10, untilMs: 120_000 };
+const PATIENCE: S3Patience = { tries: 10, untilMs: 60_000 };
 /** A sealed piece has at most 4 MiB of content. */
 const MAX_PIECE_BYTES = 5 * 2 ** 20;
 
@@ -20,7 +21,13 @@ export class S3Pieces implements PiecePlace {
   }
 
   async has(piece: string): Promise<boolean> {
-    return (await this.#objects.head(pieceFile(piece), PATIENCE)) !== undefined;
+    try {
+      return (await this.#objects.head(pieceFile(piece), PATIENCE)) !== undefined;
+    } catch (error) {
+      // The answer to HEAD has no body that says what is wrong; the answer to the PUT that follows has.
+      if (isS3Fault(error, 'denied', 'refused')) return false;
+      throw error;
+    }
   }
 
   async put(piece: string, parts: readonly Buffer[]): Promise<number> {
