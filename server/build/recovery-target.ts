@@ -12,7 +12,10 @@ import { AppError } from '../platform/errors.ts';
 import { type Target, TargetProblem } from '../recovery/target.ts';
 import type { TargetFact } from '../recovery/watch.ts';
 
-type TargetConfig = Pick<Config, 'recoveryTarget' | 'recoveryCredentialsFile' | 'dataDir'>;
+export type TargetConfig = Pick<
+  Config,
+  'recoveryTarget' | 'recoveryCredentialsFile' | 'recoveryLockDays' | 'dataDir'
+>;
 
 export interface OpenedTargets {
   readonly target: Target;
@@ -36,7 +39,7 @@ export function openTargets(config: TargetConfig, clock: Clock, own: OwnObjects)
   }
   const address = addressOf(location, config);
   const isOwn = (key: string, md5: string) => own.hasObject(address.bucket, key, md5);
-  const deps = { address, clock, isOwn };
+  const deps = { address, clock, isOwn, lockDays: config.recoveryLockDays };
   const [target, reading] = [new S3RecoveryTarget(deps), new S3RecoveryTarget(deps)];
   return { target, reading, inspect: () => inspectBucket(target) };
 }
@@ -49,7 +52,8 @@ export function targetAt(from: string, config: TargetConfig): Target {
 /** The bucket of that URL, for a command. Throws StartupError when the URL or its credentials are no good. */
 export function bucketAt(url: string, config: TargetConfig): S3RecoveryTarget {
   const address = addressOf(url, config);
-  return new S3RecoveryTarget({ address, clock: systemClock, isOwn: async () => false });
+  const { recoveryLockDays: lockDays } = config;
+  return new S3RecoveryTarget({ address, clock: systemClock, isOwn: async () => false, lockDays });
 }
 
 export function isS3(location: string): boolean {

@@ -13,7 +13,12 @@ beforeEach(() => {
 });
 
 const check = (recoveryTarget: string) =>
-  checkRecovery({ recoveryTarget, recoveryCredentialsFile: '', dataDir: '/var/lib/cloudlet' });
+  checkRecovery({
+    recoveryTarget,
+    recoveryCredentialsFile: '',
+    recoveryLockDays: 0,
+    dataDir: '/var/lib/cloudlet',
+  });
 
 test('a bucket that is fit is one line that says what was tried, and is left as it was', async () => {
   const found = await check(s3.url('fit'));

@@ -1,9 +1,9 @@
 /** The part of `cloudlet doctor` that checks the recovery target. */
 import { join } from 'node:path';
-import { bucketAt, isS3 } from '../build/recovery-target.ts';
-import type { Config } from '../config/config.ts';
+import { bucketAt, isS3, type TargetConfig } from '../build/recovery-target.ts';
 import { inspectDirectory } from '../drivers/recovery-directory/target-fact.ts';
 import { AppError } from '../platform/errors.ts';
+import { plural } from '../platform/plural.ts';
 import { formatSize } from '../storage/entries.ts';
 import type { Finding } from './doctor.ts';
 
@@ -11,9 +11,7 @@ const subject = 'recovery points';
 /** S3 refuses requests whose time differs by 15 minutes. */
 const MOST_CLOCK_MS = 60_000;
 
-export async function checkRecovery(
-  config: Pick<Config, 'recoveryTarget' | 'recoveryCredentialsFile' | 'dataDir'>,
-): Promise<Finding[]> {
+export async function checkRecovery(config: TargetConfig): Promise<Finding[]> {
   const { recoveryTarget, dataDir } = config;
   if (isS3(recoveryTarget)) return checkBucket(config);
   const location = recoveryTarget || join(dataDir, 'recovery');
@@ -39,16 +37,15 @@ export async function checkRecovery(
   }
 }
 
-async function checkBucket(
-  config: Pick<Config, 'recoveryTarget' | 'recoveryCredentialsFile' | 'dataDir'>,
-): Promise<Finding[]> {
+async function checkBucket(config: TargetConfig): Promise<Finding[]> {
   try {
     const target = bucketAt(config.recoveryTarget, config);
-    const { removal, clockAheadMs } = await target.prove();
+    const { removal, clockAheadMs, lock } = await target.prove();
     const { location } = target;
     target.hurry();
     const detail = `${location}: If-None-Match and Content-MD5 are honoured; stored and read an object`;
-    const found: Finding[] = [{ level: 'ok', subject, detail: `${detail}; ${REMOVALS[removal]}` }];
+    const locks = lock === null ? '' : `; points are locked for ${plural(lock.days, 'day')}`;
+    const found: Finding[] = [{ level: 'ok', subject, detail: `${detail}; ${REMOVALS[removal]}${locks}` }];
     if (clockAheadMs !== null && Math.abs(clockAheadMs) > MOST_CLOCK_MS) {
       const seconds = Math.round(clockAheadMs / 1000);
       const differs = `its clock differs from this host's by ${seconds} s`;

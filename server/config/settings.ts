@@ -324,6 +324,13 @@ export const SETTINGS = {
     'File with `KEY:SECRET` for an S3 URL in CLOUDLET_RECOVERY_TARGET or `--from`, which then needs none',
     absolutePath,
   ),
+  recoveryLockDays: integer(
+    'CLOUDLET_RECOVERY_LOCK_DAYS',
+    0,
+    0,
+    3650,
+    'Days for which object lock keeps a new recovery point in an S3 bucket from being removed; 0: those of the rule of the bucket, if it has one',
+  ),
   recoveryUndeleteHours: integer(
     'CLOUDLET_RECOVERY_UNDELETE_HOURS',
     72,

@@ -49,6 +49,8 @@ export interface Manifest {
   readonly completed_at: string;
   /** When it was due; missing: it was not made by the schedule. */
   readonly scheduled_at?: string;
+  /** Its pieces are locked until then at least; missing: the target has no lock. */
+  readonly locked_until?: string | undefined;
   readonly contents: Readonly<Record<string, number>>;
   readonly components: readonly Component[];
   readonly gaps: readonly Gap[];

@@ -1,5 +1,5 @@
 /** Refusals that several operations on recovery points share. */
-import { AppError } from '../platform/errors.ts';
+import { AppError, isAppError } from '../platform/errors.ts';
 import { formatSize } from '../storage/entries.ts';
 import type { PointRow } from './store.ts';
 
@@ -22,4 +22,9 @@ export function tooLarge(storesAtMost: number): AppError {
   return new AppError('out_of_space', `The point has more new data than ${half}: the data needs the rest`, {
     hint: 'Set CLOUDLET_RECOVERY_TARGET to a directory on another disk, or free space',
   });
+}
+
+/** Why a point failed, for people. */
+export function reasonOf(error: unknown): string {
+  return isAppError(error) ? error.message : 'Writing the point failed; the log has the cause';
 }

@@ -14,7 +14,8 @@ import { newId } from '../platform/ids.ts';
 import { Components } from './components.ts';
 import type { Holding, Lease } from './lease.ts';
 import { type Component, type Gap, type Manifest, readManifest } from './manifest.ts';
-import { inProgress, invalidState, tooLarge } from './point-refusals.ts';
+import { lockPieces } from './piece-locks.ts';
+import { inProgress, invalidState, reasonOf, tooLarge } from './point-refusals.ts';
 import { type PointEvents, type PointWork, presentPoint } from './point-view.ts';
 import type { Repository } from './repository.ts';
 import type { Point } from './schema.ts';
@@ -283,15 +284,20 @@ export class Points {
       written.push(await components.write(source, snapshot, before));
     }
     gaps.push(...(await tryPointKeys({ repository, written, reads: snapshot.reads, signal })));
-    await this.#complete(making, { written, gaps, snapshot, repository, holding });
+    const locked_until = await lockPieces({
+      repository,
+      clock,
+      signal,
+      written,
+      earlier,
+      row: making.current,
+    });
+    await this.#complete(making, { written, gaps, snapshot, repository, holding, locked_until });
   }
 
   async #complete(
     making: Progress,
-    what: {
-      readonly written: readonly Component[];
-      readonly gaps: readonly Gap[];
-    } & Materials,
+    what: Pick<Manifest, 'gaps' | 'locked_until'> & { readonly written: readonly Component[] } & Materials,
   ): Promise<void> {
     const { clock, changes, store, version, news } = this.#deps;
     const row = making.current;
@@ -305,6 +311,7 @@ export class Points {
       cut_at: formatTime(row.created_at),
       completed_at: formatTime(now),
       ...(row.scheduled_at === null ? {} : { scheduled_at: formatTime(row.scheduled_at) }),
+      locked_until: what.locked_until,
       contents: JSON.parse(row.contents),
       components: what.written,
       gaps: what.gaps,
@@ -389,9 +396,4 @@ export class Points {
     const making = this.#making?.progress.current;
     return making?.point_id === row.point_id && row.state === 'creating' ? making : row;
   }
-}
-
-function reasonOf(error: unknown): string {
-  if (isAppError(error)) return error.message;
-  return 'Writing the point failed; the log has the cause';
 }

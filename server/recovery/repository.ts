@@ -18,22 +18,12 @@ import { createCipheriv, createDecipheriv, createHash, createHmac, hkdfSync } fr
 import { AppError } from '../platform/errors.ts';
 import { isId, randomSecret } from '../platform/ids.ts';
 import { HOLE } from './chunks.ts';
+import { DeletionMarks } from './deletion-marks.ts';
 import { Damaged, PieceBox } from './piece-box.ts';
-import {
-  type FilePart,
-  type KeptPart,
-  type KeptPiece,
-  NotRemovable,
-  type PieceStore,
-  type PlacedFile,
-  type Removal,
-  type Target,
-} from './target.ts';
+import type { FilePart, KeptPart, KeptPiece, PieceStore, PlacedFile, Removal, Target } from './target.ts';
 
 const FORMAT = 1;
 const HEAD = 'repository.json';
-const DELETING = 'deleting';
-const EMPTY = Buffer.alloc(0);
 const PIECE_NAME = /^[0-9a-f]{64}$/;
 /** Concurrent pieces of one file: bounds memory to as many MiB. */
 const AT_ONCE = 4;
@@ -64,6 +54,7 @@ export interface StoredBytes {
 
 export class Repository {
   readonly #target: Target;
+  readonly #marks: DeletionMarks;
   readonly #box: PieceBox;
   readonly #pieces: PieceStore;
   readonly id: string;
@@ -75,6 +66,7 @@ export class Repository {
 
   constructor(target: Target, { key, repositoryId }: RepositoryKeys) {
     this.#target = target;
+    this.#marks = new DeletionMarks(target);
     this.#box = new PieceBox(key);
     this.#pieces = target.pieces(key);
     this.id = repositoryId;
@@ -207,13 +199,25 @@ export class Repository {
     return !this.#suspects.has(piece);
   }
 
+  get lockDays(): number {
+    return this.#target.lockDays;
+  }
+
+  renewLock(piece: string): Promise<void> {
+    return this.#pieces.renewLock(piece);
+  }
+
+  renewHead(): Promise<void> {
+    return this.#target.renewLock(HEAD);
+  }
+
   get removal(): Removal {
     return this.#target.removal;
   }
 
   /** Files that stand for a point, in the order of their removal. */
   async filesOf(pointId: string): Promise<string[]> {
-    return [manifestFile(pointId), ...(await this.#marks(pointId))];
+    return [manifestFile(pointId), ...(await this.#marks.of(pointId))];
   }
 
   /** False when the whole target is gone or never existed: then nothing is known about any piece. */
@@ -262,39 +266,22 @@ export class Repository {
 
   /** Ids of the deleted points that can be undeleted. */
   async deleted(): Promise<string[]> {
-    const counts = new Map<string, number>();
-    for await (const name of this.#target.list(DELETING)) {
-      const id = pointOfMark(name);
-      counts.set(id, (counts.get(id) ?? 0) + 1);
-    }
-    const isMarked = ([id, count]: [string, number]) => isId('drp', id) && count % 2 === 1;
-    return [...counts]
-      .filter(isMarked)
-      .map(([id]) => id)
-      .sort();
+    return this.#marks.deleted();
   }
 
   async markDeleted(pointId: string): Promise<void> {
-    const marks = await this.#marks(pointId);
-    if (marks.length % 2 === 0) await this.#target.putSynced(markFile(pointId, marks.length), EMPTY);
+    await this.#marks.set(pointId);
   }
 
   async unmarkDeleted(pointId: string): Promise<void> {
-    const marks = await this.#marks(pointId);
-    try {
-      for (const mark of marks) await this.#target.remove(mark);
-      await this.#target.sync();
-    } catch (error) {
-      if (!(error instanceof NotRemovable)) throw error;
-      if (marks.length % 2 === 1) await this.#target.putSynced(markFile(pointId, marks.length), EMPTY);
-    }
+    await this.#marks.unset(pointId);
   }
 
   /** Removes points permanently. Their pieces are left to the sweep. */
   async forget(pointIds: readonly string[]): Promise<void> {
     for (const id of pointIds) await this.#target.remove(manifestFile(id));
     await this.#target.sync();
-    for (const id of pointIds) for (const mark of await this.#marks(id)) await this.#target.remove(mark);
+    for (const id of pointIds) await this.#marks.remove(id);
   }
 
   /** Names of all pieces, unordered. Copies beside a piece under other names are ignored. */
@@ -316,12 +303,6 @@ export class Repository {
     return inPieces + (await this.#target.removeUnfinished('points'));
   }
 
-  /** Marks of one point: it is deleted if their number is odd. */
-  async #marks(pointId: string): Promise<string[]> {
-    const names = await Array.fromAsync(this.#target.list(DELETING));
-    return names.filter((name) => pointOfMark(name) === pointId).sort();
-  }
-
   async #keep(bytes: Uint8Array, isPacked: boolean): Promise<KeptPiece> {
     if (bytes !== HOLE) return this.#pieces.keep(bytes, isPacked);
     const isFirst = this.#keptHole === undefined;
@@ -339,15 +320,6 @@ export function pieceFile(name: string): string {
 /** Path in the repository. */
 export function manifestFile(pointId: string): string {
   return `points/${pointId}`;
-}
-
-/** The first mark is of the deletion; where it cannot be removed, others follow in turn. */
-function markFile(pointId: string, marks: number): string {
-  return `${DELETING}/${pointId}${marks === 0 ? '' : `.${marks + 1}`}`;
-}
-
-function pointOfMark(name: string): string {
-  return name.slice(DELETING.length + 1).replace(/\.\d+$/, '');
 }
 
 function journalFile(cloud: string): string {

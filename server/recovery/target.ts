@@ -32,6 +32,10 @@ export interface Target {
   removeUnfinished(folder: string): Promise<number>;
   /** Resolves when all stored files are durable. */
   sync(): Promise<void>;
+  /** Days for which a new point cannot be removed, as far as is known; 0: it can be. See piece-locks.ts. */
+  readonly lockDays: number;
+  /** Locks a file anew for as long as a new piece. */
+  renewLock(name: string): Promise<void>;
   /** From now on, rather fails than waits: Cloudlet stops. */
   hurry(): void;
 }
@@ -70,6 +74,8 @@ export interface PieceStore {
   writeFile(file: PlacedFile, pieces: readonly string[]): Promise<void>;
   /** Throws Damaged. `isQuick`: checks the seal only. */
   check(piece: string, isQuick: boolean): Promise<void>;
+  /** Locks it anew for as long as a new one, where the target locks pieces. */
+  renewLock(piece: string): Promise<void>;
 }
 
 export interface KeptPiece {

@@ -186,3 +186,68 @@ test('a bucket of the cloud itself is refused', async () => {
     await lost.end();
   }
 });
+
+const DAY_MS = 86_400_000;
+
+/** Days until the locks of the files in a folder of the target end, by their names. */
+async function locksIn(bucket: string, folder: string): Promise<Map<string, number>> {
+  const days = new Map<string, number>();
+  for (const key of (await keysIn(bucket)).filter((each) => each.startsWith(folder))) {
+    const { headers } = await other.s3.ok('HEAD', `/${bucket}/${PREFIX}${key}`);
+    const until = Date.parse(String(headers['x-amz-object-lock-retain-until-date']));
+    days.set(key, (until - Date.now()) / DAY_MS);
+  }
+  return days;
+}
+
+test('object lock: nobody removes a point for some days, and shared pieces are locked anew', async () => {
+  const bucket = await newS3Bucket(other.s3);
+  const keys = await newKeyPair(other.user);
+  const lockFor = (days: number) => ({ CLOUDLET_RECOVERY_LOCK_DAYS: String(days) });
+  const lost = await LosableCloud.start({ CLOUDLET_RECOVERY_TARGET: urlOf(bucket, keys), ...lockFor(10) });
+  try {
+    const { detail } = await lost.admin.refused(503, 'target_unavailable', [POINTS, POST]);
+    assert.match(detail, /CLOUDLET_RECOVERY_LOCK_DAYS needs object lock in the bucket/);
+    await setVersioning(other.s3, bucket, 'Enabled');
+    const body =
+      '<ObjectLockConfiguration><ObjectLockEnabled>Enabled</ObjectLockEnabled></ObjectLockConfiguration>';
+    await other.s3.ok('PUT', `/${bucket}`, { query: 'object-lock', body });
+    await lost.user.expect(201, '/api/buckets', { json: { name: 'files' } });
+    await lost.user.upload('files', 'shared', randomBytes(2 ** 20));
+    const { point_id: first } = await lost.point();
+    for (const [folder, least] of [
+      ['pieces/', 15],
+      ['repository.json', 15],
+      ['points/', 9.9],
+    ] as const) {
+      const locks = [...(await locksIn(bucket, folder)).values()];
+      assert.ok(locks.length > 0 && locks.every((days) => days >= least), `${folder} ${locks}`);
+    }
+    const before = await locksIn(bucket, 'pieces/');
+    await lost.point();
+    const after = await locksIn(bucket, 'pieces/');
+    assert.ok(after.size > before.size);
+    assert.ok(
+      [...after.values()].every((days) => days < 16.1),
+      'each piece is locked once in a while only',
+    );
+    await lost.startAgain(lockFor(30));
+    assert.equal((await lost.point()).state, 'complete');
+    const renewed = [...(await locksIn(bucket, 'pieces/'))].filter(([, days]) => days >= 45);
+    assert.ok(
+      renewed.some(([key]) => before.has(key)),
+      'a piece of the first point is locked for longer',
+    );
+    assert.ok(Number((await locksIn(bucket, 'repository.json')).get('repository.json')) >= 45);
+    const { text } = await other.s3.ok('GET', `/${bucket}`, { query: 'versions' });
+    const manifest = new RegExp(`points/${first}</Key><VersionId>([^<]+)<`).exec(text)?.[1];
+    const path = `/${bucket}/${PREFIX}points/${first}`;
+    await other.s3.refused(403, 'AccessDenied', ['DELETE', path, { query: `versionId=${manifest}` }]);
+    const { stdout } = await runCloudlet(['doctor', '--data-dir', lost.dataDir], {
+      env: { CLOUDLET_RECOVERY_TARGET: urlOf(bucket, keys), ...lockFor(30) },
+    });
+    assert.match(stdout, /ok +recovery points .*; points are locked for 30 days/);
+  } finally {
+    await lost.end();
+  }
+});

@@ -28,6 +28,7 @@ const run = promisify(execFile);
 
 export class DirectoryTarget implements Target {
   readonly removal = 'gone';
+  readonly lockDays = 0;
   readonly location: string;
   readonly #made = new Set<string>();
   /** By their key: a thread takes longer to begin than most of the work that it is begun for. */
@@ -44,7 +45,7 @@ export class DirectoryTarget implements Target {
       this.#pieces.get(id) ??
       new PieceThreads({
         thread: new URL('./directory-thread.ts', import.meta.url),
-        setup: { location: this.location },
+        setup: () => ({ location: this.location }),
         key,
         explain: (cause) => this.#explain(cause),
       });
@@ -142,6 +143,8 @@ export class DirectoryTarget implements Target {
       throw this.#explain(error);
     }
   }
+
+  async renewLock(): Promise<void> {}
 
   hurry(): void {
     // A call of the file system cannot be cancelled.

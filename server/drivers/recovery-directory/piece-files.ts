@@ -43,6 +43,8 @@ export class PieceFiles implements PiecePlace {
     }
   }
 
+  renewLock(): void {}
+
   #pathOf(piece: string): string {
     return join(this.#location, pieceFile(piece));
   }

@@ -45,5 +45,7 @@ async function work(pieces: PieceWork, job: PieceJob): Promise<unknown> {
       return pieces.writeFile(job.file, job.pieces);
     case 'check':
       return pieces.check(job.piece, job.isQuick);
+    case 'renewLock':
+      return pieces.renewLock(job.piece);
   }
 }

@@ -7,7 +7,8 @@ export type PieceJob =
   | { readonly kind: 'keepPart'; readonly part: FilePart; readonly isPacked: boolean }
   | { readonly kind: 'read'; readonly piece: string }
   | { readonly kind: 'writeFile'; readonly file: PlacedFile; readonly pieces: readonly string[] }
-  | { readonly kind: 'check'; readonly piece: string; readonly isQuick: boolean };
+  | { readonly kind: 'check'; readonly piece: string; readonly isQuick: boolean }
+  | { readonly kind: 'renewLock'; readonly piece: string };
 
 export interface PieceFailure {
   readonly message: string;

@@ -9,6 +9,8 @@ export interface PiecePlace {
   put(piece: string, parts: readonly Buffer[]): number | Promise<number>;
   /** The sealed piece, owned by the caller. Throws Damaged. */
   get(piece: string): Buffer | Promise<Buffer>;
+  /** Locks it anew, where pieces are locked. */
+  renewLock(piece: string): void | Promise<void>;
 }
 
 /** A thread is started with it, and with more for its driver. */

@@ -18,7 +18,7 @@ export interface PieceThreadsDeps {
   /** The driver's thread: calls answerPieceJobs(). */
   readonly thread: URL;
   /** More than a PieceSetup, for that thread. */
-  readonly setup: Readonly<Record<string, unknown>>;
+  readonly setup: () => Readonly<Record<string, unknown>>;
   readonly key: Uint8Array;
   /** Converts a failure to store to one for people. */
   readonly explain: (cause: unknown) => unknown;
@@ -45,9 +45,7 @@ export class PieceThreads implements PieceStore {
   distrust(pieces: ReadonlySet<string>): void {
     if (pieces.size === 0 && this.#suspects.size === 0) return;
     this.#suspects = pieces;
-    // Running threads finish their jobs and get no new ones.
-    for (const thread of this.#threads) thread.endWhenIdle();
-    this.#threads = [];
+    this.setUpAnew();
   }
 
   async keep(bytes: Uint8Array, isPacked: boolean): Promise<KeptPiece> {
@@ -70,6 +68,16 @@ export class PieceThreads implements PieceStore {
 
   async check(piece: string, isQuick: boolean): Promise<void> {
     await this.#read({ kind: 'check', piece, isQuick });
+  }
+
+  async renewLock(piece: string): Promise<void> {
+    await this.#write({ kind: 'renewLock', piece });
+  }
+
+  /** Jobs from now on are for threads with a new set-up. */
+  setUpAnew(): void {
+    for (const thread of this.#threads) thread.endWhenIdle();
+    this.#threads = [];
   }
 
   /** Ends the threads at once; their jobs fail. */
@@ -115,7 +123,7 @@ export class PieceThreads implements PieceStore {
     const [first] = this.#threads.sort((a, b) => a.load - b.load);
     if (first !== undefined && (first.load === 0 || this.#threads.length >= this.#most)) return first;
     const { thread, setup, key } = this.#deps;
-    const made = new PieceThread(thread, { ...setup, key, suspects: this.#suspects });
+    const made = new PieceThread(thread, { ...setup(), key, suspects: this.#suspects });
     this.#threads.push(made);
     return made;
   }

@@ -84,6 +84,10 @@ export class PieceWork {
     );
   }
 
+  async renewLock(piece: string): Promise<void> {
+    await this.#place.renewLock(piece);
+  }
+
   async #open<T>(piece: string, open: (sealed: Buffer) => T): Promise<T> {
     for (let left = this.#place.readings - 1; ; left--) {
       const sealed = await this.#place.get(piece);

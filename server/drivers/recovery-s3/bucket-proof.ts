@@ -4,11 +4,20 @@ import type { Clock } from '../../platform/clock.ts';
 import { randomName } from '../../platform/ids.ts';
 import type { Removal } from '../../recovery/target.ts';
 import { isS3Fault, s3Fault } from '../s3-client/s3-fault.ts';
-import { bodyOf, type S3Objects } from '../s3-client/s3-objects.ts';
+import { bodyOf, type S3Objects, type S3Retention } from '../s3-client/s3-objects.ts';
 import type { S3Limits, S3Requests } from '../s3-client/s3-requests.ts';
+import { readXml, textOf, type XmlElement } from '../s3-client/xml.ts';
+
+export interface BucketLock {
+  readonly mode: S3Retention['mode'];
+  /** For each new point. */
+  readonly days: number;
+}
 
 export interface BucketProof {
   readonly removal: Removal;
+  /** null: points are not locked. */
+  readonly lock: BucketLock | null;
   /** Time of S3 less time of this host, to the second, ms; null: it does not tell. */
   readonly clockAheadMs: number | null;
 }
@@ -22,6 +31,8 @@ export interface BucketProofDeps {
   readonly isOwn: (key: string, md5: string) => Promise<boolean>;
   readonly limits: S3Limits;
   readonly clock: Clock;
+  /** Days for which a point is to be locked; 0: as the bucket says by itself. */
+  readonly lockDays: number;
 }
 
 /** Begin of the name of the object of the trials. A key that may not remove objects leaves it behind. */
@@ -38,7 +49,8 @@ export async function proveBucket(deps: BucketProofDeps): Promise<BucketProof> {
   await proveCreation(trial);
   await proveReplacement(trial);
   await proveChecksum(trial);
-  return { removal: await tryRemoval(trial), clockAheadMs: await clockAhead(trial) };
+  const lock = await readLock(trial);
+  return { removal: await tryRemoval(trial), clockAheadMs: await clockAhead(trial), lock };
 }
 
 /** The lease of a repository rests on it. */
@@ -98,4 +110,27 @@ async function clockAhead({ requests, prefix, clock, limits }: Trial): Promise<n
   answer.resume();
   const at = Date.parse(answer.headers.date ?? '');
   return Number.isNaN(at) ? null : at - Math.floor(clock.now() / 1000) * 1000;
+}
+
+/** The lock of new points: for the days asked for, else for those of the bucket's own rule. */
+async function readLock({ requests, limits, lockDays }: Trial): Promise<BucketLock | null> {
+  let root: XmlElement;
+  try {
+    const query = { 'object-lock': '' };
+    root = readXml(await requests.sendForText({ method: 'GET', key: '', query }, limits));
+  } catch (error) {
+    if (isS3Fault(error) && !isS3Fault(error, 'missing', 'refused', 'denied')) throw error;
+    if (lockDays === 0) return null;
+    const { message } = error as Error;
+    throw s3Fault('refused', `CLOUDLET_RECOVERY_LOCK_DAYS needs object lock in the bucket: ${message}`);
+  }
+  const rule = childOf(childOf(root, 'Rule'), 'DefaultRetention');
+  const mode = rule !== undefined && textOf(rule, 'Mode') === 'COMPLIANCE' ? 'COMPLIANCE' : 'GOVERNANCE';
+  const own = rule === undefined ? 0 : Number(textOf(rule, 'Days')) + 365 * Number(textOf(rule, 'Years'));
+  const days = lockDays || own;
+  return days > 0 ? { mode, days } : null;
+}
+
+function childOf(element: XmlElement | undefined, name: string): XmlElement | undefined {
+  return element?.children.find((child) => child.name === name);
 }

@@ -1,10 +1,15 @@
 /** Sealed pieces as objects of a bucket: for a thread of its own. */
+import type { Clock } from '../../platform/clock.ts';
 import { Damaged } from '../../recovery/piece-box.ts';
+import { pieceLockEnd } from '../../recovery/piece-locks.ts';
 import { pieceFile } from '../../recovery/repository.ts';
 import type { PiecePlace } from '../recovery-pieces/piece-place.ts';
 import { isS3Fault } from '../s3-client/s3-fault.ts';
-import { bodyOf, type S3Objects } from '../s3-client/s3-objects.ts';
+import { bodyOf, lockHeaders, type S3Objects } from '../s3-client/s3-objects.ts';
 import type { S3Patience } from '../s3-client/s3-requests.ts';
+import type { BucketLock } from './bucket-proof.ts';
+
+const DAY_MS = 86_400_000;
 
 /** A point outlives a restart of S3. */
 const PATIENCE: S3Patience = { tries: 10, untilMs: 60_000 };
@@ -15,14 +20,24 @@ export class S3Pieces implements PiecePlace {
   readonly atOnce = 4;
   readonly readings = 2;
   readonly #objects: S3Objects;
+  readonly #lock: BucketLock | null;
+  readonly #clock: Clock;
 
-  constructor(objects: S3Objects) {
+  /** `lock`: null: pieces are not locked. */
+  constructor(objects: S3Objects, lock: BucketLock | null, clock: Clock) {
     this.#objects = objects;
+    this.#lock = lock;
+    this.#clock = clock;
   }
 
   async has(piece: string): Promise<boolean> {
     try {
-      return (await this.#objects.head(pieceFile(piece), PATIENCE)) !== undefined;
+      const found = await this.#objects.head(pieceFile(piece), PATIENCE);
+      if (found === undefined) return false;
+      // A point that shares it relies on the lock, less a day.
+      const lasts = this.#lock === null || found.lockedUntil + DAY_MS >= this.#lockEnd(this.#lock);
+      if (!lasts) await this.renewLock(piece);
+      return true;
     } catch (error) {
       // The answer to HEAD has no body that says what is wrong; the answer to the PUT that follows has.
       if (isS3Fault(error, 'denied', 'refused')) return false;
@@ -31,8 +46,20 @@ export class S3Pieces implements PiecePlace {
   }
 
   async put(piece: string, parts: readonly Buffer[]): Promise<number> {
-    await this.#objects.replace(pieceFile(piece), bodyOf(...parts), PATIENCE);
+    const { mode = 'GOVERNANCE' } = this.#lock ?? {};
+    const headers = this.#lock === null ? {} : lockHeaders({ mode, until: this.#lockEnd(this.#lock) });
+    await this.#objects.replace(pieceFile(piece), { ...bodyOf(...parts), headers }, PATIENCE);
     return parts.reduce((sum, { length }) => sum + length, 0);
+  }
+
+  async renewLock(piece: string): Promise<void> {
+    if (this.#lock === null) return;
+    const { mode } = this.#lock;
+    await this.#objects.retain(pieceFile(piece), { mode, until: this.#lockEnd(this.#lock) }, PATIENCE);
+  }
+
+  #lockEnd({ days }: BucketLock): number {
+    return pieceLockEnd(days, this.#clock.now());
   }
 
   async get(piece: string): Promise<Buffer> {

@@ -14,7 +14,12 @@ after(() => s3.close());
 
 let prefixes = 0;
 const targetAt = (url: string) =>
-  new S3RecoveryTarget({ address: parseS3Url(url), clock: systemClock, isOwn: async () => false });
+  new S3RecoveryTarget({
+    address: parseS3Url(url),
+    clock: systemClock,
+    isOwn: async () => false,
+    lockDays: 0,
+  });
 
 async function openTarget() {
   s3.fault = () => undefined;

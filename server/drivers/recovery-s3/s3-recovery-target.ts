@@ -1,13 +1,14 @@
 /** Recovery points in a bucket of any S3. Each request that S3 answered is durable by itself. */
 import type { S3Address } from '../../config/s3-address.ts';
 import type { Clock } from '../../platform/clock.ts';
+import { pieceLockEnd, pointLockEnd } from '../../recovery/piece-locks.ts';
 import { NotRemovable, type PieceStore, type Removal, type Target } from '../../recovery/target.ts';
 import { PieceThreads } from '../recovery-pieces/piece-threads.ts';
 import { S3Counters } from '../s3-client/s3-counters.ts';
 import { isS3Fault } from '../s3-client/s3-fault.ts';
-import { bodyOf, S3Objects } from '../s3-client/s3-objects.ts';
+import { bodyOf, lockHeaders, S3Objects } from '../s3-client/s3-objects.ts';
 import { type S3Limits, S3Requests } from '../s3-client/s3-requests.ts';
-import { type BucketProof, proveBucket } from './bucket-proof.ts';
+import { type BucketLock, type BucketProof, proveBucket } from './bucket-proof.ts';
 import { explainS3 } from './explain-s3.ts';
 
 /** Manifests and journals are JSON: a journal of a million keys has 60 MiB. */
@@ -20,6 +21,8 @@ export interface S3RecoveryTargetDeps {
   readonly clock: Clock;
   /** Whether an object of that key and MD5, in hex, is one of this very cloud. */
   readonly isOwn: (key: string, md5: string) => Promise<boolean>;
+  /** See BucketProofDeps. */
+  readonly lockDays: number;
 }
 
 export class S3RecoveryTarget implements Target {
@@ -34,6 +37,7 @@ export class S3RecoveryTarget implements Target {
   #limits: S3Limits;
   #proof: Promise<BucketProof> | undefined;
   #removal: Removal = 'gone';
+  #lock: BucketLock | null = null;
   /** Lengths of the objects that were listed last. */
   readonly #listed = new Map<string, number>();
 
@@ -57,7 +61,7 @@ export class S3RecoveryTarget implements Target {
       this.#pieces.get(id) ??
       new PieceThreads({
         thread: new URL('./s3-piece-thread.ts', import.meta.url),
-        setup: { address: this.#deps.address, counters: this.#counters.memory },
+        setup: () => ({ address: this.#deps.address, counters: this.#counters.memory, lock: this.#lock }),
         key,
         explain,
         explainReading: explain,
@@ -68,11 +72,20 @@ export class S3RecoveryTarget implements Target {
 
   /** Tries out the bucket, once. Rejects with an AppError when it is not fit for recovery points. */
   prove(): Promise<BucketProof> {
-    const { address, isOwn, clock } = this.#deps;
-    const about = { requests: this.#requests, objects: this.#objects, prefix: address.prefix, isOwn, clock };
+    const { address, isOwn, clock, lockDays } = this.#deps;
+    const about = {
+      requests: this.#requests,
+      objects: this.#objects,
+      prefix: address.prefix,
+      isOwn,
+      clock,
+      lockDays,
+    };
     this.#proof ??= this.#told(proveBucket({ ...about, limits: this.#limits })).then(
       (proof) => {
         this.#removal = proof.removal;
+        this.#lock = proof.lock;
+        for (const pieces of this.#pieces.values()) pieces.setUpAnew();
         return proof;
       },
       (error: unknown) => {
@@ -87,8 +100,10 @@ export class S3RecoveryTarget implements Target {
     return this.#told(this.#objects.replace(name, bodyOf(bytes), this.#limits));
   }
 
+  /** Locked: it is the manifest of a point, or the mark of a deleted one. */
   putSynced(name: string, bytes: Uint8Array): Promise<void> {
-    return this.put(name, bytes);
+    const headers = this.#lockHeaders(pointLockEnd);
+    return this.#told(this.#objects.replace(name, { ...bodyOf(bytes), headers }, this.#limits));
   }
 
   async create(name: string, bytes: Uint8Array): Promise<boolean> {
@@ -99,7 +114,9 @@ export class S3RecoveryTarget implements Target {
 
   async #create(name: string, bytes: Uint8Array): Promise<boolean> {
     try {
-      await this.#objects.put(name, bodyOf(bytes), this.#limits);
+      // The notes of writers are of no use later.
+      const headers = name.includes('/') ? {} : this.#lockHeaders(pieceLockEnd);
+      await this.#objects.put(name, { ...bodyOf(bytes), headers }, this.#limits);
       return true;
     } catch (error) {
       if (!isS3Fault(error, 'exists')) throw error;
@@ -148,6 +165,23 @@ export class S3RecoveryTarget implements Target {
   }
 
   async sync(): Promise<void> {}
+
+  get lockDays(): number {
+    return this.#lock?.days ?? 0;
+  }
+
+  async renewLock(name: string): Promise<void> {
+    if (this.#lock === null) return;
+    const { mode, days } = this.#lock;
+    const until = pieceLockEnd(days, this.#deps.clock.now());
+    await this.#told(this.#objects.retain(name, { mode, until }, this.#limits));
+  }
+
+  #lockHeaders(endOf: (days: number, now: number) => number): Record<string, string> {
+    if (this.#lock === null) return {};
+    const { mode, days } = this.#lock;
+    return lockHeaders({ mode, until: endOf(days, this.#deps.clock.now()) });
+  }
 
   hurry(): void {
     this.#limits = HURRIED;

@@ -27,7 +27,7 @@ let prefixes = 0;
 async function openTarget() {
   s3.fault = () => undefined;
   const address = parseS3Url(s3.url(`p${++prefixes}`));
-  const target = new S3RecoveryTarget({ address, clock: systemClock, isOwn: async () => false });
+  const target = new S3RecoveryTarget({ address, clock: systemClock, isOwn: async () => false, lockDays: 0 });
   await target.prove();
   s3.seen.length = 0;
   return { target };

@@ -9,6 +9,8 @@ import { escapeXml, readXml, textOf, type XmlElement } from './xml.ts';
 export interface S3Body {
   readonly parts: readonly Uint8Array[];
   readonly md5: string;
+  /** More headers of the request. */
+  readonly headers?: Readonly<Record<string, string>>;
 }
 
 export interface S3Entry {
@@ -23,6 +25,26 @@ export interface S3Upload {
   readonly uploadId: string;
   /** ms since 1970. */
   readonly startedAt: number;
+}
+
+export interface S3Head {
+  readonly sizeBytes: number;
+  readonly etag: string;
+  /** 0: no lock is known of. */
+  readonly lockedUntil: number;
+}
+
+export interface S3Retention {
+  readonly mode: 'GOVERNANCE' | 'COMPLIANCE';
+  /** ms since 1970. */
+  readonly until: number;
+}
+
+const UNTIL = 'x-amz-object-lock-retain-until-date';
+
+/** Headers of a request that stores a locked version. */
+export function lockHeaders({ mode, until }: S3Retention): Record<string, string> {
+  return { 'x-amz-object-lock-mode': mode, [UNTIL]: new Date(until).toISOString() };
 }
 
 /** Bytes that are stored as they are. */
@@ -46,8 +68,8 @@ export class S3Objects {
   }
 
   /** Stores an object that must not exist. Rejects with `exists` if it does and is another one. */
-  async put(key: string, { parts, md5 }: S3Body, limits?: S3Limits): Promise<void> {
-    const headers = { 'content-md5': md5, 'if-none-match': '*' };
+  async put(key: string, { parts, md5, headers: more }: S3Body, limits?: S3Limits): Promise<void> {
+    const headers = { ...more, 'content-md5': md5, 'if-none-match': '*' };
     try {
       await this.#requests.sendForText({ method: 'PUT', key, headers, body: parts }, limits);
     } catch (error) {
@@ -59,18 +81,28 @@ export class S3Objects {
   }
 
   /** Stores an object in place of any that is there. */
-  async replace(key: string, { parts, md5 }: S3Body, limits?: S3Limits): Promise<void> {
-    const headers = { 'content-md5': md5 };
+  async replace(key: string, { parts, md5, headers: more }: S3Body, limits?: S3Limits): Promise<void> {
+    const headers = { ...more, 'content-md5': md5 };
     await this.#requests.sendForText({ method: 'PUT', key, headers, body: parts }, limits);
   }
 
-  /** Size and ETag, without quotes; undefined: there is no such object. */
-  async head(key: string, limits?: S3Limits): Promise<{ sizeBytes: number; etag: string } | undefined> {
+  /** Locks the current version until then. Rejects where that would shorten a lock. */
+  async retain(key: string, { mode, until }: S3Retention, limits?: S3Limits): Promise<void> {
+    const date = new Date(until).toISOString();
+    const xml = `<Retention><Mode>${mode}</Mode><RetainUntilDate>${date}</RetainUntilDate></Retention>`;
+    const { parts, md5 } = bodyOf(Buffer.from(xml));
+    const request = { key, query: { retention: '' }, headers: { 'content-md5': md5 }, body: parts };
+    await this.#requests.sendForText({ method: 'PUT', ...request }, limits);
+  }
+
+  /** Size, ETag without quotes, and the end of the lock, ms; undefined: there is no such object. */
+  async head(key: string, limits?: S3Limits): Promise<S3Head | undefined> {
     try {
       const answer = await this.#requests.send({ method: 'HEAD', key }, limits);
       answer.resume();
-      const { 'content-length': length, etag = '' } = answer.headers;
-      return { sizeBytes: Number(length), etag: etag.replaceAll('"', '') };
+      const { 'content-length': length, etag = '', [UNTIL]: until } = answer.headers;
+      const lockedUntil = Date.parse(String(until)) || 0;
+      return { sizeBytes: Number(length), etag: etag.replaceAll('"', ''), lockedUntil };
     } catch (error) {
       if (isS3Fault(error, 'missing')) return undefined;
       throw error;
