@@ -88,7 +88,7 @@ export class Removals {
     }
     const response = await changes.run(call, (change) => {
       change.expect(store.setUndeleted(row), () => invalidState(row, 'is being removed permanently'));
-      return this.#present({ ...row, state: before, deletes_at: null });
+      return this.#present({ ...row, state: before, deletes_at: null, scheduled_at: null });
     });
     await this.#write((repository) => repository.unmarkDeleted(pointId));
     return response;

@@ -38,7 +38,7 @@ export const Point = namedObject('RecoveryPoint', {
   }),
   created_at: Type.String({ description: 'Time of the snapshot' }),
   scheduled_at: textOrNull(
-    'When the schedule wanted it; null: created by hand, so its keep rules never remove it',
+    'When the schedule wanted it; null: created by hand or undeleted, so no keep rule removes it',
   ),
   completed_at: textOrNull('null if not complete'),
   verified_at: textOrNull('When the point was last verified successfully'),

@@ -248,11 +248,14 @@ export class RecoveryStore {
     };
   }
 
-  /** Changes nothing when it is not deleted, or its grace period is over. */
+  /**
+   * Changes nothing when it is not deleted, or its grace period is over. Somebody wants the point, so the keep
+   * rules remove it no more.
+   */
   setUndeleted({ point_id }: Pick<PointRow, 'point_id'>): Statement {
     return {
       sql: `UPDATE recovery_points SET state = state_before, state_before = NULL, grace_left_ms = NULL,
-              deletes_at = NULL
+              deletes_at = NULL, scheduled_at = NULL
             WHERE point_id = ? AND state = 'deleting' AND state_before IS NOT NULL AND grace_left_ms > 0`,
       params: [point_id],
       tells: tellsOf(point_id),

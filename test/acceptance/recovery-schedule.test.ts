@@ -135,6 +135,9 @@ test('points are created and removed without anybody', { skip: noFakedClock }, a
     [ids.at(-2)],
   );
   assert.equal((await standing()).length, 3, 'a preview removes nothing');
-  // What went can be had back.
-  await lost.admin.expect(200, `${POINTS}/${second}/undelete`, { method: 'POST' });
+  // What went can be had back, and stays then.
+  const back = await lost.admin.expect(200, `${POINTS}/${second}/undelete`, { method: 'POST' });
+  assert.equal(back.scheduled_at, null);
+  const again = await lost.admin.expect(200, `${RETENTION}?last=1`);
+  assert.deepEqual(again.stays.find((one: Listed) => one.point_id === second).reasons, ['by_hand']);
 });
