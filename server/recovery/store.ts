@@ -249,8 +249,8 @@ export class RecoveryStore {
   }
 
   /**
-   * Changes nothing when it is not deleted, or its grace period is over. Somebody wants the point, so the keep
-   * rules remove it no more.
+   * Changes nothing when it is not deleted, or its grace period is over. The keep rules remove it no more:
+   * somebody wants it.
    */
   setUndeleted({ point_id }: Pick<PointRow, 'point_id'>): Statement {
     return {
