@@ -236,6 +236,28 @@ test('another account has neither the name nor the address', { skip }, async () 
   assert.doesNotMatch(await inTheirs(ask), /open/);
 });
 
+test('a machine that floods its network takes nothing from another account', { skip }, async () => {
+  const { private_ip } = await stranger.expect(200, theirs.path);
+  // Frames to its own network, names that are not there, and connections that lead nowhere.
+  const flood = `(while :; do nslookup n$RANDOM.db.internal; done) >/dev/null 2>&1 & echo $! >>/tmp/flood
+    (while :; do nc -w 1 10.64.0.99 5432 </dev/null; done) >/dev/null 2>&1 & echo $! >>/tmp/flood
+    ping -f -s 8 ${private_ip.replace(/\d+$/, '250')} >/dev/null 2>&1 & echo $! >>/tmp/flood; sleep 1`;
+  await inTheirs(flood);
+  const s3 = await newS3(cloud.data, owner);
+  const bucket = await newS3Bucket(s3);
+  const bytes = randomBytes(1_000_000);
+  await s3.ok('PUT', `/${bucket}/one.bin`, { body: bytes });
+  const { target } = new S3Client('http://s3.internal', s3.pair).prepare('GET', `/${bucket}/one.bin`, {
+    presigned: 600,
+  });
+  for (let round = 0; round < 5; round++) {
+    assert.match(await inWeb('nslookup shop.db.internal'), /10\.64\.0\./);
+    assert.equal(await inWeb(`wget -q -O - 'http://s3.internal${target}' | md5sum`), `${md5Of(bytes)}  -`);
+    assert.match(await inWeb('ping -c 3 -W 5 db-1'), / 0% packet loss/);
+  }
+  await inTheirs('kill $(cat /tmp/flood)');
+});
+
 test('it comes back by itself after a restart of Cloudlet, and with a new run of a machine', {
   skip,
 }, async () => {

@@ -247,9 +247,8 @@ test('a machine that floods waits, and its neighbour in another account does not
   const [beganAt, before] = [performance.now(), arrived];
   for (let turn = 0; turn < 20; turn++) {
     c.wire.write(datagram(c, d));
-    const asked = performance.now();
-    while (d.take().length === 0) {
-      assert.ok(performance.now() - asked < 2000);
+    for (let tries = 0; d.take().length === 0; tries++) {
+      assert.ok(tries < 2000, 'the frame did not arrive');
       await sleep(1);
     }
   }
