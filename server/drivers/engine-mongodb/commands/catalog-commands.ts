@@ -8,6 +8,7 @@ import { readValidator } from '../storage/validation.ts';
 import { isSameCollation, readCollation } from '../values/collations.ts';
 import { isDocument } from '../values/field-paths.ts';
 import { equalValues } from '../values/key-order.ts';
+import { isNumber, plainNumber } from '../values/numbers.ts';
 import {
   type Command,
   type CommandScope,
@@ -22,7 +23,7 @@ const MAX_INDEXES = 64;
 /** Options of `create`; without effect here, or sent with any command. */
 const CREATE_OPTIONS = new Set(
   (
-    'create validator validationLevel validationAction storageEngine indexOptionDefaults writeConcern comment collation autoIndexId idIndex ' +
+    'create capped size max validator validationLevel validationAction storageEngine indexOptionDefaults writeConcern comment collation autoIndexId idIndex ' +
     'lsid maxTimeMS readConcern apiVersion apiStrict apiDeprecationErrors'
   ).split(' '),
 );
@@ -49,9 +50,23 @@ function create(command: Document, scope: CommandScope): Document {
     throw new CommandError('InvalidOptions', `'${unknown}' of create is not supported by this engine`);
   if (scope.store.collection(name) !== undefined)
     throw new CommandError('NamespaceExists', `Collection ${namespaceOf(name, scope)} already exists.`);
-  const options = readValidator(command, collation);
+  const options = { ...readCapped(command), ...readValidator(command, collation) };
   createCollection(name, scope, collation === null ? options : { ...options, collation: collation.spec });
   return { ok: 1 };
+}
+
+/** The bounds of a collection that loses its oldest documents. Throws CommandError. */
+function readCapped({ capped, size, max }: Document): Document {
+  const invalid = (why: string) => new CommandError('InvalidOptions', why);
+  if (!capped) {
+    if (size === undefined && max === undefined) return {};
+    throw invalid("the fields 'size' and 'max' are for a collection with 'capped: true'");
+  }
+  if (size === undefined) throw invalid("the 'size' field is required when 'capped' is true");
+  const [bytes, most] = [size, max ?? 1].map((each) => (isNumber(each) ? plainNumber(each) : Number.NaN));
+  if (!((bytes as number) >= 1)) throw invalid("'size' of a capped collection must be a number of bytes");
+  if (!((most as number) >= 1)) throw invalid("'max' of a capped collection must be a number of documents");
+  return { capped: true, size: bytes, ...(max === undefined ? {} : { max: most }) };
 }
 
 const COLL_MOD_INDEX = new Set(['name', 'keyPattern', 'expireAfterSeconds', 'hidden']);

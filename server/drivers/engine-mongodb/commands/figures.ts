@@ -31,7 +31,10 @@ function figuresOf(name: string, command: Document, scope: CommandScope): Docume
     nindexes: sizes.length,
     totalIndexSize,
     indexSizes: Object.fromEntries(sizes),
-    capped: false,
+    capped: collection?.options.capped === true,
+    ...(collection?.options.capped
+      ? { max: collection.options.max ?? -1, maxSize: collection.options.size / scale }
+      : {}),
     scaleFactor: scale,
   };
 }

@@ -36,6 +36,8 @@ export class DocumentsWriting {
   insert(collection: Collection, bytes: RawDocument): unknown {
     const { document, stored } = withId(bytes);
     if (collection.options.validator && !this.isUnchecked) assertValid(collection.options, document);
+    if (stored.length > collection.options.size)
+      throw new CommandError('BadValue', 'object to insert exceeds cappedMaxSize');
     const entries = this.#entries(collection, document, NO_ROW);
     const [ids] = collection.indexes as [Index];
     const key = keyOf([document._id], [], ids.collation);
@@ -43,7 +45,19 @@ export class DocumentsWriting {
     const rowNumber = this.#store.insert(collection, key, stored);
     for (const { index, keys } of entries)
       for (const each of keys) this.#store.addKey(index, each, rowNumber);
+    if (collection.options.capped) this.#removeOldest(collection);
     return document._id;
+  }
+
+  /** Removes as many as a capped collection has too many of. */
+  #removeOldest(collection: Collection): void {
+    const { size, max = Number.POSITIVE_INFINITY } = collection.options;
+    const isOver = () => collection.bytes > size || collection.documents > max;
+    if (!isOver()) return;
+    for (const row of this.#store.scan(collection, false)) {
+      this.remove(collection, { ...row, document: decodeDocument(row.bytes) });
+      if (!isOver()) return;
+    }
   }
 
   /** Replaces a document by one with the same `_id`. Throws CommandError without writing. */
