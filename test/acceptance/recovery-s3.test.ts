@@ -52,6 +52,8 @@ test('a cloud is lost, and had back from a bucket of another cloud', async () =>
       (await lost.admin.expect(200, `${POINTS}/${again.point_id}/verify?wait=100`, POST)).state,
       'verified',
     );
+    const { drill } = await lost.admin.expect(200, `${POINTS}/latest/drill?wait=200`, POST);
+    assert.equal(drill.result, 'passed', JSON.stringify(drill));
     const credentials = join(lost.root, 'credentials');
     writeFileSync(credentials, `${keys.access_key_id}:${keys.secret_access_key}\n`);
     await lost.cloud.crash();
