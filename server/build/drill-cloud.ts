@@ -22,6 +22,7 @@ export function drillConfig(live: Config, dataDir: string): Config {
     blobsUrl: '',
     blobsCredentialsFile: '',
     recoveryTarget: '',
+    recoveryCredentialsFile: '',
     postgresqlUrl: '',
     mysqlUrl: '',
     mongodbUrl: '',

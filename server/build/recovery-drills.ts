@@ -10,6 +10,7 @@ import type { Target } from '../recovery/target.ts';
 import type { RecoveryDeps } from './recovery.ts';
 import type { DrillMeans } from './rehearsal.ts';
 
+const DAY_MS = 86_400_000;
 /** Runs in a process of its own. */
 const DRILL_PROGRAM = join(import.meta.dirname, './drill-main.ts');
 
@@ -31,6 +32,8 @@ export function buildDrills({ config, clock, base, target, keys }: DrillParts, s
   return new Drills({
     ...shared,
     clock,
+    location: target.location,
+    everyMs: config.drillDays * DAY_MS,
     drillStore,
     slot: new KeySlot({ target, store: drillStore, changes, secrets, isKeyTaken }),
     keys: () => keys.lend(),

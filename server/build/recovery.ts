@@ -84,10 +84,8 @@ export function buildRecovery({ config, clock, log, base, sources }: RecoveryDep
   const lease = buildLease({ config, clock, base }, target);
   const cloud = () => cloudName(secrets);
   const journals = buildJournals(metadata, { clock, find: () => keys.find(), cloud });
-  const summaries = new RecoverySummaryStore(metadata);
-  const news = new PointEvents({ summaries, clock, announce: eventStatements });
-  const planned = () => scheduler.read();
-  const watch = buildWatch({ clock, base, keys, target, inspect, news, planned });
+  const news = buildNews(metadata, clock);
+  const watch = buildWatch({ clock, base, keys, target, inspect, news, planned: () => scheduler.read() });
   const onEnd = () => {
     // The schedule notes the end of its point first, so that the alarm is its own.
     const noted = scheduler.tick().catch((error) => onError('', error));
@@ -95,8 +93,8 @@ export function buildRecovery({ config, clock, log, base, sources }: RecoveryDep
   };
   const shared = { store, changes, clock, repository: () => keys.open(), onError, onEnd, news };
   const verifications = new Verifications({ ...shared, repository: () => verifying.open() });
-  const owner = () => writerName(secrets, directory);
-  const drills = buildDrills({ config, clock, base, target, keys: verifying }, { ...shared, cloud, owner });
+  const own = { ...shared, cloud, owner: () => writerName(secrets, directory) };
+  const drills = buildDrills({ config, clock, base, target, keys: verifying }, own);
   const points: Points = new Points({
     ...shared,
     lease,
@@ -131,6 +129,7 @@ export function buildRecovery({ config, clock, log, base, sources }: RecoveryDep
     gauges: (meters: Meters) => meterRecovery(meters, watch),
     jobs: [
       every('remove deleted recovery points', TICK_MS, () => removals.tick()),
+      every('drill the newest recovery point', HOUR_MS, () => drills.tick()),
       every('create scheduled recovery points', schedule.everyMs, () => scheduler.tick()),
       every('check the recovery repository', CHECK_MS, () => watch.check()),
       every('write down what was revoked', config.recoveryJournalSeconds * 1000, () => journals.write()),
@@ -161,6 +160,10 @@ function workOn(
 
 function buildJournals(metadata: Metadata, deps: Omit<JournalsDeps, 'store'>): Journals {
   return new Journals({ ...deps, store: new JournalStore(metadata) });
+}
+
+function buildNews(metadata: Metadata, clock: Clock): PointEvents {
+  return new PointEvents({ summaries: new RecoverySummaryStore(metadata), clock, announce: eventStatements });
 }
 
 interface Kept {

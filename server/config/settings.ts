@@ -379,6 +379,13 @@ export const SETTINGS = {
     'Directory for restore drills, which need as much space as metadata, databases and one disk; empty: in the data directory',
     absolutePath,
   ),
+  drillDays: integer(
+    'CLOUDLET_DRILL_DAYS',
+    7,
+    0,
+    3650,
+    'Days between restore drills of the newest recovery point; 0: only on request',
+  ),
   drillMinutes: integer('CLOUDLET_DRILL_MINUTES', 120, 1, 100_000, 'Time limit of a restore drill'),
   fetchAllow: text(
     'CLOUDLET_FETCH_ALLOW',

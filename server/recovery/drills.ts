@@ -31,6 +31,10 @@ export interface DrillsDeps {
   readonly cloud: () => Promise<string>;
   /** Hash of that transfer of this cloud's ledger; null: there is none. */
   readonly transferHash: (seq: number) => Promise<string | null>;
+  /** Path of the target. */
+  readonly location: string;
+  /** Between drills that begin by themselves, ms; 0: none do. */
+  readonly everyMs: number;
   readonly onError: (pointId: string, error: unknown) => void;
   /** Called when a drill has ended. */
   readonly onEnd: () => void;
@@ -67,6 +71,18 @@ export class Drills {
   /** Removes what killed drills left. */
   sweep(): Promise<void> {
     return this.#deps.ground.sweep();
+  }
+
+  /** Drills the newest sound point, unless any was drilled, or tried, within the interval. */
+  async tick(): Promise<void> {
+    const { store, clock, location, everyMs } = this.#deps;
+    if (everyMs === 0 || this.#running !== undefined) return;
+    const tried = (await store.listAt(location)).map(({ drill }) =>
+      drill === null ? 0 : (JSON.parse(drill) as DrillRecord).started_at,
+    );
+    if (clock.now() - Math.max(0, ...tried) < everyMs) return;
+    const newest = await store.newestSound(location);
+    if (newest !== undefined) await this.begin(newest);
   }
 
   /**
