@@ -1,4 +1,4 @@
-/** A restore drill that is killed at any stage, or with its cloud, leaves no process, file or control group. */
+/** A restore drill that is killed at any stage, or with its cloud, leaves no process, file or group. */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
