@@ -124,12 +124,13 @@ export async function buildEngines(options: EnginesOptions) {
   const sqlite = new SqliteEngine({ ...children, folder: atSqlite, address: dataUrl });
   const tls = tlsOf(config, clock);
   const processes = new HostProcesses({
-    ...{ clock, group: groups.servers, isPrivate },
+    clock,
+    group: groups.servers,
+    isPrivate,
     hasUsers: users !== null,
     ground: config.dataDir,
   });
   const warn = (text: string) => log.warn(text);
-  const isDiskLow = () => diskSpace.isLow();
   const wanted = (listener: string) => {
     for (const engine of [postgresql, mysql]) if (engine instanceof AccountServers) engine.wanted(listener);
   };
@@ -144,7 +145,7 @@ export async function buildEngines(options: EnginesOptions) {
     firstPort: config.postgresqlPort,
     tls,
     alarms,
-    isDiskLow,
+    isDiskLow: () => diskSpace.isLow(),
     warn,
   };
   const external = externalPostgresql(config);

@@ -1,6 +1,6 @@
 /** Makes the schedule of recovery points. */
 import type { Config } from '../config/config.ts';
-import { inspectDirectory } from '../drivers/recovery-directory/target-fact.ts';
+import { inspectDirectory } from '../drivers/recovery-directory/directory-target.ts';
 import type { Changes } from '../metadata/change.ts';
 import type { Metadata } from '../metadata/metadata.ts';
 import type { Clock } from '../platform/clock.ts';

@@ -1,7 +1,7 @@
 /** The part of `cloudlet doctor` that checks the recovery target. */
 import { join } from 'node:path';
 import { bucketAt, isS3, type TargetConfig } from '../build/recovery-target.ts';
-import { inspectDirectory } from '../drivers/recovery-directory/target-fact.ts';
+import { inspectDirectory } from '../drivers/recovery-directory/directory-target.ts';
 import { AppError } from '../platform/errors.ts';
 import { plural } from '../platform/plural.ts';
 import { formatSize } from '../storage/entries.ts';

@@ -1,9 +1,16 @@
-/** The alarms that points and their schedule raise. Each is gone as soon as its cause is. */
+/**
+ * The alarms that points and their schedule raise, each of which is gone as soon as its cause is, and how
+ * the webhooks of administrators are told of alarms.
+ */
+import { BACKGROUND, type Changes } from '../metadata/change.ts';
+import type { Alarm } from '../platform/alarms.ts';
 import { formatTime } from '../platform/clock.ts';
 import { plural } from '../platform/plural.ts';
 import type { Gap } from './manifest.ts';
+import type { PointEvents } from './point-view.ts';
 import { DAY_MS, HOUR_MS, overdueMs } from './schedule.ts';
 import type { Planned } from './scheduler.ts';
+import type { RecoveryStore } from './store.ts';
 import type { RecoverySummary } from './summary-store.ts';
 
 export interface RecoveryAlarm {
@@ -69,4 +76,45 @@ export function alarmsOf(summary: RecoverySummary, planned: Planned, now: number
 function sayAge(ms: number): string {
   const [size, unit] = ms < 2 * DAY_MS ? ([HOUR_MS, 'hour'] as const) : ([DAY_MS, 'day'] as const);
   return plural(Math.floor(ms / size), unit);
+}
+
+export interface AlarmNewsDeps {
+  readonly store: Pick<RecoveryStore, 'toldAlarms' | 'setToldAlarms'>;
+  readonly changes: Changes;
+  readonly news: Pick<PointEvents, 'ofAlarm'>;
+}
+
+const IS_OURS = /^recovery_/;
+
+/** Tells the webhooks of administrators when an alarm of recovery appears, and when it is over. */
+export class AlarmNews {
+  readonly #deps: AlarmNewsDeps;
+  #last: Promise<unknown> = Promise.resolve();
+
+  constructor(deps: AlarmNewsDeps) {
+    this.#deps = deps;
+  }
+
+  /** `alarms`: all of now. Those that were told of are stored, so that a restart tells nothing twice. */
+  tell(alarms: readonly Alarm[]): Promise<void> {
+    const telling = this.#last.then(() => this.#tell(alarms.filter(({ code }) => IS_OURS.test(code))));
+    this.#last = telling.catch(() => {});
+    return telling;
+  }
+
+  async #tell(alarms: readonly Alarm[]): Promise<void> {
+    const { store, changes, news } = this.#deps;
+    const told = await store.toldAlarms();
+    const raised = alarms.filter(({ code }) => !told.includes(code));
+    const codes = alarms.map(({ code }) => code);
+    const cleared = told.filter((code) => !codes.includes(code));
+    if (raised.length + cleared.length === 0) return;
+    await changes.run(BACKGROUND, async (change) => {
+      change.add(store.setToldAlarms(codes));
+      for (const { code, detail, fix } of raised) {
+        change.addAll(await news.ofAlarm('recovery.alarm_raised', { code, detail, fix }));
+      }
+      for (const code of cleared) change.addAll(await news.ofAlarm('recovery.alarm_cleared', { code }));
+    });
+  }
 }

@@ -160,7 +160,10 @@ if (!net.isInside()) {
       for (const engine of engines) {
         const check = drilled.drill.checks.find(({ name }) => name === `${engine} databases`);
         assert.equal(check?.state, 'passed', `${engine}: ${JSON.stringify(check)}`);
-        assert.match(check?.detail ?? '', /^\d databases? loaded and opened: 1 table(?: with about 2 rows)?$/);
+        assert.match(
+          check?.detail ?? '',
+          /^\d databases? loaded and opened: 1 table(?: with about 2 rows)?$/,
+        );
       }
     });
 

@@ -3,6 +3,7 @@ import { execFile } from 'node:child_process';
 import type { Dirent } from 'node:fs';
 import {
   access,
+  constants,
   type FileHandle,
   link,
   mkdir,
@@ -12,6 +13,7 @@ import {
   rename,
   rm,
   stat,
+  statfs,
   unlink,
   writeFile,
 } from 'node:fs/promises';
@@ -212,5 +214,33 @@ async function* entriesOf(path: string): AsyncGenerator<Dirent> {
     yield* await opendir(path);
   } catch (error) {
     if (!isCode(error, 'ENOENT')) throw error;
+  }
+}
+
+export interface DirectoryFact {
+  readonly isOnDataDisk: boolean;
+  readonly freeBytes: number;
+}
+
+/** Inspects the directory, or the nearest existing parent. Rejects with the reason why it cannot be used. */
+export async function inspectDirectory(location: string, dataDir: string): Promise<DirectoryFact> {
+  const existing = await nearest(location);
+  await access(existing, constants.W_OK | constants.X_OK);
+  const [target, data, fileSystem] = await Promise.all([
+    stat(existing),
+    stat(await nearest(dataDir)),
+    statfs(existing),
+  ]);
+  return { isOnDataDisk: target.dev === data.dev, freeBytes: fileSystem.bavail * fileSystem.bsize };
+}
+
+async function nearest(path: string): Promise<string> {
+  try {
+    await access(path);
+    return path;
+  } catch (error) {
+    const isMissing = error instanceof Error && 'code' in error && error.code === 'ENOENT';
+    if (!isMissing || dirname(path) === path) throw error;
+    return nearest(dirname(path));
   }
 }

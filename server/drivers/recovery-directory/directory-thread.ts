@@ -1,7 +1,7 @@
 /** The thread that works on the pieces of a directory. */
 import { workerData } from 'node:worker_threads';
-import { answerPieceJobs } from '../recovery-pieces/answer-jobs.ts';
 import type { PieceSetup } from '../recovery-pieces/piece-place.ts';
+import { answerPieceJobs } from '../recovery-pieces/piece-work.ts';
 import { PieceFiles } from './piece-files.ts';
 
 const setup = workerData as PieceSetup & { readonly location: string };

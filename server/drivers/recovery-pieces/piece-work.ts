@@ -1,17 +1,19 @@
 /** Pieces named, sealed, stored, read and checked: for a thread of its own. */
 import { closeSync, constants, openSync, readSync } from 'node:fs';
-import { release } from '../../platform/buffers.ts';
+import { parentPort } from 'node:worker_threads';
+import { ownBytes, release } from '../../platform/buffers.ts';
 import { BLOCK_BYTES, HOLE } from '../../recovery/chunks.ts';
 import { Damaged, PieceBox } from '../../recovery/piece-box.ts';
 import type { FilePart, KeptPart, KeptPiece, PlacedFile } from '../../recovery/target.ts';
-import { isCode } from './file-errors.ts';
+import { codeOf, isCode } from './file-errors.ts';
+import type { PieceAnswer, PieceJob } from './piece-jobs.ts';
 import type { PiecePlace, PieceSetup } from './piece-place.ts';
 import { writeSparse } from './sparse-file.ts';
 
 /** Blocks of one job, which cannot be cancelled once started. */
 const PART_BLOCKS = 4;
 
-export class PieceWork {
+class PieceWork {
   readonly #place: PiecePlace;
   readonly #suspects: ReadonlySet<string>;
   readonly #box: PieceBox;
@@ -152,5 +154,48 @@ function fill(block: Buffer, file: number, from: number | null): number {
     const read = readSync(file, block, filled, block.length - filled, position);
     filled += read;
     if (read === 0 || filled === block.length) return filled;
+  }
+}
+
+/** Answers the jobs of this thread from now on. */
+export function answerPieceJobs(place: PiecePlace, setup: PieceSetup): void {
+  const pieces = new PieceWork(place, setup);
+  parentPort?.on('message', async ({ id, job }: { readonly id: number; readonly job: PieceJob }) => {
+    const answer = await answerTo(pieces, job);
+    if (job.kind === 'keep') release(job.bytes);
+    const bytes = 'result' in answer && answer.result instanceof Uint8Array ? [answer.result.buffer] : [];
+    parentPort?.postMessage({ id, answer }, bytes as ArrayBuffer[]);
+  });
+}
+
+async function answerTo(pieces: PieceWork, job: PieceJob): Promise<PieceAnswer> {
+  try {
+    return { result: await work(pieces, job) };
+  } catch (error) {
+    const { message } = error as Error;
+    return {
+      failure: {
+        message,
+        code: codeOf(error),
+        problem: error instanceof Damaged ? error.problem : undefined,
+      },
+    };
+  }
+}
+
+async function work(pieces: PieceWork, job: PieceJob): Promise<unknown> {
+  switch (job.kind) {
+    case 'keep':
+      return pieces.keep(job.bytes, job.isPacked);
+    case 'keepPart':
+      return pieces.keepPart(job.part, job.isPacked);
+    case 'read':
+      return ownBytes(await pieces.read(job.piece));
+    case 'writeFile':
+      return pieces.writeFile(job.file, job.pieces);
+    case 'check':
+      return pieces.check(job.piece, job.isQuick);
+    case 'renewLock':
+      return pieces.renewLock(job.piece);
   }
 }
