@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { eventually } from '../harness/waiting.ts';
 import { WebhookReceiver } from '../harness/webhook-receiver.ts';
 import { DATABASES, POST } from './databases-kit.ts';
 import * as net from './private-network.ts';
@@ -47,6 +48,7 @@ async function begin(): Promise<void> {
   if (!noGuests) {
     const vm = await newVm(user, { name: 'runs' });
     await user.expect(200, `${vm}/start`, POST);
+    await eventually('it is ready', async () => (await user.expect(200, vm)).ready_at);
   }
   const json = { url: receiver.url, events: ['*'] };
   for (const one of [user, lost.admin]) await one.expect(201, '/api/webhooks', { json });

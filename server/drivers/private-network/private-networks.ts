@@ -63,9 +63,14 @@ export class PrivateNetworks implements PrivateSwitch {
   }
 
   #unplug(vmId: string): void {
+    this.#forget(vmId);
+    this.#tell({ kind: 'unplug', vmId });
+  }
+
+  /** Whoever waits for its connection learns that there is none: it may be lost before it was made. */
+  #forget(vmId: string): void {
     this.#kept.get(vmId)?.settle(false);
     this.#kept.delete(vmId);
-    this.#tell({ kind: 'unplug', vmId });
   }
 
   #tell(call: ThreadCall, transfer: readonly MessagePort[] = []): void {
@@ -98,7 +103,7 @@ export class PrivateNetworks implements PrivateSwitch {
 
   async #receive(message: ThreadMessage): Promise<void> {
     if (message.kind === 'plugged') this.#kept.get(message.vmId)?.settle(message.isIn);
-    else if (message.kind === 'lost') this.#kept.delete(message.vmId);
+    else if (message.kind === 'lost') this.#forget(message.vmId);
     else if (message.kind === 'find') {
       const { id, accountId, name } = message;
       const number = await this.#deps.services.find(accountId, name).catch(() => null);
