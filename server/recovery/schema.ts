@@ -157,6 +157,7 @@ const at = Type.String({
   pattern: '^(?:[01][0-9]|2[0-3]):[0-5][0-9]$',
   'x-rule': 'must be a time of day as HH:MM, UTC, such as 03:00',
   description: '`HH:MM`, UTC; of an hourly schedule only the minutes count',
+  examples: ['03:00'],
 });
 const weekday = Type.Enum([...WEEKDAYS]);
 
