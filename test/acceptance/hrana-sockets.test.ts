@@ -5,7 +5,7 @@ import { after, before, test } from 'node:test';
 import fc from 'fast-check';
 import { WebSocket } from 'ws';
 import { Client } from '../harness/client.ts';
-import { CloudProcess } from '../harness/cloud-process.ts';
+import { ADMIN_KEY, CloudProcess } from '../harness/cloud-process.ts';
 import { eventually } from '../harness/waiting.ts';
 import { addressOf, type Database, execute, newDatabase, openStream, RawSocket } from './hrana-kit.ts';
 
@@ -101,6 +101,22 @@ test('a connection serves nothing more under a password that was changed', async
   assert.equal(code, 1011);
   assert.match(reason, /password/);
   assert.deepEqual(socket.answers, []);
+});
+
+test('a connection of a suspended account serves nothing more', async () => {
+  const owner = await new Client(cloud.api).newUser();
+  const { body: account } = await owner.call('/api/account');
+  const socket = await RawSocket.of(await newDatabase(owner, 'suspended'));
+  socket.ask(1, openStream(1));
+  await socket.next(1);
+  const admin = new Client(cloud.api, ADMIN_KEY);
+  const path = `/api/admin/accounts/${account.id}/suspend`;
+  assert.equal((await admin.call(path, { json: { reason: 'a test' } })).status, 200);
+  await eventually('the end of the connection', () => {
+    if (socket.closed === undefined) socket.ask(2, execute(1, 'SELECT 1'));
+    return socket.closed;
+  });
+  assert.equal(socket.closed?.code, 1011);
 });
 
 test('a connection that is left loses its transaction', async () => {
