@@ -37,6 +37,8 @@ const MAX_HELLO_BYTES = 16 * 1024;
 const MAX_EARLY_BYTES = 128 * 1024;
 const NAME_CHARACTERS = 24;
 const PING_MS = 30_000;
+/** A client that neither answers pings nor reads is gone, whatever it still waits for. */
+const MOST_MISSED = 4;
 const STEP_MS = 20;
 const TRY_AGAIN = 1013;
 
@@ -54,7 +56,8 @@ interface Client {
   /** Resolves when the password of the last message was checked: messages stay in their order. */
   checked: Promise<unknown>;
   underWay: number;
-  isAlive: boolean;
+  /** Pings since it answered one. */
+  missed: number;
 }
 
 export class HranaSockets implements Upgrades {
@@ -169,7 +172,7 @@ export class HranaSockets implements Upgrades {
       const left = new AbortController();
       const common = { webSocket, socket, encoding, databaseId, password, left };
       webSocket.send(helloOk(encoding));
-      return { ...common, database, checked: Promise.resolve(), underWay: 0, isAlive: true };
+      return { ...common, database, checked: Promise.resolve(), underWay: 0, missed: 0 };
     } catch (thrown) {
       const error = toAppError(thrown);
       webSocket.send(helloError(encoding, { message: textOf(error), code: error.code.toUpperCase() }));
@@ -192,7 +195,7 @@ export class HranaSockets implements Upgrades {
     this.#perDatabase.set(databaseId, count);
     this.#clients.add(client);
     const isAlive = () => {
-      client.isAlive = true;
+      client.missed = 0;
     };
     webSocket.on('pong', isAlive).on('ping', isAlive);
     webSocket.on('message', (data: Buffer) => void this.#receive(client, data));
@@ -249,8 +252,10 @@ export class HranaSockets implements Upgrades {
 
   #ping(): void {
     for (const client of this.#clients) {
-      if (!client.isAlive && client.underWay === 0) client.webSocket.terminate();
-      client.isAlive = false;
+      // Nothing is read from one whose messages are under way; none of them takes that long.
+      const most = client.underWay === 0 ? 1 : MOST_MISSED;
+      if (client.missed >= most) client.webSocket.terminate();
+      client.missed++;
       client.webSocket.ping();
     }
   }

@@ -36,7 +36,7 @@ interface Field {
 }
 /** The fields of a message by number. `list`: members that are there without any field. */
 interface Shape {
-  readonly fields: () => Readonly<Record<number, Field>>;
+  readonly fields: Readonly<Record<number, Field>>;
   readonly list?: string;
 }
 
@@ -59,7 +59,7 @@ function readShape(
   { shape, end, depth }: { readonly shape: Shape; readonly end: number; readonly depth: number },
 ): Members {
   if (depth > MAX_DEPTH) throw new Error(`messages are nested deeper than ${MAX_DEPTH} levels`);
-  const fields = shape.fields();
+  const { fields } = shape;
   const message: Members = shape.list === undefined ? {} : { [shape.list]: [] };
   while (reader.pos < end) {
     const [number, wire] = reader.tag();
@@ -138,56 +138,49 @@ const value = (type: string, wire: WireType, readValue: (reader: BinaryReader) =
     Object.assign(into, { type, value: readValue(reader) });
   },
 });
-const shape = (fields: () => Readonly<Record<number, Field>>, list?: string): Shape =>
+const shape = (fields: Readonly<Record<number, Field>>, list?: string): Shape =>
   list === undefined ? { fields } : { fields, list };
 
 const { Varint, Bit64, LengthDelimited } = WireType;
-const EMPTY = shape(() => ({}));
-const VALUE_FIELDS = {
+const EMPTY = shape({});
+const VALUE: Shape = shape({
   1: inPlace('null', () => EMPTY),
   2: value('integer', Varint, (reader) => BigInt(reader.sint64())),
   3: value('float', Bit64, (reader) => reader.double()),
   4: value('text', LengthDelimited, (reader) => utf8.decode(reader.bytes())),
   5: value('blob', LengthDelimited, (reader) => reader.bytes()),
-};
-const VALUE = shape(() => VALUE_FIELDS);
-const NAMED_FIELDS = { 1: text('name'), 2: one('value', () => VALUE) };
-const NAMED = shape(() => NAMED_FIELDS);
-const STMT_FIELDS = {
+});
+const NAMED: Shape = shape({ 1: text('name'), 2: one('value', () => VALUE) });
+const STMT: Shape = shape({
   1: text('sql'),
   2: signed('sql_id'),
   3: many('args', () => VALUE),
   4: many('named_args', () => NAMED),
   5: flag('want_rows'),
-};
-const STMT = shape(() => STMT_FIELDS);
-const CONDITION_FIELDS: Readonly<Record<number, Field>> = {
+});
+const CONDITION: Shape = shape({
   1: { wire: Varint, read: (reader, into) => Object.assign(into, { type: 'ok', step: reader.uint32() }) },
   2: { wire: Varint, read: (reader, into) => Object.assign(into, { type: 'error', step: reader.uint32() }) },
   3: inPlace('not', () => CONDITION, 'cond'),
   4: inPlace('and', () => CONDITIONS),
   5: inPlace('or', () => CONDITIONS),
   6: inPlace('is_autocommit', () => EMPTY),
-};
-const CONDITION: Shape = shape(() => CONDITION_FIELDS);
-const CONDITIONS_FIELDS = { 1: many('conds', () => CONDITION) };
-const CONDITIONS = shape(() => CONDITIONS_FIELDS, 'conds');
-const STEP_FIELDS = { 1: one('condition', () => CONDITION), 2: one('stmt', () => STMT) };
-const STEP = shape(() => STEP_FIELDS);
-const BATCH_FIELDS = { 1: many('steps', () => STEP) };
-const BATCH = shape(() => BATCH_FIELDS, 'steps');
+});
+const CONDITIONS: Shape = shape({ 1: many('conds', () => CONDITION) }, 'conds');
+const STEP: Shape = shape({ 1: one('condition', () => CONDITION), 2: one('stmt', () => STMT) });
+const BATCH: Shape = shape({ 1: many('steps', () => STEP) }, 'steps');
 
 /** The fields of a request after those that a WebSocket's has before them. */
 const withStmt = (at: number) => ({ [at]: one('stmt', () => STMT) });
 const withBatch = (at: number) => ({ [at]: one('batch', () => BATCH) });
 const withSql = (at: number) => ({ [at]: text('sql'), [at + 1]: signed('sql_id') });
 const fixed = (fields: Readonly<Record<number, Field>>) => {
-  const made = shape(() => fields);
+  const made = shape(fields);
   return () => made;
 };
 const STORED = fixed({ 1: signed('sql_id'), 2: text('sql') });
 
-const REQUEST_FIELDS = {
+const REQUEST: Shape = shape({
   1: inPlace('close', () => EMPTY),
   2: inPlace('execute', fixed(withStmt(1))),
   3: inPlace('batch', fixed(withBatch(1))),
@@ -196,12 +189,9 @@ const REQUEST_FIELDS = {
   6: inPlace('store_sql', STORED),
   7: inPlace('close_sql', STORED),
   8: inPlace('get_autocommit', () => EMPTY),
-};
-const REQUEST = shape(() => REQUEST_FIELDS);
-const PIPELINE_FIELDS = { 1: text('baton'), 2: many('requests', () => REQUEST) };
-const PIPELINE = shape(() => PIPELINE_FIELDS, 'requests');
-const CURSOR_FIELDS = { 1: text('baton'), 2: one('batch', () => BATCH) };
-const CURSOR = shape(() => CURSOR_FIELDS);
+});
+const PIPELINE: Shape = shape({ 1: text('baton'), 2: many('requests', () => REQUEST) }, 'requests');
+const CURSOR: Shape = shape({ 1: text('baton'), 2: one('batch', () => BATCH) });
 
 const STREAM_ID = { 1: signed('stream_id') };
 const CURSOR_ID = { 1: signed('cursor_id') };
@@ -226,11 +216,10 @@ const SOCKET_REQUEST_FIELDS: Readonly<Record<number, Field>> = {
     Object.entries(SOCKET_REQUESTS).map(([number, [type, of]]) => [number, kind('request', type, of)]),
   ),
 };
-const CLIENT_MESSAGE_FIELDS = {
+const CLIENT_MESSAGE: Shape = shape({
   1: inPlace('hello', fixed({ 1: text('jwt') })),
   2: inPlace('request', fixed(SOCKET_REQUEST_FIELDS)),
-};
-const CLIENT_MESSAGE = shape(() => CLIENT_MESSAGE_FIELDS);
+});
 
 const numbersOf = (types: readonly string[], first: number) =>
   new Map(types.map((type, index) => [type, index + first]));
