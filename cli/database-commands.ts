@@ -1,7 +1,7 @@
 /** Databases, which are named by their name or id. */
 import type { Cloud, Database } from '../sdk/index.ts';
 import type { Command } from './command.ts';
-import { UsageError } from './failures.ts';
+import { ClientError, EXIT, UsageError } from './failures.ts';
 import { sizeText } from './output.ts';
 import { about, all, assertMeant, find, linesOf, YES } from './things.ts';
 
@@ -12,7 +12,10 @@ const findDeleted = (cloud: Cloud, word: string) =>
 
 /** A database that is deleted counts where there is no other of the name. */
 const findAny = (cloud: Cloud, word: string) =>
-  findDatabase(cloud, word).catch(() => findDeleted(cloud, word));
+  findDatabase(cloud, word).catch((error) => {
+    if (error instanceof ClientError && error.exitCode === EXIT.notFound) return findDeleted(cloud, word);
+    throw error;
+  });
 
 export const DATABASE_COMMANDS: readonly Command[] = [
   {
