@@ -10,6 +10,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { after, before, describe, test } from 'node:test';
+import { MongoClient } from 'mongodb';
 import { WebSocket } from 'ws';
 import { notInstalled } from '../../scripts/installed.ts';
 import { Client } from '../harness/client.ts';
@@ -19,6 +20,7 @@ import { launchBrowser, noBrowser } from './browser-kit.ts';
 import { APPS, CLOUD, DATA, freePorts, type Ports, startCaddy, startNginx } from './proxy-kit.ts';
 import { completion, newS3, type Prepared, S3Client, textOf } from './s3-kit.ts';
 import { BOUNDARY } from './storage-kit.ts';
+import { listenThrough, openTunnel } from './tunnel-kit.ts';
 import { cannotRunGuests, NEW_VM } from './vms-kit.ts';
 
 const MIB = 2 ** 20;
@@ -307,6 +309,29 @@ for (const { name, start, skip } of PROXIES)
     test('browsers are told to stay with TLS', async () => {
       const { headers } = await api('/api/account');
       assert.match(String(headers['strict-transport-security']), /max-age=/);
+    });
+
+    test('a tunnel leads to a database, and ends with it', async () => {
+      const json = { name: 'shop', engine: 'mongodb' };
+      const { database_id, connection } = (await api('/api/databases', { json })).json();
+      const by = {
+        headers: { host: `${CLOUD}:${ports.https}` },
+        servername: CLOUD,
+        rejectUnauthorized: false,
+      };
+      const call = { path: `/api/databases/${database_id}/tunnel`, key: String(auth['x-api-key']), by };
+      const nearest = await listenThrough(`https://127.0.0.1:${ports.https}`, call);
+      const uri = new URL(connection.uri);
+      uri.host = `127.0.0.1:${nearest.port}`;
+      const client = await MongoClient.connect(uri.href);
+      const text = 'x'.repeat(8 * MIB);
+      await client.db().collection<{ text: string }>('t').insertOne({ text });
+      assert.equal((await client.db().collection('t').findOne())?.text, text);
+      await client.close();
+      nearest.close();
+      const open = await openTunnel(`https://127.0.0.1:${ports.https}`, call);
+      await api(`/api/databases/${database_id}`, { method: 'DELETE' });
+      await eventually('the end of the tunnel', () => open.code !== 0);
     });
 
     test('a console is a WebSocket', { skip: cannotRunGuests() }, async () => {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
-import { createWebSocketStream, WebSocket } from 'ws';
+import { type ClientOptions, createWebSocketStream, WebSocket } from 'ws';
 
 export interface Tunnel {
   readonly socket: WebSocket;
@@ -18,10 +18,13 @@ export interface TunnelCall {
   /** Below the cloud's address: `/api/vms/…/tunnel?port=22`. */
   readonly path: string;
   readonly key: string;
+  /** How to reach a cloud behind a proxy. */
+  readonly by?: ClientOptions;
 }
 
-function dial(api: string, { path, key }: TunnelCall): WebSocket {
-  return new WebSocket(`${api.replace(/^http/, 'ws')}${path}`, { headers: { 'x-api-key': key } });
+function dial(api: string, { path, key, by = {} }: TunnelCall): WebSocket {
+  const headers = { ...by.headers, 'x-api-key': key };
+  return new WebSocket(`${api.replace(/^http/, 'ws')}${path}`, { ...by, headers });
 }
 
 export async function openTunnel(api: string, call: TunnelCall): Promise<Tunnel> {

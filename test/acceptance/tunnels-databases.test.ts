@@ -6,7 +6,7 @@ import { createConnection } from 'mysql2/promise';
 import { Client as Postgresql } from 'pg';
 import { NO_MARIADB, NO_POSTGRESQL } from '../../scripts/installed.ts';
 import { CheckedClient } from '../harness/checked-client.ts';
-import { CloudProcess } from '../harness/cloud-process.ts';
+import { ADMIN_KEY, CloudProcess } from '../harness/cloud-process.ts';
 import { eventually } from '../harness/waiting.ts';
 import { listenThrough, openTunnel, refusedTunnel } from './tunnel-kit.ts';
 
@@ -131,6 +131,26 @@ test('a key needs the scope; the tunnel ends with its key, and with its database
   await owner.expect(200, `/api/databases/${database.database_id}`, { method: 'DELETE' });
   await eventually('the end of the second', () => second.code !== 0);
   assert.deepEqual(await refused(database), [404, 'database_not_found']);
+});
+
+test('the tunnels of a suspended account end, and no new one opens', async () => {
+  const { api_key } = await anyone.register();
+  const suspended = anyone.as(api_key);
+  const { id } = await suspended.expect(200, '/api/account');
+  const path = pathOf(await newDatabase(suspended, 'mongodb'));
+  const [theirs, own] = [
+    await openTunnel(cloud.api, { path, key: api_key }),
+    await openTunnel(cloud.api, { path: pathOf(await newDatabase(owner, 'mongodb')), key }),
+  ];
+  const began = performance.now();
+  await anyone.as(ADMIN_KEY).expect(200, `/api/admin/accounts/${id}/suspend`, {
+    json: { reason: 'unpaid' },
+  });
+  await eventually('the end of the tunnel', () => theirs.code !== 0);
+  assert.ok(performance.now() - began < 3000);
+  assert.deepEqual(await refusedTunnel(cloud.api, { path, key: api_key }), [403, 'account_suspended']);
+  assert.equal(own.code, 0);
+  own.socket.terminate();
 });
 
 test('an account has a bounded number of tunnels, and others are not in its way', async () => {

@@ -23,7 +23,7 @@ export class Ceph {
     this.#port = port;
   }
 
-  /** Makes the tree in `folder`, which takes minutes, and starts a monitor, a disk of 8 GiB and a gateway. */
+  /** Makes the tree in `folder`, which takes minutes, and starts a monitor, a disk of at most 32 GiB and a gateway. */
   static async start(folder: string): Promise<Ceph> {
     const tree = join(folder, 'tree');
     makeTree(tree, { suite: 'bookworm', packages: PACKAGES });
@@ -120,7 +120,7 @@ mon data = /c/mon
 osd data = /c/osd
 osd objectstore = bluestore
 osd memory target = 939524096
-bluestore block size = 8589934592
+bluestore block size = 34359738368
 bluestore cache autotune = false
 bluestore cache size = 134217728
 [client.rgw]
