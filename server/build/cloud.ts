@@ -41,7 +41,7 @@ import { webhooksPart } from '../webhooks/part.ts';
 import { BUILT_IN, followHost } from './catalog.ts';
 import { buildCompute } from './compute.ts';
 import { buildEdges, callsRoutes, s3Domains, withDocuments } from './edges.ts';
-import { buildEngines } from './engines.ts';
+import { buildEngines, databaseLimits } from './engines.ts';
 import { closeFoundations, type Foundations, openFoundations } from './foundations.ts';
 import { buildRecovery, recoveryHold } from './recovery.ts';
 
@@ -243,10 +243,7 @@ async function buildDomains(
     billing: billing.databaseCharges,
     engines: engines.list,
     kept: await KeptDumpFiles.open(keptDumps),
-    limits: {
-      connections: config.databaseConnections,
-      statementMs: config.databaseStatementSeconds * 1000,
-    },
+    ...databaseLimits(config),
     maxSizeMb: config.databaseSizeMb,
     keepMs: config.databaseKeepHours * HOUR_MS,
     pointFiles: pointFilesOf(() => recovery.pointFiles),

@@ -40,6 +40,9 @@ export interface EnginesOptions {
     | 'databaseUidBase'
     | 'databaseProcesses'
     | 'databaseIdleSeconds'
+    | 'databaseConnections'
+    | 'databaseServerConnections'
+    | 'databaseStatementSeconds'
     | 'postgresqlUrl'
     | 'mysqlUrl'
     | 'postgresqlPort'
@@ -101,6 +104,15 @@ function groupsOf(drill: string | undefined) {
     : { databases: drillGroup(drill, 'databases'), servers: drillGroup(drill, 'servers') };
 }
 
+/** Limits of each database, and of the servers that accounts have. */
+export function databaseLimits(
+  config: Pick<Config, 'databaseConnections' | 'databaseServerConnections' | 'databaseStatementSeconds'>,
+) {
+  const { databaseConnections: connections, databaseStatementSeconds: seconds } = config;
+  const serverConnections = Math.max(connections, config.databaseServerConnections);
+  return { limits: { connections, statementMs: seconds * 1000 }, serverConnections };
+}
+
 /** No database is opened until it is used. */
 export async function buildEngines(options: EnginesOptions) {
   const { config, clock, log, alarms, diskSpace, faults, dataUrl, egress, drill } = options;
@@ -136,7 +148,7 @@ export async function buildEngines(options: EnginesOptions) {
   };
   const table = tableNameOf(config.dataDir);
   const proxy = isPrivate ? new NoProxy() : new ServerProxy({ wanted, warn, table });
-  const servers = { proxy, slots, idleMs, clock };
+  const servers = { proxy, slots, idleMs, clock, connections: databaseLimits(config).serverConnections };
   const uidOf = serverUids(users, isPrivate);
   const atPostgresql = {
     folder: join(config.dataDir, 'databases', 'postgresql'),

@@ -11,10 +11,17 @@ export const DATABASE_SETTINGS = {
   ),
   databaseConnections: integer(
     'CLOUDLET_DATABASE_CONNECTIONS',
-    20,
+    80,
     1,
     1000,
-    'Maximum connections, or concurrent statements, of a database',
+    'Maximum connections, or concurrent statements, of a database; existing databases have a changed limit from the next start on',
+  ),
+  databaseServerConnections: integer(
+    'CLOUDLET_DATABASE_SERVER_CONNECTIONS',
+    100,
+    1,
+    1000,
+    'Maximum connections of all PostgreSQL databases of an account together, and of all MySQL ones; at least those of one database',
   ),
   databaseStatementSeconds: integer(
     'CLOUDLET_DATABASE_STATEMENT_SECONDS',

@@ -158,6 +158,8 @@ export interface Engine {
   rotate(database: EngineDatabase, password: string): Promise<void>;
   /** Applies the limits of `database` and that access, to existing sessions as well. */
   restrict(database: EngineDatabase, access: Access): Promise<void>;
+  /** Whether the limits in force are those of `database`; missing: each call brings them. */
+  isLimited?(database: EngineDatabase): Promise<boolean>;
   endpoint(database: EngineDatabase): Promise<Endpoint>;
   /**
    * A connection to where users of this database's account connect, and of no other; missing where there is

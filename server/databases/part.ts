@@ -46,6 +46,8 @@ export interface DatabasesDeps {
   readonly kept: KeptDumps;
   readonly pointFiles: PointFiles;
   readonly limits: EngineLimits;
+  /** Connections of the server of an account. */
+  readonly serverConnections: number;
   /** Throws `out_of_space` when so many more bytes must not be stored. */
   readonly assertSpace: (bytes: number) => void;
   /** Largest size_limit_mb. */
@@ -65,7 +67,7 @@ export interface DatabasesDeps {
 
 /** Constructs the parts; nothing runs by itself. */
 export function assembleDatabases({ engines: list, sealer, ...given }: DatabasesDeps) {
-  const { metadata, clock, billing, limits, maxSizeMb, announce } = given;
+  const { metadata, clock, billing, limits, serverConnections, maxSizeMb, announce } = given;
   const store = new DatabaseStore(metadata);
   const changes = new Changes({ metadata });
   const engines = new Engines(list);
@@ -95,6 +97,7 @@ export function assembleDatabases({ engines: list, sealer, ...given }: Databases
     points,
     engines,
     limits,
+    serverConnections,
     maxSizeMb,
     queries,
     dumps,

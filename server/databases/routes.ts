@@ -9,7 +9,7 @@ import type { DatabaseDeleter } from './database-deleter.ts';
 import type { DatabasePoints } from './database-points.ts';
 import type { Databases } from './databases.ts';
 import type { EngineLimits } from './engine.ts';
-import { DEFAULT_ENGINE, type Engines } from './engines.ts';
+import { DEFAULT_ENGINE, type Engines, type NamedReadiness } from './engines.ts';
 import { DatabaseMetrics, type Metrics } from './metrics.ts';
 import {
   Credentials,
@@ -32,6 +32,8 @@ export interface DatabaseRoutesDeps extends DatabaseContentRoutesDeps, DatabaseM
   readonly points: DatabasePoints;
   readonly engines: Engines;
   readonly limits: EngineLimits;
+  /** Connections of the server of an account. */
+  readonly serverConnections: number;
   readonly maxSizeMb: number;
 }
 
@@ -50,7 +52,12 @@ export function databaseRoutes(deps: DatabaseRoutesDeps): Route[] {
   ];
 }
 
-function engineRoutes({ engines, limits, maxSizeMb }: DatabaseRoutesDeps): Route[] {
+/** Whether each account has a server of its own. */
+function isOnOwnServer({ engine, source }: NamedReadiness): boolean {
+  return source === 'managed' && (engine === 'postgresql' || engine === 'mysql');
+}
+
+function engineRoutes({ engines, limits, serverConnections, maxSizeMb }: DatabaseRoutesDeps): Route[] {
   return [
     defineRoute({
       method: 'GET',
@@ -68,6 +75,7 @@ function engineRoutes({ engines, limits, maxSizeMb }: DatabaseRoutesDeps): Route
           limits: {
             size_mb: maxSizeMb,
             connections: limits.connections,
+            server_connections: isOnOwnServer(entry) ? serverConnections : null,
             statement_seconds: Math.ceil(limits.statementMs / 1000),
           },
         })),

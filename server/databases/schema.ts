@@ -147,6 +147,10 @@ export const EngineEntry = namedObject('DatabaseEngine', {
   limits: namedObject('DatabaseEngineLimits', {
     size_mb: Type.Integer({ description: 'Largest size_limit_mb' }),
     connections: Type.Integer({ description: 'Concurrent connections of one database' }),
+    server_connections: Type.Union([Type.Integer(), Type.Null()], {
+      description:
+        'Concurrent connections of all databases of an account on this engine together; null: not limited by Cloudlet',
+    }),
     statement_seconds: Type.Integer({ description: 'Time limit of a statement' }),
   }),
 });

@@ -8,7 +8,7 @@ import type { DatabaseDeleter, KeptDumps } from './database-deleter.ts';
 import type { Engines } from './engines.ts';
 import type { Lifecycle } from './lifecycle.ts';
 import type { Refill } from './refill.ts';
-import { type DatabaseTurns, isOpen, openStateOf } from './states.ts';
+import { ACCESS, type DatabaseTurns, isOpen, openStateOf } from './states.ts';
 import type { DatabaseRow, DatabaseStore } from './store.ts';
 
 export interface SupervisorDeps {
@@ -35,6 +35,8 @@ const FAILURES_TO_ERROR = 3;
 export class DatabaseSupervisor {
   readonly #deps: SupervisorDeps;
   readonly #supervision: Supervision;
+  /** Whether all databases have the limits of this start. */
+  #isLimited = false;
 
   constructor(deps: SupervisorDeps) {
     this.#deps = deps;
@@ -54,8 +56,30 @@ export class DatabaseSupervisor {
     try {
       await this.#deps.deleter.count();
       await this.#reconcileAll(await this.#deps.store.listUnapplied());
+      await this.#limitAll();
     } catch (error) {
       this.#deps.onError('', 'reconciling databases failed', error);
+    }
+  }
+
+  /** Brings databases in line with limits that changed since the last start. Failures are retried. */
+  async #limitAll(): Promise<void> {
+    const { store, engines, lifecycle, turns, onError } = this.#deps;
+    if (this.#isLimited) return;
+    this.#isLimited = true;
+    for (const engine of engines.all()) {
+      if (engine.isLimited === undefined) continue;
+      for (const { database_id: id } of (await store.listIn(engine.name)).filter(isOpen)) {
+        const limit = async (row: DatabaseRow) => {
+          const database = lifecycle.inEngine(row);
+          if (!isOpen(row) || (await engine.isLimited?.(database))) return;
+          await engine.restrict(database, ACCESS[row.state]);
+        };
+        await turns.withRow(id, limit).catch((error: unknown) => {
+          this.#isLimited = false;
+          if (!isAppError(error)) onError(id, 'applying its limits failed', error);
+        });
+      }
     }
   }
 

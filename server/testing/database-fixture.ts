@@ -69,6 +69,7 @@ export async function openDatabaseFixture() {
         engines: [engine],
         kept: options.wrapKept?.(files) ?? files,
         limits: { connections: 10, statementMs: 1000 },
+        serverConnections: 100,
         maxSizeMb: 1024,
         pointDumpMs: 60_000,
         pointSilenceMs: 60_000,

@@ -8,7 +8,8 @@ import {
   postgresqlServers,
 } from '../drivers/engine-postgresql/postgresql-engine.ts';
 import { findPrograms } from '../drivers/engine-postgresql/postgresql-programs.ts';
-import type { AccountOptions, AccountServers } from '../drivers/managed-server/account-servers.ts';
+import type { AccountOptions } from '../drivers/managed-server/account-kind.ts';
+import type { AccountServers } from '../drivers/managed-server/account-servers.ts';
 import type { ServerAddress } from '../drivers/managed-server/server-url.ts';
 import { type ServerFixture, serverFixture } from './server-fixture.ts';
 

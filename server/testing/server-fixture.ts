@@ -5,7 +5,8 @@ import { join } from 'node:path';
 import type { Engine, EngineDatabase } from '../databases/engine.ts';
 import { ChildSlots } from '../drivers/engine-children/child-slots.ts';
 import { HostProcesses } from '../drivers/host-process/host-processes.ts';
-import { type AccountOptions, AccountServers } from '../drivers/managed-server/account-servers.ts';
+import type { AccountOptions } from '../drivers/managed-server/account-kind.ts';
+import { AccountServers } from '../drivers/managed-server/account-servers.ts';
 import { ServerTls } from '../drivers/managed-server/server-tls.ts';
 import { ServerProxy } from '../drivers/server-proxy/server-proxy.ts';
 import { systemClock } from '../platform/clock.ts';
@@ -33,7 +34,11 @@ const ACCOUNT_UIDS = 1000;
 /** `name`: of the engine. */
 export function serverFixture<E extends Engine>(
   name: string,
-  { firstPort, idleMs = 60_000 }: { readonly firstPort: number; readonly idleMs?: number },
+  {
+    firstPort,
+    idleMs = 60_000,
+    connections = 100,
+  }: { readonly firstPort: number; readonly idleMs?: number; readonly connections?: number },
   make: (options: AccountOptions) => E,
 ): ServerFixture<E> {
   const folder = mkdtempSync(join(tmpdir(), `cloudlet-${name}-`));
@@ -67,6 +72,7 @@ export function serverFixture<E extends Engine>(
         proxy,
         slots: new ChildSlots(SLOTS),
         idleMs,
+        connections,
         clock: systemClock,
       },
       uidOf: (accountId) => (hasUsers ? testUidBase() + ACCOUNT_UIDS + accountId : null),

@@ -130,6 +130,11 @@ export class MongodbEngine extends ChildEngine implements Engine {
     await super.restrict(database, access);
   }
 
+  async isLimited({ database, limits }: EngineDatabase): Promise<boolean> {
+    const login = await this.#logins.find(database);
+    return login === null || login.database.limits.connections === limits.connections;
+  }
+
   /** Drivers open 100 connections by default: the URI limits them to half of a database's connections. */
   async endpoint({ database, username, limits }: EngineDatabase): Promise<Endpoint> {
     const endpoint = endpointOf(this.#router.port, this.#tls);

@@ -6,7 +6,8 @@ import * as fs from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Access, EngineDatabase, Measured, Query, QueryResult } from '../../databases/engine.ts';
 import { KeyedMutex } from '../../platform/concurrency.ts';
-import { type AccountOptions, AccountServers } from '../managed-server/account-servers.ts';
+import type { AccountOptions } from '../managed-server/account-kind.ts';
+import { AccountServers } from '../managed-server/account-servers.ts';
 import { SLOTS } from '../managed-server/client-programs.ts';
 import type { ManagedEngineOptions } from '../managed-server/database-server.ts';
 import { serverBytes } from '../managed-server/server-bytes.ts';
@@ -41,6 +42,8 @@ export function mysqlServers(options: AccountOptions): AccountServers {
 
 export class MysqlEngine extends SqlEngine<Admin, MysqlLinks> {
   readonly name = 'mysql';
+  /** 0 stands for any number. */
+  readonly leastConnections = 1;
   readonly #isGuest: boolean;
   readonly #dumps: MysqlDumps;
   readonly #logs: TenantLogs;
@@ -154,6 +157,11 @@ export class MysqlEngine extends SqlEngine<Admin, MysqlLinks> {
       await this.#makeDroppedAgain(admin);
       return use;
     });
+  }
+
+  async setConnections(database: string, connections: number): Promise<void> {
+    const { user } = store.usersOf(database);
+    await this.links.asAdmin((admin) => store.setConnections(admin, user, connections));
   }
 
   hold(isHeld: boolean): Promise<void> {

@@ -31,6 +31,8 @@ const TENANTS = /^[dt]_/;
 /** An empty folder for `secure_file_priv`; nobody has the right FILE. */
 const NOTHING = 'none';
 const MEMORY_MB = 512;
+/** For strangers who have not logged in yet (server-proxy/), and our own. */
+const MORE_CONNECTIONS = 400;
 /** The file with the temporary tables of all sessions; it grows by 64 MiB. */
 const TEMPORARY_TABLES = 'ibtmp1:12M:autoextend:max:2G';
 /** The first tables of a server, without its help and its schema `sys`. */
@@ -81,7 +83,7 @@ export class MysqlServer implements ServerKind {
       command: programs.server,
       args: [
         ...commonWords(programs, join(seen, DATA)),
-        ...settingsOf({ seen, port, tls: this.#deps.tls }),
+        ...settingsOf({ seen, port, connections: this.#deps.connections ?? 0, tls: this.#deps.tls }),
         ...(this.#deps.template === null ? FOR_US_ALONE : OWN_UNDO),
         ...(this.#deps.processes.isPrivate ? FOR_US_ALONE : []),
       ],
@@ -181,6 +183,7 @@ function commonWords({ share }: MysqlPrograms, data: string): string[] {
 interface Settings {
   readonly seen: string;
   readonly port: number;
+  readonly connections: number;
   readonly tls: ServerTls | null;
 }
 
@@ -216,7 +219,7 @@ function settingsOf(at: Settings) {
     '--character-set-server=utf8mb4',
     '--collation-server=utf8mb4_general_ci',
     '--default-time-zone=+00:00',
-    '--max-connections=500',
+    `--max-connections=${at.connections + MORE_CONNECTIONS}`,
     '--connect-timeout=5',
     '--max-allowed-packet=64M',
     '--key-buffer-size=1M',

@@ -164,6 +164,10 @@ export async function limitUsers(
   ]);
 }
 
+export async function setConnections(admin: Admin, user: string, connections: number): Promise<void> {
+  await admin.query(`ALTER USER ${anywhere(user)} WITH MAX_USER_CONNECTIONS ${Math.trunc(connections)}`);
+}
+
 /** Access there is, by what the users may do; null: there is no such database. */
 export async function accessOf(admin: Admin, { database, user }: Users): Promise<Access | null> {
   const rows = await rowsOf(

@@ -119,5 +119,21 @@ export async function serverUse(admin: Admin): Promise<ServerUse> {
      FROM (${admin.dialect.sessions}) s LEFT JOIN information_schema.INNODB_TRX t ON t.trx_mysql_thread_id = s.id
      WHERE s.user REGEXP '^[tuwr]_'`,
   );
-  return { sessions: Number(row?.sessions), busy: Number(row?.busy), done: await activity(admin) };
+  const users = await rowsOf(
+    admin,
+    `SELECT u.User AS user, COALESCE(JSON_VALUE(u.Priv, '$.max_user_connections'), 0) AS most, COUNT(s.id) AS sessions
+     FROM mysql.global_priv u LEFT JOIN (${admin.dialect.sessions}) s ON s.user = u.User
+     WHERE u.User REGEXP '^u_' GROUP BY u.User`,
+  );
+  return {
+    sessions: Number(row?.sessions),
+    busy: Number(row?.busy),
+    done: await activity(admin),
+    users: new Map(
+      users.map(({ user, most, sessions }) => [
+        databaseOf(String(user)),
+        { most: Number(most), sessions: Number(sessions) },
+      ]),
+    ),
+  };
 }

@@ -8,7 +8,8 @@ import type { Readable } from 'node:stream';
 import type { ClientBase } from 'pg';
 import type { Access, Endpoint, EngineDatabase, Measured } from '../../databases/engine.ts';
 import { AppError, hostDiskFull } from '../../platform/errors.ts';
-import { type AccountOptions, AccountServers } from '../managed-server/account-servers.ts';
+import type { AccountOptions } from '../managed-server/account-kind.ts';
+import { AccountServers } from '../managed-server/account-servers.ts';
 import { SLOTS } from '../managed-server/client-programs.ts';
 import { type ManagedEngineOptions, programsOrThrow } from '../managed-server/database-server.ts';
 import { serverBytes } from '../managed-server/server-bytes.ts';
@@ -59,6 +60,7 @@ export function postgresqlServers(options: AccountOptions & Pick<PostgresqlOptio
 
 export class PostgresqlEngine extends SqlEngine<ClientBase, PostgresqlLinks> {
   readonly name = 'postgresql';
+  readonly leastConnections = 0;
   readonly #options: PostgresqlOptions;
   readonly #on: SqlServer<PostgresqlLinks, ServerFacts>;
   readonly #dumps: PostgresqlDumps;
@@ -204,6 +206,11 @@ export class PostgresqlEngine extends SqlEngine<ClientBase, PostgresqlLinks> {
 
   use(): Promise<ServerUse> {
     return this.links.asAdmin(sessions.serverUse);
+  }
+
+  async setConnections(database: string, connections: number): Promise<void> {
+    const { user } = store.rolesOf(database);
+    await this.links.asAdmin((client) => sessions.setConnections(client, user, connections));
   }
 
   async hold(isHeld: boolean): Promise<void> {

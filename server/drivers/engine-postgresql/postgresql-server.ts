@@ -25,6 +25,11 @@ const HBA = 'pg_hba.conf';
 /** Beside it, a copy of what is ours: databases that nobody may log in to. */
 const SHUT = 'shut';
 const MEMORY_MB = 512;
+/**
+ * Strangers who have not logged in yet take connections, too: those of the proxy and of the ways past it
+ * (server-proxy/), and our own.
+ */
+const MORE_CONNECTIONS = 400;
 /** Data of one process: a tenant may set work_mem to what it likes. */
 const PROCESS_MB = 384;
 const TEMP_FILE_MB = 512;
@@ -92,7 +97,7 @@ export class PostgresqlServer implements ServerKind {
     if (programs === null) throw new Error('not initialised');
     const { bin, env, readOnly, major } = programs;
     const settings = Object.entries({
-      ...settingsOf(seen, port),
+      ...settingsOf({ seen, port, connections: this.#deps.connections ?? 0 }),
       ...tlsSettings(seen, this.#canTls(bin) ? this.#deps.tls : null),
       ...(trustedExtensions(bin, major).includes(STATISTICS) ? STATISTICS_SETTINGS : {}),
       ...(this.#deps.template === null ? FOR_US_ALONE : {}),
@@ -171,7 +176,13 @@ function hba(isTlsRequired: boolean): string {
   ].join('\n');
 }
 
-function settingsOf(seen: string, port: number): Readonly<Record<string, string | number>> {
+interface Settings {
+  readonly seen: string;
+  readonly port: number;
+  readonly connections: number;
+}
+
+function settingsOf({ seen, port, connections }: Settings): Readonly<Record<string, string | number>> {
   return {
     listen_addresses: '127.0.0.1',
     port,
@@ -179,8 +190,7 @@ function settingsOf(seen: string, port: number): Readonly<Record<string, string 
     unix_socket_directories: `../${RUN}`,
     unix_socket_permissions: '0777',
     hba_file: join(seen, HBA),
-    // The account's, and strangers' who have not logged in yet (server-proxy/proxy-listeners.ts).
-    max_connections: 500,
+    max_connections: connections + MORE_CONNECTIONS,
     superuser_reserved_connections: 5,
     password_encryption: 'scram-sha-256',
     authentication_timeout: '5s',

@@ -2,7 +2,7 @@
 import type { ClientBase } from 'pg';
 import type { ServerUse } from '../managed-server/sql-engine.ts';
 import { type RunningStatement, SLOW_MS, SLOW_TEXT } from '../managed-server/tenant-logs.ts';
-import { ADMIN, DUMPER, type Guest, type Roles } from './postgresql-store.ts';
+import { ADMIN, DUMPER, type Guest, id, type Roles } from './postgresql-store.ts';
 
 export interface Session {
   readonly database: string;
@@ -46,7 +46,23 @@ export async function serverUse(client: ClientBase): Promise<ServerUse> {
     `SELECT count(*)::int AS sessions, (count(*) FILTER (WHERE state <> 'idle'))::int AS busy
      FROM pg_stat_activity WHERE backend_type = 'client backend' AND usename NOT IN ('${ADMIN}', '${DUMPER}')`,
   );
-  return { sessions: rows[0].sessions, busy: rows[0].busy, done: await activity(client) };
+  const users = await client.query(
+    `SELECT 'd_' || substr(r.rolname, 3) AS database, r.rolconnlimit AS most, count(a.pid)::int AS sessions
+     FROM pg_roles r LEFT JOIN pg_stat_activity a ON a.usesysid = r.oid
+     WHERE r.rolname ~ '^u_[a-z0-9]{16}$' GROUP BY 1, 2`,
+  );
+  return {
+    sessions: rows[0].sessions,
+    busy: rows[0].busy,
+    done: await activity(client),
+    users: new Map(users.rows.map(({ database, ...of }) => [database, of])),
+  };
+}
+
+/** A transaction of the tenant that holds the role is not waited for, nor ended: there is a next time. */
+export async function setConnections(client: ClientBase, role: string, connections: number): Promise<void> {
+  const limit = `ALTER ROLE ${id(role)} CONNECTION LIMIT ${Math.trunc(connections)}`;
+  await client.query(`BEGIN; SET LOCAL lock_timeout = '200ms'; ${limit}; COMMIT`);
 }
 
 /**

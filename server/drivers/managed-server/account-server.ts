@@ -12,6 +12,7 @@ import { AppError } from '../../platform/errors.ts';
 import { dialed } from '../dialed.ts';
 import { removeTree } from '../host-process/tree-removal.ts';
 import type { Listener, ServerProxy } from '../server-proxy/server-proxy.ts';
+import { shareConnections } from './connection-shares.ts';
 import { KeptDatabases } from './kept-databases.ts';
 import { withShare } from './server-bytes.ts';
 import { UseMarks } from './server-rounds.ts';
@@ -30,6 +31,8 @@ export interface AccountServerDeps {
   /** The refusal of a log-in, in the bytes of the engine's protocol. */
   readonly refusal: (text: string) => Buffer;
   readonly idleMs: number;
+  /** Connections of all databases together. */
+  readonly connections: number;
   readonly clock: Pick<Clock, 'monotonic'>;
   readonly warn: (text: string) => void;
 }
@@ -47,6 +50,7 @@ const FAR_BEYOND = 1.2;
 const SPARE_BYTES = 256 * 2 ** 20;
 
 const LOOPBACK = '127.0.0.1';
+const NO_USE: ServerUse = { sessions: 0, busy: 0, done: new Map(), users: new Map() };
 
 export class AccountServer {
   readonly engine: AccountEngine;
@@ -57,7 +61,7 @@ export class AccountServer {
   #leave: (() => void) | null = null;
   #pending = 0;
   #usedAt: number;
-  #use: ServerUse = { sessions: 0, busy: 0, done: new Map() };
+  #use: ServerUse = NO_USE;
   #failures = 0;
   #polls = 0;
   /** Bytes of the disk at the last poll. */
@@ -206,6 +210,11 @@ export class AccountServer {
     await this.#lead();
   }
 
+  /** Whether its limits are those that it was given last. */
+  isLimited(database: EngineDatabase): boolean {
+    return this.#databases.isLimited(database);
+  }
+
   /** Bytes that the database takes, with its share of what the server does, as of the last poll. */
   sizeOf(name: string): number {
     const own = this.#databases.all().map(({ ownBytes }) => ownBytes);
@@ -270,6 +279,11 @@ export class AccountServer {
       this.#use = await this.engine.use();
       this.#marks.note(this.#use.done);
       if (this.#use.busy > 0) this.#usedAt = this.#deps.clock.monotonic();
+      await shareConnections(
+        { engine: this.engine, use: this.#use },
+        this.#databases.all(),
+        this.#deps.connections,
+      );
     } catch {
       // It ended, or it hangs: its own probe tells.
     }
@@ -377,7 +391,7 @@ export class AccountServer {
   #left(): void {
     this.#leave?.();
     this.#leave = null;
-    this.#use = { sessions: 0, busy: 0, done: new Map() };
+    this.#use = NO_USE;
   }
 
   #resting(): AppError {

@@ -21,49 +21,19 @@ import type {
   UserConnection,
 } from '../../databases/engine.ts';
 import { SEE_LOG } from '../../platform/alarms.ts';
-import type { Clock } from '../../platform/clock.ts';
 import { AppError, hostDiskFull } from '../../platform/errors.ts';
-import type { ChildSlots, IdleChild, SlotUser } from '../engine-children/child-slots.ts';
+import type { IdleChild, SlotUser } from '../engine-children/child-slots.ts';
 import { newPort } from '../server-port.ts';
-import type { ServerProxy } from '../server-proxy/server-proxy.ts';
 import { AccountAlarms } from './account-alarms.ts';
+import type { AccountKind, AccountOptions } from './account-kind.ts';
 import { AccountPorts } from './account-ports.ts';
 import { AccountServer } from './account-server.ts';
 import type { ClientPrograms } from './client-programs.ts';
 import { DataTemplate } from './data-template.ts';
-import type { ManagedEngineOptions } from './database-server.ts';
 import { DiskGuard } from './disk-guard.ts';
 import { type Moving, SharedServer } from './shared-server.ts';
-import type { AccountEngine, Upgrade } from './sql-engine.ts';
+import type { Upgrade } from './sql-engine.ts';
 import { clientPrograms } from './sql-server.ts';
-
-/** Describes one engine to the servers of all accounts. `title`: for humans. */
-export interface AccountKind {
-  readonly name: 'postgresql' | 'mysql';
-  readonly title: string;
-  readonly dumpFormats: readonly string[];
-  /** Name of the folder with the data, in the home of a server. */
-  readonly data: string;
-  /** The engine over one server; nothing is started. */
-  make(options: ManagedEngineOptions): AccountEngine;
-  readiness(folders: null, problem: null): Promise<Readiness>;
-  /** The bytes that end the log-in of a user who cannot come in now. */
-  refusal(text: string): Buffer;
-}
-
-/** `firstPort`: users' ports are the first free ones from there on, one for each account. */
-export interface AccountOptions extends Omit<ManagedEngineOptions, 'account' | 'external'> {
-  readonly servers: AccountServersDeps;
-  /** The user of the server of an account; null: ours. */
-  readonly uidOf: (accountId: number) => number | null;
-}
-
-export interface AccountServersDeps {
-  readonly proxy: Pick<ServerProxy, 'open' | 'shut' | 'lead' | 'refuse' | 'endConnections' | 'figures'>;
-  readonly slots: ChildSlots;
-  readonly idleMs: number;
-  readonly clock: Pick<Clock, 'monotonic'>;
-}
 
 const ACCOUNTS = 'accounts';
 const LOOPBACK = '127.0.0.1';
@@ -182,6 +152,10 @@ export class AccountServers implements Engine, SlotUser {
 
   async restrict(database: EngineDatabase, access: Access): Promise<void> {
     await this.#of(database).restrict(database, access);
+  }
+
+  async isLimited(database: EngineDatabase): Promise<boolean> {
+    return this.#serverOf(database.database)?.isLimited(database) ?? true;
   }
 
   async endpoint(database: EngineDatabase): Promise<Endpoint> {
@@ -349,12 +323,12 @@ export class AccountServers implements Engine, SlotUser {
 
   #make(accountId: number, port: number): AccountServer {
     const { warn, uidOf, servers, tls = null } = this.#options;
-    const { proxy, slots, idleMs, clock } = servers;
+    const { proxy, slots, idleMs, clock, connections } = servers;
     const addresses = tls?.listen ?? [LOOPBACK];
     const folder = this.#folderOf(accountId);
     const [template, clients] = [this.#template, this.#clients];
     const onEnd = () => server.ended();
-    const account = { accountId, port, uid: uidOf(accountId), template, clients, onEnd };
+    const account = { accountId, port, uid: uidOf(accountId), connections, template, clients, onEnd };
     const alarms = this.#alarms.of(accountId);
     const engine = this.#kind.make({ ...this.#options, folder, alarms, account });
     const server = new AccountServer({
@@ -366,6 +340,7 @@ export class AccountServers implements Engine, SlotUser {
       takeSlot: () => slots.take(accountId),
       refusal: (text) => this.#kind.refusal(text),
       idleMs,
+      connections,
       clock,
       warn,
     });

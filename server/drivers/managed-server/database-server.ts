@@ -55,6 +55,8 @@ export interface OwnServer {
   readonly port: number;
   /** Its user; null: ours. */
   readonly uid: number | null;
+  /** Connections of its databases together. */
+  readonly connections: number;
   readonly template: DataTemplate;
   /** Client programs, of all accounts together. */
   readonly clients: ClientPrograms;

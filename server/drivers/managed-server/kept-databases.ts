@@ -43,6 +43,12 @@ export class KeptDatabases {
     return this.#all.get(name);
   }
 
+  /** Whether its limits are those that are kept. */
+  isLimited({ database, limits }: EngineDatabase): boolean {
+    const { connections, statementMs } = this.get(database)?.database.limits ?? limits;
+    return connections === limits.connections && statementMs === limits.statementMs;
+  }
+
   has(name: string): boolean {
     return this.#all.has(name);
   }

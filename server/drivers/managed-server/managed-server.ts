@@ -69,6 +69,8 @@ export interface ServerKindDeps {
   /** For users on other hosts; null: it listens on loopback alone, without TLS. */
   readonly tls: ServerTls | null;
   readonly passwordOf: (role: string) => string;
+  /** Connections of its users; null: they are elsewhere. */
+  readonly connections: number | null;
   /** Where a new one's data come from; null: they are made. */
   readonly template: DataTemplate | null;
   /** Once it answers: leaves in it what all databases share. Rejects until it does. */

@@ -11,7 +11,8 @@ import type { ServerFixture } from '../../testing/server-fixture.ts';
 import { MysqlEngine } from '../engine-mysql/mysql-engine.ts';
 import { PostgresqlEngine } from '../engine-postgresql/postgresql-engine.ts';
 import { keptPort } from '../server-port.ts';
-import type { AccountOptions, AccountServers } from './account-servers.ts';
+import type { AccountOptions } from './account-kind.ts';
+import type { AccountServers } from './account-servers.ts';
 import type { AccountEngine } from './sql-engine.ts';
 
 const STAYS = new AbortController().signal;

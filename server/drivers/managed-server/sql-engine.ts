@@ -27,6 +27,8 @@ export interface ServerUse {
   readonly busy: number;
   /** A text for each database that changes when it is used. */
   readonly done: ReadonlyMap<string, string>;
+  /** The sessions that the user of each database has, and may have by the server's own limit. */
+  readonly users: ReadonlyMap<string, { readonly sessions: number; readonly most: number }>;
 }
 
 /** Versions. */
@@ -39,6 +41,10 @@ export interface Upgrade {
 export interface AccountEngine extends Engine {
   readonly server: ManagedServer;
   use(): Promise<ServerUse>;
+  /** The smallest limit there is. */
+  readonly leastConnections: number;
+  /** Has the server give so many sessions to the user of that database; those there are go on. */
+  setConnections(database: string, connections: number): Promise<void>;
   /** Whether it only reads for now, as the host's disk is nearly full; again and again while it is. */
   hold(isHeld: boolean): Promise<void>;
   /** Bytes of the disk that its server takes, less those of a new server with so many databases. */
@@ -77,6 +83,7 @@ type AdminLinks<Admin> = SqlLinks & { asAdmin<T>(work: (admin: Admin) => Promise
 
 export abstract class SqlEngine<Admin, L extends AdminLinks<Admin>> implements AccountEngine {
   abstract readonly name: 'mysql' | 'postgresql';
+  abstract readonly leastConnections: number;
   readonly dumpFormats: readonly string[];
   readonly #parts: SqlEngineParts<Admin, L>;
   readonly #watchdog: Watchdog<Admin> | null;
@@ -96,6 +103,7 @@ export abstract class SqlEngine<Admin, L extends AdminLinks<Admin>> implements A
   abstract restrict(database: EngineDatabase, access: Access): Promise<void>;
   abstract measure(database: EngineDatabase): Promise<Measured>;
   abstract use(): Promise<ServerUse>;
+  abstract setConnections(database: string, connections: number): Promise<void>;
   abstract hold(isHeld: boolean): Promise<void>;
   abstract serverBytes(databases: number): Promise<number>;
   abstract counts(database: EngineDatabase): Promise<ReadonlyMap<string, string>>;
@@ -114,6 +122,11 @@ export abstract class SqlEngine<Admin, L extends AdminLinks<Admin>> implements A
     const { server } = this.#parts.on;
     if (server instanceof ManagedServer) return server;
     throw new Error('not a server of ours');
+  }
+
+  /** The limits on an operator's server are not known: they are applied at each start. */
+  async isLimited(): Promise<boolean> {
+    return !this.#parts.isGuest;
   }
 
   protected get links(): L {

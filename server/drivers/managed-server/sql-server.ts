@@ -148,6 +148,7 @@ function ownServer<L extends SqlLinks, F extends ExternalFacts>(
     firstPort: innerPort(firstPort),
     tls,
     template: account?.template ?? null,
+    connections: account?.connections ?? null,
     passwordOf,
     greet,
     probe: () => links.probe(),

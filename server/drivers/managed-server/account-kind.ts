@@ -1,0 +1,37 @@
+/** Engine and cloud, as the servers of accounts know them. */
+import type { Readiness } from '../../databases/engine.ts';
+import type { Clock } from '../../platform/clock.ts';
+import type { ChildSlots } from '../engine-children/child-slots.ts';
+import type { ServerProxy } from '../server-proxy/server-proxy.ts';
+import type { ManagedEngineOptions } from './database-server.ts';
+import type { AccountEngine } from './sql-engine.ts';
+
+/** Describes one engine to the servers of all accounts. `title`: for humans. */
+export interface AccountKind {
+  readonly name: 'postgresql' | 'mysql';
+  readonly title: string;
+  readonly dumpFormats: readonly string[];
+  /** Name of the folder with the data, in the home of a server. */
+  readonly data: string;
+  /** The engine over one server; nothing is started. */
+  make(options: ManagedEngineOptions): AccountEngine;
+  readiness(folders: null, problem: null): Promise<Readiness>;
+  /** The bytes that end the log-in of a user who cannot come in now. */
+  refusal(text: string): Buffer;
+}
+
+/** `firstPort`: users' ports are the first free ones from there on, one for each account. */
+export interface AccountOptions extends Omit<ManagedEngineOptions, 'account' | 'external'> {
+  readonly servers: AccountServersDeps;
+  /** The user of the server of an account; null: ours. */
+  readonly uidOf: (accountId: number) => number | null;
+}
+
+export interface AccountServersDeps {
+  readonly proxy: Pick<ServerProxy, 'open' | 'shut' | 'lead' | 'refuse' | 'endConnections' | 'figures'>;
+  readonly slots: ChildSlots;
+  readonly idleMs: number;
+  /** Connections of all databases of an account together. */
+  readonly connections: number;
+  readonly clock: Pick<Clock, 'monotonic'>;
+}
