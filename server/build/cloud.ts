@@ -43,7 +43,7 @@ import { buildCompute } from './compute.ts';
 import { buildEdges, callsRoutes, s3Domains, withDocuments } from './edges.ts';
 import { buildEngines, databaseLimits } from './engines.ts';
 import { closeFoundations, type Foundations, openFoundations } from './foundations.ts';
-import { buildRecovery, recoveryHold } from './recovery.ts';
+import { buildRecovery, openedPoints, recoveryHold } from './recovery.ts';
 
 const HOUR_MS = 3_600_000;
 /** Folder of the built console. */
@@ -202,13 +202,14 @@ async function buildDomains(
 ) {
   const billing = await openBilling({ clock, log, base, builtIn: BUILT_IN });
   const isHeld = recoveryHold(base, clock);
-  const metadataDamage = () => damageIn(config.dataDir);
+  const points = openedPoints({ config, clock, base }, () => recovery.pointFiles);
   const storage = await storagePart({
     config,
     clock,
     base,
     isHeld,
-    metadataDamage,
+    metadataDamage: () => damageIn(config.dataDir),
+    points,
     billing: billing.storageCharges,
     steady: billing.steady,
     announce: eventStatements,
@@ -219,8 +220,7 @@ async function buildDomains(
     },
     addresses,
   });
-  const apiUrl = () => addresses.apiUrl;
-  const dataUrl = () => addresses.dataUrl;
+  const [apiUrl, dataUrl] = [() => addresses.apiUrl, () => addresses.dataUrl];
   const options = { config, clock, log, base, drill };
   const services = servicesOf(() => databases.privately);
   const compute = await buildCompute({ ...options, urls: addresses, billing: billing.vmCharges, services });
@@ -254,7 +254,7 @@ async function buildDomains(
   });
   storage.scrubber.join(new DataCheck({ source: databases.pointSource, reads: base.metadata, faults }));
   const sources = [machineSource(compute.hypervisor.copies), databases.pointSource];
-  const recovery = buildRecovery({ ...options, sources });
+  const recovery = buildRecovery({ ...options, sources, opened: points });
   const credits = billingPart(billing, [compute.accountStops, databases.accountStops], {
     graceMs: config.creditGraceSeconds * 1000,
     announce: eventStatements,

@@ -39,6 +39,7 @@ import { Verifications } from '../recovery/verifications.ts';
 import { RecoveryWatch } from '../recovery/watch.ts';
 import type { BlobStore } from '../storage/blobs.ts';
 import { eventStatements } from '../webhooks/events-store.ts';
+import { OpenedPoints } from './opened-points.ts';
 import { buildDrills } from './recovery-drills.ts';
 import { buildSchedule } from './recovery-schedule.ts';
 import { type OpenedTargets, openTargets } from './recovery-target.ts';
@@ -57,6 +58,7 @@ export interface RecoveryDeps {
   };
   /** The domains' data for a recovery point. */
   readonly sources: readonly Source[];
+  readonly opened: OpenedPoints;
 }
 
 /** The file layout that foundations.ts and compute.ts give to their drivers. */
@@ -71,7 +73,16 @@ export function recoveryHold({ metadata }: { readonly metadata: Metadata }, cloc
   return () => store.isHeld(clock.now());
 }
 
-export function buildRecovery({ config, clock, log, base, sources }: RecoveryDeps) {
+/** Points that owners take single things from. */
+export function openedPoints(
+  { config, clock, base }: Pick<RecoveryDeps, 'config' | 'clock' | 'base'>,
+  files: () => PointFiles,
+): OpenedPoints {
+  const directory = join(config.dataDir, 'recovery-opened');
+  return new OpenedPoints({ directory, clock, files, assertSpace: base.assertSpace });
+}
+
+export function buildRecovery({ config, clock, log, base, sources, opened }: RecoveryDeps) {
   const { metadata, secrets, assertSpace, blobs } = base;
   const { dataDir: directory } = config;
   const store = new RecoveryStore(metadata);
@@ -136,14 +147,13 @@ export function buildRecovery({ config, clock, log, base, sources }: RecoveryDep
     ],
     start: () => {
       scheduler.start();
-      cleanUp({ points, removals, drills, watch, log });
+      cleanUp({ points, removals, drills, watch, log, opened });
     },
     stop: () => scheduler.close(),
     close: async () => {
       watch.close();
       for (const each of [target, reading]) each.hurry();
-      await verifications.close();
-      await drills.close();
+      for (const each of [opened, verifications, drills]) await each.close();
       await removals.abortSweep();
       await points.close();
     },
@@ -172,11 +182,13 @@ interface Kept {
   readonly drills: Drills;
   readonly watch: RecoveryWatch;
   readonly log: Logger;
+  readonly opened: OpenedPoints;
 }
 
 /** Cleans up after a kill, then removes deleted points. */
-function cleanUp({ points, removals, drills, watch, log }: Kept): void {
+function cleanUp({ points, removals, drills, watch, log, opened }: Kept): void {
   const tell = (err: unknown, what: string) => log.error({ err }, what);
+  void opened.sweep().catch((error) => tell(error, 'recovery points opened before were not removed'));
   void drills.sweep().catch((error) => tell(error, 'a killed drill was not cleaned up'));
   void points
     .recover()

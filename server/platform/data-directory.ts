@@ -54,7 +54,7 @@ const FIRST =
   /^(lost\+found|lock(-journal)?|reserve|cloud\.json(\.new)?|control\.(sock|token)|metadata\.db(-wal|-shm|-journal)?)$/;
 /** Entries that a cloud creates later: a missing database is then reported elsewhere. */
 const LATER =
-  /^(master\.key(\.new)?|metadata-moved\.json|metadata-moving-.*|blobs|vms|images|databases|recovery|recovery-work|drill|\.restoring)$/;
+  /^(master\.key(\.new)?|metadata-moved\.json|metadata-moving-.*|blobs|vms|images|databases|recovery|recovery-work|recovery-opened|drill|\.restoring)$/;
 
 /** Throws StartupError if it contains other files, whose mode and contents are not ours to change. */
 function assertOurs(path: string): void {

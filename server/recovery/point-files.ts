@@ -5,6 +5,8 @@ import { Damaged } from './piece-box.ts';
 import type { Repository } from './repository.ts';
 import { type PointRow, type RecoveryStore, SOUND } from './store.ts';
 
+const OWNER_ONLY = 0o600;
+
 export interface PointFilesDeps {
   readonly store: Pick<RecoveryStore, 'listAt'>;
   /** Opens the repository. Throws `target_unavailable`. */
@@ -23,6 +25,8 @@ export interface SoundPoint {
 
 export interface PointFile {
   readonly sizeBytes: number;
+  /** Writes it to a file of this host, of mode 0600; its folder exists. Throws what read() does. */
+  writeTo(path: string): Promise<void>;
   /** Verified bytes, in order. Throws `data_corrupted`, `target_unavailable`. */
   read(): AsyncIterable<Uint8Array>;
 }
@@ -47,18 +51,30 @@ export class PointFiles {
    */
   async find(
     pointId: string,
-    { component: name, path }: { readonly component: string; readonly path: string },
+    { component, path }: { readonly component: string; readonly path: string },
   ): Promise<PointFile | undefined> {
+    const found = await this.findAll(pointId, { component, paths: new Set([path]) });
+    return found.get(path);
+  }
+
+  /** Finds files by path in one pass over the list of the component; missing ones are left out. */
+  async findAll(
+    pointId: string,
+    { component: name, paths }: { readonly component: string; readonly paths: ReadonlySet<string> },
+  ): Promise<Map<string, PointFile>> {
     const repository = await this.#deps.repository();
+    const found = new Map<string, PointFile>();
     try {
       const manifest = await repository.getManifest(pointId);
-      if (manifest === undefined) return undefined;
+      if (manifest === undefined || paths.size === 0) return found;
       const component = readManifest(manifest.bytes).components.find((each) => each.name === name);
-      if (component === undefined) return undefined;
+      if (component === undefined) return found;
       for await (const entry of entriesOf(repository, component)) {
-        if (entry.path === path) return fileOf(repository, entry);
+        if (!paths.has(entry.path)) continue;
+        found.set(entry.path, fileOf(repository, entry));
+        if (found.size === paths.size) break;
       }
-      return undefined;
+      return found;
     } catch (error) {
       throw said(error);
     }
@@ -72,6 +88,13 @@ function soundPoint({ point_id: pointId, created_at: createdAt, gaps }: PointRow
 function fileOf(repository: Repository, { size_bytes: sizeBytes, pieces }: Entry): PointFile {
   return {
     sizeBytes,
+    writeTo: async (path) => {
+      try {
+        await repository.writeFile({ path, mode: OWNER_ONLY }, pieces);
+      } catch (error) {
+        throw said(error);
+      }
+    },
     read: async function* () {
       try {
         yield* repository.read(pieces);

@@ -1,20 +1,30 @@
-/** Buckets over REST. */
+/** Buckets over REST, and what comes back into them from recovery points. */
 import { listPage, Paging, rowIdCursor } from '../http/list-page.ts';
 import { defineRoute, type Route } from '../http/route.ts';
 import { Type } from '../platform/json-schema.ts';
 import type { BucketEmptier, Buckets } from './buckets.ts';
-import { Bucket, BucketChange, BucketPath, NewBucket } from './schema.ts';
+import type { PointRestores } from './point-restores.ts';
+import {
+  Bucket,
+  BucketChange,
+  BucketPath,
+  BucketPoint,
+  BucketRestore,
+  NewBucket,
+  NewBucketRestore,
+} from './schema.ts';
 import { assertBucketName } from './upload-fields.ts';
 
 export interface BucketRoutesDeps {
   readonly buckets: Buckets;
   readonly bucketEmptier: BucketEmptier;
+  readonly pointRestores: PointRestores;
 }
 
 const BUCKET = '/api/buckets/{name}';
 
 export function bucketRoutes(deps: BucketRoutesDeps): Route[] {
-  return [...findRoutes(deps), ...changeRoutes(deps)];
+  return [...findRoutes(deps), ...changeRoutes(deps), ...pointRoutes(deps)];
 }
 
 function findRoutes({ buckets }: BucketRoutesDeps): Route[] {
@@ -99,6 +109,59 @@ function changeRoutes({ buckets, bucketEmptier }: BucketRoutesDeps): Route[] {
           ? bucketEmptier.remove(call, name)
           : bucketEmptier.removeEmpty(call, name);
       },
+    }),
+  ];
+}
+
+function pointRoutes({ pointRestores }: BucketRoutesDeps): Route[] {
+  return [
+    defineRoute({
+      method: 'GET',
+      path: `${BUCKET}/points`,
+      name: 'listBucketPoints',
+      tag: 'storage',
+      summary: 'List the recovery points that a bucket can be restored from, newest first',
+      description:
+        'All sound recovery points since your account was created, also for a bucket that was deleted. A preview ' +
+        'of `POST /api/buckets/{name}/restore` says what one has.',
+      permission: 'storage:read',
+      params: BucketPath,
+      responses: { 200: Type.Array(BucketPoint) },
+      errors: ['bucket_not_found'],
+      handler: ({ principal, params }) => pointRestores.list(principal, params.name),
+    }),
+    defineRoute({
+      method: 'POST',
+      path: `${BUCKET}/restore`,
+      name: 'restoreBucket',
+      tag: 'storage',
+      summary: 'Restore a bucket, a folder, an object or a version from a recovery point',
+      description:
+        'Each object comes back as a new version, with its metadata and tags, and is charged like an upload. Access ' +
+        'control lists and locks are not restored. Objects that are there already are skipped, so an interrupted ' +
+        'call can be repeated. For large buckets use `Prefer: respond-async`.',
+      permission: 'storage:write',
+      params: BucketPath,
+      body: NewBucketRestore,
+      responses: { 200: BucketRestore },
+      errors: [
+        'point_not_found',
+        'bucket_not_found',
+        'object_not_found',
+        'version_not_found',
+        'encryption_key_not_found',
+        'encryption_key_disabled',
+        'customer_key_required',
+        'invalid_bucket_name',
+        'insufficient_credits',
+        'quota_exceeded',
+        'payload_too_large',
+        'data_corrupted',
+        'target_unavailable',
+        'out_of_space',
+        'read_only',
+      ],
+      handler: (call) => pointRestores.restore(call, call.params.name, call.body),
     }),
   ];
 }

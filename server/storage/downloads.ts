@@ -20,7 +20,7 @@ export interface DownloadsDeps {
   readonly store: ObjectSql;
   readonly named: NamedSql;
   readonly partUploads: Pick<PartUploadSql, 'partBlobs' | 'inlineBytes'>;
-  readonly blobs: BlobStore;
+  readonly blobs: Pick<BlobStore, 'read'>;
   readonly clock: Clock;
   /** Time of the last download, ms, by row id of a version. */
   readonly accessTimes: WriteBehind<number, number>;

@@ -25,6 +25,8 @@ import { type ObjectRoutesDeps, objectRoutes } from './object-routes.ts';
 import { type ObjectServices, objectServices } from './object-services.ts';
 import { openUploadRoutes } from './open-upload-routes.ts';
 import { OpenUploads } from './open-uploads.ts';
+import { PointRestores } from './point-restores.ts';
+import type { StoragePoints } from './point-steps.ts';
 import { Scrubber } from './scrubber.ts';
 import type { StorageBilling } from './storage-billing.ts';
 import { Sweeper } from './sweeper.ts';
@@ -53,6 +55,7 @@ export interface StorageDeps {
   readonly isHeld: () => Promise<boolean>;
   /** API keys that signed links stand for. */
   readonly linkKeys: LinksDeps['keys'];
+  readonly points: StoragePoints;
   /** Where the origins are reached, `http://host:port`. */
   readonly addresses: { readonly apiUrl: string; readonly dataUrl: string };
 }
@@ -83,10 +86,8 @@ export async function storagePart(deps: StorageDeps) {
   const { metadata, blobs, keys, alarms, assertSpace } = base;
   const dataKeys = openDataKeys(metadata, keys);
   const garbageGraceMs = config.sweepGraceSeconds * 1000;
-  const blobSql = new BlobSql(metadata);
-  const changes = new Changes({ metadata });
-  const runs = new JobRuns(metadata);
-  const scrubbed = { blobs, runs, alarms, clock, dataKeys, metadataDamage };
+  const [blobSql, changes] = [new BlobSql(metadata), new Changes({ metadata })];
+  const scrubbed = { blobs, runs: new JobRuns(metadata), alarms, clock, dataKeys, metadataDamage };
   const scrubber = new Scrubber({ changes, store: blobSql, ...scrubbed });
   const services = objectServices({
     metadata,
@@ -123,7 +124,7 @@ export async function storagePart(deps: StorageDeps) {
     if (finishedAt !== null && clock.now() - finishedAt < config.scrubDays * 24 * HOUR_MS) return;
     await scrubber.run({ bytesPerSecond: config.scrubBytesPerSecond, fresh: false });
   };
-  const sweepMs = Math.min(garbageGraceMs, 60_000);
+  const sweepMs = Math.min(garbageGraceMs, MINUTE_MS);
   // A listing of millions of objects costs requests: where orphans must be old, it is made less often.
   const orphansMs = Math.max(garbageGraceMs * 6, blobs.minOrphanAgeMs / 6);
   const jobs: Job[] = [
@@ -136,12 +137,14 @@ export async function storagePart(deps: StorageDeps) {
     { name: 'sweep orphans', everyMs: orphansMs, per: 'cluster', run: () => sweeper.sweepOrphans() },
   ];
   if (config.scrubDays !== 0) jobs.push({ name: 'scrub', everyMs: HOUR_MS, per: 'cluster', run: scrub });
+  const pointRestores = new PointRestores({ ...deps, ...base, ...services });
   const links = new Links({ secret: base.linkSecret, clock, keys: linkKeys });
   return {
     scrubber,
     services,
     routes: storageRoutes({
       ...services,
+      pointRestores,
       openUploads: new OpenUploads(services),
       browsing: new Browsing({ store: browseSql, listing, accessTimes }),
       objectInspector: new ObjectInspector({ objects, store, accessTimes }),
@@ -152,6 +155,7 @@ export async function storagePart(deps: StorageDeps) {
     dataRoutes: cdnRoutes({ downloads, links, apiUrl: () => addresses.apiUrl }),
     jobs,
     stop: () => {
+      pointRestores.stop();
       lifecycle.runs.stop();
       sweeper.stop();
       scrubber.stop();

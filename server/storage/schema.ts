@@ -189,6 +189,57 @@ export type OpenUpload = Static<typeof OpenUpload>;
 
 export const EndedUpload = namedObject('EndedUpload', { upload_id: Type.String() });
 
+export const BucketPoint = namedObject('BucketPoint', {
+  point_id: Type.String(),
+  created_at: Type.String({ description: 'The objects are restored as they were then' }),
+});
+export type BucketPoint = Static<typeof BucketPoint>;
+
+export const NewBucketRestore = namedObject('NewBucketRestore', {
+  point_id: Type.String(),
+  name: Type.Optional(Type.String({ description: 'Only this object' })),
+  version_id: Type.Optional(
+    Type.String({ description: 'With `name`: this version of it. Default: the one that was current' }),
+  ),
+  prefix: Type.Optional(Type.String({ description: 'Only objects whose names begin with it' })),
+  to_bucket: Type.Optional(
+    Type.String({
+      description:
+        'Created like the bucket of the point if you have none of that name. Default: the same bucket',
+    }),
+  ),
+  existing: Type.Optional(
+    Type.Union([Type.Literal('keep'), Type.Literal('replace')], {
+      description:
+        'What happens to a live object of the same name with other content. Where versioning is on, the replaced version stays',
+      default: 'keep',
+    }),
+  ),
+  preview: Type.Optional(Type.Boolean({ description: 'Only count, change nothing', default: false })),
+});
+export type NewBucketRestore = Static<typeof NewBucketRestore>;
+
+export const BucketRestore = namedObject('BucketRestore', {
+  point_id: Type.String(),
+  bucket: Type.String(),
+  to_bucket: Type.String(),
+  preview: Type.Boolean(),
+  objects: Type.Integer({ description: 'Restored, or to be restored after a preview' }),
+  size: Type.Integer({ description: 'Their bytes' }),
+  size_formatted: Type.String(),
+  same: Type.Integer({ description: 'Skipped, because the live object is the same' }),
+  kept: Type.Integer({ description: 'Not restored, because the live object differs' }),
+  replaced: Type.Integer({ description: 'Those of `objects` that replace a live object' }),
+  refused: Type.Integer({ description: 'Objects that could not be restored' }),
+  refusals: Type.Array(Type.Object({ name: Type.String(), code: Type.String(), reason: Type.String() }), {
+    description: 'The first 20 of them',
+  }),
+  refusal: Type.Union([Type.String(), Type.Null()], {
+    description: 'After a preview: why the restore would be refused now, such as a quota',
+  }),
+});
+export type BucketRestore = Static<typeof BucketRestore>;
+
 export const CdnLink = namedObject('CdnLink', {
   cdn_url: Type.String({ description: 'Needs no header; supports GET, HEAD, ranges and ETags' }),
   expires_at: Type.String(),

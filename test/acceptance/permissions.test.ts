@@ -44,6 +44,8 @@ const CASES: Readonly<Record<string, Case>> = {
   getBucket: { foreign: 'bucket_not_found' },
   changeBucket: { json: { versioning: true }, foreign: 'bucket_not_found' },
   deleteBucket: { foreign: 'bucket_not_found' },
+  listBucketPoints: {},
+  restoreBucket: { json: { point_id: 'drp-1' }, foreign: 'point_not_found' },
   createEncryptionKey: { json: { id: 'a-new-key' } },
   listEncryptionKeys: {},
   changeEncryptionKey: { json: { enabled: true }, foreign: 'encryption_key_not_found' },

@@ -1,0 +1,125 @@
+/** The contents of a bucket in a recovery point, in the order and the portions in which they are restored. */
+import type { Reads } from '../metadata/metadata.ts';
+import { AppError } from '../platform/errors.ts';
+import type { Sealer } from '../platform/master-key.ts';
+import type { BlobStore } from './blobs.ts';
+import type { BucketRow } from './bucket-sql.ts';
+import { type EntryRow, ObjectSql } from './object-sql.ts';
+import type { NewBucketRestore } from './schema.ts';
+
+/** Verified bytes of a point's objects. */
+export type PointBlobs = Pick<BlobStore, 'read'>;
+
+/** A recovery point while it is open. */
+export interface OpenPoint {
+  /** Its metadata. */
+  readonly reads: Reads;
+  /** Its master keys. */
+  readonly sealer: Pick<Sealer, 'unseal'>;
+  /** Finds the files with these names. Throws `data_corrupted`, `target_unavailable`. */
+  blobs(names: readonly string[]): Promise<PointBlobs>;
+}
+
+export interface StoragePoints {
+  /** The sound points, newest first; times in ms. */
+  points(): Promise<readonly { readonly pointId: string; readonly createdAt: number }[]>;
+  /**
+   * Opens a sound point while `work` runs. Throws `overloaded`, `out_of_space`, `data_corrupted`,
+   * `target_unavailable`.
+   */
+  during<T>(pointId: string, work: (point: OpenPoint) => Promise<T>): Promise<T>;
+}
+
+export interface Source {
+  readonly point: OpenPoint;
+  readonly bucket: BucketRow;
+}
+
+const PAGE = 500;
+/** Versions whose files are looked up together: a look-up reads the list of all files. */
+const BATCH = 1000;
+const BATCH_BYTES = 16 * 2 ** 30;
+/** Refused objects that the response names. */
+const NAMED = 20;
+
+export interface Step {
+  readonly entry: EntryRow;
+  /** Bytes that the new version takes the place of, where they are not kept. */
+  readonly freedBytes: number;
+  readonly replaces: boolean;
+}
+
+/** Counts of a restore, or of its preview. */
+export class Tally {
+  objects = 0;
+  bytes = 0;
+  freedBytes = 0;
+  same = 0;
+  kept = 0;
+  replaced = 0;
+  refused = 0;
+  readonly refusals: { name: string; code: string; reason: string }[] = [];
+
+  count({ entry, replaces, freedBytes }: Step): void {
+    this.objects++;
+    this.bytes += entry.size_bytes;
+    this.freedBytes += freedBytes;
+    if (replaces) this.replaced++;
+  }
+
+  refuse(name: string, { code, message }: AppError): void {
+    this.refused++;
+    if (this.refusals.length < NAMED) this.refusals.push({ name, code, reason: message });
+  }
+}
+
+/** Versions of the point, by name. Throws `object_not_found`, `version_not_found`. */
+export async function entriesIn(
+  { point, bucket }: Source,
+  { name, version_id: versionId, prefix = '' }: NewBucketRestore,
+): Promise<AsyncIterable<EntryRow> | readonly EntryRow[]> {
+  const store = new ObjectSql(point.reads);
+  if (name === undefined) return pages(store, bucket.id, prefix);
+  const object = await store.named(bucket.id, name);
+  if (object === undefined || (versionId === undefined && object.current === null)) {
+    throw new AppError('object_not_found', `The recovery point has no object ${name} in ${bucket.name}`);
+  }
+  const version =
+    versionId === undefined
+      ? await store.version(object.current ?? 0)
+      : await store.versionById(object.id, versionId);
+  if (version === undefined || version.blob === null) {
+    throw new AppError('version_not_found', `The recovery point has no version ${versionId} of ${name}`);
+  }
+  return [{ ...version, name, object: object.id, object_id: object.object_id, is_latest: 0 }];
+}
+
+/** Live objects of a bucket of a point whose names begin with `prefix`. */
+async function* pages(store: ObjectSql, bucketId: number, prefix: string): AsyncGenerator<EntryRow> {
+  for (let from = { name: prefix, after: false }; ; ) {
+    const rows = await store.liveEntries(bucketId, from, PAGE);
+    for (const row of rows) {
+      if (!row.name.startsWith(prefix)) return;
+      yield row;
+    }
+    const last = rows.at(-1);
+    if (last === undefined || rows.length < PAGE) return;
+    from = { name: last.name, after: true };
+    // Reads are synchronous: other requests run between pages.
+    await new Promise(setImmediate);
+  }
+}
+
+/** Portions of bounded length, so that memory stays flat. */
+export async function* batches(steps: AsyncIterable<Step>): AsyncGenerator<Step[]> {
+  let batch: Step[] = [];
+  let bytes = 0;
+  for await (const step of steps) {
+    batch.push(step);
+    bytes += step.entry.size_bytes;
+    if (batch.length < BATCH && bytes < BATCH_BYTES) continue;
+    yield batch;
+    [batch, bytes] = [[], 0];
+  }
+  if (batch.length > 0) yield batch;
+}
