@@ -63,6 +63,8 @@ export const CALL_SAMPLES: Readonly<Record<string, CallSample>> = {
   listObjects: { ...BUCKET, query: '?limit=100' },
   browseBucket: { ...BUCKET, query: '?prefix=2026/&sort=size&order=desc' },
   changeObject: { body: { metadata: { camera: 'X100' }, mime_type: 'image/jpeg' } },
+  listBucketPoints: BUCKET,
+  restoreBucket: { ...BUCKET, body: { point_id: '$POINT_ID', prefix: 'photos/', preview: true } },
   restoreObject: { body: { version_id: '$VERSION_ID' } },
   downloadFolder: { ...BUCKET, query: '?prefix=2026/', options: '-o 2026.zip' },
   downloadObject: { options: '-o photo.jpg' },

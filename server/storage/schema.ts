@@ -219,6 +219,12 @@ export const NewBucketRestore = namedObject('NewBucketRestore', {
 });
 export type NewBucketRestore = Static<typeof NewBucketRestore>;
 
+const RestoreRefusal = namedObject('RestoreRefusal', {
+  name: Type.String({ description: 'The object' }),
+  code: Type.String({ description: 'Code of the problem' }),
+  reason: Type.String(),
+});
+
 export const BucketRestore = namedObject('BucketRestore', {
   point_id: Type.String(),
   bucket: Type.String(),
@@ -231,9 +237,7 @@ export const BucketRestore = namedObject('BucketRestore', {
   kept: Type.Integer({ description: 'Not restored, because the live object differs' }),
   replaced: Type.Integer({ description: 'Those of `objects` that replace a live object' }),
   refused: Type.Integer({ description: 'Objects that could not be restored' }),
-  refusals: Type.Array(Type.Object({ name: Type.String(), code: Type.String(), reason: Type.String() }), {
-    description: 'The first 20 of them',
-  }),
+  refusals: Type.Array(RestoreRefusal, { description: 'The first 20 of them' }),
   refusal: Type.Union([Type.String(), Type.Null()], {
     description: 'After a preview: why the restore would be refused now, such as a quota',
   }),
