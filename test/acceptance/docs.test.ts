@@ -96,8 +96,9 @@ const MAKERS: Readonly<Record<string, (user: CheckedClient, id: string) => Promi
     return made.database_id;
   },
   POINT_ID: async (_user, id) => {
-    // One serves all: each holds all machines and databases of this file.
     const points = '/api/disaster-recovery/points';
+    if (id === 'restoreBucket') return (await admin.expect(201, `${points}?wait=60`, POST)).point_id;
+    // One serves all others: each holds all machines and databases of this file.
     sharedPoint ??= await admin.expect(201, `${points}?wait=60`, POST);
     const { point_id: made } = sharedPoint ?? assert.fail();
     const path = `${points}/${made}`;
@@ -143,6 +144,8 @@ let sharedPoint: { point_id: string } | undefined;
 async function prepare({ id, curl = '' }: Printed, user: CheckedClient): Promise<Record<string, string>> {
   const variables: Record<string, string> = { KEY: user.key ?? '' };
   const named = new Set([...curl.matchAll(/\$([A-Z_]+)/g)].map(([, name]) => String(name)));
+  // Before a recovery point that is to have it.
+  if (curl.includes('/buckets/photos')) await user.expect(201, '/api/buckets', { json: { name: 'photos' } });
   for (const name of named) {
     const make = MAKERS[name];
     if (make) variables[name] = await make(user, id);
@@ -159,7 +162,6 @@ async function prepare({ id, curl = '' }: Printed, user: CheckedClient): Promise
     const { versions } = await user.expect(200, `/api/storage/${variables.OBJECT_ID}`);
     variables.VERSION_ID = versions[0].version_id;
   }
-  if (curl.includes('/buckets/photos')) await user.expect(201, '/api/buckets', { json: { name: 'photos' } });
   if (named.has('UPLOAD_ID')) {
     variables.UPLOAD_ID = await newUpload(await newS3(cloud.data, user), '/photos/2026.zip');
   }
