@@ -17,6 +17,16 @@ const findAny = (cloud: Cloud, word: string) =>
     throw error;
   });
 
+async function credentialsOf(
+  cloud: Cloud,
+  databaseId: string,
+  { isShown, tls }: { readonly isShown: boolean; readonly tls: boolean },
+) {
+  const { connection } = await cloud.getDatabaseCredentials(databaseId, { tls });
+  const { password = '', ...rest } = connection;
+  return isShown ? connection : { ...rest, uri: rest.uri.replace(password, '***') };
+}
+
 export const DATABASE_COMMANDS: readonly Command[] = [
   {
     name: 'db ls',
@@ -71,14 +81,24 @@ export const DATABASE_COMMANDS: readonly Command[] = [
     options: {
       show: { summary: 'with the password' },
       private: { summary: 'the one for machines of the account' },
+      tls: { summary: 'with TLS, verified by the certificate of db ca, saved as ca.pem' },
     },
     run: about(findDatabase, async ({ database_id, connection }, { cloud, output, options }) => {
-      const shown = options.has('show')
-        ? (await cloud.getDatabaseCredentials(database_id)).connection
-        : connection;
+      const [isShown, tls] = [options.has('show'), options.has('tls')];
+      const shown = isShown || tls ? await credentialsOf(cloud, database_id, { isShown, tls }) : connection;
       const uri = options.has('private') ? shown.private_uri : shown.uri;
       if (uri === null) throw new UsageError('machines do not reach this database by their private network');
       output.one(shown, () => [uri]);
+    }),
+  },
+  {
+    name: 'db ca',
+    words: 'DATABASE',
+    summary: 'print the CA certificate (PEM) that verifies the server of a database',
+    run: about(findDatabase, async ({ database_id, name }, { cloud, output }) => {
+      const { ca } = await cloud.getDatabaseCredentials(database_id, { tls: true });
+      if (ca === null) throw new UsageError(`${name} has a certificate that your system can verify`);
+      output.one({ ca }, () => [ca.trimEnd()]);
     }),
   },
   {

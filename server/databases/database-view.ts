@@ -52,11 +52,11 @@ export class DatabaseViews {
     };
   }
 
-  /** Where a driver connects, even while the engine is unavailable. */
-  async connection(row: DatabaseRow, password?: string): Promise<Connection> {
+  /** Where a driver connects, even while the engine is unavailable; default: the engine's usual endpoint. */
+  async connection(row: DatabaseRow, password?: string, given?: Endpoint): Promise<Connection> {
     const { engines, lifecycle } = this.#deps;
     const engine = engines.get(row.engine);
-    const endpoint = await engine.endpoint(lifecycle.inEngine(row));
+    const endpoint = given ?? (await engine.endpoint(lifecycle.inEngine(row)));
     const uri = endpoint.uri(password ?? HIDDEN);
     const isPrivate = row.engine === 'sqlite' || engine.connect !== undefined;
     return {

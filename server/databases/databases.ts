@@ -82,12 +82,15 @@ export class Databases {
     });
   }
 
-  /** Includes the password. Throws `database_not_ready`. */
-  async credentials(principal: Principal, databaseId: string): Promise<Credentials> {
+  /**
+   * Includes the password. `isVerified`: for connections with TLS that drivers verify. Throws
+   * `database_not_ready`, and `invalid_request` where there is no TLS.
+   */
+  async credentials(principal: Principal, databaseId: string, isVerified = false): Promise<Credentials> {
     const { owned, lifecycle } = this.#deps;
     const row = await owned.findLive(principal, databaseId);
     assertReadable(row);
-    return this.#credentialsOf(row, lifecycle.passwordOf(row));
+    return this.#credentialsOf(row, lifecycle.passwordOf(row), isVerified);
   }
 
   /**
@@ -167,10 +170,14 @@ export class Databases {
     }
   }
 
-  async #credentialsOf(row: DatabaseRow, password: string): Promise<Credentials> {
+  async #credentialsOf(row: DatabaseRow, password: string, isVerified = false): Promise<Credentials> {
     const { engines, lifecycle, views } = this.#deps;
-    const { ca } = await engines.get(row.engine).endpoint(lifecycle.inEngine(row));
-    const connection = await views.connection(row, password);
+    const usual = await engines.get(row.engine).endpoint(lifecycle.inEngine(row));
+    const endpoint = isVerified ? (usual.verified ?? usual) : usual;
+    if (isVerified && !endpoint.tls)
+      throw invalidField('tls', `this ${row.engine} database is reached without TLS`);
+    const { ca } = endpoint;
+    const connection = await views.connection(row, password, endpoint);
     const { uri, tls } = connection;
     return { connection, snippets: snippetsFor(row.engine, { uri, password, tls, hasCa: ca !== null }), ca };
   }

@@ -13,6 +13,7 @@ import { DEFAULT_ENGINE, type Engines, type NamedReadiness } from './engines.ts'
 import { DatabaseMetrics, type Metrics } from './metrics.ts';
 import {
   Credentials,
+  CredentialsQuery,
   Database,
   DatabaseChange,
   DatabasePath,
@@ -190,10 +191,15 @@ function changeRoutes({ databases }: DatabaseRoutesDeps): Route[] {
       tag: 'databases',
       summary: 'Read the credentials of a database',
       permission: 'databases:write',
+      description:
+        'PostgreSQL and MySQL offer TLS also where it is not required: with `tls=true` the URI and the code ' +
+        'require it, and verify the server by `ca`.',
       params: DatabasePath,
+      query: CredentialsQuery,
       responses: { 200: Credentials },
       errors: ['database_not_found', 'database_not_ready'],
-      handler: ({ principal, params }) => databases.credentials(principal, params.database_id),
+      handler: ({ principal, params, query }) =>
+        databases.credentials(principal, params.database_id, query.tls === true),
     }),
     defineRoute({
       method: 'POST',

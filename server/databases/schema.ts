@@ -130,6 +130,15 @@ export const Credentials = namedObject('DatabaseCredentials', {
 });
 export type Credentials = Static<typeof Credentials>;
 
+export const CredentialsQuery = Type.Object({
+  tls: Type.Optional(
+    Type.Boolean({
+      default: false,
+      description: 'For connections with TLS, in which drivers verify the server',
+    }),
+  ),
+});
+
 export const EngineEntry = namedObject('DatabaseEngine', {
   engine: Type.String({ enum: [...ENGINES] }),
   available: Type.Boolean(),

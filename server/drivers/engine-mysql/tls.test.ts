@@ -56,14 +56,19 @@ test('on this host MariaDB offers TLS, whether drivers come straight or by the p
   t.after(close);
   const database = newDatabase();
   await engine.provision(database, SECRET);
-  const { tls, ca, uri } = await engine.endpoint(database);
+  const { tls, ca, uri, verified } = await engine.endpoint(database);
   assert.deepEqual([tls, ca], [false, null]);
+  const authority = { ca: String(verified?.ca), verifyIdentity: true };
   const { proxy } = options().servers;
   const port = await freePort(20_000 + (process.pid % 10_000));
   await proxy.open({ name: 'other', addresses: [HOST], port, protocol: 'mysql' });
   await proxy.lead('other', engine.serverOf(database.accountId)?.engine.server.port ?? null);
   for (const target of [uri(SECRET), uri(SECRET).replace(/@[^/]+/, `@${HOST}:${port}`)]) {
-    for (const ssl of [{ rejectUnauthorized: false }, undefined]) {
+    for (const ssl of [
+      { rejectUnauthorized: false },
+      ...(target === uri(SECRET) ? [authority] : []),
+      undefined,
+    ]) {
       const connection = await createConnection({ uri: target, ...(ssl === undefined ? {} : { ssl }) });
       const [rows] = await connection.query<RowDataPacket[]>("SHOW STATUS LIKE 'Ssl_version'");
       assert.match(String(rows[0]?.['Value']), ssl === undefined ? /^$/ : /^TLSv1\.[23]$/);

@@ -1,6 +1,6 @@
 /** PostgreSQL with TLS: for users on other hosts never without, on this host for whoever asks. */
 import assert from 'node:assert/strict';
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
@@ -100,15 +100,15 @@ describe('PostgreSQL beyond loopback', { skip: noPostgresql }, () => {
   });
 });
 
-test('on this host TLS is for those who ask for it, whether they come straight or by the proxy', {
+test('on this host TLS is for those who ask for it, and verified by the CA, whether they come straight or by the proxy', {
   skip: noPostgresql,
 }, async (t) => {
-  const { engine, folder, options, close } = postgresqlFixture();
+  const { engine, folder, options, close, reopen } = postgresqlFixture();
   const host = '127.0.0.2';
   t.after(close);
   const database = newDatabase();
   await engine.provision(database, SECRET);
-  const { tls, ca, uri } = await engine.endpoint(database);
+  const { tls, ca, uri, verified } = await engine.endpoint(database);
   assert.deepEqual([tls, ca], [false, null]);
   assert.doesNotMatch(uri('x'), /ssl/);
   const { proxy } = options().servers;
@@ -131,6 +131,17 @@ test('on this host TLS is for those who ask for it, whether they come straight o
     await client.connect();
     await client.end();
   }
-  // Nothing that could be lost, or leak.
-  assert.equal(existsSync(join(folder, 'authority.pem')), false);
+  assert.match(String(verified?.uri('x')), /\?sslmode=verify-full&sslrootcert=ca\.pem$/);
+  const authority = String(verified?.ca);
+  assert.deepEqual(await ask(engine, database, { ca: authority }), [{ one: 1 }]);
+  const span = { from: systemClock.now(), until: systemClock.now() + 1e6 };
+  const { cert } = makeAuthority('Cloudlet databases', span);
+  await assert.rejects(ask(engine, database, { ca: cert }), /certificate|signature/);
+  // Users keep it, so it stays.
+  assert.equal(statSync(join(folder, 'authority.pem')).mode & 0o77, 0);
+  await engine.close();
+  const next = reopen();
+  await next.wake();
+  assert.equal((await next.endpoint(database)).verified?.ca, authority);
+  assert.deepEqual(await ask(next, database, { ca: authority }), [{ one: 1 }]);
 });

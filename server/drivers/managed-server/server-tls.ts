@@ -1,7 +1,7 @@
 /**
  * TLS of the servers that Cloudlet runs. For users on other hosts with the operator's certificate, or with
- * one of our own, whose authority users are given. On this host alone it is there for drivers that insist on
- * it, with a certificate that nobody can verify and nobody needs to.
+ * one of our own, whose authority users are given. On this host alone it is there for drivers that ask for
+ * it, always with one of our own.
  */
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import * as fs from 'node:fs';
@@ -54,9 +54,9 @@ export class ServerTls {
     return isIP(this.host) === 0 ? ['*'] : [...new Set([LOOPBACK, this.host])];
   }
 
-  /** The authority that users must be given (PEM); null: they need none. */
+  /** The authority by which users verify the servers (PEM); null: the operator's certificate has another. */
   get ca(): string | null {
-    return this.isRequired && !this.#isGiven ? this.#authority().cert : null;
+    return this.#isGiven ? null : this.#authority().cert;
   }
 
   /** Puts certificate and key into `home`, for that user alone. Throws `engine_unavailable`. */
@@ -108,8 +108,7 @@ export class ServerTls {
 
   /** Made once. */
   #authority(): Certificate {
-    if (this.#known !== null) return this.#known;
-    this.#known = this.isRequired ? this.#keptAuthority() : this.#newAuthority();
+    this.#known ??= this.#keptAuthority();
     return this.#known;
   }
 
@@ -135,14 +134,20 @@ export class ServerTls {
   }
 }
 
-/** Where users connect. */
-export function endpointOf(port: number | null, tls: ServerTls | null): Omit<Endpoint, 'uri'> {
-  return {
-    host: tls?.host ?? LOOPBACK,
-    port: port ?? 0,
-    tls: tls?.isRequired ?? false,
-    ca: tls?.ca ?? null,
-  };
+/** Where users connect; `uri` is made of it. */
+export type Address = Omit<Endpoint, 'uri' | 'verified'>;
+
+/** Where users connect, with TLS where it is required. */
+export function endpointOf(port: number | null, tls: ServerTls | null): Address {
+  const isRequired = tls?.isRequired ?? false;
+  const ca = tls !== null && isRequired ? tls.ca : null;
+  return { host: tls?.host ?? LOOPBACK, port: port ?? 0, tls: isRequired, ca };
+}
+
+/** The same for those who ask for TLS; null: there is none, or all have it. */
+export function verifiedEndpointOf(port: number | null, tls: ServerTls | null): Address | null {
+  if (tls === null || tls.isRequired) return null;
+  return { ...endpointOf(port, tls), tls: true, ca: tls.ca };
 }
 
 /** `db.example:5432`. */

@@ -14,7 +14,7 @@ import type {
   Table,
 } from '../../databases/engine.ts';
 import { ManagedServer } from './managed-server.ts';
-import { hostAndPort } from './server-tls.ts';
+import { type Address, hostAndPort } from './server-tls.ts';
 import type { SqlLinks, SqlServer } from './sql-server.ts';
 import type { TenantLogs } from './tenant-logs.ts';
 import { Watchdog, type Watched } from './watchdog.ts';
@@ -153,9 +153,13 @@ export abstract class SqlEngine<Admin, L extends AdminLinks<Admin>> implements A
   async endpoint(of: EngineDatabase): Promise<Endpoint> {
     const { database, username } = of;
     this.note(of);
-    const endpoint = this.#parts.on.endpoint();
-    const end = `@${hostAndPort(endpoint)}/${database}${this.uriOptions(endpoint)}`;
-    return { ...endpoint, uri: (password) => `${this.name}://${username}:${password}${end}` };
+    const withUri = (address: Address): Endpoint => {
+      const end = `@${hostAndPort(address)}/${database}${this.uriOptions(address)}`;
+      return { ...address, uri: (password) => `${this.name}://${username}:${password}${end}` };
+    };
+    const verified = this.#parts.on.verifiedEndpoint();
+    const endpoint = withUri(this.#parts.on.endpoint());
+    return verified === null ? endpoint : { ...endpoint, verified: withUri(verified) };
   }
 
   async query(database: EngineDatabase, query: Query): Promise<QueryResult> {

@@ -5,7 +5,7 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { rootCertificates } from 'node:tls';
-import type { Endpoint, Readiness } from '../../databases/engine.ts';
+import type { Readiness } from '../../databases/engine.ts';
 import { AppError } from '../../platform/errors.ts';
 import { type ClientCommand, ClientPrograms, type Clients, type ClientWork } from './client-programs.ts';
 import { firstSecret, forgetFirstSecret } from './data-template.ts';
@@ -20,7 +20,7 @@ import { ManagedServer, type ServerFolders, type ServerKind, type ServerKindDeps
 import { socketFolder } from './server-data.ts';
 import type { LinksDeps } from './server-links.ts';
 import { makeServerSecret, readServerSecret, rolePassword } from './server-secret.ts';
-import { endpointOf } from './server-tls.ts';
+import { type Address, endpointOf, verifiedEndpointOf } from './server-tls.ts';
 import { caOf, type ServerAddress, tlsOf } from './server-url.ts';
 import type { NoPrograms } from './unpacked-programs.ts';
 
@@ -102,7 +102,9 @@ export interface SqlServer<L, F = unknown> {
   /** The key from which the passwords of our own roles come. */
   secret(): Buffer;
   /** The databases' endpoint, without their names. */
-  endpoint(): Omit<Endpoint, 'uri'>;
+  endpoint(): Address;
+  /** The same over TLS, where that is for those who ask for it; null: there is none, or all have it. */
+  verifiedEndpoint(): Address | null;
   readiness(): Promise<Readiness>;
 }
 
@@ -175,6 +177,7 @@ function ownServer<L extends SqlLinks, F extends ExternalFacts>(
     facts: () => null,
     secret,
     endpoint: () => endpointOf(account?.port ?? server.port, tls),
+    verifiedEndpoint: () => verifiedEndpointOf(account?.port ?? server.port, tls),
     readiness: () => kind.readiness(server.folders, server.problem),
   };
 }
@@ -245,6 +248,7 @@ function externalServer<L extends SqlLinks, F extends ExternalFacts>(
     facts: () => facts,
     secret,
     endpoint: () => ({ host, port, tls, ca: tls ? caOf(address) : null }),
+    verifiedEndpoint: () => null,
     readiness: () =>
       externalReadiness(server, async () => {
         if (facts === null) return { version: null, limits: [] };

@@ -1,7 +1,7 @@
 /** How programs reach a database: its address, and code that connects in the words of the API. */
 
 import { EyeIcon, EyeSlashIcon } from '@heroicons/react/24/outline';
-import { Button, Group, SegmentedControl, Stack, Text, Title } from '@mantine/core';
+import { Button, Group, SegmentedControl, Stack, Switch, Text, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { Database, DatabaseConnection, DatabaseCredentials } from '../../../../sdk/index.ts';
@@ -13,11 +13,28 @@ import { text } from '../../texts/text.ts';
 import { credentialsQuery } from './queries.ts';
 
 const words = text.databases.connect;
+/** Engines with TLS also where it is not required. */
+const OFFER_TLS: readonly string[] = ['postgresql', 'mysql'];
 const LANGUAGES = ['node', 'python', 'go', 'php', 'cli'] as const;
 
 export function ConnectTab({ database }: { database: Database }) {
-  const credentials = useQuery(credentialsQuery(database.database_id));
-  return <Loaded query={credentials}>{(read) => <Connect credentials={read} />}</Loaded>;
+  const [isVerified, setVerified] = useState(false);
+  const credentials = useQuery(credentialsQuery(database.database_id, isVerified));
+  const offersTls = OFFER_TLS.includes(database.engine) && !database.connection.tls;
+  return (
+    <>
+      {offersTls && (
+        <Switch
+          mb="md"
+          label={words.verify}
+          description={words.verifyLead}
+          checked={isVerified}
+          onChange={(event) => setVerified(event.currentTarget.checked)}
+        />
+      )}
+      <Loaded query={credentials}>{(read) => <Connect credentials={read} />}</Loaded>
+    </>
+  );
 }
 
 function Connect({ credentials: { connection, snippets, ca } }: { credentials: DatabaseCredentials }) {

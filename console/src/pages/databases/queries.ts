@@ -28,10 +28,10 @@ export const databaseQuery = (id: string) =>
     refetchInterval: ({ state }) => figuresEvery(state.data !== undefined && isMoving(state.data)),
   });
 
-export const credentialsQuery = (id: string) =>
+export const credentialsQuery = (id: string, tls: boolean) =>
   queryOptions({
-    queryKey: ['databases', id, 'credentials'],
-    queryFn: () => cloud.getDatabaseCredentials(id),
+    queryKey: ['databases', id, 'credentials', tls],
+    queryFn: () => cloud.getDatabaseCredentials(id, { tls }),
     // A password is not kept longer than it is shown.
     gcTime: 0,
   });

@@ -76,6 +76,9 @@ export const databases = {
     tls: 'TLS',
     yes: 'yes',
     no: 'no',
+    verify: 'With TLS',
+    verifyLead:
+      'Optional on this host: string and code require TLS, and verify the server by the CA certificate.',
     ca: 'CA certificate',
     caLead: 'Save it as ca.pem in your program’s directory.',
     copyCa: 'Copy certificate',
