@@ -59,6 +59,7 @@ const SLOW_FILES: ReadonlySet<string> = new Set(
     'acceptance/databases-hosts',
     'acceptance/guides-machines',
     'acceptance/http-lifecycle',
+    'acceptance/mongodb-neighbours',
     'acceptance/recovery-gap',
     'acceptance/recovery-keys',
     'acceptance/recovery-memory',

@@ -38,6 +38,7 @@ const CODES = {
   CannotIndexParallelArrays: 171,
   QueryPlanKilled: 175,
   InvalidIndexSpecificationOption: 197,
+  CannotBuildIndexKeys: 201,
   ConversionFailure: 241,
   QueryFeatureNotAllowed: 224,
   QueryExceededMemoryLimitNoDiskUseAllowed: 292,

@@ -66,7 +66,12 @@ function readCapped({ capped, size, max }: Document): Document {
   const [bytes, most] = [size, max ?? 1].map((each) => (isNumber(each) ? plainNumber(each) : Number.NaN));
   if (!((bytes as number) >= 1)) throw invalid("'size' of a capped collection must be a number of bytes");
   if (!((most as number) >= 1)) throw invalid("'max' of a capped collection must be a number of documents");
-  return { capped: true, size: bytes, ...(max === undefined ? {} : { max: most }) };
+  return { capped: true, size: roundedSize(bytes as number), ...(max === undefined ? {} : { max: most }) };
+}
+
+/** A size as a server rounds it: at least 4 KiB, else a multiple of 256 bytes. */
+function roundedSize(bytes: number): number {
+  return Math.max(4096, Math.ceil(bytes / 256) * 256);
 }
 
 const COLL_MOD_INDEX = new Set(['name', 'keyPattern', 'expireAfterSeconds', 'hidden']);

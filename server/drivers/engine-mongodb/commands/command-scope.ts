@@ -21,8 +21,6 @@ export interface CommandScope {
   readonly clock: Clock;
   readonly counters: OperationCounters;
   readonly databaseName: string;
-  /** When the command that runs now must have ended, by the steady clock; null: no limit of its own. */
-  readonly timer: { deadline: number | null };
 }
 
 export type Command = (command: Document, scope: CommandScope) => Document;
@@ -64,18 +62,7 @@ export function* find(name: string, scope: CommandScope, options: ReadOptions): 
     compileFilter(options.filter, { ...options, special: { name: null } });
     return;
   }
-  yield* readDocuments(scope.store, collection, { ...options, tick: ticking(scope) });
-}
-
-const TICKS = 32;
-
-/** A cursor's documents are read by several commands, each with its own time. */
-export function ticking({ clock, timer }: CommandScope): () => void {
-  let count = 0;
-  return () => {
-    if (timer.deadline === null || ++count % TICKS !== 0 || clock.monotonic() < timer.deadline) return;
-    throw new CommandError('MaxTimeMSExpired', 'operation exceeded time limit');
-  };
+  yield* readDocuments(scope.store, collection, options);
 }
 
 export function readerOf(scope: CommandScope): CollectionReader {

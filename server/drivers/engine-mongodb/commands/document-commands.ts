@@ -4,6 +4,7 @@ import type { Document } from 'bson';
 import type { Clock } from '../../../platform/clock.ts';
 import { DurableLog } from '../../engine-children/durable-log.ts';
 import { CommandError } from '../command-error.ts';
+import { withinCommandTime } from '../command-time.ts';
 import { asCommandError, noScripts } from '../query/expressions.ts';
 import { Cursors } from '../storage/cursors.ts';
 import { DocumentsStore } from '../storage/documents-store.ts';
@@ -56,8 +57,7 @@ export class DocumentDatabase {
     const writing = new DocumentsWriting(this.#store, databaseName);
     const counters = new OperationCounters(clock.monotonic());
     const cursors = new Cursors(clock);
-    const timer = { deadline: null };
-    this.#scope = { store: this.#store, writing, cursors, clock, counters, databaseName, timer };
+    this.#scope = { store: this.#store, writing, cursors, clock, counters, databaseName };
     renewCollations(this.#store, writing);
     this.#watcher = new DatabaseSync(file, { readOnly: true });
     this.#log = new DurableLog(file, this.#watcher);
@@ -74,8 +74,8 @@ export class DocumentDatabase {
    * database than `databaseName` is refused. What was written is whole after a crash of this process at
    * once; the answer must wait for `durable()`, or a power cut may lose it.
    *
-   * It holds the process until it is done. Its time is checked between documents: of what takes long
-   * with a single one the caller keeps the time, and kills the process. Throws what is no fault of the
+   * It holds the process until it is done. Its time is checked as it goes on (command-time.ts): of what takes
+   * long without looking the caller keeps the time, and kills the process. Throws what is no fault of the
    * client: then the process must end.
    */
   run(command: Document, context: CommandContext): Document {
@@ -100,7 +100,7 @@ export class DocumentDatabase {
 
   #dispatch(command: Document, { readOnly, withinMs = null }: CommandContext): Document {
     const [name = ''] = Object.keys(command);
-    const { databaseName, clock, counters, timer } = this.#scope;
+    const { databaseName, clock, counters } = this.#scope;
     if (command.$db !== undefined && command.$db !== databaseName)
       throw new CommandError(
         'Unauthorized',
@@ -118,10 +118,11 @@ export class DocumentDatabase {
       );
     counters.count(name);
     const limits = [plainNumber(command.maxTimeMS ?? 0), withinMs ?? 0].filter((limit) => limit > 0);
-    timer.deadline = limits.length > 0 ? clock.monotonic() + Math.min(...limits) : null;
+    const deadline = clock.monotonic() + Math.min(...limits);
+    const remaining = limits.length > 0 ? () => deadline - clock.monotonic() : null;
     this.#scope.writing.isUnchecked = command.bypassDocumentValidation === true;
     const work = () => run(command, this.#scope);
-    return isWrite ? this.#store.transaction(work) : work();
+    return withinCommandTime(remaining, () => (isWrite ? this.#store.transaction(work) : work()));
   }
 
   /** Removes what its time is over of, at most once a minute. */

@@ -10,7 +10,7 @@ import { queryOf } from '../storage/query-plan.ts';
 import { prefixesOf, serves } from '../storage/special-plan.ts';
 import { isDocument, setField } from '../values/field-paths.ts';
 import { isTrue, plainNumber } from '../values/numbers.ts';
-import { type CommandScope, ticking } from './command-scope.ts';
+import type { CommandScope } from './command-scope.ts';
 
 const OPTIONS = new Set(
   'near distanceField spherical maxDistance minDistance query includeLocs distanceMultiplier key'.split(' '),
@@ -45,7 +45,7 @@ export function geoNearStage(
   if (prefixes === null)
     throw new CommandError(291, '$geoNear needs equal values of the fields before the location in its index');
   const { path } = index.fields[at] as Index['fields'][number];
-  const read = { index, nearest: { near, path, prefixes }, test, tick: ticking(scope) };
+  const read = { index, nearest: { near, path, prefixes }, test };
   return nearestDocuments(scope.store, collection, read).map((found) => withDistance(found, asked));
 }
 

@@ -18,6 +18,8 @@ import {
   namespaceOf,
 } from './command-scope.ts';
 
+/** Values of `distinct`, bytes, so that they fit in one reply. */
+const MAX_DISTINCT_BYTES = 15 * 2 ** 20;
 /** Fields of `find` that change what it answers and that there is nothing for here. */
 const UNKNOWN_TO_FIND = ['min', 'max', 'returnKey', 'showRecordId', 'tailable'];
 
@@ -78,11 +80,14 @@ function distinct(command: Document, scope: CommandScope): Document {
   const path = key.split('.');
   const values = new Map<string, unknown>();
   const budget = new MemoryBudget('distinct');
+  let bytes = 0;
   for (const { document } of find(name, scope, { filter: query ?? {}, collation })) {
     for (const value of leavesAt(document, path).flat()) {
       const text = textKeyOf(value, collation);
       if (value === undefined || values.has(text)) continue;
       budget.take(weightOf(value) + text.length);
+      bytes += text.length;
+      if (bytes > MAX_DISTINCT_BYTES) throw new CommandError(17217, 'distinct too big, 16mb cap');
       values.set(text, value);
     }
   }

@@ -1,6 +1,7 @@
 /** `insert`, `update`, `delete` and `findAndModify`. */
-import { type Document, ObjectId } from 'bson';
+import { calculateObjectSize, type Document, ObjectId } from 'bson';
 import { CommandError } from '../command-error.ts';
+import { DOCUMENT_STEPS, OutOfTime, spend } from '../command-time.ts';
 import { readVariables } from '../query/command-variables.ts';
 import type { FilterScope } from '../query/filter.ts';
 import { compileProjection } from '../query/projection.ts';
@@ -27,6 +28,8 @@ import {
 } from './command-scope.ts';
 
 const MAX_STATEMENTS = 100_000;
+/** Errors that a reply tells in full, bytes; those after them have their code alone, as a server's. */
+const MAX_TOLD_BYTES = 2 ** 20;
 
 /** The statements of a command one after the other; errors of single ones go into the reply. */
 function each<T>(
@@ -39,13 +42,18 @@ function each<T>(
   if (statements.length === 0 || statements.length > MAX_STATEMENTS)
     throw new CommandError('InvalidLength', `A write must have 1 to ${MAX_STATEMENTS} statements`);
   const writeErrors: Document[] = [];
+  let toldBytes = 0;
   for (const [index, statement] of statements.entries()) {
+    spend(DOCUMENT_STEPS);
     try {
       work(statement, index);
     } catch (error) {
-      // A full disk is no fault of one statement.
-      if (!(error instanceof CommandError) || error.codeName === 'OutOfDiskSpace') throw error;
-      writeErrors.push({ index, code: error.code, errmsg: error.message, ...error.more });
+      // A full disk is no fault of one statement, and time is over for all of them.
+      const isOfAll = error instanceof OutOfTime || !(error instanceof CommandError);
+      if (isOfAll || error.codeName === 'OutOfDiskSpace') throw error;
+      toldBytes += calculateObjectSize({ errmsg: error.message, ...error.more });
+      const told = toldBytes <= MAX_TOLD_BYTES ? { errmsg: error.message, ...error.more } : { errmsg: '' };
+      writeErrors.push({ index, code: error.code, ...told });
       if (ordered) break;
     }
   }

@@ -39,23 +39,25 @@ function capOf({ center, radius }: Shape['bound']): S2Cap {
     : s2().S2Cap.fromAxisAngle(pointOf(center), s2().S1Angle.radians(radius + 1e-12));
 }
 
-/** The cells that cover a shape. A circle around a cell is held against it: so each edge is seen once. */
+/**
+ * The cells that cover a shape, or the circle around one with many edges. A circle around a cell is held
+ * against the shape: so each edge is seen once.
+ */
 function coveringOf(shape: Shape): S2CellId[] {
   const cap = capOf(shape.bound);
+  const coverer = new (s2().S2RegionCoverer)().setMaxCells(MAX_CELLS).setMaxLevel(FINEST_LEVEL);
+  if (!shape.isSimple) return coverer.getCoveringCells(cap);
   let last: { readonly cell: S2Cell; readonly place: Place } | null = null;
   const placeOf = (cell: S2Cell) => {
     if (last?.cell !== cell) last = { cell, place: placeIn(shape, cell) };
     return last.place;
   };
-  return new (s2().S2RegionCoverer)()
-    .setMaxCells(MAX_CELLS)
-    .setMaxLevel(FINEST_LEVEL)
-    .getCoveringCells({
-      getCapBound: () => cap,
-      getRectBound: () => s2().S2LatLngRect.full(),
-      containsC: (cell) => placeOf(cell) === 'inside',
-      mayIntersectC: (cell) => placeOf(cell) !== 'outside',
-    });
+  return coverer.getCoveringCells({
+    getCapBound: () => cap,
+    getRectBound: () => s2().S2LatLngRect.full(),
+    containsC: (cell) => placeOf(cell) === 'inside',
+    mayIntersectC: (cell) => placeOf(cell) !== 'outside',
+  });
 }
 
 type Place = 'inside' | 'outside' | 'between';

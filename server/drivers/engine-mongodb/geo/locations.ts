@@ -1,6 +1,7 @@
 /** Locations as documents and queries have them: GeoJSON, and pairs of coordinates of older versions. */
 import type { Document } from 'bson';
 import { CommandError } from '../command-error.ts';
+import { OutOfTime, spend } from '../command-time.ts';
 import { isDocument } from '../values/field-paths.ts';
 import { isNumber, plainNumber } from '../values/numbers.ts';
 import { type Polygon, Shape } from './shapes.ts';
@@ -19,11 +20,20 @@ export interface Location {
 
 const HALF_CIRCLE = Math.PI - 1e-9;
 /** Pairs of edges of one ring; half a second's work. */
-const MOST_COMPARED = 5_000_000;
+const MOST_COMPARED = 50_000_000;
+const MEET_STEPS = 10;
 const STRICT_WINDING = 'urn:x-mongodb:crs:strictwinding:EPSG:4326';
 const CRS = ['EPSG:4326', 'urn:ogc:def:crs:OGC:1.3:CRS84', STRICT_WINDING];
 
 const bad = (message: string) => new CommandError('BadValue', message);
+
+const MAX_SHOWN = 200;
+
+/** A value in the message of an error. */
+export function shown(value: unknown): string {
+  const text = JSON.stringify(value) ?? 'nothing';
+  return text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}…` : text;
+}
 
 /** The locations of a value: one, or those of its elements. What is none is passed over. */
 export function locationsOf(value: unknown): Location[] {
@@ -36,7 +46,7 @@ function locationOf(value: unknown): Location | null {
   try {
     return readLocation(value);
   } catch (error) {
-    if (error instanceof CommandError) return null;
+    if (error instanceof CommandError && !(error instanceof OutOfTime)) return null;
     throw error;
   }
 }
@@ -114,7 +124,7 @@ function readLine(value: unknown): Vector[] {
 function readRing(value: unknown, isStrict: boolean): Ring {
   const path = readPath(value);
   const [first, last] = [path[0] as Vector, path.at(-1) as Vector];
-  if (!isSame(first, last)) throw bad(`Loop is not closed: ${JSON.stringify(value)}`);
+  if (!isSame(first, last)) throw bad(`Loop is not closed: ${shown(value)}`);
   const vertices = path.slice(1);
   if (vertices.length < 3) throw bad('Loop must have at least 3 different vertices');
   if (new Set(vertices.map(String)).size < vertices.length)
@@ -135,17 +145,34 @@ function assertSimple(ring: Ring): void {
     const [a, b] = arc;
     // An arc reaches over its ends by less than this.
     const over = ((a[0] - b[0]) ** 2 + (a[1] - b[1]) ** 2 + (a[2] - b[2]) ** 2) / 4 + 1e-13;
-    return { arc, i, low: Math.min(a[0], b[0]) - over, high: Math.max(a[0], b[0]) + over };
+    const [low, high] = [Math.min(a[0], b[0]) - over, Math.max(a[0], b[0]) + over];
+    const [left, right] = [Math.min(a[1], b[1]) - over, Math.max(a[1], b[1]) + over];
+    return {
+      arc,
+      i,
+      low,
+      high,
+      left,
+      right,
+      under: Math.min(a[2], b[2]) - over,
+      top: Math.max(a[2], b[2]) + over,
+    };
   });
   edges.sort((one, other) => one.low - other.low);
-  let left = MOST_COMPARED;
+  let allowed = MOST_COMPARED;
+  let seen = allowed;
   edges.forEach((edge, at) => {
+    spend((seen - allowed) / 4 + 1);
+    seen = allowed;
     for (let next = at + 1; next < edges.length; next++) {
       const other = edges[next] as (typeof edges)[number];
       if (other.low > edge.high) return;
       const apart = Math.abs(edge.i - other.i);
-      if (--left < 0) throw bad('Loop is not valid: too many of its edges lie side by side');
+      if (--allowed < 0) throw bad('Loop is not valid: too many of its edges lie side by side');
       if (apart === 1 || apart === edges.length - 1) continue;
+      if (other.left > edge.right || other.right < edge.left) continue;
+      if (other.under > edge.top || other.top < edge.under) continue;
+      spend(MEET_STEPS);
       if (arcsMeet(...edge.arc, other.arc))
         throw bad(
           `Loop is not valid: Edges ${Math.min(edge.i, other.i)} and ${Math.max(edge.i, other.i)} cross`,
@@ -164,7 +191,7 @@ function readPolygon(value: unknown, isStrict: boolean): Polygon {
 
 /** Throws CommandError for what is no geometry. */
 export function readGeoJson(value: unknown): Shape {
-  if (!isGeoJson(value)) throw bad(`unknown geo specifier: ${JSON.stringify(value)}`);
+  if (!isGeoJson(value)) throw bad(`unknown geo specifier: ${shown(value)}`);
   const { type, coordinates, geometries, crs } = value;
   const name = crs?.properties?.name;
   if (crs !== undefined && !CRS.includes(name)) throw bad(`Unknown CRS name: ${String(name)}`);

@@ -49,6 +49,24 @@ function haversine([lng1, lat1]: readonly number[], [lng2, lat2]: readonly numbe
 }
 
 describe('over random locations', () => {
+  test('an area lies within itself, and meets itself', (t) => {
+    const documents = new TestDocuments(t);
+    const degrees = fc.double({ min: -80, max: 80, noNaN: true });
+    const corners = fc.tuple(degrees, degrees, fc.constantFrom(0.001, 0.1, 1, 5));
+    const square = corners.map(([x, y, side]) =>
+      polygon([x, y], [x + side, y], [x + side, y + side], [x, y + side], [x, y]),
+    );
+    fc.assert(
+      fc.property(square, (area) => {
+        documents.run({ drop: 'a' });
+        documents.insert('a', { _id: 1, area });
+        for (const name of ['$geoWithin', '$geoIntersects'])
+          assert.deepEqual(documents.ids('a', { area: { [name]: { $geometry: area } } }), [1], name);
+      }),
+      { numRuns: RUNS },
+    );
+  });
+
   test('an index finds what reading all of them finds', (t) => {
     const documents = new TestDocuments(t);
     fc.assert(

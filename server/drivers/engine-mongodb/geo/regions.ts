@@ -1,9 +1,18 @@
 /** `$geoWithin`, `$geoIntersects` and `$near` of a filter, read and held against locations. */
 import type { Document } from 'bson';
 import { CommandError } from '../command-error.ts';
+import { spend } from '../command-time.ts';
 import { isDocument } from '../values/field-paths.ts';
 import { isNumber, plainNumber } from '../values/numbers.ts';
-import { isGeoJson, isOnEarth, type Location, legacyPair, type Pair, readGeoJson } from './locations.ts';
+import {
+  isGeoJson,
+  isOnEarth,
+  type Location,
+  legacyPair,
+  type Pair,
+  readGeoJson,
+  shown,
+} from './locations.ts';
 import type { Shape } from './shapes.ts';
 import { type Vector, vectorOf } from './sphere.ts';
 
@@ -25,13 +34,24 @@ export interface Region {
   readonly bounds: Bounds;
 }
 
+/** Regions by their operands, which a filter and the plan of its query both read. */
+const known = new WeakMap<Document, { readonly operator: string; readonly region: Region }>();
+
 /** Throws CommandError. */
 export function readRegion(operator: string, operand: unknown): Region {
   if (!isDocument(operand)) throw bad(`${operator} requires an object`);
+  const there = known.get(operand);
+  if (there?.operator === operator) return there.region;
+  const region = regionOf(operator, operand);
+  known.set(operand, { operator, region });
+  return region;
+}
+
+function regionOf(operator: string, operand: Document): Region {
   const [name = '', ...more] = Object.keys(operand).filter((each) => each !== '$uniqueDocs');
   if (more.length > 0) throw bad(`${operator} takes one shape, not ${name} and ${more.join(', ')}`);
   const read = Object.hasOwn(SHAPES, name) ? SHAPES[name] : undefined;
-  if (read === undefined) throw bad(`unknown geo specifier: ${name}: ${JSON.stringify(operand[name])}`);
+  if (read === undefined) throw bad(`unknown geo specifier: ${name}: ${shown(operand[name])}`);
   if (operator === '$geoIntersects') {
     if (name !== '$geometry') throw bad(`$geoIntersects not supported with provided geometry: ${name}`);
     const shape = readGeoJson(operand.$geometry);
@@ -66,7 +86,7 @@ const SHAPES: Readonly<Record<string, (operand: unknown) => Region>> = {
   $geometry: (operand) => {
     const shape = readGeoJson(operand);
     if (shape.points.length + shape.lines.length > 0)
-      throw bad(`$geoWithin not supported with provided geometry: ${JSON.stringify(operand)}`);
+      throw bad(`$geoWithin not supported with provided geometry: ${shown(operand)}`);
     return {
       holds: (location) => location.shape?.isWithin(shape) ?? false,
       bounds: { kind: 'shape', shape },
@@ -120,6 +140,7 @@ function flatDistance([x, y]: Pair, [toX, toY]: Pair): number {
 
 /** Its edges are of it. */
 function polygonHolds(corners: readonly Pair[], [x, y]: Pair): boolean {
+  spend(corners.length);
   let isInside = false;
   let [fromX, fromY] = corners.at(-1) as Pair;
   for (const [toX, toY] of corners) {
@@ -159,7 +180,7 @@ export interface NearOptions {
 export function readNear({ point, isSphere, max, min }: NearOptions): Near {
   const isLegacy = !isGeoJson(point);
   const center = isLegacy ? legacyPair(point) : point.type === 'Point' ? legacyPair(point.coordinates) : null;
-  if (center === null) throw bad(`$near requires a point, given ${JSON.stringify(point)}`);
+  if (center === null) throw bad(`$near requires a point, given ${shown(point)}`);
   const isSpherical = isSphere || !isLegacy;
   if (isSpherical && !isOnEarth(center)) throw bad('$near: longitude/latitude is out of bounds');
   const unit = isLegacy ? 1 : 1 / EARTH_RADIUS;

@@ -1,9 +1,11 @@
 /** Geometries on the sphere: what they hold, meet and lie within, and how far they are. */
+import { spend } from '../command-time.ts';
 import {
   angleBetween,
   angleToArc,
   arcsCross,
   arcsMeet,
+  arcsTouch,
   areaLeft,
   type Ring,
   TOUCH,
@@ -16,6 +18,9 @@ export interface Polygon {
   readonly outer: Ring;
   readonly holes: readonly Ring[];
 }
+
+/** Edges of lines and rings; with more of them a shape is found by the circle around it. */
+const MOST_COVERED = 5000;
 
 export interface Parts {
   readonly points?: readonly Vector[];
@@ -56,8 +61,10 @@ export class Shape {
 
   /** Its lines and the edges of its polygons. */
   *#arcs(): Generator<Arc> {
-    for (const line of this.lines)
+    for (const line of this.lines) {
+      spend(line.length);
       for (let i = 1; i < line.length; i++) yield [line[i - 1] as Vector, line[i] as Vector];
+    }
     for (const polygon of this.polygons) for (const ring of ringsOf(polygon)) yield* ring.arcs();
   }
 
@@ -77,9 +84,17 @@ export class Shape {
     return angleBetween(this.bound.center, bound.center) > this.bound.radius + bound.radius + TOUCH;
   }
 
+  /** Whether it has few enough edges to be held against cells. */
+  get isSimple(): boolean {
+    const rings = this.polygons.flatMap(ringsOf);
+    const edges = [...this.lines, ...rings.map(({ vertices }) => vertices)];
+    return edges.reduce((sum, { length }) => sum + length, 0) <= MOST_COVERED;
+  }
+
   /** Whether a point is of it. */
   holds(p: Vector): boolean {
     if (angleBetween(this.bound.center, p) > this.bound.radius + TOUCH) return false;
+    spend(this.points.length + 1);
     return (
       this.points.some((each) => angleBetween(each, p) <= TOUCH) ||
       this.polygons.some((polygon) => polygonHolds(polygon, p)) ||
@@ -98,7 +113,11 @@ export class Shape {
     // A part without edges in the other one meets it nowhere else.
     for (const vertex of this.#vertices()) if (other.holds(vertex)) return true;
     for (const vertex of other.#vertices()) if (this.holds(vertex)) return true;
-    for (const [a, b] of this.#arcs()) for (const arc of other.#arcs()) if (arcsMeet(a, b, arc)) return true;
+    const others = [...other.#arcs()];
+    for (const [a, b] of this.#arcs()) {
+      spend(others.length);
+      for (const arc of others) if (arcsMeet(a, b, arc)) return true;
+    }
     return false;
   }
 
@@ -126,6 +145,7 @@ export class Shape {
   /** The angle between a point and the nearest point, line or edge, radians. */
   angleToEdge(p: Vector): number {
     let nearest = Number.POSITIVE_INFINITY;
+    spend(this.points.length);
     for (const each of this.points) nearest = Math.min(nearest, angleBetween(each, p));
     for (const [a, b] of this.#arcs()) nearest = Math.min(nearest, angleToArc(p, a, b));
     return nearest;
@@ -151,8 +171,9 @@ function polygonHolds(polygon: Polygon, p: Vector): boolean {
 function polygonHoldsArc(polygon: Polygon, [a, b]: Arc): boolean {
   const middle = unit([a[0] + b[0], a[1] + b[1], a[2] + b[2]]);
   if (![a, b, middle].every((p) => polygonHolds(polygon, p))) return false;
-  for (const ring of ringsOf(polygon)) for (const arc of ring.arcs()) if (arcsCross(a, b, arc)) return false;
-  return true;
+  // Rounding lets arcs cross that have an end in common, or of which one ends on the other.
+  const isCrossed = (arc: Arc) => arcsCross(a, b, arc) && !arcsTouch(a, b, arc);
+  return !ringsOf(polygon).some((ring) => ring.arcs().some(isCrossed));
 }
 
 /** Tells whether a hole is in what a polygon covers, whose edges do not cross it. */

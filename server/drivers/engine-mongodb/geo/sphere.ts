@@ -2,6 +2,7 @@
  * Points, arcs and rings on the unit sphere. Everything is closed: what is within TOUCH of an arc lies on it.
  * Arcs are the shorter ones of great circles, shorter than half of one.
  */
+import { spend } from '../command-time.ts';
 
 export type Vector = readonly [x: number, y: number, z: number];
 
@@ -75,8 +76,12 @@ export function arcsCross(a: Vector, b: Vector, other: readonly [Vector, Vector]
 }
 
 /** Whether two arcs have a point in common. */
-export function arcsMeet(a: Vector, b: Vector, [c, d]: readonly [Vector, Vector]): boolean {
-  if (arcsCross(a, b, [c, d])) return true;
+export function arcsMeet(a: Vector, b: Vector, other: readonly [Vector, Vector]): boolean {
+  return arcsCross(a, b, other) || arcsTouch(a, b, other);
+}
+
+/** Whether an end of an arc lies on the other one. */
+export function arcsTouch(a: Vector, b: Vector, [c, d]: readonly [Vector, Vector]): boolean {
   const isOn = (p: Vector, from: Vector, to: Vector) => angleToArc(p, from, to) <= TOUCH;
   return isOn(a, c, d) || isOn(b, c, d) || isOn(c, a, b) || isOn(d, a, b);
 }
@@ -117,6 +122,7 @@ export class Ring {
 
   *arcs(): Generator<readonly [Vector, Vector]> {
     const { vertices } = this;
+    spend(vertices.length);
     for (let i = 0; i < vertices.length; i++)
       yield [vertices[i] as Vector, vertices[(i + 1) % vertices.length] as Vector];
   }
@@ -137,6 +143,7 @@ export class Ring {
   /** Whether the way between two points crosses the ring an odd number of times. */
   #isCrossed(from: Vector, to: Vector): boolean {
     const { vertices } = this;
+    spend(vertices.length);
     const normal = normalOf(from, to);
     let isOdd = false;
     let a = vertices.at(-1) as Vector;

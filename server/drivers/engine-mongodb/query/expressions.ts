@@ -1,6 +1,7 @@
 /** Expressions of aggregations: mingo's operators, those that count with BSON's types being ours. */
 import { BSONRegExp, type Document, Double, ObjectId } from 'bson';
 import { CommandError } from '../command-error.ts';
+import { spend } from '../command-time.ts';
 import type { Collation } from '../values/collations.ts';
 import { isDocument } from '../values/field-paths.ts';
 import { compareValues, equalValues } from '../values/key-order.ts';
@@ -27,8 +28,12 @@ import { MemoryBudget } from './sorting.ts';
 
 const evalExpr: Expression = (document, argument, options) => mingo().evaluate(document, argument, options);
 
+/** The clock is read before each: one may take long. */
+const EVALUATION_STEPS = 10_000;
+
 /** The value of an expression for a document; undefined: there is none. Throws CommandError. */
 export function evaluate(document: unknown, expression: unknown, options: Evaluation): unknown {
+  spend(EVALUATION_STEPS);
   try {
     return evalExpr(document, expression, options);
   } catch (error) {

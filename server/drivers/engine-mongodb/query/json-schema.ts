@@ -4,8 +4,9 @@
  */
 import { BSONRegExp, type Document } from 'bson';
 import { CommandError } from '../command-error.ts';
+import { spend } from '../command-time.ts';
 import { isDocument } from '../values/field-paths.ts';
-import { compareValues, equalValues, textKeyOf } from '../values/key-order.ts';
+import { compareValues, textKeyOf } from '../values/key-order.ts';
 import { calculate, isNumber, plainNumber } from '../values/numbers.ts';
 import { isOfType, readTypes, typeNameOf } from '../values/type-names.ts';
 import { compileRegex } from './regular-expressions.ts';
@@ -20,6 +21,7 @@ interface Rule {
 export type Schema = readonly Rule[];
 
 export function keeps(schema: Schema, value: unknown): boolean {
+  spend(schema.length);
   return schema.every((rule) => rule.holds(value));
 }
 
@@ -176,7 +178,8 @@ const oneOfValues: Compile = (operand, name) => {
   if (!Array.isArray(operand) || operand.length === 0)
     throw failed("$jsonSchema keyword 'enum' cannot be an empty array");
   const reason = 'value was not found in enum';
-  return rule({ name, operand, reason, holds: (value) => operand.some((each) => equalValues(each, value)) });
+  const values = new Set(operand.map((each) => textKeyOf(each)));
+  return rule({ name, operand, reason, holds: (value) => values.has(textKeyOf(value)) });
 };
 
 const uniqueItems: Compile = (operand, name) => {

@@ -1,6 +1,7 @@
 /** Pipelines of aggregations: stages of mingo, and ours where types, memory or other collections matter. */
 import type { Document } from 'bson';
 import { CommandError } from '../command-error.ts';
+import { spend } from '../command-time.ts';
 import type { Collation } from '../values/collations.ts';
 import { isDocument, setField, valueAt } from '../values/field-paths.ts';
 import { plainNumber } from '../values/numbers.ts';
@@ -18,6 +19,9 @@ import { type Evaluation, mingo } from './mingo-library.ts';
 import { compileProjection } from './projection.ts';
 import { MemoryBudget, readSort, sortItems, sortOrder, weightOf } from './sorting.ts';
 import type { Update } from './updates.ts';
+
+/** Cost of a copy of a document with one of the elements. */
+const UNWIND_STEPS = 10;
 
 type Documents = Iterable<Document>;
 type Stage = (documents: Documents, argument: never, options: Evaluation) => Documents;
@@ -46,7 +50,10 @@ function* unwound(documents: Documents, argument: Document | string): Generator<
   for (const document of documents) {
     const value = valueAt(document, parts);
     if (Array.isArray(value)) {
-      for (const [index, each] of value.entries()) yield withIndex(replaced(document, parts, each), index);
+      for (const [index, each] of value.entries()) {
+        spend(UNWIND_STEPS);
+        yield withIndex(replaced(document, parts, each), index);
+      }
       if (value.length === 0 && keepsEmpty) yield withIndex(replaced(document, parts, undefined), null);
     } else if (value !== undefined && value !== null) yield withIndex(document, null);
     else if (keepsEmpty) yield withIndex(document, null);

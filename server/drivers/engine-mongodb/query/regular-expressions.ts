@@ -2,12 +2,15 @@
 import { type Context, createContext, Script } from 'node:vm';
 import { BSONRegExp } from 'bson';
 import { CommandError } from '../command-error.ts';
+import { OutOfTime, spend, timeLeftMs } from '../command-time.ts';
 import { costOf } from './regex-cost.ts';
 
 /** For one text. */
 const MATCH_MS = 1000;
 /** Expressions with fewer steps, some ten ms, run without a timeout. */
 const FREE_STEPS = 1e6;
+/** Cost of the watchdog alone. */
+const WATCHED_STEPS = 1000;
 
 /** Reads `$regex` and its `$options`. */
 export function readRegex(value: unknown, options: unknown): BSONRegExp {
@@ -27,7 +30,13 @@ export function compileRegex({ pattern, options }: BSONRegExp): (text: string) =
     const { degree, factor } = costOf(rest, flags);
     const longestFree = (FREE_STEPS / factor) ** (1 / degree) - 1;
     const test = (text: string) => regex.test(text);
-    return (text) => (text.length <= longestFree ? test(text) : withinTime(() => test(text)));
+    return (text) => {
+      const isFree = text.length <= longestFree;
+      const found = isFree ? test(text) : withinTime(() => test(text));
+      // Ten steps of an expression take as long as one of a command.
+      spend(isFree ? (factor * (text.length + 1) ** degree) / 10 : WATCHED_STEPS);
+      return found;
+    };
   } catch (error) {
     throw new CommandError(51091, `Regular expression is invalid: ${(error as Error).message}`);
   }
@@ -47,12 +56,13 @@ export function withinTime<T>(work: () => T): T {
   watched ??= createContext();
   watched.work = work;
   try {
-    return SCRIPT.runInContext(watched, { timeout: MATCH_MS });
+    const timeout = Math.max(1, Math.ceil(Math.min(MATCH_MS, timeLeftMs())));
+    return SCRIPT.runInContext(watched, { timeout });
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ERR_SCRIPT_EXECUTION_TIMEOUT') throw error;
     const what =
       'a regular expression takes too long on one text; repeat no group that can match in many ways';
-    throw new CommandError('MaxTimeMSExpired', `operation exceeded time limit: ${what}`);
+    throw new OutOfTime(what);
   } finally {
     watched.work = null;
   }

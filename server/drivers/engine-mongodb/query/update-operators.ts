@@ -3,7 +3,7 @@ import { type Document, Long, Timestamp } from 'bson';
 import { CommandError } from '../command-error.ts';
 import type { Collation } from '../values/collations.ts';
 import { isDocument, setField } from '../values/field-paths.ts';
-import { compareValues, equalValues } from '../values/key-order.ts';
+import { compareValues, textKeyOf } from '../values/key-order.ts';
 import { calculate, isNumber, isTrue, type Operation, plainNumber } from '../values/numbers.ts';
 import { numberTypeOf, typeNameOf } from '../values/type-names.ts';
 import { compileFilter, compileValue, holdsOperators } from './filter.ts';
@@ -127,8 +127,12 @@ const addToSet: Compile = (operand, { path, options: { collation = null } }) => 
   const added = eachOf(operand, '$addToSet');
   return change((value) => {
     const list = [...listAt(value, '$addToSet', path)];
-    for (const each of added)
-      if (!list.some((there) => equalValues(there, each, collation))) list.push(structuredCopy(each));
+    const keys = new Set(list.map((there) => textKeyOf(there, collation)));
+    for (const each of added) {
+      const key = textKeyOf(each, collation);
+      if (!keys.has(key)) list.push(structuredCopy(each));
+      keys.add(key);
+    }
     return list;
   });
 };
@@ -156,7 +160,8 @@ const pull: Compile = (operand, { path, options: { collation = null } }) => {
 
 const pullAll: Compile = (operand, { path, options: { collation = null } }) => {
   if (!Array.isArray(operand)) throw new CommandError('BadValue', '$pullAll requires an array argument');
-  return removing('$pullAll', path, (each) => operand.some((gone) => equalValues(gone, each, collation)));
+  const gone = new Set(operand.map((each) => textKeyOf(each, collation)));
+  return removing('$pullAll', path, (each) => gone.has(textKeyOf(each, collation)));
 };
 
 const pop: Compile = (operand, { path }) => {

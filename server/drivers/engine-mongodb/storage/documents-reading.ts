@@ -1,6 +1,7 @@
 /** Reads the documents of a filter: by the best index, sorted, skipped, limited. */
 import type { Document } from 'bson';
 import { CommandError } from '../command-error.ts';
+import { DOCUMENT_STEPS, spend } from '../command-time.ts';
 import { compileFilter, type Filter, type FilterScope } from '../query/filter.ts';
 import { sortItems, sortOrder } from '../query/sorting.ts';
 import type { TextSearch } from '../text/text-index.ts';
@@ -18,8 +19,6 @@ export interface ReadOptions extends FilterScope {
   readonly skip?: number;
   /** 0: all. */
   readonly limit?: number;
-  /** Called for each document that is looked at; throws when the time is over. */
-  readonly tick?: () => void;
 }
 
 /**
@@ -29,7 +28,7 @@ export interface ReadOptions extends FilterScope {
 export function readDocuments(
   store: DocumentsStore,
   collection: Collection,
-  { filter, sort = [], skip = 0, limit = 0, tick = () => {}, ...scope }: ReadOptions,
+  { filter, sort = [], skip = 0, limit = 0, ...scope }: ReadOptions,
 ): IteratorObject<FoundDocument> {
   const { collation = null } = scope;
   const special: { name: string | null } = { name: null };
@@ -37,8 +36,8 @@ export function readDocuments(
   const plan = planQuery(collection, { filter, sort, collation });
   const matching =
     special.name === null
-      ? matches(rowsOf(store, collection, plan), test, tick)
-      : specialDocuments(store, collection, { name: special.name, plan, test, tick });
+      ? matches(rowsOf(store, collection, plan), test)
+      : specialDocuments(store, collection, { name: special.name, plan, test });
   const section = <T>(items: IteratorObject<T>) => {
     const rest = skip === 0 ? items : items.drop(skip);
     return limit === 0 ? rest : rest.take(limit);
@@ -68,28 +67,27 @@ export function readDocuments(
 function specialDocuments(
   store: DocumentsStore,
   collection: Collection,
-  { name, plan, test, tick }: { name: string; plan: Plan; test: Filter; tick: () => void },
+  { name, plan, test }: { name: string; plan: Plan; test: Filter },
 ): Generator<FoundDocument> {
   const { index, nearest, search } = plan;
   if (name === '$text') {
-    if (search !== undefined) return found(rowsOf(store, collection, plan), { search, test, tick });
+    if (search !== undefined) return found(rowsOf(store, collection, plan), { search, test });
     throw new CommandError('IndexNotFound', 'text index required for $text query');
   }
   if (index === null || nearest === undefined)
     throw new CommandError(291, 'error processing query: unable to find index for $geoNear query');
-  return nearestDocuments(store, collection, { index, nearest, test, tick });
+  return nearestDocuments(store, collection, { index, nearest, test });
 }
 
 interface Searching {
   readonly search: TextSearch;
   readonly test: Filter;
-  readonly tick: () => void;
 }
 
 /** Documents that a search finds, with their scores. */
-function* found(rows: Iterable<Row>, { search, test, tick }: Searching): Generator<FoundDocument> {
+function* found(rows: Iterable<Row>, { search, test }: Searching): Generator<FoundDocument> {
   for (const row of rows) {
-    tick();
+    spend(DOCUMENT_STEPS);
     const document = decodeDocument(row.bytes);
     const textScore = search.score(document);
     if (textScore === null || !test(document)) continue;
@@ -98,9 +96,9 @@ function* found(rows: Iterable<Row>, { search, test, tick }: Searching): Generat
   }
 }
 
-function* matches(rows: Iterable<Row>, test: Filter, tick: () => void): Generator<FoundDocument> {
+function* matches(rows: Iterable<Row>, test: Filter): Generator<FoundDocument> {
   for (const row of rows) {
-    tick();
+    spend(DOCUMENT_STEPS);
     const document = decodeDocument(row.bytes);
     if (test(document)) yield { ...row, document };
   }
@@ -114,6 +112,7 @@ function* rowsOf(store: DocumentsStore, collection: Collection, plan: Plan): Gen
   }
   const seen = index.isMultikey ? new Set<number>() : null;
   for (const range of isReverse ? ranges.toReversed() : ranges) {
+    spend(DOCUMENT_STEPS);
     for (const row of store.scanIndex(collection, index, { ...range, isReverse })) {
       if (seen?.has(row.rowNumber)) continue;
       seen?.add(row.rowNumber);

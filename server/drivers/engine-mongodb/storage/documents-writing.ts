@@ -1,6 +1,7 @@
 /** Writes documents together with their keys, and holds what is unique. */
 import { type Document, EJSON, ObjectId } from 'bson';
 import { CommandError } from '../command-error.ts';
+import { DOCUMENT_STEPS, KEY_STEPS, spend } from '../command-time.ts';
 import {
   decodeDocument,
   encodeDocument,
@@ -43,8 +44,10 @@ export class DocumentsWriting {
     const key = keyOf([document._id], [], ids.collation);
     this.#assertFree(collection, ids, { key, document, rowNumber: NO_ROW });
     const rowNumber = this.#store.insert(collection, key, stored);
-    for (const { index, keys } of entries)
+    for (const { index, keys } of entries) {
       for (const each of keys) this.#store.addKey(index, each, rowNumber);
+      spend(KEY_STEPS * keys.length);
+    }
     if (collection.options.capped) this.#removeOldest(collection);
     return document._id;
   }
@@ -95,10 +98,12 @@ export class DocumentsWriting {
       for (const { key, rowNumber } of entries) {
         if (index.isUnique) this.#assertFree(collection, index, { key, rowNumber, document: null });
         this.#store.addKey(index, key, rowNumber);
+        spend(KEY_STEPS);
       }
       [entries, bytes] = [[], 0];
     };
     for (const { rowNumber, bytes: stored } of this.#store.scan(collection, false)) {
+      spend(DOCUMENT_STEPS);
       for (const key of this.#keys(index, decodeDocument(stored))) {
         entries.push({ key, rowNumber });
         bytes += key.length + ENTRY_BYTES;

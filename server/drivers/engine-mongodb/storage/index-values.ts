@@ -1,5 +1,6 @@
 /** Indexes, and which values of a document they hold. */
 import type { Document } from 'bson';
+import { CommandError } from '../command-error.ts';
 import type { Filter } from '../query/filter.ts';
 import type { Collation } from '../values/collations.ts';
 
@@ -47,7 +48,17 @@ export function orNull(value: unknown): unknown {
   return value === undefined ? null : value;
 }
 
-export function product(lists: readonly (readonly unknown[])[]): unknown[][] {
+/** Keys of one document in one index; the most on a server too. */
+const MAX_KEYS = 100_000;
+
+/** Throws CommandError for too many. */
+export function product(lists: readonly (readonly unknown[])[], most = MAX_KEYS): unknown[][] {
+  const count = lists.reduce((number, list) => number * Math.max(1, list.length), 1);
+  if (count > most)
+    throw new CommandError(
+      'CannotBuildIndexKeys',
+      `an index may have ${most} keys of one document, not ${count}: index no array so long`,
+    );
   return lists.reduce<unknown[][]>(
     (rows, list) =>
       rows.flatMap((row) => (list.length === 0 ? [null] : list).map((value) => [...row, value])),

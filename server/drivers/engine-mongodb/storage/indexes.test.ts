@@ -242,26 +242,29 @@ describe('indexes', () => {
 describe('collections', () => {
   test('capped ones lose their oldest documents, by number and by bytes', (t) => {
     const documents = new TestDocuments(t);
-    const options = { capped: true, size: 2000, max: 3 };
-    documents.run({ create: 'log', ...options });
+    const options = { capped: true, size: 4096, max: 3 };
+    // A server has at least 4 KiB, and else multiples of 256 bytes.
+    documents.run({ create: 'log', ...options, size: 1 });
     documents.run({ createIndexes: 'log', indexes: [{ key: { n: 1 }, name: 'n', unique: true }] });
     const text = 'x'.repeat(100);
     for (let n = 1; n <= 5; n++) documents.insert('log', { _id: n, n, text });
     assert.deepEqual(documents.ids('log', {}), [3, 4, 5]);
     assert.deepEqual(documents.ids('log', {}, { sort: { $natural: -1 } }), [5, 4, 3]);
-    documents.insert('log', { _id: 6, n: 1, text: 'x'.repeat(1780) });
+    documents.insert('log', { _id: 6, n: 1, text: 'x'.repeat(3850) });
     assert.deepEqual(documents.ids('log', { n: { $gt: 0 } }, { sort: { n: 1 } }), [6, 5]);
-    assert.equal(documents.codeOf({ insert: 'log', documents: [{ n: 7, text: 'x'.repeat(2000) }] }), 2);
+    assert.equal(documents.codeOf({ insert: 'log', documents: [{ n: 7, text: 'x'.repeat(4100) }] }), 2);
     assert.deepEqual(documents.ids('log', {}), [5, 6]);
     documents.database.close();
     documents.open();
     documents.insert('log', { _id: 7, n: 7 });
     documents.insert('log', { _id: 8, n: 8 });
     assert.deepEqual(documents.ids('log', {}), [6, 7, 8]);
-    const [listed] = documents.run({ listCollections: 1 }).cursor.firstBatch;
+    const [listed] = documents.run({ listCollections: 1, filter: { name: 'log' } }).cursor.firstBatch;
     assert.deepEqual(listed.options, options);
+    documents.run({ create: 'larger', capped: true, size: 5000 });
+    assert.equal(documents.run({ collStats: 'larger' }).maxSize, 5120);
     const { capped, max, maxSize } = documents.run({ collStats: 'log' });
-    assert.deepEqual({ capped, max, maxSize }, { capped: true, max: 3, maxSize: 2000 });
+    assert.deepEqual({ capped, max, maxSize }, { capped: true, max: 3, maxSize: 4096 });
   });
 
   test('are made, listed, measured, and dropped', (t) => {

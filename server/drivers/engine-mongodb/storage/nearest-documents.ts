@@ -1,5 +1,6 @@
 /** Documents by their distance from a point: those of ever larger circles, read by an index of cells. */
 import type { Document } from 'bson';
+import { DOCUMENT_STEPS, spend } from '../command-time.ts';
 import { type CellRange, rangesOfBox, rangesOfCap } from '../geo/cells.ts';
 import { type Location, locationsOf, type Pair } from '../geo/locations.ts';
 import type { Near } from '../geo/regions.ts';
@@ -92,14 +93,13 @@ export interface NearestRead {
   readonly index: Index;
   readonly nearest: Nearest;
   readonly test: Filter;
-  readonly tick: () => void;
 }
 
 /** Nearest first. Throws CommandError when too many wait for those that are nearer. */
 export function* nearestDocuments(
   store: DocumentsStore,
   collection: Collection,
-  { index, nearest, test, tick }: NearestRead,
+  { index, nearest, test }: NearestRead,
 ): Generator<NearDocument> {
   const { near, path, prefixes } = nearest;
   const seen = new Set<number>();
@@ -107,8 +107,9 @@ export function* nearestDocuments(
   let waiting: NearDocument[] = [];
   for (const { radius, cells } of circlesOf(near, index, collection.documents <= FEW)) {
     for (const range of rangesOfCells(index, prefixes, cells)) {
+      spend(DOCUMENT_STEPS);
       for (const row of store.scanIndex(collection, index, { ...range, isReverse: false })) {
-        tick();
+        spend(DOCUMENT_STEPS);
         if (seen.has(row.rowNumber)) continue;
         seen.add(row.rowNumber);
         const document = decodeDocument(row.bytes);

@@ -2,8 +2,9 @@
 import { createHash } from 'node:crypto';
 import type { Document } from 'bson';
 import { CommandError } from '../command-error.ts';
+import { OutOfTime } from '../command-time.ts';
 import { cellsOf, type Grid, gridCell } from '../geo/cells.ts';
-import { isGeoJson, legacyPair, readLocation } from '../geo/locations.ts';
+import { isGeoJson, legacyPair, readLocation, shown } from '../geo/locations.ts';
 import { indexTerms } from '../text/text-index.ts';
 import { leavesAt } from '../values/field-paths.ts';
 import { keyOf } from '../values/key-order.ts';
@@ -17,11 +18,27 @@ export function specialKeysIn(index: Index, document: Document): Buffer[] {
   const isLocated = index.fields.some(({ kind }) => kind !== 'plain' && kind !== 'hashed');
   // Documents without a location or a text are not in an index of such.
   if ((isLocated || index.isSparse) && special.every((values) => values.length === 0)) return [];
-  const keys = product(perField).map((values) =>
+  const isText = index.fields.some(({ kind }) => kind === 'text');
+  if (isText) assertNoArrays(index, perField, document);
+  // The terms of a text have a limit of their own.
+  const keys = product(perField, isText ? Number.POSITIVE_INFINITY : undefined).map((values) =>
     keyOf(values.map(orNull), index.descending, index.collation),
   );
   if (keys.length > 1) index.isMultikey = true;
   return [...new Map(keys.map((key) => [key.toString('latin1'), key])).values()];
+}
+
+function assertNoArrays({ fields }: Index, perField: unknown[][], document: Document): void {
+  const at = fields.findIndex(({ kind, path }, i) => {
+    const isOne = perField[i]?.length === 1 && !Array.isArray(leavesAt(document, path)[0]);
+    return kind === 'plain' && !isOne;
+  });
+  if (at === -1) return;
+  const name = fields[at]?.path.join('.');
+  throw new CommandError(
+    'CannotBuildIndexKeys',
+    `Field '${name}' of text index contains an array in document: ${shown(document._id)}`,
+  );
 }
 
 function valuesOf({ kind, path }: IndexField, document: Document, index: Index): unknown[] {
@@ -88,9 +105,9 @@ function sphericalCells(value: unknown): Buffer[] {
       const location = readLocation(each);
       if (location === null) throw new CommandError('BadValue', 'geo element must be an array or object');
       if (location.shape !== null) return cellsOf(location.shape);
-      throw new CommandError('BadValue', `longitude/latitude is out of bounds: ${JSON.stringify(each)}`);
+      throw new CommandError('BadValue', `longitude/latitude is out of bounds: ${shown(each)}`);
     } catch (error) {
-      if (!(error instanceof CommandError)) throw error;
+      if (!(error instanceof CommandError) || error instanceof OutOfTime) throw error;
       throw new CommandError(16755, `Can't extract geo keys: ${error.message}`);
     }
   });

@@ -1,5 +1,5 @@
 /** The `validator` of a collection: which documents may be written to it. */
-import type { Document } from 'bson';
+import { calculateObjectSize, type Document } from 'bson';
 import { CommandError } from '../command-error.ts';
 import { compileFilter, type Filter } from '../query/filter.ts';
 import { brokenRules, compileSchema } from '../query/json-schema.ts';
@@ -10,6 +10,9 @@ const LEVELS = ['off', 'strict', 'moderate'];
 const ACTIONS = ['error', 'warn'];
 /** They need an index, or run scripts. */
 const NOT_ALLOWED = ['$near', '$nearSphere', '$geoNear', '$text', '$where'];
+
+/** Details that an error tells, bytes. */
+const MAX_DETAILS_BYTES = 2 ** 20;
 
 /** By a collection's options, which are another object once they change. */
 const compiled = new WeakMap<Document, Filter>();
@@ -63,7 +66,10 @@ export function assertValid(options: Document, document: Document, before?: Docu
     compiled.set(options, test);
   }
   if (test(document) || (level === 'moderate' && before !== undefined && !test(before))) return;
-  const errInfo = { failingDocumentId: document._id, details: whyNot(validator, document) };
+  const details = whyNot(validator, document);
+  const isTooLong = calculateObjectSize(details) > MAX_DETAILS_BYTES;
+  const told = isTooLong ? { reason: 'the detailed error is too large', truncated: true } : details;
+  const errInfo = { failingDocumentId: document._id, details: told };
   throw new CommandError('DocumentValidationFailure', 'Document failed validation', { errInfo });
 }
 

@@ -1,6 +1,8 @@
 /** Words of a text as an index of them has them: stems in small letters, without stop words and accents. */
 import { createRequire } from 'node:module';
 import { CommandError } from '../command-error.ts';
+import { spend } from '../command-time.ts';
+import { normalForm } from '../values/normal-forms.ts';
 
 const require = createRequire(import.meta.url);
 
@@ -27,6 +29,7 @@ const NAMES = new Set(Object.values(LANGUAGES));
 const MORE_STOP_WORDS: Readonly<Record<string, readonly string[]>> = { english: ['a'], romanian: ['si'] };
 /** Longer words are cut, so that a key is short; the stemmers would be slow with them. */
 const MAX_WORD = 128;
+const WORD_STEPS = 10;
 const WORDS = /[\p{L}\p{N}\p{M}_]+(?:['’]\p{L}+)*/gu;
 
 interface Language {
@@ -70,6 +73,7 @@ export const INSENSITIVE: Sensitivity = { toCase: false, toAccents: false };
 export function* termsOf(text: string, language: string, sensitivity = INSENSITIVE): Generator<string> {
   const { stem, isStopWord } = languageOf(language);
   for (const [found] of text.matchAll(WORDS)) {
+    spend(WORD_STEPS);
     const word = found.slice(0, MAX_WORD);
     const small = word.toLowerCase();
     if (isStopWord(small)) continue;
@@ -81,5 +85,5 @@ export function* termsOf(text: string, language: string, sensitivity = INSENSITI
 }
 
 export function withoutAccents(text: string): string {
-  return text.normalize('NFD').replace(/\p{M}/gu, '');
+  return normalForm(text, 'NFD').replace(/\p{M}/gu, '');
 }

@@ -1,13 +1,20 @@
 /** Indexes of texts: their terms, and the score of a document for a search. */
 import type { Document } from 'bson';
 import { CommandError } from '../command-error.ts';
+import { spend } from '../command-time.ts';
 import { isDocument, leavesAt } from '../values/field-paths.ts';
 import { isNumber, isTrue, plainNumber } from '../values/numbers.ts';
 import { INSENSITIVE, languageName, type Sensitivity, termsOf, withoutAccents } from './languages.ts';
 
 const WILDCARD = '$**';
-/** The most on a server too. */
+/** These are the most on a server too. */
 const MAX_WEIGHT = 99_999;
+const MAX_TERMS = 400_000;
+const MAX_TERMS_BYTES = 4 * 2 ** 20;
+/** Bytes of a server's key beside its term, about. */
+const TERM_BYTES = 25;
+/** Words and phrases of a search. */
+const MAX_WANTED = 10_000;
 
 /** The options of an index of texts, whose key names the fields. Throws CommandError. */
 export function readTextSpec({ key: given, weights: asked = {}, ...spec }: Document): Document {
@@ -51,17 +58,38 @@ interface Field {
   readonly weight: number;
 }
 
-function fieldsOf(document: Document, { weights }: Document): Field[] {
-  const { [WILDCARD]: all, ...named } = weights as Record<string, number>;
-  const textsAt = (path: string) =>
-    leavesAt(document, path.split('.'))
-      .flat()
-      .filter((each) => typeof each === 'string');
-  const fields = Object.entries(named).flatMap(([path, weight]) =>
-    textsAt(path).map((text) => ({ text, weight })),
-  );
-  if (all === undefined) return fields;
-  return [...fields, ...[...everyText(document, '', named)].map((text) => ({ text, weight: all }))];
+interface Weights {
+  readonly paths: readonly { readonly path: readonly string[]; readonly weight: number }[];
+  readonly named: Document;
+  /** Weight of all other texts; undefined: they are not in the index. */
+  readonly all: number | undefined;
+}
+
+/** By the specification of an index. */
+const known = new WeakMap<Document, Weights>();
+
+function weightsOf(spec: Document): Weights {
+  const there = known.get(spec);
+  if (there !== undefined) return there;
+  const { [WILDCARD]: all, ...named } = spec.weights as Record<string, number>;
+  const paths = Object.entries(named).map(([path, weight]) => ({ path: path.split('.'), weight }));
+  const weights = { paths, named, all };
+  known.set(spec, weights);
+  return weights;
+}
+
+function fieldsOf(document: Document, spec: Document): Field[] {
+  const { paths, named, all } = weightsOf(spec);
+  const fields: Field[] = [];
+  spend(paths.length);
+  for (const { path, weight } of paths) {
+    if (document[path[0] as string] === undefined) continue;
+    for (const text of leavesAt(document, path).flat())
+      if (typeof text === 'string') fields.push({ text, weight });
+  }
+  if (all !== undefined)
+    for (const text of everyText(document, '', named)) fields.push({ text, weight: all });
+  return fields;
 }
 
 function* everyText(value: unknown, path: string, named: Document): Generator<string> {
@@ -94,7 +122,23 @@ export function indexTerms(document: Document, spec: Document): string[] {
   if (fields.length === 0) return [];
   const language = languageOf(document, spec);
   const terms = new Set<string>();
-  for (const { text } of fields) for (const term of termsOf(text, language)) terms.add(term);
+  let bytes = 0;
+  for (const { text } of fields)
+    for (const term of termsOf(text, language)) {
+      if (terms.has(term)) continue;
+      terms.add(term);
+      bytes += term.length + TERM_BYTES;
+      if (terms.size > MAX_TERMS)
+        throw new CommandError(
+          16732,
+          `too many unique keys for a single document to have a text index, max is ${MAX_TERMS}`,
+        );
+      if (bytes > MAX_TERMS_BYTES)
+        throw new CommandError(
+          16733,
+          `trying to index text where term list is too big, max is ${MAX_TERMS_BYTES / 2 ** 20}mb`,
+        );
+    }
   return [...terms];
 }
 
@@ -138,6 +182,8 @@ export function readSearch(asked: unknown, spec: Document): TextSearch {
   }
   const terms = (texts: string[], how: Sensitivity) =>
     new Set(texts.flatMap((text) => [...termsOf(text, language, how)]));
+  if (wanted.length + unwanted.length + phrases.length > MAX_WANTED)
+    throw new CommandError('BadValue', `a search may have ${MAX_WANTED} words and phrases, not more`);
   const positive = terms(wanted, sensitivity);
   const negative = terms(unwanted, sensitivity);
   return {
@@ -145,8 +191,12 @@ export function readSearch(asked: unknown, spec: Document): TextSearch {
     score: (document) => {
       const fields = fieldsOf(document, spec);
       const texts = fields.map(({ text }) => formOf(text, sensitivity));
-      if (phrases.some(({ text, isWanted }) => texts.some((each) => each.includes(text)) !== isWanted))
-        return null;
+      const isIn = (phrase: string) =>
+        texts.some((each) => {
+          spend(each.length / 10);
+          return each.includes(phrase);
+        });
+      if (phrases.some(({ text, isWanted }) => isIn(text) !== isWanted)) return null;
       return scoreOf(fields, { positive, negative, sensitivity, language: languageOf(document, spec) });
     },
   };

@@ -1,5 +1,6 @@
 /** Resolves dotted paths like queries and indexes: through every element of an array. */
 import type { Document } from 'bson';
+import { spend } from '../command-time.ts';
 
 const DIGITS = /^\d+$/;
 
@@ -52,7 +53,9 @@ function follow(value: unknown, { path, at, found }: Walk): void {
 /** Values that a condition is compared with: the leaves, and the elements of leaves that are arrays. */
 export function candidatesOf(leaves: readonly unknown[]): readonly unknown[] {
   if (!leaves.some(Array.isArray)) return leaves;
-  return leaves.flatMap((leaf) => (Array.isArray(leaf) ? [...leaf, leaf] : [leaf]));
+  const candidates = leaves.flatMap((leaf) => (Array.isArray(leaf) ? [...leaf, leaf] : [leaf]));
+  spend(candidates.length);
+  return candidates;
 }
 
 /** The one value of a path that goes through no array, as `_id` and updates mean it. */

@@ -4,10 +4,13 @@
  * tell from it: `É` and `e` are one form where neither case nor accents count, and `ø` and `o` are two in
  * Danish. Letters that stand for two, as `ß` and `æ`, become these.
  */
+import { spend } from '../command-time.ts';
+import { normalForm } from './normal-forms.ts';
 
 /** Kept; most texts are of few letters. */
 const MAX_FORMS = 10_000;
-const LETTERS = /\P{M}\p{M}*|\p{M}+/gu;
+/** Letters have at most as many marks as a normal form leaves with one, so none is long. */
+const LETTERS = /\P{M}\p{M}{0,31}|\p{M}{1,31}/gu;
 const LOWER = 'abcdefghijklmnopqrstuvwxyz';
 const SINGLES = [...LOWER, ...LOWER.toUpperCase(), ...'0123456789'];
 const PAIRS = [...LOWER].flatMap((one) => [...LOWER].map((other) => one + other));
@@ -35,12 +38,13 @@ export class TextForms {
   }
 
   formOf(text: string): string {
-    const form = this.#join(text.normalize('NFC'));
+    const form = this.#join(normalForm(text, 'NFC'));
     return this.#isNumeric ? form.replace(/(?<!\d)0+(?=\d)/g, '') : form;
   }
 
   #join(text: string): string {
     let form = '';
+    spend(text.length);
     for (const letter of text.match(LETTERS) ?? []) form += this.#formOfLetter(letter);
     return form;
   }
@@ -87,9 +91,9 @@ export class TextForms {
 
 /** Texts that a letter may be the same as, the plainest first. */
 function candidatesFor(letter: string, locale: string): string[] {
-  const parts = letter.normalize('NFKD');
+  const parts = normalForm(letter, 'NFKD');
   const bare = parts.replace(/\p{M}/gu, '');
   const lower = (text: string) => text.toUpperCase().toLowerCase();
   const all = [lower(bare), bare, lower(parts), letter.toLocaleLowerCase(locale), parts, letter];
-  return all.map((each) => each.normalize('NFC'));
+  return all.map((each) => normalForm(each, 'NFC'));
 }

@@ -1,0 +1,45 @@
+/**
+ * The time of the command that runs now. A process runs one command at a time, so there is one of it. Code
+ * that may take long with a single document says how many steps it takes, and is ended between them.
+ */
+import { CommandError } from './command-error.ts';
+
+/** About a tenth of a microsecond each; the clock is read every millisecond or so. */
+const STEPS_BETWEEN_LOOKS = 10_000;
+/** Cost of looking at one document, or of reading a range of an index. */
+export const DOCUMENT_STEPS = 300;
+/** Cost of writing a key of an index. */
+export const KEY_STEPS = 50;
+
+/** The command's time is over. It ends the command as a whole, whatever else it would go on with. */
+export class OutOfTime extends CommandError {
+  constructor(what?: string) {
+    super('MaxTimeMSExpired', `operation exceeded time limit${what === undefined ? '' : `: ${what}`}`);
+  }
+}
+
+let left = STEPS_BETWEEN_LOOKS;
+let remaining: (() => number) | null = null;
+
+/** Runs `work`; spend() throws in it once `remainingMs` is not above 0. Null: no limit. */
+export function withinCommandTime<T>(remainingMs: (() => number) | null, work: () => T): T {
+  [left, remaining] = [STEPS_BETWEEN_LOOKS, remainingMs];
+  try {
+    return work();
+  } finally {
+    remaining = null;
+  }
+}
+
+/** Throws OutOfTime when the command that runs now has none left. */
+export function spend(steps = 1): void {
+  left -= steps;
+  if (left > 0) return;
+  left = STEPS_BETWEEN_LOOKS;
+  if (remaining !== null && remaining() <= 0) throw new OutOfTime();
+}
+
+/** Time that is left to the command that runs now, ms; infinite without a limit. */
+export function timeLeftMs(): number {
+  return remaining?.() ?? Number.POSITIVE_INFINITY;
+}
