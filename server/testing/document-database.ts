@@ -70,6 +70,13 @@ export class TestDocuments {
       .firstBatch;
   }
 
+  /** How a command reads documents: the stage that comes first of those that `explain` tells. */
+  sourceOf(command: Document): Document {
+    let stage = this.run({ explain: command }).queryPlanner.winningPlan;
+    while (stage.inputStage !== undefined) stage = stage.inputStage;
+    return stage;
+  }
+
   /** One statement of `update`; the document with `_id` 1 afterwards. */
   update(collection: string, u: unknown, more: Document = {}): Document {
     this.run({ update: collection, updates: [{ q: { _id: 1 }, u, ...more }] });

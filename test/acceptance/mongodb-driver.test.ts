@@ -57,6 +57,23 @@ describe('a server of MongoDB', () => {
   const ids = async (filter: Document) =>
     (await items.find(filter).sort({ _id: 1 }).toArray()).map(({ _id }) => _id);
 
+  test('has a client wait at the end of a capped collection', async () => {
+    const log = await db.createCollection('log', { capped: true, size: 4096 });
+    await log.insertOne({ n: 1 });
+    const cursor = log.find({}, { tailable: true, awaitData: true, maxAwaitTimeMS: 20_000 });
+    assert.equal((await cursor.next())?.n, 1);
+    for (const n of [2, 3]) {
+      const waited = cursor.next();
+      await log.insertOne({ n });
+      assert.equal((await waited)?.n, n);
+    }
+    await cursor.close();
+    const short = log.find({}, { tailable: true, awaitData: true, maxAwaitTimeMS: 10 });
+    for (const n of [1, 2, 3]) assert.equal((await short.tryNext())?.n, n);
+    assert.equal(await short.tryNext(), null);
+    await short.close();
+  });
+
   test('keeps every type', async () => {
     const all = {
       double: new Double(5),

@@ -37,6 +37,7 @@ const CODES = {
   InvalidPipelineOperator: 168,
   CannotIndexParallelArrays: 171,
   QueryPlanKilled: 175,
+  CappedPositionLost: 136,
   InvalidIndexSpecificationOption: 197,
   CannotBuildIndexKeys: 201,
   ConversionFailure: 241,

@@ -27,6 +27,7 @@ import { scramKeys } from '../scram-keys.ts';
 import { ARCHIVE_KIND } from './archive/archive-format.ts';
 import { CommandError } from './command-error.ts';
 import { SERVER_VERSION } from './server-version.ts';
+import { TailWaits } from './tail-waits.ts';
 import { MongoRouter, type MongoRouterDeps } from './wire/mongo-router.ts';
 import { TenantLogins } from './wire/tenant-logins.ts';
 
@@ -71,12 +72,15 @@ export class MongodbEngine extends ChildEngine implements Engine {
   readonly #router: MongoRouter;
   readonly #tls: ServerTls | null;
   readonly #isPrivate: boolean;
+  readonly #tails = new TailWaits();
+  readonly #clock: MongodbEngineOptions['clock'];
 
   constructor(options: MongodbEngineOptions) {
     super(KIND, options);
     this.#isPrivate = options.isPrivate === true;
     const { folder, clock, alarms, tls = null, firstPort, whyNoServer = null } = options;
     this.#tls = tls;
+    this.#clock = clock;
     this.#whatItIs = whyNoServer === null ? WHAT_IT_IS : `${WHAT_IT_IS}; ${whyNoServer}`;
     const logins = new TenantLogins(join(folder, '.logins'), alarms);
     this.#logins = logins;
@@ -169,10 +173,18 @@ export class MongodbEngine extends ChildEngine implements Engine {
     await super.close();
   }
 
-  /** The reply to a command, also to one that failed. */
+  /** The reply to a command, also to one that failed; that of a tailable cursor may come later. */
   async #execute(database: EngineDatabase, sections: Buffer): Promise<Uint8Array> {
+    const clock = this.#clock;
+    const from = clock.monotonic();
     try {
-      return (await this.call(database, { kind: 'command' }, { body: sections })).body;
+      for (;;) {
+        const { head, body } = await this.call(database, { kind: 'command' }, { body: sections });
+        const leftMs = typeof head.waitMs === 'number' ? from + head.waitMs - clock.monotonic() : 0;
+        if (head.waitMs === null) this.#tails.wake(database.database);
+        if (leftMs <= 0) return body;
+        await this.#tails.wait(database.database, leftMs);
+      }
     } catch (error) {
       return serialize(asReply(error).reply());
     }

@@ -10,6 +10,7 @@ import { type OpenHead, runChild } from '../../engine-children/child-main.ts';
 import { noteDamage } from '../../engine-children/data-damage.ts';
 import { CommandError } from '../command-error.ts';
 import { commandOf, describeCollection, resultOf } from '../query-results.ts';
+import { waits } from '../storage/cursors.ts';
 import { decodeCommand, decodeDocument, encodeReply } from '../values/bson-documents.ts';
 import { Malformed, readDocuments, readSections } from '../wire/message-sections.ts';
 import { checkHandler, copyHandler } from './child-archive.ts';
@@ -49,7 +50,7 @@ function commandHandler(tenant: TenantDocuments): Handler {
     try {
       const reply = tenant.run(read(body), { readOnly: false });
       if (reply.ok === 0) noteDamage(reply);
-      return { head: {}, body: encodeReply(reply) };
+      return { head: { waitMs: waits.get(reply) ?? null }, body: encodeReply(reply) };
     } catch (error) {
       if (error instanceof CommandError) return { head: {}, body: encodeReply(error.reply()) };
       if (!(error instanceof Malformed)) throw error;

@@ -23,7 +23,7 @@ const MAX_INDEXES = 64;
 /** Options of `create`; without effect here, or sent with any command. */
 const CREATE_OPTIONS = new Set(
   (
-    'create capped size max validator validationLevel validationAction storageEngine indexOptionDefaults writeConcern comment collation autoIndexId idIndex ' +
+    'create capped size max clusteredIndex expireAfterSeconds validator validationLevel validationAction storageEngine indexOptionDefaults writeConcern comment collation autoIndexId idIndex ' +
     'lsid maxTimeMS readConcern apiVersion apiStrict apiDeprecationErrors'
   ).split(' '),
 );
@@ -50,7 +50,7 @@ function create(command: Document, scope: CommandScope): Document {
     throw new CommandError('InvalidOptions', `'${unknown}' of create is not supported by this engine`);
   if (scope.store.collection(name) !== undefined)
     throw new CommandError('NamespaceExists', `Collection ${namespaceOf(name, scope)} already exists.`);
-  const options = { ...readCapped(command), ...readValidator(command, collation) };
+  const options = { ...readCapped(command), ...readClustered(command), ...readValidator(command, collation) };
   createCollection(name, scope, collation === null ? options : { ...options, collation: collation.spec });
   return { ok: 1 };
 }
@@ -72,6 +72,33 @@ function readCapped({ capped, size, max }: Document): Document {
 /** A size as a server rounds it: at least 4 KiB, else a multiple of 256 bytes. */
 function roundedSize(bytes: number): number {
   return Math.max(4096, Math.ceil(bytes / 256) * 256);
+}
+
+/** The options of a collection that keeps its documents in the order of their `_id`. Throws CommandError. */
+function readClustered({ clusteredIndex, expireAfterSeconds: seconds, capped }: Document): Document {
+  const invalid = (why: string) => new CommandError('InvalidOptions', why);
+  if (clusteredIndex === undefined) {
+    if (seconds === undefined) return {};
+    throw invalid("'expireAfterSeconds' is only supported when the 'clusteredIndex' option is specified");
+  }
+  if (!isDocument(clusteredIndex))
+    throw new CommandError('TypeMismatch', "'clusteredIndex' must be an object");
+  const { key, unique, name = '_id_', v = 2 } = clusteredIndex;
+  if (unique === undefined)
+    throw new CommandError(
+      40414,
+      "BSON field 'create.clusteredIndex.unique' is missing but a required field",
+    );
+  if (unique !== true) throw new CommandError(5979700, 'The clusteredIndex option requires unique: true');
+  if (!equalValues(key, { _id: 1 }))
+    throw new CommandError(
+      'InvalidIndexSpecificationOption',
+      "The clusteredIndex option supports only the key '{_id: 1}'",
+    );
+  if (capped) throw invalid("a collection is either 'capped' or has a 'clusteredIndex'");
+  const expiry = seconds === undefined ? {} : { expireAfterSeconds: seconds };
+  assertExpiry({ key, ...expiry });
+  return { clusteredIndex: { v, key, name, unique: true }, ...expiry };
 }
 
 const COLL_MOD_INDEX = new Set(['name', 'keyPattern', 'expireAfterSeconds', 'hidden']);
@@ -147,7 +174,11 @@ function listCollections(command: Document, scope: CommandScope): Document {
       type: 'collection',
       ...(nameOnly
         ? {}
-        : { options, info: { readOnly: false, uuid }, idIndex: { v: 2, key: { _id: 1 }, name: '_id_' } }),
+        : {
+            options,
+            info: { readOnly: false, uuid },
+            ...(options.clusteredIndex ? {} : { idIndex: { v: 2, key: { _id: 1 }, name: '_id_' } }),
+          }),
     }))
     .filter(test);
   return scope.cursors.first(
@@ -161,7 +192,7 @@ function listIndexes(command: Document, scope: CommandScope): Document {
   const documents = indexes.map(({ id, spec }) => {
     // The index of `_id` is always unique, and listed without the option.
     const { unique: _unique, ...ofIds } = spec;
-    return id === 0 ? ofIds : spec;
+    return id === 0 && !spec.clustered ? ofIds : spec;
   });
   return scope.cursors.first(
     { documents: documents.values(), isHeld: true },

@@ -4,8 +4,12 @@ import { CommandError } from '../command-error.ts';
 import { readVariables } from '../query/command-variables.ts';
 import { compileProjection } from '../query/projection.ts';
 import { MemoryBudget, readSort, weightOf } from '../query/sorting.ts';
-import type { Plan } from '../storage/plan.ts';
+import type { Index } from '../storage/index-values.ts';
+import type { Plan, SortSpec } from '../storage/plan.ts';
 import { planQuery } from '../storage/query-plan.ts';
+import { Tail } from '../storage/tail.ts';
+import { encodeDocument } from '../values/bson-documents.ts';
+import type { Collation } from '../values/collations.ts';
 import { leavesAt } from '../values/field-paths.ts';
 import { textKeyOf } from '../values/key-order.ts';
 import { plainNumber } from '../values/numbers.ts';
@@ -21,7 +25,7 @@ import {
 /** Values of `distinct`, bytes, so that they fit in one reply. */
 const MAX_DISTINCT_BYTES = 15 * 2 ** 20;
 /** Fields of `find` that change what it answers and that there is nothing for here. */
-const UNKNOWN_TO_FIND = ['min', 'max', 'returnKey', 'showRecordId', 'tailable'];
+const UNKNOWN_TO_FIND = ['min', 'max', 'returnKey', 'showRecordId'];
 
 function findCommand(command: Document, scope: CommandScope): Document {
   const name = collectionName(command, scope);
@@ -38,6 +42,8 @@ function findCommand(command: Document, scope: CommandScope): Document {
   const sort = readSort(command.sort);
   const show =
     projection === undefined ? null : compileProjection(projection, { variables, collation, filter });
+  if (command.tailable || command.awaitData)
+    return tail(command, scope, { name, sort, show, variables, collation });
   const found = find(name, scope, { filter, sort, variables, collation, ...window(command) });
   const documents = found.map(({ bytes, document }) => (show === null ? bytes : show(document)));
   const isHeld = collection !== undefined && !planQuery(collection, { filter, sort, collation }).isSorted;
@@ -45,6 +51,43 @@ function findCommand(command: Document, scope: CommandScope): Document {
   return scope.cursors.first(
     { documents, isHeld },
     { namespace: namespaceOf(name, scope), batchSize, isSingle },
+  );
+}
+
+interface Tailing {
+  readonly name: string;
+  readonly sort: SortSpec;
+  readonly show: ((document: Document) => Document) | null;
+  readonly variables: Document;
+  readonly collation: Collation | null;
+}
+
+/** A cursor that waits at the end of a capped collection for what is written later. Throws CommandError. */
+function tail(command: Document, scope: CommandScope, { name, sort, show, ...more }: Tailing): Document {
+  const { filter = {}, batchSize, awaitData, tailable, singleBatch } = command;
+  if (!tailable)
+    throw new CommandError('FailedToParse', "Cannot set 'awaitData' without also setting 'tailable'");
+  if (singleBatch)
+    throw new CommandError('FailedToParse', "cannot use tailable option with the 'singleBatch' option");
+  if (sort.some(([path, direction]) => path !== '$natural' || direction < 0))
+    throw new CommandError('BadValue', 'cannot use tailable option with a sort other than {$natural: 1}');
+  const namespace = namespaceOf(name, scope);
+  const collection = scope.store.collection(name);
+  if (collection !== undefined && collection.options.capped !== true)
+    throw new CommandError(
+      'BadValue',
+      `error processing query: ns=${namespace} tailable cursor requested on non capped collection`,
+    );
+  const documents = new Tail(scope.store, name, {
+    ...more,
+    filter,
+    awaitsData: Boolean(awaitData),
+    show: ({ bytes, document }) => (show === null ? bytes : encodeDocument(show(document))),
+  });
+  const isThere = collection !== undefined;
+  return scope.cursors.first(
+    { documents: isThere ? documents : [].values(), isHeld: false },
+    { namespace, batchSize, isSingle: false },
   );
 }
 
@@ -109,16 +152,29 @@ function explain({ explain: inner }: Document, scope: CommandScope): Document {
   const index = plan?.index ?? null;
   const source =
     index === null
-      ? { stage: 'COLLSCAN' }
-      : { stage: stageOf(plan), indexName: index.name, keyPattern: index.spec.key };
+      ? { stage: 'COLLSCAN', direction: plan?.isReverse ? 'backward' : 'forward' }
+      : readingStage(plan as Plan, index);
   const isInMemory = plan?.isSorted === false && Object.keys(inner.sort ?? {}).length > 0;
   const winningPlan = isInMemory ? { stage: 'SORT', inputStage: source } : source;
   return { queryPlanner: { namespace: namespaceOf(name, scope), winningPlan, rejectedPlans: [] }, ok: 1 };
 }
 
-function stageOf(plan: Plan | undefined): string {
-  if (plan?.search !== undefined) return 'TEXT_MATCH';
-  if (plan?.nearest === undefined) return 'IXSCAN';
+/** The stage that reads an index; documents of a scan are fetched by one above it. */
+function readingStage(plan: Plan, { name, spec, isMultikey }: Index): Document {
+  const about = { keyPattern: spec.key, indexName: name, isMultiKey: isMultikey };
+  if (plan.search !== undefined || plan.nearest !== undefined) return { stage: stageOf(plan), ...about };
+  const direction = plan.isReverse ? 'backward' : 'forward';
+  const flags = {
+    isUnique: spec.unique === true,
+    isSparse: spec.sparse === true,
+    isPartial: spec.partialFilterExpression !== undefined,
+    indexVersion: 2,
+  };
+  return { stage: 'FETCH', inputStage: { stage: 'IXSCAN', ...about, ...flags, direction } };
+}
+
+function stageOf(plan: Plan): string {
+  if (plan.search !== undefined) return 'TEXT_MATCH';
   return plan.index?.fields.some(({ kind }) => kind === '2d') ? 'GEO_NEAR_2D' : 'GEO_NEAR_2DSPHERE';
 }
 

@@ -11,8 +11,8 @@ function indexed(documents: TestDocuments, name: string, index: Document): void 
 }
 
 function planOf(documents: TestDocuments, name: string, filter: Document): [string, string | undefined] {
-  const { winningPlan } = documents.run({ explain: { find: name, filter } }).queryPlanner;
-  return [winningPlan.stage, winningPlan.indexName];
+  const { stage, indexName } = documents.sourceOf({ find: name, filter });
+  return [stage, indexName];
 }
 
 /** The places of the manual's $near and $geoNear. */

@@ -9,6 +9,7 @@ import { candidatesOf, isDocument, leavesAt } from '../values/field-paths.ts';
 import { compareValues, equalValues, holdsText, TAG, tagOf, textKeyOf } from '../values/key-order.ts';
 import { isTrue, plainNumber } from '../values/numbers.ts';
 import { isOfType, readTypes } from '../values/type-names.ts';
+import { compileBitTest, isBitTest } from './bit-tests.ts';
 import { assertNoScripts, evaluate, evaluation } from './expressions.ts';
 import { compileSchema, keeps } from './json-schema.ts';
 import { compileRegex, readRegex } from './regular-expressions.ts';
@@ -90,6 +91,11 @@ export function holdsOperators(value: unknown): value is Document {
   return first.startsWith('$') && first !== '$ref' && first !== '$id' && first !== '$db';
 }
 
+/** Whether an operator is about a document rather than a value. */
+export function isOfDocuments(operator: string): boolean {
+  return /^\$(?:and|or|nor|expr|where|text|jsonSchema|comment)$/.test(operator);
+}
+
 /** Compiles the value of a field in a filter. */
 export function compileValue(value: unknown, scope: FilterScope = {}): Condition {
   if (value instanceof BSONRegExp) return matchesRegex(value);
@@ -157,8 +163,11 @@ function compileOperator(name: string, all: Document, scope: FilterScope): Condi
     case '$minDistance':
       if ('$near' in all || '$nearSphere' in all) return () => true;
       throw bad(`${name} needs $near or $nearSphere beside it`);
-    default:
-      throw bad(`unknown operator: ${name}`);
+    default: {
+      if (!isBitTest(name)) throw bad(`unknown operator: ${name}`);
+      const hasBits = compileBitTest(name, value);
+      return (leaves) => candidatesOf(leaves).some(hasBits);
+    }
   }
 }
 
@@ -236,7 +245,7 @@ function elementMatches(value: unknown, scope: FilterScope): Condition {
   if (!isDocument(value)) throw bad('$elemMatch needs an Object');
   const arrays = (leaves: readonly unknown[]) => leaves.filter(Array.isArray) as unknown[][];
   const [first = ''] = Object.keys(value);
-  if (holdsOperators(value) && !/^\$(?:and|or|nor|expr|where|text)$/.test(first)) {
+  if (holdsOperators(value) && !isOfDocuments(first)) {
     const test = compileValue(value, scope);
     return (leaves) => arrays(leaves).some((list) => list.some((element) => test([element])));
   }

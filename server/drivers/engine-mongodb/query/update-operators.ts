@@ -4,9 +4,17 @@ import { CommandError } from '../command-error.ts';
 import type { Collation } from '../values/collations.ts';
 import { isDocument, setField } from '../values/field-paths.ts';
 import { compareValues, textKeyOf } from '../values/key-order.ts';
-import { calculate, isNumber, isTrue, type Operation, plainNumber } from '../values/numbers.ts';
+import {
+  asInteger,
+  calculate,
+  isNumber,
+  isTrue,
+  type Operation,
+  plainNumber,
+  wholeNumber,
+} from '../values/numbers.ts';
 import { numberTypeOf, typeNameOf } from '../values/type-names.ts';
-import { compileFilter, compileValue, holdsOperators } from './filter.ts';
+import { compileFilter, compileValue, holdsOperators, isOfDocuments } from './filter.ts';
 import { readSort, sortOrder } from './sorting.ts';
 import type { Slot } from './update-paths.ts';
 
@@ -64,6 +72,38 @@ function arithmetic(word: string, operation: Operation): Compile {
     });
   };
 }
+
+const BITS: Readonly<Record<string, (a: bigint, b: bigint) => bigint>> = {
+  and: (a, b) => a & b,
+  or: (a, b) => a | b,
+  xor: (a, b) => a ^ b,
+};
+
+const bit: Compile = (operand, { path }) => {
+  const isWhole = (value: unknown): value is number | Long =>
+    ['int', 'long'].includes(typeNameOf(value)) && isNumber(value);
+  const refused = (why: string) => new CommandError('BadValue', why);
+  if (!isDocument(operand) || Object.keys(operand).length === 0)
+    throw refused(`$bit takes a document with 'and', 'or' or 'xor' for '${path}'`);
+  const steps = Object.entries(operand).map(([name, mask]) => {
+    const work = Object.hasOwn(BITS, name) ? BITS[name] : undefined;
+    if (work === undefined)
+      throw refused(`The $bit modifier only supports 'and', 'or', and 'xor', not '${name}'`);
+    if (!isWhole(mask))
+      throw refused(`The $bit modifier field must be an Integer(32/64 bit), not ${typeNameOf(mask)}`);
+    return { work, mask };
+  });
+  return change((value = 0) => {
+    if (!isWhole(value))
+      throw refused(`Cannot apply $bit to a value of non-integral type: '${path}' is ${typeNameOf(value)}`);
+    return steps.reduce<number | Long>((result, { work, mask }) => {
+      const isLong = result instanceof Long || mask instanceof Long;
+      return asInteger(work(wholeNumber(result) as bigint, wholeNumber(mask) as bigint), isLong) as
+        | number
+        | Long;
+    }, value);
+  });
+};
 
 function extreme(direction: number): Compile {
   return (operand, { options: { collation = null } }) =>
@@ -150,7 +190,8 @@ const removing =
   };
 
 const pull: Compile = (operand, { path, options: { collation = null } }) => {
-  if (isDocument(operand) && !holdsOperators(operand)) {
+  const [first = ''] = isDocument(operand) ? Object.keys(operand) : [];
+  if (isDocument(operand) && (!holdsOperators(operand) || isOfDocuments(first))) {
     const test = compileFilter(operand, { collation });
     return removing('$pull', path, (each) => isDocument(each) && test(each));
   }
@@ -188,6 +229,7 @@ export const UPDATE_OPERATORS: Readonly<Record<string, Compile | undefined>> = {
   $unset: unset,
   $inc: arithmetic('increment', 'add'),
   $mul: arithmetic('multiply', 'multiply'),
+  $bit: bit,
   $min: extreme(-1),
   $max: extreme(1),
   $rename: rename,

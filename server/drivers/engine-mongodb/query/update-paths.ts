@@ -1,7 +1,7 @@
 /** The fields that a path of an update leads to, with `$`, `$[]` and `$[name]`. */
 import { type Document, EJSON } from 'bson';
 import { CommandError } from '../command-error.ts';
-import { isDocument, isIndex, setField } from '../values/field-paths.ts';
+import { isDocument, isIndex, setField, valueAt } from '../values/field-paths.ts';
 import { compileFilter, type Filter, type FilterScope } from './filter.ts';
 
 /** More of them than any array has is a mistake, and would fill the memory; as a real server's. */
@@ -31,10 +31,11 @@ export function slotsOf(parts: readonly string[], context: PathContext): Slot[] 
   const slots: Slot[] = [];
   if (parts.some((part) => part === ''))
     throw new CommandError(56, `The update path '${context.path}' contains an empty field name`);
-  if (parts[0]?.startsWith('$'))
+  // Other names with a dollar are fields as any, from version 5.0 on.
+  if (parts[0] === '$' || parts[0]?.startsWith('$['))
     throw new CommandError(
-      'DollarPrefixedFieldName',
-      `The dollar ($) prefixed field '${parts[0]}' in '${context.path}' is not valid for storage.`,
+      'BadValue',
+      `Cannot have positional (i.e. '$') element in the first position in path '${context.path}'`,
     );
   follow(context.document, { parts, at: 0, context, slots });
   return slots;
@@ -100,18 +101,47 @@ function elementsOf(parent: unknown, part: string, { parts, at, context }: Walk)
 }
 
 /** The first element of an array that meets what the filter demands of that array. */
-function matchedElement(path: string, list: unknown, { filter, scope }: PathContext): string {
-  const terms = termsOf(filter).filter(([name]) => name === path || name.startsWith(`${path}.`));
-  if (terms.length > 0 && Array.isArray(list)) {
-    const tests = terms.map((term) => compileFilter(Object.fromEntries([term]), scope));
-    const wrap = (element: unknown) =>
-      path.split('.').reduceRight<unknown>((inner, name) => ({ [name]: inner }), [element]) as Document;
-    const holds = (count: number) =>
-      list.findIndex((element) => tests.slice(0, count).every((test) => test(wrap(element))));
-    const index = holds(tests.length) === -1 ? holds(1) : holds(tests.length);
-    if (index !== -1) return String(index);
+function matchedElement(path: string, list: unknown, { filter, scope, document }: PathContext): string {
+  const all = termsOf(filter);
+  const terms = all.filter(([name]) => name === path || name.startsWith(`${path}.`));
+  if (Array.isArray(list)) {
+    const own = elementIn(list, { path, terms, scope });
+    if (own !== -1) return String(own);
+    // A server remembers the position alone, of whichever array the filter was met by.
+    for (const term of all.toReversed()) {
+      const other = elementOfAny(document, term, scope);
+      if (other !== -1) return String(other);
+    }
   }
   throw new CommandError('BadValue', 'The positional operator did not find the match needed from the query.');
+}
+
+type Term = readonly [path: string, value: unknown];
+
+/** The position of the first element that meets all of the terms, or the first of them; -1: none does. */
+function elementIn(
+  list: readonly unknown[],
+  { path, terms, scope }: { path: string; terms: readonly Term[]; scope: FilterScope | undefined },
+): number {
+  if (terms.length === 0) return -1;
+  const tests = terms.map((term) => compileFilter(Object.fromEntries([term]), scope));
+  const wrap = (element: unknown) =>
+    path.split('.').reduceRight<unknown>((inner, name) => ({ [name]: inner }), [element]) as Document;
+  const holds = (count: number) =>
+    list.findIndex((element) => tests.slice(0, count).every((test) => test(wrap(element))));
+  const index = holds(tests.length);
+  return index === -1 ? holds(1) : index;
+}
+
+/** The same of the first array on the path of a term. */
+function elementOfAny(document: Document, term: Term, scope: FilterScope | undefined): number {
+  const parts = term[0].split('.');
+  for (let length = 1; length <= parts.length; length++) {
+    const value = valueAt(document, parts.slice(0, length));
+    if (!Array.isArray(value)) continue;
+    return elementIn(value, { path: parts.slice(0, length).join('.'), terms: [term], scope });
+  }
+  return -1;
 }
 
 function termsOf(filter: Document): [string, unknown][] {

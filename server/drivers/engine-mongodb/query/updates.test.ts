@@ -3,64 +3,80 @@ import { describe, test } from 'node:test';
 import { Decimal128, type Document, Double, Long, ObjectId, Timestamp } from 'bson';
 import { TestDocuments } from '../../../testing/document-database.ts';
 
+/** Before, the update, after, and what else the statement has. */
+const CASES: readonly [Document, unknown, Document, Document?][] = [
+  [{ a: 1 }, { $set: { 'b.c': 2, a: 3 } }, { a: 3, b: { c: 2 } }],
+  [{ a: [1, 2] }, { $set: { 'a.1': 9, 'a.3': 4 } }, { a: [1, 9, null, 4] }],
+  [{ a: 1, b: { c: 1 } }, { $unset: { a: '', 'b.c': '', z: '' } }, { b: {} }],
+  [{ a: 1 }, { $inc: { a: 2, b: 5 } }, { a: 3, b: 5 }],
+  [{ a: 4 }, { $mul: { a: 2.5, b: 5 } }, { a: 10, b: 0 }],
+  [{ a: 13 }, { $bit: { a: { and: 10 }, b: { or: 5 }, 'c.d': { xor: 3 } } }, { a: 8, b: 5, c: { d: 3 } }],
+  [{ a: 1 }, { $set: { $a: 2, 'b.$c': 3 }, $inc: { $n: 1 } }, { a: 1, $a: 2, b: { $c: 3 }, $n: 1 }],
+  [
+    { a: 4, b: 4 },
+    { $min: { a: 2, c: 1 }, $max: { b: 2 } },
+    { a: 2, b: 4, c: 1 },
+  ],
+  [{ a: { b: 1 } }, { $rename: { 'a.b': 'c' } }, { a: {}, c: 1 }],
+  [{ a: [1] }, { $push: { a: 2, b: [3] } }, { a: [1, 2], b: [[3]] }],
+  [{ a: [3, 1] }, { $push: { a: { $each: [2, 4], $sort: 1, $slice: 3 } } }, { a: [1, 2, 3] }],
+  [{ a: [1, 2] }, { $push: { a: { $each: [9], $position: 0, $slice: -2 } } }, { a: [1, 2] }],
+  [
+    {
+      a: [
+        { n: 2, m: 1 },
+        { n: 1, m: 1 },
+      ],
+    },
+    { $push: { a: { $each: [{ n: 1, m: 2 }], $sort: { n: 1, m: -1 } } } },
+    {
+      a: [
+        { n: 1, m: 2 },
+        { n: 1, m: 1 },
+        { n: 2, m: 1 },
+      ],
+    },
+  ],
+  [{ a: [1, { b: 1 }] }, { $addToSet: { a: { $each: [1.0, { b: 1 }, 3] } } }, { a: [1, { b: 1 }, 3] }],
+  [{ a: [1, 5, 9] }, { $pull: { a: { $gt: 4, $lt: 9 } } }, { a: [1, 9] }],
+  [
+    { a: [{ b: 1 }, { b: 2 }, { b: 3, c: 1 }, 4] },
+    { $pull: { a: { $or: [{ b: 1 }, { $and: [{ b: 3 }, { c: 1 }] }] } } },
+    { a: [{ b: 2 }, 4] },
+  ],
+  [{ a: [{ b: 1, c: 2 }, { b: 2 }] }, { $pull: { a: { b: 1 } } }, { a: [{ b: 2 }] }],
+  [{ a: [1, 2, 1] }, { $pullAll: { a: [1] } }, { a: [2] }],
+  [{ a: [1, 2, 3] }, { $pop: { a: -1 } }, { a: [2, 3] }],
+  [{ a: [{ b: 1 }, { b: 2 }] }, { $inc: { 'a.$[].b': 1 } }, { a: [{ b: 2 }, { b: 3 }] }],
+  [{ a: [1, 5] }, { $set: { 'a.$[x]': 0 } }, { a: [1, 0] }, { arrayFilters: [{ x: { $gt: 2 } }] }],
+  [
+    { a: [{ b: 1, c: [1, 7] }] },
+    { $set: { 'a.$[x].c.$[y]': 0 } },
+    { a: [{ b: 1, c: [1, 0] }] },
+    { arrayFilters: [{ 'x.b': 1 }, { y: 7 }] },
+  ],
+  [{ a: [4, 6, 8] }, { $set: { 'a.$': 0 } }, { a: [4, 0, 8] }, { q: { _id: 1, a: { $gt: 5 } } }],
+  [{ a: [4, 6] }, { $set: { 'a.$': 0 } }, { a: [4, 0] }, { q: { _id: 1, $or: [{ z: 1 }, { a: 6 }] } }],
+  [
+    { a: [4, 6], b: [{ c: 1 }, { c: 2 }] },
+    { $set: { 'a.$': 0 } },
+    { a: [4, 0], b: [{ c: 1 }, { c: 2 }] },
+    { q: { _id: 1, 'b.c': 2 } },
+  ],
+  [
+    { a: [{ k: 1 }, { k: 2 }] },
+    { $set: { 'a.$.v': 1 } },
+    { a: [{ k: 1 }, { k: 2, v: 1 }] },
+    { q: { 'a.k': 2 } },
+  ],
+  [{ a: 1, b: 1 }, { c: 1 }, { c: 1 }],
+  [{ a: 2 }, [{ $set: { b: { $multiply: ['$a', 3] } } }, { $unset: 'a' }], { b: 6 }],
+];
+
 describe('updating', () => {
   test('each operator does what MongoDB says', (t) => {
     const documents = new TestDocuments(t);
-    const cases: [Document, unknown, Document, Document?][] = [
-      [{ a: 1 }, { $set: { 'b.c': 2, a: 3 } }, { a: 3, b: { c: 2 } }],
-      [{ a: [1, 2] }, { $set: { 'a.1': 9, 'a.3': 4 } }, { a: [1, 9, null, 4] }],
-      [{ a: 1, b: { c: 1 } }, { $unset: { a: '', 'b.c': '', z: '' } }, { b: {} }],
-      [{ a: 1 }, { $inc: { a: 2, b: 5 } }, { a: 3, b: 5 }],
-      [{ a: 4 }, { $mul: { a: 2.5, b: 5 } }, { a: 10, b: 0 }],
-      [
-        { a: 4, b: 4 },
-        { $min: { a: 2, c: 1 }, $max: { b: 2 } },
-        { a: 2, b: 4, c: 1 },
-      ],
-      [{ a: { b: 1 } }, { $rename: { 'a.b': 'c' } }, { a: {}, c: 1 }],
-      [{ a: [1] }, { $push: { a: 2, b: [3] } }, { a: [1, 2], b: [[3]] }],
-      [{ a: [3, 1] }, { $push: { a: { $each: [2, 4], $sort: 1, $slice: 3 } } }, { a: [1, 2, 3] }],
-      [{ a: [1, 2] }, { $push: { a: { $each: [9], $position: 0, $slice: -2 } } }, { a: [1, 2] }],
-      [
-        {
-          a: [
-            { n: 2, m: 1 },
-            { n: 1, m: 1 },
-          ],
-        },
-        { $push: { a: { $each: [{ n: 1, m: 2 }], $sort: { n: 1, m: -1 } } } },
-        {
-          a: [
-            { n: 1, m: 2 },
-            { n: 1, m: 1 },
-            { n: 2, m: 1 },
-          ],
-        },
-      ],
-      [{ a: [1, { b: 1 }] }, { $addToSet: { a: { $each: [1.0, { b: 1 }, 3] } } }, { a: [1, { b: 1 }, 3] }],
-      [{ a: [1, 5, 9] }, { $pull: { a: { $gt: 4, $lt: 9 } } }, { a: [1, 9] }],
-      [{ a: [{ b: 1, c: 2 }, { b: 2 }] }, { $pull: { a: { b: 1 } } }, { a: [{ b: 2 }] }],
-      [{ a: [1, 2, 1] }, { $pullAll: { a: [1] } }, { a: [2] }],
-      [{ a: [1, 2, 3] }, { $pop: { a: -1 } }, { a: [2, 3] }],
-      [{ a: [{ b: 1 }, { b: 2 }] }, { $inc: { 'a.$[].b': 1 } }, { a: [{ b: 2 }, { b: 3 }] }],
-      [{ a: [1, 5] }, { $set: { 'a.$[x]': 0 } }, { a: [1, 0] }, { arrayFilters: [{ x: { $gt: 2 } }] }],
-      [
-        { a: [{ b: 1, c: [1, 7] }] },
-        { $set: { 'a.$[x].c.$[y]': 0 } },
-        { a: [{ b: 1, c: [1, 0] }] },
-        { arrayFilters: [{ 'x.b': 1 }, { y: 7 }] },
-      ],
-      [{ a: [4, 6, 8] }, { $set: { 'a.$': 0 } }, { a: [4, 0, 8] }, { q: { _id: 1, a: { $gt: 5 } } }],
-      [
-        { a: [{ k: 1 }, { k: 2 }] },
-        { $set: { 'a.$.v': 1 } },
-        { a: [{ k: 1 }, { k: 2, v: 1 }] },
-        { q: { 'a.k': 2 } },
-      ],
-      [{ a: 1, b: 1 }, { c: 1 }, { c: 1 }],
-      [{ a: 2 }, [{ $set: { b: { $multiply: ['$a', 3] } } }, { $unset: 'a' }], { b: 6 }],
-    ];
-    for (const [before, change, after, more] of cases) {
+    for (const [before, change, after, more] of CASES) {
       documents.run({ delete: 'things', deletes: [{ q: {}, limit: 0 }] });
       documents.insert('things', { _id: 1, ...before });
       assert.deepEqual(

@@ -34,7 +34,8 @@ export function compileUpdate(update: unknown, options: UpdateOptions): Update {
   if (dollar !== undefined)
     throw new CommandError(
       'DollarPrefixedFieldName',
-      `The dollar ($) prefixed field '${dollar}' is not allowed in a replacement`,
+      `The dollar ($) prefixed field '${dollar}' in '${dollar}' is not allowed in the context of an update's ` +
+        'replacement document. Consider using an aggregation pipeline with $replaceWith.',
     );
   return (document) => withIdOf(document, { ...update });
 }

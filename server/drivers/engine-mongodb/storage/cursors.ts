@@ -4,6 +4,7 @@ import type { Clock } from '../../../platform/clock.ts';
 import { CommandError } from '../command-error.ts';
 import { encodeDocument, type RawDocument } from '../values/bson-documents.ts';
 import { plainNumber } from '../values/numbers.ts';
+import { Tail } from './tail.ts';
 
 /** Same as a real server's. */
 const FIRST_BATCH = 101;
@@ -14,8 +15,15 @@ const MAX_CURSORS = 1000;
 /** Results that wait in memory, of all cursors together, bytes. */
 const MAX_HELD_BYTES = 100 * 2 ** 20;
 
+/** Milliseconds that a client waits for documents, if it does not say, as with a server; and at most. */
+const DEFAULT_WAIT_MS = 1000;
+const MAX_WAIT_MS = 10_000;
+
+/** Replies without documents whose client waits for some, and how long, ms. */
+export const waits = new WeakMap<Document, number>();
+
 export interface Result {
-  /** Documents as bytes, or to be made bytes. */
+  /** Documents as bytes, or to be made bytes; a Tail is kept when it has no more. */
   readonly documents: Iterator<RawDocument | Document>;
   /** The rest is in memory, not read on demand. */
   readonly isHeld: boolean;
@@ -47,10 +55,17 @@ export class Cursors {
 
   /** The reply with the first documents of a result, and the cursor for the rest if there is any. */
   first(result: Result, { namespace, batchSize, isSingle }: FirstBatch): Document {
-    const documents = Iterator.from(result.documents).map((each) =>
-      each instanceof Uint8Array ? each : encodeDocument(each),
+    const documents =
+      result.documents instanceof Tail
+        ? result.documents
+        : Iterator.from(result.documents).map((each) =>
+            each instanceof Uint8Array ? each : encodeDocument(each),
+          );
+    const { batch, rest } = take(
+      documents,
+      batchSize === undefined ? FIRST_BATCH : plainNumber(batchSize),
+      false,
     );
-    const { batch, rest } = take(documents, batchSize === undefined ? FIRST_BATCH : plainNumber(batchSize));
     if (rest === null || isSingle)
       return { cursor: { firstBatch: batch, id: Long.ZERO, ns: namespace }, ok: 1 };
     return {
@@ -103,10 +118,14 @@ export class Cursors {
     const { batch, rest } = take(
       cursor.documents,
       plainNumber(command.batchSize ?? 0) || Number.POSITIVE_INFINITY,
+      true,
     );
     if (rest === null) return { cursor: { nextBatch: batch, id: Long.ZERO, ns: namespace }, ok: 1 };
     this.#open.set(key, { ...cursor, documents: rest, usedAt: this.#clock.monotonic() });
-    return { cursor: { nextBatch: batch, id: cursor.id, ns: namespace }, ok: 1 };
+    const reply = { cursor: { nextBatch: batch, id: cursor.id, ns: namespace }, ok: 1 };
+    if (batch.length === 0 && rest instanceof Tail && rest.awaitsData)
+      waits.set(reply, Math.min(plainNumber(command.maxTimeMS ?? DEFAULT_WAIT_MS), MAX_WAIT_MS));
+    return reply;
   }
 
   kill(ids: readonly Long[]): Document {
@@ -131,16 +150,21 @@ interface FirstBatch {
 function take(
   documents: Iterator<RawDocument>,
   count: number,
+  isOpen: boolean,
 ): { batch: RawDocument[]; rest: Iterator<RawDocument> | null } {
   if (!(count >= 0))
     throw new CommandError('BadValue', `batchSize must be non-negative, but received: ${count}`);
   const batch: RawDocument[] = [];
   let bytes = 0;
+  const isTail = documents instanceof Tail;
   while (batch.length < count) {
     const next = documents.next();
-    if (next.done) return { batch, rest: null };
+    // A tail that had nothing from the first is of no use to anybody.
+    if (next.done) return { batch, rest: isTail && (isOpen || batch.length > 0) ? documents : null };
     if (batch.length > 0 && bytes + next.value.length > MAX_BATCH_BYTES) {
-      return { batch, rest: withFirst(next.value, documents) };
+      if (!isTail) return { batch, rest: withFirst(next.value, documents) };
+      documents.putBack(next.value);
+      return { batch, rest: documents };
     }
     batch.push(next.value);
     bytes += next.value.length;

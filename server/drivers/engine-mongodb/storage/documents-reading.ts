@@ -19,7 +19,11 @@ export interface ReadOptions extends FilterScope {
   readonly skip?: number;
   /** 0: all. */
   readonly limit?: number;
+  /** There: all documents after this row, in natural order. */
+  readonly after?: number;
 }
+
+const SCAN: Plan = { index: null, ranges: [], isReverse: false, isSorted: true };
 
 /**
  * The documents that match, as they are when each is reached. Nothing of the file is held between two of
@@ -28,12 +32,12 @@ export interface ReadOptions extends FilterScope {
 export function readDocuments(
   store: DocumentsStore,
   collection: Collection,
-  { filter, sort = [], skip = 0, limit = 0, ...scope }: ReadOptions,
+  { filter, sort = [], skip = 0, limit = 0, after, ...scope }: ReadOptions,
 ): IteratorObject<FoundDocument> {
   const { collation = null } = scope;
   const special: { name: string | null } = { name: null };
   const test = compileFilter(filter, { ...scope, special });
-  const plan = planQuery(collection, { filter, sort, collation });
+  const plan = after === undefined ? planQuery(collection, { filter, sort, collation }) : { ...SCAN, after };
   const matching =
     special.name === null
       ? matches(rowsOf(store, collection, plan), test)
@@ -105,9 +109,13 @@ function* matches(rows: Iterable<Row>, test: Filter): Generator<FoundDocument> {
 }
 
 function* rowsOf(store: DocumentsStore, collection: Collection, plan: Plan): Generator<Row> {
-  const { index, ranges, isReverse } = plan;
+  const { index, ranges, isReverse, after } = plan;
   if (index === null) {
-    yield* store.scan(collection, isReverse);
+    const [ids] = collection.indexes;
+    // The natural order of a clustered collection is that of its `_id`.
+    const isClustered = ids !== undefined && collection.options.clusteredIndex !== undefined;
+    if (isClustered) yield* store.scanIndex(collection, ids, { low: null, high: null, isReverse });
+    else yield* store.scan(collection, isReverse, after);
     return;
   }
   const seen = index.isMultikey ? new Set<number>() : null;

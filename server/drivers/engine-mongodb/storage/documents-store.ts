@@ -44,8 +44,13 @@ export function afterPrefix(prefix: Uint8Array): Uint8Array {
 
 const ID_INDEX = { v: 2, key: { _id: 1 }, name: '_id_', unique: true };
 
-function idIndex({ collation }: Document): Index {
-  const spec = collation === undefined ? ID_INDEX : { ...ID_INDEX, collation };
+function idIndex({ collation, clusteredIndex, expireAfterSeconds }: Document): Index {
+  const spec = {
+    ...ID_INDEX,
+    ...(collation === undefined ? {} : { collation }),
+    ...(clusteredIndex === undefined ? {} : { name: clusteredIndex.name, clustered: true }),
+    ...(expireAfterSeconds === undefined ? {} : { expireAfterSeconds }),
+  };
   return indexOf(spec, { id: 0, isMultikey: false });
 }
 
@@ -316,9 +321,9 @@ export class DocumentsStore {
     return asRow(this.#prepare(`SELECT n, k AS own, d, s FROM c${collection.id} WHERE n = ?`).get(rowNumber));
   }
 
-  /** All documents, in natural order. What is written while it goes on may be seen or not. */
-  scan(collection: Collection, isReverse: boolean): Generator<Row> {
-    const [compare, order, start] = isReverse ? ['<', 'DESC', Number.MAX_SAFE_INTEGER] : ['>', 'ASC', -1];
+  /** All documents after a row, in natural order. What is written while it goes on may be seen or not. */
+  scan(collection: Collection, isReverse: boolean, after = -1): Generator<Row> {
+    const [compare, order, start] = isReverse ? ['<', 'DESC', Number.MAX_SAFE_INTEGER] : ['>', 'ASC', after];
     const sql = `SELECT n, k AS own, d, s FROM c${collection.id} WHERE n ${compare} ? ORDER BY n ${order} LIMIT ?`;
     return pages(collection, (last, rows) =>
       this.#read(sql).all(last === null ? start : (last.n ?? 0), rows),

@@ -22,6 +22,8 @@ export interface Plan {
   readonly isReverse: boolean;
   /** Whether documents come in the requested order. */
   readonly isSorted: boolean;
+  /** Without an index: the row after which the scan begins. */
+  readonly after?: number;
   /** The ranges are chosen while documents are read, nearest first. */
   readonly nearest?: Nearest;
   /** The ranges hold all that may match this search. */

@@ -128,8 +128,7 @@ test('collMod changes when an index expires, and hides it from queries', (t) => 
     indexes: [{ key: { at: 1 }, name: 'at', expireAfterSeconds: 10 }],
   });
   documents.insert('log', { _id: 1, at: new Date(0) }, { _id: 2, at: 5 });
-  const planOf = () =>
-    documents.run({ explain: { find: 'log', filter: { at: 5 } } }).queryPlanner.winningPlan;
+  const planOf = () => documents.sourceOf({ find: 'log', filter: { at: 5 } });
   assert.equal(planOf().indexName, 'at');
   assert.deepEqual(documents.run({ collMod: 'log', index: { name: 'at', hidden: true } }), {
     hidden_old: false,

@@ -23,6 +23,16 @@ export function plainNumber(value: unknown): number {
   return value instanceof Decimal128 ? Number(value.toString()) : Number.NaN;
 }
 
+/** The whole number of 64 bits that a value is; null: it is none. A Decimal128 is rounded, as by a server. */
+export function wholeNumber(value: BsonNumber): bigint | null {
+  if (value instanceof Long) return value.toBigInt();
+  const number = plainNumber(value);
+  const near = value instanceof Decimal128 ? Math.round(number) : number;
+  if (!Number.isInteger(near)) return null;
+  const whole = BigInt(near);
+  return BigInt.asIntN(64, whole) === whole ? whole : null;
+}
+
 /** Truth value of an expression. */
 export function isTrue(value: unknown): boolean {
   return !(
