@@ -1,8 +1,9 @@
 /** Machines, buckets and keys: they are named by their name or id. */
-import type { AccessKey, Bucket, Cloud, NewAccessKey, Vm } from '../sdk/index.ts';
+import type { AccessKey, Bucket, BucketRestore, Cloud, NewAccessKey, Vm } from '../sdk/index.ts';
 import type { Command, Invocation } from './command.ts';
 import { DATABASE_COMMANDS } from './database-commands.ts';
 import { EXIT, UsageError } from './failures.ts';
+import { remoteOnly } from './files/places.ts';
 import { about, all, assertMeant, find, linesOf, YES } from './things.ts';
 
 export const findVm = (cloud: Cloud, word: string) =>
@@ -90,6 +91,28 @@ const BUCKET_COMMANDS: readonly Command[] = [
     }),
   },
   {
+    name: 'bucket points',
+    words: 'BUCKET',
+    summary: 'list the recovery points that objects of a bucket, even a deleted one, can be restored from',
+    run: async ({ words: [word = ''], session, output }) => {
+      const points = await session().cloud.listBucketPoints(remoteOnly(word).bucket);
+      output.table(points, ['POINT', 'CREATED'], ({ point_id, created_at }) => [point_id, created_at]);
+    },
+  },
+  {
+    name: 'bucket restore',
+    words: 'PLACE',
+    summary: 'restore an object, a folder (PLACE/) or a bucket from a recovery point; see bucket points',
+    options: {
+      point: { value: 'POINT', summary: 'as it is in this recovery point; needed' },
+      to: { value: 'BUCKET', summary: 'into this bucket, which is created if need be; default: the same' },
+      version: { value: 'ID', summary: 'this earlier version of the object' },
+      replace: { summary: 'replace live objects that differ; default: they are kept' },
+      preview: { summary: 'only count what would be restored' },
+    },
+    run: restoreBucket,
+  },
+  {
     name: 'bucket rm',
     words: 'BUCKET',
     summary: 'delete a bucket with everything in it',
@@ -101,6 +124,43 @@ const BUCKET_COMMANDS: readonly Command[] = [
     }),
   },
 ];
+
+async function restoreBucket({ words: [word = ''], options, session, output }: Invocation): Promise<void> {
+  const [point_id, to, version] = ['point', 'to', 'version'].map((option) => options.text(option));
+  if (point_id === undefined) throw new UsageError('say --point POINT; cloudlet bucket points lists them');
+  const { bucket, key } = remoteOnly(word);
+  const isPrefix = key === '' || key.endsWith('/');
+  const done = await session().cloud.restoreBucket(
+    bucket,
+    {
+      point_id,
+      ...(isPrefix ? { prefix: key } : { name: key }),
+      ...(version !== undefined && { version_id: version }),
+      ...(to !== undefined && { to_bucket: to }),
+      existing: options.has('replace') ? 'replace' : 'keep',
+      preview: options.has('preview'),
+    },
+    { takesLong: true },
+  );
+  output.one(done, () => restoreLines(done));
+}
+
+function restoreLines(done: BucketRestore): string[] {
+  const { objects, size_formatted: size, to_bucket, preview, same, kept, replaced, refused } = done;
+  const verb = preview ? 'would be restored' : 'restored';
+  const more = [
+    [replaced, 'of them replacing live objects'],
+    [same, 'already the same'],
+    [kept, 'kept, because the live object differs (--replace)'],
+    [refused, 'not restored'],
+  ].flatMap(([count, what]) => (count === 0 ? [] : [`${count} ${what}`]));
+  const rest = more.length === 0 ? '' : `; ${more.join(', ')}`;
+  return [
+    `${objects} ${objects === 1 ? 'object' : 'objects'} (${size}) ${verb} to ${to_bucket}${rest}`,
+    ...done.refusals.map(({ name, reason }) => `${name}: ${reason}`),
+    ...(done.refusal === null ? [] : [`It would be refused: ${done.refusal}`]),
+  ];
+}
 
 const findKey = (cloud: Cloud, word: string) =>
   find(cloud.listAccessKeys(), ({ id, name }) => [id, name], word);

@@ -1,5 +1,5 @@
 /** One operation of the API over fetch: typed by openapi.json, refused with CloudError. */
-import type { Calls } from '../build/sdk/schema.d.ts';
+import type { Calls, Operation } from '../build/sdk/schema.d.ts';
 import { noAnswer, notUnderstood, readProblem } from './problem.ts';
 import { fetchWithProgress } from './progress.ts';
 import type { CallOptions, Pages, UploadOptions } from './types.ts';
@@ -34,6 +34,16 @@ interface Request {
   readonly options: UploadOptions & { readonly accept?: string };
 }
 
+const ACCEPTED = 202;
+/** Less than proxies give a request without an answer. */
+const WAIT_SECONDS = 25;
+const READ: CallShape = {
+  method: 'GET',
+  path: '/api/operations/{id}',
+  body: null,
+  query: true,
+  gives: 'json',
+};
 const PAGE_ENTRIES = 100;
 const LONG_PAGE_ENTRIES = 1000;
 
@@ -108,10 +118,25 @@ export class Transport {
   async #send(request: Request) {
     const response = await this.#ask(request);
     const text = await textOf(response, request.options);
+    let body: unknown;
     try {
-      return { body: JSON.parse(text) as unknown, headers: response.headers };
+      body = JSON.parse(text);
     } catch (cause) {
       throw notUnderstood(response.status, { cause });
+    }
+    const isBegun = request.options.takesLong === true && response.status === ACCEPTED;
+    if (isBegun) body = await this.#endOf(body as Operation, request.options);
+    return { body, headers: response.headers };
+  }
+
+  /** The answer of a call that the cloud works on. */
+  async #endOf(begun: Operation, { signal }: CallOptions): Promise<unknown> {
+    const query = { wait: WAIT_SECONDS };
+    for (let now = begun; ; ) {
+      if (now.state === 'succeeded') return now.result;
+      if (now.state === 'failed') throw readProblem(now.status ?? 0, JSON.stringify(now.error), null);
+      const next = { operation: READ, params: [now.operation_id], query, options: { signal } };
+      now = (await this.#send(next)).body as Operation;
     }
   }
 
@@ -135,7 +160,7 @@ export class Transport {
   }
 
   #initOf({ operation, body, options }: Request) {
-    const { signal, idempotencyKey, accept } = options;
+    const { signal, idempotencyKey, accept, takesLong } = options;
     const { gives, method } = operation;
     const headers: Record<string, string> = {
       accept: accept ?? (gives === 'json' || gives === 'pages' ? 'application/json' : '*/*'),
@@ -144,6 +169,7 @@ export class Transport {
     const isForm = operation.body === 'form';
     if (body !== undefined && !isForm) headers['content-type'] = 'application/json';
     if (idempotencyKey !== undefined) headers['idempotency-key'] = idempotencyKey;
+    if (takesLong === true) headers.prefer = 'respond-async';
     const sent = isForm ? formData(body as Parameters<typeof formData>[0]) : JSON.stringify(body);
     return { method, headers, body: sent, signal: signal ?? null };
   }

@@ -9,6 +9,8 @@ export interface CallOptions {
   readonly signal?: AbortSignal | undefined;
   /** A change that is sent again with the same key within 24 hours has one effect. */
   readonly idempotencyKey?: string | undefined;
+  /** For a POST, PATCH or DELETE that may take long: the cloud works on it while this asks for its end. */
+  readonly takesLong?: boolean | undefined;
 }
 
 export interface UploadOptions extends CallOptions {
