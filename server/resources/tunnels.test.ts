@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { type AddressInfo, connect, createServer } from 'node:net';
 import { PassThrough } from 'node:stream';
 import { test } from 'node:test';
 import { isAppError } from '../platform/errors.ts';
+import { eventually } from '../testing/eventually.ts';
 import { Tunnels, type TunnelTarget } from './tunnels.ts';
 
 let now = 0;
@@ -58,6 +61,27 @@ test('bytes and ends go through, and both are written down', async () => {
     ['tunnel_closed', end],
   ]);
   assert.equal(tunnels.count, 0);
+});
+
+test('a target that ended before its tunnel began is heard', async (t) => {
+  const server = createServer({ allowHalfOpen: true }, (socket) => socket.end());
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.after(() => server.close());
+  const { target } = echo();
+  const dial = async () => {
+    const socket = connect({ port: (server.address() as AddressInfo).port, allowHalfOpen: true });
+    await once(socket, 'connect');
+    return socket;
+  };
+  // A socket ends without a reader when nothing came before its end.
+  const announce = () => new Promise<void>((resolve) => setTimeout(resolve, 200));
+  const client = channel();
+  const tunnel = await open().open({ ...target, dial, announce }, {});
+  tunnel.begin(client);
+  await eventually(() => client.got.ends === 1);
+  await tunnel.receive(new Uint8Array(), true);
+  await eventually(() => client.got.code === 1000);
 });
 
 test('an idle tunnel ends, one through which bytes go does not', async () => {

@@ -208,7 +208,10 @@ class Tunnel {
     });
     // A connection that was seen to answer has been paused since.
     stream.resume();
-    stream.once('end', () => channel.send(''));
+    const ended = () => channel.send('');
+    // The target may have ended while the event was being stored.
+    if (stream.readableEnded) ended();
+    else stream.once('end', ended);
     const closed = () => this.close(stream.readableEnded && stream.writableFinished ? 'ended' : 'reset');
     if (stream.destroyed) closed();
     else stream.once('close', closed);

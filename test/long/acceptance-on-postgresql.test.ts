@@ -6,20 +6,27 @@ import { noPostgresql } from '../../server/testing/postgresql-fixture.ts';
 import { FILES_AT_ONCE, testWholeSuites } from './whole-suites.ts';
 
 const READS_FILE = 'it reads or alters metadata.db itself';
+const OWN_SETTINGS = 'what it starts has settings of its own';
+const IN_OWN_NETWORK = 'its clouds are in a network of their own, where the server is not';
 const COPIES = 'it copies the data directory, which the metadata are not in';
 const EXCLUDED: Readonly<Record<string, string>> = {
-  'accounts-commands': 'its commands run on data directories of their own, whose metadata are in a file',
+  'accounts-commands': OWN_SETTINGS,
   'billing-clock': READS_FILE,
   'billing-machines': READS_FILE,
   'billing-report': READS_FILE,
   'databases-money': READS_FILE,
+  'databases-upgrade': OWN_SETTINGS,
+  guides: OWN_SETTINGS,
+  'guides-machines': OWN_SETTINGS,
   'http-lifecycle': READS_FILE,
-  'recovery-drill-beside': 'its cloud is in a network of its own, where the server is not',
+  'recovery-drill-beside': IN_OWN_NETWORK,
   'recovery-first': COPIES,
   'recovery-gap': READS_FILE,
   'recovery-parts': READS_FILE,
   'recovery-writers': COPIES,
   'storage-encryption': 'it looks for bytes in the data directory, and small objects are with the metadata',
+  'vms-closed': IN_OWN_NETWORK,
+  'vms-sshd': IN_OWN_NETWORK,
   'vms-suspended': READS_FILE,
 };
 

@@ -78,6 +78,8 @@ export class TcpConnection {
     this.#furthest = this.#una;
     service.on('error', () => {});
     service.on('data', (bytes: Buffer) => this.#take(bytes));
+    // It may have ended before there was a connection to tell.
+    this.#serviceEnded = service.readableEnded;
     service.once('end', () => {
       this.#serviceEnded = true;
       this.pump();
