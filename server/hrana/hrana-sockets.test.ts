@@ -10,7 +10,7 @@ import { HranaSockets, type HranaSocketsDeps } from './hrana-sockets.ts';
 
 const PING_MS = 30_000;
 
-/** Sockets of a database that answers each message when `answer` resolves, with their pings in the test's hands. */
+/** Sockets of a database that answers when `answer` resolves, with their pings in the test's hands. */
 async function listen(t: TestContext, answer: Promise<Uint8Array>) {
   t.mock.timers.enable({ apis: ['setInterval'] });
   const database = { databaseId: 'db-1', accountId: 1 };

@@ -23,7 +23,7 @@ export class Ceph {
     this.#port = port;
   }
 
-  /** Makes the tree in `folder`, which takes minutes, and starts a monitor, a disk of at most 32 GiB and a gateway. */
+  /** Makes the tree in `folder`, which takes minutes, and starts a monitor, a disk of 32 GiB, a gateway. */
   static async start(folder: string): Promise<Ceph> {
     const tree = join(folder, 'tree');
     makeTree(tree, { suite: 'bookworm', packages: PACKAGES });
