@@ -19,6 +19,7 @@ import {
   NewQuery,
   QueryResponse,
   TableEntry,
+  TestDatabaseEntry,
 } from './query-schema.ts';
 import { Database, DatabasePath } from './schema.ts';
 
@@ -74,8 +75,27 @@ function queryRoutes({ queries }: DatabaseContentRoutesDeps): Route[] {
       handler: ({ principal, params, reply }) =>
         queries.tables(principal, params.database_id, closeOf(reply)),
     }),
+    testDatabasesRoute(queries),
     logRoute(queries),
   ];
+}
+
+function testDatabasesRoute(queries: Queries): Route {
+  return defineRoute({
+    method: 'GET',
+    path: `${DATABASE}/test-databases`,
+    name: 'listTestDatabases',
+    tag: 'databases',
+    summary: 'List the databases that your programs made on the server of a database',
+    description:
+      'With `CREATE DATABASE`, for tests or as a shadow: PostgreSQL and MySQL only, at most 50 on a server. All ' +
+      'databases of an account with one engine share a server, so each lists the same.',
+    permission: 'databases:read',
+    params: DatabasePath,
+    responses: { 200: Type.Array(TestDatabaseEntry) },
+    errors: ['database_not_found', 'database_not_ready', ...ENGINE_FAILURES],
+    handler: ({ principal, params }) => queries.testDatabases(principal, params.database_id),
+  });
 }
 
 function logRoute(queries: Queries): Route {

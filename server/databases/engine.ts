@@ -130,6 +130,14 @@ export interface Table {
   readonly size_bytes: number | null;
 }
 
+/** A database that programs of an account made on its server, for tests or as a shadow. */
+export interface TestDatabase {
+  readonly name: string;
+  readonly sizeBytes: number;
+  /** The database of Cloudlet (`database`) whose user made it; null: any of the account may have. */
+  readonly madeBy: string | null;
+}
+
 export interface Dump {
   readonly contentType: string;
   /** File extension without the dot. */
@@ -184,6 +192,8 @@ export interface Engine {
   load(database: EngineDatabase, dump: Readable, signal: AbortSignal): Promise<void>;
   /** Copies the present content of `from` into `to`, which was provisioned; sessions of `from` continue. */
   fork(from: EngineDatabase, to: EngineDatabase, signal: AbortSignal): Promise<void>;
+  /** Databases that programs made on the server of the account; missing where they cannot. */
+  testDatabases?(database: EngineDatabase): Promise<readonly TestDatabase[]>;
   /** Latest log lines of this database, complete lines only; missing where the engine has no log. */
   log?(database: EngineDatabase, maxBytes: number): Promise<string>;
   /** Ends the sessions of the database named `database` and removes it and its user; no error if missing. */

@@ -7,7 +7,7 @@ import { type Query, QueryFailed, type Table } from './engine.ts';
 import type { Engines } from './engines.ts';
 import type { Lifecycle } from './lifecycle.ts';
 import type { OwnedDatabases } from './owned-databases.ts';
-import type { NewQuery, QueryResponse } from './query-schema.ts';
+import type { NewQuery, QueryResponse, TestDatabaseEntry } from './query-schema.ts';
 import { assertReadable, assertReady } from './states.ts';
 import type { DatabaseRow } from './store.ts';
 
@@ -85,6 +85,21 @@ export class Queries {
     const row = await owned.findLive(principal, databaseId);
     assertReadable(row);
     return engines.get(row.engine).tables(lifecycle.inEngine(row), signal);
+  }
+
+  /** Databases that programs of the account made beside this one, on its server. */
+  async testDatabases(principal: Principal, databaseId: string): Promise<TestDatabaseEntry[]> {
+    const { owned, engines, lifecycle } = this.#deps;
+    const row = await owned.findLive(principal, databaseId);
+    assertReadable(row);
+    const engine = engines.get(row.engine);
+    const database = lifecycle.inEngine(row);
+    const found = (await engine.testDatabases?.(database)) ?? [];
+    return found.map(({ name, sizeBytes, madeBy }) => ({
+      name,
+      size_bytes: sizeBytes,
+      username: madeBy === null ? null : madeBy.replace(/^d_/, 'u_'),
+    }));
   }
 
   /** The latest log lines of this database alone. */

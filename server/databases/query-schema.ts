@@ -90,3 +90,12 @@ export const LogQuery = Type.Object({
     }),
   ),
 });
+
+export const TestDatabaseEntry = namedObject('TestDatabase', {
+  name: Type.String({ description: 'To connect to it, put it in place of the name in the connection URI' }),
+  size_bytes: Type.Integer({ description: 'Bytes of its files; the sizes of your databases include them' }),
+  username: Type.Union([Type.String(), Type.Null()], {
+    description: 'The user who made it; null if the engine does not know, as with MySQL',
+  }),
+});
+export type TestDatabaseEntry = Static<typeof TestDatabaseEntry>;

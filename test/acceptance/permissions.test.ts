@@ -98,6 +98,7 @@ const CASES: Readonly<Record<string, Case>> = {
   changeDatabase: { json: { name: 'e' }, foreign: 'database_not_found' },
   deleteDatabase: { foreign: 'database_not_found' },
   undeleteDatabase: { json: {}, foreign: 'database_not_found' },
+  listTestDatabases: { foreign: 'database_not_found' },
   getDatabaseCredentials: { foreign: 'database_not_found' },
   rotateDatabaseCredentials: { foreign: 'database_not_found' },
   restartDatabase: { foreign: 'database_not_found' },

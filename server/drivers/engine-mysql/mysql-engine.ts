@@ -4,15 +4,21 @@
  */
 import * as fs from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Access, EngineDatabase, Measured, Query, QueryResult } from '../../databases/engine.ts';
+import type {
+  Access,
+  EngineDatabase,
+  Measured,
+  Query,
+  QueryResult,
+  TestDatabase,
+} from '../../databases/engine.ts';
 import { KeyedMutex } from '../../platform/concurrency.ts';
 import type { AccountOptions } from '../managed-server/account-kind.ts';
 import { AccountServers } from '../managed-server/account-servers.ts';
 import { SLOTS } from '../managed-server/client-programs.ts';
 import type { ManagedEngineOptions } from '../managed-server/database-server.ts';
 import { serverBytes } from '../managed-server/server-bytes.ts';
-import type { ServerUse } from '../managed-server/sql-engine.ts';
-import { SqlEngine } from '../managed-server/sql-engine.ts';
+import { MOST_TEST_DATABASES, type ServerUse, SqlEngine } from '../managed-server/sql-engine.ts';
 import { sqlServer } from '../managed-server/sql-server.ts';
 import { TenantLogs } from '../managed-server/tenant-logs.ts';
 import { TenantQueries } from '../managed-server/tenant-queries.ts';
@@ -25,6 +31,7 @@ import { DATA, databaseFolder } from './mysql-server.ts';
 import * as store from './mysql-store.ts';
 import * as sessions from './sessions-store.ts';
 import { MysqlStatements } from './statements.ts';
+import { boundTestDatabases, testDatabases } from './test-databases-store.ts';
 
 /** System users: one that makes the data of new servers, the others for clients. */
 export const MYSQL_USERS = 1 + SLOTS;
@@ -152,6 +159,7 @@ export class MysqlEngine extends SqlEngine<Admin, MysqlLinks> {
 
   use(): Promise<ServerUse> {
     return this.links.asAdmin(async (admin) => {
+      await boundTestDatabases(admin, MOST_TEST_DATABASES);
       const use = await sessions.serverUse(admin);
       this.#logs.noteSlow(await sessions.slowStatements(admin));
       await this.#makeDroppedAgain(admin);
@@ -162,6 +170,11 @@ export class MysqlEngine extends SqlEngine<Admin, MysqlLinks> {
   async setConnections(database: string, connections: number): Promise<void> {
     const { user } = store.usersOf(database);
     await this.links.asAdmin((admin) => store.setConnections(admin, user, connections));
+  }
+
+  /** On a server of the operator's nobody can make any. */
+  async testDatabases(): Promise<readonly TestDatabase[]> {
+    return this.#isGuest ? [] : this.links.asAdmin(testDatabases);
   }
 
   hold(isHeld: boolean): Promise<void> {

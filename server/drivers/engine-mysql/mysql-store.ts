@@ -4,6 +4,7 @@ import { AppError } from '../../platform/errors.ts';
 import { type Admin, databaseOf, id, ofOurs, rowsOf, run } from './admin-store.ts';
 import type { Dialect } from './dialects.ts';
 import { endSessions } from './sessions-store.ts';
+import { TEST_DATABASES } from './test-databases-store.ts';
 
 export const ADMIN = 'cloudlet';
 /** May read everything, and change nothing. */
@@ -13,8 +14,6 @@ export const DUMPER = 'cloudlet_dump';
 const GROWTH =
   'INSERT, UPDATE, CREATE, ALTER, INDEX, CREATE VIEW, CREATE ROUTINE, ALTER ROUTINE, EVENT, TRIGGER';
 const NO_SUCH_GRANT = 1141;
-/** Databases that frameworks make beside their own: for tests, and as a shadow to compare with. */
-const TEST_DATABASES = ['test%', '%\\_test%', '%\\_shadow%'];
 
 /** The users of one database. On our own server those besides the tenant's exist on the socket only. */
 export interface Users {
@@ -108,6 +107,17 @@ function everything({ dialect }: Admin, database: string, account: string): stri
   return [all, ...forTests];
 }
 
+/** The rights by which it grows, taken away. Those in databases for tests may not have been given yet. */
+function noGrowth({ dialect }: Admin, database: string, account: string): string[] {
+  const own = `REVOKE ${GROWTH} ON ${granted(database)} FROM ${account}`;
+  if (dialect.mark !== null) return [own];
+  const forTests = TEST_DATABASES.flatMap((names) => [
+    `GRANT SELECT ON \`${names}\`.* TO ${account}`,
+    `REVOKE ${GROWTH} ON \`${names}\`.* FROM ${account}`,
+  ]);
+  return [own, ...forTests];
+}
+
 /** One of our own that may do everything in that database. */
 export async function makeLoader(admin: Admin, database: string, password: string): Promise<void> {
   const loader = ours(admin, database);
@@ -186,9 +196,7 @@ export async function accessOf(admin: Admin, { database, user }: Users): Promise
 export async function setAccess(admin: Admin, users: Users, access: Access): Promise<void> {
   const { database, user, writer } = users;
   const change = (account: string) =>
-    access === 'read_only'
-      ? [`REVOKE ${GROWTH} ON ${granted(database)} FROM ${account}`]
-      : everything(admin, database, account);
+    access === 'read_only' ? noGrowth(admin, database, account) : everything(admin, database, account);
   await run(admin, [
     ...[anywhere(user), ours(admin, writer)].flatMap(change),
     `ALTER USER ${anywhere(user)} ACCOUNT ${access === 'none' ? 'LOCK' : 'UNLOCK'}`,

@@ -6,7 +6,7 @@
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import type { ClientBase } from 'pg';
-import type { Access, Endpoint, EngineDatabase, Measured } from '../../databases/engine.ts';
+import type { Access, Endpoint, EngineDatabase, Measured, TestDatabase } from '../../databases/engine.ts';
 import { AppError, hostDiskFull } from '../../platform/errors.ts';
 import type { AccountOptions } from '../managed-server/account-kind.ts';
 import { AccountServers } from '../managed-server/account-servers.ts';
@@ -14,8 +14,12 @@ import { SLOTS } from '../managed-server/client-programs.ts';
 import { type ManagedEngineOptions, programsOrThrow } from '../managed-server/database-server.ts';
 import { serverBytes } from '../managed-server/server-bytes.ts';
 import { markOf } from '../managed-server/server-secret.ts';
-import type { ServerUse, Upgrade } from '../managed-server/sql-engine.ts';
-import { SqlEngine } from '../managed-server/sql-engine.ts';
+import {
+  MOST_TEST_DATABASES,
+  type ServerUse,
+  SqlEngine,
+  type Upgrade,
+} from '../managed-server/sql-engine.ts';
 import { type SqlServer, sqlServer } from '../managed-server/sql-server.ts';
 import { TenantLogs } from '../managed-server/tenant-logs.ts';
 import { TenantQueries } from '../managed-server/tenant-queries.ts';
@@ -31,6 +35,7 @@ import * as store from './postgresql-store.ts';
 import * as sessions from './sessions-store.ts';
 import { PostgresqlStatements } from './statements.ts';
 import { rowCounts } from './tables-store.ts';
+import { boundTestDatabases, dropOwned, setTestsReadOnly, testDatabases } from './test-databases-store.ts';
 
 /** System users: one that makes the data of new servers, the others for clients. */
 export const POSTGRESQL_USERS = 1 + SLOTS;
@@ -159,6 +164,7 @@ export class PostgresqlEngine extends SqlEngine<ClientBase, PostgresqlLinks> {
       await store.pastTenant(client, user, async () => {
         await store.limitDatabase(client, group, limits);
         await store.setReadOnly(client, group, isReadOnly);
+        if (this.#guest === null) await setTestsReadOnly(client, store.rolesOf(group), isReadOnly);
         await store.setLogin(client, user, access === 'none' ? 0 : limits.connections);
       });
       await this.#shutOut(client, group, access === 'none');
@@ -198,19 +204,29 @@ export class PostgresqlEngine extends SqlEngine<ClientBase, PostgresqlLinks> {
     const roles = store.rolesOf(name);
     await this.links.asAdmin(async (client) => {
       await store.dropDatabase(client, roles.group);
-      await store.dropOwned(client, roles);
+      await dropOwned(client, roles);
       await store.dropRoles(client, roles);
       await this.#shutOut(client, roles.group, false);
     });
   }
 
   use(): Promise<ServerUse> {
-    return this.links.asAdmin(sessions.serverUse);
+    return this.links.asAdmin(async (client) => {
+      const use = await sessions.serverUse(client);
+      // A change that fails now is made by the next call.
+      await boundTestDatabases(client, MOST_TEST_DATABASES).catch(() => client.query('ROLLBACK'));
+      return use;
+    });
   }
 
   async setConnections(database: string, connections: number): Promise<void> {
     const { user } = store.rolesOf(database);
     await this.links.asAdmin((client) => sessions.setConnections(client, user, connections));
+  }
+
+  /** On a server of the operator's nobody can make any. */
+  async testDatabases(): Promise<readonly TestDatabase[]> {
+    return this.#guest === null ? this.links.asAdmin(testDatabases) : [];
   }
 
   async hold(isHeld: boolean): Promise<void> {

@@ -11,6 +11,8 @@ export const LOCAL = 'cloudlet_local';
 
 /** Connections that we may have to a tenant's database besides its own. */
 const OURS = 5;
+/** Connections of tenants to the database `postgres`. */
+const MAINTENANCE_CONNECTIONS = 20;
 /** How long a transaction of a tenant may hold up a change of their database, ms, and how often. */
 const HELD_MS = 500;
 const HELD_TRIES = 20;
@@ -86,6 +88,9 @@ export async function setUpServer(client: ClientBase, dumperVerifier: string): P
     `ALTER ROLE ${id(LOCAL)} NOLOGIN`,
     ...rightsOfDumper(dumperVerifier),
     'REVOKE ALL ON DATABASE postgres FROM PUBLIC',
+    // Frameworks connect there to make their databases for tests.
+    'GRANT CONNECT ON DATABASE postgres TO PUBLIC',
+    `ALTER DATABASE postgres CONNECTION LIMIT ${MAINTENANCE_CONNECTIONS}`,
     'REVOKE ALL ON DATABASE template1 FROM PUBLIC',
     // Before version 16 who makes roles may have any of them, and these lead out of the server.
     `DELETE FROM pg_authid WHERE rolname IN ('pg_execute_server_program', 'pg_read_server_files', 'pg_write_server_files')`,
@@ -97,14 +102,17 @@ export async function setUpServer(client: ClientBase, dumperVerifier: string): P
 /** Gives the role that dumps what its tenant, who makes roles, may have taken from it. */
 export async function putBackDumper(client: ClientBase, name: string, verifier: string): Promise<void> {
   const connect = `GRANT CONNECT ON DATABASE ${id(name)} TO ${id(DUMPER)}`;
-  const change = () => client.query([...rightsOfDumper(verifier), connect].join(';'));
+  await untilAlone(() => client.query([...rightsOfDumper(verifier), connect].join(';')));
+}
+
+/** Changes roles again where their tenant, or our own check of each second, changed the same meanwhile. */
+async function untilAlone(change: () => Promise<unknown>): Promise<void> {
   for (let tries = 1; ; tries++) {
     const failure = await change().then(
       () => null,
       (error: { readonly code?: unknown }) => error,
     );
     if (failure === null) return;
-    // Its tenant changed the same at that moment.
     if (failure.code !== CONCURRENTLY_UPDATED || tries === HELD_TRIES) throw failure;
   }
 }
@@ -210,7 +218,7 @@ export async function pastTenant(client: ClientBase, role: string, work: () => P
   try {
     for (let tries = 1; ; tries++) {
       try {
-        return await work();
+        return await untilAlone(work);
       } catch (error) {
         const isHeld = (error as { code?: unknown }).code === LOCK_NOT_AVAILABLE;
         if (!isHeld || tries === HELD_TRIES) throw error;
@@ -266,11 +274,12 @@ export async function databaseBytes(client: ClientBase, name: string): Promise<n
   return Number(rows[0]?.bytes ?? 0);
 }
 
-/** Names of all that we made, whole or not. */
+/** Names of all that we made, whole or not: a tenant's own may have such a name, but another owner. */
 export async function databases(client: ClientBase, guest: Guest | null): Promise<string[]> {
   const { rows } = await client.query(
     `SELECT datname FROM pg_database WHERE datname ~ '^[dt]_'
-       AND ($1::text IS NULL OR shobj_description(oid, 'pg_database') = $1)`,
+       AND CASE WHEN $1::text IS NULL THEN pg_get_userbyid(datdba) = '${ADMIN}'
+         ELSE shobj_description(oid, 'pg_database') = $1 END`,
     [guest?.mark ?? null],
   );
   return rows.map(({ datname }) => String(datname));
@@ -331,7 +340,7 @@ export async function makeRoles(
       ? [`GRANT ${[group, user, local].map(id).join(', ')} TO ${foreign(guest.member)}`]
       : []),
   ];
-  await client.query(statements.join(';'));
+  await untilAlone(() => client.query(statements.join(';')));
 }
 
 /** On a server of its account's own: roles, databases for tests, and all sessions, which may be ended. */
@@ -356,16 +365,6 @@ export async function rolesNeeded(client: ClientBase): Promise<string> {
   const make = ({ name }: { readonly name: string }) =>
     `DO $cloudlet$ BEGIN CREATE ROLE ${name}; EXCEPTION WHEN duplicate_object THEN END $cloudlet$;\n`;
   return rows.map(make).join('');
-}
-
-/** Removes the databases that a role made for itself. */
-export async function dropOwned(client: ClientBase, { group, user, local }: Roles): Promise<void> {
-  const { rows } = await client.query(
-    `SELECT d.datname FROM pg_database d JOIN pg_roles r ON r.oid = d.datdba WHERE r.rolname = ANY($1)`,
-    [[group, user, local]],
-  );
-  for (const { datname } of rows)
-    await client.query(`DROP DATABASE IF EXISTS ${foreign(datname)} WITH (FORCE)`);
 }
 
 /** One with rights in other databases, or that gave some there, stays; nobody can log in by it then. */

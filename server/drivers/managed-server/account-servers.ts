@@ -18,6 +18,7 @@ import type {
   QueryResult,
   Readiness,
   Table,
+  TestDatabase,
   UserConnection,
 } from '../../databases/engine.ts';
 import { SEE_LOG } from '../../platform/alarms.ts';
@@ -213,6 +214,10 @@ export class AccountServers implements Engine, SlotUser {
   async fork(from: EngineDatabase, to: EngineDatabase, signal: AbortSignal): Promise<void> {
     const { stream } = await this.dump(from, this.dumpFormats[0] ?? '', { signal });
     await this.load(to, stream, signal).finally(() => stream.destroy());
+  }
+
+  async testDatabases(database: EngineDatabase): Promise<readonly TestDatabase[]> {
+    return this.#of(database).using((engine) => engine.testDatabases());
   }
 
   async log(database: EngineDatabase, maxBytes: number): Promise<string> {

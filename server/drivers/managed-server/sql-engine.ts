@@ -12,6 +12,7 @@ import type {
   QueryResult,
   Readiness,
   Table,
+  TestDatabase,
 } from '../../databases/engine.ts';
 import { ManagedServer } from './managed-server.ts';
 import { type Address, hostAndPort } from './server-tls.ts';
@@ -37,10 +38,15 @@ export interface Upgrade {
   readonly to: string;
 }
 
+/** The databases that users of a server may make, for tests and as shadows. */
+export const MOST_TEST_DATABASES = 50;
+
 /** An engine over the server of one account. */
 export interface AccountEngine extends Engine {
   readonly server: ManagedServer;
   use(): Promise<ServerUse>;
+  /** Databases that its users made beside those of Cloudlet. */
+  testDatabases(): Promise<readonly TestDatabase[]>;
   /** The smallest limit there is. */
   readonly leastConnections: number;
   /** Has the server give so many sessions to the user of that database; those there are go on. */
@@ -102,6 +108,7 @@ export abstract class SqlEngine<Admin, L extends AdminLinks<Admin>> implements A
   abstract rotate(database: EngineDatabase, password: string): Promise<void>;
   abstract restrict(database: EngineDatabase, access: Access): Promise<void>;
   abstract measure(database: EngineDatabase): Promise<Measured>;
+  abstract testDatabases(): Promise<readonly TestDatabase[]>;
   abstract use(): Promise<ServerUse>;
   abstract setConnections(database: string, connections: number): Promise<void>;
   abstract hold(isHeld: boolean): Promise<void>;

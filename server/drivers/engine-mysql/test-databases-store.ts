@@ -1,0 +1,39 @@
+/**
+ * Databases that tenants make for themselves on the server of their account, for tests and as shadows. They
+ * are known by their names, for MariaDB notes no owner: all users of the account have them together.
+ */
+import type { TestDatabase } from '../../databases/engine.ts';
+import { type Admin, rowsOf, run } from './admin-store.ts';
+
+/** Patterns of names, as GRANT and LIKE have them. */
+export const TEST_DATABASES = ['test%', '%\\_test%', '%\\_shadow%'];
+const THEIRS = `(${TEST_DATABASES.map((names) => `SCHEMA_NAME LIKE '${names}'`).join(' OR ')})`;
+
+export async function testDatabases(admin: Admin): Promise<TestDatabase[]> {
+  const rows = await rowsOf(
+    admin,
+    // Names of files have other characters for those that are none of theirs.
+    `SELECT SCHEMA_NAME AS name, COALESCE(SUM(f.bytes), 0) AS bytes
+     FROM information_schema.SCHEMATA s LEFT JOIN (${admin.dialect.files}) f
+       ON LEFT(f.name, LOCATE('/', f.name) - 1) = CONVERT(CAST(CONVERT(s.SCHEMA_NAME USING filename) AS BINARY) USING utf8mb4)
+     WHERE ${THEIRS} GROUP BY 1 ORDER BY 1`,
+  );
+  return rows.map(({ name, bytes }) => ({ name: String(name), sizeBytes: Number(bytes), madeBy: null }));
+}
+
+/**
+ * Takes the right to make more, or tables in them, from all users while there are `most`, and gives it back
+ * then: MariaDB has no such limit.
+ */
+export async function boundTestDatabases(admin: Admin, most: number): Promise<void> {
+  const rows = await rowsOf(
+    admin,
+    `SELECT User AS user, Host AS host, Db AS names, Create_priv = 'N' AS may FROM mysql.db,
+       (SELECT COUNT(*) >= ? AS isfull FROM information_schema.SCHEMATA WHERE ${THEIRS}) AS has
+     WHERE Db IN (?) AND (isfull AND Create_priv = 'Y' OR NOT isfull AND Create_priv = 'N' AND Insert_priv = 'Y')`,
+    [most, TEST_DATABASES],
+  );
+  const change = ({ user, host, names, may }: (typeof rows)[number]) =>
+    `${Number(may) === 1 ? 'GRANT' : 'REVOKE'} CREATE ON \`${names}\`.* ${Number(may) === 1 ? 'TO' : 'FROM'} \`${user}\`@'${host}'`;
+  await run(admin, rows.map(change));
+}
