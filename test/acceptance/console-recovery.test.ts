@@ -6,7 +6,7 @@ import { CheckedClient } from '../harness/checked-client.ts';
 import { ADMIN_KEY } from '../harness/cloud-process.ts';
 import { noBrowser } from './browser-kit.ts';
 import { assertAccessible, assertOpens } from './console-journey.ts';
-import { ConsoleFixture, PASSWORD } from './console-kit.ts';
+import { ConsoleFixture, clientOf, PASSWORD } from './console-kit.ts';
 
 const skip = noBrowser;
 
@@ -72,4 +72,28 @@ test('it is saved, the first point comes by itself, and the rules are previewed'
   await page.getByText('Recovery points are created only by hand.').waitFor();
   await assertAccessible(page, '/recovery');
   assert.deepEqual(fixture.complaints, []);
+});
+
+test('an owner restores what was deleted from a recovery point, after a preview', { skip }, async () => {
+  const tab = await fixture.signedUp('restorer', '/storage');
+  const client = await clientOf(fixture, tab);
+  await client.call('/api/buckets', { json: { name: 'wanted' } });
+  const { body } = await client.upload('wanted', 'trip/a.txt', 'bytes');
+  await tab.goto(`${fixture.cloud.api}/storage/wanted?tab=recovery`);
+  await tab.getByRole('heading', { name: 'No recovery points' }).waitFor();
+  const admin = client.as(ADMIN_KEY);
+  await admin.call('/api/disaster-recovery/points?wait=60', { method: 'POST' });
+  await client.call(`/api/storage/${body.object_id}`, { method: 'DELETE' });
+  await tab.reload();
+  await tab.getByLabel('Only names that begin with').fill('trip/');
+  await tab.getByRole('button', { name: 'Preview' }).click();
+  await tab.getByText('1 object (5 B) would be restored.').waitFor();
+  await assertAccessible(tab, 'recovery');
+  await tab.getByRole('button', { name: 'Restore', exact: true }).click();
+  await tab.getByText('1 object (5 B) restored.').waitFor();
+  await tab.getByRole('button', { name: 'Preview' }).click();
+  await tab.getByText('1 object already the same.').waitFor();
+  await tab.getByRole('tab', { name: 'Objects' }).click();
+  await tab.getByText('trip').first().waitFor();
+  await tab.close();
 });

@@ -39,6 +39,12 @@ export const uploadsQuery = (bucket: string) =>
     refetchInterval: () => figuresEvery(false),
   });
 
+export const bucketPointsQuery = (bucket: string) =>
+  queryOptions({
+    queryKey: ['buckets', bucket, 'points'],
+    queryFn: () => cloud.listBucketPoints(bucket),
+  });
+
 export const s3EndpointQuery = queryOptions({
   queryKey: ['s3'],
   queryFn: () => cloud.getS3Endpoint(),
@@ -73,7 +79,15 @@ export const objectQuery = (bucket: string, id: string) =>
   });
 
 /** Parts of a bucket's page beside its objects. */
-export const BUCKET_TABS = ['uploads', 'permissions', 'lifecycle', 'lock', 'cors', 'tags'] as const;
+export const BUCKET_TABS = [
+  'uploads',
+  'permissions',
+  'lifecycle',
+  'lock',
+  'cors',
+  'tags',
+  'recovery',
+] as const;
 
 export type BucketTab = (typeof BUCKET_TABS)[number];
 

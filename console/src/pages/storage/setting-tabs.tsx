@@ -5,6 +5,7 @@ import { LifecycleTab } from './lifecycle-tab.tsx';
 import { LockTab } from './lock-tab.tsx';
 import { PermissionsTab } from './permissions-tab.tsx';
 import type { BucketTab } from './queries.ts';
+import { RecoveryTab } from './recovery-tab.tsx';
 import { TagsTab } from './tags-tab.tsx';
 import { UploadsTab } from './uploads-tab.tsx';
 
@@ -19,6 +20,7 @@ const TABS: Readonly<Record<BucketTab, ComponentType<TabProps>>> = {
   lock: LockTab,
   cors: CorsTab,
   tags: TagsTab,
+  recovery: RecoveryTab,
 };
 
 export function SettingTab({ tab, bucket }: TabProps & { tab: BucketTab }) {
