@@ -85,7 +85,7 @@ function RotatePart({ database: { database_id: id, name } }: { database: Databas
   const [uri, setUri] = useState<string | null>(null);
   const rotate = useMutation({
     mutationFn: () => cloud.rotateDatabaseCredentials(id),
-    meta: { shown: true, invalidates: [credentialsQuery(id)] },
+    meta: { shown: true, invalidates: [{ queryKey: ['databases', id, 'credentials'] }] },
     onSuccess: ({ connection }) => {
       setAsked(false);
       setUri(connection.uri);
