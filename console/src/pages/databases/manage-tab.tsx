@@ -24,7 +24,7 @@ import { showDone } from '../../parts/notices.tsx';
 import { Refused } from '../../parts/warning.tsx';
 import { text } from '../../texts/text.ts';
 import { DumpPart, LoadPart, Part } from './manage-parts.tsx';
-import { credentialsQuery, databasesQuery, keptDatabasesQuery, pointsQuery } from './queries.ts';
+import { databasesQuery, keptDatabasesQuery, pointsQuery } from './queries.ts';
 
 export function ManageTab({ database }: { database: Database }) {
   return (
