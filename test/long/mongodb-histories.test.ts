@@ -1,0 +1,6 @@
+import { test } from 'node:test';
+import { checkHistories } from '../../server/testing/document-histories.ts';
+
+test('10,000 random histories of a collection are as a plain model has them', (t) => {
+  checkHistories(t, 10_000);
+});
