@@ -1,6 +1,6 @@
 /**
- * Random histories of a collection, held against a plain model: what is written, which indexes come and go, and
- * what is found, in which order, with and without a collation. The model knows nothing of keys and plans.
+ * Random histories of a collection, held against a plain model: what is written, which indexes come and go,
+ * and what is found, in which order, with and without a collation. The model knows nothing of keys and plans.
  */
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
@@ -69,7 +69,10 @@ const item: fc.Arbitrary<Omit<Item, '_id'>> = fc.record(
 );
 
 /** Degrees between two points of the sphere. */
-function degreesBetween([lng1, lat1]: readonly [number, number], [lng2, lat2]: readonly [number, number]): number {
+function degreesBetween(
+  [lng1, lat1]: readonly [number, number],
+  [lng2, lat2]: readonly [number, number],
+): number {
   const rad = (degrees: number) => (degrees * Math.PI) / 180;
   const h =
     Math.sin(rad(lat2 - lat1) / 2) ** 2 +
@@ -80,7 +83,9 @@ function degreesBetween([lng1, lat1]: readonly [number, number], [lng2, lat2]: r
 const isLike = (value: number | null | undefined, wanted: number | null) => (value ?? null) === wanted;
 const question: fc.Arbitrary<Question> = fc.oneof(
   fc.constant({ filter: {}, holds: () => true }),
-  fc.oneof(number, fc.constant(null)).map((n) => ({ filter: { n }, holds: (each: Item) => isLike(each.n, n) })),
+  fc
+    .oneof(number, fc.constant(null))
+    .map((n) => ({ filter: { n }, holds: (each: Item) => isLike(each.n, n) })),
   number.map((n) => ({ filter: { n: { $gt: n } }, holds: (each: Item) => (each.n ?? -99) > n })),
   fc.tuple(number, number).map(([a, b]) => ({
     filter: { n: { $gte: a, $lt: b } },
@@ -221,7 +226,12 @@ class History {
     const byOrder = (a: Item, b: Item) =>
       (order === null ? 0 : direction * compare(a[order], b[order], texts)) || a._id - b._id;
     const collation = strength === 0 ? {} : { collation: { locale: 'en', strength } };
-    const command = { find: 'a', filter, sort: { ...(order && { [order]: direction }), _id: 1 }, ...collation };
+    const command = {
+      find: 'a',
+      filter,
+      sort: { ...(order && { [order]: direction }), _id: 1 },
+      ...collation,
+    };
     const ids = this.#documents
       .run({ ...command, skip, limit, batchSize: 1000 })
       .cursor.firstBatch.map(({ _id }: Document) => _id);
