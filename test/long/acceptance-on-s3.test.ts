@@ -4,9 +4,13 @@ import { S3Fixture } from '../../server/testing/s3-fixture.ts';
 import { FILES_AT_ONCE, testWholeSuites } from './whole-suites.ts';
 
 const LOOKS_FOR_FILES = 'it looks for the files of objects';
+const OWN_SETTINGS = 'what it starts has settings of its own';
 const EXCLUDED: Readonly<Record<string, string>> = {
-  guides: 'what it starts has settings of its own',
-  'guides-machines': 'what it starts has settings of its own',
+  'accounts-commands': OWN_SETTINGS,
+  'billing-report': OWN_SETTINGS,
+  'databases-upgrade': OWN_SETTINGS,
+  guides: OWN_SETTINGS,
+  'guides-machines': OWN_SETTINGS,
   proxies: LOOKS_FOR_FILES,
   'recovery-drill-beside': 'its cloud is in a network of its own, where S3 is not',
   'recovery-restore': LOOKS_FOR_FILES,
