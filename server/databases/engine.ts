@@ -152,6 +152,8 @@ export interface DumpHow {
   readonly signal: AbortSignal;
   /** For a recovery point, whose dumps are not queued behind users' dumps. */
   readonly isForPoint?: boolean;
+  /** Whether databases for tests of which nobody knows whose they are come with it. */
+  readonly hasTests?: boolean;
 }
 
 export interface Engine {

@@ -6,6 +6,7 @@ import { AppError } from '../../platform/errors.ts';
 import { randomName } from '../../platform/ids.ts';
 import type { Clients, SlotKind } from '../managed-server/client-programs.ts';
 import type { ManagedEngineOptions } from '../managed-server/database-server.ts';
+import { DumpParts, joinedDump } from '../managed-server/dump-parts.ts';
 import { dumpOf, loadInto, removeLeftovers } from '../managed-server/dump-streams.ts';
 import { type Admin, databases } from './admin-store.ts';
 import * as contents from './contents-store.ts';
@@ -13,6 +14,7 @@ import { DumpLines } from './dump-lines.ts';
 import type { MysqlLinks } from './mysql-links.ts';
 import * as store from './mysql-store.ts';
 import { Swaps } from './swaps.ts';
+import { dropTest, foreign, makeTest, testBytes, testDatabases } from './test-databases-store.ts';
 
 export const DUMP_FORMATS: readonly string[] = ['sql'];
 const WORDS = ['--skip-lock-tables', '--hex-blob', '--no-tablespaces'];
@@ -55,10 +57,22 @@ export class MysqlDumps {
     this.#swaps = new Swaps({ ...deps, fill });
   }
 
-  async dump({ database }: EngineDatabase, _format: string, { signal, isForPoint }: DumpHow): Promise<Dump> {
+  async dump(
+    { database }: EngineDatabase,
+    _format: string,
+    { signal, isForPoint, hasTests }: DumpHow,
+  ): Promise<Dump> {
     const kind = isForPoint ? 'point' : 'dump';
-    const stream = await this.#taken(database, [...WHOLE, database], { signal, kind });
-    return { contentType: 'application/sql', extension: 'sql', sizeBytes: null, stream };
+    const whole = (name: string) => this.#taken(name, [...WHOLE, name], { signal, kind });
+    const stream = await whole(database);
+    const tests = hasTests ? await this.#deps.links.asAdmin(testDatabases) : [];
+    const extras = tests.map(({ name }) => ({
+      name,
+      statements: `CREATE DATABASE ${foreign(name)};\nUSE ${foreign(name)};`,
+      open: () => whole(name),
+    }));
+    const all = joinedDump(stream, extras);
+    return { contentType: 'application/sql', extension: 'sql', sizeBytes: null, stream: all };
   }
 
   /** See Engine.load(): into a second database, whose tables then replace those of the first. */
@@ -74,7 +88,10 @@ export class MysqlDumps {
         await store.makeLoader(admin, fresh, links.passwordOf(fresh));
       });
       const most = database.sizeLimitBytes * MAX_GROWTH + GROWTH_BYTES;
-      await this.#fill({ database: fresh, user: fresh, most }, dump, signal);
+      const parts = await DumpParts.of(dump);
+      await this.#fill({ database: fresh, user: fresh, most }, parts.content(), signal);
+      for (let test = await parts.nextName(); test !== null; test = await parts.nextName())
+        await this.#loadTest(test, parts, { user: store.usersOf(name).writer, most, signal });
       signal.throwIfAborted();
       const programs = await this.#programsOf(fresh, signal);
       const before = await links.asAdmin(async (admin) => ({
@@ -84,6 +101,28 @@ export class MysqlDumps {
       await this.#swaps.run({ database: name, fresh, old, ...before }, programs);
     } finally {
       if (!this.#swaps.isPending(fresh)) await this.#remove(fresh);
+    }
+  }
+
+  /**
+   * A database that cannot be loaded is left out, with a warning: the account's own is worth more.
+   * `user`: one that stays, for views belong to who makes them.
+   */
+  async #loadTest(
+    name: string,
+    parts: DumpParts,
+    { user, most, signal }: { readonly user: string; readonly most: number; readonly signal: AbortSignal },
+  ): Promise<void> {
+    const { links, warn } = this.#deps;
+    // It is there already, or no name of one for tests.
+    if (!(await links.asAdmin((admin) => makeTest(admin, name)))) return;
+    try {
+      await this.#fill({ database: name, user, most }, parts.content(), signal);
+      if (await parts.isBroken()) throw new Error('its dump is not whole');
+    } catch (error) {
+      await links.asAdmin((admin) => dropTest(admin, name));
+      signal.throwIfAborted();
+      warn(`the database ${JSON.stringify(name)} was not loaded with that of ${user}: ${error}`);
     }
   }
 
@@ -138,7 +177,10 @@ export class MysqlDumps {
   ): Promise<void> {
     const { links, clients, fileBytes } = this.#deps;
     const { database, user, most } = into;
+    const bytes = /^[dt]_[a-z0-9]{16}$/.test(database) ? fileBytes : testBytes;
     const args = ['--sandbox', '--binary-mode', '--batch', '--skip-reconnect', '--max-allowed-packet=64M'];
+    // A user of the tenant's has a limit.
+    args.push('--init-command=SET SESSION max_statement_time = 0');
     const work = {
       program: 'client',
       args: [...args, database],
@@ -150,7 +192,7 @@ export class MysqlDumps {
       dump,
       through: new DumpLines(),
       signal,
-      isTooLarge: () => links.asAdmin(async (admin) => (await fileBytes(admin, database)) > most),
+      isTooLarge: () => links.asAdmin(async (admin) => (await bytes(admin, database)) > most),
       asSaid,
     });
   }

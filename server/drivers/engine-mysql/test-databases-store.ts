@@ -3,11 +3,37 @@
  * are known by their names, for MariaDB notes no owner: all users of the account have them together.
  */
 import type { TestDatabase } from '../../databases/engine.ts';
+import { MOST_TEST_DATABASES } from '../managed-server/sql-engine.ts';
 import { type Admin, rowsOf, run } from './admin-store.ts';
 
+/** Characters of a name of MySQL. */
+const MOST_NAME = 64;
 /** Patterns of names, as GRANT and LIKE have them. */
 export const TEST_DATABASES = ['test%', '%\\_test%', '%\\_shadow%'];
 const THEIRS = `(${TEST_DATABASES.map((names) => `SCHEMA_NAME LIKE '${names}'`).join(' OR ')})`;
+
+/** A name of a tenant's making as SQL. */
+export function foreign(name: string): string {
+  return `\`${name.replaceAll('`', '``')}\``;
+}
+
+/** Makes a database for tests that is loaded. False: there is one of that name, or it is none for tests. */
+export async function makeTest(admin: Admin, name: string): Promise<boolean> {
+  if (!/^(?:test|.+_test|.+_shadow)/.test(name) || name.length > MOST_NAME) return false;
+  const there = await testDatabases(admin);
+  if (there.length >= MOST_TEST_DATABASES || there.some((one) => one.name === name)) return false;
+  await admin.query(`CREATE DATABASE ${foreign(name)} CHARACTER SET utf8mb4`);
+  return true;
+}
+
+/** For one that makeTest() made. */
+export async function dropTest(admin: Admin, name: string): Promise<void> {
+  await admin.query(`DROP DATABASE IF EXISTS ${foreign(name)}`);
+}
+
+export async function testBytes(admin: Admin, name: string): Promise<number> {
+  return (await testDatabases(admin)).find((one) => one.name === name)?.sizeBytes ?? 0;
+}
 
 export async function testDatabases(admin: Admin): Promise<TestDatabase[]> {
   const rows = await rowsOf(

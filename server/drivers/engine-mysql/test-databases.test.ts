@@ -1,7 +1,8 @@
 /** Databases that frameworks make for their tests, on the server of their account. */
 import assert from 'node:assert/strict';
+import { text } from 'node:stream/consumers';
 import { after, before, describe, test } from 'node:test';
-import type { Connection } from 'mysql2/promise';
+import type { Connection, RowDataPacket } from 'mysql2/promise';
 import type { EngineDatabase } from '../../databases/engine.ts';
 import { eventually } from '../../testing/eventually.ts';
 import { connectMysql, type MysqlFixture, mysqlFixture, noMysql } from '../../testing/mysql-fixture.ts';
@@ -9,6 +10,7 @@ import { newDatabase } from '../../testing/new-database.ts';
 
 const SECRET = 'aaaaaaaaaaaaaaaaaaaaaaaa';
 const MOST = 50;
+const STAYS = new AbortController().signal;
 const DENIED = { errno: 1044 };
 
 describe('databases for tests in MariaDB', { skip: noMysql }, () => {
@@ -58,6 +60,39 @@ describe('databases for tests in MariaDB', { skip: noMysql }, () => {
     client = await connectMysql(fixture.engine, own, SECRET);
     await client.query('INSERT INTO test_full.t VALUES (1)');
     await client.query('DROP DATABASE test_full');
+  });
+
+  test('dumps of the oldest database hold them, and a load makes those that are missing', async () => {
+    const elsewhere = newDatabase({ accountId: 3 });
+    const younger = newDatabase();
+    for (const database of [elsewhere, younger]) await fixture.engine.provision(database, SECRET);
+    await client.query('CREATE TABLE own (a int)');
+    await client.query('CREATE DATABASE `test_kept-1`');
+    await client.query('CREATE TABLE `test_kept-1`.t (a LONGTEXT)');
+    await client.query("INSERT INTO `test_kept-1`.t VALUES ('\\n-- content\\n'), ('b')");
+    await client.query('CREATE VIEW `test_kept-1`.v AS SELECT COUNT(*) AS n FROM `test_kept-1`.t');
+    const dumpOf = async (database: EngineDatabase) =>
+      (await fixture.engine.dump(database, 'sql', { signal: STAYS })).stream;
+    assert.doesNotMatch(await text(await dumpOf(younger)), /test_kept/);
+    await fixture.engine.load(elsewhere, await dumpOf(own), STAYS);
+    assert.deepEqual(await names(elsewhere), ['test_kept-1']);
+    const session = await connectMysql(fixture.engine, elsewhere, SECRET);
+    const [rows] = await session.query<RowDataPacket[]>('SELECT n FROM `test_kept-1`.v');
+    assert.equal(rows[0]?.n, 2);
+    await session.query('INSERT INTO `test_kept-1`.t VALUES (1)');
+    await session.query('SELECT * FROM own');
+    // A load leaves what is there.
+    await fixture.engine.load(elsewhere, await dumpOf(own), STAYS);
+    const [more] = await session
+      .query<RowDataPacket[]>('SELECT n FROM `test_kept-1`.v')
+      .catch(() =>
+        connectMysql(fixture.engine, elsewhere, SECRET).then((next) =>
+          next.query<RowDataPacket[]>('SELECT n FROM `test_kept-1`.v').finally(() => next.destroy()),
+        ),
+      );
+    assert.equal(more[0]?.n, 3);
+    session.destroy();
+    await client.query('DROP DATABASE `test_kept-1`');
   });
 
   test('a server has a bound of them, and the neighbour notices nothing', async () => {

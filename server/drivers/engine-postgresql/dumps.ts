@@ -7,11 +7,13 @@ import { AppError } from '../../platform/errors.ts';
 import { randomBase62, randomName } from '../../platform/ids.ts';
 import type { Clients } from '../managed-server/client-programs.ts';
 import type { ManagedEngineOptions } from '../managed-server/database-server.ts';
+import { DumpParts, joinedDump } from '../managed-server/dump-parts.ts';
 import { dumpOf, loadInto, removeLeftovers } from '../managed-server/dump-streams.ts';
 import { scramVerifier } from '../scram-keys.ts';
 import { DumpFilter, DumpPrelude } from './dump-filters.ts';
 import type { PostgresqlLinks } from './postgresql-links.ts';
 import * as store from './postgresql-store.ts';
+import { freeName, grantToDumper, handOver, ownedBy } from './test-databases-store.ts';
 
 /** By format. */
 const FORMATS = {
@@ -35,6 +37,19 @@ export interface DumpsDeps {
   readonly warn: (text: string) => void;
 }
 
+interface Taking extends DumpHow {
+  readonly user: string;
+  readonly format: string;
+  /** SQL before the first statement. */
+  readonly roles: string;
+}
+
+interface Loading {
+  readonly database: EngineDatabase;
+  readonly dump: Readable;
+  readonly signal: AbortSignal;
+}
+
 const DUMPER_LOCK = 'dumper';
 
 export class PostgresqlDumps {
@@ -45,27 +60,50 @@ export class PostgresqlDumps {
     this.#deps = deps;
   }
 
-  async dump(of: EngineDatabase, format: string, { signal, isForPoint }: DumpHow): Promise<Dump> {
-    const { links, clients, guest } = this.#deps;
+  async dump(of: EngineDatabase, format: string, { signal, isForPoint = false }: DumpHow): Promise<Dump> {
+    const { links, guest } = this.#deps;
     // On the operator's server we may not be able to make a role that reads everything.
     const user = guest() === null ? store.DUMPER : store.rolesOf(of.database).local;
     if (guest() !== null) await links.putBackPassword(user);
     const roles = guest() === null ? await this.#prepare(of.database) : '';
-    const { option, contentType, extension } = FORMATS[format as keyof typeof FORMATS];
+    const { contentType, extension } = FORMATS[format as keyof typeof FORMATS];
+    const how = { user, format, signal, isForPoint };
+    const stream = await this.#taken(of.database, { ...how, roles: format === 'sql' ? roles : '' });
+    const tests = guest() === null && format === 'sql' ? await this.#testsOf(of.database) : [];
+    const extras = tests.map((name) => ({
+      name,
+      statements: `CREATE DATABASE ${store.foreign(name)};\n\\connect ${store.foreign(name)}`,
+      open: async () => {
+        await links.asAdmin((client) => grantToDumper(client, name));
+        return this.#taken(name, { ...how, roles: '' });
+      },
+    }));
+    return { contentType, extension, sizeBytes: null, stream: joinedDump(stream, extras) };
+  }
+
+  #testsOf(database: string): Promise<string[]> {
+    return this.#deps.links.asAdmin((client) => ownedBy(client, store.rolesOf(database)));
+  }
+
+  /** The dump of one database. */
+  async #taken(
+    database: string,
+    { user, format, roles, signal, isForPoint = false }: Taking,
+  ): Promise<Readable> {
+    const { links, clients } = this.#deps;
+    const { option } = FORMATS[format as keyof typeof FORMATS];
     const work = {
       program: 'dump',
       args: [option, '--no-owner', '--no-acl', LOCK_WAIT],
       user,
       password: links.passwordOf(user),
       env: {
-        PGDATABASE: of.database,
+        PGDATABASE: database,
         PGOPTIONS: '-c statement_timeout=0 -c default_transaction_read_only=on',
       },
     } as const;
     const run = await clients.run(work, isForPoint ? 'point' : 'dump');
-    const through = new DumpPrelude(format === 'sql' ? roles : '');
-    const stream = await dumpOf(run, { signal, through, asError: dumpFailed });
-    return { contentType, extension, sizeBytes: null, stream };
+    return dumpOf(run, { signal, through: new DumpPrelude(roles), asError: dumpFailed });
   }
 
   /** On a server of our own; what a dump in SQL begins with. */
@@ -79,7 +117,7 @@ export class PostgresqlDumps {
     });
   }
 
-  /** See Engine.load(): into a second database, which then replaces the first. */
+  /** See Engine.load(): into a second database, which then replaces the first; those for tests are made. */
   async load(database: EngineDatabase, dump: Readable, signal: AbortSignal): Promise<void> {
     const { links, guest } = this.#deps;
     const roles = store.rolesOf(database.database);
@@ -87,9 +125,38 @@ export class PostgresqlDumps {
     try {
       await links.asAdmin((client) => store.makeDatabase(client, fresh, { roles, guest: guest() }));
       await links.inDatabase(fresh, (client) => store.giveSchema(client, roles.group));
-      await this.#fill(fresh, { database, dump, signal });
+      const parts = await DumpParts.of(dump);
+      await this.#fill(fresh, { database, dump: parts.content(), signal });
+      for (let name = await parts.nextName(); name !== null; name = await parts.nextName())
+        if (guest() === null) await this.#loadTest(name, parts, { database, signal });
       signal.throwIfAborted();
       await this.#swap(database, fresh);
+    } finally {
+      await links.asAdmin((client) => store.dropDatabase(client, fresh));
+    }
+  }
+
+  /** A database for tests that cannot be loaded is left out, with a warning: the own one is worth more. */
+  async #loadTest(
+    name: string,
+    parts: DumpParts,
+    { database, signal }: Omit<Loading, 'dump'>,
+  ): Promise<void> {
+    const { links, guest, warn } = this.#deps;
+    const roles = store.rolesOf(database.database);
+    const fresh = `t_${randomName(16)}`;
+    try {
+      const target = await links.asAdmin((client) => freeName(client, name, roles));
+      // It is there already.
+      if (target === null) return;
+      await links.asAdmin((client) => store.makeDatabase(client, fresh, { roles, guest: guest() }));
+      await links.inDatabase(fresh, (client) => store.giveSchema(client, roles.group));
+      await this.#fill(fresh, { database, dump: parts.content(), signal });
+      if (await parts.isBroken()) throw new Error('its dump is not whole');
+      await links.asAdmin((client) => handOver(client, { fresh, target, owner: roles.group }));
+    } catch (error) {
+      signal.throwIfAborted();
+      warn(`the database ${JSON.stringify(name)} of ${database.database} was not loaded: ${error}`);
     } finally {
       await links.asAdmin((client) => store.dropDatabase(client, fresh));
     }
@@ -104,10 +171,7 @@ export class PostgresqlDumps {
     await removeLeftovers(names, drop, about);
   }
 
-  async #fill(
-    fresh: string,
-    what: { readonly database: EngineDatabase; readonly dump: Readable; readonly signal: AbortSignal },
-  ): Promise<void> {
+  async #fill(fresh: string, what: Loading): Promise<void> {
     const { links, clients } = this.#deps;
     const { local } = store.rolesOf(what.database.database);
     // The tenant may have changed it, as everyone may with his own.

@@ -4,9 +4,13 @@
  */
 import type { ClientBase } from 'pg';
 import type { TestDatabase } from '../../databases/engine.ts';
-import { ADMIN, foreign, type Roles } from './postgresql-store.ts';
+import { MOST_TEST_DATABASES } from '../managed-server/sql-engine.ts';
+import { ADMIN, DUMPER, foreign, id, type Roles } from './postgresql-store.ts';
 
 const THEIRS = `FROM pg_database d JOIN pg_roles r ON r.oid = d.datdba WHERE r.rolname <> '${ADMIN}'`;
+/** NAMEDATALEN - 1, less what a copy adds. */
+const MOST_NAME_BYTES = 63 - '_copy9'.length;
+const COPIES = 9;
 const OUR_ROLE = '^[duq]_[a-z0-9]{16}$';
 
 export async function testDatabases(client: ClientBase): Promise<TestDatabase[]> {
@@ -49,10 +53,44 @@ export async function dropOwned(client: ClientBase, of: Roles): Promise<void> {
   }
 }
 
-async function ownedBy(client: ClientBase, { group, user, local }: Roles): Promise<string[]> {
+export async function ownedBy(client: ClientBase, { group, user, local }: Roles): Promise<string[]> {
   const { rows } = await client.query(
     'SELECT d.datname FROM pg_database d JOIN pg_roles r ON r.oid = d.datdba WHERE r.rolname = ANY($1) ORDER BY d.oid',
     [[group, user, local]],
   );
   return rows.map(({ datname }) => String(datname));
+}
+
+/** Its owner may have taken that from everybody. */
+export async function grantToDumper(client: ClientBase, name: string): Promise<void> {
+  await client.query(`GRANT CONNECT ON DATABASE ${foreign(name)} TO ${id(DUMPER)}`);
+}
+
+/**
+ * The name for a database that is loaded: its own, or that of a copy where another database of the account
+ * has it. Null: these roles have it already, or the name is none.
+ */
+export async function freeName(client: ClientBase, name: string, of: Roles): Promise<string | null> {
+  if (name === '' || name.includes('\0') || Buffer.byteLength(name) > MOST_NAME_BYTES) return null;
+  if ((await ownedBy(client, of)).includes(name)) return null;
+  const { rows } = await client.query('SELECT datname FROM pg_database');
+  const taken = new Set(rows.map(({ datname }) => String(datname)));
+  const { length } = await testDatabases(client);
+  if (length >= MOST_TEST_DATABASES) throw new Error(`there are ${length} for tests on the server`);
+  const copies = Array.from({ length: COPIES }, (_, i) => `${name}_copy${i === 0 ? '' : i + 1}`);
+  return [name, ...copies].find((one) => !taken.has(one)) ?? null;
+}
+
+/** Gives a database that was loaded to its owner, under its name. */
+export async function handOver(
+  client: ClientBase,
+  { fresh, target, owner }: { readonly fresh: string; readonly target: string; readonly owner: string },
+): Promise<void> {
+  // One message is one transaction.
+  await client.query(
+    [
+      `ALTER DATABASE ${id(fresh)} OWNER TO ${id(owner)}`,
+      `ALTER DATABASE ${id(fresh)} RENAME TO ${foreign(target)}`,
+    ].join(';'),
+  );
 }

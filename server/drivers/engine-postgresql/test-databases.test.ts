@@ -14,6 +14,7 @@ import {
 
 const SECRET = 'aaaaaaaaaaaaaaaaaaaaaaaa';
 const MOST = 50;
+const STAYS = new AbortController().signal;
 
 describe('databases for tests in PostgreSQL', { skip: noPostgresql }, () => {
   let fixture: PostgresqlFixture;
@@ -130,6 +131,51 @@ describe('databases for tests in PostgreSQL', { skip: noPostgresql }, () => {
       ),
     );
     await client.query('DROP DATABASE test_again');
+  });
+
+  test('dumps, copies and loads hold them; one that cannot be read costs nothing else', async () => {
+    const [from, copy] = [newDatabase(), newDatabase()];
+    const elsewhere = newDatabase({ accountId: 2 });
+    for (const database of [from, copy, elsewhere]) await fixture.engine.provision(database, SECRET);
+    const session = await connect(fixture.engine, from, SECRET);
+    await session.query('CREATE TABLE own AS SELECT 1 AS a');
+    await session.query('CREATE DATABASE "test_Ä"');
+    await session.query('CREATE DATABASE test_shut ALLOW_CONNECTIONS false');
+    await session.end();
+    const at = (database: EngineDatabase, name: string) =>
+      connect(fixture.engine, { ...database, database: encodeURIComponent(name) }, SECRET);
+    const tests = await at(from, 'test_Ä');
+    await tests.query('CREATE TABLE t (a text PRIMARY KEY)');
+    await tests.query("INSERT INTO t VALUES (E'\\n-- content\\n'), ('b')");
+    await tests.query('REVOKE ALL ON DATABASE "test_Ä" FROM PUBLIC');
+    await tests.end();
+    const madeBy = async ({ database, ...of }: EngineDatabase) =>
+      (await fixture.engine.testDatabases({ database, ...of })).flatMap((one) =>
+        one.madeBy === database ? one.name : [],
+      );
+    const rows = async (database: EngineDatabase, name: string) => {
+      const reader = await at(database, name);
+      const { rowCount } = await reader.query('SELECT a FROM t');
+      await reader.query("INSERT INTO t VALUES ('mine')");
+      await reader.query("DELETE FROM t WHERE a = 'mine'");
+      await reader.end();
+      return rowCount;
+    };
+    await fixture.engine.fork(from, copy, STAYS);
+    assert.deepEqual(await madeBy(copy), ['test_Ä_copy']);
+    assert.equal(await rows(copy, 'test_Ä_copy'), 2);
+    const { stream } = await fixture.engine.dump(from, 'sql', { signal: STAYS, isForPoint: true });
+    await fixture.engine.load(elsewhere, stream, STAYS);
+    assert.deepEqual(await madeBy(elsewhere), ['test_Ä']);
+    assert.equal(await rows(elsewhere, 'test_Ä'), 2);
+    // A load leaves what is there.
+    const again = await fixture.engine.dump(from, 'sql', { signal: STAYS });
+    await fixture.engine.load(from, again.stream, STAYS);
+    assert.deepEqual((await madeBy(from)).sort(), ['test_shut', 'test_Ä']);
+    const own = await connect(fixture.engine, from, SECRET);
+    assert.equal((await own.query('SELECT a FROM own')).rowCount, 1);
+    await own.end();
+    for (const { database } of [from, copy]) await fixture.engine.drop(database);
   });
 
   test('they go with the database whose user made them, also as templates', async () => {

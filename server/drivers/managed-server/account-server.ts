@@ -215,6 +215,11 @@ export class AccountServer {
     return this.#databases.isLimited(database);
   }
 
+  /** Whether it is the account's oldest database here. */
+  isOldest({ number }: EngineDatabase): boolean {
+    return this.#databases.all().every(({ database }) => database.number >= number);
+  }
+
   /** Bytes that the database takes, with its share of what the server does, as of the last poll. */
   sizeOf(name: string): number {
     const own = this.#databases.all().map(({ ownBytes }) => ownBytes);

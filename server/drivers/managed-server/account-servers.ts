@@ -198,7 +198,7 @@ export class AccountServers implements Engine, SlotUser {
     // It has the server up until its last byte.
     void server
       .using(async (engine) => {
-        const made = await engine.dump(database, format, how);
+        const made = await engine.dump(database, format, { hasTests: server.isOldest(database), ...how });
         made.stream.once('close', resolve);
         began(made);
         await isRead;
@@ -212,7 +212,9 @@ export class AccountServers implements Engine, SlotUser {
   }
 
   async fork(from: EngineDatabase, to: EngineDatabase, signal: AbortSignal): Promise<void> {
-    const { stream } = await this.dump(from, this.dumpFormats[0] ?? '', { signal });
+    // They stay on the same server, which has them for all of its users.
+    const how = { signal, hasTests: false };
+    const { stream } = await this.dump(from, this.dumpFormats[0] ?? '', how);
     await this.load(to, stream, signal).finally(() => stream.destroy());
   }
 

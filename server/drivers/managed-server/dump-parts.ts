@@ -1,0 +1,158 @@
+/**
+ * Dumps in SQL of more than one database: the account's own, then those that its programs made for tests. A
+ * key that nobody can guess marks where each begins, so no row or text of a database can pass for a mark. The
+ * clients of the engines read the whole as SQL that makes each database.
+ */
+import { Readable } from 'node:stream';
+import { randomBase62 } from '../../platform/ids.ts';
+
+/** A further database of a dump. */
+export interface ExtraDump {
+  readonly name: string;
+  /** Statements by which a client of the engine makes it and goes there. */
+  readonly statements: string;
+  readonly open: () => Promise<Readable>;
+}
+
+const HEAD = /^-- Cloudlet dump ([A-Za-z0-9]{32})\n/;
+const HEAD_BYTES = 64;
+const KEY_LENGTH = 32;
+
+/**
+ * A dump with further ones after it. One that fails, as its tests drop it meanwhile, is marked as broken: it
+ * must not cost the dump of the account's own database.
+ */
+export function joinedDump(first: Readable, extras: readonly ExtraDump[]): Readable {
+  if (extras.length === 0) return first;
+  const key = randomBase62(KEY_LENGTH);
+  const whole = Readable.from(join(first, extras, key), { objectMode: false });
+  whole.once('close', () => first.destroy());
+  // It may break before anybody reads it.
+  return whole.once('error', () => {});
+}
+
+async function* join(first: Readable, extras: readonly ExtraDump[], key: string): AsyncGenerator<Buffer> {
+  yield Buffer.from(`-- Cloudlet dump ${key}\n`);
+  yield* first;
+  for (const { name, statements, open } of extras) {
+    yield Buffer.from(`\n-- ${key} database ${JSON.stringify(name)}\n${statements}\n-- ${key} content\n`);
+    try {
+      yield* await open();
+    } catch {
+      yield Buffer.from(`\n-- ${key} broken\n`);
+    }
+  }
+}
+
+/** Takes a dump apart, in order. A dump of one database is its only part. */
+export class DumpParts {
+  readonly #source: AsyncIterator<Buffer>;
+  #rest: Buffer = Buffer.alloc(0);
+  /** The beginning of each mark; null: there are none. */
+  #mark: Buffer | null = null;
+  #handed: Readable | null = null;
+  /** Whether `#rest` begins behind a mark. */
+  #isAtMark = false;
+
+  private constructor(dump: Readable) {
+    this.#source = dump[Symbol.asyncIterator]();
+  }
+
+  static async of(dump: Readable): Promise<DumpParts> {
+    const parts = new DumpParts(dump);
+    while (parts.#rest.length < HEAD_BYTES && (await parts.#more()));
+    const [head = '', key] = HEAD.exec(parts.#rest.subarray(0, HEAD_BYTES).toString('latin1')) ?? [];
+    if (key === undefined) return parts;
+    parts.#mark = Buffer.from(`\n-- ${key} `);
+    parts.#rest = parts.#rest.subarray(head.length);
+    return parts;
+  }
+
+  /** The content up to the next mark. What is not read of it is passed over by nextName(). */
+  content(): Readable {
+    this.#handed = Readable.from(this.#content(), { objectMode: false }).once('error', () => {});
+    return this.#handed;
+  }
+
+  /** The name of the next database, of which content() is next; null: there is none. */
+  async nextName(): Promise<string | null> {
+    await this.#takeBack();
+    for (;;) {
+      for await (const _ of this.#content());
+      if (!this.#isAtMark) return null;
+      const name = /^database (".*")$/.exec(await this.#line())?.[1];
+      if (name === undefined) continue;
+      for await (const _ of this.#content());
+      // Statements for clients, which are not ours to run.
+      if (this.#isAtMark) await this.#line();
+      return parsed(name);
+    }
+  }
+
+  /** Whether the content that was read is not all there was, as its dump says. */
+  async isBroken(): Promise<boolean> {
+    while (this.#isAtMark && this.#rest.length < 'broken'.length && (await this.#more()));
+    return this.#isAtMark && this.#rest.subarray(0, 'broken'.length).toString() === 'broken';
+  }
+
+  /** Nobody reads what was handed out from then on. */
+  async #takeBack(): Promise<void> {
+    const handed = this.#handed;
+    if (handed === null || handed.closed) return;
+    const closed = new Promise((resolve) => handed.once('close', resolve));
+    handed.destroy();
+    await closed;
+  }
+
+  async *#content(): AsyncGenerator<Buffer> {
+    if (this.#isAtMark) return;
+    for (;;) {
+      const at = this.#mark === null ? -1 : this.#rest.indexOf(this.#mark);
+      if (this.#mark !== null && at >= 0) {
+        const found = this.#rest.subarray(0, at + 1);
+        this.#rest = this.#rest.subarray(at + this.#mark.length);
+        this.#isAtMark = true;
+        yield found;
+        return;
+      }
+      const end = this.#mark === null ? this.#rest.length : this.#rest.length - this.#mark.length + 1;
+      if (end > 0) {
+        const piece = this.#rest.subarray(0, end);
+        this.#rest = this.#rest.subarray(end);
+        yield piece;
+      }
+      if (await this.#more()) continue;
+      const last = this.#rest;
+      this.#rest = Buffer.alloc(0);
+      if (last.length > 0) yield last;
+      return;
+    }
+  }
+
+  /** The rest of the line that a mark begins. */
+  async #line(): Promise<string> {
+    let at = this.#rest.indexOf(0x0a);
+    while (at < 0 && (await this.#more())) at = this.#rest.indexOf(0x0a);
+    const end = at < 0 ? this.#rest.length : at;
+    const line = this.#rest.subarray(0, end).toString();
+    this.#rest = this.#rest.subarray(Math.min(this.#rest.length, end + 1));
+    this.#isAtMark = false;
+    return line;
+  }
+
+  async #more(): Promise<boolean> {
+    const { value, done } = await this.#source.next();
+    if (done) return false;
+    this.#rest = Buffer.concat([this.#rest, value]);
+    return true;
+  }
+}
+
+/** A name that is no text is none that a database can have. */
+function parsed(name: string): string {
+  try {
+    return String(JSON.parse(name));
+  } catch {
+    return '';
+  }
+}
