@@ -48,20 +48,24 @@ export const DATABASE_COMMANDS: readonly Command[] = [
       engine: { value: 'ENGINE', summary: 'sqlite (default), postgresql, mysql or mongodb' },
       from: { value: 'DATABASE', summary: 'copy this database' },
       point: { value: 'POINT', summary: 'as it is in this recovery point (see db points)' },
+      at: { value: 'TIME', summary: 'as of this time, UTC or RFC 3339 (see db moments)' },
       'size-limit': { value: 'MB', summary: 'largest size in MB' },
     },
     run: async ({ session, output, options, words: [name = ''] }) => {
       const { cloud } = session();
-      const [engine, source, point] = ['engine', 'from', 'point'].map((option) => options.text(option));
-      if (point !== undefined && source === undefined) throw new UsageError('--point needs --from');
-      const find = point === undefined ? findDatabase : findAny;
+      const given = ['engine', 'from', 'point', 'at'].map((option) => options.text(option));
+      const [engine, source, point, at] = given;
+      const past = { ...(point !== undefined && { point_id: point }), ...(at !== undefined && { at }) };
+      const isPast = point !== undefined || at !== undefined;
+      if (isPast && source === undefined) throw new UsageError('--point and --at need --from');
+      const find = isPast ? findAny : findDatabase;
       const from = source === undefined ? undefined : (await find(cloud, source)).database_id;
       const made = await cloud.createDatabase({
         name,
         // The cloud knows which there are, and refuses others.
         ...(engine !== undefined && { engine: engine as Database['engine'] }),
         ...(from !== undefined && {
-          from: { database_id: from, ...(point !== undefined && { point_id: point }) },
+          from: { database_id: from, ...past },
         }),
         ...(options.has('size-limit') && { size_limit_mb: options.count('size-limit', 1) }),
       });
@@ -119,6 +123,16 @@ export const DATABASE_COMMANDS: readonly Command[] = [
     run: about(findAny, async ({ database_id }, { cloud, output }) => {
       const points = await cloud.listDatabasePoints(database_id);
       output.table(points, ['POINT', 'CREATED'], ({ point_id, created_at }) => [point_id, created_at]);
+    }),
+  },
+  {
+    name: 'db moments',
+    words: 'DATABASE',
+    summary: 'list the times that a database can be restored as of; db create --from --at does so',
+    run: about(findAny, async ({ database_id }, { cloud, output }) => {
+      const { windows, reason } = await cloud.listDatabaseMoments(database_id);
+      if (windows.length === 0) output.note(reason ?? '');
+      output.table(windows, ['FROM', 'TO'], ({ from, to }) => [from, to]);
     }),
   },
   {

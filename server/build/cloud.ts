@@ -40,6 +40,7 @@ import { eventStatements } from '../webhooks/events-store.ts';
 import { webhooksPart } from '../webhooks/part.ts';
 import { BUILT_IN, followHost } from './catalog.ts';
 import { buildCompute } from './compute.ts';
+import { continuousOf } from './continuous.ts';
 import { buildEdges, callsRoutes, s3Domains, withDocuments } from './edges.ts';
 import { buildEngines, databaseLimits } from './engines.ts';
 import { closeFoundations, type Foundations, openFoundations } from './foundations.ts';
@@ -247,6 +248,7 @@ async function buildDomains(
     maxSizeMb: config.databaseSizeMb,
     keepMs: config.databaseKeepHours * HOUR_MS,
     pointFiles: pointFilesOf(() => recovery.pointFiles),
+    continuous: continuousOf(config, alarms, () => recovery.logArchive),
     pointDumpMs: config.recoveryDumpMinutes * 60_000,
     pointSilenceMs: config.recoverySilenceSeconds * 1000,
     orphanGraceMs: config.sweepGraceSeconds * 1000,

@@ -32,6 +32,7 @@ import type { Clock } from '../platform/clock.ts';
 import type { DiskSpace } from '../platform/disk-space.ts';
 import { readHostMemory } from '../platform/host-memory.ts';
 import { type UserRange, whyNoOtherUsers } from '../platform/other-users.ts';
+import { isContinuous } from './continuous.ts';
 
 export interface EnginesOptions {
   readonly config: Pick<
@@ -51,6 +52,8 @@ export interface EnginesOptions {
     | 'mongodbUrl'
     | 'mongodbServer'
     | 'databaseHost'
+    | 'recoveryTarget'
+    | 'continuousSeconds'
     | 'tlsCert'
     | 'tlsKey'
   >;
@@ -116,8 +119,7 @@ export function databaseLimits(
 /** No database is opened until it is used. */
 export async function buildEngines(options: EnginesOptions) {
   const { config, clock, log, alarms, diskSpace, faults, dataUrl, egress, drill } = options;
-  const isPrivate = drill !== undefined;
-  const groups = groupsOf(drill);
+  const [isPrivate, groups] = [drill !== undefined, groupsOf(drill)];
   const users = usersOf(config, isPrivate);
   const slots = new ChildSlots(config.databaseProcesses || processesFor(readHostMemory().totalBytes));
   const idleMs = config.databaseIdleSeconds * 1000;
@@ -158,6 +160,7 @@ export async function buildEngines(options: EnginesOptions) {
     tls,
     alarms,
     isDiskLow: () => diskSpace.isLow(),
+    keepsLogs: !isPrivate && isContinuous(config),
     warn,
   };
   const external = externalPostgresql(config);

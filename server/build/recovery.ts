@@ -14,6 +14,7 @@ import type { Metadata } from '../metadata/metadata.ts';
 import type { Secrets } from '../metadata/secrets-store.ts';
 import type { Alarms } from '../platform/alarms.ts';
 import type { Clock } from '../platform/clock.ts';
+import { Semaphore } from '../platform/concurrency.ts';
 import type { DiskSpace } from '../platform/disk-space.ts';
 import type { Job } from '../platform/jobs.ts';
 import type { Meters } from '../platform/prometheus.ts';
@@ -23,6 +24,7 @@ import type { Drills } from '../recovery/drills.ts';
 import { Journals, type JournalsDeps } from '../recovery/journal.ts';
 import { JournalStore } from '../recovery/journal-store.ts';
 import { Lease } from '../recovery/lease.ts';
+import { LogArchive } from '../recovery/log-archive.ts';
 import { PointFiles } from '../recovery/point-files.ts';
 import { PointEvents, type PointWork } from '../recovery/point-view.ts';
 import { Points } from '../recovery/points.ts';
@@ -102,7 +104,8 @@ export function buildRecovery({ config, clock, log, base, sources, opened }: Rec
     const noted = scheduler.tick().catch((error) => onError('', error));
     void noted.then(() => watch.check()).catch((error) => onError('', error));
   };
-  const shared = { store, changes, clock, repository: () => keys.open(), onError, onEnd, news };
+  const repository = () => keys.open();
+  const shared = { store, changes, clock, repository, onError, onEnd, news, sweeping: new Semaphore(1) };
   const verifications = new Verifications({ ...shared, repository: () => verifying.open() });
   const own = { ...shared, cloud, owner: () => writerName(secrets, directory) };
   const drills = buildDrills({ config, clock, base, target, keys: verifying }, own);
@@ -131,10 +134,10 @@ export function buildRecovery({ config, clock, log, base, sources, opened }: Rec
   });
   const schedule = buildSchedule({ ...shared, config, metadata, points, removals, lease, target });
   const scheduler: Scheduler = schedule.scheduler;
-  const pointFiles = new PointFiles({ store, repository: () => verifying.open(), location: target.location });
   return {
     points,
-    pointFiles,
+    pointFiles: new PointFiles({ store, repository: () => verifying.open(), location: target.location }),
+    logArchive: new LogArchive({ ...shared, find: () => keys.find(), lease }),
     watch,
     routes: recoveryRoutes({ points, keys, verifications, drills, removals, ...schedule }),
     gauges: (meters: Meters) => meterRecovery(meters, watch),

@@ -1,5 +1,6 @@
 /** Every setting: environment variable, default, bounds and help. config.ts reads them. */
 import { DATABASE_SETTINGS } from './database-settings.ts';
+import { RECOVERY_SETTINGS } from './recovery-settings.ts';
 import {
   absolutePath,
   adminKey,
@@ -10,7 +11,6 @@ import {
   notEmpty,
   oneOf,
   origins,
-  pathOrS3Url,
   pool,
   portRange,
   ratio,
@@ -312,81 +312,7 @@ export const SETTINGS = {
     'Maximum image size, as a file and as a virtual disk, GiB',
   ),
   ...DATABASE_SETTINGS,
-  recoveryTarget: text(
-    'CLOUDLET_RECOVERY_TARGET',
-    '',
-    'Where recovery points are stored: a directory on another disk or NFS, or a bucket of an S3 service, `s3://KEY:SECRET@HOST[:PORT]/BUCKET[/PREFIX]`, with `?region=`, `tls=off` and `style=host` where needed; empty: in the data directory',
-    pathOrS3Url,
-  ),
-  recoveryCredentialsFile: text(
-    'CLOUDLET_RECOVERY_CREDENTIALS_FILE',
-    '',
-    'File with `KEY:SECRET` for an S3 URL in CLOUDLET_RECOVERY_TARGET or `--from`, which then needs none',
-    absolutePath,
-  ),
-  recoveryLockDays: integer(
-    'CLOUDLET_RECOVERY_LOCK_DAYS',
-    0,
-    0,
-    3650,
-    'Days for which object lock keeps a new recovery point in an S3 bucket from being removed; 0: those of the rule of the bucket, if it has one',
-  ),
-  recoveryUndeleteHours: integer(
-    'CLOUDLET_RECOVERY_UNDELETE_HOURS',
-    72,
-    0,
-    24 * 365,
-    'How long a deleted recovery point can be undeleted; counted while Cloudlet runs',
-  ),
-  recoveryLeaseSeconds: integer(
-    'CLOUDLET_RECOVERY_LEASE_SECONDS',
-    60,
-    1,
-    3600,
-    'Lease on the recovery repository: after this long without a renewal another Cloudlet may write to it',
-  ),
-  recoveryJournalSeconds: integer(
-    'CLOUDLET_RECOVERY_JOURNAL_SECONDS',
-    60,
-    1,
-    86_400,
-    'How often the list of valid keys and passwords is stored beside the points, so that a restore revokes all others',
-  ),
-  recoveryBytesPerSecond: integer(
-    'CLOUDLET_RECOVERY_BYTES_PER_SECOND',
-    0,
-    0,
-    2 ** 40,
-    'Read rate limit while a recovery point is made; 0: none',
-  ),
-  recoveryDumpMinutes: integer(
-    'CLOUDLET_RECOVERY_DUMP_MINUTES',
-    60,
-    1,
-    100_000,
-    'Timeout of a database dump for a recovery point, which is then made, and marked, without it',
-  ),
-  recoverySilenceSeconds: integer(
-    'CLOUDLET_RECOVERY_SILENCE_SECONDS',
-    60,
-    1,
-    100_000,
-    'How long such a dump may stall, for example on a table lock',
-  ),
-  drillDirectory: text(
-    'CLOUDLET_DRILL_DIR',
-    '',
-    'Directory for restore drills, which need as much space as metadata, databases and one disk; empty: in the data directory',
-    absolutePath,
-  ),
-  drillDays: integer(
-    'CLOUDLET_DRILL_DAYS',
-    7,
-    0,
-    3650,
-    'Days between restore drills of the newest recovery point; 0: only on request',
-  ),
-  drillMinutes: integer('CLOUDLET_DRILL_MINUTES', 120, 1, 100_000, 'Time limit of a restore drill'),
+  ...RECOVERY_SETTINGS,
   fetchAllow: text(
     'CLOUDLET_FETCH_ALLOW',
     '',

@@ -19,6 +19,7 @@ import type { DatabaseBilling } from './egress.ts';
 import type { Engine, EngineName } from './engine.ts';
 import { DEFAULT_ENGINE, type Engines, unavailable } from './engines.ts';
 import { databaseExists, type Lifecycle } from './lifecycle.ts';
+import { type Past, pastOf } from './moments.ts';
 import type { OwnedDatabases } from './owned-databases.ts';
 import type { Database, NewDatabase } from './schema.ts';
 import { assertReadable, type DatabaseTurns } from './states.ts';
@@ -56,7 +57,7 @@ interface Plan {
 interface Making {
   readonly engine: Engine;
   readonly source: DatabaseRow | undefined;
-  readonly pointId: string | undefined;
+  readonly past: Past | undefined;
   readonly password: string;
 }
 
@@ -76,7 +77,8 @@ export class Creation {
   async create(call: Call, input: NewDatabase): Promise<Database> {
     const { billing, engines, secrets, clock, turns } = this.#deps;
     const { principal } = call;
-    const source = await this.#sourceOf(principal, input);
+    const past = pastOf(input.from);
+    const source = await this.#sourceOf(principal, input, past);
     const sizeLimitBytes = this.#sizeLimit(input, source);
     await billing.assertCredit(principal.accountId);
     const engineName = (source?.engine ?? input.engine ?? DEFAULT_ENGINE) as EngineName;
@@ -87,8 +89,7 @@ export class Creation {
     return turns.run(databaseId, async () => {
       const creating = await this.#insert(principal, databaseId, plan);
       try {
-        const pointId = input.from?.point_id;
-        return await this.#make(call, creating, { engine, source, pointId, password: plan.password });
+        return await this.#make(call, creating, { engine, source, past, password: plan.password });
       } catch (error) {
         // The database may be stored as ready: the row decides at the next start.
         if (error instanceof CommitOutcomeUnknown) throw error;
@@ -113,15 +114,19 @@ export class Creation {
     return lifecycle.commit(row, { state: 'deleting' }, { also });
   }
 
-  async #sourceOf(principal: Principal, { from, engine }: NewDatabase): Promise<DatabaseRow | undefined> {
+  async #sourceOf(
+    principal: Principal,
+    { from, engine }: NewDatabase,
+    past: Past | undefined,
+  ): Promise<DatabaseRow | undefined> {
     if (from === undefined) return undefined;
     const { owned, points } = this.#deps;
-    const { database_id: id, point_id: pointId } = from;
-    // A point has what a deleted or damaged database had.
+    const { database_id: id } = from;
+    // The past has what a deleted or damaged database had.
     const source =
-      pointId === undefined ? await owned.findLive(principal, id) : await owned.findAny(principal, id);
-    if (pointId === undefined) assertReadable(source);
-    else await points.assertIn(source, pointId);
+      past === undefined ? await owned.findLive(principal, id) : await owned.findAny(principal, id);
+    if (past === undefined) assertReadable(source);
+    else await points.assertIn(source, past);
     if (engine === undefined || engine === source.engine) return source;
     throw invalidField('engine', `must be ${source.engine}, the engine of the source database`);
   }
@@ -185,12 +190,12 @@ export class Creation {
   async #make(
     call: Call,
     creating: DatabaseRow,
-    { engine, source, pointId, password }: Making,
+    { engine, source, past, password }: Making,
   ): Promise<Database> {
     const { lifecycle, views, billing, store } = this.#deps;
     await engine.prepare();
     await engine.provision(lifecycle.inEngine(creating), password);
-    const sizeBytes = source === undefined ? 0 : await this.#fill(engine, creating, { source, pointId });
+    const sizeBytes = source === undefined ? 0 : await this.#fill(engine, creating, { source, past });
     const ready = { state: 'ready', applied: creating.generation + 1, size_bytes: sizeBytes } as const;
     const response = await views.present({ ...creating, ...ready }, password);
     const also = (change: Change) => {
@@ -205,13 +210,13 @@ export class Creation {
   #fill(
     engine: Engine,
     creating: DatabaseRow,
-    { source, pointId }: { readonly source: DatabaseRow; readonly pointId: string | undefined },
+    { source, past }: { readonly source: DatabaseRow; readonly past: Past | undefined },
   ): Promise<number> {
     const { lifecycle, turns, store, points } = this.#deps;
     const target = lifecycle.inEngine(creating);
-    if (pointId !== undefined) {
+    if (past !== undefined) {
       return turns.during([creating.database_id], async (signal) => {
-        await points.load(source, pointId, { engine, database: target, signal });
+        await points.load(source, past, { engine, database: target, signal });
         return (await engine.measure(target)).sizeBytes;
       });
     }

@@ -1,12 +1,13 @@
-/** Databases in recovery points: their owner lists the points, and takes a database back as a new one. */
+/** Databases of the past: their owner lists points and moments, and takes one back as a new database. */
 import { Readable } from 'node:stream';
 import type { Principal } from '../calls/principal.ts';
 import { formatTime } from '../platform/clock.ts';
 import { AppError, invalidField } from '../platform/errors.ts';
 import { type Engine, type EngineDatabase, LoadFailed } from './engine.ts';
+import type { Moments, Past } from './moments.ts';
 import type { OwnedDatabases } from './owned-databases.ts';
 import { POINT_COMPONENT, pathInPoint } from './point-dumps.ts';
-import type { DatabasePoint } from './schema.ts';
+import type { DatabaseMoments, DatabasePoint } from './schema.ts';
 import type { DatabaseRow } from './store.ts';
 
 /** The files of recovery points, see recovery/point-files.ts. */
@@ -29,8 +30,15 @@ export interface PointFiles {
 export interface DatabasePointsDeps {
   readonly owned: OwnedDatabases;
   readonly pointFiles: PointFiles;
+  readonly moments: Moments;
   /** Throws `out_of_space` when so many more bytes must not be stored. */
   readonly assertSpace: (bytes: number) => void;
+}
+
+interface Into {
+  readonly engine: Engine;
+  readonly database: EngineDatabase;
+  readonly signal: AbortSignal;
 }
 
 /** Restores at the same time, of all accounts: each reads as fast as the target gives. */
@@ -55,30 +63,35 @@ export class DatabasePoints {
     return points.map(({ pointId, createdAt }) => ({ point_id: pointId, created_at: formatTime(createdAt) }));
   }
 
-  /** Throws `point_not_found` for a point that does not have the database. */
-  async assertIn(row: DatabaseRow, pointId: string): Promise<void> {
+  /** Times that it can be restored as of. Throws `database_not_found`, `target_unavailable`. */
+  async moments(principal: Principal, databaseId: string): Promise<DatabaseMoments> {
+    return this.#deps.moments.list(await this.#deps.owned.findAny(principal, databaseId));
+  }
+
+  /** Throws `point_not_found` for a point or a time that does not have the database. */
+  async assertIn(row: DatabaseRow, past: Past): Promise<void> {
+    if ('at' in past) return this.#deps.moments.assertAt(row, past.at);
+    const { pointId } = past;
     if ((await this.#pointsOf(row)).some((point) => point.pointId === pointId)) return;
     throw notIn(row, pointId);
   }
 
   /**
-   * Loads the database as it is in the point into another, empty one. Throws `overloaded`, `point_not_found`,
-   * `invalid_request` for a dump above the size limit, `load_failed`, and what reading the point throws.
+   * Loads the database as it was into another, empty one. Throws `overloaded`, `point_not_found`,
+   * `invalid_request` for a dump above the size limit, `load_failed`, and what reading the past throws.
    */
-  async load(
-    row: DatabaseRow,
-    pointId: string,
-    into: { readonly engine: Engine; readonly database: EngineDatabase; readonly signal: AbortSignal },
-  ): Promise<void> {
+  async load(row: DatabaseRow, past: Past, into: Into): Promise<void> {
     const { account_id: account, database_id: id } = row;
     if (this.#restoring.has(account) || this.#restoring.size >= MAX_RESTORES) throw busy();
     this.#restoring.add(account);
     try {
-      const file = await this.#deps.pointFiles.find(pointId, {
-        component: POINT_COMPONENT,
-        path: pathInPoint(id),
-      });
-      if (file === undefined) throw notIn(row, pointId);
+      if ('at' in past) {
+        await loadDump(await this.#deps.moments.dump(row, past.at, into.signal), into);
+        return;
+      }
+      const path = pathInPoint(id);
+      const file = await this.#deps.pointFiles.find(past.pointId, { component: POINT_COMPONENT, path });
+      if (file === undefined) throw notIn(row, past.pointId);
       await this.#loadFile(file, into);
     } finally {
       this.#restoring.delete(account);
@@ -87,18 +100,11 @@ export class DatabasePoints {
 
   async #loadFile(
     { sizeBytes, read }: { readonly sizeBytes: number; read(): AsyncIterable<Uint8Array> },
-    { engine, database, signal }: Parameters<DatabasePoints['load']>[2],
+    into: Into,
   ): Promise<void> {
-    if (sizeBytes > database.sizeLimitBytes) throw tooSmall(sizeBytes);
+    if (sizeBytes > into.database.sizeLimitBytes) throw tooSmall(sizeBytes);
     this.#deps.assertSpace(sizeBytes);
-    const dump = Readable.from(read(), { objectMode: false });
-    try {
-      await engine.load(database, dump, signal);
-    } catch (error) {
-      throw error instanceof LoadFailed ? new AppError('load_failed', error.message) : error;
-    } finally {
-      dump.destroy();
-    }
+    await loadDump(Readable.from(read(), { objectMode: false }), into);
   }
 
   async #pointsOf({ created_at: since, database_id: id }: DatabaseRow) {
@@ -106,6 +112,16 @@ export class DatabasePoints {
     const lacks = (gaps: readonly { readonly component: string }[]) =>
       gaps.some(({ component }) => component.includes(id));
     return points.filter(({ createdAt, gaps }) => createdAt >= since && !lacks(gaps));
+  }
+}
+
+async function loadDump(dump: Readable, { engine, database, signal }: Into): Promise<void> {
+  try {
+    await engine.load(database, dump, signal);
+  } catch (error) {
+    throw error instanceof LoadFailed ? new AppError('load_failed', error.message) : error;
+  } finally {
+    dump.destroy();
   }
 }
 

@@ -9,6 +9,7 @@
  */
 import type { Duplex, Readable } from 'node:stream';
 import { AppError } from '../platform/errors.ts';
+import type { ServerLogs } from './server-logs.ts';
 
 export const ENGINES = ['sqlite', 'postgresql', 'mysql', 'mongodb'] as const;
 export type EngineName = (typeof ENGINES)[number];
@@ -160,6 +161,8 @@ export interface Engine {
   readonly name: EngineName;
   /** Formats of dump(), the default first. load() takes the default. */
   readonly dumpFormats: readonly string[];
+  /** Logs of its servers, for continuous archiving; missing where there is none. */
+  readonly serverLogs?: ServerLogs | undefined;
   /** Must not take seconds: status calls it. */
   readiness(): Promise<Readiness>;
   /** Makes the engine ready, starting its server if it has one. */

@@ -13,6 +13,7 @@ import type { Announce } from '../resources/row-change.ts';
 import type { Tunnels } from '../resources/tunnels.ts';
 import { Turns } from '../resources/turns.ts';
 import { databaseStops } from './account-stops.ts';
+import { type Continuous, ContinuousArchive } from './continuous-archive.ts';
 import { Creation, DatabaseSecrets } from './creation.ts';
 import type { DataFaults } from './data-faults.ts';
 import { DatabaseDeleter, type KeptDumps } from './database-deleter.ts';
@@ -25,6 +26,7 @@ import type { Engine, EngineLimits } from './engine.ts';
 import { Engines, moveDatabases, watchEngines } from './engines.ts';
 import { type DatabaseEventType, Lifecycle } from './lifecycle.ts';
 import { Metrics, meterDatabases } from './metrics.ts';
+import { Moments } from './moments.ts';
 import { Logins, OwnedDatabases } from './owned-databases.ts';
 import { databaseSource } from './point-dumps.ts';
 import { PrivateDatabases } from './private-databases.ts';
@@ -45,6 +47,8 @@ export interface DatabasesDeps {
   readonly engines: readonly Engine[];
   readonly kept: KeptDumps;
   readonly pointFiles: PointFiles;
+  /** undefined: continuous protection is off. */
+  readonly continuous?: Continuous | undefined;
   readonly limits: EngineLimits;
   /** Connections of the server of an account. */
   readonly serverConnections: number;
@@ -76,7 +80,9 @@ export function assembleDatabases({ engines: list, sealer, ...given }: Databases
   const owned = new OwnedDatabases(store);
   const lifecycle = new Lifecycle({ store, changes, engines, secrets, clock, limits, announce });
   const views = new DatabaseViews({ engines, billing, lifecycle });
-  const points = new DatabasePoints({ ...given, owned });
+  const archive = new ContinuousArchive({ ...given, engines });
+  const moments = new Moments({ ...given, archive, engines, lifecycle });
+  const points = new DatabasePoints({ ...given, owned, moments });
   const parts = { ...given, store, changes, engines, secrets, turns, owned, lifecycle, views, points };
   const databases = new Databases(parts);
   const creation = new Creation(parts);
@@ -115,6 +121,7 @@ export function assembleDatabases({ engines: list, sealer, ...given }: Databases
     logins,
     lifecycle,
     turns,
+    archive,
     supervisor,
     accountStops,
     sampler,
@@ -140,7 +147,7 @@ export async function databasesPart(
 ) {
   const { alarms, faults, egress } = deps;
   const parts = assembleDatabases(deps);
-  const { engines, store, supervisor, sampler, turns } = parts;
+  const { engines, store, supervisor, sampler, turns, archive } = parts;
   await supervisor.recover();
   const privately = new PrivateDatabases(parts);
   const move = () => moveDatabases(parts);
@@ -165,6 +172,9 @@ export async function databasesPart(
       ),
       every('look for databases that are missing', SWEEP_MS, () => faults.check(parts)),
       every('sweep databases', SWEEP_MS, () => supervisor.sweepOrphans()),
+      ...(deps.continuous === undefined
+        ? []
+        : [every('archive the logs of databases', deps.continuous.everyMs, () => archive.tick())]),
     ],
     start: () => {
       void supervisor.check();
@@ -173,6 +183,7 @@ export async function databasesPart(
     /** Ends loads and copies in progress, then closes the engines. */
     close: async () => {
       await turns.close();
+      await archive.close();
       for (const engine of engines.all()) await engine.close();
     },
     flush: () => egress.flush(),

@@ -16,6 +16,7 @@ import {
   CredentialsQuery,
   Database,
   DatabaseChange,
+  DatabaseMoments,
   DatabasePath,
   DatabasePoint,
   DatabasesQuery,
@@ -44,7 +45,7 @@ export function databaseRoutes(deps: DatabaseRoutesDeps): Route[] {
   return [
     ...engineRoutes(deps),
     ...findRoutes(deps),
-    pointsRoute(deps),
+    ...pointsRoutes(deps),
     ...changeRoutes(deps),
     ...removalRoutes(deps),
     ...databaseContentRoutes(deps),
@@ -151,22 +152,33 @@ function findRoutes({ databases, creation }: DatabaseRoutesDeps): Route[] {
   ];
 }
 
-function pointsRoute({ points }: DatabaseRoutesDeps): Route {
-  return defineRoute({
-    method: 'GET',
-    path: `${DATABASE}/points`,
-    name: 'listDatabasePoints',
-    tag: 'databases',
-    summary: 'List the recovery points that have a database, newest first',
-    description:
-      'A new database is made from one with `POST /api/databases` and `from`. Also for a deleted database, as ' +
-      'long as it can be undeleted.',
-    permission: 'databases:read',
-    params: DatabasePath,
-    responses: { 200: Type.Array(DatabasePoint) },
-    errors: ['database_not_found'],
-    handler: ({ principal, params }) => points.list(principal, params.database_id),
-  });
+function pointsRoutes({ points }: DatabaseRoutesDeps): Route[] {
+  const description =
+    'A new database is made from one with `POST /api/databases` and `from`. Also for a deleted database, as ' +
+    'long as it can be undeleted.';
+  const common = { method: 'GET', tag: 'databases', description, permission: 'databases:read' } as const;
+  return [
+    defineRoute({
+      ...common,
+      path: `${DATABASE}/points`,
+      name: 'listDatabasePoints',
+      summary: 'List the recovery points that have a database, newest first',
+      params: DatabasePath,
+      responses: { 200: Type.Array(DatabasePoint) },
+      errors: ['database_not_found'],
+      handler: ({ principal, params }) => points.list(principal, params.database_id),
+    }),
+    defineRoute({
+      ...common,
+      path: `${DATABASE}/moments`,
+      name: 'listDatabaseMoments',
+      summary: 'List the times that a database can be restored as of',
+      params: DatabasePath,
+      responses: { 200: DatabaseMoments },
+      errors: ['database_not_found', 'target_unavailable', 'target_in_use'],
+      handler: ({ principal, params }) => points.moments(principal, params.database_id),
+    }),
+  ];
 }
 
 function changeRoutes({ databases }: DatabaseRoutesDeps): Route[] {

@@ -77,6 +77,12 @@ export const NewDatabase = namedObject('NewDatabase', {
         point_id: Type.Optional(
           Type.String({ description: 'Copies it as it is in this recovery point; default: as it is now' }),
         ),
+        at: Type.Optional(
+          Type.String({
+            description:
+              'Copies it as of this time (RFC 3339, or UTC without a zone), which must be within one of its `moments`',
+          }),
+        ),
       },
       { description: 'Database to copy; the engine stays the same' },
     ),
@@ -107,6 +113,18 @@ export const DatabasePoint = namedObject('DatabasePoint', {
   created_at: Type.String({ description: 'Time of the point; the database was read shortly after' }),
 });
 export type DatabasePoint = Static<typeof DatabasePoint>;
+
+export const DatabaseMoments = namedObject('DatabaseMoments', {
+  windows: Type.Array(
+    namedObject('DatabaseWindow', {
+      from: Type.String(),
+      to: Type.String({ description: 'Later times are archived within a minute' }),
+    }),
+    { description: 'Newest first; the database can be restored as of any time within one' },
+  ),
+  reason: textOrNull('Why there are none'),
+});
+export type DatabaseMoments = Static<typeof DatabaseMoments>;
 
 export const DatabasePath = Type.Object({ database_id: Type.String({ $id: 'DatabaseId' }) });
 

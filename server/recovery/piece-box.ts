@@ -9,7 +9,8 @@
  * All of this is CPU work, so pieces are processed off the event loop (PieceStore).
  */
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync } from 'node:crypto';
-import { constants, zstdCompressSync, zstdDecompressSync } from 'node:zlib';
+import { promisify } from 'node:util';
+import { constants, zstdCompress, zstdCompressSync, zstdDecompressSync } from 'node:zlib';
 import { release } from '../platform/buffers.ts';
 import { randomSecret } from '../platform/ids.ts';
 
@@ -20,6 +21,7 @@ const AS_IT_IS = Buffer.from([0]);
 const ZSTD = Buffer.from([1]);
 /** Buffer size of zstd's output; the buffers are then joined. */
 const AT_ONCE = { chunkSize: 2 ** 20 };
+const compress = promisify(zstdCompress);
 
 /** `altered`: truncated or changed; `unreadable`: the disk fails. */
 export type Problem = 'missing' | 'altered' | 'unreadable';
@@ -79,6 +81,12 @@ export class PieceBox {
     return Buffer.concat(seal(this.#manifests, pointId, { bytes, isPacked: false }));
   }
 
+  /** Same as sealManifest(), and compresses off the event loop. */
+  async sealLog(name: string, bytes: Uint8Array): Promise<Buffer> {
+    const packed: Buffer = await compress(bytes);
+    return Buffer.concat(encrypt(this.#manifests, name, smaller(bytes, packed)));
+  }
+
   /** Throws Damaged. */
   openManifest(pointId: string, sealed: Uint8Array): Buffer {
     return open(this.#manifests, pointId, sealed);
@@ -92,13 +100,26 @@ interface Plaintext {
 
 function seal(key: Uint8Array, context: string, { bytes, isPacked }: Plaintext): Buffer[] {
   const packed = isPacked || isDense(bytes) ? bytes : zstdCompressSync(bytes, AT_ONCE);
-  const isSmaller = packed.length < bytes.length;
+  const sealed = encrypt(key, context, smaller(bytes, packed));
+  if (packed !== bytes) release(packed);
+  return sealed;
+}
+
+interface Content {
+  readonly how: Buffer;
+  readonly content: Uint8Array;
+}
+
+function smaller(bytes: Uint8Array, packed: Uint8Array): Content {
+  return packed.length < bytes.length ? { how: ZSTD, content: packed } : { how: AS_IT_IS, content: bytes };
+}
+
+function encrypt(key: Uint8Array, context: string, what: Content): Buffer[] {
   const nonce = randomSecret(NONCE_BYTES);
   const cipher = createCipheriv(CIPHER, key, nonce).setAAD(Buffer.from(context, 'utf8'));
-  const how = cipher.update(isSmaller ? ZSTD : AS_IT_IS);
-  const content = cipher.update(isSmaller ? packed : bytes);
+  const how = cipher.update(what.how);
+  const content = cipher.update(what.content);
   cipher.final();
-  if (packed !== bytes) release(packed);
   return [nonce, how, content, cipher.getAuthTag()];
 }
 

@@ -5,6 +5,7 @@
  */
 import { BACKGROUND, type Changes, type Recorder } from '../metadata/change.ts';
 import type { Clock } from '../platform/clock.ts';
+import type { Semaphore } from '../platform/concurrency.ts';
 import { AppError } from '../platform/errors.ts';
 import type { Holding, Lease } from './lease.ts';
 import { inProgress, invalidState } from './point-refusals.ts';
@@ -25,6 +26,8 @@ export interface RemovalsDeps {
   readonly changes: Changes;
   readonly clock: Clock;
   readonly lease: Lease;
+  /** Held while pieces are removed that nothing refers to. */
+  readonly sweeping: Semaphore;
   readonly news: PointEvents;
   /** Opens the repository, or creates it. Throws `target_unavailable`. */
   readonly repository: () => Promise<Repository>;
@@ -153,11 +156,13 @@ export class Removals {
     for (const { point_id: id } of due) files.push(...(await repository.filesOf(id)));
     files.push(...(await lease.superseded()));
     const without = new Set(due.map(({ point_id: id }) => id));
-    for await (const piece of unreferencedPieces(repository, without)) {
-      if (files.length >= MOST_FILES) return { files, more: true };
-      files.push(pieceFile(piece));
-    }
-    return { files, more: false };
+    return this.#deps.sweeping.run(new AbortController().signal, async () => {
+      for await (const piece of unreferencedPieces(repository, without)) {
+        if (files.length >= MOST_FILES) return { files, more: true };
+        files.push(pieceFile(piece));
+      }
+      return { files, more: false };
+    });
   }
 
   /** Resolves when nothing else works on the target. Throws `point_in_progress`. */
@@ -183,7 +188,8 @@ export class Removals {
   /** Removes unreferenced pieces under a lease that is already held. */
   async sweepWith(holding: Holding): Promise<void> {
     const repository = await this.#deps.repository();
-    await sweep({ repository, holding, signal: holding.signal });
+    const { signal } = holding;
+    await this.#deps.sweeping.run(signal, () => sweep({ repository, holding, signal }));
   }
 
   #sweepSoon(): void {
@@ -213,7 +219,7 @@ export class Removals {
       repository,
       due.map(({ point_id: id }) => id),
     );
-    const swept = await sweep({ repository, holding, signal });
+    const swept = await this.#deps.sweeping.run(signal, () => sweep({ repository, holding, signal }));
     await changes.run(BACKGROUND, (change) => {
       for (const id of swept.incomplete) {
         const reason = 'Pieces are missing in the target; verify the point to list them';

@@ -8,6 +8,7 @@
  * points/<point id>      one sealed manifest
  * deleting/<point id>    an empty file: the point is deleted; `.2`: undeleted, `.3`: deleted again
  * journals/<cloud>       later revocations, sealed (journal.ts)
+ * logs/<server>/…        logs of database servers, sealed (log-lines.ts)
  * writers/<number>       the write lease (lease.ts)
  * ```
  *
@@ -19,6 +20,7 @@ import { AppError } from '../platform/errors.ts';
 import { isId, randomSecret } from '../platform/ids.ts';
 import { HOLE } from './chunks.ts';
 import { DeletionMarks } from './deletion-marks.ts';
+import { LogLines } from './log-lines.ts';
 import { Damaged, PieceBox } from './piece-box.ts';
 import type { FilePart, KeptPart, KeptPiece, PieceStore, PlacedFile, Removal, Target } from './target.ts';
 
@@ -58,6 +60,8 @@ export class Repository {
   readonly #box: PieceBox;
   readonly #pieces: PieceStore;
   readonly id: string;
+  /** Logs of database servers. */
+  readonly logs: LogLines;
   /** Name of a hole's block, which takes no space when restored. */
   readonly holeName: string;
   /** Cached, because disks are mostly holes. */
@@ -70,6 +74,8 @@ export class Repository {
     this.#box = new PieceBox(key);
     this.#pieces = target.pieces(key);
     this.id = repositoryId;
+    const { store, read } = this;
+    this.logs = new LogLines({ target, box: this.#box, store: store.bind(this), read: read.bind(this) });
     this.holeName = this.#box.nameOf(HOLE);
   }
 

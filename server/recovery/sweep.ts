@@ -79,6 +79,7 @@ async function markAll({ repository, signal, without }: MarkOptions) {
       unreadable.push(id);
     }
   }
+  for await (const piece of repository.logs.pieces()) marks.add(piece);
   return { marks, manifests, unreadable };
 }
 

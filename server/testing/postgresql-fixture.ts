@@ -23,10 +23,11 @@ export function postgresqlFixture({
   firstPort = 20_000 + (process.pid % 10_000),
   idleMs,
   ...more
-}: Pick<PostgresqlOptions, 'tls' | 'find'> & {
-  readonly firstPort?: number;
-  readonly idleMs?: number;
-} = {}): PostgresqlFixture {
+}: Pick<PostgresqlOptions, 'tls' | 'find'> &
+  Pick<AccountOptions, 'keepsLogs'> & {
+    readonly firstPort?: number;
+    readonly idleMs?: number;
+  } = {}): PostgresqlFixture {
   const when = idleMs === undefined ? { firstPort } : { firstPort, idleMs };
   return serverFixture('postgresql', when, (options) => postgresqlServers({ ...options, ...more }));
 }

@@ -106,6 +106,7 @@ const CASES: Readonly<Record<string, Case>> = {
   listDatabaseTables: { foreign: 'database_not_found' },
   getDatabaseLog: { foreign: 'database_not_found' },
   listDatabasePoints: { foreign: 'database_not_found' },
+  listDatabaseMoments: { foreign: 'database_not_found' },
   getDatabaseMetrics: { foreign: 'database_not_found' },
   dumpDatabase: { foreign: 'database_not_found' },
   loadDatabase: { form: true, foreign: 'database_not_found' },

@@ -39,7 +39,8 @@ export const MYSQL: SqlKind<MysqlLinks, ServerFacts> = {
       'folders' in target
         ? programsOrThrow('MariaDB', await findPrograms(dataSeries(target.folders)))
         : programsOrThrow('mariadb-dump', await findClients());
-    const { env, readOnly, [work.program]: command } = programs;
+    const { env, readOnly, dump, client } = programs;
+    const command = work.program === 'dump' ? dump : client;
     const connection = { ...env, ...work.env, MYSQL_PWD: work.password };
     const files = 'host' in target && target.ca !== null ? { [CA_FILE]: target.ca } : {};
     return { command, args: argumentsOf(programs, target, work), env: connection, readOnly, files };

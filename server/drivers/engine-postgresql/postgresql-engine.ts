@@ -7,8 +7,9 @@ import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import type { ClientBase } from 'pg';
 import type { Access, Endpoint, EngineDatabase, Measured, TestDatabase } from '../../databases/engine.ts';
+import type { ServerCopy } from '../../databases/server-logs.ts';
 import { AppError, hostDiskFull } from '../../platform/errors.ts';
-import type { AccountOptions } from '../managed-server/account-kind.ts';
+import type { AccountOptions, RecoverHow } from '../managed-server/account-kind.ts';
 import { AccountServers } from '../managed-server/account-servers.ts';
 import { SLOTS } from '../managed-server/client-programs.ts';
 import { type ManagedEngineOptions, programsOrThrow } from '../managed-server/database-server.ts';
@@ -27,11 +28,14 @@ import { scramVerifier } from '../scram-keys.ts';
 import { DATA, dataMajor, takeAnalysis, upgradeData } from './data-directory.ts';
 import { DUMP_FORMATS, PostgresqlDumps } from './dumps.ts';
 import type { ServerFacts } from './external-server-facts.ts';
-import { postgresqlKind, withClients } from './postgresql.ts';
+import { dropSlots } from './log-archive-store.ts';
+import { type PostgresqlKind, postgresqlKind, withClients } from './postgresql.ts';
 import type { PostgresqlLinks } from './postgresql-links.ts';
 import { findPrograms, newestPrograms } from './postgresql-programs.ts';
-import { MAX_WAL_MB, noteShutOut } from './postgresql-server.ts';
+import { KEPT_LOG_MB, MAX_WAL_MB, noteShutOut } from './postgresql-server.ts';
 import * as store from './postgresql-store.ts';
+import { placeCopy, RecoveringServer, type RecoveryTarget, recover } from './recovered-server.ts';
+import { PostgresqlLog } from './server-log.ts';
 import * as sessions from './sessions-store.ts';
 import { PostgresqlStatements } from './statements.ts';
 import { rowCounts } from './tables-store.ts';
@@ -44,6 +48,8 @@ const CLOSED_FROM = 1.2;
 const MIB = 2 ** 20;
 /** `max_wal_size`. */
 const WAL = { folder: join(DATA, 'pg_wal'), freeBytes: MAX_WAL_MB * MIB };
+/** The same while it waits to be archived. */
+const ARCHIVED_WAL = { ...WAL, freeBytes: KEPT_LOG_MB * MIB };
 /** Bytes of a new server, and of an empty database. */
 const NEW_BYTES = 32 * MIB;
 const EMPTY_BYTES = 8 * MIB;
@@ -53,14 +59,39 @@ const NOT_NOW = '57P03';
 export interface PostgresqlOptions extends ManagedEngineOptions {
   /** Set by tests. */
   readonly find?: typeof findPrograms;
+  /** Given: the server is a copy as of the past. */
+  readonly recovery?: RecoveryTarget;
 }
 
 /** PostgreSQL with a server for each account. */
 export function postgresqlServers(options: AccountOptions & Pick<PostgresqlOptions, 'find'>): AccountServers {
   const { find = findPrograms } = options;
   const make = (of: ManagedEngineOptions) => new PostgresqlEngine({ ...of, find });
-  const kind = { ...postgresqlKind(find), dumpFormats: DUMP_FORMATS, data: DATA, refusal, make };
+  const recovered = async (of: ManagedEngineOptions, copy: ServerCopy, { at, signal }: RecoverHow) => {
+    const { folder, processes, account } = of;
+    await placeCopy(copy, { folder, uid: account?.uid ?? null, processes, signal });
+    const engine = new PostgresqlEngine({ ...of, find, recovery: { at } });
+    try {
+      await engine.recover(signal);
+      return engine;
+    } catch (error) {
+      await engine.close();
+      throw error;
+    }
+  };
+  const kind = {
+    ...postgresqlKind(find),
+    dumpFormats: DUMP_FORMATS,
+    data: DATA,
+    refusal,
+    make,
+    recover: recovered,
+  };
   return new AccountServers(kind, options);
+}
+
+function recoveringKind(target: RecoveryTarget, find = findPrograms): PostgresqlKind {
+  return { ...postgresqlKind(find), process: (deps) => new RecoveringServer(deps, find, target) };
 }
 
 export class PostgresqlEngine extends SqlEngine<ClientBase, PostgresqlLinks> {
@@ -69,13 +100,16 @@ export class PostgresqlEngine extends SqlEngine<ClientBase, PostgresqlLinks> {
   readonly #options: PostgresqlOptions;
   readonly #on: SqlServer<PostgresqlLinks, ServerFacts>;
   readonly #dumps: PostgresqlDumps;
+  /** The log of a server of ours. */
+  readonly ownLog: PostgresqlLog;
   /** From writing; a server that was started anew is not. */
   #isHeld = false;
 
   constructor(options: PostgresqlOptions) {
-    const { external = null, folder, isDiskLow, alarms, warn, find } = options;
+    const { external = null, folder, isDiskLow, alarms, warn, find, recovery } = options;
     const isGuest = external !== null;
-    const on = sqlServer(postgresqlKind(find), options, () => this.#begin());
+    const kind = recovery === undefined ? postgresqlKind(find) : recoveringKind(recovery, find);
+    const on = sqlServer(kind, options, () => this.#begin());
     const { links, clients } = on;
     const guest = () => this.#guest;
     const dumps = new PostgresqlDumps({ links, clients, guest, alarms, warn });
@@ -88,6 +122,19 @@ export class PostgresqlEngine extends SqlEngine<ClientBase, PostgresqlLinks> {
     this.#options = options;
     this.#on = on;
     this.#dumps = dumps;
+    const major = () => dataMajor(this.server.folders);
+    this.ownLog = new PostgresqlLog({ links, clients, secret: on.secret, major });
+  }
+
+  /** Has a copy as it was at its time. */
+  async recover(signal: AbortSignal): Promise<void> {
+    const { links, server } = this;
+    const { recovery } = this.#options;
+    if (recovery !== undefined) await recover({ links, server }, recovery, signal);
+  }
+
+  get #keepsLog(): boolean {
+    return this.#options.account?.keepsLog ?? false;
   }
 
   /** Our part of a server of the operator's, once that is up; null: the server is ours. */
@@ -240,7 +287,7 @@ export class PostgresqlEngine extends SqlEngine<ClientBase, PostgresqlLinks> {
 
   /** Without the log that every server needs, and what a new one has. */
   async serverBytes(databases: number): Promise<number> {
-    const bytes = await serverBytes(this.server.folders.home, WAL);
+    const bytes = await serverBytes(this.server.folders.home, this.#keepsLog ? ARCHIVED_WAL : WAL);
     return Math.max(0, bytes - NEW_BYTES - databases * EMPTY_BYTES);
   }
 
@@ -291,9 +338,11 @@ export class PostgresqlEngine extends SqlEngine<ClientBase, PostgresqlLinks> {
   async #begin(): Promise<void> {
     const { links } = this;
     this.#isHeld = false;
+    if (this.#options.recovery !== undefined) return void (await links.probe());
     if (this.#guest !== null) return this.#dumps.sweep();
     const verifier = await scramVerifier(links.passwordOf(store.DUMPER));
     await links.asAdmin((client) => store.setUpServer(client, verifier));
+    if (!this.#keepsLog) await links.asAdmin(dropSlots);
     await this.#dumps.sweep();
     if (takeAnalysis(this.server.folders)) void this.#analyseAll();
   }

@@ -1,5 +1,5 @@
 /** The process of PostgreSQL: its settings and who may log in. */
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { writeDurableFile } from '../../platform/durable-file.ts';
 import { AppError } from '../../platform/errors.ts';
@@ -37,6 +37,17 @@ export const MAX_WAL_MB = 64;
 
 /** The server that all accounts shared: its log has larger pieces, and its users are elsewhere. */
 const FOR_US_ALONE = { listen_addresses: '', min_wal_size: '32MB' };
+
+/** Most of the log that waits to be archived; beyond, the oldest goes and a new line begins. */
+export const KEPT_LOG_MB = 128;
+const KEEPS_LOG = {
+  wal_level: 'replica',
+  max_wal_senders: 2,
+  max_replication_slots: 2,
+  max_slot_wal_keep_size: `${KEPT_LOG_MB}MB`,
+};
+/** It does not start without these while it has a slot, which is dropped then. */
+const KEEPS_NO_MORE = { ...KEEPS_LOG, max_slot_wal_keep_size: '1MB' };
 
 const NO_NETWORK = { listen_addresses: '' };
 
@@ -92,7 +103,7 @@ export class PostgresqlServer implements ServerKind {
     await giveData(template, String(programs.major), { making: { folders, uid, passwordOf }, make });
   }
 
-  program({ seen }: ServerFolders, port: number) {
+  program({ seen, home }: ServerFolders, port: number) {
     const programs = this.#programs;
     if (programs === null) throw new Error('not initialised');
     const { bin, env, readOnly, major } = programs;
@@ -101,6 +112,7 @@ export class PostgresqlServer implements ServerKind {
       ...tlsSettings(seen, this.#canTls(bin) ? this.#deps.tls : null),
       ...(trustedExtensions(bin, major).includes(STATISTICS) ? STATISTICS_SETTINGS : {}),
       ...(this.#deps.template === null ? FOR_US_ALONE : {}),
+      ...(this.#deps.keepsLog ? KEEPS_LOG : hasSlot(home) ? KEEPS_NO_MORE : {}),
       ...(this.#deps.processes.isPrivate ? NO_NETWORK : {}),
     }).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
     return {
@@ -163,10 +175,16 @@ function shutOut({ keeper }: Pick<ServerFolders, 'keeper'>): readonly string[] {
   return existsSync(path) ? readFileSync(path, 'utf8').split('\n').filter(Boolean) : [];
 }
 
+function hasSlot(home: string): boolean {
+  const slots = join(home, DATA, 'pg_replslot');
+  return existsSync(slots) && readdirSync(slots).length > 0;
+}
+
 /** pg_hba.conf. The folders above the socket keep tenants from it. */
 function hba(isTlsRequired: boolean): string {
   return [
     'local all all scram-sha-256',
+    `local replication ${ADMIN} scram-sha-256`,
     `host all ${ADMIN} all reject`,
     `host all +${LOCAL} all reject`,
     `host @${SHUT} all all reject`,

@@ -14,6 +14,7 @@ import { ADMIN } from './postgresql-store.ts';
 
 const DATABASE = 'postgres';
 const CA_FILE = 'ca.pem';
+const CLIENTS = { client: 'psql', dump: 'pg_dump', copy: 'pg_basebackup' };
 
 export type PostgresqlKind = SqlKind<PostgresqlLinks, ServerFacts>;
 
@@ -40,7 +41,7 @@ export function postgresqlKind(find = findPrograms): PostgresqlKind {
         PGCONNECT_TIMEOUT: '10',
       };
       return {
-        command: join(programs.bin, program === 'dump' ? 'pg_dump' : 'psql'),
+        command: join(programs.bin, CLIENTS[program]),
         args,
         env: { ...programs.env, ...connection, ...env },
         readOnly: programs.readOnly,

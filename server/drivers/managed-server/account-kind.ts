@@ -1,5 +1,6 @@
 /** Engine and cloud, as the servers of accounts know them. */
 import type { Readiness } from '../../databases/engine.ts';
+import type { ServerCopy } from '../../databases/server-logs.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { ChildSlots } from '../engine-children/child-slots.ts';
 import type { ServerProxy } from '../server-proxy/server-proxy.ts';
@@ -15,9 +16,17 @@ export interface AccountKind {
   readonly data: string;
   /** The engine over one server; nothing is started. */
   make(options: ManagedEngineOptions): AccountEngine;
+  /** The server of a copy, in the folder of the options; missing where an engine has none. */
+  recover?(options: ManagedEngineOptions, copy: ServerCopy, how: RecoverHow): Promise<AccountEngine>;
   readiness(folders: null, problem: null): Promise<Readiness>;
   /** The bytes that end the log-in of a user who cannot come in now. */
   refusal(text: string): Buffer;
+}
+
+export interface RecoverHow {
+  /** ms. */
+  readonly at: number;
+  readonly signal: AbortSignal;
 }
 
 /** `firstPort`: users' ports are the first free ones from there on, one for each account. */
@@ -25,6 +34,8 @@ export interface AccountOptions extends Omit<ManagedEngineOptions, 'account' | '
   readonly servers: AccountServersDeps;
   /** The user of the server of an account; null: ours. */
   readonly uidOf: (accountId: number) => number | null;
+  /** Whether the logs of the servers are archived, where the engine has them. */
+  readonly keepsLogs?: boolean;
 }
 
 export interface AccountServersDeps {

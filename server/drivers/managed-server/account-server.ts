@@ -34,6 +34,8 @@ export interface AccountServerDeps {
   /** Connections of all databases together. */
   readonly connections: number;
   readonly clock: Pick<Clock, 'monotonic'>;
+  /** Runs before it is stopped, when nobody uses it any more. Never rejects. */
+  readonly beforeSleep: () => Promise<void>;
   readonly warn: (text: string) => void;
 }
 
@@ -48,7 +50,6 @@ const POLLS_TO_DISK = 5;
 /** From there on the sum of the limits of its databases is no limit any more, but a danger to others. */
 const FAR_BEYOND = 1.2;
 const SPARE_BYTES = 256 * 2 ** 20;
-
 const LOOPBACK = '127.0.0.1';
 const NO_USE: ServerUse = { sessions: 0, busy: 0, done: new Map(), users: new Map() };
 
@@ -84,6 +85,10 @@ export class AccountServer {
   /** Names of all databases there. */
   get names(): readonly string[] {
     return this.#databases.all().map(({ database }) => database.database);
+  }
+
+  get limitBytes(): number {
+    return this.#databases.all().reduce((sum, { database }) => sum + database.sizeLimitBytes, 0);
   }
 
   get isUp(): boolean {
@@ -238,8 +243,7 @@ export class AccountServer {
   async holdToDisk(): Promise<void> {
     if (!this.isUp) return;
     this.#bytes = await this.engine.serverBytes(this.#databases.size).catch(() => this.#bytes);
-    const limit = this.#databases.all().reduce((sum, { database }) => sum + database.sizeLimitBytes, 0);
-    const most = limit * FAR_BEYOND + SPARE_BYTES;
+    const [limit, most] = [this.limitBytes, this.limitBytes * FAR_BEYOND + SPARE_BYTES];
     if (this.#bytes <= most || !this.isUp) return;
     const [takes, may] = [this.#bytes, limit].map((bytes) => `${Math.ceil(bytes / 2 ** 20)} MB`);
     this.#deps.warn(
@@ -348,6 +352,7 @@ export class AccountServer {
       const isQuiet = why === 'unused' ? use.sessions === 0 && open === 0 : use.busy === 0;
       // Somebody came just before the listener led nowhere.
       if (!isQuiet || this.#pending > 0) return this.#lead();
+      await this.#deps.beforeSleep();
       await this.engine.server.stop();
       for (const kept of this.#databases.all()) this.#databases.keep(kept);
       this.#left();

@@ -27,11 +27,13 @@ import type { IdleChild, SlotUser } from '../engine-children/child-slots.ts';
 import { newPort } from '../server-port.ts';
 import { AccountAlarms } from './account-alarms.ts';
 import type { AccountKind, AccountOptions } from './account-kind.ts';
+import { AccountLogs } from './account-logs.ts';
 import { AccountPorts } from './account-ports.ts';
 import { AccountServer } from './account-server.ts';
 import type { ClientPrograms } from './client-programs.ts';
 import { DataTemplate } from './data-template.ts';
 import { DiskGuard } from './disk-guard.ts';
+import { type ScratchServers, scratchServers } from './scratch-servers.ts';
 import { type Moving, SharedServer } from './shared-server.ts';
 import type { Upgrade } from './sql-engine.ts';
 import { clientPrograms } from './sql-server.ts';
@@ -62,6 +64,8 @@ export class AccountServers implements Engine, SlotUser {
   #isAwake = false;
   #polls = 0;
   readonly #ports: AccountPorts;
+  readonly serverLogs: AccountLogs | undefined;
+  readonly #scratch: ScratchServers;
   #making: Promise<unknown> = Promise.resolve();
   #isClosed = false;
 
@@ -76,6 +80,10 @@ export class AccountServers implements Engine, SlotUser {
     this.#clients = clientPrograms(kind, options);
     this.#template = new DataTemplate({ folder: join(folder, 'template'), processes, uid: uidBase, data });
     this.#shared = new SharedServer({ ...options, title, make: () => kind.make(options) });
+    const [template, clients] = [this.#template, this.#clients];
+    this.#scratch = scratchServers(kind, options, { template, clients });
+    const [of, scratch] = [this.#servers, this.#scratch];
+    this.serverLogs = kind.recover && new AccountLogs({ servers: of, scratch });
     servers.slots.join(this);
     this.#ports = new AccountPorts(join(folder, ACCOUNTS), firstPort, warn);
     for (const [accountId, port] of this.#ports.mend()) {
@@ -95,6 +103,7 @@ export class AccountServers implements Engine, SlotUser {
   /** Listens for the users of all servers there are, and takes over those that run. Never rejects. */
   async wake(): Promise<void> {
     this.#isAwake = true;
+    void this.#scratch.sweep().catch((error) => this.#options.warn(`a restore was not cleaned up: ${error}`));
     await this.#openAll();
   }
 
@@ -253,6 +262,7 @@ export class AccountServers implements Engine, SlotUser {
     clearInterval(this.#polling);
     this.#disk.close();
     const servers = [...this.#servers.values()];
+    await this.#scratch.close();
     // A stop may come right after a start.
     if (this.#isAwake) await Promise.all(servers.map((server) => server.adopt()));
     await Promise.all(servers.map((server) => server.close()));
@@ -329,13 +339,15 @@ export class AccountServers implements Engine, SlotUser {
   }
 
   #make(accountId: number, port: number): AccountServer {
-    const { warn, uidOf, servers, tls = null } = this.#options;
+    const { warn, uidOf, servers, tls = null, keepsLogs: keepsLog = false } = this.#options;
     const { proxy, slots, idleMs, clock, connections } = servers;
     const addresses = tls?.listen ?? [LOOPBACK];
     const folder = this.#folderOf(accountId);
     const [template, clients] = [this.#template, this.#clients];
     const onEnd = () => server.ended();
-    const account = { accountId, port, uid: uidOf(accountId), connections, template, clients, onEnd };
+    const beforeSleep = async () => this.serverLogs?.beforeSleep(accountId);
+    const uid = uidOf(accountId);
+    const account = { accountId, port, uid, connections, template, keepsLog, clients, onEnd };
     const alarms = this.#alarms.of(accountId);
     const engine = this.#kind.make({ ...this.#options, folder, alarms, account });
     const server = new AccountServer({
@@ -349,6 +361,7 @@ export class AccountServers implements Engine, SlotUser {
       idleMs,
       connections,
       clock,
+      beforeSleep,
       warn,
     });
     this.#servers.set(accountId, server);

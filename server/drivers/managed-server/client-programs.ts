@@ -29,7 +29,8 @@ export interface ClientProgramsDeps {
 
 /** A run of a client program, whichever engine's. */
 export interface ClientWork {
-  readonly program: 'client' | 'dump';
+  /** `copy`: of the whole server, for engines that have it. */
+  readonly program: 'client' | 'dump' | 'copy';
   readonly args: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
   readonly user: string;

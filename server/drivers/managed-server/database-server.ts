@@ -58,6 +58,8 @@ export interface OwnServer {
   /** Connections of its databases together. */
   readonly connections: number;
   readonly template: DataTemplate;
+  /** Whether the log of the server is archived. */
+  readonly keepsLog: boolean;
   /** Client programs, of all accounts together. */
   readonly clients: ClientPrograms;
   /** Called when it ended by itself. */

@@ -73,6 +73,8 @@ export interface ServerKindDeps {
   readonly connections: number | null;
   /** Where a new one's data come from; null: they are made. */
   readonly template: DataTemplate | null;
+  /** Whether it keeps its log until that is archived. */
+  readonly keepsLog: boolean;
   /** Once it answers: leaves in it what all databases share. Rejects until it does. */
   readonly greet: () => Promise<void>;
   /** See ServerKind. */

@@ -14,6 +14,7 @@ import type {
   Table,
   TestDatabase,
 } from '../../databases/engine.ts';
+import type { LogServer } from '../../databases/server-logs.ts';
 import { ManagedServer } from './managed-server.ts';
 import { type Address, hostAndPort } from './server-tls.ts';
 import type { SqlLinks, SqlServer } from './sql-server.ts';
@@ -44,6 +45,8 @@ export const MOST_TEST_DATABASES = 50;
 /** An engine over the server of one account. */
 export interface AccountEngine extends Engine {
   readonly server: ManagedServer;
+  /** Its log, for continuous archiving; missing where the engine has none. */
+  readonly ownLog?: Omit<LogServer, 'accountId'>;
   use(): Promise<ServerUse>;
   /** Databases that its users made beside those of Cloudlet. */
   testDatabases(): Promise<readonly TestDatabase[]>;

@@ -151,6 +151,7 @@ function ownServer<L extends SqlLinks, F extends ExternalFacts>(
     tls,
     template: account?.template ?? null,
     connections: account?.connections ?? null,
+    keepsLog: account?.keepsLog ?? false,
     passwordOf,
     greet,
     probe: () => links.probe(),

@@ -24,7 +24,7 @@ import { showDone } from '../../parts/notices.tsx';
 import { Refused } from '../../parts/warning.tsx';
 import { text } from '../../texts/text.ts';
 import { DumpPart, LoadPart, Part } from './manage-parts.tsx';
-import { databasesQuery, keptDatabasesQuery, pointsQuery } from './queries.ts';
+import { databasesQuery, keptDatabasesQuery, momentsQuery, pointsQuery } from './queries.ts';
 
 export function ManageTab({ database }: { database: Database }) {
   return (
@@ -130,16 +130,20 @@ function RotatePart({ database: { database_id: id, name } }: { database: Databas
   );
 }
 
-/** A second database of it, as of now or of a recovery point. */
+/** Selected in place of a recovery point. */
+const MOMENT = 'moment';
+
+/** A second database of it, as of now, of a moment or of a recovery point. */
 function ForkPart({ database: { database_id: id, name: original } }: { database: Database }) {
   const navigate = useNavigate();
   const { data: points = [] } = useQuery(pointsQuery(id));
-  const bodyOf = ({ name, point_id: point }: { name: string; point_id: string }) => ({
+  const { windows, reason } = useQuery(momentsQuery(id)).data ?? { windows: [], reason: null };
+  const bodyOf = ({ name, point_id: point, at }: { name: string; point_id: string; at: string }) => ({
     name,
-    from: { database_id: id, ...(point !== '' && { point_id: point }) },
+    from: { database_id: id, ...(point === MOMENT ? { at } : point !== '' && { point_id: point }) },
   });
   const form = useCloudForm({
-    values: { name: `${original}-copy`, point_id: '' },
+    values: { name: `${original}-copy`, point_id: '', at: '' },
     send: (values) => cloud.createDatabase(bodyOf(values)),
     invalidates: [databasesQuery],
     onDone: async (made) => {
@@ -159,11 +163,14 @@ function ForkPart({ database: { database_id: id, name: original } }: { database:
               spellCheck={false}
               {...form.text('name')}
             />
-            {points.length > 0 && (
+            {points.length + windows.length > 0 && (
               <NativeSelect
                 label={text.databases.manage.forkFrom}
                 data={[
                   { value: '', label: text.databases.manage.forkNow },
+                  ...windows
+                    .slice(0, 1)
+                    .map(() => ({ value: MOMENT, label: text.databases.manage.forkMoment })),
                   ...points.map(({ point_id, created_at }) => ({
                     value: point_id,
                     label: text.databases.manage.forkAt(created_at),
@@ -172,10 +179,24 @@ function ForkPart({ database: { database_id: id, name: original } }: { database:
                 {...form.text('point_id')}
               />
             )}
+            {form.values.point_id === MOMENT && (
+              <TextInput
+                label={text.databases.manage.forkTime}
+                description={text.databases.manage.forkWindows(windows)}
+                placeholder={windows[0]?.to}
+                spellCheck={false}
+                {...form.text('at')}
+              />
+            )}
             <Button type="submit" variant="default" loading={form.isBusy}>
               {text.databases.manage.forkSubmit}
             </Button>
           </Group>
+          {reason !== null && (
+            <Text size="sm" c="dimmed">
+              {text.databases.manage.forkNoMoment(reason)}
+            </Text>
+          )}
           <Refused {...form.refusal} />
           <CallSample operation="createDatabase" args={[bodyOf(form.values)]} />
         </Stack>

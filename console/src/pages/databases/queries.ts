@@ -36,6 +36,9 @@ export const credentialsQuery = (id: string, tls: boolean) =>
     gcTime: 0,
   });
 
+export const momentsQuery = (id: string) =>
+  queryOptions({ queryKey: ['databases', id, 'moments'], queryFn: () => cloud.listDatabaseMoments(id) });
+
 export const pointsQuery = (id: string) =>
   queryOptions({ queryKey: ['databases', id, 'points'], queryFn: () => cloud.listDatabasePoints(id) });
 

@@ -168,11 +168,16 @@ export const databases = {
     protectionLead: 'While this is on, the database cannot be deleted.',
     fork: 'Fork',
     forkLead:
-      'Creates a copy of the database, as it is now or as it is in a recovery point. The copy costs as much as the original.',
+      'Creates a copy of the database, as it is now, or as it was at a moment or in a recovery point. The copy costs as much as the original.',
     forkName: 'Name of the fork',
     forkFrom: 'Content',
     forkNow: 'As it is now',
     forkAt: (time: string) => `Recovery point of ${time} UTC`,
+    forkMoment: 'As of a moment',
+    forkTime: 'Time (UTC)',
+    forkWindows: (windows: readonly { readonly from: string; readonly to: string }[]) =>
+      windows.map(({ from, to }) => `${from} to ${to}`).join(', '),
+    forkNoMoment: (reason: string) => `Copies as of a moment are not available: ${reason}.`,
     forkSubmit: 'Create fork',
     forked: (name: string) => `${name} was created`,
     dump: 'Dump',

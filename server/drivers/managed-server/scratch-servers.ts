@@ -1,0 +1,135 @@
+/**
+ * Copies of accounts' servers that run while a database is dumped out of them: of the account's user, in its
+ * slots, reached by nobody else. Each has a folder, which is removed afterwards, after a kill by the next
+ * start.
+ */
+import * as fs from 'node:fs';
+import { join } from 'node:path';
+import type { Dump, EngineDatabase } from '../../databases/engine.ts';
+import type { ServerCopy } from '../../databases/server-logs.ts';
+import { hostDiskFull } from '../../platform/errors.ts';
+import { randomName } from '../../platform/ids.ts';
+import type { HostProcesses } from '../host-process/host-processes.ts';
+import { removeTree } from '../host-process/tree-removal.ts';
+import type { AccountKind, AccountOptions } from './account-kind.ts';
+import type { OwnServer } from './database-server.ts';
+import { processName } from './server-data.ts';
+import type { AccountEngine } from './sql-engine.ts';
+
+export interface ScratchDeps {
+  /** Name of the engine: `postgresql`. */
+  readonly name: string;
+  /** Ours, for their folders. */
+  readonly folder: string;
+  readonly format: string;
+  readonly processes: Pick<HostProcesses, 'adopt'>;
+  readonly uidOf: (accountId: number) => number | null;
+  /** Waits for one of the account's slots for processes; the result gives it back. */
+  readonly takeSlot: (accountId: number) => Promise<() => void>;
+  /** The server in that folder as of `at`, ms, running and recovered. */
+  readonly recover: (
+    copy: ServerCopy,
+    how: { readonly folder: string; readonly at: number; readonly signal: AbortSignal },
+  ) => Promise<AccountEngine>;
+}
+
+const MEMORY_MB = 512;
+
+/** Scratch servers of an engine. They raise no alarms: whoever asked for the copy is told. */
+export function scratchServers(
+  kind: AccountKind,
+  options: AccountOptions,
+  shared: Pick<OwnServer, 'template' | 'clients'>,
+): ScratchServers {
+  const { folder, processes, uidOf, servers, isDiskLow } = options;
+  const alarms = { raise: () => {}, clear: () => {} };
+  return new ScratchServers({
+    name: kind.name,
+    folder: join(folder, 'scratch'),
+    format: kind.dumpFormats[0] ?? '',
+    processes,
+    uidOf,
+    takeSlot: (accountId) => servers.slots.take(accountId),
+    recover: async (copy, { folder: at, ...how }) => {
+      if (kind.recover === undefined || isDiskLow()) throw hostDiskFull();
+      const { accountId } = copy;
+      const { connections } = servers;
+      const own = { accountId, port: 0, uid: uidOf(accountId), connections, keepsLog: true };
+      const account = { ...shared, ...own, onEnd: () => {} };
+      return kind.recover({ ...options, folder: at, alarms, account, tls: null }, copy, how);
+    },
+  });
+}
+
+export class ScratchServers {
+  readonly #deps: ScratchDeps;
+  readonly #closing = new AbortController();
+  readonly #running = new Set<Promise<void>>();
+
+  constructor(deps: ScratchDeps) {
+    this.#deps = deps;
+  }
+
+  /** See ServerLogs. The server ends with the stream. */
+  async dumpAt(
+    copy: ServerCopy,
+    {
+      database,
+      at,
+      signal,
+    }: { readonly database: EngineDatabase; readonly at: number; readonly signal: AbortSignal },
+  ): Promise<Dump> {
+    const { promise: dump, resolve: began, reject } = Promise.withResolvers<Dump>();
+    const either = AbortSignal.any([signal, this.#closing.signal]);
+    const run = this.#with(copy, { at, signal: either }, async (engine) => {
+      const made = await engine.dump(database, this.#deps.format, { signal: either });
+      const isRead = new Promise<void>((resolve) => made.stream.once('close', () => resolve()));
+      began(made);
+      await isRead;
+    }).catch(reject);
+    this.#running.add(run);
+    void run.finally(() => this.#running.delete(run));
+    return dump;
+  }
+
+  /** Removes what a killed Cloudlet left. */
+  async sweep(): Promise<void> {
+    const { folder: root, name, processes, uidOf } = this.#deps;
+    for (const left of fs.existsSync(root) ? fs.readdirSync(root) : []) {
+      const folder = join(root, left);
+      const uid = uidOf(Number.parseInt(left, 10));
+      const keeper = join(folder, 'keeper');
+      const program = { name: processName(name, folder), memoryMb: MEMORY_MB, uid };
+      const running = fs.existsSync(keeper) ? await processes.adopt(program, keeper) : null;
+      await running?.end({ graceMs: 0 });
+      await removeTree(folder);
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort(new Error('Cloudlet stops'));
+    await Promise.all(this.#running);
+  }
+
+  async #with(
+    copy: ServerCopy,
+    how: { readonly at: number; readonly signal: AbortSignal },
+    work: (engine: AccountEngine) => Promise<void>,
+  ): Promise<void> {
+    const { folder: root, takeSlot, recover } = this.#deps;
+    how.signal.throwIfAborted();
+    const leave = await takeSlot(copy.accountId);
+    const folder = join(root, `${copy.accountId}-${randomName(8)}`);
+    fs.mkdirSync(folder, { recursive: true, mode: 0o711 });
+    let engine: AccountEngine | null = null;
+    try {
+      engine = await recover(copy, { ...how, folder });
+      await work(engine);
+    } finally {
+      await engine?.server.stop('at_once');
+      await engine?.close();
+      await removeTree(folder);
+      leave();
+    }
+  }
+}
