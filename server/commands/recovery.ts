@@ -2,6 +2,7 @@
 import type { Config } from '../config/config.ts';
 import { type Command, UsageError, type Words } from './command.ts';
 import { asOperator } from './operator-call.ts';
+import { compare } from './recovery-compare.ts';
 import { drill } from './recovery-drill.ts';
 import { cancel, create, fsck, get, list, removable, remove, status, undelete } from './recovery-points.ts';
 import { restore } from './recovery-restore.ts';
@@ -23,6 +24,7 @@ const HELP = `Usage: cloudlet recovery create
        cloudlet recovery restore --from DIR_OR_URL --to EMPTY_DIR [--point ID|latest] [--key-file FILE] [--partial]
                                  [--revoke-all-keys]
        cloudlet recovery verify --from DIR_OR_URL [POINT|latest|all] [--key-file FILE]
+       cloudlet recovery compare --from DIR_OR_URL --to RESTORED_DIR [POINT|latest] [--key-file FILE] [--sample]
 
 create    creates a recovery point of the whole cloud and waits until it is complete.
 list      lists the recovery points of this cloud.
@@ -47,12 +49,15 @@ restore   restores a recovery point to a data directory. It needs the recovery r
           but no running cloud. If interrupted, run it again to resume.
           --partial skips files that are missing or damaged, and lists them.
           --revoke-all-keys revokes all keys of the restored cloud.
+compare   compares a restored data directory with its recovery point, before the first start: rows of tables,
+          accounts, buckets, machines and databases by name, the ledger, and every byte of every file, or with
+          --sample of 64 files of each kind. Exit code 0: the same; 1: something differs; 2: not compared.
 `;
 
 export const RECOVERY: Command = {
   help: HELP,
   options: ['from', 'to', 'point', 'key-file', 'at', 'weekday', 'keep'],
-  flags: ['partial', 'revoke-all-keys', 'with-key', 'preview'],
+  flags: ['partial', 'revoke-all-keys', 'with-key', 'preview', 'sample'],
   run: async (config, words) => {
     const [verb, ...rest] = words.positionals;
     const work = verb === undefined || !Object.hasOwn(VERBS, verb) ? undefined : VERBS[verb];
@@ -80,9 +85,10 @@ const VERBS: Readonly<Record<string, Verb>> = {
   removable,
   key,
   restore,
+  compare,
 };
 const mostWords = (work: Verb) => (work === schedule ? 2 : OF_A_POINT.has(work) ? 1 : 0);
-const OF_A_POINT: ReadonlySet<Verb> = new Set([get, verify, drill, cancel, remove, undelete]);
+const OF_A_POINT: ReadonlySet<Verb> = new Set([get, verify, drill, cancel, remove, undelete, compare]);
 
 interface RecoveryKey {
   readonly recovery_key?: string;

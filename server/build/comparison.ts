@@ -1,0 +1,180 @@
+/** Compares a restored data directory, before its first start, with its recovery point. */
+import { constants } from 'node:fs';
+import { type FileHandle, mkdtemp, open, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { LedgerWalk } from '../billing/ledger/checks-walk.ts';
+import { LedgerStore } from '../billing/ledger/ledger-store.ts';
+import { openReader } from '../drivers/metadata-sqlite/connection.ts';
+import { SqliteReads } from '../drivers/metadata-sqlite/sqlite-reads.ts';
+import { ScratchFolder } from '../drivers/recovery-directory/scratch-folder.ts';
+import type { Reads } from '../metadata/metadata.ts';
+import { randomBelow } from '../platform/ids.ts';
+import { plural } from '../platform/plural.ts';
+import { ComparisonStore, type Named, sameNamed } from '../recovery/comparison-store.ts';
+import type { DrillCheck } from '../recovery/drill.ts';
+import { DrillChecks } from '../recovery/drill-checks.ts';
+import { type Component, type Entry, entriesOf, type Manifest } from '../recovery/manifest.ts';
+import type { Repository } from '../recovery/repository.ts';
+import { writeFiles } from '../recovery/restore.ts';
+
+export interface ComparisonOptions {
+  readonly repository: Repository;
+  readonly manifest: Manifest;
+  /** The restored data directory. */
+  readonly directory: string;
+  /** Reads this many files of each component, chosen at random; null: all. */
+  readonly sampled: number | null;
+  readonly onProgress: (done: { readonly bytes: number; readonly totalBytes: number }) => void;
+}
+
+/** Differences that are named; others are counted. */
+const NAMED = 100;
+const METADATA = 'metadata';
+const PROGRESS = { isPartial: false, onProgress: () => {} };
+
+/** Thrown when nothing can be said. */
+class NotCompared extends Error {}
+
+/** Throws NotCompared, Damaged, or an Error when the point or the directory cannot be read. */
+export async function compareRestored(options: ComparisonOptions): Promise<readonly DrillCheck[]> {
+  const { repository, manifest, directory } = options;
+  const scratch = await mkdtemp(join(tmpdir(), 'cloudlet-compare-'));
+  try {
+    const folder = new ScratchFolder(scratch, 0);
+    const takes = (_entry: Entry, component: string) => component === METADATA;
+    await writeFiles({ ...PROGRESS, repository, folder, takes }, manifest);
+    const [point, restored] = [openReader(scratch), openReader(directory)];
+    try {
+      return await compareAll(options, new SqliteReads(point), new SqliteReads(restored));
+    } finally {
+      for (const each of [point, restored]) each.close();
+    }
+  } finally {
+    await rm(scratch, { recursive: true });
+  }
+}
+
+async function compareAll(options: ComparisonOptions, point: Reads, restored: Reads): Promise<DrillCheck[]> {
+  const checks = new DrillChecks();
+  const [before, after] = [new ComparisonStore(point), new ComparisonStore(restored)];
+  const starts = await after.starts();
+  if (starts > 0) {
+    throw new NotCompared(
+      `the cloud in ${options.directory} was started ${plural(starts, 'time')} since: its data go on changing. ` +
+        'Compare before the first start, or drill the recovery point',
+    );
+  }
+  const same = (what: string, of: (store: ComparisonStore) => Promise<Named>) =>
+    checks.run(what, async () => `all ${sameNamed(await of(before), await of(after))} are the same`);
+  await same('tables', (store) => store.tables());
+  await same('accounts', (store) => store.accounts());
+  await same('buckets', (store) => store.buckets());
+  await same('machines', (store) => store.machines());
+  await same('databases', (store) => store.databases());
+  await checks.run('ledger', () => compareLedgers(point, restored));
+  const progress = new FileProgress(options);
+  for (const component of options.manifest.components) {
+    if (component.name === METADATA) continue;
+    await compareFiles(checks, { ...options, component, progress, store: before });
+  }
+  return checks.all;
+}
+
+async function compareLedgers(point: Reads, restored: Reads): Promise<string> {
+  const [one, other] = await Promise.all([point, restored].map(ledgerOf));
+  if (one !== other) throw new Error(`the point has ${one}; restored: ${other}`);
+  return `${one}: the same in both`;
+}
+
+async function ledgerOf(reads: Reads | undefined): Promise<string> {
+  if (reads === undefined) return '';
+  const store = new LedgerStore(reads);
+  const walk = new LedgerWalk({ store });
+  const problem = await walk.wholeProblem();
+  if (problem !== null) throw new Error(problem);
+  const { micro } = await store.allCached();
+  const [seq, hash] = [Number(walk.head.seq), walk.head.hash.slice(0, 12)];
+  return `${plural(seq, 'transfer')}, the last one ${hash}, balances of ${Number(micro) / 1e6} credits`;
+}
+
+interface FilesOptions extends ComparisonOptions {
+  readonly component: Component;
+  readonly progress: FileProgress;
+  readonly store: ComparisonStore;
+}
+
+/** Every byte of the files, or of some, against the pieces. */
+async function compareFiles(checks: DrillChecks, options: FilesOptions): Promise<void> {
+  const { repository, component, directory, progress, sampled, store } = options;
+  const chosen = await chooseFiles(entriesOf(repository, component), sampled);
+  const wrong: string[] = [];
+  let bytes = 0;
+  for (const entry of chosen.entries) {
+    const difference = await differenceOf(repository, join(directory, entry.path), entry);
+    bytes += entry.size_bytes;
+    progress.add(entry.size_bytes);
+    if (difference === null) continue;
+    const object = await store.objectOf(entry.path.slice(entry.path.lastIndexOf('/') + 1));
+    wrong.push(`${entry.path}${object === undefined ? '' : ` (${object})`} ${difference}`);
+  }
+  await checks.run(`files: ${component.name}`, async () => {
+    if (wrong.length > NAMED) wrong.splice(NAMED, wrong.length, `and ${wrong.length - NAMED} more`);
+    if (wrong.length > 0) throw new Error(wrong.join('\n'));
+    const some = chosen.entries.length === chosen.total ? 'all' : `${chosen.entries.length} of`;
+    return `${some} ${plural(chosen.total, 'file')}: the same bytes (${(bytes / 2 ** 20).toFixed(1)} MiB)`;
+  });
+}
+
+async function chooseFiles(all: AsyncIterable<Entry>, most: number | null) {
+  const entries: Entry[] = [];
+  let total = 0;
+  for await (const entry of all) {
+    const at = most === null || total < most ? total : randomBelow(total + 1);
+    if (most === null || at < most) entries[at] = entry;
+    total++;
+  }
+  return { entries, total };
+}
+
+/** null: they are the same. Throws Damaged when the point cannot be read. */
+async function differenceOf(repository: Repository, path: string, entry: Entry): Promise<string | null> {
+  let file: FileHandle;
+  try {
+    file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    return code === 'ENOENT' ? 'is missing' : `cannot be read (${code})`;
+  }
+  try {
+    const { size } = await file.stat();
+    if (size !== entry.size_bytes) return `has ${size} bytes, and ${entry.size_bytes} in the point`;
+    let from = 0;
+    for await (const bytes of repository.read(entry.pieces)) {
+      const own = Buffer.alloc(bytes.length);
+      const { bytesRead } = await file.read(own, 0, own.length, from);
+      const at = bytesRead < own.length ? bytesRead : own.findIndex((byte, i) => byte !== bytes[i]);
+      if (at >= 0 && !own.equals(bytes)) return `has other bytes from byte ${from + at} on`;
+      from += bytes.length;
+    }
+    return null;
+  } finally {
+    await file.close();
+  }
+}
+
+class FileProgress {
+  readonly #options: ComparisonOptions;
+  #bytes = 0;
+
+  constructor(options: ComparisonOptions) {
+    this.#options = options;
+  }
+
+  add(bytes: number): void {
+    this.#bytes += bytes;
+    const { manifest, onProgress } = this.#options;
+    const totalBytes = manifest.components.reduce((sum, { size_bytes }) => sum + size_bytes, 0);
+    onProgress({ bytes: this.#bytes, totalBytes });
+  }
+}
