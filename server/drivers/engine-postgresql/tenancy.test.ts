@@ -82,6 +82,10 @@ describe('a tenant of PostgreSQL', { skip: noPostgresql }, () => {
     assert.deepEqual((await client.query(find, [rows[0].pid])).rows, [{ usename: own.username }]);
     await client.query('SELECT pg_terminate_backend($1)', [rows[0].pid]);
     await assert.rejects(session.query('SELECT 1'));
+    // It sees no text of ours, which may have verifiers of passwords.
+    const texts = `SELECT query FROM pg_stat_activity WHERE usename = 'cloudlet' AND query <> ''`;
+    await fixture.engine.rotate(other, SECRET);
+    assert.deepEqual((await client.query(texts)).rows, []);
     // Ours it does not.
     const admin = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'cloudlet'";
     await client.query(admin).catch((error) => assert.equal(error.code, '42501'));
