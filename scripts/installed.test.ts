@@ -35,7 +35,7 @@ test('the list names each program once, with a package, a purpose and a use', ()
   const names = PROGRAMS.map(({ program }) => program);
   assert.deepEqual(names, [...new Set(names)]);
   for (const entry of PROGRAMS) {
-    assert.match(entry.package, /^[a-z0-9][a-z0-9.+-]+( [a-z0-9.+-]+)?$/);
+    assert.match(entry.package, /^[a-z0-9][a-z0-9.+-]+( [a-z0-9.+-]+)*$/);
     for (const purpose of entry.for.split(' ')) assert.match(purpose, /^(start|test|bench|long)$/);
     assert.match(entry.use, /^\S.*\S$/);
   }

@@ -8,6 +8,7 @@ import { type DatabaseSecrets, hashPassword } from './creation.ts';
 import { type DatabaseViews, MIB } from './database-view.ts';
 import type { DatabaseBilling } from './egress.ts';
 import type { Engines } from './engines.ts';
+import { frameworksFor } from './framework-snippets.ts';
 import { databaseExists, type Lifecycle } from './lifecycle.ts';
 import type { OwnedDatabases } from './owned-databases.ts';
 import type { Credentials, Database, DatabaseChange } from './schema.ts';
@@ -179,7 +180,9 @@ export class Databases {
     const { ca } = endpoint;
     const connection = await views.connection(row, password, endpoint);
     const { uri, tls } = connection;
-    return { connection, snippets: snippetsFor(row.engine, { uri, password, tls, hasCa: ca !== null }), ca };
+    const target = { uri, password, tls, hasCa: ca !== null };
+    const snippets = snippetsFor(row.engine, target);
+    return { connection, snippets, frameworks: frameworksFor(row.engine, target), ca };
   }
 
   #sizeLimit(megabytes: number | undefined): number | undefined {

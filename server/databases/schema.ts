@@ -141,9 +141,19 @@ const Snippets = namedObject(
 );
 export type Snippets = Static<typeof Snippets>;
 
+const FrameworkSnippet = namedObject('FrameworkSnippet', {
+  framework: Type.String({ description: 'Its name, as `Django`' }),
+  file: Type.String({ description: 'The file of the framework that the code belongs into' }),
+  code: Type.String(),
+});
+export type FrameworkSnippet = Static<typeof FrameworkSnippet>;
+
 export const Credentials = namedObject('DatabaseCredentials', {
   connection: Connection,
   snippets: Snippets,
+  frameworks: Type.Array(FrameworkSnippet, {
+    description: 'Settings of web frameworks, including the password; empty if none knows the engine',
+  }),
   ca: textOrNull('CA certificate to trust (PEM), if Cloudlet issued the certificate of the server'),
 });
 export type Credentials = Static<typeof Credentials>;

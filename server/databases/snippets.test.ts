@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
+import { frameworksFor } from './framework-snippets.ts';
 import { snippetsFor } from './snippets.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'cloudlet-test-'));
@@ -39,6 +40,25 @@ test('with TLS each names the file with the certificate to trust, or asks for a 
 const mongodb = snippetsFor('mongodb', {
   uri: 'mongodb://u_1:secret@127.0.0.1:27117/d_1?authSource=d_1',
   ...plain,
+});
+
+test('frameworks get what they ask for, with TLS where it is', () => {
+  const names = (engine: 'postgresql' | 'mysql' | 'mongodb' | 'sqlite', uri: string) =>
+    frameworksFor(engine, { uri, ...plain }).map(({ framework }) => framework);
+  const pg = 'postgresql://u_1:secret@127.0.0.1:5432/d_1';
+  assert.deepEqual(names('postgresql', pg), ['Django', 'Rails', 'Laravel', 'Prisma']);
+  assert.deepEqual(names('mongodb', 'mongodb://u_1:secret@127.0.0.1:27117/d_1'), ['mongoose']);
+  assert.deepEqual(names('sqlite', address), []);
+  for (const tls of [false, true])
+    for (const [engine, uri] of [
+      ['postgresql', tls ? `${pg}?sslmode=verify-full&sslrootcert=ca.pem` : pg],
+      ['mysql', mysqlUri],
+    ] as const)
+      for (const { framework, file, code } of frameworksFor(engine, { uri, ...plain, tls, hasCa: tls })) {
+        assert.match(code, /secret/, framework);
+        assert.doesNotMatch(code, /undefined|null/, framework);
+        assert.equal(/ca\.pem|verify/.test(code), tls, `${framework} ${file}\n${code}`);
+      }
 });
 
 test('the one for Node is a module that Node can read', () => {

@@ -11,7 +11,7 @@ export interface Target {
   readonly hasCa: boolean;
 }
 
-const CA_FILE = 'ca.pem';
+export const CA_FILE = 'ca.pem';
 
 export function snippetsFor(engine: EngineName, target: Target): Snippets {
   return WRITERS[engine](target);

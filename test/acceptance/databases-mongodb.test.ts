@@ -1,11 +1,16 @@
 /** MongoDB databases as their owners use them: over the API, with MongoDB's own driver, and with mongoose. */
 import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { promisify } from 'node:util';
 import { type Document, MongoClient, ObjectId } from 'mongodb';
 import mongoose from 'mongoose';
 import { Client } from '../harness/client.ts';
 import { CloudProcess } from '../harness/cloud-process.ts';
 import { eventually } from '../harness/waiting.ts';
+
+const ROOT = join(import.meta.dirname, '../..');
 
 describe('MongoDB databases', () => {
   let cloud: CloudProcess;
@@ -32,6 +37,15 @@ describe('MongoDB databases', () => {
   }
   const make = (name: string, more: object = {}) =>
     expect(201, '/api/databases', { json: { name, engine: 'mongodb', ...more } });
+
+  test('the code for mongoose runs as it is shown', async () => {
+    const { database_id: id } = await make('snippet');
+    const { frameworks } = await expect(200, `/api/databases/${id}/credentials`);
+    assert.equal(frameworks[0].framework, 'mongoose');
+    const run = ['--input-type=module', '--eval', frameworks[0].code];
+    const { stdout } = await promisify(execFile)(process.execPath, run, { cwd: ROOT });
+    assert.equal(stdout, '1\n');
+  });
 
   test('a database is made, used with the driver, dumped, loaded, copied, and gone with its sessions', async () => {
     const made = await make('shop');

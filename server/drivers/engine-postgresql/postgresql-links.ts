@@ -11,7 +11,7 @@ import { setPassword } from './postgresql-store.ts';
 const MAX_ADMINS = 4;
 /** A name without its schema leads to no tenant's object; and we may write where tenants may only read. */
 const ADMIN_OPTIONS = '-c search_path=pg_catalog -c default_transaction_read_only=off';
-/** On a server of ours, where tenants see all statements, nobody sees ours: they have verifiers of passwords. */
+/** On a server of ours tenants see all statements but ours, which have verifiers of passwords. */
 const UNCOUNTED = '-c pg_stat_statements.track=none -c track_activities=off';
 const CONNECT_MS = 10_000;
 /** Ours are few, and each is a process of the server. */

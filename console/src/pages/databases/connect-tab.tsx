@@ -9,11 +9,12 @@ import { CodeLine } from '../../parts/code.tsx';
 import { CopyIcon } from '../../parts/copy.tsx';
 import { Facts } from '../../parts/facts.tsx';
 import { Loaded } from '../../parts/page.tsx';
+import { sayBytes } from '../../parts/say.ts';
 import { text } from '../../texts/text.ts';
-import { credentialsQuery } from './queries.ts';
+import { credentialsQuery, testDatabasesQuery } from './queries.ts';
 
 const words = text.databases.connect;
-/** Engines with TLS also where it is not required. */
+/** Engines with TLS also where it is not required, and with databases for tests. */
 const OFFER_TLS: readonly string[] = ['postgresql', 'mysql'];
 const LANGUAGES = ['node', 'python', 'go', 'php', 'cli'] as const;
 
@@ -33,13 +34,34 @@ export function ConnectTab({ database }: { database: Database }) {
         />
       )}
       <Loaded query={credentials}>{(read) => <Connect credentials={read} />}</Loaded>
+      {OFFER_TLS.includes(database.engine) && <TestDatabases id={database.database_id} />}
     </>
   );
 }
 
-function Connect({ credentials: { connection, snippets, ca } }: { credentials: DatabaseCredentials }) {
+/** Databases that programs made beside it, where there are any. */
+function TestDatabases({ id }: { id: string }) {
+  const { data = [] } = useQuery(testDatabasesQuery(id));
+  if (data.length === 0) return null;
+  return (
+    <section>
+      <Title order={2} mt="xl" mb={4}>
+        {words.tests}
+      </Title>
+      <Text size="sm" c="dimmed" mb="xs">
+        {words.testsLead}
+      </Text>
+      <Facts facts={data.map(({ name, size_bytes }) => ({ name, value: sayBytes(size_bytes) }))} />
+    </section>
+  );
+}
+
+function Connect({ credentials }: { credentials: DatabaseCredentials }) {
+  const { connection, ca } = credentials;
   const [isShown, setShown] = useState(false);
-  const [language, setLanguage] = useState<(typeof LANGUAGES)[number]>('node');
+  const [language, setLanguage] = useState('node');
+  const [languages, frameworks] = codesOf(credentials);
+  const { code = '', file } = [...languages, ...frameworks].find(({ value }) => value === language) ?? {};
   const shown = (code: string) => (isShown ? code : withoutPassword(code, connection.password));
   return (
     <Stack gap="xl">
@@ -82,10 +104,25 @@ function Connect({ credentials: { connection, snippets, ca } }: { credentials: D
           maw="100%"
           aria-label={words.language}
           value={language}
-          data={LANGUAGES.map((value) => ({ value, label: words.languages[value] }))}
+          data={languages.map(({ value, label }) => ({ value, label }))}
           onChange={setLanguage}
         />
-        <CodeLine value={snippets[language]} shown={shown(snippets[language])} label={words.copyCode} />
+        {frameworks.length > 0 && (
+          <SegmentedControl
+            mb="xs"
+            maw="100%"
+            aria-label={words.framework}
+            value={language}
+            data={frameworks.map(({ value, label }) => ({ value, label }))}
+            onChange={setLanguage}
+          />
+        )}
+        {file !== undefined && (
+          <Text size="sm" c="dimmed" mb={6} className="mono">
+            {file}
+          </Text>
+        )}
+        <CodeLine value={code} shown={shown(code)} label={words.copyCode} />
       </section>
       {ca !== null && (
         <section>
@@ -100,6 +137,19 @@ function Connect({ credentials: { connection, snippets, ca } }: { credentials: D
       )}
     </Stack>
   );
+}
+
+/** Code of languages, and settings of frameworks. */
+function codesOf({ snippets, frameworks }: DatabaseCredentials) {
+  return [
+    LANGUAGES.map((value) => ({
+      value: String(value),
+      label: words.languages[value],
+      code: snippets[value],
+      file: undefined,
+    })),
+    frameworks.map(({ framework, file, code }) => ({ value: framework, label: framework, code, file })),
+  ] as const;
 }
 
 /** For the screen; what is copied has it. */

@@ -39,6 +39,12 @@ export const credentialsQuery = (id: string, tls: boolean) =>
 export const momentsQuery = (id: string) =>
   queryOptions({ queryKey: ['databases', id, 'moments'], queryFn: () => cloud.listDatabaseMoments(id) });
 
+export const testDatabasesQuery = (id: string) =>
+  queryOptions({
+    queryKey: ['databases', id, 'test-databases'],
+    queryFn: () => cloud.listTestDatabases(id),
+  });
+
 export const pointsQuery = (id: string) =>
   queryOptions({ queryKey: ['databases', id, 'points'], queryFn: () => cloud.listDatabasePoints(id) });
 
