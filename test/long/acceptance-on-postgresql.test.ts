@@ -1,4 +1,4 @@
-/** All acceptance tests once more, with the clouds' metadata in PostgreSQL and their objects as files. */
+/** Acceptance and fault tests once more, with the metadata in PostgreSQL and the objects as files. */
 import { after, before, describe } from 'node:test';
 import { operatorPostgresql } from '../../server/testing/operator-postgresql.ts';
 import type { OperatorServer } from '../../server/testing/operator-server.ts';
@@ -30,7 +30,19 @@ const EXCLUDED: Readonly<Record<string, string>> = {
   'vms-suspended': READS_FILE,
 };
 
-describe('acceptance with the metadata in PostgreSQL', {
+/** Those of what is stored and of kills; the others are about disks, or read metadata.db. */
+const FAULTS = [
+  'databases-kill',
+  'hot-keys',
+  'kill',
+  'kill-after-answer',
+  'recovery-object-kill',
+  'recovery-target',
+  'repeated-deletes',
+  'vanishing-client',
+];
+
+describe('acceptance and faults with the metadata in PostgreSQL', {
   skip: noPostgresql,
   concurrency: FILES_AT_ONCE,
 }, () => {
@@ -40,9 +52,7 @@ describe('acceptance with the metadata in PostgreSQL', {
   });
   after(() => server?.close());
 
-  testWholeSuites({
-    folder: 'acceptance',
-    excluded: EXCLUDED,
-    settings: () => ({ TEST_METADATA_SERVER: server.url('postgres', 'of-the-operator') }),
-  });
+  const settings = () => ({ TEST_METADATA_SERVER: server.url('postgres', 'of-the-operator') });
+  testWholeSuites({ folder: 'acceptance', excluded: EXCLUDED, settings });
+  testWholeSuites({ folder: 'faults', only: FAULTS, settings });
 });
