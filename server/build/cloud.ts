@@ -222,7 +222,7 @@ async function buildDomains(
     addresses,
   });
   const [apiUrl, dataUrl] = [() => addresses.apiUrl, () => addresses.dataUrl];
-  const options = { config, clock, log, base, drill };
+  const options = { config, clock, log, base, drill, points };
   const services = servicesOf(() => databases.privately);
   const compute = await buildCompute({ ...options, urls: addresses, billing: billing.vmCharges, services });
   const faults = new DataFaults(base.alarms);

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import type { Logger } from 'pino';
 import { ImageSources } from '../compute/images/image-sources.ts';
 import { AddressPool } from '../compute/machines/addresses.ts';
+import type { MachinePoints } from '../compute/machines/machine-origins.ts';
 import type { VmBilling } from '../compute/machines/vm-billing.ts';
 import { VmStore } from '../compute/machines/vm-store.ts';
 import { computePart } from '../compute/part.ts';
@@ -41,6 +42,7 @@ export interface HostDeps {
   readonly urls: Pick<OwnAddresses, 'apiUrl' | 'dataUrl' | 'listening'>;
   readonly billing: VmBilling;
   readonly services: NetworkServices;
+  readonly points: MachinePoints;
   /** Name of the restore drill that the machines are for. */
   readonly drill: string | undefined;
 }
@@ -85,6 +87,7 @@ export async function buildCompute(deps: HostDeps) {
     descriptors,
     tunnels,
     services: deps.services,
+    points: deps.points,
     privateNetworks: buildPrivateNetworks(deps, hypervisor),
     host: {
       hypervisor,

@@ -58,6 +58,11 @@ export class OpenedPoints implements StoragePoints {
     return this.#deps.files().points();
   }
 
+  /** A file of any component of a sound point. */
+  find(...of: Parameters<PointFiles['find']>): Promise<PointFile | undefined> {
+    return this.#deps.files().find(...of);
+  }
+
   async during<T>(pointId: string, work: (point: OpenPoint) => Promise<T>): Promise<T> {
     const place = await this.#turns.run('places', () => this.#take(pointId));
     try {

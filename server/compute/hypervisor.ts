@@ -18,6 +18,21 @@ export interface HypervisorCapabilities {
   readonly filesToStart: number;
 }
 
+/** A guest of a recovery point whose disk a new guest begins with. */
+export interface GuestOrigin {
+  readonly vmId: string;
+  /** By the paths that GuestFiles gives. Throws `data_corrupted`, `target_unavailable`. */
+  find(path: string): Promise<OriginFile | undefined>;
+}
+
+export interface OriginFile {
+  /** Space that it takes, without holes. */
+  readonly spaceBytes: number;
+  read(): AsyncIterable<Uint8Array>;
+  /** Of mode 0600; the folder exists. */
+  writeTo(path: string): Promise<void>;
+}
+
 /** Specification of a guest. All text is validated, and engines must still escape it. */
 export interface GuestSpec {
   /** `vm-` + 26 characters. */
@@ -188,9 +203,10 @@ export interface Hypervisor {
 
   /**
    * Creates the guest's disk and seed. An existing disk is kept. Leaves nothing behind on failure. Does
-   * nothing when the engine is not installed yet; start() then does it.
+   * nothing when the engine is not installed yet; start() then does it. `origin`: the disk is a copy of that
+   * guest's; rejects with `engine_unavailable` when the engine is not installed.
    */
-  prepare(spec: GuestSpec): Promise<void>;
+  prepare(spec: GuestSpec, origin?: GuestOrigin): Promise<void>;
 
   /**
    * Resolves when the guest's CPU runs. A running guest is left alone and described. The same guest never

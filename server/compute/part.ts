@@ -26,6 +26,7 @@ import { machineStops } from './machines/account-stops.ts';
 import type { AddressPool } from './machines/addresses.ts';
 import { Exposures, type ExposuresDeps } from './machines/exposures.ts';
 import { Lifecycle, type VmEventType } from './machines/lifecycle.ts';
+import { MachineOrigins, type MachinePoints } from './machines/machine-origins.ts';
 import { Machines, type OpenFiles } from './machines/machines.ts';
 import { PowerControl } from './machines/power-control.ts';
 import { Reconciler } from './machines/reconcile.ts';
@@ -63,6 +64,7 @@ export interface ComputeDeps {
   readonly descriptors: OpenFiles;
   readonly published?: ExposuresDeps['published'];
   readonly services: NetworkServices;
+  readonly points: MachinePoints;
   readonly outbound: boolean;
   readonly maxImageBytes: number;
   /** ms. */
@@ -81,7 +83,8 @@ export function assembleCompute(given: ComputeDeps) {
   const imports = new ImageImports({ ...given, changes, store: imageStore, sources, maxBytes });
   const exposures = new Exposures({ ...given, store, changes });
   const base = { ...given, store, changes, images, exposures, views: new VmViews(given) };
-  const machines = new Machines(base);
+  const origins = new MachineOrigins({ ...given, store });
+  const machines = new Machines({ ...base, origins });
   const turns: MachineTurns = new Turns({ find: (id) => store.find(id), locked });
   const lifecycle = new Lifecycle(base);
   const runs = new Runs({ ...base, lifecycle });
@@ -96,6 +99,7 @@ export function assembleCompute(given: ComputeDeps) {
     images,
     imports,
     machines,
+    origins,
     turns,
     lifecycle,
     runs,
@@ -198,7 +202,7 @@ export function computePart(
   const own = { changes, store: new PublishedPortsStore(metadata), find, open, sent };
   const published = new PublishedPorts({ ...deps, ...deps.publishing, ...own });
   const parts = assembleCompute({ ...deps, published });
-  const { store, machines, power, deleter, images, imports, supervisor, accountStops, addresses } = parts;
+  const { store, machines, imports, supervisor, accountStops, addresses } = parts;
   const samples = new SamplesStore(metadata, VM_SAMPLES);
   const running = () => store.listRunning();
   const sampler = new Sampler({ clock, hypervisor, ingress, metadata, samples, running });
@@ -215,7 +219,7 @@ export function computePart(
     return sent.flush();
   };
   const sweepMs = Math.max(orphanGraceMs, CHECK_MS);
-  const services = { machines, power, deleter, images, imports, metrics, find, consoles, tickets, published };
+  const services = { ...parts, metrics, find, consoles, tickets, published };
   const routeDeps = { ...services, hypervisor, billing: deps.billing, apiUrl: deps.apiUrl };
   return {
     accountStops,

@@ -57,6 +57,17 @@ export const Vm = namedObject('Vm', {
 });
 export type Vm = Static<typeof Vm>;
 
+export const VmPoint = namedObject('VmPoint', {
+  point_id: Type.String(),
+  created_at: Type.String({ description: 'The disk is restored as it was then, or slightly later' }),
+});
+export type VmPoint = Static<typeof VmPoint>;
+
+const VmSource = namedObject('VmSource', {
+  vm_id: Type.String({ description: 'A machine of yours, which may be deleted' }),
+  point_id: Type.String({ description: 'One of `GET /api/vms/{vm_id}/points`' }),
+});
+
 export const NewVm = namedObject('NewVm', {
   name: Type.String({ description: '1 to 128 visible characters' }),
   instance_type: Type.String({ description: 'One of GET /api/instance-types' }),
@@ -89,6 +100,7 @@ export const NewVm = namedObject('NewVm', {
       description: 'Additional TCP ports of the guest to expose, besides 22, 80, 443 and 8080',
     }),
   ),
+  from: Type.Optional(VmSource),
 });
 export type NewVm = Static<typeof NewVm>;
 

@@ -3,6 +3,7 @@ import { AppError } from '../platform/errors.ts';
 import { type Entry, entriesOf, type Gap, readManifest } from './manifest.ts';
 import { Damaged } from './piece-box.ts';
 import type { Repository } from './repository.ts';
+import { spaceOf } from './restore.ts';
 import { type PointRow, type RecoveryStore, SOUND } from './store.ts';
 
 const OWNER_ONLY = 0o600;
@@ -25,6 +26,8 @@ export interface SoundPoint {
 
 export interface PointFile {
   readonly sizeBytes: number;
+  /** Space that it takes when it is written, without holes. */
+  readonly spaceBytes: number;
   /** Writes it to a file of this host, of mode 0600; its folder exists. Throws what read() does. */
   writeTo(path: string): Promise<void>;
   /** Verified bytes, in order. Throws `data_corrupted`, `target_unavailable`. */
@@ -85,9 +88,11 @@ function soundPoint({ point_id: pointId, created_at: createdAt, gaps }: PointRow
   return { pointId, createdAt, gaps: JSON.parse(gaps) as Gap[] };
 }
 
-function fileOf(repository: Repository, { size_bytes: sizeBytes, pieces }: Entry): PointFile {
+function fileOf(repository: Repository, entry: Entry): PointFile {
+  const { size_bytes: sizeBytes, pieces } = entry;
   return {
     sizeBytes,
+    spaceBytes: spaceOf(repository, entry),
     writeTo: async (path) => {
       try {
         await repository.writeFile({ path, mode: OWNER_ONLY }, pieces);

@@ -130,6 +130,7 @@ async function openCompute({ engine, ...base }: ComputeBase, options: ComputeOpt
   const maxImageBytes = options.maxImageBytes ?? 2 ** 30;
   const parts = assembleCompute({
     services: { find: async () => null, dial: async () => null, uri: async () => null },
+    points: { points: async () => [], during: () => Promise.reject(), find: async () => undefined },
     metadata,
     clock,
     hypervisor,

@@ -113,6 +113,7 @@ const CASES: Readonly<Record<string, Case>> = {
   ...RECOVERY_OPERATIONS,
   createVm: { json: { name: 'm', instance_type: 't2.micro' } },
   listVms: {},
+  listVmPoints: {},
   getVm: { foreign: 'vm_not_found' },
   startVm: { foreign: 'vm_not_found' },
   stopVm: { foreign: 'vm_not_found' },

@@ -83,6 +83,11 @@ test('what was written over an image comes back, with the image', { skip }, asyn
     Date.parse(`${verified.verified_at}Z`) >= Date.parse(`${point.completed_at}Z`),
     verified.verified_at,
   );
+  const from = { vm_id: running.split('/').at(-1), point_id: point.point_id };
+  const copied = await newVm(lost.user, { name: 'copied', from });
+  await started(copied, 2);
+  await powerOff(copied);
+  await lost.user.expect(200, copied, { method: 'DELETE' });
   await lost.keepKey();
   await powerOff(running);
   await lost.lose();

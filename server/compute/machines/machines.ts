@@ -6,11 +6,13 @@ import { CommitOutcomeUnknown } from '../../metadata/metadata.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { AppError, invalidField } from '../../platform/errors.ts';
 import { isId, newId, newMac, newUuid } from '../../platform/ids.ts';
-import type { Hypervisor } from '../hypervisor.ts';
+import type { GuestOrigin, Hypervisor } from '../hypervisor.ts';
 import { DEFAULT_IMAGE, type Images } from '../images/images.ts';
+import { findInstanceType } from '../instance-types.ts';
 import type { NetworkServices } from '../private-network.ts';
 import type { NewVm, Vm } from '../schema.ts';
 import type { AddressPool } from './addresses.ts';
+import type { MachineOrigins } from './machine-origins.ts';
 import { guestNetwork, guestSpec } from './runs.ts';
 import type { VmBilling } from './vm-billing.ts';
 import { type CheckedVm, checkNewVm } from './vm-fields.ts';
@@ -42,6 +44,7 @@ export interface MachinesDeps {
   /** Throws `out_of_space` when so many more bytes must not be stored. */
   readonly assertSpace: (bytes: number) => void;
   readonly services: Pick<NetworkServices, 'find'>;
+  readonly origins: MachineOrigins;
   /** Whether new guests may open outbound connections. */
   readonly outbound: boolean;
 }
@@ -76,10 +79,26 @@ export class Machines {
 
   /**
    * Throws `invalid_request`, `image_not_found`, `insufficient_credits`, `insufficient_capacity`,
-   * `no_free_address`, and the engine's error for a disk it cannot create (`out_of_space`). Leaves nothing
-   * behind on failure.
+   * `no_free_address`, and the engine's error for a disk it cannot create (`out_of_space`). `from`: throws
+   * what MachineOrigins.during() does. Leaves nothing behind on failure.
    */
   async create(call: Call, input: NewVm): Promise<Vm> {
+    const { from } = input;
+    if (from === undefined) return this.#create(call, input);
+    return this.#deps.origins.during(call.principal, from, ({ row, origin }) => {
+      if (input.image !== undefined && input.image !== row.image_id) {
+        throw invalidField('image', `must be ${row.image_id}, the image of the machine in the point`);
+      }
+      const type = findInstanceType(input.instance_type);
+      if (type?.diskGb !== row.disk_gb) {
+        throw invalidField('instance_type', `must have a disk of ${row.disk_gb} GB, as in the point`);
+      }
+      const keys = JSON.parse(row.ssh_keys) as string[];
+      return this.#create(call, { ssh_keys: keys, ...input, image: row.image_id }, origin);
+    });
+  }
+
+  async #create(call: Call, input: NewVm, origin?: GuestOrigin): Promise<Vm> {
     const { principal } = call;
     const checked = checkNewVm(input);
     const image = await this.#deps.images.find(input.image ?? DEFAULT_IMAGE);
@@ -97,7 +116,7 @@ export class Machines {
     const row = this.#newRow(principal, { input, checked, address, plan });
     this.#beingCreated.add(row.vm_id);
     try {
-      return await this.#store(call, row);
+      return await this.#store(call, row, origin);
     } finally {
       this.#beingCreated.delete(row.vm_id);
     }
@@ -186,12 +205,12 @@ export class Machines {
   /**
    * Creates the disk, then the row: a crash in between leaves a disk to sweep, never a machine without one.
    */
-  async #store(call: Call, wanted: NewRow): Promise<Vm> {
+  async #store(call: Call, wanted: NewRow, origin?: GuestOrigin): Promise<Vm> {
     const { hypervisor, changes, store, images, addresses, views, billing } = this.#deps;
     let row = wanted;
     let isRetry = false;
     try {
-      await hypervisor.prepare(guestSpec(row));
+      await hypervisor.prepare(guestSpec(row), origin);
       return await changes.run(call, async (change) => {
         if (isRetry) row = await this.#withFreeAddress(row);
         isRetry = true;

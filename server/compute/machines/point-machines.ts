@@ -12,7 +12,8 @@ export type GuestFile = OpenedFile & Pick<SourceFile, 'path' | 'fingerprint'>;
 
 const PAGE = 500;
 /** Folder of guests in a point, as in build/compute.ts. */
-const FOLDER = 'vms';
+export const FOLDER = 'vms';
+export const POINT_COMPONENT = 'machines';
 const OWNER_ONLY = 0o600;
 /** A machine may start or stop while its disk is read. */
 const TRIES = 3;
@@ -20,7 +21,7 @@ const TRIES = 3;
 /** A failed machine becomes a gap of the point, which continues without it. */
 export function machineSource(guests: GuestFiles): Source {
   return {
-    name: 'machines',
+    name: POINT_COMPONENT,
     consistency: 'each disk is crash-consistent as of the time it was read',
     // Ids sort by age, as the rows do.
     order: 'path',

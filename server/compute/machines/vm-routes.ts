@@ -14,7 +14,9 @@ import {
   StopQuery,
   Vm,
   VmPath,
+  VmPoint,
 } from '../schema.ts';
+import type { MachineOrigins } from './machine-origins.ts';
 import type { ListedVm, Machines } from './machines.ts';
 import type { PowerControl } from './power-control.ts';
 import { STOPPED_BY_ADMINISTRATOR } from './transitions.ts';
@@ -25,6 +27,7 @@ import { pricesOf } from './vm-view.ts';
 
 export interface VmRoutesDeps {
   readonly machines: Machines;
+  readonly origins: MachineOrigins;
   readonly power: PowerControl;
   readonly deleter: VmDeleter;
   readonly hypervisor: Pick<Hypervisor, 'memoryForGuestsMb'>;
@@ -40,7 +43,7 @@ function graceMsOf({ force, grace }: StopQuery): number | undefined {
 }
 
 export function vmRoutes(deps: VmRoutesDeps): Route[] {
-  return [...catalogueRoutes(deps), ...findRoutes(deps), ...changeRoutes(deps)];
+  return [...catalogueRoutes(deps), ...findRoutes(deps), pointsRoute(deps), ...changeRoutes(deps)];
 }
 
 function catalogueRoutes({ billing, hypervisor }: VmRoutesDeps): Route[] {
@@ -79,7 +82,10 @@ function findRoutes({ machines }: VmRoutesDeps): Route[] {
       name: 'createVm',
       tag: 'compute',
       summary: 'Create a virtual machine',
-      description: 'Creates the disk and the address. The virtual machine is not started.',
+      description:
+        'Creates the disk and the address. The virtual machine is not started. With `from`, its disk is that of a ' +
+        'virtual machine in a recovery point: the instance type must have a disk of the same size, the image is ' +
+        'the same, and so are the SSH keys unless others are given.',
       permission: 'compute:write',
       body: NewVm,
       maxBodyBytes: MAX_BODY_BYTES,
@@ -88,6 +94,7 @@ function findRoutes({ machines }: VmRoutesDeps): Route[] {
       errors: [
         ...(['image_not_found', 'image_not_ready', 'insufficient_credits', 'quota_exceeded'] as const),
         ...(['no_free_address', 'engine_unavailable', 'insufficient_capacity'] as const),
+        ...(['point_not_found', 'data_corrupted', 'target_unavailable'] as const),
       ],
       handler: (call) => machines.create(call, call.body),
     }),
@@ -174,6 +181,23 @@ function changeRoutes({ power, deleter }: VmRoutesDeps): Route[] {
 }
 
 const ADMIN_VM = '/api/admin/vms/{vm_id}';
+
+function pointsRoute({ origins }: VmRoutesDeps): Route {
+  return defineRoute({
+    method: 'GET',
+    path: `${VM}/points`,
+    name: 'listVmPoints',
+    tag: 'compute',
+    summary: 'List the recovery points that a virtual machine can be restored from, newest first',
+    description:
+      'All sound recovery points since your account was created, also for a machine that was deleted. `POST ' +
+      '/api/vms` with `from` creates a new machine with the disk of one.',
+    permission: 'compute:read',
+    params: VmPath,
+    responses: { 200: Type.Array(VmPoint) },
+    handler: ({ principal }) => origins.list(principal),
+  });
+}
 
 export function vmAdminRoutes({ machines, power, deleter }: VmRoutesDeps): Route[] {
   return [

@@ -67,6 +67,12 @@ export class VmStore {
     return this.#reads.get(`SELECT ${COLUMNS} FROM vms WHERE vm_id = ?`, vmId);
   }
 
+  /** When the account was made, ms; undefined: there is none. */
+  async accountSince(accountId: number): Promise<number | undefined> {
+    const sql = 'SELECT created_at FROM accounts WHERE id = ?';
+    return (await this.#reads.get<{ created_at: number }>(sql, accountId))?.created_at;
+  }
+
   /** Oldest first, after row id `after`. */
   listOf(accountId: number, after: number, limit: number): Awaitable<VmRow[]> {
     return this.#reads.all(

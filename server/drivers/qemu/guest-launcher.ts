@@ -1,8 +1,8 @@
 /** Makes the process of a guest out of what is known of it, and lets it run. */
 
-import { closeSync, existsSync, openSync } from 'node:fs';
+import { chownSync, closeSync, existsSync, openSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import type { GuestSpec } from '../../compute/hypervisor.ts';
+import type { GuestOrigin, GuestSpec, OriginFile } from '../../compute/hypervisor.ts';
 import { AppError } from '../../platform/errors.ts';
 import { ALLOW_OVERCOMMIT, committableBytes } from '../../platform/host-memory.ts';
 import { lastLine } from '../host-process/foreign-files.ts';
@@ -10,7 +10,7 @@ import type { HostProcesses } from '../host-process/host-processes.ts';
 import { FILES, qemuArguments, withTap } from './arguments.ts';
 import { asDiskError, createOverlay, createRawDisk, lendBase, lendFile, writeSeed } from './disk.ts';
 import { trimLog } from './guest-console.ts';
-import { type GuestFolders, type GuestRecord, LOG } from './guest-folders.ts';
+import { GUEST, type GuestFolders, type GuestRecord, LOG } from './guest-folders.ts';
 import type { Forwards, GuestNetworks } from './guest-networks.ts';
 import type { GuestRun } from './guest-run.ts';
 import type { GuestRuns } from './guest-runs.ts';
@@ -246,8 +246,12 @@ export interface PreparationDeps {
   readonly imagesDirectory: string;
 }
 
-/** Does nothing for one that is there. Throws AppErrors. */
-export async function prepareGuest(deps: PreparationDeps, spec: GuestSpec): Promise<GuestRecord> {
+/** Does nothing for one that is there. `origin`: whose disk it begins with. Throws AppErrors. */
+export async function prepareGuest(
+  deps: PreparationDeps,
+  spec: GuestSpec,
+  origin?: GuestOrigin,
+): Promise<GuestRecord> {
   const { folders, programs, imagesDirectory } = deps;
   const { vmId, uuid, image } = spec;
   const base = join(imagesDirectory, `${image.imageId}.${image.format}`);
@@ -257,6 +261,7 @@ export async function prepareGuest(deps: PreparationDeps, spec: GuestSpec): Prom
       lendBaseAgain(folders.guestPath(vmId), base, known);
       return known;
     }
+    if (origin !== undefined) return await copyGuest(folders, { spec, origin, base });
     const diskFormat = image.boot === 'kernel' ? 'raw' : 'qcow2';
     const machine = (await programs.system())?.machine;
     return await folders.create(
@@ -277,4 +282,38 @@ export async function prepareGuest(deps: PreparationDeps, spec: GuestSpec): Prom
 /** A recovery point has an image once, and not in the folder of each guest. */
 function lendBaseAgain(folder: string, base: string, { diskFormat, uid }: GuestRecord): void {
   if (diskFormat === 'qcow2' && !existsSync(join(folder, FILES.base))) lendBase(folder, base, uid);
+}
+
+/** A guest with a disk and the hardware of one in a recovery point, and a seed of its own. */
+async function copyGuest(
+  folders: GuestFolders,
+  { spec, origin, base }: { readonly spec: GuestSpec; readonly origin: GuestOrigin; readonly base: string },
+): Promise<GuestRecord> {
+  const { vmId, uuid } = spec;
+  const record = await origin.find(folders.recordName(origin.vmId));
+  const { boot, diskFormat, machine } = JSON.parse(await textOf(record)) as GuestRecord;
+  const name = diskFormat === 'raw' ? FILES.rawDisk : FILES.qcow2Disk;
+  const disk = await origin.find(join(origin.vmId, GUEST, name));
+  if (disk === undefined) throw noDisk();
+  const guest = { vmId, uuid, boot, diskFormat, ...(machine === undefined ? {} : { machine }) };
+  return folders.create(guest, async (folder, { uid }) => {
+    writeSeed(folder, spec, uid);
+    const path = join(folder, name);
+    await disk.writeTo(path);
+    if (uid !== null) chownSync(path, uid, uid);
+    if (diskFormat === 'qcow2') lendBase(folder, base, uid);
+  });
+}
+
+async function textOf(file: OriginFile | undefined): Promise<string> {
+  if (file === undefined) throw noDisk();
+  const parts: Uint8Array[] = [];
+  for await (const part of file.read()) parts.push(part);
+  return Buffer.concat(parts).toString('utf8');
+}
+
+function noDisk(): AppError {
+  return new AppError('point_not_found', 'The recovery point has no disk of the virtual machine', {
+    hint: 'It was never started then, or its disk could not be read. Use another recovery point',
+  });
 }

@@ -169,18 +169,18 @@ export class QemuHypervisor implements hv.Hypervisor {
     return this.#admission.limitMb();
   }
 
-  prepare(spec: hv.GuestSpec): Promise<void> {
+  prepare(spec: hv.GuestSpec, origin?: hv.GuestOrigin): Promise<void> {
     return this.#locks.run(spec.vmId, async () => {
-      if (spec.image.boot === 'disk' && (await this.#programs.image()) === null) return;
-      await this.#prepared(spec);
+      if (!origin && spec.image.boot === 'disk' && (await this.#programs.image()) === null) return;
+      await this.#prepared(spec, origin);
     });
   }
 
-  #prepared(spec: hv.GuestSpec): Promise<GuestRecord> {
-    const { imagesDirectory } = this.#deps;
+  #prepared(spec: hv.GuestSpec, origin?: hv.GuestOrigin): Promise<GuestRecord> {
     // It will be started soon.
     if (this.#folders.find(spec.vmId) === undefined) this.#processes.shells.refill();
-    return prepareGuest({ folders: this.#folders, programs: this.#programs, imagesDirectory }, spec);
+    const deps = { ...this.#deps, folders: this.#folders, programs: this.#programs };
+    return prepareGuest(deps, spec, origin);
   }
 
   /** For recovery points. */

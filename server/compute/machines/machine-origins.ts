@@ -1,0 +1,122 @@
+/** Machines in recovery points: their owner takes one back as a new machine, with a copy of its disk. */
+import type { Principal } from '../../calls/principal.ts';
+import type { Reads } from '../../metadata/metadata.ts';
+import { formatTime } from '../../platform/clock.ts';
+import { AppError } from '../../platform/errors.ts';
+import { isId } from '../../platform/ids.ts';
+import type { GuestOrigin, OriginFile } from '../hypervisor.ts';
+import type { VmPoint } from '../schema.ts';
+import { FOLDER, POINT_COMPONENT } from './point-machines.ts';
+import { type VmRow, VmStore } from './vm-store.ts';
+
+export interface MachinePoints {
+  /** The sound points, newest first; times in ms. */
+  points(): Promise<readonly { readonly pointId: string; readonly createdAt: number }[]>;
+  /** Opens the metadata of a sound point while `work` runs. Throws `overloaded`, `out_of_space`, … */
+  during<T>(pointId: string, work: (point: { readonly reads: Reads }) => Promise<T>): Promise<T>;
+  /** undefined: the point does not have it. Throws `data_corrupted`, `target_unavailable`. */
+  find(
+    pointId: string,
+    file: { readonly component: string; readonly path: string },
+  ): Promise<OriginFile | undefined>;
+}
+
+export interface MachineOriginsDeps {
+  readonly store: VmStore;
+  readonly points: MachinePoints;
+  /** Throws `out_of_space` when so many more bytes must not be stored. */
+  readonly assertSpace: (bytes: number) => void;
+}
+
+/** The machine of a point, and its files. */
+export interface FoundOrigin {
+  readonly row: VmRow;
+  readonly origin: GuestOrigin;
+}
+
+interface Wanted {
+  readonly vm_id: string;
+  readonly point_id: string;
+}
+
+/** Disks copied at the same time, of all accounts. */
+const MAX_COPIES = 4;
+
+export class MachineOrigins {
+  readonly #deps: MachineOriginsDeps;
+  /** Accounts with a copy in progress. */
+  readonly #busy = new Set<number>();
+
+  constructor(deps: MachineOriginsDeps) {
+    this.#deps = deps;
+  }
+
+  /** The sound points since the account was made, newest first. The machine need not exist any more. */
+  async list({ accountId }: Principal): Promise<VmPoint[]> {
+    const since = await this.#deps.store.accountSince(accountId);
+    const points = since === undefined ? [] : await this.#deps.points.points();
+    return points
+      .filter(({ createdAt }) => createdAt >= (since ?? 0))
+      .map(({ pointId, createdAt }) => ({ point_id: pointId, created_at: formatTime(createdAt) }));
+  }
+
+  /**
+   * Runs `work` with the caller's machine as it is in the point. Throws `point_not_found` for a point that
+   * does not have it, `overloaded` while the account copies another one.
+   */
+  async during<T>(
+    principal: Principal,
+    wanted: Wanted,
+    work: (found: FoundOrigin) => Promise<T>,
+  ): Promise<T> {
+    const { accountId } = principal;
+    if (this.#busy.has(accountId) || this.#busy.size >= MAX_COPIES) throw busy();
+    this.#busy.add(accountId);
+    try {
+      const { vm_id: vmId, point_id: pointId } = wanted;
+      const isKnown = (await this.list(principal)).some(({ point_id }) => point_id === pointId);
+      if (!isKnown || !isId('vm', vmId)) throw notIn(wanted);
+      const { points, store } = this.#deps;
+      const since = await store.accountSince(accountId);
+      const row = await points.during(pointId, async ({ reads }) => {
+        const then = new VmStore(reads);
+        // A number alone might have been another account's in a cloud that was lost.
+        const isSame = (await then.accountSince(accountId)) === since;
+        return isSame ? then.find(vmId) : undefined;
+      });
+      if (row?.account_id !== accountId) throw notIn(wanted);
+      return await work({ row, origin: { vmId, find: (path) => this.#find(pointId, path) } });
+    } finally {
+      this.#busy.delete(accountId);
+    }
+  }
+
+  async #find(pointId: string, path: string): Promise<OriginFile | undefined> {
+    const { points, assertSpace } = this.#deps;
+    const found = await points.find(pointId, { component: POINT_COMPONENT, path: `${FOLDER}/${path}` });
+    if (found === undefined) return undefined;
+    const { spaceBytes } = found;
+    const writeTo = async (to: string) => {
+      assertSpace(spaceBytes);
+      await found.writeTo(to);
+    };
+    return { spaceBytes, read: () => found.read(), writeTo };
+  }
+}
+
+function notIn({ vm_id, point_id }: Wanted): AppError {
+  return new AppError(
+    'point_not_found',
+    `No recovery point ${point_id} has a virtual machine ${vm_id} of yours`,
+    {
+      hint: `GET /api/vms/${vm_id}/points lists your recovery points`,
+    },
+  );
+}
+
+function busy(): AppError {
+  return new AppError('overloaded', 'Another virtual machine is being restored from a recovery point', {
+    hint: 'Try again when it is there',
+    retryAfterSeconds: 10,
+  });
+}
