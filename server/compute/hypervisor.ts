@@ -29,7 +29,7 @@ export interface OriginFile {
   /** Space that it takes, without holes. */
   readonly spaceBytes: number;
   read(): AsyncIterable<Uint8Array>;
-  /** Of mode 0600; the folder exists. */
+  /** Creates a file of mode 0600; the folder exists. */
   writeTo(path: string): Promise<void>;
 }
 
