@@ -16,6 +16,7 @@ import { MACHINES } from './rows/machines.ts';
 import { MEMORY } from './rows/memory.ts';
 import { MONGODB } from './rows/mongodb.ts';
 import { RECOVERY } from './rows/recovery.ts';
+import { RECOVERY_KINDS } from './rows/recovery-kinds.ts';
 import { RUNNING_MACHINES } from './rows/running-machines.ts';
 import { S3 } from './rows/s3.ts';
 import { SMALL_OBJECTS } from './rows/small-objects.ts';
@@ -32,6 +33,7 @@ const MEASUREMENTS = [
     ...DATABASES,
     ...DATABASE_SERVERS,
     ...RECOVERY,
+    ...RECOVERY_KINDS,
     ...MONGODB,
     ...CONSOLE,
     ...GROWTH,

@@ -1,6 +1,6 @@
 /** A database of PostgreSQL as of a moment, had back by its owner beside the live one. */
 import assert from 'node:assert/strict';
-import { readdirSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -92,6 +92,23 @@ test('moments before and after the log, and without one, are refused with the re
   assert.match(reason, /recovery points only/);
   const names = (await user.expect(200, DATABASES)).map(({ name }: { name: string }) => name);
   assert.ok(!names.includes('never'));
+});
+
+test('a restore that a kill cuts off leaves nothing, and works afterwards', async (t) => {
+  if (!hasServer) return t.skip('no PostgreSQL');
+  const moment = await serverTime();
+  await untilArchived(moment);
+  const scratch = join(lost.dataDir, 'databases', 'postgresql', 'scratch');
+  const running = () => readdirSync(scratch).some((name) => existsSync(join(scratch, name, 'keeper', 'run')));
+  const cut = restored(moment, 'cut-off').catch(() => 'cut off');
+  await eventually('its server runs', running);
+  await lost.cloud.crash();
+  assert.equal(await cut, 'cut off');
+  await lost.startAgain(ENV);
+  await eventually('it is removed', () => readdirSync(scratch).length === 0);
+  const names = (await lost.user.expect(200, DATABASES)).map(({ name }: { name: string }) => name);
+  assert.ok(!names.includes('cut-off'));
+  await restored(moment, 'cut-off');
 });
 
 test('what was committed a moment before the cloud was lost is there without it', async (t) => {
