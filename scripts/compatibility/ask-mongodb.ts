@@ -4,7 +4,7 @@ import { EXPRESSIONS } from './mongodb-expressions.ts';
 import * as probes from './mongodb-probes.ts';
 
 const LIST = new Intl.ListFormat('en', { style: 'long', type: 'unit' });
-const ADMIN_COMMANDS = new Set('renameCollection getParameter setParameter currentOp killOp top'.split(' '));
+const ADMIN_COMMANDS = new Set('getParameter setParameter currentOp killOp top'.split(' '));
 /** A cursor that is not there: the command is. */
 const CURSOR_NOT_FOUND = 43;
 
@@ -22,6 +22,7 @@ async function makeIndex(db: Db, { key, ...options }: Document): Promise<void> {
 /** How each of a kind is asked for. */
 const KINDS: readonly (readonly [kind: string, probes: Readonly<Record<string, unknown>>, ask: Ask])[] = [
   ['commands', probes.COMMANDS, (db, command, name) => databaseOf(db, name).command(command)],
+  ['commands by their helpers', { renameCollection: {} }, (db) => all(db).rename('renamed')],
   ['stages', probes.STAGES, (db, argument, name) => run(db, { [name]: argument })],
   ['filters', probes.FILTERS, (db, filter) => all(db).find(filter).toArray()],
   ['updates', probes.UPDATES, (db, update) => all(db).updateMany({}, update)],

@@ -19,7 +19,6 @@ export const COMMANDS: Readonly<Record<string, Document>> = {
   collMod: { collMod: 'a', validationLevel: 'strict' },
   drop: { drop: 'made' },
   dropDatabase: { dropDatabase: 1 },
-  renameCollection: { renameCollection: 'x.a', to: 'x.b' },
   convertToCapped: { convertToCapped: 'a', size: 4096 },
   cloneCollectionAsCapped: { cloneCollectionAsCapped: 'a', toCollection: 'c', size: 4096 },
   createIndexes: { createIndexes: 'a', indexes: [{ key: { n: 1 }, name: 'n' }] },

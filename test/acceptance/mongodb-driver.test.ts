@@ -74,6 +74,13 @@ describe('a server of MongoDB', () => {
     await short.close();
   });
 
+  test('renames a collection', async () => {
+    await items.insertOne({ _id: 1 });
+    const renamed = await items.rename('things');
+    assert.equal(await renamed.countDocuments(), 1);
+    await assert.rejects(items.rename('things'), { code: 26 });
+  });
+
   test('keeps every type', async () => {
     const all = {
       double: new Double(5),

@@ -138,9 +138,10 @@ const DRIZZLE = {
   'schema.ts': `
 import { index, integer, sqliteTable, text } from 'drizzle-orm/sqlite-core';
 const id = integer().primaryKey({ autoIncrement: true });
-export const authors = sqliteTable('authors', { id, name: text().notNull().unique() });
+const authors = sqliteTable('authors', { id, name: text().notNull().unique() });
 const authorId = integer('author_id').references(() => authors.id, { onDelete: 'cascade' });
-export const notes = sqliteTable('notes', { id, title: text().notNull(), authorId }, (t) => [index('by_title').on(t.title)]);
+const notes = sqliteTable('notes', { id, title: text().notNull(), authorId }, (t) => [index('by_title').on(t.title)]);
+export { authors, notes };
 `,
   'drizzle.config.ts': `
 const dbCredentials = { url: process.env.URL, authToken: process.env.TOKEN };

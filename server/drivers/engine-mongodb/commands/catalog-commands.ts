@@ -10,6 +10,7 @@ import { isDocument } from '../values/field-paths.ts';
 import { equalValues } from '../values/key-order.ts';
 import { isNumber, plainNumber } from '../values/numbers.ts';
 import {
+  assertName,
   type Command,
   type CommandScope,
   collectionFor,
@@ -158,6 +159,36 @@ function drop(command: Document, scope: CommandScope): Document {
   return { nIndexesWas, ns: namespaceOf(name, scope), ok: 1 };
 }
 
+/** Names are whole: those of the database and of the collection. */
+function renameCollection(
+  { renameCollection: from, to, dropTarget }: Document,
+  scope: CommandScope,
+): Document {
+  const [source, target] = [from, to].map((each) => {
+    const [database, ...name] = String(each).split('.');
+    if (database === scope.databaseName) return name.join('.');
+    throw new CommandError(
+      'Unauthorized',
+      `not authorized on ${database} to execute command { renameCollection: … }`,
+    );
+  }) as [string, string];
+  const { store } = scope;
+  assertName(target, scope);
+  const collection = store.collection(source);
+  if (source === target) throw new CommandError('IllegalOperation', "Can't rename a collection to itself");
+  if (collection === undefined)
+    throw new CommandError(
+      'NamespaceNotFound',
+      `Source collection ${namespaceOf(source, scope)} does not exist`,
+    );
+  const there = store.collection(target);
+  if (there !== undefined && !dropTarget)
+    throw new CommandError('NamespaceExists', 'target namespace exists');
+  if (there !== undefined) store.drop(there);
+  store.rename(collection, target);
+  return { ok: 1 };
+}
+
 function dropDatabase(_command: Document, scope: CommandScope): Document {
   for (const collection of scope.store.collections()) scope.store.drop(collection);
   scope.cursors.killAll();
@@ -286,6 +317,7 @@ export const CATALOG_CHANGES: Readonly<Record<string, Command>> = {
   collMod,
   drop,
   dropDatabase,
+  renameCollection,
   createIndexes,
   dropIndexes,
   deleteIndexes: dropIndexes,

@@ -47,11 +47,17 @@ export function collectionFor(name: string, scope: CommandScope): Collection {
   return scope.store.collection(name) ?? createCollection(name, scope, {});
 }
 
-export function createCollection(name: string, scope: CommandScope, options: Document): Collection {
+/** Throws CommandError for what can be no name of a collection. */
+export function assertName(name: string, scope: CommandScope): void {
   const namespace = namespaceOf(name, scope);
-  const isBad = name.includes('$') || name.includes('\0') || name.startsWith('.') || name.endsWith('.');
+  const isBad =
+    name === '' || name.includes('$') || name.includes('\0') || name.startsWith('.') || name.endsWith('.');
   if (isBad || name.startsWith('system.') || Buffer.byteLength(namespace) > MAX_NAMESPACE_BYTES)
     throw new CommandError('InvalidNamespace', `Invalid namespace specified '${namespace}'`);
+}
+
+export function createCollection(name: string, scope: CommandScope, options: Document): Collection {
+  assertName(name, scope);
   return scope.store.create(name, options);
 }
 

@@ -24,6 +24,7 @@ import { GATHERERS } from './accumulators.ts';
 import type { FilterScope } from './filter.ts';
 import { type Accumulator, type Evaluation, type Expression, mingo } from './mingo-library.ts';
 import { mayTakeLong, withinTime } from './regular-expressions.ts';
+import { SIZES } from './sizes.ts';
 import { MemoryBudget } from './sorting.ts';
 
 const evalExpr: Expression = (document, argument, options) => mingo().evaluate(document, argument, options);
@@ -324,9 +325,19 @@ function operators(): object {
   const { $function: _function, $toHashedIndexKey: _hash, ...known } = expressions;
   const { $accumulator: _accumulator, ...knownAccumulators } = accumulators;
   const adaptedOnes = { ...adapted(DOUBLE_RESULTS, toDouble), ...adapted(PLAIN_ARGUMENTS) };
+  const sizes = table(Object.keys(SIZES), (name) => strict(SIZES[name] as (values: unknown[]) => unknown));
   const regexes = table(words('regexMatch regexFind regexFindAll'), watchedRegex);
   return {
-    expression: { ...known, ...LOGIC, ...ARITHMETIC, ...TYPES, ...adaptedOnes, ...regexes, ...CAPTURE },
+    expression: {
+      ...known,
+      ...LOGIC,
+      ...ARITHMETIC,
+      ...TYPES,
+      ...sizes,
+      ...adaptedOnes,
+      ...regexes,
+      ...CAPTURE,
+    },
     accumulator: { ...knownAccumulators, ...ACCUMULATORS },
   };
 }

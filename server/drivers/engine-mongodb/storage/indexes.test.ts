@@ -266,6 +266,38 @@ describe('collections', () => {
     assert.deepEqual({ capped, max, maxSize }, { capped: true, max: 3, maxSize: 4096 });
   });
 
+  test('are renamed, with their documents and indexes', (t) => {
+    const documents = new TestDocuments(t);
+    documents.insert('a', { _id: 1, n: 1 });
+    documents.run({ createIndexes: 'a', indexes: [{ key: { n: 1 }, name: 'n' }] });
+    documents.insert('there', { _id: 2 });
+    const rename = (from: string, to: string, more: Document = {}) => ({
+      renameCollection: from,
+      to,
+      ...more,
+    });
+    documents.run(rename('shop.a', 'shop.b.c'));
+    assert.deepEqual(documents.ids('b.c', { n: 1 }), [1]);
+    assert.deepEqual(documents.ids('a', {}), []);
+    assert.equal(documents.sourceOf({ find: 'b.c', filter: { n: 1 } }).indexName, 'n');
+    assert.equal(documents.codeOf(rename('shop.b.c', 'shop.there')), 48);
+    documents.run(rename('shop.b.c', 'shop.there', { dropTarget: true }));
+    documents.database.close();
+    documents.open();
+    documents.insert('there', { _id: 3 });
+    assert.deepEqual(documents.ids('there', {}), [1, 3]);
+    const codes = [
+      ['shop.none', 'shop.x', 26],
+      ['shop.there', 'shop.there', 20],
+      ['shop.there', 'shop.$x', 73],
+      ['shop.there', 'shop.', 73],
+      ['shop.there', 'other.x', 13],
+      ['other.x', 'shop.x', 13],
+    ] as const;
+    for (const [from, to, code] of codes)
+      assert.equal(documents.codeOf(rename(from, to)), code, `${from} ${to}`);
+  });
+
   test('are made, listed, measured, and dropped', (t) => {
     const documents = new TestDocuments(t);
     documents.run({ create: 'a' });

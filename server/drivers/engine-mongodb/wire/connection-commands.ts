@@ -150,6 +150,8 @@ const USER: Readonly<Record<string, Command>> = {
     return { featureCompatibilityVersion: { version: SERVER_VERSION.slice(0, 3) }, ok: 1 };
   },
   refreshSessions: () => ({ ok: 1 }),
+  // Drivers send it to `admin`; both names begin with that of the database.
+  renameCollection: (connected, command) => connected.ask(command),
   serverStatus: async (connected) => {
     const { current, available } = connected.sessions();
     const { ok: _ok, ...ofDatabase } = await connected.ask({ serverStatus: 1 });
