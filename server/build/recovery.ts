@@ -87,8 +87,7 @@ export function openedPoints(
 export function buildRecovery({ config, clock, log, base, sources, opened }: RecoveryDeps) {
   const { metadata, secrets, assertSpace, blobs } = base;
   const { dataDir: directory } = config;
-  const store = new RecoveryStore(metadata);
-  const changes = new Changes({ metadata });
+  const [store, changes] = [new RecoveryStore(metadata), new Changes({ metadata })];
   const { target, reading, inspect } = openTargets(config, clock, store);
   const keys = new RecoveryKeys({ secrets, target, store, changes, clock });
   const verifying = new RecoveryKeys({ secrets, target: reading, store, changes, clock });
@@ -98,7 +97,8 @@ export function buildRecovery({ config, clock, log, base, sources, opened }: Rec
   const cloud = () => cloudName(secrets);
   const journals = buildJournals(metadata, { clock, find: () => keys.find(), cloud });
   const news = buildNews(metadata, clock);
-  const watch = buildWatch({ clock, base, keys, target, inspect, news, planned: () => scheduler.read() });
+  const planned = () => scheduler.read();
+  const watch = buildWatch({ config, clock, base, keys, target, inspect, news, planned });
   const onEnd = () => {
     // The schedule notes the end of its point first, so that the alarm is its own.
     const noted = scheduler.tick().catch((error) => onError('', error));
@@ -248,13 +248,22 @@ function meterRecovery(meters: Meters, watch: RecoveryWatch): void {
   );
 }
 
-type WatchParts = Pick<RecoveryDeps, 'clock' | 'base'> & {
+type WatchParts = Pick<RecoveryDeps, 'config' | 'clock' | 'base'> & {
   readonly keys: RecoveryKeys;
   readonly planned: () => Promise<Planned>;
   readonly news: PointEvents;
 } & Pick<OpenedTargets, 'target' | 'inspect'>;
 
-function buildWatch({ clock, base, keys, target, inspect, planned, news }: WatchParts): RecoveryWatch {
+function buildWatch({
+  config,
+  clock,
+  base,
+  keys,
+  target,
+  inspect,
+  planned,
+  news,
+}: WatchParts): RecoveryWatch {
   const { metadata, alarms } = base;
   const store = new RecoveryStore(metadata);
   const alarmNews = new AlarmNews({ store, changes: new Changes({ metadata }), news });
@@ -264,6 +273,7 @@ function buildWatch({ clock, base, keys, target, inspect, planned, news }: Watch
     clock,
     alarms,
     planned,
+    drillMs: config.drillDays * 24 * HOUR_MS,
     tell: (all) => alarmNews.tell(all),
     location: target.location,
     probe: async () => {

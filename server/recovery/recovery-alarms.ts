@@ -25,6 +25,7 @@ export const POINT_ALARMS = [
   'recovery_schedule_failed',
   'recovery_retention_failed',
   'recovery_point_overdue',
+  'recovery_drill_overdue',
   'recovery_point_partial',
   'recovery_points_damaged',
 ] as const;
@@ -33,8 +34,15 @@ type Code = (typeof POINT_ALARMS)[number];
 /** Number of gaps named in the alarm. */
 const SHOWN = 5;
 
-/** `now`: ms. */
-export function alarmsOf(summary: RecoverySummary, planned: Planned, now: number): RecoveryAlarm[] {
+/** Time that drills which begin by themselves may be late. */
+const DRILL_GRACE_MS = DAY_MS;
+
+/** `now`: ms. `drillMs`: between drills that begin by themselves; 0: none do. */
+export function alarmsOf(
+  summary: RecoverySummary,
+  planned: Planned,
+  { now, drillMs }: { readonly now: number; readonly drillMs: number },
+): RecoveryAlarm[] {
   const alarms: RecoveryAlarm[] = [];
   const add = (code: Code, detail: string, fix: string) => alarms.push({ code, detail, fix });
   const { failures, failedReason, nextAt, retentionFailure } = planned.progress;
@@ -58,6 +66,14 @@ export function alarmsOf(summary: RecoverySummary, planned: Planned, now: number
       `but the schedule is ${planned.schedule.every}`;
     add('recovery_point_overdue', detail, 'cloudlet recovery schedule shows why; then create one');
   }
+  const drillLateMs = drillMs === 0 ? 0 : now - drillDueAt(summary, drillMs);
+  if (drillLateMs > DRILL_GRACE_MS) {
+    const detail =
+      summary.drilled_at === null
+        ? 'No recovery point has passed a restore drill yet'
+        : `No recovery point has passed a restore drill for ${sayAge(now - summary.drilled_at)}`;
+    add('recovery_drill_overdue', detail, 'cloudlet recovery drill latest shows why');
+  }
   const lacks = JSON.parse(summary.newest_gaps ?? '[]') as readonly Gap[];
   if (lacks.length > 0) {
     const named = lacks.slice(0, SHOWN).map(({ component }) => component);
@@ -71,6 +87,12 @@ export function alarmsOf(summary: RecoverySummary, planned: Planned, now: number
     add('recovery_points_damaged', `Recovery points are damaged: ${summary.damaged}`, fix);
   }
   return alarms;
+}
+
+/** The first drill begins within an hour of the first point. Without points: never. */
+function drillDueAt({ drilled_at, oldest_at }: RecoverySummary, drillMs: number): number {
+  if (oldest_at === null) return Number.POSITIVE_INFINITY;
+  return drilled_at === null ? oldest_at : drilled_at + drillMs;
 }
 
 function sayAge(ms: number): string {

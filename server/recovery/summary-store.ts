@@ -7,6 +7,7 @@ export interface RecoverySummary {
   readonly points: number;
   readonly damaged: number;
   readonly newest_at: number | null;
+  readonly oldest_at: number | null;
   readonly verified_at: number | null;
   /** The last restore drill that passed. */
   readonly drilled_at: number | null;
@@ -26,6 +27,7 @@ const NONE: RecoverySummary = {
   points: 0,
   damaged: 0,
   newest_at: null,
+  oldest_at: null,
   verified_at: null,
   drilled_at: null,
   failed_at: null,
@@ -61,7 +63,8 @@ export class RecoverySummaryStore {
          failed AS (SELECT * FROM last WHERE state = 'failed')
        SELECT (SELECT count(*) FROM sound) AS points,
          (SELECT count(*) FROM here WHERE state = 'damaged') AS damaged,
-         (SELECT max(created_at) FROM sound) AS newest_at, (SELECT max(verified_at) FROM sound) AS verified_at,
+         (SELECT max(created_at) FROM sound) AS newest_at, (SELECT min(created_at) FROM sound) AS oldest_at,
+         (SELECT max(verified_at) FROM sound) AS verified_at,
          (SELECT max(drilled_at) FROM here) AS drilled_at,
          (SELECT created_at FROM failed) AS failed_at, (SELECT reason FROM failed) AS failed_reason,
          (SELECT point_id FROM newest) AS newest_id, (SELECT gaps FROM newest) AS newest_gaps,

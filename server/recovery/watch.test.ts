@@ -13,6 +13,7 @@ const NOTHING: RecoverySummary = {
   points: 0,
   damaged: 0,
   newest_at: null,
+  oldest_at: null,
   verified_at: null,
   drilled_at: null,
   failed_at: null,
@@ -37,6 +38,7 @@ function open(probe: () => Promise<TargetFact>) {
     clock,
     alarms,
     planned: async () => state.planned,
+    drillMs: 7 * DAY_MS,
     tell: async (all) => void told.push(all.map(({ code }) => code)),
     probe,
     location: '/mnt/points',
@@ -189,6 +191,30 @@ test('a schedule that fails or is late is an alarm until a point is made, and we
   await watch.check();
   assert.deepEqual(codes(), []);
   assert.deepEqual(told, [[], all, []]);
+});
+
+test('a drill that is a day late is an alarm until one passes', async () => {
+  const { clock, state, watch, alarms, codes } = open(async () => ELSEWHERE);
+  await watch.check();
+  assert.deepEqual(codes(), [], 'without a point there is nothing to drill');
+  state.summary = { ...NOTHING, points: 1, newest_at: clock.now(), oldest_at: clock.now() };
+  clock.advance(DAY_MS);
+  await watch.check();
+  assert.deepEqual(codes(), []);
+  clock.advance(1);
+  await watch.check();
+  assert.deepEqual(codes(), ['recovery_drill_overdue']);
+  assert.equal(alarms.list()[0]?.detail, 'No recovery point has passed a restore drill yet');
+  state.summary = { ...state.summary, drilled_at: clock.now() };
+  clock.advance(8 * DAY_MS);
+  await watch.check();
+  assert.deepEqual(codes(), []);
+  clock.advance(DAY_MS);
+  await watch.check();
+  assert.equal(alarms.list()[0]?.detail, 'No recovery point has passed a restore drill for 9 days');
+  state.summary = { ...state.summary, drilled_at: clock.now() };
+  await watch.check();
+  assert.deepEqual(codes(), []);
 });
 
 test('a check that the end of the cloud overtakes is no failure', async () => {

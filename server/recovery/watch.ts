@@ -29,6 +29,8 @@ export interface WatchDeps {
   readonly clock: Clock;
   readonly alarms: Pick<Alarms, 'raise' | 'clear' | 'list'>;
   readonly planned: () => Promise<Planned>;
+  /** Between drills that begin by themselves, ms; 0: none do. */
+  readonly drillMs: number;
   /** Tells webhooks of the alarms that appeared or are over. */
   readonly tell: (alarms: readonly Alarm[]) => Promise<void>;
   /** Rejects with the reason why points cannot be stored there, a TargetProblem where the fix is known. */
@@ -149,9 +151,9 @@ export class RecoveryWatch {
   }
 
   async #reportPoints(): Promise<void> {
-    const { alarms, clock } = this.#deps;
+    const { alarms, clock, drillMs } = this.#deps;
     const { summary, planned } = await this.#look();
-    const raised = alarmsOf(summary, planned, clock.now());
+    const raised = alarmsOf(summary, planned, { now: clock.now(), drillMs });
     for (const code of POINT_ALARMS) if (!raised.some((one) => one.code === code)) alarms.clear(code);
     for (const { code, detail, fix } of raised) alarms.raise(code, detail, fix);
     await this.#deps.tell(alarms.list());

@@ -75,6 +75,7 @@ const COMPONENT_ALARMS = {
     'postgresql_unavailable',
   ],
   recovery: [
+    'recovery_drill_overdue',
     'recovery_point_failed',
     'recovery_point_overdue',
     'recovery_point_partial',
