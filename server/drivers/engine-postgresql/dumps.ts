@@ -7,13 +7,13 @@ import { AppError } from '../../platform/errors.ts';
 import { randomBase62, randomName } from '../../platform/ids.ts';
 import type { Clients } from '../managed-server/client-programs.ts';
 import type { ManagedEngineOptions } from '../managed-server/database-server.ts';
-import { DumpParts, joinedDump } from '../managed-server/dump-parts.ts';
-import { dumpOf, loadInto, removeLeftovers } from '../managed-server/dump-streams.ts';
+import { DumpParts } from '../managed-server/dump-parts.ts';
+import { dumpOf, joinedDump, loadInto, removeLeftovers } from '../managed-server/dump-streams.ts';
 import { scramVerifier } from '../scram-keys.ts';
 import { DumpFilter, DumpPrelude } from './dump-filters.ts';
 import type { PostgresqlLinks } from './postgresql-links.ts';
 import * as store from './postgresql-store.ts';
-import { freeName, grantToDumper, handOver, ownedBy } from './test-databases-store.ts';
+import { freeName, grantToDumper, handOver } from './test-databases-store.ts';
 
 /** By format. */
 const FORMATS = {
@@ -82,7 +82,7 @@ export class PostgresqlDumps {
   }
 
   #testsOf(database: string): Promise<string[]> {
-    return this.#deps.links.asAdmin((client) => ownedBy(client, store.rolesOf(database)));
+    return this.#deps.links.asAdmin((client) => store.ownedBy(client, store.rolesOf(database)));
   }
 
   /** The dump of one database. */

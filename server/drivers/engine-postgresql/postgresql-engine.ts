@@ -208,15 +208,16 @@ export class PostgresqlEngine extends SqlEngine<ClientBase, PostgresqlLinks> {
     await this.asAdmin(async (client) => {
       const before = await store.sizeState(client, store.rolesOf(database.database));
       const isReadOnly = access === 'read_only';
+      const isChanged = before?.isReadOnly !== isReadOnly;
       await store.pastTenant(client, user, async () => {
         await store.limitDatabase(client, group, limits);
+        if (isChanged && this.#guest === null)
+          await setTestsReadOnly(client, store.rolesOf(group), isReadOnly);
         await store.setReadOnly(client, group, isReadOnly);
-        if (this.#guest === null) await setTestsReadOnly(client, store.rolesOf(group), isReadOnly);
         await store.setLogin(client, user, access === 'none' ? 0 : limits.connections);
       });
       await this.#shutOut(client, group, access === 'none');
       // A session keeps what it began with.
-      const isChanged = before?.isReadOnly !== isReadOnly;
       if (access === 'none' || isChanged)
         await sessions.endTenant(client, store.rolesOf(database.database), this.#guest);
       // On a server of the operator's a tenant who has the local role's password may use it from anywhere.

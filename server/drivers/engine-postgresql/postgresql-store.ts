@@ -367,6 +367,15 @@ export async function rolesNeeded(client: ClientBase): Promise<string> {
   return rows.map(make).join('');
 }
 
+/** Databases that these roles made for themselves, oldest first. */
+export async function ownedBy(client: ClientBase, { group, user, local }: Roles): Promise<string[]> {
+  const { rows } = await client.query(
+    'SELECT d.datname FROM pg_database d JOIN pg_roles r ON r.oid = d.datdba WHERE r.rolname = ANY($1) ORDER BY d.oid',
+    [[group, user, local]],
+  );
+  return rows.map(({ datname }) => String(datname));
+}
+
 /** One with rights in other databases, or that gave some there, stays; nobody can log in by it then. */
 export async function dropRoles(client: ClientBase, { group, user, local }: Roles): Promise<void> {
   for (const role of [user, local, group]) {

@@ -5,7 +5,7 @@
 import type { ClientBase } from 'pg';
 import type { TestDatabase } from '../../databases/engine.ts';
 import { MOST_TEST_DATABASES } from '../managed-server/sql-engine.ts';
-import { ADMIN, DUMPER, foreign, id, type Roles } from './postgresql-store.ts';
+import { ADMIN, DUMPER, foreign, id, ownedBy, type Roles } from './postgresql-store.ts';
 
 const THEIRS = `FROM pg_database d JOIN pg_roles r ON r.oid = d.datdba WHERE r.rolname <> '${ADMIN}'`;
 /** NAMEDATALEN - 1, less what a copy adds. */
@@ -51,14 +51,6 @@ export async function dropOwned(client: ClientBase, of: Roles): Promise<void> {
     await client.query(`ALTER DATABASE ${foreign(name)} IS_TEMPLATE false`);
     await client.query(`DROP DATABASE IF EXISTS ${foreign(name)} WITH (FORCE)`);
   }
-}
-
-export async function ownedBy(client: ClientBase, { group, user, local }: Roles): Promise<string[]> {
-  const { rows } = await client.query(
-    'SELECT d.datname FROM pg_database d JOIN pg_roles r ON r.oid = d.datdba WHERE r.rolname = ANY($1) ORDER BY d.oid',
-    [[group, user, local]],
-  );
-  return rows.map(({ datname }) => String(datname));
 }
 
 /** Its owner may have taken that from everybody. */

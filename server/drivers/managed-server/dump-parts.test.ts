@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
-import { DumpParts, type ExtraDump, joinedDump } from './dump-parts.ts';
+import { DumpParts } from './dump-parts.ts';
+import { type ExtraDump, joinedDump } from './dump-streams.ts';
 
 const extra = (name: string, content: string): ExtraDump => ({
   name,

@@ -1,50 +1,10 @@
-/**
- * Dumps in SQL of more than one database: the account's own, then those that its programs made for tests. A
- * key that nobody can guess marks where each begins, so no row or text of a database can pass for a mark. The
- * clients of the engines read the whole as SQL that makes each database.
- */
+/** Takes dumps of more than one database apart, as joinedDump() (dump-streams.ts) puts them together. */
 import { Readable } from 'node:stream';
-import { randomBase62 } from '../../platform/ids.ts';
-
-/** A further database of a dump. */
-export interface ExtraDump {
-  readonly name: string;
-  /** Statements by which a client of the engine makes it and goes there. */
-  readonly statements: string;
-  readonly open: () => Promise<Readable>;
-}
 
 const HEAD = /^-- Cloudlet dump ([A-Za-z0-9]{32})\n/;
 const HEAD_BYTES = 64;
-const KEY_LENGTH = 32;
 
-/**
- * A dump with further ones after it. One that fails, as its tests drop it meanwhile, is marked as broken: it
- * must not cost the dump of the account's own database.
- */
-export function joinedDump(first: Readable, extras: readonly ExtraDump[]): Readable {
-  if (extras.length === 0) return first;
-  const key = randomBase62(KEY_LENGTH);
-  const whole = Readable.from(join(first, extras, key), { objectMode: false });
-  whole.once('close', () => first.destroy());
-  // It may break before anybody reads it.
-  return whole.once('error', () => {});
-}
-
-async function* join(first: Readable, extras: readonly ExtraDump[], key: string): AsyncGenerator<Buffer> {
-  yield Buffer.from(`-- Cloudlet dump ${key}\n`);
-  yield* first;
-  for (const { name, statements, open } of extras) {
-    yield Buffer.from(`\n-- ${key} database ${JSON.stringify(name)}\n${statements}\n-- ${key} content\n`);
-    try {
-      yield* await open();
-    } catch {
-      yield Buffer.from(`\n-- ${key} broken\n`);
-    }
-  }
-}
-
-/** Takes a dump apart, in order. A dump of one database is its only part. */
+/** The parts of a dump, in order. A dump of one database is its only part. */
 export class DumpParts {
   readonly #source: AsyncIterator<Buffer>;
   #rest: Buffer = Buffer.alloc(0);

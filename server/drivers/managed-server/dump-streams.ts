@@ -1,8 +1,9 @@
 /** Dumps from and into client programs, and the databases that cut-off loads leave. */
-import { PassThrough, type Readable, type Transform } from 'node:stream';
+import { PassThrough, Readable, type Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { LoadFailed } from '../../databases/engine.ts';
+import { randomBase62 } from '../../platform/ids.ts';
 import type { ClientRun } from './client-programs.ts';
 import type { ManagedServerDeps } from './managed-server.ts';
 
@@ -10,6 +11,8 @@ const POLL_MS = 500;
 /** A reader who takes fewer bytes than this in that time, while there are more, loses the dump. */
 const SLOW_BYTES = 256 * 1024;
 const SLOW_MS = 30_000;
+/** A key of a dump of several databases. */
+const KEY_LENGTH = 32;
 /** A reader who has so much to take yet is the one who is slow. */
 const FULL_BYTES = 16 * 1024;
 
@@ -119,6 +122,42 @@ async function feed(dump: Readable, through: Transform, run: ClientRun): Promise
     if (code === 'EPIPE' || code === 'ECONNRESET') return null;
     run.kill();
     return error as Error;
+  }
+}
+
+/** A further database of a dump. */
+export interface ExtraDump {
+  readonly name: string;
+  /** Statements by which a client of the engine makes it and goes there. */
+  readonly statements: string;
+  readonly open: () => Promise<Readable>;
+}
+
+/**
+ * A dump with further ones after it: the account's own database, then those that its programs made for
+ * tests. A key that nobody can guess marks where each begins, so no text of a database can pass for a mark;
+ * clients of the engines read the whole as SQL that makes each. One that fails, as its tests drop it
+ * meanwhile, is marked as broken: it must not cost the dump of the account's own database.
+ */
+export function joinedDump(first: Readable, extras: readonly ExtraDump[]): Readable {
+  if (extras.length === 0) return first;
+  const key = randomBase62(KEY_LENGTH);
+  const whole = Readable.from(join(first, extras, key), { objectMode: false });
+  whole.once('close', () => first.destroy());
+  // It may break before anybody reads it.
+  return whole.once('error', () => {});
+}
+
+async function* join(first: Readable, extras: readonly ExtraDump[], key: string): AsyncGenerator<Buffer> {
+  yield Buffer.from(`-- Cloudlet dump ${key}\n`);
+  yield* first;
+  for (const { name, statements, open } of extras) {
+    yield Buffer.from(`\n-- ${key} database ${JSON.stringify(name)}\n${statements}\n-- ${key} content\n`);
+    try {
+      yield* await open();
+    } catch {
+      yield Buffer.from(`\n-- ${key} broken\n`);
+    }
   }
 }
 
