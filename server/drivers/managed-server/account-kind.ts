@@ -3,7 +3,7 @@ import type { Readiness } from '../../databases/engine.ts';
 import type { ServerCopy } from '../../databases/server-logs.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { ChildSlots } from '../engine-children/child-slots.ts';
-import type { ServerProxy } from '../server-proxy/server-proxy.ts';
+import type { Listener, ServerProxy } from '../server-proxy/server-proxy.ts';
 import type { ManagedEngineOptions } from './database-server.ts';
 import type { AccountEngine } from './sql-engine.ts';
 
@@ -45,4 +45,25 @@ export interface AccountServersDeps {
   /** Connections of all databases of an account together. */
   readonly connections: number;
   readonly clock: Pick<Clock, 'monotonic'>;
+}
+
+/** Everything that the server of one account is made of. */
+export interface AccountServerDeps {
+  readonly accountId: number;
+  /** Ours, for all that is kept of it. */
+  readonly folder: string;
+  readonly engine: AccountEngine;
+  readonly proxy: Pick<ServerProxy, 'open' | 'shut' | 'lead' | 'refuse' | 'endConnections' | 'figures'>;
+  readonly listener: Listener;
+  /** Waits for one of the slots for processes; the result gives it back. */
+  readonly takeSlot: () => Promise<() => void>;
+  /** The refusal of a log-in, in the bytes of the engine's protocol. */
+  readonly refusal: (text: string) => Buffer;
+  readonly idleMs: number;
+  /** Connections of all databases together. */
+  readonly connections: number;
+  readonly clock: Pick<Clock, 'monotonic'>;
+  /** Runs before it is stopped, when nobody uses it any more. Never rejects. */
+  readonly beforeSleep: () => Promise<void>;
+  readonly warn: (text: string) => void;
 }

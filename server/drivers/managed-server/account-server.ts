@@ -6,38 +6,17 @@ import { existsSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import { join } from 'node:path';
 import type { Access, EngineDatabase } from '../../databases/engine.ts';
-import type { Clock } from '../../platform/clock.ts';
 import { KeyedMutex } from '../../platform/concurrency.ts';
 import { AppError } from '../../platform/errors.ts';
 import { dialed } from '../dialed.ts';
 import { removeTree } from '../host-process/tree-removal.ts';
-import type { Listener, ServerProxy } from '../server-proxy/server-proxy.ts';
+import type { AccountServerDeps } from './account-kind.ts';
 import { shareConnections } from './connection-shares.ts';
 import { KeptDatabases } from './kept-databases.ts';
 import { withShare } from './server-bytes.ts';
 import { UseMarks } from './server-rounds.ts';
 import type { Moving } from './shared-server.ts';
 import type { AccountEngine, ServerUse } from './sql-engine.ts';
-
-export interface AccountServerDeps {
-  readonly accountId: number;
-  /** Ours, for all that is kept of it. */
-  readonly folder: string;
-  readonly engine: AccountEngine;
-  readonly proxy: Pick<ServerProxy, 'open' | 'shut' | 'lead' | 'refuse' | 'endConnections' | 'figures'>;
-  readonly listener: Listener;
-  /** Waits for one of the slots for processes; the result gives it back. */
-  readonly takeSlot: () => Promise<() => void>;
-  /** The refusal of a log-in, in the bytes of the engine's protocol. */
-  readonly refusal: (text: string) => Buffer;
-  readonly idleMs: number;
-  /** Connections of all databases together. */
-  readonly connections: number;
-  readonly clock: Pick<Clock, 'monotonic'>;
-  /** Runs before it is stopped, when nobody uses it any more. Never rejects. */
-  readonly beforeSleep: () => Promise<void>;
-  readonly warn: (text: string) => void;
-}
 
 const LOCK = 'server';
 /** After a start that failed, doubled with each further one. */
