@@ -74,6 +74,23 @@ test('it is saved, the first point comes by itself, and the rules are previewed'
   assert.deepEqual(fixture.complaints, []);
 });
 
+test('a point is restored in a drill, and its report says what was compared', { skip }, async () => {
+  await page
+    .getByRole('button', { name: /^Actions for drp-/ })
+    .first()
+    .click();
+  await page.getByRole('menuitem', { name: 'Restore in a drill' }).click();
+  await page.getByText('restored in a drill', { exact: true }).waitFor({ timeout: 120_000 });
+  await press('Details');
+  await dialog().getByText('Last restore drill').waitFor();
+  await dialog()
+    .getByText(/passed, in [\d.,]+ s/)
+    .waitFor();
+  await dialog().getByRole('cell', { name: 'ledger', exact: true }).waitFor();
+  await assertAccessible(page, 'a drill’s report');
+  assert.deepEqual(fixture.complaints, []);
+});
+
 test('an owner restores what was deleted from a recovery point, after a preview', { skip }, async () => {
   const tab = await fixture.signedUp('restorer', '/storage');
   const client = await clientOf(fixture, tab);

@@ -15,6 +15,7 @@ import { showDone } from '../../parts/notices.tsx';
 import { sayBytes, sayCount, shellWord } from '../../parts/say.ts';
 import { StateBadge, type Tone } from '../../parts/state-badge.tsx';
 import { When } from '../../parts/when.tsx';
+import { scheduleText } from '../../texts/schedule-text.ts';
 import { text } from '../../texts/text.ts';
 import { RECOVERY } from './queries.ts';
 
@@ -29,6 +30,7 @@ const TONES: Readonly<Record<RecoveryPoint['state'], Tone>> = {
   cancelled: 'quiet',
   deleting: 'quiet',
 };
+const words = scheduleText.drill;
 const SOUND: readonly RecoveryPoint['state'][] = ['complete', 'verified', 'drilled', 'partial'];
 
 export function PointTable({ points, isBusy }: { points: readonly RecoveryPoint[]; isBusy: boolean }) {
@@ -120,6 +122,7 @@ function Details({ point }: { point: RecoveryPoint }) {
           reason: `${file}: ${problem}`,
         }))}
       />
+      <DrillReport point={point} />
       {SOUND.includes(point.state) && (
         <div>
           <Text fw={550}>{text.recovery.restore}</Text>
@@ -130,6 +133,31 @@ function Details({ point }: { point: RecoveryPoint }) {
         </div>
       )}
     </Stack>
+  );
+}
+
+type Check = NonNullable<RecoveryPoint['drill']>['checks'][number];
+
+const CHECKS: readonly Column<Check>[] = [
+  { name: words.what, cell: ({ name }) => name },
+  { name: words.result, cell: ({ state }) => words.results[state] ?? state },
+  { name: words.found, cell: ({ detail }) => detail },
+];
+
+/** The comparisons of the last drill, and its duration. */
+function DrillReport({ point: { drill, drilling } }: { point: RecoveryPoint }) {
+  if (drilling !== null) return <Text size="sm">{words.running(drilling)}</Text>;
+  if (drill === null) return null;
+  const { result, seconds, started_at: at, reason, checks } = drill;
+  return (
+    <div>
+      <Text fw={550}>{words.title}</Text>
+      <Text size="sm">
+        <When at={at} /> {words.took(words.results[result] ?? result, sayCount(seconds))}
+      </Text>
+      {reason !== null && <Text size="sm">{reason}</Text>}
+      {checks.length > 0 && <DataTable columns={CHECKS} rows={checks} keyOf={({ name }) => name} />}
+    </div>
   );
 }
 
@@ -153,13 +181,14 @@ function Parts({ title, parts }: { title: string; parts: readonly Part[] }) {
 }
 
 function PointMenu({
-  point: { point_id: id, state, verifying_percent: verifying },
+  point: { point_id: id, state, drilling, verifying_percent: verifying },
 }: {
   point: RecoveryPoint;
 }) {
   const [isAsking, setAsking] = useState(false);
   const meta = { invalidates: [RECOVERY] };
   const verify = useMutation({ mutationFn: () => cloud.verifyRecoveryPoint(id, { wait: 0 }), meta });
+  const drill = useMutation({ mutationFn: () => cloud.drillRecoveryPoint(id, {}, { wait: 0 }), meta });
   const cancel = useMutation({ mutationFn: () => cloud.cancelRecoveryPoint(id), meta });
   const undelete = useMutation({ mutationFn: () => cloud.undeleteRecoveryPoint(id), meta });
   const remove = useMutation({
@@ -187,6 +216,9 @@ function PointMenu({
           )}
           {[...SOUND, 'damaged'].includes(state) && verifying === null && (
             <Menu.Item onClick={() => verify.mutate()}>{text.recovery.verify}</Menu.Item>
+          )}
+          {[...SOUND, 'damaged'].includes(state) && drilling === null && (
+            <Menu.Item onClick={() => drill.mutate()}>{words.begin}</Menu.Item>
           )}
           {state !== 'creating' && state !== 'deleting' && (
             <Menu.Item color="var(--wrong)" onClick={() => setAsking(true)}>

@@ -8,8 +8,8 @@ export const RECOVERY = { queryKey: ['recovery'] };
 
 const BUSY_MS = 1500;
 
-export const isBusy = ({ state, verifying_percent: verifying }: RecoveryPoint) =>
-  state === 'creating' || verifying !== null;
+export const isBusy = ({ state, verifying_percent: verifying, drilling }: RecoveryPoint) =>
+  state === 'creating' || verifying !== null || drilling !== null;
 
 export const pointsQuery = queryOptions({
   queryKey: ['recovery', 'points'],

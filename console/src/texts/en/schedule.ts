@@ -81,4 +81,14 @@ export const schedule = {
   targetHow:
     'Mount another disk or an NFS share, or take a bucket of S3. Set it in the environment of Cloudlet, and restart it:',
   copySetting: 'Copy setting',
+  drill: {
+    title: 'Last restore drill',
+    begin: 'Restore in a drill',
+    running: (stage: string) => `A restore drill is running: ${stage}`,
+    results: { passed: 'passed', failed: 'failed', skipped: 'skipped' } as Readonly<Record<string, string>>,
+    took: (result: string, seconds: string) => `${result}, in ${seconds} s`,
+    what: 'Compared',
+    result: 'Result',
+    found: 'Found',
+  },
 };
