@@ -4,6 +4,7 @@ import { CommandError } from '../command-error.ts';
 import { readVariables } from '../query/command-variables.ts';
 import { compileProjection } from '../query/projection.ts';
 import { MemoryBudget, readSort, weightOf } from '../query/sorting.ts';
+import type { ReadOptions } from '../storage/documents-reading.ts';
 import type { Index } from '../storage/index-values.ts';
 import type { Plan, SortSpec } from '../storage/plan.ts';
 import { planQuery } from '../storage/query-plan.ts';
@@ -141,8 +142,8 @@ function getMore(command: Document, scope: CommandScope): Document {
   return scope.cursors.more(command, namespaceOf(String(command.collection), scope));
 }
 
-/** Reports which index a query uses, if any; a real server's other details do not apply here. */
-function explain({ explain: inner }: Document, scope: CommandScope): Document {
+/** Reports which index a query uses, if any, and how much is read, if asked to. */
+function explain({ explain: inner, verbosity = 'queryPlanner' }: Document, scope: CommandScope): Document {
   const name = collectionName(inner ?? {}, scope);
   const asked = inner.updates?.[0] ?? inner.deletes?.[0] ?? inner;
   const filter = asked.filter ?? asked.query ?? asked.q ?? inner.pipeline?.[0]?.$match ?? {};
@@ -156,7 +157,30 @@ function explain({ explain: inner }: Document, scope: CommandScope): Document {
       : readingStage(plan as Plan, index);
   const isInMemory = plan?.isSorted === false && Object.keys(inner.sort ?? {}).length > 0;
   const winningPlan = isInMemory ? { stage: 'SORT', inputStage: source } : source;
-  return { queryPlanner: { namespace: namespaceOf(name, scope), winningPlan, rejectedPlans: [] }, ok: 1 };
+  const queryPlanner = { namespace: namespaceOf(name, scope), winningPlan, rejectedPlans: [] };
+  const isRead = ['find', 'count', 'distinct', 'aggregate'].includes(Object.keys(inner)[0] ?? '');
+  if (verbosity === 'queryPlanner' || !isRead) return { queryPlanner, ok: 1 };
+  const read = { filter, sort: readSort(inner.sort), collation, ...window(asked) };
+  return { queryPlanner, executionStats: statsOf(name, scope, { read, isByIndex: index !== null }), ok: 1 };
+}
+
+/** Reads what a command would read, and counts it. */
+function statsOf(
+  name: string,
+  scope: CommandScope,
+  { read, isByIndex }: { read: ReadOptions; isByIndex: boolean },
+): Document {
+  const from = scope.clock.monotonic();
+  const examined = { documents: 0 };
+  let nReturned = 0;
+  for (const _ of find(name, scope, { ...read, examined })) nReturned++;
+  return {
+    executionSuccess: true,
+    nReturned,
+    executionTimeMillis: Math.round(scope.clock.monotonic() - from),
+    totalKeysExamined: isByIndex ? examined.documents : 0,
+    totalDocsExamined: examined.documents,
+  };
 }
 
 /** The stage that reads an index; documents of a scan are fetched by one above it. */

@@ -131,6 +131,7 @@ describe('updating', () => {
       [{ a: 1, $set: { b: 1 } }, 52],
       [{ $set: { 'list.$': 1 } }, 2],
       [{ $set: { 'list.$[x]': 1 } }, 2],
+      [{ $inc: { 'list.$[]': 1, 'list.$[x]': 1 } }, 40, { arrayFilters: [{ x: 1 }] }],
       [{ $set: { text: 1 } }, 9, { arrayFilters: [{ x: 1 }] }],
       [{ $set: { 'a..b': 1 } }, 56],
       [[{ $match: {} }], 72],

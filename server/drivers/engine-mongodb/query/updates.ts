@@ -70,6 +70,8 @@ function compileOperators(update: Document, options: UpdateOptions): Update {
   );
   steps.sort((a, b) => (a.path < b.path ? -1 : 1));
   return (document, isInsert) => {
+    const changes: { slot: Slot; apply: (slot: Slot) => void }[] = [];
+    const changed = new Map<object, Set<string>>();
     for (const { operator, path, apply, operand } of steps) {
       if (operator === '$setOnInsert' && !isInsert) continue;
       if (operator === '$rename') {
@@ -78,10 +80,23 @@ function compileOperators(update: Document, options: UpdateOptions): Update {
       }
       const creates = !REMOVING.has(operator);
       const context = { document, filters, filter: options.filter, scope: options, creates, path };
-      for (const slot of slotsOf(path.split('.'), context)) apply(slot);
+      for (const slot of slotsOf(path.split('.'), context)) {
+        if (path.includes('$')) noteChange(changed, slot, path);
+        changes.push({ slot, apply });
+      }
     }
+    // Elements are chosen by what they were before.
+    for (const { slot, apply } of changes) apply(slot);
     return document;
   };
+}
+
+/** Throws CommandError when two paths with `$` lead to one field. */
+function noteChange(changed: Map<object, Set<string>>, { parent, name }: Slot, path: string): void {
+  const names = changed.get(parent) ?? new Set();
+  if (names.has(name))
+    throw new CommandError('ConflictingUpdateOperators', `Update created a conflict at '${path}'`);
+  changed.set(parent, names.add(name));
 }
 
 /** They make nothing where there is nothing. */

@@ -19,6 +19,8 @@ export interface ReadOptions extends FilterScope {
   readonly skip?: number;
   /** 0: all. */
   readonly limit?: number;
+  /** Counts the documents that were looked at. */
+  readonly examined?: { documents: number };
   /** There: all documents after this row, in natural order. */
   readonly after?: number;
 }
@@ -32,7 +34,7 @@ const SCAN: Plan = { index: null, ranges: [], isReverse: false, isSorted: true }
 export function readDocuments(
   store: DocumentsStore,
   collection: Collection,
-  { filter, sort = [], skip = 0, limit = 0, after, ...scope }: ReadOptions,
+  { filter, sort = [], skip = 0, limit = 0, after, examined = { documents: 0 }, ...scope }: ReadOptions,
 ): IteratorObject<FoundDocument> {
   const { collation = null } = scope;
   const special: { name: string | null } = { name: null };
@@ -40,8 +42,8 @@ export function readDocuments(
   const plan = after === undefined ? planQuery(collection, { filter, sort, collation }) : { ...SCAN, after };
   const matching =
     special.name === null
-      ? matches(rowsOf(store, collection, plan), test)
-      : specialDocuments(store, collection, { name: special.name, plan, test });
+      ? matches(rowsOf(store, collection, plan), test, examined)
+      : counted(specialDocuments(store, collection, { name: special.name, plan, test }), examined);
   const section = <T>(items: IteratorObject<T>) => {
     const rest = skip === 0 ? items : items.drop(skip);
     return limit === 0 ? rest : rest.take(limit);
@@ -100,9 +102,21 @@ function* found(rows: Iterable<Row>, { search, test }: Searching): Generator<Fou
   }
 }
 
-function* matches(rows: Iterable<Row>, test: Filter): Generator<FoundDocument> {
+function* counted<T>(items: Iterable<T>, examined: { documents: number }): Generator<T> {
+  for (const item of items) {
+    examined.documents++;
+    yield item;
+  }
+}
+
+function* matches(
+  rows: Iterable<Row>,
+  test: Filter,
+  examined: { documents: number },
+): Generator<FoundDocument> {
   for (const row of rows) {
     spend(DOCUMENT_STEPS);
+    examined.documents++;
     const document = decodeDocument(row.bytes);
     if (test(document)) yield { ...row, document };
   }

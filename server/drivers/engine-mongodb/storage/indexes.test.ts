@@ -266,6 +266,22 @@ describe('collections', () => {
     assert.deepEqual({ capped, max, maxSize }, { capped: true, max: 3, maxSize: 4096 });
   });
 
+  test('tell how much a query reads', (t) => {
+    const documents = new TestDocuments(t);
+    documents.insert('a', ...Array.from({ length: 20 }, (_, n) => ({ n, even: n % 2 === 0 })));
+    const stats = (more: Document) => {
+      const explain = { find: 'a', filter: { n: { $lt: 10 }, even: true }, ...more };
+      const told = documents.run({ explain, verbosity: 'executionStats' }).executionStats;
+      return [told.nReturned, told.totalKeysExamined, told.totalDocsExamined];
+    };
+    assert.deepEqual(stats({}), [5, 0, 20]);
+    assert.deepEqual(stats({ limit: 2 }), [2, 0, 3]);
+    documents.run({ createIndexes: 'a', indexes: [{ key: { n: 1 }, name: 'n' }] });
+    assert.deepEqual(stats({}), [5, 10, 10]);
+    const planned = documents.run({ explain: { find: 'a' }, verbosity: 'queryPlanner' });
+    assert.equal(planned.executionStats, undefined);
+  });
+
   test('are renamed, with their documents and indexes', (t) => {
     const documents = new TestDocuments(t);
     documents.insert('a', { _id: 1, n: 1 });

@@ -66,7 +66,7 @@ export function assertValid(options: Document, document: Document, before?: Docu
     compiled.set(options, test);
   }
   if (test(document) || (level === 'moderate' && before !== undefined && !test(before))) return;
-  const details = whyNot(validator, document);
+  const details = whyNot(validator, document, readCollation(options.collation));
   const isTooLong = calculateObjectSize(details) > MAX_DETAILS_BYTES;
   const told = isTooLong ? { reason: 'the detailed error is too large', truncated: true } : details;
   const errInfo = { failingDocumentId: document._id, details: told };
@@ -74,9 +74,9 @@ export function assertValid(options: Document, document: Document, before?: Docu
 }
 
 /** Which terms of a validator a document does not meet. */
-function whyNot(validator: Document, document: Document): Document {
+function whyNot(validator: Document, document: Document, collation: Collation | null): Document {
   const clauses = Object.entries(validator).flatMap(([name, operand], index) => {
-    if (compileFilter({ [name]: operand })(document)) return [];
+    if (compileFilter({ [name]: operand }, { collation })(document)) return [];
     return [{ index, details: detailsOf(name, operand, document) }];
   });
   const [only, ...others] = clauses;
