@@ -178,6 +178,30 @@ describe('databases for tests in PostgreSQL', { skip: noPostgresql }, () => {
     for (const { database } of [from, copy]) await fixture.engine.drop(database);
   });
 
+  test('copies of a large one end the server that they are on, at its bound, and no other', async () => {
+    const greedy = newDatabase({ accountId: 3, sizeLimitBytes: 2 ** 20, limits: own.limits });
+    await fixture.engine.provision(greedy, SECRET);
+    const beside = await connect(fixture.engine, neighbour, SECRET);
+    const at = (name: string) => connect(fixture.engine, { ...greedy, database: name }, SECRET);
+    const session = await connect(fixture.engine, greedy, SECRET);
+    await session.query('CREATE DATABASE test_large');
+    const large = await at('test_large');
+    await large.query(
+      'CREATE TABLE t AS SELECT repeat(md5(g::text), 200) AS a FROM generate_series(1, 400000) g',
+    );
+    await large.query('ALTER TABLE t ALTER a SET STORAGE PLAIN');
+    await large.end();
+    const copies = async () => {
+      for (let i = 0; i < 20; i++) await session.query(`CREATE DATABASE copy_${i} TEMPLATE test_large`);
+    };
+    await assert.rejects(copies());
+    // Its session ended with the server.
+    await assert.rejects(session.query('SELECT 1'));
+    assert.equal((await beside.query('SELECT 1 AS one')).rows[0].one, 1);
+    await beside.end();
+    await fixture.engine.drop(greedy.database);
+  });
+
   test('they go with the database whose user made them, also as templates', async () => {
     const gone = newDatabase();
     await fixture.engine.provision(gone, SECRET);
