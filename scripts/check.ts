@@ -56,6 +56,7 @@ const SLOW_FILES: ReadonlySet<string> = new Set(
     'acceptance/cli-files',
     'acceptance/console-large-uploads',
     'acceptance/console-operator',
+    'acceptance/console-s3',
     'acceptance/databases-hosts',
     'acceptance/guides-machines',
     'acceptance/http-lifecycle',
@@ -63,6 +64,7 @@ const SLOW_FILES: ReadonlySet<string> = new Set(
     'acceptance/recovery-gap',
     'acceptance/recovery-keys',
     'acceptance/recovery-memory',
+    'acceptance/recovery-one-object-load',
     'acceptance/recovery-overlays',
     'acceptance/recovery-whole',
     'acceptance/start-signals',
@@ -75,10 +77,12 @@ const SLOW_FILES: ReadonlySet<string> = new Set(
     'faults/database-servers-far-over',
     'faults/database-servers-kill',
     'faults/database-servers-trouble',
+    'faults/databases-disk-full',
     'faults/disk-full',
     'faults/kill-after-answer',
     'faults/power-loss-files',
     'faults/recovery-kill',
+    'faults/recovery-object-kill',
   ].map((name) => `test/${name}.test.ts`),
 );
 const SLOW = tests('slow', 2, ...SLOW_FILES);
