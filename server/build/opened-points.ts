@@ -73,9 +73,11 @@ export class OpenedPoints implements StoragePoints {
     }
   }
 
-  /** Removes what a killed process left. */
-  async sweep(): Promise<void> {
-    if (this.#places.size === 0) await rm(this.#deps.directory, { recursive: true, force: true });
+  /** Removes what a killed process left; points are opened after that. */
+  sweep(): Promise<void> {
+    return this.#turns.run('places', async () => {
+      if (this.#places.size === 0) await rm(this.#deps.directory, { recursive: true, force: true });
+    });
   }
 
   async close(): Promise<void> {
