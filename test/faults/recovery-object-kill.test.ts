@@ -32,7 +32,7 @@ test('kill -9 at random moments of a restore', async (t) => {
     const to_bucket = `back-${round}`;
     const restore = () => lost.user.call('/api/buckets/files/restore', { json: { point_id, to_bucket } });
     const answered = restore().catch(() => undefined);
-    await sleep(random() * 1500);
+    await sleep(random() * 600);
     await lost.cloud.crash();
     if ((await answered) === undefined) cut++;
     await lost.startAgain();
