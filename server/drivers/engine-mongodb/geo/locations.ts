@@ -89,6 +89,7 @@ function pairOf(value: unknown): Pair {
 }
 
 function readPoint(value: unknown): Vector {
+  spend(MEET_STEPS);
   const pair = pairOf(value);
   if (!isOnEarth(pair)) throw bad(`longitude/latitude is out of bounds, lng: ${pair[0]} lat: ${pair[1]}`);
   return vectorOf(...pair);
