@@ -28,12 +28,14 @@ export async function testDatabases(client: ClientBase): Promise<TestDatabase[]>
  * that is looked for each second. Bytes are bounded by the size of the server.
  */
 export async function boundTestDatabases(client: ClientBase, most: number): Promise<void> {
-  const { rows } = await client.query(
-    `SELECT rolname AS name, NOT rolcreatedb AS may FROM pg_roles,
-       (SELECT count(*) >= $1 AS isfull ${THEIRS}) AS has
-     WHERE NOT rolsuper AND (isfull AND rolcreatedb OR NOT isfull AND NOT rolcreatedb AND rolcreaterole AND rolname ~ $2)`,
-    [most, OUR_ROLE],
-  );
+  // Asked each second: planned once for a connection.
+  const { rows } = await client.query({
+    name: 'bound of databases for tests',
+    text: `SELECT rolname AS name, NOT rolcreatedb AS may FROM pg_roles,
+         (SELECT count(*) >= $1 AS isfull ${THEIRS}) AS has
+       WHERE NOT rolsuper AND (isfull AND rolcreatedb OR NOT isfull AND NOT rolcreatedb AND rolcreaterole AND rolname ~ $2)`,
+    values: [most, OUR_ROLE],
+  });
   if (rows.length === 0) return;
   const changes = rows.map(({ name, may }) => `ALTER ROLE ${foreign(name)} ${may ? '' : 'NO'}CREATEDB`);
   await client.query(['BEGIN', "SET LOCAL lock_timeout = '200ms'", ...changes, 'COMMIT'].join(';'));
