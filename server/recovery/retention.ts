@@ -128,12 +128,13 @@ export class Retention {
   }
 
   /** Deletes what the rules let go; each can be undeleted. Throws `target_in_use`, `target_unavailable`. */
-  async apply(rules: KeepRules): Promise<void> {
+  async apply(rules: KeepRules): Promise<RetentionPlan> {
     const { removals, lease } = this.#deps;
-    const { goes } = await this.plan(rules);
-    if (goes.length === 0) return;
+    const plan = await this.plan(rules);
+    if (plan.goes.length === 0) return plan;
     await lease.during(async () => {
-      for (const { point_id: id } of goes) await removals.remove(BACKGROUND, id);
+      for (const { point_id: id } of plan.goes) await removals.remove(BACKGROUND, id);
     });
+    return plan;
   }
 }

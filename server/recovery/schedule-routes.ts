@@ -71,6 +71,21 @@ export function scheduleRoutes({ scheduler, retention, location, isTargetSet }: 
         return presentPlan(keep, await retention.plan(keep));
       },
     }),
+    defineRoute({
+      ...common,
+      method: 'POST',
+      path: '/api/disaster-recovery/retention',
+      name: 'applyRecoveryRetention',
+      summary: 'Delete the recovery points that no rule of the schedule keeps, now',
+      description:
+        'As after each scheduled recovery point. Responds with what stayed and what went, which can be undeleted.',
+      responses: { 200: RetentionPreview },
+      errors: ['target_in_use', 'target_unavailable'],
+      handler: async () => {
+        const { keep } = (await scheduler.read()).schedule;
+        return presentPlan(keep, await retention.apply(keep));
+      },
+    }),
   ];
 }
 

@@ -19,7 +19,7 @@ export interface SchedulerDeps {
   readonly changes: Changes;
   readonly clock: Clock;
   readonly points: Pick<Points, 'create' | 'making'>;
-  readonly retention: Pick<Retention, 'apply'>;
+  readonly retention: { apply(...of: Parameters<Retention['apply']>): Promise<unknown> };
   /** Path of the target. */
   readonly location: string;
   /** False: it is in the data directory, where nothing is made until somebody asks for it. */

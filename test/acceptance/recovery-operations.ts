@@ -13,6 +13,7 @@ export const RECOVERY_OPERATIONS = {
   getRecoverySchedule: {},
   updateRecoverySchedule: { json: {} },
   previewRecoveryRetention: {},
+  applyRecoveryRetention: {},
   showRecoveryKey: {},
   confirmRecoveryKey: { json: { recovery_key: 'clr-' } },
 };

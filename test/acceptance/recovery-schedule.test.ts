@@ -135,6 +135,16 @@ test('points are created and removed without anybody', { skip: noFakedClock }, a
     [ids.at(-2)],
   );
   assert.equal((await standing()).length, 3, 'a preview removes nothing');
+  // Stricter rules hold from the next point on, or at once.
+  await lost.admin.expect(200, SCHEDULE, patch({ keep: { ...keep, last: 1 } }));
+  assert.equal((await standing()).length, 3);
+  const applied = await lost.admin.expect(200, RETENTION, { method: 'POST' });
+  assert.deepEqual(
+    applied.goes.map(({ point_id: id }: Listed) => id),
+    [ids.at(-2)],
+  );
+  assert.equal((await standing()).length, 2);
+  assert.deepEqual((await lost.admin.expect(200, RETENTION, { method: 'POST' })).goes, []);
   // What went can be had back, and stays then.
   const back = await lost.admin.expect(200, `${POINTS}/${second}/undelete`, { method: 'POST' });
   assert.equal(back.scheduled_at, null);
