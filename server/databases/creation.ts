@@ -77,7 +77,7 @@ export class Creation {
   async create(call: Call, input: NewDatabase): Promise<Database> {
     const { billing, engines, secrets, clock, turns } = this.#deps;
     const { principal } = call;
-    const past = pastOf(input.from);
+    const past = input.from && pastOf(input.from);
     const source = await this.#sourceOf(principal, input, past);
     const sizeLimitBytes = this.#sizeLimit(input, source);
     await billing.assertCredit(principal.accountId);

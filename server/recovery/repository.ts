@@ -60,8 +60,6 @@ export class Repository {
   readonly #box: PieceBox;
   readonly #pieces: PieceStore;
   readonly id: string;
-  /** Logs of database servers. */
-  readonly logs: LogLines;
   /** Name of a hole's block, which takes no space when restored. */
   readonly holeName: string;
   /** Cached, because disks are mostly holes. */
@@ -74,9 +72,14 @@ export class Repository {
     this.#box = new PieceBox(key);
     this.#pieces = target.pieces(key);
     this.id = repositoryId;
-    const { store, read } = this;
-    this.logs = new LogLines({ target, box: this.#box, store: store.bind(this), read: read.bind(this) });
     this.holeName = this.#box.nameOf(HOLE);
+  }
+
+  /** Logs of database servers. */
+  get logs(): LogLines {
+    const { store, read } = this;
+    const work = { store: store.bind(this), read: read.bind(this) };
+    return new LogLines({ target: this.#target, box: this.#box, ...work });
   }
 
   /** Creates a repository; `key`: 32 bytes. undefined: there is one, perhaps since a moment ago. */
