@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { LedgerWalk } from '../billing/ledger/checks-walk.ts';
 import { LedgerStore } from '../billing/ledger/ledger-store.ts';
-import { openReader } from '../drivers/metadata-sqlite/connection.ts';
+import { openReader, tableNames } from '../drivers/metadata-sqlite/connection.ts';
 import { SqliteReads } from '../drivers/metadata-sqlite/sqlite-reads.ts';
 import { ScratchFolder } from '../drivers/recovery-directory/scratch-folder.ts';
 import type { Reads } from '../metadata/metadata.ts';
@@ -46,7 +46,7 @@ export async function compareRestored(options: ComparisonOptions): Promise<reado
     await writeFiles({ ...PROGRESS, repository, folder, takes }, manifest);
     const [point, restored] = [openReader(scratch), openReader(directory)];
     try {
-      return await compareAll(options, new SqliteReads(point), new SqliteReads(restored));
+      return await compareAll(options, sideOf(point), sideOf(restored));
     } finally {
       for (const each of [point, restored]) each.close();
     }
@@ -55,28 +55,39 @@ export async function compareRestored(options: ComparisonOptions): Promise<reado
   }
 }
 
-async function compareAll(options: ComparisonOptions, point: Reads, restored: Reads): Promise<DrillCheck[]> {
+/** The metadata of the point, or those that were restored. */
+interface Side {
+  readonly reads: Reads;
+  readonly store: ComparisonStore;
+  readonly tables: readonly string[];
+}
+
+function sideOf(database: ReturnType<typeof openReader>): Side {
+  const reads = new SqliteReads(database);
+  return { reads, store: new ComparisonStore(reads), tables: tableNames(database) };
+}
+
+async function compareAll(options: ComparisonOptions, point: Side, restored: Side): Promise<DrillCheck[]> {
   const checks = new DrillChecks();
-  const [before, after] = [new ComparisonStore(point), new ComparisonStore(restored)];
-  const starts = await after.starts();
+  const starts = await restored.store.starts();
   if (starts > 0) {
     throw new NotCompared(
       `the cloud in ${options.directory} was started ${plural(starts, 'time')} since: its data go on changing. ` +
         'Compare before the first start, or drill the recovery point',
     );
   }
-  const same = (what: string, of: (store: ComparisonStore) => Promise<Named>) =>
-    checks.run(what, async () => `all ${sameNamed(await of(before), await of(after))} are the same`);
-  await same('tables', (store) => store.tables());
-  await same('accounts', (store) => store.accounts());
-  await same('buckets', (store) => store.buckets());
-  await same('machines', (store) => store.machines());
-  await same('databases', (store) => store.databases());
-  await checks.run('ledger', () => compareLedgers(point, restored));
+  const same = (what: string, of: (side: Side) => Promise<Named>) =>
+    checks.run(what, async () => `all ${sameNamed(await of(point), await of(restored))} are the same`);
+  await same('tables', ({ store, tables }) => store.tables(tables));
+  await same('accounts', ({ store }) => store.accounts());
+  await same('buckets', ({ store }) => store.buckets());
+  await same('machines', ({ store }) => store.machines());
+  await same('databases', ({ store }) => store.databases());
+  await checks.run('ledger', () => compareLedgers(point.reads, restored.reads));
   const progress = new FileProgress(options);
   for (const component of options.manifest.components) {
     if (component.name === METADATA) continue;
-    await compareFiles(checks, { ...options, component, progress, store: before });
+    await compareFiles(checks, { ...options, component, progress, store: point.store });
   }
   return checks.all;
 }

@@ -23,10 +23,8 @@ export class ComparisonStore {
     return Number((await this.#reads.get<{ starts: number }>('SELECT starts FROM identity'))?.starts ?? 0);
   }
 
-  /** Rows of each table that a restore leaves as it is. */
-  async tables(): Promise<Named> {
-    const sql = `SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite%' ORDER BY name`;
-    const names = (await this.#reads.all<{ name: string }>(sql)).map(({ name }) => name);
+  /** Rows of those of its tables that a restore leaves as they are. */
+  async tables(names: readonly string[]): Promise<Named> {
     const rows = new Map<string, string>();
     for (const name of names.filter((one) => TABLE.test(one) && !CHANGED.has(one))) {
       const found = await this.#reads.get<{ rows: number }>(`SELECT count(*) AS rows FROM ${name}`);

@@ -10,17 +10,9 @@ import { noPostgresql } from '../../testing/postgresql-fixture.ts';
 const ACCEPTANCE = join(import.meta.dirname, '../../../test/acceptance');
 /**
  * Short ones of each domain; uploads are in blobs-s3/acceptance.test.ts.
- * `TEST_METADATA_SERVER=URL node --test FILE` runs any other.
+ * test:long runs all others; `TEST_METADATA_SERVER=URL node --test FILE` runs one.
  */
-const FILES = [
-  'accounts-access-keys',
-  'operations',
-  'quotas',
-  'recovery-making',
-  'storage-buckets',
-  'storage-counters',
-  'storage-versions',
-];
+const FILES = ['accounts-access-keys', 'recovery-making', 'storage-buckets', 'storage-versions'];
 
 describe('with the metadata in PostgreSQL', { skip: noPostgresql }, () => {
   let server: OperatorServer;

@@ -19,6 +19,7 @@ import { migrate } from '../../metadata/migrate.ts';
 import { migrations } from '../../metadata/migrations/migrations.ts';
 import { SamplesStore } from '../../metadata/samples-store.ts';
 import { SEALED_COLUMNS, SealedColumnsStore } from '../../metadata/sealed-columns-store.ts';
+import { ComparisonStore } from '../../recovery/comparison-store.ts';
 import { afterRestore } from '../../recovery/restored-store.ts';
 import { RecoveryStore } from '../../recovery/store.ts';
 import { BrowseSql } from '../../storage/browse-sql.ts';
@@ -114,6 +115,7 @@ async function callOthers(): Promise<void> {
   for (const credentialId of [undefined, 'key-1']) {
     await new OperationsStore(reads).listBefore(1, { before: '', limit: 1, credentialId });
   }
+  await new ComparisonStore(reads).tables(['accounts']);
   const databases = new DatabaseStore(reads);
   for (const isKept of [true, false]) await databases.listOf(1, isKept, { after: 0, limit: 1 });
   note(databases.countKept(1, 0), new RecoveryStore(reads).countGrace(1, 0));

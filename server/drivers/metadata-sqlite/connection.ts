@@ -108,6 +108,15 @@ export function openReader(directory: string): Database.Database {
   }
 }
 
+/** The names of its tables. */
+export function tableNames(database: Database.Database): string[] {
+  const sql = "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite%' ORDER BY name";
+  return database
+    .prepare<[], { name: string }>(sql)
+    .all()
+    .map(({ name }) => name);
+}
+
 /** Same as openReader(), in one read transaction while it is open; the WAL grows meanwhile. */
 export function openSnapshot(directory: string): Database.Database {
   const database = openReader(directory);
