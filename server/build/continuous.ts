@@ -21,7 +21,11 @@ export function continuousOf(
 ): Continuous | undefined {
   if (!isContinuous(config)) return undefined;
   return {
-    store: { open: () => recovery().open(), putBase: (...of) => recovery().putBase(...of) },
+    store: {
+      open: () => recovery().open(),
+      putBase: (...of) => recovery().putBase(...of),
+      trim: (...of) => recovery().trim(...of),
+    },
     alarms,
     everyMs: config.continuousSeconds * 1000,
     keepMs: config.continuousDays * DAY_MS,

@@ -15,7 +15,7 @@ import type { Engines } from './engines.ts';
 import type { LogServer, LogState, ServerLogs } from './server-logs.ts';
 
 export interface Continuous {
-  readonly store: Pick<LogArchive, 'open' | 'putBase'>;
+  readonly store: Pick<LogArchive, 'open' | 'putBase' | 'trim'>;
   readonly alarms: Pick<Alarms, 'raise' | 'clear'>;
   /** How often logs are archived, ms. */
   readonly everyMs: number;
@@ -315,7 +315,7 @@ export class ContinuousArchive {
     const wanted = BigInt((limit ?? 0) * MAX_LOG_TIMES);
     const maxBytes = wanted > MAX_LOG ? wanted : MAX_LOG;
     const since = clock.now() - (continuous?.keepMs ?? 0);
-    await logs.trim(key, { since, maxBytes, isGone: limit === undefined });
+    await continuous?.store.trim(logs, key, { since, maxBytes, isGone: limit === undefined });
   }
 
   /** Size limits of all servers there are. */

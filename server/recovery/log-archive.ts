@@ -2,7 +2,7 @@
 import type { Clock } from '../platform/clock.ts';
 import type { Semaphore } from '../platform/concurrency.ts';
 import type { Lease } from './lease.ts';
-import type { BaseCopy, LogBase, LogLines } from './log-lines.ts';
+import type { BaseCopy, Keeping, LogBase, LogLines } from './log-lines.ts';
 import type { Repository } from './repository.ts';
 
 export interface LogArchiveDeps {
@@ -52,5 +52,10 @@ export class LogArchive {
         return logs.putBase(server, line, { copy: await copy(), signal: either });
       }),
     );
+  }
+
+  /** See LogLines; removes nothing while another Cloudlet writes there. Throws `target_in_use`. */
+  trim(logs: LogLines, server: string, keeping: Keeping): Promise<void> {
+    return this.#deps.lease.during(() => logs.trim(server, keeping));
   }
 }

@@ -69,6 +69,7 @@ function archiveOf(engine: AccountServers) {
   const store = {
     open: () => fresh().open(),
     putBase: (...of: Parameters<LogArchive['putBase']>) => fresh().putBase(...of),
+    trim: (...of: Parameters<LogArchive['trim']>) => fresh().trim(...of),
   };
   const raised = new Set<string>();
   const raise = (code: string) => void raised.add(code);
