@@ -4,6 +4,7 @@ import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { NO_POSTGRESQL } from '../../scripts/installed.ts';
 import { eventually } from '../harness/waiting.ts';
 import { DATABASES, newDatabase, POST, rowsOf, run } from './databases-kit.ts';
 import { LosableCloud } from './recovery-kit.ts';
@@ -45,7 +46,7 @@ async function restored(at: string, name: string): Promise<string> {
 const COUNT = 'SELECT count(*)::int, sum(i)::int FROM notes';
 
 test('a database is had back as of any moment since its log is archived', async (t) => {
-  if (!hasServer) return t.skip('no PostgreSQL');
+  if (!hasServer) return t.skip(NO_POSTGRESQL);
   const { user } = lost;
   await run(user, path, 'CREATE TABLE notes (i INTEGER PRIMARY KEY, x TEXT)');
   await eventually('there is a base copy', async () => (await momentsOf(path)).windows.length > 0);
@@ -70,7 +71,7 @@ test('a database is had back as of any moment since its log is archived', async 
 });
 
 test('moments before and after the log, and without one, are refused with the reason', async (t) => {
-  if (!hasServer) return t.skip('no PostgreSQL');
+  if (!hasServer) return t.skip(NO_POSTGRESQL);
   const { user, admin } = lost;
   const attempt = (at: string, more: object = {}) => ({
     json: { name: 'never', from: { database_id: idOf(path), at, ...more } },
@@ -97,7 +98,7 @@ test('moments before and after the log, and without one, are refused with the re
 });
 
 test('a restore that a kill cuts off leaves nothing, and works afterwards', async (t) => {
-  if (!hasServer) return t.skip('no PostgreSQL');
+  if (!hasServer) return t.skip(NO_POSTGRESQL);
   const moment = await serverTime();
   await untilArchived(moment);
   const scratch = join(lost.dataDir, 'databases', 'postgresql', 'scratch');
@@ -114,7 +115,7 @@ test('a restore that a kill cuts off leaves nothing, and works afterwards', asyn
 });
 
 test('what was committed a moment before the cloud was lost is there without it', async (t) => {
-  if (!hasServer) return t.skip('no PostgreSQL');
+  if (!hasServer) return t.skip(NO_POSTGRESQL);
   const { user } = lost;
   await run(user, path, 'CREATE TABLE late (i INTEGER)');
   await lost.point();
