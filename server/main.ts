@@ -17,7 +17,7 @@ const HELP = `Usage: cloudlet <command>
   ledger verify         verify the whole ledger
   keys rotate           rotate the master key and re-encrypt all secrets
   recovery              create recovery points, and restore a lost cloud from one
-  migrate               move the metadata between the data directory and PostgreSQL
+  migrate               move the metadata to PostgreSQL and objects to S3, or back
   databases upgrade     upgrade PostgreSQL data to the newest installed major version
   doctor                check disk, ports, clock, QEMU, KVM and database engines
 

@@ -73,7 +73,8 @@ export async function openFoundations({ config, clock, log, step }: BuildOptions
     const reserved = withReserve(database, () => diskSpace.releaseReserve());
     const metadata = withWatchers(reserved, updates.tell.bind(updates));
     const releaseReserve = () => diskSpace.releaseReserve();
-    const identity = await Identity.open({ metadata, dataDir, clock, releaseReserve });
+    const isElsewhere = config.metadataUrl !== '';
+    const identity = await Identity.open({ metadata, dataDir, clock, isElsewhere, releaseReserve });
     const sealed = await new SealedColumnsStore({ metadata }).holdsSealedValues();
     const keys = MasterKeys.open({ dataDir, mayCreate: !sealed, cloudId: identity.cloudId });
     const secrets = new Secrets({ metadata, keys });
@@ -91,11 +92,11 @@ export async function openFoundations({ config, clock, log, step }: BuildOptions
     const sweepGuard = new SweepGuard({
       alarms,
       isOurs,
-      rowsPlace: config.metadataUrl === '' ? 'metadata.db' : 'the database of CLOUDLET_METADATA_URL',
+      rowsPlace: isElsewhere ? 'the database of CLOUDLET_METADATA_URL' : 'metadata.db',
       placeOf: (folder) => (folder === 'blobs' ? bucket : undefined),
     });
     const engines = {
-      metadata: config.metadataUrl === '' ? 'sqlite' : 'postgresql',
+      metadata: isElsewhere ? 'postgresql' : 'sqlite',
       storage: bucket === undefined ? 'files' : 's3',
     } as const;
     const hostMetrics = new HostMetrics({ clock, dataDir });

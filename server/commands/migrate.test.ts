@@ -194,6 +194,27 @@ describe('migrate with PostgreSQL', { skip: noPostgresql }, () => {
     await server?.close();
   });
 
+  test('a start with an empty database says how to move, or which database is meant', async () => {
+    const other = new Moving();
+    const to = { CLOUDLET_METADATA_URL: server.url('postgres', 'of-the-operator') };
+    const refused = (reason: RegExp) =>
+      assert.rejects(
+        other.withCloud(to, async () => {}),
+        reason,
+      );
+    const empty = 'DROP SCHEMA public CASCADE; CREATE SCHEMA public';
+    try {
+      await other.withCloud({}, (user) => other.store(user, 'first'));
+      await refused(/is empty, and \S+metadata\.db is still in use: move its rows with cloudlet migrate/);
+      assert.equal((await other.run(to, '--to', 'postgresql')).code, 0);
+      await server.run(empty);
+      await refused(/is empty, but the directory has master\.key, blobs.*: name the database of this cloud/);
+    } finally {
+      other.close();
+      await server.run(empty);
+    }
+  });
+
   test('metadata and objects go together, and come back', async () => {
     const to = {
       CLOUDLET_METADATA_URL: server.url('postgres', 'of-the-operator'),

@@ -84,7 +84,8 @@ async function moveBytes(config: Config, engine: Engine, to: Place): Promise<num
     await diskSpace.start();
     const releaseReserve = () => diskSpace.releaseReserve();
     const { dataDir } = config;
-    const { cloudId } = await Identity.open({ metadata, dataDir, clock, releaseReserve });
+    const isElsewhere = engine === 'postgresql';
+    const { cloudId } = await Identity.open({ metadata, dataDir, clock, isElsewhere, releaseReserve });
     const deps = { config, metadata, cloudId, clock, alarms, diskSpace };
     const address = addressOf(config);
     const places = new BlobPlaceStore(metadata);

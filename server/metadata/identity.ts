@@ -30,6 +30,8 @@ export interface IdentityDeps {
   readonly metadata: Metadata;
   readonly dataDir: string;
   readonly clock: Clock;
+  /** True: `CLOUDLET_METADATA_URL` names the database, not the data directory. */
+  readonly isElsewhere: boolean;
   /** Releases the disk space reserved for a full disk. */
   readonly releaseReserve: () => Promise<unknown>;
 }
@@ -62,7 +64,7 @@ export function assertDatabaseThere(dataDir: string): void {
   if (existsSync(join(dataDir, UNFINISHED))) {
     throw new StartupError(`A restore into ${dataDir} is incomplete: run it again to continue`);
   }
-  if (dataIn(dataDir).length > 0) throw withoutDatabase(dataDir, size === undefined ? 'missing' : 'empty');
+  if (dataIn(dataDir).length > 0) throw withoutFile(dataDir, size === undefined ? 'missing' : 'empty');
 }
 
 export class Identity {
@@ -78,11 +80,11 @@ export class Identity {
 
   /** Counts this start. Throws StartupError if the data folders do not belong to this database. */
   static async open(deps: IdentityDeps): Promise<Identity> {
-    const { metadata, dataDir, clock } = deps;
+    const { metadata, dataDir, clock, isElsewhere } = deps;
     const store = new IdentityStore(metadata);
     const stored = await store.find();
     if (stored === undefined && !(await store.wasUsed()) && dataIn(dataDir).length > 0) {
-      throw withoutDatabase(dataDir, 'empty');
+      throw isElsewhere ? withoutRows(dataDir) : withoutFile(dataDir, 'empty');
     }
     const before = stored ?? { cloud_id: newId('cld', clock), starts: 0 };
     assertNewest(dataDir, before);
@@ -125,12 +127,30 @@ function dataIn(dataDir: string): string[] {
   return [...(existsSync(join(dataDir, KEY)) ? [KEY] : []), ...folders];
 }
 
-function withoutDatabase(dataDir: string, how: 'missing' | 'empty'): StartupError {
+function withoutFile(dataDir: string, how: 'missing' | 'empty'): StartupError {
   return new StartupError(
-    `${join(dataDir, DATABASE)} is ${how}, but the directory has ${dataIn(dataDir).join(', ')} of a cloud: ` +
-      'put the file back, or restore a recovery point into an empty directory ' +
-      '(cloudlet recovery restore --help); for a new cloud use an empty directory',
+    `${join(dataDir, DATABASE)} is ${how}, but ${contentOf(dataDir)}: put the file back, or ${RESTORE}`,
   );
+}
+
+function withoutRows(dataDir: string): StartupError {
+  const file = join(dataDir, DATABASE);
+  const isHere = existsSync(file) && !existsSync(join(dataDir, MOVED_FILE));
+  return new StartupError(
+    isHere
+      ? `The database of CLOUDLET_METADATA_URL is empty, and ${file} is still in use: move its rows with ` +
+          'cloudlet migrate --to postgresql, or start without CLOUDLET_METADATA_URL'
+      : `The database of CLOUDLET_METADATA_URL is empty, but ${contentOf(dataDir)}: name the database of ` +
+          `this cloud, or ${RESTORE}`,
+  );
+}
+
+const RESTORE =
+  'restore a recovery point into an empty directory (cloudlet recovery restore --help); ' +
+  'for a new cloud use an empty directory';
+
+function contentOf(dataDir: string): string {
+  return `the directory has ${dataIn(dataDir).join(', ')} of a cloud`;
 }
 
 /** SQLite's errors for an unreadable file; from a worker only the message arrives. */
