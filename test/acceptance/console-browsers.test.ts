@@ -85,6 +85,7 @@ async function signIn(firefox: Firefox, cloud: CloudProcess, username: string): 
   const identity = { username, password: PASSWORD };
   const { api_key } = await send('/api/register', { ...identity, email: `${username}@example.org` });
   await send('/api/login', identity);
+  assert.ok(api_key, `${username} has no account`);
   return new Client(cloud.api, api_key);
 }
 
@@ -167,6 +168,54 @@ test('Firefox is used with the keyboard: the sign-in form, the palette, cut and 
     await firefox.press('Escape');
     await firefox.press('Control+Enter');
     await firefox.says('by hand');
+    assert.deepEqual(firefox.complaints, []);
+  } finally {
+    await firefox.close();
+    await cloud.stop();
+  }
+});
+
+test('Firefox makes an S3 key with the keyboard, tests it, and shows each tab of a bucket', {
+  skip: noFirefox,
+}, async () => {
+  assertConsoleBuilt();
+  const cloud = await CloudProcess.start();
+  const firefox = await Firefox.open();
+  const button = (name: string) =>
+    `[...document.querySelectorAll('button')].findLast((each) => each.innerText.trim() === '${name}')`;
+  const press = async (name: string) => {
+    await holds(firefox, `there is ${name}`, `${button(name)} !== undefined`);
+    await firefox.evaluate(`${button(name)}.click()`);
+  };
+  try {
+    const owner = await signIn(firefox, cloud, 'keeper');
+    await owner.call('/api/buckets', { json: { name: 'shown' } });
+    await firefox.goto(`${cloud.api}/storage/s3`);
+    await press('Create S3 key');
+    await focused(firefox, '[role=dialog] input');
+    await firefox.type('by hand');
+    await firefox.press('Enter');
+    await firefox.says('by hand was created');
+    await press('Test connection');
+    await firefox.says('The key works.');
+    await press('I have stored it');
+
+    await firefox.goto(`${cloud.api}/storage/shown`);
+    await firefox.says('Uploads in progress');
+    const names = JSON.parse(
+      String(
+        await firefox.evaluate(
+          `JSON.stringify([...document.querySelectorAll('[role=tab]')].map((tab) => tab.dataset.tab))`,
+        ),
+      ),
+    );
+    assert.ok(names.length > 5, String(names));
+    for (const name of names) {
+      await firefox.evaluate(`document.querySelector('[data-tab=${name}]').click()`);
+      const panel = `document.querySelector('[role=tabpanel]:not([style*=none])')`;
+      const shown = `${panel} !== null && ${panel}.innerText.length > 20 && ${panel}.querySelector('[aria-busy=true]') === null`;
+      await holds(firefox, `the tab ${name} has content`, shown);
+    }
     assert.deepEqual(firefox.complaints, []);
   } finally {
     await firefox.close();
