@@ -21,14 +21,18 @@ import { BlobFault } from '../blob-frames/blob-fault.ts';
 import { blobPath, CHUNK_BYTES } from '../blob-frames/blob-format.ts';
 import { DigestStreams } from '../blob-frames/digest-streams.ts';
 import { SlotPool } from '../blob-frames/slot-pool.ts';
+import { hasBytes, SlotReading } from '../blob-frames/slot-reading.ts';
 import { SlotWriter } from '../blob-frames/slot-writer.ts';
-import { BlobReading } from './blob-reading.ts';
 import { isFullDisk } from './disk-fault.ts';
+import { FileSource } from './file-source.ts';
 import { FileTarget, type SpaceCheck } from './file-target.ts';
 import { type FileThreads, fileThreads } from './file-threads.ts';
 import { writeRawFile } from './raw-file.ts';
 
 export type { SpaceCheck } from './file-target.ts';
+
+/** Slots that are read ahead are on different threads, which verify them in parallel. */
+const PACE = { stallMs: 100, readAhead: 2, isPrompt: false, isWholeAtOnce: true };
 
 export interface FileBlobStoreDeps {
   /** Where the blobs are kept; made with mode 0700 when missing. */
@@ -108,17 +112,13 @@ export class FileBlobStore implements BlobStore {
     return writer;
   }
 
-  async read(ref: BlobRef, range: BlobRange, { sink, signal }: BlobReader): Promise<void> {
+  async read(ref: BlobRef, range: BlobRange, reader: BlobReader): Promise<void> {
     this.#assertOpen();
-    const { start, end } = range;
-    if (!(start >= 0 && start <= end && end <= ref.sizeBytes)) {
-      throw new AppError('range_not_satisfiable', `Bytes ${start}–${end} of ${ref.sizeBytes} do not exist.`);
-    }
-    signal?.throwIfAborted();
-    // Nothing to hand over; but an empty blob has a frame, and whoever reads it wants to know that it is
-    // good.
-    if (start === end && ref.sizeBytes > 0) return;
-    await new BlobReading({ ref, range, sink, signal, workers: this.#workers, slots: this.#slots }).run();
+    const isWanted = hasBytes(ref, range);
+    reader.signal?.throwIfAborted();
+    if (!isWanted) return;
+    const source = new FileSource(ref, this.#workers);
+    await new SlotReading({ ref, range, ...reader, slots: this.#slots, source, ...PACE }).run();
   }
 
   async remove(name: string): Promise<void> {

@@ -22,6 +22,7 @@ import { BlobFault } from '../blob-frames/blob-fault.ts';
 import { CRC_BYTES, fileLength, TAG_BYTES } from '../blob-frames/blob-format.ts';
 import { DigestStreams } from '../blob-frames/digest-streams.ts';
 import { SlotPool } from '../blob-frames/slot-pool.ts';
+import { hasBytes, SlotReading } from '../blob-frames/slot-reading.ts';
 import { SlotWriter } from '../blob-frames/slot-writer.ts';
 import { WorkerPool } from '../blob-frames/worker-pool.ts';
 import { S3Counters } from '../s3-client/s3-counters.ts';
@@ -33,7 +34,7 @@ import { PartMemory } from './part-memory.ts';
 import { storeRawObject } from './raw-upload.ts';
 import { S3Health } from './s3-health.ts';
 import type { S3ThreadSetup } from './s3-messages.ts';
-import { S3Reading } from './s3-reading.ts';
+import { S3Source } from './s3-source.ts';
 import { S3Target, type S3Threads } from './s3-target.ts';
 import { BLOBS, keyOf } from './sealed-blob.ts';
 
@@ -55,6 +56,8 @@ export interface S3BlobStoreDeps {
 const ORPHAN_AGE_MS = 3 * 24 * 3_600_000;
 /** While S3 does not work. */
 const PROBE_MS = 5000;
+/** One connection is read ahead of the sink; a slow one lets it go. */
+const PACE = { stallMs: 500, readAhead: 1, isPrompt: true, isWholeAtOnce: false };
 
 export class S3BlobStore implements BlobStore {
   readonly minOrphanAgeMs = ORPHAN_AGE_MS;
@@ -147,21 +150,16 @@ export class S3BlobStore implements BlobStore {
     return writer;
   }
 
-  async read(ref: BlobRef, range: BlobRange, { sink, signal }: BlobReader): Promise<void> {
+  async read(ref: BlobRef, range: BlobRange, reader: BlobReader): Promise<void> {
     this.#assertOpen();
-    const { start, end } = range;
-    if (!(start >= 0 && start <= end && end <= ref.sizeBytes)) {
-      throw new AppError('range_not_satisfiable', `Bytes ${start}–${end} of ${ref.sizeBytes} do not exist.`);
-    }
-    signal?.throwIfAborted();
-    // Nothing to hand over; but an empty blob has a frame, and whoever reads it wants to know that it is
-    // good.
-    if (start === end && ref.sizeBytes > 0) return;
+    const isWanted = hasBytes(ref, range);
+    reader.signal?.throwIfAborted();
+    if (!isWanted) return;
     await this.#claimed();
     const health = this.#health;
-    const deps = { ref, range, sink, signal, workers: this.#workers, slots: this.#slots, health };
+    const source = new S3Source(ref, { workers: this.#workers, health });
     try {
-      await new S3Reading(deps).run();
+      await new SlotReading({ ref, range, ...reader, slots: this.#slots, source, ...PACE }).run();
     } catch (error) {
       // The sink's own error, or the reason of the signal.
       if (!(error instanceof BlobFault)) throw error;

@@ -1,0 +1,197 @@
+/**
+ * The event loop's side of one read: threads fill slots with verified chunks, and the sink takes them in
+ * order. A prompt sink gets large slots, with the next ones read ahead; a slow one gets small ones, and
+ * holds no others.
+ */
+import { AppError } from '../../platform/errors.ts';
+import type { BlobRange, BlobReader, BlobRef } from '../../storage/blobs.ts';
+import { damaged } from './blob-fault.ts';
+import { CHUNK_BYTES, chunkCount } from './blob-format.ts';
+import { LARGE_SLOT_BYTES, type Slot, type SlotPool, SMALL_SLOT_BYTES } from './slot-pool.ts';
+
+/** What is read into a slot. */
+export interface SlotRequest {
+  readonly slot: Slot;
+  readonly firstChunk: number;
+  readonly chunks: number;
+  /** One past the last chunk that will be asked for. */
+  readonly endChunk: number;
+  /** The sink is slow: nothing after this slot is asked for soon. */
+  readonly isSlow: boolean;
+}
+
+interface Part extends Pick<SlotRequest, 'slot' | 'firstChunk' | 'chunks'> {
+  /** How many of them are good. */
+  readonly reply: Promise<number>;
+}
+
+/** Where chunks come from. */
+export interface SlotSource {
+  /** Resolves with the number of good chunks, from the first. Rejects with what reading rejects with. */
+  read(request: SlotRequest): Promise<number>;
+  /** Called when the sink is slow. */
+  rest?(): void;
+  /** Called at the end; requests may still be under way. */
+  close(): void;
+}
+
+export interface SlotReadingDeps extends BlobReader {
+  readonly ref: BlobRef;
+  readonly range: BlobRange;
+  readonly slots: SlotPool;
+  readonly source: SlotSource;
+  /** A sink that takes longer over a slot is slow, ms. */
+  readonly stallMs: number;
+  /** Slots read ahead for a prompt sink. */
+  readonly readAhead: number;
+  /** Whether the sink counts as prompt before it has shown it. */
+  readonly isPrompt: boolean;
+  /** A short read is asked for in one large slot. */
+  readonly isWholeAtOnce: boolean;
+}
+
+/**
+ * False: there is nothing to hand over. An empty blob has a frame, and whoever reads it wants to know that it
+ * is good. Throws `range_not_satisfiable`.
+ */
+export function hasBytes({ sizeBytes }: BlobRef, { start, end }: BlobRange): boolean {
+  if (!(start >= 0 && start <= end && end <= sizeBytes)) {
+    throw new AppError('range_not_satisfiable', `Bytes ${start}–${end} of ${sizeBytes} do not exist.`);
+  }
+  return start < end || sizeBytes === 0;
+}
+
+export class SlotReading {
+  readonly #deps: SlotReadingDeps;
+  readonly #endChunk: number;
+  #nextChunk: number;
+  /** Asked for, not yet handed over, in order. */
+  #ahead: Part[] = [];
+  #slotBytes = SMALL_SLOT_BYTES;
+  #isPrompt: boolean;
+  #isSlow = false;
+  #interrupt: ((reason: unknown) => void) | null = null;
+
+  constructor(deps: SlotReadingDeps) {
+    const { ref, range, isPrompt, isWholeAtOnce } = deps;
+    this.#deps = deps;
+    this.#isPrompt = isPrompt;
+    this.#nextChunk = Math.floor(range.start / CHUNK_BYTES);
+    this.#endChunk = Math.min(chunkCount(ref.sizeBytes), Math.max(1, Math.ceil(range.end / CHUNK_BYTES)));
+    const isShort = (this.#endChunk - this.#nextChunk) * CHUNK_BYTES <= LARGE_SLOT_BYTES;
+    if (isWholeAtOnce && isShort) this.#slotBytes = LARGE_SLOT_BYTES;
+  }
+
+  /**
+   * Resolves when the sink has taken everything. Rejects with the source's error, the sink's, the signal's
+   * reason, or the fault `damaged`.
+   */
+  async run(): Promise<void> {
+    const { signal, source } = this.#deps;
+    signal?.throwIfAborted();
+    const onAbort = () => this.#interrupt?.(signal?.reason);
+    signal?.addEventListener('abort', onAbort, { once: true });
+    try {
+      for (let part = this.#next(); part !== undefined; part = this.#next()) await this.#deliver(part);
+    } finally {
+      signal?.removeEventListener('abort', onAbort);
+      this.#dropAhead();
+      source.close();
+    }
+  }
+
+  #next(): Part | undefined {
+    if (this.#ahead.length === 0 && this.#nextChunk < this.#endChunk) this.#ahead.push(this.#request());
+    return this.#ahead.shift();
+  }
+
+  #readAhead(): void {
+    const { readAhead } = this.#deps;
+    while (this.#isPrompt && this.#ahead.length < readAhead && this.#nextChunk < this.#endChunk) {
+      this.#ahead.push(this.#request());
+    }
+  }
+
+  #request(): Part {
+    const { slots, source } = this.#deps;
+    const slot = slots.take(this.#slotBytes);
+    const firstChunk = this.#nextChunk;
+    const endChunk = this.#endChunk;
+    const chunks = Math.min(slot.bytes.length / CHUNK_BYTES, endChunk - firstChunk);
+    this.#nextChunk += chunks;
+    const reply = source.read({ slot, firstChunk, chunks, endChunk, isSlow: this.#isSlow });
+    reply.catch(() => {});
+    return { slot, firstChunk, chunks, reply };
+  }
+
+  async #deliver(part: Part): Promise<void> {
+    const { ref, range, sink, slots } = this.#deps;
+    let inUse: unknown = part.reply;
+    try {
+      const goodChunks = await this.#unlessAborted(part.reply);
+      inUse = undefined;
+      this.#readAhead();
+      const base = part.firstChunk * CHUNK_BYTES;
+      const from = Math.max(range.start, base);
+      const to = Math.min(range.end, base + goodChunks * CHUNK_BYTES);
+      if (from < to) {
+        inUse = sink(part.slot.bytes.subarray(from - base, to - base));
+        if (inUse instanceof Promise) await this.#drained(inUse);
+        else this.#speedUp();
+        inUse = undefined;
+      }
+      if (goodChunks < part.chunks) throw damaged(`blob ${ref.name}, chunk ${part.firstChunk + goodChunks}`);
+    } finally {
+      // After an abort the sink, or the thread, may still be at the memory.
+      if (inUse === undefined) slots.give(part.slot);
+      else slots.forfeit(part.slot);
+    }
+  }
+
+  async #drained(taken: Promise<void>): Promise<void> {
+    let hasStalled = false;
+    const timer = setTimeout(() => {
+      hasStalled = true;
+      this.#slowDown();
+    }, this.#deps.stallMs);
+    try {
+      await this.#unlessAborted(taken);
+    } finally {
+      clearTimeout(timer);
+    }
+    if (!hasStalled) this.#speedUp();
+  }
+
+  #speedUp(): void {
+    this.#isPrompt = true;
+    this.#isSlow = false;
+    this.#slotBytes = Math.min(LARGE_SLOT_BYTES, this.#slotBytes * 2);
+  }
+
+  /** Drops the read-ahead, which is read again when the sink resumes. */
+  #slowDown(): void {
+    this.#isPrompt = false;
+    this.#isSlow = true;
+    this.#slotBytes = SMALL_SLOT_BYTES;
+    this.#nextChunk = this.#ahead[0]?.firstChunk ?? this.#nextChunk;
+    this.#dropAhead();
+    this.#deps.source.rest?.();
+  }
+
+  #dropAhead(): void {
+    for (const { slot, reply } of this.#ahead) {
+      const give = () => this.#deps.slots.give(slot);
+      reply.then(give, give);
+    }
+    this.#ahead = [];
+  }
+
+  /** `promise`, or the rejection with the signal's reason if that comes first. */
+  #unlessAborted<T>(promise: Promise<T>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      this.#interrupt = reject;
+      if (this.#deps.signal?.aborted) reject(this.#deps.signal.reason);
+      promise.then(resolve, reject);
+    });
+  }
+}
