@@ -9,7 +9,7 @@ import { damaged } from './blob-fault.ts';
 import { CHUNK_BYTES, chunkCount } from './blob-format.ts';
 import { LARGE_SLOT_BYTES, type Slot, type SlotPool, SMALL_SLOT_BYTES } from './slot-pool.ts';
 
-/** What is read into a slot. */
+/** A slot to fill. */
 export interface SlotRequest {
   readonly slot: Slot;
   readonly firstChunk: number;
@@ -25,7 +25,7 @@ interface Part extends Pick<SlotRequest, 'slot' | 'firstChunk' | 'chunks'> {
   readonly reply: Promise<number>;
 }
 
-/** Where chunks come from. */
+/** The origin of the chunks. */
 export interface SlotSource {
   /** Resolves with the number of good chunks, from the first. Rejects with what reading rejects with. */
   read(request: SlotRequest): Promise<number>;
