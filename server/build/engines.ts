@@ -181,7 +181,7 @@ export async function buildEngines(options: EnginesOptions) {
       : new MysqlEngine({ ...atMysql, external: externalServer });
   const uidBase = users === null ? null : users.first + users.count - POSTGRESQL_USERS - MYSQL_USERS - 1;
   const sent = ({ databaseId }: EngineDatabase, bytes: number) => egress.count(databaseId, bytes);
-  const ofMongodb = { ...children, tls: tls.isRequired ? tls : null, sent, isPrivate };
+  const ofMongodb = { ...children, tls, sent, isPrivate };
   const mongodb = await mongodbEngine({ config, alarms, log }, ofMongodb, { processes, uidBase });
   return {
     list: [sqlite, postgresql, mysql, mongodb],

@@ -56,7 +56,7 @@ export interface Endpoint {
   /** The certificate to trust (PEM), when it is one of ours. */
   readonly ca: string | null;
   /** The same over TLS that drivers verify by its `ca`, where `tls` is false and the server offers it. */
-  readonly verified?: Endpoint;
+  readonly verified?: Endpoint | undefined;
   /** Connection URI for drivers; `password` is inserted as it is, URL-safe. */
   uri(password: string): string;
 }

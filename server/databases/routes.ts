@@ -204,8 +204,8 @@ function changeRoutes({ databases }: DatabaseRoutesDeps): Route[] {
       summary: 'Read the credentials of a database',
       permission: 'databases:write',
       description:
-        'PostgreSQL and MySQL offer TLS also where it is not required: with `tls=true` the URI and the code ' +
-        'require it, and verify the server by `ca`.',
+        'PostgreSQL, MySQL and the built-in MongoDB offer TLS also where it is not required: with `tls=true` the ' +
+        'URI and the code require it, and verify the server by `ca`.',
       params: DatabasePath,
       query: CredentialsQuery,
       responses: { 200: Credentials },

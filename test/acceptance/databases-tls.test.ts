@@ -4,6 +4,7 @@ import { globSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { MongoClient } from 'mongodb';
 import { createConnection, type RowDataPacket } from 'mysql2/promise';
 import { Client as Driver } from 'pg';
 import { NO_MARIADB, NO_POSTGRESQL } from '../../scripts/installed.ts';
@@ -18,7 +19,7 @@ describe('credentials with TLS on this host', () => {
   let cloud: CloudProcess;
   let user: Client;
   before(async () => {
-    cloud = await CloudProcess.start();
+    cloud = await CloudProcess.start({ env: { CLOUDLET_MONGODB_SERVER: 'built-in' } });
     user = await new Client(cloud.api).newUser();
   });
   after(async () => {
@@ -62,10 +63,22 @@ describe('credentials with TLS on this host', () => {
     await driver.end();
   });
 
-  for (const engine of ['sqlite', 'mongodb'])
-    test(`${engine} says that there is none`, async () => {
-      const { status, body } = await credentialsOf(engine);
-      assert.equal(status, 400);
-      assert.match(JSON.stringify(body), new RegExp(`this ${engine} database is reached without TLS`));
-    });
+  test('MongoDB: the URI requires TLS and verifies the server', async () => {
+    const { body } = await credentialsOf('mongodb');
+    const { connection, ca, snippets, frameworks } = body;
+    assert.equal(connection.tls, true);
+    for (const code of [snippets.python, frameworks[0].code])
+      assert.match(code, /tls=true&tlsCAFile=ca\.pem/);
+    const file = join(folder, 'mongodb.pem');
+    writeFileSync(file, ca);
+    const driver = new MongoClient(connection.uri.replace('ca.pem', encodeURIComponent(file)));
+    assert.equal((await driver.db().command({ ping: 1 })).ok, 1);
+    await driver.close();
+  });
+
+  test('SQLite says that there is none', async () => {
+    const { status, body } = await credentialsOf('sqlite');
+    assert.equal(status, 400);
+    assert.match(JSON.stringify(body), /this sqlite database is reached without TLS/);
+  });
 });

@@ -4,6 +4,7 @@ import type { Document } from 'bson';
 /** Codes that this engine uses; numbers and names are MongoDB's. */
 const CODES = {
   BadValue: 2,
+  GraphContainsCycle: 5,
   UnknownError: 8,
   FailedToParse: 9,
   Unauthorized: 13,
@@ -34,6 +35,9 @@ const CODES = {
   IndexKeySpecsConflict: 86,
   CommandNotSupported: 115,
   DocumentValidationFailure: 121,
+  ViewDepthLimitExceeded: 165,
+  CommandNotSupportedOnView: 166,
+  OptionNotSupportedOnView: 167,
   InvalidPipelineOperator: 168,
   CannotIndexParallelArrays: 171,
   QueryPlanKilled: 175,

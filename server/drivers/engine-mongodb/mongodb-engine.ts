@@ -22,7 +22,13 @@ import {
 } from '../engine-children/child-engine.ts';
 import { dataDamaged } from '../engine-children/data-errors.ts';
 import { ChildGone, ChildRefused } from '../engine-children/tenant-child.ts';
-import { endpointOf, hostAndPort, type ServerTls } from '../managed-server/server-tls.ts';
+import {
+  type Address,
+  endpointOf,
+  hostAndPort,
+  type ServerTls,
+  verifiedEndpointOf,
+} from '../managed-server/server-tls.ts';
 import { scramKeys } from '../scram-keys.ts';
 import { ARCHIVE_KIND } from './archive/archive-format.ts';
 import { CommandError } from './command-error.ts';
@@ -33,7 +39,7 @@ import { TenantLogins } from './wire/tenant-logins.ts';
 
 export interface MongodbEngineOptions extends ChildEngineOptions {
   readonly alarms: MongoRouterDeps['alarms'];
-  /** For users on other hosts; null: only programs of this host connect. */
+  /** For users on other hosts, or on this one for who asks for it; null: on this host, without. */
   readonly tls?: ServerTls | null;
   /** The router's port at its first start; where it is taken, the next that is free. */
   readonly firstPort: number;
@@ -139,15 +145,16 @@ export class MongodbEngine extends ChildEngine implements Engine {
     return login === null || login.database.limits.connections === limits.connections;
   }
 
-  /** Drivers open 100 connections by default: the URI limits them to half of a database's connections. */
-  async endpoint({ database, username, limits }: EngineDatabase): Promise<Endpoint> {
-    const endpoint = endpointOf(this.#router.port, this.#tls);
-    const pool = Math.max(1, Math.floor(limits.connections / 2));
-    const options = [`authSource=${database}`, 'directConnection=true', `maxPoolSize=${pool}`];
-    if (endpoint.tls) options.push('tls=true');
-    if (endpoint.ca !== null) options.push('tlsCAFile=ca.pem');
-    const end = `@${hostAndPort(endpoint)}/${database}?${options.join('&')}`;
-    return { ...endpoint, uri: (password) => `mongodb://${username}:${password}${end}` };
+  async endpoint(database: EngineDatabase): Promise<Endpoint> {
+    const [{ port }, tls] = [this.#router, this.#tls];
+    return {
+      ...withUri(endpointOf(port, tls), database),
+      // The authority is made by the first who asks for it.
+      get verified() {
+        const verified = verifiedEndpointOf(port, tls);
+        return verified === null ? undefined : withUri(verified, database);
+      },
+    };
   }
 
   /** Its replies are counted as those of all connections. */
@@ -189,6 +196,16 @@ export class MongodbEngine extends ChildEngine implements Engine {
       return serialize(asReply(error).reply());
     }
   }
+}
+
+/** Drivers open 100 connections by default: the URI limits them to half of a database's connections. */
+function withUri(address: Address, { database, username, limits }: EngineDatabase): Endpoint {
+  const pool = Math.max(1, Math.floor(limits.connections / 2));
+  const options = [`authSource=${database}`, 'directConnection=true', `maxPoolSize=${pool}`];
+  if (address.tls) options.push('tls=true');
+  if (address.ca !== null) options.push('tlsCAFile=ca.pem');
+  const end = `@${hostAndPort(address)}/${database}?${options.join('&')}`;
+  return { ...address, uri: (password) => `mongodb://${username}:${password}${end}` };
 }
 
 /** These codes do not tell a driver that the server changed, so that it keeps its connection pool. */

@@ -109,3 +109,17 @@ export function describeCollection(name: string, indexes: readonly Document[], s
     size_bytes: Number.isFinite(bytes) ? bytes : null,
   };
 }
+
+/** Nobody knows how many documents a view has without reading it. */
+export function describeView(name: string): Table {
+  return {
+    name,
+    schema: null,
+    type: 'view',
+    columns: [],
+    indexes: [],
+    foreign_keys: [],
+    estimated_rows: null,
+    size_bytes: null,
+  };
+}

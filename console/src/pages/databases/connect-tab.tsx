@@ -14,8 +14,9 @@ import { text } from '../../texts/text.ts';
 import { credentialsQuery, testDatabasesQuery } from './queries.ts';
 
 const words = text.databases.connect;
-/** Engines with TLS also where it is not required, and with databases for tests. */
-const OFFER_TLS: readonly string[] = ['postgresql', 'mysql'];
+/** Engines with TLS also where it is not required. */
+const OFFER_TLS: readonly string[] = ['postgresql', 'mysql', 'mongodb'];
+const HAVE_TESTS: readonly string[] = ['postgresql', 'mysql'];
 const LANGUAGES = ['node', 'python', 'go', 'php', 'cli'] as const;
 
 export function ConnectTab({ database }: { database: Database }) {
@@ -34,7 +35,7 @@ export function ConnectTab({ database }: { database: Database }) {
         />
       )}
       <Loaded query={credentials}>{(read) => <Connect credentials={read} />}</Loaded>
-      {OFFER_TLS.includes(database.engine) && <TestDatabases id={database.database_id} />}
+      {HAVE_TESTS.includes(database.engine) && <TestDatabases id={database.database_id} />}
     </>
   );
 }

@@ -98,7 +98,9 @@ async function writeArchive(
         collections.map((found) => about(database, name, found)),
       ),
     );
-    for (const { name: collection } of collections) {
+    for (const { name: collection, type } of collections) {
+      // A view is its pipeline; what it shows is in the archive already.
+      if (type === 'view') continue;
       for (const documents of batches(database, name, collection)) {
         write(archive.documents(name, collection, documents));
         await turn();
@@ -112,7 +114,9 @@ async function writeArchive(
   }
 }
 
-function about(database: DocumentDatabase, db: string, { name, options = {} }: Document) {
+function about(database: DocumentDatabase, db: string, { name, type, options = {} }: Document) {
+  if (type === 'view')
+    return { db, collection: String(name), type, metadata: metadataOf(name, { options, indexes: [], type }) };
   const { cursor } = ask(database, { listIndexes: name, cursor: { batchSize: 1e6 }, $db: db });
   const indexes = (cursor.firstBatch as unknown[]).map(asDocument);
   return {

@@ -9,7 +9,7 @@ import type { Handler, SizeLimit } from '../../engine-children/child-call.ts';
 import { type OpenHead, runChild } from '../../engine-children/child-main.ts';
 import { noteDamage } from '../../engine-children/data-damage.ts';
 import { CommandError } from '../command-error.ts';
-import { commandOf, describeCollection, resultOf } from '../query-results.ts';
+import { commandOf, describeCollection, describeView, resultOf } from '../query-results.ts';
 import { waits } from '../storage/cursors.ts';
 import { decodeCommand, decodeDocument, encodeReply } from '../values/bson-documents.ts';
 import { Malformed, readDocuments, readSections } from '../wire/message-sections.ts';
@@ -94,9 +94,10 @@ function tablesHandler(tenant: TenantDocuments): Handler {
     );
   return async ({ signal }) => {
     const tables: Table[] = [];
-    for (const { name } of list({ listCollections: 1 })) {
-      const indexes = list({ listIndexes: name });
-      tables.push(describeCollection(String(name), indexes, ask({ collStats: name })));
+    for (const { name, type } of list({ listCollections: 1 })) {
+      if (type === 'view') tables.push(describeView(String(name)));
+      else
+        tables.push(describeCollection(String(name), list({ listIndexes: name }), ask({ collStats: name })));
       await turn();
       signal.throwIfAborted();
     }

@@ -25,6 +25,7 @@ import {
 } from './command-scope.ts';
 import { figureStage } from './figures.ts';
 import { geoNearStage } from './geo-near.ts';
+import { assertNoView, viewOf } from './views.ts';
 
 /** Stages that need all input before they emit the first document. */
 const BLOCKING = new Set(
@@ -59,6 +60,7 @@ function aggregate(command: Document, scope: CommandScope): Document {
   const result = target === null ? documents : [];
   const isHeld =
     first !== null ||
+    viewOf(collection?.options) !== null ||
     (read.sort?.length ?? 0) > 0 ||
     rest.some((stage) => BLOCKING.has(Object.keys(stage)[0] ?? ''));
   return scope.cursors.first(
@@ -102,6 +104,7 @@ function quickCount(
   { store }: CommandScope,
 ): Document[] | null {
   const [group] = rest;
+  if (viewOf(store.collection(name)?.options) !== null) return null;
   if (rest.length !== 1 || Object.keys(read.filter).length > 0 || !isDocument(group?.$group)) return null;
   const { _id: id, ...outputs } = group.$group;
   const [[output, sum] = ['', null], ...more] = Object.entries(outputs);
@@ -128,10 +131,12 @@ function writerOf(stage: Document | undefined, scope: CommandScope): Writer | nu
 }
 
 /** The collection that is written; it must be of this database. */
-function targetOf(stage: string, target: unknown, { databaseName }: CommandScope): string {
+function targetOf(stage: string, target: unknown, scope: CommandScope): string {
+  const { databaseName } = scope;
   const { db = databaseName, coll = target } = isDocument(target) ? target : {};
   if (typeof coll !== 'string' || coll === '')
     throw new CommandError(16990, `${stage} only supports a string or object argument`);
+  if (db === databaseName) assertNoView(coll, scope);
   if (db === databaseName) return coll;
   throw new CommandError(
     'Unauthorized',

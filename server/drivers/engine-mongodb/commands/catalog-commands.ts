@@ -19,18 +19,19 @@ import {
   namespaceOf,
 } from './command-scope.ts';
 import { assertExpiry, readSpec } from './index-specs.ts';
+import { assertNoView, readView, viewOf } from './views.ts';
 
 const MAX_INDEXES = 64;
 /** Options of `create`; without effect here, or sent with any command. */
 const CREATE_OPTIONS = new Set(
   (
-    'create capped size max clusteredIndex expireAfterSeconds validator validationLevel validationAction storageEngine indexOptionDefaults writeConcern comment collation autoIndexId idIndex ' +
+    'create viewOn pipeline capped size max clusteredIndex expireAfterSeconds validator validationLevel validationAction storageEngine indexOptionDefaults writeConcern comment collation autoIndexId idIndex ' +
     'lsid maxTimeMS readConcern apiVersion apiStrict apiDeprecationErrors'
   ).split(' '),
 );
 const COLL_MOD_OPTIONS = new Set(
   (
-    'collMod index validator validationLevel validationAction writeConcern comment lsid maxTimeMS ' +
+    'collMod viewOn pipeline index validator validationLevel validationAction writeConcern comment lsid maxTimeMS ' +
     'readConcern apiVersion apiStrict apiDeprecationErrors'
   ).split(' '),
 );
@@ -51,7 +52,13 @@ function create(command: Document, scope: CommandScope): Document {
     throw new CommandError('InvalidOptions', `'${unknown}' of create is not supported by this engine`);
   if (scope.store.collection(name) !== undefined)
     throw new CommandError('NamespaceExists', `Collection ${namespaceOf(name, scope)} already exists.`);
-  const options = { ...readCapped(command), ...readClustered(command), ...readValidator(command, collation) };
+  const view = readView(name, command, scope.store);
+  if (view === null && command.pipeline !== undefined)
+    throw new CommandError('InvalidOptions', "'pipeline' requires 'viewOn' to also be specified");
+  const own = { ...readCapped(command), ...readClustered(command), ...readValidator(command, collation) };
+  if (view !== null && Object.keys(own).length > 0)
+    throw new CommandError('InvalidOptions', `a view cannot have '${Object.keys(own)[0]}'`);
+  const options = view === null ? own : { ...view };
   createCollection(name, scope, collation === null ? options : { ...options, collation: collation.spec });
   return { ok: 1 };
 }
@@ -112,6 +119,8 @@ function collMod(command: Document, scope: CommandScope): Document {
   const unknown = Object.keys(command).find((field) => !isKnown(field));
   if (unknown !== undefined)
     throw new CommandError('InvalidOptions', `'${unknown}' of collMod is not supported by this engine`);
+  if (command.viewOn !== undefined || command.pipeline !== undefined)
+    return modifyView(collection, command, scope);
   const changed = readValidator(command, collection.indexes[0]?.collation ?? null);
   const noted = asked === undefined ? {} : modifyIndex(collection, asked, scope);
   if (Object.keys(changed).length === 0) return { ...noted, ok: 1 };
@@ -119,6 +128,23 @@ function collMod(command: Document, scope: CommandScope): Document {
   const isGone = validator === undefined || Object.keys(validator).length === 0;
   scope.store.setOptions(collection, isGone ? options : { ...options, validator });
   return { ...noted, ok: 1 };
+}
+
+function modifyView(collection: Collection, command: Document, scope: CommandScope): Document {
+  const { viewOn, pipeline } = command;
+  if (viewOf(collection.options) === null)
+    throw new CommandError(
+      'InvalidOptions',
+      `'viewOn' and 'pipeline' are for views, and ${collection.name} is none`,
+    );
+  if (viewOn === undefined || pipeline === undefined)
+    throw new CommandError(
+      'InvalidOptions',
+      "Must specify both 'viewOn' and 'pipeline' when modifying a view",
+    );
+  const view = readView(collection.name, command, scope.store);
+  scope.store.setOptions(collection, { ...collection.options, ...view });
+  return { ok: 1 };
 }
 
 function modifyIndex(collection: Collection, asked: unknown, { store }: CommandScope): Document {
@@ -173,6 +199,7 @@ function renameCollection(
     );
   }) as [string, string];
   const { store } = scope;
+  assertNoView(source, scope);
   assertName(target, scope);
   const collection = store.collection(source);
   if (source === target) throw new CommandError('IllegalOperation', "Can't rename a collection to itself");
@@ -202,13 +229,15 @@ function listCollections(command: Document, scope: CommandScope): Document {
     .collections()
     .map(({ name, uuid, options }) => ({
       name,
-      type: 'collection',
+      type: viewOf(options) === null ? 'collection' : 'view',
       ...(nameOnly
         ? {}
         : {
             options,
-            info: { readOnly: false, uuid },
-            ...(options.clusteredIndex ? {} : { idIndex: { v: 2, key: { _id: 1 }, name: '_id_' } }),
+            info: viewOf(options) === null ? { readOnly: false, uuid } : { readOnly: true },
+            ...(options.clusteredIndex || viewOf(options) !== null
+              ? {}
+              : { idIndex: { v: 2, key: { _id: 1 }, name: '_id_' } }),
           }),
     }))
     .filter(test);

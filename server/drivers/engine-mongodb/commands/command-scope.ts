@@ -11,6 +11,7 @@ import type { DocumentsWriting } from '../storage/documents-writing.ts';
 import type { FoundDocument } from '../storage/stored-rows.ts';
 import { type Collation, readCollation } from '../values/collations.ts';
 import type { OperationCounters } from './figures.ts';
+import { MAX_VIEW_DEPTH, tooDeep, viewDocuments, viewOf } from './views.ts';
 
 const MAX_NAMESPACE_BYTES = 255;
 
@@ -21,6 +22,8 @@ export interface CommandScope {
   readonly clock: Clock;
   readonly counters: OperationCounters;
   readonly databaseName: string;
+  /** How many views are being read through. */
+  readonly viewDepth?: number;
 }
 
 export type Command = (command: Document, scope: CommandScope) => Document;
@@ -68,7 +71,15 @@ export function* find(name: string, scope: CommandScope, options: ReadOptions): 
     compileFilter(options.filter, { ...options, special: { name: null } });
     return;
   }
-  yield* readDocuments(scope.store, collection, options);
+  const view = viewOf(collection.options);
+  if (view === null) yield* readDocuments(scope.store, collection, options);
+  else yield* viewDocuments(view, options, readerOf(deeper(scope)));
+}
+
+function deeper(scope: CommandScope): CommandScope {
+  const viewDepth = (scope.viewDepth ?? 0) + 1;
+  if (viewDepth > MAX_VIEW_DEPTH) throw tooDeep();
+  return { ...scope, viewDepth };
 }
 
 export function readerOf(scope: CommandScope): CollectionReader {

@@ -161,7 +161,7 @@ describe('inserting and finding', () => {
       [{ create: 'capped', capped: true }, 72],
       [{ create: 'capped', max: 5 }, 72],
       [{ create: 'series', timeseries: { timeField: 'at' } }, 72],
-      [{ create: 'view', viewOn: 'things', pipeline: [] }, 72],
+      [{ create: 'series', timeseries: { timeField: 't' } }, 72],
       [{ find: 'things', min: { a: 1 } }, 115],
       [{ createIndexes: 'things', indexes: [{ key: { '$**': 1 }, name: 'a' }] }, 67],
       [{ insert: 'system.users', documents: [{}] }, 73],

@@ -16,6 +16,7 @@ import { CATALOG_CHANGES, CATALOG_QUESTIONS } from './catalog-commands.ts';
 import { type CommandScope, find } from './command-scope.ts';
 import { FIGURE_COMMANDS, OperationCounters } from './figures.ts';
 import { READ_COMMANDS } from './read-commands.ts';
+import { assertNoView } from './views.ts';
 import { WRITE_COMMANDS } from './write-commands.ts';
 
 export interface DatabaseOptions {
@@ -39,6 +40,12 @@ const READING = new Map(
   Object.entries({ ...READ_COMMANDS, ...CATALOG_QUESTIONS, ...AGGREGATE_COMMANDS, ...FIGURE_COMMANDS }),
 );
 const WRITING = new Map(Object.entries({ ...WRITE_COMMANDS, ...CATALOG_CHANGES }));
+/** Commands that a view does not take. */
+const OF_COLLECTIONS = new Set(
+  'insert update delete findAndModify findandmodify createIndexes listIndexes dropIndexes deleteIndexes collStats collstats'.split(
+    ' ',
+  ),
+);
 const EXPIRY_MS = 60_000;
 /** At one time, so that no command waits long for it. */
 const MAX_REMOVED = 10_000;
@@ -117,6 +124,7 @@ export class DocumentDatabase {
         `not authorized on ${databaseName} to execute command { ${name}: … }`,
       );
     counters.count(name);
+    if (OF_COLLECTIONS.has(name)) assertNoView(command[name], this.#scope);
     const limits = [plainNumber(command.maxTimeMS ?? 0), withinMs ?? 0].filter((limit) => limit > 0);
     const deadline = clock.monotonic() + Math.min(...limits);
     const remaining = limits.length > 0 ? () => deadline - clock.monotonic() : null;

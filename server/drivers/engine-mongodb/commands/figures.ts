@@ -7,6 +7,7 @@ import type { Collection } from '../storage/documents-store.ts';
 import { isDocument } from '../values/field-paths.ts';
 import { plainNumber } from '../values/numbers.ts';
 import { type Command, type CommandScope, collectionName, namespaceOf } from './command-scope.ts';
+import { assertNoView, viewOf } from './views.ts';
 
 function collStats(command: Document, scope: CommandScope): Document {
   const name = collectionName(command, scope);
@@ -52,7 +53,7 @@ function dbStats(command: Document, scope: CommandScope): Document {
   return {
     db: scope.databaseName,
     collections: collections.length,
-    views: 0,
+    views: collections.filter(({ options }) => viewOf(options) !== null).length,
     objects,
     avgObjSize: objects === 0 ? 0 : bytes / objects,
     dataSize: bytes / scale,
@@ -113,6 +114,7 @@ export function figureStage(
   scope: CommandScope,
 ): Document[] | null {
   if (!isDocument(stage)) return null;
+  if ('$indexStats' in stage || '$collStats' in stage) assertNoView(name, scope);
   if ('$indexStats' in stage) return indexStats(name, scope);
   if (!('$collStats' in stage)) return null;
   const asked: Document = stage.$collStats;

@@ -22,6 +22,7 @@ import {
   find,
   namespaceOf,
 } from './command-scope.ts';
+import { viewOf } from './views.ts';
 
 /** Values of `distinct`, bytes, so that they fit in one reply. */
 const MAX_DISTINCT_BYTES = 15 * 2 ** 20;
@@ -47,7 +48,9 @@ function findCommand(command: Document, scope: CommandScope): Document {
     return tail(command, scope, { name, sort, show, variables, collation });
   const found = find(name, scope, { filter, sort, variables, collation, ...window(command) });
   const documents = found.map(({ bytes, document }) => (show === null ? bytes : show(document)));
-  const isHeld = collection !== undefined && !planQuery(collection, { filter, sort, collation }).isSorted;
+  const isHeld =
+    collection !== undefined &&
+    (viewOf(collection.options) !== null || !planQuery(collection, { filter, sort, collation }).isSorted);
   const isSingle = Boolean(command.singleBatch);
   return scope.cursors.first(
     { documents, isHeld },
@@ -107,7 +110,7 @@ function count(command: Document, scope: CommandScope): Document {
   const collation = collationOf(command, collection);
   const all = collection?.documents ?? 0;
   // Nothing has to be read to know how many there are.
-  if (Object.keys(query).length === 0) {
+  if (Object.keys(query).length === 0 && viewOf(collection?.options) === null) {
     const left = Math.max(0, all - range.skip);
     return { n: range.limit === 0 ? left : Math.min(left, range.limit), ok: 1 };
   }

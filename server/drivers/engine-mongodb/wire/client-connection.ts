@@ -7,7 +7,13 @@ import { AppError } from '../../../platform/errors.ts';
 import { CommandError } from '../command-error.ts';
 import { ClientLogin } from './client-login.ts';
 import { scanCommand } from './command-scan.ts';
-import { type Connected, OPEN_COMMANDS, USER_COMMANDS } from './connection-commands.ts';
+import {
+  asOwnSessions,
+  type Connected,
+  OPEN_COMMANDS,
+  SESSIONS_STAGE,
+  USER_COMMANDS,
+} from './connection-commands.ts';
 import { readMessages } from './message-reader.ts';
 import { Malformed } from './message-sections.ts';
 import type { Login, TenantLogins } from './tenant-logins.ts';
@@ -40,6 +46,8 @@ export interface ConnectionDeps {
   readonly execute: (database: EngineDatabase, sections: Buffer) => Promise<Uint8Array>;
   readonly sizeBytes: (database: EngineDatabase) => Promise<number>;
   readonly sessionsOf: (database: string) => number;
+  /** Resolves with the socket to read from, which is another one for who asks for TLS. */
+  readonly enter: (socket: Socket, host: string) => Promise<Socket>;
 }
 
 export class ClientConnection implements Connected {
@@ -47,7 +55,7 @@ export class ClientConnection implements Connected {
   readonly address: string;
   readonly host: string;
   readonly login: ClientLogin;
-  readonly #socket: Socket;
+  #socket: Socket;
   readonly #deps: ConnectionDeps;
   #user: Login | null = null;
   #lastReply = 0;
@@ -70,12 +78,16 @@ export class ClientConnection implements Connected {
 
   /** Resolves when the connection is gone. */
   async serve(): Promise<void> {
-    const socket = this.#socket;
-    socket.setNoDelay(true).setKeepAlive(true);
-    socket.setTimeout(STRANGER_IDLE_MS, () => socket.destroy());
-    socket.on('error', () => {});
-    const first = setTimeout(() => socket.destroy(), FIRST_MS);
+    this.#socket
+      .on('error', () => {})
+      .setNoDelay(true)
+      .setKeepAlive(true);
+    const first = setTimeout(() => this.end(), FIRST_MS);
     try {
+      const socket = await this.#deps.enter(this.#socket, this.host);
+      if (socket !== this.#socket) socket.on('error', () => {});
+      this.#socket = socket;
+      socket.setTimeout(STRANGER_IDLE_MS, () => socket.destroy());
       const isKnown = () => this.#user !== null;
       const takeTurn = () => this.#deps.takeTurn(this.#user?.database.database ?? '');
       for await (const message of readMessages(socket, { isKnown, takeTurn })) {
@@ -89,7 +101,7 @@ export class ClientConnection implements Connected {
       // A protocol error or a disconnect: there is nobody to answer.
     } finally {
       clearTimeout(first);
-      socket.destroy();
+      this.end();
     }
   }
 
@@ -174,11 +186,26 @@ export class ClientConnection implements Connected {
       return failure(new CommandError('Unauthorized', `Command ${name} requires authentication`));
     if (USER_COMMANDS.has(name)) return this.#runOwn(name, body, database);
     const own = this.#user.database;
+    if (name === 'aggregate' && body.length <= MAX_OWN_BYTES && body.includes(SESSIONS_STAGE)) {
+      const reply = await this.#listSessions(own, body);
+      if (reply !== null) return reply;
+    }
     if (database !== own.database) {
       const what = `not authorized on ${database} to execute command ${name}`;
       return failure(new CommandError('Unauthorized', what));
     }
     return this.#deps.execute(own, bytes);
+  }
+
+  /** Null: the command only names the stage. */
+  async #listSessions(own: EngineDatabase, body: Buffer): Promise<Uint8Array | null> {
+    try {
+      const command = asOwnSessions(this, readBody(body));
+      if (command === null) return null;
+      return await this.#deps.execute(own, Buffer.concat([Buffer.alloc(1), serialize(command)]));
+    } catch (error) {
+      return failure(error);
+    }
   }
 
   async #runOwn(name: string, body: Buffer, database: string): Promise<Uint8Array> {

@@ -1,5 +1,6 @@
 /** The commands that concern a connection and not what is in a database. */
-import { type Document, Double } from 'bson';
+import { createHash } from 'node:crypto';
+import { Binary, type Document, Double } from 'bson';
 import { CommandError } from '../command-error.ts';
 import { SERVER_VERSION } from '../server-version.ts';
 import type { ClientLogin } from './client-login.ts';
@@ -187,6 +188,27 @@ const USER: Readonly<Record<string, Command>> = {
     ]),
   ),
 };
+
+/** The stage that lists sessions, of which this engine keeps none but that of a command. */
+export const SESSIONS_STAGE = '$listLocalSessions';
+
+/**
+ * An aggregation of `$listLocalSessions` as one that the user's database runs; null: it is another one.
+ * Throws CommandError for sessions of other users.
+ */
+export function asOwnSessions(connected: Connected, command: Document): Document | null {
+  const [first, ...rest] = Array.isArray(command.pipeline) ? command.pipeline : [];
+  if (command.aggregate !== 1 || first?.[SESSIONS_STAGE] === undefined) return null;
+  const { username = '', database = '' } = connected.user?.database ?? {};
+  const { allUsers, users } = first[SESSIONS_STAGE];
+  const isOwn = ({ user: name, db }: Document) => name === username && db === database;
+  if (allUsers || (users !== undefined && !(Array.isArray(users) && users.every(isOwn))))
+    throw new CommandError('Unauthorized', `not authorized to list sessions of other users than ${username}`);
+  const uid = new Binary(createHash('sha256').update(`${username}@${database}`).digest());
+  const id = command.lsid?.id;
+  const own = id === undefined ? [] : [{ _id: { id, uid }, lastUse: connected.now() }];
+  return { ...command, $db: database, pipeline: [{ $documents: own }, ...rest] };
+}
 
 /** Commands allowed without a login. */
 export const OPEN_COMMANDS: ReadonlyMap<string, Command> = new Map(Object.entries(OPEN));

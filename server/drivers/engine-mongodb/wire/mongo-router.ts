@@ -5,7 +5,6 @@
 import { once } from 'node:events';
 import { mkdirSync } from 'node:fs';
 import { createServer, type Server, type Socket } from 'node:net';
-import { createSecureContext, TLSSocket } from 'node:tls';
 import { SEE_LOG } from '../../../platform/alarms.ts';
 import { KeyedMutex } from '../../../platform/concurrency.ts';
 import { AppError } from '../../../platform/errors.ts';
@@ -15,6 +14,7 @@ import { Strangers } from '../../strangers.ts';
 import { CommandError } from '../command-error.ts';
 import { ClientConnection, type ConnectionDeps } from './client-connection.ts';
 import type { Login } from './tenant-logins.ts';
+import { TlsDoor } from './tls-door.ts';
 
 const HOST = '127.0.0.1';
 const ALARM = 'mongodb_unavailable';
@@ -28,7 +28,7 @@ export interface MongoRouterDeps extends Pick<ConnectionDeps, 'logins' | 'now' |
   /** Ours, where the port is kept. */
   readonly folder: string;
   readonly firstPort: number;
-  /** For clients on other hosts; null: only programs of this host can connect. */
+  /** Where it listens, and how connections are encrypted; null: on loopback, without. */
   readonly tls: ServerTls | null;
   readonly alarms: { raise(code: string, detail: string, fix: string): void; clear(code: string): void };
 }
@@ -40,6 +40,7 @@ export class MongoRouter {
   /** Authenticated connections, by database. */
   readonly #sessions = new Map<string, Set<ClientConnection>>();
   readonly #strangers: Strangers;
+  readonly #door: TlsDoor;
   /** Number of those that have logged in. */
   #knownCount = 0;
   #servers: readonly Server[] = [];
@@ -52,6 +53,7 @@ export class MongoRouter {
   constructor(deps: MongoRouterDeps) {
     this.#deps = deps;
     this.#strangers = new Strangers(() => deps.now().getTime());
+    this.#door = new TlsDoor(deps.tls, () => deps.now().getTime());
   }
 
   /** Why it does not listen, when it should; null: nothing is wrong. */
@@ -87,12 +89,9 @@ export class MongoRouter {
     for (const connection of this.#sessions.get(database) ?? []) connection.end();
   }
 
-  /** Serves a connection, encrypted like all, on which only users of that account can log in. */
+  /** Serves a connection, encrypted as others, on which only users of that account can log in. */
   take(socket: Socket, accountId: number): void {
-    const { tls } = this.#deps;
-    const secureContext = tls === null ? null : createSecureContext(tls.certificate());
-    const served = secureContext === null ? socket : new TLSSocket(socket, { isServer: true, secureContext });
-    this.#take(served, accountId);
+    this.#take(socket, accountId);
   }
 
   async close(): Promise<void> {
@@ -109,6 +108,7 @@ export class MongoRouter {
     if (this.#isClosed) throw new AppError('engine_unavailable', 'Cloudlet is being stopped');
     const kept = this.port;
     try {
+      if (this.#deps.tls?.isRequired) this.#door.renew();
       this.#servers = kept === null ? await this.#choosePort() : await this.#open(kept);
     } catch (error) {
       this.#problem = error instanceof AppError ? error : cannotListen(error);
@@ -144,7 +144,9 @@ export class MongoRouter {
   async #open(port: number): Promise<readonly Server[]> {
     const servers: Server[] = [];
     try {
-      for (const host of this.#deps.tls?.listen ?? [HOST]) servers.push(await this.#listenAt(host, port));
+      const { tls } = this.#deps;
+      for (const host of tls?.isRequired ? tls.listen : [HOST])
+        servers.push(await this.#listenAt(host, port));
       return servers;
     } catch (error) {
       for (const server of servers) server.close();
@@ -153,12 +155,7 @@ export class MongoRouter {
   }
 
   async #listenAt(host: string, port: number): Promise<Server> {
-    const { tls } = this.#deps;
-    const secureContext = tls === null ? null : createSecureContext(tls.certificate());
-    // Connections are counted before they are encrypted.
-    const server = createServer((socket) =>
-      this.#take(secureContext === null ? socket : new TLSSocket(socket, { isServer: true, secureContext })),
-    );
+    const server = createServer((socket) => this.#take(socket));
     server.listen({ port, host: host === '*' ? undefined : host, exclusive: true });
     await once(server, 'listening');
     return server;
@@ -192,6 +189,11 @@ export class MongoRouter {
       },
       heard: (who) => this.#strangers.heard(who),
       takeTurn: (database) => this.#takeTurn(database),
+      // It was counted before: whoever only begins a handshake is a stranger, too.
+      enter: (at, host) => {
+        const source = onlyAccount === null ? host : `account ${onlyAccount}`;
+        return this.#door.enter({ socket: at, source });
+      },
     });
     this.#all.add(connection);
     this.#strangers.enter(connection);
