@@ -40,13 +40,18 @@ const ON_OBJECTS = ['restore', 'select', 'torrent'];
 export const SUB_RESOURCES: ReadonlySet<string> = new Set([
   ...Object.keys(EMPTY),
   ...ON_OBJECTS,
+  'abac',
   'acl',
   'append',
+  'metadataConfiguration',
+  'metadataInventoryTable',
+  'metadataJournalTable',
   'metadataTable',
   'ownershipControls',
   'policy',
   'policyStatus',
   'publicAccessBlock',
+  'renameObject',
   'session',
 ]);
 
@@ -80,6 +85,8 @@ const READS: readonly S3Operation[] = Object.entries(EMPTY).map(([name, empty]) 
   run: async (call: S3Call): Promise<S3Answer> => {
     await bucketOf(call);
     if (typeof empty === 'string') throw new S3Error(empty);
+    // One of a list, of which there are none.
+    if (call.target.query.has('id')) throw new S3Error('NoSuchConfiguration');
     return { xml: xmlDocument(empty.root, empty.content ?? []) };
   },
 }));

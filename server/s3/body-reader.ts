@@ -88,6 +88,8 @@ export class BodyReader {
    * upload throws.
    */
   async into(upload: Receiver, fallback: ChecksumAlgorithm): Promise<ReceivedBody> {
+    const { 'content-length': length, 'transfer-encoding': coding } = this.#deps.request.headers;
+    if (length === undefined && coding === undefined) throw new S3Error('MissingContentLength');
     const checks = new BodyChecks(this.#stated, fallback);
     upload.digest(checks.names);
     const trailers = await this.#stream(checks.sent, (chunk) => upload.write(chunk));

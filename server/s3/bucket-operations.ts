@@ -6,6 +6,7 @@ import type { BucketRow } from '../storage/buckets.ts';
 import { VERSIONING } from '../storage/schema.ts';
 import { headerGrants } from './access/asked-grants.ts';
 import { grantsToOthers } from './access/grants.ts';
+import { readToken, writeToken } from './list-operations.ts';
 import { isOnly } from './new-acl.ts';
 import { ownershipOf } from './public-access.ts';
 import {
@@ -122,9 +123,10 @@ export const BUCKET_OPERATIONS: readonly S3Operation[] = [
 async function listBuckets(call: S3Call): Promise<S3Answer> {
   const { query } = call.target;
   const prefix = query.get('prefix') ?? '';
-  const after = query.get('continuation-token') ?? '';
+  const token = query.get('continuation-token') ?? '';
+  const after = token === '' ? '' : readToken(token);
   const region = query.get('bucket-region') || undefined;
-  const limit = numberOf(call, 'max-buckets', { max: MAX_BUCKETS, absent: MAX_BUCKETS });
+  const limit = numberOf(call, 'max-buckets', { min: 1, max: MAX_BUCKETS, absent: MAX_BUCKETS });
   const found: BucketRow[] = [];
   for await (const { row } of call.storage.buckets.list(call.principal, 0, Number.POSITIVE_INFINITY)) {
     const isThere = region === undefined || row.region === region;
@@ -148,7 +150,7 @@ async function listBuckets(call: S3Call): Promise<S3Answer> {
     xml: xmlDocument('ListAllMyBucketsResult', [
       ['Owner', accountNodes(ownerOf(call))],
       ['Buckets', buckets],
-      ['ContinuationToken', last],
+      ['ContinuationToken', last === undefined ? undefined : writeToken(last)],
       ['Prefix', query.has('prefix') ? prefix : undefined],
     ]),
   };
@@ -159,6 +161,7 @@ async function createBucket(call: S3Call): Promise<S3Answer> {
   const body = await call.body.whole(CONFIG_MAX_BYTES);
   if (RESERVED.test(name)) throw new S3Error('InvalidBucketName');
   const root = body.length === 0 ? undefined : parseXml(body, CONFIG_MAX_BYTES);
+  if (root !== undefined && root.name !== 'CreateBucketConfiguration') throw new S3Error('MalformedXML');
   const settings = { ...(await firstSettings(call)), ...(root && firstTags(root)) };
   const region = (root && textOf(root, 'LocationConstraint')) || US_EAST_1;
   try {

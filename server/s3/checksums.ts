@@ -163,6 +163,12 @@ export function headerChecksums(headers: IncomingHttpHeaders): HeaderChecksums {
     const name = text(header);
     return name === undefined ? [] : [algorithmNamed(name, header)];
   });
+  if (carrier === undefined && text('x-amz-sdk-checksum-algorithm') !== undefined) {
+    throw new S3Error(
+      'InvalidRequest',
+      'x-amz-sdk-checksum-algorithm specified, but no corresponding x-amz-checksum-* or x-amz-trailer headers were found.',
+    );
+  }
   const carried = carrier === undefined ? [] : [algorithmOf(carrier)];
   const [algorithm = null, ...others] = new Set([...carried, ...named]);
   if (others.length > 0) throw invalidValue('x-amz-sdk-checksum-algorithm');

@@ -46,14 +46,14 @@ export interface FormUpload {
  */
 export function formUpload({ fields: sent, fileName }: FormHead, bucket: string, nowMs: number): FormUpload {
   const fields = new Map([...sent].map(([name, text]) => [name, filled(name, text, fileName)]));
-  const named = fields.get('bucket') ?? bucket;
-  if (named !== bucket) throw new S3Error('InvalidArgument', 'The field bucket names another bucket');
   const key = fields.get('key') ?? '';
   if (key === '') throw missingField('key');
   assertKey(key);
   const base64 = fields.get('policy');
   const policy = base64 === undefined ? undefined : readPolicy(base64);
   if (policy !== undefined) assertMeets(new Map([...fields, ['bucket', bucket]]), policy, nowMs);
+  const named = fields.get('bucket') ?? bucket;
+  if (named !== bucket) throw new S3Error('AccessDenied', 'The field bucket names another bucket');
   return { fields, key, headers: headersOf(fields), sizes: policy?.sizes ?? ANY_SIZE };
 }
 

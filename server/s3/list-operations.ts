@@ -53,6 +53,12 @@ export function namesIn({ target }: S3Call): (name: string) => string {
 function queryOf(call: S3Call, bucket: BucketRow, after: string | undefined): NameQuery {
   const { query } = call.target;
   const prefix = query.get('prefix') ?? '';
+  if (query.get('allow-unordered') === 'true' && query.get('delimiter')) {
+    throw new S3Error(
+      'InvalidArgument',
+      'A list with a delimiter is always in order: leave out allow-unordered',
+    );
+  }
   const limits = call.caller.bucketLimits?.filter((limit) => limit.bucket === bucket.name);
   if (limits && !limits.some((limit) => prefix.startsWith(limit.prefix))) throw new S3Error('AccessDenied');
   return {
@@ -102,7 +108,7 @@ async function listObjectsV2(call: S3Call): Promise<S3Answer> {
   if (query.get('list-type') !== '2') throw new S3Error('InvalidArgument', 'The list type must be 2');
   const token = query.get('continuation-token');
   const startAfter = query.get('start-after');
-  const asked = queryOf(call, bucket, token === undefined ? startAfter : readToken(token));
+  const asked = queryOf(call, bucket, token ? readToken(token) : startAfter);
   const { rows, prefixes, next } = await call.storage.names.objects(bucket, asked);
   const showsOwner = query.get('fetch-owner') === 'true';
   return {
@@ -127,11 +133,13 @@ async function listObjectsV2(call: S3Call): Promise<S3Answer> {
   };
 }
 
-function writeToken(name: string): string {
+/** The continuation token of a page that ended with a name. */
+export function writeToken(name: string): string {
   return Buffer.from(`1${name}`).toString('base64url');
 }
 
-function readToken(token: string): string {
+/** Throws S3Error InvalidArgument. */
+export function readToken(token: string): string {
   const text = Buffer.from(token, 'base64url').toString('utf8');
   if (text.startsWith('1') && writeToken(text.slice(1)) === token) return text.slice(1);
   throw new S3Error('InvalidArgument', 'The continuation token provided is incorrect', {

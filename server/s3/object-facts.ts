@@ -119,9 +119,15 @@ async function getAttributes(call: S3Call): Promise<S3Answer> {
   };
 }
 
-/** Throws S3Error InvalidArgument for an attribute that there is not, and for none. */
+/** Throws S3Error InvalidArgument for an attribute that there is not, InvalidRequest for none. */
 function wantedAttributes({ headers }: S3Call): string[] {
   const text = String(headers['x-amz-object-attributes'] ?? '');
+  if (text.trim() === '') {
+    throw new S3Error(
+      'InvalidRequest',
+      'The x-amz-object-attributes header specifying the attributes to be retrieved is either missing or empty',
+    );
+  }
   const wanted = text.split(',').map((name) => name.trim());
   if (wanted.every((name) => ATTRIBUTES.includes(name))) return wanted;
   throw new S3Error('InvalidArgument', 'Invalid attribute name specified.', {

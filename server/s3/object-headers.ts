@@ -59,6 +59,14 @@ function storedHeaders(headers: IncomingHttpHeaders): string | null {
   return Object.keys(stored).length === 0 ? null : JSON.stringify(stored);
 }
 
+/** Stored headers of a copy that keeps those of its source, but for its redirect. */
+export function redirected(source: string | null, headers: IncomingHttpHeaders): string | null {
+  const { [REDIRECT]: _, ...kept } = source === null ? {} : (JSON.parse(source) as Record<string, string>);
+  const own = storedHeaders({ [REDIRECT]: headers[REDIRECT] });
+  const stored = { ...kept, ...(own === null ? {} : JSON.parse(own)) };
+  return Object.keys(stored).length === 0 ? null : JSON.stringify(stored);
+}
+
 /** `aws-chunked` describes the request, not the object. */
 function withoutChunked(value: string | undefined): string | undefined {
   const codings = value?.split(',').map((coding) => coding.trim());

@@ -24,6 +24,7 @@ import {
   describedBy,
   fullObject,
   labelsOf,
+  redirected,
   versionHeader,
 } from './object-headers.ts';
 import { headObject, readAll, sendObject } from './object-reading.ts';
@@ -35,6 +36,9 @@ import { xmlDocument } from './xml.ts';
 const OBJECT = { level: 'object' } as const;
 const READ = { ...OBJECT, permission: 'storage:read' } as const;
 const WRITE = { ...OBJECT, permission: 'storage:append' } as const;
+
+/** Headers that change an object which is copied to itself. */
+const CHANGES = /^x-amz-(?:server-side-encryption|storage-class$|website-redirect-location$)/;
 
 /** An operation that copies what another name holds. */
 export const COPY = { header: 'x-amz-copy-source', sourcePermission: 'storage:read' } as const;
@@ -124,7 +128,7 @@ export async function copySource(
   const expected = headers['x-amz-source-expected-bucket-owner'];
   const access = await openBucket(call, named.slice(0, slash), expected);
   const { bucket } = access;
-  const versionId = /^versionId=(.+)$/.exec(query)?.[1];
+  const versionId = /^versionId=(.*)$/.exec(query)?.[1];
   const found = await permittedContent(call, access, {
     action: versionId === undefined ? 's3:GetObject' : 's3:GetObjectVersion',
     permission: COPY.sourcePermission,
@@ -149,15 +153,14 @@ async function copyObject(call: S3Call): Promise<S3Answer> {
     row.bucket_id === bucket.id &&
     row.name === name &&
     headers['x-amz-copy-source']?.includes('?versionId=') !== true;
-  const encrypts = Object.keys(headers).some((each) => each.startsWith('x-amz-server-side-encryption'));
-  if (isItself && !replaces && !encrypts) {
+  if (isItself && !replaces && !Object.keys(headers).some((each) => CHANGES.test(each))) {
     throw new S3Error(
       'InvalidRequest',
       'This copy request is illegal because it is trying to copy an object to itself without changing the ' +
         "object's metadata, storage class, website redirect location or encryption attributes.",
     );
   }
-  const kept = { mimeType: row.mime_type, metadata: row.metadata, headers: row.headers };
+  const kept = { mimeType: row.mime_type, metadata: row.metadata, headers: redirected(row.headers, headers) };
   const tags = directive(call, 'x-amz-tagging-directive') ? tagsOf(headers) : row.tags;
   const labels = { name, ...(replaces ? describedBy(headers) : kept), tags };
   const naming = { ...labels, acl: await newAcl(call), lock: wantedLock(call, bucket) };

@@ -2,6 +2,7 @@
 import { parseRange, type Read, streamBody } from '../http/send-content.ts';
 import type { BucketRow } from '../storage/buckets.ts';
 import type { Content } from '../storage/downloads.ts';
+import { MAX_PARTS } from '../storage/part-uploads.ts';
 import type { ReceivedBytes, Upload } from '../storage/upload.ts';
 import { isNotModified } from './conditions.ts';
 import { assertReadsPlainly, shownEncryption, storedEncryption, unlocked } from './encryption-headers.ts';
@@ -129,7 +130,7 @@ function rangeOf({ headers }: S3Call, { sizeBytes, etag, createdAt }: Content) {
 async function partOf(call: S3Call, { row, sizeBytes }: Content) {
   const text = call.target.query.get('partNumber') ?? '';
   const number = Number(text);
-  if (!/^\d{1,5}$/.test(text) || number < 1)
+  if (!/^\d{1,5}$/.test(text) || number < 1 || number > MAX_PARTS)
     throw new S3Error('InvalidArgument', 'Part number must be an integer between 1 and 10000, inclusive');
   if (call.headers.range !== undefined) {
     throw new S3Error('InvalidRequest', 'Cannot specify both Range header and partNumber query parameter');

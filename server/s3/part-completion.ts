@@ -29,6 +29,20 @@ export function announcedOf({ checksum }: PartUploadRow): Announced {
   return JSON.parse(checksum ?? '{}') as Announced;
 }
 
+/** Throws S3Error InvalidRequest for a part whose checksum is not the one that the upload is made of. */
+export function assertAnnounced(
+  { algorithm, type, isAsked }: Announced,
+  sent: ChecksumAlgorithm | null,
+): void {
+  const isMissing = sent === null && type === 'COMPOSITE';
+  if (!isAsked || sent === algorithm || (sent === null && !isMissing)) return;
+  const [expected, actual] = [algorithm, sent ?? 'null'].map((name) => name.toLowerCase());
+  throw new S3Error(
+    'InvalidRequest',
+    `Checksum Type mismatch occurred, expected checksum Type: ${expected}, actual checksum Type: ${actual}`,
+  );
+}
+
 /** The checksum that the client says the object has. Throws S3Error InvalidRequest, BadDigest. */
 export function claimOf({ headers }: S3Call, announced: Announced | undefined): string | null {
   if (announced === undefined) return null;
@@ -65,8 +79,10 @@ export function chosenOf(
   let before = 0;
   const chosen = wanted.map((each) => {
     const number = Number(textOf(each, 'PartNumber') ?? Number.NaN);
-    if (!Number.isInteger(number)) throw new S3Error('MalformedXML');
-    const etag = (textOf(each, 'ETag') ?? '').trim().replace(/^"(.*)"$/, '$1');
+    const tag = textOf(each, 'ETag');
+    if (!Number.isInteger(number) || tag === undefined) throw new S3Error('MalformedXML');
+    if (number < 1) throw new S3Error('InvalidArgument', 'PartNumber must be >= 1');
+    const etag = tag.trim().replace(/^"(.*)"$/, '$1');
     if (number <= before) throw new S3Error('InvalidPartOrder');
     before = number;
     const part = known.get(number);

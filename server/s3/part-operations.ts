@@ -20,6 +20,7 @@ import { readRange } from './object-reading.ts';
 import {
   type Announced,
   announcedOf,
+  assertAnnounced,
   assertSize,
   chosenOf,
   claimOf,
@@ -103,6 +104,12 @@ async function create(call: S3Call): Promise<S3Answer> {
   const name = keyOf(call);
   const labels = labelsOf(name, call.headers);
   const { algorithm, type } = headerChecksums(call.headers);
+  if (algorithm === null && type !== null) {
+    throw new S3Error(
+      'InvalidRequest',
+      'The x-amz-checksum-type header can only be used with the x-amz-checksum-algorithm header.',
+    );
+  }
   const chosen = algorithm ?? 'CRC64NVME';
   const usual = chosen === 'CRC64NVME' ? 'FULL_OBJECT' : 'COMPOSITE';
   const announced: Announced = { algorithm: chosen, type: type ?? usual, isAsked: algorithm !== null };
@@ -155,18 +162,14 @@ async function uploadPart(call: S3Call): Promise<S3Answer> {
   const bucket = await bucketOf(call);
   const row = await storage.partUploads.find(bucket, namedUpload(call));
   assertInitiator(call, row);
-  const { algorithm, isAsked } = announcedOf(row);
+  const announced = announcedOf(row);
+  const { algorithm } = announced;
+  assertAnnounced(announced, headerChecksums(call.headers).algorithm);
   storage.objects.assertMayWrite(call.principal, bucket, row.name);
   const key = partKey(call, row);
   const upload = await storage.partUploads.receive(row, key);
   try {
     const { received, sent } = await call.body.into(upload, algorithm);
-    if (sent !== null && isAsked && sent.algorithm !== algorithm) {
-      throw new S3Error(
-        'InvalidRequest',
-        `Checksum Type mismatch occurred, expected checksum Type: ${algorithm.toLowerCase()}, actual checksum Type: ${sent.algorithm.toLowerCase()}`,
-      );
-    }
     const checksum = sent !== null && sent.algorithm === algorithm ? sent.value : null;
     await storage.partUploads.putPart(call, row, { number, received, checksum });
     const shown = sent === null ? {} : { [checksumHeader(sent.algorithm)]: sent.value };
@@ -224,7 +227,9 @@ function copyRange(header: unknown, sizeBytes: number): { start: number; end: nu
 async function complete(call: S3Call): Promise<S3Answer> {
   const { storage, headers } = call;
   // The checksum in the headers is the object's, not the body's.
-  const root = parseXml(await call.body.whole(COMPLETE_MAX_BYTES, false), COMPLETE_MAX_BYTES);
+  const body = await call.body.whole(COMPLETE_MAX_BYTES, false);
+  if (body.length === 0) throw new S3Error('MalformedXML');
+  const root = parseXml(body, COMPLETE_MAX_BYTES);
   const wanted = children(root, 'Part');
   if (root.name !== 'CompleteMultipartUpload' || wanted.length === 0 || wanted.length > MAX_PARTS) {
     throw new S3Error('MalformedXML');

@@ -141,13 +141,13 @@ export function toHeader(text: string): string {
 export function numberOf(
   { target }: S3Call,
   name: string,
-  { max, absent }: { max: number; absent: number },
+  { min = 0, max, absent }: { min?: number; max: number; absent: number },
 ): number {
   const text = target.query.get(name);
   if (text === undefined || text === '') return absent;
   const value = Number(text);
-  if (/^\d{1,10}$/.test(text) && value < 2 ** 31) return Math.min(value, max);
-  throw new S3Error('InvalidArgument', `Argument ${name} must be an integer between 0 and 2147483647`, {
+  if (/^\d{1,10}$/.test(text) && value >= min && value < 2 ** 31) return Math.min(value, max);
+  throw new S3Error('InvalidArgument', `Argument ${name} must be an integer between ${min} and 2147483647`, {
     fields: { ArgumentName: name, ArgumentValue: text },
   });
 }

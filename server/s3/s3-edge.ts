@@ -158,6 +158,7 @@ export class S3Edge {
     const payload = claim?.payload ?? anonymousPayload(head);
     const body = new BodyReader({ request, response, payload, verified, held });
     const call = await this.#enter(exchange, { operation, claim, caller, target, headers, body });
+    if (operation.name === 'HeadBucket') tellRegion(call);
     await authorize(call, operation);
     await endOfTick();
     const answer = await operation.run(call);
@@ -282,8 +283,9 @@ export class S3Edge {
   async #senderOf(exchange: Exchange, claim: Claim | null) {
     if (claim === null) return { principal: NOBODY, verified: null };
     const { principal, secret } = await this.#holderOf(exchange, claim);
-    const verified = claim.verify(secret, this.#deps.clock.now());
-    if (principal !== null) return { principal, verified };
+    const verify = () => claim.verify(secret, this.#deps.clock.now());
+    if (principal !== null) return { principal, verified: verify() };
+    assertMade(verify);
     throw new S3Error('InvalidAccessKeyId', undefined, { fields: { AWSAccessKeyId: claim.accessKeyId } });
   }
 
@@ -356,6 +358,20 @@ function operationOf(
   }
   if (found !== undefined) return found;
   throw new S3Error('MethodNotAllowed');
+}
+
+/** Checks a request of an unknown key, with a made-up secret. Throws what else is wrong about the request. */
+function assertMade(verify: () => unknown): void {
+  try {
+    verify();
+  } catch (error) {
+    if (!(error instanceof S3Error && error.code === 'SignatureDoesNotMatch')) throw error;
+  }
+}
+
+/** Says where the bucket is, to those who are refused too: clients sign again for that region. */
+function tellRegion({ access, response }: S3Call): void {
+  if (access !== null) response.setHeader('x-amz-bucket-region', access.bucket.region);
 }
 
 /** A request without a signature cannot choose how a file is shown. Throws S3Error InvalidRequest. */

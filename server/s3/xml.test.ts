@@ -27,7 +27,7 @@ const REFUSED: Readonly<Record<string, string>> = {
   'trailing text': '<a/>x',
   'text before the root': 'x<a/>',
   'a second root': '<a/><b/>',
-  nothing: '',
+  'only white space': ' ',
   'only a declaration': '<?xml version="1.0"?>',
   'a late declaration': ' <?xml version="1.0"?><a/>',
   'a processing instruction': '<a><?php 1 ?></a>',
@@ -96,6 +96,10 @@ describe('the reader', () => {
     }
   });
 
+  test('says that there is nothing', () => {
+    assert.throws(() => parse(''), { code: 'MissingRequestBodyError' });
+  });
+
   test('damaged documents make S3Errors only', () => {
     const below = randomFrom(11);
     const document = Buffer.from(
@@ -108,7 +112,7 @@ describe('the reader', () => {
         const other = below(2) === 0 ? below(256) : (document[below(document.length)] ?? 0);
         bytes[below(bytes.length)] = other;
       }
-      const cut = below(3) === 0 ? bytes.subarray(0, below(bytes.length)) : bytes;
+      const cut = below(3) === 0 ? bytes.subarray(0, 1 + below(bytes.length - 1)) : bytes;
       try {
         parseXml(cut, LIMIT);
         read += 1;

@@ -177,12 +177,14 @@ class Reader {
 }
 
 /**
- * Reads a document of at most `maxBytes`. Throws an S3Error: MaxMessageLengthExceeded if it is longer, else
- * MalformedXML for whatever is not well-formed UTF-8 XML, and for document types, entities of its own,
- * processing instructions and more than 16 levels. Prefixes of namespaces are dropped.
+ * Reads a document of at most `maxBytes`. Throws S3Error: MaxMessageLengthExceeded if it is longer,
+ * MissingRequestBodyError if it is empty, MalformedXML for whatever is not well-formed UTF-8 XML, and for
+ * document types, entities of its own, processing instructions and more than 16 levels. Prefixes of
+ * namespaces are dropped.
  */
 export function parseXml(bytes: Uint8Array, maxBytes: number): XmlElement {
   if (bytes.length > maxBytes) throw new S3Error('MaxMessageLengthExceeded');
+  if (bytes.length === 0) throw new S3Error('MissingRequestBodyError');
   let text: string;
   try {
     text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);

@@ -80,7 +80,7 @@ describe('the rules of a bucket', () => {
     const good = method('GET') + origin('*');
     const long = 'i'.repeat(256);
     for (const [code, body] of [
-      ['MalformedXML', ''],
+      ['MissingRequestBodyError', ''],
       ['MalformedXML', '<CORSConfiguration/>'],
       ['MalformedXML', config(method('GET'))],
       ['MalformedXML', config(origin('*'))],

@@ -114,7 +114,7 @@ describe('the configuration of a bucket', () => {
       ['InvalidRetentionPeriod', configuration(byDefault('<Mode>GOVERNANCE</Mode><Years>-1</Years>'))],
       ['InvalidRetentionPeriod', configuration(byDefault('<Mode>GOVERNANCE</Mode><Days>36501</Days>'))],
       ['MalformedXML', '<Other/>'],
-      ['MalformedXML', ''],
+      ['MissingRequestBodyError', ''],
     ] as const) {
       await s3.refused(400, code, ['PUT', path, { query, body }]);
     }

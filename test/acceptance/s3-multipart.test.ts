@@ -352,7 +352,10 @@ describe('checksums of parts', () => {
     await s3.refused(
       400,
       'BadDigest',
-      put({ 'content-md5': Buffer.from(md5Of('y'), 'hex').toString('base64') }),
+      put({
+        'x-amz-checksum-crc32': 'jNwWgw==',
+        'content-md5': Buffer.from(md5Of('y'), 'hex').toString('base64'),
+      }),
     );
     await s3.refused(
       400,

@@ -138,7 +138,7 @@ describe('every operation', () => {
     const unknown = new S3Client(cloud.data, { ...full.pair, access_key_id: 'CLAK0000000000000000' });
     const wrong = new S3Client(cloud.data, { ...full.pair, secret_access_key: 'x'.repeat(40) });
     for (const operation of OPERATIONS) {
-      assertDenied(operation.name, await unknown.call(...requestFor(operation)), 'SignatureDoesNotMatch');
+      assertDenied(operation.name, await unknown.call(...requestFor(operation)), 'InvalidAccessKeyId');
       assertDenied(operation.name, await wrong.call(...requestFor(operation)), 'SignatureDoesNotMatch');
     }
     await assertUntouched();
@@ -308,7 +308,7 @@ describe('every operation', () => {
     await sleep(2100);
     for (const operation of OPERATIONS) {
       for (const ended of [brief, revoked]) {
-        assertDenied(operation.name, await ended.call(...requestFor(operation)), 'SignatureDoesNotMatch');
+        assertDenied(operation.name, await ended.call(...requestFor(operation)), 'InvalidAccessKeyId');
       }
     }
     await assertUntouched();

@@ -56,11 +56,7 @@ describe('versioning', () => {
       await setVersioning(s3, bucket, each);
       assert.deepEqual(await status(), [each]);
     }
-    for (const body of [
-      '',
-      '<x/>',
-      '<VersioningConfiguration><Status>Off</Status></VersioningConfiguration>',
-    ]) {
+    for (const body of ['<x/>', '<VersioningConfiguration><Status>Off</Status></VersioningConfiguration>']) {
       await s3.refused(400, 'MalformedXML', ['PUT', `/${bucket}`, { query: 'versioning', body }]);
     }
   });
