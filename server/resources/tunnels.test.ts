@@ -55,7 +55,7 @@ test('bytes and ends go through, and both are written down', async () => {
   await new Promise((resolve) => setImmediate(resolve));
   assert.deepEqual(client.got, { text: 'hello', ends: 1, code: 1000 });
   assert.equal(seen.sentBytes, 5);
-  const end = { port: 22, bytes_in: 5, bytes_out: 5, seconds: 0, reason: 'ended' };
+  const end = { port: 22, bytes_in: 5, bytes_out: 5, seconds: 0, tunnels: 1, reason: 'ended' };
   assert.deepEqual(seen.told, [
     ['tunnel_opened', { port: 22 }],
     ['tunnel_closed', end],
@@ -123,4 +123,34 @@ test('an account has 200 at once and 100 to one target; failures and ends give t
   const dead: TunnelTarget = { ...echo('vm-c').target, dial: () => Promise.reject(new Error('dead')) };
   for (let i = 0; i < 3; i++) await assert.rejects(tunnels.open(dead, {}), /dead/);
   await tunnels.open(echo('vm-c').target, {});
+});
+
+test('a loop of tunnels writes few events, tells all of them, and takes nothing from another account', async () => {
+  const tunnels = open();
+  const [attacker, victim] = [echo('vm-a', 1), echo('vm-b', 2)];
+  for (let i = 0; i < 1000; i++) {
+    const tunnel = await tunnels.open(attacker.target, { port: 22 });
+    await tunnel.receive(Buffer.from('x'), false);
+    tunnel.end();
+  }
+  assert.equal(attacker.seen.told.length, 51);
+  // Other ports and keys are events of their own, until those are too many.
+  const others = Array.from({ length: 49 }, (_, at) => tunnels.open(attacker.target, { port: 1000 + at }));
+  await Promise.all(others);
+  const more = tunnels.open(attacker.target, { port: 23 });
+  await assert.rejects(more, (error) => isAppError(error, 'overloaded'));
+  (await tunnels.open(victim.target, { port: 22 })).end();
+  const told = victim.seen.told.map(([what]) => what);
+  assert.deepEqual(told, ['tunnel_opened', 'tunnel_closed']);
+  (await tunnels.open(attacker.target, { port: 22 })).end();
+  await tunnels.check();
+  assert.equal(attacker.seen.told.length, 100);
+  for (let i = 0; i < 100; i++) {
+    now += 2000;
+    await tunnels.check();
+  }
+  const ends = attacker.seen.told.filter(([what]) => what === 'tunnel_closed').map(([, facts]) => facts);
+  const sum = (name: string) => ends.reduce((all, facts) => all + Number(facts[name]), 0);
+  assert.deepEqual([sum('tunnels'), sum('bytes_in')], [1001 + 49, 1000]);
+  (await tunnels.open(attacker.target, { port: 23 })).end();
 });

@@ -7,20 +7,16 @@ import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Clock } from '../platform/clock.ts';
 import { AppError } from '../platform/errors.ts';
+import { type TunnelEnd, TunnelLog, type TunnelLogTarget } from './tunnel-log.ts';
 
 /** The machine or database at the end of a tunnel. */
-export interface TunnelTarget {
-  /** `vm-…` or `db-…`. */
-  readonly id: string;
-  readonly accountId: number;
+export interface TunnelTarget extends TunnelLogTarget {
   /** A connection that allows half-open. Throws AppErrors. */
   dial(): Promise<Duplex>;
   /** False once tunnels to it must end: it was stopped, suspended or deleted. */
   isOpen(): Promise<boolean>;
   /** Counts bytes that went from it to the client. */
   sent(bytes: number): void;
-  /** Writes the event. */
-  announce(what: 'tunnel_opened' | 'tunnel_closed', facts: Readonly<Record<string, unknown>>): Promise<void>;
 }
 
 /** The client's side; see Channel in http/web-sockets.ts. */
@@ -69,9 +65,11 @@ export class Tunnels {
   readonly #byAccount = new Map<number, number>();
   readonly #byTarget = new Map<string, number>();
   readonly #open = new Set<Tunnel>();
+  readonly #log: TunnelLog;
 
   constructor(deps: TunnelsDeps) {
     this.#deps = deps;
+    this.#log = new TunnelLog(deps);
   }
 
   /** Number of open tunnels. */
@@ -81,25 +79,22 @@ export class Tunnels {
 
   /** Throws `overloaded` when there are too many, `insufficient_capacity`, and the errors of dial(). */
   async open(target: TunnelTarget, facts: Readonly<Record<string, unknown>>): Promise<Tunnel> {
-    const { clock, assertFree, onError } = this.#deps;
+    const { clock, assertFree } = this.#deps;
     const giveBack = this.#take(target);
     try {
       assertFree(FILES);
       const stream = await target.dial();
       // An error is always followed by `close`.
       stream.on('error', () => {});
+      const tellEnd = await this.#log.begin(target, facts).catch((error) => {
+        stream.destroy();
+        throw error;
+      });
       const onEnd = (tunnel: Tunnel) => {
         this.#open.delete(tunnel);
         giveBack();
-        const told = target.announce('tunnel_closed', { ...facts, ...tunnel.facts });
-        told.catch((error) => onError(target.id, 'the end of a tunnel was not stored', error));
+        tellEnd(tunnel.told);
       };
-      try {
-        await target.announce('tunnel_opened', facts);
-      } catch (error) {
-        stream.destroy();
-        throw error;
-      }
       const tunnel = new Tunnel({ stream, target, onEnd, now: () => clock.monotonic() });
       this.#open.add(tunnel);
       return tunnel;
@@ -119,6 +114,7 @@ export class Tunnels {
       if (!isOpen.has(target.id)) isOpen.set(target.id, await target.isOpen());
       if (isOpen.get(target.id) === false) tunnel.close('gone');
     }
+    this.#log.check();
   }
 
   /** The result gives the place back; a second call does nothing. */
@@ -157,7 +153,6 @@ interface TunnelDeps {
 /** One tunnel; a SocketSession of its WebSocket. */
 class Tunnel {
   readonly #deps: TunnelDeps;
-  readonly #beganAt: number;
   #movedAt: number;
   #channel: TunnelChannel | null = null;
   #inBytes = 0;
@@ -168,8 +163,7 @@ class Tunnel {
 
   constructor(deps: TunnelDeps) {
     this.#deps = deps;
-    this.#beganAt = deps.now();
-    this.#movedAt = this.#beganAt;
+    this.#movedAt = deps.now();
   }
 
   get target(): TunnelTarget {
@@ -182,13 +176,8 @@ class Tunnel {
   }
 
   /** For the event of its end. */
-  get facts(): Readonly<Record<string, unknown>> {
-    return {
-      bytes_in: this.#inBytes,
-      bytes_out: this.#outBytes,
-      seconds: Math.round((this.#deps.now() - this.#beganAt) / 1000),
-      reason: this.#ending ?? 'closed',
-    };
+  get told(): TunnelEnd {
+    return { bytesIn: this.#inBytes, bytesOut: this.#outBytes, reason: this.#ending ?? 'closed' };
   }
 
   begin(channel: TunnelChannel): void {

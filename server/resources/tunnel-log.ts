@@ -1,0 +1,129 @@
+/**
+ * The events of tunnels: who reached which port of what, from when to when, and how much went through.
+ * Tunnels of one credential to one port that follow each other faster than an account may write events are
+ * told as one.
+ */
+import type { Clock } from '../platform/clock.ts';
+import { AppError } from '../platform/errors.ts';
+
+export interface TunnelLogTarget {
+  /** `vm-…` or `db-…`. */
+  readonly id: string;
+  readonly accountId: number;
+  /** Writes the event. */
+  announce(what: 'tunnel_opened' | 'tunnel_closed', facts: Readonly<Record<string, unknown>>): Promise<void>;
+}
+
+export interface TunnelEnd {
+  readonly bytesIn: number;
+  readonly bytesOut: number;
+  readonly reason: string;
+}
+
+export interface TunnelLogDeps {
+  readonly clock: Clock;
+  readonly onError: (id: string, what: string, error: unknown) => void;
+}
+
+/** Events that an account writes at once, and how many more each second. */
+const BURST = 100;
+const PER_SECOND = 1;
+/** Left for beginnings: an end waits, and tunnels that come meanwhile belong to what has not ended. */
+const RESERVE = 50;
+
+interface Entry {
+  readonly target: TunnelLogTarget;
+  readonly facts: Readonly<Record<string, unknown>>;
+  /** Monotonic, ms. */
+  readonly beganAt: number;
+  readonly written: Promise<void>;
+  endedAt: number;
+  open: number;
+  tunnels: number;
+  bytesIn: number;
+  bytesOut: number;
+  reason: string;
+}
+
+export class TunnelLog {
+  readonly #deps: TunnelLogDeps;
+  readonly #entries = new Map<string, Entry>();
+  /** By account, of those that have fewer than BURST left. */
+  readonly #left = new Map<number, { readonly events: number; readonly at: number }>();
+
+  constructor(deps: TunnelLogDeps) {
+    this.#deps = deps;
+  }
+
+  /**
+   * Resolves once the event is stored, with what is to be called at the tunnel's end. `facts`: which port,
+   * and whose credential. Throws `overloaded` when the account has written too many events.
+   */
+  async begin(
+    target: TunnelLogTarget,
+    facts: Readonly<Record<string, unknown>>,
+  ): Promise<(end: TunnelEnd) => void> {
+    const key = JSON.stringify([target.id, facts]);
+    const entry = this.#entries.get(key) ?? this.#open(key, target, facts);
+    entry.open += 1;
+    entry.tunnels += 1;
+    try {
+      await entry.written;
+    } catch (error) {
+      this.#entries.delete(key);
+      throw error;
+    }
+    return ({ bytesIn, bytesOut, reason }) => {
+      entry.open -= 1;
+      entry.bytesIn += bytesIn;
+      entry.bytesOut += bytesOut;
+      Object.assign(entry, { reason, endedAt: this.#deps.clock.monotonic() });
+      this.#close(key, entry);
+    };
+  }
+
+  /** Writes the ends that had to wait. To be called every second or two. */
+  check(): void {
+    for (const [key, entry] of this.#entries) this.#close(key, entry);
+    for (const accountId of this.#left.keys()) {
+      if (this.#eventsOf(accountId) >= BURST) this.#left.delete(accountId);
+    }
+  }
+
+  #open(key: string, target: TunnelLogTarget, facts: Readonly<Record<string, unknown>>): Entry {
+    if (!this.#take(target.accountId)) {
+      const detail = 'This account opens tunnels to different ports, or with different keys, too often';
+      throw new AppError('overloaded', detail, { hint: 'Try again in a few seconds' });
+    }
+    const beganAt = this.#deps.clock.monotonic();
+    const written = target.announce('tunnel_opened', facts);
+    const nothing = { open: 0, tunnels: 0, bytesIn: 0, bytesOut: 0, reason: '' };
+    const entry: Entry = { target, facts, beganAt, endedAt: beganAt, written, ...nothing };
+    this.#entries.set(key, entry);
+    return entry;
+  }
+
+  #close(key: string, entry: Entry): void {
+    const { target, facts, tunnels, bytesIn, bytesOut, reason } = entry;
+    if (entry.open > 0 || !this.#take(target.accountId, RESERVE)) return;
+    this.#entries.delete(key);
+    const seconds = Math.round((entry.endedAt - entry.beganAt) / 1000);
+    const end = { bytes_in: bytesIn, bytes_out: bytesOut, seconds, tunnels, reason };
+    const told = target.announce('tunnel_closed', { ...facts, ...end });
+    told.catch((error) => this.#deps.onError(target.id, 'the end of a tunnel was not stored', error));
+  }
+
+  #eventsOf(accountId: number): number {
+    const left = this.#left.get(accountId);
+    if (left === undefined) return BURST;
+    return Math.min(BURST, left.events + ((this.#deps.clock.monotonic() - left.at) / 1000) * PER_SECOND);
+  }
+
+  /** False: no more than `reserve` are left. */
+  #take(accountId: number, reserve = 0): boolean {
+    const events = this.#eventsOf(accountId);
+    if (events < reserve + 1) return false;
+    this.#left.set(accountId, { events: events - 1, at: this.#deps.clock.monotonic() });
+    return true;
+  }
+}
