@@ -19,12 +19,21 @@ export function counted(count: number, noun: string): string {
   return `${count.toLocaleString('en')} ${noun}${count === 1 ? '' : 's'}`;
 }
 
-/** Names may hold what moves the cursor of a terminal or sets its title. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: these are what must not get to a terminal
+const CONTROLS = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
+
+/** Names may hold what moves the cursor of a terminal, sets its title, or shows letters in another order. */
 export function printable(text: string): string {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what must not get to a terminal
-  return text.replace(/[\u0000-\u001f\u007f-\u009f]/g, (found) => {
-    return `\\x${found.charCodeAt(0).toString(16).padStart(2, '0')}`;
+  return text.replace(CONTROLS, (found) => {
+    const hex = found.charCodeAt(0).toString(16);
+    return hex.length > 2 ? `\\u${hex.padStart(4, '0')}` : `\\x${hex.padStart(2, '0')}`;
   });
+}
+
+/** The same value as JSON in one line, which a terminal shows as it is. */
+function jsonLine(value: unknown): string {
+  const escaped = (found: string) => `\\u${found.charCodeAt(0).toString(16).padStart(4, '0')}`;
+  return JSON.stringify(value).replace(CONTROLS, escaped);
 }
 
 export class Output {
@@ -36,9 +45,19 @@ export class Output {
     this.isQuiet = isQuiet;
   }
 
-  /** A line of data. */
+  /** A line of data, whatever is in it. */
   line(text: string): void {
-    process.stdout.write(`${text}\n`);
+    process.stdout.write(`${printable(text)}\n`);
+  }
+
+  /** One thing of a list that is printed as it comes. */
+  json(thing: unknown): void {
+    process.stdout.write(`${jsonLine(thing)}\n`);
+  }
+
+  /** Text of the client's own, in lines. */
+  text(lines: string): void {
+    process.stdout.write(`${lines}\n`);
   }
 
   /** A line for whoever watches; not with --quiet. */
@@ -58,14 +77,14 @@ export class Output {
 
   /** One thing: as JSON, or by its lines. */
   one(thing: unknown, lines: () => readonly string[]): void {
-    if (this.isJson) this.line(JSON.stringify(thing));
-    else for (const text of lines()) this.line(printable(text));
+    if (this.isJson) this.json(thing);
+    else for (const text of lines()) this.line(text);
   }
 
   /** A list: one JSON object per line, or a table under these headings. Numbers stand to the right. */
   table<T>(things: readonly T[], headings: readonly string[], rowOf: (thing: T) => Row): void {
     if (this.isJson) {
-      for (const thing of things) this.line(JSON.stringify(thing));
+      for (const thing of things) this.json(thing);
       return;
     }
     for (const text of tableLines(headings, things.map(rowOf))) this.line(text);

@@ -45,18 +45,20 @@ function psql({ connection, ca, port, folder }: Login): Call {
   return { program: 'psql', args: [], env };
 }
 
-/** In the quotes of an option file. */
-const optionText = (text: string) => `"${text.replaceAll('\\', '\\\\').replaceAll('"', '\\"')}"`;
+/** In the quotes of an option file. A line of its own would be another option. */
+function optionText(text: string): string {
+  return `"${text.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n').replaceAll('\r', '\\r')}"`;
+}
 
 function mariadb(program: string): (login: Login) => Call {
   return ({ connection, ca, port, folder }) => {
     const { username, password = '', database, tls } = connection;
-    const lines = ['[client]', `host=${LOOPBACK}`, `port=${port}`, 'protocol=tcp', `user=${username}`];
-    lines.push(`password=${optionText(password)}`);
+    const lines = ['[client]', `host=${LOOPBACK}`, `port=${port}`, 'protocol=tcp'];
+    lines.push(`user=${optionText(username)}`, `password=${optionText(password)}`);
     if (tls) lines.push('ssl');
     if (ca !== null) lines.push(`ssl-ca=${optionText(fileIn(folder, 'ca.pem', ca))}`);
     const options = fileIn(folder, 'client.cnf', `${lines.join('\n')}\n`);
-    return { program, args: [`--defaults-extra-file=${options}`, database], env: {} };
+    return { program, args: [`--defaults-extra-file=${options}`, `--database=${database}`], env: {} };
   };
 }
 

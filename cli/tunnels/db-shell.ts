@@ -53,8 +53,7 @@ async function show(
   const names = result.columns.map(({ name }) => name);
   if (names.length > 0) {
     if (output.isJson) {
-      for (const row of result.rows)
-        output.line(JSON.stringify(Object.fromEntries(names.map((name, i) => [name, row[i]]))));
+      for (const row of result.rows) output.json(Object.fromEntries(names.map((name, i) => [name, row[i]])));
     } else {
       output.table(result.rows, names, (row) =>
         row.map((cell) =>

@@ -4,9 +4,10 @@ import { existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Cloud, Vm } from '../../sdk/index.ts';
+import { type Cloud, CloudError, type Vm } from '../../sdk/index.ts';
 import { configFolder } from '../environment.ts';
-import { ClientError, EXIT, type ExitCode } from '../failures.ts';
+import { ClientError, EXIT, type ExitCode, tell } from '../failures.ts';
+import type { Output } from '../output.ts';
 import { writePrivateFile } from '../private-file.ts';
 import type { Session } from '../session.ts';
 
@@ -74,15 +75,34 @@ export function userPublicKeys(): string[] {
 /** A word for the shell that ssh hands its ProxyCommand to, without `%` of ssh's own. */
 const quoted = (word: string) => `'${word.replaceAll("'", "'\\''")}'`.replaceAll('%', '%%');
 
+/**
+ * Lends the key of this client to the machine for two minutes, unless the machine was made with it. Where
+ * that fails, one of the user's own may open the machine. API keys that may not lend say nothing of it.
+ */
+export async function lendOwnKey(cloud: Cloud, vmId: string, output: Output): Promise<void> {
+  try {
+    await cloud.lendSshKey(vmId, { public_key: ownPublicKey() });
+  } catch (error) {
+    const mayNot = error instanceof CloudError && (error.status === 403 || error.status === 404);
+    if (!mayNot) output.note(`This client's SSH key was not lent: ${tell(error).lines.join(' ')}`);
+  }
+}
+
 /** The command that leads to the machine's port 22; no secret is in it. */
 function proxyCommand({ profileName }: Session, { vm_id }: Vm): string {
   const own = [process.execPath, process.argv[1] ?? ''].map(quoted).join(' ');
   const profile = profileName === null ? '' : ` --profile ${quoted(profileName)}`;
-  return `${own} vm proxy ${vm_id} 22${profile}`;
+  return `${own} vm proxy ${vm_id} 22 --lend-key${profile}`;
 }
 
-/** The settings of ssh for a machine, by their names in ssh_config. */
+/** The only form of an id; another one would be a command of this computer's shell, or a setting of ssh. */
+const VM_ID = /^vm-[0-9a-z]{26}$/;
+
+/** The settings of ssh for a machine, by their names in ssh_config. Throws ClientError. */
 export async function sshSettings(session: Session, vm: Vm): Promise<readonly [string, string][]> {
+  if (!VM_ID.test(vm.vm_id)) throw new ClientError('the cloud named the machine by what is no id of one');
+  // Made here: what it prints would be lost where the proxy runs.
+  ownPublicKey();
   const isKnown = await noteHostKeys(session.cloud, vm);
   const settings: [string, string][] = [
     ['HostName', vm.vm_id],
@@ -94,8 +114,7 @@ export async function sshSettings(session: Session, vm: Vm): Promise<readonly [s
     ['StrictHostKeyChecking', isKnown ? 'yes' : 'accept-new'],
     ['HashKnownHosts', 'no'],
   ];
-  if (existsSync(ownKey())) settings.push(['IdentityFile', quotedPath(ownKey())]);
-  return settings;
+  return [...settings, ['IdentityFile', quotedPath(ownKey())]];
 }
 
 const quotedPath = (path: string) => `"${path.replaceAll('%', '%%')}"`;

@@ -12,6 +12,8 @@ const WINDOW_BYTES = 256 * 1024;
 /** The cloud asks every 30 s whether we are there, and does not see our answer while the far side waits. */
 const PING_MS = 15_000;
 const ENDED = 1000;
+/** Characters; a longer one is not of the cloud. */
+const MAX_REFUSAL = 64 * 1024;
 
 /** The address of an operation as a WebSocket. */
 function socketUrl(httpUrl: string): string {
@@ -32,9 +34,16 @@ export function openSocket({ key }: Session, url: string): Promise<WebSocket> {
     });
     socket.once('error', (error) => reject(new ClientError(error.message, EXIT.unavailable)));
     socket.once('unexpected-response', (_request, response) => {
-      const pieces: Buffer[] = [];
-      response.on('data', (piece: Buffer) => pieces.push(piece));
-      response.once('end', () => reject(refusal(response.statusCode ?? 0, Buffer.concat(pieces).toString())));
+      let text = '';
+      const told = () => {
+        reject(refusal(response.statusCode ?? 0, text));
+        response.destroy();
+      };
+      response.setEncoding('utf8').on('data', (piece: string) => {
+        text += piece;
+        if (text.length > MAX_REFUSAL) told();
+      });
+      response.once('end', told).once('error', told);
     });
   });
 }

@@ -6,11 +6,16 @@ import { UsageError } from '../failures.ts';
 import { findVm } from '../resource-commands.ts';
 import { cleaned, showConsole } from './console.ts';
 import { listen, portPair, untilInterrupted } from './forward.ts';
-import { ownPublicKey, runSsh, sshSettings, userPublicKeys } from './ssh.ts';
+import { lendOwnKey, ownPublicKey, runSsh, sshSettings, userPublicKeys } from './ssh.ts';
 import { join, openSocket } from './tunnel.ts';
 
 const MAX_LOG_BYTES = 2 ** 20;
 const LOG_BYTES = 64 * 1024;
+/** Of ssh, for whatever was not the command's. */
+const SSH_FAILED = 255;
+const REFUSED =
+  'If the machine denied permission: it asks the cloud for lent keys once it was started anew, with the image tiny, ' +
+  'or with OpenSSH, cloud-init and bash; else put the key in by the console (cloudlet vm console).';
 
 const theVm = async (call: Invocation): Promise<{ readonly cloud: Cloud; readonly vm: Vm }> => {
   const { cloud } = call.session();
@@ -59,7 +64,10 @@ async function forward(call: Invocation) {
 async function sshConfig(call: Invocation) {
   const { vm } = await theVm(call);
   const settings = await sshSettings(call.session(), vm);
-  const lines = [`Host ${vm.name} ${vm.vm_id}`, ...settings.map(([name, value]) => `  ${name} ${value}`)];
+  // A name may be `*`, which is every host to ssh; and the cloud may not choose which hosts are meant.
+  const isName = /^[A-Za-z0-9][A-Za-z0-9._-]*$/.test(vm.name) && vm.name === call.words[0];
+  const hosts = isName ? `${vm.name} ${vm.vm_id}` : vm.vm_id;
+  const lines = [`Host ${hosts}`, ...settings.map(([name, value]) => `  ${name} ${value}`)];
   call.output.one(Object.fromEntries(settings), () => lines);
 }
 
@@ -106,7 +114,7 @@ export const VM_TUNNEL_COMMANDS: readonly Command[] = [
     words: 'NAME',
     summary: 'create a machine that takes your SSH keys',
     details:
-      'The public keys of ~/.ssh and one of the client go into the machine. They are read at its first start:\nlater ones have to be put in by yourself.',
+      'The public keys of ~/.ssh and one of the client go into the machine. They are read at its first start;\nvm ssh of another computer lends a key of its own.',
     options: {
       type: { value: 'TYPE', summary: 'instance type (t2.micro)' },
       image: { value: 'IMAGE', summary: 'image to start from (tiny)' },
@@ -122,7 +130,8 @@ export const VM_TUNNEL_COMMANDS: readonly Command[] = [
     name: 'vm ssh',
     words: 'VM [COMMAND…]',
     summary: 'open a shell on a machine, or run a command there',
-    details: 'Words with a dash come after --: cloudlet vm ssh web-1 -- ls -l',
+    details:
+      "Words with a dash come after --: cloudlet vm ssh web-1 -- ls -l\nA machine that was made without this client's key is lent it for two minutes, for the log-in; that\nneeds the scope compute:write.",
     options: {
       user: { value: 'NAME', short: 'l', summary: 'log in as this user (root)' },
       identity: { value: 'FILE', short: 'i', summary: 'use this key' },
@@ -142,7 +151,9 @@ export const VM_TUNNEL_COMMANDS: readonly Command[] = [
       const settings = (await sshSettings(call.session(), vm)).filter(([name]) => {
         return user === undefined || name !== 'User';
       });
-      return runSsh('ssh', settings, [...args, '--', vm.vm_id, ...words.slice(1)]);
+      const code = await runSsh('ssh', settings, [...args, '--', vm.vm_id, ...words.slice(1)]);
+      if (Number(code) === SSH_FAILED) call.output.note(REFUSED);
+      return code;
     },
   },
   {
@@ -162,10 +173,12 @@ export const VM_TUNNEL_COMMANDS: readonly Command[] = [
     name: 'vm proxy',
     words: 'VM [PORT]',
     summary: 'join standard input and output to a port of a machine (22); for ProxyCommand of ssh',
+    options: { 'lend-key': { summary: "before, lend the machine this client's SSH key for two minutes" } },
     run: async (call) => {
       const { session, words } = call;
       const [vm_id = '', port = '22'] = words;
       const vm = /^vm-/.test(vm_id) ? ({ vm_id } as Vm) : await findVm(session().cloud, vm_id);
+      if (call.options.has('lend-key')) await lendOwnKey(session().cloud, vm.vm_id, call.output);
       const socket = await tunnelTo(call, vm, portPair(port).far)();
       await join(socket, { input: process.stdin, output: process.stdout });
       process.exit(0);

@@ -224,7 +224,8 @@ async function buildDomains(
   const [apiUrl, dataUrl] = [() => addresses.apiUrl, () => addresses.dataUrl];
   const options = { config, clock, log, base, drill, points };
   const services = servicesOf(() => databases.privately);
-  const compute = await buildCompute({ ...options, urls: addresses, billing: billing.vmCharges, services });
+  const ofVms = { urls: addresses, billing: billing.vmCharges, isCurrent: isCurrentBy(() => accounts) };
+  const compute = await buildCompute({ ...options, ...ofVms, services });
   const faults = new DataFaults(base.alarms);
   const egress = new Egress({ changes: billing.changes, billing: billing.databaseCharges });
   const { alarms, diskSpace } = base;
@@ -280,6 +281,11 @@ async function buildDomains(
 /** Recovery is made after databases, and reached once both run. */
 function pointFilesOf(recovery: () => PointFiles): PointFiles {
   return { points: () => recovery().points(), find: (...of) => recovery().find(...of) };
+}
+
+/** Accounts are made after machines, and asked once both run. */
+function isCurrentBy(accounts: () => Pick<AccountsPart, 'authenticator'>) {
+  return (principal: Principal) => accounts().authenticator.isCurrent(principal);
 }
 
 /** Databases are made after machines, and reached once both run. */

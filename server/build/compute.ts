@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import type { Logger } from 'pino';
 import { ImageSources } from '../compute/images/image-sources.ts';
 import { AddressPool } from '../compute/machines/addresses.ts';
+import type { LentKeysDeps } from '../compute/machines/lent-keys.ts';
 import type { MachinePoints } from '../compute/machines/machine-origins.ts';
 import type { VmBilling } from '../compute/machines/vm-billing.ts';
 import { VmStore } from '../compute/machines/vm-store.ts';
@@ -17,7 +18,7 @@ import { GuestBridge } from '../drivers/host-network/guest-bridge.ts';
 import { OutboundGuard } from '../drivers/host-network/outbound-guard.ts';
 import { AddressGuard } from '../drivers/loopback-ingress/address-guard.ts';
 import { LoopbackIngress } from '../drivers/loopback-ingress/loopback-ingress.ts';
-import { PrivateNetworks } from '../drivers/private-network/private-networks.ts';
+import { PrivateNetworks, type PrivateNetworksDeps } from '../drivers/private-network/private-networks.ts';
 import { TcpListeners } from '../drivers/public-listeners/public-listeners.ts';
 import { UIDS } from '../drivers/qemu/guest-folders.ts';
 import { QemuHypervisor } from '../drivers/qemu/qemu-hypervisor.ts';
@@ -42,6 +43,7 @@ export interface HostDeps {
   readonly urls: Pick<OwnAddresses, 'apiUrl' | 'dataUrl' | 'listening'>;
   readonly billing: VmBilling;
   readonly services: NetworkServices;
+  readonly isCurrent: LentKeysDeps['isCurrent'];
   readonly points: MachinePoints;
   /** Name of the restore drill that the machines are for. */
   readonly drill: string | undefined;
@@ -88,7 +90,11 @@ export async function buildCompute(deps: HostDeps) {
     tunnels,
     services: deps.services,
     points: deps.points,
-    privateNetworks: buildPrivateNetworks(deps, hypervisor),
+    isCurrent: deps.isCurrent,
+    privateNetworks: buildPrivateNetworks(deps, {
+      socketOf: (vmId) => hypervisor.privateSocket(vmId),
+      keysOf: (accountId, vmId) => part.lentKeys.of(accountId, vmId),
+    }),
     host: {
       hypervisor,
       waits: hypervisor.waits,
@@ -156,10 +162,13 @@ function buildNetwork(config: Config, noUsers: NoOtherUsers | null) {
 
 const EVERY_ADDRESS = ['', '0.0.0.0', '::'];
 
-function buildPrivateNetworks({ config, log, services, urls }: HostDeps, hypervisor: QemuHypervisor) {
+function buildPrivateNetworks(
+  { config, log, services, urls }: HostDeps,
+  guests: Pick<PrivateNetworksDeps, 'socketOf' | 'keysOf'>,
+) {
   const host = EVERY_ADDRESS.includes(config.host) ? '127.0.0.1' : config.host;
   return new PrivateNetworks({
-    socketOf: (vmId) => hypervisor.privateSocket(vmId),
+    ...guests,
     services,
     data: () => ({ host, port: Number(new URL(urls.listening.dataUrl).port) }),
     warn: (text) => log.warn(text),

@@ -111,6 +111,11 @@ export const OPERATOR: Principal = {
   credentialId: 'control',
 };
 
+/** For events. A session's is a hash of its token, which nobody needs to see. */
+export function credentialOf({ via, credentialId }: Principal): string | null {
+  return via === 'key' ? credentialId : null;
+}
+
 /** True when the principal's scopes cover the permission. `admin` also needs isAdmin and the full scope. */
 export function permits(principal: Principal, permission: Permission): boolean {
   if (permission === 'public') return true;

@@ -25,6 +25,7 @@ import type { Ingress } from './ingress.ts';
 import { machineStops } from './machines/account-stops.ts';
 import type { AddressPool } from './machines/addresses.ts';
 import { Exposures, type ExposuresDeps } from './machines/exposures.ts';
+import { LentKeys, type LentKeysDeps } from './machines/lent-keys.ts';
 import { Lifecycle, type VmEventType } from './machines/lifecycle.ts';
 import { MachineOrigins, type MachinePoints } from './machines/machine-origins.ts';
 import { Machines, type OpenFiles } from './machines/machines.ts';
@@ -191,6 +192,7 @@ export function computePart(
     readonly publishing: { readonly listeners: PublicListeners; readonly rules: PublishingRules };
     readonly tunnels: Tunnels;
     readonly privateNetworks: PrivateSwitch;
+    readonly isCurrent: LentKeysDeps['isCurrent'];
   },
 ) {
   const { metadata, clock, hypervisor, ingress, orphanGraceMs, host, alarms, log, tunnels, privateNetworks } =
@@ -219,7 +221,8 @@ export function computePart(
     return sent.flush();
   };
   const sweepMs = Math.max(orphanGraceMs, CHECK_MS);
-  const services = { ...parts, metrics, find, consoles, tickets, published };
+  const lentKeys = new LentKeys({ ...deps, changes, find });
+  const services = { ...parts, metrics, find, consoles, tickets, published, lentKeys };
   const routeDeps = { ...services, hypervisor, billing: deps.billing, apiUrl: deps.apiUrl };
   return {
     accountStops,
@@ -262,6 +265,7 @@ export function computePart(
       await host.close();
     },
     flush: flushSent,
+    lentKeys,
     named: (hostname: string) => published.named(hostname),
   };
 }

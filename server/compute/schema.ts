@@ -104,6 +104,16 @@ export const NewVm = namedObject('NewVm', {
 });
 export type NewVm = Static<typeof NewVm>;
 
+export const NewLentKey = namedObject('NewLentKey', {
+  public_key: Type.String({ maxLength: 4096, description: 'An OpenSSH public key' }),
+});
+
+export const LentKey = namedObject('LentKey', {
+  fingerprint: Type.String({ description: 'As ssh-keygen -l shows it' }),
+  expires_at: textOrNull('null: the machine was made with this key, which is not lent'),
+});
+export type LentKey = Static<typeof LentKey>;
+
 export const DeletedVm = namedObject('DeletedVm', {
   vm_id: Type.String(),
   name: Type.String(),

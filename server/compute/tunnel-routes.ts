@@ -1,5 +1,5 @@
 /** Tunnels to TCP ports of machines. */
-import type { Principal } from '../calls/principal.ts';
+import { credentialOf, type Principal } from '../calls/principal.ts';
 import { defineRoute, type Route } from '../http/route.ts';
 import type { SocketRoute } from '../http/web-sockets.ts';
 import { type Changes, WriteBehind } from '../metadata/change.ts';
@@ -109,11 +109,6 @@ function portIn(query: URLSearchParams): number {
   const port = /^\d{1,5}$/.test(text) ? Number(text) : 0;
   if (port >= 1 && port <= MAX_PORT && query.getAll('port').length <= 1) return port;
   throw invalidField('port', `must be one TCP port of the machine, 1 to ${MAX_PORT}`);
-}
-
-/** A session's is a hash of its token, which nobody needs to see. */
-function credentialOf({ via, credentialId }: Principal): string | null {
-  return via === 'key' ? credentialId : null;
 }
 
 function assertRunning({ state }: { readonly state: string }): void {

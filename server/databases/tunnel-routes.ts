@@ -1,5 +1,5 @@
 /** Tunnels to the servers of databases. Users log in there as they do over any other connection. */
-import type { Principal } from '../calls/principal.ts';
+import { credentialOf, type Principal } from '../calls/principal.ts';
 import { defineRoute, type Route } from '../http/route.ts';
 import type { SocketRoute } from '../http/web-sockets.ts';
 import type { Changes } from '../metadata/change.ts';
@@ -73,8 +73,7 @@ export function databaseTunnelSocket(deps: DatabaseTunnelsDeps): SocketRoute {
     prepare: async (principal, params) => {
       const row = await deps.owned.findLive(principal, params.database_id ?? '');
       assertReadable(row);
-      const { via, credentialId } = principal;
-      return deps.tunnels.open(targetOf(deps, row), { credential_id: via === 'key' ? credentialId : null });
+      return deps.tunnels.open(targetOf(deps, row), { credential_id: credentialOf(principal) });
     },
   };
 }

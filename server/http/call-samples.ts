@@ -22,6 +22,7 @@ const ADA = { username: 'ada', email: 'ada@example.com', password: 'correct hors
 /** The verifier and the challenge of RFC 7636, appendix B. */
 const VERIFIER = 'dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk';
 const CHALLENGE = 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM';
+const SSH_KEY = `ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI${'A'.repeat(43)}`;
 const CALLBACK = 'http://127.0.0.1:7777/callback';
 const PROGRAM = { name: 'CLI on laptop', scopes: ['storage:read'] };
 
@@ -69,6 +70,7 @@ export const CALL_SAMPLES: Readonly<Record<string, CallSample>> = {
   downloadFolder: { ...BUCKET, query: '?prefix=2026/', options: '-o 2026.zip' },
   downloadObject: { options: '-o photo.jpg' },
   getCdnUrl: { query: '?expires_in=3600' },
+  lendSshKey: { body: { public_key: SSH_KEY } },
   createVm: { body: { name: 'web', instance_type: 't2.micro' } },
   openConsole: {
     instead:

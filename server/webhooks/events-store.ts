@@ -31,6 +31,7 @@ export const EVENT_TYPES = [
   'vm.stopped',
   'vm.failed',
   'vm.deleted',
+  'vm.ssh_key_lent',
   'vm.tunnel_opened',
   'vm.tunnel_closed',
   'webhook.test',

@@ -1,5 +1,6 @@
 /** A machine from afar, by the client: a shell, files, ports. */
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -8,7 +9,7 @@ import { notInstalled } from '../../scripts/installed.ts';
 import { CheckedClient } from '../harness/checked-client.ts';
 import { CloudProcess } from '../harness/cloud-process.ts';
 import { eventually } from '../harness/waiting.ts';
-import { CliUser } from './cli-kit.ts';
+import { CliUser, PROGRAM } from './cli-kit.ts';
 import { cannotRunGuests, removeAll } from './vms-kit.ts';
 
 const skip = cannotRunGuests() || notInstalled('ssh');
@@ -70,4 +71,39 @@ test('a port is published, listed and taken back by its number', { skip }, async
   await user.ok(['vm', 'unpublish', 'web-1', String(made.public_port)]);
   await user.fails(5, ['vm', 'unpublish', 'web-1', String(made.public_port)]);
   await assert.rejects(fetch(`http://${made.address}/`));
+});
+
+test('a computer whose key the machine was made without is let in for as long as its API key lives', {
+  skip,
+}, async () => {
+  const other = new CliUser();
+  try {
+    await other.ok(['login', cloud.api, '--key', '-'], { input: user.key });
+    const first = await other.run(['vm', 'ssh', 'web-1', '--', 'hostname']);
+    assert.deepEqual(first, { code: 0, stdout: 'web-1\n', stderr: '' });
+    writeFileSync(join(other.home, 'there.txt'), 'from the other computer');
+    await other.ok(['vm', 'cp', 'there.txt', 'web-1:there.txt']);
+    assert.match(
+      await other.ok(['vm', 'ssh', 'web-1', '--', 'cat', '.ssh/authorized_keys']),
+      / cloudlet-lent$/m,
+    );
+    // The key itself would still open the machine, whoever asks: what ends with the API key is the loan.
+    const settings = await other.ok(['vm', 'ssh-config', 'web-1']);
+    await other.ok(['logout']);
+    const proxy = /^ {2}ProxyCommand .*?( vm proxy \S+ 22) --lend-key.*$/m;
+    const without = `  ProxyCommand ${process.execPath} ${PROGRAM}$1`;
+    writeFileSync(join(user.home, 'config'), settings.replace(proxy, without));
+    const ssh = spawnSync('ssh', ['-F', 'config', '-o', 'BatchMode=yes', 'web-1', 'true'], {
+      cwd: user.home,
+      env: { PATH: process.env.PATH, HOME: user.home },
+      encoding: 'utf8',
+    });
+    assert.match(ssh.stderr, /Permission denied/);
+    assert.doesNotMatch(
+      await user.ok(['vm', 'ssh', 'web-1', '--', 'cat', '.ssh/authorized_keys']),
+      /cloudlet-lent/,
+    );
+  } finally {
+    other.remove();
+  }
 });

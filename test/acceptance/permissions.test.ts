@@ -15,6 +15,8 @@ interface Case {
   readonly foreign?: string;
 }
 
+const SSH_KEY = `ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI${'A'.repeat(43)}`;
+
 /** Every operation that needs a credential. A new route must be added here by hand. */
 const CASES: Readonly<Record<string, Case>> = {
   getAccount: {},
@@ -119,6 +121,7 @@ const CASES: Readonly<Record<string, Case>> = {
   stopVm: { foreign: 'vm_not_found' },
   deleteVm: { foreign: 'vm_not_found' },
   getVmMetrics: { foreign: 'vm_not_found' },
+  lendSshKey: { json: { public_key: SSH_KEY }, foreign: 'vm_not_found' },
   createConsoleTicket: { foreign: 'vm_not_found' },
   getVmLog: { foreign: 'vm_not_found' },
   openConsole: { foreign: 'vm_not_found' },

@@ -3,6 +3,8 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { connect } from 'node:net';
 import { after, before, test } from 'node:test';
+import { MongoClient } from 'mongodb';
+import { createConnection } from 'mysql2/promise';
 import { Client as Postgresql } from 'pg';
 import { CheckedClient } from '../harness/checked-client.ts';
 import { CloudProcess } from '../harness/cloud-process.ts';
@@ -11,14 +13,17 @@ import { md5Of, newS3, newS3Bucket, S3Client } from './s3-kit.ts';
 import { cannotRunGuests, NEW_VM, newVm, removeAll } from './vms-kit.ts';
 
 const skip = cannotRunGuests();
-/** A shell of the guest for the test, and a way through the guest to its database. */
-const [SHELL, DATABASE] = [9000, 9001];
+/** A shell of the guest for the test, and ways through the guest to its databases. */
+const [SHELL, DATABASE, MYSQL, MONGODB] = [9000, 9001, 9002, 9003];
 const GUEST = `#!/bin/sh
 nc -ll -p ${SHELL} -e sh &
 nc -ll -p ${DATABASE} -e nc shop.db.internal 5432 &
+nc -ll -p ${MYSQL} -e nc cart.db.internal 3306 &
+nc -ll -p ${MONGODB} -e nc notes-2.db.internal 27017 &
 `;
-const MACHINE = { user_data: GUEST, ports: [SHELL, DATABASE] };
+const MACHINE = { user_data: GUEST, ports: [SHELL, DATABASE, MYSQL, MONGODB] };
 const MARK = 'that was all';
+const SSH_KEY = `AAAAC3NzaC1lZDI1NTE5AAAAI${'A'.repeat(43)}`;
 
 interface Machine {
   readonly path: string;
@@ -75,6 +80,13 @@ function said(ip: string, command: string): Promise<string> {
   });
 }
 
+async function hasEngine(engine: string): Promise<boolean> {
+  const engines = await anyone.expect(200, '/api/database-engines');
+  return engines.some(
+    (one: { engine: string; available: boolean }) => one.engine === engine && one.available,
+  );
+}
+
 const inWeb = (command: string) => said(web.ip, command);
 const inTheirs = (command: string) => said(theirs.ip, command);
 
@@ -90,6 +102,61 @@ test('a machine reaches a database of its account by name, with a real log-in', 
   const { rows } = await client.query('SELECT 40 + 2 AS sum');
   assert.deepEqual(rows, [{ sum: 42 }]);
   await client.end();
+});
+
+test('a machine reaches MariaDB by name, and another account has neither name nor address', {
+  skip: skip || !(await hasEngine('mysql')),
+}, async () => {
+  const { connection } = await owner.expect(201, '/api/databases', {
+    json: { name: 'cart', engine: 'mysql' },
+  });
+  const uri = new URL(connection.uri);
+  uri.host = `${web.ip}:${MYSQL}`;
+  const client = await createConnection(uri.href);
+  assert.deepEqual((await client.query('SELECT 6 * 7 AS answer'))[0], [{ answer: 42 }]);
+  await client.end();
+  await closedToOthers('cart', 3306, { says: /mysql_native_password|MariaDB/ });
+});
+
+test('a machine reaches MongoDB by name, and another account has neither name nor address', {
+  skip,
+}, async () => {
+  const json = { name: 'notes-2', engine: 'mongodb' };
+  const { connection } = await owner.expect(201, '/api/databases', { json });
+  const uri = new URL(connection.uri);
+  uri.host = `${web.ip}:${MONGODB}`;
+  uri.searchParams.set('directConnection', 'true');
+  const client = await MongoClient.connect(uri.href);
+  await client.db().collection('t').insertOne({ a: 1 });
+  assert.equal(await client.db().collection('t').countDocuments(), 1);
+  await client.close();
+  await closedToOthers('notes-2', 27017);
+});
+
+/** The stranger's machine knows the address of the owner's database as well as its own name server's. */
+async function closedToOthers(name: string, port: number, { says }: { says?: RegExp } = {}): Promise<void> {
+  assert.match(await inTheirs(`nslookup ${name}.db.internal`), /can't find|NXDOMAIN/);
+  const found = await inWeb(`nslookup ${name}.db.internal`);
+  const [, address = ''] = /Name:.*Address:? .*(10\.64\.0\.\d+)/s.exec(found) ?? [];
+  const ask = `nc -w 3 ${address} ${port} </dev/null && echo open`;
+  const [own, theirOwn] = [await inWeb(ask), await inTheirs(ask)];
+  assert.match(own, /open/);
+  if (says !== undefined) assert.match(own, says);
+  assert.doesNotMatch(theirOwn, /open/);
+}
+
+test('a machine is told the keys that are lent to it, and no other machine is', { skip }, async () => {
+  const public_key = `ssh-ed25519 ${SSH_KEY}`;
+  const ask = 'wget -q -O - http://10.64.0.1/ssh-keys';
+  const { expires_at } = await owner.expect(200, `${web.path}/ssh-keys`, { json: { public_key } });
+  assert.ok(expires_at !== null);
+  assert.equal(await inWeb(ask), `${public_key} cloudlet-lent`);
+  assert.equal(await said(other.ip, ask), '');
+  assert.equal(await inTheirs(ask), '');
+  await stranger.refused(404, 'vm_not_found', [`${web.path}/ssh-keys`, { json: { public_key } }]);
+  for (const bad of ['', 'ssh-ed25519 AAAA', `command="id" ${public_key}`, `${public_key}\n${public_key}`])
+    await owner.refused(400, 'invalid_request', [`${web.path}/ssh-keys`, { json: { public_key: bad } }]);
+  assert.match(await inWeb('wget -O - http://10.64.0.1/ 2>&1'), /404/);
 });
 
 test('a machine reads an object by the name of the S3 endpoint, and by its bucket\u2019s', {

@@ -10,12 +10,15 @@ import {
   AdminVmsQuery,
   DeletedVm,
   InstanceTypeEntry,
+  LentKey,
+  NewLentKey,
   NewVm,
   StopQuery,
   Vm,
   VmPath,
   VmPoint,
 } from '../schema.ts';
+import type { LentKeys } from './lent-keys.ts';
 import type { MachineOrigins } from './machine-origins.ts';
 import type { ListedVm, Machines } from './machines.ts';
 import type { PowerControl } from './power-control.ts';
@@ -30,6 +33,7 @@ export interface VmRoutesDeps {
   readonly origins: MachineOrigins;
   readonly power: PowerControl;
   readonly deleter: VmDeleter;
+  readonly lentKeys: LentKeys;
   readonly hypervisor: Pick<Hypervisor, 'memoryForGuestsMb'>;
   readonly billing: Pick<VmBilling, 'planOf' | 'pricePerHour' | 'diskPricePerHour'>;
 }
@@ -43,7 +47,8 @@ function graceMsOf({ force, grace }: StopQuery): number | undefined {
 }
 
 export function vmRoutes(deps: VmRoutesDeps): Route[] {
-  return [...catalogueRoutes(deps), ...findRoutes(deps), pointsRoute(deps), ...changeRoutes(deps)];
+  const changing = [...changeRoutes(deps), lendRoute(deps)];
+  return [...catalogueRoutes(deps), ...findRoutes(deps), pointsRoute(deps), ...changing];
 }
 
 function catalogueRoutes({ billing, hypervisor }: VmRoutesDeps): Route[] {
@@ -178,6 +183,27 @@ function changeRoutes({ power, deleter }: VmRoutesDeps): Route[] {
       handler: (call) => deleter.remove(call, call.params.vm_id),
     }),
   ];
+}
+
+function lendRoute({ lentKeys }: VmRoutesDeps): Route {
+  return defineRoute({
+    method: 'POST',
+    path: `${VM}/ssh-keys`,
+    name: 'lendSshKey',
+    tag: 'compute',
+    summary: 'Let an SSH key into a virtual machine for two minutes',
+    description:
+      'For a machine that was made without the key. It opens root for new connections, which stay open after it ' +
+      'ends, and ends early with the API key that lent it. The built-in image asks for lent keys, and so does ' +
+      'OpenSSH on images with cloud-init and bash, after a start by this version; not where the guest has the file ' +
+      '/etc/cloudlet/no-lent-keys. `cloudlet vm ssh` does this.',
+    permission: 'compute:write',
+    params: VmPath,
+    body: NewLentKey,
+    responses: { 200: LentKey },
+    errors: ['vm_not_found', 'overloaded'],
+    handler: ({ principal, params, body }) => lentKeys.lend(principal, params.vm_id, body.public_key),
+  });
 }
 
 const ADMIN_VM = '/api/admin/vms/{vm_id}';

@@ -41,6 +41,7 @@ function newNetwork(
     findDatabase: async (name) => (name === 'shop' ? 1 : null),
     dialDatabase: async (_plug, number, port) => dial(number, port),
     dialData: async () => null,
+    keysFor: async () => [],
     dataPorts: new Set([80]),
     now: () => performance.now(),
   });

@@ -1,5 +1,8 @@
-/** The services of one account's network: its name server, its databases and the S3 endpoint. */
+/**
+ * The services of one account's network: its name server, lent SSH keys, its databases and the S3 endpoint.
+ */
 import type { Duplex } from 'node:stream';
+import { KeysAnswer } from './keys-answer.ts';
 import { answerTo, questionIn } from './names.ts';
 import * as packets from './packets.ts';
 import { ipNumber, type Plug } from './plug.ts';
@@ -14,6 +17,8 @@ export interface GatewayDeps {
   readonly dialDatabase: (plug: Plug, number: number, port: number) => Promise<Duplex | null>;
   /** A connection to the data origin of this cloud; null: refused. */
   readonly dialData: (plug: Plug) => Promise<Duplex | null>;
+  /** SSH keys that open the machine now. */
+  readonly keysFor: (plug: Plug) => Promise<readonly string[]>;
   /** Ports at which the S3 endpoint answers. */
   readonly dataPorts: ReadonlySet<number>;
   /** Monotonic, ms. */
@@ -28,6 +33,8 @@ const S3_SERVICE = 2;
 const FIRST_DATABASE = 16;
 const DATABASES = 2 ** SERVICES_BITS - FIRST_DATABASE;
 const DNS_PORT = 53;
+/** Beside the name server, whose address the seed tells. */
+const KEYS_PORT = 80;
 const DOMAIN = '.internal';
 /** Below it the first label is a bucket. */
 const S3_NAME = 's3.internal';
@@ -180,6 +187,8 @@ export class Gateway {
 
   #dial(plug: Plug, { to, toPort }: packets.Segment): Promise<Duplex | null> {
     const service = serviceOf(to);
+    if (service === DNS_SERVICE && toPort === KEYS_PORT)
+      return Promise.resolve(new KeysAnswer(() => this.#deps.keysFor(plug)));
     if (service >= FIRST_DATABASE) return this.#deps.dialDatabase(plug, service - FIRST_DATABASE, toPort);
     const isS3 = service === S3_SERVICE && this.#deps.dataPorts.has(toPort);
     return isS3 ? this.#deps.dialData(plug) : Promise.resolve(null);

@@ -19,6 +19,7 @@ export type ThreadCall =
   | { readonly kind: 'plug'; readonly member: Member; readonly path: string }
   | { readonly kind: 'unplug'; readonly vmId: string }
   | { readonly kind: 'found'; readonly id: number; readonly number: number | null }
+  | { readonly kind: 'keys'; readonly id: number; readonly keys: readonly string[] }
   | { readonly kind: 'dialed'; readonly id: number; readonly target: DialTarget };
 
 /** How a database is reached; null: refused. */
@@ -29,6 +30,7 @@ export type ThreadMessage =
   | { readonly kind: 'plugged'; readonly vmId: string; readonly isIn: boolean }
   | { readonly kind: 'lost'; readonly vmId: string }
   | { readonly kind: 'find'; readonly id: number; readonly accountId: number; readonly name: string }
+  | { readonly kind: 'keys'; readonly id: number; readonly accountId: number; readonly vmId: string }
   | { readonly kind: 'dial'; readonly id: number; readonly request: DialRequest };
 
 export interface DialRequest {
@@ -83,6 +85,7 @@ function networkOf(accountId: number): AccountNetwork {
     findDatabase: (name) => ask((id) => ({ kind: 'find', id, accountId, name })),
     dialDatabase,
     dialData,
+    keysFor: ({ member: { vmId } }) => ask((id) => ({ kind: 'keys', id, accountId, vmId })),
     dataPorts: new Set([S3_PORT, data.port]),
     now: () => systemClock.monotonic(),
   });
@@ -126,6 +129,7 @@ port.on('message', (call: ThreadCall) => {
   if (call.kind === 'plug') void plugIn(call.member, call.path);
   else if (call.kind === 'unplug') unplug(call.vmId);
   else if (call.kind === 'found') settle(call.id, call.number);
+  else if (call.kind === 'keys') settle(call.id, call.keys);
   else settle(call.id, call.target);
 });
 setInterval(() => {

@@ -17,6 +17,7 @@ test('a machine that does not take its connection holds up no other, and is trie
   const networks = new PrivateNetworks({
     socketOf: (vmId) => ({ path: join(folder, vmId), close: () => {} }),
     services: { find: async () => null, dial: async () => null, uri: async () => null },
+    keysOf: async () => [],
     data: () => ({ host: '127.0.0.1', port: 1 }),
     warn: (text) => assert.fail(text),
   });

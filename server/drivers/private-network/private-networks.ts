@@ -10,6 +10,8 @@ export interface PrivateNetworksDeps {
   /** See Hypervisor.privateSocket(). */
   readonly socketOf: (vmId: string) => HeldSocket | null;
   readonly services: NetworkServices;
+  /** SSH keys that open the account's machine now. */
+  readonly keysOf: (accountId: number, vmId: string) => Promise<readonly string[]>;
   /** Called once users are served. */
   readonly data: () => DataOrigin;
   readonly warn: (text: string) => void;
@@ -108,6 +110,9 @@ export class PrivateNetworks implements PrivateSwitch {
       const { id, accountId, name } = message;
       const number = await this.#deps.services.find(accountId, name).catch(() => null);
       this.#tell({ kind: 'found', id, number });
+    } else if (message.kind === 'keys') {
+      const { id, accountId, vmId } = message;
+      this.#tell({ kind: 'keys', id, keys: await this.#deps.keysOf(accountId, vmId).catch(() => []) });
     } else {
       const target = await this.#dial(message.request).catch(() => null);
       const transfer = target === null || target === 'data' ? [] : [target];

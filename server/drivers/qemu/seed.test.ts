@@ -59,6 +59,40 @@ test('the private device is told its address and its name server, after the othe
   );
 });
 
+test('sshd of an image with cloud-init asks for lent keys, unless it asks something else', (t) => {
+  const plain = testSpec('tiny');
+  const privateLink = { mac: '56:54:00:00:00:01', address: '10.80.0.1/11', resolver: '10.64.0.1' };
+  const vendor = (network: object) =>
+    seedFiles({ ...plain, network: { ...plain.network, ...network } })['vendor-data'];
+  assert.doesNotMatch(vendor({}), /bootcmd/);
+  const [, text = ''] = /^bootcmd:\n {2}- \[sh, -c, (".*")\]$/m.exec(vendor({ privateLink })) ?? [];
+  const etc = mkdtempSync(join(tmpdir(), 'cloudlet-etc-'));
+  t.after(() => rmSync(etc, { recursive: true }));
+  const script = String(JSON.parse(text))
+    .replaceAll('/etc/', `${etc}/`)
+    .replaceAll('/usr/lib/', `${etc}/lib/`);
+  const boot = () => execFileSync('sh', ['-c', script], { stdio: 'pipe' });
+  const settings = join(etc, 'ssh/sshd_config.d');
+  assert.throws(boot, 'no sshd that reads further settings');
+  mkdirSync(settings, { recursive: true });
+  const program = join(etc, 'lib/cloudlet/ssh-keys');
+  for (let round = 0; round < 2; round++) boot();
+  const line = `AuthorizedKeysCommand ${program}\nAuthorizedKeysCommandUser nobody\n`;
+  assert.equal(readFileSync(join(settings, 'zz-cloudlet.conf'), 'utf8'), line);
+  assert.match(readFileSync(program, 'utf8'), /dev\/tcp\/10\.64\.0\.1\/80\n/);
+  execFileSync('sh', ['-n', program]);
+  writeFileSync(join(etc, 'ssh/sshd_config'), 'authorizedkeyscommand /usr/bin/own\n');
+  boot();
+  assert.deepEqual(readdirSync(settings), [], "the user's own");
+  rmSync(join(etc, 'ssh/sshd_config'));
+  boot();
+  assert.deepEqual(readdirSync(settings), ['zz-cloudlet.conf']);
+  mkdirSync(join(etc, 'cloudlet'));
+  writeFileSync(join(etc, 'cloudlet/no-lent-keys'), '');
+  boot();
+  assert.deepEqual(readdirSync(settings), []);
+});
+
 test('URIs of databases are a file of the seed, and one that cloud-init writes', () => {
   const databaseUris = { SHOP_URL: "postgresql://u:p@shop.db.internal:5432/d'x" };
   const files: Record<string, string> = seedFiles({ ...testSpec('tiny'), databaseUris });
