@@ -26,7 +26,8 @@ async function callApi({ words, options, session }: Invocation): Promise<void> {
   const { url, key } = session();
   const headers: Record<string, string> = { 'x-api-key': key };
   if (body !== undefined) headers['content-type'] = 'application/json';
-  const asked = { method, headers, ...(body !== undefined && { body }) };
+  // Another address must not get the key.
+  const asked = { method, headers, ...(body !== undefined && { body }), redirect: 'manual' as const };
   const response = await fetch(`${url}${path}`, asked).catch((error: unknown) => {
     throw noAnswer(error);
   });

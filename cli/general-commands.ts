@@ -16,7 +16,7 @@ export function generalCommands(topics: () => readonly Topic[]): Command[] {
       name: 'help',
       words: '[COMMAND…]',
       summary: 'explain a command, or list all',
-      run: async ({ words, output }) => output.line(helpFor(topics(), words)),
+      run: async ({ words, output }) => output.text(helpFor(topics(), words)),
     },
     {
       name: 'completion',
@@ -30,7 +30,7 @@ export function generalCommands(topics: () => readonly Topic[]): Command[] {
       run: async ({ words: [name = ''], output }) => {
         const shell = SHELLS.find((each) => each === name);
         if (shell === undefined) throw new UsageError(`no completion for ${name}: use ${SHELLS.join(', ')}`);
-        output.line(completionScript(shell, all()));
+        output.text(completionScript(shell, all()));
       },
     },
     {

@@ -3,7 +3,7 @@ import type { Command } from './command.ts';
 import { COMMANDS, TOPICS } from './commands.ts';
 import { EXIT, type ExitCode, tell } from './failures.ts';
 import { helpFor, VERSION } from './general-commands.ts';
-import { Output } from './output.ts';
+import { Output, printable } from './output.ts';
 import { Session } from './session.ts';
 import { findCommand, readWords } from './words.ts';
 
@@ -63,7 +63,7 @@ function endAfter(seconds: number): void {
 
 function fail(error: unknown): ExitCode {
   const { exitCode, lines } = tell(error);
-  if (exitCode !== EXIT.interrupted) console.error(`cloudlet: ${lines.join('\n')}`);
+  if (exitCode !== EXIT.interrupted) console.error(`cloudlet: ${lines.map(printable).join('\n')}`);
   return exitCode;
 }
 

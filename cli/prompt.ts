@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline/promises';
 import { isTerminal } from './environment.ts';
 import { ClientError, EXIT, UsageError } from './failures.ts';
+import { printable } from './output.ts';
 
 const [ENTER, LINE_FEED, INTERRUPT, END, BACKSPACE, DELETE] = [
   '\r',
@@ -54,7 +55,7 @@ export async function confirm(question: string): Promise<boolean> {
   if (!isTerminal(process.stdin)) return false;
   const asked = createInterface({ input: process.stdin, output: process.stderr });
   try {
-    return /^y(es)?$/i.test((await asked.question(`${question} [y/N] `)).trim());
+    return /^y(es)?$/i.test((await asked.question(`${printable(question)} [y/N] `)).trim());
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ABORT_ERR') throw error;
     process.stderr.write('\n');

@@ -46,6 +46,7 @@ const READ: CallShape = {
 };
 const PAGE_ENTRIES = 100;
 const LONG_PAGE_ENTRIES = 1000;
+const MAX_CHARACTERS = 64 * 2 ** 20;
 
 export class Transport {
   readonly #baseUrl: string;
@@ -171,7 +172,8 @@ export class Transport {
     if (idempotencyKey !== undefined) headers['idempotency-key'] = idempotencyKey;
     if (takesLong === true) headers.prefer = 'respond-async';
     const sent = isForm ? formData(body as Parameters<typeof formData>[0]) : JSON.stringify(body);
-    return { method, headers, body: sent, signal: signal ?? null };
+    // The cloud never redirects, and another address must not get the key.
+    return { method, headers, body: sent, signal: signal ?? null, redirect: 'manual' as const };
   }
 }
 
@@ -197,13 +199,22 @@ function segment(name: string, value: unknown): string {
   return encodeURIComponent(text);
 }
 
+/** The whole body. Throws CloudError for a longer one than any answer of the cloud has. */
 async function textOf(response: Response, { signal }: CallOptions = {}): Promise<string> {
+  const [reader, decoder] = [response.body?.getReader(), new TextDecoder()];
+  let text = '';
   try {
-    return await response.text();
+    for (let piece = await reader?.read(); piece?.done === false; piece = await reader?.read()) {
+      text += decoder.decode(piece.value, { stream: true });
+      if (text.length > MAX_CHARACTERS) break;
+    }
   } catch (error) {
     signal?.throwIfAborted();
     throw noAnswer(error);
   }
+  if (text.length <= MAX_CHARACTERS) return text + decoder.decode();
+  void reader?.cancel();
+  throw notUnderstood(response.status, {});
 }
 
 /** From `<…?cursor=…>; rel="next"`. */

@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import type { Command, Invocation } from '../command.ts';
 import { ClientError, EXIT } from '../failures.ts';
-import { counted, printable, sizeText } from '../output.ts';
+import { counted, sizeText } from '../output.ts';
 import type { ListedObject } from '../s3/s3-client.ts';
 import {
   fixedBeginning,
@@ -143,16 +143,16 @@ function printEntry(
   { name, object }: { name: string; object?: ListedObject },
 ) {
   if (output.isJson) {
-    output.line(JSON.stringify(object ?? { prefix: name }));
+    output.json(object ?? { prefix: name });
     return;
   }
   if (object === undefined) {
-    output.line(`${''.padEnd(19)}  ${'folder'.padStart(SIZE_WIDTH)}  ${printable(name)}`);
+    output.line(`${''.padEnd(19)}  ${'folder'.padStart(SIZE_WIDTH)}  ${name}`);
     return;
   }
   const etag = options.has('long') ? `  ${object.etag.padEnd(36)}` : '';
   const size = sizeText(object.size).padStart(SIZE_WIDTH);
-  output.line(`${timeText(object.modified)}  ${size}${etag}  ${printable(name)}`);
+  output.line(`${timeText(object.modified)}  ${size}${etag}  ${name}`);
 }
 
 function timeText(iso: string): string {
@@ -165,19 +165,19 @@ async function listVersions(call: Invocation, { bucket, key }: RemotePlace): Pro
   const isMeant = isPattern(key) ? matcher(key) : () => true;
   for await (const version of s3.versions(bucket, fixedBeginning(key))) {
     if (!isMeant(version.key)) continue;
-    if (output.isJson) output.line(JSON.stringify(version));
+    if (output.isJson) output.json(version);
     else {
       const what = version.isMarker ? 'deleted' : sizeText(version.size);
       const mark = version.isLatest ? '*' : ' ';
       const start = `${timeText(version.modified)}  ${what.padStart(SIZE_WIDTH)}  ${mark}`;
-      output.line(`${start} ${version.version}  ${printable(version.key)}`);
+      output.line(`${start} ${version.version}  ${version.key}`);
     }
   }
 }
 
 async function tree(call: Invocation): Promise<void> {
   const place = remoteOnly(call.words[0] ?? '');
-  call.output.line(printable(shown(place)));
+  call.output.line(shown(place));
   let before: readonly string[] = [];
   let [count, bytes] = [0, 0];
   for await (const { key, size } of objectsAt(call, place)) {
@@ -186,9 +186,9 @@ async function tree(call: Invocation): Promise<void> {
     const same = folders.findIndex((part, at) => part !== before[at]);
     const from = same < 0 ? folders.length : same;
     for (const [at, part] of folders.entries()) {
-      if (at >= from) call.output.line(`${'  '.repeat(at + 1)}${printable(part)}/`);
+      if (at >= from) call.output.line(`${'  '.repeat(at + 1)}${part}/`);
     }
-    call.output.line(`${'  '.repeat(parts.length)}${printable(parts.at(-1) ?? '')}  ${sizeText(size)}`);
+    call.output.line(`${'  '.repeat(parts.length)}${parts.at(-1) ?? ''}  ${sizeText(size)}`);
     before = folders;
     [count, bytes] = [count + 1, bytes + size];
   }

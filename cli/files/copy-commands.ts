@@ -199,7 +199,8 @@ class CopyPlan {
     }
     const isInFolder = !this.#means.isFew || target.endsWith(sep) || (await isFolder(target));
     const path = isInFolder ? join(target, name) : target;
-    const run = () => transfer.download({ from: place, etag, path }).then(removed);
+    const within = isInFolder ? { within: { folder: target, name } } : {};
+    const run = () => transfer.download({ from: place, etag, path, ...within }).then(removed);
     yield { title: titleOf('download', shown(place), path), bytes: size, run };
   }
 

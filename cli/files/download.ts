@@ -2,8 +2,8 @@
  * Downloads: to a file beside the target that goes on where a killed client was, checked and then renamed.
  */
 import { createHash } from 'node:crypto';
-import { createReadStream } from 'node:fs';
-import { type FileHandle, mkdir, open, rename, rm, stat } from 'node:fs/promises';
+import { constants, createReadStream } from 'node:fs';
+import { type FileHandle, lstat, mkdir, open, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ClientError, EXIT } from '../failures.ts';
@@ -15,12 +15,16 @@ import { type RemotePlace, shown } from './places.ts';
 
 const BREAKS = 6;
 const PAUSE_MS = 300;
+/** Windows has no such links, and not the flag. */
+const PART_FLAGS = constants.O_RDWR | constants.O_CREAT | constants.O_APPEND | (constants.O_NOFOLLOW ?? 0);
 
 export interface Download {
   readonly from: RemotePlace & { readonly version?: string | undefined };
   /** Known from a list; the download is of this version of the bytes and no other. */
   readonly etag: string;
   readonly path: string;
+  /** The name that the path is below a folder: it must not lead out of it. */
+  readonly within?: { readonly folder: string; readonly name: string };
 }
 
 export interface DownloadMeans {
@@ -46,8 +50,10 @@ function partPath({ from, etag, path }: Download): string {
  */
 export async function downloadFile(download: Download, { s3, onMoved }: DownloadMeans): Promise<void> {
   const part = partPath(download);
+  await assertInside(download);
   await mkdir(dirname(part), { recursive: true });
-  const file = await open(part, 'a+');
+  // Its name can be foretold: whoever shares the folder might have made it a link.
+  const file = await open(part, PART_FLAGS, 0o666);
   let headers: Readonly<Record<string, unknown>>;
   try {
     headers = await fill(file, download, { s3, onMoved, part });
@@ -58,6 +64,18 @@ export async function downloadFile(download: Download, { s3, onMoved }: Download
     await file.close();
   }
   await rename(part, download.path);
+}
+
+/** A symbolic link below the folder may lead anywhere, and `sync` skips it on the other way. */
+async function assertInside({ within }: Download): Promise<void> {
+  if (within === undefined) return;
+  let at = within.folder;
+  for (const part of within.name.split('/').slice(0, -1)) {
+    at = join(at, part);
+    const found = await lstat(at).catch(() => undefined);
+    if (found?.isSymbolicLink() === true)
+      throw new ClientError(`${at} is a symbolic link, which may lead out of ${within.folder}`);
+  }
 }
 
 interface Filling extends DownloadMeans {
@@ -72,18 +90,21 @@ async function fill(file: FileHandle, download: Download, means: Filling) {
   means.onMoved(kept);
   for (let breaks = 0; ; breaks++) {
     const { headers, body, total } = await openAt(download, at, means.s3);
+    if (!Number.isSafeInteger(total)) throw wrongLength(download);
     if (expected === undefined) {
       expected = expectedChecksum(headers);
       if (at > 0) await readAgain(means.part, at, expected);
     }
     try {
       for await (const chunk of body) {
+        if (at + chunk.length > total) throw wrongLength(download);
         await file.appendFile(chunk);
         expected?.running.update(chunk);
         at += chunk.length;
         means.onMoved(chunk.length);
       }
     } catch (error) {
+      if (error instanceof ClientError) throw error;
       if (breaks >= BREAKS)
         throw new ClientError(`the connection broke off: ${(error as Error).message}`, EXIT.unavailable);
     }
@@ -94,6 +115,10 @@ async function fill(file: FileHandle, download: Download, means: Filling) {
     if (breaks >= BREAKS) throw new ClientError(`${shown(download.from)} ended early`, EXIT.unavailable);
     await sleep(PAUSE_MS * (breaks + 1) * (0.5 + Math.random()));
   }
+}
+
+function wrongLength({ from }: Download): ClientError {
+  return new ClientError(`${shown(from)} does not have the length that the endpoint told`);
 }
 
 interface Opened {
@@ -107,7 +132,11 @@ async function openAt({ from, etag }: Download, at: number, s3: S3Client): Promi
   const range = at === 0 ? {} : { range: `bytes=${at}-` };
   try {
     const response = await s3.get(from, { 'if-match': `"${etag}"`, ...range });
-    const { headers } = response;
+    const { headers, statusCode } = response;
+    if (at > 0 && statusCode !== 206) {
+      response.destroy();
+      throw new ClientError(`${shown(from)} cannot be continued: the endpoint sends all of it again`);
+    }
     const whole = /\/(\d+)$/.exec(headers['content-range'] ?? '')?.[1] ?? headers['content-length'];
     return { headers, body: response, total: Number(whole) };
   } catch (error) {

@@ -158,7 +158,7 @@ class Plan {
       return {
         title: titleOf('download', shown(from), path),
         bytes,
-        run: () => transfer.download({ from, etag, path }),
+        run: () => transfer.download({ from, etag, path, within: { folder: this.#target.path, name } }),
       };
     }
     const { bucket, key } = this.#target.remote;

@@ -12,9 +12,13 @@ import { pathOf, queryText, signedHeaders } from './signature.ts';
 const ATTEMPTS = 7;
 const FIRST_PAUSE_MS = 150;
 const LONGEST_PAUSE_MS = 10_000;
+/** By Retry-After. */
+const LONGEST_ASKED_MS = 60_000;
 /** A connection on which nothing moves for so long is given up. */
 const IDLE_MS = 60_000;
 const READ_BYTES = 512 * 1024;
+/** A page has 1,000 entries with names of at most 1 KiB, each byte of which may be three characters. */
+const MAX_ANSWER_BYTES = 16 * 2 ** 20;
 
 /** Bytes `start` to `end`, without the last, of a file. */
 export interface FileRange {
@@ -56,9 +60,7 @@ export class Requests {
   async call(asked: S3Request): Promise<S3Answer> {
     return this.#again(asked, async () => {
       const response = await this.#open(asked);
-      const chunks: Buffer[] = [];
-      for await (const chunk of response) chunks.push(chunk);
-      return answerOf(response, Buffer.concat(chunks).toString());
+      return answerOf(response, await textOf(response));
     });
   }
 
@@ -101,12 +103,23 @@ export class Requests {
     request.on('timeout', () => request.destroy(new Error('the connection is idle for too long')));
     const response = await answerTo(request, asked);
     if (response.statusCode !== undefined && response.statusCode < 300) return response;
-    const chunks: Buffer[] = [];
-    for await (const chunk of response) chunks.push(chunk);
+    const text = await textOf(response);
     const { status, headers: given } = answerOf(response, '');
-    const failure = readFailure(status, Buffer.concat(chunks).toString(), given['x-amz-request-id']);
+    const failure = readFailure(status, text, given['x-amz-request-id']);
     throw Object.assign(failure, { retryAfter: Number(given['retry-after'] ?? Number.NaN) });
   }
+}
+
+/** The whole body. Throws ClientError for more than any answer of S3 has. */
+async function textOf(response: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of response as AsyncIterable<Buffer>) {
+    bytes += chunk.length;
+    if (bytes > MAX_ANSWER_BYTES) throw new ClientError('the answer is too long to be of an S3 endpoint');
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString();
 }
 
 /** Sends the body, unless the answer comes first: a refusal needs no more of it. */
@@ -148,6 +161,7 @@ const LASTING = new Set(['ENOENT', 'EACCES', 'EISDIR', 'ENOTFOUND', 'ERR_INVALID
 
 function mayPass(error: unknown): boolean {
   if (error instanceof S3Failure) return PASSING.has(error.status) || error.code === 'RequestTimeout';
+  if (error instanceof ClientError) return false;
   const { code = '', message } = error as NodeJS.ErrnoException;
   return !LASTING.has(code) && !/certificate|self.signed/i.test(message);
 }
@@ -156,7 +170,9 @@ function mayPass(error: unknown): boolean {
 function pauseOf(error: unknown, attempt: number): number {
   const { retryAfter } = error as { readonly retryAfter?: number };
   const random = Math.random() * Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** attempt);
-  return retryAfter !== undefined && Number.isFinite(retryAfter) ? retryAfter * 1000 + random : random;
+  return retryAfter !== undefined && Number.isFinite(retryAfter)
+    ? Math.min(LONGEST_ASKED_MS, retryAfter * 1000) + random
+    : random;
 }
 
 function unreachable(error: unknown, endpoint: string): unknown {

@@ -1,6 +1,7 @@
 /** The operations of S3 that the client needs. */
 import { createHash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
+import { ClientError } from '../failures.ts';
 import type { Requests, S3Answer } from './requests.ts';
 import { S3Failure } from './s3-failure.ts';
 import { elementsIn, escaped, nameIn, textIn } from './xml.ts';
@@ -63,14 +64,17 @@ export class S3Client {
       });
       yield* elementsIn(text, 'CommonPrefixes').map((each) => ({ prefix: nameIn(each, 'Prefix') }));
       yield* elementsIn(text, 'Contents').map((each) => ({ object: objectIn(each) }));
-      token = textIn(text, 'NextContinuationToken');
+      const next = textIn(text, 'NextContinuationToken');
+      if (next !== undefined && next === token) throw endless();
+      token = next;
     } while (token !== undefined);
   }
 
   /** By name, and newest first. */
   async *versions(bucket: string, prefix: string): AsyncGenerator<ListedVersion> {
     let after: Record<string, string> | undefined = {};
-    while (after !== undefined) {
+    for (let before = ''; after !== undefined; before = JSON.stringify(after)) {
+      if (JSON.stringify(after) === before) throw endless();
       const query = { versions: '', 'encoding-type': 'url', ...(prefix !== '' && { prefix }), ...after };
       const { text }: S3Answer = await this.requests.call({ method: 'GET', bucket, query });
       for (const [, kind, inner = ''] of text.matchAll(/<(Version|DeleteMarker)>(.*?)<\/\1>/gs)) {
@@ -170,7 +174,10 @@ export class S3Client {
         throw error;
       }
       parts.push(...elementsIn(text, 'Part').map(partIn));
-      marker = textIn(text, 'IsTruncated') === 'true' ? textIn(text, 'NextPartNumberMarker') : undefined;
+      const next: string | undefined =
+        textIn(text, 'IsTruncated') === 'true' ? textIn(text, 'NextPartNumberMarker') : undefined;
+      if (next !== undefined && Number(next) <= Number(marker)) throw endless();
+      marker = next;
     }
     return parts;
   }
@@ -179,6 +186,8 @@ export class S3Client {
     await this.requests.call({ method: 'DELETE', bucket, key, query: { uploadId } });
   }
 }
+
+const endless = () => new ClientError('the list of the S3 endpoint does not go on');
 
 function objectIn(xml: string): ListedObject {
   return {

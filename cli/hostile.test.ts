@@ -1,0 +1,214 @@
+/**
+ * The client against a cloud that lies: what it says reaches neither the terminal, nor a shell, nor other
+ * folders.
+ */
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { runClient } from './tunnels/db-clients.ts';
+
+const PROGRAM = join(import.meta.dirname, '../build/cli/cloudlet.mjs');
+const home = mkdtempSync(join(tmpdir(), 'cloudlet-hostile-'));
+after(() => rmSync(home, { recursive: true }));
+
+type Lie = (request: IncomingMessage, response: ServerResponse) => void;
+let lie: Lie;
+const seen: string[] = [];
+const server = createServer((request, response) => {
+  seen.push(`${request.url} ${request.headers['x-api-key'] ?? ''}`);
+  lie(request, response);
+}).listen(0, '127.0.0.1');
+await once(server, 'listening');
+after(() => server.close().closeAllConnections());
+const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+
+const ESCAPE = '\u001b]0;owned\u0007\u009b31m\u202e';
+// biome-ignore lint/suspicious/noControlCharactersInRegex: these are what must not be there
+const RAW = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202e]/;
+
+async function run(args: readonly string[], path = process.env['PATH']) {
+  const keys = { CLOUDLET_ACCESS_KEY_ID: 'A', CLOUDLET_SECRET_ACCESS_KEY: 'S', CLOUDLET_S3_URL: url };
+  const env = { PATH: path, HOME: home, CLOUDLET_URL: url, CLOUDLET_API_KEY: 'clk_secret', ...keys };
+  const child = spawn(process.execPath, ['--max-old-space-size=300', PROGRAM, ...args], { env, cwd: home });
+  let [out, err] = ['', ''];
+  child.stdout.setEncoding('utf8').on('data', (text) => {
+    out += text;
+  });
+  child.stderr.setEncoding('utf8').on('data', (text) => {
+    err += text;
+  });
+  child.stdin.end();
+  const [code] = await once(child, 'close');
+  return { code, out, err };
+}
+
+const json = (body: unknown, status = 200): Lie => {
+  return (_, response) =>
+    void response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+};
+
+/** A page of a list whose ETags hold `mark`. */
+function listed(keys: readonly string[], mark = ''): string {
+  const entries = keys.map((key) => {
+    return `<Contents><Key>${encodeURIComponent(key)}</Key><Size>4</Size><ETag>"e${mark}"</ETag></Contents>`;
+  });
+  return `<ListBucketResult>${entries.join('')}</ListBucketResult>`;
+}
+
+test('names, ETags, refusals and JSON move no cursor', async () => {
+  lie = (_, response) => void response.end(listed([`a${ESCAPE}`], ESCAPE));
+  for (const args of [['ls', '-r'], ['ls', '-l'], ['ls', '--json'], ['tree']]) {
+    const { out, err, code } = await run([...args, 's3://b']);
+    assert.equal(code, 0, err);
+    assert.match(out, /owned/);
+    assert.doesNotMatch(out + err, RAW, args.join(' '));
+  }
+  assert.equal(JSON.parse((await run(['ls', '--json', 's3://b'])).out).key, `a${ESCAPE}`);
+  lie = json({ code: 'not_found', detail: `gone ${ESCAPE}`, hint: ESCAPE, status: 404 }, 404);
+  const refused = await run(['whoami']);
+  assert.equal(refused.code, 5);
+  assert.match(refused.err, /gone/);
+  assert.doesNotMatch(refused.err, RAW);
+});
+
+test('a dry run prints no raw name either', async () => {
+  const object = {
+    id: 'o',
+    name: `x${ESCAPE}`,
+    size: 1,
+    etag: 'e',
+    created_at: '2026-01-01 00:00:00',
+    metadata: {},
+  };
+  lie = json([object]);
+  const { out, err } = await run(['sync', '--dry-run', 's3://b', 'target']);
+  assert.match(out, /owned/, err);
+  assert.doesNotMatch(out + err, RAW);
+});
+
+test('a redirect is not followed, so that no other address gets the key', async () => {
+  lie = (request, response) => {
+    if (request.url?.startsWith('/other')) response.end('{}');
+    else response.writeHead(302, { location: `${url}/other` }).end();
+  };
+  for (const args of [['whoami'], ['api', 'GET', '/api/account'], ['vm', 'ls']]) {
+    seen.length = 0;
+    const { code, err } = await run(args);
+    assert.equal(code, 1, err);
+    assert.equal(seen.length, 1, seen.join());
+  }
+});
+
+test('an endless answer and a list that does not go on end the command', async () => {
+  lie = (_, response) => {
+    const piece = Buffer.alloc(1024 * 1024, ' ');
+    const more = () => {
+      while (response.write(piece));
+    };
+    response.writeHead(200, { 'content-type': 'application/json' }).on('drain', more);
+    more();
+  };
+  for (const args of [['whoami'], ['ls', 's3://b']]) {
+    const { code, err } = await run(args);
+    assert.equal(code, 1, err);
+    assert.match(err, /not from Cloudlet|too long/);
+  }
+  lie = (_, response) => void response.end('<r><NextContinuationToken>same</NextContinuationToken></r>');
+  assert.match((await run(['ls', 's3://b'])).err, /does not go on/);
+});
+
+test('a download has the length that was told', async () => {
+  lie = (request, response) => {
+    if (request.method === 'HEAD') response.writeHead(200, { etag: '"e"', 'content-length': '4' }).end();
+    else for (let count = 0; count < 3; count++) response.write('more than that');
+    if (request.method !== 'HEAD') response.end();
+  };
+  const { code, err } = await run(['cp', 's3://b/a', 'here']);
+  assert.equal(code, 1);
+  assert.match(err, /does not have the length/);
+  assert.ok(!readdirSync(home).includes('here'));
+});
+
+test('no name leads through a link out of the target, and a foretold link is not followed', async () => {
+  const outside = join(home, 'outside');
+  mkdirSync(outside);
+  mkdirSync(join(home, 'in'));
+  symlinkSync(outside, join(home, 'in/dir'));
+  lie = (request, response) => {
+    if (request.url?.includes('list-type'))
+      response.end(listed(['dir/passwd', 'dir/../../x', '/abs', 'good']));
+    else response.writeHead(200, { etag: '"e"', 'content-length': '4' }).end('text');
+  };
+  const { code, err } = await run(['cp', '-r', 's3://b', 'in/']);
+  assert.equal(code, 7, err);
+  assert.match(err, /in\/dir is a symbolic link/);
+  assert.deepEqual(readdirSync(outside), []);
+  assert.deepEqual(readdirSync(join(home, 'in')), ['dir', 'good']);
+  assert.ok(!readdirSync(home).includes('x'));
+});
+
+test('no id of a machine is a command, and no name of one is a pattern of hosts', async () => {
+  const vm = { name: 'web', state: 'running', vm_id: 'vm-1; touch owned' };
+  const lieAbout = (one: object): Lie => {
+    return (request, response) => {
+      if (request.url?.startsWith('/api/vms?')) json([one])(request, response);
+      else if (request.url?.includes('/log')) response.writeHead(200, { 'content-type': 'text/plain' }).end();
+      else json({ ...one, ready_at: 'now' })(request, response);
+    };
+  };
+  lie = lieAbout(vm);
+  for (const args of [
+    ['vm', 'ssh', 'web'],
+    ['vm', 'ssh-config', 'web'],
+    ['vm', 'cp', 'web:a', 'b'],
+  ]) {
+    const { code, err } = await run(args);
+    assert.equal(code, 1, err);
+    assert.match(err, /no id/);
+  }
+  assert.ok(!readdirSync(home).includes('owned'));
+  lie = lieAbout({ ...vm, name: '*', vm_id: `vm-${'a'.repeat(26)}` });
+  const { out, err } = await run(['vm', 'ssh-config', '*']);
+  assert.match(out, /^Host vm-a{26}\n/, err);
+});
+
+test('what a cloud says of a database is no option of its client', async () => {
+  const folder = join(home, 'bin');
+  mkdirSync(folder);
+  const said = join(home, 'said');
+  const script = [
+    '#!/bin/sh',
+    `for word; do echo "$word"; done >'${said}'`,
+    `cat "\${1#*=}" >>'${said}'`,
+    '',
+  ];
+  writeFileSync(join(folder, 'mariadb'), script.join('\n'), { mode: 0o755 });
+  const { installedClient } = await import('./tunnels/db-clients.ts');
+  const before = process.env['PATH'];
+  process.env['PATH'] = `${folder}:${before}`;
+  const client = installedClient('mysql');
+  assert.ok(client !== undefined);
+  const names = { username: 'u\npager=sh', password: 'p"\n', database: '--pager=sh' };
+  const connection = { host: 'h', port: 1, tls: false, uri: '', ...names };
+  const code = await runClient(client, { connection: connection as never, ca: null, port: 1 }, []);
+  process.env['PATH'] = before;
+  assert.equal(code, 0);
+  const text = readFileSync(said, 'utf8');
+  assert.match(text, /^--defaults-extra-file=.*\n--database=--pager=sh\n/);
+  assert.doesNotMatch(text, /^pager/m);
+  assert.match(text, /^user="u\\npager=sh"$/m);
+});
