@@ -6,7 +6,7 @@ import { notInstalled } from '../../scripts/installed.ts';
 
 const PACKAGES = [
   ...['systemd-sysv', 'dbus', 'udev', 'linux-image-cloud-amd64', 'initramfs-tools', 'zstd', 'cloud-init'],
-  ...['cloud-guest-utils', 'fdisk', 'e2fsprogs', 'iproute2', 'openssh-server'],
+  ...['cloud-guest-utils', 'fdisk', 'e2fsprogs', 'iproute2', 'openssh-server', 'systemd-resolved'],
 ];
 const TOOLS = ['mmdebstrap', 'syslinux', 'mformat', 'mcopy', 'sfdisk', 'mke2fs', 'qemu-img', 'ssh'];
 /** What starts the active partition; comes with syslinux. */
@@ -55,7 +55,7 @@ export function buildDebian(folder: string): string {
   const source = SOURCES.find((path) => fs.existsSync(path)) ?? '-';
   run('mmdebstrap', [
     ...['--quiet', '--variant=minbase', '--format=directory', `--include=${PACKAGES.join(',')}`],
-    '--customize-hook=chroot "$1" systemctl enable systemd-networkd ssh',
+    '--customize-hook=chroot "$1" systemctl enable systemd-networkd systemd-resolved ssh',
     ...['bookworm', 'root', source],
   ]);
   write('root/etc/cloud/cloud.cfg.d/99_cloudlet.cfg', CLOUD_CONFIG);

@@ -8,9 +8,10 @@ import { after, before, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { IMAGES } from '../acceptance/images-kit.ts';
-import { cannotRunGuests } from '../acceptance/vms-kit.ts';
+import { cannotRunGuests, newVm, removeAll } from '../acceptance/vms-kit.ts';
 import { CheckedClient } from '../harness/checked-client.ts';
 import { ADMIN_KEY, CloudProcess } from '../harness/cloud-process.ts';
+import { eventually } from '../harness/waiting.ts';
 import { buildDebian, cannotBuildDebian } from './debian-image.ts';
 
 const run = promisify(execFile);
@@ -25,6 +26,7 @@ let user: CheckedClient;
 let vm = '';
 let disk = '';
 let builtIn = '';
+const others: CheckedClient[] = [];
 
 before(async () => {
   if (skip !== false) return;
@@ -42,6 +44,7 @@ after(async () => {
       await user.call(`${vm}/stop?force=true`, { method: 'POST' });
       await user.call(vm, { method: 'DELETE' });
     }
+    for (const who of others) await removeAll(who);
     await cloud?.stop();
   }
   rmSync(folder, { recursive: true, force: true });
@@ -55,11 +58,15 @@ function since(from: number): string {
 const SSH_FAILED = 255;
 const SSH_TRIES = 20;
 
+function sshArguments(address: string, identity: string, command: string): string[] {
+  const options = ['UserKnownHostsFile=/dev/null', 'StrictHostKeyChecking=no', 'BatchMode=yes'];
+  const words = [...options, 'IdentitiesOnly=yes', 'ConnectTimeout=60'].flatMap((option) => ['-o', option]);
+  return ['-q', '-i', identity, '-p', '2222', ...words, `root@${address}`, command];
+}
+
 /** What a command prints in the guest. An emulated guest on a busy host may miss a handshake. */
 async function inGuest(address: string, command: string): Promise<string> {
-  const options = ['UserKnownHostsFile=/dev/null', 'StrictHostKeyChecking=no', 'BatchMode=yes'];
-  const words = [...options, 'ConnectTimeout=60'].flatMap((option) => ['-o', option]);
-  const args = ['-q', '-i', key, '-p', '2222', ...words, `root@${address}`, command];
+  const args = sshArguments(address, key, command);
   for (let tries = 1; ; tries++) {
     try {
       return (await run('ssh', args)).stdout.trim();
@@ -81,6 +88,48 @@ async function settledGuest(address: string): Promise<string> {
       await sleep(2000);
     }
   }
+}
+
+/** It reaches a database and a neighbour by name, and a machine of another account does not reach it. */
+async function inNetwork(address: string): Promise<void> {
+  await user.expect(201, '/api/databases', { json: { name: 'shop' } });
+  assert.match(await inGuest(address, 'getent ahostsv4 shop.db.internal'), /^10\.64\.0\.\d+ /);
+  const request =
+    "exec 3<>/dev/tcp/shop.db.internal/80; printf 'GET / HTTP/1.0\\r\\n\\r\\n' >&3; head -c 8 <&3";
+  assert.equal(await inGuest(address, request), 'HTTP/1.1');
+  const { private_ip } = await user.expect(200, vm);
+  const user_data = `#!/bin/sh
+nc -ll -p 7777 -e echo it is near &
+echo "bytes of SSH: $(nc -w 5 ${private_ip} 22 </dev/null 2>/dev/null | head -c 4 | wc -c)" >/dev/console
+`;
+  const stranger = admin.as((await admin.register()).api_key);
+  const bytesFor = async (who: CheckedClient) => {
+    const near = await newVm(who, { name: 'near', user_data });
+    others.push(who);
+    await who.expect(200, `${near}/start`, { method: 'POST' });
+    return eventually('what the neighbour got', async () => {
+      const { body } = await who.call(`${near}/log`);
+      return /bytes of SSH: (\d)/.exec(String(body))?.[1];
+    });
+  };
+  assert.equal(await bytesFor(user), '4');
+  assert.equal(await bytesFor(stranger), '0');
+  assert.equal(await inGuest(address, 'timeout 20 cat </dev/tcp/near.internal/7777'), 'it is near');
+}
+
+/** A key that the machine was made without opens it while it is lent. */
+async function lent(address: string): Promise<void> {
+  const later = join(folder, 'later');
+  execFileSync('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-f', later]);
+  const login = () => run('ssh', sshArguments(address, later, 'whoami'));
+  await assert.rejects(login());
+  const scopes = ['compute:*'];
+  const { id, api_key } = await user.expect(201, '/api/account/access-keys', { json: { name: 'k', scopes } });
+  const public_key = readFileSync(`${later}.pub`, 'utf8').trim();
+  await user.as(api_key).expect(200, `${vm}/ssh-keys`, { json: { public_key } });
+  assert.equal((await login()).stdout, 'root\n');
+  await user.expect(200, `/api/account/access-keys/${id}`, { method: 'DELETE' });
+  await assert.rejects(login());
 }
 
 test('Debian by mmdebstrap: imported, booted, reached by SSH, stopped by ACPI, booted again', {
@@ -121,6 +170,8 @@ test('Debian by mmdebstrap: imported, booted, reached by SSH, stopped by ACPI, b
   assert.equal(Number(await inGuest(ip_address, 'blockdev --getsize64 /dev/vda')), 30 * GIB);
   const rootBytes = Number(await inGuest(ip_address, 'df -B1 --output=size / | tail -1'));
   assert.ok(rootBytes > 27 * GIB, `the file system has ${rootBytes} bytes`);
+  await inNetwork(ip_address);
+  await lent(ip_address);
   await inGuest(ip_address, 'echo kept > /var/lib/kept; sync');
   const hostKey = await inGuest(ip_address, 'cat /etc/ssh/ssh_host_ed25519_key.pub');
 
