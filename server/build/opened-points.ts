@@ -39,8 +39,17 @@ interface Place {
   timer?: NodeJS.Timeout;
 }
 
+interface Waiter {
+  readonly pointId: string;
+  enter(place: Place): void;
+  leave(error: AppError): void;
+}
+
 /** Each is a copy of the metadata on the disk. */
 const MAX_OPEN = 2;
+/** Callers in line for a place, and how long each waits. */
+const MAX_WAITING = 32;
+const WAIT_SECONDS = 60;
 /** A preview and the restore after it open the point once. */
 const IDLE_MS = 60_000;
 const METADATA = { component: 'metadata', path: 'metadata.db' };
@@ -48,7 +57,9 @@ const METADATA = { component: 'metadata', path: 'metadata.db' };
 export class OpenedPoints implements StoragePoints {
   readonly #deps: OpenedPointsDeps;
   readonly #places = new Map<string, Place>();
-  readonly #turns = new KeyedMutex();
+  readonly #line = new Set<Waiter>();
+  /** The folders of points that were closed are gone. */
+  #cleared: Promise<unknown> = Promise.resolve();
 
   constructor(deps: OpenedPointsDeps) {
     this.#deps = deps;
@@ -63,28 +74,73 @@ export class OpenedPoints implements StoragePoints {
     return this.#deps.files().find(...of);
   }
 
+  get isWanted(): boolean {
+    return this.#line.size > 0;
+  }
+
   async during<T>(pointId: string, work: (point: OpenPoint) => Promise<T>): Promise<T> {
-    const place = await this.#turns.run('places', () => this.#take(pointId));
+    const place = await this.#enter(pointId);
     try {
       return await work((await place.opening).point);
     } finally {
       place.users--;
       this.#leave(pointId, place);
+      this.#serve();
     }
   }
 
   /** Removes what a killed process left; points are opened after that. */
-  sweep(): Promise<void> {
-    return this.#turns.run('places', async () => {
-      if (this.#places.size === 0) await rm(this.#deps.directory, { recursive: true, force: true });
-    });
+  sweep(): Promise<unknown> {
+    if (this.#places.size === 0) this.#clear(rm(this.#deps.directory, { recursive: true, force: true }));
+    return this.#cleared;
   }
 
   async close(): Promise<void> {
-    await Promise.all([...this.#places.keys()].map((pointId) => this.#close(pointId)));
+    for (const each of this.#line) each.leave(new AppError('shutting_down', 'Cloudlet is shutting down'));
+    for (const pointId of this.#places.keys()) this.#close(pointId);
+    await this.#cleared;
   }
 
-  async #take(pointId: string): Promise<Place> {
+  /** Nobody passes those in line: a point that somebody always uses would never be left. */
+  async #enter(pointId: string): Promise<Place> {
+    const place = this.#line.size === 0 ? this.#take(pointId) : undefined;
+    if (place !== undefined) return place;
+    if (this.#line.size >= MAX_WAITING) throw busy(`and ${MAX_WAITING} calls wait for another one`);
+    return new Promise((resolve, reject) => {
+      const giveUp = () => {
+        waiter.leave(busy(`and none was left within ${WAIT_SECONDS} s`));
+        this.#serve();
+      };
+      const timer = setTimeout(giveUp, WAIT_SECONDS * 1000).unref();
+      const leave = () => {
+        clearTimeout(timer);
+        this.#line.delete(waiter);
+      };
+      const waiter: Waiter = {
+        pointId,
+        enter: (free) => {
+          leave();
+          resolve(free);
+        },
+        leave: (error) => {
+          leave();
+          reject(error);
+        },
+      };
+      this.#line.add(waiter);
+    });
+  }
+
+  #serve(): void {
+    for (const waiter of this.#line) {
+      const place = this.#take(waiter.pointId);
+      if (place === undefined) return;
+      waiter.enter(place);
+    }
+  }
+
+  /** undefined: other points are in use. */
+  #take(pointId: string): Place | undefined {
     const known = this.#places.get(pointId);
     if (known !== undefined) {
       clearTimeout(known.timer);
@@ -93,11 +149,11 @@ export class OpenedPoints implements StoragePoints {
     }
     if (this.#places.size >= MAX_OPEN) {
       const idle = [...this.#places].find(([, { users }]) => users === 0);
-      if (idle === undefined) throw busy();
-      await this.#close(idle[0]);
+      if (idle === undefined) return undefined;
+      this.#close(idle[0]);
     }
-    const place: Place = { users: 1, opening: this.#open(pointId) };
-    // Waiting callers get the error.
+    const place: Place = { users: 1, opening: this.#cleared.then(() => this.#open(pointId)) };
+    // Callers get the error.
     place.opening.catch(() => {});
     this.#places.set(pointId, place);
     return place;
@@ -105,23 +161,28 @@ export class OpenedPoints implements StoragePoints {
 
   #leave(pointId: string, place: Place): void {
     if (place.users > 0 || this.#places.get(pointId) !== place) return;
-    const close = () => void this.#turns.run('places', () => this.#closeIdle(pointId, place)).catch(() => {});
+    const close = () => {
+      if (place.users === 0 && this.#places.get(pointId) === place) this.#close(pointId);
+    };
     place.timer = setTimeout(close, IDLE_MS).unref();
     // A failed opening is retried by the next call.
     place.opening.catch(close);
   }
 
-  async #closeIdle(pointId: string, place: Place): Promise<void> {
-    if (place.users === 0 && this.#places.get(pointId) === place) await this.#close(pointId);
-  }
-
-  async #close(pointId: string): Promise<void> {
+  #close(pointId: string): void {
     const place = this.#places.get(pointId);
     if (place === undefined) return;
     clearTimeout(place.timer);
-    const opened = await place.opening.catch(() => undefined);
-    await opened?.close();
     this.#places.delete(pointId);
+    const closed = async () => {
+      const opened = await place.opening.catch(() => undefined);
+      await opened?.close();
+    };
+    this.#clear(closed());
+  }
+
+  #clear(work: Promise<void>): void {
+    this.#cleared = Promise.all([this.#cleared, work.catch(() => {})]);
   }
 
   async #open(pointId: string): Promise<Opened> {
@@ -209,9 +270,9 @@ async function textOf(file: PointFile): Promise<string> {
   return Buffer.concat(parts).toString('utf8');
 }
 
-function busy(): AppError {
-  return new AppError('overloaded', 'Other recovery points are being restored from', {
-    hint: 'Try again when that has ended',
+function busy(why: string): AppError {
+  return new AppError('overloaded', `${MAX_OPEN} other recovery points are being restored from, ${why}`, {
+    hint: 'Try again later',
     retryAfterSeconds: 10,
   });
 }

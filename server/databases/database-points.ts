@@ -3,6 +3,7 @@ import { Readable } from 'node:stream';
 import type { Principal } from '../calls/principal.ts';
 import { formatTime } from '../platform/clock.ts';
 import { AppError, invalidField } from '../platform/errors.ts';
+import { RestoreTurns } from '../resources/restore-turns.ts';
 import { type Engine, type EngineDatabase, LoadFailed } from './engine.ts';
 import type { Moments, Past } from './moments.ts';
 import type { OwnedDatabases } from './owned-databases.ts';
@@ -41,13 +42,9 @@ interface Into {
   readonly signal: AbortSignal;
 }
 
-/** Restores at the same time, of all accounts: each reads as fast as the target gives. */
-const MAX_RESTORES = 4;
-
 export class DatabasePoints {
   readonly #deps: DatabasePointsDeps;
-  /** Accounts with a restore in progress. */
-  readonly #restoring = new Set<number>();
+  readonly #turns = new RestoreTurns({ what: 'databases' });
 
   constructor(deps: DatabasePointsDeps) {
     this.#deps = deps;
@@ -80,22 +77,17 @@ export class DatabasePoints {
    * Loads the database as it was into another, empty one. Throws `overloaded`, `point_not_found`,
    * `invalid_request` for a dump above the size limit, `load_failed`, and what reading the past throws.
    */
-  async load(row: DatabaseRow, past: Past, into: Into): Promise<void> {
-    const { account_id: account, database_id: id } = row;
-    if (this.#restoring.has(account) || this.#restoring.size >= MAX_RESTORES) throw busy();
-    this.#restoring.add(account);
-    try {
+  load(row: DatabaseRow, past: Past, into: Into): Promise<void> {
+    return this.#turns.run(row.account_id, async () => {
       if ('at' in past) {
         await loadDump(await this.#deps.moments.dump(row, past.at, into.signal), into);
         return;
       }
-      const path = pathInPoint(id);
+      const path = pathInPoint(row.database_id);
       const file = await this.#deps.pointFiles.find(past.pointId, { component: POINT_COMPONENT, path });
       if (file === undefined) throw notIn(row, past.pointId);
       await this.#loadFile(file, into);
-    } finally {
-      this.#restoring.delete(account);
-    }
+    });
   }
 
   async #loadFile(
@@ -134,11 +126,4 @@ function notIn({ database_id: id }: DatabaseRow, pointId: string): AppError {
 function tooSmall(sizeBytes: number): AppError {
   const mebibytes = Math.ceil(sizeBytes / 2 ** 20);
   return invalidField('size_limit_mb', `must be at least ${mebibytes}, the size of the dump in the point`);
-}
-
-function busy(): AppError {
-  return new AppError('overloaded', 'Another database is being restored from a recovery point', {
-    hint: 'Try again when it is there',
-    retryAfterSeconds: 10,
-  });
 }

@@ -44,6 +44,10 @@ export class Semaphore {
     this.#free = atOnce;
   }
 
+  get waiting(): number {
+    return this.#waiting.size;
+  }
+
   /** Resolves with the result of `work`. Throws the signal's reason if it aborts first. */
   async run<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
     await this.#turn(signal);

@@ -9,6 +9,7 @@ import { BACKGROUND } from '../metadata/change.ts';
 import { formatTime } from '../platform/clock.ts';
 import { AppError, type ErrorCode, invalidField, isAppError } from '../platform/errors.ts';
 import { plural } from '../platform/plural.ts';
+import { RestoreTurns } from '../resources/restore-turns.ts';
 import { type BucketRow, BucketSql } from './bucket-sql.ts';
 import { type Buckets, bucketNotFound } from './buckets.ts';
 import { formatSize } from './entries.ts';
@@ -16,8 +17,9 @@ import type { EntryRow, ObjectSql, VersionRow } from './object-sql.ts';
 import { PointCopies, type PointCopiesDeps } from './point-copies.ts';
 import { PointSql } from './point-sql.ts';
 import {
-  batches,
+  batchOf,
   entriesIn,
+  isCopied,
   type OpenPoint,
   type Source,
   type Step,
@@ -36,9 +38,9 @@ export interface PointRestoresDeps extends PointCopiesDeps {
   readonly assertSpace: (bytes: number) => void;
 }
 
-/** Maximum of all accounts; each reads as fast as the target allows. */
-const MAX_RESTORES = 4;
 const COPIES_AT_ONCE = 4;
+/** After this a restore lets others go first, between two objects. */
+const PORTION_MS = 5000;
 /** Errors of one object that do not end the restore of the others. */
 const OF_ONE: readonly ErrorCode[] = [
   'encryption_key_not_found',
@@ -55,8 +57,8 @@ function isOfOne(error: unknown): error is AppError {
 
 export class PointRestores {
   readonly #deps: PointRestoresDeps;
-  /** Accounts with a restore or a preview in progress. */
-  readonly #busy = new Set<number>();
+  /** Previews too. */
+  readonly #turns = new RestoreTurns({ what: 'objects' });
   readonly #closing = new AbortController();
 
   constructor(deps: PointRestoresDeps) {
@@ -84,21 +86,21 @@ export class PointRestores {
     if (wanted.name !== undefined && wanted.prefix !== undefined) {
       throw invalidField('prefix', 'must not be given with name');
     }
-    const { accountId } = principal;
-    if (this.#busy.has(accountId) || this.#busy.size >= MAX_RESTORES) throw busy();
-    this.#busy.add(accountId);
-    try {
+    return this.#turns.inPortions(principal.accountId, async (turn) => {
       const { point_id: pointId } = wanted;
       const isKnown = (await this.#pointsOf(principal)).some((point) => point.pointId === pointId);
       if (!isKnown) throw notIn(bucketName, pointId);
-      return await this.#deps.points.during(pointId, async (point) => {
-        const bucket = await this.#bucketIn(point, principal, bucketName);
-        if (bucket === undefined) throw notIn(bucketName, pointId);
-        return this.#restore(principal, { point, bucket }, wanted);
-      });
-    } finally {
-      this.#busy.delete(accountId);
-    }
+      const run = new Run(principal, bucketName, wanted);
+      const portion = () => this.#deps.points.during(pointId, (point) => this.#portion(run, point));
+      while (!run.isOver) {
+        try {
+          await turn(portion);
+        } catch (error) {
+          throw after(run.tally, error);
+        }
+      }
+      return run.answer();
+    });
   }
 
   /** Ends restores in progress with `shutting_down`. */
@@ -123,39 +125,23 @@ export class PointRestores {
     return new BucketSql(reads).find(accountId, name);
   }
 
-  async #restore(principal: Principal, source: Source, wanted: NewBucketRestore): Promise<BucketRestore> {
-    const { point_id, preview = false, to_bucket = source.bucket.name } = wanted;
-    assertMayTake(principal, to_bucket, wanted);
-    const entries = await entriesIn(source, wanted);
-    const tally = new Tally();
-    const target = await this.#find(principal, to_bucket);
-    let refusal: string | null = null;
-    if (preview) {
-      for await (const step of this.#steps(entries, { target, wanted, tally })) tally.count(step);
-      refusal = await this.#refusalOf(principal, target, { tally, name: to_bucket });
-    } else {
-      const to = target ?? (await this.#create(principal, source.bucket, to_bucket));
-      await this.#assertActive(principal);
-      await this.#copyAll(principal, source, {
-        tally,
-        bucket: to,
-        steps: this.#steps(entries, { target: to, wanted, tally }),
-        mayReplace: wanted.existing === 'replace',
-        isOne: wanted.name !== undefined,
-      });
+  /** Goes on until others wait for their turn. */
+  async #portion(run: Run, point: OpenPoint): Promise<void> {
+    const { principal, wanted, bucketName, toBucket, tally } = run;
+    const bucket = await this.#bucketIn(point, principal, bucketName);
+    if (bucket === undefined) throw notIn(bucketName, wanted.point_id);
+    assertMayTake(principal, toBucket, wanted);
+    const source = { point, bucket };
+    if (run.left.length === 0) {
+      const entries = await entriesIn(source, wanted, run.after);
+      run.target ??= await this.#find(principal, toBucket);
+      if (!run.isPreview) run.target ??= await this.#create(principal, bucket, toBucket);
+      const { batch, isLast } = await batchOf(this.#steps(entries, run));
+      run.take(batch, isLast);
     }
-    const { objects, bytes: size, same, kept, replaced, refused, refusals } = tally;
-    const counts = { objects, size, size_formatted: formatSize(size), same, kept, replaced };
-    return {
-      point_id,
-      bucket: source.bucket.name,
-      to_bucket,
-      preview,
-      ...counts,
-      refused,
-      refusals,
-      refusal,
-    };
+    if (run.isPreview) for (const step of run.left.splice(0)) tally.count(step);
+    else if (run.target !== undefined) await this.#copyAll(run, source, run.target);
+    if (run.isOver && run.isPreview) run.refusal = await this.#refusalOf(run);
   }
 
   async #find(principal: Principal, name: string): Promise<BucketRow | undefined> {
@@ -174,25 +160,23 @@ export class PointRestores {
     return this.#deps.buckets.find(principal, name);
   }
 
-  /** Yields the objects to restore, and counts the others. */
   async *#steps(
     entries: AsyncIterable<EntryRow> | readonly EntryRow[],
-    how: { readonly target: BucketRow | undefined; readonly wanted: NewBucketRestore; readonly tally: Tally },
+    { target: bucket, wanted }: Run,
   ): AsyncGenerator<Step> {
-    const { target: bucket, wanted, tally } = how;
     for await (const entry of entries) {
       this.#closing.signal.throwIfAborted();
       const { store } = this.#deps;
       const found = bucket && (await store.target(bucket.id, entry.name));
       const previous = found?.previous;
-      if (previous === undefined) {
-        yield { entry, replaces: false, freedBytes: 0 };
-      } else if (await this.#isSame(entry, await store.version(previous.id))) {
-        tally.same++;
-      } else if (wanted.existing === 'replace') {
+      const step = { entry, freedBytes: 0 };
+      if (previous === undefined) yield { ...step, kind: 'new' };
+      else if (await this.#isSame(entry, await store.version(previous.id))) yield { ...step, kind: 'same' };
+      else if (wanted.existing !== 'replace') yield { ...step, kind: 'keep' };
+      else {
         const isKept = found?.versioning === VERSIONING.on;
-        yield { entry, replaces: true, freedBytes: isKept ? 0 : previous.size_bytes };
-      } else tally.kept++;
+        yield { entry, kind: 'replace', freedBytes: isKept ? 0 : previous.size_bytes };
+      }
     }
   }
 
@@ -202,43 +186,46 @@ export class PointRestores {
     return !(await new PointSql(this.#deps.metadata).isDamaged(now.blob));
   }
 
-  async #copyAll(
-    principal: Principal,
-    source: Source,
-    what: {
-      readonly bucket: BucketRow;
-      readonly steps: AsyncIterable<Step>;
-      readonly tally: Tally;
-      readonly mayReplace: boolean;
-      readonly isOne: boolean;
-    },
-  ): Promise<void> {
-    const { tally, mayReplace, isOne } = what;
+  /** Takes steps off until none is left, or others wait. */
+  async #copyAll(run: Run, source: Source, target: BucketRow): Promise<void> {
+    const { principal, tally, left, wanted } = run;
+    await this.#assertActive(principal);
+    const bucket = await this.#deps.buckets.find(principal, target.name);
+    if (bucket.id !== target.id) throw bucketNotFound(bucket.name);
     const copies = new PointCopies(this.#deps, source.point);
-    for await (const steps of batches(what.steps)) {
-      await this.#assertActive(principal);
-      const bucket = await this.#deps.buckets.find(principal, what.bucket.name);
-      if (bucket.id !== what.bucket.id) throw bucketNotFound(bucket.name);
-      const copy = await copies.prepare(steps.map(({ entry }) => entry));
-      const failed = new AbortController();
-      const signal = AbortSignal.any([failed.signal, this.#closing.signal]);
-      const copyOne = async (step: Step) => {
-        try {
+    const copied = left.filter(isCopied).map(({ entry }) => entry);
+    const copy = await copies.prepare(copied);
+    const failed = new AbortController();
+    const signal = AbortSignal.any([failed.signal, this.#closing.signal]);
+    const mayReplace = wanted.existing === 'replace';
+    const copyOne = async (step: Step) => {
+      try {
+        if (isCopied(step)) {
           await copy({ principal, source: source.bucket, entry: step.entry, bucket, mayReplace, signal });
-          tally.count(step);
-        } catch (error) {
-          if (isAppError(error, 'precondition_failed')) tally.kept++;
-          else if (!isOne && isOfOne(error)) tally.refuse(step.entry.name, error);
-          else failed.abort(error);
         }
-      };
-      const queue = steps.values();
-      const work = async () => {
-        for (const step of queue) if (!signal.aborted) await copyOne(step);
-      };
-      await Promise.all(Array.from({ length: COPIES_AT_ONCE }, work));
-      if (signal.aborted) throw after(tally, signal.reason);
-    }
+        tally.count(step);
+      } catch (error) {
+        if (isAppError(error, 'precondition_failed')) tally.kept++;
+        else if (wanted.name === undefined && isOfOne(error)) tally.refuse(step.entry.name, error);
+        else failed.abort(error);
+      }
+    };
+    const isLongEnough = this.#portionEnd();
+    const work = async () => {
+      do {
+        const step = left.shift();
+        if (step === undefined) return;
+        await copyOne(step);
+      } while (!signal.aborted && !isLongEnough());
+    };
+    await Promise.all(Array.from({ length: COPIES_AT_ONCE }, work));
+    signal.throwIfAborted();
+  }
+
+  #portionEnd(): () => boolean {
+    const { clock, points } = this.#deps;
+    const end = clock.now() + PORTION_MS;
+    return () => (this.#turns.isWanted || points.isWanted) && clock.now() >= end;
   }
 
   /** Throws `account_suspended`, `insufficient_credits`. */
@@ -249,11 +236,8 @@ export class PointRestores {
   }
 
   /** Why the restore of a preview would be refused now; null: it would not. */
-  async #refusalOf(
-    { accountId: account_id, bucketLimits }: Principal,
-    target: BucketRow | undefined,
-    { tally, name }: { readonly tally: Tally; readonly name: string },
-  ): Promise<string | null> {
+  async #refusalOf({ principal, target, tally, toBucket: name }: Run): Promise<string | null> {
+    const { accountId: account_id, bucketLimits } = principal;
     const { billing, assertSpace } = this.#deps;
     try {
       await billing.assertCredit(account_id);
@@ -266,6 +250,56 @@ export class PointRestores {
       if (isAppError(error)) return error.message;
       throw error;
     }
+  }
+}
+
+/** A restore, or its preview, between portions. */
+class Run {
+  readonly principal: Principal;
+  readonly bucketName: string;
+  readonly toBucket: string;
+  readonly wanted: NewBucketRestore;
+  readonly isPreview: boolean;
+  readonly tally = new Tally();
+  /** The live bucket, once it is there. */
+  target: BucketRow | undefined;
+  /** Steps of the last batch that are not done. */
+  left: Step[] = [];
+  /** Name of the last one of the batches so far. */
+  after: string | undefined;
+  refusal: string | null = null;
+  #isLast = false;
+
+  constructor(principal: Principal, bucketName: string, wanted: NewBucketRestore) {
+    this.principal = principal;
+    this.bucketName = bucketName;
+    this.wanted = wanted;
+    this.toBucket = wanted.to_bucket ?? bucketName;
+    this.isPreview = wanted.preview ?? false;
+  }
+
+  get isOver(): boolean {
+    return this.#isLast && this.left.length === 0;
+  }
+
+  take(batch: Step[], isLast: boolean): void {
+    this.left = batch;
+    this.#isLast = isLast;
+    this.after = batch.at(-1)?.entry.name ?? this.after;
+  }
+
+  answer(): BucketRestore {
+    const { objects, bytes: size, same, kept, replaced, refused, refusals } = this.tally;
+    return {
+      point_id: this.wanted.point_id,
+      bucket: this.bucketName,
+      to_bucket: this.toBucket,
+      preview: this.isPreview,
+      ...{ objects, size, size_formatted: formatSize(size), same, kept, replaced },
+      refused,
+      refusals,
+      refusal: this.refusal,
+    };
   }
 }
 
@@ -296,12 +330,5 @@ function assertMayTake(principal: Principal, bucket: string, { name, prefix = ''
 function notIn(bucket: string, pointId: string): AppError {
   return new AppError('point_not_found', `No recovery point ${pointId} has a bucket ${bucket} of yours`, {
     hint: `GET /api/buckets/${bucket}/points lists your recovery points`,
-  });
-}
-
-function busy(): AppError {
-  return new AppError('overloaded', 'Objects are being restored from a recovery point already', {
-    hint: 'Try again when that has ended',
-    retryAfterSeconds: 10,
   });
 }

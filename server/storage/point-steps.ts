@@ -28,6 +28,8 @@ export interface StoragePoints {
    * `target_unavailable`.
    */
   during<T>(pointId: string, work: (point: OpenPoint) => Promise<T>): Promise<T>;
+  /** True while others wait for points to be left. */
+  readonly isWanted: boolean;
 }
 
 export interface Source {
@@ -39,14 +41,22 @@ const PAGE = 500;
 /** Versions whose files are looked up together: a look-up reads the list of all files. */
 const BATCH = 1000;
 const BATCH_BYTES = 16 * 2 ** 30;
+/** Versions that are compared together. */
+const COMPARED = 5000;
 /** Refused objects that the response names. */
 const NAMED = 20;
 
 export interface Step {
   readonly entry: EntryRow;
+  /** What is to be done, or why nothing. */
+  readonly kind: 'new' | 'replace' | 'same' | 'keep';
   /** Bytes that the new version takes the place of, where they are not kept. */
   readonly freedBytes: number;
-  readonly replaces: boolean;
+}
+
+/** False: nothing of the version is to be copied. */
+export function isCopied({ kind }: Step): boolean {
+  return kind === 'new' || kind === 'replace';
 }
 
 /** Counts of a restore, or of its preview. */
@@ -60,11 +70,15 @@ export class Tally {
   refused = 0;
   readonly refusals: { name: string; code: string; reason: string }[] = [];
 
-  count({ entry, replaces, freedBytes }: Step): void {
-    this.objects++;
-    this.bytes += entry.size_bytes;
-    this.freedBytes += freedBytes;
-    if (replaces) this.replaced++;
+  count({ entry, kind, freedBytes }: Step): void {
+    if (kind === 'same') this.same++;
+    else if (kind === 'keep') this.kept++;
+    else {
+      this.objects++;
+      this.bytes += entry.size_bytes;
+      this.freedBytes += freedBytes;
+      if (kind === 'replace') this.replaced++;
+    }
   }
 
   refuse(name: string, { code, message }: AppError): void {
@@ -73,13 +87,15 @@ export class Tally {
   }
 }
 
-/** Versions of the point, by name. Throws `object_not_found`, `version_not_found`. */
+/** Versions of the point, by name, after the name `after`. Throws `object_not_found`, `version_not_found`. */
 export async function entriesIn(
   { point, bucket }: Source,
   { name, version_id: versionId, prefix = '' }: NewBucketRestore,
+  after: string | undefined,
 ): Promise<AsyncIterable<EntryRow> | readonly EntryRow[]> {
   const store = new ObjectSql(point.reads);
-  if (name === undefined) return pages(store, bucket.id, prefix);
+  if (name === undefined) return pages(store, bucket.id, { prefix, after });
+  if (after !== undefined) return [];
   const object = await store.named(bucket.id, name);
   if (object === undefined || (versionId === undefined && object.current === null)) {
     throw new AppError('object_not_found', `The recovery point has no object ${name} in ${bucket.name}`);
@@ -95,8 +111,12 @@ export async function entriesIn(
 }
 
 /** Live objects of a bucket of a point whose names begin with `prefix`. */
-async function* pages(store: ObjectSql, bucketId: number, prefix: string): AsyncGenerator<EntryRow> {
-  for (let from = { name: prefix, after: false }; ; ) {
+async function* pages(
+  store: ObjectSql,
+  bucketId: number,
+  { prefix, after }: { readonly prefix: string; readonly after: string | undefined },
+): AsyncGenerator<EntryRow> {
+  for (let from = { name: after ?? prefix, after: after !== undefined }; ; ) {
     const rows = await store.liveEntries(bucketId, from, PAGE);
     for (const row of rows) {
       if (!row.name.startsWith(prefix)) return;
@@ -110,16 +130,21 @@ async function* pages(store: ObjectSql, bucketId: number, prefix: string): Async
   }
 }
 
-/** Portions of bounded length, so that memory stays flat. */
-export async function* batches(steps: AsyncIterable<Step>): AsyncGenerator<Step[]> {
-  let batch: Step[] = [];
+/** The next steps, so few that memory stays flat. `isLast`: there are no more. */
+export async function batchOf(
+  steps: AsyncIterable<Step>,
+): Promise<{ readonly batch: Step[]; readonly isLast: boolean }> {
+  const batch: Step[] = [];
+  let copies = 0;
   let bytes = 0;
   for await (const step of steps) {
     batch.push(step);
-    bytes += step.entry.size_bytes;
-    if (batch.length < BATCH && bytes < BATCH_BYTES) continue;
-    yield batch;
-    [batch, bytes] = [[], 0];
+    if (isCopied(step)) {
+      copies++;
+      bytes += step.entry.size_bytes;
+    }
+    const isFull = copies === BATCH || bytes >= BATCH_BYTES || batch.length === COMPARED;
+    if (isFull) return { batch, isLast: false };
   }
-  if (batch.length > 0) yield batch;
+  return { batch, isLast: true };
 }

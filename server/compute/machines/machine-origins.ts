@@ -4,6 +4,7 @@ import type { Reads } from '../../metadata/metadata.ts';
 import { formatTime } from '../../platform/clock.ts';
 import { AppError } from '../../platform/errors.ts';
 import { isId } from '../../platform/ids.ts';
+import { RestoreTurns } from '../../resources/restore-turns.ts';
 import type { GuestOrigin, OriginFile } from '../hypervisor.ts';
 import type { VmPoint } from '../schema.ts';
 import { FOLDER, POINT_COMPONENT } from './point-machines.ts';
@@ -39,13 +40,9 @@ interface Wanted {
   readonly point_id: string;
 }
 
-/** Disks copied at the same time, of all accounts. */
-const MAX_COPIES = 4;
-
 export class MachineOrigins {
   readonly #deps: MachineOriginsDeps;
-  /** Accounts with a copy in progress. */
-  readonly #busy = new Set<number>();
+  readonly #turns = new RestoreTurns({ what: 'virtual machines' });
 
   constructor(deps: MachineOriginsDeps) {
     this.#deps = deps;
@@ -62,33 +59,35 @@ export class MachineOrigins {
 
   /**
    * Runs `work` with the caller's machine as it is in the point. Throws `point_not_found` for a point that
-   * does not have it, `overloaded` while the account copies another one.
+   * does not have it, `overloaded` as RestoreTurns.inPortions() does.
    */
   async during<T>(
     principal: Principal,
     wanted: Wanted,
     work: (found: FoundOrigin) => Promise<T>,
   ): Promise<T> {
+    const { vm_id: vmId, point_id: pointId } = wanted;
+    return this.#turns.run(principal.accountId, async () => {
+      const row = await this.#rowIn(principal, wanted);
+      return work({ row, origin: { vmId, find: (path) => this.#find(pointId, path) } });
+    });
+  }
+
+  async #rowIn(principal: Principal, wanted: Wanted): Promise<VmRow> {
     const { accountId } = principal;
-    if (this.#busy.has(accountId) || this.#busy.size >= MAX_COPIES) throw busy();
-    this.#busy.add(accountId);
-    try {
-      const { vm_id: vmId, point_id: pointId } = wanted;
-      const isKnown = (await this.list(principal)).some(({ point_id }) => point_id === pointId);
-      if (!isKnown || !isId('vm', vmId)) throw notIn(wanted);
-      const { points, store } = this.#deps;
-      const since = await store.accountSince(accountId);
-      const row = await points.during(pointId, async ({ reads }) => {
-        const then = new VmStore(reads);
-        // A number alone might have been another account's in a cloud that was lost.
-        const isSame = (await then.accountSince(accountId)) === since;
-        return isSame ? then.find(vmId) : undefined;
-      });
-      if (row?.account_id !== accountId) throw notIn(wanted);
-      return await work({ row, origin: { vmId, find: (path) => this.#find(pointId, path) } });
-    } finally {
-      this.#busy.delete(accountId);
-    }
+    const { vm_id: vmId, point_id: pointId } = wanted;
+    const isKnown = (await this.list(principal)).some(({ point_id }) => point_id === pointId);
+    if (!isKnown || !isId('vm', vmId)) throw notIn(wanted);
+    const { points, store } = this.#deps;
+    const since = await store.accountSince(accountId);
+    const row = await points.during(pointId, async ({ reads }) => {
+      const then = new VmStore(reads);
+      // A number alone might have been another account's in a cloud that was lost.
+      const isSame = (await then.accountSince(accountId)) === since;
+      return isSame ? then.find(vmId) : undefined;
+    });
+    if (row?.account_id !== accountId) throw notIn(wanted);
+    return row;
   }
 
   async #find(pointId: string, path: string): Promise<OriginFile | undefined> {
@@ -112,11 +111,4 @@ function notIn({ vm_id, point_id }: Wanted): AppError {
       hint: `GET /api/vms/${vm_id}/points lists your recovery points`,
     },
   );
-}
-
-function busy(): AppError {
-  return new AppError('overloaded', 'Another virtual machine is being restored from a recovery point', {
-    hint: 'Try again when it is there',
-    retryAfterSeconds: 10,
-  });
 }

@@ -1,0 +1,80 @@
+/**
+ * Who restores out of recovery points when: one restore of an account at a time, four of all accounts. Others
+ * wait in line, for a minute at most, and then learn why. A restore in portions takes a turn for each, so
+ * that a long one does not keep the others out until it ends.
+ */
+import { Semaphore } from '../platform/concurrency.ts';
+import { AppError } from '../platform/errors.ts';
+import { plural } from '../platform/plural.ts';
+
+/** Each reads as fast as the target allows. */
+const AT_ONCE = 4;
+/** Accounts that restore or wait. */
+const MAX_ACCOUNTS = 32;
+const WAIT_SECONDS = 60;
+
+/** Runs a portion when its turn has come. Only the first one may be refused, with `overloaded`. */
+export type Turn = <T>(portion: () => Promise<T>) => Promise<T>;
+
+export interface RestoreTurnsOptions {
+  /** What is restored, in the plural. */
+  readonly what: string;
+  readonly waitSeconds?: number;
+}
+
+export class RestoreTurns {
+  readonly #options: RestoreTurnsOptions;
+  readonly #accounts = new Set<number>();
+  readonly #places = new Semaphore(AT_ONCE);
+
+  constructor(options: RestoreTurnsOptions) {
+    this.#options = options;
+  }
+
+  /** True if somebody waits for the end of a portion. */
+  get isWanted(): boolean {
+    return this.#places.waiting > 0;
+  }
+
+  /** A restore in one portion. Throws like inPortions(). */
+  run<T>(accountId: number, work: () => Promise<T>): Promise<T> {
+    return this.inPortions(accountId, (turn) => turn(work));
+  }
+
+  /** Throws `overloaded` while the account has a restore, while too many wait, and after a minute in line. */
+  async inPortions<T>(accountId: number, work: (turn: Turn) => Promise<T>): Promise<T> {
+    const { what } = this.#options;
+    if (this.#accounts.has(accountId)) {
+      throw busy(`Your account restores ${what} from a recovery point already`, 'Try again when that has ended');
+    }
+    if (this.#accounts.size >= MAX_ACCOUNTS) {
+      throw busy(`${MAX_ACCOUNTS} accounts restore ${what}, or wait for it`, 'Try again in a minute');
+    }
+    this.#accounts.add(accountId);
+    try {
+      let isFirst = true;
+      return await work((portion) => {
+        const patience = isFirst ? this.#patience() : new AbortController().signal;
+        isFirst = false;
+        return this.#places.run(patience, portion);
+      });
+    } finally {
+      this.#accounts.delete(accountId);
+    }
+  }
+
+  #patience(): AbortSignal {
+    const { what, waitSeconds = WAIT_SECONDS } = this.#options;
+    const waiting = new AbortController();
+    const tooLate = () => {
+      const detail = `${plural(AT_ONCE, 'other account')} restore ${what} now, and ${waitSeconds} s did not free a place`;
+      waiting.abort(busy(detail, 'Try again later: nothing was restored yet'));
+    };
+    setTimeout(tooLate, waitSeconds * 1000).unref();
+    return waiting.signal;
+  }
+}
+
+function busy(detail: string, hint: string): AppError {
+  return new AppError('overloaded', detail, { hint, retryAfterSeconds: 10 });
+}
