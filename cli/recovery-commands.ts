@@ -1,7 +1,7 @@
 /** Recovery points of the whole cloud. Only administrators may; whoever else asks is refused by the cloud. */
 import type { Cloud, RecoveryPoint } from '../sdk/index.ts';
 import type { Command, Invocation } from './command.ts';
-import { EXIT } from './failures.ts';
+import { EXIT, UsageError } from './failures.ts';
 import { sizeText } from './output.ts';
 import { about, all, assertMeant, linesOf, YES } from './things.ts';
 
@@ -79,9 +79,37 @@ export const RECOVERY_COMMANDS: readonly Command[] = [
     }),
   },
   {
+    name: 'recovery account',
+    words: 'POINT ACCOUNT',
+    summary: 'restore one account of a recovery point as a new account; run it again to go on',
+    options: {
+      as: { value: 'USERNAME', summary: 'user name of the new account; needed' },
+      email: { value: 'EMAIL', summary: 'its address; needed' },
+      preview: { summary: 'only list what would be restored' },
+    },
+    run: restoreAccount,
+  },
+  {
     name: 'recovery undelete',
     words: 'POINT',
     summary: 'undelete a recovery point',
     run: async (call) => tell(await call.session().cloud.undeleteRecoveryPoint(call.words[0] ?? ''), call),
   },
 ];
+
+async function restoreAccount({ words: [point = '', account = ''], options, session, output }: Invocation) {
+  const [username, email] = [options.text('as'), options.text('email')];
+  if (username === undefined || email === undefined)
+    throw new UsageError('say --as USERNAME and --email EMAIL');
+  const body = { username, email, preview: options.has('preview') };
+  const done = await session().cloud.restoreAccount(point, account, body, { takesLong: true });
+  output.one(done, () => [
+    ...done.items.map(({ kind, name, made_id, refusal }) => {
+      return `${kind} ${name} ${refusal ?? (made_id === null ? 'would be restored' : `is ${made_id}`)}`;
+    }),
+    ...done.items.flatMap(({ name, lacks }) => lacks.map((each) => `${name} lacks ${each}`)),
+    ...(done.account.api_key === null ? [] : [`api key ${done.account.api_key}`]),
+    `${username} is ${done.state}`,
+  ]);
+  return done.state === 'partial' ? EXIT.failure : EXIT.ok;
+}

@@ -1,9 +1,10 @@
 /** Machines, buckets and keys: they are named by their name or id. */
-import type { AccessKey, Bucket, BucketRestore, Cloud, NewAccessKey, Vm } from '../sdk/index.ts';
+import type { AccessKey, Bucket, BucketRestore, Cloud, NewAccessKey, Operation, Vm } from '../sdk/index.ts';
 import type { Command, Invocation } from './command.ts';
 import { DATABASE_COMMANDS } from './database-commands.ts';
 import { EXIT, UsageError } from './failures.ts';
 import { remoteOnly } from './files/places.ts';
+import { sizeText } from './output.ts';
 import { about, all, assertMeant, find, linesOf, YES } from './things.ts';
 
 export const findVm = (cloud: Cloud, word: string) =>
@@ -59,6 +60,26 @@ const VM_COMMANDS: readonly Command[] = [
     }),
   },
   {
+    name: 'vm points',
+    words: 'VM',
+    summary: 'list the recovery points that a machine, or by its ID a deleted one, can be restored from',
+    run: async ({ words: [word = ''], session, output }) => {
+      const { cloud } = session();
+      const points = await cloud.listVmPoints(await vmIdOf(cloud, word));
+      output.table(points, ['POINT', 'CREATED'], ({ point_id, created_at }) => [point_id, created_at]);
+    },
+  },
+  {
+    name: 'vm restore',
+    words: 'VM NAME',
+    summary: 'restore a machine, or by its ID a deleted one, from a recovery point as a new machine NAME',
+    options: {
+      point: { value: 'POINT', summary: 'as it is in this recovery point; needed' },
+      type: { value: 'TYPE', summary: 'instance type, with a disk of the same size; default: that of VM' },
+    },
+    run: restoreVm,
+  },
+  {
     name: 'vm rm',
     words: 'VM',
     summary: 'delete a stopped machine and its disk',
@@ -70,6 +91,19 @@ const VM_COMMANDS: readonly Command[] = [
     }),
   },
 ];
+
+const vmIdOf = async (cloud: Cloud, word: string) =>
+  word.startsWith('vm-') ? word : (await findVm(cloud, word)).vm_id;
+
+async function restoreVm({ words: [word = '', name = ''], options, session, output }: Invocation) {
+  const [point_id, type] = [options.text('point'), options.text('type')];
+  if (point_id === undefined) throw new UsageError('say --point POINT; cloudlet vm points lists them');
+  const { cloud } = session();
+  const instance_type = type ?? (await findVm(cloud, word)).instance_type;
+  const from = { vm_id: await vmIdOf(cloud, word), point_id };
+  const made = await cloud.createVm({ name, instance_type, from }, { takesLong: true });
+  output.one(made, () => [`${name} is ${made.state}: ${made.vm_id}`]);
+}
 
 const findBucket = (cloud: Cloud, word: string) => cloud.getBucket(word.replace(/^s3:\/\/|\/$/g, ''));
 
@@ -107,6 +141,7 @@ const BUCKET_COMMANDS: readonly Command[] = [
       point: { value: 'POINT', summary: 'as it is in this recovery point; needed' },
       to: { value: 'BUCKET', summary: 'into this bucket, which is created if need be; default: the same' },
       version: { value: 'ID', summary: 'this earlier version of the object' },
+      versions: { summary: 'all versions and delete markers, and the settings of a new bucket' },
       replace: { summary: 'replace live objects that differ; default: they are kept' },
       preview: { summary: 'only count what would be restored' },
     },
@@ -138,17 +173,33 @@ async function restoreBucket({ words: [word = ''], options, session, output }: I
       ...(version !== undefined && { version_id: version }),
       ...(to !== undefined && { to_bucket: to }),
       existing: options.has('replace') ? 'replace' : 'keep',
+      ...(options.has('versions') && { versions: true }),
       preview: options.has('preview'),
     },
-    { takesLong: true },
+    { takesLong: true, onOperation: tellProgress(output) },
   );
   output.one(done, () => restoreLines(done));
 }
 
+/** Notes how far a restore is, and once how it is cancelled. */
+function tellProgress(output: Invocation['output']): (operation: Operation) => void {
+  let isFirst = true;
+  return ({ operation_id, progress }) => {
+    if (progress === null) return;
+    if (isFirst) output.note(`cloudlet api cancelOperation ${operation_id} cancels it; what is there stays`);
+    isFirst = false;
+    const { done, total, bytes, total_bytes } = progress;
+    const of = (all: string | null) => (all === null ? '' : ` of ${all}`);
+    const objects = `${done}${of(total === null ? null : String(total))} objects`;
+    output.note(`${objects}, ${sizeText(bytes)}${of(total_bytes === null ? null : sizeText(total_bytes))}`);
+  };
+}
+
 function restoreLines(done: BucketRestore): string[] {
-  const { objects, size_formatted: size, to_bucket, preview, same, kept, replaced, refused } = done;
+  const { objects, markers, size_formatted: size, to_bucket, preview, same, kept, replaced, refused } = done;
   const verb = preview ? 'would be restored' : 'restored';
   const more = [
+    [markers, 'delete markers'],
     [replaced, 'of them replacing live objects'],
     [same, 'already the same'],
     [kept, 'kept, because the live object differs (--replace)'],
@@ -158,6 +209,7 @@ function restoreLines(done: BucketRestore): string[] {
   return [
     `${objects} ${objects === 1 ? 'object' : 'objects'} (${size}) ${verb} to ${to_bucket}${rest}`,
     ...done.refusals.map(({ name, reason }) => `${name}: ${reason}`),
+    ...done.left_out.map(({ what, count, reason }) => `Not as it was: ${what} (${count}). ${reason}`),
     ...(done.refusal === null ? [] : [`It would be refused: ${done.refusal}`]),
   ];
 }

@@ -131,11 +131,12 @@ export class Transport {
   }
 
   /** The answer of a call that the cloud works on. */
-  async #endOf(begun: Operation, { signal }: CallOptions): Promise<unknown> {
-    const query = { wait: WAIT_SECONDS };
+  async #endOf(begun: Operation, { signal, onOperation }: CallOptions): Promise<unknown> {
+    const query = { wait: onOperation === undefined ? WAIT_SECONDS : 1 };
     for (let now = begun; ; ) {
       if (now.state === 'succeeded') return now.result;
       if (now.state === 'failed') throw readProblem(now.status ?? 0, JSON.stringify(now.error), null);
+      onOperation?.(now);
       const next = { operation: READ, params: [now.operation_id], query, options: { signal } };
       now = (await this.#send(next)).body as Operation;
     }

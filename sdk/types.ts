@@ -1,4 +1,5 @@
 /** Parameters and results of the client's methods beyond the schemas of the API. */
+import type { Operation } from '../build/sdk/schema.d.ts';
 
 /** Bytes of the body that were sent, and how many there are. */
 export type ProgressListener = (sentBytes: number, totalBytes: number) => void;
@@ -11,6 +12,8 @@ export interface CallOptions {
   readonly idempotencyKey?: string | undefined;
   /** For a POST, PATCH or DELETE that may take long: the cloud works on it while this asks for its end. */
   readonly takesLong?: boolean | undefined;
+  /** Called about every second while a call with `takesLong` runs. `cancelOperation` takes its id. */
+  readonly onOperation?: ((operation: Operation) => void) | undefined;
 }
 
 export interface UploadOptions extends CallOptions {

@@ -98,6 +98,7 @@ export async function accountsPart({
   return {
     apiKeys,
     accessKeys,
+    administration,
     setupLinks,
     authenticator,
     linkKeys,

@@ -15,7 +15,6 @@ import { machineSource } from '../compute/machines/point-machines.ts';
 import type { NetworkServices } from '../compute/private-network.ts';
 import type { Config } from '../config/config.ts';
 import { DataCheck, DataFaults } from '../databases/data-faults.ts';
-import type { PointFiles } from '../databases/database-points.ts';
 import { Egress } from '../databases/egress.ts';
 import { databasesPart } from '../databases/part.ts';
 import { KeptDumpFiles } from '../drivers/kept-dump-files.ts';
@@ -44,7 +43,7 @@ import { continuousOf } from './continuous.ts';
 import { buildEdges, callsRoutes, s3Domains, withDocuments } from './edges.ts';
 import { buildEngines, databaseLimits } from './engines.ts';
 import { closeFoundations, type Foundations, openFoundations } from './foundations.ts';
-import { buildRecovery, openedPoints, recoveryHold } from './recovery.ts';
+import { type AccountsBack, buildRecovery, openedPoints, recoveryHold } from './recovery.ts';
 
 const HOUR_MS = 3_600_000;
 /** Folder of the built console. */
@@ -228,14 +227,13 @@ async function buildDomains(
   const compute = await buildCompute({ ...options, ...ofVms, services });
   const faults = new DataFaults(base.alarms);
   const egress = new Egress({ changes: billing.changes, billing: billing.databaseCharges });
-  const { alarms, diskSpace } = base;
-  const engines = await buildEngines({ ...options, faults, alarms, diskSpace, dataUrl, egress });
+  const engines = await buildEngines({ ...options, ...base, faults, dataUrl, egress });
   const keptDumps = { directory: join(config.dataDir, 'databases', 'kept'), assertSpace: base.assertSpace };
   const databases = await databasesPart({
     clock,
     faults,
     egress,
-    alarms,
+    alarms: base.alarms,
     announce: eventStatements,
     metadata: base.metadata,
     sealer: base.keys,
@@ -248,8 +246,8 @@ async function buildDomains(
     ...databaseLimits(config),
     maxSizeMb: config.databaseSizeMb,
     keepMs: config.databaseKeepHours * HOUR_MS,
-    pointFiles: pointFilesOf(() => recovery.pointFiles),
-    continuous: continuousOf(config, alarms, () => recovery.logArchive),
+    pointFiles: points,
+    continuous: continuousOf(config, base.alarms, () => recovery.logArchive),
     pointDumpMs: config.recoveryDumpMinutes * 60_000,
     pointSilenceMs: config.recoverySilenceSeconds * 1000,
     orphanGraceMs: config.sweepGraceSeconds * 1000,
@@ -257,30 +255,26 @@ async function buildDomains(
   });
   storage.scrubber.join(new DataCheck({ source: databases.pointSource, reads: base.metadata, faults }));
   const sources = [machineSource(compute.hypervisor.copies), databases.pointSource];
-  const recovery = buildRecovery({ ...options, sources, opened: points });
+  const things = { bucket: storage.things, database: databases.things, machine: compute.things };
+  const createAccount: AccountsBack['createAccount'] = (...of) => accounts.administration.create(...of);
+  const recovery = buildRecovery({ ...options, sources, opened: points, things, createAccount });
   const credits = billingPart(billing, [compute.accountStops, databases.accountStops], {
     graceMs: config.creditGraceSeconds * 1000,
     announce: eventStatements,
   });
-  const size = { diskBytes: diskSpace.usableBytes, memoryMb: compute.hypervisor.memoryForGuestsMb() };
+  const size = { diskBytes: base.diskSpace.usableBytes, memoryMb: compute.hypervisor.memoryForGuestsMb() };
   await followHost(log, credits.plans, size);
-  const transfer = transferStatements;
   const accounts = await accountsPart({
     config,
     clock,
     base,
-    transfer,
+    transfer: transferStatements,
     apiUrl,
     dataUrl,
     credits: credits.forAccounts,
   });
   const webhooks = webhooksPart({ clock, log, base });
   return { storage, engines, compute, databases, credits, accounts, webhooks, recovery };
-}
-
-/** Recovery is made after databases, and reached once both run. */
-function pointFilesOf(recovery: () => PointFiles): PointFiles {
-  return { points: () => recovery().points(), find: (...of) => recovery().find(...of) };
 }
 
 /** Accounts are made after machines, and asked once both run. */

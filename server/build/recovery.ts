@@ -19,6 +19,7 @@ import type { DiskSpace } from '../platform/disk-space.ts';
 import type { Job } from '../platform/jobs.ts';
 import type { Meters } from '../platform/prometheus.ts';
 import { VERSION } from '../platform/version.ts';
+import { AccountRestores, type AccountRestoresDeps } from '../recovery/account-restores.ts';
 import { cloudSources } from '../recovery/cloud-sources.ts';
 import type { Drills } from '../recovery/drills.ts';
 import { Journals, type JournalsDeps } from '../recovery/journal.ts';
@@ -63,6 +64,9 @@ export interface RecoveryDeps {
   readonly opened: OpenedPoints;
 }
 
+/** Makers of the things of an account that is restored alone. */
+export type AccountsBack = Pick<AccountRestoresDeps, 'things' | 'createAccount'>;
+
 /** The file layout that foundations.ts and compute.ts give to their drivers. */
 const LAYOUT = { images: 'images' };
 const HOUR_MS = 3_600_000;
@@ -84,9 +88,9 @@ export function openedPoints(
   return new OpenedPoints({ directory, clock, files, assertSpace: base.assertSpace });
 }
 
-export function buildRecovery({ config, clock, log, base, sources, opened }: RecoveryDeps) {
+export function buildRecovery(deps: RecoveryDeps & AccountsBack) {
+  const { config, clock, log, base, sources, opened } = deps;
   const { metadata, secrets, assertSpace, blobs } = base;
-  const { dataDir: directory } = config;
   const [store, changes] = [new RecoveryStore(metadata), new Changes({ metadata })];
   const { target, reading, inspect } = openTargets(config, clock, store);
   const keys = new RecoveryKeys({ secrets, target, store, changes, clock });
@@ -97,8 +101,7 @@ export function buildRecovery({ config, clock, log, base, sources, opened }: Rec
   const cloud = () => cloudName(secrets);
   const journals = buildJournals(metadata, { clock, find: () => keys.find(), cloud });
   const news = buildNews(metadata, clock);
-  const planned = () => scheduler.read();
-  const watch = buildWatch({ config, clock, base, keys, target, inspect, news, planned });
+  const watch = buildWatch({ ...deps, keys, target, inspect, news, planned: () => scheduler.read() });
   const onEnd = () => {
     // The schedule notes the end of its point first, so that the alarm is its own.
     const noted = scheduler.tick().catch((error) => onError('', error));
@@ -107,7 +110,7 @@ export function buildRecovery({ config, clock, log, base, sources, opened }: Rec
   const repository = () => keys.open();
   const shared = { store, changes, clock, repository, onError, onEnd, news, sweeping: new Semaphore(1) };
   const verifications = new Verifications({ ...shared, repository: () => verifying.open() });
-  const own = { ...shared, cloud, owner: () => writerName(secrets, directory) };
+  const own = { ...shared, cloud, owner: () => writerName(secrets, config.dataDir) };
   const drills = buildDrills({ config, clock, base, target, keys: verifying }, own);
   const points: Points = new Points({
     ...shared,
@@ -117,7 +120,7 @@ export function buildRecovery({ config, clock, log, base, sources, opened }: Rec
     sweep: (holding) => removals.sweepWith(holding),
     workOn: (id) => workOn(id, { verifications, drills, target }),
     snapshots: snapshotsOf({ config, clock, assertSpace }),
-    sources: cloudSources({ files: new DirectoryDataFiles(directory, LAYOUT), blobs, more: sources }),
+    sources: cloudSources({ files: new DirectoryDataFiles(config.dataDir, LAYOUT), blobs, more: sources }),
     location: target.location,
     version: VERSION,
     bytesPerSecond: config.recoveryBytesPerSecond || Number.POSITIVE_INFINITY,
@@ -132,6 +135,7 @@ export function buildRecovery({ config, clock, log, base, sources, opened }: Rec
     removal: () => target.removal,
     graceMs: config.recoveryUndeleteHours * HOUR_MS,
   });
+  const accounts = new AccountRestores({ ...deps, reads: metadata, changes, points: opened });
   const schedule = buildSchedule({ ...shared, config, metadata, points, removals, lease, target });
   const scheduler: Scheduler = schedule.scheduler;
   return {
@@ -139,7 +143,7 @@ export function buildRecovery({ config, clock, log, base, sources, opened }: Rec
     pointFiles: new PointFiles({ store, repository: () => verifying.open(), location: target.location }),
     logArchive: new LogArchive({ ...shared, find: () => keys.find(), lease }),
     watch,
-    routes: recoveryRoutes({ points, keys, verifications, drills, removals, ...schedule }),
+    routes: recoveryRoutes({ points, keys, verifications, drills, removals, accounts, ...schedule }),
     gauges: (meters: Meters) => meterRecovery(meters, watch),
     jobs: [
       every('remove deleted recovery points', TICK_MS, () => removals.tick()),

@@ -14,6 +14,8 @@ const ANSWER = { status: 201, body: '{"secret":"clk_x"}' };
 const REFUSAL = { status: 409, body: '{"code":"bucket_exists"}' };
 const NOW = { ms: 0, signal: new AbortController().signal };
 
+const CREATE = { name: 'createBucket', isCancellable: false };
+
 let fixture: AccountFixture;
 let ann: Principal;
 let bob: Principal;
@@ -43,7 +45,7 @@ const badStatement: Statement = { sql: 'INSERT INTO accounts (id) VALUES (NULL)'
 
 /** A running operation, and the way to end it. */
 async function running(operations: Operations, who = ann) {
-  const pending = await operations.begin(who, 'createBucket', none);
+  const pending = await operations.begin(who, CREATE, none);
   const work = Promise.withResolvers<typeof ANSWER>();
   const done = pending.run(() => work.promise);
   return { id: pending.operation.operationId, work, done };
@@ -60,6 +62,8 @@ test('is running, then ended with its response, also after a restart', async () 
     endedAt: null,
     state: 'running',
     response: null,
+    progress: null,
+    isCancellable: false,
   });
   fixture.clock.advance(1000);
   work.resolve(ANSWER);
@@ -70,6 +74,27 @@ test('is running, then ended with its response, also after a restart', async () 
   }
 });
 
+test('tells its progress, and is cancelled by its owner only', async () => {
+  const operations = open();
+  const pending = await operations.begin(ann, { name: 'restoreBucket', isCancellable: true }, none);
+  const { work, operation } = pending;
+  const { operationId: id } = operation;
+  const progress = { done: 1, total: 2, bytes: 10, totalBytes: null };
+  work.report(progress);
+  assert.deepEqual((await operations.find(ann, id, NOW)).progress, progress);
+  await assert.rejects(operations.cancel(bob, id, NOW), { code: 'operation_not_found' });
+  assert.equal(work.signal.aborted, false);
+  assert.equal((await operations.cancel(ann, id, NOW)).state, 'running');
+  assert.ok(isAppError(work.signal.reason, 'operation_cancelled'));
+  await pending.run(async () => REFUSAL);
+  const { state, progress: after, isCancellable } = await operations.cancel(ann, id, NOW);
+  assert.deepEqual([state, after, isCancellable], ['ended', null, false]);
+  const other = await running(operations);
+  await assert.rejects(operations.cancel(ann, other.id, NOW), { code: 'operation_not_cancellable' });
+  other.work.resolve(ANSWER);
+  await other.done;
+});
+
 test('what was running when Cloudlet ended is interrupted', async () => {
   const { id } = await running(open());
   const { state, response } = await open().find(ann, id, NOW);
@@ -78,7 +103,7 @@ test('what was running when Cloudlet ended is interrupted', async () => {
 
 test('the answer is in the commit with the effect, and a later end does not change it', async () => {
   const operations = open();
-  const pending = await operations.begin(ann, 'createBucket', none);
+  const pending = await operations.begin(ann, CREATE, none);
   const { operationId } = pending.operation;
   await pending.run(async () => {
     await fixture.metadata.commit(pending.record(ANSWER));
@@ -90,7 +115,7 @@ test('the answer is in the commit with the effect, and a later end does not chan
 
 test('of a commit that was refused the record is worth nothing', async () => {
   const operations = open();
-  const pending = await operations.begin(ann, 'createBucket', none);
+  const pending = await operations.begin(ann, CREATE, none);
   await pending.run(async () => {
     await assert.rejects(fixture.metadata.commit([...pending.record(ANSWER), badStatement]));
     return REFUSAL;
@@ -105,7 +130,7 @@ test('one that cannot be stored is not begun', async () => {
     id = operationId;
     return [badStatement];
   };
-  await assert.rejects(operations.begin(ann, 'createBucket', also));
+  await assert.rejects(operations.begin(ann, CREATE, also));
   await assert.rejects(operations.find(ann, id, NOW), { code: 'operation_not_found' });
   await operations.drain(60_000); // at once: nothing runs
 });
@@ -148,7 +173,7 @@ test('a stop ends the waiting, begins nothing more, and waits for what runs', as
   const waiting = operations.find(ann, id, { ...NOW, ms: 3_600_000 });
   await operations.drain(20);
   assert.equal((await waiting).state, 'running');
-  await assert.rejects(operations.begin(ann, 'createBucket', none), { code: 'shutting_down' });
+  await assert.rejects(operations.begin(ann, CREATE, none), { code: 'shutting_down' });
   const settled = operations.drain(3_600_000);
   work.resolve(ANSWER);
   await settled;

@@ -12,7 +12,7 @@ import { newId } from '../platform/ids.ts';
 import type { Sealer } from '../platform/master-key.ts';
 import { type StoredResponse, TrimSchedule } from './idempotency.ts';
 import type { OperationHead, OperationRow, OperationsStore } from './operations-store.ts';
-import type { Principal } from './principal.ts';
+import type { Principal, Progress, Work } from './principal.ts';
 
 const KEPT_MS = 24 * 3600 * 1000;
 /**
@@ -20,6 +20,7 @@ const KEPT_MS = 24 * 3600 * 1000;
  * connections.
  */
 const MAX_RUNNING = 100;
+const BEGUN = { endedAt: null, state: 'running', response: null, progress: null } as const;
 /** Above every id. */
 const LAST_ID = 'op~';
 
@@ -47,6 +48,17 @@ export interface Operation {
   readonly state: 'running' | 'ended' | 'interrupted';
   /** The response that the call would have had; null until it has ended. */
   readonly response: StoredResponse | null;
+  /** null: it does not tell, or does not run. */
+  readonly progress: Progress | null;
+  readonly isCancellable: boolean;
+}
+
+/** A call that is to be an operation. */
+export interface Accepted {
+  /** The route's name. */
+  readonly name: string;
+  /** Its handler heeds `work.signal`. */
+  readonly isCancellable: boolean;
 }
 
 /** An operation in a list. */
@@ -72,6 +84,9 @@ interface Running {
    * An AbortController, because a signal drops listeners of readers that left, and a promise would keep them.
    */
   readonly ended: AbortController;
+  readonly cancelled: AbortController;
+  readonly isCancellable: boolean;
+  progress: Progress | null;
 }
 
 export class Operations {
@@ -91,7 +106,7 @@ export class Operations {
    */
   async begin(
     { accountId, credentialId }: Principal,
-    name: string,
+    { name, isCancellable }: Accepted,
     also: (operation: Operation) => readonly Statement[],
   ): Promise<PendingOperation> {
     this.#assertMayBegin(accountId);
@@ -102,9 +117,14 @@ export class Operations {
       this.#running.delete(operationId);
       ended.abort();
     };
-    this.#running.set(operationId, { accountId, ended });
-    const created = { operationId, name, createdAt: clock.now() };
-    const operation: Operation = { ...created, endedAt: null, state: 'running', response: null };
+    const cancelled = new AbortController();
+    const running: Running = { accountId, ended, cancelled, isCancellable, progress: null };
+    this.#running.set(operationId, running);
+    const created = { operationId, name, createdAt: clock.now(), isCancellable };
+    const operation: Operation = { ...created, ...BEGUN };
+    const report = (progress: Progress) => {
+      running.progress = progress;
+    };
     const row = { operation_id: operationId, account_id: accountId, credential_id: credentialId };
     try {
       const inserted = store.insert({ ...row, name, created_at: created.createdAt });
@@ -114,7 +134,12 @@ export class Operations {
       end();
       throw error;
     }
-    return new PendingOperation(this.#deps, { operation, accountId, end });
+    return new PendingOperation(this.#deps, {
+      operation,
+      accountId,
+      end,
+      work: { signal: cancelled.signal, report },
+    });
   }
 
   /** The caller's operation, once it has ended or the wait is over. Throws `operation_not_found`. */
@@ -125,8 +150,22 @@ export class Operations {
       const any = AbortSignal.any([running.ended.signal, this.#stopping.signal, signal]);
       await sleep(ms, undefined, { signal: any, ref: false }).catch(() => {});
     }
-    const isRunning = this.#running.has(operationId);
-    return this.#present(await this.#rowFor(caller, operationId), isRunning);
+    const now = this.#running.get(operationId);
+    return this.#present(await this.#rowFor(caller, operationId), now);
+  }
+
+  /**
+   * Asks the caller's operation to end; what it did until then stays. Resolves like find(). One that has
+   * ended stays as it is. Throws `operation_not_found`, `operation_not_cancellable`.
+   */
+  async cancel(caller: Principal, operationId: string, wait: Wait): Promise<Operation> {
+    const { name } = await this.#rowFor(caller, operationId);
+    const running = this.#running.get(operationId);
+    if (running?.isCancellable === false) {
+      throw new AppError('operation_not_cancellable', `${name} cannot be cancelled: it ends by itself`);
+    }
+    running?.cancelled.abort(new AppError('operation_cancelled', 'The call was cancelled'));
+    return this.find(caller, operationId, wait);
   }
 
   /**
@@ -185,11 +224,12 @@ export class Operations {
     throw new AppError('operation_not_found', `There is no operation ${operationId}`);
   }
 
-  #present(row: OperationRow, isRunning: boolean): Operation {
+  #present(row: OperationRow, running: Running | undefined): Operation {
     const { operation_id, name, created_at, ended_at, status, sealed_body } = row;
-    const common = { operationId: operation_id, name, createdAt: created_at, endedAt: ended_at };
+    const still = { progress: running?.progress ?? null, isCancellable: running?.isCancellable ?? false };
+    const common = { operationId: operation_id, name, createdAt: created_at, endedAt: ended_at, ...still };
     if (status === null || sealed_body === null) {
-      return { ...common, state: isRunning ? 'running' : 'interrupted', response: null };
+      return { ...common, state: running === undefined ? 'interrupted' : 'running', response: null };
     }
     const body = this.#deps.sealer.unseal(sealed_body, contextOf(operation_id)).toString('utf8');
     return { ...common, state: 'ended', response: { status, body } };
@@ -203,6 +243,7 @@ interface WorkEnd extends StoredResponse {
 /** An accepted operation. */
 class PendingOperation {
   readonly #deps: OperationsDeps;
+  readonly work: Work;
   readonly #end: () => void;
   readonly #accountId: number;
   readonly operation: Operation;
@@ -210,9 +251,15 @@ class PendingOperation {
 
   constructor(
     deps: OperationsDeps,
-    { operation, accountId, end }: { operation: Operation; accountId: number; end: () => void },
+    {
+      operation,
+      accountId,
+      end,
+      work,
+    }: { operation: Operation; accountId: number; end: () => void; work: Work },
   ) {
     this.#deps = deps;
+    this.work = work;
     this.operation = operation;
     this.#accountId = accountId;
     this.#end = end;

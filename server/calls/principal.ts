@@ -84,6 +84,25 @@ export interface Principal {
  */
 export interface Call extends Recorder {
   readonly principal: Principal;
+  /** Present if the call is an operation. */
+  readonly work?: Work;
+}
+
+/** The progress of a call. */
+export interface Progress {
+  /** Things that are dealt with, and their bytes. */
+  readonly done: number;
+  readonly bytes: number;
+  /** Numbers of all things and bytes; null: unknown. */
+  readonly total: number | null;
+  readonly totalBytes: number | null;
+}
+
+/** An operation as its handler reports to it and listens to it. */
+export interface Work {
+  /** Aborted with `operation_cancelled`. */
+  readonly signal: AbortSignal;
+  report(progress: Progress): void;
 }
 
 export const NOBODY: Principal = {

@@ -2,6 +2,7 @@
 import type { Config } from '../config/config.ts';
 import { type Command, UsageError, type Words } from './command.ts';
 import { asOperator } from './operator-call.ts';
+import { account } from './recovery-account.ts';
 import { compare } from './recovery-compare.ts';
 import { drill } from './recovery-drill.ts';
 import { cancel, create, fsck, get, list, removable, remove, status, undelete } from './recovery-points.ts';
@@ -18,6 +19,7 @@ const HELP = `Usage: cloudlet recovery create
        cloudlet recovery cancel|delete|undelete POINT
        cloudlet recovery schedule [show|off|set hourly|daily|weekly] [--at HH:MM] [--weekday DAY] [--keep RULES]
        cloudlet recovery retention --preview [--keep RULES]
+       cloudlet recovery account POINT ACCOUNT --as USERNAME --email EMAIL [--preview]
        cloudlet recovery fsck
        cloudlet recovery removable
        cloudlet recovery key
@@ -41,6 +43,9 @@ undelete  undoes the deletion of a recovery point.
 schedule  shows or sets when recovery points are created without you. --at is in UTC; --keep, such as
           daily=7,weekly=4,monthly=6, is how many of the last, hourly, daily, weekly, monthly are kept.
 retention shows which recovery points the keep rules keep, with the reasons, and which would be deleted.
+account   restores one account of a recovery point, named by user name or number, as a new account with its
+          buckets, databases and machines; live accounts stay as they are. Prints the first key of the new one.
+          If something was refused, or it was interrupted, run it again to go on.
 fsck      checks and repairs the recovery repository, and removes pieces that no recovery point uses.
 removable lists the files in an S3 bucket that Cloudlet may not remove and no longer needs. Remove them with a
           key that may, before the next recovery point is created; then run fsck.
@@ -56,7 +61,7 @@ compare   compares a restored data directory with its recovery point, before the
 
 export const RECOVERY: Command = {
   help: HELP,
-  options: ['from', 'to', 'point', 'key-file', 'at', 'weekday', 'keep'],
+  options: ['from', 'to', 'point', 'key-file', 'at', 'weekday', 'keep', 'as', 'email'],
   flags: ['partial', 'revoke-all-keys', 'with-key', 'preview', 'sample'],
   run: async (config, words) => {
     const [verb, ...rest] = words.positionals;
@@ -81,13 +86,14 @@ const VERBS: Readonly<Record<string, Verb>> = {
   undelete,
   schedule,
   retention,
+  account,
   fsck,
   removable,
   key,
   restore,
   compare,
 };
-const mostWords = (work: Verb) => (work === schedule ? 2 : OF_A_POINT.has(work) ? 1 : 0);
+const mostWords = (work: Verb) => (work === schedule || work === account ? 2 : OF_A_POINT.has(work) ? 1 : 0);
 const OF_A_POINT: ReadonlySet<Verb> = new Set([get, verify, drill, cancel, remove, undelete, compare]);
 
 interface RecoveryKey {

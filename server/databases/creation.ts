@@ -6,6 +6,7 @@
  */
 
 import { createHash } from 'node:crypto';
+import type { AccountThings } from '../calls/account-things.ts';
 import type { Call, Principal } from '../calls/principal.ts';
 import { BACKGROUND, type Change, type Changes } from '../metadata/change.ts';
 import { CommitOutcomeUnknown } from '../metadata/metadata.ts';
@@ -75,10 +76,39 @@ export class Creation {
    * throws, and the engine's errors (`out_of_space`). Leaves nothing behind on failure.
    */
   async create(call: Call, input: NewDatabase): Promise<Database> {
+    const past = input.from && pastOf(input.from);
+    const source = await this.#sourceOf(call.principal, input, past);
+    return this.#create(call, input, { source, past });
+  }
+
+  /** Databases of an account in a recovery point, made again for another account, with new passwords. */
+  get things(): AccountThings {
+    return {
+      list: async (reads, accountId) => {
+        const rows = await this.#deps.points.listIn(reads, accountId);
+        return rows.map(({ database_id: id, name, size_bytes: sizeBytes }) => {
+          return { kind: 'database', id, name, sizeBytes };
+        });
+      },
+      restore: async (call, { pointId, accountId, thing: { id } }) => {
+        const found = await this.#deps.points.rowIn(pointId, accountId, id);
+        const { name, engine, region } = found;
+        // The turn of the restore is that of the account that gets it.
+        const source = { ...found, account_id: call.principal.accountId };
+        const input = { name, engine, region };
+        const { database_id } = await this.#create(call, input, { source, past: { pointId } });
+        return { id: database_id, lacks: [] };
+      },
+    };
+  }
+
+  async #create(
+    call: Call,
+    input: NewDatabase,
+    { source, past }: { readonly source: DatabaseRow | undefined; readonly past: Past | undefined },
+  ): Promise<Database> {
     const { billing, engines, secrets, clock, turns } = this.#deps;
     const { principal } = call;
-    const past = input.from && pastOf(input.from);
-    const source = await this.#sourceOf(principal, input, past);
     const sizeLimitBytes = this.#sizeLimit(input, source);
     await billing.assertCredit(principal.accountId);
     const engineName = (source?.engine ?? input.engine ?? DEFAULT_ENGINE) as EngineName;

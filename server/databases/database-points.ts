@@ -1,6 +1,7 @@
 /** Databases of the past: their owner lists points and moments, and takes one back as a new database. */
 import { Readable } from 'node:stream';
 import type { Principal } from '../calls/principal.ts';
+import type { Reads } from '../metadata/metadata.ts';
 import { formatTime } from '../platform/clock.ts';
 import { AppError, invalidField } from '../platform/errors.ts';
 import { RestoreTurns } from '../resources/restore-turns.ts';
@@ -9,7 +10,7 @@ import type { Moments, Past } from './moments.ts';
 import type { OwnedDatabases } from './owned-databases.ts';
 import { POINT_COMPONENT, pathInPoint } from './point-dumps.ts';
 import type { DatabaseMoments, DatabasePoint } from './schema.ts';
-import type { DatabaseRow } from './store.ts';
+import { type DatabaseRow, DatabaseStore } from './store.ts';
 
 /** The files of recovery points, see recovery/point-files.ts. */
 export interface PointFiles {
@@ -26,6 +27,8 @@ export interface PointFiles {
     pointId: string,
     file: { readonly component: string; readonly path: string },
   ): Promise<{ readonly sizeBytes: number; read(): AsyncIterable<Uint8Array> } | undefined>;
+  /** Opens the metadata of a sound point while `work` runs. Throws `overloaded`, `out_of_space`, … */
+  during<T>(pointId: string, work: (point: { readonly reads: Reads }) => Promise<T>): Promise<T>;
 }
 
 export interface DatabasePointsDeps {
@@ -41,6 +44,8 @@ interface Into {
   readonly database: EngineDatabase;
   readonly signal: AbortSignal;
 }
+
+const PAGE = 500;
 
 export class DatabasePoints {
   readonly #deps: DatabasePointsDeps;
@@ -63,6 +68,28 @@ export class DatabasePoints {
   /** Times that it can be restored as of. Throws `database_not_found`, `target_unavailable`. */
   async moments(principal: Principal, databaseId: string): Promise<DatabaseMoments> {
     return this.#deps.moments.list(await this.#deps.owned.findAny(principal, databaseId));
+  }
+
+  /** The databases of any account in a point that are not deleted, oldest first. */
+  async listIn(reads: Reads, accountId: number): Promise<DatabaseRow[]> {
+    const store = new DatabaseStore(reads);
+    const rows: DatabaseRow[] = [];
+    for (let after = 0; ; ) {
+      const page = await store.listOf(accountId, false, { after, limit: PAGE });
+      rows.push(...page.filter(({ state }) => state !== 'creating'));
+      after = page.at(-1)?.id ?? after;
+      if (page.length < PAGE) return rows;
+    }
+  }
+
+  /** One of them, as it is in the point. Throws `point_not_found`. */
+  async rowIn(pointId: string, accountId: number, databaseId: string): Promise<DatabaseRow> {
+    const { pointFiles } = this.#deps;
+    const row = await pointFiles.during(pointId, async ({ reads }) =>
+      new DatabaseStore(reads).find(databaseId),
+    );
+    if (row?.account_id === accountId) return row;
+    throw new AppError('point_not_found', `The recovery point has no database ${databaseId} of the account`);
   }
 
   /** Throws `point_not_found` for a point or a time that does not have the database. */

@@ -128,6 +128,7 @@ export function assembleDatabases({ engines: list, sealer, ...given }: Databases
     kept,
     refill,
     pointSource,
+    things: creation.things,
     routes,
   };
 }

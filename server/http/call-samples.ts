@@ -115,6 +115,10 @@ export const CALL_SAMPLES: Readonly<Record<string, CallSample>> = {
   changeWebhook: { body: { enabled: false } },
   rotateWebhookSecret: { body: { overlap_seconds: 3600 } },
   recoverWebhook: { body: { since: '2026-01-31 00:00:00' } },
+  restoreAccount: {
+    path: { account: 'admin' },
+    body: { username: 'admin-then', email: 'admin-then@example.com', preview: true },
+  },
   adminCreateAccount: { body: { username: 'grace', email: 'grace@example.com' } },
   adminAdjustCredits: { body: { amount: 50, reason: 'Welcome' } },
   adminSuspendAccount: { body: { reason: 'Unpaid' } },

@@ -147,6 +147,11 @@ export const ERROR_HELP: Readonly<Record<ErrorCode, Help>> = {
     'You have an encryption key with that name.',
     'Use it, or choose another name.',
   ),
+  operation_cancelled: help(
+    'The call was cancelled; what it did until then stays.',
+    'Repeat the call to go on.',
+  ),
+  operation_not_cancellable: help('The call cannot be cancelled.', 'Wait until it has ended.'),
   encryption_key_disabled: help('The encryption key is disabled.', 'Enable it, or use another one.'),
   encryption_key_in_use: help('Stored bytes are encrypted with the key.', 'Delete them first.'),
   bucket_name_taken: help('A bucket of another account has that name.', 'Choose another name.'),

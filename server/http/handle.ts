@@ -170,6 +170,7 @@ const TRANSIENT: ReadonlySet<ErrorCode> = new Set([
   'point_in_progress',
   'point_invalid_state',
   'target_in_use',
+  'operation_cancelled',
 ]);
 
 /**
@@ -221,12 +222,14 @@ async function respondAsync(
 ): Promise<RouteResponse> {
   const { principal, request, record } = input;
   const view = (operation: Operation) => presentOperation(operation, request.id);
-  const pending = await operations.begin(principal, route.name, (operation) => record(view(operation)));
+  const accepted = { name: route.name, isCancellable: route.isCancellable ?? false };
+  const pending = await operations.begin(principal, accepted, (operation) => record(view(operation)));
   const status = statusOf(route);
   const responseOf = (result: unknown) => ({ status, body: JSON.stringify(result) });
   void pending.run(async () => {
     try {
-      const own = { ...input, record: (response: unknown) => pending.record(responseOf(response)) };
+      const { work } = pending;
+      const own = { ...input, work, record: (response: unknown) => pending.record(responseOf(response)) };
       return responseOf(await route.handler(own));
     } catch (thrown) {
       const error = toAppError(thrown);

@@ -1,5 +1,7 @@
 /** Operations over REST, and resource changes over a WebSocket. */
-import type { Operation, OperationSummary, Operations } from '../calls/operations.ts';
+import type { FastifyReply } from 'fastify';
+import type { Operation, OperationSummary, Operations, Wait } from '../calls/operations.ts';
+import type { Progress } from '../calls/principal.ts';
 import type { Updates } from '../calls/updates.ts';
 import { formatTime, formatTimeOrNull } from '../platform/clock.ts';
 import { AppError } from '../platform/errors.ts';
@@ -24,6 +26,19 @@ export const OperationView = namedObject(
     error: Type.Union([PROBLEM_SCHEMA, Type.Null()], {
       description: 'Problem details of the call if it failed; else null',
     }),
+    progress: Type.Union(
+      [
+        namedObject('OperationProgress', {
+          done: Type.Integer({ description: 'Things dealt with, such as objects' }),
+          total: Type.Union([Type.Integer(), Type.Null()], { description: 'Of so many; null: unknown' }),
+          bytes: Type.Integer(),
+          total_bytes: Type.Union([Type.Integer(), Type.Null()]),
+        }),
+        Type.Null(),
+      ],
+      { description: 'How far a running call is; null: it has ended, or does not tell' },
+    ),
+    is_cancellable: Type.Boolean({ description: 'Whether it can be cancelled now' }),
     created_at: Type.String(),
     ended_at: Type.Union([Type.String(), Type.Null()]),
   },
@@ -61,14 +76,20 @@ export function operationHeaders(operationId: string): Record<string, string> {
 
 /** An operation in the shape of OperationView. `requestId`: of the reading request. */
 export function presentOperation(operation: Operation, requestId: string) {
-  const { operationId, name, createdAt, endedAt } = operation;
+  const { operationId, name, createdAt, endedAt, progress, isCancellable } = operation;
   return {
     operation_id: operationId,
     name,
     ...outcome(operation, requestId),
+    progress: progress && presentProgress(progress),
+    is_cancellable: isCancellable,
     created_at: formatTime(createdAt),
     ended_at: formatTimeOrNull(endedAt),
   };
+}
+
+function presentProgress({ done, total, bytes, totalBytes: total_bytes }: Progress) {
+  return { done, total, bytes, total_bytes };
 }
 
 function outcome({ state, response }: Operation, requestId: string) {
@@ -143,14 +164,38 @@ export function operationRoutes({ operations }: OperationRoutesDeps): Route[] {
       query: WaitQuery,
       responses: { 200: OperationView },
       errors: ['operation_not_found'],
-      handler: async ({ principal, params, query: { wait = 0 }, request, reply }) => {
-        const gone = new AbortController();
-        reply.raw.once('close', () => gone.abort());
-        const patience = { ms: wait * 1000, signal: gone.signal };
-        return presentOperation(await operations.find(principal, params.id, patience), request.id);
+      handler: async ({ principal, params, query, request, reply }) => {
+        const found = await operations.find(principal, params.id, patience(reply, query.wait));
+        return presentOperation(found, request.id);
+      },
+    }),
+    defineRoute({
+      method: 'POST',
+      path: '/api/operations/{id}/cancel',
+      name: 'cancelOperation',
+      tag: 'system',
+      summary: 'Cancel a call sent with Prefer: respond-async',
+      description:
+        'What it did until then stays: its error says how much. Only operations with `is_cancellable` can be cancelled; ' +
+        'one that has ended stays as it is. `wait` waits for the end.',
+      permission: 'authenticated',
+      params: OperationPath,
+      query: WaitQuery,
+      isRepeatable: true,
+      responses: { 200: OperationView },
+      errors: ['operation_not_found', 'operation_not_cancellable'],
+      handler: async ({ principal, params, query, request, reply }) => {
+        const ended = await operations.cancel(principal, params.id, patience(reply, query.wait));
+        return presentOperation(ended, request.id);
       },
     }),
   ];
+}
+
+function patience({ raw }: FastifyReply, seconds = 0): Wait {
+  const gone = new AbortController();
+  raw.once('close', () => gone.abort());
+  return { ms: seconds * 1000, signal: gone.signal };
 }
 
 /** Resource changes as they happen, over a WebSocket. */

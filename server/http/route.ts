@@ -76,6 +76,8 @@ interface RouteSpec<P extends TSchema, Q extends TSchema, B extends TSchema> {
   readonly takesNul?: boolean;
   /** Also served on the reserved connections, when all others are taken. */
   readonly usesReserve?: boolean;
+  /** The operation can be cancelled: the handler heeds `work.signal`. */
+  readonly isCancellable?: boolean;
   /** The call ends the caller's credential, so an operation could not be read afterwards. */
   readonly endsCredential?: boolean;
   /** In addition to those of every route (see COMMON_ERRORS in openapi.ts). */

@@ -267,6 +267,15 @@ CREATE TABLE recovery_points (
   deletes_at INTEGER                      -- in deleting: until then it can be had back
 , damage TEXT NOT NULL DEFAULT '[]', damaged_files INTEGER NOT NULL DEFAULT 0, state_before TEXT, grace_left_ms INTEGER, scheduled_at INTEGER, drilled_at INTEGER, drill TEXT) STRICT;
 
+CREATE TABLE restored_things (
+  account_id INTEGER NOT NULL REFERENCES accounts(id), -- the new one
+  source TEXT NOT NULL,         -- 'account', or kind and id of the thing in the point
+  point_id TEXT NOT NULL,
+  made TEXT NOT NULL,           -- id of the new thing; of the account, that of the old one
+  at INTEGER NOT NULL,
+  PRIMARY KEY (account_id, source)
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE secrets (
   name TEXT PRIMARY KEY,
   sealed BLOB NOT NULL

@@ -90,6 +90,8 @@ export const ERRORS = {
   write_conflict: { http: 409, title: 'Write conflict' },
   idempotency_in_flight: { http: 409, title: 'The first request with this key is still running' },
   job_running: { http: 409, title: 'Already running' },
+  operation_cancelled: { http: 409, title: 'Cancelled' },
+  operation_not_cancellable: { http: 409, title: 'Cannot be cancelled' },
   precondition_failed: { http: 412, title: 'Precondition failed' },
   payload_too_large: { http: 413, title: 'Payload too large' },
   unsupported_media_type: { http: 415, title: 'Unsupported media type' },

@@ -4,21 +4,25 @@ import { listPage, Paging, rowIdCursor } from '../http/list-page.ts';
 import { defineRoute, type Route } from '../http/route.ts';
 import { BACKGROUND } from '../metadata/change.ts';
 import { Type } from '../platform/json-schema.ts';
+import type { AccountRestores } from './account-restores.ts';
 import type { Drills } from './drills.ts';
 import type { Points } from './points.ts';
 import type { RecoveryKeys } from './recovery-keys.ts';
 import type { Removals } from './removals.ts';
 import { type ScheduleRoutesDeps, scheduleRoutes } from './schedule-routes.ts';
 import {
+  AccountRestorePath,
   Checked,
   DrillBody,
   DrillQuery,
   KeyProof,
+  NewAccountRestore,
   NewPointQuery,
   Point,
   PointPath,
   RecoveryKey,
   Removable,
+  RestoredAccount,
   VerifyQuery,
 } from './schema.ts';
 import type { Verifications } from './verifications.ts';
@@ -29,6 +33,7 @@ export interface RecoveryRoutesDeps extends ScheduleRoutesDeps {
   readonly drills: Drills;
   readonly removals: Removals;
   readonly keys: RecoveryKeys;
+  readonly accounts: AccountRestores;
 }
 
 const POINTS = '/api/disaster-recovery/points';
@@ -38,7 +43,13 @@ const LATEST =
 const common = { tag: 'recovery', permission: 'admin' } as const;
 
 export function recoveryRoutes(deps: RecoveryRoutesDeps): Route[] {
-  return [...pointRoutes(deps), ...careRoutes(deps), ...targetRoutes(deps), ...scheduleRoutes(deps)];
+  return [
+    ...pointRoutes(deps),
+    ...careRoutes(deps),
+    accountRoute(deps),
+    ...targetRoutes(deps),
+    ...scheduleRoutes(deps),
+  ];
 }
 
 function pointRoutes({ points }: RecoveryRoutesDeps): Route[] {
@@ -191,6 +202,31 @@ function drillRoute({ points, drills }: RecoveryRoutesDeps): Route {
       await drills.wait(row.point_id, prefersAsync(request) ? FOR_GOOD : wait * 1000);
       return points.find(row.point_id);
     },
+  });
+}
+
+function accountRoute({ accounts }: RecoveryRoutesDeps): Route {
+  return defineRoute({
+    ...common,
+    method: 'POST',
+    path: `${POINT}/accounts/{account}/restore`,
+    name: 'restoreAccount',
+    summary: 'Restore one account of a recovery point as a new account',
+    description:
+      'The live accounts stay as they are. The new account gets the buckets with all versions, the databases and the ' +
+      'machines (stopped) of the old one, under its own quotas, and is charged for them from now on; it opens with the ' +
+      'credits of a new account, and with a key of its own. Passwords, keys, sessions, webhooks, the ledger and the ' +
+      'rights of other accounts do not come along. Repeat the call with the same user name to go on after an ' +
+      'interruption or a refusal: what is there is not made again.',
+    params: AccountRestorePath,
+    body: NewAccountRestore,
+    isRepeatable: true,
+    responses: { 200: RestoredAccount },
+    errors: [
+      ...(['point_not_found', 'account_not_found', 'username_taken', 'email_taken'] as const),
+      ...(['data_corrupted', 'target_unavailable', 'out_of_space', 'read_only', 'write_conflict'] as const),
+    ],
+    handler: ({ params, body }) => accounts.restore(params.point_id, params.account, body),
   });
 }
 

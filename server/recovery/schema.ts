@@ -218,3 +218,44 @@ export const Removable = namedObject('RecoveryRemovable', {
   more: Type.Boolean({ description: 'Whether there are more: remove these and ask again' }),
 });
 export type Removable = Static<typeof Removable>;
+
+export const AccountRestorePath = Type.Object({
+  point_id: Type.String(),
+  account: Type.String({ maxLength: 64, description: 'User name or number of the account in the point' }),
+});
+
+export const NewAccountRestore = namedObject('NewAccountRestore', {
+  username: Type.String({ maxLength: 64, description: 'Of the new account: a free one' }),
+  email: Type.String({ maxLength: 254, description: 'Of the new account: a free one' }),
+  preview: Type.Optional(Type.Boolean({ description: 'Only list, change nothing', default: false })),
+});
+export type NewAccountRestore = Static<typeof NewAccountRestore>;
+
+const RestoredItem = namedObject('RestoredItem', {
+  kind: Type.Union([Type.Literal('bucket'), Type.Literal('database'), Type.Literal('machine')]),
+  name: Type.String(),
+  source_id: Type.String({ description: 'Id in the recovery point; of a bucket, its name' }),
+  size: Type.Union([Type.Integer(), Type.Null()], { description: 'Bytes, about; null: unknown' }),
+  made_id: textOrNull('Id of the new one; null: it is not there yet'),
+  lacks: Type.Array(Type.String(), { description: 'What of it is missing or not as it was' }),
+  refusal: textOrNull('Why it could not be made: repeat the call when that is mended'),
+});
+export type RestoredItem = Static<typeof RestoredItem>;
+
+export const RestoredAccount = namedObject('RestoredAccount', {
+  point_id: Type.String(),
+  from: namedObject('RestoredFrom', { account_id: Type.Integer(), username: Type.String() }),
+  account: namedObject('RestoredAs', {
+    account_id: Type.Union([Type.Integer(), Type.Null()], { description: 'null: not made yet' }),
+    username: Type.String(),
+    email: Type.String(),
+    api_key: textOrNull('The first key, in the response of the call that makes the account only'),
+  }),
+  preview: Type.Boolean(),
+  state: Type.String({
+    enum: ['preview', 'complete', 'partial'],
+    description: '`partial`: something was refused or lacks something, as `items` tells',
+  }),
+  items: Type.Array(RestoredItem),
+});
+export type RestoredAccount = Static<typeof RestoredAccount>;

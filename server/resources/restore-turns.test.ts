@@ -28,7 +28,7 @@ test('four accounts in portions that never end do not keep out a fifth', async (
   let isOver = false;
   let portions = 0;
   const greedy = (account: number) =>
-    turns.inPortions(account, async (turn) => {
+    turns.inPortions(account, new AbortController().signal, async (turn) => {
       while (!isOver) {
         await turn(async () => {
           portions++;
@@ -68,7 +68,7 @@ test('a portion after the first one is not refused', async () => {
   const turns = new RestoreTurns({ what: 'things', waitSeconds: 0.02 });
   const others = held();
   let rest: Promise<void>[] = [];
-  await turns.inPortions(1, async (turn) => {
+  await turns.inPortions(1, new AbortController().signal, async (turn) => {
     await turn(async () => {
       rest = [2, 3, 4, 5].map((account) => turns.run(account, others.work));
     });
@@ -76,4 +76,17 @@ test('a portion after the first one is not refused', async () => {
     await turn(async () => {});
   });
   await Promise.all(rest);
+});
+
+test('who is in line can leave it', async () => {
+  const turns = new RestoreTurns({ what: 'things' });
+  const { work, end } = held();
+  const all = [1, 2, 3, 4].map((account) => turns.run(account, work));
+  const leaving = new AbortController();
+  const waiting = turns.inPortions(5, leaving.signal, (turn) => turn(work));
+  leaving.abort(new Error('left'));
+  await assert.rejects(waiting, { message: 'left' });
+  assert.equal(turns.isWanted, false);
+  end();
+  await Promise.all(all);
 });

@@ -1,5 +1,5 @@
 /**
- * Who restores out of recovery points when: one restore of an account at a time, four of all accounts. Others
+ * Turns of restores from recovery points: one restore of an account at a time, four of all accounts. Others
  * wait in line, for a minute at most, and then learn why. A restore in portions takes a turn for each, so
  * that a long one does not keep the others out until it ends.
  */
@@ -16,8 +16,10 @@ const WAIT_SECONDS = 60;
 /** Runs a portion when its turn has come. Only the first one may be refused, with `overloaded`. */
 export type Turn = <T>(portion: () => Promise<T>) => Promise<T>;
 
+const NEVER = new AbortController().signal;
+
 export interface RestoreTurnsOptions {
-  /** What is restored, in the plural. */
+  /** Plural name of the things that are restored. */
   readonly what: string;
   readonly waitSeconds?: number;
 }
@@ -31,21 +33,27 @@ export class RestoreTurns {
     this.#options = options;
   }
 
-  /** True if somebody waits for the end of a portion. */
+  /** Somebody waits for the end of a portion. */
   get isWanted(): boolean {
     return this.#places.waiting > 0;
   }
 
   /** A restore in one portion. Throws like inPortions(). */
   run<T>(accountId: number, work: () => Promise<T>): Promise<T> {
-    return this.inPortions(accountId, (turn) => turn(work));
+    return this.inPortions(accountId, NEVER, (turn) => turn(work));
   }
 
-  /** Throws `overloaded` while the account has a restore, while too many wait, and after a minute in line. */
-  async inPortions<T>(accountId: number, work: (turn: Turn) => Promise<T>): Promise<T> {
+  /**
+   * Throws `overloaded` while the account has a restore, while too many wait, and after a minute in line; and
+   * the signal's reason when it aborts the wait for a turn.
+   */
+  async inPortions<T>(accountId: number, signal: AbortSignal, work: (turn: Turn) => Promise<T>): Promise<T> {
     const { what } = this.#options;
     if (this.#accounts.has(accountId)) {
-      throw busy(`Your account restores ${what} from a recovery point already`, 'Try again when that has ended');
+      throw busy(
+        `Your account restores ${what} from a recovery point already`,
+        'Try again when that has ended',
+      );
     }
     if (this.#accounts.size >= MAX_ACCOUNTS) {
       throw busy(`${MAX_ACCOUNTS} accounts restore ${what}, or wait for it`, 'Try again in a minute');
@@ -54,7 +62,7 @@ export class RestoreTurns {
     try {
       let isFirst = true;
       return await work((portion) => {
-        const patience = isFirst ? this.#patience() : new AbortController().signal;
+        const patience = isFirst ? AbortSignal.any([signal, this.#patience()]) : signal;
         isFirst = false;
         return this.#places.run(patience, portion);
       });

@@ -222,6 +222,8 @@ const S3_CODES: Readonly<Record<ErrorCode, S3Code>> = {
   object_locked: 'AccessDenied',
   encryption_key_exists: 'InvalidRequest',
   encryption_key_in_use: 'InvalidRequest',
+  operation_cancelled: 'OperationAborted',
+  operation_not_cancellable: 'InvalidRequest',
   encryption_key_disabled: 'KMS.DisabledException',
   vm_not_stopped: 'InvalidRequest',
   vm_invalid_state: 'InvalidRequest',

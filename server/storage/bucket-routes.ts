@@ -137,14 +137,17 @@ function pointRoutes({ pointRestores }: BucketRoutesDeps): Route[] {
       tag: 'storage',
       summary: 'Restore a bucket, a folder, an object or a version from a recovery point',
       description:
-        'Each object comes back as a new version, with its metadata and tags, and is charged like an upload. Access ' +
-        'control lists and locks are not restored. Objects that are there already are skipped, so an interrupted ' +
-        'call can be repeated. For large buckets use `Prefer: respond-async`.',
+        'Each object comes back as a new version, with its metadata, tags and lock, and is charged like an upload; ' +
+        'with `versions` the whole history comes back. `left_out` tells what does not come back as it was. Objects that ' +
+        'are there already are skipped, so an interrupted call can be repeated. For large buckets use ' +
+        '`Prefer: respond-async`.',
       permission: 'storage:write',
+      isCancellable: true,
       params: BucketPath,
       body: NewBucketRestore,
       responses: { 200: BucketRestore },
       errors: [
+        'operation_cancelled',
         'point_not_found',
         'bucket_not_found',
         'object_not_found',

@@ -55,7 +55,12 @@ export class Buckets {
    */
   async create(
     call: Call,
-    input: NewBucket & { readonly isGlobal?: boolean; readonly settings?: BucketSettings },
+    input: NewBucket & {
+      readonly isGlobal?: boolean;
+      readonly settings?: BucketSettings;
+      /** Versioning was on. */
+      readonly isSuspended?: boolean;
+    },
   ): Promise<Bucket> {
     const { principal } = call;
     assertBucketName(input.name);
@@ -66,7 +71,7 @@ export class Buckets {
       account_id: principal.accountId,
       name: input.name,
       region: input.region ?? DEFAULT_REGION,
-      versioning: Number(input.versioning ?? false),
+      versioning: input.isSuspended === true ? VERSIONING.suspended : Number(input.versioning ?? false),
       encryption: Number(input.encryption ?? false),
       created_at: clock.now(),
       settings: settingsText(input.settings ?? {}),

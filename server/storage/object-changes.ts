@@ -18,6 +18,7 @@ import {
   type LockRow,
   type LockTime,
   newLock,
+  sameLock,
   UNLOCKED,
   type WantedLock,
 } from './object-lock.ts';
@@ -71,6 +72,17 @@ interface PlacedVersion {
   readonly naming: Naming;
   readonly content: VersionContent;
   readonly target: UploadTarget;
+}
+
+/** A version or marker of the past, to be the newest one of a name. */
+export interface PastVersion {
+  readonly bucket: BucketRow;
+  readonly name: string;
+  readonly target: UploadTarget;
+  /** Its time, labels and lock are kept. */
+  readonly past: VersionRow;
+  /** null: a marker. */
+  readonly content: VersionContent | null;
 }
 
 /** The facts of a version that its removal needs. */
@@ -146,6 +158,34 @@ export class ObjectChanges {
       countedBytes: content.countedBytes ?? 0,
     });
     return { objectId, bucket, name, sizeBytes, etag, ...version, ...labels };
+  }
+
+  /** Adds a version or marker as it was to the history of a name, of which nothing goes. Returns its id. */
+  async append(change: Change, { bucket, name, target, past, content }: PastVersion): Promise<string> {
+    const { store, clock, lockTime } = this.#deps;
+    const { object, previous } = target;
+    const versionId = newId('ver', clock);
+    const [createdAt, isNull] = [past.created_at, past.is_null === 1];
+    const objectId = object?.object_id ?? newId('obj', clock);
+    if (object !== undefined) this.forgetAfter(change, objectId);
+    const blob = content === null ? null : content.addBlob(change, { versionId, isNull });
+    const row =
+      object?.id ?? change.add(store.insertObject({ objectId, bucketId: bucket.id, name }), 'retry');
+    const { mime_type: mimeType, storage_class: storageClass, metadata, headers, tags, acl } = past;
+    const { sizeBytes = 0, etag = '', checksum = null } = content ?? {};
+    const lock = sameLock(past, lockTime());
+    const labels = { mimeType, storageClass, metadata, headers, tags, acl, checksum };
+    const added = { ...labels, versionId, object: row, blob, sizeBytes, etag, createdAt, isNull, lock };
+    const version = change.add(store.insertVersion(added), 'retry');
+    const pointed = content === null ? nothingSince(createdAt) : { version, sizeBytes, at: createdAt };
+    change.add(store.setCurrent(row, object?.current ?? null, pointed), 'retry');
+    await this.count(change, bucket, {
+      objects: (content === null ? 0 : 1) - (previous ? 1 : 0),
+      bytes: sizeBytes - (previous?.size_bytes ?? 0),
+      versions: content === null ? 0 : 1,
+      totalBytes: sizeBytes,
+    });
+    return versionId;
   }
 
   /** The version or marker that a new null version takes the place of. */

@@ -101,6 +101,33 @@ export function newLock(
   };
 }
 
+/** The lock that a version of the past had, not weaker by either clock. */
+export function sameLock(row: LockRow, { wallMs, steadyMs }: LockTime): LockRow {
+  const { lock_mode, retain_until, locked_until, legal_hold } = row;
+  const left = retain_until === null ? null : Math.max(steadyMs + retain_until - wallMs, locked_until ?? 0);
+  return { lock_mode, retain_until, locked_until: left, legal_hold };
+}
+
+/**
+ * The lock that a copy of a past version asks for: as strong as the version's and as `byDefault`. undefined:
+ * `byDefault` is enough.
+ */
+export function lockOfCopy(
+  row: LockRow,
+  byDefault: DefaultRetention | undefined,
+  time: LockTime,
+): WantedLock | undefined {
+  if (!isLocked(row, time)) return undefined;
+  const { wallMs, steadyMs } = time;
+  const hold = row.legal_hold === 1 ? { legalHold: true } : {};
+  if (!isRetained(row, time) || row.lock_mode === null) return hold;
+  const left = (row.locked_until ?? 0) - steadyMs;
+  const defaultUntil = byDefault === undefined ? 0 : wallMs + byDefault.days * DAY_MS;
+  const until = Math.max(row.retain_until ?? 0, wallMs + left, defaultUntil);
+  const isCompliance = row.lock_mode === 'COMPLIANCE' || byDefault?.mode === 'COMPLIANCE';
+  return { ...hold, retention: { mode: isCompliance ? 'COMPLIANCE' : 'GOVERNANCE', until } };
+}
+
 function retained({ mode, until }: Retention, { wallMs, steadyMs }: LockTime): Omit<LockRow, 'legal_hold'> {
   return { lock_mode: mode, retain_until: until, locked_until: steadyMs + until - wallMs };
 }

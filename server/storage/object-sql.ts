@@ -137,11 +137,12 @@ export class ObjectSql {
     );
   }
 
-  /** Oldest first, markers included. */
-  oldestVersions(object: number, limit: number): Awaitable<VersionRow[]> {
+  /** Oldest first, markers included, after row id `after`. */
+  oldestVersions(object: number, limit: number, after = 0): Awaitable<VersionRow[]> {
     return this.#reads.all(
-      `SELECT ${VERSION_COLUMNS} FROM versions v WHERE v.object = ? ORDER BY v.id LIMIT ?`,
+      `SELECT ${VERSION_COLUMNS} FROM versions v WHERE v.object = ? AND v.id > ? ORDER BY v.id LIMIT ?`,
       object,
+      after,
       limit,
     );
   }
@@ -163,6 +164,23 @@ export class ObjectSql {
   ): Awaitable<(LockRow & { readonly name: string; readonly id: number })[]> {
     return this.#reads.all(
       `SELECT o.name, v.id, ${LOCK_COLUMNS} FROM objects o JOIN versions v ON v.object = o.id
+       WHERE o.bucket_id = ? AND o.name >= ? AND (o.name > ? OR v.id > ?) ORDER BY o.name, v.id LIMIT ?`,
+      bucketId,
+      after.name,
+      after.name,
+      after.id,
+      limit,
+    );
+  }
+
+  /** All versions and markers, by name and then oldest first, after that name and row id. */
+  historyEntries(
+    bucketId: number,
+    after: { readonly name: string; readonly id: number },
+    limit: number,
+  ): Awaitable<EntryRow[]> {
+    return this.#reads.all(
+      `SELECT ${ENTRY_COLUMNS}, 0 AS is_latest FROM objects o JOIN versions v ON v.object = o.id
        WHERE o.bucket_id = ? AND o.name >= ? AND (o.name > ? OR v.id > ?) ORDER BY o.name, v.id LIMIT ?`,
       bucketId,
       after.name,

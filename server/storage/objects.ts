@@ -12,7 +12,7 @@ import type { BucketRow } from './bucket-sql.ts';
 import type { Buckets } from './buckets.ts';
 import type { DataKeys, Encryption } from './encryption.ts';
 import { type Condition, type Published, present, presentUpload } from './entries.ts';
-import type { Naming, ObjectChanges, VersionContent } from './object-changes.ts';
+import type { Naming, ObjectChanges, PastVersion, VersionContent } from './object-changes.ts';
 import { type LockTime, type Retention, withRetention } from './object-lock.ts';
 import type { ObjectRow, ObjectSql, VersionRow } from './object-sql.ts';
 import type { Uploaded } from './schema.ts';
@@ -103,6 +103,27 @@ export class Objects {
       condition?.(target.previous);
       const { principal } = call;
       return answer(await objectChanges.place(change, { principal, bucket, target, naming, content }));
+    });
+  }
+
+  /**
+   * Adds a version or marker of the past to the end of a name's history. `after`: the id of the one that must
+   * be the newest there; null: there must be none. Throws `precondition_failed` otherwise, and
+   * `bucket_not_found`. Resolves with its new id.
+   */
+  append(
+    call: Call,
+    { after, ...past }: Omit<PastVersion, 'target'> & { readonly after: string | null },
+  ): Promise<string> {
+    const { bucket, name } = past;
+    const { store, buckets, objectChanges } = this.#deps;
+    return objectChanges.inTurn(call, { bucketId: bucket.id, name }, async (change) => {
+      buckets.assertNotDeleting(bucket);
+      const target = await store.target(bucket.id, name);
+      if (!target) throw new AppError('bucket_not_found', `The bucket ${bucket.name} was deleted`);
+      const newest = target.object && (await store.newestVersion(target.object.id, 0));
+      if ((newest?.version_id ?? null) === after) return objectChanges.append(change, { ...past, target });
+      throw new AppError('precondition_failed', `${name} has other versions by now`);
     });
   }
 

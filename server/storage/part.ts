@@ -8,6 +8,7 @@ import type { Clock } from '../platform/clock.ts';
 import type { Job } from '../platform/jobs.ts';
 import type { MasterKeys } from '../platform/master-key.ts';
 import type { SweepGuard } from '../platform/sweep-guard.ts';
+import { accountBuckets } from './account-buckets.ts';
 import { Archives } from './archives.ts';
 import { BlobSql } from './blob-sql.ts';
 import type { BlobStore } from './blobs.ts';
@@ -82,23 +83,19 @@ const HOUR_MS = 3_600_000;
 
 /** Makes object storage, and raises the alarm again for damage that an earlier scrub found. */
 export async function storagePart(deps: StorageDeps) {
-  const { config, clock, base, billing, steady, isHeld, metadataDamage, linkKeys, addresses } = deps;
-  const { metadata, blobs, keys, alarms, assertSpace } = base;
+  const { config, clock, base, isHeld, metadataDamage, linkKeys, addresses } = deps;
+  const { metadata, blobs, keys, alarms } = base;
   const dataKeys = openDataKeys(metadata, keys);
   const garbageGraceMs = config.sweepGraceSeconds * 1000;
   const [blobSql, changes] = [new BlobSql(metadata), new Changes({ metadata })];
   const scrubbed = { blobs, runs: new JobRuns(metadata), alarms, clock, dataKeys, metadataDamage };
   const scrubber = new Scrubber({ changes, store: blobSql, ...scrubbed });
   const services = objectServices({
-    metadata,
+    ...deps,
+    ...base,
     changes,
-    clock,
-    blobs,
-    billing,
-    steady,
     sealer: keys,
     dataKeys,
-    assertSpace,
     garbageGraceMs,
     maxObjectBytes: config.maxObjectBytes,
     // If marking fails, the next scrub finds the damage.
@@ -142,6 +139,7 @@ export async function storagePart(deps: StorageDeps) {
   return {
     scrubber,
     services,
+    things: accountBuckets(pointRestores),
     routes: storageRoutes({
       ...services,
       pointRestores,

@@ -3,6 +3,7 @@ import type { Principal } from '../calls/principal.ts';
 import { BACKGROUND } from '../metadata/change.ts';
 import type { Reads } from '../metadata/metadata.ts';
 import { AppError } from '../platform/errors.ts';
+import { defaultRetention, settingsOf } from './bucket-settings.ts';
 import type { BucketRow } from './bucket-sql.ts';
 import { customerKeyRequired } from './customer-key.ts';
 import { Downloads, type DownloadsDeps } from './downloads.ts';
@@ -11,6 +12,8 @@ import { HotContents } from './hot-contents.ts';
 import { NamedKeySql } from './named-key-sql.ts';
 import { keyNotFound } from './named-keyring.ts';
 import { NamedSql } from './named-sql.ts';
+import type { VersionContent } from './object-changes.ts';
+import { type LockTime, lockOfCopy } from './object-lock.ts';
 import { type ContentRow, type EntryRow, ObjectSql } from './object-sql.ts';
 import type { Objects } from './objects.ts';
 import { PartUploadSql } from './part-upload-sql.ts';
@@ -21,6 +24,7 @@ export interface PointCopiesDeps extends Pick<DownloadsDeps, 'accessTimes' | 'eg
   readonly metadata: Reads;
   readonly objects: Objects;
   readonly dataKeys: DataKeys;
+  readonly lockTime: () => LockTime;
 }
 
 /** One version of the point and where it goes. */
@@ -31,9 +35,21 @@ export interface Copy {
   readonly entry: EntryRow;
   /** Live. */
   readonly bucket: BucketRow;
+  readonly how: NewVersion | Appended;
+  readonly signal: AbortSignal;
+}
+
+/** The version becomes the current one of its name. */
+export interface NewVersion {
   /** False: throws `precondition_failed` if there is a live object of the name. */
   readonly mayReplace: boolean;
-  readonly signal: AbortSignal;
+}
+
+/** The version or marker goes to the end of the history of its name, as it was. */
+export interface Appended {
+  /** See Objects.append(). */
+  readonly after: string | null;
+  readonly keepsAcl: boolean;
 }
 
 export class PointCopies {
@@ -47,8 +63,11 @@ export class PointCopies {
     this.#parts = new PartUploadSql(point.reads);
   }
 
-  /** Finds the files of these versions in the point; what is returned copies one of them. */
-  async prepare(entries: readonly EntryRow[]): Promise<(copy: Copy) => Promise<void>> {
+  /**
+   * Finds the files of these versions in the point; what is returned copies one of them, and resolves with
+   * the id of the version that it adds to a history.
+   */
+  async prepare(entries: readonly EntryRow[]): Promise<(copy: Copy) => Promise<string | undefined>> {
     const names: string[] = [];
     const store = new ObjectSql(this.#point.reads);
     for (const { object_id: objectId, version_id: versionId } of entries) {
@@ -75,15 +94,36 @@ export class PointCopies {
     return (copy) => this.#copy(downloads, copy);
   }
 
-  async #copy(downloads: Downloads, copy: Copy): Promise<void> {
-    const { principal, source, entry, bucket, mayReplace, signal } = copy;
+  async #copy(downloads: Downloads, copy: Copy): Promise<string | undefined> {
+    const { principal, entry, bucket, how } = copy;
+    const { objects } = this.#deps;
+    const { name } = entry;
+    objects.assertMayWrite(principal, bucket, name);
+    const call = { ...BACKGROUND, principal };
+    if (!('after' in how)) {
+      await this.#take(downloads, copy, (row, content) => this.#publish(copy, how, { row, content }));
+      return undefined;
+    }
+    const { after, keepsAcl } = how;
+    const past = keepsAcl ? entry : { ...entry, acl: null };
+    const append = (content: VersionContent | null) =>
+      objects.append(call, { bucket, name, past, content, after });
+    if (entry.blob === null) return append(null);
+    return this.#take(downloads, copy, (_row, content) => append(content));
+  }
+
+  /** Stores the bytes; `add` commits them. */
+  async #take<T>(
+    downloads: Downloads,
+    { principal, source, entry, bucket, signal }: Copy,
+    add: (row: ContentRow, content: VersionContent) => Promise<T>,
+  ): Promise<T> {
     const { objects } = this.#deps;
     const { name, version_id: versionId } = entry;
-    objects.assertMayWrite(principal, bucket, name);
     const found = await downloads.findNamed(principal, source, { name, versionId });
     if (found === undefined || !('content' in found)) throw versionNotFound(entry);
     const { row } = found.content;
-    const { customer } = row;
+    const { customer, etag } = row;
     // Each part has a key of its own, which only the client can make.
     if (customer !== null && row.upload !== null) throw customerKeyRequired(name);
     const upload = objects.receive(bucket, await this.#encryptionOf(row, bucket));
@@ -94,23 +134,34 @@ export class PointCopies {
       await downloads.read(sealed, { range, sink: (chunk) => upload.write(chunk), signal });
       const received = await upload.finish();
       const stored = objects.received({ ...received, blob: { ...received.blob, customer } }, row.checksum);
-      const { mime_type: mimeType, metadata, headers, tags, etag } = row;
-      await objects.publish(
-        { ...BACKGROUND, principal },
-        {
-          bucket,
-          // Clients compare the ETag, and that of parts or of hidden bytes could not be computed again.
-          content: { ...stored, etag },
-          naming: { name, mimeType, metadata, headers, tags },
-          condition: (previous) => {
-            if (previous !== undefined && !mayReplace) throw isThere(name);
-          },
-        },
-        () => undefined,
-      );
+      // Clients compare the ETag, and that of parts or of hidden bytes could not be computed again.
+      return await add(row, { ...stored, etag });
     } finally {
       await upload.end();
     }
+  }
+
+  async #publish(
+    { principal, bucket }: Copy,
+    { mayReplace }: NewVersion,
+    { row, content }: { readonly row: ContentRow; readonly content: VersionContent },
+  ): Promise<void> {
+    const { objects, lockTime } = this.#deps;
+    const { name, mime_type: mimeType, metadata, headers, tags } = row;
+    const hasLocks = settingsOf(bucket).lock !== undefined;
+    const lock = hasLocks ? lockOfCopy(row, defaultRetention(bucket), lockTime()) : undefined;
+    await objects.publish(
+      { ...BACKGROUND, principal },
+      {
+        bucket,
+        content,
+        naming: { name, mimeType, metadata, headers, tags, lock },
+        condition: (previous) => {
+          if (previous !== undefined && !mayReplace) throw isThere(name);
+        },
+      },
+      () => undefined,
+    );
   }
 
   /**
@@ -121,11 +172,13 @@ export class PointCopies {
     const { metadata, dataKeys, objects } = this.#deps;
     if (row.named_key !== null) {
       const then = await new NamedKeySql(this.#point.reads).byRow(row.named_key);
-      const now = then && (await new NamedKeySql(metadata).find(bucket.account_id, then.key_id));
+      const now = then && (await new NamedKeySql(metadata).find(then.account_id, then.key_id));
       if (now?.id !== then?.id || now?.created_at !== then?.created_at || now === undefined) {
         throw keyNotFound(then?.key_id ?? 'of the version');
       }
-      return { kind: 'named', key: await dataKeys.keyring.enabledByRow(now.id) };
+      const key = await dataKeys.keyring.enabledByRow(now.id);
+      // Another account that gets the object has no such key.
+      return then?.account_id === bucket.account_id ? { kind: 'named', key } : { kind: 'cloud' };
     }
     if (bucket.encryption === 1 && row.customer === null) return objects.encryptionOf(bucket);
     const parts = row.upload === null ? [] : await this.#parts.partBlobs(row.upload, 1);

@@ -2,19 +2,23 @@
  * Owners restore objects from recovery points: a bucket, a prefix, one object or one version, into the same
  * or another bucket. Each object is an ordinary upload: a new version, counted and charged. Equal live
  * objects are skipped, so an interrupted call can be repeated. A live object is replaced only if the caller
- * says so.
+ * says so. With all versions, the histories of names come back as they were: see point-histories.ts.
  */
 import { type Call, mayTouch, type Principal } from '../calls/principal.ts';
 import { BACKGROUND } from '../metadata/change.ts';
 import { formatTime } from '../platform/clock.ts';
 import { AppError, type ErrorCode, invalidField, isAppError } from '../platform/errors.ts';
 import { plural } from '../platform/plural.ts';
-import { RestoreTurns } from '../resources/restore-turns.ts';
+import { RestoreTurns, type Turn } from '../resources/restore-turns.ts';
+import { settingsOf } from './bucket-settings.ts';
 import { type BucketRow, BucketSql } from './bucket-sql.ts';
 import { type Buckets, bucketNotFound } from './buckets.ts';
-import { formatSize } from './entries.ts';
+import { isLocked } from './object-lock.ts';
 import type { EntryRow, ObjectSql, VersionRow } from './object-sql.ts';
+import { assertFits, likeBucket } from './point-buckets.ts';
 import { PointCopies, type PointCopiesDeps } from './point-copies.ts';
+import { historyEntries, historySteps } from './point-histories.ts';
+import { inOrder, Run } from './point-run.ts';
 import { PointSql } from './point-sql.ts';
 import {
   batchOf,
@@ -24,7 +28,7 @@ import {
   type Source,
   type Step,
   type StoragePoints,
-  Tally,
+  type Tally,
 } from './point-steps.ts';
 import { type BucketPoint, type BucketRestore, type NewBucketRestore, VERSIONING } from './schema.ts';
 import type { StorageBilling } from './storage-billing.ts';
@@ -38,9 +42,18 @@ export interface PointRestoresDeps extends PointCopiesDeps {
   readonly assertSpace: (bytes: number) => void;
 }
 
+/** The bucket of an account in a point. */
+interface From {
+  readonly pointId: string;
+  readonly accountId: number;
+}
+
 const COPIES_AT_ONCE = 4;
-/** After this a restore lets others go first, between two objects. */
-const PORTION_MS = 5000;
+/**
+ * A restore lets others go first after this time, between two objects. It grows with the time that opening
+ * the point took, or restores would do little else.
+ */
+const PORTION = { openings: 4, leastMs: 1000, mostMs: 10_000 };
 /** Errors of one object that do not end the restore of the others. */
 const OF_ONE: readonly ErrorCode[] = [
   'encryption_key_not_found',
@@ -86,21 +99,54 @@ export class PointRestores {
     if (wanted.name !== undefined && wanted.prefix !== undefined) {
       throw invalidField('prefix', 'must not be given with name');
     }
-    return this.#turns.inPortions(principal.accountId, async (turn) => {
+    if (wanted.versions === true) {
+      if (wanted.name !== undefined) throw invalidField('name', 'must not be given with versions');
+      if (wanted.existing === 'replace')
+        throw invalidField('existing', 'must be keep, or absent, with versions');
+    }
+    const run = new Run(principal, bucketName, { ...wanted, work: call.work });
+    return this.#turns.inPortions(principal.accountId, this.#signalOf(run), async (turn) => {
       const { point_id: pointId } = wanted;
       const isKnown = (await this.#pointsOf(principal)).some((point) => point.pointId === pointId);
       if (!isKnown) throw notIn(bucketName, pointId);
-      const run = new Run(principal, bucketName, wanted);
-      const portion = () => this.#deps.points.during(pointId, (point) => this.#portion(run, point));
-      while (!run.isOver) {
-        try {
-          await turn(portion);
-        } catch (error) {
-          throw after(run.tally, error);
-        }
-      }
-      return run.answer();
+      return this.#inPortions(run, turn);
     });
+  }
+
+  /**
+   * The bucket of another account of the point, with all versions, as one of the caller's of the same name:
+   * for administrators. Goes on with what an earlier call began. Throws what restore() does.
+   */
+  async restoreFrom(principal: Principal, bucketName: string, from: From): Promise<BucketRestore> {
+    const { pointId: point_id, accountId: owner } = from;
+    const run = new Run(principal, bucketName, { point_id, versions: true, owner });
+    const signal = this.#signalOf(run);
+    return this.#turns.inPortions(principal.accountId, signal, (turn) => this.#inPortions(run, turn));
+  }
+
+  #signalOf({ signals }: Run): AbortSignal {
+    return AbortSignal.any([this.#closing.signal, ...signals]);
+  }
+
+  async #inPortions(run: Run, turn: Turn): Promise<BucketRestore> {
+    const { point_id: pointId } = run.wanted;
+    const { points, clock } = this.#deps;
+    const portion = () => {
+      const asked = clock.now();
+      return points.during(pointId, (point) => {
+        const length = (clock.now() - asked) * PORTION.openings;
+        run.portionMs = Math.min(PORTION.mostMs, Math.max(PORTION.leastMs, length));
+        return this.#portion(run, point);
+      });
+    };
+    while (!run.isOver) {
+      try {
+        await turn(portion);
+      } catch (error) {
+        throw after(run.tally, error);
+      }
+    }
+    return run.answer();
   }
 
   /** Ends restores in progress with `shutting_down`. */
@@ -116,7 +162,8 @@ export class PointRestores {
   }
 
   /** The bucket of this very account: a number alone might have been another's in a cloud that was lost. */
-  async #bucketIn({ reads }: OpenPoint, { accountId }: Principal, name: string) {
+  async #bucketIn({ reads }: OpenPoint, { principal: { accountId }, owner, bucketName: name }: Run) {
+    if (owner !== accountId) return new BucketSql(reads).find(owner, name);
     const [now, then] = [
       await new PointSql(this.#deps.metadata).account(accountId),
       await new PointSql(reads).account(accountId),
@@ -127,19 +174,18 @@ export class PointRestores {
 
   /** Goes on until others wait for their turn. */
   async #portion(run: Run, point: OpenPoint): Promise<void> {
-    const { principal, wanted, bucketName, toBucket, tally } = run;
-    const bucket = await this.#bucketIn(point, principal, bucketName);
+    const { principal, wanted, bucketName, toBucket } = run;
+    const bucket = await this.#bucketIn(point, run);
     if (bucket === undefined) throw notIn(bucketName, wanted.point_id);
     assertMayTake(principal, toBucket, wanted);
     const source = { point, bucket };
+    run.expect(bucket);
     if (run.left.length === 0) {
-      const entries = await entriesIn(source, wanted, run.after);
-      run.target ??= await this.#find(principal, toBucket);
-      if (!run.isPreview) run.target ??= await this.#create(principal, bucket, toBucket);
-      const { batch, isLast } = await batchOf(this.#steps(entries, run));
+      const steps = await this.#stepsOf(run, source);
+      const { batch, isLast } = await batchOf(steps);
       run.take(batch, isLast);
     }
-    if (run.isPreview) for (const step of run.left.splice(0)) tally.count(step);
+    if (run.isPreview) for (const step of run.left.splice(0)) this.#count(run, step);
     else if (run.target !== undefined) await this.#copyAll(run, source, run.target);
     if (run.isOver && run.isPreview) run.refusal = await this.#refusalOf(run);
   }
@@ -153,29 +199,67 @@ export class PointRestores {
     }
   }
 
-  /** Makes the target like the bucket of the point, without rights of others. */
-  async #create(principal: Principal, { region, versioning, encryption }: BucketRow, name: string) {
-    const like = { name, region, versioning: versioning === VERSIONING.on, encryption: encryption === 1 };
-    await this.#deps.buckets.create({ ...BACKGROUND, principal }, like);
-    return this.#deps.buckets.find(principal, name);
+  /** Makes the bucket that is restored into, unless it is there, when the first steps are asked for. */
+  async #stepsOf(run: Run, source: Source): Promise<AsyncIterable<Step>> {
+    const { principal, wanted, toBucket: name, place, isPreview, tally } = run;
+    const entries = wanted.versions === true ? undefined : await entriesIn(source, wanted, place?.name);
+    if (!run.isBegun) {
+      run.isBegun = true;
+      run.target = await this.#find(principal, name);
+      if (run.target === undefined) {
+        const { like, leftOut } = await likeBucket(source.bucket, {
+          metadata: this.#deps.metadata,
+          accountId: principal.accountId,
+          mayShare: run.mayShare,
+          name,
+          wanted,
+        });
+        run.locks = like.settings.lock !== undefined;
+        for (const { what, reason, count } of leftOut) tally.leaveOut(what, reason, count);
+        if (!isPreview) {
+          await this.#deps.buckets.create({ ...BACKGROUND, principal }, like);
+          run.target = await this.#deps.buckets.find(principal, name);
+        }
+      } else {
+        if (wanted.versions === true) assertFits(source.bucket, run.target);
+        run.locks = settingsOf(run.target).lock !== undefined;
+      }
+    }
+    if (entries !== undefined) return this.#steps(entries, run);
+    const { prefix = '' } = wanted;
+    const histories = historyEntries(source.point.reads, source.bucket.id, { prefix, place });
+    return historySteps(this.#deps.store, histories, { bucketId: run.target?.id, place });
   }
 
-  async *#steps(
-    entries: AsyncIterable<EntryRow> | readonly EntryRow[],
-    { target: bucket, wanted }: Run,
-  ): AsyncGenerator<Step> {
+  /** Counts a step that is done, or would be. */
+  #count(run: Run, step: Step): void {
+    const { tally, wanted, mayShare, locks } = run;
+    tally.count(step);
+    const { entry } = step;
+    if (!isCopied(step) || entry.blob === null) return;
+    const isHistory = wanted.versions === true;
+    if (entry.acl !== null && !(isHistory && mayShare)) {
+      tally.leaveOut('acl', isHistory ? ACL_NEEDS : ACL_STAYS);
+    }
+    if (!isHistory && !locks && isLocked(entry, this.#deps.lockTime())) tally.leaveOut('lock', NO_LOCKS);
+  }
+
+  async *#steps(entries: AsyncIterable<EntryRow> | readonly EntryRow[], run: Run): AsyncGenerator<Step> {
+    const { target: bucket, wanted } = run;
+    const signal = this.#signalOf(run);
     for await (const entry of entries) {
-      this.#closing.signal.throwIfAborted();
+      signal.throwIfAborted();
       const { store } = this.#deps;
       const found = bucket && (await store.target(bucket.id, entry.name));
       const previous = found?.previous;
-      const step = { entry, freedBytes: 0 };
+      const place = { name: entry.name, id: entry.id, met: 0, isOther: false };
+      const step = { entry, freedBytes: 0, place };
       if (previous === undefined) yield { ...step, kind: 'new' };
       else if (await this.#isSame(entry, await store.version(previous.id))) yield { ...step, kind: 'same' };
       else if (wanted.existing !== 'replace') yield { ...step, kind: 'keep' };
       else {
         const isKept = found?.versioning === VERSIONING.on;
-        yield { entry, kind: 'replace', freedBytes: isKept ? 0 : previous.size_bytes };
+        yield { ...step, kind: 'replace', freedBytes: isKept ? 0 : previous.size_bytes };
       }
     }
   }
@@ -193,38 +277,41 @@ export class PointRestores {
     const bucket = await this.#deps.buckets.find(principal, target.name);
     if (bucket.id !== target.id) throw bucketNotFound(bucket.name);
     const copies = new PointCopies(this.#deps, source.point);
-    const copied = left.filter(isCopied).map(({ entry }) => entry);
-    const copy = await copies.prepare(copied);
+    const copy = await copies.prepare(left.filter(isCopied).map(({ entry }) => entry));
     const failed = new AbortController();
-    const signal = AbortSignal.any([failed.signal, this.#closing.signal]);
-    const mayReplace = wanted.existing === 'replace';
-    const copyOne = async (step: Step) => {
+    const signal = AbortSignal.any([failed.signal, this.#signalOf(run)]);
+    const keepsAcl = run.mayShare;
+    const copyOne = async (step: Step, after: string | null) => {
+      const { entry } = step;
+      const mayReplace = wanted.existing === 'replace';
+      const how = wanted.versions === true ? { after, keepsAcl } : { mayReplace };
       try {
-        if (isCopied(step)) {
-          await copy({ principal, source: source.bucket, entry: step.entry, bucket, mayReplace, signal });
-        }
-        tally.count(step);
+        const copied = { principal, source: source.bucket, entry, bucket, how, signal };
+        const added = isCopied(step) ? await copy(copied) : undefined;
+        this.#count(run, step);
+        return added ?? after;
       } catch (error) {
         if (isAppError(error, 'precondition_failed')) tally.kept++;
-        else if (wanted.name === undefined && isOfOne(error)) tally.refuse(step.entry.name, error);
+        else if (wanted.name === undefined && isOfOne(error)) tally.refuse(entry.name, error);
         else failed.abort(error);
+        return after;
+      } finally {
+        run.tell(step);
       }
     };
-    const isLongEnough = this.#portionEnd();
+    const isLongEnough = this.#portionEnd(run);
+    const isOver = () => signal.aborted || isLongEnough();
     const work = async () => {
-      do {
-        const step = left.shift();
-        if (step === undefined) return;
-        await copyOne(step);
-      } while (!signal.aborted && !isLongEnough());
+      do await inOrder(run.shift(), { isOver, copyOne, putBack: (rest) => left.unshift(...rest) });
+      while (left.length > 0 && !isOver());
     };
     await Promise.all(Array.from({ length: COPIES_AT_ONCE }, work));
     signal.throwIfAborted();
   }
 
-  #portionEnd(): () => boolean {
+  #portionEnd({ portionMs }: Run): () => boolean {
     const { clock, points } = this.#deps;
-    const end = clock.now() + PORTION_MS;
+    const end = clock.now() + portionMs;
     return () => (this.#turns.isWanted || points.isWanted) && clock.now() >= end;
   }
 
@@ -253,55 +340,9 @@ export class PointRestores {
   }
 }
 
-/** A restore, or its preview, between portions. */
-class Run {
-  readonly principal: Principal;
-  readonly bucketName: string;
-  readonly toBucket: string;
-  readonly wanted: NewBucketRestore;
-  readonly isPreview: boolean;
-  readonly tally = new Tally();
-  /** The live bucket, once it is there. */
-  target: BucketRow | undefined;
-  /** Steps of the last batch that are not done. */
-  left: Step[] = [];
-  /** Name of the last one of the batches so far. */
-  after: string | undefined;
-  refusal: string | null = null;
-  #isLast = false;
-
-  constructor(principal: Principal, bucketName: string, wanted: NewBucketRestore) {
-    this.principal = principal;
-    this.bucketName = bucketName;
-    this.wanted = wanted;
-    this.toBucket = wanted.to_bucket ?? bucketName;
-    this.isPreview = wanted.preview ?? false;
-  }
-
-  get isOver(): boolean {
-    return this.#isLast && this.left.length === 0;
-  }
-
-  take(batch: Step[], isLast: boolean): void {
-    this.left = batch;
-    this.#isLast = isLast;
-    this.after = batch.at(-1)?.entry.name ?? this.after;
-  }
-
-  answer(): BucketRestore {
-    const { objects, bytes: size, same, kept, replaced, refused, refusals } = this.tally;
-    return {
-      point_id: this.wanted.point_id,
-      bucket: this.bucketName,
-      to_bucket: this.toBucket,
-      preview: this.isPreview,
-      ...{ objects, size, size_formatted: formatSize(size), same, kept, replaced },
-      refused,
-      refusals,
-      refusal: this.refusal,
-    };
-  }
-}
+const ACL_STAYS = 'Each object belongs to the owner of the bucket alone, like a new upload: share it again';
+const ACL_NEEDS = 'The rights of others need the scope storage:admin, and never come with another account';
+const NO_LOCKS = 'The bucket has no object lock, so the objects are not locked in it';
 
 /** Members in which equal versions agree. */
 const MEMBERS = ['size_bytes', 'etag', 'mime_type', 'metadata', 'headers', 'tags', 'checksum'] as const;

@@ -5,7 +5,7 @@ import type { Sealer } from '../platform/master-key.ts';
 import type { BlobStore } from './blobs.ts';
 import type { BucketRow } from './bucket-sql.ts';
 import { type EntryRow, ObjectSql } from './object-sql.ts';
-import type { NewBucketRestore } from './schema.ts';
+import type { LeftOut, NewBucketRestore } from './schema.ts';
 
 /** Verified bytes of a point's objects. */
 export type PointBlobs = Pick<BlobStore, 'read'>;
@@ -28,7 +28,7 @@ export interface StoragePoints {
    * `target_unavailable`.
    */
   during<T>(pointId: string, work: (point: OpenPoint) => Promise<T>): Promise<T>;
-  /** True while others wait for points to be left. */
+  /** Others wait for a point to be left. */
   readonly isWanted: boolean;
 }
 
@@ -46,12 +46,26 @@ const COMPARED = 5000;
 /** Refused objects that the response names. */
 const NAMED = 20;
 
+/** A place that cuts the steps of a restore into two parts. */
+export interface Place {
+  readonly name: string;
+  /** Row id of the version in the point. */
+  readonly id: number;
+  /** Row id of the last live version that is in both histories; `newest`: all of them are. */
+  readonly met: number | 'newest';
+  /** The live history is another one. */
+  readonly isOther: boolean;
+}
+
 export interface Step {
   readonly entry: EntryRow;
-  /** What is to be done, or why nothing. */
+  /** The last two: nothing is to be done. */
   readonly kind: 'new' | 'replace' | 'same' | 'keep';
   /** Bytes that the new version takes the place of, where they are not kept. */
   readonly freedBytes: number;
+  /** The version of a history that it comes after, see Objects.append(). */
+  readonly after?: string | null;
+  readonly place: Place;
 }
 
 /** False: nothing of the version is to be copied. */
@@ -62,17 +76,35 @@ export function isCopied({ kind }: Step): boolean {
 /** Counts of a restore, or of its preview. */
 export class Tally {
   objects = 0;
+  markers = 0;
   bytes = 0;
+  /** Versions with bytes that were dealt with, restored or not, and their bytes. */
+  seen = 0;
+  seenBytes = 0;
   freedBytes = 0;
   same = 0;
   kept = 0;
   replaced = 0;
   refused = 0;
   readonly refusals: { name: string; code: string; reason: string }[] = [];
+  /** By reason. */
+  readonly leftOut = new Map<string, LeftOut>();
+
+  leaveOut(what: LeftOut['what'], reason: string, count = 1): void {
+    const before = this.leftOut.get(reason)?.count ?? 0;
+    this.leftOut.set(reason, { what, count: before + count, reason });
+  }
+
+  see({ entry }: Step): void {
+    if (entry.blob === null) return;
+    this.seen++;
+    this.seenBytes += entry.size_bytes;
+  }
 
   count({ entry, kind, freedBytes }: Step): void {
     if (kind === 'same') this.same++;
     else if (kind === 'keep') this.kept++;
+    else if (entry.blob === null) this.markers++;
     else {
       this.objects++;
       this.bytes += entry.size_bytes;

@@ -215,6 +215,15 @@ export const NewBucketRestore = namedObject('NewBucketRestore', {
       default: 'keep',
     }),
   ),
+  versions: Type.Optional(
+    Type.Boolean({
+      description:
+        'All versions and delete markers, in their order, with their times and locks. A bucket that is created gets ' +
+        'the settings of the bucket too; one that is there must have versioning and object lock like it, and a name ' +
+        'that has other versions there is kept as it is. Not with `name` or `existing`',
+      default: false,
+    }),
+  ),
   preview: Type.Optional(Type.Boolean({ description: 'Only count, change nothing', default: false })),
 });
 export type NewBucketRestore = Static<typeof NewBucketRestore>;
@@ -225,12 +234,29 @@ const RestoreRefusal = namedObject('RestoreRefusal', {
   reason: Type.String(),
 });
 
+const LeftOut = namedObject('RestoreLeftOut', {
+  what: Type.Union([
+    Type.Literal('acl'),
+    Type.Literal('lock'),
+    Type.Literal('policy'),
+    Type.Literal('lifecycle'),
+    Type.Literal('public_access'),
+    Type.Literal('encryption_key'),
+  ]),
+  count: Type.Integer({ description: 'Objects, or rules, that it concerns' }),
+  reason: Type.String(),
+});
+export type LeftOut = Static<typeof LeftOut>;
+
 export const BucketRestore = namedObject('BucketRestore', {
   point_id: Type.String(),
   bucket: Type.String(),
   to_bucket: Type.String(),
   preview: Type.Boolean(),
-  objects: Type.Integer({ description: 'Restored, or to be restored after a preview' }),
+  objects: Type.Integer({
+    description: 'Restored, or to be restored after a preview; with `versions`, each version counts',
+  }),
+  markers: Type.Integer({ description: 'Delete markers, restored with `versions`' }),
   size: Type.Integer({ description: 'Their bytes' }),
   size_formatted: Type.String(),
   same: Type.Integer({ description: 'Skipped, because the live object is the same' }),
@@ -238,6 +264,7 @@ export const BucketRestore = namedObject('BucketRestore', {
   replaced: Type.Integer({ description: 'Those of `objects` that replace a live object' }),
   refused: Type.Integer({ description: 'Objects that could not be restored' }),
   refusals: Type.Array(RestoreRefusal, { description: 'The first 20 of them' }),
+  left_out: Type.Array(LeftOut, { description: 'What does not come back as it was' }),
   refusal: Type.Union([Type.String(), Type.Null()], {
     description: 'After a preview: why the restore would be refused now, such as a quota',
   }),

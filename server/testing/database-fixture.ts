@@ -58,7 +58,11 @@ export async function openDatabaseFixture() {
       const announced: string[] = [];
       const egress = new Egress({ changes: new Changes({ metadata }), billing });
       const parts = assembleDatabases({
-        pointFiles: { points: async () => [], find: async () => undefined },
+        pointFiles: {
+          points: async () => [],
+          find: async () => undefined,
+          during: () => Promise.reject(),
+        },
         metadata: options.wrapMetadata?.(metadata) ?? metadata,
         clock,
         sealer,

@@ -144,6 +144,7 @@ const CASES: Readonly<Record<string, Case>> = {
   recoverWebhook: { json: { since: '2026-01-01 00:00:00' }, foreign: 'webhook_not_found' },
   listOperations: {},
   getOperation: { foreign: 'operation_not_found' },
+  cancelOperation: { foreign: 'operation_not_found' },
   getUsage: {},
   listLedger: {},
   getEstimate: {},

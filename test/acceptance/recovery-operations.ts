@@ -8,6 +8,7 @@ export const RECOVERY_OPERATIONS = {
   drillRecoveryPoint: {},
   deleteRecoveryPoint: {},
   undeleteRecoveryPoint: {},
+  restoreAccount: { json: { username: 'a-new-one', email: 'a-new-one@example.org' } },
   checkRecoveryTarget: {},
   listRemovableRecoveryFiles: {},
   getRecoverySchedule: {},

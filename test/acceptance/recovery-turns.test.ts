@@ -1,4 +1,4 @@
-/** Two accounts restore much, each from a point of its own; a third one's small restore comes between. */
+/** Long restores of objects: they keep nobody out, tell their progress, and can be cancelled. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { CheckedClient } from '../harness/checked-client.ts';
@@ -6,7 +6,7 @@ import { eventually } from '../harness/waiting.ts';
 import { LosableCloud } from './recovery-kit.ts';
 
 /** So many that a restore of them takes longer than the portion after which others may go first. */
-const MANY = 3000;
+const MANY = 2000;
 const AT_ONCE = 50;
 
 let lost: LosableCloud;
@@ -38,7 +38,10 @@ test('two long restores keep no third account out', async () => {
   const restore = (user: CheckedClient, bucket: string, { point_id }: { point_id: string }) =>
     user.expect(200, `/api/buckets/${bucket}/restore`, { json: { point_id, to_bucket: `${bucket}-again` } });
   const long = [restore(one, 'much', first), restore(other, 'much', second)];
-  const ended = long.map((each) => each.then(() => void (isOver = true)));
+  const end = () => {
+    isOver = true;
+  };
+  const ended = long.map((each) => each.then(end));
   const begun = async (user: CheckedClient) =>
     (await user.call('/api/buckets/much-again')).body.object_count > 0 || undefined;
   for (const user of [one, other]) await eventually('the restore has begun', () => begun(user));
@@ -49,4 +52,33 @@ test('two long restores keep no third account out', async () => {
   for (const user of [one, other]) {
     assert.equal((await user.expect(200, '/api/buckets/much-again')).object_count, MANY);
   }
+});
+
+test('a restore tells its progress, and what is there when it is cancelled', async () => {
+  const owner = lost.user.as((await lost.user.register()).api_key);
+  await fill(owner, 'cancelled', MANY);
+  const { point_id } = await lost.point();
+  const json = { point_id, to_bucket: 'cancelled-again' };
+  const at = '/api/buckets/cancelled/restore';
+  const later = { json, headers: { prefer: 'respond-async' } };
+  const begun = await owner.expect(202, at, later);
+  const path = `/api/operations/${begun.operation_id}`;
+  const running = await eventually('it tells its progress', async () => {
+    const now = await owner.expect(200, path);
+    return now.progress === null || now.progress.done < 10 ? undefined : now;
+  });
+  assert.deepEqual([running.is_cancellable, running.progress.total], [true, MANY]);
+  assert.ok(running.progress.bytes > 0 && running.progress.bytes < running.progress.total_bytes);
+  const cancel = { method: 'POST' };
+  const stranger = lost.user.as((await lost.user.register()).api_key);
+  await stranger.refused(404, 'operation_not_found', [`${path}/cancel`, cancel]);
+  const { state, error } = await owner.expect(200, `${path}/cancel?wait=30`, cancel);
+  assert.deepEqual([state, error.code], ['failed', 'operation_cancelled']);
+  const [, told] = /; (\d+) objects had been restored$/.exec(error.detail) ?? [];
+  const { object_count: there } = await owner.expect(200, '/api/buckets/cancelled-again');
+  assert.equal(Number(told), there, error.detail);
+  assert.ok(there < MANY, `${there} are there`);
+  assert.equal((await owner.expect(200, `${path}/cancel`, cancel)).state, 'failed');
+  const rest = await owner.expect(200, at, { json });
+  assert.deepEqual([rest.objects, rest.same], [MANY - there, there]);
 });

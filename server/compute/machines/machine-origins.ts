@@ -40,6 +40,8 @@ interface Wanted {
   readonly point_id: string;
 }
 
+const PAGE = 500;
+
 export class MachineOrigins {
   readonly #deps: MachineOriginsDeps;
   readonly #turns = new RestoreTurns({ what: 'virtual machines' });
@@ -66,11 +68,40 @@ export class MachineOrigins {
     wanted: Wanted,
     work: (found: FoundOrigin) => Promise<T>,
   ): Promise<T> {
-    const { vm_id: vmId, point_id: pointId } = wanted;
     return this.#turns.run(principal.accountId, async () => {
       const row = await this.#rowIn(principal, wanted);
-      return work({ row, origin: { vmId, find: (path) => this.#find(pointId, path) } });
+      return work({ row, origin: this.#originOf(row, wanted.point_id) });
     });
+  }
+
+  /** The machines of any account in a point, oldest first. */
+  async listIn(reads: Reads, accountId: number): Promise<VmRow[]> {
+    const store = new VmStore(reads);
+    const rows: VmRow[] = [];
+    for (let after = 0; ; ) {
+      const page = await store.listOf(accountId, after, PAGE);
+      rows.push(...page.filter(({ desired_state }) => desired_state !== 'deleted'));
+      after = page.at(-1)?.id ?? after;
+      if (page.length < PAGE) return rows;
+    }
+  }
+
+  /** Runs `work` with a machine of another account in the point: for administrators. Throws like during(). */
+  async duringFor<T>(
+    principal: Principal,
+    { accountId, vm_id: vmId, point_id: pointId }: Wanted & { readonly accountId: number },
+    work: (found: FoundOrigin) => Promise<T>,
+  ): Promise<T> {
+    return this.#turns.run(principal.accountId, async () => {
+      const { points } = this.#deps;
+      const row = await points.during(pointId, async ({ reads }) => new VmStore(reads).find(vmId));
+      if (row?.account_id !== accountId) throw notIn({ vm_id: vmId, point_id: pointId });
+      return work({ row, origin: this.#originOf(row, pointId) });
+    });
+  }
+
+  #originOf({ vm_id: vmId }: VmRow, pointId: string): GuestOrigin {
+    return { vmId, find: (path) => this.#find(pointId, path) };
   }
 
   async #rowIn(principal: Principal, wanted: Wanted): Promise<VmRow> {

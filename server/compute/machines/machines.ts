@@ -1,4 +1,6 @@
 /** Creates, finds and lists machines for their owner. Starting and stopping is in power-control.ts. */
+
+import type { AccountThings } from '../../calls/account-things.ts';
 import { type Call, type Principal, permits } from '../../calls/principal.ts';
 import type { Changes, Recorder } from '../../metadata/change.ts';
 import { Listed, listRows, type Page } from '../../metadata/list.ts';
@@ -15,7 +17,7 @@ import type { AddressPool } from './addresses.ts';
 import type { MachineOrigins } from './machine-origins.ts';
 import { guestNetwork, guestSpec } from './runs.ts';
 import type { VmBilling } from './vm-billing.ts';
-import { type CheckedVm, checkNewVm } from './vm-fields.ts';
+import { ALWAYS_OPEN, type CheckedVm, checkNewVm } from './vm-fields.ts';
 import type { VmRow, VmStore } from './vm-store.ts';
 import type { VmViews } from './vm-view.ts';
 
@@ -96,6 +98,24 @@ export class Machines {
       const keys = JSON.parse(row.ssh_keys) as string[];
       return this.#create(call, { ssh_keys: keys, ...input, image: row.image_id }, origin);
     });
+  }
+
+  /** Machines of an account in a recovery point, made again, stopped, for another account. */
+  get things(): AccountThings {
+    const { origins } = this.#deps;
+    return {
+      list: async (reads, accountId) => {
+        const rows = await origins.listIn(reads, accountId);
+        return rows.map(({ vm_id: id, name }) => ({ kind: 'machine', id, name, sizeBytes: null }));
+      },
+      restore: async (call, { pointId: point_id, accountId, thing: { id: vm_id } }) => {
+        const wanted = { accountId, vm_id, point_id };
+        const made = await origins.duringFor(call.principal, wanted, ({ row, origin }) => {
+          return this.#create(call, inputOf(row), origin);
+        });
+        return { id: made.vm_id, lacks: [] };
+      },
+    };
   }
 
   async #create(call: Call, input: NewVm, origin?: GuestOrigin): Promise<Vm> {
@@ -239,4 +259,24 @@ export class Machines {
     }
     return { ...row, address };
   }
+}
+
+/** Makes a machine like this one. Throws `invalid_request` when its instance type is gone. */
+function inputOf({ name, instance_type, region, tags, disk_gb, user_data, ...row }: VmRow): NewVm {
+  if (findInstanceType(instance_type)?.diskGb !== disk_gb) {
+    throw invalidField('instance_type', `${instance_type} has no disk of ${disk_gb} GB on this cloud`);
+  }
+  const listOf = (text: string | null) => JSON.parse(text ?? '[]');
+  const ports = (listOf(row.ports) as number[]).filter((port) => !ALWAYS_OPEN.includes(port));
+  return {
+    name,
+    instance_type,
+    region,
+    tags,
+    image: row.image_id,
+    ports,
+    ssh_keys: listOf(row.ssh_keys),
+    databases: listOf(row.databases),
+    ...(user_data !== null && { user_data }),
+  };
 }

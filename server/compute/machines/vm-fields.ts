@@ -6,7 +6,7 @@ import type { NewVm } from '../schema.ts';
 
 const USER_DATA_MAX_BYTES = 64 * 1024;
 /** SSH and the usual web ports. */
-const ALWAYS_OPEN = [22, 80, 443, 8080];
+export const ALWAYS_OPEN = [22, 80, 443, 8080];
 
 export interface CheckedVm {
   readonly name: string;

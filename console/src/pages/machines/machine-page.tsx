@@ -26,6 +26,7 @@ const words = text.machines;
 const WAITING = <Group h={320} aria-busy="true" />;
 const ConsoleTab = lazyPart(() => import('./console-tab.tsx').then((made) => made.ConsoleTab), WAITING);
 const ChartsTab = lazyPart(() => import('./charts-tab.tsx').then((made) => made.ChartsTab), WAITING);
+const RecoveryTab = lazyPart(() => import('./recovery-tab.tsx').then((made) => made.RecoveryTab));
 
 export function MachinePage() {
   const { vm: id } = useParams({ from: '/shell/machines/$vm' });
@@ -109,6 +110,9 @@ function Inside({ vm }: { vm: Vm }) {
         </Tabs.Panel>
         <Tabs.Panel value="charts">
           <ChartsTab vm={vm} />
+        </Tabs.Panel>
+        <Tabs.Panel value="recovery">
+          <RecoveryTab vm={vm} />
         </Tabs.Panel>
       </Tabs>
     </>

@@ -5,7 +5,7 @@ import { cloud } from '../../cloud.ts';
 import { watchEvery } from '../../queries.ts';
 
 /** Tabs of a machine's page, in this order. */
-export const MACHINE_TABS = ['overview', 'console', 'log', 'charts'] as const;
+export const MACHINE_TABS = ['overview', 'console', 'log', 'charts', 'recovery'] as const;
 export type MachineTab = (typeof MACHINE_TABS)[number];
 
 /** s after its start in which a guest is expected to boot. */
@@ -40,6 +40,9 @@ export const vmPortsQuery = ({ vm_id: id, state }: Vm) =>
 
 export const vmLogQuery = (id: string, bytes: number) =>
   queryOptions({ queryKey: ['vms', id, 'log', bytes], queryFn: () => cloud.getVmLog(id, { bytes }) });
+
+export const vmPointsQuery = (id: string) =>
+  queryOptions({ queryKey: ['vms', id, 'points'], queryFn: () => cloud.listVmPoints(id) });
 
 export const typesQuery = queryOptions({
   queryKey: ['instance-types'],

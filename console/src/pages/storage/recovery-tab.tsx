@@ -2,7 +2,8 @@
 import { ClockIcon } from '@heroicons/react/24/outline';
 import { Button, Group, List, NativeSelect, Stack, Switch, Text, TextInput } from '@mantine/core';
 import { useMutation, useQuery } from '@tanstack/react-query';
-import type { BucketPoint, BucketRestore, NewBucketRestore } from '../../../../sdk/index.ts';
+import { useState } from 'react';
+import type { BucketPoint, BucketRestore, NewBucketRestore, Operation } from '../../../../sdk/index.ts';
 import { cloud } from '../../cloud.ts';
 import { CallSample } from '../../parts/call-sample.tsx';
 import { useCloudForm } from '../../parts/cloud-form.ts';
@@ -35,18 +36,30 @@ interface Wanted {
   readonly prefix: string;
   readonly to_bucket: string;
   readonly replaces: boolean;
+  readonly versions: boolean;
 }
 
 function RestoreForm({ bucket, points }: { bucket: string; points: readonly BucketPoint[] }) {
-  const bodyOf = ({ point_id, prefix, to_bucket, replaces }: Wanted): NewBucketRestore => ({
+  const bodyOf = ({ point_id, prefix, to_bucket, replaces, versions }: Wanted): NewBucketRestore => ({
     point_id,
     ...(prefix !== '' && { prefix }),
     ...(to_bucket !== bucket && { to_bucket }),
-    ...(replaces && { existing: 'replace' as const }),
+    ...(replaces && !versions && { existing: 'replace' as const }),
+    ...(versions && { versions }),
   });
-  const send = (body: NewBucketRestore) => cloud.restoreBucket(bucket, body, { takesLong: true });
+  const [running, setRunning] = useState<Operation>();
+  const send = (body: NewBucketRestore) =>
+    cloud
+      .restoreBucket(bucket, body, { takesLong: true, onOperation: setRunning })
+      .finally(() => setRunning(undefined));
   const form = useCloudForm({
-    values: { point_id: points[0]?.point_id ?? '', prefix: '', to_bucket: bucket, replaces: false },
+    values: {
+      point_id: points[0]?.point_id ?? '',
+      prefix: '',
+      to_bucket: bucket,
+      replaces: false,
+      versions: false,
+    },
     send: (values) => send(bodyOf(values)),
     invalidates: [bucketsQuery, { queryKey: ['files'] }],
     onDone: () => preview.reset(),
@@ -80,7 +93,10 @@ function RestoreForm({ bucket, points }: { bucket: string; points: readonly Buck
           autoCapitalize="none"
           {...form.text('to_bucket')}
         />
-        <Switch label={words.replace} description={words.replaceHint} {...form.check('replaces')} />
+        <Switch label={words.versions} description={words.versionsHint} {...form.check('versions')} />
+        {!form.values.versions && (
+          <Switch label={words.replace} description={words.replaceHint} {...form.check('replaces')} />
+        )}
         <Group>
           <Button variant="default" loading={preview.isPending} onClick={() => preview.mutate(form.values)}>
             {words.preview}
@@ -89,6 +105,7 @@ function RestoreForm({ bucket, points }: { bucket: string; points: readonly Buck
             {words.submit}
           </Button>
         </Group>
+        {running?.progress != null && <Running operation={running} />}
         <Stack aria-live="polite" gap="xs">
           <Refused {...form.refusal} />
           <Refused error={preview.error} />
@@ -100,16 +117,37 @@ function RestoreForm({ bucket, points }: { bucket: string; points: readonly Buck
   );
 }
 
+function Running({ operation }: { operation: Operation }) {
+  const { operation_id: id, progress } = operation;
+  const cancel = useMutation({ mutationFn: () => cloud.cancelOperation(id), meta: { shown: true } });
+  if (progress === null) return null;
+  const { done, total, bytes } = progress;
+  return (
+    <Group>
+      <Text size="sm">{words.progress(done, total, sayBytes(bytes))}</Text>
+      <Button variant="default" size="xs" loading={cancel.isPending} onClick={() => cancel.mutate()}>
+        {words.cancel}
+      </Button>
+      <Refused error={cancel.error} />
+    </Group>
+  );
+}
+
 function Counts({ of }: { of: BucketRestore }) {
-  const { objects, preview, refusals, refusal } = of;
+  const { objects, preview, refusals, refusal, left_out } = of;
   const first = preview ? words.wouldRestore : words.restored;
-  const others = (['replaced', 'same', 'kept', 'refused'] as const).filter((name) => of[name] > 0);
+  const others = (['markers', 'replaced', 'same', 'kept', 'refused'] as const).filter((name) => of[name] > 0);
   return (
     <>
       <Text size="sm">{first(objects, sayBytes(of.size))}</Text>
       {others.map((name) => (
         <Text key={name} size="sm">
           {words[name](of[name])}
+        </Text>
+      ))}
+      {left_out.map(({ reason, count }) => (
+        <Text key={reason} size="sm">
+          {words.leftOut(count, reason)}
         </Text>
       ))}
       {refusals.length > 0 && (

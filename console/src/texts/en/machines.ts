@@ -84,7 +84,7 @@ export const machines = {
     submit: 'Create machine',
     submitStart: 'Create and start',
   },
-  tabs: { overview: 'Overview', console: 'Console', log: 'Log', charts: 'Charts' },
+  tabs: { overview: 'Overview', console: 'Console', log: 'Log', charts: 'Charts', recovery: 'Recovery' },
   gone: 'Machines',
   uptime: 'Started',
   ready: 'Guest ready',
@@ -169,6 +169,16 @@ export const machines = {
     lead: 'Latest serial console output, including earlier runs.',
     empty: 'The log is empty until the machine is started for the first time.',
     whole: 'Show up to 1 MB',
+  },
+  recovery: {
+    lead: (type: string) =>
+      `Creates a new machine (${type}) with the disk as it was when a recovery point was created. This one goes on. The new one costs as much.`,
+    none: 'No recovery points',
+    noneLead: 'The operator of this cloud creates them. From then on, this machine can be restored here.',
+    from: 'Recovery point',
+    at: (time: string) => `${time} UTC`,
+    name: 'Name of the new machine',
+    submit: 'Create machine',
   },
   charts: {
     cpu: 'CPU',

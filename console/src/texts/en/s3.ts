@@ -277,10 +277,19 @@ export const s3 = {
     toHint: 'Created if you have none of that name.',
     replace: 'Replace objects that have changed since',
     replaceHint: 'Otherwise they are kept. Where versions are kept, the replaced ones stay.',
+    versions: 'All versions and delete markers',
+    versionsHint: 'With their times and locks. A new bucket gets the settings too.',
     preview: 'Preview',
     submit: 'Restore',
     wouldRestore: (count: number, size: string) => `${counted(count, 'object')} (${size}) would be restored.`,
     restored: (count: number, size: string) => `${counted(count, 'object')} (${size}) restored.`,
+    progress: (done: number, total: number | null, size: string) =>
+      total === null
+        ? `${counted(done, 'object')} (${size}) so far`
+        : `${done} of ${counted(total, 'object')} (${size})`,
+    cancel: 'Cancel; keep what is restored',
+    markers: (count: number) => `${counted(count, 'delete marker')} too.`,
+    leftOut: (count: number, reason: string) => `Not as it was (${count}): ${reason}.`,
     replaced: (count: number) => `${counted(count, 'live object')} replaced.`,
     same: (count: number) => `${counted(count, 'object')} already the same.`,
     kept: (count: number) => `${counted(count, 'changed object')} kept.`,

@@ -1,0 +1,67 @@
+/** Restores the machine from a recovery point as a new machine. */
+import { ClockIcon } from '@heroicons/react/24/outline';
+import { Button, Group, NativeSelect, Stack, Text, TextInput } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { useNavigate } from '@tanstack/react-router';
+import type { NewVm, Vm, VmPoint } from '../../../../sdk/index.ts';
+import { cloud } from '../../cloud.ts';
+import { CallSample } from '../../parts/call-sample.tsx';
+import { useCloudForm } from '../../parts/cloud-form.ts';
+import { Empty, Loaded } from '../../parts/page.tsx';
+import { Refused } from '../../parts/warning.tsx';
+import { text } from '../../texts/text.ts';
+import { vmPointsQuery, vmsQuery } from './queries.ts';
+
+const words = text.machines.recovery;
+
+export function RecoveryTab({ vm }: { vm: Vm }) {
+  return (
+    <Loaded query={useQuery(vmPointsQuery(vm.vm_id))}>
+      {(points) =>
+        points.length === 0 ? (
+          <Empty icon={ClockIcon} title={words.none}>
+            {words.noneLead}
+          </Empty>
+        ) : (
+          <RestoreForm vm={vm} points={points} />
+        )
+      }
+    </Loaded>
+  );
+}
+
+function RestoreForm({ vm, points }: { vm: Vm; points: readonly VmPoint[] }) {
+  const navigate = useNavigate();
+  const { vm_id, instance_type } = vm;
+  const bodyOf = ({ name, point_id }: { name: string; point_id: string }): NewVm => ({
+    name,
+    instance_type,
+    from: { vm_id, point_id },
+  });
+  const form = useCloudForm({
+    values: { name: `${vm.name}-then`, point_id: points[0]?.point_id ?? '' },
+    send: (values) => cloud.createVm(bodyOf(values), { takesLong: true }),
+    invalidates: [{ queryKey: vmsQuery.queryKey, exact: true }],
+    onDone: (made) => navigate({ to: '/machines/$vm', params: { vm: made.vm_id } }),
+  });
+  return (
+    <form onSubmit={form.submit}>
+      <Stack maw={560}>
+        <Text c="dimmed">{words.lead(instance_type)}</Text>
+        <NativeSelect
+          label={words.from}
+          data={points.map(({ point_id, created_at }) => ({ value: point_id, label: words.at(created_at) }))}
+          {...form.text('point_id')}
+        />
+        <TextInput label={words.name} required spellCheck={false} {...form.text('name')} />
+        <Refused {...form.refusal} />
+        <Group>
+          <Button type="submit" loading={form.isBusy}>
+            {words.submit}
+          </Button>
+        </Group>
+        <CallSample operation="createVm" args={[bodyOf(form.values)]} />
+      </Stack>
+    </form>
+  );
+}

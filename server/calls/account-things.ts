@@ -1,0 +1,53 @@
+/** Things of an account, as domains find them in a recovery point and make them for another account. */
+import type { Reads } from '../metadata/metadata.ts';
+import type { Call, Principal } from './principal.ts';
+
+export const KINDS = ['bucket', 'database', 'machine'] as const;
+export type Kind = (typeof KINDS)[number];
+
+export interface Thing {
+  readonly kind: Kind;
+  /** Its id in the point; of a bucket, its name. */
+  readonly id: string;
+  readonly name: string;
+  /** About; null: unknown. */
+  readonly sizeBytes: number | null;
+}
+
+/** A thing that is there again. */
+export interface MadeThing {
+  /** Id of the new one; of a bucket, its name. */
+  readonly id: string;
+  /** Parts that could not be restored, or not as they were. */
+  readonly lacks: string[];
+}
+
+export interface Past {
+  readonly pointId: string;
+  /** The account in the point. */
+  readonly accountId: number;
+  readonly thing: Thing;
+}
+
+export interface AccountThings {
+  /** The things of an account in a point, oldest first. */
+  list(reads: Reads, accountId: number): Promise<readonly Thing[]>;
+  /**
+   * Makes the thing again for the caller; a bucket that was begun is gone on with. The call records a machine
+   * or database in the commit that makes it. Throws AppErrors.
+   */
+  restore(call: Call, past: Past): Promise<MadeThing>;
+}
+
+/** The owner of a restored account, as the domains see the caller. */
+export function ownerOf(account: Pick<Principal, 'accountId' | 'username' | 'canonicalId'>): Principal {
+  return {
+    ...account,
+    isAdmin: false,
+    scopes: ['*'],
+    bucketLimits: null,
+    via: 'control',
+    keyExpiresAt: null,
+    credentialId: 'recovery',
+  };
+}
