@@ -303,7 +303,8 @@ async function putEncryption(call: S3Call): Promise<S3Answer> {
     await call.storage.buckets.change(call, name, { encryption: true, namedKey: null });
     return {};
   }
-  if (algorithm !== 'aws:kms') throw new S3Error('NotImplemented', `${algorithm} is not offered here`);
+  if (algorithm === 'aws:kms:dsse') throw new S3Error('NotImplemented', `${algorithm} is not offered here`);
+  if (algorithm !== 'aws:kms') throw new S3Error('MalformedXML');
   if (keyId === undefined || keyId === '') {
     const message = 'aws:kms needs a KMSMasterKeyID, the name of an encryption key of the account';
     throw new S3Error('InvalidArgument', message);

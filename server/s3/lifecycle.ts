@@ -24,6 +24,8 @@ const MAX_DAYS = 2 ** 31 - 1;
 const MAX_NEWER = 100;
 const MINIMUM_SIZE = 'x-amz-transition-default-minimum-object-size';
 const MINIMUM_SIZES = ['all_storage_classes_128K', 'varies_by_storage_class'] as const;
+/** AWS' names of what objects may become. */
+const CLASSES = ['STANDARD_IA', 'ONEZONE_IA', 'INTELLIGENT_TIERING', 'GLACIER', 'GLACIER_IR', 'DEEP_ARCHIVE'];
 const CONDITIONS = ['Prefix', 'Tag', 'ObjectSizeGreaterThan', 'ObjectSizeLessThan', 'And'];
 
 function invalid(message: string): S3Error {
@@ -59,7 +61,9 @@ function readRule(rule: XmlElement): LifecycleRule {
   }
   const status = textOf(rule, 'Status');
   if (status !== 'Enabled' && status !== 'Disabled') throw new S3Error('MalformedXML');
-  if (child(rule, 'Transition') ?? child(rule, 'NoncurrentVersionTransition')) {
+  const transitions = [...children(rule, 'Transition'), ...children(rule, 'NoncurrentVersionTransition')];
+  for (const transition of transitions) assertTransition(transition);
+  if (transitions.length > 0) {
     throw new S3Error('NotImplemented', 'Transitions are not offered here: there is one storage class');
   }
   const filter = readFilter(rule);
@@ -143,6 +147,17 @@ function readExpiration(element: XmlElement | undefined): Actions {
   if (date !== undefined) return { date: midnight(date) };
   if (markers !== 'true' && markers !== 'false') throw new S3Error('MalformedXML');
   return { expiresMarkers: markers === 'true' };
+}
+
+/** Throws S3Error MalformedXML, InvalidArgument: what is wrong is told before what is not offered. */
+function assertTransition(element: XmlElement): void {
+  const days = numberOf(element, 'Days', { min: 0, max: MAX_DAYS, in: 'Transition' });
+  const noncurrent = numberOf(element, 'NoncurrentDays', { min: 0, max: MAX_DAYS, in: element.name });
+  const date = textOf(element, 'Date');
+  if (date !== undefined) midnight(date);
+  const given = [days, noncurrent, date].filter((each) => each !== undefined);
+  const storageClass = textOf(element, 'StorageClass') ?? '';
+  if (given.length !== 1 || !CLASSES.includes(storageClass)) throw new S3Error('MalformedXML');
 }
 
 function midnight(text: string): number {

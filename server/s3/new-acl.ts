@@ -49,10 +49,15 @@ export function assertPublicAllowed(publicAccess: PublicAccess | undefined, gran
   throw new S3Error('AccessDenied', 'Public access control lists are blocked by the bucket');
 }
 
-/** The uploader to a stranger's bucket owns the object, and may share it; a key needs the scope for that. */
+/**
+ * The uploader to a stranger's bucket owns the object, and may share it; a key needs the scope for that. So
+ * may who uploads without a signature, where the list of the bucket lets everyone write.
+ */
 function assertMayGrant(call: S3Call, grants: readonly Grant[], owner: AccountName): void {
   const access = accessOf(call);
   assertPublicAllowed(settingsOf(access.bucket).publicAccess, grants);
+  const upload = { action: 's3:PutObject', permission: 'storage:append', key: keyOf(call) } as const;
+  if (call.caller.via === 'nobody' && access.decide(upload).reason === 'list') return;
   const isWriters = !access.isOwner && call.caller.via !== 'nobody' && owner.id === call.caller.canonicalId;
   if (isWriters && permits(call.caller, 'storage:admin')) return;
   access.assert({ action: 's3:PutObjectAcl', permission: 'storage:admin', key: keyOf(call) });

@@ -134,6 +134,11 @@ export async function copySource(
     permission: COPY.sourcePermission,
     key: named.slice(slash + 1),
     versionId,
+  }).catch((error) => {
+    if (!(error instanceof S3Error && error.code === 'MethodNotAllowed')) throw error;
+    const message =
+      'The source of a copy request may not specifically refer to a delete marker by version id.';
+    throw new S3Error('InvalidRequest', message);
   });
   const content = unlocked(call, found, 'copy-source-');
   if (isNotModified(headers, content, 'x-amz-copy-source-')) throw new S3Error('PreconditionFailed');

@@ -2,7 +2,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { headerOf } from './s3-call.ts';
 import { S3Error } from './s3-error.ts';
-import { child, children, parseXml, textOf, type XmlElement, xmlDocument } from './xml.ts';
+import { child, parseXml, textOf, type XmlElement, xmlDocument } from './xml.ts';
 
 type Tags = Readonly<Record<string, string>>;
 type Pair = readonly [name: string, value: string];
@@ -68,9 +68,13 @@ export function readTags(body: Buffer): Pair[] {
   return tagPairs(set);
 }
 
-/** Key and value of each `Tag` in an element. */
+/** Key and value of each `Tag` in an element, which holds nothing else. Throws S3Error MalformedXML. */
 export function tagPairs(set: XmlElement): Pair[] {
-  return children(set, 'Tag').map((tag) => [textOf(tag, 'Key') ?? '', textOf(tag, 'Value') ?? '']);
+  return set.children.map((tag) => {
+    const [name, value] = [textOf(tag, 'Key'), textOf(tag, 'Value')];
+    if (tag.name !== 'Tag' || name === undefined || value === undefined) throw new S3Error('MalformedXML');
+    return [name, value];
+  });
 }
 
 export function tagsDocument(tags: Tags): string {

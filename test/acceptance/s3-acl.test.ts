@@ -125,7 +125,13 @@ describe('lists by name', () => {
     assert.equal((await anonymously(cloud.data, 'PUT', `/${bucket}/b`, { body: 'of nobody' })).status, 200);
     assert.equal((await owner.s3.ok('GET', `/${bucket}/b`)).text, 'of nobody');
     assert.equal((await anonymous('DELETE', `/${bucket}/b`)).status, 204);
+    const shared = { body: 'for all', headers: { 'x-amz-acl': 'public-read' } };
+    const put = () => anonymously(cloud.data, 'PUT', `/${bucket}/c`, shared);
+    assert.equal((await put()).status, 200);
+    assert.equal((await anonymous('GET', `/${bucket}/c`)).text, 'for all');
+    assert.equal((await anonymous('DELETE', `/${bucket}/c`)).status, 204);
     await set('private');
+    assertRefused(await put(), 403, 'AccessDenied');
     assertRefused(await anonymous('GET', `/${bucket}`), 403, 'AccessDenied');
     await owner.s3.ok('DELETE', `/${bucket}/a`);
     await owner.s3.ok('DELETE', `/${bucket}`);
@@ -204,6 +210,7 @@ describe('grants', () => {
       ['PUT', `/${bucket}/a`, { query: 'acl', body, headers }] as const;
     const { s3 } = owner;
     await s3.refused(400, 'MalformedACLError', [...put('')]);
+    await s3.refused(400, 'MalformedACLError', [...put('no XML')]);
     await s3.refused(400, 'MalformedACLError', [...put('<AccessControlPolicy/>')]);
     await s3.refused(400, 'MalformedACLError', [...put(list(owner.id, ['<ID>x</ID>', 'EVERYTHING']))]);
     await s3.refused(400, 'MalformedACLError', [...put(list(owner.id, ['', 'READ']))]);

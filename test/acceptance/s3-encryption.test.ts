@@ -303,6 +303,7 @@ describe('a named key', () => {
     await s3.refused(404, 'ServerSideEncryptionConfigurationNotFoundError', ['GET', `/${bucket}`, { query }]);
     const kms = '<SSEAlgorithm>aws:kms</SSEAlgorithm>';
     assertRefused(await setDefault(kms), 400, 'InvalidArgument');
+    assertRefused(await setDefault('<SSEAlgorithm>AES512</SSEAlgorithm>'), 400, 'MalformedXML');
     const set = await setDefault(`${kms}<KMSMasterKeyID>testkey-1</KMSMasterKeyID>`);
     assert.equal(set.status, 200, set.text);
     const { text } = await s3.ok('GET', `/${bucket}`, { query });

@@ -93,6 +93,8 @@ describe('the rules of a bucket', () => {
     const path = `/${await newS3Bucket(s3)}`;
     const tags = '<Filter><Tag><Key>k</Key><Value>v</Value></Tag></Filter>';
     const date = (text: string) => `<Expiration><Date>${text}</Date></Expiration>`;
+    const transition = (when: string, to = 'GLACIER') =>
+      `<Transition>${when}<StorageClass>${to}</StorageClass></Transition>`;
     const many = Array.from({ length: 1001 }, (_, i) => rule(`r${i}`, days(1)));
     for (const [status, code, ...rules] of [
       [400, 'MalformedXML'],
@@ -115,11 +117,10 @@ describe('the rules of a bucket', () => {
       [400, 'InvalidRequest', rule('r', MARKERS, tags)],
       [400, 'MalformedXML', rule('r', NONCURRENT('<NewerNoncurrentVersions>1</NewerNoncurrentVersions>'))],
       [400, 'InvalidArgument', rule('r', NONCURRENT('<NoncurrentDays>0</NoncurrentDays>'))],
-      [
-        501,
-        'NotImplemented',
-        rule('r', '<Transition><Days>1</Days><StorageClass>GLACIER</StorageClass></Transition>'),
-      ],
+      [400, 'MalformedXML', rule('r', transition('<Date>20300101</Date>'))],
+      [400, 'MalformedXML', rule('r', transition('<Days>1</Days>', 'ATTIC'))],
+      [400, 'InvalidArgument', rule('r', transition('<Days>-1</Days>'))],
+      [501, 'NotImplemented', rule('r', transition('<Days>1</Days>'))],
     ] as const) {
       await s3.refused(status, code, ['PUT', path, { query, body: configuration(...rules) }]);
     }

@@ -29,7 +29,9 @@ describe('buckets', () => {
       );
     }
     await s3.refused(400, 'InvalidTag', ['PUT', path, { query, body: tagged('a', 'a') }]);
-    await s3.refused(400, 'MalformedXML', ['PUT', path, { query, body: '<Tagging/>' }]);
+    for (const set of ['', '<TagSet><Tag><Key>a</Key></Tag></TagSet>', '<TagSet><Other/></TagSet>']) {
+      await s3.refused(400, 'MalformedXML', ['PUT', path, { query, body: `<Tagging>${set}</Tagging>` }]);
+    }
     const many = Array.from({ length: 51 }, (_, i) => `t${i}`);
     await s3.refused(400, 'InvalidTag', ['PUT', path, { query, body: tagged(...many) }]);
     for (const name of ['aws:own', 'AWS:own', 'a#b', 'a&amp;b', '']) {

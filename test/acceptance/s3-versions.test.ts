@@ -79,6 +79,8 @@ describe('versioning', () => {
     assert.ok(byId.headers['last-modified']);
     const head = await s3.call('HEAD', path, { query: `versionId=${marker}` });
     assert.deepEqual([head.status, head.text, head.headers['x-amz-delete-marker']], [405, '', 'true']);
+    const source = { 'x-amz-copy-source': `${bucket}/doc?versionId=${marker}` };
+    await s3.refused(400, 'InvalidRequest', ['PUT', path, { headers: source }]);
     const undone = await remove(marker as string);
     assert.deepEqual([undone['x-amz-delete-marker'], undone['x-amz-version-id']], ['true', marker]);
     assert.equal((await s3.ok('GET', path)).text, 'two!');

@@ -142,7 +142,7 @@ export async function bodyGrants(
   owner: AccountName,
   accounts: AccountDirectory,
 ): Promise<readonly Grant[]> {
-  const root = parseXml(body, ACL_MAX_BYTES);
+  const root = documentOf(body);
   const list = child(root, 'AccessControlList');
   const given = child(root, 'Owner');
   if (root.name !== 'AccessControlPolicy' || list === undefined || given === undefined) {
@@ -150,6 +150,16 @@ export async function bodyGrants(
   }
   if (textOf(given, 'ID') !== owner.id) throw new S3Error('AccessDenied', 'The owner cannot be changed');
   return resolved(children(list, 'Grant').map(askedGrant), accounts);
+}
+
+function documentOf(body: Buffer): XmlElement {
+  try {
+    return parseXml(body, ACL_MAX_BYTES);
+  } catch (error) {
+    throw error instanceof S3Error && error.code === 'MalformedXML'
+      ? new S3Error('MalformedACLError')
+      : error;
+  }
 }
 
 function askedGrant(grant: XmlElement): AskedGrant {
