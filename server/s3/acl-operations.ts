@@ -86,7 +86,7 @@ async function askedOf(call: S3Call, place: AclPlace) {
   const body = await call.body.whole(ACL_MAX_BYTES);
   const inHeaders = await headerGrants(call.headers, place, call.accounts);
   if (inHeaders !== undefined && body.length > 0) throw new S3Error('UnexpectedContent');
-  if (inHeaders === undefined && body.length === 0) throw new S3Error('MalformedACLError');
+  if (inHeaders === undefined && body.length === 0) throw new S3Error('MissingSecurityHeader');
   const grants = inHeaders ?? (await bodyGrants(body, place.owner, call.accounts));
   if (!accessOf(call).hasLists) assertNoLists(call.headers['x-amz-acl'], grants, place.bucketOwner);
   return grants;

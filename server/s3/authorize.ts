@@ -6,7 +6,7 @@ import { NOBODY, permits } from '../calls/principal.ts';
 import type { Content } from '../storage/downloads.ts';
 import { shownId } from '../storage/name-listing.ts';
 import { Access, type Asked, isNamedOwner } from './access/access.ts';
-import { accessOf, keyOf, type S3Call, type S3Operation } from './s3-call.ts';
+import { accessOf, assertVersionId, keyOf, type S3Call, type S3Operation } from './s3-call.ts';
 import { S3Error } from './s3-error.ts';
 import { requestedTags } from './tags.ts';
 
@@ -74,14 +74,14 @@ export type AskedContent = Asked & { readonly key: string; readonly versionId?: 
 
 /**
  * Finds what is stored under a name. Throws S3Error AccessDenied, also for what is missing unless the caller
- * may list it, NoSuchKey, NoSuchVersion, MethodNotAllowed (a delete marker by its id).
+ * may list it, InvalidArgument, NoSuchKey, NoSuchVersion, MethodNotAllowed (a delete marker by its id).
  */
 export async function permittedContent(
   { storage }: Pick<S3Call, 'storage'>,
   access: Access,
   { versionId, ...asked }: AskedContent,
 ): Promise<Content> {
-  if (versionId === '') throw new S3Error('InvalidArgument', 'Version id cannot be the empty string');
+  if (versionId !== undefined) assertVersionId(versionId);
   const { key: name } = asked;
   const found = await storage.downloads.findNamed(access.actor, access.bucket, { name, versionId });
   if (found !== undefined && 'content' in found) {

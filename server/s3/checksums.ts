@@ -116,6 +116,11 @@ function isChecksum(header: string): boolean {
   return header.startsWith('x-amz-checksum-') && !NOT_CHECKSUMS.includes(header);
 }
 
+/** The names of the headers that carry a checksum. */
+export function checksumsIn(headers: IncomingHttpHeaders): string[] {
+  return Object.keys(headers).filter(isChecksum);
+}
+
 function algorithmNamed(name: string, header: string): ChecksumAlgorithm {
   const algorithm = IN_HEADERS.find((each) => each === name.toUpperCase());
   if (algorithm === undefined) throw invalidValue(header);
@@ -150,7 +155,7 @@ export function headerChecksums(headers: IncomingHttpHeaders): HeaderChecksums {
     .split(',')
     .map((name) => name.trim().toLowerCase())
     .filter((name) => name !== '');
-  const inHeaders = Object.keys(headers).filter(isChecksum);
+  const inHeaders = checksumsIn(headers);
   const inTrailers = declaredTrailers.filter(isChecksum);
   const [carrier] = [...inHeaders, ...inTrailers];
   if (inHeaders.length + inTrailers.length > 1) {

@@ -2,7 +2,15 @@
 import type { Asked } from './access/access.ts';
 import { deleteCondition } from './conditions.ts';
 import { bypassesGovernance } from './lock-operations.ts';
-import { accessOf, bucketOf, keyOf, type S3Answer, type S3Call, type S3Operation } from './s3-call.ts';
+import {
+  accessOf,
+  assertVersionId,
+  bucketOf,
+  keyOf,
+  type S3Answer,
+  type S3Call,
+  type S3Operation,
+} from './s3-call.ts';
 import { S3Error, toS3Error } from './s3-error.ts';
 import { assertKey } from './target.ts';
 import { child, children, parseXml, textOf, xmlDocument } from './xml.ts';
@@ -46,10 +54,12 @@ async function deleteObject(call: S3Call): Promise<S3Answer> {
     modifiedAt:
       at === undefined ? undefined : read(Date.parse, 'x-amz-if-match-last-modified-time', String(at)),
   });
+  const versionId = target.query.get('versionId');
+  if (versionId !== undefined) assertVersionId(versionId);
   const { name: bucketName } = await bucketOf(call);
   const { answer } = await removeOne(call, bucketName, {
     name: keyOf(call),
-    versionId: target.query.get('versionId'),
+    versionId,
     condition,
     bypass: bypassesGovernance(call, keyOf(call)),
   });

@@ -7,6 +7,7 @@ import {
   type ChecksumAlgorithm,
   type ChecksumType,
   checksumHeader,
+  checksumsIn,
   combineCrc,
   readChecksum,
 } from './checksums.ts';
@@ -50,6 +51,10 @@ export function claimOf({ headers }: S3Call, announced: Announced | undefined): 
   const asked = headers['x-amz-checksum-type']?.toString().toUpperCase();
   if (asked !== undefined && asked !== type) {
     throw new S3Error('InvalidRequest', `The upload was created with the checksum type ${type}`);
+  }
+  const others = checksumsIn(headers).filter((name) => name !== checksumHeader(algorithm));
+  if (announced.isAsked && others.length > 0) {
+    throw new S3Error('InvalidRequest', `The upload was created with the checksum algorithm ${algorithm}`);
   }
   const text = headers[checksumHeader(algorithm)];
   if (text === undefined) return null;

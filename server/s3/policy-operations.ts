@@ -4,6 +4,7 @@ import { type BucketPolicy, type PublicAccess, settingsOf } from '../storage/buc
 import { PolicyProblem } from './access/conditions.ts';
 import { isPublicGrant } from './access/grants.ts';
 import {
+  assertApplicable,
   compilePolicy,
   isPublic,
   POLICY_MAX_BYTES,
@@ -105,7 +106,10 @@ export async function newPolicy(
   }
   const draft = understood(() => readPolicy(text));
   const principals = await principalsOf(accounts, draft);
-  understood(() => compilePolicy(draft, bucket, principals));
+  understood(() => {
+    compilePolicy(draft, bucket, principals);
+    assertApplicable(draft);
+  });
   return { text, principals };
 }
 

@@ -137,6 +137,15 @@ export function toHeader(text: string): string {
   return Buffer.from(text, 'utf8').toString('latin1');
 }
 
+/** Throws S3Error InvalidArgument for what no version can have as its id. */
+export function assertVersionId(text: string): void {
+  if (/^(?:null|ver-[0-9a-z]{26})$/.test(text)) return;
+  const message = text === '' ? 'Version id cannot be the empty string' : 'Invalid version id specified';
+  throw new S3Error('InvalidArgument', message, {
+    fields: { ArgumentName: 'versionId', ArgumentValue: text },
+  });
+}
+
 /** A whole number in the query. Throws InvalidArgument. */
 export function numberOf(
   { target }: S3Call,

@@ -152,6 +152,8 @@ describe('a policy', () => {
       { Principal: undefined },
       { Principal: undefined, NotPrincipal: { AWS: ids.other } },
       { Action: 's3:Nothing' },
+      { Action: 's3:ListBucket', Resource: `arn:aws:s3:::${bucket}/*` },
+      { Action: ['s3:ListBucket', 's3:GetObject'], Resource: `arn:aws:s3:::${bucket}` },
       { Action: 'ec2:RunInstances' },
       { Action: undefined },
       { Resource: 'arn:aws:s3:::another/*' },

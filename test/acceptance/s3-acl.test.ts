@@ -209,7 +209,7 @@ describe('grants', () => {
     const put = (body: string, headers = {}) =>
       ['PUT', `/${bucket}/a`, { query: 'acl', body, headers }] as const;
     const { s3 } = owner;
-    await s3.refused(400, 'MalformedACLError', [...put('')]);
+    await s3.refused(400, 'MissingSecurityHeader', [...put('')]);
     await s3.refused(400, 'MalformedACLError', [...put('no XML')]);
     await s3.refused(400, 'MalformedACLError', [...put('<AccessControlPolicy/>')]);
     await s3.refused(400, 'MalformedACLError', [...put(list(owner.id, ['<ID>x</ID>', 'EVERYTHING']))]);

@@ -125,7 +125,8 @@ describe('requests', () => {
     for (const [client, path, query, wanted] of [
       [s3, '/no-such-bucket', '', 404],
       [s3, pathOf(bucket, 'missing'), '', 404],
-      [s3, pathOf(bucket, 'missing'), 'versionId=x', 404],
+      [s3, pathOf(bucket, 'missing'), 'versionId=x', 400],
+      [s3, pathOf(bucket, 'missing'), 'versionId=null', 404],
       [stranger, `/${bucket}`, '', 403],
       [new S3Client(cloud.data, { ...s3.pair, secret_access_key: 'w' }), `/${bucket}`, '', 403],
     ] as const) {

@@ -328,6 +328,8 @@ describe('checksums of parts', () => {
       headers: { 'x-amz-checksum-crc32': checksum, 'x-amz-checksum-type': 'FULL_OBJECT' },
     });
     await s3.refused(400, 'BadDigest', completing(id, parts, claim(crc('other').toString('base64'))));
+    const other = { headers: { ...claim(value).headers, 'x-amz-checksum-sha1': 'x' } };
+    await s3.refused(400, 'InvalidRequest', completing(id, parts, other));
     await s3.ok(...completing(id, parts, claim(value)));
     assert.deepEqual(await shown(), [value, 'FULL_OBJECT']);
   });

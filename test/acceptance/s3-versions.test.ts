@@ -95,11 +95,14 @@ describe('versioning', () => {
     const { 'x-amz-version-id': marker } = await remove();
     assert.deepEqual(await versions(), [`marker ${marker}!`]);
     await put('x');
-    const query = 'versionId=made-up';
-    const missing = await s3.call('GET', path, { query });
-    assert.ok([400, 404].includes(missing.status), missing.text);
-    await s3.refused(400, 'InvalidArgument', ['GET', path, { query: 'versionId=' }]);
-    await remove('made-up');
+    const absent = `ver-${'0'.repeat(26)}`;
+    await s3.refused(404, 'NoSuchVersion', ['GET', path, { query: `versionId=${absent}` }]);
+    for (const method of ['GET', 'DELETE']) {
+      for (const query of ['versionId=made-up', 'versionId=']) {
+        await s3.refused(400, 'InvalidArgument', [method, path, { query }]);
+      }
+    }
+    await remove(absent);
     assert.equal((await versions()).length, 2);
   });
 

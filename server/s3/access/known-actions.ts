@@ -33,8 +33,21 @@ const ON_BUCKETS = [
   ...['PutMetricsConfiguration', 'PutReplicationConfiguration'],
 ];
 
-const KNOWN = [...ON_OBJECTS, ...ON_BUCKETS].map((name) => `s3:${name}`);
+type Kind = 'bucket' | 'object';
+const KNOWN: readonly (readonly [kind: Kind, action: string])[] = [
+  ...ON_OBJECTS.map((name) => ['object', `s3:${name}`] as const),
+  ...ON_BUCKETS.map((name) => ['bucket', `s3:${name}`] as const),
+];
 
 export function isKnownAction(isMeant: (action: string) => boolean): boolean {
-  return KNOWN.some(isMeant);
+  return KNOWN.some(([, action]) => isMeant(action));
+}
+
+/** The kinds of what the actions that are meant act on. */
+export function kindsOf(isMeant: (action: string) => boolean): Kind[] {
+  const kinds: Kind[] = [];
+  for (const [kind, action] of KNOWN) {
+    if (!kinds.includes(kind) && isMeant(action)) kinds.push(kind);
+  }
+  return kinds;
 }
