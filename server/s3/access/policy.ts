@@ -111,7 +111,7 @@ export function assertApplicable({ statements }: PolicyDraft): void {
   }
 }
 
-/** What resources may name. A wildcard in the name of the bucket goes beyond its end. */
+/** The kinds of what resources name. A wildcard in the name of the bucket goes beyond its end. */
 function kindsIn(resources: readonly string[]): { readonly bucket: boolean; readonly object: boolean } {
   const names = resources.map((text) => text.slice(ARN.length));
   const isAll = resources.includes('*');
