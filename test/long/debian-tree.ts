@@ -23,3 +23,16 @@ export function makeTree(tree: string, { suite, packages }: { suite: string; pac
     { stdio: ['ignore', 'ignore', 'pipe'] },
   );
 }
+
+/** The files of packages of this host's suite and of all that they need, without setting anything up. */
+export function unpackTree(tree: string, packages: string): void {
+  execFileSync(
+    'mmdebstrap',
+    [
+      ...['--quiet', '--mode=root', '--variant=extract', '--format=directory'],
+      ...['--aptopt=APT::Install-Recommends "false"', `--include=${packages}`, 'bookworm', tree],
+      SOURCES.find((path) => existsSync(path)) ?? '-',
+    ],
+    { stdio: ['ignore', 'ignore', 'pipe'] },
+  );
+}

