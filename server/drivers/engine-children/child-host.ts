@@ -5,8 +5,10 @@ import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import type { Clock } from '../../platform/clock.ts';
+import { findHostProgram } from '../../platform/host-programs.ts';
 import type { UserRange } from '../../platform/other-users.ts';
 import { HostProcesses } from '../host-process/host-processes.ts';
+import { WITH_US } from '../host-process/launch-script.ts';
 
 const run = promisify(execFile);
 const WRITER = fileURLToPath(new URL('./child-code.ts', import.meta.url));
@@ -74,8 +76,11 @@ export class ChildHost {
     // Type stripping prints an experimental warning, which must not reach the operator's terminal.
     const { codeFolder, program } = this.#options;
     const what = [codeFolder, program.entry, ...program.packages];
-    const words = ['--disable-warning=ExperimentalWarning', WRITER, ...what];
-    await Promise.all([run(process.execPath, words), this.#processes.isolation()]);
+    const node = [process.execPath, '--disable-warning=ExperimentalWarning', WRITER, ...what];
+    const setpriv = findHostProgram('setpriv');
+    // A drill's folder is removed as soon as the drill is killed.
+    const [first = '', ...words] = setpriv === null ? node : [setpriv, ...WITH_US, ...node];
+    await Promise.all([run(first, words), this.#processes.isolation()]);
   }
 
   /** Missing isolation of children from the host, for people; empty: complete. */
