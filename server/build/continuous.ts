@@ -22,9 +22,10 @@ export function continuousOf(
   if (!isContinuous(config)) return undefined;
   return {
     store: {
-      open: () => recovery().open(),
+      open: (...of) => recovery().open(...of),
       putBase: (...of) => recovery().putBase(...of),
       trim: (...of) => recovery().trim(...of),
+      useless: () => recovery().useless(),
     },
     alarms,
     everyMs: config.continuousSeconds * 1000,

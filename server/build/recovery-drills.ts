@@ -19,7 +19,7 @@ type DrillParts = Pick<RecoveryDeps, 'config' | 'clock' | 'base'> & {
   readonly keys: RecoveryKeys;
 };
 
-type DrillShared = Pick<DrillsDeps, 'store' | 'changes' | 'news' | 'cloud' | 'onError' | 'onEnd'> & {
+type DrillShared = Pick<DrillsDeps, 'store' | 'changes' | 'news' | 'cloud' | 'logs' | 'onError' | 'onEnd'> & {
   readonly owner: () => Promise<string>;
 };
 

@@ -108,9 +108,11 @@ export function buildRecovery(deps: RecoveryDeps & AccountsBack) {
     void noted.then(() => watch.check()).catch((error) => onError('', error));
   };
   const repository = () => keys.open();
-  const shared = { store, changes, clock, repository, onError, onEnd, news, sweeping: new Semaphore(1) };
-  const verifications = new Verifications({ ...shared, repository: () => verifying.open() });
-  const own = { ...shared, cloud, owner: () => writerName(secrets, config.dataDir) };
+  const at = { location: target.location, sweeping: new Semaphore(1) };
+  const shared = { store, changes, clock, repository, onError, onEnd, news, ...at };
+  const logs = new LogArchive({ ...shared, ...logDeps(metadata), find: () => keys.find(), lease });
+  const verifications = new Verifications({ ...shared, logs, repository: () => verifying.open() });
+  const own = { ...shared, logs, cloud, owner: () => writerName(secrets, config.dataDir) };
   const drills = buildDrills({ config, clock, base, target, keys: verifying }, own);
   const points: Points = new Points({
     ...shared,
@@ -121,7 +123,6 @@ export function buildRecovery(deps: RecoveryDeps & AccountsBack) {
     workOn: (id) => workOn(id, { verifications, drills, target }),
     snapshots: snapshotsOf({ config, clock, assertSpace }),
     sources: cloudSources({ files: new DirectoryDataFiles(config.dataDir, LAYOUT), blobs, more: sources }),
-    location: target.location,
     version: VERSION,
     bytesPerSecond: config.recoveryBytesPerSecond || Number.POSITIVE_INFINITY,
   });
@@ -131,7 +132,6 @@ export function buildRecovery(deps: RecoveryDeps & AccountsBack) {
     points,
     find: () => keys.find(),
     isLost: () => keys.isLost(),
-    location: target.location,
     removal: () => target.removal,
     graceMs: config.recoveryUndeleteHours * HOUR_MS,
   });
@@ -140,10 +140,10 @@ export function buildRecovery(deps: RecoveryDeps & AccountsBack) {
   const scheduler: Scheduler = schedule.scheduler;
   return {
     points,
-    pointFiles: new PointFiles({ store, repository: () => verifying.open(), location: target.location }),
-    logArchive: new LogArchive({ ...shared, find: () => keys.find(), lease }),
+    pointFiles: new PointFiles({ ...shared, repository: () => verifying.open() }),
+    logArchive: logs,
     watch,
-    routes: recoveryRoutes({ points, keys, verifications, drills, removals, accounts, ...schedule }),
+    routes: recoveryRoutes({ points, keys, verifications, drills, removals, logs, accounts, ...schedule }),
     gauges: (meters: Meters) => meterRecovery(meters, watch),
     jobs: [
       every('remove deleted recovery points', TICK_MS, () => removals.tick()),
@@ -165,6 +165,10 @@ export function buildRecovery(deps: RecoveryDeps & AccountsBack) {
       await points.close();
     },
   };
+}
+
+function logDeps(metadata: Metadata) {
+  return { verdicts: new RecoverySummaryStore(metadata) };
 }
 
 function workOn(

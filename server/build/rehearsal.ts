@@ -21,15 +21,17 @@ import {
   type ObjectSample,
 } from '../recovery/drill-checks.ts';
 import { findJournal } from '../recovery/journal.ts';
+import type { LogVerdict } from '../recovery/log-verification.ts';
 import { type Manifest, readManifest } from '../recovery/manifest.ts';
 import { Repository } from '../recovery/repository.ts';
 import { writeFiles } from '../recovery/restore.ts';
-import { type Verdict, verifyPoint } from '../recovery/verification.ts';
+import { PieceSet, type Verdict, verifyPoint } from '../recovery/verification.ts';
 import { BlobSql } from '../storage/blob-sql.ts';
 import { openDataKeys } from '../storage/encryption.ts';
 import { readSampledBlobs } from '../storage/sampled-blobs.ts';
 import type { Cloud } from './cloud.ts';
 import { buildDrillCloud, closeDrillCloud, drillConfig } from './drill-cloud.ts';
+import { readLogs, tryLog } from './drill-logs.ts';
 import { bootMachine, chooseMachine, type DrillMachine, isOfMachine } from './drill-machine.ts';
 import { prepareFirstStart } from './first-start.ts';
 import { targetAt } from './recovery-target.ts';
@@ -48,6 +50,8 @@ interface Rehearsal {
   readonly repository: Repository;
   readonly folder: ScratchFolder;
   readonly checks: DrillChecks;
+  /** Pieces that were read and are intact. */
+  readonly sound: PieceSet;
   readonly say: (stage: string) => void;
 }
 
@@ -55,11 +59,13 @@ interface Rehearsal {
 const FIRST = ['keys', 'metadata'];
 const SIGNAL = new AbortController().signal;
 const MICRO = 1_000_000;
+/** Share of a drill's time for archived logs, at most. */
+const LOGS_SHARE = 1 / 3;
 
 /** Throws DrillSkipped when there is no room. */
 export async function rehearse(order: DrillOrder, say: (stage: string) => void): Promise<DrillFindings> {
   const { config: live, reserveBytes } = order.means as DrillMeans;
-  const { repositoryId, repositoryKey, pointId } = order.request;
+  const { repositoryId, repositoryKey, pointId, heads } = order.request;
   const target = targetAt(live.recoveryTarget || join(live.dataDir, 'recovery'), live);
   const key = Buffer.from(repositoryKey, 'hex');
   const rehearsal: Rehearsal = {
@@ -68,16 +74,21 @@ export async function rehearse(order: DrillOrder, say: (stage: string) => void):
     repository: new Repository(target, { key, repositoryId }),
     folder: new ScratchFolder(order.folder, sharesDisk(order.folder, live.dataDir) ? reserveBytes : 0),
     checks: new DrillChecks(),
+    sound: new PieceSet(),
     say,
   };
   say('reading');
   const verdict = await readAll(rehearsal, pointId);
-  const none = { checks: rehearsal.checks.all, verdict, cloud: null, ledgerHead: null };
+  const { checks, repository, sound } = rehearsal;
+  const withinMs = live.drillMinutes * 60_000 * LOGS_SHARE;
+  const how = { repository, sound, signal: SIGNAL, withinMs };
+  const logs = heads === null ? null : await readLogs(checks, { ...how, heads });
+  const none = { checks: checks.all, verdict, logs, cloud: null, ledgerHead: null };
   if (verdict.damagedFiles > 0) return none;
-  const found = await rehearsal.repository.getManifest(pointId);
+  const found = await repository.getManifest(pointId);
   if (found === undefined) throw new Error('the manifest is gone');
   const manifest = readManifest(found.bytes);
-  const ledgerHead = await restoreAndTry(rehearsal, manifest);
+  const ledgerHead = await restoreAndTry(rehearsal, manifest, logs);
   return { ...none, cloud: manifest.cloud ?? null, ledgerHead };
 }
 
@@ -85,12 +96,19 @@ function sharesDisk(one: string, other: string): boolean {
   return statSync(one).dev === statSync(other).dev;
 }
 
-async function readAll({ repository, checks }: Rehearsal, pointId: string): Promise<Verdict> {
+async function readAll({ repository, checks, sound }: Rehearsal, pointId: string): Promise<Verdict> {
   let totalBytes = 0;
   const onProgress = (done: { readonly totalBytes: number }) => {
     totalBytes = done.totalBytes;
   };
-  const verdict = await verifyPoint({ repository, pointId, signal: SIGNAL, isQuick: true, onProgress });
+  const verdict = await verifyPoint({
+    repository,
+    pointId,
+    signal: SIGNAL,
+    isQuick: true,
+    sound,
+    onProgress,
+  });
   await checks.run('repository', async () => {
     const { damagedFiles: count, damage } = verdict;
     if (count === 0) return `all data is intact (${inMib(totalBytes)})`;
@@ -99,8 +117,12 @@ async function readAll({ repository, checks }: Rehearsal, pointId: string): Prom
   return verdict;
 }
 
-async function restoreAndTry(rehearsal: Rehearsal, manifest: Manifest): Promise<LedgerHead | null> {
-  const { checks, say, folder, config, name } = rehearsal;
+async function restoreAndTry(
+  rehearsal: Rehearsal,
+  manifest: Manifest,
+  logs: LogVerdict | null,
+): Promise<LedgerHead | null> {
+  const { checks, say, folder, config, name, repository } = rehearsal;
   say('restoring');
   const { sample, machine } = await restore(rehearsal, manifest);
   say('starting');
@@ -123,6 +145,11 @@ async function restoreAndTry(rehearsal: Rehearsal, manifest: Manifest): Promise<
     });
     say('opening databases');
     await tryEngines(checks, cloud, manifest);
+    if (logs !== null) {
+      say('replaying a log');
+      const { engines } = cloud.within.databases;
+      await tryLog(checks, { logs: repository.logs, engines, folder, verdict: logs });
+    }
     await tryMachine(rehearsal, cloud, machine);
     return head;
   } finally {

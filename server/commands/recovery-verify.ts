@@ -2,12 +2,14 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { targetAt } from '../build/recovery-target.ts';
 import type { Config } from '../config/config.ts';
+import { plural } from '../platform/plural.ts';
+import { verifyLogs } from '../recovery/log-verification.ts';
 import { Repository } from '../recovery/repository.ts';
 import { findPoint } from '../recovery/restore.ts';
 import type { Target } from '../recovery/target.ts';
 import { type DamagedFile, PieceSet, verifyPoint } from '../recovery/verification.ts';
 import type { Words } from './command.ts';
-import { askServer } from './operator-call.ts';
+import { askServer, type CallAsOperator } from './operator-call.ts';
 import { POLL_MS, type Point, pathsOf, tellGaps } from './recovery-points.ts';
 import { tellFound } from './recovery-restore.ts';
 import { givenRecoveryKey, Progress } from './terminal.ts';
@@ -21,6 +23,7 @@ export async function verify(config: Config, words: Words): Promise<number> {
 async function verifyHere(config: Config, words: Words): Promise<number> {
   return askServer(config, async (call) => {
     let code = 0;
+    const { verified_at: before } = await logsHere(call);
     for (const path of await pathsOf(words, call)) {
       let point = await call<Point>({ method: 'POST', path: `${path}/verify` });
       const bar = new Progress();
@@ -36,8 +39,38 @@ async function verifyHere(config: Config, words: Words): Promise<number> {
       console.log(`${id} is ${state}${reason === null ? '' : `: ${reason}`}`);
       if (reason !== null || !['verified', 'drilled', 'partial'].includes(state)) code = 1;
     }
+    const logs = await logsHere(call);
+    // They are read with the newest recovery point.
+    if (logs.verified_at !== before && !tellLogs(logs)) code = 1;
     return code;
   });
+}
+
+interface ArchivedLogs {
+  readonly verified_at: string | null;
+  readonly servers: number;
+  readonly base_copies: number;
+  readonly log_parts: number;
+  readonly damaged_files: number;
+  readonly damage: readonly DamagedFile[];
+}
+
+function logsHere(call: CallAsOperator): Promise<ArchivedLogs> {
+  return call<ArchivedLogs>({ method: 'GET', path: '/api/disaster-recovery/archived-logs' });
+}
+
+/** True: nothing is damaged. */
+function tellLogs(found: Omit<ArchivedLogs, 'verified_at'>): boolean {
+  const { servers, base_copies: bases, log_parts: parts, damaged_files: count, damage } = found;
+  if (servers === 0) return true;
+  tellDamage(damage, count);
+  const copies = bases === 1 ? '1 base copy' : `${bases} base copies`;
+  const read = `${copies} and ${plural(parts, 'part')} of the logs of ${plural(servers, 'database server')}`;
+  const isIntact = count === 0;
+  console.log(
+    isIntact ? `${read} are intact` : `${plural(count, 'file')} of archived logs missing or damaged`,
+  );
+  return isIntact;
 }
 
 /** Read-only: writes nothing there and informs no cloud. */
@@ -67,6 +100,10 @@ async function verifyThere(
     console.log(`${pointId}: ${damagedFiles === 0 ? 'all data is intact' : damaged}`);
     if (damagedFiles > 0) code = 1;
   }
+  const { signal } = new AbortController();
+  const logs = await verifyLogs({ repository, heads: [], signal, sound });
+  const { servers, bases: base_copies, parts: log_parts, damagedFiles: damaged_files, damage } = logs;
+  if (!tellLogs({ servers, base_copies, log_parts, damaged_files, damage })) code = 1;
   const others = there.filter((one) => !chosen.includes(one)).length;
   const read = others === 1 ? 'recovery point was' : 'recovery points were';
   if (others > 0) console.log(`${others} other ${read} not read; to verify more, pass an ID or all`);

@@ -8,14 +8,15 @@ import type { Clock } from '../platform/clock.ts';
 import { KeyedMutex } from '../platform/concurrency.ts';
 import { isAppError } from '../platform/errors.ts';
 import { randomName } from '../platform/ids.ts';
-import type { LogArchive } from '../recovery/log-archive.ts';
-import { type LogBase, type LogLine, type LogLines, reachOf } from '../recovery/log-lines.ts';
+import type { LogArchive, LogWriter } from '../recovery/log-archive.ts';
+import { type LogBase, type LogLine, type LogLines, reachOf, wholeRuns } from '../recovery/log-lines.ts';
+import type { LogHead } from '../recovery/log-verification.ts';
 import { DumpsMissing, type Engine } from './engine.ts';
 import type { Engines } from './engines.ts';
 import type { LogServer, LogState, ServerLogs } from './server-logs.ts';
 
 export interface Continuous {
-  readonly store: Pick<LogArchive, 'open' | 'putBase' | 'trim'>;
+  readonly store: Pick<LogArchive, 'open' | 'putBase' | 'trim' | 'useless'>;
   readonly alarms: Pick<Alarms, 'raise' | 'clear'>;
   /** How often logs are archived, ms. */
   readonly everyMs: number;
@@ -43,6 +44,8 @@ interface Track {
   isAsleep: boolean;
   /** Bytes since the newest base copy. */
   sinceBase: bigint;
+  /** Its archived files are damaged: another line begins. */
+  isBroken: boolean;
 }
 
 const MIB = 2n ** 20n;
@@ -63,13 +66,15 @@ const FAREWELL_MS = 5000;
 const LATE_MS = 300_000;
 const ALARM = 'continuous_protection_behind';
 
+const NEW = { isAsleep: false, sinceBase: 0n, isBroken: false };
+
 interface Served {
   readonly key: string;
   readonly server: LogServer;
   readonly of: ServerLogs;
 }
 
-export class ContinuousArchive {
+export class ContinuousArchive implements LogWriter {
   readonly #deps: ContinuousDeps;
   readonly #tracks = new Map<string, Track>();
   /** By server: not before then, on the uptime clock, a new line or base copy is begun. */
@@ -94,7 +99,7 @@ export class ContinuousArchive {
 
   /** Throws `target_unavailable`; undefined: off, or there is no recovery point yet. */
   async logs(): Promise<LogLines | undefined> {
-    return this.#deps.continuous?.store.open();
+    return this.#deps.continuous?.store.open(this);
   }
 
   /** Archives what all running servers have written. Call it every few seconds. Never rejects. */
@@ -114,13 +119,43 @@ export class ContinuousArchive {
     this.#tell();
   }
 
-  /** The lines of a server of that account, oldest first, with their reach. Throws `target_unavailable`. */
+  /**
+   * The unbroken runs of the lines of a server of that account, oldest first, with their reach. Throws
+   * `target_unavailable`.
+   */
   async lines(engine: string, accountId: number): Promise<readonly (LogLine & { readonly until: number })[]> {
     const logs = await this.logs();
     if (logs === undefined) return [];
     const key = `${engine}-${accountId}`;
+    const useless = await this.#useless();
     const track = this.#tracks.get(key);
-    return (await logs.lines(key)).map((line) => ({ ...line, until: this.#until(line, track) }));
+    const known = track && { ...track };
+    const runs = (await logs.lines(key)).flatMap((line) => wholeRuns(key, line, useless));
+    return runs.map((run) => ({ ...run, until: this.#until(run, known) }));
+  }
+
+  heads(): readonly LogHead[] {
+    return [...this.#tracks].map(([server, { line, to, bases }]) => {
+      return {
+        server,
+        line,
+        to: `${to}`,
+        bases: bases.slice(-1).map(({ from, at }) => ({ from: `${from}`, at })),
+      };
+    });
+  }
+
+  async mend(useless: ReadonlySet<string>): Promise<void> {
+    const logs = await this.#open();
+    for (const [key, track] of logs === undefined ? [] : this.#tracks) {
+      const { line: name, to, bases } = track;
+      const all = await logs?.lines(key).catch(() => undefined);
+      if (all === undefined || bases.length === 0) continue;
+      const line = all.find((one) => one.line === name);
+      const last = line && wholeRuns(key, line, useless).at(-1);
+      const base = last?.bases.at(-1);
+      track.isBroken = last === undefined || base === undefined || reachOf(base, last).to < to;
+    }
   }
 
   /** Why that account's server is not archived now; null: it is, or nothing is known. */
@@ -163,11 +198,14 @@ export class ContinuousArchive {
     }
   }
 
-  #until(line: LogLine, track: Track | undefined): number {
-    const known = line.bases.at(-1);
-    const stored = known === undefined ? 0 : reachOf(known, line).at;
-    if (track?.line !== line.line) return stored;
-    return track.isAsleep ? this.#deps.clock.now() : Math.max(stored, track.at);
+  #useless = async () => (await this.#deps.continuous?.store.useless()) ?? new Set<string>();
+
+  #until(run: LogLine, track: Track | undefined): number {
+    const base = run.bases.at(-1);
+    if (base === undefined) return 0;
+    const stored = reachOf(base, run);
+    if (track?.line !== run.line || stored.to < track.to) return stored.at;
+    return track.isAsleep ? this.#deps.clock.now() : Math.max(stored.at, track.at);
   }
 
   async #shipOne(logs: LogLines, served: Served): Promise<void> {
@@ -231,7 +269,7 @@ export class ContinuousArchive {
     const isIt = known !== undefined && known.line === state.line;
     const track = isIt ? known : state.line === null ? null : await this.#found(logs, key, state);
     // A log that goes back is another one: somebody put older data there.
-    if (track !== null && track.to >= state.from && track.to <= state.to) {
+    if (track !== null && !track.isBroken && track.to >= state.from && track.to <= state.to) {
       this.#tracks.set(key, track);
       return track;
     }
@@ -239,27 +277,30 @@ export class ContinuousArchive {
       // A line that breaks again at once would cost a base copy each time.
       if (this.#isPaused(key)) return null;
       this.#pauses.set(key, this.#deps.clock.uptime() + PAUSE_MS);
-      this.#deps.onError('', `the archived log of ${key} has a gap`, new Error('a new line begins'));
+      this.#deps.onError(
+        '',
+        `the archived log of ${key} has a gap, or is damaged`,
+        new Error('a new line begins'),
+      );
     }
     const line = randomName(12);
     const begun = await server.begin(line);
-    const made = { line, bases: [], to: begun.from, at: begun.at, isAsleep: false, sinceBase: 0n };
+    const made = { ...NEW, line, bases: [], to: begun.from, at: begun.at };
     this.#tracks.set(key, made);
     return made;
   }
 
   /** The line as an earlier process left it. */
   async #found(logs: LogLines, key: string, { line, from }: LogState): Promise<Track | null> {
-    const found = (await logs.lines(key)).find((one) => one.line === line);
-    if (line === null || found === undefined) return null;
+    const stored = (await logs.lines(key)).find((one) => one.line === line);
+    const found = stored && wholeRuns(key, stored, await this.#useless()).at(-1);
+    if (line === null || stored === undefined || found === undefined) return null;
     const base = found.bases.at(-1);
     const first = found.parts[0];
-    if (base === undefined) {
-      const reach = reachOf({ from: first?.from ?? from, at: first?.at ?? 0 }, found);
-      return { line, bases: [], ...reach, isAsleep: false, sinceBase: 0n };
-    }
-    const reach = reachOf(base, found);
-    return { line, bases: [...found.bases], ...reach, isAsleep: false, sinceBase: reach.to - base.from };
+    const reach = reachOf(base ?? { from: first?.from ?? from, at: first?.at ?? 0 }, found);
+    const isBroken = base === undefined && stored.bases.length > 0;
+    const sinceBase = base === undefined ? 0n : reach.to - base.from;
+    return { ...NEW, line, bases: [...found.bases], ...reach, sinceBase, isBroken };
   }
 
   #isBaseDue(key: string, { bases, sinceBase }: Track): boolean {

@@ -41,6 +41,15 @@ export interface ServerCopy {
   readonly logBytes: number;
 }
 
+/** Contents of a server that was recovered to the end of its log; every row was read. */
+export interface ServerTrial {
+  readonly databases: number;
+  readonly tables: number;
+  readonly rows: number;
+  /** The end of what was replayed. */
+  readonly to: bigint;
+}
+
 export interface ServerLogs {
   /** Servers that run. */
   running(): readonly LogServer[];
@@ -55,4 +64,6 @@ export interface ServerLogs {
     copy: ServerCopy,
     of: { readonly database: EngineDatabase; readonly at: number; readonly signal: AbortSignal },
   ): Promise<Dump>;
+  /** Runs a copy of the server as of the end of its log, and reads all of its databases. */
+  tryToEnd(copy: ServerCopy, signal: AbortSignal): Promise<ServerTrial>;
 }

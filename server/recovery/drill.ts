@@ -2,6 +2,7 @@
  * A restore drill: another process restores a point into a scratch directory, starts a second cloud on it,
  * and compares. These are the question, the answer, and the port to that process.
  */
+import type { LogHead, LogVerdict } from './log-verification.ts';
 import type { Verdict } from './verification.ts';
 
 export interface DrillRequest {
@@ -9,6 +10,8 @@ export interface DrillRequest {
   readonly repositoryId: string;
   /** The repository's own key, 32 bytes in hexadecimal. */
   readonly repositoryKey: string;
+  /** Lines of the logs of database servers; null: logs are not tried with this point. */
+  readonly heads: readonly LogHead[] | null;
 }
 
 /** `skipped`: could not be tried on this host; `detail` says why. */
@@ -27,6 +30,8 @@ export interface DrillFindings {
   readonly checks: readonly DrillCheck[];
   /** Damaged files of the repository. */
   readonly verdict: Verdict;
+  /** Result of reading the archived logs; null: they were not read. */
+  readonly logs: LogVerdict | null;
   /** Name of the point's cloud (Manifest); null: the point has none, or is unreadable. */
   readonly cloud: string | null;
   /** Last transfer of the restored ledger; null: it was not read. */

@@ -32,6 +32,7 @@ after(async () => {
 const SOUND: DrillFindings = {
   checks: [{ name: 'counts', state: 'passed', detail: 'all' }],
   verdict: { damage: [], damagedFiles: 0 },
+  logs: null,
   cloud: null,
   ledgerHead: null,
 };
@@ -49,6 +50,7 @@ function open(everyMs = WEEK_MS) {
     clock,
     everyMs,
     location: TARGET,
+    logs: { heads: () => [], note: async () => {} },
     news: { of: async () => [] } as unknown as PointEvents,
     slot: { check: async () => SOUND.checks[0] } as unknown as KeySlot,
     keys: async () => ({ key: Buffer.alloc(32), repositoryId: 'r' }),

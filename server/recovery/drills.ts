@@ -7,11 +7,13 @@ import {
   type DrillFindings,
   type DrillGround,
   type DrillRecord,
+  type DrillRequest,
   DrillSkipped,
   type LedgerHead,
 } from './drill.ts';
 import type { DrillStore } from './drill-store.ts';
 import type { KeySlot } from './key-slot.ts';
+import type { LogArchive } from './log-archive.ts';
 import type { PointEvents } from './point-view.ts';
 import { readRecoveryKey } from './recovery-keys.ts';
 import type { RepositoryKeys } from './repository.ts';
@@ -31,6 +33,7 @@ export interface DrillsDeps {
   readonly cloud: () => Promise<string>;
   /** Hash of that transfer of this cloud's ledger; null: there is none. */
   readonly transferHash: (seq: number) => Promise<string | null>;
+  readonly logs: Pick<LogArchive, 'heads' | 'note'>;
   /** Path of the target. */
   readonly location: string;
   /** Between drills that begin by themselves, ms; 0: none do. */
@@ -49,6 +52,7 @@ interface Running {
 interface Asked {
   readonly pointId: string;
   readonly keys: RepositoryKeys;
+  readonly heads: DrillRequest['heads'];
   /** The recovery key as typed. */
   readonly typed: string | undefined;
 }
@@ -107,10 +111,12 @@ export class Drills {
     }
     this.#isBeginning = true;
     try {
+      const { store, logs, location } = this.#deps;
       const keys = await this.#deps.keys();
+      const heads = (await store.isNewest(location, pointId)) ? logs.heads() : null;
       const cancel = new AbortController();
       this.#stage = 'preparing';
-      const ended = this.#drill({ pointId, keys, typed }, cancel.signal)
+      const ended = this.#drill({ pointId, keys, heads, typed }, cancel.signal)
         .catch((error: unknown) => this.#deps.onError(pointId, error))
         .finally(() => {
           this.#running = undefined;
@@ -160,10 +166,10 @@ export class Drills {
 
   /** null: it was cancelled. */
   async #outcome(
-    { pointId, keys, typed }: Asked,
+    { pointId, keys, heads, typed }: Asked,
     signal: AbortSignal,
   ): Promise<Omit<Outcome, 'started_at' | 'seconds'> | null> {
-    const { ground, slot } = this.#deps;
+    const { ground, slot, logs } = this.#deps;
     const none = { checks: [], findings: null };
     try {
       const slotCheck = await slot.check(keys.repositoryId, typed);
@@ -171,11 +177,13 @@ export class Drills {
         pointId,
         repositoryId: keys.repositoryId,
         repositoryKey: Buffer.from(keys.key).toString('hex'),
+        heads,
       };
       const onStage = (stage: string) => {
         this.#stage = stage;
       };
       const findings = await ground.run(request, { signal, onStage });
+      if (findings.logs !== null) await logs.note(findings.logs);
       const checks = [slotCheck, ...findings.checks, ...(await this.#compareLedger(findings))];
       const failed = checks.filter(({ state }) => state === 'failed');
       const reason = failed.length === 0 ? null : failed.map(({ name }) => name).join(', ');

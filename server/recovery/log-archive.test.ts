@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { DirectoryTarget } from '../drivers/recovery-directory/directory-target.ts';
+import type { Changes } from '../metadata/change.ts';
 import { systemClock } from '../platform/clock.ts';
 import { Semaphore } from '../platform/concurrency.ts';
 import { Lease } from './lease.ts';
@@ -25,6 +26,10 @@ test('old logs are removed, but not while another Cloudlet writes to the target'
     lease: leaseOf('restored'),
     sweeping: new Semaphore(1),
     clock: systemClock,
+    location: folder,
+    changes: { run: async () => assert.fail() } as unknown as Changes,
+    store: { damagedFiles: async () => [] },
+    verdicts: { logs: async () => null, setLogs: () => assert.fail() },
   });
   const { logs } = repository;
   await logs.putPart('postgresql-1', 'a', { from: 0n, to: 1n, at: 1000, bytes: Buffer.from('x') });

@@ -41,12 +41,22 @@ export interface BaseCopy {
   readonly ended: Promise<{ readonly at: number; readonly facts: BaseFacts }>;
 }
 
+/** How far a line went when a later base copy was stored: what is missing of it since is known by this. */
+export interface LineExtent {
+  readonly line: string;
+  /** Its end: a decimal position. */
+  readonly to: string;
+  readonly bases: readonly { readonly from: string; readonly at: number }[];
+}
+
 /** A base copy as it is stored. */
 interface StoredBase {
   readonly format: 1;
   readonly facts: BaseFacts;
   readonly size_bytes: number;
   readonly pieces: readonly string[];
+  /** The lines of the server before; missing in base copies of earlier versions. */
+  readonly earlier?: readonly LineExtent[];
 }
 
 /** How much of the log is kept. */
@@ -125,7 +135,8 @@ export class LogLines {
     const { sizeBytes, pieces } = await store(contentChunks(copy.stream), { isPacked: false, signal });
     const { at, facts } = await copy.ended;
     const name = baseFile(server, line, { from: copy.from, at });
-    const stored: StoredBase = { format: 1, facts, size_bytes: sizeBytes, pieces };
+    const earlier = (await this.lines(server)).map(extentOf);
+    const stored: StoredBase = { format: 1, facts, size_bytes: sizeBytes, pieces, earlier };
     await target.sync();
     await target.putSynced(name, box.sealManifest(name, Buffer.from(JSON.stringify(stored))));
     return { from: copy.from, at };
@@ -133,8 +144,9 @@ export class LogLines {
 
   /** Throws Damaged, also while its bytes are read. */
   async readBase(server: string, line: string, base: LogBase) {
-    const { facts, size_bytes: sizeBytes, pieces } = await this.#base(baseFile(server, line, base));
-    return { facts, sizeBytes, read: () => this.#deps.read(pieces) };
+    const stored = await this.#base(baseFile(server, line, base));
+    const { facts, size_bytes: sizeBytes, pieces, earlier = [] } = stored;
+    return { facts, sizeBytes, pieces, earlier, read: () => this.#deps.read(pieces) };
   }
 
   /** Pieces of all base copies; those whose list is damaged are of no use to anybody. */
@@ -152,13 +164,9 @@ export class LogLines {
   /** Removes what is not kept, where the credentials may. What stays can still be recovered. */
   async trim(server: string, keeping: Keeping): Promise<void> {
     const lines = await this.lines(server);
-    for (const { line, bases, parts } of surplus(lines, keeping)) {
+    for (const each of surplus(lines, keeping)) {
       // A base copy without its log is of no use, so it goes first.
-      const names = [
-        ...bases.map((base) => baseFile(server, line, base)),
-        ...parts.map((part) => partFile(server, line, part)),
-      ];
-      for (const name of names) {
+      for (const name of filesOfLine(server, each)) {
         try {
           await this.#deps.target.remove(name);
         } catch (error) {
@@ -180,6 +188,11 @@ export class LogLines {
   }
 }
 
+function extentOf({ line, bases, parts }: LogLine): LineExtent {
+  const to = parts.reduce((most, part) => (part.to > most ? part.to : most), 0n);
+  return { line, to: `${to}`, bases: bases.map(({ from, at }) => ({ from: `${from}`, at })) };
+}
+
 /** The end of the unbroken log from a base copy on. */
 export function reachOf(base: LogBase, { parts }: Pick<LogLine, 'parts'>): { to: bigint; at: number } {
   let [to, at] = [base.from, base.at];
@@ -188,6 +201,49 @@ export function reachOf(base: LogBase, { parts }: Pick<LogLine, 'parts'>): { to:
     if (part.to >= to) [to, at] = [part.to, Math.max(at, part.at)];
   }
   return { to, at };
+}
+
+/**
+ * The parts of a line that have no gap, oldest first, each with the base copies whose log it has: from a base
+ * copy in one of them only the moments of that one can be had.
+ */
+export function unbroken({ line, bases, parts }: LogLine): LogLine[] {
+  const runs: { from: bigint; to: bigint; parts: LogPart[]; bases: LogBase[] }[] = [];
+  for (const part of parts) {
+    const last = runs.at(-1);
+    if (last === undefined || part.from > last.to)
+      runs.push({ from: part.from, to: part.to, parts: [part], bases: [] });
+    else {
+      last.parts.push(part);
+      if (part.to > last.to) last.to = part.to;
+    }
+  }
+  for (const base of bases) {
+    const run = runs.findLast(({ from, to }) => from <= base.from && base.from <= to);
+    // The log of a new base copy may be still to come.
+    if (run === undefined) runs.push({ from: base.from, to: base.from, parts: [], bases: [base] });
+    else run.bases.push(base);
+  }
+  runs.sort((one, other) => (one.from < other.from ? -1 : 1));
+  return runs.map((run) => ({ line, bases: run.bases, parts: run.parts }));
+}
+
+/** Names of the files of a line, in the repository. */
+export function filesOfLine(server: string, { line, bases, parts }: LogLine): string[] {
+  return [
+    ...bases.map((base) => baseFile(server, line, base)),
+    ...parts.map((part) => partFile(server, line, part)),
+  ];
+}
+
+/** See unbroken(), of the line without these files. */
+export function wholeRuns(server: string, of: LogLine, without: ReadonlySet<string>): LogLine[] {
+  const { line, bases, parts } = of;
+  return unbroken({
+    line,
+    bases: bases.filter((base) => !without.has(baseFile(server, line, base))),
+    parts: parts.filter((part) => !without.has(partFile(server, line, part))),
+  });
 }
 
 /** The files that trim() removes: all before the first base copy that stays. */
@@ -227,7 +283,8 @@ const beginOf = ({ bases, parts }: LogLine) => Math.min(bases[0]?.at ?? Infinity
 const place = (position: bigint) => position.toString(16).padStart(16, '0');
 const time = (at: number) => at.toString(16).padStart(12, '0');
 const fileOf = (name: string) => name.slice(name.lastIndexOf('/') + 1);
-const partFile = (server: string, line: string, { from, to, at }: LogPart) =>
+/** Path in the repository, here and below. */
+export const partFile = (server: string, line: string, { from, to, at }: LogPart) =>
   `${FOLDER}/${server}/${line}.log.${place(from)}.${place(to)}.${time(at)}`;
-const baseFile = (server: string, line: string, { from, at }: LogBase) =>
+export const baseFile = (server: string, line: string, { from, at }: LogBase) =>
   `${FOLDER}/${server}/${line}.base.${place(from)}.${time(at)}`;

@@ -6,6 +6,7 @@ import { BACKGROUND, type Changes } from '../metadata/change.ts';
 import type { Alarm } from '../platform/alarms.ts';
 import { formatTime } from '../platform/clock.ts';
 import { plural } from '../platform/plural.ts';
+import type { LogReport } from './log-verification.ts';
 import type { Gap } from './manifest.ts';
 import type { PointEvents } from './point-view.ts';
 import { DAY_MS, HOUR_MS, overdueMs } from './schedule.ts';
@@ -28,6 +29,7 @@ export const POINT_ALARMS = [
   'recovery_drill_overdue',
   'recovery_point_partial',
   'recovery_points_damaged',
+  'recovery_logs_damaged',
 ] as const;
 type Code = (typeof POINT_ALARMS)[number];
 
@@ -37,11 +39,20 @@ const SHOWN = 5;
 /** Time that drills which begin by themselves may be late. */
 const DRILL_GRACE_MS = DAY_MS;
 
-/** `now`: ms. `drillMs`: between drills that begin by themselves; 0: none do. */
+/** Facts beside the points and the schedule. */
+interface Circumstances {
+  /** ms. */
+  readonly now: number;
+  /** Between drills that begin by themselves; 0: none do. */
+  readonly drillMs: number;
+  /** The last verification of archived logs; null: none yet. */
+  readonly logs: LogReport | null;
+}
+
 export function alarmsOf(
   summary: RecoverySummary,
   planned: Planned,
-  { now, drillMs }: { readonly now: number; readonly drillMs: number },
+  { now, drillMs, logs }: Circumstances,
 ): RecoveryAlarm[] {
   const alarms: RecoveryAlarm[] = [];
   const add = (code: Code, detail: string, fix: string) => alarms.push({ code, detail, fix });
@@ -85,6 +96,15 @@ export function alarmsOf(
   if (summary.damaged > 0) {
     const fix = 'Create another point, then delete the damaged ones';
     add('recovery_points_damaged', `Recovery points are damaged: ${summary.damaged}`, fix);
+  }
+  if (logs !== null && logs.damagedFiles > 0) {
+    const files = `${plural(logs.damagedFiles, 'file')} of the archived logs of database servers`;
+    const are = logs.damagedFiles === 1 ? 'is' : 'are';
+    const detail = `${files} ${are} missing or damaged: some moments of databases cannot be restored`;
+    const fix =
+      'cloudlet recovery verify latest lists the files. A new copy of each server is made by itself; the alarm ends ' +
+      'once the damaged log is too old to be kept';
+    add('recovery_logs_damaged', detail, fix);
   }
   return alarms;
 }

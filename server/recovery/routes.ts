@@ -3,15 +3,19 @@ import { prefersAsync } from '../http/handle.ts';
 import { listPage, Paging, rowIdCursor } from '../http/list-page.ts';
 import { defineRoute, type Route } from '../http/route.ts';
 import { BACKGROUND } from '../metadata/change.ts';
+import { formatTimeOrNull } from '../platform/clock.ts';
 import { Type } from '../platform/json-schema.ts';
 import type { AccountRestores } from './account-restores.ts';
 import type { Drills } from './drills.ts';
+import type { LogArchive } from './log-archive.ts';
+import type { LogReport } from './log-verification.ts';
 import type { Points } from './points.ts';
 import type { RecoveryKeys } from './recovery-keys.ts';
 import type { Removals } from './removals.ts';
 import { type ScheduleRoutesDeps, scheduleRoutes } from './schedule-routes.ts';
 import {
   AccountRestorePath,
+  ArchivedLogs,
   Checked,
   DrillBody,
   DrillQuery,
@@ -32,6 +36,7 @@ export interface RecoveryRoutesDeps extends ScheduleRoutesDeps {
   readonly verifications: Verifications;
   readonly drills: Drills;
   readonly removals: Removals;
+  readonly logs: Pick<LogArchive, 'report'>;
   readonly keys: RecoveryKeys;
   readonly accounts: AccountRestores;
 }
@@ -233,7 +238,7 @@ function accountRoute({ accounts }: RecoveryRoutesDeps): Route {
 const FOR_GOOD = 2 ** 31 - 1;
 
 /** Routes of the recovery target and the recovery key. */
-function targetRoutes({ keys, removals }: RecoveryRoutesDeps): Route[] {
+function targetRoutes({ keys, removals, logs }: RecoveryRoutesDeps): Route[] {
   return [
     defineRoute({
       ...common,
@@ -264,6 +269,18 @@ function targetRoutes({ keys, removals }: RecoveryRoutesDeps): Route[] {
     }),
     defineRoute({
       ...common,
+      method: 'GET',
+      path: '/api/disaster-recovery/archived-logs',
+      name: 'getArchivedLogs',
+      summary: 'Read what the last verification found of the archived logs of database servers',
+      description:
+        'They are read whenever the newest recovery point is verified or drilled. `needed_by` of a piece is the base ' +
+        'copy that has it.',
+      responses: { 200: ArchivedLogs },
+      handler: async () => presentLogs(await logs.report()),
+    }),
+    defineRoute({
+      ...common,
       method: 'POST',
       path: '/api/admin/recovery-key',
       name: 'showRecoveryKey',
@@ -286,4 +303,17 @@ function targetRoutes({ keys, removals }: RecoveryRoutesDeps): Route[] {
       handler: ({ body }) => keys.confirm(body.recovery_key),
     }),
   ];
+}
+
+function presentLogs(report: LogReport | null): ArchivedLogs {
+  return {
+    verified_at: formatTimeOrNull(report?.at ?? null),
+    servers: report?.servers ?? 0,
+    base_copies: report?.bases ?? 0,
+    log_parts: report?.parts ?? 0,
+    size_bytes: report?.bytes ?? 0,
+    unread_files: report?.unread ?? 0,
+    damaged_files: report?.damagedFiles ?? 0,
+    damage: [...(report?.damage ?? [])],
+  };
 }

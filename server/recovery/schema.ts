@@ -71,6 +71,19 @@ export const Point = namedObject('RecoveryPoint', {
 });
 export type Point = Static<typeof Point>;
 
+const damage = Point.properties.damage;
+export const ArchivedLogs = namedObject('ArchivedLogs', {
+  verified_at: textOrNull('When they were last read, with the newest recovery point; null: never'),
+  servers: Type.Integer({ description: 'Database servers that have a log there' }),
+  base_copies: Type.Integer(),
+  log_parts: Type.Integer(),
+  size_bytes: Type.Integer({ description: 'Of base copies and logs, as the servers have them' }),
+  unread_files: Type.Integer({ description: 'Not read, because a drill has only so much time' }),
+  damaged_files: Type.Integer(),
+  damage,
+});
+export type ArchivedLogs = Static<typeof ArchivedLogs>;
+
 export const PointPath = Type.Object({ point_id: Type.String({ $id: 'PointId' }) });
 
 export const NewPointQuery = Type.Object({

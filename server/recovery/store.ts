@@ -1,5 +1,6 @@
 /** SQL of recovery points. */
 import type { Awaitable, Reads, ResourceChange, Statement } from '../metadata/metadata.ts';
+import { RecoverySummaryStore } from './summary-store.ts';
 import type { Verdict } from './verification.ts';
 
 export const POINT_STATES = [
@@ -121,6 +122,15 @@ export class RecoveryStore {
     );
   }
 
+  /** Whether it is the newest point in that target, damaged or not: archived logs are read with it. */
+  async isNewest(target: string, pointId: string): Promise<boolean> {
+    const row = await this.#reads.get<{ point_id: string }>(
+      `SELECT point_id FROM recovery_points WHERE target = ? AND ${IS_LASTING} ORDER BY created_at DESC, id DESC LIMIT 1`,
+      target,
+    );
+    return row?.point_id === pointId;
+  }
+
   /** The point that `latest` names: the newest complete one, else the newest partial one, else a damaged. */
   latest(target: string): Awaitable<PointRow | undefined> {
     return this.#reads.get(
@@ -144,14 +154,15 @@ export class RecoveryStore {
     return { sql, params: [TOLD_ALARMS, JSON.stringify(codes)] };
   }
 
-  /** Files that verifications found damaged, of all points in the target. */
+  /** Files that verifications found damaged, of all points in the target and of archived logs. */
   async damagedFiles(target: string): Promise<string[]> {
     const rows = await this.#reads.all<{ file: string }>(
       `SELECT DISTINCT json_extract(damaged.value, '$.file') AS file FROM recovery_points, json_each(damage) AS damaged
        WHERE target = ?`,
       target,
     );
-    return rows.map(({ file }) => file);
+    const logs = await new RecoverySummaryStore(this.#reads).logs();
+    return [...rows, ...(logs?.damage ?? [])].map(({ file }) => file);
   }
 
   /** Deleted points whose grace period is over. */

@@ -1,5 +1,6 @@
-/** SQL of the summary of all recovery points in a target. */
-import type { Reads } from '../metadata/metadata.ts';
+/** SQL of the summary of all recovery points in a target, and of the last verification of archived logs. */
+import type { Reads, Statement } from '../metadata/metadata.ts';
+import type { LogReport } from './log-verification.ts';
 
 /** Times are ms since 1970; null: none. */
 export interface RecoverySummary {
@@ -39,6 +40,8 @@ const NONE: RecoverySummary = {
   failed_reason: null,
 };
 
+const LOGS = 'recovery_logs_verified';
+
 export class RecoverySummaryStore {
   readonly #reads: Reads;
 
@@ -50,6 +53,19 @@ export class RecoverySummaryStore {
   async administrators(): Promise<number[]> {
     const sql = 'SELECT id FROM accounts WHERE is_admin = 1 AND closed_at IS NULL ORDER BY id';
     return (await this.#reads.all<{ id: number }>(sql)).map(({ id }) => id);
+  }
+
+  /** null: archived logs were never verified. */
+  async logs(): Promise<LogReport | null> {
+    const sql = 'SELECT value FROM settings WHERE name = ?';
+    const row = await this.#reads.get<{ value: string }>(sql, LOGS);
+    return row === undefined ? null : (JSON.parse(row.value) as LogReport);
+  }
+
+  setLogs(report: LogReport): Statement {
+    const sql = `INSERT INTO settings (name, value) VALUES (?, ?)
+                 ON CONFLICT (name) DO UPDATE SET value = excluded.value`;
+    return { sql, params: [LOGS, JSON.stringify(report)] };
   }
 
   async of(target: string): Promise<RecoverySummary> {

@@ -2,10 +2,12 @@
 import { BACKGROUND, type Changes } from '../metadata/change.ts';
 import type { Clock } from '../platform/clock.ts';
 import { AppError, isAppError } from '../platform/errors.ts';
+import type { LogArchive } from './log-archive.ts';
+import { verifyLogs } from './log-verification.ts';
 import type { PointEvents } from './point-view.ts';
 import type { Repository } from './repository.ts';
 import type { PointRow, RecoveryStore } from './store.ts';
-import { verifyPoint } from './verification.ts';
+import { PieceSet, verifyPoint } from './verification.ts';
 
 export interface VerificationsDeps {
   readonly store: RecoveryStore;
@@ -14,6 +16,8 @@ export interface VerificationsDeps {
   readonly news: PointEvents;
   /** Opens the repository. Throws `target_unavailable`. */
   readonly repository: () => Promise<Repository>;
+  readonly logs: Pick<LogArchive, 'heads' | 'note'>;
+  readonly location: string;
   readonly onError: (pointId: string, error: unknown) => void;
   /** Called when a verification has ended. */
   readonly onEnd: () => void;
@@ -98,12 +102,13 @@ export class Verifications {
     pointId: string,
     { repository, signal }: { readonly repository: Repository; readonly signal: AbortSignal },
   ): Promise<void> {
-    const { store, changes, clock, onError, news } = this.#deps;
+    const { store, changes, clock, onError, news, logs, location } = this.#deps;
     const onProgress = ({ bytes, totalBytes }: { bytes: number; totalBytes: number }) => {
       if (this.#running) this.#running.percent = Math.min(99, Math.floor((bytes / totalBytes) * 1000) / 10);
     };
     try {
-      const verdict = await verifyPoint({ repository, pointId, signal, onProgress });
+      const sound = new PieceSet();
+      const verdict = await verifyPoint({ repository, pointId, signal, sound, onProgress });
       await changes.run(BACKGROUND, async (change) => {
         change.add(store.setVerdict(pointId, verdict, clock.now()));
         const row = await store.find(pointId);
@@ -115,6 +120,8 @@ export class Verifications {
           change.addAll(await news.of('recovery_point.damaged', { ...row, ...damage, state: 'damaged' }));
         }
       });
+      if (await store.isNewest(location, pointId))
+        await logs.note(await verifyLogs({ repository, heads: logs.heads(), signal, sound }));
     } catch (error) {
       if (signal.aborted) return;
       onError(pointId, error);

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { Alarms } from '../platform/alarms.ts';
 import { FakeClock } from '../platform/clock.ts';
+import type { LogReport } from './log-verification.ts';
 import { defaultSchedule } from './schedule.ts';
 import { NO_PROGRESS } from './schedule-store.ts';
 import type { Planned } from './scheduler.ts';
@@ -30,10 +31,10 @@ const ELSEWHERE: TargetFact = { isOnDataDisk: false, freeBytes: 7, repositoryId:
 function open(probe: () => Promise<TargetFact>) {
   const clock = new FakeClock();
   const alarms = new Alarms(clock);
-  const state = { summary: NOTHING, isKeyTaken: true, planned: DAILY };
+  const state = { summary: NOTHING, isKeyTaken: true, planned: DAILY, logs: null as LogReport | null };
   const told: string[][] = [];
   const watch = new RecoveryWatch({
-    summaries: { of: async () => state.summary },
+    summaries: { of: async () => state.summary, logs: async () => state.logs },
     store: { isKeyTaken: async () => state.isKeyTaken },
     clock,
     alarms,
@@ -230,4 +231,18 @@ test('a check that the end of the cloud overtakes is no failure', async () => {
   probing.resolve(ELSEWHERE);
   await checking;
   await watch.check();
+});
+
+test('damaged archived logs are an alarm until a verification finds them intact', async () => {
+  const { state, watch, codes, told } = open(async () => ELSEWHERE);
+  const sound = { at: 0, servers: 1, bases: 1, parts: 3, bytes: 9, unread: 0, damage: [], damagedFiles: 0 };
+  state.logs = sound;
+  await watch.check();
+  assert.deepEqual(codes(), []);
+  state.logs = { ...sound, damagedFiles: 2 };
+  await watch.check();
+  assert.deepEqual([codes(), told.at(-1)], [['recovery_logs_damaged'], ['recovery_logs_damaged']]);
+  state.logs = sound;
+  await watch.check();
+  assert.deepEqual(codes(), []);
 });

@@ -24,7 +24,7 @@ export interface TargetFact {
 }
 
 export interface WatchDeps {
-  readonly summaries: Pick<RecoverySummaryStore, 'of'>;
+  readonly summaries: Pick<RecoverySummaryStore, 'of' | 'logs'>;
   readonly store: Pick<RecoveryStore, 'isKeyTaken'>;
   readonly clock: Clock;
   readonly alarms: Pick<Alarms, 'raise' | 'clear' | 'list'>;
@@ -152,8 +152,8 @@ export class RecoveryWatch {
 
   async #reportPoints(): Promise<void> {
     const { alarms, clock, drillMs } = this.#deps;
-    const { summary, planned } = await this.#look();
-    const raised = alarmsOf(summary, planned, { now: clock.now(), drillMs });
+    const { summary, planned, logs } = await this.#look();
+    const raised = alarmsOf(summary, planned, { now: clock.now(), drillMs, logs });
     for (const code of POINT_ALARMS) if (!raised.some((one) => one.code === code)) alarms.clear(code);
     for (const { code, detail, fix } of raised) alarms.raise(code, detail, fix);
     await this.#deps.tell(alarms.list());
@@ -162,7 +162,7 @@ export class RecoveryWatch {
   async #look() {
     const { summaries, planned, location } = this.#deps;
     this.#summary = await summaries.of(location);
-    return { summary: this.#summary, planned: await planned() };
+    return { summary: this.#summary, planned: await planned(), logs: await summaries.logs() };
   }
 }
 

@@ -76,6 +76,7 @@ const COMPONENT_ALARMS = {
   ],
   recovery: [
     'recovery_drill_overdue',
+    'recovery_logs_damaged',
     'recovery_point_failed',
     'recovery_point_overdue',
     'recovery_point_partial',

@@ -10,6 +10,7 @@ import { createRequire } from 'node:module';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { AwsV4Signer } from 'aws4fetch';
 
 interface S3rver {
@@ -34,7 +35,8 @@ export interface SeenRequest {
 /**
  * `status`: answers that instead. `lose`: S3 carries it out, but the answer is lost. `cut`: the answer
  * breaks off in the middle of its body. `hurt`: a bit of the body is another; `hurt-upload`: of the
- * request's body. `hang`: no answer comes. `lax`: conditions and checksums are not looked at.
+ * request's body. `hang`: no answer comes. `slow`: it comes two seconds later. `lax`: conditions and
+ * checksums are not looked at.
  */
 export type Fault =
   | { readonly status: number; readonly code?: string; readonly date?: Date; readonly body?: string }
@@ -43,6 +45,7 @@ export type Fault =
   | 'hurt'
   | 'hurt-upload'
   | 'hang'
+  | 'slow'
   | 'lax';
 
 interface Passed {
@@ -52,6 +55,7 @@ interface Passed {
 }
 
 const NONE = Buffer.alloc(0);
+const SLOW_MS = 2000;
 
 export class S3Fixture {
   /** Asked at each request; undefined: nothing is done to it. */
@@ -126,6 +130,7 @@ export class S3Fixture {
     this.seen.push(seen);
     const fault = this.fault(seen);
     if (fault === 'hang') return;
+    if (fault === 'slow') await sleep(SLOW_MS);
     if (typeof fault === 'object') {
       const date = fault.date === undefined ? {} : { date: fault.date.toUTCString() };
       response.writeHead(fault.status, { 'content-type': 'application/xml', ...date });

@@ -6,6 +6,8 @@ import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, truncateSync, w
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { runCloudlet } from '../harness/command.ts';
+import { eventually } from '../harness/waiting.ts';
+import { DATABASES, run } from './databases-kit.ts';
 import { LosableCloud, POINTS, POST } from './recovery-kit.ts';
 
 interface Check {
@@ -105,11 +107,29 @@ describe('a drill', () => {
 describe('a damaged repository', () => {
   const rounds = process.env.FAULTS === 'full' ? 50 : 6;
   const seed = Number(process.env.FAULTS_SEED ?? randomInt(2 ** 31));
+  let hasLogs = false;
+
+  before(async () => {
+    await lost.startAgain({ CLOUDLET_CONTINUOUS_SECONDS: '1' });
+    const { status, body } = await lost.user.call(DATABASES, {
+      json: { name: 'shop', engine: 'postgresql' },
+    });
+    hasLogs = status === 201;
+    if (hasLogs) {
+      const path = `${DATABASES}/${body.database_id}`;
+      await run(lost.user, path, 'CREATE TABLE notes AS SELECT generate_series(1, 1000) AS i');
+      const since = async () => (await lost.user.expect(200, `${path}/moments`)).windows.length;
+      await eventually('the log is archived', async () => (await since()) > 0);
+    }
+    pointId = (await lost.point()).point_id;
+  });
 
   test(`is never drilled with success (seed ${seed})`, async () => {
     const random = randomFrom(seed);
-    const files = ['pieces', 'points', 'repository.json'].flatMap((name) => filesIn(join(lost.target, name)));
+    const rest = ['pieces', 'points', 'repository.json'];
     for (let round = 0; round < rounds; round++) {
+      const names = hasLogs && round % 2 === 0 ? ['logs'] : rest;
+      const files = names.flatMap((name) => filesIn(join(lost.target, name)));
       const path = files[random(files.length)] as string;
       const whole = readFileSync(path);
       const at = random(whole.length);
@@ -124,7 +144,21 @@ describe('a damaged repository', () => {
       writeFileSync(path, whole);
     }
     const healed = await drill();
-    assert.deepEqual([healed.state, healed.damaged_files, healed.drill.result], ['drilled', 0, 'passed']);
+    const why = JSON.stringify(healed.drill, null, 1);
+    assert.deepEqual(
+      [healed.state, healed.damaged_files, healed.drill.result],
+      ['drilled', 0, 'passed'],
+      why,
+    );
+    const logs = await lost.admin.expect(200, '/api/disaster-recovery/archived-logs');
+    assert.deepEqual([logs.servers, logs.damaged_files], [Number(hasLogs), 0]);
+    if (!hasLogs) return;
+    assert.equal(states(healed.drill.checks)['archived logs'], 'passed');
+    const replayed = healed.drill.checks.find(({ name }: Check) => name === 'replayed log');
+    assert.match(
+      replayed.detail,
+      /^postgresql-\d+ as of the end of its log, .* UTC: 1 database, 1 table and 1000 rows read$/,
+    );
   });
 });
 

@@ -11,6 +11,7 @@ export const RECOVERY_OPERATIONS = {
   restoreAccount: { json: { username: 'a-new-one', email: 'a-new-one@example.org' } },
   checkRecoveryTarget: {},
   listRemovableRecoveryFiles: {},
+  getArchivedLogs: {},
   getRecoverySchedule: {},
   updateRecoverySchedule: { json: {} },
   previewRecoveryRetention: {},

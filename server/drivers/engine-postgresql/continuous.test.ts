@@ -1,6 +1,7 @@
 /** Logs of PostgreSQL servers, archived in a real directory that goes away, and databases as of a moment. */
 import assert from 'node:assert/strict';
-import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, readdirSync, rmSync, statfsSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
@@ -9,10 +10,12 @@ import type { Client } from 'pg';
 import { ContinuousArchive } from '../../databases/continuous-archive.ts';
 import { Moments } from '../../databases/moments.ts';
 import type { DatabaseRow } from '../../databases/store.ts';
+import type { Changes } from '../../metadata/change.ts';
 import { systemClock } from '../../platform/clock.ts';
 import { Semaphore } from '../../platform/concurrency.ts';
 import { Lease } from '../../recovery/lease.ts';
 import { LogArchive } from '../../recovery/log-archive.ts';
+import { uselessFiles, verifyLogs } from '../../recovery/log-verification.ts';
 import { Repository } from '../../recovery/repository.ts';
 import { newDatabase } from '../../testing/new-database.ts';
 import {
@@ -35,11 +38,14 @@ let client: Client;
 let isAway = false;
 /** Time of the archive's pauses. */
 let uptime = 0;
+/** Files that a verification found damaged. */
+let useless: ReadonlySet<string> = new Set();
+const key = Buffer.alloc(32, 1);
 
 before(async () => {
   if (noPostgresql) return;
   fixture = postgresqlFixture({ keepsLogs: true, idleMs: 3000 });
-  await Repository.create(target, { key: Buffer.alloc(32, 1), recoveryKey: Buffer.alloc(32, 2) });
+  await Repository.create(target, { key, recoveryKey: Buffer.alloc(32, 2) });
   await fixture.engine.provision(database, PASSWORD);
   client = await connect(fixture.engine, database, PASSWORD);
   await client.query('CREATE TABLE t (i int)');
@@ -62,14 +68,25 @@ function archiveOf(engine: AccountServers) {
   });
   const find = async () => {
     if (isAway) throw new Error('the target is away');
-    return new Repository(target, { key: Buffer.alloc(32, 1), repositoryId: '' });
+    return new Repository(target, { key, repositoryId: '' });
   };
   // No repository is known for longer than one call.
-  const fresh = () => new LogArchive({ find, lease, sweeping: new Semaphore(1), clock });
+  const fresh = () =>
+    new LogArchive({
+      find,
+      lease,
+      sweeping: new Semaphore(1),
+      clock,
+      location: folder,
+      changes: { run: async () => assert.fail() } as unknown as Changes,
+      store: { damagedFiles: async () => [] },
+      verdicts: { logs: async () => null, setLogs: () => assert.fail() },
+    });
   const store = {
-    open: () => fresh().open(),
+    open: (...of: Parameters<LogArchive['open']>) => fresh().open(...of),
     putBase: (...of: Parameters<LogArchive['putBase']>) => fresh().putBase(...of),
     trim: (...of: Parameters<LogArchive['trim']>) => fresh().trim(...of),
+    useless: async () => useless,
   };
   const raised = new Set<string>();
   const raise = (code: string) => void raised.add(code);
@@ -160,12 +177,87 @@ test('a target that is away costs a bounded part of the disk, then a gap, never 
   await assert.rejects(found.moments.assertAt(row, lost), { code: 'point_not_found' });
 });
 
+test('a full target is the same as one that is away, and is used again when there is space', {
+  skip: noPostgresql || (process.getuid?.() === 0 ? false : 'only root can make a small disk'),
+}, async () => {
+  const logs = join(folder, 'logs', 'postgresql-1');
+  execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=4m', 'tmpfs', logs]);
+  const found = archiveOf(fixture.engine);
+  try {
+    // The line's earlier files are hidden.
+    await found.archive.tick();
+    const { bavail, bsize } = statfsSync(logs);
+    writeFileSync(join(logs, 'filling'), Buffer.alloc(bavail * bsize));
+    await insert(7);
+    await found.archive.tick();
+    uptime += 400_000;
+    await found.archive.tick();
+    assert.deepEqual([...found.raised], ['continuous_protection_behind']);
+    assert.match(found.archive.problem(...LINES) ?? '', /is full/);
+    await insert(8);
+    rmSync(join(logs, 'filling'));
+    // A base copy may have failed meanwhile.
+    for (let tries = 0; tries < 100 && found.raised.size > 0; tries++) {
+      await sleep(100);
+      await found.archive.tick();
+    }
+    assert.deepEqual([...found.raised], []);
+    assert.deepEqual(
+      readdirSync(logs).filter((name) => name.endsWith('unfinished')),
+      [],
+    );
+  } finally {
+    // A base copy may be under way.
+    await found.archive.close();
+    execFileSync('umount', [logs]);
+  }
+});
+
+test('damage that a verification finds is left out of the moments, and a new line begins', {
+  skip: noPostgresql,
+}, async () => {
+  uptime += 700_000;
+  const found = archiveOf(fixture.engine);
+  const before = (await found.archive.lines(...LINES)).flatMap(({ bases }) => bases).length;
+  await untilBased(found, before + 1);
+  const parts = [];
+  for (let i = 9; i <= 11; i++) {
+    await insert(i);
+    await sleep(1100);
+    parts.push(await serverTime());
+    await found.archive.tick();
+  }
+  const verified = async () => {
+    const repository = new Repository(target, { key, repositoryId: '' });
+    return verifyLogs({ repository, heads: found.archive.heads(), signal: new AbortController().signal });
+  };
+  const damagedBefore = (await verified()).damagedFiles;
+  const logs = join(folder, 'logs', 'postgresql-1');
+  const at = ([first = '', second = '']: string[]) => Number.parseInt(second === '' ? first : second, 16);
+  const names = readdirSync(logs).filter((name) => name.includes('.log.'));
+  names.sort((one, other) => at(one.split('.').slice(-1)) - at(other.split('.').slice(-1)));
+  rmSync(join(logs, names.at(-2) as string));
+  const verdict = await verified();
+  assert.equal(verdict.damagedFiles, damagedBefore + 1);
+  useless = uselessFiles(verdict);
+  await found.archive.mend(useless);
+  await assert.rejects(found.moments.assertAt(row, parts[1] as number), { code: 'point_not_found' });
+  uptime += 700_000;
+  await untilBased(found, before + 2);
+  await sleep(1100);
+  const now = await serverTime();
+  await found.archive.tick();
+  assert.deepEqual((await numbersAt(found, now)).slice(-3), [9, 10, 11]);
+  assert.ok((await numbersAt(found, parts[0] as number)).includes(9));
+  assert.ok((await found.moments.list(row)).windows.length >= 2);
+});
+
 test('a server that nobody uses sleeps, with its log archived, and is not woken', {
   skip: noPostgresql,
 }, async () => {
   const found = archiveOf(fixture.engine);
   await found.archive.tick();
-  await insert(7);
+  await insert(12);
   const at = await serverTime();
   await client.end();
   const server = fixture.engine.serverOf(1);
@@ -177,7 +269,7 @@ test('a server that nobody uses sleeps, with its log archived, and is not woken'
   assert.ok((line?.until ?? 0) >= at, 'archived before it slept');
   await found.moments.assertAt(row, Date.now());
   assert.equal(server?.isUp, false);
-  assert.deepEqual(await numbersAt(found, Date.now()), [1, 2, 3, 4, 5, 6, 7]);
+  assert.deepEqual((await numbersAt(found, Date.now())).slice(-1), [12]);
 });
 
 test('switched off, a server loses its slot, then writes less log', { skip: noPostgresql }, async () => {

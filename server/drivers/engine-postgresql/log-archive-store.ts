@@ -85,6 +85,12 @@ export async function recoveryState(client: ClientBase): Promise<RecoveryState> 
   return { isOver: rows[0].over, isAtEnd: rows[0].at_end === true };
 }
 
+/** The end of what was replayed; null: the server was not recovered since its start. */
+export async function replayedTo(client: ClientBase): Promise<bigint | null> {
+  const { rows } = await client.query(`SELECT (pg_last_wal_replay_lsn() - ${START})::text AS to`);
+  return rows[0].to === null ? null : BigInt(rows[0].to);
+}
+
 export async function endRecovery(client: ClientBase): Promise<void> {
   await client.query('SELECT pg_promote(true, 60)');
 }

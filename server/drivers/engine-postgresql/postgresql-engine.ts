@@ -102,6 +102,7 @@ export class PostgresqlEngine extends SqlEngine<ClientBase, PostgresqlLinks> {
   readonly #dumps: PostgresqlDumps;
   /** The log of a server of ours. */
   readonly ownLog: PostgresqlLog;
+  replayedTo: bigint | null = null;
   /** From writing; a server that was started anew is not. */
   #isHeld = false;
 
@@ -130,7 +131,7 @@ export class PostgresqlEngine extends SqlEngine<ClientBase, PostgresqlLinks> {
   async recover(signal: AbortSignal): Promise<void> {
     const { links, server } = this;
     const { recovery } = this.#options;
-    if (recovery !== undefined) await recover({ links, server }, recovery, signal);
+    if (recovery !== undefined) this.replayedTo = await recover({ links, server }, recovery, signal);
   }
 
   get #keepsLog(): boolean {

@@ -11,7 +11,7 @@ import type { HostProcesses } from '../host-process/host-processes.ts';
 import type { ManagedServer, ServerFolders, ServerKindDeps } from '../managed-server/managed-server.ts';
 import { makeFolder, processName } from '../managed-server/server-data.ts';
 import { DATA } from './data-directory.ts';
-import { endRecovery, type RecoveryState, recoveryState } from './log-archive-store.ts';
+import { endRecovery, type RecoveryState, recoveryState, replayedTo } from './log-archive-store.ts';
 import type { PostgresqlLinks } from './postgresql-links.ts';
 import type { findPrograms } from './postgresql-programs.ts';
 import { PostgresqlServer } from './postgresql-server.ts';
@@ -133,17 +133,20 @@ async function* archiveOf(copy: ServerCopy, { segmentBytes }: PostgresqlFacts): 
   if (segment !== null) yield tarEntry(`pg_wal/${segmentFile(segment.at, segmentBytes)}`, segment.bytes);
 }
 
-/** Has the server replay its log, with all that was committed by its time and nothing later. */
+/**
+ * Has the server replay its log, with all that was committed by its time and nothing later. Resolves with the
+ * end of what was replayed.
+ */
 export async function recover(
   { server, links }: { readonly server: ManagedServer; readonly links: PostgresqlLinks },
   target: RecoveryTarget,
   signal: AbortSignal,
-): Promise<void> {
+): Promise<bigint | null> {
   await server.up();
   for (let waited = 0; waited < REPLAY_MS; waited += POLL_MS) {
     signal.throwIfAborted();
     const state: RecoveryState = await links.asAdmin(recoveryState);
-    if (state.isOver) return;
+    if (state.isOver) return links.asAdmin(replayedTo);
     if (!state.isAtEnd) await sleep(POLL_MS);
     else if (target.at === null) await links.asAdmin(endRecovery);
     else {

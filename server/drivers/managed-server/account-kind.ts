@@ -24,8 +24,8 @@ export interface AccountKind {
 }
 
 export interface RecoverHow {
-  /** ms. */
-  readonly at: number;
+  /** ms; null: with the log. */
+  readonly at: number | null;
   readonly signal: AbortSignal;
 }
 

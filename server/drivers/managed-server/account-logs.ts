@@ -1,6 +1,6 @@
 /** The logs of the servers of all accounts, for continuous archiving. */
 import type { Dump, EngineDatabase } from '../../databases/engine.ts';
-import type { LogServer, ServerCopy, ServerLogs } from '../../databases/server-logs.ts';
+import type { LogServer, ServerCopy, ServerLogs, ServerTrial } from '../../databases/server-logs.ts';
 import type { AccountServer } from './account-server.ts';
 import type { ScratchServers } from './scratch-servers.ts';
 
@@ -47,6 +47,10 @@ export class AccountLogs implements ServerLogs {
     of: { readonly database: EngineDatabase; readonly at: number; readonly signal: AbortSignal },
   ): Promise<Dump> {
     return this.#deps.scratch.dumpAt(copy, of);
+  }
+
+  tryToEnd(copy: ServerCopy, signal: AbortSignal): Promise<ServerTrial> {
+    return this.#deps.scratch.tryToEnd(copy, signal);
   }
 }
 

@@ -6,7 +6,7 @@
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import type { Dump, EngineDatabase } from '../../databases/engine.ts';
-import type { ServerCopy } from '../../databases/server-logs.ts';
+import type { ServerCopy, ServerTrial } from '../../databases/server-logs.ts';
 import { hostDiskFull } from '../../platform/errors.ts';
 import { randomName } from '../../platform/ids.ts';
 import type { HostProcesses } from '../host-process/host-processes.ts';
@@ -26,10 +26,10 @@ export interface ScratchDeps {
   readonly uidOf: (accountId: number) => number | null;
   /** Waits for one of the account's slots for processes; the result gives it back. */
   readonly takeSlot: (accountId: number) => Promise<() => void>;
-  /** The server in that folder as of `at`, ms, running and recovered. */
+  /** The server in that folder as of `at`, ms, or of the end of its log (null), running and recovered. */
   readonly recover: (
     copy: ServerCopy,
-    how: { readonly folder: string; readonly at: number; readonly signal: AbortSignal },
+    how: { readonly folder: string; readonly at: number | null; readonly signal: AbortSignal },
   ) => Promise<AccountEngine>;
 }
 
@@ -92,6 +92,31 @@ export class ScratchServers {
     return dump;
   }
 
+  /** See ServerLogs. */
+  tryToEnd(copy: ServerCopy, signal: AbortSignal): Promise<ServerTrial> {
+    const either = AbortSignal.any([signal, this.#closing.signal]);
+    const run = this.#with(copy, { at: null, signal: either }, async (engine) => {
+      const names = await engine.list();
+      let [tables, rows] = [0, 0];
+      for (const name of names) {
+        const database = databaseOf(name, copy.accountId);
+        const counts = [...(await engine.counts(database)).values()];
+        tables += counts.length;
+        rows += counts.reduce((sum, count) => sum + Number(count), 0);
+        const { stream } = await engine.dump(database, this.#deps.format, { signal: either });
+        for await (const _bytes of stream);
+      }
+      return { databases: names.length, tables, rows, to: engine.replayedTo ?? 0n };
+    });
+    const ended = run.then(
+      () => {},
+      () => {},
+    );
+    this.#running.add(ended);
+    void ended.finally(() => this.#running.delete(ended));
+    return run;
+  }
+
   /** Removes what a killed Cloudlet left. */
   async sweep(): Promise<void> {
     const { folder: root, name, processes, uidOf } = this.#deps;
@@ -111,11 +136,11 @@ export class ScratchServers {
     await Promise.all(this.#running);
   }
 
-  async #with(
+  async #with<T>(
     copy: ServerCopy,
-    how: { readonly at: number; readonly signal: AbortSignal },
-    work: (engine: AccountEngine) => Promise<void>,
-  ): Promise<void> {
+    how: { readonly at: number | null; readonly signal: AbortSignal },
+    work: (engine: AccountEngine) => Promise<T>,
+  ): Promise<T> {
     const { folder: root, takeSlot, recover } = this.#deps;
     how.signal.throwIfAborted();
     const leave = await takeSlot(copy.accountId);
@@ -124,7 +149,7 @@ export class ScratchServers {
     let engine: AccountEngine | null = null;
     try {
       engine = await recover(copy, { ...how, folder });
-      await work(engine);
+      return await work(engine);
     } finally {
       await engine?.server.stop('at_once');
       await engine?.close();
@@ -132,4 +157,21 @@ export class ScratchServers {
       leave();
     }
   }
+}
+
+const ANY_LIMITS = { connections: 1, statementMs: 0 };
+
+/** A database of a copy, which nobody but us uses. */
+function databaseOf(name: string, accountId: number): EngineDatabase {
+  const username = name.replace(/^d_/, 'u_');
+  const sizeLimitBytes = Number.MAX_SAFE_INTEGER;
+  return {
+    databaseId: '',
+    number: 0,
+    accountId,
+    database: name,
+    username,
+    sizeLimitBytes,
+    limits: ANY_LIMITS,
+  };
 }

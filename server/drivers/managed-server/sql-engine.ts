@@ -47,6 +47,8 @@ export interface AccountEngine extends Engine {
   readonly server: ManagedServer;
   /** Its log, for continuous archiving; missing where the engine has none. */
   readonly ownLog?: Omit<LogServer, 'accountId'>;
+  /** The end of what a recovered copy has replayed. */
+  readonly replayedTo?: bigint | null;
   use(): Promise<ServerUse>;
   /** Databases that its users made beside those of Cloudlet. */
   testDatabases(): Promise<readonly TestDatabase[]>;

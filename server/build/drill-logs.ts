@@ -1,0 +1,134 @@
+/** The archived logs in a restore drill: all are read, and one server is recovered to the end of its log. */
+import type { Engine } from '../databases/engine.ts';
+import type { Engines } from '../databases/engines.ts';
+import type { ServerCopy } from '../databases/server-logs.ts';
+import type { ScratchFolder } from '../drivers/recovery-directory/scratch-folder.ts';
+import { formatTime, systemClock } from '../platform/clock.ts';
+import { isAppError } from '../platform/errors.ts';
+import { randomBelow } from '../platform/ids.ts';
+import { plural } from '../platform/plural.ts';
+import { CheckSkipped, type DrillChecks } from '../recovery/drill-checks.ts';
+import { type LogBase, type LogLine, type LogLines, reachOf, wholeRuns } from '../recovery/log-lines.ts';
+import {
+  type LogVerdict,
+  type LogVerifyOptions,
+  uselessFiles,
+  verifyLogs,
+} from '../recovery/log-verification.ts';
+
+/** The server of an account, as of the end of its log. */
+interface Candidate {
+  /** `postgresql-7`. */
+  readonly server: string;
+  readonly accountId: number;
+  readonly engine: Engine;
+  readonly run: LogLine;
+  readonly base: LogBase;
+}
+
+const SERVER = /^(postgresql)-([0-9]+)$/;
+const MIB = 2 ** 20;
+/** Files of the log are whole, and a server writes some of its own. */
+const OVERHEAD_BYTES = 96 * MIB;
+/**
+ * A server may have flushed a page of its log in the middle of a record, which is then not replayed. Records
+ * with all the pages that one can have are smaller.
+ */
+const RECORD_BYTES = 512n * 2n ** 10n;
+
+/** `withinMs`: no more files are read afterwards. null: there are no logs. */
+export async function readLogs(
+  checks: DrillChecks,
+  options: Omit<LogVerifyOptions, 'isLate'> & { readonly withinMs: number },
+): Promise<LogVerdict | null> {
+  const end = systemClock.uptime() + options.withinMs;
+  const isLate = () => systemClock.uptime() > end;
+  const verdict = await verifyLogs({ ...options, isQuick: true, isLate });
+  const { servers, bases, parts, bytes, unread, damage, damagedFiles } = verdict;
+  if (servers === 0) return null;
+  await checks.run('archived logs', async () => {
+    if (damagedFiles > 0) {
+      const [first] = damage;
+      const files = plural(damagedFiles, 'file');
+      throw new Error(`${files} missing or damaged, the first is ${first?.file} (${first?.problem})`);
+    }
+    const copies = bases === 1 ? '1 base copy' : `${bases} base copies`;
+    const read = `${copies} and ${plural(parts, 'part')} of the logs of ${plural(servers, 'server')}`;
+    if (unread > 0)
+      throw new CheckSkipped(`${read} are intact; there was no time for ${plural(unread, 'file')}`);
+    return `${read} are intact (${inMib(bytes)})`;
+  });
+  return verdict;
+}
+
+export interface LogTrial {
+  readonly logs: LogLines;
+  readonly engines: Pick<Engines, 'get'>;
+  readonly folder: Pick<ScratchFolder, 'freeBytes'>;
+  readonly verdict: LogVerdict;
+}
+
+/** One server that has room here, chosen at random. */
+export async function tryLog(checks: DrillChecks, trial: LogTrial): Promise<void> {
+  await checks.run('replayed log', async () => {
+    const all = await candidatesOf(trial);
+    if (all.length === 0) throw new CheckSkipped('no server has a whole base copy yet');
+    let refusal = '';
+    while (all.length > 0) {
+      const [chosen] = all.splice(randomBelow(all.length), 1);
+      const tried = chosen && (await tryOne(trial, chosen));
+      if (tried?.said !== undefined) return tried.said;
+      refusal = tried?.refusal ?? '';
+    }
+    throw new CheckSkipped(`no log was replayed: ${refusal}`);
+  });
+}
+
+async function candidatesOf({ logs, engines, verdict }: LogTrial): Promise<Candidate[]> {
+  const useless = uselessFiles(verdict);
+  const found: Candidate[] = [];
+  for (const server of await logs.servers()) {
+    const [, name, id] = SERVER.exec(server) ?? [];
+    const runs = (await logs.lines(server)).flatMap((line) => wholeRuns(server, line, useless));
+    const run = runs.findLast(({ bases }) => bases.length > 0);
+    const base = run?.bases.at(-1);
+    if (name !== 'postgresql' || run === undefined || base === undefined) continue;
+    found.push({ server, accountId: Number(id), engine: engines.get(name), run, base });
+  }
+  return found;
+}
+
+/** `refusal`: why it cannot be tried here. */
+async function tryOne(
+  { logs, folder }: LogTrial,
+  { server, accountId, engine, run, base }: Candidate,
+): Promise<{ readonly said?: string; readonly refusal?: string }> {
+  const { available, reason } = await engine.readiness();
+  const of = engine.serverLogs;
+  if (!available || of === undefined) return { refusal: reason ?? `${engine.name} is not available here` };
+  const { facts, sizeBytes, read } = await logs.readBase(server, run.line, base);
+  const reach = reachOf(base, run);
+  const parts = run.parts.filter(({ to }) => to > base.from);
+  const logBytes = Number(reach.to - base.from);
+  const [needed, free] = [sizeBytes + logBytes + OVERHEAD_BYTES, await folder.freeBytes()];
+  if (needed > free)
+    return { refusal: `${server} needs ${inMib(needed)} of disk, and only ${inMib(free)} can be used` };
+  const log = async function* () {
+    for (const part of parts) yield { from: part.from, bytes: await logs.readPart(server, run.line, part) };
+  };
+  const copy: ServerCopy = { accountId, facts, sizeBytes, base: read, log, logBytes };
+  try {
+    const { databases, tables, rows, to } = await of.tryToEnd(copy, new AbortController().signal);
+    if (to + RECORD_BYTES < reach.to)
+      throw new Error(`the log of ${server} is replayed up to ${to} only, and goes on to ${reach.to}`);
+    const had = `${plural(databases, 'database')}, ${plural(tables, 'table')} and ${plural(rows, 'row')} read`;
+    return { said: `${server} as of the end of its log, ${formatTime(reach.at)} UTC: ${had}` };
+  } catch (error) {
+    if (isAppError(error) && error.code === 'engine_unavailable') return { refusal: error.message };
+    throw error;
+  }
+}
+
+function inMib(bytes: number): string {
+  return `${(bytes / MIB).toFixed(1)} MiB`;
+}
