@@ -180,8 +180,7 @@ describe('collections', () => {
       assert.match(JSON.stringify(error.errInfo), /schemaRulesNotSatisfied/);
       return true;
     });
-    const age = { $gte: 0 };
-    await db.db?.command({ collMod: 'people', validator: { age }, validationAction: 'error' });
+    await db.db?.command({ collMod: 'people', validator: { age: { $gte: 0 } }, validationAction: 'error' });
     await assert.rejects(Person.collection.insertOne({ age: -1 }), { code: 121 });
     await assert.rejects(Person.collection.updateOne({}, { $set: { age: -1 } }), { code: 121 });
     await Person.collection.insertOne({ age: -1 }, { bypassDocumentValidation: true });
@@ -197,7 +196,8 @@ describe('collections', () => {
     assert.equal(await Log.collection.isCapped(), true);
     for (const n of [1, 2, 3]) await Log.create({ n });
     assert.deepEqual(await Log.distinct('n'), [2, 3]);
-    const cursor = Log.find().setOptions({ tailable: true, awaitData: true } as object).cursor();
+    const waiting = { tailable: true, awaitData: true } as object;
+    const cursor = Log.find().setOptions(waiting).cursor();
     assert.deepEqual([(await cursor.next())?.get('n'), (await cursor.next())?.get('n')], [2, 3]);
     const next = cursor.next();
     await Log.create({ n: 4 });
