@@ -11,6 +11,7 @@ import { CodeLine } from '../../parts/code.tsx';
 import { type Column, DataTable } from '../../parts/data-table.tsx';
 import { Confirm, Dialog } from '../../parts/dialog.tsx';
 import { Facts } from '../../parts/facts.tsx';
+import { lazyPart } from '../../parts/lazy-part.tsx';
 import { showDone } from '../../parts/notices.tsx';
 import { sayBytes, sayCount, shellWord } from '../../parts/say.ts';
 import { StateBadge, type Tone } from '../../parts/state-badge.tsx';
@@ -31,6 +32,7 @@ const TONES: Readonly<Record<RecoveryPoint['state'], Tone>> = {
   deleting: 'quiet',
 };
 const words = scheduleText.drill;
+const AccountForm = lazyPart(() => import('./account-form.tsx').then((made) => made.AccountForm));
 const SOUND: readonly RecoveryPoint['state'][] = ['complete', 'verified', 'drilled', 'partial'];
 
 export function PointTable({ points, isBusy }: { points: readonly RecoveryPoint[]; isBusy: boolean }) {
@@ -132,6 +134,7 @@ function Details({ point }: { point: RecoveryPoint }) {
           <CodeLine value={restore} label={text.recovery.copyRestore} />
         </div>
       )}
+      {SOUND.includes(point.state) && <AccountForm point={point.point_id} />}
     </Stack>
   );
 }

@@ -81,6 +81,25 @@ export const schedule = {
   targetHow:
     'Mount another disk or an NFS share, or take a bucket of S3. Set it in the environment of Cloudlet, and restart it:',
   copySetting: 'Copy setting',
+  account: {
+    title: 'Restore one account',
+    lead: 'Creates a new account with its buckets, databases and machines. Live accounts stay as they are. It opens with the credits of a new account.',
+    account: 'Account in the recovery point',
+    accountHint: 'Its user name or number.',
+    username: 'New user name',
+    email: 'New e-mail address',
+    preview: 'Preview',
+    submit: 'Restore account',
+    kinds: { bucket: 'Bucket', database: 'Database', machine: 'Machine' },
+    there: (thing: string) => `${thing} is there`,
+    states: {
+      preview: 'Would be restored:',
+      complete: 'Everything is there:',
+      partial: 'Not everything is there. Repeat this to go on:',
+    } as Readonly<Record<string, string>>,
+    key: (username: string) => `The API key of ${username}, shown once:`,
+    copyKey: 'Copy API key',
+  },
   drill: {
     title: 'Last restore drill',
     begin: 'Restore in a drill',
