@@ -109,7 +109,7 @@ async function restoreAccount({ words: [point = '', account = ''], options, sess
     }),
     ...done.items.flatMap(({ name, lacks }) => lacks.map((each) => `${name} lacks ${each}`)),
     ...(done.account.api_key === null ? [] : [`api key ${done.account.api_key}`]),
-    `${username} is ${done.state}`,
+    done.preview ? 'nothing was changed' : `${username} is ${done.state}`,
   ]);
   return done.state === 'partial' ? EXIT.failure : EXIT.ok;
 }
