@@ -78,7 +78,8 @@ export async function runGuide(guide: string, problems: readonly string[] = []):
   const { own, api, data } = await ownPorts(
     blocks.map((block) => `${block}echo '${END_OF_BLOCK}'\n`).join(''),
   );
-  const folder = mkdtempSync(join(tmpdir(), 'cloudlet-guide-'));
+  // With a digit: linesOf() takes such words for what differs from run to run.
+  const folder = mkdtempSync(join(tmpdir(), 'cloudlet-guide-1-'));
   const [home, temporary] = [join(folder, 'home'), join(folder, 't')];
   for (const path of [home, temporary]) mkdirSync(path);
   const env = {
