@@ -74,6 +74,10 @@ interface Served {
   readonly of: ServerLogs;
 }
 
+interface Shipped extends Served {
+  readonly track: Track;
+}
+
 export class ContinuousArchive implements LogWriter {
   readonly #deps: ContinuousDeps;
   readonly #tracks = new Map<string, Track>();
@@ -109,11 +113,19 @@ export class ContinuousArchive implements LogWriter {
       of.running().map((server) => ({ key: keyOf(engine, server), server, of })),
     );
     if (logs !== undefined) {
+      const shipped: Shipped[] = [];
       const work = async () => {
-        for (let next = waiting.pop(); next !== undefined; next = waiting.pop())
-          await this.#shipOne(logs, next);
+        for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
+          const { key } = next;
+          const track = await this.#ship(logs, next).catch((error) => this.#failed(key, error));
+          if (track) shipped.push({ ...next, track });
+        }
       };
       await Promise.all(Array.from({ length: SERVERS_AT_ONCE }, work));
+      // The oldest copy first, or none: a server that writes much cannot always be the first.
+      const due = shipped.filter((each) => this.#isBaseDue(each));
+      const [first] = due.sort((one, other) => copiedAt(one) - copiedAt(other));
+      if (first !== undefined) this.#baseSoon(logs, first);
       await this.#trim(logs).catch((error) => this.#deps.onError('', 'old logs were not removed', error));
     }
     this.#tell();
@@ -135,13 +147,9 @@ export class ContinuousArchive implements LogWriter {
   }
 
   heads(): readonly LogHead[] {
-    return [...this.#tracks].map(([server, { line, to, bases }]) => {
-      return {
-        server,
-        line,
-        to: `${to}`,
-        bases: bases.slice(-1).map(({ from, at }) => ({ from: `${from}`, at })),
-      };
+    return [...this.#tracks].map(([server, { line, to, bases: all }]) => {
+      const bases = all.slice(-1).map(({ from, at }) => ({ from: `${from}`, at }));
+      return { server, line, to: `${to}`, bases };
     });
   }
 
@@ -208,15 +216,6 @@ export class ContinuousArchive implements LogWriter {
     return track.isAsleep ? this.#deps.clock.now() : Math.max(stored.at, track.at);
   }
 
-  async #shipOne(logs: LogLines, served: Served): Promise<void> {
-    try {
-      const track = await this.#ship(logs, served);
-      if (track !== null && this.#isBaseDue(served.key, track)) this.#baseSoon(logs, served, track);
-    } catch (error) {
-      this.#failed(served.key, error);
-    }
-  }
-
   /** A server that nobody uses any more is about to stop. */
   async #farewell(served: Served): Promise<void> {
     // New connections wait for this: not for a target that is gone.
@@ -277,11 +276,8 @@ export class ContinuousArchive implements LogWriter {
       // A line that breaks again at once would cost a base copy each time.
       if (this.#isPaused(key)) return null;
       this.#pauses.set(key, this.#deps.clock.uptime() + PAUSE_MS);
-      this.#deps.onError(
-        '',
-        `the archived log of ${key} has a gap, or is damaged`,
-        new Error('a new line begins'),
-      );
+      const what = `the archived log of ${key} has a gap, or is damaged`;
+      this.#deps.onError('', what, new Error('a new line begins'));
     }
     const line = randomName(12);
     const begun = await server.begin(line);
@@ -303,7 +299,7 @@ export class ContinuousArchive implements LogWriter {
     return { ...NEW, line, bases: [...found.bases], ...reach, sinceBase, isBroken };
   }
 
-  #isBaseDue(key: string, { bases, sinceBase }: Track): boolean {
+  #isBaseDue({ key, track: { bases, sinceBase } }: Shipped): boolean {
     const newest = bases.at(-1);
     if (this.#basing !== null || this.#closing.signal.aborted) return false;
     if (newest === undefined) return !this.#isPaused(`${key} base`);
@@ -317,7 +313,7 @@ export class ContinuousArchive implements LogWriter {
   }
 
   /** One at a time, of all servers; the log goes on meanwhile. */
-  #baseSoon(logs: LogLines, { key, server, of }: Served, track: Track): void {
+  #baseSoon(logs: LogLines, { key, server, of, track }: Shipped): void {
     const { continuous, clock, onError } = this.#deps;
     const { signal } = this.#closing;
     const { line, to: started } = track;
@@ -385,10 +381,7 @@ export class ContinuousArchive implements LogWriter {
     const { alarms } = continuous;
     const late = [...this.#problems].filter(([, { since }]) => clock.uptime() - since > LATE_MS);
     const [first] = late;
-    if (first === undefined) {
-      alarms.clear(ALARM);
-      return;
-    }
+    if (first === undefined) return void alarms.clear(ALARM);
     const [key, { what }] = first;
     const whose = key === '' ? 'any database server' : `${late.length} database servers, first ${key}`;
     alarms.raise(
@@ -398,6 +391,8 @@ export class ContinuousArchive implements LogWriter {
     );
   }
 }
+
+const copiedAt = ({ track }: Shipped): number => track.bases.at(-1)?.at ?? 0;
 
 const keyOf = (engine: Engine, { accountId }: LogServer) => `${engine.name}-${accountId}`;
 
