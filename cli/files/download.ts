@@ -90,7 +90,6 @@ async function fill(file: FileHandle, download: Download, means: Filling) {
   means.onMoved(kept);
   for (let breaks = 0; ; breaks++) {
     const { headers, body, total } = await openAt(download, at, means.s3);
-    if (!Number.isSafeInteger(total)) throw wrongLength(download);
     if (expected === undefined) {
       expected = expectedChecksum(headers);
       if (at > 0) await readAgain(means.part, at, expected);
@@ -128,22 +127,28 @@ interface Opened {
   readonly total: number;
 }
 
-async function openAt({ from, etag }: Download, at: number, s3: S3Client): Promise<Opened> {
+async function openAt(download: Download, at: number, s3: S3Client): Promise<Opened> {
+  const { from, etag } = download;
   const range = at === 0 ? {} : { range: `bytes=${at}-` };
   try {
     const response = await s3.get(from, { 'if-match': `"${etag}"`, ...range });
     const { headers, statusCode } = response;
-    if (at > 0 && statusCode !== 206) {
-      response.destroy();
-      throw new ClientError(`${shown(from)} cannot be continued: the endpoint sends all of it again`);
-    }
     const whole = /\/(\d+)$/.exec(headers['content-range'] ?? '')?.[1] ?? headers['content-length'];
-    return { headers, body: response, total: Number(whole) };
+    const isContinued = at === 0 || statusCode === 206;
+    if (isContinued && Number.isSafeInteger(Number(whole)))
+      return { headers, body: response, total: Number(whole) };
+    response.destroy();
+    if (isContinued) throw wrongLength(download);
+    await rm(partPath(download), { force: true });
+    const why = 'the endpoint sends all of it again';
+    throw new ClientError(`${shown(from)} cannot be continued: ${why}`, EXIT.failure, 'Run the command again');
   } catch (error) {
     // Nothing is left to read when the client was killed between the last byte and the new name.
     if (!(error instanceof S3Failure) || error.status !== 416) throw error;
     const headers = (await s3.head(from.bucket, from.key, from.version)) ?? {};
-    return { headers, body: nothing(), total: Number(headers['content-length']) };
+    const total = Number(headers['content-length']);
+    if (!Number.isSafeInteger(total)) throw wrongLength(download);
+    return { headers, body: nothing(), total };
   }
 }
 

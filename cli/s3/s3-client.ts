@@ -73,8 +73,10 @@ export class S3Client {
   /** By name, and newest first. */
   async *versions(bucket: string, prefix: string): AsyncGenerator<ListedVersion> {
     let after: Record<string, string> | undefined = {};
-    for (let before = ''; after !== undefined; before = JSON.stringify(after)) {
-      if (JSON.stringify(after) === before) throw endless();
+    let asked = '';
+    while (after !== undefined) {
+      if (JSON.stringify(after) === asked) throw endless();
+      asked = JSON.stringify(after);
       const query = { versions: '', 'encoding-type': 'url', ...(prefix !== '' && { prefix }), ...after };
       const { text }: S3Answer = await this.requests.call({ method: 'GET', bucket, query });
       for (const [, kind, inner = ''] of text.matchAll(/<(Version|DeleteMarker)>(.*?)<\/\1>/gs)) {
