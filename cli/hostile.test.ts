@@ -149,7 +149,10 @@ test('a download has the length that was told', async () => {
   const of = createHash('sha256').update(['b', 'a', '', 'e', 'here'].join('\0')).digest('hex');
   writeFileSync(join(home, `.cloudlet-${of.slice(0, 16)}.part`), 'te');
   lie = (_, response) => void response.writeHead(200, { etag: '"e"', 'content-length': '4' }).end('text');
-  assert.match((await run(['cp', 's3://b/a', 'here'])).err, /cannot be continued[\s\S]*Run the command again/);
+  assert.match(
+    (await run(['cp', 's3://b/a', 'here'])).err,
+    /cannot be continued[\s\S]*Run the command again/,
+  );
   assert.equal((await run(['cp', 's3://b/a', 'here'])).code, 0);
   assert.equal(readFileSync(join(home, 'here'), 'utf8'), 'text');
 });

@@ -141,7 +141,11 @@ async function openAt(download: Download, at: number, s3: S3Client): Promise<Ope
     if (isContinued) throw wrongLength(download);
     await rm(partPath(download), { force: true });
     const why = 'the endpoint sends all of it again';
-    throw new ClientError(`${shown(from)} cannot be continued: ${why}`, EXIT.failure, 'Run the command again');
+    throw new ClientError(
+      `${shown(from)} cannot be continued: ${why}`,
+      EXIT.failure,
+      'Run the command again',
+    );
   } catch (error) {
     // Nothing is left to read when the client was killed between the last byte and the new name.
     if (!(error instanceof S3Failure) || error.status !== 416) throw error;
