@@ -88,7 +88,9 @@ const SLOW_FILES: ReadonlySet<string> = new Set(
     'faults/disk-full',
     'faults/kill-after-answer',
     'faults/power-loss-files',
+    'faults/recovery-drill-kill-late',
     'faults/recovery-kill',
+    'faults/recovery-logs-target',
     'faults/recovery-object-kill',
   ].map((name) => `test/${name}.test.ts`),
 );
