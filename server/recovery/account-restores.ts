@@ -8,11 +8,12 @@
  */
 
 import { type AccountThings, KINDS, type Kind, ownerOf, type Thing } from '../calls/account-things.ts';
-import type { Call } from '../calls/principal.ts';
+import type { Call, Work } from '../calls/principal.ts';
 import type { Changes, Recorder } from '../metadata/change.ts';
 import type { Reads, Statement } from '../metadata/metadata.ts';
 import type { Clock } from '../platform/clock.ts';
 import { AppError, type ErrorCode, isAppError } from '../platform/errors.ts';
+import { plural } from '../platform/plural.ts';
 import { RestoreTurns } from '../resources/restore-turns.ts';
 import { ACCOUNT, type NewAccount, type OldAccount, RestoredThingsStore } from './restored-things-store.ts';
 import type { NewAccountRestore, RestoredAccount, RestoredItem } from './schema.ts';
@@ -49,8 +50,21 @@ interface Found {
   readonly things: readonly Thing[];
 }
 
+interface Origin {
+  readonly pointId: string;
+  readonly old: OldAccount;
+  readonly thing: Thing;
+  readonly work: Work | undefined;
+}
+
 /** Ends the whole restore: to try the other things makes no sense. */
-const OF_ALL: readonly ErrorCode[] = ['shutting_down', 'target_unavailable', 'read_only', 'out_of_space'];
+const OF_ALL: readonly ErrorCode[] = [
+  'shutting_down',
+  'operation_cancelled',
+  'target_unavailable',
+  'read_only',
+  'out_of_space',
+];
 
 export class AccountRestores {
   readonly #deps: AccountRestoresDeps;
@@ -68,13 +82,17 @@ export class AccountRestores {
    * `invalid_request`, `overloaded` while the account is being restored, and the errors that end the whole
    * restore: everything that was made stays.
    */
-  async restore(pointId: string, account: string, wanted: NewAccountRestore): Promise<RestoredAccount> {
+  async restore(
+    pointId: string,
+    account: string,
+    { work, ...wanted }: NewAccountRestore & { readonly work?: Work | undefined },
+  ): Promise<RestoredAccount> {
     const { points } = this.#deps;
     const isKnown = (await points.points()).some((point) => point.pointId === pointId);
     if (!isKnown) throw new AppError('point_not_found', `There is no sound recovery point ${pointId}`);
     const found = await points.during(pointId, ({ reads }) => this.#find(reads, pointId, account));
     if (wanted.preview === true) return this.#preview(pointId, found, wanted);
-    return this.#turns.run(found.old.id, () => this.#restore(pointId, found, wanted));
+    return this.#turns.run(found.old.id, () => this.#restore(pointId, found, { ...wanted, work }));
   }
 
   async #find(reads: Reads, pointId: string, account: string): Promise<Found> {
@@ -106,14 +124,19 @@ export class AccountRestores {
   async #restore(
     pointId: string,
     { old, things }: Found,
-    { username, email }: NewAccountRestore,
+    { username, email, work }: NewAccountRestore & { readonly work: Work | undefined },
   ): Promise<RestoredAccount> {
     const there = await this.#store.restored(username);
     if (there !== undefined) assertSame(there, { pointId, old });
     const made = there === undefined ? await this.#create({ pointId, old }, { username, email }) : undefined;
     const account = there ?? accountOf(made);
     const items: RestoredItem[] = [];
-    for (const thing of things) items.push(await this.#restoreThing(account, { pointId, old, thing }));
+    const totals = { total: things.length, totalBytes: bytesOf(things) };
+    for (const [done, thing] of things.entries()) {
+      work?.report({ done, bytes: bytesOf(things.slice(0, done)), ...totals });
+      if (work?.signal.aborted === true) throw cancelled(work.signal.reason, items);
+      items.push(await this.#restoreThing(account, { pointId, old, thing, work }));
+    }
     const isWhole = items.every(({ made_id, lacks }) => made_id !== null && lacks.length === 0);
     const shown = {
       username: account.username,
@@ -142,10 +165,7 @@ export class AccountRestores {
     return createAccount({ record }, fields);
   }
 
-  async #restoreThing(
-    account: NewAccount,
-    { pointId, old, thing }: { readonly pointId: string; readonly old: OldAccount; readonly thing: Thing },
-  ): Promise<RestoredItem> {
+  async #restoreThing(account: NewAccount, { pointId, old, thing, work }: Origin): Promise<RestoredItem> {
     const { changes, clock, things } = this.#deps;
     const source = sourceOf(thing);
     const known = await this.#store.made(account.accountId, source);
@@ -154,7 +174,8 @@ export class AccountRestores {
     const noted = (made: string) => this.#store.insert({ ...row, made }, clock.now());
     const principal = ownerOf(account);
     // The response of a machine or database names it.
-    const call: Call = { principal, record: (response) => [noted(idIn(response))] };
+    const record = (response: unknown) => [noted(idIn(response))];
+    const call: Call = { principal, record, ...(work && { work }) };
     try {
       const { id, lacks } = await things[thing.kind].restore(call, { pointId, accountId: old.id, thing });
       // A bucket is whole only now; one that lacks something is tried again.
@@ -165,6 +186,17 @@ export class AccountRestores {
       return itemOf(thing, { refusal: error.message });
     }
   }
+}
+
+function bytesOf(things: readonly Thing[]): number {
+  return things.reduce((sum, { sizeBytes }) => sum + (sizeBytes ?? 0), 0);
+}
+
+function cancelled(reason: unknown, items: readonly RestoredItem[]): unknown {
+  if (!isAppError(reason)) return reason;
+  const there = items.filter(({ made_id }) => made_id !== null).length;
+  const detail = `${reason.message}; ${plural(there, 'thing')} of the account had been restored`;
+  return new AppError(reason.code, detail, { hint: 'Repeat the call with the same user name to go on' });
 }
 
 const sourceOf = ({ kind, id }: Thing): string => `${kind} ${id}`;

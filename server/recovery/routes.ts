@@ -226,12 +226,14 @@ function accountRoute({ accounts }: RecoveryRoutesDeps): Route {
     params: AccountRestorePath,
     body: NewAccountRestore,
     isRepeatable: true,
+    isCancellable: true,
     responses: { 200: RestoredAccount },
     errors: [
+      'operation_cancelled',
       ...(['point_not_found', 'account_not_found', 'username_taken', 'email_taken'] as const),
       ...(['data_corrupted', 'target_unavailable', 'out_of_space', 'read_only', 'write_conflict'] as const),
     ],
-    handler: ({ params, body }) => accounts.restore(params.point_id, params.account, body),
+    handler: ({ params, body, work }) => accounts.restore(params.point_id, params.account, { ...body, work }),
   });
 }
 

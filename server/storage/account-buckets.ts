@@ -12,8 +12,8 @@ const PAGE = 500;
 export function accountBuckets(restores: PointRestores): AccountThings {
   return {
     list: listBuckets,
-    restore: async ({ principal }, { thing: { name }, ...from }) => {
-      return { id: name, lacks: lacksOf(await restores.restoreFrom(principal, name, from)) };
+    restore: async (call, { thing: { name }, ...from }) => {
+      return { id: name, lacks: lacksOf(await restores.restoreFrom(call, name, from)) };
     },
   };
 }

@@ -117,9 +117,11 @@ export class PointRestores {
    * The bucket of another account of the point, with all versions, as one of the caller's of the same name:
    * for administrators. Goes on with what an earlier call began. Throws what restore() does.
    */
-  async restoreFrom(principal: Principal, bucketName: string, from: From): Promise<BucketRestore> {
+  async restoreFrom({ principal, work }: Call, bucketName: string, from: From): Promise<BucketRestore> {
     const { pointId: point_id, accountId: owner } = from;
-    const run = new Run(principal, bucketName, { point_id, versions: true, owner });
+    // The whole call reports, and not each bucket.
+    const heard = work && { signal: work.signal, report: () => {} };
+    const run = new Run(principal, bucketName, { point_id, versions: true, owner, work: heard });
     const signal = this.#signalOf(run);
     return this.#turns.inPortions(principal.accountId, signal, (turn) => this.#inPortions(run, turn));
   }

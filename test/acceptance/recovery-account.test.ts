@@ -126,13 +126,34 @@ test('a quota refuses, says so, and the rest comes when it is mended', async () 
   assert.equal(rest.state, 'complete', JSON.stringify(rest));
 });
 
-test('a killed restore goes on without doubles', async () => {
-  const { account, s3 } = await fullAccount();
-  await s3.ok('PUT', '/many');
+async function fillMany(s3: S3Client, bucket: string): Promise<void> {
+  await s3.ok('PUT', `/${bucket}`);
   for (let i = 0; i < 600; i += 30) {
     const keys = Array.from({ length: 30 }, (_, at) => `f-${i + at}`);
-    await Promise.all(keys.map((key) => s3.ok('PUT', pathOf('many', key), { body: randomBytes(20_000) })));
+    await Promise.all(keys.map((key) => s3.ok('PUT', pathOf(bucket, key), { body: randomBytes(20_000) })));
   }
+}
+
+test('a restore that is cancelled goes on when it is repeated', async () => {
+  const { account, s3 } = await fullAccount();
+  await fillMany(s3, 'cancelled');
+  const { point_id } = await lost.point();
+  const later = { json: named('cancelled'), headers: { prefer: 'respond-async' } };
+  const { operation_id } = await lost.admin.expect(202, pathTo(point_id, account.username), later);
+  const path = `/api/operations/${operation_id}`;
+  await eventually('it has begun', async () => {
+    const { progress } = await lost.admin.expect(200, path);
+    return progress !== null && progress.total === 3 ? true : undefined;
+  });
+  const { state, error } = await lost.admin.expect(200, `${path}/cancel?wait=30`, POST);
+  assert.deepEqual([state, error.code], ['failed', 'operation_cancelled'], JSON.stringify(error));
+  const done = await restore(point_id, account.username, named('cancelled'));
+  assert.deepEqual([done.state, done.account.api_key], ['complete', null], JSON.stringify(done));
+});
+
+test('a killed restore goes on without doubles', async () => {
+  const { account, s3 } = await fullAccount();
+  await fillMany(s3, 'many');
   const { point_id } = await lost.point();
   const broken = lost.admin
     .call(pathTo(point_id, account.username), { json: named('killed') })
