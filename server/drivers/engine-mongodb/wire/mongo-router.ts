@@ -23,6 +23,8 @@ const RETRY_MS = 5000;
 const MAX_CONNECTIONS = 2000;
 /** Connections reserved for unauthenticated clients, so that a login is always possible. */
 const STRANGERS = 400;
+/** Encrypted connections of those who have not logged in; each holds 63 KB (measured). */
+const MAX_ENCRYPTED = 500;
 
 export interface MongoRouterDeps extends Pick<ConnectionDeps, 'logins' | 'now' | 'execute' | 'sizeBytes'> {
   /** Ours, where the port is kept. */
@@ -40,6 +42,9 @@ export class MongoRouter {
   /** Authenticated connections, by database. */
   readonly #sessions = new Map<string, Set<ClientConnection>>();
   readonly #strangers: Strangers;
+  /** Strangers whose connections are encrypted. */
+  readonly #encrypted: Strangers;
+  readonly #secured = new WeakSet<ClientConnection>();
   readonly #door: TlsDoor;
   /** Number of those that have logged in. */
   #knownCount = 0;
@@ -53,6 +58,7 @@ export class MongoRouter {
   constructor(deps: MongoRouterDeps) {
     this.#deps = deps;
     this.#strangers = new Strangers(() => deps.now().getTime());
+    this.#encrypted = new Strangers(() => deps.now().getTime());
     this.#door = new TlsDoor(deps.tls, () => deps.now().getTime());
   }
 
@@ -186,22 +192,41 @@ export class MongoRouter {
       loggedOut: (who) => {
         this.#forget(who);
         this.#strangers.enter(who);
+        if (this.#secured.has(who)) this.#enterEncrypted(who);
       },
-      heard: (who) => this.#strangers.heard(who),
+      heard: (who) => {
+        this.#strangers.heard(who);
+        this.#encrypted.heard(who);
+      },
       takeTurn: (database) => this.#takeTurn(database),
       // It was counted before: whoever only begins a handshake is a stranger, too.
-      enter: (at, host) => {
+      enter: async (at, host) => {
         const source = onlyAccount === null ? host : `account ${onlyAccount}`;
-        return this.#door.enter({ socket: at, source });
+        const socket = await this.#door.enter({ socket: at, source });
+        if (socket !== at) this.#enterEncrypted(connection);
+        return socket;
       },
     });
     this.#all.add(connection);
     this.#strangers.enter(connection);
     void connection.serve().finally(() => {
       this.#all.delete(connection);
-      this.#strangers.leave(connection);
+      this.#leave(connection);
       this.#forget(connection);
     });
+  }
+
+  #enterEncrypted(connection: ClientConnection): void {
+    if (!this.#all.has(connection)) return;
+    if (this.#encrypted.size >= MAX_ENCRYPTED) this.#encrypted.evict();
+    this.#secured.add(connection);
+    this.#encrypted.enter(connection);
+  }
+
+  /** It has logged in, or is gone. */
+  #leave(connection: ClientConnection): void {
+    this.#strangers.leave(connection);
+    this.#encrypted.leave(connection);
   }
 
   #admit({ database, access }: Login, connection: ClientConnection): void {
@@ -214,7 +239,7 @@ export class MongoRouter {
     }
     if (this.#knownCount >= MAX_CONNECTIONS - STRANGERS)
       throw new CommandError(18, 'Too many connections to all databases of this cloud; try again later');
-    this.#strangers.leave(connection);
+    this.#leave(connection);
     this.#knownCount++;
     this.#sessions.set(database.database, sessions.add(connection));
   }

@@ -6,7 +6,7 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { connect as connectTls } from 'node:tls';
+import { connect as connectTls, type TLSSocket } from 'node:tls';
 import type { EngineDatabase } from '../../../databases/engine.ts';
 import { systemClock } from '../../../platform/clock.ts';
 import { eventually } from '../../../testing/eventually.ts';
@@ -132,6 +132,30 @@ test('whoever begins handshakes without end keeps few, and others log in', async
     isOver = true;
   }
   // Nothing is kept of them.
+  await eventually(() => attackers.size === 0);
+});
+
+test('whoever ends handshakes and then only greets keeps few, and others log in', async () => {
+  const address = await ownUri();
+  const attackers = new Set<TLSSocket>();
+  const greeting = messageOf(bodyOf({ hello: 1, $db: 'admin' }));
+  let greeted = 0;
+  const attack = () =>
+    new Promise<void>((resolve) => {
+      const socket = connectTls({ port, host: '127.0.0.1', rejectUnauthorized: false });
+      attackers.add(socket);
+      socket.on('error', () => {}).once('secureConnect', () => socket.write(greeting));
+      socket.on('close', () => attackers.delete(socket)).on('close', resolve);
+      socket.once('data', () => greeted++).once('data', () => resolve());
+      socket.resume();
+    });
+  for (let round = 0; round < 15; round++) await Promise.all(Array.from({ length: 40 }, attack));
+  assert.ok(greeted > 500, `${greeted} were greeted`);
+  await eventually(() => attackers.size <= 500);
+  const secure = await fixture.connect(`${address}&serverSelectionTimeoutMS=20000`);
+  assert.equal((await secure.db().command({ ping: 1 })).ok, 1);
+  assert.ok(attackers.size > 400, 'they are still there');
+  for (const socket of attackers) socket.destroy();
   await eventually(() => attackers.size === 0);
 });
 
