@@ -41,7 +41,7 @@ export interface SentChecksum {
 }
 
 /** The receiver of the bytes of an object or a part. */
-export type Receiver = Pick<Upload, 'digest' | 'write' | 'finish'>;
+export type Receiver = Pick<Upload, 'digest' | 'hashPieces' | 'write' | 'finish'>;
 
 export interface ReceivedBody {
   readonly received: ReceivedBytes;
@@ -69,7 +69,7 @@ export class BodyReader {
     const chunks: Buffer[] = [];
     let bytes = 0;
     const checks = new BodyChecks(this.#stated, isSummed ? undefined : 'none');
-    const trailers = await this.#stream(checks.sent, (chunk) => {
+    const trailers = await this.#stream(this.#frames(checks.sent), (chunk) => {
       bytes += chunk.length;
       if (bytes > maxBytes) throw new S3Error('MaxMessageLengthExceeded');
       this.#deps.held.add(chunk.length);
@@ -92,8 +92,13 @@ export class BodyReader {
     if (length === undefined && coding === undefined) throw new S3Error('MissingContentLength');
     const checks = new BodyChecks(this.#stated, fallback);
     upload.digest(checks.names);
-    const trailers = await this.#stream(checks.sent, (chunk) => upload.write(chunk));
+    const frames = this.#frames(checks.sent);
+    // Threads hash the signed chunks where they can, so that nobody else waits for that.
+    const isShared = frames?.isSigned && upload.hashPieces((hashes) => frames.tookHashes(hashes));
+    if (isShared) frames.leaveHashing();
+    const trailers = await this.#stream(frames, (chunk, ends) => upload.write(chunk, ends));
     const received = await upload.finish();
+    frames?.assertVerified(true);
     return { received, sent: checks.assertMet(received.digests, trailers) };
   }
 
@@ -101,12 +106,17 @@ export class BodyReader {
     return { headers: this.#deps.request.headers, payload: this.#deps.payload };
   }
 
-  /** Hands all bytes to `sink`. Resolves with the trailers. Throws as into() does, but for digests. */
-  async #stream(sent: HeaderChecksums, sink: Sink): Promise<ReadonlyMap<string, string>> {
+  /**
+   * Hands all bytes to `take`; `ends`: a chunk that is hashed by others ends with them. Resolves with the
+   * trailers. Throws as into() does, but for digests.
+   */
+  async #stream(
+    frames: ChunkedBody | undefined,
+    take: (chunk: Uint8Array, ends: boolean) => Promise<void> | undefined,
+  ): Promise<ReadonlyMap<string, string>> {
     this.#isTaken = true;
     const { request, response } = this.#deps;
     const length = this.#lengthOf();
-    const frames = this.#frames(sent);
     if (request.headers.expect !== undefined) response.writeContinue();
     let bytes = 0;
     await pump(request, (piece) => {
@@ -114,8 +124,11 @@ export class BodyReader {
       let waiting: Promise<void> | undefined;
       for (const part of parts) {
         bytes += part.length;
+        const ends = frames?.ends(part) ?? false;
+        const sink: Sink = (chunk) => take(chunk, ends);
         waiting = waiting === undefined ? sink(part) : later(waiting, part, sink);
       }
+      frames?.assertVerified(false);
       return waiting;
     });
     const trailers = frames?.end().trailers ?? new Map<string, string>();

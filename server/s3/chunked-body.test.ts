@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
 import { describe, test } from 'node:test';
 import { randomFrom } from '../testing/random.ts';
 import {
@@ -199,6 +200,36 @@ describe('signatures', () => {
     refuse(body.replace('sOO8', 'sOO9'), 'SignatureDoesNotMatch');
     refuse(body.replace(/x-amz-trailer-signature:\w+\r\n/, ''), 'MalformedTrailerError');
     refuse(body.replace(/signature:\w/, 'signature:'), 'SignatureDoesNotMatch');
+  });
+
+  test('are checked as well when others hash the chunks, also late', () => {
+    const found = (sent: string, forget = 0) => {
+      const decoder = new ChunkedBody(options(mode, 9010));
+      decoder.leaveHashing();
+      const hashes: string[] = [];
+      let open = createHash('sha256');
+      for (let at = 0; at < sent.length; at += 700) {
+        for (const part of decoder.push(Buffer.from(sent.slice(at, at + 700), 'latin1'))) {
+          open.update(part);
+          if (!decoder.ends(part)) continue;
+          hashes.push(open.digest('hex'));
+          open = createHash('sha256');
+        }
+      }
+      decoder.end();
+      decoder.assertVerified(false);
+      decoder.tookHashes(hashes.slice(forget));
+      decoder.assertVerified(true);
+      return hashes.length;
+    };
+    const refused = (sent: string, forget?: number) =>
+      assert.throws(() => found(sent, forget), isCode('SignatureDoesNotMatch'));
+    assert.equal(found(body), 2);
+    refused(body, 1);
+    refused(body.replace('xx', 'xy'));
+    refused(body.replace('yyy', 'yxy'));
+    refused(body.replace(/signature=\w+/, `signature=${'0'.repeat(64)}`));
+    refused(body.replace('sOO8', 'sOO9'));
   });
 
   test('chunks in another order, or of another request', () => {

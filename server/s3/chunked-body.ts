@@ -25,6 +25,12 @@ const MIN_CHUNK_BYTES = 8 * 1024;
 const EMPTY_SHA256 = createHash('sha256').digest('hex');
 const LF = 10;
 
+/** A signature, and the one that it is chained to. */
+interface Link {
+  readonly before: string;
+  readonly claimed: string;
+}
+
 type State = 'size' | 'data' | 'data-end' | 'trailers' | 'done';
 
 function incomplete(why: string): S3Error {
@@ -61,6 +67,11 @@ export class ChunkedBody {
   #signedTrailers = '';
   #trailersVerified = false;
   #endedPlainly = false;
+  #hashesHere = true;
+  /** Signatures of chunks that others hash still. */
+  readonly #unverified: Link[] = [];
+  readonly #lastParts = new WeakSet<Uint8Array>();
+  #isForged = false;
 
   constructor(options: ChunkedBodyOptions) {
     if (options.signed && options.verified === null) throw new S3Error('AccessDenied');
@@ -96,11 +107,47 @@ export class ChunkedBody {
     return { trailers: this.#trailers };
   }
 
+  get isSigned(): boolean {
+    return this.#options.signed;
+  }
+
+  /** Others hash the chunks: tookHashes() gets what they found. Before the first byte. */
+  leaveHashing(): void {
+    this.#hashesHere = false;
+  }
+
+  /** Whether a chunk ends with that part, which push() gave. Asked once. */
+  ends(part: Uint8Array): boolean {
+    return this.#lastParts.delete(part);
+  }
+
+  /** SHA-256 of the next chunks, hex. Never throws: see assertVerified(). */
+  tookHashes(hashes: readonly string[]): void {
+    for (const hash of hashes) {
+      const waiting = this.#unverified.shift();
+      this.#isForged ||= waiting === undefined || !this.#isSignature({ ...waiting, hash });
+    }
+  }
+
+  /** Throws S3Error SignatureDoesNotMatch for a chunk that is not as signed; at the end, also for one not hashed. */
+  assertVerified(isEnd: boolean): void {
+    if (this.#isForged || (isEnd && this.#unverified.length > 0)) throw new S3Error('SignatureDoesNotMatch');
+  }
+
+  #isSignature({ hash, ...link }: Link & { readonly hash: string }): boolean {
+    return this.#isSigned('AWS4-HMAC-SHA256-PAYLOAD', `${EMPTY_SHA256}\n${hash}`, link);
+  }
+
   #take(part: Uint8Array): void {
     this.#hash?.update(part);
     this.#leftBytes -= part.length;
     this.#decodedBytes += part.length;
     if (this.#leftBytes > 0) return;
+    if (!this.#hashesHere && this.#options.signed) {
+      this.#lastParts.add(part);
+      this.#unverified.push({ before: this.#before, claimed: this.#claimed });
+      this.#before = this.#claimed;
+    }
     this.#verifyChunk();
     this.#state = 'data-end';
   }
@@ -144,7 +191,7 @@ export class ChunkedBody {
       if (claimed === undefined) throw incomplete('a chunk has no signature');
       this.#claimed = claimed;
       this.#checkSize(sizeBytes);
-      this.#hash = createHash('sha256');
+      if (this.#hashesHere || sizeBytes === 0) this.#hash = createHash('sha256');
     }
     const total = this.#decodedBytes + sizeBytes;
     const isWrong = sizeBytes === 0 ? total !== decodedLength : total > (decodedLength ?? 0);
@@ -175,16 +222,20 @@ export class ChunkedBody {
   }
 
   #verify(kind: string, hashes: string, claimed: string): void {
-    const { verified } = this.#options;
-    if (verified === null) throw new S3Error('AccessDenied');
-    const { signingKey, dateTime, scope } = verified;
-    const text = [kind, dateTime, scope, this.#before, hashes].join('\n');
-    const expected = createHmac('sha256', signingKey).update(text).digest();
-    const given = Buffer.from(claimed, 'hex');
-    if (given.length !== expected.length || !timingSafeEqual(given, expected)) {
+    if (!this.#isSigned(kind, hashes, { before: this.#before, claimed })) {
       throw new S3Error('SignatureDoesNotMatch');
     }
     this.#before = claimed;
+  }
+
+  #isSigned(kind: string, hashes: string, { before, claimed }: Link): boolean {
+    const { verified } = this.#options;
+    if (verified === null) throw new S3Error('AccessDenied');
+    const { signingKey, dateTime, scope } = verified;
+    const text = [kind, dateTime, scope, before, hashes].join('\n');
+    const expected = createHmac('sha256', signingKey).update(text).digest();
+    const given = Buffer.from(claimed, 'hex');
+    return given.length === expected.length && timingSafeEqual(given, expected);
   }
 
   #onTrailer(line: string, isPlain: boolean, lineBytes: number): void {

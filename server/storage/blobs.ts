@@ -21,6 +21,8 @@ export interface NewBlobOptions {
   readonly owner?: number;
   /** Computed while the bytes are stored; default: none. */
   readonly digests?: readonly DigestName[];
+  /** Called with the SHA-256 of each piece that write() ends, hex, in order. Must not throw. */
+  readonly onPieces?: ((hashes: readonly string[]) => void) | undefined;
 }
 
 /** The end of a finished write. */
@@ -35,10 +37,10 @@ export interface BlobWriter {
   readonly name: string;
   /**
    * Takes the bytes (they are copied before the call returns). Returns undefined while the buffer has space,
-   * else a promise that resolves when the caller may write again. Throws or rejects with AppError
-   * `out_of_space`, `read_only`; the writer must then be aborted.
+   * else a promise that resolves when the caller may write again. `endsPiece`: a piece ends with them. Throws
+   * or rejects with AppError `out_of_space`, `read_only`; the writer must then be aborted.
    */
-  write(chunk: Uint8Array): Promise<void> | undefined;
+  write(chunk: Uint8Array, endsPiece?: boolean): Promise<void> | undefined;
   /** Resolves when the bytes and the directory entry are on disk (fsync). Not callable after abort. */
   finish(): Promise<WrittenBlob>;
   /**

@@ -58,6 +58,38 @@ async function storedNames(): Promise<string[]> {
   return names;
 }
 
+describe('pieces', () => {
+  for (const size of [10, INLINE_MAX_BYTES, INLINE_MAX_BYTES + 1, 60_000, 200_000, 3 * 2 ** 20]) {
+    test(`of ${size} bytes are hashed in order, wherever they end`, async () => {
+      for (const pieceBytes of [8192, 65_536, 65_537, 700_000]) {
+        const bytes = randomSecret(size);
+        const upload = open({ encryption: { kind: size % 2 === 0 ? 'cloud' : 'none' } });
+        const found: string[] = [];
+        assert.ok(upload.hashPieces((hashes) => found.push(...hashes)));
+        const wanted: string[] = [];
+        for (let at = 0; at < size; at += pieceBytes) {
+          const piece = bytes.subarray(at, at + pieceBytes);
+          wanted.push(createHash('sha256').update(piece).digest('hex'));
+          const half = Math.floor(piece.length / 2);
+          await upload.write(piece.subarray(0, half));
+          await upload.write(piece.subarray(half), true);
+        }
+        assert.ok((await bytesOf(await upload.finish())).equals(bytes));
+        assert.deepEqual(found, wanted);
+        await upload.end();
+      }
+    });
+  }
+
+  test('that a key of the client hides are not hashed', () => {
+    const upload = open({ encryption: { kind: 'customer', key: new CustomerKey(randomSecret(32)) } });
+    assert.equal(
+      upload.hashPieces(() => {}),
+      false,
+    );
+  });
+});
+
 for (const encrypt of [false, true]) {
   describe(encrypt ? 'encrypted' : 'plain', () => {
     const edges = [0, 1, INLINE_MAX_BYTES - 1, INLINE_MAX_BYTES, INLINE_MAX_BYTES + 1, 200_000];

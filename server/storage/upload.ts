@@ -3,7 +3,7 @@
  * bytes are kept in memory and stored in the database row; larger ones are streamed to a blob. Nothing is
  * visible until publish() has committed.
  */
-import { createCipheriv, createDecipheriv } from 'node:crypto';
+import { createCipheriv, createDecipheriv, createHash } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 import { detachBuffer } from '../platform/buffers.ts';
 import { type Digest, type DigestName, type Digests, digestsOf, newDigest } from '../platform/digests.ts';
@@ -50,7 +50,8 @@ export class Upload {
   readonly #digests = new Set<DigestName>();
   /** The digests of what a client's key encrypts here: threads see the plaintext of everything else. */
   readonly #own = new Map<DigestName, Digest>();
-  #head: Buffer[] = [];
+  #head: { readonly bytes: Buffer; readonly endsPiece: boolean }[] = [];
+  #onPieces: ((hashes: readonly string[]) => void) | undefined;
   #sizeBytes = 0;
   #opening: Promise<BlobWriter> | undefined;
   #spilling: Promise<void> | undefined;
@@ -76,10 +77,21 @@ export class Upload {
   }
 
   /**
+   * Asks for the SHA-256 of each piece that write() ends, hex, in order; before the first byte. All have come
+   * when finish() resolves. False: this upload cannot, because threads do not see its plaintext. `onPieces`
+   * must not throw.
+   */
+  hashPieces(onPieces: (hashes: readonly string[]) => void): boolean {
+    if (this.#cipher !== null) return false;
+    this.#onPieces = onPieces;
+    return true;
+  }
+
+  /**
    * Copies the chunk. A promise asks the caller to wait before the next. Throws `payload_too_large` and what
    * BlobWriter.write does.
    */
-  write(chunk: Uint8Array): Promise<void> | undefined {
+  write(chunk: Uint8Array, endsPiece = false): Promise<void> | undefined {
     this.#sizeBytes += chunk.length;
     if (this.#sizeBytes > this.#deps.maxBytes) {
       throw new AppError('payload_too_large', `An object can have at most ${this.#deps.maxBytes} bytes`);
@@ -87,11 +99,11 @@ export class Upload {
     for (const digest of this.#own.values()) digest.update(chunk);
     const bytes = this.#cipher?.(chunk) ?? chunk;
     if (this.#writer) {
-      const waiting = this.#writer.write(bytes);
+      const waiting = this.#writer.write(bytes, endsPiece);
       if (bytes !== chunk) detachBuffer(bytes);
       return waiting;
     }
-    this.#head.push(bytes === chunk ? Buffer.from(chunk) : (bytes as Buffer));
+    this.#head.push({ bytes: bytes === chunk ? Buffer.from(chunk) : (bytes as Buffer), endsPiece });
     if (this.#sizeBytes <= INLINE_MAX_BYTES) return undefined;
     this.#spilling ??= this.#spill();
     return this.#spilling;
@@ -99,10 +111,11 @@ export class Upload {
 
   async #spill(): Promise<void> {
     const { blobs, owner } = this.#deps;
-    this.#opening = blobs.create({ dataKey: this.#dataKey, owner, digests: this.#shared });
+    const asked = { dataKey: this.#dataKey, owner, digests: this.#shared, onPieces: this.#onPieces };
+    this.#opening = blobs.create(asked);
     const writer = await this.#opening;
     // Also what comes meanwhile.
-    for (const chunk of this.#head) await writer.write(chunk);
+    for (const { bytes, endsPiece } of this.#head) await writer.write(bytes, endsPiece);
     this.#head = [];
     this.#writer = writer;
   }
@@ -137,10 +150,24 @@ export class Upload {
   #finishInline(): ReceivedBytes {
     // A row is written twice: to the log and, later, to the database.
     this.#assertSpace(2 * (this.#sizeBytes + ROW_OVERHEAD_BYTES));
-    const bytes = this.#head.length === 1 ? (this.#head[0] as Buffer) : Buffer.concat(this.#head);
+    const [first, ...others] = this.#head.map(({ bytes: each }) => each);
+    const bytes = first && others.length === 0 ? first : Buffer.concat(first ? [first, ...others] : []);
+    this.#onPieces?.(this.#inlinePieces());
     const data = this.#dataKey ? sealInline(bytes, this.#dataKey) : bytes;
     const blob = { name: null, sizeBytes: bytes.length, data, checksum: crc32(data), ...this.#keys() };
     return this.#received(blob, digestsOf(bytes, this.#shared));
+  }
+
+  #inlinePieces(): string[] {
+    const pieces: string[] = [];
+    let open = createHash('sha256');
+    for (const { bytes, endsPiece } of this.#head) {
+      open.update(bytes);
+      if (!endsPiece) continue;
+      pieces.push(open.digest('hex'));
+      open = createHash('sha256');
+    }
+    return pieces;
   }
 
   #keys(): Pick<NewBlob, 'wrappedKey' | 'namedKey' | 'customer'> {

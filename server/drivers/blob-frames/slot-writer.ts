@@ -18,6 +18,8 @@ export interface SlotContent {
   readonly bytes: number;
   /** The blob ends here. */
   readonly last: boolean;
+  /** Ends of pieces, in order; of a blob whose pieces are hashed. */
+  readonly cuts: readonly number[];
 }
 
 /** The place where a writer's slots go, in order. */
@@ -54,6 +56,7 @@ export class SlotWriter implements BlobWriter {
   #isFirstSlot = true;
   #slot: Slot | null = null;
   #filled = 0;
+  #cuts: number[] = [];
   #sizeBytes = 0;
   #inFlight = 0;
   #waiting: PromiseWithResolvers<void> | null = null;
@@ -66,7 +69,7 @@ export class SlotWriter implements BlobWriter {
     this.#deps = deps;
   }
 
-  write(chunk: Uint8Array): Promise<void> | undefined {
+  write(chunk: Uint8Array, endsPiece = false): Promise<void> | undefined {
     this.#assertOpen();
     // Not `set`: between shared and own memory, unless aligned alike, it goes byte by byte.
     const source = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
@@ -77,6 +80,7 @@ export class SlotWriter implements BlobWriter {
       taken += copied;
     }
     this.#sizeBytes += chunk.length;
+    if (endsPiece) this.#cuts.push(this.#filled);
     if (this.#inFlight < MAX_IN_FLIGHT) return undefined;
     this.#waiting ??= Promise.withResolvers();
     return this.#waiting.promise;
@@ -140,7 +144,8 @@ export class SlotWriter implements BlobWriter {
     const slot = this.#slot;
     if (slot === null) throw new Error('nothing to dispatch');
     const bytes = this.#filled;
-    const replies = this.#deps.target.send(slot, { bytes, last });
+    const replies = this.#deps.target.send(slot, { bytes, last, cuts: this.#cuts });
+    this.#cuts = [];
     this.#isFirstSlot = false;
     this.#slot = null;
     this.#filled = 0;

@@ -1,6 +1,6 @@
 /** Messages between the event loop and worker threads. Bytes travel in shared slots, never in messages. */
-import type { DigestName, Digests } from '../../platform/digests.ts';
-import type { DigestRequest, DropDigests } from '../blob-frames/digest-streams.ts';
+import type { DigestName } from '../../platform/digests.ts';
+import type { DigestReply, DigestRequest, DropDigests } from '../blob-frames/digest-streams.ts';
 
 /** Appends the first `bytes` of `slot` to a file; whole chunks, but for the last slot. */
 export interface StoreRequest {
@@ -15,6 +15,8 @@ export interface StoreRequest {
   readonly last: boolean;
   /** Answered too, where the blob is this slot alone. */
   readonly digests: readonly DigestName[];
+  /** Ends of pieces; where the blob is this slot alone, their SHA-256 is answered. */
+  readonly cuts: readonly number[];
 }
 
 /** Forgets a stream and removes the file of that name. */
@@ -52,9 +54,7 @@ export type BlobRequest =
   | ReadRequest
   | CloseRequest;
 
-export interface BlobReply {
-  /** The answer to a last `digest`, or to a `store` that asks for them. */
-  readonly digests?: Digests;
+export interface BlobReply extends DigestReply {
   /** The file that a `read` opened and left open. */
   readonly fd?: number;
   /**

@@ -13,7 +13,7 @@ import {
   fileLength,
   frameOffset,
 } from '../blob-frames/blob-format.ts';
-import { answerDigests } from '../blob-frames/digest-streams.ts';
+import { answerDigests, piecesOf } from '../blob-frames/digest-streams.ts';
 import { frameCodec } from '../blob-frames/frame-codec.ts';
 import { answerRequests } from '../blob-frames/thread-requests.ts';
 import { AlignedAreas } from './aligned-areas.ts';
@@ -35,7 +35,7 @@ const areas = new AlignedAreas(directory, directWrites);
 const files = new Map<number, { readonly name: string; readonly writer: FrameWriter }>();
 
 async function store(request: StoreRequest): Promise<BlobReply> {
-  const { stream, create, slot, bytes, last } = request;
+  const { stream, create, slot, bytes, last, cuts } = request;
   if (create !== null) {
     // One slot alone is done sooner through the cache.
     const direct = !last && areas.usable;
@@ -53,9 +53,11 @@ async function store(request: StoreRequest): Promise<BlobReply> {
   const durable = makeDurable(file.name, file.writer);
   // While the disk works.
   const digests = digestsOf(plain, request.digests);
+  // A longer blob's are hashed by the threads of its digests.
+  const pieces = create === null || cuts.length === 0 ? [] : piecesOf(plain, cuts).pieces;
   await durable;
   files.delete(stream);
-  return { digests };
+  return { digests, pieces };
 }
 
 /** In any order: the file is unknown until its row is committed, after both. */

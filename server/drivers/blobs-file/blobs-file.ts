@@ -81,7 +81,7 @@ export class FileBlobStore implements BlobStore {
     return new FileBlobStore(deps, fileThreads(deps));
   }
 
-  async create({ dataKey, digests = [] }: NewBlobOptions): Promise<BlobWriter> {
+  async create({ dataKey, digests = [], onPieces }: NewBlobOptions): Promise<BlobWriter> {
     this.#assertOpen();
     this.#assertWritable();
     if (dataKey !== null && dataKey.length !== 32) throw new Error('a data key has 32 bytes');
@@ -91,7 +91,7 @@ export class FileBlobStore implements BlobStore {
     const target = new FileTarget({
       name,
       dataKey,
-      digests: new DigestStreams(digests),
+      digests: new DigestStreams(digests, onPieces),
       workers: this.#workers,
       diskSpace,
       onFault: (error) => this.#onFault(error),

@@ -57,7 +57,7 @@ export class FileTarget implements SlotTarget {
       const names = this.#isOneSlot ? digests.names : [];
       const request = { op: 'store', stream: this.#stream, create, slot: slot.memory, ...content } as const;
       const stored = this.#storing.request({ ...request, digests: names });
-      return [stored.then((reply) => reply.digests), ...digested];
+      return [stored.then((reply) => digests.took(reply)), ...digested];
     } catch (error) {
       return [Promise.reject(error)];
     }

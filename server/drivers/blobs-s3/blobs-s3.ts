@@ -119,7 +119,7 @@ export class S3BlobStore implements BlobStore {
     return this.#memory.usedBytes;
   }
 
-  async create({ dataKey, owner = 0, digests = [] }: NewBlobOptions): Promise<BlobWriter> {
+  async create({ dataKey, owner = 0, digests = [], onPieces }: NewBlobOptions): Promise<BlobWriter> {
     this.#assertOpen();
     if (dataKey !== null && dataKey.length !== 32) throw new Error('a data key has 32 bytes');
     await this.#claimed();
@@ -129,7 +129,7 @@ export class S3BlobStore implements BlobStore {
       name,
       dataKey,
       owner,
-      digests: new DigestStreams(digests),
+      digests: new DigestStreams(digests, onPieces),
       workers: this.#workers,
       objects: this.#objects,
       health: this.#health,

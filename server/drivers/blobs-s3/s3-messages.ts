@@ -1,7 +1,6 @@
 /** Requests of the event loop to the worker threads. */
 import type { S3Address } from '../../config/s3-address.ts';
-import type { Digests } from '../../platform/digests.ts';
-import type { DigestRequest, DropDigests } from '../blob-frames/digest-streams.ts';
+import type { DigestReply, DigestRequest, DropDigests } from '../blob-frames/digest-streams.ts';
 import type { S3Patience } from '../s3-client/s3-requests.ts';
 
 /** Seals the first `bytes` of `slot` onto a stream; whole chunks, but for the last slot. */
@@ -71,9 +70,7 @@ export type S3ThreadRequest =
   | ReadRequest
   | CloseRequest;
 
-export interface S3ThreadReply {
-  /** The answer to a last `digest`. */
-  readonly digests?: Digests;
+export interface S3ThreadReply extends DigestReply {
   /** The ETag of a `part`. */
   readonly etag?: string;
   /** Intact chunks of a `read`, from the first. If fewer than requested, the next one is damaged. */
