@@ -129,7 +129,10 @@ export class ChunkedBody {
     }
   }
 
-  /** Throws S3Error SignatureDoesNotMatch for a chunk that is not as signed; at the end, also for one not hashed. */
+  /**
+   * Throws S3Error SignatureDoesNotMatch for a chunk that is not as signed; at the end, also for one that was
+   * not hashed.
+   */
   assertVerified(isEnd: boolean): void {
     if (this.#isForged || (isEnd && this.#unverified.length > 0)) throw new S3Error('SignatureDoesNotMatch');
   }
