@@ -29,7 +29,7 @@ export function readWords(command: Command, args: readonly string[]): Read {
     read = parseArgs({ args: [...args], allowPositionals: true, options: optionsForNode(known) });
   } catch (error) {
     // The rest of Node's sentence explains how to pass on what begins with a dash.
-    const [reason = ''] = (error as Error).message.split('. ');
+    const [reason = ''] = (error as Error).message.split(/\.\s/);
     throw new UsageError(`${command.name}: ${reason}`, `See: cloudlet help ${command.name}`);
   }
   const { values, positionals } = read;

@@ -152,6 +152,11 @@ describe('the command line', () => {
   test('says what is wrong with it', async () => {
     assert.match(await user.fails(2, ['fly']), /unknown command "fly"/);
     assert.match(await user.fails(2, ['whoami', '--loud']), /Unknown option '--loud'/);
+    const said = await user.fails(2, ['login', cloud.api, '--key', '--days', '3']);
+    assert.match(
+      said,
+      /^cloudlet: login: Option '--key' argument is ambiguous\n {2}See: cloudlet help login$/m,
+    );
     assert.match(await user.fails(2, ['whoami', 'else']), /too many words/);
     assert.match(await user.fails(2, ['profile']), /profile use PROFILE/);
     assert.match(await user.fails(5, ['profile', 'use', 'none']), /no profile none/);
