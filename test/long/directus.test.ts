@@ -53,6 +53,8 @@ describe('Directus', () => {
       TELEMETRY: 'false',
       SERVE_APP: 'false',
       LOG_LEVEL: 'warn',
+      // It refuses calls on a busy host.
+      PRESSURE_LIMITER_ENABLED: 'false',
       EXTENSIONS_PATH: './extensions',
     };
   }
