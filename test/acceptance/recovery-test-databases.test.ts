@@ -1,5 +1,6 @@
 /** Databases that programs made for their tests, beside a database: in a recovery point, and had back. */
 import assert from 'node:assert/strict';
+import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { createConnection, type RowDataPacket } from 'mysql2/promise';
 import { Client as Postgresql } from 'pg';
@@ -86,7 +87,11 @@ test('a cloud that is had back has them', async (t) => {
   for (const [engine, path] of made) tests.set(engine, await testsOf(path));
   assert.deepEqual((await lost.point()).gaps, []);
   await lost.keepKey();
-  await lost.lose();
+  const to = join(lost.root, 'again');
+  const { code, stderr } = await lost.restore(to, '--point', 'latest');
+  assert.equal(code, 0, stderr);
+  // An orderly stop ends its servers, too.
+  await lost.goOn(to);
   for (const { database_id: id } of await lost.user.expect(200, DATABASES))
     await eventually(`${id} is ready`, async () => {
       return (await lost.user.expect(200, `${DATABASES}/${id}`)).state === 'ready';
