@@ -101,8 +101,12 @@ function archiveOf(engine: AccountServers) {
 
 const row = { engine: 'postgresql', account_id: 1, database_id: 'db-1', created_at: 0 } as DatabaseRow;
 const insert = (i: number) => client.query('INSERT INTO t VALUES ($1)', [i]);
-const serverTime = async () =>
-  Number((await client.query('SELECT extract(epoch FROM clock_timestamp()) * 1000 AS at')).rows[0].at);
+/** A millisecond that ends after all that was committed, and before what comes. */
+const serverTime = async () => {
+  const { rows } = await client.query('SELECT extract(epoch FROM clock_timestamp()) * 1000 AS at');
+  await sleep(2);
+  return Math.ceil(Number(rows[0].at));
+};
 const LINES = ['postgresql', 1] as const;
 
 async function untilBased({ archive }: ReturnType<typeof archiveOf>, count: number): Promise<void> {
