@@ -57,6 +57,14 @@ test('of a dump that fails, or for which there is no space, nothing is left', as
   await kept.remove('db-b');
 });
 
+test('a file that is no dump, such as the mark of the cloud, is not listed, so that no sweep removes it', async () => {
+  const kept = await open();
+  await writeFile(join(directory, '.cloud'), '{}');
+  await writeFile(join(directory, 'readme.txt'), 'mine');
+  assert.deepEqual(await kept.list(), []);
+  for (const name of ['.cloud', 'readme.txt']) await rm(join(directory, name));
+});
+
 test('what was cut off in a crash is removed at the next start', async () => {
   await writeFile(join(directory, 'db-c.part'), 'half');
   const kept = await open();

@@ -8,6 +8,8 @@ import { syncFolderAsync } from '../platform/durable-file.ts';
 
 /** Ends the name of a dump that is not whole yet. */
 const PART = '.part';
+/** Anything else in the directory, such as the mark of the cloud, is no dump, and is left alone. */
+const DUMP = /^db-[^.]+$/;
 
 export interface KeptDumpFilesOptions {
   readonly directory: string;
@@ -81,7 +83,7 @@ export class KeptDumpFiles implements KeptDumps {
   }
 
   async list(): Promise<readonly string[]> {
-    return (await readdir(this.#options.directory)).filter((name) => !name.endsWith(PART));
+    return (await readdir(this.#options.directory)).filter((name) => DUMP.test(name));
   }
 
   #pathOf(databaseId: string): string {
