@@ -23,6 +23,8 @@ export const MOVED_FILE = 'metadata-moved.json';
 /** In a database whose metadata were moved back. */
 export const MOVED_SETTING = 'metadata_moved';
 const DATABASES = ['sqlite', 'postgresql', 'mysql', 'mongodb', 'kept'].map((name) => `databases/${name}`);
+/** Versions of November 2026 swept its mark away after ten minutes; it is put back. */
+const SWEPT = 'databases/kept';
 /** Folders with a mark file: each may be a separate disk. Recovery points have an identity of their own. */
 const MARKED = ['blobs', 'vms', 'images', 'databases', ...DATABASES];
 
@@ -88,7 +90,9 @@ export class Identity {
     }
     const before = stored ?? { cloud_id: newId('cld', clock), starts: 0 };
     assertNewest(dataDir, before);
-    for (const name of MARKED) assertBelongs(dataDir, name, before);
+    const lost = before.starts > 0 && isSwept(dataDir) ? [SWEPT] : [];
+    for (const name of MARKED) if (!lost.includes(name)) assertBelongs(dataDir, name, before);
+    for (const name of lost) await putMark(deps, join(dataDir, name, MARK), before);
     if (before.starts === 0) {
       // From the first count on every mark exists, wherever a start is interrupted.
       await store.write(before);
@@ -194,6 +198,11 @@ function assertBelongs(dataDir: string, name: string, mark: IdentityMark): void 
     `${folder} belongs to another cloud (${found.cloud_id}) than ${join(dataDir, DATABASE)} (${mark.cloud_id}): ` +
       'put back the matching one, or restore a recovery point into an empty directory',
   );
+}
+
+function isSwept(dataDir: string): boolean {
+  const folder = join(dataDir, SWEPT);
+  return existsSync(folder) && readMark(join(folder, MARK)) === null;
 }
 
 /** Writes a mark. On a full disk an older mark is good enough. */

@@ -171,6 +171,16 @@ test('a folder of data that is not there is asked for, not made anew', async () 
   assert.match(await refusalOf(dataDir), /databases\/sqlite does not belong to this cloud/);
 });
 
+test('the mark that sweeps of an earlier version took is put back', async () => {
+  const mark = join(dataDir, 'databases', 'kept', '.cloud');
+  const had = readFileSync(mark, 'utf8');
+  rmSync(mark);
+  await assertWhole();
+  assert.deepEqual(JSON.parse(readFileSync(mark, 'utf8')).cloud_id, JSON.parse(had).cloud_id);
+  rmSync(join(dataDir, 'databases', 'kept'), { recursive: true });
+  assert.match(await refusalOf(dataDir), /databases\/kept is missing/);
+});
+
 test('a directory of other files is not taken for a data directory', async () => {
   const home = mkdtempSync(join(saved, 'home-'));
   writeFileSync(join(home, 'thesis.txt'), 'mine');
