@@ -63,6 +63,7 @@ const SLOW_FILES: ReadonlySet<string> = new Set(
     'acceptance/guides-machines',
     'acceptance/http-lifecycle',
     'acceptance/mongodb-neighbours',
+    'acceptance/recovery-drill',
     'acceptance/recovery-encryption',
     'acceptance/recovery-gap',
     'acceptance/recovery-keys',

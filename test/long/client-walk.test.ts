@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { cpSync, mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { text } from 'node:stream/consumers';
@@ -38,7 +38,7 @@ function makeComputer(): string {
   cpSync(NODE_20 ?? process.execPath, join(tree, 'usr/bin/node'), { dereference: true });
   const npm = dirname(dirname(realpathSync(NPM)));
   cpSync(npm, join(tree, 'usr/lib/node_modules/npm'), { recursive: true });
-  spawnSync('ln', ['-s', '../lib/node_modules/npm/bin/npm-cli.js', join(tree, 'usr/bin/npm')]);
+  symlinkSync('../lib/node_modules/npm/bin/npm-cli.js', join(tree, 'usr/bin/npm'));
   mkdirSync(join(tree, 'root/trip/day'), { recursive: true });
   writeFileSync(join(tree, 'root/trip/note.txt'), 'a note\n');
   writeFileSync(join(tree, 'root/trip/day/more.txt'), 'more\n');
