@@ -30,6 +30,8 @@ const BURST = 100;
 const PER_SECOND = 1;
 /** Left for beginnings: an end waits, and tunnels that come meanwhile belong to what has not ended. */
 const RESERVE = 50;
+/** Events of an account whose end is not told; more than the tunnels that it may have at once. */
+const MAX_UNTOLD = 300;
 
 interface Entry {
   readonly target: TunnelLogTarget;
@@ -91,7 +93,7 @@ export class TunnelLog {
   }
 
   #open(key: string, target: TunnelLogTarget, facts: Readonly<Record<string, unknown>>): Entry {
-    if (!this.#take(target.accountId)) {
+    if (this.#untold(target.accountId) >= MAX_UNTOLD || !this.#take(target.accountId)) {
       const detail = 'This account opens tunnels to different ports, or with different keys, too often';
       throw new AppError('overloaded', detail, { hint: 'Try again in a few seconds' });
     }
@@ -111,6 +113,12 @@ export class TunnelLog {
     const end = { bytes_in: bytesIn, bytes_out: bytesOut, seconds, tunnels, reason };
     const told = target.announce('tunnel_closed', { ...facts, ...end });
     told.catch((error) => this.#deps.onError(target.id, 'the end of a tunnel was not stored', error));
+  }
+
+  #untold(accountId: number): number {
+    let count = 0;
+    for (const { target } of this.#entries.values()) if (target.accountId === accountId) count++;
+    return count;
   }
 
   #eventsOf(accountId: number): number {

@@ -154,3 +154,26 @@ test('a loop of tunnels writes few events, tells all of them, and takes nothing 
   assert.deepEqual([sum('tunnels'), sum('bytes_in')], [1001 + 49, 1000]);
   (await tunnels.open(attacker.target, { port: 23 })).end();
 });
+
+test('ends that wait are bounded by account: whoever opens one port after the other has to let them be told', async () => {
+  const tunnels = open();
+  const [attacker, victim] = [echo('vm-a', 1), echo('vm-b', 2)];
+  let refused = 0;
+  for (let port = 1; port <= 1000; port++) {
+    now += 1000;
+    const tunnel = await tunnels.open(attacker.target, { port }).catch(() => undefined);
+    if (tunnel === undefined) refused++;
+    tunnel?.end();
+    await tunnels.check();
+  }
+  const count = (what: string) => attacker.seen.told.filter(([each]) => each === what).length;
+  const untold = () => count('tunnel_opened') - count('tunnel_closed');
+  assert.ok(refused > 0 && untold() <= 300, `${refused} refused, ${untold()} untold`);
+  (await tunnels.open(victim.target, { port: 22 })).end();
+  for (let i = 0; i < 1000; i++) {
+    now += 1000;
+    await tunnels.check();
+  }
+  assert.equal(untold(), 0);
+  (await tunnels.open(attacker.target, { port: 22 })).end();
+});

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { createConnection, type RowDataPacket } from 'mysql2/promise';
 import { Client as Postgresql } from 'pg';
+import { NO_MARIADB, NO_POSTGRESQL } from '../../scripts/installed.ts';
 import { eventually } from '../harness/waiting.ts';
 import { DATABASES, rowsOf, run } from './databases-kit.ts';
 import { LosableCloud } from './recovery-kit.ts';
@@ -53,14 +54,14 @@ test('points have them', async (t) => {
     await ask(path, 'test_shop', 'CREATE TABLE notes (id INTEGER PRIMARY KEY, what VARCHAR(20))');
     await ask(path, 'test_shop', "INSERT INTO notes VALUES (1, 'kept')");
   }
-  if (made.size === 0) return t.skip('neither PostgreSQL nor MariaDB is here');
+  if (made.size === 0) return t.skip(NO_POSTGRESQL);
   assert.deepEqual((await lost.point()).gaps, []);
 });
 
 for (const engine of ['postgresql', 'mysql'])
   test(`${engine}: one database of a point has them`, async (t) => {
     const path = made.get(engine);
-    if (path === undefined) return t.skip(`${engine} is not here`);
+    if (path === undefined) return t.skip(engine === 'mysql' ? NO_MARIADB : NO_POSTGRESQL);
     const [{ point_id: pointId }] = await lost.user.expect(200, `${path}/points`);
     const from = { database_id: path.slice(DATABASES.length + 1), point_id: pointId };
     const back = async (name: string) => {
@@ -82,7 +83,7 @@ for (const engine of ['postgresql', 'mysql'])
   });
 
 test('a cloud that is had back has them', async (t) => {
-  if (made.size === 0) return t.skip('neither PostgreSQL nor MariaDB is here');
+  if (made.size === 0) return t.skip(NO_POSTGRESQL);
   const tests = new Map<string, string[]>();
   for (const [engine, path] of made) tests.set(engine, await testsOf(path));
   assert.deepEqual((await lost.point()).gaps, []);
