@@ -13,6 +13,7 @@ import { S3Failure } from '../s3/s3-failure.ts';
 import { MTIME_HEADER, readMtime } from './mtime.ts';
 import { type RemotePlace, shown } from './places.ts';
 
+const BATCH_BYTES = 1024 * 1024;
 const BREAKS = 6;
 const PAUSE_MS = 300;
 /** Windows has no such links, and not the flag. */
@@ -46,7 +47,11 @@ function partPath({ from, etag, path }: Download): string {
 
 /**
  * Downloads an object, compares its checksum, keeps its time, and puts it in place at once. Throws S3Failure
- * for a refusal (412: it changed meanwhile), and ClientError for bytes that are not those of the object.
+ * for a refusal (412: it changed meanwhile), ClientError for bytes that are not those of the object, and what
+ * writing throws (ENOSPC).
+ *
+ * The disk is not waited for, as with awscli, rclone and rsync: it took a quarter of the time of 5 GiB. A file
+ * that a power failure cut has another length, so that `sync` copies it again.
  */
 export async function downloadFile(download: Download, { s3, onMoved }: DownloadMeans): Promise<void> {
   const part = partPath(download);
@@ -57,7 +62,6 @@ export async function downloadFile(download: Download, { s3, onMoved }: Download
   let headers: Readonly<Record<string, unknown>>;
   try {
     headers = await fill(file, download, { s3, onMoved, part });
-    await file.sync();
     const mtimeMs = readMtime(headers[MTIME_HEADER]) ?? Date.parse(String(headers['last-modified']));
     if (Number.isFinite(mtimeMs)) await file.utimes(new Date(), new Date(mtimeMs));
   } finally {
@@ -87,6 +91,7 @@ async function fill(file: FileHandle, download: Download, means: Filling) {
   const { size: kept } = await file.stat();
   let at = kept;
   let expected: Expected | undefined;
+  const batches = new Batches(file);
   means.onMoved(kept);
   for (let breaks = 0; ; breaks++) {
     const { headers, body, total } = await openAt(download, at, means.s3);
@@ -97,15 +102,17 @@ async function fill(file: FileHandle, download: Download, means: Filling) {
     try {
       for await (const chunk of body) {
         if (at + chunk.length > total) throw wrongLength(download);
-        await file.appendFile(chunk);
+        await batches.add(chunk);
         expected?.running.update(chunk);
         at += chunk.length;
         means.onMoved(chunk.length);
       }
     } catch (error) {
-      if (error instanceof ClientError) throw error;
+      if (error instanceof ClientError || error === batches.failure) throw error;
       if (breaks >= BREAKS)
         throw new ClientError(`the connection broke off: ${(error as Error).message}`, EXIT.unavailable);
+    } finally {
+      await batches.end();
     }
     if (at === total) {
       await assertRight(download, expected, means.part);
@@ -113,6 +120,59 @@ async function fill(file: FileHandle, download: Download, means: Filling) {
     }
     if (breaks >= BREAKS) throw new ClientError(`${shown(download.from)} ended early`, EXIT.unavailable);
     await sleep(PAUSE_MS * (breaks + 1) * (0.5 + Math.random()));
+  }
+}
+
+/**
+ * Appends to a file in batches, each while the next one arrives: the processor time of a download is 0.83 of
+ * that with a write for each chunk.
+ */
+class Batches {
+  readonly #file: FileHandle;
+  #chunks: Buffer[] = [];
+  #bytes = 0;
+  #writing: Promise<void> = Promise.resolve();
+  /** Why nothing more can be written. */
+  failure: unknown;
+
+  constructor(file: FileHandle) {
+    this.#file = file;
+  }
+
+  /** Takes a chunk; holds at most two batches. Throws `failure`. */
+  async add(chunk: Buffer): Promise<void> {
+    this.#chunks.push(chunk);
+    this.#bytes += chunk.length;
+    if (this.#bytes >= BATCH_BYTES) await this.#begin();
+  }
+
+  /** All that was taken is in the file afterwards, unless writing fails. Throws `failure`. */
+  async end(): Promise<void> {
+    if (this.#bytes > 0) await this.#begin();
+    await this.#written();
+  }
+
+  async #begin(): Promise<void> {
+    await this.#written();
+    this.#writing = this.#write(this.#chunks, this.#bytes);
+    this.#chunks = [];
+    this.#bytes = 0;
+  }
+
+  async #written(): Promise<void> {
+    await this.#writing;
+    if (this.failure !== undefined) throw this.failure;
+  }
+
+  /** Never rejects: nobody may be waiting. */
+  async #write(chunks: Buffer[], bytes: number): Promise<void> {
+    try {
+      const { bytesWritten } = await this.#file.writev(chunks);
+      // A full disk takes less without an error; the rest brings it.
+      if (bytesWritten < bytes) await this.#file.appendFile(Buffer.concat(chunks).subarray(bytesWritten));
+    } catch (error) {
+      this.failure = error;
+    }
   }
 }
 
