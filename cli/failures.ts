@@ -79,6 +79,9 @@ const FILE_ERRORS: Readonly<Record<string, { text: string; exitCode: ExitCode }>
   ENOENT: { text: 'no such file or folder', exitCode: EXIT.notFound },
   EACCES: { text: 'permission denied', exitCode: EXIT.forbidden },
   ENOSPC: { text: 'no space left on the disk', exitCode: EXIT.failure },
+  EDQUOT: { text: 'the quota of this disk is used up', exitCode: EXIT.failure },
+  EFBIG: { text: 'larger than this disk or a limit lets a file be', exitCode: EXIT.failure },
+  EROFS: { text: 'the disk is read-only', exitCode: EXIT.forbidden },
   EISDIR: { text: 'is a folder', exitCode: EXIT.usage },
   ENOTDIR: { text: 'is not a folder', exitCode: EXIT.usage },
 };

@@ -91,7 +91,7 @@ async function fill(file: FileHandle, download: Download, means: Filling) {
   const { size: kept } = await file.stat();
   let at = kept;
   let expected: Expected | undefined;
-  const batches = new Batches(file);
+  const batches = new Batches(file, download.path);
   means.onMoved(kept);
   for (let breaks = 0; ; breaks++) {
     const { headers, body, total } = await openAt(download, at, means.s3);
@@ -129,14 +129,17 @@ async function fill(file: FileHandle, download: Download, means: Filling) {
  */
 class Batches {
   readonly #file: FileHandle;
+  readonly #path: string;
   #chunks: Buffer[] = [];
   #bytes = 0;
   #writing: Promise<void> = Promise.resolve();
   /** Why nothing more can be written. */
   failure: unknown;
 
-  constructor(file: FileHandle) {
+  /** `path`: what errors name. */
+  constructor(file: FileHandle, path: string) {
     this.#file = file;
+    this.#path = path;
   }
 
   /** Takes a chunk; holds at most two batches. Throws `failure`. */
@@ -171,7 +174,7 @@ class Batches {
       // A full disk takes less without an error; the rest brings it.
       if (bytesWritten < bytes) await this.#file.appendFile(Buffer.concat(chunks).subarray(bytesWritten));
     } catch (error) {
-      this.failure = error;
+      this.failure = Object.assign(error as Error, { path: this.#path });
     }
   }
 }

@@ -85,6 +85,20 @@ describe('cp', () => {
     assert.ok(readFileSync(path('huge')).equals(readFileSync(path('huge.back'))));
     assert.deepEqual(parts(), []);
   });
+
+  test('a disk that takes no more is named at once, and what it took is not fetched again', async () => {
+    writeFileSync(path('whole'), randomBytes(12 * 2 ** 20));
+    await user.ok(['cp', 'whole', 's3://photos/whole']);
+    const limited = ['#!/bin/sh', "trap '' XFSZ", 'ulimit -f 8192', `exec '${process.execPath}' "$@"`];
+    writeFileSync(path('limited'), limited.join('\n'), { mode: 0o700 });
+    const said = await user.fails(1, ['cp', 's3://photos/whole', 'cut'], { node: path('limited') });
+    assert.match(said, /cut: larger than this disk/);
+    const [part] = readdirSync(user.home).filter((name) => name.endsWith('.part'));
+    assert.ok(part !== undefined && statSync(path(part)).size >= 4 * 2 ** 20, String(part));
+    assert.ok(!readdirSync(user.home).includes('cut'));
+    await user.ok(['cp', 's3://photos/whole', 'cut']);
+    assert.ok(readFileSync(path('whole')).equals(readFileSync(path('cut'))));
+  });
 });
 
 describe('sync', () => {
