@@ -50,8 +50,8 @@ function partPath({ from, etag, path }: Download): string {
  * for a refusal (412: it changed meanwhile), ClientError for bytes that are not those of the object, and what
  * writing throws (ENOSPC).
  *
- * The disk is not waited for, as with awscli, rclone and rsync: it took a quarter of the time of 5 GiB. A file
- * that a power failure cut has another length, so that `sync` copies it again.
+ * The disk is not waited for, as with awscli, rclone and rsync: it took a quarter of the time of 5 GiB. A
+ * file that a power failure cut has another length, so that `sync` copies it again.
  */
 export async function downloadFile(download: Download, { s3, onMoved }: DownloadMeans): Promise<void> {
   const part = partPath(download);
