@@ -19,7 +19,7 @@ export interface AskedLogin {
   readonly url: string;
   /** Without a key. */
   readonly cloud: Cloud;
-  /** Of the key to be. */
+  /** For the new key. */
   readonly name: string;
   readonly scopes: LoginKey['scopes'];
   readonly days: number;

@@ -32,7 +32,7 @@ export function cacheFolder(): string {
   return join(baseFolder('XDG_CACHE_HOME', '.cache'), 'cloudlet');
 }
 
-/** Where keys that the client makes come from: their name in the console's list. */
+/** The name of this computer, which the console shows with keys that the client makes. */
 export function hostName(): string {
   return hostname().split('.', 1)[0] || 'computer';
 }

@@ -208,7 +208,7 @@ function memoryOf({ path, to }: Upload, endpoint: string): string {
   return join(cacheFolder(), 'uploads', `${name.slice(0, 32)}.json`);
 }
 
-/** Of this file as it is now, or undefined. */
+/** The upload of the file as it is now; undefined: none is known. */
 function readMemory(memory: string, { size, mtimeMs }: Upload): Remembered | undefined {
   try {
     const known = JSON.parse(readFileSync(memory, 'utf8')) as Remembered;

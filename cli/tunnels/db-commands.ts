@@ -10,6 +10,7 @@ import type { Command, Invocation } from '../command.ts';
 import { findDatabase } from '../database-commands.ts';
 import { ClientError, EXIT, UsageError } from '../failures.ts';
 import { confirm } from '../prompt.ts';
+import { YES } from '../things.ts';
 import { installedClient, PACKAGES, runClient } from './db-clients.ts';
 import { runShell } from './db-shell.ts';
 import { listen, portPair, untilInterrupted } from './forward.ts';
@@ -121,7 +122,7 @@ export const DATABASE_TUNNEL_COMMANDS: readonly Command[] = [
     name: 'db load',
     words: 'DATABASE [FILE]',
     summary: 'replace a database with a dump',
-    options: { yes: { short: 'y', summary: 'do not ask' } },
+    options: YES,
     run: load,
   },
 ];

@@ -11,7 +11,7 @@ import { join, openSocket } from './tunnel.ts';
 
 const MAX_LOG_BYTES = 2 ** 20;
 const LOG_BYTES = 64 * 1024;
-/** Of ssh, for whatever was not the command's. */
+/** The exit code of ssh when it failed itself, and not the command. */
 const SSH_FAILED = 255;
 const REFUSED =
   'If the machine denied permission: it asks the cloud for lent keys once it was started anew, with the image tiny, ' +
