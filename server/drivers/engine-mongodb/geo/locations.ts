@@ -5,7 +5,7 @@ import { OutOfTime, spend } from '../command-time.ts';
 import { isDocument } from '../values/field-paths.ts';
 import { isNumber, plainNumber } from '../values/numbers.ts';
 import { type Polygon, Shape } from './shapes.ts';
-import { angleBetween, arcsMeet, areaLeft, Ring, TOUCH, type Vector, vectorOf } from './sphere.ts';
+import { angleBetween, angleToArc, arcsMeet, Ring, TOUCH, type Vector, vectorOf } from './sphere.ts';
 
 export type Pair = readonly [x: number, y: number];
 
@@ -101,14 +101,18 @@ function listOf<T>(value: unknown, read: (each: unknown) => T): T[] {
   return value.map(read);
 }
 
-/** Points, without those that are the same as the one before. */
-function readPath(value: unknown): Vector[] {
-  const points = listOf(value, readPoint);
-  const path = points.filter((point, i) => i === 0 || !isSame(point, points[i - 1] as Vector));
-  // Any half of a great circle joins such points.
+/** Throws CommandError where any half of a great circle would join two points. */
+function assertNoHalves(path: readonly Vector[]): void {
   const isHalf = (point: Vector, i: number) =>
     i > 0 && angleBetween(point, path[i - 1] as Vector) > HALF_CIRCLE;
   if (path.some(isHalf)) throw bad('Adjacent vertices must not be antipodal');
+}
+
+/** Points, without those that are the same as the one before. */
+function distinct(points: readonly Vector[]): Vector[] {
+  const path: Vector[] = [];
+  for (const point of points)
+    if (path.length === 0 || angleBetween(point, path.at(-1) as Vector) > TOUCH) path.push(point);
   return path;
 }
 
@@ -117,30 +121,35 @@ function isSame(a: Vector, b: Vector): boolean {
 }
 
 function readLine(value: unknown): Vector[] {
-  const path = readPath(value);
+  const path = distinct(listOf(value, readPoint));
+  assertNoHalves(path);
   if (path.length >= 2) return path;
   throw bad('GeoJSON LineString must have at least 2 vertices');
 }
 
 function readRing(value: unknown, isStrict: boolean): Ring {
-  const path = readPath(value);
-  const [first, last] = [path[0] as Vector, path.at(-1) as Vector];
+  const points = listOf(value, readPoint);
+  const [first, last] = [points[0] as Vector, points.at(-1) as Vector];
   if (!isSame(first, last)) throw bad(`Loop is not closed: ${shown(value)}`);
-  const vertices = path.slice(1);
-  if (vertices.length < 3) throw bad('Loop must have at least 3 different vertices');
+  const vertices = distinct(points.slice(0, -1));
+  while (vertices.length > 1 && angleBetween(vertices.at(-1) as Vector, first) <= TOUCH) vertices.pop();
+  if (vertices.length < 3) throw bad(`Loop must have at least 3 different vertices: ${shown(value)}`);
+  assertNoHalves([...vertices, first]);
   if (new Set(vertices.map(String)).size < vertices.length)
     throw bad('Loop is not valid: Duplicate vertices');
-  const area = areaLeft(vertices);
-  const length = vertices.reduce((sum, each, i) => sum + angleBetween(each, vertices.at(i - 1) as Vector), 0);
-  // All points of such a ring are on its edge.
-  if (Math.min(area, 4 * Math.PI - area) < length * TOUCH)
-    throw bad('Loop is not valid: it encloses nothing');
   const ring = new Ring(vertices, isStrict);
   assertSimple(ring);
   return ring;
 }
 
-/** Throws CommandError when edges meet that do not follow each other. */
+type Edge = readonly [Vector, Vector];
+
+/** Whether the second of two edges that follow each other goes back over the first. */
+function turnsBack([a, b]: Edge, [, c]: Edge): boolean {
+  return angleToArc(c, a, b) <= TOUCH || angleToArc(a, b, c) <= TOUCH;
+}
+
+/** Throws CommandError when edges meet but for the corner between two. */
 function assertSimple(ring: Ring): void {
   const edges = [...ring.arcs()].map((arc, i) => {
     const [a, b] = arc;
@@ -170,11 +179,12 @@ function assertSimple(ring: Ring): void {
       if (other.low > edge.high) return;
       const apart = Math.abs(edge.i - other.i);
       if (--allowed < 0) throw bad('Loop is not valid: too many of its edges lie side by side');
-      if (apart === 1 || apart === edges.length - 1) continue;
       if (other.left > edge.right || other.right < edge.left) continue;
       if (other.under > edge.top || other.top < edge.under) continue;
       spend(MEET_STEPS);
-      if (arcsMeet(...edge.arc, other.arc))
+      const isNext = apart === 1 || apart === edges.length - 1;
+      const [one, two] = other.i === (edge.i + 1) % edges.length ? [edge, other] : [other, edge];
+      if (isNext ? turnsBack(one.arc, two.arc) : arcsMeet(...edge.arc, other.arc))
         throw bad(
           `Loop is not valid: Edges ${Math.min(edge.i, other.i)} and ${Math.max(edge.i, other.i)} cross`,
         );
@@ -188,6 +198,12 @@ function readPolygon(value: unknown, isStrict: boolean): Polygon {
   const isInside = (hole: Ring) => hole.vertices.every((p) => outer.encloses(p) || outer.touches(p));
   if (holes.every(isInside)) return { outer, holes };
   throw bad('Secondary loops not contained by first exterior loop - secondary loops must be holes');
+}
+
+function readMember(value: unknown): Shape {
+  if (isGeoJson(value) && value.type === 'GeometryCollection')
+    throw bad(`GeometryCollections cannot be nested: ${shown(value)}`);
+  return readGeoJson(value);
 }
 
 /** Throws CommandError for what is no geometry. */
@@ -211,7 +227,7 @@ export function readGeoJson(value: unknown): Shape {
     case 'MultiPolygon':
       return new Shape({ polygons: listOf(coordinates, (each) => readPolygon(each, false)) });
     case 'GeometryCollection':
-      return Shape.all(listOf(geometries, readGeoJson));
+      return Shape.all(listOf(geometries, readMember));
     default:
       throw bad(`unknown GeoJSON type: ${String(type)}`);
   }

@@ -18,28 +18,88 @@ const coordinates = fc.oneof(
   fc.tuple(fc.double({ min: -180, max: 180, noNaN: true }), fc.double({ min: -90, max: 90, noNaN: true })),
   fc.tuple(fc.integer({ min: -4, max: 4 }), fc.integer({ min: -4, max: 4 })),
   fc.tuple(fc.constantFrom(-180, 180, 179.5, -179.5), fc.constantFrom(-90, 90, 89.5, 0, -60)),
+  fc.tuple(fc.double({ min: -1e-7, max: 1e-7, noNaN: true }), fc.constantFrom(0, 1e-9, -5e-324)),
 );
-const shape = fc.oneof(
-  coordinates.map((pair) => ({ type: 'Point', coordinates: pair })),
-  coordinates,
-  fc.tuple(coordinates, coordinates).map((pairs) => ({ type: 'LineString', coordinates: pairs })),
+type Coordinates = [lng: number, lat: number];
+const closed = (ring: Coordinates[]) => [...ring, ring[0] as Coordinates];
+
+/** Rings that do not cross themselves, of many sizes, over the antimeridian and near to a pole too. */
+const star = fc
+  .record({
+    center: coordinates,
+    size: fc.constantFrom(1e-9, 1e-5, 0.1, 3, 40, 89),
+    radii: fc.array(fc.double({ min: 0.3, max: 1, noNaN: true }), { minLength: 3, maxLength: 9 }),
+    isClockwise: fc.boolean(),
+  })
+  .map(({ center: [lng, lat], size, radii, isClockwise }) => (part: number): Coordinates[] => {
+    const ring = radii.map((radius, i): Coordinates => {
+      const [angle, far] = [(2 * Math.PI * i) / radii.length, radius * size * part];
+      const x = lng + far * Math.cos(angle);
+      return [
+        x > 180 ? x - 360 : x < -180 ? x + 360 : x,
+        Math.max(-90, Math.min(90, lat + far * Math.sin(angle))),
+      ];
+    });
+    return isClockwise ? ring.toReversed() : ring;
+  });
+const STRICT = { type: 'name', properties: { name: 'urn:x-mongodb:crs:strictwinding:EPSG:4326' } };
+const area: fc.Arbitrary<Document> = fc.oneof(
   fc.tuple(coordinates, coordinates, coordinates).map(([a, b, c]) => polygon(a, b, c, a)),
+  // Many of these touch or cross themselves, and are refused.
+  fc.array(coordinates, { minLength: 3, maxLength: 6 }).map((ring) => polygon(...closed(ring))),
+  star.map((ring) => polygon(...closed(ring(1)))),
+  star.map((ring) => ({ type: 'Polygon', coordinates: [closed(ring(1)), closed(ring(0.25))] })),
+  fc
+    .array(star, { minLength: 1, maxLength: 3 })
+    .map((stars) => ({ type: 'MultiPolygon', coordinates: stars.map((ring) => [closed(ring(1))]) })),
 );
-const region = fc.oneof(
+const large = star.map((ring): Document => ({ ...polygon(...closed(ring(1))), crs: STRICT }));
+const line = fc.array(coordinates, { minLength: 2, maxLength: 4 });
+const geometry: fc.Arbitrary<Document> = fc.oneof(
+  coordinates.map((pair) => ({ type: 'Point', coordinates: pair })),
+  line.map((pairs) => ({ type: 'LineString', coordinates: pairs })),
+  line.map((pairs) => ({ type: 'MultiPoint', coordinates: pairs })),
+  fc.tuple(line, line).map((lines) => ({ type: 'MultiLineString', coordinates: lines })),
+  area,
+);
+const collection = fc
+  .array(geometry, { minLength: 1, maxLength: 3 })
+  .map((geometries) => ({ type: 'GeometryCollection', geometries }));
+/** Locations as documents have them: of GeoJSON, pairs, documents of two numbers, and lists of these. */
+const shape: fc.Arbitrary<unknown> = fc.oneof(
+  geometry,
+  collection,
+  coordinates,
+  coordinates.map(([lng, lat]) => ({ lng, lat })),
+  fc.array(coordinates, { minLength: 1, maxLength: 3 }),
+  fc.array(geometry, { minLength: 1, maxLength: 2 }),
+);
+const region: fc.Arbitrary<Document> = fc.oneof(
   fc
-    .tuple(coordinates, coordinates, coordinates)
-    .chain(([a, b, c]) =>
-      fc
-        .constantFrom('$geoWithin', '$geoIntersects')
-        .map((name) => ({ [name]: { $geometry: polygon(a, b, c, a) } })),
-    ),
-  shape.filter((each) => 'type' in each).map((each) => ({ $geoIntersects: { $geometry: each } })),
+    .tuple(fc.constantFrom('$geoWithin', '$geoIntersects'), fc.oneof(area, large))
+    .map(([name, each]) => ({ [name]: { $geometry: each } })),
+  fc.oneof(geometry, collection).map((each) => ({ $geoIntersects: { $geometry: each } })),
   fc
-    .tuple(coordinates, fc.constantFrom(0, 0.01, 0.5, 2, 3.2))
+    .tuple(coordinates, fc.constantFrom(0, 1e-9, 0.01, 0.5, 2, 3.2))
     .map((circle) => ({ $geoWithin: { $centerSphere: circle } })),
   fc.tuple(coordinates, coordinates).map((box) => ({ $geoWithin: { $box: box } })),
   fc.tuple(coordinates, fc.constantFrom(0, 1, 50)).map((circle) => ({ $geoWithin: { $center: circle } })),
+  star.map((ring) => ({ $geoWithin: { $polygon: ring(1) } })),
 );
+
+/** Points of a region's first ring: its corners, and what lies between two of them. */
+function edgePoints(regions: readonly Document[]): Coordinates[] {
+  const geometries = regions.flatMap((each) => Object.values(each).map(({ $geometry }) => $geometry));
+  const rings: Coordinates[][] = geometries.flatMap((each) =>
+    each?.type === 'Polygon' ? [each.coordinates[0]] : [],
+  );
+  return rings.flatMap((ring) =>
+    ring.flatMap(([x, y], i) => {
+      const [nextX, nextY] = ring[(i + 1) % ring.length] as Coordinates;
+      return [[x, y] as Coordinates, [(x + nextX) / 2, (y + nextY) / 2] as Coordinates];
+    }),
+  );
+}
 
 function haversine([lng1, lat1]: readonly number[], [lng2, lat2]: readonly number[]): number {
   const rad = (degrees: number | undefined) => ((degrees as number) * Math.PI) / 180;
@@ -77,25 +137,38 @@ describe('over random locations', () => {
           for (const name of ['all', 'sphere', 'plane']) documents.run({ drop: name });
           indexed(documents, 'sphere', { key: { loc: '2dsphere' } });
           indexed(documents, 'plane', { key: { loc: '2d' } });
-          shapes.forEach((loc, _id) => {
-            // A shape that is none, as a triangle on one great circle, is in neither.
+          const inPlane = new Set<unknown>();
+          [...shapes, ...edgePoints(regions)].forEach((loc, _id) => {
+            // A shape that is none, as a ring that crosses itself, is in neither.
             const { writeErrors } = documents.ask({ insert: 'sphere', documents: [{ _id, loc }] });
-            if (writeErrors) return;
+            if (writeErrors) {
+              assert.equal(writeErrors[0].code, 16755);
+              return;
+            }
             documents.insert('all', { _id, loc });
-            if (Array.isArray(loc)) documents.insert('plane', { _id, loc });
+            if (!documents.ask({ insert: 'plane', documents: [{ _id, loc }] }).writeErrors) inPlane.add(_id);
           });
           for (const loc of regions) {
             const reply = documents.ask({ find: 'all', filter: { loc }, batchSize: 1000 });
-            if (reply.ok === 0) continue;
-            const expected = documents.find('all', { loc });
-            assert.deepEqual(
-              documents.ids('sphere', { loc }).sort(),
-              expected.map(({ _id }) => _id),
+            const others = ['sphere', 'plane'].map((name) =>
+              documents.ask({ find: name, filter: { loc }, sort: { _id: 1 }, batchSize: 1000 }),
             );
-            const pairs = expected.filter((each) => Array.isArray(each.loc));
+            if (reply.ok === 0) {
+              assert.deepEqual(
+                [reply, ...others].map(({ code }) => code),
+                [2, 2, 2],
+              );
+              continue;
+            }
+            const expected = reply.cursor.firstBatch.map(({ _id }: Document) => _id);
+            const [sphere, plane] = others.map(({ cursor }) =>
+              cursor.firstBatch.map(({ _id }: Document) => _id),
+            );
+            assert.deepEqual(sphere, expected, JSON.stringify(loc));
             assert.deepEqual(
-              documents.ids('plane', { loc }).sort(),
-              pairs.map(({ _id }) => _id),
+              plane,
+              expected.filter((id: unknown) => inPlane.has(id)),
+              JSON.stringify(loc),
             );
           }
         },

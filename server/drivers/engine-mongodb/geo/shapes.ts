@@ -6,7 +6,6 @@ import {
   arcsCross,
   arcsMeet,
   arcsTouch,
-  areaLeft,
   type Ring,
   TOUCH,
   unit,
@@ -71,12 +70,12 @@ export class Shape {
   #bound(): Shape['bound'] {
     let [x, y, z] = [0, 0, 0];
     for (const [dx, dy, dz] of this.#vertices()) [x, y, z] = [x + dx, y + dy, z + dz];
-    const center = unit([x, y, z]);
+    const isBalanced = x === 0 && y === 0 && z === 0;
+    const center: Vector = isBalanced ? [1, 0, 0] : unit([x, y, z]);
     let radius = 0;
     for (const vertex of this.#vertices()) radius = Math.max(radius, angleBetween(center, vertex));
     // Within less than a hemisphere no arc and no smaller side of a ring leads out of the cap.
-    const isSmall =
-      radius < 1.5 && this.polygons.every(({ outer }) => areaLeft(outer.vertices) < 2 * Math.PI);
+    const isSmall = radius < 1.5 && !this.polygons.some(({ outer }) => outer.isLarge);
     return { center, radius: isSmall ? radius + TOUCH : Math.PI };
   }
 

@@ -3,14 +3,12 @@
  * Arcs are the shorter ones of great circles, shorter than half of one.
  */
 import { spend } from '../command-time.ts';
+import { sideOf, TRIAGE_ERROR } from './orientation.ts';
 
 export type Vector = readonly [x: number, y: number, z: number];
 
 /** Radians, a tenth of a micrometre on the earth: larger than the rounding of coordinates. */
 export const TOUCH = 2e-14;
-/** Radians a point may be off an edge for the interior to begin there; a centimetre on the earth. */
-const INWARD = 1.5e-9;
-const FULL_CIRCLE = 2 * Math.PI;
 
 export function vectorOf(lng: number, lat: number): Vector {
   const [phi, theta] = [(lat * Math.PI) / 180, (lng * Math.PI) / 180];
@@ -59,20 +57,12 @@ export function angleToArc(p: Vector, a: Vector, b: Vector): number {
   return Math.min(angleBetween(p, a), angleBetween(p, b));
 }
 
-/** Above 0: `c` is left of the way from `a` to `b`. */
-function side(a: Vector, b: Vector, c: Vector): number {
-  return dot(normalOf(a, b), c);
-}
-
 /** Whether two arcs cross within both of them. */
 export function arcsCross(a: Vector, b: Vector, other: readonly [Vector, Vector]): boolean {
   const [c, d] = other;
-  const acb = -side(a, b, c);
-  const bda = side(a, b, d);
-  if (acb * bda <= 0) return false;
-  const cbd = -side(c, d, b);
-  const dac = side(c, d, a);
-  return acb * cbd > 0 && acb * dac > 0;
+  const acb = -Math.sign(sideOf(a, b, c));
+  if (acb === 0 || acb !== Math.sign(sideOf(a, b, d))) return false;
+  return acb === -Math.sign(sideOf(c, d, b)) && acb === Math.sign(sideOf(c, d, a));
 }
 
 /** Whether two arcs have a point in common. */
@@ -86,21 +76,23 @@ export function arcsTouch(a: Vector, b: Vector, [c, d]: readonly [Vector, Vector
   return isOn(a, c, d) || isOn(b, c, d) || isOn(c, a, b) || isOn(d, a, b);
 }
 
-/** The signed area of a triangle, steradians. */
-function excess(a: Vector, b: Vector, c: Vector): number {
-  // The differences keep the digits of small triangles.
-  const [toB, toC] = [b, c].map((p): Vector => [p[0] - a[0], p[1] - a[1], p[2] - a[2]]) as [Vector, Vector];
-  return 2 * Math.atan2(dot(a, cross(toB, toC)), 1 + dot(a, b) + dot(b, c) + dot(c, a));
-}
-
-/** The area left of a ring, between 0 and 4π. */
-export function areaLeft(vertices: readonly Vector[]): number {
-  const [first] = vertices as [Vector];
-  let area = 0;
-  for (let i = 1; i + 1 < vertices.length; i++)
-    area += excess(first, vertices[i] as Vector, vertices[i + 1] as Vector);
-  const all = 2 * FULL_CIRCLE;
-  return ((area % all) + all) % all;
+/**
+ * How far a ring turns left on the way around it, radians: 2π less the area left of it. Its sign is sure but
+ * for rings that are half of the sphere, since each angle is measured at its corner.
+ */
+function turnLeft(vertices: readonly Vector[]): number {
+  spend(vertices.length);
+  let sum = 0;
+  let a = vertices.at(-2) as Vector;
+  let b = vertices.at(-1) as Vector;
+  let before = normalOf(a, b);
+  for (const c of vertices) {
+    const after = normalOf(b, c);
+    const angle = Math.atan2(length(cross(before, after)), dot(before, after));
+    sum += sideOf(a, b, c) < 0 ? -angle : angle;
+    [a, b, before] = [b, c, after];
+  }
+  return sum;
 }
 
 /** Points whose place relative to a ring is known; one of them is far from antipodal to any other point. */
@@ -110,14 +102,16 @@ const ORIGINS: readonly Vector[] = [unit([0.00457, 1, 0.0321]), unit([0.71, -0.5
 export class Ring {
   /** Each once, what is enclosed at the left. */
   readonly vertices: readonly Vector[];
+  /** It encloses more than half of the sphere. */
+  readonly isLarge: boolean;
   readonly #isInside: readonly boolean[];
 
   /** `vertices`: each once. What is enclosed is the smaller side, or the left one with `isStrict`. */
   constructor(vertices: readonly Vector[], isStrict = false) {
-    const isRight = !isStrict && areaLeft(vertices) > FULL_CIRCLE;
-    this.vertices = isRight ? vertices.toReversed() : vertices;
-    const inner = this.#innerPoint();
-    this.#isInside = ORIGINS.map((origin) => !this.#isCrossed(origin, inner));
+    const isLeftLarge = turnLeft(vertices) < 0;
+    this.isLarge = isStrict && isLeftLarge;
+    this.vertices = isLeftLarge && !isStrict ? vertices.toReversed() : vertices;
+    this.#isInside = ORIGINS.map((origin) => this.#isOriginInside(origin));
   }
 
   *arcs(): Generator<readonly [Vector, Vector]> {
@@ -127,37 +121,34 @@ export class Ring {
       yield [vertices[i] as Vector, vertices[(i + 1) % vertices.length] as Vector];
   }
 
-  /** One just left of the middle of the longest edge. */
-  #innerPoint(): Vector {
-    let [from, to, longest] = [this.vertices[0] as Vector, this.vertices[1] as Vector, 0];
-    for (const [a, b] of this.arcs()) {
-      const size = angleBetween(a, b);
-      if (size > longest) [from, to, longest] = [a, b, size];
-    }
-    const middle = unit([from[0] + to[0], from[1] + to[1], from[2] + to[2]]);
-    const left = unit(normalOf(from, to));
-    const off = Math.min(INWARD, longest / 1000);
-    return unit([middle[0] + off * left[0], middle[1] + off * left[1], middle[2] + off * left[2]]);
+  /** By the way to a corner: whether it comes in between the corner's edges, and which others it crosses. */
+  #isOriginInside(origin: Vector): boolean {
+    const [before, corner, after] = this.vertices as unknown as [Vector, Vector, Vector];
+    const isOdd = this.#isCrossed(origin, corner, 1);
+    return isOdd !== isTurnedBetween(origin, { from: after, to: before, around: corner });
   }
 
-  /** Whether the way between two points crosses the ring an odd number of times. */
-  #isCrossed(from: Vector, to: Vector): boolean {
+  /** Whether the way between two points crosses the ring an odd number of times, but for a corner's edges. */
+  #isCrossed(from: Vector, to: Vector, corner: number | null = null): boolean {
     const { vertices } = this;
     spend(vertices.length);
-    const normal = normalOf(from, to);
+    const normal = cross(from, to);
+    const sideOfWay = (p: Vector) => {
+      const rough = dot(normal, p);
+      return rough > TRIAGE_ERROR || rough < -TRIAGE_ERROR ? rough : sideOf(from, to, p);
+    };
     let isOdd = false;
     let a = vertices.at(-1) as Vector;
-    let aSide = dot(normal, a);
-    for (const b of vertices) {
-      const bSide = dot(normal, b);
+    let isLeft = sideOfWay(a) >= 0;
+    for (let i = 0; i < vertices.length; i++) {
+      const b = vertices[i] as Vector;
       // A vertex on the way belongs to its left, so that it counts once for both of its edges.
-      if (aSide >= 0 !== bSide >= 0) {
-        const edge = normalOf(a, b);
-        const [fromSide, toSide] = [dot(edge, from), dot(edge, to)];
-        const isUp = bSide >= 0;
-        if (isUp ? fromSide > 0 && toSide <= 0 : fromSide <= 0 && toSide > 0) isOdd = !isOdd;
+      const isNextLeft = sideOfWay(b) >= 0;
+      if (isLeft !== isNextLeft && (corner === null || (i !== corner && i !== corner + 1))) {
+        const [fromSide, toSide] = [sideOf(a, b, from), sideOf(a, b, to)];
+        if (isNextLeft ? fromSide > 0 && toSide <= 0 : fromSide <= 0 && toSide > 0) isOdd = !isOdd;
       }
-      [a, aSide] = [b, bSide];
+      [a, isLeft] = [b, isNextLeft];
     }
     return isOdd;
   }
@@ -173,4 +164,13 @@ export class Ring {
     const which = dot(p, ORIGINS[0] as Vector) > -0.3 ? 0 : 1;
     return this.#isInside[which] !== this.#isCrossed(ORIGINS[which] as Vector, p);
   }
+}
+
+/** Whether one that turns left around a point passes `p` on the way from one direction to another. */
+function isTurnedBetween(
+  p: Vector,
+  { from, to, around }: { from: Vector; to: Vector; around: Vector },
+): boolean {
+  const turns = [sideOf(p, around, from) >= 0, sideOf(to, around, p) >= 0, sideOf(from, around, to) > 0];
+  return turns.filter(Boolean).length >= 2;
 }
