@@ -7,7 +7,7 @@ import { assertText } from '../text/text-index.ts';
 import type { Collation } from '../values/collations.ts';
 import { candidatesOf, isDocument, leavesAt } from '../values/field-paths.ts';
 import { compareValues, equalValues, holdsText, TAG, tagOf, textKeyOf } from '../values/key-order.ts';
-import { isTrue, plainNumber } from '../values/numbers.ts';
+import { isNumber, isTrue, plainNumber } from '../values/numbers.ts';
 import { isOfType, readTypes } from '../values/type-names.ts';
 import { compileBitTest, isBitTest } from './bit-tests.ts';
 import { assertNoScripts, evaluate, evaluation } from './expressions.ts';
@@ -57,6 +57,12 @@ function compileTerm(name: string, value: unknown, scope: FilterScope): Filter {
       if (name === '$or') return (document) => filters.some((test) => test(document));
       return (document) => !filters.some((test) => test(document));
     }
+    case '$sampleRate': {
+      const rate = isNumber(value) ? plainNumber(value) : Number.NaN;
+      if (!(rate >= 0 && rate <= 1)) throw bad('numeric argument to $sampleRate must be in [0, 1]');
+      const options = evaluation(scope);
+      return () => plainNumber(evaluate({}, { $rand: {} }, options)) < rate;
+    }
     case '$expr': {
       assertNoScripts(value);
       const options = evaluation(scope);
@@ -93,7 +99,7 @@ export function holdsOperators(value: unknown): value is Document {
 
 /** Whether an operator is about a document rather than a value. */
 export function isOfDocuments(operator: string): boolean {
-  return /^\$(?:and|or|nor|expr|where|text|jsonSchema|comment)$/.test(operator);
+  return /^\$(?:and|or|nor|expr|where|text|jsonSchema|comment|sampleRate)$/.test(operator);
 }
 
 /** Compiles the value of a field in a filter. */

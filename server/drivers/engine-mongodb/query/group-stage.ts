@@ -4,7 +4,8 @@ import { CommandError } from '../command-error.ts';
 import { isDocument } from '../values/field-paths.ts';
 import { textKeyOf } from '../values/key-order.ts';
 import { GATHERERS, type Gatherer, type MakeGatherer } from './accumulators.ts';
-import { collationOf, evaluate } from './expressions.ts';
+import { collationOf } from './expression-kinds.ts';
+import { evaluate } from './expressions.ts';
 import type { Evaluation } from './mingo-library.ts';
 import { MemoryBudget, weightOf } from './sorting.ts';
 
@@ -51,7 +52,7 @@ export function* groupDocuments(
     }
     group.gatherers.forEach((gatherer, i) => {
       const { isWhole, argument } = outputs[i] as Output;
-      gatherer.add(isWhole ? document : evaluate(document, argument, options));
+      gatherer.add(isWhole ? document : evaluate(document, argument, options), document);
     });
   }
   for (const { id, gatherers } of groups.values()) {

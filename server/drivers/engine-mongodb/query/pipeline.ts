@@ -3,16 +3,11 @@ import type { Document } from 'bson';
 import { CommandError } from '../command-error.ts';
 import { spend } from '../command-time.ts';
 import type { Collation } from '../values/collations.ts';
-import { isDocument, setField, valueAt } from '../values/field-paths.ts';
+import { isDocument, valueAt, withValueAt } from '../values/field-paths.ts';
 import { plainNumber } from '../values/numbers.ts';
-import {
-  asCommandError,
-  assertNoScripts,
-  collationOf,
-  evaluate,
-  evaluation,
-  plainDeep,
-} from './expressions.ts';
+import { collationOf } from './expression-kinds.ts';
+import { asCommandError, assertNoScripts, evaluate, evaluation, plainDeep } from './expressions.ts';
+import { filledDocuments } from './fill-stage.ts';
 import { compileFilter, type FilterScope } from './filter.ts';
 import { groupDocuments } from './group-stage.ts';
 import { type Evaluation, mingo } from './mingo-library.ts';
@@ -52,21 +47,12 @@ function* unwound(documents: Documents, argument: Document | string): Generator<
     if (Array.isArray(value)) {
       for (const [index, each] of value.entries()) {
         spend(UNWIND_STEPS);
-        yield withIndex(replaced(document, parts, each), index);
+        yield withIndex(withValueAt(document, parts, each), index);
       }
-      if (value.length === 0 && keepsEmpty) yield withIndex(replaced(document, parts, undefined), null);
+      if (value.length === 0 && keepsEmpty) yield withIndex(withValueAt(document, parts, undefined), null);
     } else if (value !== undefined && value !== null) yield withIndex(document, null);
     else if (keepsEmpty) yield withIndex(document, null);
   }
-}
-
-/** A copy with another value at a path; undefined: without it. */
-function replaced(document: Document, [name = '', ...rest]: readonly string[], value: unknown): Document {
-  const copy = { ...document };
-  if (rest.length > 0) setField(copy, name, replaced(document[name], rest, value));
-  else if (value === undefined) delete copy[name];
-  else setField(copy, name, value);
-  return copy;
 }
 
 /** All of them, as long as they fit in memory. */
@@ -80,7 +66,7 @@ function* bounded(documents: Documents, name: string): Generator<Document> {
 
 interface Sort {
   readonly sort: unknown;
-  readonly limit?: number;
+  readonly limit?: number | null;
   readonly collation: Collation | null;
 }
 
@@ -129,8 +115,7 @@ const OWN: Readonly<Record<string, Stage>> = {
     return Iterator.from(documents).take(limit);
   },
   $skip: (documents, argument: unknown) => Iterator.from(documents).drop(plainNumber(argument)),
-  $sort: (documents, argument: unknown, options) =>
-    sorted(documents, { sort: argument, collation: collationOf(options) }),
+  $sort: (documents) => documents,
   $group: (documents, argument: Document, options) => groupDocuments(documents, argument, options),
   $sortByCount: (documents, argument: unknown, options) =>
     sorted(groupDocuments(documents, { _id: argument, count: { $sum: 1 } }, options), {
@@ -138,6 +123,7 @@ const OWN: Readonly<Record<string, Stage>> = {
       collation: null,
     }),
   $count: count,
+  $fill: (documents, argument: Document, options) => filledDocuments(documents, argument, options),
   $unwind: (documents, argument: Document) => unwound(documents, argument),
   $sample: sample,
 };
@@ -145,7 +131,7 @@ const OWN: Readonly<Record<string, Stage>> = {
 /** Stages of mingo, as they are. */
 const AS_THEY_ARE = ['$addFields', '$set', '$replaceRoot', '$replaceWith', '$documents'];
 /** Stages of mingo that know plain numbers only and hold all documents in memory. */
-const PLAIN = ['$bucket', '$bucketAuto', '$densify', '$fill', '$graphLookup'];
+const PLAIN = ['$bucket', '$bucketAuto', '$densify', '$graphLookup'];
 const UPDATE_STAGES = new Set(['$addFields', '$set', '$project', '$unset', '$replaceRoot', '$replaceWith']);
 
 function lookup(reader: CollectionReader): Stage {
@@ -169,7 +155,7 @@ function lookup(reader: CollectionReader): Stage {
         held.take(weightOf(each));
         list.push(each);
       }
-      return replaced(document, as.split('.'), list);
+      return withValueAt(document, as.split('.'), list);
     });
   };
 }
@@ -190,6 +176,19 @@ function unionWith(reader: CollectionReader): Stage {
   } as Stage;
 }
 
+/** How many documents the stages from `at` on can need; null: all that there are. */
+export function limitAfter(pipeline: readonly Document[], at: number): number | null {
+  let skipped = 0;
+  for (const stage of pipeline.slice(at)) {
+    const { $skip: skip, $limit: limit } = isDocument(stage) ? stage : {};
+    const count = plainNumber(skip ?? limit ?? Number.NaN);
+    if (!(count >= 0)) return null;
+    if (limit !== undefined) return skipped + count;
+    skipped += count;
+  }
+  return null;
+}
+
 export type Pipeline = (documents: Documents, scope?: FilterScope) => Documents;
 
 /** Throws CommandError for what is no pipeline, or needs what this engine has not. */
@@ -204,8 +203,14 @@ export function compilePipeline(pipeline: unknown, reader: CollectionReader): Pi
       collectionResolver: (name) => [...bounded(reader.read(name, {}, {}), '$graphLookup')],
     });
     return guarded(
-      pipeline.reduce<Documents>((input, stage: Document) => {
+      pipeline.reduce<Documents>((input, stage: Document, at) => {
         const name = nameOf(stage, known);
+        if (name === '$sort')
+          return sorted(input, {
+            sort: stage.$sort,
+            limit: limitAfter(pipeline, at + 1),
+            collation: collationOf(options),
+          });
         return (known[name] as Stage)(input, stage[name] as never, options);
       }, documents),
     );

@@ -63,8 +63,18 @@ export function readSort(sort: unknown): SortSpec {
   });
 }
 
+/** The document that readSort() makes it of. */
+export function writeSort(sort: SortSpec): Document {
+  return Object.fromEntries(
+    sort.map(([path, direction]) => {
+      const isMeta = path.startsWith(META);
+      return isMeta ? [path, { $meta: path.slice(META.length) }] : [path, direction];
+    }),
+  );
+}
+
 /** Bytes in their order, or the values themselves where a collation orders them. */
-type SortKey = Buffer | readonly unknown[];
+export type SortKey = Buffer | readonly unknown[];
 
 /** How documents are sorted. */
 export interface SortOrder {

@@ -77,3 +77,17 @@ export function setField(document: Document, name: string, value: unknown): void
     document[name] = value;
   }
 }
+
+/** A copy with another value at a path; undefined: without it. */
+export function withValueAt(
+  document: Document,
+  [name = '', ...rest]: readonly string[],
+  value: unknown,
+): Document {
+  const copy = { ...document };
+  const inner = isDocument(document[name]) ? document[name] : {};
+  if (rest.length > 0) setField(copy, name, withValueAt(inner, rest, value));
+  else if (value === undefined) delete copy[name];
+  else setField(copy, name, value);
+  return copy;
+}

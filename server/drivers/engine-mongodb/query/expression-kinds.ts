@@ -1,0 +1,87 @@
+/** Kinds of operators: how they take their operands. */
+import type { Document } from 'bson';
+import { CommandError } from '../command-error.ts';
+import type { Collation } from '../values/collations.ts';
+import { isDocument } from '../values/field-paths.ts';
+import { typeNameOf } from '../values/type-names.ts';
+import { type Evaluation, type Expression, mingo } from './mingo-library.ts';
+import { assertCount, type Operator } from './operators/operator.ts';
+
+export const evalExpr: Expression = (document, argument, options) =>
+  mingo().evaluate(document, argument, options);
+
+/** The collation of this evaluation, stored in mingo's field for its own. */
+export function collationOf({ collation }: Evaluation): Collation | null {
+  return (collation as Collation | null | undefined) ?? null;
+}
+
+export function args(document: unknown, argument: unknown, options: Evaluation): unknown[] {
+  const value = evalExpr(document, argument, options);
+  return Array.isArray(argument) ? (value as unknown[]) : [value];
+}
+
+export const isNil = (value: unknown) => value === null || value === undefined;
+
+/** An expression of one or more arguments; null when one of them is null. */
+export function strict(work: (values: unknown[]) => unknown): Expression {
+  return (document, argument, options) => {
+    const values = args(document, argument, options);
+    return values.some(isNil) ? null : work(values);
+  };
+}
+
+/** An operator of ours, with operands in a row. */
+export function inARow(name: string, operator: Operator): Expression {
+  return (document, argument, options) => {
+    const values = args(document, argument, options);
+    assertCount(name, operator, values.length);
+    return operator.work(values, collationOf(options));
+  };
+}
+
+type Named = (values: Document, collation: Collation | null) => unknown;
+
+/** An operator of ours, with named operands; one that is missing is null. */
+export function named(name: string, work: Named): Expression {
+  return (document, argument, options) => {
+    if (!isDocument(argument)) throw new CommandError('FailedToParse', `${name} needs named arguments`);
+    const values = Object.entries(argument).map(([each, inner]) => {
+      // Values of lists keep their places, the missing ones too.
+      const value = evalExpr(document, inner, options) ?? null;
+      return [each, value];
+    });
+    return work(Object.fromEntries(values), collationOf(options));
+  };
+}
+
+/** Part of a date, given as it is or with a time zone. */
+export function datePart(name: string, work: Named): Expression {
+  const whole = named(name, work);
+  return (document, argument, options) => {
+    const isNamed = isDocument(argument) && 'date' in argument;
+    if (isNamed) return whole(document, argument, options);
+    const values = args(document, argument, options);
+    assertCount(name, { from: 1, to: 1, work }, values.length);
+    return work({ date: values[0] }, collationOf(options));
+  };
+}
+
+export function made<T>(
+  entries: Readonly<Record<string, T>>,
+  make: (name: string, each: T) => Expression,
+): Record<string, Expression> {
+  return Object.fromEntries(Object.entries(entries).map(([name, each]) => [name, make(name, each)]));
+}
+
+/** Whether a list is what `input` gives: null passes, all else is an error of that code. */
+export function ofList(name: string, code: number): Expression {
+  const operator = (...all: Parameters<Expression>) => mingo().expressions[name]?.(...all);
+  return (document, argument, options) => {
+    const asked = isDocument(argument) ? argument : {};
+    const input = evalExpr(document, asked.input, options);
+    if (isNil(input)) return null;
+    if (!Array.isArray(input))
+      throw new CommandError(code, `input to ${name} must be an array not ${typeNameOf(input)}`);
+    return operator(document, { ...asked, input: { $literal: input } }, options);
+  };
+}
