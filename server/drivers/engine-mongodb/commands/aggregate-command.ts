@@ -5,10 +5,8 @@ import { CommandError } from '../command-error.ts';
 import { readVariables } from '../query/command-variables.ts';
 import { compileFilter } from '../query/filter.ts';
 import { compilePipeline } from '../query/pipeline.ts';
-import { readSort } from '../query/sorting.ts';
 import { applyUpdate, type Update } from '../query/updates.ts';
 import type { Collection } from '../storage/documents-store.ts';
-import type { SortSpec } from '../storage/plan.ts';
 import { encodeDocument } from '../values/bson-documents.ts';
 import { isDocument } from '../values/field-paths.ts';
 import { plainNumber } from '../values/numbers.ts';
@@ -23,9 +21,10 @@ import {
   namespaceOf,
   readerOf,
 } from './command-scope.ts';
+import { explain } from './explain.ts';
 import { figureStage } from './figures.ts';
-import { geoNearStage } from './geo-near.ts';
-import { assertNoView, viewOf } from './views.ts';
+import { type Start, split, startOf } from './pipeline-start.ts';
+import { assertNoView, resolveView } from './views.ts';
 
 /** Stages that need all input before they emit the first document. */
 const BLOCKING = new Set(
@@ -33,10 +32,11 @@ const BLOCKING = new Set(
 );
 
 function aggregate(command: Document, scope: CommandScope): Document {
-  const { pipeline, cursor } = command;
+  const { pipeline, cursor, explain: isExplained } = command;
+  if (isExplained === true) return explain({ explain: command, verbosity: 'queryPlanner' }, scope);
   const variables = readVariables(command.let);
   const stages: Document[] = Array.isArray(pipeline) ? pipeline : [];
-  if (stages.some((stage) => '$changeStream' in stage))
+  if (stages.some((stage) => isDocument(stage) && '$changeStream' in stage))
     throw new CommandError(40573, 'The $changeStream stage is only supported on replica sets');
   if (!isDocument(cursor)) throw new CommandError('FailedToParse', "The 'cursor' option is required");
   const isOfDatabase = plainNumber(command.aggregate) === 1;
@@ -44,34 +44,30 @@ function aggregate(command: Document, scope: CommandScope): Document {
   if (isOfDatabase && !('$documents' in (stages[0] ?? {})))
     throw new CommandError('InvalidNamespace', 'aggregate must name a collection');
   const target = writerOf(stages.at(-1), scope);
-  const collection = scope.store.collection(name);
-  const collation = collationOf(command, collection);
-  const first =
-    figureStage(stages[0], name, scope) ??
-    geoNearStage(stages[0], collection, { scope, filter: { variables, collation } });
-  const wanted: Document[] = target === null ? pipeline : stages.slice(0, -1);
-  const { read, rest } = first === null ? split(wanted) : { read: { filter: {} }, rest: wanted.slice(1) };
+  const collation = collationOf(command, scope.store.collection(name));
+  const filter = { variables, collation };
+  const figures = figureStage(stages[0], name, scope);
+  const wanted: unknown = target === null ? pipeline : stages.slice(0, -1);
+  assertNoNear(split(wanted).read.filter);
+  const { base, pipeline: shown } = resolveView(name, scope.store);
+  const { documents, rest, read } =
+    figures === null
+      ? startOf(base, [...shown, ...(wanted as Document[])], { scope, filter })
+      : { documents: figures, rest: (wanted as Document[]).slice(1), read: null };
   const run = compilePipeline(rest, readerOf(scope));
-  const quick = first === null ? quickCount(name, { read, rest }, scope) : null;
-  assertNoNear(read.filter);
-  const found = () => find(name, scope, { ...read, variables, collation }).map(({ document }) => document);
-  const documents = quick ?? run(first ?? found(), { variables, collation });
-  if (target !== null) target(documents);
-  const result = target === null ? documents : [];
+  const quick = read === null ? null : quickCount(base, { read, rest }, scope);
+  const made = quick ?? run(documents, filter);
+  if (target !== null) target(made);
+  const result = target === null ? made : [];
   const isHeld =
-    first !== null ||
-    viewOf(collection?.options) !== null ||
-    (read.sort?.length ?? 0) > 0 ||
+    read === null ||
+    base !== name ||
+    read.sort.length > 0 ||
     rest.some((stage) => BLOCKING.has(Object.keys(stage)[0] ?? ''));
   return scope.cursors.first(
     { documents: result[Symbol.iterator](), isHeld },
     { namespace: namespaceOf(name, scope), batchSize: cursor.batchSize, isSingle: false },
   );
-}
-
-interface Start {
-  readonly filter: Document;
-  readonly sort?: SortSpec;
 }
 
 /** Throws CommandError for `$near`, whose order an aggregation would not keep. */
@@ -82,21 +78,6 @@ function assertNoNear(filter: Document): void {
   }
 }
 
-/** Splits off the leading stages that an index can serve. */
-function split(pipeline: Document[]): { read: Start; rest: Document[] } {
-  if (!Array.isArray(pipeline))
-    throw new CommandError('TypeMismatch', "'pipeline' option must be specified as an array");
-  const [first, second] = pipeline;
-  if (isDocument(first) && isDocument(first.$match)) {
-    if (isDocument(second) && '$sort' in second)
-      return { read: { filter: first.$match, sort: readSort(second.$sort) }, rest: pipeline.slice(2) };
-    return { read: { filter: first.$match }, rest: pipeline.slice(1) };
-  }
-  if (isDocument(first) && '$sort' in first)
-    return { read: { filter: {}, sort: readSort(first.$sort) }, rest: pipeline.slice(1) };
-  return { read: { filter: {} }, rest: pipeline };
-}
-
 /** The drivers' countDocuments of a whole collection: nothing has to be read for it. */
 function quickCount(
   name: string,
@@ -104,7 +85,6 @@ function quickCount(
   { store }: CommandScope,
 ): Document[] | null {
   const [group] = rest;
-  if (viewOf(store.collection(name)?.options) !== null) return null;
   if (rest.length !== 1 || Object.keys(read.filter).length > 0 || !isDocument(group?.$group)) return null;
   const { _id: id, ...outputs } = group.$group;
   const [[output, sum] = ['', null], ...more] = Object.entries(outputs);

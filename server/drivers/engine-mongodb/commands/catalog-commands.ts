@@ -18,6 +18,7 @@ import {
   createCollection,
   namespaceOf,
 } from './command-scope.ts';
+import { listedSpec } from './figures.ts';
 import { assertExpiry, readSpec } from './index-specs.ts';
 import { assertNoView, readView, viewOf } from './views.ts';
 
@@ -249,11 +250,7 @@ function listCollections(command: Document, scope: CommandScope): Document {
 
 function listIndexes(command: Document, scope: CommandScope): Document {
   const { indexes, name } = there(command, scope);
-  const documents = indexes.map(({ id, spec }) => {
-    // The index of `_id` is always unique, and listed without the option.
-    const { unique: _unique, ...ofIds } = spec;
-    return id === 0 && !spec.clustered ? ofIds : spec;
-  });
+  const documents = indexes.map(listedSpec);
   return scope.cursors.first(
     { documents: documents.values(), isHeld: true },
     { namespace: namespaceOf(name, scope), batchSize: command.cursor?.batchSize, isSingle: false },
@@ -275,17 +272,24 @@ function createIndexes(command: Document, scope: CommandScope): Document {
 
 function createIndex(collection: Collection, spec: Document, scope: CommandScope): void {
   if (equalValues(spec.key, { _id: 1 })) return;
-  // Indexes with the same key and different collations are distinguished by name.
-  const collation = readCollation(spec.collation);
-  const same = collection.indexes.find(
-    (other) => equalValues(other.spec.key, spec.key) && isSameCollation(other.collation, collation),
-  );
+  const same = collection.indexes.find((other) => isAlike(other.spec, spec));
   const namesake = collection.indexes.find(({ name }) => name === spec.name);
-  if (namesake !== undefined && namesake !== same)
-    throw conflict('IndexKeySpecsConflict', 'has the same name', { spec, other: namesake.spec });
+  if (namesake !== undefined && !isAlike(namesake.spec, spec))
+    throw conflict(
+      'IndexKeySpecsConflict',
+      'An existing index has the same name as the requested index. When index names are not specified, they ' +
+        'are auto generated and can cause conflicts. Please refer to our documentation',
+      { spec, other: namesake.spec },
+    );
   if (same !== undefined) {
     if (equalValues(sorted(same.spec), sorted(spec))) return;
-    throw conflict('IndexOptionsConflict', 'has the same key', { spec, other: same.spec });
+    throw conflict(
+      'IndexOptionsConflict',
+      same === namesake
+        ? 'An equivalent index already exists with the same name but different options'
+        : `Index already exists with a different name: ${same.name}`,
+      { spec, other: same.spec },
+    );
   }
   const isText = ({ fields }: Index) => fields.some(({ kind }) => kind === 'text');
   if (spec.textIndexVersion !== undefined && collection.indexes.some(isText))
@@ -293,6 +297,19 @@ function createIndex(collection: Collection, spec: Document, scope: CommandScope
   if (collection.indexes.length >= MAX_INDEXES)
     throw new CommandError('CannotCreateIndex', `add index fails, too many indexes for ${collection.name}`);
   scope.writing.createIndex(collection, spec);
+  scope.counters.begin(collection, spec.name);
+}
+
+/** Whether two may not stand beside each other: all that distinguishes indexes but their names is equal. */
+function isAlike(one: Document, other: Document): boolean {
+  const isSame = (name: string) => equalValues(one[name] ?? null, other[name] ?? null);
+  return (
+    isSame('key') &&
+    isSame('partialFilterExpression') &&
+    Boolean(one.unique) === Boolean(other.unique) &&
+    Boolean(one.sparse) === Boolean(other.sparse) &&
+    isSameCollation(readCollation(one.collation), readCollation(other.collation))
+  );
 }
 
 function conflict(
@@ -301,10 +318,7 @@ function conflict(
   { spec, other }: { spec: Document; other: Document },
 ): CommandError {
   const [wanted, there] = [JSON.stringify(spec), JSON.stringify(other)];
-  return new CommandError(
-    code,
-    `An existing index ${what}. Requested index: ${wanted}, existing index: ${there}`,
-  );
+  return new CommandError(code, `${what}. Requested index: ${wanted}, existing index: ${there}`);
 }
 
 /** Options in one order, without those that are the same when they are left out. */

@@ -3,17 +3,21 @@ import type { Document } from 'bson';
 import type { Clock } from '../../../platform/clock.ts';
 import { CommandError } from '../command-error.ts';
 import { compileFilter } from '../query/filter.ts';
-import type { CollectionReader } from '../query/pipeline.ts';
+import { type CollectionReader, compilePipeline } from '../query/pipeline.ts';
 import type { Cursors } from '../storage/cursors.ts';
 import { type ReadOptions, readDocuments } from '../storage/documents-reading.ts';
 import type { Collection, DocumentsStore } from '../storage/documents-store.ts';
 import type { DocumentsWriting } from '../storage/documents-writing.ts';
+import type { Index } from '../storage/index-values.ts';
 import type { FoundDocument } from '../storage/stored-rows.ts';
+import { encodeDocument } from '../values/bson-documents.ts';
 import { type Collation, readCollation } from '../values/collations.ts';
 import type { OperationCounters } from './figures.ts';
-import { MAX_VIEW_DEPTH, tooDeep, viewDocuments, viewOf } from './views.ts';
+import { startOf } from './pipeline-start.ts';
+import { MAX_VIEW_DEPTH, resolveView, stagesOfRead, tooDeep, viewOf } from './views.ts';
 
 const MAX_NAMESPACE_BYTES = 255;
+const NO_KEY = new Uint8Array();
 
 export interface CommandScope {
   readonly store: DocumentsStore;
@@ -64,16 +68,28 @@ export function createCollection(name: string, scope: CommandScope, options: Doc
   return scope.store.create(name, options);
 }
 
-/** The documents of a collection, none where there is no such collection. */
+/** The documents of a collection or view, none where there is no such. */
 export function* find(name: string, scope: CommandScope, options: ReadOptions): Generator<FoundDocument> {
   const collection = scope.store.collection(name);
-  if (collection === undefined) {
-    compileFilter(options.filter, { ...options, special: { name: null } });
-    return;
-  }
-  const view = viewOf(collection.options);
-  if (view === null) yield* readDocuments(scope.store, collection, options);
-  else yield* viewDocuments(view, options, readerOf(deeper(scope)));
+  if (collection === undefined) compileFilter(options.filter, { ...options, special: { name: null } });
+  else if (viewOf(collection.options) === null) {
+    const onUse = (index: Index) => scope.counters.use(collection, index);
+    yield* readDocuments(scope.store, collection, { ...options, onUse });
+  } else yield* findInView(name, deeper(scope), options);
+}
+
+function* findInView(
+  name: string,
+  scope: CommandScope,
+  { variables = {}, collation = null, ...options }: ReadOptions,
+): Generator<FoundDocument> {
+  const { base, pipeline } = resolveView(name, scope.store);
+  const filter = { variables, collation };
+  const { documents, rest } = startOf(base, [...pipeline, ...stagesOfRead(options)], { scope, filter });
+  const run = compilePipeline(rest, readerOf(scope));
+  let rowNumber = 0;
+  for (const document of run(documents, filter))
+    yield { rowNumber: ++rowNumber, key: NO_KEY, bytes: encodeDocument(document), document };
 }
 
 function deeper(scope: CommandScope): CommandScope {

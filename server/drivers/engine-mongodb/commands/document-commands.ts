@@ -14,6 +14,7 @@ import { plainNumber } from '../values/numbers.ts';
 import { AGGREGATE_COMMANDS } from './aggregate-command.ts';
 import { CATALOG_CHANGES, CATALOG_QUESTIONS } from './catalog-commands.ts';
 import { type CommandScope, find } from './command-scope.ts';
+import { explain } from './explain.ts';
 import { FIGURE_COMMANDS, OperationCounters } from './figures.ts';
 import { READ_COMMANDS } from './read-commands.ts';
 import { assertNoView } from './views.ts';
@@ -37,7 +38,13 @@ export interface CommandContext {
 }
 
 const READING = new Map(
-  Object.entries({ ...READ_COMMANDS, ...CATALOG_QUESTIONS, ...AGGREGATE_COMMANDS, ...FIGURE_COMMANDS }),
+  Object.entries({
+    ...READ_COMMANDS,
+    ...CATALOG_QUESTIONS,
+    ...AGGREGATE_COMMANDS,
+    ...FIGURE_COMMANDS,
+    explain,
+  }),
 );
 const WRITING = new Map(Object.entries({ ...WRITE_COMMANDS, ...CATALOG_CHANGES }));
 /** Commands that a view does not take. */
@@ -62,7 +69,7 @@ export class DocumentDatabase {
     const { file, databaseName, sizeLimit, clock } = options;
     this.#store = new DocumentsStore(file, sizeLimit);
     const writing = new DocumentsWriting(this.#store, databaseName);
-    const counters = new OperationCounters(clock.monotonic());
+    const counters = new OperationCounters(clock);
     const cursors = new Cursors(clock);
     this.#scope = { store: this.#store, writing, cursors, clock, counters, databaseName };
     renewCollations(this.#store, writing);

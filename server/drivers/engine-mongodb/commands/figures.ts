@@ -1,13 +1,20 @@
 /** Figures about a database and its collections: sizes, and how often what was used. */
 import { hostname } from 'node:os';
 import { type Document, Long } from 'bson';
+import type { Clock } from '../../../platform/clock.ts';
 import { CommandError } from '../command-error.ts';
 import { SERVER_VERSION } from '../server-version.ts';
 import type { Collection } from '../storage/documents-store.ts';
+import type { Index } from '../storage/index-values.ts';
 import { isDocument } from '../values/field-paths.ts';
 import { plainNumber } from '../values/numbers.ts';
 import { type Command, type CommandScope, collectionName, namespaceOf } from './command-scope.ts';
 import { assertNoView, viewOf } from './views.ts';
+
+/** The `serverInfo` of `explain`. */
+export function serverInfo(): Document {
+  return { host: hostname(), port: 27017, version: SERVER_VERSION, gitVersion: 'cloudlet' };
+}
 
 function collStats(command: Document, scope: CommandScope): Document {
   const name = collectionName(command, scope);
@@ -28,6 +35,7 @@ function figuresOf(name: string, command: Document, scope: CommandScope): Docume
     size: bytes / scale,
     ...(count > 0 ? { avgObjSize: Math.round(bytes / count) } : {}),
     storageSize: bytes / scale,
+    freeStorageSize: 0,
     totalSize: bytes / scale + totalIndexSize,
     nindexes: sizes.length,
     totalIndexSize,
@@ -42,7 +50,8 @@ function figuresOf(name: string, command: Document, scope: CommandScope): Docume
 
 function dbStats(command: Document, scope: CommandScope): Document {
   const scale = plainNumber(command.scale ?? 1);
-  const collections = scope.store.collections();
+  const all = scope.store.collections();
+  const collections = all.filter(({ options }) => viewOf(options) === null);
   const total = (of: (collection: Collection) => number) =>
     collections.reduce((sum, each) => sum + of(each), 0);
   const [objects, bytes] = [total(({ documents }) => documents), total((each) => each.bytes)];
@@ -53,7 +62,7 @@ function dbStats(command: Document, scope: CommandScope): Document {
   return {
     db: scope.databaseName,
     collections: collections.length,
-    views: collections.filter(({ options }) => viewOf(options) !== null).length,
+    views: all.length - collections.length,
     objects,
     avgObjSize: objects === 0 ? 0 : bytes / objects,
     dataSize: bytes / scale,
@@ -75,16 +84,41 @@ const COUNTED: Readonly<Record<string, string>> = {
   getMore: 'getmore',
 };
 
-/** Counts the commands of one database since its process started. */
+/** Indexes whose uses are counted; more than there are begin anew. */
+const MAX_COUNTED = 20_000;
+
+/** Counts the commands of one database, and the uses of its indexes, since its process started. */
 export class OperationCounters {
+  readonly #clock: Clock;
   readonly #startedAt: number;
+  readonly #since: Date;
+  readonly #uses = new Map<string, { ops: number; since: Date }>();
   readonly #counts = new Map(
     [...Object.values(COUNTED), 'command'].map((kind): [string, number] => [kind, 0]),
   );
 
-  /** By the steady clock, ms. */
-  constructor(startedAt: number) {
-    this.#startedAt = startedAt;
+  constructor(clock: Clock) {
+    this.#clock = clock;
+    this.#startedAt = clock.monotonic();
+    this.#since = new Date(clock.now());
+  }
+
+  /** An index that is new. */
+  begin({ uuid }: Collection, name: string): void {
+    if (this.#uses.size >= MAX_COUNTED) this.#uses.clear();
+    this.#uses.set(`${uuid}/${name}`, { ops: 0, since: new Date(this.#clock.now()) });
+  }
+
+  use({ uuid }: Collection, { name }: Index): void {
+    const key = `${uuid}/${name}`;
+    const there = this.#uses.get(key);
+    if (there !== undefined) there.ops++;
+    else if (this.#uses.size < MAX_COUNTED) this.#uses.set(key, { ops: 1, since: this.#since });
+  }
+
+  usesOf({ uuid }: Collection, { name }: Index): Document {
+    const { ops, since } = this.#uses.get(`${uuid}/${name}`) ?? { ops: 0, since: this.#since };
+    return { ops: Long.fromNumber(ops), since };
   }
 
   count(command: string): void {
@@ -105,6 +139,12 @@ export class OperationCounters {
       ok: 1,
     };
   }
+}
+
+/** An index as it is listed: that of `_id` is always unique, and told without the option. */
+export function listedSpec({ id, spec }: Index): Document {
+  const { unique: _unique, ...ofIds } = spec;
+  return id === 0 && !spec.clustered ? ofIds : spec;
 }
 
 /** The documents of a stage about the collection itself; null: the stage is another one. */
@@ -134,12 +174,13 @@ export function figureStage(
 }
 
 function indexStats(name: string, scope: CommandScope): Document[] {
-  const indexes = scope.store.collection(name)?.indexes ?? [];
-  return indexes.map(({ spec, name: indexName }) => ({
-    name: indexName,
-    key: spec.key,
+  const collection = scope.store.collection(name);
+  return (collection?.indexes ?? []).map((index) => ({
+    name: index.name,
+    key: index.spec.key,
     host: hostname(),
-    spec,
+    accesses: scope.counters.usesOf(collection as Collection, index),
+    spec: listedSpec(index),
   }));
 }
 

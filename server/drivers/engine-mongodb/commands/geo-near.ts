@@ -5,7 +5,7 @@ import { type Near, readNear } from '../geo/regions.ts';
 import { compileFilter, type FilterScope } from '../query/filter.ts';
 import type { Collection } from '../storage/documents-store.ts';
 import type { Index } from '../storage/index-values.ts';
-import { nearestDocuments } from '../storage/nearest-documents.ts';
+import { type NearestRead, nearestDocuments } from '../storage/nearest-documents.ts';
 import { queryOf } from '../storage/query-plan.ts';
 import { prefixesOf, serves } from '../storage/special-plan.ts';
 import { isDocument, setField } from '../values/field-paths.ts';
@@ -29,6 +29,19 @@ export function geoNearStage(
   { scope, filter }: { scope: CommandScope; filter: FilterScope },
 ): Iterable<Document> | null {
   if (!isDocument(stage) || !('$geoNear' in stage)) return null;
+  const read = readGeoNear(stage, collection, filter);
+  if (read === null) return [];
+  scope.counters.use(collection as Collection, read.index);
+  const found = nearestDocuments(scope.store, collection as Collection, read);
+  return found.map((each) => withDistance(each, stage.$geoNear));
+}
+
+/** How the stage reads a collection; null: there is none. Throws CommandError. */
+export function readGeoNear(
+  stage: Document,
+  collection: Collection | undefined,
+  filter: FilterScope,
+): NearestRead | null {
   const asked: unknown = stage.$geoNear;
   if (!isDocument(asked)) throw new CommandError(10065, 'the specification of $geoNear must be an object');
   const unknown = Object.keys(asked).find((name) => !OPTIONS.has(name));
@@ -38,15 +51,14 @@ export function geoNearStage(
   if (point === undefined) throw new CommandError(5860400, '$geoNear requires a near argument');
   const near = readNear({ point, isSphere: isTrue(spherical ?? false), max, min });
   const test = compileFilter(query, filter);
-  if (collection === undefined) return [];
+  if (collection === undefined) return null;
   const { index, at } = chooseIndex(collection, near, key);
   const { collation = null } = filter;
   const prefixes = prefixesOf(index, queryOf({ filter: query, sort: [], collation }), at);
   if (prefixes === null)
     throw new CommandError(291, '$geoNear needs equal values of the fields before the location in its index');
   const { path } = index.fields[at] as Index['fields'][number];
-  const read = { index, nearest: { near, path, prefixes }, test };
-  return nearestDocuments(scope.store, collection, read).map((found) => withDistance(found, asked));
+  return { index, nearest: { near, path, prefixes }, test };
 }
 
 function chooseIndex({ indexes }: Collection, near: Near, key: unknown): Chosen {

@@ -1,12 +1,10 @@
-/** `find`, `count`, `distinct`, `getMore`, `killCursors` and `explain`. */
+/** `find`, `count`, `distinct`, `getMore` and `killCursors`. */
 import type { Document } from 'bson';
 import { CommandError } from '../command-error.ts';
 import { readVariables } from '../query/command-variables.ts';
 import { compileProjection } from '../query/projection.ts';
 import { MemoryBudget, readSort, weightOf } from '../query/sorting.ts';
-import type { ReadOptions } from '../storage/documents-reading.ts';
-import type { Index } from '../storage/index-values.ts';
-import type { Plan, SortSpec } from '../storage/plan.ts';
+import type { SortSpec } from '../storage/plan.ts';
 import { planQuery } from '../storage/query-plan.ts';
 import { Tail } from '../storage/tail.ts';
 import { encodeDocument } from '../values/bson-documents.ts';
@@ -95,6 +93,7 @@ function tail(command: Document, scope: CommandScope, { name, sort, show, ...mor
   );
 }
 
+/** Throws CommandError. */
 function window({ skip = 0, limit = 0 }: Document): { skip: number; limit: number } {
   const [from, count] = [plainNumber(skip), plainNumber(limit)];
   if (!(from >= 0))
@@ -145,71 +144,10 @@ function getMore(command: Document, scope: CommandScope): Document {
   return scope.cursors.more(command, namespaceOf(String(command.collection), scope));
 }
 
-/** Reports which index a query uses, if any, and how much is read, if asked to. */
-function explain({ explain: inner, verbosity = 'queryPlanner' }: Document, scope: CommandScope): Document {
-  const name = collectionName(inner ?? {}, scope);
-  const asked = inner.updates?.[0] ?? inner.deletes?.[0] ?? inner;
-  const filter = asked.filter ?? asked.query ?? asked.q ?? inner.pipeline?.[0]?.$match ?? {};
-  const collection = scope.store.collection(name);
-  const collation = collationOf(asked, collection);
-  const plan = collection && planQuery(collection, { filter, sort: readSort(inner.sort), collation });
-  const index = plan?.index ?? null;
-  const source =
-    index === null
-      ? { stage: 'COLLSCAN', direction: plan?.isReverse ? 'backward' : 'forward' }
-      : readingStage(plan as Plan, index);
-  const isInMemory = plan?.isSorted === false && Object.keys(inner.sort ?? {}).length > 0;
-  const winningPlan = isInMemory ? { stage: 'SORT', inputStage: source } : source;
-  const queryPlanner = { namespace: namespaceOf(name, scope), winningPlan, rejectedPlans: [] };
-  const isRead = ['find', 'count', 'distinct', 'aggregate'].includes(Object.keys(inner)[0] ?? '');
-  if (verbosity === 'queryPlanner' || !isRead) return { queryPlanner, ok: 1 };
-  const read = { filter, sort: readSort(inner.sort), collation, ...window(asked) };
-  return { queryPlanner, executionStats: statsOf(name, scope, { read, isByIndex: index !== null }), ok: 1 };
-}
-
-/** Reads what a command would read, and counts it. */
-function statsOf(
-  name: string,
-  scope: CommandScope,
-  { read, isByIndex }: { read: ReadOptions; isByIndex: boolean },
-): Document {
-  const from = scope.clock.monotonic();
-  const examined = { documents: 0 };
-  let nReturned = 0;
-  for (const _ of find(name, scope, { ...read, examined })) nReturned++;
-  return {
-    executionSuccess: true,
-    nReturned,
-    executionTimeMillis: Math.round(scope.clock.monotonic() - from),
-    totalKeysExamined: isByIndex ? examined.documents : 0,
-    totalDocsExamined: examined.documents,
-  };
-}
-
-/** The stage that reads an index; documents of a scan are fetched by one above it. */
-function readingStage(plan: Plan, { name, spec, isMultikey }: Index): Document {
-  const about = { keyPattern: spec.key, indexName: name, isMultiKey: isMultikey };
-  if (plan.search !== undefined || plan.nearest !== undefined) return { stage: stageOf(plan), ...about };
-  const direction = plan.isReverse ? 'backward' : 'forward';
-  const flags = {
-    isUnique: spec.unique === true,
-    isSparse: spec.sparse === true,
-    isPartial: spec.partialFilterExpression !== undefined,
-    indexVersion: 2,
-  };
-  return { stage: 'FETCH', inputStage: { stage: 'IXSCAN', ...about, ...flags, direction } };
-}
-
-function stageOf(plan: Plan): string {
-  if (plan.search !== undefined) return 'TEXT_MATCH';
-  return plan.index?.fields.some(({ kind }) => kind === '2d') ? 'GEO_NEAR_2D' : 'GEO_NEAR_2DSPHERE';
-}
-
 export const READ_COMMANDS: Readonly<Record<string, Command>> = {
   find: findCommand,
   count,
   distinct,
   getMore,
   killCursors: ({ cursors }, scope) => scope.cursors.kill(cursors ?? []),
-  explain,
 };

@@ -1,18 +1,14 @@
 /** Views: collections without documents of their own, which show another one through a pipeline. */
 import type { Document } from 'bson';
 import { CommandError } from '../command-error.ts';
-import { compileFilter } from '../query/filter.ts';
 import { type CollectionReader, compilePipeline } from '../query/pipeline.ts';
-import { sortItems, sortOrder, weightOf } from '../query/sorting.ts';
+import { writeSort } from '../query/sorting.ts';
 import type { ReadOptions } from '../storage/documents-reading.ts';
 import type { DocumentsStore } from '../storage/documents-store.ts';
-import type { FoundDocument } from '../storage/stored-rows.ts';
-import { encodeDocument } from '../values/bson-documents.ts';
 import { isDocument } from '../values/field-paths.ts';
 
 /** Views that show each other. */
 export const MAX_VIEW_DEPTH = 20;
-const NO_KEY = new Uint8Array();
 const NOTHING: CollectionReader = { read: () => [] };
 
 export interface View {
@@ -45,7 +41,8 @@ export function readView(
       'OptionNotSupportedOnView',
       `Aggregation stage ${Object.keys(writes)[0]} cannot be used in a view`,
     );
-  compilePipeline(pipeline, NOTHING);
+  const isNear = Array.isArray(pipeline) && isDocument(pipeline[0]) && '$geoNear' in pipeline[0];
+  compilePipeline(isNear ? pipeline.slice(1) : pipeline, NOTHING);
   let next: string | undefined = viewOn;
   for (let depth = 1; next !== undefined; depth++) {
     if (next === name)
@@ -63,34 +60,28 @@ export function tooDeep(): CommandError {
   );
 }
 
-/** The documents of a view that match. `reader`: reads other collections, one level deeper. */
-export function* viewDocuments(
-  { viewOn, pipeline }: View,
-  { filter, sort = [], skip = 0, limit = 0, ...scope }: ReadOptions,
-  reader: CollectionReader,
-): Generator<FoundDocument> {
-  const { collation = null } = scope;
-  const test = compileFilter(filter, scope);
-  // Leading matches can be served by an index.
-  const at = pipeline.findIndex((stage) => !isDocument(stage.$match));
-  const matches = pipeline
-    .slice(0, at === -1 ? pipeline.length : at)
-    .map((stage) => stage.$match as Document);
-  const first = (at === -1 ? [...matches, filter] : matches).filter((each) => Object.keys(each).length > 0);
-  const read = first.length > 1 ? { $and: first } : (first[0] ?? {});
-  const shown = compilePipeline(pipeline.slice(matches.length), reader)(
-    reader.read(viewOn, read, { collation }),
-    { collation },
-  );
-  const found = Iterator.from(shown).filter(test);
-  const order = sort.filter(([path]) => path !== '$natural');
-  const most = limit === 0 ? null : skip + limit;
-  const all = { ...sortOrder(order, collation), limit: most, bytesOf: weightOf };
-  const sorted = order.length === 0 ? found : sortItems<Document>(found, all).values();
-  const rest = sorted.drop(skip);
-  let rowNumber = 0;
-  for (const document of limit === 0 ? rest : rest.take(limit))
-    yield { rowNumber: ++rowNumber, key: NO_KEY, bytes: encodeDocument(document), document };
+/** The collection that a view shows in the end, and the stages of all views before. Throws CommandError. */
+export function resolveView(name: string, store: DocumentsStore): { base: string; pipeline: Document[] } {
+  let base = name;
+  let pipeline: Document[] = [];
+  for (let depth = 1; ; depth++) {
+    const view = viewOf(store.collection(base)?.options);
+    if (view === null) return { base, pipeline };
+    if (depth > MAX_VIEW_DEPTH) throw tooDeep();
+    [base, pipeline] = [view.viewOn, [...view.pipeline, ...pipeline]];
+  }
+}
+
+/** A read as the stages that come after those of a view. Throws CommandError. */
+export function stagesOfRead({ filter, sort = [], skip = 0, limit = 0 }: ReadOptions): Document[] {
+  if (sort.some(([path]) => path === '$natural'))
+    throw new CommandError('InvalidPipelineOperator', 'a view has no natural order to sort by');
+  return [
+    ...(Object.keys(filter).length > 0 ? [{ $match: filter }] : []),
+    ...(sort.length > 0 ? [{ $sort: writeSort(sort) }] : []),
+    ...(skip > 0 ? [{ $skip: skip }] : []),
+    ...(limit > 0 ? [{ $limit: limit }] : []),
+  ];
 }
 
 /** Throws CommandError for a view, where only a collection will do. */

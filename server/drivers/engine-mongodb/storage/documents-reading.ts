@@ -8,6 +8,7 @@ import type { TextSearch } from '../text/text-index.ts';
 import { decodeDocument } from '../values/bson-documents.ts';
 import { metadataOf, setMetadata } from '../values/metadata.ts';
 import type { Collection, DocumentsStore } from './documents-store.ts';
+import type { Index } from './index-values.ts';
 import { nearestDocuments } from './nearest-documents.ts';
 import type { Plan, SortSpec } from './plan.ts';
 import { planQuery } from './query-plan.ts';
@@ -23,6 +24,8 @@ export interface ReadOptions extends FilterScope {
   readonly examined?: { documents: number };
   /** There: all documents after this row, in natural order. */
   readonly after?: number;
+  /** Told of the index that is read. */
+  readonly onUse?: (index: Index) => void;
 }
 
 const SCAN: Plan = { index: null, ranges: [], isReverse: false, isSorted: true };
@@ -34,12 +37,22 @@ const SCAN: Plan = { index: null, ranges: [], isReverse: false, isSorted: true }
 export function readDocuments(
   store: DocumentsStore,
   collection: Collection,
-  { filter, sort = [], skip = 0, limit = 0, after, examined = { documents: 0 }, ...scope }: ReadOptions,
+  {
+    filter,
+    sort = [],
+    skip = 0,
+    limit = 0,
+    after,
+    examined = { documents: 0 },
+    onUse,
+    ...scope
+  }: ReadOptions,
 ): IteratorObject<FoundDocument> {
   const { collation = null } = scope;
   const special: { name: string | null } = { name: null };
   const test = compileFilter(filter, { ...scope, special });
   const plan = after === undefined ? planQuery(collection, { filter, sort, collation }) : { ...SCAN, after };
+  if (plan.index !== null) onUse?.(plan.index);
   const matching =
     special.name === null
       ? matches(rowsOf(store, collection, plan), test, examined)

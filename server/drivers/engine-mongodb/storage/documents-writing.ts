@@ -13,7 +13,7 @@ import { isDocument, leavesAt } from '../values/field-paths.ts';
 import { keyOf, TAG, tagOf } from '../values/key-order.ts';
 import type { Collection, DocumentsStore } from './documents-store.ts';
 import { keysIn } from './index-keys.ts';
-import type { Index } from './index-values.ts';
+import { elementsOf, type Index, orNull, product } from './index-values.ts';
 import type { Row } from './stored-rows.ts';
 import { assertValid } from './validation.ts';
 
@@ -142,9 +142,8 @@ export class DocumentsWriting {
     if (this.#store.rowNumberOf(collection, index, { key, except: rowNumber }) === undefined) return;
     const refused =
       document ?? decodeDocument(this.#store.byRowNumber(collection, rowNumber)?.bytes as RawDocument);
-    const keyValue = Object.fromEntries(
-      index.fields.map(({ path }) => [path.join('.'), leavesAt(refused, path)[0] ?? null]),
-    );
+    const values = valuesOfKey(index, refused, key);
+    const keyValue = Object.fromEntries(index.fields.map(({ path }, i) => [path.join('.'), values[i]]));
     const shown = EJSON.stringify(keyValue, { relaxed: true })
       .replace(/"([^"]+)":/g, ' $1: ')
       .replace(/}$/, ' }');
@@ -154,6 +153,19 @@ export class DocumentsWriting {
       { keyPattern: index.spec.key, keyValue },
     );
   }
+}
+
+/** The values of a document that make a key: of lists one element each. */
+function valuesOfKey(index: Index, document: Document, key: Buffer): unknown[] {
+  const lists = index.fields.map(({ path }) => leavesAt(document, path));
+  const isMany = lists.some(([first], i) => (lists[i]?.length ?? 0) > 1 || Array.isArray(first));
+  const found =
+    isMany && !index.isSpecial
+      ? product(lists.map((leaves) => leaves.flatMap(elementsOf))).find((values) =>
+          keyOf(values.map(orNull), index.descending, index.collation).equals(key),
+        )
+      : undefined;
+  return (found?.map(orNull) ?? lists.map(([first]) => first)).map((value) => value ?? null);
 }
 
 function holds(keys: readonly Buffer[], key: Buffer): boolean {

@@ -22,6 +22,8 @@ export interface Plan {
   readonly isReverse: boolean;
   /** Whether documents come in the requested order. */
   readonly isSorted: boolean;
+  /** How many fields of the index have equal values, and whether the one after them has a range. */
+  readonly used?: { readonly equal: number; readonly hasRange: boolean };
   /** Without an index: the row after which the scan begins. */
   readonly after?: number;
   /** The ranges are chosen while documents are read, nearest first. */

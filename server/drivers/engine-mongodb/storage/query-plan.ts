@@ -98,7 +98,14 @@ function planIndex(index: Index, query: Query): { plan: Plan; score: number } | 
   const isWhole = index.isUnique && used === index.fields.length;
   const score =
     used * 10 + (hasRange ? 5 : 0) + (isSorted && query.sort.length > 0 ? 4 : 0) + (isWhole ? 1000 : 0);
-  return { plan: { index, ranges: withoutDoubles(ranges), isReverse, isSorted }, score };
+  const plan = {
+    index,
+    ranges: withoutDoubles(ranges),
+    isReverse,
+    isSorted,
+    used: { equal: used, hasRange },
+  };
+  return { plan, score };
 }
 
 /** Whether keys are equal where the query takes these values for equal. */
