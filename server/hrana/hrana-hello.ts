@@ -8,10 +8,15 @@ export const SUB_PROTOCOLS: ReadonlyMap<string, Encoding> = new Map([
   ['hrana3-protobuf', 'protobuf'],
   ['hrana3', 'json'],
   ['hrana2', 'json'],
+  ['hrana1', 'json'],
 ]);
+const MAX_HELLO_BYTES = 16 * 1024;
 
 /** The password in a client's `hello`, empty without one; null: the message is something else. */
-export function readHello(bytes: Uint8Array, encoding: Encoding): string | null {
+export function readHello(bytes: Buffer, encoding: Encoding): string | null {
+  if (bytes.length > MAX_HELLO_BYTES) return null;
+  // Each message is asked; most are none.
+  if (encoding === 'json' && !bytes.includes('hello')) return null;
   try {
     return encoding === 'json' ? helloOfJson(bytes) : helloOfProtobuf(bytes);
   } catch {

@@ -13,7 +13,7 @@ import type { TrustedProxies } from '../http/client-address.ts';
 import type { HostCheck } from '../http/origins.ts';
 import { toAppError } from '../http/response.ts';
 import type { Upgrades } from '../http/upgrades.ts';
-import type { AppError } from '../platform/errors.ts';
+import { AppError } from '../platform/errors.ts';
 import { randomBase62 } from '../platform/ids.ts';
 import { databaseOf, type HranaEdgeDeps } from './hrana-edge.ts';
 import { type Encoding, helloError, helloOk, readHello, SUB_PROTOCOLS } from './hrana-hello.ts';
@@ -32,7 +32,6 @@ const MAX_STRANGERS_OF_ADDRESS = 32;
 const MAX_UNDER_WAY = 16;
 /** Connections of one database. */
 const MAX_SOCKETS = 256;
-const MAX_HELLO_BYTES = 16 * 1024;
 /** Bytes that are read before there is a `hello`. */
 const MAX_EARLY_BYTES = 128 * 1024;
 const NAME_CHARACTERS = 24;
@@ -49,7 +48,8 @@ interface Client {
   readonly socket: string;
   readonly encoding: Encoding;
   readonly databaseId: string | null;
-  readonly password: string;
+  /** The one of its last `hello`. */
+  password: string;
   /** Aborted when the connection ends. */
   readonly left: AbortController;
   database: EngineDatabase;
@@ -161,7 +161,7 @@ export class HranaSockets implements Upgrades {
     webSocket: WebSocket,
     { data, encoding, databaseId }: { data: Buffer; encoding: Encoding; databaseId: string | null },
   ): Promise<Client | null> {
-    const password = data.length > MAX_HELLO_BYTES ? null : readHello(data, encoding);
+    const password = readHello(data, encoding);
     if (password === null) {
       webSocket.close(1002, 'The first message must be a hello');
       return null;
@@ -174,11 +174,27 @@ export class HranaSockets implements Upgrades {
       webSocket.send(helloOk(encoding));
       return { ...common, database, checked: Promise.resolve(), underWay: 0, missed: 0 };
     } catch (thrown) {
-      const error = toAppError(thrown);
-      webSocket.send(helloError(encoding, { message: textOf(error), code: error.code.toUpperCase() }));
-      webSocket.close(1008, 'The log-in was refused');
+      refuseHello({ webSocket, encoding }, toAppError(thrown));
       return null;
     }
+  }
+
+  /** Answers another `hello`, by which a client goes on under a new password. Never rejects. */
+  async #logInAgain(client: Client, password: string): Promise<void> {
+    const { webSocket, encoding } = client;
+    const found = client.checked.then(() => this.#deps.databases.find(client.databaseId, password));
+    client.checked = found
+      .then(({ databaseId }) => {
+        if (databaseId !== client.database.databaseId) throw anotherDatabase();
+        client.password = password;
+        webSocket.send(helloOk(encoding));
+      })
+      .catch((error) => {
+        refuseHello(client, toAppError(error));
+        // Messages after it are not answered.
+        client.left.abort();
+      });
+    await client.checked;
   }
 
   /** `early`: messages that came before the log-in was over. */
@@ -228,14 +244,17 @@ export class HranaSockets implements Upgrades {
 
   async #answer(client: Client, data: Buffer): Promise<void> {
     const { bodies, databases, unread } = this.#deps;
-    const { webSocket, socket, encoding, left, password } = client;
+    const { webSocket, socket, encoding, left } = client;
     const { accountId } = client.database;
+    const hello = readHello(data, encoding);
+    if (hello !== null) return this.#logInAgain(client, hello);
     const held = bodies.hold(accountId);
     try {
       held.add(data.length);
-      const found = client.checked.then(() => databases.find(client.databaseId, password));
+      const found = client.checked.then(() => databases.find(client.databaseId, client.password));
       client.checked = found.catch(() => {});
       client.database = await found;
+      if (left.signal.aborted) return;
       const { databaseId } = client.database;
       const message = { socket, encoding, body: data, signal: left.signal };
       const answer = await databases.receive(client.database, message);
@@ -259,6 +278,17 @@ export class HranaSockets implements Upgrades {
       client.webSocket.ping();
     }
   }
+}
+
+function refuseHello({ webSocket, encoding }: Pick<Client, 'webSocket' | 'encoding'>, error: AppError): void {
+  webSocket.send(helloError(encoding, { message: textOf(error), code: error.code.toUpperCase() }));
+  webSocket.close(1008, 'The log-in was refused');
+}
+
+function anotherDatabase(): AppError {
+  return new AppError('invalid_database_password', 'The password is that of another database', {
+    hint: 'Open a connection for each database',
+  });
 }
 
 function textOf({ message, hint }: AppError): string {

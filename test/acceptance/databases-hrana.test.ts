@@ -1,9 +1,12 @@
 /** Hrana 3 as libSQL's own client speaks it: protobuf over HTTP and over WebSocket. */
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { after, before, describe, test } from 'node:test';
+import { BinaryReader, BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
 import { createClient, type Client as Driver } from '@libsql/client';
 import * as hrana from '@libsql/hrana-client';
 import fc from 'fast-check';
+import { WebSocket } from 'ws';
 import { Client } from '../harness/client.ts';
 import { CloudProcess } from '../harness/cloud-process.ts';
 import { eventually } from '../harness/waiting.ts';
@@ -183,6 +186,39 @@ describe('the official driver over WebSocket', () => {
     );
     assert.deepEqual([...new Set(all.map(({ rows }) => rows[0]?.s))], [10]);
   });
+});
+
+test('messages of protobuf may leave zeros and empty texts out, as proto3 has it', async () => {
+  const { LengthDelimited, Varint } = WireType;
+  /** A message of one field that is a message. */
+  const inside = (field: number, message: Uint8Array) =>
+    new BinaryWriter().tag(field, LengthDelimited).bytes(message).finish();
+  const text = (field: number, value: string) =>
+    new BinaryWriter().tag(field, LengthDelimited).string(value).finish();
+  const number = (field: number, value: number) =>
+    new BinaryWriter().tag(field, Varint).int32(value).finish();
+  const NOTHING = new Uint8Array();
+  const request = (id: number, field: number, message: Uint8Array) =>
+    inside(2, Buffer.concat([id === 0 ? NOTHING : number(1, id), inside(field, message)]));
+  const webSocket = new WebSocket(addressOf(shop, 'ws'), 'hrana3-protobuf');
+  const answers: Buffer[] = [];
+  webSocket.on('message', (data: Buffer) => answers.push(data));
+  await once(webSocket, 'open');
+  // A stream, a text and a request of the number 0.
+  webSocket.send(inside(1, text(1, shop.connection.password)));
+  webSocket.send(request(0, 2, NOTHING));
+  webSocket.send(request(1, 11, text(2, 'SELECT 7')));
+  webSocket.send(request(2, 4, inside(2, number(2, 0))));
+  webSocket.send(request(3, 12, NOTHING));
+  webSocket.send(request(4, 11, NOTHING));
+  webSocket.send(request(5, 3, NOTHING));
+  await eventually('the answers', () => answers.length === 7);
+  // 3 is `response_ok`, 4 would be `response_error`.
+  assert.deepEqual(
+    answers.slice(1).map((answer) => new BinaryReader(answer).tag()[0]),
+    [3, 3, 3, 3, 3, 3],
+  );
+  webSocket.close();
 });
 
 test('a body that is no protobuf is refused in words', async () => {

@@ -80,13 +80,91 @@ test('connections without a log-in are few, and read little', async () => {
 });
 
 test('a connection of no protocol that is known here, or elsewhere, is no connection', async () => {
-  for (const protocol of ['graphql-ws', 'hrana1']) {
+  for (const protocol of ['graphql-ws', 'hrana4']) {
     const webSocket = new WebSocket(addressOf(shop, 'ws'), protocol);
     const [error] = await once(webSocket, 'error');
     assert.match(String(error), /400/);
   }
   const elsewhere = new WebSocket(`${cloud.data.replace('http', 'ws')}/cdn/x`, 'hrana3');
   assert.match(String((await once(elsewhere, 'error'))[0]), /404|400|401/);
+});
+
+test('a connection goes on under a new password once its client says hello again', async () => {
+  const database = await newDatabase(user, 'greeted-twice');
+  const socket = await RawSocket.of(database);
+  socket.ask(1, openStream(1));
+  socket.ask(2, execute(1, 'CREATE TABLE t (a)'));
+  await socket.next(2);
+  const path = `/api/databases/${database.database_id}/credentials/rotate`;
+  const { body: rotated } = await user.call(path, { method: 'POST' });
+  // Without waiting for the answer, as clients may.
+  socket.send({ type: 'hello', jwt: rotated.connection.password });
+  socket.ask(3, openStream(2));
+  socket.ask(4, execute(2, "SELECT 'hello' AS a"));
+  const answers = await socket.next(3);
+  assert.deepEqual(
+    answers.map(({ type }) => type),
+    ['hello_ok', 'response_ok', 'response_ok'],
+  );
+  assert.equal(answers[2].response.result.rows[0][0].value, 'hello');
+  // The password of another database, also where the address has none.
+  const nowhere = {
+    ...shop,
+    connection: { ...shop.connection, uri: new URL('/db/', shop.connection.uri).href },
+  };
+  for (const [greeted, other] of [
+    [socket, shop],
+    [await RawSocket.of(nowhere), { ...database, connection: rotated.connection }],
+  ] as const) {
+    greeted.send({ type: 'hello', jwt: other.connection.password });
+    greeted.ask(9, openStream(9));
+    const [{ type, error }] = await greeted.next(1);
+    assert.deepEqual([type, error.code], ['hello_error', 'INVALID_DATABASE_PASSWORD']);
+    assert.equal((await greeted.end()).code, 1008);
+    assert.deepEqual(greeted.answers, []);
+  }
+});
+
+test('a connection of hrana1 is served', async () => {
+  const socket = new RawSocket(shop, 'hrana1');
+  await once(socket.webSocket, 'open');
+  socket.send({ type: 'hello', jwt: shop.connection.password });
+  socket.ask(1, openStream(1));
+  socket.ask(2, { type: 'batch', stream_id: 1, batch: { steps: [{ stmt: { sql: 'SELECT 1' } }] } });
+  const [, , { response }] = await socket.next(3);
+  assert.deepEqual(response.result.step_results[0].rows, [[{ type: 'integer', value: '1' }]]);
+  socket.webSocket.close();
+});
+
+test('a cursor ends with its stream, and one that could not be opened can be closed', async () => {
+  const socket = await RawSocket.of(shop);
+  const series =
+    'WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 500) SELECT i FROM n';
+  const openCursor = (cursor_id: number, stmt: object) => ({
+    type: 'open_cursor',
+    stream_id: 1,
+    cursor_id,
+    batch: { steps: [{ stmt }] },
+  });
+  const fetch = (cursor_id: number) => ({ type: 'fetch_cursor', cursor_id, max_count: 100 });
+  socket.ask(1, openStream(1));
+  socket.ask(2, openCursor(1, { sql: series }));
+  socket.ask(3, fetch(1));
+  // It waits for the first one.
+  socket.ask(4, openCursor(2, { sql: series }));
+  socket.ask(5, { type: 'close_stream', stream_id: 1 });
+  socket.ask(6, fetch(1));
+  const answers = await socket.next(6);
+  const responseTo = (id: number) => answers.find(({ request_id }) => request_id === id)?.response;
+  assert.equal(responseTo(3).entries.length, 100);
+  assert.deepEqual(responseTo(5), { type: 'close_stream' });
+  assert.equal(answers.find(({ request_id }) => request_id === 6).error.code, 'CURSOR_NOT_FOUND');
+  socket.ask(7, openCursor(3, { sql: series }));
+  socket.ask(8, { type: 'close_cursor', cursor_id: 3 });
+  const [failed, closed] = await socket.next(2);
+  assert.equal(failed.error.code, 'STREAM_NOT_FOUND');
+  assert.equal(closed.type, 'response_ok');
+  socket.webSocket.close();
 });
 
 test('a connection serves nothing more under a password that was changed', async () => {

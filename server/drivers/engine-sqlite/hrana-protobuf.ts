@@ -34,10 +34,13 @@ interface Field {
   readonly wire: WireType;
   readonly read: (reader: BinaryReader, into: Members, depth: number) => void;
 }
-/** The fields of a message by number. `list`: members that are there without any field. */
+/** The fields of a message by number. */
 interface Shape {
   readonly fields: Readonly<Record<number, Field>>;
+  /** A member that is a list, there without any field too. */
   readonly list?: string;
+  /** Values that are sent as no field: zeros and empty texts, as proto3 has it for what is not `optional`. */
+  readonly unsent?: Readonly<Members>;
 }
 
 /** Conditions of a batch are the only messages that hold their own kind. */
@@ -59,8 +62,8 @@ function readShape(
   { shape, end, depth }: { readonly shape: Shape; readonly end: number; readonly depth: number },
 ): Members {
   if (depth > MAX_DEPTH) throw new Error(`messages are nested deeper than ${MAX_DEPTH} levels`);
-  const { fields } = shape;
-  const message: Members = shape.list === undefined ? {} : { [shape.list]: [] };
+  const { fields, list, unsent } = shape;
+  const message: Members = list === undefined ? { ...unsent } : { [list]: [] };
   while (reader.pos < end) {
     const [number, wire] = reader.tag();
     const field = fields[number];
@@ -174,11 +177,11 @@ const BATCH: Shape = shape({ 1: many('steps', () => STEP) }, 'steps');
 const withStmt = (at: number) => ({ [at]: one('stmt', () => STMT) });
 const withBatch = (at: number) => ({ [at]: one('batch', () => BATCH) });
 const withSql = (at: number) => ({ [at]: text('sql'), [at + 1]: signed('sql_id') });
-const fixed = (fields: Readonly<Record<number, Field>>) => {
-  const made = shape(fields);
+const fixed = (fields: Readonly<Record<number, Field>>, unsent: Readonly<Members> = {}) => {
+  const made = { fields, unsent };
   return () => made;
 };
-const STORED = fixed({ 1: signed('sql_id'), 2: text('sql') });
+const STORED = fixed({ 1: signed('sql_id'), 2: text('sql') }, { sql_id: 0, sql: '' });
 
 const REQUEST: Shape = shape({
   1: inPlace('close', () => EMPTY),
@@ -193,22 +196,24 @@ const REQUEST: Shape = shape({
 const PIPELINE: Shape = shape({ 1: text('baton'), 2: many('requests', () => REQUEST) }, 'requests');
 const CURSOR: Shape = shape({ 1: text('baton'), 2: one('batch', () => BATCH) });
 
-const STREAM_ID = { 1: signed('stream_id') };
-const CURSOR_ID = { 1: signed('cursor_id') };
+const ofStream = (fields: Readonly<Record<number, Field>> = {}, unsent: Readonly<Members> = {}) =>
+  fixed({ 1: signed('stream_id'), ...fields }, { stream_id: 0, ...unsent });
+const ofCursor = (fields: Readonly<Record<number, Field>> = {}) =>
+  fixed({ 1: signed('cursor_id'), ...fields }, { cursor_id: 0 });
 /** Types of answers and of requests have the same numbers. */
 const SOCKET_REQUESTS: Readonly<Record<number, readonly [type: string, shape: () => Shape]>> = {
-  2: ['open_stream', fixed(STREAM_ID)],
-  3: ['close_stream', fixed(STREAM_ID)],
-  4: ['execute', fixed({ ...STREAM_ID, ...withStmt(2) })],
-  5: ['batch', fixed({ ...STREAM_ID, ...withBatch(2) })],
-  6: ['open_cursor', fixed({ ...STREAM_ID, 2: signed('cursor_id'), ...withBatch(3) })],
-  7: ['close_cursor', fixed(CURSOR_ID)],
-  8: ['fetch_cursor', fixed({ ...CURSOR_ID, 2: unsigned('max_count') })],
-  9: ['sequence', fixed({ ...STREAM_ID, ...withSql(2) })],
-  10: ['describe', fixed({ ...STREAM_ID, ...withSql(2) })],
+  2: ['open_stream', ofStream()],
+  3: ['close_stream', ofStream()],
+  4: ['execute', ofStream(withStmt(2))],
+  5: ['batch', ofStream(withBatch(2))],
+  6: ['open_cursor', ofStream({ 2: signed('cursor_id'), ...withBatch(3) }, { cursor_id: 0 })],
+  7: ['close_cursor', ofCursor()],
+  8: ['fetch_cursor', ofCursor({ 2: unsigned('max_count') })],
+  9: ['sequence', ofStream(withSql(2))],
+  10: ['describe', ofStream(withSql(2))],
   11: ['store_sql', STORED],
   12: ['close_sql', STORED],
-  13: ['get_autocommit', fixed(STREAM_ID)],
+  13: ['get_autocommit', ofStream()],
 };
 const SOCKET_REQUEST_FIELDS: Readonly<Record<number, Field>> = {
   1: signed('request_id'),
@@ -218,7 +223,7 @@ const SOCKET_REQUEST_FIELDS: Readonly<Record<number, Field>> = {
 };
 const CLIENT_MESSAGE: Shape = shape({
   1: inPlace('hello', fixed({ 1: text('jwt') })),
-  2: inPlace('request', fixed(SOCKET_REQUEST_FIELDS)),
+  2: inPlace('request', fixed(SOCKET_REQUEST_FIELDS, { request_id: 0 })),
 });
 
 const numbersOf = (types: readonly string[], first: number) =>

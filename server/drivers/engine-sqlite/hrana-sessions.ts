@@ -150,7 +150,7 @@ export class HranaSessions {
       return null;
     }
     const { type, request_id: requestId, request } = message;
-    if (type !== 'request' || typeof requestId !== 'number') return null;
+    if (type !== 'request' || typeof requestId !== 'number' || !Number.isInteger(requestId)) return null;
     const socket = this.#sockets.get(id) ?? new HranaSocket(this.#socketHost);
     this.#sockets.set(id, socket);
     try {

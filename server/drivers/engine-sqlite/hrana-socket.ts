@@ -5,6 +5,7 @@
 import { cursorEntries, stepsOf } from './hrana-batch.ts';
 import { HranaError } from './hrana-error.ts';
 import { type Answer, type JsonObject, type Output, type Piece, protocolError } from './hrana-format.ts';
+import { isObject } from './hrana-json.ts';
 import { type Stream, storeSql } from './hrana-stream.ts';
 
 export interface SocketHost {
@@ -22,6 +23,8 @@ interface OpenStream {
   readonly stream: Promise<Stream>;
   /** Resolves when the requests before are over. */
   turn: Promise<void>;
+  /** Open ones, and those that wait for their turn, in their order. */
+  readonly cursors: Set<Promise<OpenCursor>>;
 }
 
 interface OpenCursor {
@@ -76,7 +79,7 @@ export class HranaSocket {
         this.#stored.delete(Number(request.sql_id));
         return { type };
       case 'open_cursor':
-        await this.#openCursor(request, output);
+        await this.#openCursor(this.#withTexts(request), output);
         return { type };
       case 'fetch_cursor':
         return { type, ...(await this.#fetch(request)) };
@@ -84,8 +87,26 @@ export class HranaSocket {
         await this.#closeCursor(idOf(request, 'cursor_id'));
         return { type };
       default:
-        return this.#inTurn(this.#streamOf(request), (stream) => stream.answer(request, output));
+        return this.#inTurn(this.#streamOf(request), answerOf(this.#withTexts(request), output));
     }
+  }
+
+  /** The request with the texts that its ids stand for now: these may be closed before its turn comes. */
+  #withTexts(request: JsonObject): JsonObject {
+    if (this.#stored.size === 0) return request;
+    const withText = (given: unknown) => {
+      const id = isObject(given) && typeof given.sql !== 'string' ? given.sql_id : undefined;
+      const sql = typeof id === 'number' ? this.#stored.get(id) : undefined;
+      return sql === undefined ? given : { ...(given as JsonObject), sql };
+    };
+    const { stmt, batch } = request;
+    const steps = isObject(batch) && Array.isArray(batch.steps) ? batch.steps : null;
+    const inSteps = steps?.map((step) => (isObject(step) ? { ...step, stmt: withText(step.stmt) } : step));
+    return {
+      ...(withText(request) as JsonObject),
+      stmt: withText(stmt),
+      batch: steps === null ? batch : { ...(batch as JsonObject), steps: inSteps },
+    };
   }
 
   async #openStream(id: number): Promise<void> {
@@ -93,7 +114,7 @@ export class HranaSocket {
     if (this.#streams.size >= MAX_STREAMS)
       throw protocolError(`A connection has at most ${MAX_STREAMS} streams`);
     const stream = this.#host.begin(this.#stored);
-    const opened = { id, stream, turn: Promise.resolve() };
+    const opened: OpenStream = { id, stream, turn: Promise.resolve(), cursors: new Set() };
     this.#streams.set(id, opened);
     try {
       this.#host.leave(await stream);
@@ -103,11 +124,13 @@ export class HranaSocket {
     }
   }
 
-  /** After the requests before it. What the stream has not committed is rolled back. */
+  /** After the requests before it, and with its cursors. What the stream has not committed is rolled back. */
   async #closeStream(id: number): Promise<void> {
     const opened = this.#streams.get(id);
     if (opened === undefined) return;
     this.#streams.delete(id);
+    for (const [cursor, begun] of this.#cursors) if (opened.cursors.has(begun)) this.#cursors.delete(cursor);
+    for (const begun of opened.cursors) await finish(begun);
     await opened.turn;
     this.#host.end(await opened.stream, STREAM_CLOSED);
   }
@@ -148,6 +171,7 @@ export class HranaSocket {
       throw protocolError(`A connection has at most ${MAX_CURSORS} cursors`);
     const begun = Promise.withResolvers<OpenCursor>();
     this.#cursors.set(id, begun.promise);
+    opened.cursors.add(begun.promise);
     void this.#inTurn(opened, async (stream) => {
       stream.assertOpen();
       const over = Promise.withResolvers<void>();
@@ -157,7 +181,9 @@ export class HranaSocket {
       begun.resolve({ stream, entries, release: over.resolve, fetching: Promise.resolve() });
       await over.promise;
       stream.onEnd = undefined;
-    }).catch(begun.reject);
+    })
+      .catch(begun.reject)
+      .finally(() => opened.cursors.delete(begun.promise));
     await begun.promise;
   }
 
@@ -196,11 +222,19 @@ export class HranaSocket {
     const begun = this.#cursors.get(id);
     if (begun === undefined) return;
     this.#cursors.delete(id);
-    const cursor = await begun;
-    await cursor.fetching;
-    await cursor.entries.return(undefined);
-    cursor.release();
+    await finish(begun);
   }
+}
+
+const answerOf = (request: JsonObject, output: Output) => (stream: Stream) => stream.answer(request, output);
+
+/** Ends a cursor after what was asked of it before; one that could not be opened is over. */
+async function finish(begun: Promise<OpenCursor>): Promise<void> {
+  const cursor = await begun.catch(() => null);
+  if (cursor === null) return;
+  await cursor.fetching;
+  await cursor.entries.return(undefined);
+  cursor.release();
 }
 
 /** Throws HranaError `PROTOCOL_ERROR`. */

@@ -200,9 +200,9 @@ export class Stream {
 
   #sqlOf({ sql, sql_id: id }: JsonObject): string {
     if (typeof sql === 'string') return sql;
-    const stored = this.#stored.get(Number(id));
+    const stored = typeof id === 'number' ? this.#stored.get(id) : undefined;
     if (stored !== undefined) return stored;
-    throw protocolError(id === undefined ? 'sql is missing' : `No SQL is stored as sql_id ${String(id)}`);
+    throw protocolError(id == null ? 'sql is missing' : `No SQL is stored as sql_id ${String(id)}`);
   }
 }
 
