@@ -13,15 +13,20 @@ export function frameworksFor(engine: EngineName, target: Target): FrameworkSnip
   const parts = { user, password, host, port, name: pathname.slice(1) };
   return [
     django(engine, target, parts),
-    rails(engine, target),
+    rails(engine, target, parts),
     laravel(engine, target, parts),
     prisma(engine, target),
   ];
 }
 
+function caOf({ hasCa }: Target): string {
+  return hasCa ? CA_FILE : '/etc/ssl/certs/ca-certificates.crt';
+}
+
 /** `manage.py test` makes the database `test_<name>`, and drops it. */
-function django(engine: 'postgresql' | 'mysql', { tls, hasCa }: Target, of: Parts): FrameworkSnippet {
-  const ca = hasCa ? `'${CA_FILE}'` : "'/etc/ssl/certs/ca-certificates.crt'";
+function django(engine: 'postgresql' | 'mysql', target: Target, of: Parts): FrameworkSnippet {
+  const { tls } = target;
+  const ca = `'${caOf(target)}'`;
   const options =
     engine === 'postgresql'
       ? `{'sslmode': 'verify-full', 'sslrootcert': ${ca}}`
@@ -44,30 +49,50 @@ DATABASES = {
   };
 }
 
-function rails(engine: 'postgresql' | 'mysql', { uri, tls, hasCa }: Target): FrameworkSnippet {
-  const url = engine === 'mysql' ? uri.replace(/^mysql:/, 'mysql2:') : uri;
-  const ca = hasCa ? `\n  sslca: ${CA_FILE}` : '';
-  const options = tls && engine === 'mysql' ? `${ca}\n  ssl_mode: verify_identity` : '';
+/**
+ * Without `url`: Rails prefers what that says to what stands beside it, so its tests would empty the database
+ * itself.
+ */
+function rails(engine: 'postgresql' | 'mysql', target: Target, of: Parts): FrameworkSnippet {
+  const [gem, encoding] = engine === 'mysql' ? ['mysql2', 'utf8mb4'] : ['pg', 'unicode'];
+  const ca = caOf(target);
+  const options = engine === 'mysql' ? ['sslca', 'sslverify: true'] : ['sslrootcert', 'sslmode: verify-full'];
+  const [file, verify] = options;
   return {
     framework: 'Rails',
     file: 'config/database.yml',
-    code: `# gem install ${engine === 'mysql' ? 'mysql2' : 'pg'}
+    code: `# gem install ${gem}
 default: &default
-  url: ${url}${options}
+  adapter: ${engine === 'mysql' ? 'mysql2' : 'postgresql'}
+  encoding: ${encoding}
+  host: ${of.host}
+  port: ${of.port}
+  username: ${of.user}
+  password: "${of.password}"
+  database: ${of.name}${target.tls ? `\n  ${file}: ${ca}\n  ${verify}` : ''}
 development:
   <<: *default
 production:
   <<: *default
 test:
   <<: *default
-  database: test_shop
+  database: test_${of.name}
 `,
   };
 }
 
-function laravel(engine: 'postgresql' | 'mysql', { tls, hasCa }: Target, of: Parts): FrameworkSnippet {
-  const ca = hasCa ? CA_FILE : '/etc/ssl/certs/ca-certificates.crt';
-  const options = engine === 'postgresql' ? 'DB_SSLMODE=verify-full' : `MYSQL_ATTR_SSL_CA=${ca}`;
+/** Without `DB_URL`, for the same reason. */
+function laravel(engine: 'postgresql' | 'mysql', target: Target, of: Parts): FrameworkSnippet {
+  const ca = caOf(target);
+  const path = target.hasCa ? "base_path('ca.pem')" : `'${ca}'`;
+  const options =
+    engine === 'postgresql'
+      ? `DB_SSLMODE=verify-full
+# config/database.php, pgsql: 'sslmode' => env('DB_SSLMODE', 'prefer'), 'sslrootcert' => ${path},
+`
+      : `# With its whole path where the site is not served from this folder.
+MYSQL_ATTR_SSL_CA=${ca}
+`;
   return {
     framework: 'Laravel',
     file: '.env',
@@ -77,7 +102,7 @@ DB_PORT=${of.port}
 DB_DATABASE=${of.name}
 DB_USERNAME=${of.user}
 DB_PASSWORD=${of.password}
-${tls ? `${options}\n` : ''}`,
+${target.tls ? options : ''}`,
   };
 }
 
@@ -89,7 +114,7 @@ function prisma(engine: 'postgresql' | 'mysql', { uri, tls, hasCa }: Target): Fr
     framework: 'Prisma',
     file: '.env',
     code: `# prisma/schema.prisma: datasource db { provider = "${engine}", url = env("DATABASE_URL") }
-DATABASE_URL="${tls ? `${bare}${verified}` : uri}"
+${tls && hasCa ? '# ca.pem is looked for beside schema.prisma.\n' : ''}DATABASE_URL="${tls ? `${bare}${verified}` : uri}"
 `,
   };
 }

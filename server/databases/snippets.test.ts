@@ -31,6 +31,7 @@ const mysqlTls = snippetsFor('mysql', { uri: mysqlUri, ...plain, tls: true, hasC
 test('with TLS each names the file with the certificate to trust, or asks for a verified one', () => {
   for (const code of [mysqlTls.cli, mysqlTls.node, mysqlTls.python, mysqlTls.php])
     assert.ok(code.includes('ca.pem'), code);
+  assert.match(mysqlTls.go, /os\.ReadFile\("ca\.pem"\)[\s\S]*\?tls=cloudlet"/);
   const uri = 'postgresql://u_1:secret@db.example:5432/d_1?sslmode=verify-full&sslrootcert=ca.pem';
   const { cli, php } = snippetsFor('postgresql', { uri, ...plain, tls: true, hasCa: true });
   assert.ok(cli.includes(uri));
@@ -58,6 +59,9 @@ test('frameworks get what they ask for, with TLS where it is', () => {
         assert.match(code, /secret/, framework);
         assert.doesNotMatch(code, /undefined|null/, framework);
         assert.equal(/ca\.pem|verify/.test(code), tls, `${framework} ${file}\n${code}`);
+        // Rails and Laravel prefer an address to the name of their database for tests.
+        if (framework === 'Rails') assert.match(code, /test:\n.*\n {2}database: test_d_1\n$/);
+        if (framework !== 'Prisma') assert.doesNotMatch(code, /url/i, framework);
       }
 });
 

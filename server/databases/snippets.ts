@@ -63,7 +63,8 @@ function mysql({ uri, tls, hasCa }: Target): Snippets {
   const { username, password, hostname, port, pathname } = new URL(uri);
   const name = pathname.slice(1);
   const dsn = `mysql:host=${hostname};port=${port};dbname=${name};charset=utf8mb4`;
-  const goUri = `${username}:${password}@tcp(${hostname}:${port})/${name}${tls ? '?tls=true' : ''}`;
+  const goTls = ca === null ? 'true' : GO_TLS;
+  const goUri = `${username}:${password}@tcp(${hostname}:${port})/${name}${tls ? `?tls=${goTls}` : ''}`;
   const login = `--host=${hostname} --port=${port} --user=${username} --password=${password}`;
   return {
     cli: `mariadb ${login}${tls ? mariadbTls(ca) : ''} --execute='SELECT 1 AS one' ${name}`,
@@ -83,12 +84,47 @@ with connection.cursor() as cursor:
     cursor.execute("SELECT 1 AS one")
     print(cursor.fetchall())
 `,
-    go: goProgram({ driver: 'mysql', module: 'github.com/go-sql-driver/mysql', uri: goUri }),
+    go:
+      ca === null
+        ? goProgram({ driver: 'mysql', module: 'github.com/go-sql-driver/mysql', uri: goUri })
+        : goMysqlTls(goUri, ca),
     php: `<?php
 $connection = new PDO('${dsn}', '${username}', '${password}'${ca === null ? '' : `, [PDO::MYSQL_ATTR_SSL_CA => '${ca}']`});
 print_r($connection->query('SELECT 1 AS one')->fetchAll(PDO::FETCH_ASSOC));
 `,
   };
+}
+
+/** The name by which the driver knows whom to trust. */
+const GO_TLS = 'cloudlet';
+
+function goMysqlTls(uri: string, ca: string): string {
+  return `package main
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"database/sql"
+	"fmt"
+	"log"
+	"os"
+
+	"github.com/go-sql-driver/mysql"
+)
+
+func main() {
+	ca, err := os.ReadFile("${ca}")
+	if err != nil {
+		log.Fatal(err)
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(ca)
+	if err := mysql.RegisterTLSConfig("${GO_TLS}", &tls.Config{RootCAs: roots}); err != nil {
+		log.Fatal(err)
+	}
+	${goQuery('mysql', uri)}
+}
+`;
 }
 
 function mariadbTls(ca: string | null): string {
@@ -199,7 +235,13 @@ import (
 )
 
 func main() {
-	db, err := sql.Open("${driver}", "${uri}")
+	${goQuery(driver, uri)}
+}
+`;
+}
+
+function goQuery(driver: string, uri: string): string {
+  return `db, err := sql.Open("${driver}", "${uri}")
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -208,7 +250,5 @@ func main() {
 	if err := db.QueryRow("SELECT 1 AS one").Scan(&one); err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(one)
-}
-`;
+	fmt.Println(one)`;
 }
