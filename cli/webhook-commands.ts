@@ -7,8 +7,10 @@ import { about, all, assertMeant, find, linesOf, YES } from './things.ts';
 const findWebhook = (cloud: Cloud, word: string) =>
   find(cloud.listWebhooks(), ({ id, url }) => [id, url], word);
 const STATES = ['pending', 'delivered', 'failed'] as const;
-const stateOf = ({ enabled, failing_since }: Webhook) =>
-  enabled ? (failing_since === null ? 'ok' : `failing since ${failing_since}`) : 'disabled';
+const stateOf = ({ enabled, failing_since, pending_deliveries }: Webhook) => {
+  if (!enabled) return 'disabled';
+  return failing_since === null ? 'ok' : `failing since ${failing_since}, ${pending_deliveries} pending`;
+};
 
 export const WEBHOOK_COMMANDS: readonly Command[] = [
   {

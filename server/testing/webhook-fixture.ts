@@ -4,10 +4,11 @@ import { SafeFetch } from '../drivers/safe-fetch/safe-fetch.ts';
 import { Changes } from '../metadata/change.ts';
 import type { Metadata } from '../metadata/metadata.ts';
 import { systemClock } from '../platform/clock.ts';
-import { Deliveries, Retention } from '../webhooks/deliveries.ts';
+import { Deliveries } from '../webhooks/deliveries.ts';
 import { DeliveryStore } from '../webhooks/deliveries-store.ts';
 import { Dispatcher } from '../webhooks/dispatcher.ts';
 import { eventStatements } from '../webhooks/events-store.ts';
+import { Retention } from '../webhooks/retention.ts';
 import type { Delivery } from '../webhooks/schema.ts';
 import { WebhookStore } from '../webhooks/store.ts';
 import { Webhooks } from '../webhooks/webhooks.ts';
@@ -16,6 +17,9 @@ import { newPrincipal, openAccountFixture } from './account-fixture.ts';
 export interface WebhookOptions {
   /** Networks that deliveries may lead to; loopback without it. */
   readonly allowed?: readonly string[];
+  /** Pending deliveries of a webhook; default: 50. */
+  readonly maxPending?: number;
+  readonly keptDeliveries?: number;
   /** Wraps the stores, to fail there. */
   readonly wrapMetadata?: (metadata: Metadata) => Metadata;
 }
@@ -39,9 +43,12 @@ export async function openWebhookFixture() {
       outbound: new SafeFetch({ clock: systemClock, allowed: options.allowed ?? ['127.0.0.0/8'] }),
       onError: (what: string, error: unknown) => void reports.push(`${what}: ${error}`),
     };
-    const dispatcher = new Dispatcher(shared);
+    const { maxPending = 50 } = options;
+    const { keptDeliveries } = options;
+    const sweeper = new Retention({ ...shared, ...(keptDeliveries && { keptDeliveries }) });
+    const dispatcher = new Dispatcher({ ...shared, maxPending, retention: sweeper });
     const webhooks = new Webhooks(shared);
-    const deliveries = new Deliveries({ ...shared, webhooks, wake: () => dispatcher.wake() });
+    const deliveries = new Deliveries({ ...shared, maxPending, webhooks, wake: () => dispatcher.wake() });
     /** Newest first. */
     const log = async (principal: Principal, webhookId: string): Promise<Delivery[]> => {
       const page = { before: 0, limit: Infinity };
@@ -49,7 +56,6 @@ export async function openWebhookFixture() {
       for await (const entry of await deliveries.list(principal, webhookId, page)) found.push(entry.toJSON());
       return found;
     };
-    const sweeper = new Retention({ ...shared, keptDeliveries: 10 });
     return { sweeper, dispatcher, webhooks, deliveries, reports, log };
   };
   return {

@@ -198,6 +198,15 @@ export class DeliveryStore {
     };
   }
 
+  /** Cuts the responses to the earlier attempts of a delivery to `kept` characters. */
+  shortenResponses(delivery: number, kept: number): Statement {
+    return {
+      sql: `UPDATE webhook_attempts SET response = substr(response, 1, ?)
+            WHERE delivery = ? AND length(response) > ?`,
+      params: [kept, delivery, kept],
+    };
+  }
+
   /** Deletes all but the `kept` newest attempts of a delivery, which may be replayed any number of times. */
   deleteOldAttempts(delivery: number, kept: number): Statement {
     return {
@@ -236,13 +245,56 @@ export class DeliveryStore {
     return row?.count ?? 0;
   }
 
-  /** Makes all deliveries that failed since a time pending again, due now, with no attempts. */
-  replayFailed(webhook: number, since: number, now: number): Statement {
+  /** At most a few more than may wait. */
+  async countPending(webhook: number): Promise<number> {
+    const row = await this.#reads.get<{ count: number }>(
+      "SELECT count(*) AS count FROM webhook_deliveries WHERE webhook = ? AND state = 'pending'",
+      webhook,
+    );
+    return row?.count ?? 0;
+  }
+
+  /** Makes the oldest deliveries that failed since a time pending again, due now, with no attempts. */
+  replayFailed(
+    webhook: number,
+    { since, most, now }: { readonly since: number; readonly most: number; readonly now: number },
+  ): Statement {
     return {
       sql: `UPDATE webhook_deliveries SET state = 'pending', reason = NULL, tries = 0, next_at = ?
-            WHERE webhook = ? AND state = 'failed' AND created_at >= ?`,
-      params: [now, webhook, since],
+            WHERE id IN (SELECT id FROM webhook_deliveries
+                         WHERE webhook = ? AND state = 'failed' AND created_at >= ? ORDER BY id LIMIT ?)`,
+      params: [now, webhook, since, most],
     };
+  }
+
+  /** Changes no row when more than `most` deliveries of the webhook are pending. */
+  expectPending(webhook: number, most: number): Statement {
+    return {
+      sql: `UPDATE webhooks SET id = id WHERE id = ? AND (SELECT count(*) FROM webhook_deliveries d
+              WHERE d.webhook = webhooks.id AND d.state = 'pending') <= ?`,
+      params: [webhook, most],
+    };
+  }
+
+  /** Fails the oldest pending deliveries beyond the `kept` newest. `+id`: the index of all is far longer. */
+  giveUpBeyond(webhook: number, kept: number, reason: string): Statement {
+    return {
+      sql: `UPDATE webhook_deliveries SET state = 'failed', next_at = NULL, reason = ?
+            WHERE webhook = ? AND state = 'pending' AND id <=
+              (SELECT id FROM webhook_deliveries WHERE webhook = ? AND state = 'pending'
+               ORDER BY +id DESC LIMIT 1 OFFSET ?)`,
+      params: [reason, webhook, webhook, kept],
+    };
+  }
+
+  /** Number of webhooks of the account that has this one. */
+  async siblings(webhook: number): Promise<number> {
+    const row = await this.#reads.get<{ count: number }>(
+      `SELECT count(*) AS count FROM webhooks
+       WHERE account_id = (SELECT account_id FROM webhooks WHERE id = ?)`,
+      webhook,
+    );
+    return row?.count ?? 0;
   }
 
   /** Webhooks with more than `kept` deliveries. */

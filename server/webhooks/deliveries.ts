@@ -7,8 +7,9 @@ import { AppError } from '../platform/errors.ts';
 import { isId, newId } from '../platform/ids.ts';
 import type { AttemptRow, DeliveryPage, DeliveryRow, DeliveryStore } from './deliveries-store.ts';
 import { writeEvent } from './events-store.ts';
+import { MAX_PENDING } from './retention.ts';
 import type { Delivery, Recovered } from './schema.ts';
-import type { WebhookRow, WebhookStore } from './store.ts';
+import type { WebhookRow } from './store.ts';
 import { type Webhooks, webhookNotFound } from './webhooks.ts';
 
 export interface DeliveriesDeps {
@@ -18,6 +19,8 @@ export interface DeliveriesDeps {
   readonly clock: Clock;
   /** Called when a delivery is due now. */
   readonly wake: () => void;
+  /** Default: MAX_PENDING. */
+  readonly maxPending?: number;
 }
 
 const LIST_STEP = 200;
@@ -49,7 +52,10 @@ export class Deliveries {
     return this.#present(rows);
   }
 
-  /** Sends a `webhook.test` to this webhook alone. Throws `webhook_not_found`, `webhook_disabled`. */
+  /**
+   * Sends a `webhook.test` to this webhook alone. Throws `webhook_not_found`, `webhook_disabled`, and
+   * `overloaded` when as many wait as may.
+   */
   async test(call: Call, webhookId: string): Promise<Delivery> {
     const { changes, deliveryStore, clock, wake } = this.#deps;
     const webhook = await this.#findEnabled(call.principal, webhookId);
@@ -77,6 +83,7 @@ export class Deliveries {
       const stored = change.add(deliveryStore.insertResolvedEvent(event));
       const delivery = { deliveryId: row.delivery_id, webhook: webhook.id, event: stored, failed: null, at };
       change.add(deliveryStore.insertDelivery(delivery), webhookNotFound);
+      change.expect(deliveryStore.expectPending(webhook.id, this.#maxPending), () => this.#full());
       change.after(wake);
       return present(row, []);
     });
@@ -84,7 +91,7 @@ export class Deliveries {
 
   /**
    * Sends an event again, with the same id. Throws `webhook_not_found`, `delivery_not_found`,
-   * `webhook_disabled`.
+   * `webhook_disabled`, and `overloaded` when as many wait as may.
    */
   replay(
     call: Call,
@@ -97,6 +104,7 @@ export class Deliveries {
       if (row === undefined) throw deliveryNotFound();
       const now = clock.now();
       change.expect(deliveryStore.replay(row.id, now), deliveryNotFound);
+      change.expect(deliveryStore.expectPending(webhook.id, this.#maxPending), () => this.#full());
       change.after(wake);
       const again = { ...row, state: 'pending', reason: null, next_at: now } as const;
       return present(again, await deliveryStore.attempts(row.id));
@@ -104,18 +112,31 @@ export class Deliveries {
   }
 
   /**
-   * Retries every delivery that failed since a time, oldest first. Throws `invalid_request`,
-   * `webhook_not_found`, `webhook_disabled`.
+   * Retries deliveries that failed since a time, oldest first, as many as may wait; the response says how
+   * many are left. Throws `invalid_request`, `webhook_not_found`, `webhook_disabled`.
    */
   recover(call: Call, webhookId: string, since: string): Promise<Recovered> {
     const { changes, deliveryStore, clock, wake } = this.#deps;
     const from = readTime('since', since);
     return changes.run(call, async (change) => {
       const { id } = await this.#findEnabled(call.principal, webhookId);
-      const recovered = await deliveryStore.countFailed(id, from);
-      change.add({ ...deliveryStore.replayFailed(id, from, clock.now()), expectChanges: recovered }, 'retry');
+      const failed = await deliveryStore.countFailed(id, from);
+      const room = Math.max(0, this.#maxPending - (await deliveryStore.countPending(id)));
+      const recovered = Math.min(failed, room);
+      const replay = deliveryStore.replayFailed(id, { since: from, most: room, now: clock.now() });
+      change.add({ ...replay, expectChanges: recovered }, 'retry');
       change.after(wake);
-      return { recovered };
+      return { recovered, remaining: failed - recovered };
+    });
+  }
+
+  get #maxPending(): number {
+    return this.#deps.maxPending ?? MAX_PENDING;
+  }
+
+  #full(): AppError {
+    return new AppError('overloaded', `At most ${this.#maxPending} deliveries of a webhook wait at a time`, {
+      hint: 'Try again when its receiver has responded to some, or disable the webhook to fail all that wait',
     });
   }
 
@@ -156,64 +177,4 @@ function present(row: DeliveryRow, attempts: readonly AttemptRow[]): Delivery {
       error,
     })),
   };
-}
-
-/** Removes old events and deliveries, and expired secrets. */
-export interface RetentionDeps {
-  readonly changes: Changes;
-  readonly webhookStore: WebhookStore;
-  readonly deliveryStore: DeliveryStore;
-  readonly clock: Clock;
-  /** Maximum deliveries of one webhook; default: 10,000. */
-  readonly keptDeliveries?: number;
-}
-
-const KEPT_MS = 30 * 24 * 3_600_000;
-const KEPT_DELIVERIES = 10_000;
-const BATCH = 200;
-
-export class Retention {
-  readonly #deps: RetentionDeps;
-  #isStopped = false;
-
-  constructor(deps: RetentionDeps) {
-    this.#deps = deps;
-  }
-
-  /** Stops a running sweep soon. */
-  stop(): void {
-    this.#isStopped = true;
-  }
-
-  /**
-   * Removes events older than 30 days, deliveries of a webhook beyond its newest 10,000, webhooks of closed
-   * accounts, and expired secrets. Pending deliveries stay.
-   */
-  async sweep(): Promise<void> {
-    const { changes, webhookStore, deliveryStore, clock } = this.#deps;
-    const { keptDeliveries: kept = KEPT_DELIVERIES } = this.#deps;
-    const now = clock.now();
-    await changes.store([webhookStore.forgetOldSecrets(now), webhookStore.deleteOfClosedAccounts()]);
-    await this.#removeOld(now - KEPT_MS);
-    for (const webhook of await deliveryStore.crowded(kept)) await this.#removeBeyond(webhook, kept);
-  }
-
-  /** Uses small commits, so that others do not wait long. */
-  async #removeOld(before: number): Promise<void> {
-    const { changes, deliveryStore } = this.#deps;
-    for (;;) {
-      const old = await deliveryStore.oldEvents(before, BATCH);
-      await changes.store(old.map(({ id }) => deliveryStore.deleteEvent(id)));
-      if (old.length < BATCH || this.#isStopped) return;
-    }
-  }
-
-  async #removeBeyond(webhook: number, kept: number): Promise<void> {
-    const { changes, deliveryStore } = this.#deps;
-    for (;;) {
-      const rows = await deliveryStore.beyond(webhook, { kept, limit: BATCH });
-      await changes.store(rows.flatMap((row) => deliveryStore.deleteDelivery(row)));
-      if (rows.length < BATCH || this.#isStopped) return;
-    }
-  }
 }

@@ -186,11 +186,11 @@ test('410 disables at once; what waits and what comes is kept as failed and can 
   await cloud.webhooks.change(by(ann), id, { enabled: true });
   receiver.reply = () => ({ status: 200 });
   const [first] = receiver.received.splice(0);
-  assert.deepEqual(await cloud.deliveries.recover(by(ann), id, since), { recovered: 3 });
+  assert.deepEqual(await cloud.deliveries.recover(by(ann), id, since), { recovered: 3, remaining: 0 });
   await cloud.dispatcher.whenIdle();
   assert.deepEqual(numbers(), lost);
   assert.equal(receiver.received[0]?.id, first?.id);
-  assert.deepEqual(await cloud.deliveries.recover(by(ann), id, since), { recovered: 0 });
+  assert.deepEqual(await cloud.deliveries.recover(by(ann), id, since), { recovered: 0, remaining: 0 });
 });
 
 test('five days of nothing but failures disable; one success in between does not', async () => {

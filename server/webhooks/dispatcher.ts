@@ -3,7 +3,7 @@
  * delivery that is due gets an attempt, and its result is stored before the next one begins. A kill between
  * an attempt and its commit repeats the attempt under the same id: at-least-once delivery. One attempt at a
  * time per webhook, so that events arrive in order while none fails; a failed one waits for its retry and
- * blocks nothing. Attempts to many webhooks run in parallel, and the webhooks served least recently go first.
+ * blocks nothing. Attempts to many webhooks run in parallel, see ServingOrder.
  */
 import { BACKGROUND, type Changes } from '../metadata/change.ts';
 import type { Statement } from '../metadata/metadata.ts';
@@ -11,9 +11,11 @@ import type { Clock } from '../platform/clock.ts';
 import { newId, randomSecret } from '../platform/ids.ts';
 import type { Sealer } from '../platform/master-key.ts';
 import type { Outbound } from '../platform/outbound.ts';
-import type { DeliveryStore, DueRow, OutgoingRow, PendingEventRow } from './deliveries-store.ts';
+import type { DeliveryStore, OutgoingRow, PendingEventRow } from './deliveries-store.ts';
 import { type AttemptResult, attemptDelivery, MAX_DELAY_MS, retryDelayMs } from './delivery-attempt.ts';
 import { ALL_EVENTS } from './events-store.ts';
+import { MAX_PENDING, type Retention } from './retention.ts';
+import { ServingOrder } from './serving-order.ts';
 import { openSecret } from './signature.ts';
 import type { ListenerRow, WebhookStore } from './store.ts';
 
@@ -24,44 +26,42 @@ export interface DispatcherDeps {
   readonly clock: Clock;
   readonly sealer: Sealer;
   readonly outbound: Outbound;
+  readonly retention: Pick<Retention, 'added'>;
+  /** Default: MAX_PENDING. */
+  readonly maxPending?: number;
   readonly onError: (what: string, error: unknown) => void;
 }
 
-/** Concurrent attempts, in total and per account. */
-const MAX_BUSY = 16;
-const MAX_BUSY_OF_ACCOUNT = 4;
 const EVENT_BATCH = 100;
+/** Batches of new events, then attempts: a flood of events must not keep all deliveries waiting. */
+const MAX_BATCHES = 10;
 /** Pause after a result that could not be stored: the receiver must not get the same event again at once. */
 const PAUSE_MS = 60_000;
 /** Maximum pause of a webhook's other deliveries after a response with Retry-After. */
 const MAX_REST_MS = 3_600_000;
 const FAILING_MS = 5 * 24 * 3_600_000;
 /** Stored attempts of one delivery, which may be replayed any number of times. */
-const KEPT_ATTEMPTS = 50;
+const KEPT_ATTEMPTS = 10;
+/** Characters of the responses to all but the last. */
+const KEPT_OF_EARLIER = 100;
 const GONE = 410;
 
 const DISABLED = 'the webhook was disabled';
 
-interface Busy {
-  readonly accountId: number;
-  readonly done: Promise<void>;
-}
-
 export class Dispatcher {
   readonly #deps: DispatcherDeps;
-  readonly #busy = new Map<number, Busy>();
+  readonly #busy = new Map<number, Promise<void>>();
+  readonly #order: ServingOrder;
   /** Webhook → end of its pause, monotonic. */
   readonly #paused = new Map<number, number>();
-  /** Webhook → number of its latest attempt. */
-  readonly #served = new Map<number, number>();
   readonly #end = new AbortController();
-  #attempts = 0;
   #isOpen = false;
   #pass: Promise<void> | null = null;
   #isWanted = false;
 
   constructor(deps: DispatcherDeps) {
     this.#deps = deps;
+    this.#order = new ServingOrder(deps.clock);
   }
 
   /** Starts making attempts; before, `wake` does nothing. */
@@ -81,7 +81,7 @@ export class Dispatcher {
   async whenIdle(): Promise<void> {
     this.wake();
     while (this.#pass !== null || this.#busy.size > 0) {
-      await (this.#pass ?? Promise.all([...this.#busy.values()].map(({ done }) => done)));
+      await (this.#pass ?? Promise.all([...this.#busy.values()]));
     }
   }
 
@@ -90,7 +90,7 @@ export class Dispatcher {
     this.#isOpen = false;
     this.#end.abort(new Error('closed'));
     await this.#pass;
-    await Promise.all([...this.#busy.values()].map(({ done }) => done));
+    await Promise.all([...this.#busy.values()]);
   }
 
   async #run(): Promise<void> {
@@ -108,23 +108,31 @@ export class Dispatcher {
     }
   }
 
-  /** Creates the deliveries of every new event, each event exactly once. */
+  /** Creates the deliveries of new events, each event exactly once. */
   async #fanOut(): Promise<void> {
-    const { changes, deliveryStore } = this.#deps;
-    let hasMore = true;
-    while (hasMore && this.#isOpen) {
-      hasMore = await changes.run(BACKGROUND, async (change) => {
+    const { changes, deliveryStore, retention } = this.#deps;
+    for (let batches = 0; this.#isOpen; batches++) {
+      if (batches === MAX_BATCHES) {
+        this.#isWanted = true;
+        return;
+      }
+      const added = await changes.run(BACKGROUND, async (change) => {
         const events = await deliveryStore.pendingEvents(EVENT_BATCH);
+        const { statements, counts } = await this.#deliveriesOf(events);
         // A webhook may be removed meanwhile.
-        change.addAll(await this.#deliveriesOf(events), 'retry');
-        return events.length > 0;
+        change.addAll(statements, 'retry');
+        return events.length > 0 ? counts : null;
       });
+      if (added === null) return;
+      for (const [webhook, count] of added) await retention.added(webhook, count);
     }
   }
 
-  async #deliveriesOf(events: readonly PendingEventRow[]): Promise<Statement[]> {
-    const { webhookStore, deliveryStore, clock } = this.#deps;
+  /** With the number for each webhook. */
+  async #deliveriesOf(events: readonly PendingEventRow[]) {
+    const { webhookStore, deliveryStore, clock, maxPending = MAX_PENDING } = this.#deps;
     const listeners = new Map<number, ListenerRow[]>();
+    const counts = new Map<number, number>();
     const statements: Statement[] = [];
     const at = clock.now();
     for (const event of events) {
@@ -133,44 +141,44 @@ export class Dispatcher {
       const wanting = found.filter((one) => hears(one, event.type));
       const isWanted = wanting.length > 0;
       statements.push(isWanted ? deliveryStore.resolveEvent(event.id) : deliveryStore.dropEvent(event.id));
-      for (const webhook of wanting) {
-        const failed = webhook.is_enabled === 1 ? null : DISABLED;
+      for (const { id: webhook, is_enabled } of wanting) {
+        const failed = is_enabled === 1 ? null : DISABLED;
         const deliveryId = newId('dlv', clock);
-        statements.push(
-          deliveryStore.insertDelivery({ deliveryId, webhook: webhook.id, event: event.id, failed, at }),
-        );
+        statements.push(deliveryStore.insertDelivery({ deliveryId, webhook, event: event.id, failed, at }));
+        counts.set(webhook, (counts.get(webhook) ?? 0) + 1);
       }
     }
-    return statements;
+    const reason = `the newest ${maxPending} deliveries wait, and this one is older`;
+    for (const webhook of counts.keys()) {
+      statements.push(deliveryStore.giveUpBeyond(webhook, maxPending, reason));
+    }
+    return { statements, counts };
   }
 
   /** Starts an attempt for each webhook that is next. */
   async #serve(): Promise<void> {
     const { deliveryStore, clock } = this.#deps;
     const rows = await deliveryStore.nextOfEach();
-    if (rows.length === 0) this.#served.clear();
-    const turn = ({ webhook }: DueRow) => this.#served.get(webhook) ?? 0;
-    const due = rows
-      .filter(({ webhook, next_at }) => isDue(next_at, clock.now()) && this.#isFree(webhook))
-      .sort((a, b) => turn(a) - turn(b) || a.next_at - b.next_at);
-    for (const { webhook, account_id } of due) {
-      if (this.#busy.size >= MAX_BUSY) return;
-      const ofAccount = [...this.#busy.values()].filter(({ accountId }) => accountId === account_id);
-      if (ofAccount.length >= MAX_BUSY_OF_ACCOUNT) continue;
-      this.#served.set(webhook, ++this.#attempts);
+    const due = rows.filter(({ webhook, next_at }) => isDue(next_at, clock.now()) && this.#isFree(webhook));
+    if (due.length === 0) return;
+    for (const [webhook, until] of this.#paused) {
+      if (until <= clock.monotonic()) this.#paused.delete(webhook);
+    }
+    for (const row of this.#order.next(rows, due)) {
+      const { webhook } = row;
+      const end = this.#order.begin(row);
       const done = this.#deliver(webhook).finally(() => {
+        end();
         this.#busy.delete(webhook);
         this.wake();
       });
-      this.#busy.set(webhook, { accountId: account_id, done });
+      this.#busy.set(webhook, done);
     }
   }
 
   #isFree(webhook: number): boolean {
-    const until = this.#paused.get(webhook);
-    if (until !== undefined && until > this.#deps.clock.monotonic()) return false;
-    this.#paused.delete(webhook);
-    return !this.#busy.has(webhook);
+    const until = this.#paused.get(webhook) ?? 0;
+    return until <= this.#deps.clock.monotonic() && !this.#busy.has(webhook);
   }
 
   /** Never rejects. */
@@ -188,7 +196,7 @@ export class Dispatcher {
   }
 
   async #attempt(row: OutgoingRow): Promise<void> {
-    const { changes, deliveryStore, clock } = this.#deps;
+    const { changes, deliveryStore, clock, retention } = this.#deps;
     if (row.account_closed === 1) {
       await changes.store([deliveryStore.giveUpOn(row.webhook, 'the account was closed')]);
       return;
@@ -206,6 +214,8 @@ export class Dispatcher {
     }
     // It may have been replayed, given up or removed meanwhile: the current row counts.
     await changes.store(this.#outcome(row, result), 'skip');
+    // Tests make deliveries without an event for all.
+    await retention.added(row.webhook, 1);
   }
 
   #secretsOf(row: OutgoingRow, now: number): string[] {
@@ -221,6 +231,7 @@ export class Dispatcher {
     const { webhookStore, deliveryStore, clock } = this.#deps;
     const { at, status, durationMs, response, error } = result;
     const attempt = [
+      deliveryStore.shortenResponses(row.id, KEPT_OF_EARLIER),
       deliveryStore.insertAttempt({
         delivery: row.id,
         at,

@@ -6,9 +6,10 @@ import type { Clock } from '../platform/clock.ts';
 import type { Job } from '../platform/jobs.ts';
 import type { MasterKeys } from '../platform/master-key.ts';
 import type { Outbound } from '../platform/outbound.ts';
-import { Deliveries, Retention } from './deliveries.ts';
+import { Deliveries } from './deliveries.ts';
 import { DeliveryStore } from './deliveries-store.ts';
 import { Dispatcher } from './dispatcher.ts';
+import { Retention } from './retention.ts';
 import { webhookRoutes } from './routes.ts';
 import { WebhookStore } from './store.ts';
 import { Webhooks } from './webhooks.ts';
@@ -34,19 +35,19 @@ export function webhooksPart({ clock, log, base }: WebhooksDeps) {
     deliveryStore: new DeliveryStore(metadata),
     onError: (what: string, error: unknown) => log.error({ err: error }, what),
   };
-  const dispatcher = new Dispatcher(shared);
+  const retention = new Retention(shared);
+  const dispatcher = new Dispatcher({ ...shared, retention });
   const webhooks = new Webhooks(shared);
   const deliveries = new Deliveries({ ...shared, webhooks, wake: () => dispatcher.wake() });
-  const sweeper = new Retention(shared);
   const jobs: Job[] = [
     { name: 'deliver webhooks', everyMs: POLL_MS, per: 'cluster', run: async () => dispatcher.wake() },
-    { name: 'sweep webhooks', everyMs: SWEEP_MS, per: 'cluster', run: () => sweeper.sweep() },
+    { name: 'sweep webhooks', everyMs: SWEEP_MS, per: 'cluster', run: () => retention.sweep() },
   ];
   return {
     routes: webhookRoutes({ webhooks, deliveries }),
     jobs,
     start: () => dispatcher.start(),
-    stop: () => sweeper.stop(),
+    stop: () => retention.stop(),
     close: () => dispatcher.close(),
   };
 }

@@ -4,9 +4,9 @@ import { WebhookReceiver } from '../../test/harness/webhook-receiver.ts';
 import type { Principal } from '../calls/principal.ts';
 import { by } from '../testing/account-fixture.ts';
 import { openWebhookFixture, type WebhookFixture } from '../testing/webhook-fixture.ts';
+import { eventStatements } from './events-store.ts';
 
 const DAY_MS = 24 * 3_600_000;
-/** As the fixture has it. */
 const KEPT = 10;
 
 let fixture: WebhookFixture;
@@ -22,7 +22,7 @@ after(() => fixture.close());
 beforeEach(async () => {
   receiver = await WebhookReceiver.open();
   ann = await fixture.newPrincipal(`ann${++accounts}`);
-  cloud = fixture.open();
+  cloud = fixture.open({ keptDeliveries: KEPT, maxPending: 1000 });
   cloud.dispatcher.start();
   webhookId = (await cloud.webhooks.create(by(ann), { url: receiver.url })).id;
 });
@@ -77,16 +77,32 @@ test('of many deliveries the newest are kept, and what still waits', async () =>
   assert.equal(await eventsKept(), kept.length);
 });
 
-test('of many replays the newest attempts are kept', async () => {
+test('of a flood of deliveries the newest are kept without a sweep', async () => {
+  await cloud.webhooks.create(by(ann), { url: receiver.url });
+  const flood = { accountId: ann.accountId, type: 'vm.stopped', data: {}, at: fixture.clock.now() } as const;
+  for (let count = 0; count < 6; count++) {
+    await fixture.metadata.commit(Array.from({ length: 50 }, () => eventStatements(flood)).flat());
+    await cloud.dispatcher.whenIdle();
+  }
+  const sql = `SELECT count(*) AS n FROM webhook_deliveries
+               WHERE webhook IN (SELECT id FROM webhooks WHERE account_id = ?)`;
+  const kept = await fixture.metadata.get<{ n: number }>(sql, ann.accountId);
+  assert.ok((kept?.n ?? 0) <= 2 * (KEPT + 100), `${kept?.n} of 600 are kept`);
+});
+
+test('of many replays the newest attempts are kept, and the whole response to the last', async () => {
+  receiver.reply = () => ({ status: 200, body: 'x'.repeat(1000) });
   const { id: deliveryId } = await cloud.deliveries.test(by(ann), webhookId);
   await cloud.dispatcher.whenIdle();
-  for (let i = 0; i < 55; i++) {
+  for (let i = 0; i < 15; i++) {
     fixture.clock.advance(1000);
     await cloud.deliveries.replay(by(ann), { webhookId, deliveryId });
     await cloud.dispatcher.whenIdle();
   }
   const [delivery] = await cloud.log(ann, webhookId);
-  assert.equal(delivery?.attempts.length, 50);
+  assert.equal(delivery?.attempts.length, 10);
+  const lengths = delivery?.attempts.map(({ response }) => response?.length);
+  assert.deepEqual(lengths, [...Array.from({ length: 9 }, () => 100), 1000]);
   assert.equal(
     delivery?.attempts.at(-1)?.at,
     new Date(fixture.clock.now()).toISOString().slice(0, 19).replace('T', ' '),

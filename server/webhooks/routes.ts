@@ -3,6 +3,7 @@ import { listPage, Paging, rowIdCursor } from '../http/list-page.ts';
 import { defineRoute, type Route } from '../http/route.ts';
 import { Type } from '../platform/json-schema.ts';
 import type { Deliveries } from './deliveries.ts';
+import { MAX_PENDING } from './retention.ts';
 import {
   CreatedWebhook,
   DeletedWebhook,
@@ -196,7 +197,8 @@ function deliveryRoutes({ deliveries }: WebhookRoutesDeps): Route[] {
       method: 'POST',
       path: `${WEBHOOK}/recover`,
       name: 'recoverWebhook',
-      summary: 'Retry all deliveries that failed since a time',
+      summary: 'Retry deliveries that failed since a time',
+      description: `At most ${MAX_PENDING} deliveries wait at a time; the response says how many are left.`,
       params: WebhookPath,
       body: Recovery,
       responses: { 200: Recovered },

@@ -2,6 +2,7 @@
 import { Reason } from '../http/response.ts';
 import { namedObject, type Static, Type } from '../platform/json-schema.ts';
 import { ALL_EVENTS, EVENT_TYPES } from './events-store.ts';
+import { MAX_PENDING } from './retention.ts';
 
 const Nullable = (description: string) => Type.Union([Type.String(), Type.Null()], { description });
 
@@ -49,6 +50,9 @@ const webhookMembers = {
     description: 'Code `owner`, `gone` (410 response) or `failing` (for 5 days)',
   }),
   failing_since: Nullable('First failed attempt since the last success; null: none'),
+  pending_deliveries: Type.Integer({
+    description: `Deliveries that wait for an attempt; beyond ${MAX_PENDING} the oldest fail`,
+  }),
   created_at: Type.String(),
 };
 
@@ -85,7 +89,7 @@ const Attempt = namedObject('DeliveryAttempt', {
   at: Type.String(),
   status: Type.Union([Type.Integer(), Type.Null()], { description: 'null: no response' }),
   duration_ms: Type.Integer(),
-  response: Nullable('First 1 KiB of the response'),
+  response: Nullable('First 1 KiB of the response; of earlier attempts the first 100 characters'),
   error: Nullable('Reason if there was no response'),
 });
 
@@ -112,6 +116,7 @@ export const Recovery = namedObject('WebhookRecovery', {
 });
 export const Recovered = namedObject('RecoveredDeliveries', {
   recovered: Type.Integer({ description: 'Deliveries being retried' }),
+  remaining: Type.Integer({ description: 'Failed deliveries for which there is no room now; call again' }),
 });
 export type Recovered = Static<typeof Recovered>;
 

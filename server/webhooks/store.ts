@@ -18,6 +18,8 @@ export interface WebhookRow {
   readonly old_secret_until: number | null;
   readonly failing_since: number | null;
   readonly created_at: number;
+  /** Its deliveries that wait. */
+  readonly pending: number;
 }
 
 /** A webhook as the target of events. */
@@ -28,7 +30,9 @@ export interface ListenerRow {
 }
 
 const COLUMNS = `id, webhook_id, account_id, url, description, events, is_enabled, disabled_code,
-  disabled_message, sealed_secret, sealed_old_secret, old_secret_until, failing_since, created_at`;
+  disabled_message, sealed_secret, sealed_old_secret, old_secret_until, failing_since, created_at,
+  (SELECT count(*) FROM webhook_deliveries d
+   WHERE d.webhook = webhooks.id AND d.state = 'pending') AS pending`;
 
 export class WebhookStore {
   readonly #reads: Reads;

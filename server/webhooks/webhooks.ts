@@ -14,6 +14,8 @@ import { newWebhookSecret, openSecret, sealSecret } from './signature.ts';
 import type { WebhookRow, WebhookStore } from './store.ts';
 
 export const MAX_WEBHOOKS = 20;
+/** Addresses of an account that are checked at the same time; more are first checked when they are used. */
+const MAX_CHECKS = 4;
 const BY_OWNER = { code: 'owner', message: 'The webhook was disabled by its owner' };
 
 interface WebhooksDeps {
@@ -27,6 +29,8 @@ interface WebhooksDeps {
 
 export class Webhooks {
   readonly #deps: WebhooksDeps;
+  /** Account → its addresses that are being checked. */
+  readonly #checks = new Map<number, number>();
 
   constructor(deps: WebhooksDeps) {
     this.#deps = deps;
@@ -36,7 +40,7 @@ export class Webhooks {
   async create(call: Call, input: NewWebhook): Promise<CreatedWebhook> {
     const { changes, webhookStore, clock, sealer } = this.#deps;
     assertWebhookFields(input);
-    await this.#assertReachable(input.url);
+    await this.#assertReachable(call.principal, input.url);
     const webhookId = newId('whk', clock);
     const secret = newWebhookSecret();
     const row = {
@@ -48,7 +52,8 @@ export class Webhooks {
       sealed_secret: sealSecret(sealer, webhookId, secret),
       created_at: clock.now(),
     };
-    const fresh = { is_enabled: 1, disabled_code: null, disabled_message: null, failing_since: null };
+    const isNew = { is_enabled: 1, disabled_code: null, disabled_message: null } as const;
+    const fresh = { ...isNew, failing_since: null, pending: 0 };
     return changes.run(call, (change) => {
       change.expect(webhookStore.insert(row, MAX_WEBHOOKS), tooManyWebhooks);
       return { ...present({ ...row, ...fresh }), secret };
@@ -84,13 +89,14 @@ export class Webhooks {
     const { changes, webhookStore, deliveryStore } = this.#deps;
     assertWebhookFields(wanted);
     await this.findFor(call.principal, webhookId);
-    if (wanted.url !== undefined) await this.#assertReachable(wanted.url);
+    if (wanted.url !== undefined) await this.#assertReachable(call.principal, wanted.url);
     return changes.run(call, async (change) => {
       const before = await this.findFor(call.principal, webhookId);
       const after = changed(before, wanted);
       change.expect(webhookStore.update(before, after), 'retry');
-      if (after.is_enabled === 0) change.add(deliveryStore.giveUpOn(before.id, BY_OWNER.message));
-      return present(after);
+      if (after.is_enabled === 1) return present(after);
+      change.add(deliveryStore.giveUpOn(before.id, BY_OWNER.message));
+      return present({ ...after, pending: 0 });
     });
   }
 
@@ -134,8 +140,12 @@ export class Webhooks {
     });
   }
 
-  /** Throws `invalid_request` if the address can never be reached. */
-  async #assertReachable(url: string): Promise<void> {
+  /** Throws `invalid_request` if the address can never be reached. Deliveries check it again. */
+  async #assertReachable({ accountId }: Principal, url: string): Promise<void> {
+    const checks = this.#checks.get(accountId) ?? 0;
+    // Names that do not resolve take long, and others wait for theirs.
+    if (checks >= MAX_CHECKS) return;
+    this.#checks.set(accountId, checks + 1);
     try {
       await this.#deps.outbound.assertAllowed(url);
     } catch (error) {
@@ -144,6 +154,10 @@ export class Webhooks {
         fields: [{ field: 'url', message: error.message }],
         hint: 'The operator can allow more networks with CLOUDLET_FETCH_ALLOW',
       });
+    } finally {
+      const left = (this.#checks.get(accountId) ?? 1) - 1;
+      if (left > 0) this.#checks.set(accountId, left);
+      else this.#checks.delete(accountId);
     }
   }
 }
@@ -188,6 +202,7 @@ function present(
     disabled_reason:
       row.disabled_code === null ? null : { code: row.disabled_code, message: row.disabled_message ?? '' },
     failing_since: formatTimeOrNull(row.failing_since),
+    pending_deliveries: row.pending,
     created_at: formatTime(row.created_at),
   };
 }

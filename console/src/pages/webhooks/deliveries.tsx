@@ -26,7 +26,7 @@ export function Deliveries({ id, state, onState }: DeliveriesProps) {
   const recover = useMutation({
     mutationFn: () => cloud.recoverWebhook(id, { since: '1970-01-01 00:00:00' }),
     meta: { invalidates: [{ queryKey: ['webhooks', id, 'deliveries'] }] },
-    onSuccess: ({ recovered }) => showDone(words.recovered(recovered)),
+    onSuccess: ({ recovered, remaining }) => showDone(words.recovered(recovered, remaining)),
   });
   return (
     <Stack pb="sm">
@@ -108,7 +108,7 @@ function State({ delivery: { state, attempts, reason } }: { delivery: WebhookDel
       <Badge variant="light" color={COLORS[state]}>
         {words.deliveryStates[state]}
       </Badge>
-      <Text size="xs">{last === undefined ? reason : sayAttempt(last)}</Text>
+      <Text size="xs">{reason ?? (last && sayAttempt(last))}</Text>
     </>
   );
 }

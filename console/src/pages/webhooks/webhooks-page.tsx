@@ -83,13 +83,15 @@ function WebhookTable({ webhooks, onLog, onSecret }: WebhookTableProps) {
   return <DataTable columns={columns} rows={webhooks} keyOf={({ id }) => id} />;
 }
 
-function State({ webhook: { enabled, disabled_reason: reason } }: { webhook: Webhook }) {
+function State({ webhook }: { webhook: Webhook }) {
+  const { enabled, disabled_reason: reason, pending_deliveries: pending } = webhook;
   return (
     <>
       <Badge variant="light" color={enabled ? 'teal' : 'red'}>
         {enabled ? words.enabled : words.disabled}
       </Badge>
       {reason !== null && <Text size="xs">{reason.message}</Text>}
+      {pending > 0 && <Text size="xs">{words.pending(pending)}</Text>}
     </>
   );
 }

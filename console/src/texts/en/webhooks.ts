@@ -30,7 +30,9 @@ export const webhooks = {
   copyResponse: 'Copy response',
   nextAttempt: 'Next attempt:',
   recover: 'Retry all failed deliveries',
-  recovered: (deliveries: number) => `Deliveries being retried: ${count(deliveries)}`,
+  recovered: (deliveries: number, left: number) =>
+    `Deliveries being retried: ${count(deliveries)}${left > 0 ? `; failed ones left: ${count(left)}` : ''}`,
+  pending: (deliveries: number) => `Pending deliveries: ${count(deliveries)}`,
   deliveryStates: { pending: 'pending', delivered: 'delivered', failed: 'failed' },
   answered: (status: string, ms: string) => `Response ${status} in ${ms} ms`,
   replay: 'Resend',

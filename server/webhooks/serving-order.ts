@@ -1,0 +1,102 @@
+/**
+ * The order of attempts. Accounts served least recently go first, and of each its webhook served least
+ * recently. Receivers that take their time hold places for long, so accounts of such are together given half
+ * of the places: addresses that never respond, of however many accounts, cost others little.
+ */
+import type { Clock } from '../platform/clock.ts';
+import type { DueRow } from './deliveries-store.ts';
+
+/** Attempts at once: in total, of one account, and of slow accounts. */
+const MAX_BUSY = 16;
+const MAX_BUSY_OF_ACCOUNT = 4;
+const MAX_BUSY_SLOW = 8;
+/** An attempt that takes longer makes its account slow, for so long. */
+const SLOW_MS = 2000;
+const SLOW_FOR_MS = 600_000;
+/** Past turns are forgotten beyond so many, those of who waits excepted. */
+const MAX_TURNS = 10_000;
+
+interface Attempt {
+  readonly accountId: number;
+  /** Monotonic. */
+  readonly beganAt: number;
+}
+
+export class ServingOrder {
+  readonly #clock: Pick<Clock, 'monotonic'>;
+  readonly #running = new Set<Attempt>();
+  /** Account → number of its latest attempt; the same of webhooks. */
+  readonly #accounts = new Map<number, number>();
+  readonly #webhooks = new Map<number, number>();
+  /** Account → until when it counts as slow, monotonic. */
+  readonly #slow = new Map<number, number>();
+  #attempts = 0;
+
+  constructor(clock: Pick<Clock, 'monotonic'>) {
+    this.#clock = clock;
+  }
+
+  /** Yields what may begin now of `due`; begin() must be called for it. `waiting`: all that waits. */
+  *next(waiting: readonly DueRow[], due: readonly DueRow[]): Generator<DueRow> {
+    this.#forget(waiting);
+    const left = new Set(due);
+    while (this.#running.size < MAX_BUSY) {
+      let first: DueRow | undefined;
+      for (const row of left) {
+        if (first !== undefined && this.#compare(row, first) >= 0) continue;
+        if (this.#hasPlace(row.account_id)) first = row;
+      }
+      if (first === undefined) return;
+      left.delete(first);
+      yield first;
+    }
+  }
+
+  /** The result is to be called at the attempt's end. */
+  begin({ webhook, account_id: accountId }: DueRow): () => void {
+    const attempt = { accountId, beganAt: this.#clock.monotonic() };
+    this.#attempts++;
+    this.#accounts.set(accountId, this.#attempts);
+    this.#webhooks.set(webhook, this.#attempts);
+    this.#running.add(attempt);
+    return () => {
+      this.#running.delete(attempt);
+      if (this.#isLong(attempt)) this.#slow.set(accountId, this.#clock.monotonic() + SLOW_FOR_MS);
+    };
+  }
+
+  #hasPlace(accountId: number): boolean {
+    const running = [...this.#running];
+    if (running.filter((one) => one.accountId === accountId).length >= MAX_BUSY_OF_ACCOUNT) return false;
+    const slow = running.filter((one) => this.#isLong(one) || this.#isSlow(one.accountId));
+    return slow.length < MAX_BUSY_SLOW || !this.#isSlow(accountId);
+  }
+
+  #isLong({ beganAt }: Attempt): boolean {
+    return this.#clock.monotonic() - beganAt > SLOW_MS;
+  }
+
+  #isSlow(accountId: number): boolean {
+    return (this.#slow.get(accountId) ?? 0) > this.#clock.monotonic();
+  }
+
+  #compare(a: DueRow, b: DueRow): number {
+    const [ofA, ofB] = [this.#accounts.get(a.account_id) ?? 0, this.#accounts.get(b.account_id) ?? 0];
+    if (ofA !== ofB) return ofA - ofB;
+    const byWebhook = (this.#webhooks.get(a.webhook) ?? 0) - (this.#webhooks.get(b.webhook) ?? 0);
+    return byWebhook || a.next_at - b.next_at;
+  }
+
+  #forget(waiting: readonly DueRow[]): void {
+    const now = this.#clock.monotonic();
+    for (const [accountId, until] of this.#slow) if (until <= now) this.#slow.delete(accountId);
+    keepOnly(this.#webhooks, waiting, ({ webhook }) => webhook);
+    keepOnly(this.#accounts, waiting, ({ account_id }) => account_id);
+  }
+}
+
+function keepOnly(turns: Map<number, number>, rows: readonly DueRow[], idOf: (row: DueRow) => number): void {
+  if (turns.size <= MAX_TURNS) return;
+  const kept = new Set(rows.map(idOf));
+  for (const id of turns.keys()) if (!kept.has(id)) turns.delete(id);
+}
