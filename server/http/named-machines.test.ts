@@ -7,9 +7,15 @@ import {
   request as requestOf,
   type Server,
 } from 'node:http';
-import { type AddressInfo, connect } from 'node:net';
+import {
+  type AddressInfo,
+  connect,
+  createServer as createTcpServer,
+  type Server as TcpServer,
+} from 'node:net';
 import { text } from 'node:stream/consumers';
 import { after, before, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { WebSocket, WebSocketServer } from 'ws';
 import { systemClock } from '../platform/clock.ts';
 import { TrustedProxies } from './client-address.ts';
@@ -41,12 +47,25 @@ new WebSocketServer({ server: machine }).on('connection', (socket) => {
   socket.on('message', (data, isBinary) => socket.send(data, { binary: isBinary }));
 });
 
+/** A machine that says what it likes, byte by byte, and keeps what it hears. */
+let said = '';
+let heard = '';
+const rawMachine = createTcpServer((socket) => {
+  socket
+    .on('error', () => {})
+    .on('data', (bytes) => {
+      if (heard === '') socket.write(said, 'latin1');
+      heard += bytes.toString('latin1');
+    });
+});
+
 let front: Server;
 let dialed = 0;
-const portOf = (server: Server) => (server.address() as AddressInfo).port;
+const portOf = (server: TcpServer) => (server.address() as AddressInfo).port;
 
 before(async () => {
   machine.listen(0, '127.0.0.1');
+  rawMachine.listen(0, '127.0.0.1');
   await once(machine, 'listening');
   front = createServer((request, response) => {
     if (named.takes(request)) named.handle(request, response);
@@ -57,7 +76,7 @@ before(async () => {
     domain: 'apps.example.org',
     find: async (name) => {
       if (name === 'off') return 'stopped';
-      const port = { web: portOf(machine), dead: null }[name];
+      const port = { web: portOf(machine), raw: portOf(rawMachine), dead: null }[name];
       if (port === undefined) return 'unknown';
       return async () => {
         dialed++;
@@ -79,6 +98,7 @@ before(async () => {
 after(() => {
   machine.closeAllConnections();
   machine.close();
+  rawMachine.close();
   front.closeAllConnections();
   front.close();
 });
@@ -233,4 +253,76 @@ test('WebSockets pass both ways, and are refused where nothing runs', async () =
   elsewhere.on('error', () => {});
   const [, response] = await once(elsewhere, 'unexpected-response');
   assert.deepEqual([response.statusCode, dialed], [200, before]);
+});
+
+/** What a proxy before us gets that sends `requests` one after the other on one connection. */
+async function asProxy(...requests: readonly string[]): Promise<string> {
+  const socket = connect({ port: portOf(front), host: '127.0.0.1', allowHalfOpen: true });
+  socket.on('error', () => {});
+  let answer = '';
+  socket.on('data', (bytes) => {
+    answer += bytes.toString('latin1');
+  });
+  for (const request of requests) {
+    socket.write(request);
+    await sleep(200);
+  }
+  socket.end();
+  await Promise.race([once(socket, 'close'), sleep(2000)]);
+  socket.destroy();
+  return answer;
+}
+
+const UPGRADE = `GET / HTTP/1.1\r
+Host: raw.apps.example.org\r
+Connection: Upgrade\r
+Upgrade: websocket\r
+\r
+`;
+const VICTIM = 'GET /secret HTTP/1.1\r\nHost: s3.example.org\r\nAuthorization: of the victim\r\n\r\n';
+
+test('a machine that does not switch hears nothing of the next request of a proxy', async () => {
+  for (const status of ['200 OK', '401 No', '101', '200 Switching Protocols']) {
+    heard = '';
+    said = `HTTP/1.1 ${status}\r\nContent-Length: 2\r\nConnection: keep-alive\r\n\r\nno`;
+    const answer = await asProxy(UPGRADE, VICTIM);
+    assert.doesNotMatch(heard, /victim/, `${status}: ${heard}`);
+    if (!status.startsWith('101')) {
+      assert.ok(answer.startsWith(`HTTP/1.1 ${status}\r\n`), answer);
+      assert.match(answer, /^connection: close\r$/im);
+      assert.match(answer, /\r\n\r\nno$/);
+    }
+  }
+});
+
+test('an upgrade with a body is refused', async () => {
+  heard = '';
+  const answer = await asProxy(
+    UPGRADE.replace('Upgrade: websocket', 'Upgrade: x\r\nContent-Length: 3'),
+    'abc',
+  );
+  assert.match(answer, /^HTTP\/1\.1 400 .*connection: close/is);
+  assert.equal(heard, '');
+});
+
+test('a response that cannot be passed on is none, and ends no process', async () => {
+  const lines = [
+    'HTTP/1.1 000 x',
+    'HTTP/1.1 099 x',
+    'HTTP/1.1 200 a\x01b',
+    'HTTP/1.1 101 x',
+    'HTTP/1.1 1000 x',
+  ];
+  for (const line of lines) {
+    heard = '';
+    said = `${line}\r\nUpgrade: x\r\nConnection: Upgrade\r\nContent-Length: 0\r\n\r\n`;
+    assert.equal((await ask({ host: 'raw.apps.example.org' })).status, 502, line);
+  }
+  for (const field of ['A: \x01', 'B: \x7f', 'Content-Length: 1, 2', 'C\x00: d', 'Content-Length: -1']) {
+    heard = '';
+    said = `HTTP/1.1 200 OK\r\n${field}\r\n\r\n`;
+    const { status } = await ask({ host: 'raw.apps.example.org' }).catch(() => ({ status: 502 }));
+    assert.equal(status, 502, field);
+  }
+  assert.equal((await ask({})).status, 201);
 });

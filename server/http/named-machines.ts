@@ -3,9 +3,10 @@
  * the published port that has the name. A reverse proxy as in RFC 9110 §7.6: fields of one connection stay
  * here, and X-Forwarded-For, -Host and -Proto (RFC 7239 describes their purpose) tell the machine who asks.
  */
-import { type IncomingMessage, request as requestOf, type ServerResponse, STATUS_CODES } from 'node:http';
+import { type ClientRequest, type IncomingMessage, request as requestOf, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
+import { sourceOf } from '../platform/caller-networks.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Meters } from '../platform/prometheus.ts';
 import type { TrustedProxies } from './client-address.ts';
@@ -13,8 +14,11 @@ import type { Beside } from './edge.ts';
 import { escapeHtml, PAGE_STYLE, pageHeaders } from './page.ts';
 import type { Upgrades } from './upgrades.ts';
 
-/** Connects to the machine's port, null if nothing answers there; or why there is nothing to connect to. */
-export type NamedMachine = (() => Promise<Socket | null>) | 'unknown' | 'stopped';
+/**
+ * Connects a visitor to the machine's port, null if nothing answers there or there is no place; or why there
+ * is nothing to connect to.
+ */
+export type NamedMachine = ((source: string) => Promise<Socket | null>) | 'unknown' | 'stopped';
 
 export interface NamedMachinesDeps {
   /** `apps.example.org`; empty: no machine has a name. */
@@ -33,6 +37,8 @@ interface Exchange {
 /** A machine may think about a request for so long, ms. */
 const SILENT_MS = 300_000;
 const ROUTE = 'namedMachine';
+/** RFC 9112 §4: visible characters, spaces and tabs, as bytes. */
+const NOT_OF_A_REASON = /[^\t\x20-\x7e\x80-\xff]/;
 
 export class NamedMachines implements Beside, Upgrades {
   readonly #deps: NamedMachinesDeps;
@@ -59,12 +65,22 @@ export class NamedMachines implements Beside, Upgrades {
   /** Passes WebSockets and other protocols that a machine's server switches to. */
   upgrade(request: IncomingMessage, { client, head }: { client: Duplex; head: Buffer }): void {
     client.on('error', () => undefined);
-    this.#switch(request, { client, head }).catch(() => client.destroy());
+    // A proxy before us may use the connection again unless the machine has switched, and what it sends next
+    // is then for somebody else. So only a machine that has switched is given the connection itself.
+    const response = new ServerResponse(request);
+    response.shouldKeepAlive = false;
+    response.assignSocket(client as Socket);
+    response.once('finish', () => client.end());
+    this.#switch({ request, response }, { client, head }).catch(() => client.destroy());
   }
 
   async #find({ headers }: IncomingMessage): Promise<NamedMachine> {
     const label = nameIn(headers.host).slice(0, -this.#ending.length);
     return label.includes('.') ? 'unknown' : this.#deps.find(label);
+  }
+
+  #sourceOf(request: IncomingMessage): string {
+    return sourceOf(this.#deps.proxies.addressOf(request));
   }
 
   async #pass(exchange: Exchange): Promise<void> {
@@ -73,17 +89,58 @@ export class NamedMachines implements Beside, Upgrades {
     const machine = await this.#find(request);
     if (machine === 'unknown') return refuse(exchange, 404, UNKNOWN);
     if (machine === 'stopped') return refuse(exchange, 503, STOPPED);
-    const socket = await machine();
+    const socket = await machine(this.#sourceOf(request));
     if (socket === null) return refuse(exchange, 502, UNREACHABLE);
     if (response.destroyed) {
       socket.destroy();
       return;
     }
+    const upstream = this.#forward(exchange, socket, [...framing(request), 'Connection', 'close']);
+    upstream.on('upgrade', (_, guest) => {
+      guest.destroy();
+      refuse(exchange, 502, UNREACHABLE);
+    });
+    request.pipe(upstream);
+  }
+
+  async #switch(exchange: Exchange, { client, head }: { client: Duplex; head: Buffer }): Promise<void> {
+    const { request } = exchange;
+    if (hasBody(request)) return refuse(exchange, 400, NO_BODY);
+    const machine = await this.#find(request);
+    if (machine === 'unknown') return refuse(exchange, 404, UNKNOWN);
+    const socket = machine === 'stopped' ? null : await machine(this.#sourceOf(request));
+    if (socket === null) return refuse(exchange, 503, machine === 'stopped' ? STOPPED : UNREACHABLE);
+    if (client.destroyed) {
+      socket.destroy();
+      return;
+    }
+    const upgrade = ['Upgrade', request.headers.upgrade ?? '', 'Connection', 'Upgrade'];
+    const upstream = this.#forward(exchange, socket, upgrade);
+    upstream.on('upgrade', (answer, guest, guestHead) => {
+      exchange.response.detachSocket(client as Socket);
+      const fields = pairs(answer.rawHeaders).map((pair) => pair.join(': '));
+      client.write(`HTTP/1.1 101 Switching Protocols\r\n${fields.join('\r\n')}\r\n\r\n`, 'latin1');
+      client.write(guestHead);
+      guest.setTimeout(0).write(head);
+      const cut = () => {
+        client.destroy();
+        guest.destroy();
+      };
+      for (const side of [client, guest]) side.once('error', cut).once('close', cut);
+      guest.pipe(client).pipe(guest);
+      if (client.destroyed) cut();
+    });
+    upstream.end();
+  }
+
+  /** The request to the machine, whose response goes to the client; `fields`: of this one connection. */
+  #forward(exchange: Exchange, socket: Socket, fields: readonly string[]): ClientRequest {
+    const { request, response } = exchange;
     const upstream = requestOf({
       createConnection: () => socket,
       method: request.method ?? 'GET',
       path: request.url ?? '/',
-      headers: [...this.#headersOf(request), ...framing(request), 'Connection', 'close'],
+      headers: [...this.#headersOf(request), ...fields],
       setHost: false,
       timeout: SILENT_MS,
     });
@@ -95,35 +152,18 @@ export class NamedMachines implements Beside, Upgrades {
     upstream.on('response', (answer) => {
       answer.on('error', () => response.destroy());
       answer.once('aborted', () => response.destroy());
-      response.writeHead(answer.statusCode ?? 502, answer.statusMessage, endToEnd(answer.rawHeaders));
+      const { statusCode = 0, statusMessage = '', rawHeaders } = answer;
+      // Node's parser takes what its writer refuses.
+      if (statusCode < 200 || NOT_OF_A_REASON.test(statusMessage)) {
+        upstream.destroy();
+        refuse(exchange, 502, UNREACHABLE);
+        return;
+      }
+      response.writeHead(statusCode, statusMessage, endToEnd(rawHeaders));
       answer.pipe(response);
     });
     response.once('close', () => upstream.destroy());
-    request.pipe(upstream);
-  }
-
-  async #switch(request: IncomingMessage, { client, head }: { client: Duplex; head: Buffer }): Promise<void> {
-    const machine = await this.#find(request);
-    const socket = typeof machine === 'function' ? await machine() : null;
-    if (socket === null) {
-      const status = machine === 'unknown' ? 404 : 503;
-      client.end(
-        `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`,
-      );
-      return;
-    }
-    const upgrade = ['Upgrade', request.headers.upgrade ?? '', 'Connection', 'Upgrade'];
-    const fields = pairs([...this.#headersOf(request), ...upgrade]);
-    const lines = [`${request.method} ${request.url} HTTP/1.1`, ...fields.map((pair) => pair.join(': '))];
-    socket.write(`${lines.join('\r\n')}\r\n\r\n`, 'latin1');
-    socket.write(head);
-    const cut = () => {
-      client.destroy();
-      socket.destroy();
-    };
-    for (const side of [client, socket]) side.once('error', cut).once('close', cut);
-    socket.pipe(client).pipe(socket);
-    if (client.destroyed) cut();
+    return upstream;
   }
 
   #headersOf(request: IncomingMessage): string[] {
@@ -167,6 +207,10 @@ function endToEnd(raw: readonly string[]): string[] {
     .flat();
 }
 
+function hasBody({ headers }: IncomingMessage): boolean {
+  return headers['transfer-encoding'] !== undefined || !/^0*$/.test(headers['content-length'] ?? '');
+}
+
 /** Node's client would frame the body of a DELETE by nothing. */
 function framing({ headers }: IncomingMessage): string[] {
   return headers['transfer-encoding'] === undefined ? [] : ['Transfer-Encoding', 'chunked'];
@@ -186,6 +230,7 @@ const UNREACHABLE = {
   title: 'No answer',
   text: 'The virtual machine is running, but its web server does not answer.',
 };
+const NO_BODY = { title: 'Not understood', text: 'A request for another protocol has no body here.' };
 const STOPPED = { title: 'Not running', text: 'The virtual machine with this name is not running.' };
 
 function refuse({ request, response }: Exchange, status: number, { title, text }: Words): void {

@@ -95,6 +95,9 @@ test('a port or a name of someone else, of the host and of this cloud is refused
     { port: 80, public_port: first },
     { port: 80, public_port: first + 5 },
     { port: 80, hostname: 'web-1' },
+    { port: 80, hostname: 'console' },
+    { port: 80, hostname: 'wpad' },
+    { port: 80, hostname: 'xn--wb-1-coa' },
   ]) {
     const { status, body } = await publish(bob, other, json);
     assert.deepEqual([status, body.code], [409, 'port_taken'], JSON.stringify(json));

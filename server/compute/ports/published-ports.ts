@@ -4,23 +4,27 @@
  */
 import type { Socket } from 'node:net';
 import type { Call } from '../../calls/principal.ts';
-import type { Changes, WriteBehind } from '../../metadata/change.ts';
+import type { Changes } from '../../metadata/change.ts';
 import { type Clock, formatTime } from '../../platform/clock.ts';
 import { AppError, invalidField } from '../../platform/errors.ts';
 import { newId } from '../../platform/ids.ts';
 import { NOT_RUNNING } from '../ingress.ts';
 import type { Machines, OpenFiles } from '../machines/machines.ts';
 import type { VmRow } from '../machines/vm-store.ts';
+import { PublishedConnections, type PublishedConnectionsDeps } from './published-connections.ts';
 import type { NewPublishedPort, PublishedPort } from './published-ports-schema.ts';
 import type { PublishedPortsStore, PublishedRow } from './published-ports-store.ts';
 
 /** Connects to a TCP port of the machine's guest, in its present run; null: nothing answers. */
 export type Dial = (guestPort: number) => Promise<Socket | null>;
 
+/** Connects a visitor, named as by sourceOf(), to the machine's port; null: nothing answers, or no place. */
+export type ForVisitor = (source: string) => Promise<Socket | null>;
+
 /** Ports of this host on which machines answer. */
 export interface PublicListeners {
   /** Resolves with why the port is closed, for its owner; null: it listens. */
-  open(port: number, dial: () => Promise<Socket | null>): Promise<string | null>;
+  open(port: number, dial: ForVisitor): Promise<string | null>;
   /** Whether a program could listen on the port now. */
   isFree(port: number): Promise<boolean>;
   /** Ends the port's connections too. No error if it is closed. */
@@ -49,7 +53,7 @@ export interface PublishedPortsDeps {
   readonly rules: PublishingRules;
   readonly descriptors: OpenFiles;
   /** Bytes that machines sent to others, for billing. */
-  readonly sent: Pick<WriteBehind<string, number>, 'note'>;
+  readonly sent: PublishedConnectionsDeps['sent'];
   /** Where users reach the API and the data origin, `https://host`. */
   readonly apiUrl: () => string;
   readonly dataUrl: () => string;
@@ -66,21 +70,18 @@ interface Run {
   guestPorts: ReadonlyMap<number, number>;
 }
 
-/** Connections through published ports at once, per account. */
-const MAX_CONNECTIONS = 512;
-const PER_CONNECTION_FILES = 2;
-
 export class PublishedPorts {
   readonly #deps: PublishedPortsDeps;
   readonly #runs = new Map<string, Run>();
   /** The last opening or closing of each machine's ports: one after the other. */
   readonly #turns = new Map<string, Promise<void>>();
-  readonly #connections = new Map<number, number>();
-  /** Open connections, with the bytes of each that are counted. */
-  readonly #open = new Map<Socket, { readonly vmId: string; counted: number }>();
+  readonly #connections: PublishedConnections;
+  /** Public ports that were chosen for what is being stored. */
+  readonly #chosen = new Set<number>();
 
   constructor(deps: PublishedPortsDeps) {
     this.#deps = deps;
+    this.#connections = new PublishedConnections(deps);
   }
 
   /**
@@ -90,21 +91,24 @@ export class PublishedPorts {
   async publish(call: Call, vmId: string, wanted: NewPublishedPort): Promise<PublishedPort> {
     const { find, changes, store, clock, rules } = this.#deps;
     const vm = await find(call.principal, vmId);
+    const address = await this.#address(wanted);
     const row = {
       port_id: newId('port', clock),
       vm_id: vm.vm_id,
       account_id: vm.account_id,
       guest_port: wanted.port,
-      ...(await this.#address(wanted)),
+      ...address,
       created_at: clock.now(),
     };
-    return changes.run(call, (change) => {
+    const stored = changes.run(call, (change) => {
       change.expect(store.expectMachine(vmId), noMachine);
       change.expect(store.insert(row), () => taken(row));
       change.expect(store.expectAtMost(row.account_id, rules.max), () => tooMany(rules.max));
       change.after(() => void this.#begin(vm));
       return this.#present(row);
     });
+    const { public_port } = address;
+    return public_port === null ? stored : stored.finally(() => this.#chosen.delete(public_port));
   }
 
   async list(principal: Call['principal'], vmId: string): Promise<PublishedPort[]> {
@@ -144,17 +148,17 @@ export class PublishedPorts {
     await Promise.all([...this.#runs.keys()].map((vmId) => this.closed(vmId)));
   }
 
-  /** Connects to the port with that host name, the label below the domain; null: nothing answers. */
-  async named(hostname: string): Promise<(() => Promise<Socket | null>) | 'unknown' | 'stopped'> {
+  /** Connects visitors to the port with that host name, the label below the domain. */
+  async named(hostname: string): Promise<ForVisitor | 'unknown' | 'stopped'> {
     const row = await this.#deps.store.withHostname(hostname);
     if (row === undefined) return 'unknown';
     const run = this.#runs.get(row.vm_id);
-    return run === undefined ? 'stopped' : () => this.#dial(run, row.guest_port);
+    return run === undefined ? 'stopped' : (source) => this.#dial(run, row.guest_port, source);
   }
 
-  /** Hands the bytes sent since the last call to billing. */
+  /** See PublishedConnections. */
   countSent(): void {
-    for (const socket of this.#open.keys()) this.#count(socket);
+    this.#connections.countSent();
   }
 
   async #address({ public_port, hostname }: NewPublishedPort) {
@@ -163,6 +167,7 @@ export class PublishedPorts {
       throw invalidField('hostname', 'cannot be combined with public_port: publish the port twice');
     }
     if (hostname !== undefined) {
+      if (isReserved(hostname)) throw taken({ public_port: null, hostname });
       if (domain === '')
         throw invalidField('hostname', 'needs a domain: ask your operator to set CLOUDLET_APPS_DOMAIN');
       return { public_port: null, hostname };
@@ -190,7 +195,11 @@ export class PublishedPorts {
     const { rules, listeners, store } = this.#deps;
     const used = new Set(await store.publicPorts());
     for (let port = first; port <= last; port++) {
-      if (!used.has(port) && !rules.reserved.has(port) && (await listeners.isFree(port))) return port;
+      if (used.has(port) || this.#chosen.has(port) || rules.reserved.has(port)) continue;
+      // Before it is known to be free: others ask at the same time.
+      this.#chosen.add(port);
+      if (await listeners.isFree(port)) return port;
+      this.#chosen.delete(port);
     }
     throw new AppError('no_free_port', `All ports from ${first} to ${last} are in use`, {
       hint: 'Remove a published port, or ask your operator to enlarge CLOUDLET_PUBLISHED_PORTS',
@@ -225,7 +234,7 @@ export class PublishedPorts {
     }
     for (const port of wanted.keys()) {
       if (run.reasons.get(port) === null) continue;
-      const dial = async () => this.#dial(run, run.guestPorts.get(port));
+      const dial = async (source: string) => this.#dial(run, run.guestPorts.get(port), source);
       run.reasons.set(port, await listeners.open(port, dial));
     }
   }
@@ -239,44 +248,10 @@ export class PublishedPorts {
     });
   }
 
-  /** null: nothing answers, or the account has too many connections. */
-  async #dial(run: Run, guestPort: number | undefined): Promise<Socket | null> {
+  async #dial(run: Run, guestPort: number | undefined, source: string): Promise<Socket | null> {
     const { vm_id: vmId, account_id: accountId } = run.row;
-    const count = this.#connections.get(accountId) ?? 0;
-    if (guestPort === undefined || count >= MAX_CONNECTIONS) return null;
-    this.#connections.set(accountId, count + 1);
-    const giveBack = () => {
-      const left = (this.#connections.get(accountId) ?? 1) - 1;
-      if (left > 0) this.#connections.set(accountId, left);
-      else this.#connections.delete(accountId);
-    };
-    try {
-      this.#deps.descriptors.assertFree(PER_CONNECTION_FILES);
-      const socket = await run.dial(guestPort);
-      if (socket === null || socket.destroyed) {
-        giveBack();
-        return null;
-      }
-      this.#open.set(socket, { vmId, counted: 0 });
-      socket.once('close', () => {
-        giveBack();
-        this.#count(socket);
-        this.#open.delete(socket);
-      });
-      return socket;
-    } catch (error) {
-      giveBack();
-      this.#deps.onError(vmId, 'connecting to a published port failed', error);
-      return null;
-    }
-  }
-
-  #count(socket: Socket): void {
-    const entry = this.#open.get(socket);
-    const bytes = socket.bytesRead - (entry?.counted ?? socket.bytesRead);
-    if (entry === undefined || bytes === 0) return;
-    entry.counted = socket.bytesRead;
-    this.#deps.sent.note(entry.vmId, bytes);
+    if (guestPort === undefined) return null;
+    return this.#connections.dial({ accountId, vmId, source }, () => run.dial(guestPort));
   }
 
   #present(row: PublishedRow): PublishedPort {
@@ -302,6 +277,30 @@ export class PublishedPorts {
       created_at: formatTime(row.created_at),
     };
   }
+}
+
+/** Names that people take for the cloud's own, or that programs ask for by themselves. */
+const RESERVED = new Set([
+  ...[
+    'admin',
+    'api',
+    'cdn',
+    'cloudlet',
+    'console',
+    'data',
+    'docs',
+    'login',
+    's3',
+    'status',
+    'support',
+    'www',
+  ],
+  ...['autoconfig', 'autodiscover', 'isatap', 'localhost', 'mail', 'ns', 'ns1', 'ns2', 'smtp', 'wpad'],
+]);
+
+/** Names of other scripts, `xn--…` (RFC 5890 §2.3.1), can look like any other. */
+function isReserved(hostname: string): boolean {
+  return RESERVED.has(hostname) || /^..--/.test(hostname);
 }
 
 function noMachine(): AppError {

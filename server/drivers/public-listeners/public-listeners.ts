@@ -1,6 +1,7 @@
 /** TCP ports of this host that lead to machines. */
 import { createServer, type Server, type Socket } from 'node:net';
-import type { PublicListeners } from '../../compute/ports/published-ports.ts';
+import type { ForVisitor, PublicListeners } from '../../compute/ports/published-ports.ts';
+import { sourceOf } from '../../platform/caller-networks.ts';
 import { closed, listenAt, refusal } from '../loopback-ingress/host-addresses.ts';
 import { relay, reset } from '../loopback-ingress/relay.ts';
 
@@ -9,8 +10,8 @@ interface Listener {
   readonly clients: Set<Socket>;
 }
 
-/** Per port. */
-const MAX_CONNECTIONS = 256;
+/** Per port: more than an account may have, so that it is not the first visitor who decides who is next. */
+const MAX_CONNECTIONS = 640;
 const KEEPALIVE_MS = 60_000;
 /** Bytes of machines are counted where they are dialed. */
 const UNCOUNTED = { onIn: () => {}, onOut: () => {} };
@@ -24,7 +25,7 @@ export class TcpListeners implements PublicListeners {
     this.#host = host;
   }
 
-  async open(port: number, dial: () => Promise<Socket | null>): Promise<string | null> {
+  async open(port: number, dial: ForVisitor): Promise<string | null> {
     const clients = new Set<Socket>();
     const server = createServer({
       allowHalfOpen: true,
@@ -61,8 +62,8 @@ export class TcpListeners implements PublicListeners {
 }
 
 /** A client that gives up meanwhile ends the guest's side too. */
-async function join(client: Socket, dial: () => Promise<Socket | null>): Promise<void> {
-  const guest = await dial();
+async function join(client: Socket, dial: ForVisitor): Promise<void> {
+  const guest = await dial(sourceOf(client.remoteAddress ?? ''));
   if (guest === null) reset(client);
   else if (client.destroyed) reset(guest);
   else relay(client, guest, UNCOUNTED);
