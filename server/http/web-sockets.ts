@@ -47,8 +47,11 @@ export interface Channel {
 /** A session, from before the upgrade to its end. */
 export interface SocketSession {
   begin(channel: Channel): void;
-  /** No further message is read before it resolves. `isText`: it came as a text frame. */
-  receive(bytes: Uint8Array, isText: boolean): Promise<void>;
+  /**
+   * No further message is read before it resolves, but those that came with this one are received at once:
+   * they should get the same promise if they wait for the same. `isText`: it came as a text frame.
+   */
+  receive(bytes: Uint8Array, isText: boolean): Promise<void> | undefined;
   /** Called once: when the connection is closed by either side, or if the upgrade failed. */
   end(): void;
 }
@@ -113,6 +116,8 @@ interface Connection {
   isAlive: boolean;
   /** Frames being received. */
   pending: number;
+  /** The promise that the last one waits for. */
+  received?: Promise<void>;
 }
 
 export class WebSockets {
@@ -273,9 +278,12 @@ export class WebSockets {
     webSocket.on('message', (data: Buffer, isBinary: boolean) => {
       // A frame that comes after we closed it has no session any more.
       if (webSocket.readyState !== webSocket.OPEN) return;
+      const received = session.receive(data, !isBinary);
+      if (received === undefined || received === connection.received) return;
+      connection.received = received;
       connection.pending++;
       webSocket.pause();
-      session.receive(data, !isBinary).then(
+      received.then(
         () => {
           connection.pending--;
           if (connection.pending === 0) webSocket.resume();

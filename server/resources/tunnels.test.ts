@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer } from 'node:net';
-import { PassThrough } from 'node:stream';
+import { Duplex, PassThrough } from 'node:stream';
 import { test } from 'node:test';
 import { isAppError } from '../platform/errors.ts';
 import { eventually } from '../testing/eventually.ts';
@@ -176,4 +176,17 @@ test('ends that wait are bounded by account: whoever opens one port after the ot
   }
   assert.equal(untold(), 0);
   (await tunnels.open(attacker.target, { port: 22 })).end();
+});
+
+test('bytes one by one for a target that does not read are put together, and one promise is waited for', async () => {
+  const [tunnels, { target }, client] = [open(), echo(), channel()];
+  const deaf = new Duplex({ read() {}, write() {} });
+  const tunnel = await tunnels.open({ ...target, dial: async () => deaf }, { port: 22 });
+  tunnel.begin(client);
+  const waits = new Set<unknown>();
+  for (let count = 0; count < 100_000; count++) waits.add(tunnel.receive(Buffer.from('x'), false));
+  assert.equal(deaf.writableLength, 1, 'the stream has an object for each write');
+  assert.equal(waits.size, 2, 'there is a promise for each frame');
+  tunnel.close('gone');
+  await Promise.all(waits);
 });

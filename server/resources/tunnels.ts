@@ -7,6 +7,7 @@ import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Clock } from '../platform/clock.ts';
 import { AppError } from '../platform/errors.ts';
+import { GatheredWrites } from '../platform/gathered-writes.ts';
 import { type TunnelEnd, TunnelLog, type TunnelLogTarget } from './tunnel-log.ts';
 
 /** The machine or database at the end of a tunnel. */
@@ -35,6 +36,8 @@ export interface TunnelsDeps {
   readonly onError: (id: string, what: string, error: unknown) => void;
 }
 
+/** Bytes of a client that its target has not taken; beyond, the client waits. */
+const WINDOW_BYTES = 64 * 1024;
 /** Tunnels at once. */
 const MAX_PER_ACCOUNT = 200;
 const MAX_PER_TARGET = 100;
@@ -160,9 +163,15 @@ class Tunnel {
   /** Null: it is open, or the client went away. */
   #ending: Ending | null = null;
   #isOver = false;
+  readonly #writes: GatheredWrites;
+  /** The client has ended its side. */
+  #hasEnded = false;
 
   constructor(deps: TunnelDeps) {
     this.#deps = deps;
+    this.#writes = new GatheredWrites(deps.stream, () => {
+      this.#movedAt = deps.now();
+    });
     this.#movedAt = deps.now();
   }
 
@@ -206,25 +215,22 @@ class Tunnel {
     else stream.once('close', closed);
   }
 
-  async receive(bytes: Uint8Array, isText: boolean): Promise<void> {
+  receive(bytes: Uint8Array, isText: boolean): Promise<void> | undefined {
     const { stream, now } = this.#deps;
     if (isText && bytes.length === 0) {
-      stream.end();
-      return;
+      this.#hasEnded = true;
+      this.#writes.end();
+      return undefined;
     }
-    if (isText || stream.writableEnded) return this.close('notUnderstood');
-    if (stream.destroyed) return;
+    if (isText || this.#hasEnded) {
+      this.close('notUnderstood');
+      return undefined;
+    }
+    if (stream.destroyed) return undefined;
     this.#movedAt = now();
     this.#inBytes += bytes.length;
-    if (stream.write(bytes)) return;
-    await new Promise<void>((resolve) => {
-      const done = () => {
-        stream.off('drain', done).off('close', done);
-        this.#movedAt = now();
-        resolve();
-      };
-      stream.on('drain', done).on('close', done);
-    });
+    this.#writes.write(bytes);
+    return this.#writes.length < WINDOW_BYTES ? undefined : this.#writes.whenTaken();
   }
 
   /** Ends it at once; the client is told why. */

@@ -8,6 +8,8 @@ import { join } from 'node:path';
 import { duplexPair } from 'node:stream';
 import { after, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { AccountNetwork, PERIOD_MS } from './account-network.ts';
 import { datagramFrame, FLAG, segmentFrame } from './packets.ts';
 import { ipNumber, Plug } from './plug.ts';
@@ -258,4 +260,32 @@ test('a machine that floods waits, and its neighbour in another account does not
   const perSecond = (arrived - before) / frame.length / ((performance.now() - beganAt) / 1000);
   // 400 in each period of 20 ms, and what was read with them.
   assert.ok(perSecond < 30_000, `${perSecond} frames per second`);
+});
+
+test('short frames that wait for a machine do not keep what was sent with them', async () => {
+  const { join: joining } = newNetwork();
+  const [a, deaf] = [await joining('a', '10.80.0.1'), await joining('b', '10.80.0.2')];
+  deaf.wire.pause();
+  const ends = { from: a.ip, fromPort: 1, to: deaf.ip, toPort: 2 };
+  const short = datagramFrame({ from: a.mac, to: deaf.mac }, { ...ends, payload: Buffer.alloc(400) });
+  const filler = Buffer.alloc(4 + 65_000);
+  filler.writeUInt32BE(65_000, 0);
+  const both = Buffer.concat([short, filler]);
+  setFlagsFromString('--expose_gc');
+  const collect = runInNewContext('gc') as () => void;
+  const heldMb = async () => {
+    collect();
+    await sleep(200);
+    collect();
+    return process.memoryUsage().arrayBuffers / 2 ** 20;
+  };
+  const before = await heldMb();
+  for (let count = 0; count < 2500; count++) {
+    if (!a.wire.write(both)) await once(a.wire, 'drain');
+  }
+  const grown = (await heldMb()) - before;
+  assert.ok(grown < 10, `${grown} MiB are held for less than 1 MiB`);
+  deaf.wire.resume();
+  await sleep(100);
+  assert.ok(deaf.take().length > 1000);
 });

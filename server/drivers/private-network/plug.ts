@@ -38,6 +38,7 @@ export class Plug {
   readonly #socket: Socket;
   #rest: Buffer | null = null;
   #isCorked = false;
+  #isBehind = false;
 
   /** `path`: see Hypervisor.privateSocket(). */
   constructor(member: Member, path: string, deps: PlugDeps) {
@@ -73,13 +74,15 @@ export class Plug {
     if (this.#socket.writableLength > FULL_BYTES || this.#socket.destroyed) return;
     if (!this.#isCorked) {
       this.#isCorked = true;
+      this.#isBehind = this.#socket.writableLength > 0;
       this.#socket.cork();
       queueMicrotask(() => {
         this.#isCorked = false;
         this.#socket.uncork();
       });
     }
-    this.#socket.write(framed);
+    // A frame that waits is copied: a short one would keep all in memory that its sender sent with it.
+    this.#socket.write(this.#isBehind ? Buffer.from(framed) : framed);
   }
 
   /** Its guest waits with what it sends. */

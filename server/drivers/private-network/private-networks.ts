@@ -3,6 +3,7 @@ import type { Duplex } from 'node:stream';
 import { MessageChannel, type MessagePort, Worker } from 'node:worker_threads';
 import type { HeldSocket } from '../../compute/hypervisor.ts';
 import type { NetworkMember, NetworkServices, PrivateSwitch } from '../../compute/private-network.ts';
+import { GatheredWrites } from '../../platform/gathered-writes.ts';
 import type { DataOrigin, DialRequest, DialTarget, ThreadCall, ThreadMessage } from './network-thread.ts';
 import { ThreadStream } from './thread-stream.ts';
 
@@ -129,13 +130,27 @@ export class PrivateNetworks implements PrivateSwitch {
   }
 }
 
+/** Bytes that a side has not taken; beyond, the other one waits. */
+const WINDOW_BYTES = 64 * 1024;
+
 /** Each side ends when the other one has; a broken one breaks the other. */
 function join(one: Duplex, other: Duplex): void {
   for (const [from, to] of [[one, other] as const, [other, one] as const]) {
     from.on('error', () => {});
-    from.pipe(to);
+    pump(from, to);
     from.once('close', () => {
       if (!from.readableEnded) to.destroy();
     });
   }
+}
+
+function pump(from: Duplex, to: Duplex): void {
+  const writes = new GatheredWrites(to);
+  from.on('data', (bytes: Buffer) => {
+    writes.write(bytes);
+    if (writes.length < WINDOW_BYTES) return;
+    from.pause();
+    void writes.whenTaken().then(() => from.resume());
+  });
+  from.once('end', () => writes.end());
 }

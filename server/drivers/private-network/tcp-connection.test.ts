@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { duplexPair } from 'node:stream';
+import { Duplex, duplexPair } from 'node:stream';
 import { test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { FLAG, type Segment } from './packets.ts';
@@ -12,8 +12,9 @@ const MSS_1000 = [2, 4, 3, 232];
 const SCALE_2 = [3, 3, 2, 1];
 
 /** A connection whose guest is the test: it sees each segment, and says what it wants. */
-function opened({ options = [...MSS_1000, ...SCALE_2], budget = 64 * 1024 } = {}) {
-  const [service, far] = duplexPair();
+function opened({ options = [...MSS_1000, ...SCALE_2], budget = 64 * 1024, isDeaf = false } = {}) {
+  const [near, far] = duplexPair();
+  const service = isDeaf ? new Duplex({ read() {}, write() {} }) : near;
   const sent: Sent[] = [];
   const state = { now: 1_000_000, isFull: false, isClosed: false };
   const segment = (more: Partial<Sent>): Segment => ({
@@ -140,6 +141,19 @@ test('a service that does not read closes the window, and opens it when it does'
   for (let turns = 0; turns < 20; turns++) await turn();
   const [update] = await say(at(sentBytes, 0));
   assert.ok((update?.window ?? 0) << 7 > 10_000, JSON.stringify(update));
+});
+
+test('bytes one by one for a service that does not read are put together', async () => {
+  const { service, tcp, say, at, state } = opened({ isDeaf: true });
+  await say(at(0, 0));
+  const said = { flags: FLAG.ack, window: 1000, options: new Uint8Array() };
+  const ends = { from: 1, fromPort: 40_000, to: 2, toPort: 5432 };
+  let sent = 0;
+  for (; sent < 60_000; sent++) tcp.receive({ ...ends, ...said, ...at(sent, 0), payload: Buffer.from('x') });
+  const [ack] = await say(at(sent, 0));
+  assert.equal(ack?.ack, at(sent, 0).seq, 'all were taken');
+  assert.equal(service.writableLength, 1, 'the stream has an object for each write');
+  assert.equal(state.isClosed, false);
 });
 
 test('a guest that does not read holds up the service, in bounded memory', async () => {

@@ -4,6 +4,7 @@
  * halted or restarted is still found out by retransmission and probes.
  */
 import type { Duplex } from 'node:stream';
+import { GatheredWrites } from '../../platform/gathered-writes.ts';
 import { FLAG, type Segment, synOptionsIn } from './packets.ts';
 
 export interface TcpDeps {
@@ -34,6 +35,7 @@ const NOTHING = Buffer.alloc(0);
 export class TcpConnection {
   readonly #deps: TcpDeps;
   readonly #service: Duplex;
+  readonly #writes: GatheredWrites;
   readonly #mss: number;
   readonly #peerScale: number | null;
   /** First byte that the guest has not acknowledged, next to be sent, and the furthest that was sent. */
@@ -64,6 +66,7 @@ export class TcpConnection {
   constructor(syn: Segment, service: Duplex, deps: TcpDeps) {
     this.#deps = deps;
     this.#service = service;
+    this.#writes = new GatheredWrites(service, () => this.#openWindow());
     const { mss, scale } = synOptionsIn(syn.options);
     this.#mss = Math.max(64, Math.min(mss, MSS));
     this.#peerScale = scale;
@@ -207,20 +210,18 @@ export class TcpConnection {
     const fresh = payload.subarray(known);
     const taken = fresh.subarray(0, Math.max(0, after(this.#allowed, this.#expected)));
     this.#expected = (this.#expected + taken.length) >>> 0;
-    // A copy: a few bytes must not keep all the frames in memory that came with them.
-    if (taken.length > 0 && !this.#service.destroyed)
-      this.#service.write(Buffer.from(taken), () => this.#openWindow());
+    if (taken.length > 0 && !this.#service.destroyed) this.#writes.write(taken);
     if (!isEnd || taken.length < fresh.length || known > payload.length) return;
     this.#expected = (this.#expected + 1) >>> 0;
     this.#guestEnded = true;
-    this.#service.end();
+    this.#writes.end();
   }
 
   /** A guest whose window was nearly used up hears that the service takes more. */
   #openWindow(): void {
     const budget = this.#deps.budget();
     const isNarrow = after(this.#allowed, this.#expected) < budget / 4;
-    if (isNarrow && this.#service.writableLength < budget / 2) this.#owe();
+    if (isNarrow && this.#writes.length < budget / 2) this.#owe();
   }
 
   #closeWhenDone(): void {
@@ -267,7 +268,7 @@ export class TcpConnection {
   #emit(flags: number, seq: number, payload: Buffer): void {
     this.#owesAck = false;
     const scale = this.#peerScale === null ? 0 : SCALE;
-    const room = Math.max(0, this.#deps.budget() - this.#service.writableLength);
+    const room = Math.max(0, this.#deps.budget() - this.#writes.length);
     // A window that the guest was told is never taken back.
     const least = Math.max(0, after(this.#allowed, this.#expected));
     const window = Math.min(Math.ceil(Math.max(room, least) / 2 ** scale), 0xffff);

@@ -4,6 +4,8 @@ import type { MessagePort } from 'node:worker_threads';
 
 /** Bytes sent and not yet read at the other end. */
 const WINDOW_BYTES = 128 * 1024;
+/** A message counts as so many at least: that is what it takes, whatever is in it. */
+const LEAST_BYTES = 256;
 
 type Message =
   | { readonly bytes: Uint8Array }
@@ -20,7 +22,8 @@ export class ThreadStream extends Duplex {
   #hasEnded = false;
 
   constructor(port: MessagePort) {
-    super({ allowHalfOpen: true });
+    // The window alone bounds what is not read.
+    super({ allowHalfOpen: true, readableHighWaterMark: 1 });
     this.#port = port;
     port.on('message', (message: Message) => this.#receive(message));
     port.on('close', () => {
@@ -35,8 +38,10 @@ export class ThreadStream extends Duplex {
   }
 
   override _write(chunk: Buffer, _encoding: BufferEncoding, done: () => void): void {
-    this.#post({ bytes: chunk });
-    this.#underWay += chunk.length;
+    // A copy of these bytes alone: a clone would have all of the pool of buffers that they are in.
+    const bytes = new Uint8Array(chunk);
+    this.#port.postMessage({ bytes } satisfies Message, [bytes.buffer]);
+    this.#underWay += weightOf(bytes);
     if (this.#underWay < WINDOW_BYTES) done();
     else this.#blocked = done;
   }
@@ -59,7 +64,7 @@ export class ThreadStream extends Duplex {
 
   #receive(message: Message): void {
     if ('bytes' in message) {
-      this.#unread += message.bytes.length;
+      this.#unread += weightOf(message.bytes);
       this.push(message.bytes);
     } else if ('read' in message) {
       this.#underWay -= message.read;
@@ -71,4 +76,8 @@ export class ThreadStream extends Duplex {
       this.push(null);
     } else this.destroy();
   }
+}
+
+function weightOf({ length }: Uint8Array): number {
+  return Math.max(length, LEAST_BYTES);
 }

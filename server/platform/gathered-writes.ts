@@ -1,0 +1,100 @@
+/**
+ * Writes to a stream, of which small ones that must wait are put together. A stream keeps each piece as an
+ * object of some hundred bytes: whoever sends bytes one by one to somebody who does not read would have it
+ * take that for each.
+ */
+import type { Writable } from 'node:stream';
+
+const BLOCK_BYTES = 16 * 1024;
+
+export class GatheredWrites {
+  readonly #stream: Writable;
+  /** Behind the write that is under way; all but the last are full. */
+  #blocks: Buffer[] = [];
+  #filled = 0;
+  #length = 0;
+  #isBusy = false;
+  #hasEnded = false;
+  #taken: PromiseWithResolvers<void> | null = null;
+  readonly #onTaken: () => void;
+
+  /** `onTaken`: the stream has taken some, or is closed. */
+  constructor(stream: Writable, onTaken: () => void = () => {}) {
+    this.#stream = stream;
+    this.#onTaken = onTaken;
+    // A write that is under way then is never heard of again.
+    stream.once('close', () => this.#settle());
+  }
+
+  /** Bytes that the stream has not taken yet. */
+  get length(): number {
+    return this.#length;
+  }
+
+  /** `bytes` must not change afterwards. */
+  write(bytes: Uint8Array): void {
+    if (this.#stream.destroyed) return;
+    this.#length += bytes.length;
+    if (this.#isBusy) this.#gather(bytes);
+    else this.#send([bytes], bytes.length);
+  }
+
+  /** Ends the stream after what was written. */
+  end(): void {
+    this.#hasEnded = true;
+    if (!this.#isBusy) this.#stream.end();
+  }
+
+  /** Resolves when the stream has taken all, or is closed. Until then it is the same promise. */
+  whenTaken(): Promise<void> {
+    if (!this.#isBusy) return Promise.resolve();
+    this.#taken ??= Promise.withResolvers<void>();
+    return this.#taken.promise;
+  }
+
+  #gather(bytes: Uint8Array): void {
+    for (let at = 0; at < bytes.length; ) {
+      if (this.#blocks.length === 0 || this.#filled === BLOCK_BYTES) {
+        this.#blocks.push(Buffer.allocUnsafeSlow(BLOCK_BYTES));
+        this.#filled = 0;
+      }
+      const part = bytes.subarray(at, at + BLOCK_BYTES - this.#filled);
+      this.#blocks.at(-1)?.set(part, this.#filled);
+      this.#filled += part.length;
+      at += part.length;
+    }
+  }
+
+  #send(pieces: readonly Uint8Array[], length: number): void {
+    this.#isBusy = true;
+    const done = () => {
+      if (!this.#isBusy || this.#stream.destroyed) return;
+      this.#length -= length;
+      this.#goOn();
+      this.#onTaken();
+    };
+    this.#stream.cork();
+    for (const [at, piece] of pieces.entries()) {
+      this.#stream.write(piece, at === pieces.length - 1 ? done : undefined);
+    }
+    this.#stream.uncork();
+  }
+
+  #goOn(): void {
+    const blocks = this.#blocks;
+    const last = blocks.at(-1);
+    this.#blocks = [];
+    if (last === undefined) this.#settle();
+    else this.#send([...blocks.slice(0, -1), last.subarray(0, this.#filled)], this.#length);
+  }
+
+  /** All is taken, or nothing more will be. */
+  #settle(): void {
+    this.#isBusy = false;
+    this.#blocks = [];
+    this.#length = 0;
+    if (this.#hasEnded && !this.#stream.destroyed) this.#stream.end();
+    this.#taken?.resolve();
+    this.#taken = null;
+  }
+}
