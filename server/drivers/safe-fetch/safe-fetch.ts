@@ -3,7 +3,7 @@
  * against the rules, and the socket is connected to one of those very addresses: there is no second look-up
  * that could answer otherwise. Every redirect goes the same way again.
  */
-import { type LookupAddress, lookup } from 'node:dns';
+import type { LookupAddress } from 'node:dns';
 import * as http from 'node:http';
 import * as https from 'node:https';
 import { type BlockList, isIP, type LookupFunction } from 'node:net';
@@ -14,6 +14,7 @@ import {
   type OutboundRequest,
   type OutboundResponse,
 } from '../../platform/outbound.ts';
+import { HostNames } from './host-names.ts';
 import { isIn, mayReach, networkList } from './networks.ts';
 
 export interface SafeFetchDeps {
@@ -42,6 +43,7 @@ export class SafeFetch implements Outbound {
   readonly #allowed: BlockList;
   readonly #stallMs: number;
   readonly #pace: Pace;
+  readonly #names = new HostNames();
 
   /** Throws an Error when one of `allowed` is no network. */
   constructor(deps: SafeFetchDeps) {
@@ -155,14 +157,14 @@ export class SafeFetch implements Outbound {
 
   /** Resolves a name to its allowed addresses. */
   readonly #lookup: LookupFunction = (name, options, callback) => {
-    lookup(name, { ...options, all: true }, (error, found: LookupAddress[]) => {
-      if (error !== null) return callback(error, '');
+    const take = (found: LookupAddress[]) => {
       const fine = found.filter(({ address }) => mayReach(address, this.#allowed));
       const [first] = fine;
       if (first === undefined) return callback(forbidden(name), '');
       if (options.all) callback(null, fine);
       else callback(null, first.address, first.family);
-    });
+    };
+    this.#names.find(name).then(take, (error) => callback(error, ''));
   };
 }
 

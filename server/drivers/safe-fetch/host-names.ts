@@ -1,0 +1,50 @@
+/**
+ * Addresses of names that strangers give. getaddrinfo(3) holds one of the few threads that the process has
+ * for it while the name server of a stranger is silent: with two such names nobody would resolve any more.
+ * So DNS is asked without threads. For names that it does not know, as those of this host's files and domain,
+ * the host is asked, for one at a time.
+ */
+import { promises as dns, type LookupAddress } from 'node:dns';
+
+/** Time for an answer of a name server, ms, and how often it is asked. */
+const TIMEOUT_MS = 2000;
+const TRIES = 2;
+/** Names that wait for the host. */
+const MAX_WAITING = 16;
+
+export class HostNames {
+  readonly #resolver = new dns.Resolver({ timeout: TIMEOUT_MS, tries: TRIES });
+  #waiting = 0;
+  #last: Promise<unknown> = Promise.resolve();
+
+  /** `servers`: `address:port`; default: those of the host. */
+  constructor(servers?: readonly string[]) {
+    if (servers !== undefined) this.#resolver.setServers(servers);
+  }
+
+  /** At least one address. Rejects with an Error whose code says why, as in node:dns. */
+  async find(name: string): Promise<LookupAddress[]> {
+    // A name without a dot is of this host or its domain.
+    const found = name.includes('.') ? await this.#ask(name) : [];
+    return found.length > 0 ? found : this.#askHost(name);
+  }
+
+  async #ask(name: string): Promise<LookupAddress[]> {
+    const [v4, v6] = await Promise.all([
+      this.#resolver.resolve4(name).catch((): string[] => []),
+      this.#resolver.resolve6(name).catch((): string[] => []),
+    ]);
+    const as = (family: number) => (address: string) => ({ address, family });
+    return [...v4.map(as(4)), ...v6.map(as(6))];
+  }
+
+  async #askHost(name: string): Promise<LookupAddress[]> {
+    if (this.#waiting >= MAX_WAITING) {
+      throw Object.assign(new Error('too many names are being looked up'), { code: 'EAI_AGAIN' });
+    }
+    this.#waiting++;
+    const found = this.#last.then(() => dns.lookup(name, { all: true }));
+    this.#last = found.catch(() => {});
+    return found.finally(() => this.#waiting--);
+  }
+}
