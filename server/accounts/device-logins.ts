@@ -41,6 +41,8 @@ export interface DeviceLogin<Grant> extends DeviceRequest {
 interface Pending<Grant> extends DeviceLogin<Grant> {
   decision: 'refused' | Grant | undefined;
   readonly deviceHash: string;
+  /** See sourceOf(). */
+  readonly source: string;
   readonly network: string;
   /** Monotonic times. */
   readonly endsAt: number;
@@ -72,6 +74,7 @@ export class DeviceLogins<Grant> {
       createdAt: this.#clock.now(),
       decision: undefined,
       deviceHash: hashSecret(deviceCode),
+      source: sourceOf(request.address),
       network: wideNetworkOf(request.address),
       endsAt: now + DEVICE_CODE_MS,
       polledAt: now - POLL_INTERVAL_MS,
@@ -147,7 +150,7 @@ export class DeviceLogins<Grant> {
 
   #makeRoom(address: string): void {
     const source = sourceOf(address);
-    const own = [...this.#pending.values()].filter((login) => sourceOf(login.address) === source);
+    const own = [...this.#pending.values()].filter((login) => login.source === source);
     const [first] = own;
     if (own.length >= MAX_PER_SOURCE && first !== undefined) {
       const leftMs = first.endsAt - this.#clock.monotonic();
