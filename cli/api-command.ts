@@ -3,7 +3,9 @@ import { readFileSync } from 'node:fs';
 import { OPERATIONS, type OperationName } from '../sdk/index.ts';
 import { noAnswer, readProblem } from '../sdk/problem.ts';
 import type { Command, Invocation } from './command.ts';
+import { isTerminal } from './environment.ts';
 import { UsageError } from './failures.ts';
+import { cleaned } from './output.ts';
 
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'];
 
@@ -13,7 +15,7 @@ export const API_COMMAND: Command = {
   summary: 'call any operation of the API, and print its answer',
   details: [
     'METHOD PATH as in /api/docs, or the name of an operation with its ids: api GET /api/vms/vm-1, api getVm vm-1.',
-    'A query is part of the path. The answer is printed as it comes.',
+    'A query is part of the path. The answer is printed as it comes; at a terminal without control characters.',
   ].join('\n'),
   options: { data: { short: 'd', value: 'JSON', summary: 'body: JSON, @FILE, or - for standard input' } },
   run: callApi,
@@ -34,8 +36,10 @@ async function callApi({ words, options, session }: Invocation): Promise<void> {
   if (!response.ok)
     throw readProblem(response.status, await response.text(), response.headers.get('retry-after'));
   let last = 0x0a;
+  const decoder = isTerminal(process.stdout) ? new TextDecoder() : undefined;
   for await (const chunk of response.body ?? []) {
-    process.stdout.write(chunk);
+    // Programs get the bytes; at a terminal nothing in them moves the cursor.
+    process.stdout.write(decoder === undefined ? chunk : cleaned(decoder.decode(chunk, { stream: true })));
     last = chunk.at(-1) ?? last;
   }
   // JSON ends without a new line; bytes of other kinds stay as they are.

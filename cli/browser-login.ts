@@ -71,6 +71,7 @@ function codeOf(
 ): string | ClientError | undefined {
   // A page that made its own name resolve to here would send that name.
   if (method !== 'GET' || headers.host !== `127.0.0.1:${port}`) return undefined;
+  if (!URL.canParse(url, 'http://127.0.0.1')) return undefined;
   const { pathname, searchParams } = new URL(url, 'http://127.0.0.1');
   if (pathname !== '/callback' || searchParams.get('state') !== state) return undefined;
   if (searchParams.has('error')) return new ClientError('the sign-in was refused', EXIT.forbidden);

@@ -6,6 +6,10 @@ import { ClientError, EXIT } from './failures.ts';
 
 /** RFC 8628 §3.5: `slow_down` means this much more. */
 const SLOWER_SECONDS = 5;
+/** Bounds of what a cloud may ask for: it is neither flooded nor waited for without end. */
+const MIN_POLL_SECONDS = 1;
+const MAX_POLL_SECONDS = 60;
+const MAX_WAIT_SECONDS = 30 * 60;
 
 /** The key that was granted for the code. Throws ClientError when it was refused, or nobody decided. */
 export async function loginByCode({ url, cloud, name, scopes, output }: AskedLogin): Promise<LoginKey> {
@@ -17,8 +21,10 @@ export async function loginByCode({ url, cloud, name, scopes, output }: AskedLog
 }
 
 async function poll(cloud: AskedLogin['cloud'], codes: DeviceCodes): Promise<LoginKey> {
-  const endsAt = Date.now() + codes.expires_in * 1000;
-  for (let seconds = codes.interval; Date.now() < endsAt; ) {
+  const now = () => performance.now();
+  const endsAt = now() + within(codes.expires_in, 0, MAX_WAIT_SECONDS) * 1000;
+  for (let seconds = codes.interval; now() < endsAt; ) {
+    seconds = within(seconds, MIN_POLL_SECONDS, MAX_POLL_SECONDS);
     await sleep(seconds * 1000);
     try {
       return await cloud.pollDeviceLogin({ device_code: codes.device_code });
@@ -28,7 +34,11 @@ async function poll(cloud: AskedLogin['cloud'], codes: DeviceCodes): Promise<Log
       else if (!canWait(error)) throw refusalOf(error);
     }
   }
-  throw new ClientError('nobody agreed within 10 minutes', EXIT.timeout);
+  throw new ClientError('nobody agreed in time', EXIT.timeout);
+}
+
+function within(value: unknown, least: number, most: number): number {
+  return typeof value === 'number' && value >= least ? Math.min(value, most) : least;
 }
 
 /** True while it may still be granted; a short absence of the cloud ends nothing. */

@@ -135,6 +135,62 @@ test('an endless answer and a list that does not go on end the command', async (
   assert.match((await run(['ls', '--versions', 's3://b'])).err, /does not go on/);
 });
 
+test('a list of the API that goes on without end, or in a circle, ends the command in bounded memory', async () => {
+  let pages = 0;
+  const many = Array.from({ length: 1000 }, (_, at) => ({
+    name: `n${at}`,
+    vm_id: `vm-${at}`,
+    state: 'running',
+  }));
+  const endless = (cursorOf: () => string): Lie => {
+    return (_, response) => {
+      pages += 1;
+      const link = `</api/vms?cursor=${cursorOf()}>; rel="next"`;
+      response.writeHead(200, { 'content-type': 'application/json', link }).end(JSON.stringify(many));
+    };
+  };
+  lie = endless(() => 'same');
+  assert.match((await run(['vm', 'ls'])).err, /not from Cloudlet/);
+  assert.equal(pages, 2);
+  lie = endless(() => String(pages));
+  for (const args of [
+    ['vm', 'ls'],
+    ['vm', 'show', 'other'],
+  ]) {
+    pages = 0;
+    const { code, err } = await run(args);
+    assert.equal(code, 1, err);
+    assert.match(err, /does not end/);
+    assert.ok(pages <= 201, String(pages));
+  }
+});
+
+test('a cloud that asks for polls without pause, or for ever, gets neither', async () => {
+  for (const [interval, expires_in] of [
+    [0, 3],
+    [-1e9, 3],
+    [null, 3],
+    [1e300, -5],
+    [0, null],
+  ]) {
+    let polls = 0;
+    lie = (request, response) => {
+      if (request.url?.endsWith('/key')) {
+        polls += 1;
+        json({ code: 'authorization_pending', detail: 'wait', status: 400 }, 400)(request, response);
+      } else
+        json(
+          { device_code: 'd', user_code: `BCDF${ESCAPE}`, verification_uri: url, interval, expires_in },
+          201,
+        )(request, response);
+    };
+    const { code, err } = await run(['login', url, '--device']);
+    assert.equal(code, 124, err);
+    assert.ok(polls <= 3, `${polls} polls in 3 s`);
+    assert.doesNotMatch(err, RAW);
+  }
+});
+
 test('a download has the length that was told', async () => {
   lie = (request, response) => {
     if (request.method === 'HEAD') response.writeHead(200, { etag: '"e"', 'content-length': '4' }).end();

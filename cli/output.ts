@@ -30,6 +30,15 @@ export function printable(text: string): string {
   });
 }
 
+/** Lines as they are; nothing in them moves the cursor of a terminal. */
+export function cleaned(log: string): string {
+  return log
+    .replaceAll('\r', '')
+    .split('\n')
+    .map((line) => line.split('\t').map(printable).join('\t'))
+    .join('\n');
+}
+
 /** The same value as JSON in one line, which a terminal shows as it is. */
 function jsonLine(value: unknown): string {
   const escaped = (found: string) => `\\u${found.charCodeAt(0).toString(16).padStart(4, '0')}`;

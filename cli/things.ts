@@ -13,7 +13,7 @@ export async function find<T>(
   word: string,
 ): Promise<T> {
   const found: T[] = [];
-  for await (const thing of list) {
+  for await (const thing of bounded(list)) {
     const [id, name] = namesOf(thing);
     if (id === word) return thing;
     if (name === word) found.push(thing);
@@ -50,9 +50,20 @@ export function linesOf(thing: object): string[] {
   });
 }
 
-/** Things of this computer's memory only: lists here have at most some hundred entries. */
+/** Things of this computer's memory only: lists here have at most some thousand entries. */
 export async function all<T>(list: Pages<T>): Promise<T[]> {
   const things: T[] = [];
-  for await (const thing of list) things.push(thing);
+  for await (const thing of bounded(list)) things.push(thing);
   return things;
+}
+
+/** More than any list has that is not read piece by piece. */
+const MAX_THINGS = 200_000;
+
+async function* bounded<T>(list: Pages<T>): AsyncGenerator<T> {
+  let count = 0;
+  for await (const thing of list) {
+    if (++count > MAX_THINGS) throw new ClientError('the list does not end', EXIT.failure);
+    yield thing;
+  }
 }

@@ -34,6 +34,7 @@ interface Request {
   readonly options: UploadOptions & { readonly accept?: string };
 }
 
+const OK = 200;
 const ACCEPTED = 202;
 /** Less than proxies give a request without an answer. */
 const WAIT_SECONDS = 25;
@@ -95,6 +96,7 @@ export class Transport {
       while (cursor !== null) {
         const read = await page({ cursor, limit: LONG_PAGE_ENTRIES });
         yield* read.items;
+        if (read.cursor !== null && read.cursor === cursor) throw notUnderstood(OK, {});
         cursor = read.cursor;
       }
     }

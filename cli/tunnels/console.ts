@@ -2,22 +2,13 @@
 import type { Vm } from '../../sdk/index.ts';
 import { isTerminal } from '../environment.ts';
 import { ClientError, EXIT } from '../failures.ts';
-import { printable } from '../output.ts';
+import { cleaned, printable } from '../output.ts';
 import type { Session } from '../session.ts';
 import { openSocket } from './tunnel.ts';
 
 /** Ctrl+] */
 const LEAVE = 0x1d;
 const STOPPED = 1000;
-
-/** Lines as they are; nothing in them moves the cursor of a terminal. */
-export function cleaned(log: string): string {
-  return log
-    .replaceAll('\r', '')
-    .split('\n')
-    .map((line) => line.split('\t').map(printable).join('\t'))
-    .join('\n');
-}
 
 /** Shows what the machine writes until it stops. `isTyped`: what is typed goes there, until Ctrl+]. */
 export async function showConsole(

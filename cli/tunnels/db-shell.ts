@@ -3,7 +3,7 @@ import { createInterface } from 'node:readline';
 import type { Cloud, Database } from '../../sdk/index.ts';
 import { isTerminal } from '../environment.ts';
 import { tell } from '../failures.ts';
-import type { Output } from '../output.ts';
+import { type Output, printable } from '../output.ts';
 
 const HELP = 'Statements end with ; (SQL) or with the line (MongoDB: one command as JSON). \\q leaves.';
 
@@ -16,7 +16,7 @@ export async function runShell(cloud: Cloud, database: Database, output: Output)
   let [statement, areFine] = ['', true];
   const prompt = () => {
     if (!isAsked) return;
-    lines.setPrompt(statement === '' ? `${database.name}> ` : '... ');
+    lines.setPrompt(statement === '' ? `${printable(database.name)}> ` : '... ');
     lines.prompt();
   };
   const run = async () => {
