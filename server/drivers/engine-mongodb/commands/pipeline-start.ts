@@ -2,7 +2,7 @@
 import type { Document } from 'bson';
 import { CommandError } from '../command-error.ts';
 import { compileFilter, type FilterScope } from '../query/filter.ts';
-import { limitAfter } from '../query/pipeline.ts';
+import { assertLength, limitAfter } from '../query/pipeline.ts';
 import { readSort } from '../query/sorting.ts';
 import { readDocuments } from '../storage/documents-reading.ts';
 import type { Index } from '../storage/index-values.ts';
@@ -23,6 +23,7 @@ export interface Start {
 export function split(pipeline: unknown): { read: Start; rest: Document[] } {
   if (!Array.isArray(pipeline))
     throw new CommandError('TypeMismatch', "'pipeline' option must be specified as an array");
+  assertLength(pipeline);
   const isMatch = (stage: unknown) => isDocument(stage) && isDocument(stage.$match);
   const end = pipeline.findIndex((stage) => !isMatch(stage));
   const matches: Document[] = end === -1 ? pipeline : pipeline.slice(0, end);

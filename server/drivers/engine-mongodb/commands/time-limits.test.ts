@@ -66,6 +66,9 @@ const textIndex = (more: Document = {}): [Document] => [
 const insert = (...documents: Document[]) => ({ insert: 'a', documents });
 const find = (query: Document) => ({ count: 'a', query });
 
+const aggregate = (...pipeline: Document[]) => ({ aggregate: 'a', pipeline, cursor: {} });
+const list = (count: number) => ({ $range: [0, count] });
+
 const ATTACKS: readonly Attack[] = [
   {
     name: 'a polygon of many corners, and many points',
@@ -167,6 +170,51 @@ const ATTACKS: readonly Attack[] = [
     },
   },
   {
+    name: 'a walk from one document to the next',
+    before: [insert(...numbers(3000).map((i) => ({ i, next: i + 1 })))],
+    command: aggregate(
+      { $match: { i: 0 } },
+      {
+        $graphLookup: {
+          from: 'a',
+          startWith: '$next',
+          connectFromField: 'next',
+          connectToField: 'i',
+          as: 'all',
+        },
+      },
+    ),
+  },
+  {
+    name: 'a join of all with all',
+    before: [insert(...numbers(1000).map((i) => ({ i })))],
+    command: aggregate(
+      { $lookup: { from: 'a', localField: 'i', foreignField: 'none', as: 'x' } },
+      { $match: { x: 1 } },
+    ),
+  },
+  {
+    name: 'lists made in lists',
+    before: [insert({ i: 1 })],
+    command: aggregate({
+      $project: { x: { $reduce: { input: list(2000), initialValue: 0, in: { $sum: list(1000) } } } },
+    }),
+  },
+  {
+    name: 'the texts of many dates in a time zone',
+    before: [insert({ i: 1 })],
+    command: aggregate({
+      $project: {
+        x: {
+          $map: {
+            input: list(100_000),
+            in: { $dateToString: { date: new Date(0), timezone: 'Asia/Tokyo' } },
+          },
+        },
+      },
+    }),
+  },
+  {
     name: 'an index of many documents',
     before: [insert(...numbers(3000).map((i) => ({ i, s: `text ${i}` })))],
     command: { createIndexes: 'a', indexes: [{ key: { i: 1 }, name: 'i' }] },
@@ -233,6 +281,27 @@ describe('what would fill the memory is refused', () => {
     assert.equal(many.length, 100);
     assert.equal(many[0].errInfo.failingDocumentId, 0);
     assert.deepEqual(many[99], { index: 99, code: 121, errmsg: '' });
+  });
+
+  test('results of facets together, texts and lists that double, and documents without end', (t) => {
+    const documents = new TestDocuments(t);
+    documents.run(
+      insert({ _id: 1, s: 'x'.repeat(12_000_000), at: new Date(0) }, { _id: 2, at: new Date(1e12) }),
+    );
+    const facets = Object.fromEntries(numbers(10).map((i) => [`f${i}`, [{ $match: { _id: 1 } }]]));
+    assert.equal(documents.codeOf(aggregate({ $facet: facets })), 292);
+    assert.equal(documents.codeOf(aggregate({ $facet: { f: [{ $facet: facets }] } })), 40600);
+    const doubled = (operator: string, initialValue: unknown) => {
+      const grow = { $reduce: { input: list(60), initialValue, in: { [operator]: ['$$value', '$$value'] } } };
+      return documents.codeOf(aggregate({ $match: { _id: 2 } }, { $project: { x: grow } }));
+    };
+    assert.equal(doubled('$concat', 'x'), 10334);
+    assert.equal(doubled('$concatArrays', [1]), 292);
+    const range = { step: 1, unit: 'second', bounds: 'full' };
+    assert.equal(documents.codeOf(aggregate({ $densify: { field: 'at', range } })), 5897900);
+    const stages = numbers(1001).map(() => ({ $match: {} }));
+    assert.equal(documents.codeOf(aggregate(...stages)), 7749501);
+    documents.run(aggregate(...stages.slice(1)));
   });
 
   test('distinct values that no reply holds', (t) => {

@@ -1,11 +1,15 @@
 /** Kinds of operators: how they take their operands. */
 import type { Document } from 'bson';
 import { CommandError } from '../command-error.ts';
+import { spend } from '../command-time.ts';
 import type { Collation } from '../values/collations.ts';
 import { isDocument } from '../values/field-paths.ts';
 import { typeNameOf } from '../values/type-names.ts';
 import { type Evaluation, type Expression, mingo } from './mingo-library.ts';
 import { assertCount, type Operator } from './operators/operator.ts';
+
+/** Cost of an operator within an expression. */
+const OPERATOR_STEPS = 5;
 
 export const evalExpr: Expression = (document, argument, options) =>
   mingo().evaluate(document, argument, options);
@@ -17,7 +21,9 @@ export function collationOf({ collation }: Evaluation): Collation | null {
 
 export function args(document: unknown, argument: unknown, options: Evaluation): unknown[] {
   const value = evalExpr(document, argument, options);
-  return Array.isArray(argument) ? (value as unknown[]) : [value];
+  const values = Array.isArray(argument) ? (value as unknown[]) : [value];
+  spend(OPERATOR_STEPS + values.length);
+  return values;
 }
 
 export const isNil = (value: unknown) => value === null || value === undefined;
@@ -45,6 +51,7 @@ type Named = (values: Document, collation: Collation | null) => unknown;
 export function named(name: string, work: Named): Expression {
   return (document, argument, options) => {
     if (!isDocument(argument)) throw new CommandError('FailedToParse', `${name} needs named arguments`);
+    spend(OPERATOR_STEPS);
     const values = Object.entries(argument).map(([each, inner]) => {
       // Values of lists keep their places, the missing ones too.
       const value = evalExpr(document, inner, options) ?? null;

@@ -137,6 +137,7 @@ function ofOneDocument(name: string): Expression {
     const values = args(document, argument, options);
     const [only] = values;
     const list = values.length === 1 && Array.isArray(only) ? only : values;
+    spend(list.length);
     const gatherer = (GATHERERS[name] as MakeGatherer)(new MemoryBudget(name), collationOf(options));
     for (const value of list) gatherer.add(value, {});
     return gatherer.result();

@@ -5,10 +5,12 @@ import { spend } from '../command-time.ts';
 import type { Collation } from '../values/collations.ts';
 import { isDocument, valueAt, withValueAt } from '../values/field-paths.ts';
 import { plainNumber } from '../values/numbers.ts';
+import { assertDensifiable } from './densify-limit.ts';
 import { collationOf } from './expression-kinds.ts';
 import { asCommandError, assertNoScripts, evaluate, evaluation, plainDeep } from './expressions.ts';
 import { filledDocuments } from './fill-stage.ts';
 import { compileFilter, type FilterScope } from './filter.ts';
+import { walkedDocuments } from './graph-lookup.ts';
 import { groupDocuments } from './group-stage.ts';
 import { type Evaluation, mingo } from './mingo-library.ts';
 import { compileProjection } from './projection.ts';
@@ -17,6 +19,9 @@ import type { Update } from './updates.ts';
 
 /** Cost of a copy of a document with one of the elements. */
 const UNWIND_STEPS = 10;
+
+/** Stages of one pipeline, as on a server. */
+const MAX_STAGES = 1000;
 
 type Documents = Iterable<Document>;
 type Stage = (documents: Documents, argument: never, options: Evaluation) => Documents;
@@ -131,7 +136,7 @@ const OWN: Readonly<Record<string, Stage>> = {
 /** Stages of mingo, as they are. */
 const AS_THEY_ARE = ['$addFields', '$set', '$replaceRoot', '$replaceWith', '$documents'];
 /** Stages of mingo that know plain numbers only and hold all documents in memory. */
-const PLAIN = ['$bucket', '$bucketAuto', '$densify', '$graphLookup'];
+const PLAIN = ['$bucket', '$bucketAuto'];
 const UPDATE_STAGES = new Set(['$addFields', '$set', '$project', '$unset', '$replaceRoot', '$replaceWith']);
 
 function lookup(reader: CollectionReader): Stage {
@@ -165,6 +170,46 @@ function valuesOf(document: Document, field: string, options: Evaluation): unkno
   return Array.isArray(value) ? value : [value];
 }
 
+/** Stages that cannot be within a `$facet`. */
+const NOT_IN_FACETS = ['$facet', '$out', '$merge', '$geoNear', '$indexStats', '$collStats'];
+
+/** All results together, and what they are made of, have one stage's memory each. */
+function facet(reader: CollectionReader): Stage {
+  return (documents, argument: Document, options) => {
+    if (!isDocument(argument) || Object.keys(argument).length === 0)
+      throw new CommandError(40169, 'the $facet specification must be a non-empty object');
+    for (const pipeline of Object.values(argument).filter(Array.isArray))
+      for (const stage of pipeline.filter(isDocument)) {
+        const name = NOT_IN_FACETS.find((each) => each in stage);
+        if (name !== undefined)
+          throw new CommandError(40600, `${name} is not allowed to be used within a $facet stage`);
+      }
+    const all = [...bounded(documents, '$facet')];
+    const budget = new MemoryBudget('$facet');
+    const results = Object.entries(argument).map(([name, pipeline]) => {
+      const list: Document[] = [];
+      for (const document of compilePipeline(pipeline, reader)(all, scopeOf(options))) {
+        budget.take(weightOf(document));
+        list.push(document);
+      }
+      return [name, list];
+    });
+    return [Object.fromEntries(results)];
+  };
+}
+
+type Lazily = (name: string, prepare: (documents: Documents) => Documents) => Stage;
+
+/** mingo's, which knows plain numbers only, for no more documents than a server makes. */
+function densify(lazily: Lazily): Stage {
+  const stage = lazily('$densify', (documents) => documents);
+  return (documents, argument: unknown, options) => {
+    const all = [...bounded(documents, '$densify')].map((each) => plainDeep(each) as Document);
+    assertDensifiable(all, argument);
+    return stage(all, plainDeep(argument) as never, options);
+  };
+}
+
 function unionWith(reader: CollectionReader): Stage {
   return function* (documents, argument: Document | string, options) {
     const { coll, pipeline = [] } = isDocument(argument) ? argument : { coll: argument };
@@ -189,19 +234,24 @@ export function limitAfter(pipeline: readonly Document[], at: number): number | 
   return null;
 }
 
+/** Throws CommandError. */
+export function assertLength(pipeline: readonly unknown[]): void {
+  if (pipeline.length <= MAX_STAGES) return;
+  throw new CommandError(7749501, `Pipeline length must be no longer than ${MAX_STAGES} stages.`);
+}
+
 export type Pipeline = (documents: Documents, scope?: FilterScope) => Documents;
 
 /** Throws CommandError for what is no pipeline, or needs what this engine has not. */
 export function compilePipeline(pipeline: unknown, reader: CollectionReader): Pipeline {
   if (!Array.isArray(pipeline))
     throw new CommandError('TypeMismatch', 'A pipeline must be an array of objects');
+  assertLength(pipeline);
   assertNoScripts(pipeline);
   const known = stagesOf(reader);
   for (const stage of pipeline) nameOf(stage, known);
   return (documents, scope = {}) => {
-    const options = evaluation(scope, {
-      collectionResolver: (name) => [...bounded(reader.read(name, {}, {}), '$graphLookup')],
-    });
+    const options = evaluation(scope);
     return guarded(
       pipeline.reduce<Documents>((input, stage: Document, at) => {
         const name = nameOf(stage, known);
@@ -238,10 +288,8 @@ function nameOf(stage: unknown, known: Readonly<Record<string, Stage>>): string 
 }
 
 function stagesOf(reader: CollectionReader): Record<string, Stage> {
-  const lazily =
-    (name: string, prepare: (documents: Documents) => Documents): Stage =>
-    (documents, argument, options) =>
-      mingo().stages[name]?.(mingo().lazy(prepare(documents)), argument, options) ?? [];
+  const lazily: Lazily = (name, prepare) => (documents, argument, options) =>
+    mingo().stages[name]?.(mingo().lazy(prepare(documents)), argument, options) ?? [];
   return {
     ...OWN,
     ...Object.fromEntries(AS_THEY_ARE.map((name) => [name, lazily(name, (documents) => documents)])),
@@ -257,14 +305,10 @@ function stagesOf(reader: CollectionReader): Record<string, Stage> {
         ];
       }),
     ),
-    $facet: (documents, argument: Document, options) => {
-      const all = [...bounded(documents, '$facet')];
-      const results = Object.entries(argument).map(([name, pipeline]) => [
-        name,
-        [...bounded(compilePipeline(pipeline, reader)(all, scopeOf(options)), '$facet')],
-      ]);
-      return [Object.fromEntries(results)];
-    },
+    $densify: densify(lazily),
+    $facet: facet(reader),
+    $graphLookup: (documents, argument: unknown, options) =>
+      walkedDocuments(documents, argument, { reader, scope: scopeOf(options), options }),
     $lookup: lookup(reader),
     $unionWith: unionWith(reader),
   };

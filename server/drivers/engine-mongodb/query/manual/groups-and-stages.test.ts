@@ -242,6 +242,90 @@ describe('stages', () => {
     assert.deepEqual(fill([null, 90, undefined, 92, null], { method: 'locf' }), [null, 90, 90, 92, 92]);
   });
 
+  test('$graphLookup within one collection', (t) => {
+    const documents = new TestDocuments(t);
+    const staff = [
+      ['Dev'],
+      ['Eliot', 'Dev'],
+      ['Ron', 'Eliot'],
+      ['Andrew', 'Eliot'],
+      ['Asya', 'Ron'],
+      ['Dan', 'Andrew'],
+    ];
+    documents.insert(
+      'employees',
+      ...staff.map(([name, reportsTo], i) => ({ _id: i + 1, name, ...(reportsTo && { reportsTo }) })),
+    );
+    const above = {
+      from: 'employees',
+      startWith: '$reportsTo',
+      connectFromField: 'reportsTo',
+      connectToField: 'name',
+      as: 'reportingHierarchy',
+    };
+    const chains = documents.aggregate('employees', [{ $graphLookup: above }, { $sort: { _id: 1 } }]);
+    assert.deepEqual(
+      chains.map(({ reportingHierarchy }) => reportingHierarchy.map(({ _id }: Document) => _id).sort()),
+      [[], [1], [1, 2], [1, 2], [1, 2, 3], [1, 2, 4]],
+    );
+  });
+
+  test('$graphLookup across two collections, with a depth, by an index', (t) => {
+    const documents = new TestDocuments(t);
+    const airports = {
+      JFK: ['BOS', 'ORD'],
+      BOS: ['JFK', 'PWM'],
+      ORD: ['JFK'],
+      PWM: ['BOS', 'LHR'],
+      LHR: ['PWM'],
+    };
+    documents.insert(
+      'airports',
+      ...Object.entries(airports).map(([airport, connects], _id) => ({ _id, airport, connects })),
+    );
+    documents.insert(
+      'travelers',
+      { _id: 1, name: 'Dev', nearestAirport: 'JFK' },
+      { _id: 3, name: 'Jeff', nearestAirport: 'BOS' },
+    );
+    const within = {
+      from: 'airports',
+      startWith: '$nearestAirport',
+      connectFromField: 'connects',
+      connectToField: 'airport',
+      maxDepth: 2,
+      depthField: 'numConnections',
+      as: 'destinations',
+    };
+    const reached = (more: Document = {}) =>
+      documents
+        .aggregate('travelers', [{ $graphLookup: { ...within, ...more } }, { $sort: { _id: 1 } }])
+        .map(({ destinations }) =>
+          Object.fromEntries(
+            destinations.map(({ airport, numConnections }: Document) => [airport, numConnections]),
+          ),
+        );
+    assert.deepEqual(reached(), [
+      { JFK: 0, BOS: 1, ORD: 1, PWM: 2 },
+      { BOS: 0, JFK: 1, PWM: 1, LHR: 2, ORD: 2 },
+    ]);
+    assert.deepEqual(reached({ maxDepth: 0 }), [{ JFK: 0 }, { BOS: 0 }]);
+    assert.deepEqual(reached({ restrictSearchWithMatch: { airport: { $ne: 'BOS' } } }), [
+      { JFK: 0, ORD: 1 },
+      {},
+    ]);
+    documents.run({ createIndexes: 'airports', indexes: [{ key: { airport: 1 }, name: 'airport' }] });
+    reached();
+    const [, byIndex] = documents.aggregate('airports', [{ $indexStats: {} }]);
+    assert.ok(byIndex?.accesses.ops > 0, 'the index is used');
+    const wrong = {
+      aggregate: 'travelers',
+      pipeline: [{ $graphLookup: { ...within, maxDepth: -1 } }],
+      cursor: {},
+    };
+    assert.equal(documents.codeOf(wrong), 40101);
+  });
+
   test('$match with $sampleRate takes none, all or some', (t) => {
     const documents = hundred(t);
     const count = ($sampleRate: number) =>

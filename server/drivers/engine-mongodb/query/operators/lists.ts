@@ -97,6 +97,7 @@ function range([start, end, step = 1]: unknown[]): unknown {
   if (by === 0) throw new CommandError(34449, '$range requires a non-zero step value');
   const count = Math.max(0, Math.ceil((to - from) / by));
   new MemoryBudget('$range').take(count * 8);
+  spend(count / 20);
   return Array.from({ length: count }, (_, i) => from + i * by);
 }
 
@@ -185,7 +186,9 @@ export const LISTS: Readonly<Record<string, Operator>> = {
   $concatArrays: {
     work: (values) => {
       if (values.some(isNil)) return null;
-      return values.flatMap((each) => listOf(each, 28664, '$concatArrays only supports arrays'));
+      const lists = values.map((each) => listOf(each, 28664, '$concatArrays only supports arrays'));
+      new MemoryBudget('$concatArrays').take(lists.reduce((sum, { length }) => sum + length, 0) * 8);
+      return lists.flat();
     },
   },
   $first: end('$first', 0),

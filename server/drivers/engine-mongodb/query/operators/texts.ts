@@ -6,6 +6,9 @@ import { typeNameOf } from '../../values/type-names.ts';
 import { SIZES } from '../sizes.ts';
 import type { Operator } from './operator.ts';
 
+/** No document holds a longer one. */
+const MAX_LENGTH = 16 * 2 ** 20;
+
 const isNil = (value: unknown) => value === null || value === undefined;
 
 function refused(code: number, wanted: string, value: unknown): CommandError {
@@ -119,13 +122,26 @@ function replacing(name: string, isAll: boolean): (values: Document) => unknown 
       if (!isNil(value)) textOf(value, code, `${name} requires that '${what}' be a string`);
     if ([input, find, replacement].some(isNil)) return null;
     const put = () => replacement as string;
-    return isAll ? input.replaceAll(find, put) : input.replace(find, put);
+    if (!isAll) return input.replace(find, put);
+    const count = find === '' ? input.length + 1 : input.split(find).length - 1;
+    if (input.length + count * (replacement.length - find.length) > MAX_LENGTH)
+      throw new CommandError(
+        'BSONObjectTooLarge',
+        `${name} makes no text longer than ${MAX_LENGTH} characters`,
+      );
+    return input.replaceAll(find, put);
   };
 }
 
 function concatenated(values: unknown[]): unknown {
   if (values.some(isNil)) return null;
-  return values.map((each) => textOf(each, 16702, '$concat only supports strings')).join('');
+  const texts = values.map((each) => textOf(each, 16702, '$concat only supports strings'));
+  if (texts.reduce((sum, { length }) => sum + length, 0) > MAX_LENGTH)
+    throw new CommandError(
+      'BSONObjectTooLarge',
+      `$concat makes no text longer than ${MAX_LENGTH} characters`,
+    );
+  return texts.join('');
 }
 
 function split([text, separator]: unknown[]): unknown {

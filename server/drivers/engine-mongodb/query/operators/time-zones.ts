@@ -1,6 +1,7 @@
 /** Dates in time zones: a moment as the clocks of a zone show it, in milliseconds as if they showed UTC. */
 import { ObjectId, Timestamp } from 'bson';
 import { CommandError } from '../../command-error.ts';
+import { spend } from '../../command-time.ts';
 import { typeNameOf } from '../../values/type-names.ts';
 
 export const DAY_MS = 86_400_000;
@@ -12,6 +13,8 @@ export interface Zone {
 }
 
 const UTC: Zone = { isUtc: true, offsetAt: () => 0 };
+/** Cost of what the clocks of a named zone show. */
+const FORMAT_STEPS = 50;
 /** A formatter is some 50 KB. */
 const MAX_ZONES = 100;
 const zones = new Map<string, Zone>();
@@ -55,6 +58,7 @@ function namedZone(name: string): Zone {
     throw new CommandError(40485, `unrecognized time zone identifier: "${name}"`);
   }
   const offsetAt = (utcMs: number) => {
+    spend(FORMAT_STEPS);
     const parts = Object.fromEntries(format.formatToParts(utcMs).map(({ type, value }) => [type, value]));
     const year = parts.era?.startsWith('B') ? 1 - Number(parts.year) : Number(parts.year);
     const whole = Math.floor(utcMs / 1000) * 1000;
