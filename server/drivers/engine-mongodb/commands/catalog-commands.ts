@@ -11,6 +11,7 @@ import { equalValues } from '../values/key-order.ts';
 import { isNumber, plainNumber } from '../values/numbers.ts';
 import {
   assertName,
+  assertRoom,
   type Command,
   type CommandScope,
   collectionFor,
@@ -218,7 +219,7 @@ function renameCollection(
 }
 
 function dropDatabase(_command: Document, scope: CommandScope): Document {
-  for (const collection of scope.store.collections()) scope.store.drop(collection);
+  scope.store.dropAll();
   scope.cursors.killAll();
   return { dropped: scope.databaseName, ok: 1 };
 }
@@ -296,6 +297,7 @@ function createIndex(collection: Collection, spec: Document, scope: CommandScope
     throw new CommandError('CannotCreateIndex', 'only one text index per collection allowed');
   if (collection.indexes.length >= MAX_INDEXES)
     throw new CommandError('CannotCreateIndex', `add index fails, too many indexes for ${collection.name}`);
+  assertRoom(scope);
   scope.writing.createIndex(collection, spec);
   scope.counters.begin(collection, spec.name);
 }

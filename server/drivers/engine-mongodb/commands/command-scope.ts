@@ -63,8 +63,21 @@ export function assertName(name: string, scope: CommandScope): void {
     throw new CommandError('InvalidNamespace', `Invalid namespace specified '${namespace}'`);
 }
 
+/** SQLite looks through all tables of a file to make or drop one. */
+const MAX_TABLES = 10_000;
+
+/** Throws CommandError when there is no room for one more collection or index. */
+export function assertRoom({ store }: CommandScope): void {
+  if (store.tables < MAX_TABLES) return;
+  throw new CommandError(
+    'OperationFailed',
+    `a database has at most ${MAX_TABLES} collections and indexes together: drop those that are not used`,
+  );
+}
+
 export function createCollection(name: string, scope: CommandScope, options: Document): Collection {
   assertName(name, scope);
+  assertRoom(scope);
   return scope.store.create(name, options);
 }
 

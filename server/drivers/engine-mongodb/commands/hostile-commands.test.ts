@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
 import { BSONRegExp, Decimal128, type Document, Long, serialize } from 'bson';
 import fc from 'fast-check';
@@ -268,4 +269,54 @@ test('any field of any command may be anything: the answer is a reply, and the d
     }),
     { numRuns: 2000 },
   );
+});
+
+test('a database has 10,000 collections and indexes at most, and is dropped with all of them', (t) => {
+  const documents = new TestDocuments(t);
+  const made = (index: number) => documents.codeOf({ create: `c${index}` });
+  // The first 9,000 by the store itself: a command for each takes a minute.
+  documents.database.close();
+  const file = new DatabaseSync(documents.file);
+  file.exec(`BEGIN; WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 9998)
+    INSERT INTO collections SELECT i, 'old' || i, randomblob(16), x'0500000000', 0, 0 FROM n; COMMIT;`);
+  file.close();
+  documents.open();
+  assert.deepEqual([made(1), made(2), made(3)], [undefined, undefined, 96]);
+  assert.equal(documents.codeOf({ insert: 'c4', documents: [{}] }), 96);
+  assert.equal(documents.codeOf({ createIndexes: 'c1', indexes: [{ key: { a: 1 }, name: 'a' }] }), 96);
+  documents.insert('c1', { _id: 1 });
+  assert.equal(documents.codeOf({ createIndexes: 'c1', indexes: [{ key: { a: 1 }, name: 'a' }] }), 96);
+  assert.deepEqual(documents.ids('c1', {}), [1], 'a command that failed changed nothing');
+  documents.run({ dropDatabase: 1 });
+  assert.equal(documents.run({ dbStats: 1 }).collections, 0);
+  documents.insert('c4', { _id: 1 });
+});
+
+test('what a failed command changed is as it was before', (t) => {
+  const documents = new TestDocuments(t);
+  documents.insert('a', { _id: 1, n: 1 });
+  const figures = () => {
+    const { count, size, nindexes } = documents.run({ collStats: 'a' });
+    return { count, size, nindexes };
+  };
+  const before = figures();
+  const many = Array.from({ length: 2000 }, (_, i) => ({ _id: i + 10, l: [1, 2] }));
+  documents.clock.monotonic = () => {
+    documents.clock.advance(1);
+    return documents.clock.uptime();
+  };
+  assert.equal(documents.codeOf({ insert: 'a', documents: many, maxTimeMS: 20 }), 50);
+  assert.deepEqual(figures(), before);
+  const indexes = [
+    { key: { n: 1 }, name: 'n' },
+    { key: { m: 1 }, name: 'n' },
+  ];
+  assert.equal(documents.codeOf({ createIndexes: 'a', indexes }), 86);
+  assert.deepEqual(figures(), before);
+  documents.run({ createIndexes: 'a', indexes: [{ key: { l: 1 }, name: 'l' }] });
+  assert.equal(documents.codeOf({ insert: 'a', documents: many, maxTimeMS: 20 }), 50);
+  documents.insert('a', { _id: 2, l: [1, 2] });
+  documents.database.close();
+  documents.open();
+  assert.deepEqual(documents.ids('a', { l: { $gt: 0, $lt: 9 } }), [2], 'known to have lists after a restart');
 });

@@ -2,14 +2,13 @@
 import { DatabaseSync, type SQLInputValue, type SQLOutputValue, type StatementSync } from 'node:sqlite';
 import { type Document, UUID } from 'bson';
 import { newUuid } from '../../../platform/ids.ts';
-import { HOST_DISK_FULL, hostSpace } from '../../engine-children/host-space.ts';
+import { hostSpace } from '../../engine-children/host-space.ts';
 import { isShrinkable, shrinkFile } from '../../engine-children/shrinking.ts';
-import { isCorrupt, isFull } from '../../engine-children/sqlite-error.ts';
 import { CommandError } from '../command-error.ts';
 import { decodeDocument, encodeDocument, type RawDocument } from '../values/bson-documents.ts';
-import { indexOf } from './index-keys.ts';
+import { idIndex, indexOf } from './index-keys.ts';
 import type { Index } from './index-values.ts';
-import { asRow, checksumOf, pages, type Row } from './stored-rows.ts';
+import { asCommandError, asRow, checksumOf, pages, type Row } from './stored-rows.ts';
 
 /** 2: each document has a checksum; null where it was written by format 1 and not since. */
 const FORMAT = 2;
@@ -42,23 +41,13 @@ export function afterPrefix(prefix: Uint8Array): Uint8Array {
   return Buffer.concat([prefix, Buffer.from([255])]);
 }
 
-const ID_INDEX = { v: 2, key: { _id: 1 }, name: '_id_', unique: true };
-
-function idIndex({ collation, clusteredIndex, expireAfterSeconds }: Document): Index {
-  const spec = {
-    ...ID_INDEX,
-    ...(collation === undefined ? {} : { collation }),
-    ...(clusteredIndex === undefined ? {} : { name: clusteredIndex.name, clustered: true }),
-    ...(expireAfterSeconds === undefined ? {} : { expireAfterSeconds }),
-  };
-  return indexOf(spec, { id: 0, isMultikey: false });
-}
-
 export class DocumentsStore {
   readonly #database: DatabaseSync;
   readonly #sizeLimit: () => number | null;
   readonly #statements = new Map<string, StatementSync>();
   readonly #changed = new Set<Collection>();
+  /** By the transaction that runs. */
+  #isCatalogChanged = false;
   #collections = new Map<string, Collection>();
   #limit: number | null | undefined;
   /** By which the host let it grow when that was taken into force. */
@@ -94,24 +83,33 @@ export class DocumentsStore {
 
   #load(): void {
     this.#collections = new Map();
+    this.#isCatalogChanged = false;
+    const specs = Map.groupBy(this.#all('SELECT * FROM indexes ORDER BY id'), ({ collection }) => collection);
     for (const row of this.#all('SELECT * FROM collections ORDER BY id')) {
-      const specs = this.#all('SELECT * FROM indexes WHERE collection = ? ORDER BY id', row.id);
       const options = decodeDocument(row.options as Uint8Array);
+      const indexes = (specs.get(row.id as number) ?? []).map(({ id, spec, multikey }) =>
+        indexOf(decodeDocument(spec as Uint8Array), { id: Number(id), isMultikey: multikey === 1 }),
+      );
       this.#collections.set(String(row.name), {
         id: Number(row.id),
         name: String(row.name),
         uuid: new UUID(row.uuid as Uint8Array),
         options,
-        indexes: [
-          idIndex(options),
-          ...specs.map(({ id, spec, multikey }) =>
-            indexOf(decodeDocument(spec as Uint8Array), { id: Number(id), isMultikey: multikey === 1 }),
-          ),
-        ],
+        indexes: [idIndex(options), ...indexes],
         documents: Number(row.documents),
         bytes: Number(row.bytes),
       });
     }
+  }
+
+  /** Reads again what a transaction changed that was rolled back. */
+  #reload(): void {
+    if (this.#isCatalogChanged) this.#load();
+    else
+      for (const collection of this.#changed) {
+        const [row] = this.#all('SELECT documents, bytes FROM collections WHERE id = ?', collection.id);
+        Object.assign(collection, { documents: Number(row?.documents), bytes: Number(row?.bytes) });
+      }
   }
 
   #prepare(sql: string): StatementSync {
@@ -135,6 +133,7 @@ export class DocumentsStore {
   /** Runs `work` in a transaction, rolled back when it throws. Throws CommandError when the file is full. */
   transaction<T>(work: () => T): T {
     this.#limitSize();
+    this.#isCatalogChanged = false;
     this.#database.exec('BEGIN IMMEDIATE');
     try {
       const result = work();
@@ -146,7 +145,7 @@ export class DocumentsStore {
     } catch (error) {
       // SQLite has undone it by itself when the file is full.
       if (this.#database.isTransaction) this.#database.exec('ROLLBACK');
-      this.#load();
+      this.#reload();
       throw asCommandError(error);
     } finally {
       this.#changed.clear();
@@ -184,11 +183,19 @@ export class DocumentsStore {
     return [...this.#collections.values()];
   }
 
+  /** Tables of collections and of their indexes. */
+  get tables(): number {
+    let count = 0;
+    for (const { indexes } of this.#collections.values()) count += indexes.length;
+    return count;
+  }
+
   collection(name: string): Collection | undefined {
     return this.#collections.get(name);
   }
 
   create(name: string, options: Document = {}): Collection {
+    this.#isCatalogChanged = true;
     const uuid = new UUID(newUuid());
     const sql = 'INSERT INTO collections(name, uuid, options, documents, bytes) VALUES (?, ?, ?, 0, 0)';
     const id = this.#run(sql, name, uuid.buffer, encodeDocument(options));
@@ -201,13 +208,15 @@ export class DocumentsStore {
   }
 
   setOptions(collection: Collection, options: Document): void {
+    this.#isCatalogChanged = true;
     this.#run('UPDATE collections SET options = ? WHERE id = ?', encodeDocument(options), collection.id);
     collection.options = options;
     collection.indexes[0] = idIndex(options);
   }
 
   drop(collection: Collection): void {
-    for (const index of collection.indexes) if (index.id !== 0) this.dropIndex(collection, index);
+    this.#isCatalogChanged = true;
+    for (const index of collection.indexes.slice(1).toReversed()) this.dropIndex(collection, index);
     this.#statements.clear();
     this.#database.exec(`DROP TABLE c${collection.id}`);
     this.#run('DELETE FROM collections WHERE id = ?', collection.id);
@@ -215,8 +224,21 @@ export class DocumentsStore {
     this.#changed.delete(collection);
   }
 
+  /** Drops all. The last page of the file goes first: then SQLite moves no other table to where it was. */
+  dropAll(): void {
+    this.#isCatalogChanged = true;
+    const tables = this.#all(`SELECT name FROM sqlite_schema WHERE type = 'table' AND name GLOB '[ci][0-9]*'
+      ORDER BY rootpage DESC`);
+    this.#statements.clear();
+    for (const { name } of tables) this.#database.exec(`DROP TABLE ${name}`);
+    this.#database.exec('DELETE FROM collections; DELETE FROM indexes');
+    this.#collections.clear();
+    this.#changed.clear();
+  }
+
   /** Renames a collection; the new name must be free. */
   rename(collection: Collection, name: string): void {
+    this.#isCatalogChanged = true;
     this.#run('UPDATE collections SET name = ? WHERE id = ?', name, collection.id);
     this.#collections.delete(collection.name);
     this.#collections.set(name, { ...collection, name });
@@ -233,6 +255,7 @@ export class DocumentsStore {
   }
 
   createIndex(collection: Collection, spec: Document): Index {
+    this.#isCatalogChanged = true;
     const sql = 'INSERT INTO indexes(collection, spec, multikey) VALUES (?, ?, 0)';
     const id = this.#run(sql, collection.id, encodeDocument(spec));
     this.#database.exec(
@@ -244,6 +267,7 @@ export class DocumentsStore {
   }
 
   dropIndex(collection: Collection, index: Index): void {
+    this.#isCatalogChanged = true;
     this.#statements.clear();
     this.#database.exec(`DROP TABLE i${index.id}`);
     this.#run('DELETE FROM indexes WHERE id = ?', index.id);
@@ -252,12 +276,14 @@ export class DocumentsStore {
 
   /** Gives an index other options, under which its keys stay what they are. */
   setSpec(collection: Collection, { id, isMultikey }: Index, spec: Document): void {
+    this.#isCatalogChanged = true;
     this.#run('UPDATE indexes SET spec = ? WHERE id = ?', encodeDocument(spec), id);
     const changed = indexOf(spec, { id, isMultikey });
     collection.indexes = collection.indexes.map((index) => (index.id === id ? changed : index));
   }
 
   markMultikey(index: Index): void {
+    this.#isCatalogChanged = true;
     this.#run('UPDATE indexes SET multikey = 1 WHERE id = ?', index.id);
   }
 
@@ -367,14 +393,4 @@ export class DocumentsStore {
 /** Where the keys of an index are; those of `_id` stand beside the documents. */
 function tableOf(collection: Collection, { id }: Index): string {
   return id === 0 ? `c${collection.id}` : `i${id}`;
-}
-
-function asCommandError(error: unknown): unknown {
-  if (hostSpace.isWhy(error)) return new CommandError('OutOfDiskSpace', HOST_DISK_FULL);
-  if (isCorrupt(error)) return new CommandError('DataCorruptionDetected', (error as Error).message);
-  if (!isFull(error)) return error;
-  return new CommandError(
-    'OutOfDiskSpace',
-    'The database has reached its size limit. Delete documents to free space',
-  );
 }

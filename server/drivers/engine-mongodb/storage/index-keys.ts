@@ -63,3 +63,16 @@ export function keysIn(index: Index, document: Document): Buffer[] {
   const keys = product(values).map((list) => keyOf(list.map(orNull), index.descending, index.collation));
   return [...new Map(keys.map((key) => [key.toString('latin1'), key])).values()];
 }
+
+const ID_INDEX = { v: 2, key: { _id: 1 }, name: '_id_', unique: true };
+
+/** The index of `_id`, by the options of its collection. */
+export function idIndex({ collation, clusteredIndex, expireAfterSeconds }: Document): Index {
+  const spec = {
+    ...ID_INDEX,
+    ...(collation === undefined ? {} : { collation }),
+    ...(clusteredIndex === undefined ? {} : { name: clusteredIndex.name, clustered: true }),
+    ...(expireAfterSeconds === undefined ? {} : { expireAfterSeconds }),
+  };
+  return indexOf(spec, { id: 0, isMultikey: false });
+}

@@ -2,6 +2,8 @@
 import type { SQLOutputValue } from 'node:sqlite';
 import { crc32 } from 'node:zlib';
 import type { Document } from 'bson';
+import { HOST_DISK_FULL, hostSpace } from '../../engine-children/host-space.ts';
+import { isCorrupt, isFull } from '../../engine-children/sqlite-error.ts';
 import { CommandError } from '../command-error.ts';
 import type { RawDocument } from '../values/bson-documents.ts';
 
@@ -60,4 +62,15 @@ export function checksumOf(key: Uint8Array, bytes: Uint8Array): number {
 
 function damaged(): CommandError {
   return new CommandError('DataCorruptionDetected', 'a stored document does not match its checksum');
+}
+
+/** An error of the file, for a client; all others as they are. */
+export function asCommandError(error: unknown): unknown {
+  if (hostSpace.isWhy(error)) return new CommandError('OutOfDiskSpace', HOST_DISK_FULL);
+  if (isCorrupt(error)) return new CommandError('DataCorruptionDetected', (error as Error).message);
+  if (!isFull(error)) return error;
+  return new CommandError(
+    'OutOfDiskSpace',
+    'The database has reached its size limit. Delete documents to free space',
+  );
 }
