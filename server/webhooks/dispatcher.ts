@@ -5,6 +5,7 @@
  * time per webhook, so that events arrive in order while none fails; a failed one waits for its retry and
  * blocks nothing. Attempts to many webhooks run in parallel, see ServingOrder.
  */
+import { setTimeout as sleep } from 'node:timers/promises';
 import { BACKGROUND, type Changes } from '../metadata/change.ts';
 import type { Statement } from '../metadata/metadata.ts';
 import type { Clock } from '../platform/clock.ts';
@@ -39,6 +40,9 @@ const MAX_BATCHES = 10;
 const PAUSE_MS = 60_000;
 /** Maximum pause of a webhook's other deliveries after a response with Retry-After. */
 const MAX_REST_MS = 3_600_000;
+/** Rest after a pass, so that passes take a tenth of the time at most. */
+const REST_FACTOR = 9;
+const MAX_PASS_REST_MS = 1000;
 const FAILING_MS = 5 * 24 * 3_600_000;
 /** Stored attempts of one delivery, which may be replayed any number of times. */
 const KEPT_ATTEMPTS = 10;
@@ -98,7 +102,9 @@ export class Dispatcher {
       while (this.#isWanted && this.#isOpen) {
         this.#isWanted = false;
         await this.#fanOut();
+        const began = this.#deps.clock.monotonic();
         await this.#serve();
+        await this.#rest(this.#deps.clock.monotonic() - began);
       }
     } catch (error) {
       // The next tick tries again.
@@ -106,6 +112,12 @@ export class Dispatcher {
     } finally {
       this.#pass = null;
     }
+  }
+
+  /** A look at all that wait takes the longer the more webhooks wait, and each attempt's end asks for one. */
+  async #rest(tookMs: number): Promise<void> {
+    const restMs = Math.min(tookMs * REST_FACTOR, MAX_PASS_REST_MS);
+    if (restMs >= 1) await sleep(restMs, undefined, { signal: this.#end.signal }).catch(() => {});
   }
 
   /** Creates the deliveries of new events, each event exactly once. */
