@@ -62,6 +62,7 @@ export async function buildCompute(deps: HostDeps) {
   const tunnels = new Tunnels({
     clock,
     idleMs: config.tunnelIdleSeconds * 1000,
+    max: Math.ceil(config.maxConnections / 4),
     assertFree: (files) => descriptors.assertFree(files),
     onError,
   });
@@ -182,6 +183,8 @@ function publishing(config: Config) {
     reserved: new Set([config.port, config.dataPort]),
     domain: config.appsDomain,
     max: config.maxPublishedPorts,
+    // The rest is for the cloud itself: those by name have connections of the data origin.
+    maxConnections: Math.ceil(config.maxConnections / 2),
   };
   return { rules, listeners: new TcpListeners({ host: config.host }) };
 }

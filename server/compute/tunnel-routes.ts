@@ -66,7 +66,7 @@ export function vmTunnelRoute({ find }: VmTunnelRouteDeps): Route {
       "Binary frames of at most 64 KiB carry the bytes of one connection to the machine's own port, whether `ports` " +
       'lists it or not. An empty text frame ends the direction of its sender; the other one stays open. Close code ' +
       '1000: both sides ended; 1008: the key ended; 4001: the connection was cut; 4002: the machine stopped; 4003: ' +
-      'idle. A client that pauses reading sends a ping of its own every 25 seconds. SSH on port 22 is waited for ' +
+      'idle; 4004: another account needed the place. A client that pauses reading sends a ping of its own every 25 seconds. SSH on port 22 is waited for ' +
       'for 30 seconds. `cloudlet vm forward` does all this.',
     permission: 'compute:connect',
     params: VmPath,

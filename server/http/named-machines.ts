@@ -117,6 +117,10 @@ export class NamedMachines implements Beside, Upgrades {
     const upgrade = ['Upgrade', request.headers.upgrade ?? '', 'Connection', 'Upgrade'];
     const upstream = this.#forward(exchange, socket, upgrade);
     upstream.on('upgrade', (answer, guest, guestHead) => {
+      if (client.destroyed || exchange.response.headersSent) {
+        guest.destroy();
+        return;
+      }
       exchange.response.detachSocket(client as Socket);
       const fields = pairs(answer.rawHeaders).map((pair) => pair.join(': '));
       client.write(`HTTP/1.1 101 Switching Protocols\r\n${fields.join('\r\n')}\r\n\r\n`, 'latin1');

@@ -44,7 +44,8 @@ function channel() {
   };
 }
 
-const open = () => new Tunnels({ clock, idleMs: 1000, assertFree: () => {}, onError: () => assert.fail() });
+const open = (max = 1000) =>
+  new Tunnels({ clock, idleMs: 1000, max, assertFree: () => {}, onError: () => assert.fail() });
 
 test('bytes and ends go through, and both are written down', async () => {
   const [tunnels, { target, seen }, client] = [open(), echo(), channel()];
@@ -189,4 +190,27 @@ test('bytes one by one for a target that does not read are put together, and one
   assert.equal(waits.size, 2, 'there is a promise for each frame');
   tunnel.close('gone');
   await Promise.all(waits);
+});
+
+test('accounts that hold all tunnels of the cloud give way to others', async () => {
+  const tunnels = open(60);
+  const clients = [];
+  for (const accountId of [1, 2]) {
+    for (let count = 0; count < 30; count++) {
+      const [{ target }, client] = [echo(`vm-${accountId}`, accountId), channel()];
+      (await tunnels.open(target, { port: 22 })).begin(client);
+      clients.push(client);
+    }
+  }
+  const [{ target }, client] = [echo('vm-3', 3), channel()];
+  (await tunnels.open(target, { port: 22 })).begin(client);
+  assert.equal(clients[0]?.got.code, 4004);
+  const early = await tunnels.open(target, { port: 22 });
+  early.close('gone');
+  const late = channel();
+  early.begin(late);
+  assert.equal(late.got.code, 4002, 'it ended before its upgrade did');
+  assert.equal(clients.filter(({ got }) => got.code === 0).length, 58);
+  assert.equal(client.got.code, 0);
+  assert.equal(tunnels.count, 59);
 });

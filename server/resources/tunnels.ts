@@ -8,6 +8,7 @@ import type { Duplex } from 'node:stream';
 import type { Clock } from '../platform/clock.ts';
 import { AppError } from '../platform/errors.ts';
 import { GatheredWrites } from '../platform/gathered-writes.ts';
+import { SharedPlaces } from '../platform/shared-places.ts';
 import { type TunnelEnd, TunnelLog, type TunnelLogTarget } from './tunnel-log.ts';
 
 /** The machine or database at the end of a tunnel. */
@@ -31,6 +32,8 @@ export interface TunnelsDeps {
   readonly clock: Clock;
   /** A tunnel through which no byte goes for so long is closed, ms. */
   readonly idleMs: number;
+  /** Tunnels of all accounts at once. */
+  readonly max: number;
   /** Throws `insufficient_capacity` when this process may not open so many more files. */
   readonly assertFree: (files: number) => void;
   readonly onError: (id: string, what: string, error: unknown) => void;
@@ -51,6 +54,7 @@ const CLOSED = {
   reset: 4001,
   gone: 4002,
   idle: 4003,
+  displaced: 4004,
 } as const;
 type Ending = keyof typeof CLOSED;
 
@@ -60,6 +64,7 @@ const REASONS: Readonly<Record<Ending, string>> = {
   reset: 'The other side cut the connection',
   gone: 'The machine or database was stopped, suspended or deleted',
   idle: 'Nothing went through for too long',
+  displaced: 'The cloud has no more tunnels, and this account had most of them',
 };
 
 export class Tunnels {
@@ -69,9 +74,12 @@ export class Tunnels {
   readonly #byTarget = new Map<string, number>();
   readonly #open = new Set<Tunnel>();
   readonly #log: TunnelLog;
+  /** Places of accounts. */
+  readonly #places: SharedPlaces<number>;
 
   constructor(deps: TunnelsDeps) {
     this.#deps = deps;
+    this.#places = new SharedPlaces(deps.max);
     this.#log = new TunnelLog(deps);
   }
 
@@ -83,7 +91,12 @@ export class Tunnels {
   /** Throws `overloaded` when there are too many, `insufficient_capacity`, and the errors of dial(). */
   async open(target: TunnelTarget, facts: Readonly<Record<string, unknown>>): Promise<Tunnel> {
     const { clock, assertFree } = this.#deps;
-    const giveBack = this.#take(target);
+    let opened: Tunnel | undefined;
+    let isDisplaced = false;
+    const giveBack = this.#take(target, () => {
+      isDisplaced = true;
+      opened?.close('displaced');
+    });
     try {
       assertFree(FILES);
       const stream = await target.dial();
@@ -100,6 +113,8 @@ export class Tunnels {
       };
       const tunnel = new Tunnel({ stream, target, onEnd, now: () => clock.monotonic() });
       this.#open.add(tunnel);
+      opened = tunnel;
+      if (isDisplaced) tunnel.close('displaced');
       return tunnel;
     } catch (error) {
       giveBack();
@@ -121,11 +136,15 @@ export class Tunnels {
   }
 
   /** The result gives the place back; a second call does nothing. */
-  #take({ id, accountId }: TunnelTarget): () => void {
+  #take({ id, accountId }: TunnelTarget, giveWay: () => void): () => void {
     const [ofAccount, ofTarget] = [this.#byAccount.get(accountId) ?? 0, this.#byTarget.get(id) ?? 0];
     if (ofAccount >= MAX_PER_ACCOUNT || ofTarget >= MAX_PER_TARGET) {
       const detail = `An account can have at most ${MAX_PER_ACCOUNT} tunnels, ${MAX_PER_TARGET} to one target`;
       throw new AppError('overloaded', detail, { hint: 'Close an unused tunnel' });
+    }
+    const leave = this.#places.take(accountId, giveWay);
+    if (leave === null) {
+      throw new AppError('overloaded', 'All tunnels of this cloud are in use', { hint: 'Try again later' });
     }
     this.#byAccount.set(accountId, ofAccount + 1);
     this.#byTarget.set(id, ofTarget + 1);
@@ -133,6 +152,7 @@ export class Tunnels {
     return () => {
       if (isGiven) return;
       isGiven = true;
+      leave();
       lower(this.#byAccount, accountId);
       lower(this.#byTarget, id);
     };
@@ -191,6 +211,11 @@ class Tunnel {
 
   begin(channel: TunnelChannel): void {
     const { stream, target, now } = this.#deps;
+    if (this.#isOver) {
+      const ending = this.#ending ?? 'reset';
+      channel.close(CLOSED[ending], REASONS[ending]);
+      return;
+    }
     this.#channel = channel;
     stream.on('data', (bytes: Buffer) => {
       this.#movedAt = now();

@@ -26,6 +26,7 @@ function newConnections() {
   const connections = new PublishedConnections(
     {
       descriptors: { assertFree: () => {} },
+      maxConnections: 15,
       sent: { note: (vmId, bytes) => void sent.push([vmId, bytes]) },
       onError: (_vmId, _what, error) => void errors.push(error),
     },
@@ -77,4 +78,12 @@ test('a place that is given away while its connection is made leads nowhere', as
     [true, ...Array.from({ length: MAX - 1 }, () => false)],
   );
   assert.equal((await made[0]?.promise)?.destroyed, true);
+});
+
+test('an account with all places of the cloud gives way to others', async () => {
+  const { visit } = newConnections();
+  for (let at = 0; at < MAX; at++) assert.ok((await visit(`1.1.1.${at}`, 1)) !== null);
+  for (let at = 0; at < 7; at++) assert.ok((await visit(`1.1.1.${at}`, 2)) !== null, String(at));
+  assert.ok((await visit('2.2.2.2', 3)) !== null);
+  assert.equal(await visit('1.1.1.9', 2), null);
 });

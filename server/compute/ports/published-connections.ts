@@ -1,13 +1,16 @@
 /**
- * Connections through published ports. An account has a number of them, which its visitors share: anybody
- * may open some and then say nothing, so with all in use a visitor with few takes the place of one with many.
+ * Connections through published ports. All accounts share a number of them, and the visitors of an account
+ * its part: anybody may open some and then say nothing.
  */
 import type { Socket } from 'node:net';
 import type { WriteBehind } from '../../metadata/change.ts';
+import { SharedPlaces } from '../../platform/shared-places.ts';
 import type { OpenFiles } from '../machines/machines.ts';
 
 export interface PublishedConnectionsDeps {
   readonly descriptors: OpenFiles;
+  /** Connections of all accounts at once. */
+  readonly maxConnections: number;
   /** Bytes that machines sent to others, for billing. */
   readonly sent: Pick<WriteBehind<string, number>, 'note'>;
   readonly onError: (vmId: string, what: string, error: unknown) => void;
@@ -25,49 +28,58 @@ export interface Visit {
 const MAX_CONNECTIONS = 512;
 const PER_CONNECTION_FILES = 2;
 
-interface Entry extends Visit {
-  /** null: it is being made. */
-  socket: Socket | null;
-  /** Its place was given to another visitor. */
-  isGone: boolean;
+interface Entry {
+  readonly vmId: string;
+  readonly socket: Socket;
   counted: number;
 }
+
+/** Places of one account, by visitor. */
+type Places = SharedPlaces<string>;
 
 export class PublishedConnections {
   readonly #deps: PublishedConnectionsDeps;
   readonly #max: number;
-  /** By account; the oldest first. */
-  readonly #open = new Map<number, Set<Entry>>();
+  /** Places of all accounts together. */
+  readonly #all: SharedPlaces<number>;
+  readonly #byAccount = new Map<number, Places>();
+  readonly #open = new Set<Entry>();
 
   constructor(deps: PublishedConnectionsDeps, max = MAX_CONNECTIONS) {
     this.#deps = deps;
     this.#max = max;
+    this.#all = new SharedPlaces(deps.maxConnections);
   }
 
-  /** null: nothing answers, or the account has no place for this visitor. Never rejects. */
+  /** null: nothing answers, or there is no place for this visitor. Never rejects. */
   async dial(visit: Visit, connect: () => Promise<Socket | null>): Promise<Socket | null> {
-    const { accountId, vmId, source } = visit;
-    const all = this.#open.get(accountId) ?? new Set();
-    if (all.size >= this.#max && !makeRoom(all, source)) return null;
-    const entry: Entry = { ...visit, socket: null, isGone: false, counted: 0 };
-    all.add(entry);
-    this.#open.set(accountId, all);
+    const { vmId } = visit;
+    let socket: Socket | null = null;
+    let isGone = false;
+    const giveBack = this.#take(visit, () => {
+      isGone = true;
+      socket?.resetAndDestroy();
+    });
+    if (giveBack === null) return null;
     try {
       this.#deps.descriptors.assertFree(PER_CONNECTION_FILES);
-      const socket = await connect();
-      if (socket === null || socket.destroyed || entry.isGone) {
-        socket?.destroy();
-        this.#leave(entry);
+      const made = await connect();
+      if (made === null || made.destroyed || isGone) {
+        made?.destroy();
+        giveBack();
         return null;
       }
-      entry.socket = socket;
-      socket.once('close', () => {
+      socket = made;
+      const entry = { vmId, socket: made, counted: 0 };
+      this.#open.add(entry);
+      made.once('close', () => {
         this.#count(entry);
-        this.#leave(entry);
+        this.#open.delete(entry);
+        giveBack();
       });
-      return socket;
+      return made;
     } catch (error) {
-      this.#leave(entry);
+      giveBack();
       this.#deps.onError(vmId, 'connecting to a published port failed', error);
       return null;
     }
@@ -75,35 +87,35 @@ export class PublishedConnections {
 
   /** Hands the bytes sent since the last call to billing. */
   countSent(): void {
-    for (const all of this.#open.values()) for (const entry of all) this.#count(entry);
+    for (const entry of this.#open) this.#count(entry);
   }
 
-  #leave(entry: Entry): void {
-    const all = this.#open.get(entry.accountId);
-    all?.delete(entry);
-    if (all?.size === 0) this.#open.delete(entry.accountId);
+  /** A place of the account for the visitor, and one of all for the account. */
+  #take({ accountId, source }: Visit, onGone: () => void): (() => void) | null {
+    const own: Places = this.#byAccount.get(accountId) ?? new SharedPlaces(this.#max);
+    this.#byAccount.set(accountId, own);
+    const backs: (() => void)[] = [];
+    const giveBack = () => {
+      for (const back of backs) back();
+      if (own.size === 0 && this.#byAccount.get(accountId) === own) this.#byAccount.delete(accountId);
+    };
+    const giveWay = () => {
+      giveBack();
+      onGone();
+    };
+    const ofOwn = own.take(source, giveWay);
+    if (ofOwn !== null) backs.push(ofOwn);
+    const ofAll = ofOwn === null ? null : this.#all.take(accountId, giveWay);
+    if (ofAll !== null) backs.push(ofAll);
+    if (ofAll !== null) return giveBack;
+    giveBack();
+    return null;
   }
 
   #count(entry: Entry): void {
-    const bytes = (entry.socket?.bytesRead ?? 0) - entry.counted;
+    const bytes = entry.socket.bytesRead - entry.counted;
     if (bytes === 0) return;
     entry.counted += bytes;
     this.#deps.sent.note(entry.vmId, bytes);
   }
-}
-
-/** False: nobody has clearly more of them than this visitor. */
-function makeRoom(all: Set<Entry>, source: string): boolean {
-  const counts = new Map<string, number>();
-  for (const entry of all) counts.set(entry.source, (counts.get(entry.source) ?? 0) + 1);
-  const most = Math.max(...counts.values());
-  if (most <= (counts.get(source) ?? 0) + 1) return false;
-  for (const entry of all) {
-    if (counts.get(entry.source) !== most) continue;
-    entry.isGone = true;
-    all.delete(entry);
-    entry.socket?.resetAndDestroy();
-    return true;
-  }
-  return false;
 }

@@ -40,6 +40,8 @@ export interface PublishingRules {
   readonly domain: string;
   /** Maximum per account. */
   readonly max: number;
+  /** Connections through ports and names, of all accounts at once. */
+  readonly maxConnections: number;
 }
 
 export interface PublishedPortsDeps {
@@ -81,7 +83,7 @@ export class PublishedPorts {
 
   constructor(deps: PublishedPortsDeps) {
     this.#deps = deps;
-    this.#connections = new PublishedConnections(deps);
+    this.#connections = new PublishedConnections({ ...deps, maxConnections: deps.rules.maxConnections });
   }
 
   /**

@@ -1,0 +1,30 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { SharedPlaces } from './shared-places.ts';
+
+test('with all taken, whoever has few gets a place of whoever has most, until they have as many', () => {
+  const places = new SharedPlaces<string>(10);
+  const lost: string[] = [];
+  const take = (owner: string, name = owner) => places.take(owner, () => lost.push(name));
+  for (let at = 0; at < 10; at++) assert.ok(take('many', `many ${at}`) !== null);
+  assert.equal(take('many'), null);
+  for (let at = 0; at < 5; at++) assert.ok(take('few') !== null, String(at));
+  assert.deepEqual(lost, ['many 0', 'many 1', 'many 2', 'many 3', 'many 4']);
+  assert.equal(take('few'), null);
+  assert.equal(take('many'), null);
+  assert.ok(take('new') !== null);
+  assert.equal(places.size, 10);
+});
+
+test('a place is given back once', () => {
+  const places = new SharedPlaces<number>(1);
+  const back = places.take(1, () => assert.fail());
+  assert.equal(
+    places.take(1, () => {}),
+    null,
+  );
+  back?.();
+  assert.ok(places.take(1, () => {}) !== null);
+  back?.();
+  assert.equal(places.size, 1);
+});
