@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { test } from 'node:test';
+import { after, before, beforeEach, describe, test } from 'node:test';
 import { notInstalled } from '../../scripts/installed.ts';
 import { type Account, Client } from '../harness/client.ts';
 import { CloudProcess } from '../harness/cloud-process.ts';
@@ -89,12 +89,29 @@ async function signIn(firefox: Firefox, cloud: CloudProcess, username: string): 
   return new Client(cloud.api, api_key);
 }
 
-const noFirefox = notInstalled('firefox-esr');
-test('Firefox has them too, and takes a file, then a folder', { skip: noFirefox }, async () => {
-  assertConsoleBuilt();
-  const cloud = await CloudProcess.start();
-  const firefox = await Firefox.open();
-  try {
+/** Resolves when the expression is true in the page. */
+async function holds(firefox: Firefox, what: string, expression: string): Promise<void> {
+  await eventually(what, () => firefox.evaluate(expression) as Promise<boolean>);
+}
+
+const focused = (firefox: Firefox, selector: string) =>
+  holds(firefox, `the focus is on ${selector}`, `document.activeElement.matches('${selector}')`);
+
+describe('Firefox', { skip: notInstalled('firefox-esr') }, () => {
+  let cloud: CloudProcess;
+  let firefox: Firefox;
+  before(async () => {
+    assertConsoleBuilt();
+    cloud = await CloudProcess.start();
+    firefox = await Firefox.open();
+  });
+  beforeEach(() => firefox.startAfresh());
+  after(async () => {
+    await firefox?.close();
+    await cloud?.stop();
+  });
+
+  test('has them too, and takes a file, then a folder', async () => {
     assert.equal(await firefox.evaluate(MISSING), '');
     for (const [i, path] of PLACES.entries()) {
       const client = await signIn(firefox, cloud, `firefox-${i}`);
@@ -108,27 +125,9 @@ test('Firefox has them too, and takes a file, then a folder', { skip: noFirefox 
       assert.deepEqual(await storedNames(client), Object.keys(DROPPED), path);
     }
     assert.deepEqual(firefox.complaints, []);
-  } finally {
-    await firefox.close();
-    await cloud.stop();
-  }
-});
+  });
 
-/** Resolves when the expression is true in the page. */
-async function holds(firefox: Firefox, what: string, expression: string): Promise<void> {
-  await eventually(what, () => firefox.evaluate(expression) as Promise<boolean>);
-}
-
-const focused = (firefox: Firefox, selector: string) =>
-  holds(firefox, `the focus is on ${selector}`, `document.activeElement.matches('${selector}')`);
-
-test('Firefox is used with the keyboard: the sign-in form, the palette, cut and paste, and a query', {
-  skip: noFirefox,
-}, async () => {
-  assertConsoleBuilt();
-  const cloud = await CloudProcess.start();
-  const firefox = await Firefox.open();
-  try {
+  test('is used with the keyboard: the sign-in form, the palette, cut and paste, and a query', async () => {
     const identity = { username: 'typist', password: PASSWORD, email: 'typist@example.org' };
     const anyone = new Client(cloud.api);
     const { body: account } = await anyone.call('/api/register', { json: identity });
@@ -169,25 +168,15 @@ test('Firefox is used with the keyboard: the sign-in form, the palette, cut and 
     await firefox.press('Control+Enter');
     await firefox.says('by hand');
     assert.deepEqual(firefox.complaints, []);
-  } finally {
-    await firefox.close();
-    await cloud.stop();
-  }
-});
+  });
 
-test('Firefox makes an S3 key with the keyboard, tests it, and shows each tab of a bucket', {
-  skip: noFirefox,
-}, async () => {
-  assertConsoleBuilt();
-  const cloud = await CloudProcess.start();
-  const firefox = await Firefox.open();
-  const button = (name: string) =>
-    `[...document.querySelectorAll('button')].findLast((each) => each.innerText.trim() === '${name}')`;
-  const press = async (name: string) => {
-    await holds(firefox, `there is ${name}`, `${button(name)} !== undefined`);
-    await firefox.evaluate(`${button(name)}.click()`);
-  };
-  try {
+  test('makes an S3 key with the keyboard, tests it, and shows each tab of a bucket', async () => {
+    const button = (name: string) =>
+      `[...document.querySelectorAll('button')].findLast((each) => each.innerText.trim() === '${name}')`;
+    const press = async (name: string) => {
+      await holds(firefox, `there is ${name}`, `${button(name)} !== undefined`);
+      await firefox.evaluate(`${button(name)}.click()`);
+    };
     const owner = await signIn(firefox, cloud, 'keeper');
     await owner.call('/api/buckets', { json: { name: 'shown' } });
     await firefox.goto(`${cloud.api}/storage/s3`);
@@ -217,8 +206,5 @@ test('Firefox makes an S3 key with the keyboard, tests it, and shows each tab of
       await holds(firefox, `the tab ${name} has content`, shown);
     }
     assert.deepEqual(firefox.complaints, []);
-  } finally {
-    await firefox.close();
-    await cloud.stop();
-  }
+  });
 });

@@ -65,6 +65,16 @@ export class Firefox {
     this.#socket.close();
   }
 
+  /** Goes on in a new tab that knows nothing of what was before: cookies, storage, complaints. */
+  async startAfresh(): Promise<void> {
+    const former = this.#context;
+    const { userContext } = await this.#send('browser.createUserContext');
+    const { context } = await this.#send('browsingContext.create', { type: 'tab', userContext });
+    this.#context = context;
+    await this.#send('browsingContext.close', { context: former });
+    this.complaints.length = 0;
+  }
+
   async goto(url: string): Promise<void> {
     await this.#send('browsingContext.navigate', { context: this.#context, url, wait: 'complete' });
   }
