@@ -94,8 +94,8 @@ export async function runGuide(guide: string, problems: readonly string[] = []):
     npm_config_offline: 'true',
     npm_config_ignore_scripts: 'true',
     npm_config_install_links: 'false',
-    // Newer ones of npm keep their compiled code where temporary files are.
-    NODE_DISABLE_COMPILE_CACHE: '1',
+    // Newer ones of npm keep their compiled code where temporary files are, unless told another place.
+    NODE_COMPILE_CACHE: join(MODULES, '.cache/node'),
     ...OWN_GROUND,
   };
   // Read from its input as from a terminal: a command that reads there would swallow the next lines.
