@@ -6,10 +6,10 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { CheckedClient } from '../harness/checked-client.ts';
-import { CloudProcess } from '../harness/cloud-process.ts';
+import { ADMIN_KEY, CloudProcess } from '../harness/cloud-process.ts';
 import { assertBooks, billOf } from './billing-kit.ts';
 import { FAKED_CLOCK, noFakedClock } from './faked-clock.ts';
-import { cannotRunGuests, newVm, removeAll } from './vms-kit.ts';
+import { cannotRunGuests, idleImage, newVm, removeAll } from './vms-kit.ts';
 
 const skip = cannotRunGuests() || noFakedClock;
 const STEP_MS = 2000;
@@ -39,7 +39,7 @@ async function fakedCloud(
 
 test('jumps of the wall clock, back and forth, charge nothing extra', { skip }, async (t) => {
   const { user, set, dataDir } = await fakedCloud(t);
-  const vm = await newVm(user);
+  const vm = await newVm(user, await idleImage(user.as(ADMIN_KEY)));
   const vmId = vm.slice(vm.lastIndexOf('/') + 1);
   const began = performance.now();
   await user.expect(200, `${vm}/start`, { method: 'POST' });

@@ -5,7 +5,7 @@ import { CheckedClient } from '../harness/checked-client.ts';
 import type { Account } from '../harness/client.ts';
 import { ADMIN_KEY, CloudProcess } from '../harness/cloud-process.ts';
 import { eventually } from '../harness/waiting.ts';
-import { cannotRunGuests, newVm, removeAll } from './vms-kit.ts';
+import { cannotRunGuests, idleImage, newVm, removeAll } from './vms-kit.ts';
 
 /** Credits are looked at just as often. Long enough to see a machine that runs in it. */
 const GRACE_SECONDS = 3;
@@ -112,8 +112,9 @@ describe('a machine whose account runs out', { skip: cannotRunGuests() }, () => 
   before(async () => {
     account = await client.register();
     user = client.as(account.api_key);
-    vm = await newVm(user);
-    stopped = await newVm(user);
+    const idle = await idleImage(client.as(ADMIN_KEY));
+    vm = await newVm(user, idle);
+    stopped = await newVm(user, idle);
   });
   after(() => removeAll(user));
 

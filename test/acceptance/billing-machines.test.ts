@@ -12,7 +12,7 @@ import { CheckedClient } from '../harness/checked-client.ts';
 import { ADMIN_KEY, CloudProcess } from '../harness/cloud-process.ts';
 import { eventually } from '../harness/waiting.ts';
 import { assertBill, assertBooks, billOf, msOf, runsOf, T2_MICRO_PRICE } from './billing-kit.ts';
-import { cannotRunGuests, guestPids, newVm, removeAll } from './vms-kit.ts';
+import { cannotRunGuests, guestPids, idleImage, newVm, removeAll } from './vms-kit.ts';
 
 const isFull = process.env.FAULTS === 'full';
 const RUN_MS = isFull ? 90_000 : 4000;
@@ -29,11 +29,13 @@ const dataDir = mkdtempSync(join(tmpdir(), 'cloudlet-billing-'));
 let cloud: CloudProcess;
 let user: CheckedClient;
 let key: string;
+let idle: { readonly image: string };
 before(async () => {
   cloud = await CloudProcess.start({ dataDir });
   const anyone = await CheckedClient.open(cloud.api);
   key = (await anyone.register()).api_key;
   user = anyone.as(key);
+  if (!skip) idle = await idleImage(anyone.as(ADMIN_KEY));
 });
 after(async () => {
   await removeAll(user);
@@ -68,7 +70,7 @@ async function runFor(
 }
 
 test('reading adds nothing to the ledger, and all that is read agrees', { skip }, async () => {
-  const vm = await newVm(user);
+  const vm = await newVm(user, idle);
   await post(`${vm}/start`);
   const codes = async () =>
     (await user.expect(200, '/api/billing/ledger')).map(({ code }: { code: string }) => code);
@@ -93,7 +95,7 @@ test('reading adds nothing to the ledger, and all that is read agrees', { skip }
 });
 
 test('a machine costs its price by the second that it ran', { skip }, async () => {
-  const vm = await newVm(user);
+  const vm = await newVm(user, idle);
   assert.deepEqual(await billOf(user, idOf(vm)), { ms: 0, micro: 0 }, 'what never ran costs nothing');
   let under = { ms: 0, micro: 0 };
   const { least, most } = await runFor(vm, async () => {
@@ -110,7 +112,7 @@ test('a machine costs its price by the second that it ran', { skip }, async () =
 });
 
 test('started and stopped again and again, nothing is lost and nothing doubled', { skip }, async () => {
-  const vm = await newVm(user);
+  const vm = await newVm(user, idle);
   let [least, most] = [0, 0];
   for (let i = 0; i < TIMES; i++) {
     const run = await runFor(vm, async () => {
@@ -127,7 +129,7 @@ test('started and stopped again and again, nothing is lost and nothing doubled',
 });
 
 test('Cloudlet dead while it runs on: that time is charged, once', { skip }, async () => {
-  const vm = await newVm(user);
+  const vm = await newVm(user, idle);
   const { least, most } = await runFor(vm, async () => {
     const pids = guestPids(idOf(vm));
     await whileDead(() => sleep(DEAD_MS));
@@ -141,7 +143,7 @@ test('Cloudlet dead while it runs on: that time is charged, once', { skip }, asy
 });
 
 test('killed while Cloudlet is dead: charged to its real end, with the reason', { skip }, async () => {
-  const vm = await newVm(user);
+  const vm = await newVm(user, idle);
   await post(`${vm}/start`);
   await sleep(RUN_MS / 4);
   let killedAt = 0;
@@ -166,7 +168,7 @@ test('starts at the same time, with credits for a few: just so many run', { skip
   const anyone = user.as(undefined);
   const account = await anyone.register();
   const owner = anyone.as(account.api_key);
-  const vms = await Promise.all(Array.from({ length: SPENDERS }, () => newVm(owner)));
+  const vms = await Promise.all(Array.from({ length: SPENDERS }, () => newVm(owner, idle)));
   const spare = T2_MICRO_PRICE / 2;
   const amount =
     (AFFORDED * T2_MICRO_PRICE + spare) / 1e6 - (await owner.expect(200, '/api/account')).credits;

@@ -7,12 +7,11 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { eventually } from '../harness/waiting.ts';
 import { WebhookReceiver } from '../harness/webhook-receiver.ts';
 import { DATABASES, POST } from './databases-kit.ts';
 import * as net from './private-network.ts';
 import { LosableCloud, POINTS } from './recovery-kit.ts';
-import { cannotRunGuests, newVm, removeAll } from './vms-kit.ts';
+import { cannotRunGuests, idleImage, newVm, removeAll } from './vms-kit.ts';
 
 interface Check {
   readonly name: string;
@@ -46,9 +45,8 @@ async function begin(): Promise<void> {
   engines = listed.filter(({ available }) => available).map(({ engine }) => engine);
   for (const engine of engines) await newDatabaseOf(engine);
   if (!noGuests) {
-    const vm = await newVm(user, { name: 'runs' });
+    const vm = await newVm(user, { name: 'runs', ...(await idleImage(lost.admin)) });
     await user.expect(200, `${vm}/start`, POST);
-    await eventually('it is ready', async () => (await user.expect(200, vm)).ready_at);
   }
   const json = { url: receiver.url, events: ['*'] };
   for (const one of [user, lost.admin]) await one.expect(201, '/api/webhooks', { json });

@@ -3,9 +3,9 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, before, test } from 'node:test';
 import { CheckedClient } from '../harness/checked-client.ts';
-import { CloudProcess } from '../harness/cloud-process.ts';
+import { ADMIN_KEY, CloudProcess } from '../harness/cloud-process.ts';
 import { eventually } from '../harness/waiting.ts';
-import { cannotRunGuests, firstLine, guestPids, newVm, removeAll, sshBanner } from './vms-kit.ts';
+import { cannotRunGuests, firstLine, guestPids, idleImage, newVm, removeAll, sshBanner } from './vms-kit.ts';
 
 const skip = cannotRunGuests();
 let cloud: CloudProcess;
@@ -125,7 +125,8 @@ test('killed while it starts a guest: the guest runs in the end, and there is on
 });
 
 test('a Cloudlet that is stopped says how many machines run on, and how to stop them', { skip }, async () => {
-  const paths = [await newVm(user), await newVm(user)];
+  const idle = await idleImage(user.as(ADMIN_KEY));
+  const paths = [await newVm(user, idle), await newVm(user, idle)];
   for (const path of paths) await post(`${path}/start`);
   for (const [left, words] of [
     [

@@ -6,16 +6,18 @@ import type { Account } from '../harness/client.ts';
 import { ADMIN_KEY, CloudProcess } from '../harness/cloud-process.ts';
 import { eventually } from '../harness/waiting.ts';
 import { runsOf } from './billing-kit.ts';
-import { cannotRunGuests, guestPids, newVm, removeAll } from './vms-kit.ts';
+import { cannotRunGuests, guestPids, idleImage, newVm, removeAll } from './vms-kit.ts';
 
 const skip = cannotRunGuests();
 const env = { CLOUDLET_VM_GRACE_SECONDS: '1' };
 let cloud: CloudProcess;
 let anyone: CheckedClient;
+let idle: { readonly image: string };
 before(async () => {
   if (skip !== false) return;
   cloud = await CloudProcess.start({ env });
   anyone = await CheckedClient.open(cloud.api);
+  idle = await idleImage(anyone.as(ADMIN_KEY));
 });
 after(async () => {
   if (skip === false) await cloud.stop();
@@ -52,7 +54,7 @@ describe('a suspended account', { skip }, () => {
   const owner = () => anyone.as(account.api_key);
   before(async () => {
     account = await anyone.register();
-    [vm, halted] = [await newVm(owner()), await newVm(owner())];
+    [vm, halted] = [await newVm(owner(), idle), await newVm(owner(), idle)];
     for (const path of [vm, halted]) await post(owner(), `${path}/start`);
     await post(owner(), `${halted}/stop?force=true`);
   });
@@ -100,7 +102,7 @@ describe('a suspended account', { skip }, () => {
 test('a closed account: its machine is stopped, and counted to its stop', { skip }, async () => {
   const account = await anyone.register();
   const owner = anyone.as(account.api_key);
-  const vm = await newVm(owner);
+  const vm = await newVm(owner, idle);
   await post(owner, `${vm}/start`);
   await owner.expect(200, '/api/account', { method: 'DELETE' });
   await ends(vm);

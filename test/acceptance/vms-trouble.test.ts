@@ -5,7 +5,7 @@ import { WebSocket } from 'ws';
 import { CheckedClient } from '../harness/checked-client.ts';
 import { ADMIN_KEY, CloudProcess } from '../harness/cloud-process.ts';
 import { eventually } from '../harness/waiting.ts';
-import { cannotRunGuests, guestPids, newVm, removeAll } from './vms-kit.ts';
+import { cannotRunGuests, guestPids, idleImage, newVm, removeAll } from './vms-kit.ts';
 
 const skip = cannotRunGuests();
 const users: CheckedClient[] = [];
@@ -73,7 +73,7 @@ test('a console ends when its key is revoked or rotated, or the account suspende
   const account = await anyone.register();
   const owner = anyone.as(account.api_key);
   users.push(owner);
-  const vm = await newVm(owner);
+  const vm = await newVm(owner, await idleImage(anyone.as(ADMIN_KEY)));
   await owner.expect(200, `${vm}/start`, { method: 'POST' });
   const made = await owner.expect(201, '/api/account/access-keys', {
     json: { name: 'console', scopes: ['compute:*'] },
