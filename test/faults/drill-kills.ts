@@ -81,22 +81,29 @@ function assertNothingLeft(lost: LosableCloud): void {
 
 /** Process ids of everything that works in a scratch directory, or is a drill's process. */
 function drillProcesses(lost: LosableCloud): string[] {
-  return readdirSync('/proc').filter((pid) => {
-    try {
-      const words = readFileSync(`/proc/${pid}/cmdline`, 'utf8');
-      const about = `${words} ${readlinkSync(`/proc/${pid}/cwd`)}`;
-      return about.includes(folderOf(lost)) || isDrill(lost, pid);
-    } catch {
-      return false;
-    }
-  });
+  return readdirSync('/proc').filter((pid) => isDrill(lost, pid) || worksIn(folderOf(lost), pid));
+}
+
+function worksIn(folder: string, pid: string): boolean {
+  try {
+    const words = readFileSync(`/proc/${pid}/cmdline`, 'utf8');
+    return `${words} ${readlinkSync(`/proc/${pid}/cwd`)}`.includes(folder);
+  } catch {
+    // It ended meanwhile.
+    return false;
+  }
 }
 
 /** Of this cloud, or of one that was killed. */
 function isDrill(lost: LosableCloud, pid: string): boolean {
-  const words = readFileSync(`/proc/${pid}/cmdline`, 'utf8');
-  const environment = readFileSync(`/proc/${pid}/environ`, 'utf8');
-  return words.includes('drill-main.ts') && environment.includes(lost.dataDir);
+  try {
+    const words = readFileSync(`/proc/${pid}/cmdline`, 'utf8');
+    const environment = readFileSync(`/proc/${pid}/environ`, 'utf8');
+    return words.includes('drill-main.ts') && environment.includes(lost.dataDir);
+  } catch {
+    // It ended meanwhile.
+    return false;
+  }
 }
 
 /** Names of drills whose control groups are there, of this cloud: those of others may come and go. */

@@ -12,7 +12,7 @@ import { Checker } from './check.ts';
 import { chooseSeed, Load, makeBuckets, randomFrom, rounds } from './load.ts';
 import { Oracle } from './oracle.ts';
 
-const ROUNDS = rounds(12, 300);
+const ROUNDS = rounds(8, 300);
 const INLINE_MAX_BYTES = 16_384;
 const env = { CLOUDLET_RATE_REQUESTS: '1000000', CLOUDLET_SWEEP_GRACE_SECONDS: '1' };
 
