@@ -26,8 +26,8 @@ export async function newVm(user: CheckedClient, more: object = {}): Promise<str
 }
 
 /**
- * For newVm(): an image whose machines run and do nothing, for tests that ask their guest nothing. The boot of
- * a real one takes 5 seconds of a processor.
+ * For newVm(): an image whose machines run and do nothing, for tests that ask their guest nothing. The boot
+ * of a real one takes 5 seconds of a processor.
  */
 export async function idleImage(admin: CheckedClient): Promise<{ readonly image: string }> {
   const { image_id: image } = await upload(admin, helloDisk(), { name: 'idle' });
