@@ -1,5 +1,5 @@
 /** Operators of expressions that a server of MongoDB 7.0 has, by its manual, each with arguments. */
-const DATE = { $toDate: 0 };
+const DATE = new Date(0);
 const regex = { input: 'abc', regex: 'b' };
 const WORDS = ['a b', ' '];
 
@@ -138,7 +138,7 @@ export const EXPRESSIONS: Readonly<Record<string, unknown>> = {
   $tan: 0,
   $tanh: 0,
   $toBool: 1,
-  $toDate: 0,
+  $toDate: 0.5,
   $toDecimal: 1,
   $toDouble: 1,
   $toInt: 1,

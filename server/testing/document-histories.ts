@@ -27,14 +27,18 @@ type Step =
 /** A filter, and what it means. */
 interface Question {
   readonly filter: Document;
-  holds(item: Item, same: Same): boolean;
+  holds(item: Item, texts: Texts): boolean;
 }
-type Same = (one: string, other: string) => boolean;
+/** Below 0: the first comes before the other. */
+type Texts = (one: string, other: string) => number;
 
 interface Find {
   readonly question: Question;
-  readonly order: 'n' | 's' | null;
+  readonly order: 'n' | 's' | 'l' | null;
+  readonly next: 'n' | 's' | null;
   readonly direction: 1 | -1;
+  /** Through a view of those whose `n` is not below 0. */
+  readonly isOfView: boolean;
   readonly skip: number;
   readonly limit: number;
   readonly strength: 0 | 1 | 2;
@@ -53,6 +57,9 @@ const INDEXES: readonly Document[] = [
   { name: 'sphere', key: { p: '2dsphere' } },
   { name: 'near', key: { n: 1, p: '2dsphere' } },
   { name: 'hashed', key: { s: 'hashed' } },
+  { name: 'partial', key: { l: 1 }, partialFilterExpression: { s: 'a' } },
+  { name: 'plane', key: { p: '2d', n: 1 } },
+  { name: 'hidden', key: { n: 1, l: -1 }, hidden: true },
 ];
 
 const number = fc.integer({ min: -2, max: 3 });
@@ -80,6 +87,8 @@ function degreesBetween(
   return (2 * Math.asin(Math.min(1, Math.sqrt(h))) * 180) / Math.PI;
 }
 
+const isBetween = (value: number, one: number, other: number) =>
+  value >= Math.min(one, other) && value <= Math.max(one, other);
 const isLike = (value: number | null | undefined, wanted: number | null) => (value ?? null) === wanted;
 const question: fc.Arbitrary<Question> = fc.oneof(
   fc.constant({ filter: {}, holds: () => true }),
@@ -97,12 +106,12 @@ const question: fc.Arbitrary<Question> = fc.oneof(
   })),
   fc.tuple(text, fc.option(number)).map(([s, n]) => ({
     filter: n === null ? { s } : { s, n },
-    holds: (each: Item, same: Same) =>
-      each.s !== undefined && same(each.s, s) && (n === null || isLike(each.n, n)),
+    holds: (each: Item, texts: Texts) =>
+      each.s !== undefined && texts(each.s, s) === 0 && (n === null || isLike(each.n, n)),
   })),
   fc.array(text, { minLength: 1, maxLength: 2 }).map((list) => ({
     filter: { s: { $in: list } },
-    holds: (each: Item, same: Same) => list.some((s) => each.s !== undefined && same(each.s, s)),
+    holds: (each: Item, texts: Texts) => list.some((s) => each.s !== undefined && texts(each.s, s) === 0),
   })),
   number.map((l) => ({ filter: { l }, holds: (each: Item) => each.l?.includes(l) ?? false })),
   fc.tuple(number, number).map(([a, b]) => ({
@@ -112,6 +121,55 @@ const question: fc.Arbitrary<Question> = fc.oneof(
   fc.tuple(pair, fc.constantFrom(0.9, 1.7, 2.6)).map(([center, degrees]) => ({
     filter: { p: { $geoWithin: { $centerSphere: [center, (degrees * Math.PI) / 180] } } },
     holds: ({ p }: Item) => p !== undefined && degreesBetween(p, center) <= degrees,
+  })),
+  number.map((n) => ({ filter: { n: { $ne: n } }, holds: (each: Item) => !isLike(each.n, n) })),
+  fc.array(fc.oneof(number, fc.constant(null)), { maxLength: 2 }).map((list) => ({
+    filter: { n: { $nin: list } },
+    holds: (each: Item) => !list.some((n) => isLike(each.n, n)),
+  })),
+  number.map((n) => ({
+    filter: { n: { $not: { $gt: n } } },
+    holds: (each: Item) => !((each.n ?? -99) > n),
+  })),
+  fc.boolean().map((isThere) => ({
+    filter: { n: { $exists: isThere } },
+    holds: (each: Item) => (each.n !== undefined) === isThere,
+  })),
+  fc.constant({ filter: { n: { $type: 'null' } }, holds: ({ n }: Item) => n === null }),
+  text.map((s) => ({
+    filter: { s: { $gt: s } },
+    holds: (each: Item, texts: Texts) => each.s !== undefined && texts(each.s, s) > 0,
+  })),
+  fc.constant({ filter: { s: { $regex: '^a' } }, holds: ({ s }: Item) => s?.startsWith('a') ?? false }),
+  fc.array(number, { minLength: 1, maxLength: 2 }).map((list) => ({
+    filter: { l: { $all: list } },
+    holds: ({ l = [] }: Item) => list.every((each) => l.includes(each)),
+  })),
+  fc.nat(3).map((size) => ({ filter: { l: { $size: size } }, holds: ({ l }: Item) => l?.length === size })),
+  fc.tuple(number, number).map(([a, b]) => ({
+    filter: { l: { $elemMatch: { $gt: a, $lt: b } } },
+    holds: ({ l = [] }: Item) => l.some((each) => each > a && each < b),
+  })),
+  fc.tuple(text, number).map(([s, l]) => ({
+    filter: { s: 'a', l, $nor: [{ s }] },
+    holds: (each: Item, texts: Texts) =>
+      each.s !== undefined &&
+      texts(each.s, 'a') === 0 &&
+      texts(each.s, s) !== 0 &&
+      (each.l?.includes(l) ?? false),
+  })),
+  fc.tuple(pair, pair).map(([[x1, y1], [x2, y2]]) => ({
+    filter: {
+      p: {
+        $geoWithin: {
+          $box: [
+            [x1, y1],
+            [x2, y2],
+          ],
+        },
+      },
+    },
+    holds: ({ p }: Item) => p !== undefined && isBetween(p[0], x1, x2) && isBetween(p[1], y1, y2),
   })),
   fc.tuple(number, number).map(([n, l]) => ({
     filter: { $or: [{ n }, { l }] },
@@ -136,7 +194,9 @@ const change: fc.Arbitrary<Pick<Extract<Step, { kind: 'update' }>, 'change' | 'a
 
 const find: fc.Arbitrary<Find> = fc.record({
   question,
-  order: fc.constantFrom('n', 's', null),
+  order: fc.constantFrom('n', 's', 'l', null),
+  next: fc.constantFrom('n', 's', null),
+  isOfView: fc.constantFrom(false, false, true),
   direction: fc.constantFrom(1, -1),
   skip: fc.constantFrom(0, 0, 1),
   limit: fc.constantFrom(0, 0, 2),
@@ -162,13 +222,24 @@ const COLLATORS = {
   1: new Intl.Collator('en', { sensitivity: 'base' }),
   2: new Intl.Collator('en', { sensitivity: 'accent' }),
 };
-const sameBytes: Same = (one, other) => one === other;
+const byBytes: Texts = (one, other) => Buffer.compare(Buffer.from(one), Buffer.from(other));
 
-/** Order of a field's values: those that are not there first, then numbers, then texts. */
-function compare(one: unknown, other: unknown, texts: (a: string, b: string) => number): number {
-  const rank = (value: unknown) => (typeof value === 'string' ? 2 : typeof value === 'number' ? 1 : 0);
+/** The value that an item is sorted by: of a list the least one, or the greatest. */
+function sortValue(item: Item, order: 'n' | 's' | 'l', direction: 1 | -1): unknown {
+  if (order !== 'l' || item.l === undefined) return item[order];
+  return item.l.length === 0 ? [] : direction * Math.min(...item.l.map((each) => direction * each));
+}
+
+/** Order of values: empty lists, then those that are not there, then numbers, then texts. */
+function compare(one: unknown, other: unknown, texts: Texts): number {
+  const rank = (value: unknown) =>
+    typeof value === 'string' ? 3 : typeof value === 'number' ? 2 : Array.isArray(value) ? 0 : 1;
   if (rank(one) !== rank(other)) return rank(one) - rank(other);
-  return rank(one) === 2 ? texts(String(one), String(other)) : Number(one ?? 0) - Number(other ?? 0);
+  return rank(one) === 3
+    ? texts(String(one), String(other))
+    : rank(one) === 2
+      ? Number(one) - Number(other)
+      : 0;
 }
 
 class History {
@@ -181,6 +252,8 @@ class History {
     this.#documents = documents;
     documents.run({ drop: 'a' });
     documents.run({ create: 'a' });
+    documents.run({ drop: 'v' });
+    documents.run({ create: 'v', viewOn: 'a', pipeline: [{ $match: { n: { $gte: 0 } } }] });
   }
 
   run(each: Step): void {
@@ -213,31 +286,37 @@ class History {
     }
   }
 
-  #that({ holds }: Question, same = sameBytes): Item[] {
-    return [...this.#items.values()].filter((each) => holds(each, same));
+  #that({ holds }: Question, texts = byBytes): Item[] {
+    return [...this.#items.values()].filter((each) => holds(each, texts));
   }
 
-  #find({ question: { filter, holds }, order, direction, skip, limit, strength }: Find): void {
+  #find({ question, order, next, direction, skip, limit, strength: asked, isOfView }: Find): void {
+    const { filter } = question;
+    // A view has a collation of its own, none here.
+    const strength = isOfView ? 0 : asked;
     const collator = strength === 0 ? null : COLLATORS[strength];
-    const same: Same = collator === null ? sameBytes : (a, b) => collator.compare(a, b) === 0;
-    const texts = (a: string, b: string) =>
-      collator === null ? Buffer.compare(Buffer.from(a), Buffer.from(b)) : collator.compare(a, b);
-    const found = this.#that({ filter, holds }, same);
-    const byOrder = (a: Item, b: Item) =>
-      (order === null ? 0 : direction * compare(a[order], b[order], texts)) || a._id - b._id;
-    const collation = strength === 0 ? {} : { collation: { locale: 'en', strength } };
-    const command = {
-      find: 'a',
-      filter,
-      sort: { ...(order && { [order]: direction }), _id: 1 },
-      ...collation,
+    const texts: Texts = collator === null ? byBytes : (a, b) => collator.compare(a, b);
+    const found = this.#that(question, texts).filter(({ n }) => !isOfView || (n ?? -1) >= 0);
+    const fields = [...new Set([order, next])].filter((each) => each !== null);
+    const byOrder = (a: Item, b: Item) => {
+      for (const field of fields) {
+        const [one, other] = [a, b].map((each) => sortValue(each, field, direction));
+        const turn = direction * compare(one, other, texts);
+        if (turn !== 0) return turn;
+      }
+      return a._id - b._id;
     };
-    const ids = this.#documents
-      .run({ ...command, skip, limit, batchSize: 1000 })
-      .cursor.firstBatch.map(({ _id }: Document) => _id);
+    const name = isOfView ? 'v' : 'a';
+    const collation = strength === 0 ? {} : { collation: { locale: 'en', strength } };
+    const sort = { ...Object.fromEntries(fields.map((field) => [field, direction])), _id: 1 };
+    const command = { find: name, filter, sort, skip, limit, batchSize: 1000, ...collation };
+    const ids = this.#documents.run(command).cursor.firstBatch.map(({ _id }: Document) => _id);
     const all = found.sort(byOrder).map(({ _id }) => _id);
     assert.deepEqual(ids, all.slice(skip, limit === 0 ? undefined : skip + limit));
-    this.#assertIndexUsed(filter, strength);
+    assert.equal(this.#documents.run({ count: name, query: filter, ...collation }).n, all.length);
+    const { values } = this.#documents.run({ distinct: name, key: 'l', query: filter, ...collation });
+    assert.deepEqual(new Set(values), new Set(found.flatMap(({ l = [] }) => l)));
+    if (!isOfView) this.#assertIndexUsed(filter, strength);
   }
 
   /** An equal number is found by an index of numbers, and what is within a circle by one of cells. */
@@ -245,7 +324,7 @@ class History {
     const has = (name: string) => INDEXES.some((each, i) => each.name === name && this.#indexes.has(i));
     const isServed =
       (has('n') && typeof filter.n === 'number') ||
-      (has('sphere') && filter.p !== undefined) ||
+      (has(filter.p?.$geoWithin?.$box ? 'plane' : 'sphere') && filter.p !== undefined) ||
       (has('folded') && strength === 2 && typeof filter.s === 'string');
     if (!isServed) return;
     const collation = strength === 0 ? {} : { collation: { locale: 'en', strength } };

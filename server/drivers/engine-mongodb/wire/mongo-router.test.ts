@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { crc32c } from '@node-rs/crc32';
-import { Binary, type Document, serialize } from 'bson';
+import { Binary, type Document, serialize, UUID } from 'bson';
 import type { EngineDatabase } from '../../../databases/engine.ts';
 import { systemClock } from '../../../platform/clock.ts';
 import { eventually } from '../../../testing/eventually.ts';
@@ -71,6 +71,11 @@ describe('who gets in', () => {
     assert.deepEqual((await admin.command({ getLog: 'startupWarnings' })).log, []);
     assert.deepEqual((await admin.command({ getCmdLineOpts: 1 })).argv, ['mongod']);
     assert.equal((await admin.command({ hostInfo: 1 })).system.cpuAddrSize, 64);
+    const { featureCompatibilityVersion } = await admin.command({ getParameter: '*' });
+    assert.deepEqual(featureCompatibilityVersion, { version: '7.0' });
+    await assert.rejects(admin.command({ getParameter: 1, none: 1 }), { code: 72 });
+    for (const name of ['refreshSessions', 'endSessions'])
+      assert.equal((await admin.command({ [name]: [{ id: new UUID() }] })).ok, 1, name);
     const { users } = await client.db().command({ usersInfo: database.username });
     assert.equal(users[0].user, database.username);
     assert.deepEqual((await client.db().command({ usersInfo: 'root' })).users, []);
