@@ -38,6 +38,8 @@ function aggregate(command: Document, scope: CommandScope): Document {
   const stages: Document[] = Array.isArray(pipeline) ? pipeline : [];
   if (stages.some((stage) => isDocument(stage) && '$changeStream' in stage))
     throw new CommandError(40573, 'The $changeStream stage is only supported on replica sets');
+  if (stages.slice(1).some((stage) => isDocument(stage) && '$documents' in stage))
+    throw new CommandError(40602, '$documents is only valid as the first stage in a pipeline.');
   if (!isDocument(cursor)) throw new CommandError('FailedToParse', "The 'cursor' option is required");
   const isOfDatabase = plainNumber(command.aggregate) === 1;
   const name = isOfDatabase ? '$cmd.aggregate' : collectionName(command, scope);
@@ -94,6 +96,15 @@ function quickCount(
   return count === 0 ? [] : [{ _id: id, [output]: count }];
 }
 
+const WHEN_MATCHED = ['replace', 'keepExisting', 'merge', 'fail'];
+const WHEN_NOT_MATCHED = ['insert', 'discard', 'fail'];
+
+function assertOneOf(name: string, value: unknown, values: readonly string[]): void {
+  if (value === undefined || values.includes(value as string)) return;
+  const shown = typeof value === 'string' ? value : 'a pipeline';
+  throw new CommandError('BadValue', `Enumeration value '${shown}' for field '${name}' is not a valid value`);
+}
+
 type Writer = (documents: Iterable<Document>) => void;
 
 function writerOf(stage: Document | undefined, scope: CommandScope): Writer | null {
@@ -105,6 +116,8 @@ function writerOf(stage: Document | undefined, scope: CommandScope): Writer | nu
     const merge: Document =
       isDocument(stage.$merge) && 'into' in stage.$merge ? stage.$merge : { into: stage.$merge };
     const name = targetOf('$merge', merge.into, scope);
+    assertOneOf('whenMatched', merge.whenMatched, WHEN_MATCHED);
+    assertOneOf('whenNotMatched', merge.whenNotMatched, WHEN_NOT_MATCHED);
     return (documents) => mergeInto(name, { documents, merge }, scope);
   }
   return null;

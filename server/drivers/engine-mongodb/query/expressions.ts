@@ -53,6 +53,8 @@ export function asCommandError(error: unknown): unknown {
   if (error instanceof TypeError) return new CommandError('TypeMismatch', 'a field has a wrong type');
   const [, operator] = /accumulator '(\$[^']*)' is not registered/.exec(error.message) ?? [];
   if (operator !== undefined) return new CommandError(168, `Unrecognized expression '${operator}'`);
+  if (error.message.startsWith('Expression must contain a single operator'))
+    return new CommandError(15983, 'an expression specification must contain exactly one field');
   if (error.message.startsWith('Use of undefined variable')) return new CommandError(17276, error.message);
   return new CommandError('BadValue', error.message);
 }

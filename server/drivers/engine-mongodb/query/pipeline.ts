@@ -1,10 +1,12 @@
 /** Pipelines of aggregations: stages of mingo, and ours where types, memory or other collections matter. */
-import type { Document } from 'bson';
+import { type Document, Long } from 'bson';
 import { CommandError } from '../command-error.ts';
 import { spend } from '../command-time.ts';
 import type { Collation } from '../values/collations.ts';
 import { isDocument, valueAt, withValueAt } from '../values/field-paths.ts';
-import { plainNumber } from '../values/numbers.ts';
+import { isNumber, plainNumber } from '../values/numbers.ts';
+import { addFields, replaceRoots } from './add-fields.ts';
+import { groupOfBuckets } from './bucket-stage.ts';
 import { assertDensifiable } from './densify-limit.ts';
 import { collationOf } from './expression-kinds.ts';
 import { asCommandError, assertNoScripts, evaluate, evaluation, plainDeep } from './expressions.ts';
@@ -46,7 +48,7 @@ function* unwound(documents: Documents, argument: Document | string): Generator<
     throw new CommandError(28818, `the path of $unwind must begin with a '$': ${String(path)}`);
   const parts = path.slice(1).split('.');
   const withIndex = (document: Document, index: number | null) =>
-    indexName ? { ...document, [indexName]: index } : document;
+    indexName ? { ...document, [indexName]: index === null ? null : Long.fromNumber(index) } : document;
   for (const document of documents) {
     const value = valueAt(document, parts);
     if (Array.isArray(value)) {
@@ -82,7 +84,11 @@ function sorted<T extends Document>(documents: Iterable<T>, { sort, limit, colla
   return sortItems<T>(documents, { ...order, limit: limit ?? null, bytesOf: weightOf });
 }
 
-const sample: Stage = (documents, { size }: Document, options) => {
+const sample: Stage = (documents, argument: Document, options) => {
+  const { size }: Document = isDocument(argument) ? argument : {};
+  if (size === undefined) throw new CommandError(28749, '$sample stage must specify a size');
+  if (!isNumber(size)) throw new CommandError(28746, 'size argument to $sample must be a number');
+  if (plainNumber(size) < 0) throw new CommandError(28747, 'size argument to $sample must not be negative');
   const draw = () => evaluate({}, { $rand: {} }, options);
   const drawn = bounded(documents, '$sample').map((document) => ({ draw: draw(), document }));
   const limit = plainNumber(size);
@@ -109,17 +115,42 @@ const count: Stage = (documents, name: unknown, options) => {
   );
 };
 
+/** A whole number from 0 on. Throws CommandError. */
+function countOf(name: string, value: unknown, code: number): number {
+  const count = isNumber(value) ? plainNumber(value) : Number.NaN;
+  if (Number.isInteger(count) && count >= 0) return count;
+  throw new CommandError(code, `invalid argument to ${name} stage: Expected a non-negative number`);
+}
+
+const fields =
+  (name: string): Stage =>
+  (documents, spec: unknown, options) =>
+    addFields(name, documents, { spec, options });
+
 const OWN: Readonly<Record<string, Stage>> = {
+  $addFields: fields('$addFields'),
+  $set: fields('$set'),
+  $replaceRoot: (documents, argument: Document, options) => {
+    if (!isDocument(argument) || !('newRoot' in argument))
+      throw new CommandError(40231, 'no newRoot specified for the $replaceRoot stage');
+    return replaceRoots(documents, { expression: argument.newRoot, options });
+  },
+  $replaceWith: (documents, expression: unknown, options) => replaceRoots(documents, { expression, options }),
+  $bucket: (documents, argument: unknown, options) =>
+    sorted(groupDocuments(documents, groupOfBuckets(argument), options), {
+      sort: { _id: 1 },
+      collation: null,
+    }),
   $match: (documents, argument: Document, options) =>
     Iterator.from(documents).filter(compileFilter(argument, scopeOf(options))),
   $project: project,
   $unset: unset,
   $limit: (documents, argument: unknown) => {
-    const limit = plainNumber(argument);
-    if (!(limit > 0)) throw new CommandError(15958, 'the limit must be positive');
+    const limit = countOf('$limit', argument, 5107201);
+    if (limit === 0) throw new CommandError(15958, 'the limit must be positive');
     return Iterator.from(documents).take(limit);
   },
-  $skip: (documents, argument: unknown) => Iterator.from(documents).drop(plainNumber(argument)),
+  $skip: (documents, argument: unknown) => Iterator.from(documents).drop(countOf('$skip', argument, 5107200)),
   $sort: (documents) => documents,
   $group: (documents, argument: Document, options) => groupDocuments(documents, argument, options),
   $sortByCount: (documents, argument: unknown, options) =>
@@ -134,9 +165,9 @@ const OWN: Readonly<Record<string, Stage>> = {
 };
 
 /** Stages of mingo, as they are. */
-const AS_THEY_ARE = ['$addFields', '$set', '$replaceRoot', '$replaceWith', '$documents'];
+const AS_THEY_ARE = ['$documents'];
 /** Stages of mingo that know plain numbers only and hold all documents in memory. */
-const PLAIN = ['$bucket', '$bucketAuto'];
+const PLAIN = ['$bucketAuto'];
 const UPDATE_STAGES = new Set(['$addFields', '$set', '$project', '$unset', '$replaceRoot', '$replaceWith']);
 
 function lookup(reader: CollectionReader): Stage {
@@ -212,7 +243,10 @@ function densify(lazily: Lazily): Stage {
 
 function unionWith(reader: CollectionReader): Stage {
   return function* (documents, argument: Document | string, options) {
-    const { coll, pipeline = [] } = isDocument(argument) ? argument : { coll: argument };
+    const asked: Document = isDocument(argument) ? argument : { coll: argument };
+    const { coll, pipeline = [] } = asked;
+    if (typeof coll !== 'string' && (coll !== undefined || asked.pipeline === undefined))
+      throw new CommandError('FailedToParse', 'the $unionWith stage must name a collection, or be an object');
     yield* documents;
     yield* compilePipeline(pipeline, reader)(
       coll === undefined ? [] : reader.read(coll, {}, {}),
