@@ -111,9 +111,9 @@ const STEPS: readonly Step[] = [
 const SLOTS = 3;
 /** The maximum, while processors idle all the same. */
 const MOST_SLOTS = 6;
-const LOOK_MS = 4000;
+const LOOK_MS = 2000;
 /** One more file needs processors that idled since the last look, and memory. */
-const IDLE_PROCESSORS = 0.6;
+const IDLE_PROCESSORS = 0.4;
 const FREE_BYTES = 4 * 2 ** 30;
 /** A loaded machine hits a few files by accident; more than this is no accident. */
 const MAX_FLAKY_FILES = 5;
