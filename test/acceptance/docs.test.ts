@@ -13,7 +13,7 @@ import { makeSetupLink } from '../harness/command.ts';
 import { eventually } from '../harness/waiting.ts';
 import { launchBrowser, noBrowser } from './browser-kit.ts';
 import { newS3, newUpload } from './s3-kit.ts';
-import { cannotRunGuests, newVm } from './vms-kit.ts';
+import { cannotRunGuests, idleImage, newVm } from './vms-kit.ts';
 
 const cloud = await CloudProcess.start();
 after(() => cloud.stop());
@@ -71,7 +71,8 @@ const MAKERS: Readonly<Record<string, (user: CheckedClient, id: string) => Promi
     return (await user.upload('photos', 'photo.jpg', 'bytes')).body.object_id;
   },
   VM_ID: async (user, id) => {
-    const path = await newVm(user);
+    idle ??= idleImage(admin);
+    const path = await newVm(user, await idle);
     if (/deleteVm/i.test(id)) await user.expect(200, `${path}/stop?force=true`, POST);
     return path.split('/').at(-1) ?? '';
   },
@@ -139,6 +140,7 @@ const MAKERS: Readonly<Record<string, (user: CheckedClient, id: string) => Promi
 const POST = { method: 'POST' };
 const PROGRAM = { name: 'CLI on laptop', scopes: ['storage:read'] };
 let sharedPoint: { point_id: string } | undefined;
+let idle: Promise<{ readonly image: string }> | undefined;
 
 /** What the line presupposes, and the variables that it names. */
 async function prepare({ id, curl = '' }: Printed, user: CheckedClient): Promise<Record<string, string>> {

@@ -4,9 +4,9 @@ import { after, before, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { CheckedClient } from '../harness/checked-client.ts';
 import type { Answer, Call } from '../harness/client.ts';
-import { CloudProcess } from '../harness/cloud-process.ts';
+import { ADMIN_KEY, CloudProcess } from '../harness/cloud-process.ts';
 import { eventually } from '../harness/waiting.ts';
-import { cannotRunGuests, newVm, removeAll } from './vms-kit.ts';
+import { cannotRunGuests, idleImage, newVm, removeAll } from './vms-kit.ts';
 
 let cloud: CloudProcess;
 let user: CheckedClient;
@@ -124,7 +124,7 @@ test('the wait has bounds', async () => {
 });
 
 test('a machine starts meanwhile', { skip: cannotRunGuests() }, async () => {
-  const vm = await newVm(user);
+  const vm = await newVm(user, await idleImage(user.as(ADMIN_KEY)));
   const taken = await user.call(`${vm}/start`, { method: 'POST', headers: LATER });
   assert.equal(taken.body.state, 'running');
   assert.equal((await ended(taken)).result.state, 'running');
