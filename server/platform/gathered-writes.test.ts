@@ -57,6 +57,18 @@ test('what is written while gathered bytes are under way comes after them', asyn
   assert.equal(slow.text, 'abcd');
 });
 
+test('small and large pieces keep their order', async () => {
+  const slow = new Slow();
+  const writes = new GatheredWrites(slow);
+  const pieces = Array.from({ length: 400 }, (_, at) => Buffer.alloc(at % 5 === 0 ? 9000 : at, at % 251));
+  for (const piece of pieces) writes.write(piece);
+  for (let count = 0; writes.length > 0 && count < 1000; count++) {
+    slow.take();
+    await settled();
+  }
+  assert.ok(Buffer.concat(pieces).equals(Buffer.concat(slow.got)));
+});
+
 test('nobody waits for a stream that was destroyed', async () => {
   const slow = new Slow().on('error', () => {});
   const writes = new GatheredWrites(slow);

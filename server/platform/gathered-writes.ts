@@ -6,11 +6,15 @@
 import type { Writable } from 'node:stream';
 
 const BLOCK_BYTES = 16 * 1024;
+/** Pieces of so many bytes wait as they are: to copy them costs more than their object. */
+const LARGE_BYTES = 8 * 1024;
 
 export class GatheredWrites {
   readonly #stream: Writable;
-  /** Behind the write that is under way; all but the last are full. */
-  #blocks: Buffer[] = [];
+  /** Behind the write that is under way. */
+  #waiting: Uint8Array[] = [];
+  /** The end of that, to which small pieces are added. */
+  #block: Buffer | null = null;
   #filled = 0;
   #length = 0;
   #isBusy = false;
@@ -53,16 +57,25 @@ export class GatheredWrites {
   }
 
   #gather(bytes: Uint8Array): void {
+    if (bytes.length >= LARGE_BYTES) {
+      this.#closeBlock();
+      this.#waiting.push(bytes);
+      return;
+    }
     for (let at = 0; at < bytes.length; ) {
-      if (this.#blocks.length === 0 || this.#filled === BLOCK_BYTES) {
-        this.#blocks.push(Buffer.allocUnsafeSlow(BLOCK_BYTES));
-        this.#filled = 0;
-      }
+      this.#block ??= Buffer.allocUnsafeSlow(BLOCK_BYTES);
       const part = bytes.subarray(at, at + BLOCK_BYTES - this.#filled);
-      this.#blocks.at(-1)?.set(part, this.#filled);
+      this.#block.set(part, this.#filled);
       this.#filled += part.length;
       at += part.length;
+      if (this.#filled === BLOCK_BYTES) this.#closeBlock();
     }
+  }
+
+  #closeBlock(): void {
+    if (this.#block !== null) this.#waiting.push(this.#block.subarray(0, this.#filled));
+    this.#block = null;
+    this.#filled = 0;
   }
 
   #send(pieces: readonly Uint8Array[], length: number): void {
@@ -81,17 +94,19 @@ export class GatheredWrites {
   }
 
   #goOn(): void {
-    const blocks = this.#blocks;
-    const last = blocks.at(-1);
-    this.#blocks = [];
-    if (last === undefined) this.#settle();
-    else this.#send([...blocks.slice(0, -1), last.subarray(0, this.#filled)], this.#length);
+    this.#closeBlock();
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    if (waiting.length === 0) this.#settle();
+    else this.#send(waiting, this.#length);
   }
 
   /** All is taken, or nothing more will be. */
   #settle(): void {
     this.#isBusy = false;
-    this.#blocks = [];
+    this.#waiting = [];
+    this.#block = null;
+    this.#filled = 0;
     this.#length = 0;
     if (this.#hasEnded && !this.#stream.destroyed) this.#stream.end();
     this.#taken?.resolve();
