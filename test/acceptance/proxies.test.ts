@@ -26,6 +26,18 @@ import { cannotRunGuests, NEW_VM } from './vms-kit.ts';
 const MIB = 2 ** 20;
 const HALF = 24 * MIB;
 
+/** A server that answers each request, and switches to no other protocol. */
+const EVIL = `#!/bin/sh
+cat >/evil <<'END'
+#!/bin/sh
+while read -r line; do
+  case "$line" in GET*) printf 'HTTP/1.1 200 OK\\r\\nContent-Length: 4\\r\\n\\r\\nevil' ;; esac
+done
+END
+chmod +x /evil
+while :; do nc -l -p 8080 -e /evil; done >/dev/null 2>&1 &
+`;
+
 interface Sending {
   readonly method?: string;
   readonly headers?: Readonly<Record<string, string>>;
@@ -195,6 +207,26 @@ for (const { name, start, skip } of PROXIES)
       const page = await send(ports.https, address, { headers: { accept: 'text/html' } });
       assert.equal(page.status, 503);
       assert.match(page.bytes.toString(), /not running/);
+    });
+
+    test('a machine hears nothing of what others send through the same proxy', {
+      skip: noName || cannotRunGuests(),
+    }, async () => {
+      const { vm_id } = (await api('/api/vms', { json: { ...NEW_VM, user_data: EVIL } })).json();
+      await api(`/api/vms/${vm_id}/ports`, { json: { port: 8080, hostname: 'evil' } });
+      assert.equal((await api(`/api/vms/${vm_id}/start`, { method: 'POST' })).status, 200);
+      const headers = { connection: 'Upgrade', upgrade: 'websocket' };
+      const ask = () => send(ports.https, `https://evil.${APPS}/`, { headers });
+      for (let round = 0; round < 5; round++) {
+        await eventually('the machine', async () => (await ask()).bytes.toString() === 'evil');
+        // The proxy keeps connections to the cloud, and takes the one that was used last.
+        for (let other = 0; other < 4; other++) {
+          const { status } = await send(ports.https, `https://${DATA}/cdn/of-somebody`);
+          assert.equal(status, 404, 'the machine answered for the cloud');
+        }
+      }
+      await api(`/api/vms/${vm_id}/stop`, { method: 'POST' });
+      await api(`/api/vms/${vm_id}`, { method: 'DELETE' });
     });
 
     test('an upload is stored as it comes, and comes down the same', async () => {
