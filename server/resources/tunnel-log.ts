@@ -5,6 +5,7 @@
  */
 import type { Clock } from '../platform/clock.ts';
 import { AppError } from '../platform/errors.ts';
+import { EventAllowance } from './event-allowance.ts';
 
 export interface TunnelLogTarget {
   /** `vm-…` or `db-…`. */
@@ -25,9 +26,8 @@ export interface TunnelLogDeps {
   readonly onError: (id: string, what: string, error: unknown) => void;
 }
 
-/** Events that an account writes at once, and how many more each second. */
+/** Events that an account writes at once. */
 const BURST = 100;
-const PER_SECOND = 1;
 /** Left for beginnings: an end waits, and tunnels that come meanwhile belong to what has not ended. */
 const RESERVE = 50;
 /** Events of an account whose end is not told; more than the tunnels that it may have at once. */
@@ -50,11 +50,11 @@ interface Entry {
 export class TunnelLog {
   readonly #deps: TunnelLogDeps;
   readonly #entries = new Map<string, Entry>();
-  /** By account, of those that have fewer than BURST left. */
-  readonly #left = new Map<number, { readonly events: number; readonly at: number }>();
+  readonly #allowance: EventAllowance;
 
   constructor(deps: TunnelLogDeps) {
     this.#deps = deps;
+    this.#allowance = new EventAllowance(deps.clock, BURST);
   }
 
   /**
@@ -87,13 +87,11 @@ export class TunnelLog {
   /** Writes the ends that had to wait. To be called every second or two. */
   check(): void {
     for (const [key, entry] of this.#entries) this.#close(key, entry);
-    for (const accountId of this.#left.keys()) {
-      if (this.#eventsOf(accountId) >= BURST) this.#left.delete(accountId);
-    }
+    this.#allowance.forget();
   }
 
   #open(key: string, target: TunnelLogTarget, facts: Readonly<Record<string, unknown>>): Entry {
-    if (this.#untold(target.accountId) >= MAX_UNTOLD || !this.#take(target.accountId)) {
+    if (this.#untold(target.accountId) >= MAX_UNTOLD || !this.#allowance.take(target.accountId)) {
       const detail = 'This account opens tunnels to different ports, or with different keys, too often';
       throw new AppError('overloaded', detail, { hint: 'Try again in a few seconds' });
     }
@@ -107,7 +105,7 @@ export class TunnelLog {
 
   #close(key: string, entry: Entry): void {
     const { target, facts, tunnels, bytesIn, bytesOut, reason } = entry;
-    if (entry.open > 0 || !this.#take(target.accountId, RESERVE)) return;
+    if (entry.open > 0 || !this.#allowance.take(target.accountId, RESERVE)) return;
     this.#entries.delete(key);
     const seconds = Math.round((entry.endedAt - entry.beganAt) / 1000);
     const end = { bytes_in: bytesIn, bytes_out: bytesOut, seconds, tunnels, reason };
@@ -119,19 +117,5 @@ export class TunnelLog {
     let count = 0;
     for (const { target } of this.#entries.values()) if (target.accountId === accountId) count++;
     return count;
-  }
-
-  #eventsOf(accountId: number): number {
-    const left = this.#left.get(accountId);
-    if (left === undefined) return BURST;
-    return Math.min(BURST, left.events + ((this.#deps.clock.monotonic() - left.at) / 1000) * PER_SECOND);
-  }
-
-  /** False: no more than `reserve` are left. */
-  #take(accountId: number, reserve = 0): boolean {
-    const events = this.#eventsOf(accountId);
-    if (events < reserve + 1) return false;
-    this.#left.set(accountId, { events: events - 1, at: this.#deps.clock.monotonic() });
-    return true;
   }
 }

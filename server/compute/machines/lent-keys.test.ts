@@ -103,3 +103,17 @@ test('an account has a bound of its own, and another account is not concerned', 
   state.now = 120_000;
   await lent.lend(caller(1), 'vm-1-z', keyOf(1));
 });
+
+test('callers who lend the same key in turn write a bounded number of events', async () => {
+  const { lent, state } = newLentKeys();
+  const isFull = (error: unknown) => isAppError(error, 'overloaded');
+  for (let i = 0; i < 200; i++) await lent.lend(caller(1, `key-${i % 2}`), 'vm-1-a', keyOf(1));
+  await assert.rejects(lent.lend(caller(1, 'key-0'), 'vm-1-a', keyOf(1)), isFull);
+  assert.equal(state.events.length, 200);
+  // The last loan stays, and another account is not concerned.
+  assert.deepEqual(await lent.of(1, 'vm-1-a'), [line(1)]);
+  await lent.lend(caller(2), 'vm-2-a', keyOf(1));
+  state.now = 1000;
+  await lent.lend(caller(1, 'key-0'), 'vm-1-a', keyOf(1));
+  await assert.rejects(lent.lend(caller(1, 'key-1'), 'vm-1-a', keyOf(1)), isFull);
+});

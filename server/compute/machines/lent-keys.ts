@@ -9,6 +9,7 @@ import type { Changes } from '../../metadata/change.ts';
 import type { Awaitable } from '../../metadata/metadata.ts';
 import { type Clock, formatTime } from '../../platform/clock.ts';
 import { AppError, invalidField } from '../../platform/errors.ts';
+import { EventAllowance } from '../../resources/event-allowance.ts';
 import { type Announce, eventOf } from '../../resources/row-change.ts';
 import type { LentKey } from '../schema.ts';
 import type { VmEventType } from './lifecycle.ts';
@@ -28,6 +29,8 @@ export interface LentKeysDeps {
 const LENT_MS = 120_000;
 const MAX_PER_VM = 10;
 const MAX_PER_ACCOUNT = 100;
+/** Events of an account at once: several callers may lend the same key in turn. */
+const MAX_EVENTS = 200;
 
 interface Lent {
   readonly vmId: string;
@@ -51,9 +54,11 @@ export class LentKeys {
   readonly #deps: LentKeysDeps;
   /** By account; whose keys were lent last is last. */
   readonly #lent = new Map<number, readonly Lent[]>();
+  readonly #allowance: EventAllowance;
 
   constructor(deps: LentKeysDeps) {
     this.#deps = deps;
+    this.#allowance = new EventAllowance(deps.clock, MAX_EVENTS);
   }
 
   /**
@@ -76,6 +81,7 @@ export class LentKeys {
     const known = this.#of(accountId).find((key) => key.vmId === vmId && key.line === line);
     const isWritten = known?.isWritten === true && credentialOf(known.principal) === credential;
     const key = { vmId, line, principal, until };
+    if (!isWritten) this.#assertMayWrite(accountId);
     this.#put(accountId, { ...key, isWritten });
     // The same caller with the same key again is the same loan: a loop of them stores nothing.
     if (isWritten) return { fingerprint, expires_at };
@@ -92,6 +98,13 @@ export class LentKeys {
       keys.map(async ({ isWritten, principal }) => isWritten && (await this.#deps.isCurrent(principal))),
     );
     return keys.flatMap(({ line }, at) => (areGood[at] ? [line] : []));
+  }
+
+  #assertMayWrite(accountId: number): void {
+    this.#allowance.forget();
+    if (this.#allowance.take(accountId)) return;
+    const detail = 'This account lends keys to its machines too often, or with many credentials in turn';
+    throw new AppError('overloaded', detail, { hint: 'Try again in a few seconds' });
   }
 
   #of(accountId: number): readonly Lent[] {

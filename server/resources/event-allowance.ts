@@ -1,0 +1,39 @@
+/** Events that an account writes by calls that cost it nothing: each is stored and told to its webhooks. */
+import type { Clock } from '../platform/clock.ts';
+
+/** How many more each second. */
+const PER_SECOND = 1;
+
+export class EventAllowance {
+  readonly #clock: Pick<Clock, 'monotonic'>;
+  readonly #burst: number;
+  /** By account, of those that have fewer than the burst left. */
+  readonly #left = new Map<number, { readonly events: number; readonly at: number }>();
+
+  /** `burst`: events at once. */
+  constructor(clock: Pick<Clock, 'monotonic'>, burst: number) {
+    this.#clock = clock;
+    this.#burst = burst;
+  }
+
+  /** False: no more than `reserve` are left. */
+  take(accountId: number, reserve = 0): boolean {
+    const events = this.#eventsOf(accountId);
+    if (events < reserve + 1) return false;
+    this.#left.set(accountId, { events: events - 1, at: this.#clock.monotonic() });
+    return true;
+  }
+
+  /** Forgets accounts that have all again. To be called now and then. */
+  forget(): void {
+    for (const accountId of this.#left.keys()) {
+      if (this.#eventsOf(accountId) >= this.#burst) this.#left.delete(accountId);
+    }
+  }
+
+  #eventsOf(accountId: number): number {
+    const left = this.#left.get(accountId);
+    if (left === undefined) return this.#burst;
+    return Math.min(this.#burst, left.events + ((this.#clock.monotonic() - left.at) / 1000) * PER_SECOND);
+  }
+}
