@@ -64,6 +64,25 @@ describe('connections to PostgreSQL', { skip: noPostgresql }, () => {
     await open(last, 1);
   });
 
+  test('roles of a tenant’s own making have no more than the server has', async () => {
+    const database = newDatabase({ limits });
+    await fixture.engine.provision(database, SECRET);
+    await open(database, 10);
+    const [owner] = clients as [Client];
+    await owner.query(`CREATE ROLE more LOGIN PASSWORD '${SECRET}' CONNECTION LIMIT -1`);
+    await owner.query('CREATE DATABASE test_more');
+    const asMore = { ...database, database: 'test_more', username: 'more' };
+    await open(asMore, 110);
+    await eventually(async () => {
+      const { rows } = await owner.query(
+        "SELECT count(*)::int AS n FROM pg_stat_activity WHERE usename = 'more' OR usename = session_user",
+      );
+      return rows[0].n === 100;
+    });
+    // The oldest stay, and those of the database itself.
+    for (const client of clients.slice(0, 100)) await client.query('SELECT 1');
+  });
+
   test('a changed number reaches a database that exists, without a restart of its server', async () => {
     const before = newDatabase({ limits: { ...limits, connections: 2 } });
     await fixture.engine.provision(before, SECRET);

@@ -112,7 +112,10 @@ export class PostgresqlDumps {
     const verifier = await scramVerifier(links.passwordOf(store.DUMPER));
     return links.inDatabase(database, async (client) => {
       // Two that change the same role or database at the same time fail.
-      await this.#locks.run(DUMPER_LOCK, () => store.putBackDumper(client, database, verifier));
+      const putBack = () => store.putBackDumper(client, database, verifier);
+      await this.#locks.run(DUMPER_LOCK, putBack).catch((error) => {
+        throw error.code === store.LOCK_NOT_AVAILABLE ? dumpFailed(error.message) : error;
+      });
       return store.rolesNeeded(client);
     });
   }
@@ -232,7 +235,7 @@ function dumpFailed(complaint: string): Error {
   if (/lock timeout|canceling statement/.test(complaint)) {
     return new AppError(
       'engine_unavailable',
-      'A session of the database holds an exclusive lock on a table',
+      'A session holds a lock on a table, or has changed a role or database and not committed',
       {
         hint: 'end that session or its transaction, then try again',
         retryAfterSeconds: 5,

@@ -252,9 +252,11 @@ export class PostgresqlEngine extends SqlEngine<ClientBase, PostgresqlLinks> {
   protected async remove(name: string): Promise<void> {
     const roles = store.rolesOf(name);
     await this.links.asAdmin(async (client) => {
-      await store.dropDatabase(client, roles.group);
-      await dropOwned(client, roles);
-      await store.dropRoles(client, roles);
+      await store.pastTenant(client, roles.user, async () => {
+        await store.dropDatabase(client, roles.group);
+        await dropOwned(client, roles);
+        await store.dropRoles(client, roles);
+      });
       await this.#shutOut(client, roles.group, false);
     });
   }
@@ -262,6 +264,8 @@ export class PostgresqlEngine extends SqlEngine<ClientBase, PostgresqlLinks> {
   use(): Promise<ServerUse> {
     return this.links.asAdmin(async (client) => {
       const use = await sessions.serverUse(client);
+      const most = this.#options.account?.connections ?? Number.POSITIVE_INFINITY;
+      if (use.sessions > most) await sessions.endBeyond(client, most);
       // A change that fails now is made by the next call.
       await boundTestDatabases(client, MOST_TEST_DATABASES).catch(() => client.query('ROLLBACK'));
       return use;

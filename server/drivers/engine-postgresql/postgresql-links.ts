@@ -9,8 +9,11 @@ import { scramVerifier } from '../scram-keys.ts';
 import { setPassword } from './postgresql-store.ts';
 
 const MAX_ADMINS = 4;
-/** A name without its schema leads to no tenant's object; and we may write where tenants may only read. */
-const ADMIN_OPTIONS = '-c search_path=pg_catalog -c default_transaction_read_only=off';
+/**
+ * A name without its schema leads to no tenant's object; we may write where tenants may only read; and a
+ * transaction of theirs that holds a row of the catalogue is not waited for without end.
+ */
+const ADMIN_OPTIONS = '-c search_path=pg_catalog -c default_transaction_read_only=off -c lock_timeout=30s';
 /** On a server of ours tenants see all statements but ours, which have verifiers of passwords. */
 const UNCOUNTED = '-c pg_stat_statements.track=none -c track_activities=off';
 const CONNECT_MS = 10_000;

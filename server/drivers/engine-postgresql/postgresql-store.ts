@@ -16,7 +16,7 @@ const MAINTENANCE_CONNECTIONS = 20;
 /** How long a transaction of a tenant may hold up a change of their database, ms, and how often. */
 const HELD_MS = 500;
 const HELD_TRIES = 20;
-const LOCK_NOT_AVAILABLE = '55P03';
+export const LOCK_NOT_AVAILABLE = '55P03';
 /** An internal error: nothing else is ours to meet. */
 const CONCURRENTLY_UPDATED = 'XX000';
 const HAS_DEPENDENTS = '2BP01';
@@ -210,8 +210,9 @@ export async function setLogin(client: ClientBase, role: string, connections: nu
 }
 
 /**
- * Does `work` on the role's own rows of the catalogue. A transaction of the tenant that holds them, for which
- * changing the password is enough, is not waited for: the tenant's sessions end then.
+ * Does `work` on rows of the catalogue that a tenant can change, too. A transaction that holds them, as by a
+ * change of the password, is not waited for: sessions of the role end then, and those that changed roles or
+ * databases, by whichever role.
  */
 export async function pastTenant(client: ClientBase, role: string, work: () => Promise<void>): Promise<void> {
   await client.query(`SET lock_timeout = ${HELD_MS}`);
@@ -222,12 +223,21 @@ export async function pastTenant(client: ClientBase, role: string, work: () => P
       } catch (error) {
         const isHeld = (error as { code?: unknown }).code === LOCK_NOT_AVAILABLE;
         if (!isHeld || tries === HELD_TRIES) throw error;
-        await endSessions(client, { role });
+        await endHolders(client, role);
       }
     }
   } finally {
     await client.query('RESET lock_timeout').catch(() => {});
   }
+}
+
+async function endHolders(client: ClientBase, role: string): Promise<void> {
+  await client.query(
+    `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+     WHERE usename <> current_user AND pg_has_role(usesysid, 'USAGE') AND (usename = $1 OR pid IN (
+       SELECT pid FROM pg_locks WHERE database = 0 AND (locktype = 'object' OR mode = 'RowExclusiveLock')))`,
+    [role],
+  );
 }
 
 /** Ends all sessions of a role, or of a database; how many there were. */

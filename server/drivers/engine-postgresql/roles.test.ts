@@ -87,6 +87,38 @@ describe('roles of a tenant of PostgreSQL', { skip: noPostgresql }, () => {
     for (const one of await Promise.all(Array.from({ length: 6 }, dump))) assert.ok(one.length > 1000);
   });
 
+  test('one that holds rows of the catalogue holds up no change of its database, nor its end', async () => {
+    const held = newDatabase();
+    await fixture.engine.provision(held, SECRET);
+    const owner = await connect(fixture.engine, held, SECRET);
+    const { database, username } = held;
+    await owner.query(
+      `SET ROLE NONE; CREATE ROLE holder LOGIN PASSWORD '${SECRET}' CREATEROLE IN ROLE ${database}`,
+    );
+    await owner.end();
+    const hold = async () => {
+      const holder = await connect(
+        fixture.engine,
+        { ...held, database: 'postgres', username: 'holder' },
+        SECRET,
+      );
+      holder.on('error', () => {});
+      await holder.query(`BEGIN; ALTER ROLE ${username} VALID UNTIL 'infinity'`);
+      await holder.query(`SET ROLE ${database}; GRANT CONNECT ON DATABASE ${database} TO holder`);
+      return { ended: new Promise((resolve) => holder.once('end', resolve)) };
+    };
+    let holder = await hold();
+    await fixture.engine.rotate(held, 'bbbbbbbbbbbbbbbbbbbbbbbb');
+    await holder.ended;
+    holder = await hold();
+    await fixture.engine.restrict(held, 'read_only');
+    await holder.ended;
+    holder = await hold();
+    await fixture.engine.drop(database);
+    await holder.ended;
+    assert.ok(!(await fixture.engine.list()).includes(database));
+  });
+
   test('one that has rights elsewhere does not keep a database from being dropped', async () => {
     const other = newDatabase();
     await fixture.engine.provision(other, SECRET);

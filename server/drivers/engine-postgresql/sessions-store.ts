@@ -68,6 +68,21 @@ export async function setConnections(client: ClientBase, role: string, connectio
 }
 
 /**
+ * Ends sessions beyond `most`, the newest first, of roles that tenants made, whose limits are their own.
+ * Users of databases have limits of ours.
+ */
+export async function endBeyond(client: ClientBase, most: number): Promise<void> {
+  await client.query(
+    `SELECT pg_terminate_backend(pid) FROM (
+       SELECT pid, usename, row_number() OVER (ORDER BY backend_start) AS nth FROM pg_stat_activity
+       WHERE backend_type = 'client backend' AND usename NOT IN ('${ADMIN}', '${DUMPER}')) AS s
+     WHERE nth > $1 AND NOT EXISTS (SELECT FROM pg_database
+       WHERE usename ~ '^[uq]_' AND datname = 'd_' || substr(usename, 3) AND pg_get_userbyid(datdba) = '${ADMIN}')`,
+    [most],
+  );
+}
+
+/**
  * Ends tenants' sessions whose statement runs for longer than its database allows: whoever may set
  * statement_timeout may lift it. A second later, so that the proper cancellation comes first.
  */

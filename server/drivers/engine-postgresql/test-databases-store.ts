@@ -4,6 +4,7 @@
  */
 import type { ClientBase } from 'pg';
 import type { TestDatabase } from '../../databases/engine.ts';
+import { randomName } from '../../platform/ids.ts';
 import { MOST_TEST_DATABASES } from '../managed-server/sql-engine.ts';
 import { ADMIN, DUMPER, foreign, id, ownedBy, type Roles } from './postgresql-store.ts';
 
@@ -12,6 +13,9 @@ const THEIRS = `FROM pg_database d JOIN pg_roles r ON r.oid = d.datdba WHERE r.r
 const MOST_NAME_BYTES = 63 - '_copy9'.length;
 const COPIES = 9;
 const OUR_ROLE = '^[duq]_[a-z0-9]{16}$';
+/** Drivers read it for bytes that are no UTF-8. */
+const UNREADABLE = '\uFFFD';
+const LACKS_IT = `NOT rolcreatedb AND rolcreaterole AND rolname ~ '${OUR_ROLE}'`;
 
 export async function testDatabases(client: ClientBase): Promise<TestDatabase[]> {
   const { rows } = await client.query(
@@ -31,28 +35,58 @@ export async function boundTestDatabases(client: ClientBase, most: number): Prom
   // Asked each second: planned once for a connection.
   const { rows } = await client.query({
     name: 'bound of databases for tests',
-    text: `SELECT rolname AS name, NOT rolcreatedb AS may FROM pg_roles,
-         (SELECT count(*) >= $1 AS isfull ${THEIRS}) AS has
-       WHERE NOT rolsuper AND (isfull AND rolcreatedb OR NOT isfull AND NOT rolcreatedb AND rolcreaterole AND rolname ~ $2)`,
-    values: [most, OUR_ROLE],
+    text: `SELECT isfull FROM pg_roles, (SELECT count(*) >= $1 AS isfull ${THEIRS}) AS has
+       WHERE NOT rolsuper AND (isfull AND rolcreatedb OR NOT isfull AND ${LACKS_IT}) LIMIT 1`,
+    values: [most],
   });
-  if (rows.length === 0) return;
-  const changes = rows.map(({ name, may }) => `ALTER ROLE ${foreign(name)} ${may ? '' : 'NO'}CREATEDB`);
-  await client.query(['BEGIN', "SET LOCAL lock_timeout = '200ms'", ...changes, 'COMMIT'].join(';'));
+  const [row] = rows;
+  if (row === undefined) return;
+  const change = row.isfull
+    ? forEach('rolname FROM pg_roles WHERE NOT rolsuper AND rolcreatedb', 'ALTER ROLE %I NOCREATEDB')
+    : forEach(`rolname FROM pg_roles WHERE ${LACKS_IT}`, 'ALTER ROLE %I CREATEDB');
+  await client.query(['BEGIN', "SET LOCAL lock_timeout = '200ms'", change, 'COMMIT'].join(';'));
 }
 
 /** Has new sessions in the databases of these roles read only, as those in their own. */
 export async function setTestsReadOnly(client: ClientBase, of: Roles, isReadOnly: boolean): Promise<void> {
   const how = isReadOnly ? 'SET default_transaction_read_only = on' : 'RESET default_transaction_read_only';
-  for (const name of await ownedBy(client, of)) await client.query(`ALTER DATABASE ${foreign(name)} ${how}`);
+  await client.query(forEach(`datname ${ownedSql(of)}`, `ALTER DATABASE %I ${how}`));
 }
 
 /** Removes the databases of these roles. */
 export async function dropOwned(client: ClientBase, of: Roles): Promise<void> {
-  for (const name of await ownedBy(client, of)) {
-    await client.query(`ALTER DATABASE ${foreign(name)} IS_TEMPLATE false`);
+  await client.query(forEach(`datname ${ownedSql(of)}`, 'ALTER DATABASE %I IS_TEMPLATE false'));
+  await renameUnreadable(client, of);
+  for (const name of await ownedBy(client, of))
     await client.query(`DROP DATABASE IF EXISTS ${foreign(name)} WITH (FORCE)`);
+}
+
+/** Gives those a name that drivers can send whose own is no UTF-8, as in a session of another encoding. */
+async function renameUnreadable(client: ClientBase, of: Roles): Promise<void> {
+  const { rows } = await client.query<{ oid: number; datname: string }>(
+    `SELECT d.oid, datname ${ownedSql(of)}`,
+  );
+  for (const { oid, datname } of rows) {
+    if (!datname.includes(UNREADABLE)) continue;
+    await client.query('SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datid = $1', [oid]);
+    const renamed = `ALTER DATABASE %I RENAME TO t_${randomName(16)}`;
+    await client.query(forEach(`datname FROM pg_database WHERE oid = ${Number(oid)}`, renamed));
   }
+}
+
+/** Databases that the roles own. */
+function ownedSql(of: Roles): string {
+  const roles = Object.values(of).map((role) => id(role).replaceAll('"', "'"));
+  return `FROM pg_database d JOIN pg_roles r ON r.oid = d.datdba WHERE r.rolname IN (${roles.join(', ')})`;
+}
+
+/**
+ * A statement for each name that `SELECT <names>` gives, run inside the server: a tenant's may be no UTF-8,
+ * which no driver can send.
+ */
+function forEach(names: string, statement: string): string {
+  return `DO $cloudlet$ DECLARE it name; BEGIN FOR it IN SELECT ${names} LOOP
+    EXECUTE format('${statement}', it); END LOOP; END $cloudlet$`;
 }
 
 /** Its owner may have taken that from everybody. */

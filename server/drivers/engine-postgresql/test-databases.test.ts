@@ -202,6 +202,40 @@ describe('databases for tests in PostgreSQL', { skip: noPostgresql }, () => {
     await fixture.engine.drop(greedy.database);
   });
 
+  test('names that are no UTF-8 keep nothing from being read only, bounded, and dropped', async () => {
+    const about = { accountId: 4, sizeLimitBytes: 2 ** 30, limits: own.limits };
+    const [strange, beside] = [newDatabase(about), newDatabase(about)];
+    for (const database of [strange, beside]) await fixture.engine.provision(database, SECRET);
+    const at = (name: string) => connect(fixture.engine, { ...strange, database: name }, SECRET);
+    const session = await at(strange.database);
+    await session.query("CREATE DATABASE test_ascii ENCODING 'SQL_ASCII' LOCALE 'C' TEMPLATE template0");
+    await session.query('CREATE DATABASE test_raw');
+    await session.end();
+    const ascii = await at('test_ascii');
+    const inBytes = (statement: string) =>
+      ascii.query(`DO $$ BEGIN EXECUTE '${statement}"' || chr(255) || '"'; END $$`);
+    await inBytes('ALTER DATABASE test_raw RENAME TO ');
+    await ascii.query('SET ROLE NONE');
+    await inBytes('CREATE ROLE ');
+    await ascii.query(`DO $$ BEGIN EXECUTE 'ALTER ROLE "' || chr(255) || '" CREATEDB'; END $$`);
+    await ascii.end();
+    assert.deepEqual(await names(strange), ['test_ascii', '\uFFFD']);
+    await fixture.engine.restrict(strange, 'read_only');
+    await fixture.engine.restrict(strange, 'full');
+    const { stream } = await fixture.engine.dump(strange, 'sql', { signal: STAYS });
+    for await (const _ of stream);
+    const maker = await at(strange.database);
+    for (let i = 0; i < MOST; i++) await maker.query(`CREATE DATABASE many_${i}`).catch(() => {});
+    await eventually(async () => {
+      const { rows } = await maker.query('SELECT FROM pg_roles WHERE rolcreatedb AND NOT rolsuper');
+      return rows.length === 0;
+    });
+    await maker.end();
+    await fixture.engine.drop(strange.database);
+    assert.deepEqual(await names(beside), []);
+    await fixture.engine.drop(beside.database);
+  });
+
   test('they go with the database whose user made them, also as templates', async () => {
     const gone = newDatabase();
     await fixture.engine.provision(gone, SECRET);
