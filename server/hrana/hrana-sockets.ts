@@ -233,6 +233,8 @@ export class HranaSockets implements Upgrades {
     try {
       await this.#answer(client, data);
     } catch (thrown) {
+      // Its client left meanwhile: nothing failed.
+      if (client.left.signal.aborted) return;
       const error = toAppError(thrown);
       if (error.code === 'internal_error') this.#deps.log.error({ err: thrown }, 'a Hrana message failed');
       webSocket.close(error.code === 'overloaded' ? TRY_AGAIN : 1011, textOf(error).slice(0, 120));
