@@ -221,6 +221,8 @@ function settingsOf(at: Settings) {
     '--default-time-zone=+00:00',
     `--max-connections=${at.connections + MORE_CONNECTIONS}`,
     '--connect-timeout=5',
+    // A table that a session holds keeps a dump, or a change of ours, waiting no longer.
+    '--lock-wait-timeout=30',
     '--max-allowed-packet=64M',
     '--key-buffer-size=1M',
     '--aria-pagecache-buffer-size=8M',

@@ -95,6 +95,39 @@ describe('databases for tests in MariaDB', { skip: noMysql }, () => {
     await client.query('DROP DATABASE `test_kept-1`');
   });
 
+  test('hundreds that are made before the bound is seen make no dump of hundreds', async () => {
+    const hasty = newDatabase({ accountId: 4 });
+    await fixture.engine.provision(hasty, SECRET);
+    const session = await connectMysql(fixture.engine, hasty, SECRET);
+    const error = await eventually(async () => {
+      const count = (await names(hasty)).length;
+      return session.query(`CREATE DATABASE test_hasty_${count}`).then(
+        () => null,
+        ({ errno }) => errno,
+      );
+    });
+    assert.equal(error, DENIED.errno);
+    const made = (await names(hasty)).length;
+    assert.ok(made >= MOST, `${made}`);
+    const dump = await text((await fixture.engine.dump(hasty, 'sql', { signal: STAYS })).stream);
+    const held = new Set(dump.match(/test_hasty_\d+/g));
+    assert.equal(held.size, MOST);
+    session.destroy();
+    await fixture.engine.drop(hasty.database);
+  });
+
+  test('a table that a session holds ends a dump, with the reason', async () => {
+    const held = newDatabase({ accountId: 5 });
+    await fixture.engine.provision(held, SECRET);
+    const session = await connectMysql(fixture.engine, held, SECRET);
+    await session.query('CREATE TABLE t (a int)');
+    await session.query('LOCK TABLES t WRITE');
+    const dump = async () => text((await fixture.engine.dump(held, 'sql', { signal: STAYS })).stream);
+    await assert.rejects(dump(), /Lock wait timeout exceeded/);
+    session.destroy();
+    await fixture.engine.drop(held.database);
+  });
+
   test('a server has a bound of them, and the neighbour notices nothing', async () => {
     const isRefused = async (name: string) =>
       client.query(`CREATE DATABASE ${name}`).then(
