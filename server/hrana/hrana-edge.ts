@@ -12,6 +12,7 @@ import type { Egress } from '../databases/egress.ts';
 import type { EngineDatabase } from '../databases/engine.ts';
 import { announcesBody, type BodyMemory, dropRest, readBody } from '../http/body.ts';
 import { problemHeaders, toAppError, toProblem, type UnreadResponses } from '../http/response.ts';
+import { Counts } from '../platform/concurrency.ts';
 import { AppError } from '../platform/errors.ts';
 import { endOfTick } from '../platform/tick.ts';
 
@@ -77,7 +78,7 @@ const VERSIONS: ReadonlySet<string> = new Set(['v2', 'v3', 'v3-protobuf']);
 
 export class HranaEdge {
   readonly #deps: HranaEdgeDeps;
-  readonly #underWay = new Map<string, number>();
+  readonly #underWay = new Counts<string>();
 
   constructor(deps: HranaEdgeDeps) {
     this.#deps = deps;
@@ -127,15 +128,8 @@ export class HranaEdge {
   /** Counts a call until it ends. */
   #begin({ databaseId }: EngineDatabase, reply: FastifyReply): void {
     const { maxCalls } = this.#deps;
-    const underWay = (this.#underWay.get(databaseId) ?? 0) + 1;
-    if (underWay > maxCalls) throw tooMany(maxCalls);
-    if (reply.raw.destroyed) return;
-    this.#underWay.set(databaseId, underWay);
-    reply.raw.once('close', () => {
-      const rest = (this.#underWay.get(databaseId) ?? 1) - 1;
-      if (rest === 0) this.#underWay.delete(databaseId);
-      else this.#underWay.set(databaseId, rest);
-    });
+    if (this.#underWay.of(databaseId) >= maxCalls) throw tooMany(maxCalls);
+    if (!reply.raw.destroyed) reply.raw.once('close', this.#underWay.add(databaseId));
   }
 
   #read(request: FastifyRequest): Promise<Buffer> {

@@ -13,6 +13,7 @@ import type { TrustedProxies } from '../http/client-address.ts';
 import type { HostCheck } from '../http/origins.ts';
 import { toAppError } from '../http/response.ts';
 import type { Upgrades } from '../http/upgrades.ts';
+import { Counts } from '../platform/concurrency.ts';
 import { AppError } from '../platform/errors.ts';
 import { randomBase62 } from '../platform/ids.ts';
 import { databaseOf, type HranaEdgeDeps } from './hrana-edge.ts';
@@ -66,7 +67,7 @@ export class HranaSockets implements Upgrades {
   readonly #clients = new Set<Client>();
   /** Connections without log-in, with their addresses. */
   readonly #strangers = new Map<WebSocket, string>();
-  readonly #perDatabase = new Map<string, number>();
+  readonly #perDatabase = new Counts<string>();
   readonly #timer: NodeJS.Timeout;
 
   constructor(deps: HranaSocketsDeps) {
@@ -203,12 +204,11 @@ export class HranaSockets implements Upgrades {
     const { databaseId } = database;
     // It was closed meanwhile.
     if (webSocket.readyState !== webSocket.OPEN) return;
-    const count = (this.#perDatabase.get(databaseId) ?? 0) + 1;
-    if (count > MAX_SOCKETS) {
+    if (this.#perDatabase.of(databaseId) >= MAX_SOCKETS) {
       webSocket.close(TRY_AGAIN, `The database has ${MAX_SOCKETS} connections`);
       return;
     }
-    this.#perDatabase.set(databaseId, count);
+    const leave = this.#perDatabase.add(databaseId);
     this.#clients.add(client);
     const isAlive = () => {
       client.missed = 0;
@@ -217,9 +217,7 @@ export class HranaSockets implements Upgrades {
     webSocket.on('message', (data: Buffer) => void this.#receive(client, data));
     webSocket.once('close', () => {
       this.#clients.delete(client);
-      const rest = (this.#perDatabase.get(databaseId) ?? 1) - 1;
-      if (rest === 0) this.#perDatabase.delete(databaseId);
-      else this.#perDatabase.set(databaseId, rest);
+      leave();
       left.abort();
       void this.#deps.databases.closeSocket(client.database, client.socket).catch(() => {});
     });

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
 import fc from 'fast-check';
-import { KeyedMutex } from './concurrency.ts';
+import { Counts, KeyedMutex } from './concurrency.ts';
 
 test('work on one key runs one after the other in order, work on others at the same time', async () => {
   await fc.assert(
@@ -64,4 +64,15 @@ test('it is idle once the last work has ended, also work that began or failed me
   assert.deepEqual(done, ['first', 'second']);
   assert.deepEqual([locks.isBusy('a'), locks.isBusy('b')], [false, false]);
   await failed;
+});
+
+test('what was added to a count is taken away once, by whoever added it', () => {
+  const counts = new Counts<string>();
+  const [first, second] = [counts.add('a'), counts.add('a')];
+  assert.deepEqual([counts.of('a'), counts.of('b')], [2, 0]);
+  first();
+  first();
+  assert.equal(counts.of('a'), 1);
+  second();
+  assert.equal(counts.of('a'), 0);
 });

@@ -108,6 +108,28 @@ export class KeyedSemaphore<K> {
   }
 }
 
+/** How many of something each key has; a key that has none takes no memory. */
+export class Counts<K> {
+  readonly #counts = new Map<K, number>();
+
+  of(key: K): number {
+    return this.#counts.get(key) ?? 0;
+  }
+
+  /** Adds one. The result takes it away again; called once more, it does nothing. */
+  add(key: K): () => void {
+    this.#counts.set(key, this.of(key) + 1);
+    let isCounted = true;
+    return () => {
+      if (!isCounted) return;
+      isCounted = false;
+      const left = this.of(key) - 1;
+      if (left === 0) this.#counts.delete(key);
+      else this.#counts.set(key, left);
+    };
+  }
+}
+
 /** Runs `work` for each item with limited concurrency; rejects with the first failure. */
 export async function eachOf<T>(
   items: readonly T[],

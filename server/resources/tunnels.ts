@@ -6,6 +6,7 @@
 import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Clock } from '../platform/clock.ts';
+import { Counts } from '../platform/concurrency.ts';
 import { AppError } from '../platform/errors.ts';
 import { GatheredWrites } from '../platform/gathered-writes.ts';
 import { SharedPlaces } from '../platform/shared-places.ts';
@@ -70,8 +71,8 @@ const REASONS: Readonly<Record<Ending, string>> = {
 export class Tunnels {
   readonly #deps: TunnelsDeps;
   /** Including those being opened. */
-  readonly #byAccount = new Map<number, number>();
-  readonly #byTarget = new Map<string, number>();
+  readonly #byAccount = new Counts<number>();
+  readonly #byTarget = new Counts<string>();
   readonly #open = new Set<Tunnel>();
   readonly #log: TunnelLog;
   /** Places of accounts. */
@@ -137,8 +138,7 @@ export class Tunnels {
 
   /** The result gives the place back; a second call does nothing. */
   #take({ id, accountId }: TunnelTarget, giveWay: () => void): () => void {
-    const [ofAccount, ofTarget] = [this.#byAccount.get(accountId) ?? 0, this.#byTarget.get(id) ?? 0];
-    if (ofAccount >= MAX_PER_ACCOUNT || ofTarget >= MAX_PER_TARGET) {
+    if (this.#byAccount.of(accountId) >= MAX_PER_ACCOUNT || this.#byTarget.of(id) >= MAX_PER_TARGET) {
       const detail = `An account can have at most ${MAX_PER_ACCOUNT} tunnels, ${MAX_PER_TARGET} to one target`;
       throw new AppError('overloaded', detail, { hint: 'Close an unused tunnel' });
     }
@@ -146,23 +146,11 @@ export class Tunnels {
     if (leave === null) {
       throw new AppError('overloaded', 'All tunnels of this cloud are in use', { hint: 'Try again later' });
     }
-    this.#byAccount.set(accountId, ofAccount + 1);
-    this.#byTarget.set(id, ofTarget + 1);
-    let isGiven = false;
+    const places = [leave, this.#byAccount.add(accountId), this.#byTarget.add(id)];
     return () => {
-      if (isGiven) return;
-      isGiven = true;
-      leave();
-      lower(this.#byAccount, accountId);
-      lower(this.#byTarget, id);
+      for (const giveBack of places) giveBack();
     };
   }
-}
-
-function lower<K>(counts: Map<K, number>, key: K): void {
-  const left = (counts.get(key) ?? 1) - 1;
-  if (left === 0) counts.delete(key);
-  else counts.set(key, left);
 }
 
 interface TunnelDeps {

@@ -3,6 +3,7 @@ import type { Call, Principal } from '../calls/principal.ts';
 import type { Changes } from '../metadata/change.ts';
 import { Listed, listRows } from '../metadata/list.ts';
 import { type Clock, formatTime, formatTimeOrNull } from '../platform/clock.ts';
+import { Counts } from '../platform/concurrency.ts';
 import { AppError, assertFields, type FieldProblem } from '../platform/errors.ts';
 import { isId, newId } from '../platform/ids.ts';
 import type { Sealer } from '../platform/master-key.ts';
@@ -30,7 +31,7 @@ interface WebhooksDeps {
 export class Webhooks {
   readonly #deps: WebhooksDeps;
   /** Account → its addresses that are being checked. */
-  readonly #checks = new Map<number, number>();
+  readonly #checks = new Counts<number>();
 
   constructor(deps: WebhooksDeps) {
     this.#deps = deps;
@@ -142,10 +143,9 @@ export class Webhooks {
 
   /** Throws `invalid_request` if the address can never be reached. Deliveries check it again. */
   async #assertReachable({ accountId }: Principal, url: string): Promise<void> {
-    const checks = this.#checks.get(accountId) ?? 0;
     // Names that do not resolve take long, and others wait for theirs.
-    if (checks >= MAX_CHECKS) return;
-    this.#checks.set(accountId, checks + 1);
+    if (this.#checks.of(accountId) >= MAX_CHECKS) return;
+    const done = this.#checks.add(accountId);
     try {
       await this.#deps.outbound.assertAllowed(url);
     } catch (error) {
@@ -155,9 +155,7 @@ export class Webhooks {
         hint: 'The operator can allow more networks with CLOUDLET_FETCH_ALLOW',
       });
     } finally {
-      const left = (this.#checks.get(accountId) ?? 1) - 1;
-      if (left > 0) this.#checks.set(accountId, left);
-      else this.#checks.delete(accountId);
+      done();
     }
   }
 }
