@@ -111,6 +111,43 @@ const ATTACKS: Readonly<Record<string, () => () => Promise<unknown>>> = {
         { $match: { x: 1 } },
       ])
       .toArray(),
+  'walks from each document to all others': () => () =>
+    all('points')
+      .aggregate([
+        {
+          $graphLookup: {
+            from: 'points',
+            startWith: '$p',
+            connectFromField: 'p',
+            connectToField: 'p',
+            as: 'w',
+          },
+        },
+        { $match: { x: 1 } },
+      ])
+      .toArray(),
+  'a join without an index, twenty times': () => () =>
+    all('points')
+      .aggregate([
+        ...numbers(20).map((i) => ({
+          $lookup: { from: 'points', localField: '_id', foreignField: 'none', as: `x${i}` },
+        })),
+        { $match: { x: 1 } },
+      ])
+      .toArray(),
+  'the clocks of a zone, a million times': () => () =>
+    all('lists')
+      .aggregate([
+        { $limit: 1 },
+        { $set: { input: { $range: [0, 1_000_000] } } },
+        {
+          $project: {
+            x: { $map: { input: '$input', in: { $hour: { date: '$$NOW', timezone: 'Asia/Tokyo' } } } },
+          },
+        },
+        { $project: { n: { $size: '$x' } } },
+      ])
+      .toArray(),
   'a collection of one byte': () => insert('tiny', ...numbers(20_000).map((i) => ({ i }))),
   'weights of 1,000 fields': () => insert('weighted', ...numbers(50_000).map((i) => ({ f1: `abc ${i}` }))),
 };

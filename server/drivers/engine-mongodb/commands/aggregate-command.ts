@@ -54,7 +54,7 @@ function aggregate(command: Document, scope: CommandScope): Document {
   const { base, pipeline: shown } = resolveView(name, scope.store);
   const { documents, rest, read } =
     figures === null
-      ? startOf(base, [...shown, ...(wanted as Document[])], { scope, filter })
+      ? startOf(base, [...shown, ...(wanted as Document[])], { scope, filter, hint: command.hint })
       : { documents: figures, rest: (wanted as Document[]).slice(1), read: null };
   const run = compilePipeline(rest, readerOf(scope));
   const quick = read === null ? null : quickCount(base, { read, rest }, scope);

@@ -98,7 +98,11 @@ function* findInView(
 ): Generator<FoundDocument> {
   const { base, pipeline } = resolveView(name, scope.store);
   const filter = { variables, collation };
-  const { documents, rest } = startOf(base, [...pipeline, ...stagesOfRead(options)], { scope, filter });
+  const { documents, rest } = startOf(base, [...pipeline, ...stagesOfRead(options)], {
+    scope,
+    filter,
+    hint: options.hint,
+  });
   const run = compilePipeline(rest, readerOf(scope));
   let rowNumber = 0;
   for (const document of run(documents, filter))

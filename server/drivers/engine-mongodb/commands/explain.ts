@@ -30,6 +30,7 @@ interface Explained {
   /** A `$geoNear` that the pipeline begins with. */
   readonly near: Document | null;
   readonly filter: FilterScope;
+  readonly hint: unknown;
 }
 
 type Asked = Pick<Explained, 'read'> & { projection?: unknown; top: string | null };
@@ -110,10 +111,11 @@ function explainedOf(inner: Document, asked: Asked | null, scope: CommandScope):
   const [statement = inner] = [inner.updates ?? inner.deletes].flat();
   const collation = collationOf(statement as Document, scope.store.collection(name));
   const filter = { variables: readVariables(inner.let), collation };
+  const { hint } = statement as Document;
   const { base, pipeline } = resolveView(name, scope.store);
   if (asked !== null && base === name) {
     compileFilter(asked.read.filter, { ...filter, special: { name: null } });
-    return { base, read: asked.read, rest: [], near: null, filter };
+    return { base, read: asked.read, rest: [], near: null, filter, hint };
   }
   const own: unknown = asked === null ? inner.pipeline : stagesOfRead(asked.read);
   if (!Array.isArray(own)) split(own);
@@ -125,8 +127,15 @@ function explainedOf(inner: Document, asked: Asked | null, scope: CommandScope):
   const near = isDocument(whole[0]) && '$geoNear' in whole[0] ? whole[0] : null;
   const { read, rest } = split(near === null ? whole : whole.slice(1));
   if (near !== null)
-    return { base, read: { filter: {}, sort: [], skip: 0, limit: 0 }, rest: whole.slice(1), near, filter };
-  return { base, read: { ...read, skip: 0 }, rest, near, filter };
+    return {
+      base,
+      read: { filter: {}, sort: [], skip: 0, limit: 0 },
+      rest: whole.slice(1),
+      near,
+      filter,
+      hint,
+    };
+  return { base, read: { ...read, skip: 0 }, rest, near, filter, hint };
 }
 
 /** Whether a stage is one that only begins or only ends a pipeline, and does so. */
@@ -157,11 +166,11 @@ interface Told {
   readonly asked: Asked | null;
 }
 
-function cursorOf({ base, read, rest, near, filter }: Explained, told: Told): Document {
+function cursorOf({ base, read, rest, near, filter, hint }: Explained, told: Told): Document {
   const { scope, verbosity, isLong, counts, above, asked } = told;
   const collection = scope.store.collection(base);
   const { sort, skip, limit } = read;
-  const question = { filter: read.filter, sort, collation: filter.collation ?? null };
+  const question = { filter: read.filter, sort, collation: filter.collation ?? null, hint };
   const nearest = near === null ? null : readGeoNear(near, collection, filter);
   const scan: Plan = { index: null, ranges: [], isReverse: false, isSorted: sort.length === 0 };
   const plan: Plan =
@@ -229,7 +238,7 @@ interface Counts {
 }
 
 /** Reads what the command would read, and counts what comes out of each stage. */
-function run({ base, read, rest, near, filter }: Explained, scope: CommandScope): Counts {
+function run({ base, read, rest, near, filter, hint }: Explained, scope: CommandScope): Counts {
   const from = scope.clock.monotonic();
   const examined = { documents: 0 };
   function* tally(documents: Iterable<Document>, count: Count): Generator<Document> {
@@ -245,7 +254,7 @@ function run({ base, read, rest, near, filter }: Explained, scope: CommandScope)
       ? (geoNearStage(near, collection, { scope, filter }) ?? [])
       : collection === undefined
         ? []
-        : readDocuments(scope.store, collection, { ...filter, ...read, examined }).map(
+        : readDocuments(scope.store, collection, { ...filter, ...read, hint, examined }).map(
             ({ document }) => document,
           );
   const first = { n: 0, ms: 0 };

@@ -45,7 +45,7 @@ export function split(pipeline: unknown): { read: Start; rest: Document[] } {
 export function startOf(
   name: string,
   pipeline: readonly Document[],
-  { scope, filter: own }: { scope: CommandScope; filter: FilterScope },
+  { scope, filter: own, hint }: { scope: CommandScope; filter: FilterScope; hint?: unknown },
 ): { documents: Iterable<Document>; rest: Document[]; read: Start | null } {
   const collection = scope.store.collection(name);
   const near = geoNearStage(pipeline[0], collection, { scope, filter: own });
@@ -55,7 +55,7 @@ export function startOf(
     if (collection === undefined) compileFilter(read.filter, { ...own, special: { name: null } });
     else {
       const onUse = (index: Index) => scope.counters.use(collection, index);
-      const found = readDocuments(scope.store, collection, { ...own, ...read, onUse });
+      const found = readDocuments(scope.store, collection, { ...own, ...read, hint, onUse });
       yield* found.map(({ document }) => document);
     }
   };

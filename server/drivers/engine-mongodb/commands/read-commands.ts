@@ -44,11 +44,13 @@ function findCommand(command: Document, scope: CommandScope): Document {
     projection === undefined ? null : compileProjection(projection, { variables, collation, filter });
   if (command.tailable || command.awaitData)
     return tail(command, scope, { name, sort, show, variables, collation });
-  const found = find(name, scope, { filter, sort, variables, collation, ...window(command) });
+  const { hint } = command;
+  const found = find(name, scope, { filter, sort, hint, variables, collation, ...window(command) });
   const documents = found.map(({ bytes, document }) => (show === null ? bytes : show(document)));
   const isHeld =
     collection !== undefined &&
-    (viewOf(collection.options) !== null || !planQuery(collection, { filter, sort, collation }).isSorted);
+    (viewOf(collection.options) !== null ||
+      !planQuery(collection, { filter, sort, collation, hint }).isSorted);
   const isSingle = Boolean(command.singleBatch);
   return scope.cursors.first(
     { documents, isHeld },
@@ -114,20 +116,20 @@ function count(command: Document, scope: CommandScope): Document {
     return { n: range.limit === 0 ? left : Math.min(left, range.limit), ok: 1 };
   }
   let n = 0;
-  for (const _ of find(name, scope, { filter: query, collation, ...range })) n++;
+  for (const _ of find(name, scope, { filter: query, collation, hint: command.hint, ...range })) n++;
   return { n, ok: 1 };
 }
 
 function distinct(command: Document, scope: CommandScope): Document {
   const name = collectionName(command, scope);
   const collation = collationOf(command, scope.store.collection(name));
-  const { key, query } = command;
+  const { key, query, hint } = command;
   if (typeof key !== 'string') throw new CommandError('TypeMismatch', "Field 'key' must be of type string");
   const path = key.split('.');
   const values = new Map<string, unknown>();
   const budget = new MemoryBudget('distinct');
   let bytes = 0;
-  for (const { document } of find(name, scope, { filter: query ?? {}, collation })) {
+  for (const { document } of find(name, scope, { filter: query ?? {}, collation, hint })) {
     for (const value of leavesAt(document, path).flat()) {
       const text = textKeyOf(value, collation);
       if (value === undefined || values.has(text)) continue;

@@ -109,7 +109,8 @@ function update(command: Document, scope: CommandScope): Document {
     if (statement.multi && isReplacement)
       throw new CommandError('FailedToParse', 'multi update is not supported for replacement-style update');
     const change = compileUpdate(statement.u, options);
-    const read = { filter: options.filter, sort: readSort(statement.sort), limit: statement.multi ? 0 : 1 };
+    const { sort, hint, multi } = statement;
+    const read = { filter: options.filter, sort: readSort(sort), hint, limit: multi ? 0 : 1 };
     const done = new Set<number>();
     for (const found of find(name, scope, { ...options, ...read })) {
       // An index brings a document again whose key has grown.
@@ -147,7 +148,7 @@ function remove(command: Document, scope: CommandScope): Document {
     const limit = plainNumber(statement.limit);
     if (limit !== 0 && limit !== 1)
       throw new CommandError('FailedToParse', `The limit of a delete must be 0 or 1`);
-    const read = { filter: statement.q, limit, variables, collation };
+    const read = { filter: statement.q, limit, variables, collation, hint: statement.hint };
     for (const found of find(name, scope, read)) {
       scope.writing.remove(collection as Collection, found);
       n++;
@@ -177,7 +178,12 @@ function findAndModify(command: Document, scope: CommandScope): Document {
     return projection === null ? document : projection(document);
   };
   const change = isRemoval ? null : compileUpdate(command.update, options);
-  const [found] = find(name, scope, { ...options, sort: readSort(command.sort), limit: 1 });
+  const [found] = find(name, scope, {
+    ...options,
+    sort: readSort(command.sort),
+    hint: command.hint,
+    limit: 1,
+  });
   if (found !== undefined) {
     if (change === null) scope.writing.remove(scope.store.collection(name) as Collection, found);
     const after =

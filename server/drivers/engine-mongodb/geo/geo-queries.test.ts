@@ -225,6 +225,7 @@ describe('the examples of the manual', () => {
       const near = (operators: Document) => documents.ids('places', { loc: operators });
       assert.deepEqual(near({ $near: [0, 0] }).slice(0, 4), [0, 1, 3, 2]);
       assert.deepEqual(near({ $near: [0, 0], $maxDistance: 4.5 }), [0, 1]);
+      assert.deepEqual(near({ $near: [0, 0, 4.5] }), [0, 1]);
       assert.deepEqual(near({ $nearSphere: [-74, 40], $maxDistance: 0.02 }), [5, 6]);
       assert.deepEqual(planOf(documents, 'places', { loc: { $near: [0, 0] } }), ['GEO_NEAR_2D', 'geo']);
     });
@@ -291,6 +292,7 @@ test('what is no location, and what cannot be asked, is refused by its code', (t
     2,
   );
   assert.equal(asked({ loc: { $geoWithin: { $sphere: 1 } } }), 2);
+  assert.equal(asked({ loc: { $near: { $geometry: point(0, 0) }, $maxDistance: 5 } }), 2);
   assert.equal(asked({ loc: { $near: { $geometry: point(0, 99) } } }), 2);
   const stage = (...pipeline: Document[]) => documents.codeOf({ aggregate: 'sphere', pipeline, cursor: {} });
   assert.equal(stage({ $match: { loc: { $near: { $geometry: point(0, 0) } } } }), 5626500);

@@ -206,7 +206,11 @@ export function nearOf(operators: Document): Near | null {
   if (name === null) return null;
   const operand = operators[name];
   const isGeometry = isDocument(operand) && '$geometry' in operand;
-  const { $maxDistance: max, $minDistance: min } = isGeometry ? operand : operators;
+  if (isGeometry && ('$maxDistance' in operators || '$minDistance' in operators))
+    throw bad(`${name} takes the distances within it when its point is of GeoJSON`);
   const point = isGeometry ? operand.$geometry : operand;
+  // The third number of a pair is how far.
+  const third = Array.isArray(point) ? point[2] : undefined;
+  const { $maxDistance: max = third, $minDistance: min } = isGeometry ? operand : operators;
   return readNear({ point, isSphere: name === '$nearSphere', max, min });
 }

@@ -17,6 +17,8 @@ import type { FoundDocument, Row } from './stored-rows.ts';
 export interface ReadOptions extends FilterScope {
   readonly filter: Document;
   readonly sort?: SortSpec;
+  /** The index that is to be read, by its name or key; undefined: any. */
+  readonly hint?: unknown;
   readonly skip?: number;
   /** 0: all. */
   readonly limit?: number;
@@ -40,6 +42,7 @@ export function readDocuments(
   {
     filter,
     sort = [],
+    hint,
     skip = 0,
     limit = 0,
     after,
@@ -51,7 +54,8 @@ export function readDocuments(
   const { collation = null } = scope;
   const special: { name: string | null } = { name: null };
   const test = compileFilter(filter, { ...scope, special });
-  const plan = after === undefined ? planQuery(collection, { filter, sort, collation }) : { ...SCAN, after };
+  const plan =
+    after === undefined ? planQuery(collection, { filter, sort, collation, hint }) : { ...SCAN, after };
   if (plan.index !== null) onUse?.(plan.index);
   const matching =
     special.name === null

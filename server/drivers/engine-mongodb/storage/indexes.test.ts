@@ -194,6 +194,36 @@ describe('indexes', () => {
     assert.equal(documents.codeOf({ insert: 'both', documents: [{ a: [1, 2], b: [1, 2] }] }), 171);
   });
 
+  test('are read by a hint, all of them where they serve nothing', (t) => {
+    const documents = new TestDocuments(t);
+    const indexes = [
+      { key: { a: 1 }, name: 'a' },
+      { key: { b: -1 }, name: 'b', sparse: true },
+      { key: { c: 1 }, name: 'c', hidden: true },
+    ];
+    documents.run({ createIndexes: 'h', indexes });
+    documents.insert('h', { _id: 1, a: 1, b: 1 }, { _id: 2, a: 2 }, { _id: 3, b: 3 });
+    const planOf = (hint: unknown, filter: Document = { a: 1 }) =>
+      documents.sourceOf({ find: 'h', filter, hint }).indexName;
+    assert.equal(planOf(undefined), 'a');
+    assert.equal(planOf('_id_'), '_id_');
+    assert.equal(planOf({ b: -1 }), 'b');
+    assert.equal(planOf({ $natural: 1 }), undefined);
+    assert.deepEqual(documents.ids('h', {}, { hint: { $natural: -1 } }), [3, 2, 1]);
+    assert.deepEqual(documents.ids('h', {}, { hint: 'b' }), [3, 1], 'a sparse one has not all');
+    assert.equal(documents.run({ count: 'h', query: { a: { $exists: true } }, hint: 'b' }).n, 1);
+    assert.deepEqual(documents.aggregate('h', [{ $match: { a: 2 } }], { hint: 'a' })[0]?._id, 2);
+    for (const hint of ['none', { a: -1 }, 'c']) {
+      assert.equal(documents.codeOf({ find: 'h', hint }), 2);
+      const updates = [{ q: {}, u: { $set: { x: 1 } }, hint }];
+      assert.equal(documents.codeOf({ update: 'h', updates }), 2);
+      assert.equal(documents.codeOf({ delete: 'h', deletes: [{ q: {}, limit: 0, hint }] }), 2);
+      assert.equal(documents.codeOf({ findAndModify: 'h', query: {}, remove: true, hint }), 2);
+      assert.equal(documents.codeOf({ aggregate: 'h', pipeline: [], cursor: {}, hint }), 2);
+    }
+    assert.equal(documents.run({ count: 'h' }).n, 3);
+  });
+
   test('are listed, kept apart by name and key, dropped, and there after a restart', (t) => {
     const documents = new TestDocuments(t);
     const create = (index: Document) => ({ createIndexes: 'things', indexes: [index] });

@@ -46,6 +46,8 @@ export interface Question {
   readonly filter: Document;
   readonly sort: SortSpec;
   readonly collation: Collation | null;
+  /** The name or the key of the index that is to be read; undefined: any. */
+  readonly hint?: unknown;
 }
 
 export interface Query extends Question {

@@ -1,7 +1,9 @@
 /** How the documents of a filter are found: by one index, or by a scan of all. */
 import { BSONRegExp, type Document } from 'bson';
+import { CommandError } from '../command-error.ts';
 import { holdsOperators } from '../query/filter.ts';
 import { isSameCollation } from '../values/collations.ts';
+import { isDocument } from '../values/field-paths.ts';
 import { equalValues, holdsText, keyOf, TAG, tagOf } from '../values/key-order.ts';
 import { afterPrefix, type Collection, type KeyRange } from './documents-store.ts';
 import type { Index } from './index-values.ts';
@@ -15,6 +17,9 @@ export function planQuery(collection: Collection, question: Question): Plan {
   const query = queryOf(question);
   const { sort } = question;
   const scan: Plan = { index: null, ranges: [], isReverse: false, isSorted: sort.length === 0 };
+  const hinted = hintedIndex(collection, question.hint);
+  if (hinted === 'natural') return naturalPlan(Object.entries(question.hint as Document) as never) ?? scan;
+  if (hinted !== null) return hintedPlan(hinted, query);
   let best = naturalPlan(sort) ?? scan;
   let bestScore = best.isSorted && sort.length > 0 ? 100 : 0;
   for (const index of collection.indexes) {
@@ -22,6 +27,28 @@ export function planQuery(collection: Collection, question: Question): Plan {
     if (found !== null && found.score > bestScore) [best, bestScore] = [found.plan, found.score];
   }
   return best;
+}
+
+/** The index of a hint; null: there is no hint. Throws CommandError for one that is not there. */
+function hintedIndex({ indexes }: Collection, hint: unknown): Index | 'natural' | null {
+  if (hint === undefined || (isDocument(hint) && Object.keys(hint).length === 0)) return null;
+  if (isDocument(hint) && '$natural' in hint) return 'natural';
+  const found = indexes.find(
+    ({ name, spec, isHidden }) =>
+      !isHidden && (name === hint || (isDocument(hint) && equalValues(spec.key, hint))),
+  );
+  if (found !== undefined) return found;
+  throw new CommandError(
+    'BadValue',
+    'error processing query: planner returned error :: caused by :: hint provided does not correspond to an existing index',
+  );
+}
+
+/** As the index serves the query, or all of it: of a sparse one the documents that it has. */
+function hintedPlan(index: Index, query: Query): Plan {
+  const found = index.isSpecial ? planSpecial(index, query) : planIndex(index, query);
+  const isSorted = query.sort.length === 0;
+  return found?.plan ?? { index, ranges: [{ low: null, high: null }], isReverse: false, isSorted };
 }
 
 /** With what it demands of single fields. */
