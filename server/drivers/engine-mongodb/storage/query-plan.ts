@@ -44,7 +44,7 @@ function hintedIndex({ indexes }: Collection, hint: unknown): Index | 'natural' 
   );
 }
 
-/** As the index serves the query, or all of it: of a sparse one the documents that it has. */
+/** The read of an index that serves the query, or of all of it: a sparse one has not all documents. */
 function hintedPlan(index: Index, query: Query): Plan {
   const found = index.isSpecial ? planSpecial(index, query) : planIndex(index, query);
   const isSorted = query.sort.length === 0;
