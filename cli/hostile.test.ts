@@ -213,6 +213,51 @@ test('a download has the length that was told', async () => {
   assert.equal(readFileSync(join(home, 'here'), 'utf8'), 'text');
 });
 
+test('no time that a cloud tells keeps a file from being downloaded', async () => {
+  for (const [at, [mtime, modified]] of [
+    ['9e99', 'Thu, 01 Jan 1970 00:00:00 GMT'],
+    ['-1e30', 'never'],
+    ['x', 'Sat, 01 Jan 275000 00:00:00 GMT'],
+    ['Infinity', '-271821-04-20T00:00:00Z'],
+  ].entries()) {
+    lie = (_, response) => {
+      const headers = {
+        etag: '"e"',
+        'content-length': '4',
+        'x-amz-meta-mtime': mtime,
+        'last-modified': modified,
+      };
+      response.writeHead(200, headers as Record<string, string>).end('text');
+    };
+    const { code, err } = await run(['cp', `s3://b/t${at}`, `t${at}`]);
+    assert.equal(code, 0, `${mtime} ${modified}: ${err}`);
+    assert.equal(readFileSync(join(home, `t${at}`), 'utf8'), 'text');
+  }
+});
+
+test('sizes and lists that cannot be end the command at once', async () => {
+  for (const size of ['9007199254740991', '99999999999999999999', '-1', 'x']) {
+    lie = (request, response) => {
+      if (request.url?.includes('list-type'))
+        response.end(listed(['a']).replace('<Size>4<', `<Size>${size}<`));
+      else if (request.url?.startsWith('/api')) json([])(request, response);
+      else response.writeHead(200, { etag: '"e"', 'content-range': `bytes 0-3/${size}` }).end('text');
+    };
+    const began = Date.now();
+    const { code } = await run(['cp', '-r', '--timeout', '60', 's3://b', `sizes${size}/`]);
+    assert.notEqual(code, 0, size);
+    assert.notEqual(code, 124, size);
+    assert.ok(Date.now() - began < 30_000, size);
+  }
+  const names = ['&#x110000;', '&#xffffffffffff;', '%', '%ff'];
+  for (const name of names) {
+    lie = (_, response) => void response.end(`<r><Contents><Key>${name}</Key><Size>1</Size></Contents></r>`);
+    const { code, err } = await run(['ls', '-r', 's3://b']);
+    assert.ok(code === 0 || code === 1, err);
+    assert.doesNotMatch(err, /\n\s+at /);
+  }
+});
+
 test('no name leads through a link out of the target, and a foretold link is not followed', async () => {
   const outside = join(home, 'outside');
   mkdirSync(outside);
