@@ -206,6 +206,36 @@ describe('with loopback allowed', () => {
     await user.refused(409, 'webhook_disabled', [`${path}/test`, POST]);
     await user.expect(200, path, { method: 'DELETE' });
   });
+
+  test('an account has 1,000 deliveries of a webhook wait, and its neighbour is served', async () => {
+    const failing = await WebhookReceiver.open();
+    failing.reply = () => ({ status: 500 });
+    const { id } = await user.expect(201, '/api/webhooks', { json: { url: failing.url } });
+    const anyone = await CheckedClient.open(cloud.api);
+    const other = anyone.as((await anyone.register()).api_key);
+    const theirs = await other.expect(201, '/api/webhooks', { json: { url: receiver.url } });
+    const counts = new Map<number, number>();
+    let left = 1010;
+    const flood = async () => {
+      while (left-- > 0) {
+        const { status, body } = await user.call(`/api/webhooks/${id}/test`, POST);
+        counts.set(status, (counts.get(status) ?? 0) + 1);
+        if (status === 503) assert.equal(body.code, 'overloaded');
+      }
+    };
+    await Promise.all(Array.from({ length: 10 }, flood));
+    assert.deepEqual([...counts].sort(), [
+      [201, 1000],
+      [503, 10],
+    ]);
+    assert.equal((await user.expect(200, `/api/webhooks/${id}`)).pending_deliveries, 1000);
+    await other.expect(201, `/api/webhooks/${theirs.id}/test`, POST);
+    await logOf(other, theirs.id, isDelivered(1));
+    const changed = { method: 'PATCH', json: { enabled: false } };
+    assert.equal((await user.expect(200, `/api/webhooks/${id}`, changed)).pending_deliveries, 0);
+    await user.expect(200, `/api/webhooks/${id}`, { method: 'DELETE' });
+    failing.close();
+  });
 });
 
 test('without that setting loopback is refused when it is named, and when a delivery would go there', async () => {
