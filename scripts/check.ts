@@ -47,7 +47,7 @@ const tests = (label: string, concurrency: number, ...patterns: readonly string[
 const FAULTS = tests('faults', 2, 'test/faults/**/*.test.ts');
 const LONG = { ...tests('long', 1, 'test/long/**/*.test.ts'), timeoutMs: 3_600_000 };
 /**
- * Left out of a whole run, and part of test:long: each takes more than a minute there, and has a shorter
+ * Left out of a whole run, and part of test:long: each takes a minute or more there, and has a shorter
  * neighbour that stays.
  */
 const SLOW_FILES: ReadonlySet<string> = new Set(
@@ -73,6 +73,7 @@ const SLOW_FILES: ReadonlySet<string> = new Set(
     'acceptance/recovery-one-machine',
     'acceptance/recovery-one-object-load',
     'acceptance/recovery-overlays',
+    'acceptance/recovery-s3',
     'acceptance/recovery-whole',
     'acceptance/start-signals',
     'acceptance/vms-addresses',
@@ -93,6 +94,7 @@ const SLOW_FILES: ReadonlySet<string> = new Set(
     'faults/recovery-kill',
     'faults/recovery-logs-target',
     'faults/recovery-object-kill',
+    'faults/vm-disk-full',
   ].map((name) => `test/${name}.test.ts`),
 );
 const SLOW = tests('slow', 2, ...SLOW_FILES);
