@@ -195,7 +195,7 @@ function lendRoute({ lentKeys }: VmRoutesDeps): Route {
     description:
       'For a machine that was made without the key. It opens root for new connections, which stay open after it ' +
       'ends, and ends early with the API key that lent it. The built-in image asks for lent keys, and so does ' +
-      'OpenSSH on images with cloud-init and bash, after a start by this version; not where the guest has the file ' +
+      'OpenSSH on images with cloud-init, after a start by this version; not where the guest has the file ' +
       '/etc/cloudlet/no-lent-keys. `cloudlet vm ssh` does this.',
     permission: 'compute:write',
     params: VmPath,

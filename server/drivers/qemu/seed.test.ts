@@ -1,11 +1,24 @@
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { execFile, execFileSync } from 'node:child_process';
+import { once } from 'node:events';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { test } from 'node:test';
+import { after, before, describe, test } from 'node:test';
+import { promisify } from 'node:util';
 import { notInstalled } from '../../../scripts/installed.ts';
 import { testSpec } from '../../testing/qemu-fixture.ts';
+import { KeysAnswer } from '../private-network/keys-answer.ts';
 import { isoImage } from './iso-image.ts';
 import { seedFiles, seedImage } from './seed.ts';
 
@@ -59,18 +72,28 @@ test('the private device is told its address and its name server, after the othe
   );
 });
 
+/** By their whole paths: PATH is what the program under test finds. */
+const SHELLS = ['/bin/sh', '/bin/bash'].filter((path) => existsSync(path));
+const run = promisify(execFile);
+
+const realPathOf = (name: string) => {
+  const found = ['/usr/bin', '/bin'].map((folder) => join(folder, name)).find((path) => existsSync(path));
+  return found ?? execFileSync('which', [name], { encoding: 'utf8' }).trim();
+};
+
+/** What a guest with a private network does at each boot. */
+function bootcmdOf(plain: ReturnType<typeof testSpec>): string {
+  const privateLink = { mac: '56:54:00:00:00:01', address: '10.80.0.1/11', resolver: '10.64.0.1' };
+  const vendor = seedFiles({ ...plain, network: { ...plain.network, privateLink } })['vendor-data'];
+  return JSON.parse(/^bootcmd:\n {2}- \[sh, -c, (".*")\]$/m.exec(vendor)?.[1] ?? '""');
+}
+
 test('sshd of an image with cloud-init asks for lent keys, unless it asks something else', (t) => {
   const plain = testSpec('tiny');
-  const privateLink = { mac: '56:54:00:00:00:01', address: '10.80.0.1/11', resolver: '10.64.0.1' };
-  const vendor = (network: object) =>
-    seedFiles({ ...plain, network: { ...plain.network, ...network } })['vendor-data'];
-  assert.doesNotMatch(vendor({}), /bootcmd/);
-  const [, text = ''] = /^bootcmd:\n {2}- \[sh, -c, (".*")\]$/m.exec(vendor({ privateLink })) ?? [];
+  assert.doesNotMatch(seedFiles(plain)['vendor-data'], /bootcmd/);
   const etc = mkdtempSync(join(tmpdir(), 'cloudlet-etc-'));
   t.after(() => rmSync(etc, { recursive: true }));
-  const script = String(JSON.parse(text))
-    .replaceAll('/etc/', `${etc}/`)
-    .replaceAll('/usr/lib/', `${etc}/lib/`);
+  const script = bootcmdOf(plain).replaceAll('/etc/', `${etc}/`).replaceAll('/usr/lib/', `${etc}/lib/`);
   const boot = () => execFileSync('sh', ['-c', script], { stdio: 'pipe' });
   const settings = join(etc, 'ssh/sshd_config.d');
   assert.throws(boot, 'no sshd that reads further settings');
@@ -80,7 +103,7 @@ test('sshd of an image with cloud-init asks for lent keys, unless it asks someth
   const line = `AuthorizedKeysCommand ${program}\nAuthorizedKeysCommandUser nobody\n`;
   assert.equal(readFileSync(join(settings, 'zz-cloudlet.conf'), 'utf8'), line);
   assert.match(readFileSync(program, 'utf8'), /dev\/tcp\/10\.64\.0\.1\/80\n/);
-  execFileSync('sh', ['-n', program]);
+  for (const shell of SHELLS) execFileSync(shell, ['-n', program]);
   writeFileSync(join(etc, 'ssh/sshd_config'), 'authorizedkeyscommand /usr/bin/own\n');
   boot();
   assert.deepEqual(readdirSync(settings), [], "the user's own");
@@ -91,6 +114,42 @@ test('sshd of an image with cloud-init asks for lent keys, unless it asks someth
   writeFileSync(join(etc, 'cloudlet/no-lent-keys'), '');
   boot();
   assert.deepEqual(readdirSync(settings), []);
+});
+
+describe('any shell of an image has a way to ask for the keys', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'cloudlet-keys-'));
+  const server = createServer({ allowHalfOpen: true }, (socket) => {
+    socket.pipe(new KeysAnswer(async () => ['ssh-ed25519 AAAA'])).pipe(socket);
+  }).listen(0, '127.0.0.1');
+  before(() => once(server, 'listening'));
+  after(() => {
+    server.close();
+    rmSync(folder, { recursive: true });
+  });
+
+  for (const [way, helpers] of Object.entries({
+    curl: [],
+    wget: ['timeout'],
+    bash: ['timeout', 'sed'],
+    python3: ['timeout'],
+  })) {
+    test(`by ${way}`, { skip: notInstalled(way, 'timeout') }, async () => {
+      const { port } = server.address() as AddressInfo;
+      const [, text = ''] = /<<'END'\n(.*\n)END\n/s.exec(bootcmdOf(testSpec('tiny'))) ?? [];
+      const program = join(folder, way);
+      writeFileSync(
+        program,
+        text.replaceAll('10.64.0.1/80', `127.0.0.1/${port}`).replaceAll('10.64.0.1', `127.0.0.1:${port}`),
+      );
+      const path = join(folder, `bin-${way}`);
+      mkdirSync(path);
+      for (const name of [way, ...helpers]) symlinkSync(realPathOf(name), join(path, name));
+      for (const shell of SHELLS) {
+        const { stdout } = await run(shell, [program], { env: { PATH: path } });
+        assert.equal(stdout.trimEnd(), 'ssh-ed25519 AAAA cloudlet-lent', shell);
+      }
+    });
+  }
 });
 
 test('URIs of databases are a file of the seed, and one that cloud-init writes', () => {

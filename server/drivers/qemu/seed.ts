@@ -86,13 +86,25 @@ function environmentFile({ databaseUris }: SeedSpec): string {
   return `write_files:\n${place}    encoding: b64\n    content: ${content}\n`;
 }
 
-/** By it sshd asks for the keys that are lent to the machine, at the address of its name server. */
+/**
+ * By it sshd asks for the keys that are lent to the machine, at the address of its name server. Any POSIX
+ * shell runs it; the last of these programs is there wherever cloud-init is.
+ */
 const keysProgram = (server: string) => `#!/bin/sh
 # Prints the SSH keys that the cloud lends to this machine now.
-exec timeout 3 bash -c '
+has() { command -v "$1" >/dev/null 2>&1; }
+if has curl; then exec curl -q -s -m 3 http://${server}/ssh-keys; fi
+if has wget; then exec timeout 3 wget -q -O - http://${server}/ssh-keys; fi
+if has bash; then
+  exec timeout 3 bash -c '
 exec 3<>/dev/tcp/${server}/80
 printf "GET /ssh-keys HTTP/1.0\\r\\n\\r\\n" >&3
 sed "1,/^\\r\\$/d" <&3
+'
+fi
+exec timeout 3 python3 -c '
+from urllib.request import urlopen
+print(urlopen("http://${server}/ssh-keys", timeout=3).read().decode())
 '
 `;
 
