@@ -105,9 +105,16 @@ async function login(call: Invocation): Promise<void> {
   const name = options.text('name') ?? new URL(url).host;
   // A file that cannot be used is told before anybody goes to a browser.
   const profiles = Profiles.read();
+  profiles.assertWritable();
   const { username, made, given: key } = await signIn(url, call);
   const former = profiles.find(name);
-  profiles.put(name, made === null ? withOwnKey(url, username, key) : await profileOf(url, username, made));
+  const profile = made === null ? withOwnKey(url, username, key) : await profileOf(url, username, made);
+  try {
+    profiles.put(name, profile);
+  } catch (error) {
+    await revoke(profile).catch(() => {});
+    throw error;
+  }
   if (former !== undefined) await revoke(former).catch(() => output.note('the former key was not revoked'));
   if (made === null) {
     output.note('this key may not create keys, so it is kept itself; each file command needs a key pair');

@@ -1,6 +1,7 @@
 /** The table of commands, by topic. */
 import { ACCOUNT_COMMANDS } from './account-commands.ts';
 import { API_COMMAND } from './api-command.ts';
+import { CHOICE_COMMANDS } from './choice-commands.ts';
 import type { Command } from './command.ts';
 import { BROWSE_COMMANDS } from './files/browse-commands.ts';
 import { COPY_COMMANDS } from './files/copy-commands.ts';
@@ -20,7 +21,7 @@ export const TOPICS: readonly Topic[] = [
   { title: 'Files', commands: [...COPY_COMMANDS, SYNC_COMMAND, ...BROWSE_COMMANDS, ...VERSION_COMMANDS] },
   {
     title: 'Machines, databases, buckets and keys',
-    commands: [...RESOURCE_COMMANDS, ...PORT_COMMANDS, ...WEBHOOK_COMMANDS, API_COMMAND],
+    commands: [...RESOURCE_COMMANDS, ...CHOICE_COMMANDS, ...PORT_COMMANDS, ...WEBHOOK_COMMANDS, API_COMMAND],
   },
   { title: 'Recovery points, for administrators', commands: RECOVERY_COMMANDS },
   { title: 'Through tunnels', commands: [...VM_TUNNEL_COMMANDS, ...DATABASE_TUNNEL_COMMANDS] },

@@ -1,7 +1,8 @@
 /** Completion for bash, zsh and fish, from the table of commands. */
 import { COMMON_OPTIONS, type Command } from './command.ts';
 
-export type Shell = 'bash' | 'zsh' | 'fish';
+export const SHELLS = ['bash', 'zsh', 'fish'] as const;
+export type Shell = (typeof SHELLS)[number];
 
 /** What may follow each beginning: words after `cloudlet`, words after `cloudlet vm`, and options. */
 interface Choices {
@@ -10,10 +11,31 @@ interface Choices {
   readonly second: ReadonlyMap<string, readonly string[]>;
   /** By whole name: its options. */
   readonly options: ReadonlyMap<string, readonly string[]>;
+  /** By kind of thing: the whole names of commands whose first word is a name of one. */
+  readonly named: ReadonlyMap<NameKind, readonly string[]>;
+}
+
+/** By the word in the help: of what there are names to complete. */
+const KINDS = { VM: 'vm', DATABASE: 'db', BUCKET: 'bucket', KEY: 'key', PROFILE: 'profile' } as const;
+export type NameKind = (typeof KINDS)[keyof typeof KINDS];
+export const NAME_KINDS: readonly NameKind[] = Object.values(KINDS);
+
+/** Others could be read by a shell as more than a name. */
+export const isPlainName = (name: string) => /^[A-Za-z0-9][A-Za-z0-9._-]*$/.test(name);
+
+function namedBy(commands: readonly Command[]): Map<NameKind, string[]> {
+  const named = new Map<NameKind, string[]>();
+  for (const { name, words } of commands) {
+    const [, word = ''] = /^\[?([A-Z]+)/.exec(words) ?? [];
+    const kind = word in KINDS ? KINDS[word as keyof typeof KINDS] : undefined;
+    // What is made has no name yet.
+    if (kind !== undefined && name !== 'mb') named.set(kind, [...(named.get(kind) ?? []), name]);
+  }
+  return named;
 }
 
 function choicesOf(commands: readonly Command[]): Choices {
-  const second = new Map<string, string[]>();
+  const second = new Map<string, readonly string[]>();
   const options = new Map<string, string[]>();
   for (const { name, options: own = {} } of commands) {
     const [head = '', tail] = name.split(' ');
@@ -23,7 +45,10 @@ function choicesOf(commands: readonly Command[]): Choices {
       Object.keys({ ...own, ...COMMON_OPTIONS }).map((option) => `--${option}`),
     );
   }
-  return { first: [...new Set(commands.map(({ name }) => name.split(' ')[0] ?? ''))], second, options };
+  const first = [...new Set(commands.map(({ name }) => name.split(' ')[0] ?? ''))];
+  second.set('help', first);
+  second.set('completion', SHELLS);
+  return { first, second, options, named: namedBy(commands) };
 }
 
 /** A script that the shell reads. */
@@ -31,15 +56,22 @@ export function completionScript(shell: Shell, commands: readonly Command[]): st
   const choices = choicesOf(commands);
   if (shell === 'fish') return fishScript(commands);
   const bash = bashScript(choices);
-  // zsh reads the functions of bash.
-  return shell === 'bash' ? bash : `autoload -U +X bashcompinit && bashcompinit\n${bash}`;
+  return shell === 'bash' ? bash : `${ZSH_START}\n${bash}`;
 }
 
-function bashScript({ first, second, options }: Choices): string {
+/** zsh reads the functions of bash once it has its own, which a bare .zshrc does not start. */
+const ZSH_START = `autoload -Uz compinit bashcompinit
+(( $+functions[compdef] )) || compinit
+bashcompinit`;
+
+function bashScript({ first, second, options, named }: Choices): string {
+  const kinds = [...named].map(([kind, names]) => {
+    return `    ${names.map((name) => `'${name}'`).join('|')}) kind=${kind} ;;`;
+  });
   const seconds = [...second].map(([head, tails]) => `    ${head}) words='${tails.join(' ')}' ;;`);
   const ofEach = [...options].map(([name, own]) => `      '${name}') words='${own.join(' ')}' ;;`);
   return `_cloudlet() {
-  local word=\${COMP_WORDS[COMP_CWORD]} words=''
+  local word=\${COMP_WORDS[COMP_CWORD]} words='' kind='' line
   local one=\${COMP_WORDS[1]} two="\${COMP_WORDS[1]} \${COMP_WORDS[2]}"
   if [ "$COMP_CWORD" -eq 1 ]; then
     words='${first.join(' ')}'
@@ -55,8 +87,16 @@ ${ofEach.filter((line) => !/'\w+ \w+'\)/.test(line)).join('\n')}
 ${seconds.join('\n')}
     esac
   fi
+  case "\${COMP_WORDS[*]:1:COMP_CWORD-1}" in
+${kinds.join('\n')}
+  esac
+  [ "\${word#-}" = "$word" ] || kind=''
   COMPREPLY=()
   while IFS= read -r line; do COMPREPLY+=("$line"); done < <(compgen -W "$words" -- "$word")
+  [ -n "$kind" ] || return 0
+  while IFS= read -r line; do
+    case $line in "$word"*) COMPREPLY+=("$line") ;; esac
+  done < <(cloudlet completion --names "$kind" 2>/dev/null)
 }
 complete -o default -o bashdefault -F _cloudlet cloudlet`;
 }
@@ -80,5 +120,13 @@ function fishScript(commands: readonly Command[]): string {
     });
     return [...first, ...rest, ...own];
   });
-  return lines.join('\n');
+  const names = [...namedBy(commands)].flatMap(([kind, all]) =>
+    all.map((name) => {
+      const seen = name.split(' ').map((part) => `__fish_seen_subcommand_from ${part}`);
+      return `complete -c cloudlet -n '${seen.join('; and ')}' -f -a '(cloudlet completion --names ${kind} 2>/dev/null)'`;
+    }),
+  );
+  const words = (head: string, all: readonly string[]) =>
+    `complete -c cloudlet -n '__fish_seen_subcommand_from ${head}' -f -a '${all.join(' ')}'`;
+  return [...lines, ...names, words('help', [...heads]), words('completion', SHELLS)].join('\n');
 }

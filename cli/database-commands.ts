@@ -2,8 +2,10 @@
 import type { Cloud, Database } from '../sdk/index.ts';
 import type { Command } from './command.ts';
 import { ClientError, EXIT, UsageError } from './failures.ts';
-import { sizeText } from './output.ts';
+import { cleaned, sizeText } from './output.ts';
 import { about, all, assertMeant, find, linesOf, YES } from './things.ts';
+
+const LOG_BYTES = 64 * 1024;
 
 const namesOf = ({ database_id, name }: Database) => [database_id, name] as const;
 export const findDatabase = (cloud: Cloud, word: string) => find(cloud.listDatabases(), namesOf, word);
@@ -114,6 +116,25 @@ export const DATABASE_COMMANDS: readonly Command[] = [
       await assertMeant({ ...call, output }, `Delete ${name}?`);
       const deleted = await cloud.deleteDatabase(database_id);
       output.one(deleted, () => [`${name} is deleted`]);
+    }),
+  },
+  {
+    name: 'db restart',
+    words: 'DATABASE',
+    summary: 'restart the server of a database; open connections end',
+    run: about(findDatabase, async ({ database_id }, { cloud, output }) => {
+      const database = await cloud.restartDatabase(database_id);
+      output.one(database, () => [`${database.name} is ${database.state}`]);
+    }),
+  },
+  {
+    name: 'db logs',
+    words: 'DATABASE',
+    summary: 'print the latest lines that the server of a database logged',
+    options: { bytes: { value: 'COUNT', short: 'n', summary: 'so many of the last bytes (65536)' } },
+    run: about(findDatabase, async ({ database_id }, { cloud, options }) => {
+      const log = await cloud.getDatabaseLog(database_id, { bytes: options.count('bytes', LOG_BYTES) });
+      process.stdout.write(cleaned(log));
     }),
   },
   {

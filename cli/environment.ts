@@ -1,8 +1,10 @@
 /**
  * The surroundings of the client: variables, folders, the terminal. The only reader of `process.env` here.
  */
-import { homedir, hostname, userInfo } from 'node:os';
-import { isAbsolute, join } from 'node:path';
+import { accessSync, constants, statSync } from 'node:fs';
+import { homedir, hostname } from 'node:os';
+import { delimiter, isAbsolute, join } from 'node:path';
+import { ClientError, EXIT } from './failures.ts';
 
 /** A variable that is set and not empty, or undefined. */
 export function variable(name: string): string | undefined {
@@ -10,15 +12,50 @@ export function variable(name: string): string | undefined {
   return value === undefined || value === '' ? undefined : value;
 }
 
-/** The environment of a program that we start, with these variables. */
-export function withVariables(more: Readonly<Record<string, string>>): NodeJS.ProcessEnv {
-  return { ...process.env, ...more };
+/** The environment of a program that we start, with these variables, and without others of such names. */
+export function withVariables(
+  more: Readonly<Record<string, string>>,
+  { without }: { readonly without: RegExp },
+): NodeJS.ProcessEnv {
+  const kept = Object.entries(process.env).filter(([name]) => !without.test(name));
+  return { ...Object.fromEntries(kept), ...more };
+}
+
+/** Whether a program of that name would be found. */
+export function hasProgram(name: string): boolean {
+  const endings = process.platform === 'win32' ? ['.exe', '.cmd'] : [''];
+  const folders = (variable('PATH') ?? '').split(delimiter).filter((folder) => folder !== '');
+  return folders.some((folder) => endings.some((ending) => isProgram(join(folder, `${name}${ending}`))));
+}
+
+function isProgram(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return statSync(path).isFile();
+  } catch {
+    return false;
+  }
+}
+
+/** The home of the user. Throws ClientError where there is none: in a container, a number may be all. */
+export function homeFolder(): string {
+  const home = knownHome();
+  if (home !== undefined && isAbsolute(home)) return home;
+  throw new ClientError('this user has no home folder', EXIT.failure, 'Set HOME to one');
+}
+
+function knownHome(): string | undefined {
+  try {
+    return homedir();
+  } catch {
+    return undefined;
+  }
 }
 
 /** A base folder of the XDG specification, which says that a relative one is to be ignored. */
 function baseFolder(name: string, fallback: string): string {
   const given = variable(name);
-  return given !== undefined && isAbsolute(given) ? given : join(homedir(), fallback);
+  return given !== undefined && isAbsolute(given) ? given : join(homeFolder(), fallback);
 }
 
 /** Profiles are here. */
@@ -45,8 +82,7 @@ export function hasDesktop(): boolean {
 
 /** Id of the user, or undefined where there are none (Windows). */
 export function ownUid(): number | undefined {
-  const { uid } = userInfo();
-  return uid < 0 ? undefined : uid;
+  return process.getuid?.();
 }
 
 /** Whether someone reads what is printed as it comes. */

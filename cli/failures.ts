@@ -71,13 +71,21 @@ export function tell(error: unknown): Told {
   }
   const { message, code, path } = error as NodeJS.ErrnoException;
   const known = code === undefined ? undefined : FILE_ERRORS[code];
-  if (known !== undefined) return { exitCode: known.exitCode, lines: [`${path ?? message}: ${known.text}`] };
+  if (known !== undefined) {
+    const place = path === undefined ? '' : `${path}: `;
+    return { exitCode: known.exitCode, lines: [`${place}${known.text}`] };
+  }
   return { exitCode: EXIT.failure, lines: [message ?? String(error)] };
 }
 
 const FILE_ERRORS: Readonly<Record<string, { text: string; exitCode: ExitCode }>> = {
   ENOENT: { text: 'no such file or folder', exitCode: EXIT.notFound },
   EACCES: { text: 'permission denied', exitCode: EXIT.forbidden },
+  EPERM: { text: 'not permitted', exitCode: EXIT.forbidden },
+  EROFS: { text: 'the file system is read-only', exitCode: EXIT.failure },
+  EDQUOT: { text: 'the quota of the disk is used up', exitCode: EXIT.failure },
+  EMFILE: { text: 'too many files are open (see ulimit -n)', exitCode: EXIT.failure },
+  ENAMETOOLONG: { text: 'the name is too long for this file system', exitCode: EXIT.failure },
   ENOSPC: { text: 'no space left on the disk', exitCode: EXIT.failure },
   EDQUOT: { text: 'the quota of this disk is used up', exitCode: EXIT.failure },
   EFBIG: { text: 'larger than this disk or a limit lets a file be', exitCode: EXIT.failure },

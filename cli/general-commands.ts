@@ -1,16 +1,47 @@
 /** `help`, `version` and `completion`: what the client says about itself. */
 import description from '../package.json' with { type: 'json' };
 import type { Command, Invocation } from './command.ts';
-import { completionScript, type Shell } from './completion.ts';
+import { completionScript, isPlainName, NAME_KINDS, SHELLS } from './completion.ts';
 import { UsageError } from './failures.ts';
 import { helpOf, helpOfGroup, overview, type Topic } from './help.ts';
+import { nearest } from './nearest.ts';
+import { Profiles } from './profiles.ts';
+import { all } from './things.ts';
 import { findCommand } from './words.ts';
 
-const SHELLS: readonly Shell[] = ['bash', 'zsh', 'fish'];
+async function namesOf(kind: string, session: Invocation['session']): Promise<string[]> {
+  switch (kind) {
+    case 'vm':
+      return (await all(session().cloud.listVms())).map(({ name }) => name);
+    case 'db':
+      return (await all(session().cloud.listDatabases())).map(({ name }) => name);
+    case 'bucket':
+      return (await all(session().cloud.listBuckets())).map(({ name }) => name);
+    case 'key':
+      return (await all(session().cloud.listAccessKeys())).map(({ name }) => name);
+    case 'profile':
+      return Profiles.read().names;
+    default:
+      throw new UsageError(`no names of ${kind}: use ${NAME_KINDS.join(', ')}`);
+  }
+}
 
 /** `topics`: all of them, these commands included; asked late, since they are part of it. */
 export function generalCommands(topics: () => readonly Topic[]): Command[] {
-  const all = () => topics().flatMap(({ commands }) => commands);
+  const commands = () => topics().flatMap((topic) => topic.commands);
+  const complete = async ({ words: [name], options, session, output }: Invocation) => {
+    const kind = options.text('names');
+    if (kind !== undefined) {
+      const names = (await namesOf(kind, session)).filter(isPlainName);
+      if (names.length > 0) output.text(names.join('\n'));
+      return;
+    }
+    const shell = SHELLS.find((each) => each === name);
+    const shells = SHELLS.join(', ');
+    if (name === undefined) throw new UsageError(`for which shell? ${shells}`);
+    if (shell === undefined) throw new UsageError(`no completion for ${name}: use ${shells}`);
+    output.text(completionScript(shell, commands()));
+  };
   return [
     {
       name: 'help',
@@ -20,18 +51,15 @@ export function generalCommands(topics: () => readonly Topic[]): Command[] {
     },
     {
       name: 'completion',
-      words: 'SHELL',
+      words: '[SHELL]',
       summary: 'print the completion for bash, zsh or fish',
       details: [
         'bash: source <(cloudlet completion bash)',
         'zsh:  source <(cloudlet completion zsh)',
         'fish: cloudlet completion fish | source',
       ].join('\n'),
-      run: async ({ words: [name = ''], output }) => {
-        const shell = SHELLS.find((each) => each === name);
-        if (shell === undefined) throw new UsageError(`no completion for ${name}: use ${SHELLS.join(', ')}`);
-        output.text(completionScript(shell, all()));
-      },
+      options: { names: { value: 'KIND', summary: `names to complete: ${NAME_KINDS.join(', ')}` } },
+      run: complete,
     },
     {
       name: 'version',
@@ -50,8 +78,18 @@ export function helpFor(topics: readonly Topic[], words: readonly string[]): str
   if (words.length === 0) return overview(topics);
   const commands = topics.flatMap((topic) => topic.commands);
   const found = findCommand(commands, words);
-  if (found !== undefined && found.rest.length === 0) return helpOf(found.command);
-  const group = commands.filter(({ name }) => name.startsWith(`${words.join(' ')} `));
-  if (group.length > 0) return helpOfGroup(group);
-  throw new UsageError(`unknown command "${words.join(' ')}"`, 'See: cloudlet help');
+  if (found !== undefined) return helpOf(found.command);
+  const [first = ''] = words;
+  const group = commands.filter(({ name }) => name.startsWith(`${first} `));
+  if (group.length > 0 && words.length === 1) return helpOfGroup(group);
+  const typed = words.slice(0, group.length > 0 ? 2 : 1).join(' ');
+  const guess = nearest(
+    typed,
+    commands.map(({ name }) => name),
+  );
+  const meant = guess === undefined ? '' : `; did you mean "${guess}"?`;
+  throw new UsageError(
+    `unknown command "${typed}"${meant}`,
+    `See: cloudlet help${group.length > 0 ? ` ${first}` : ''}`,
+  );
 }

@@ -325,11 +325,11 @@ test('what a cloud says of a database is no option of its client', async () => {
   assert.ok(client !== undefined);
   const names = { username: 'u\npager=sh', password: 'p"\n', database: '--pager=sh' };
   const connection = { host: 'h', port: 1, tls: false, uri: '', ...names };
-  const code = await runClient(client, { connection: connection as never, ca: null, port: 1 }, []);
+  const code = await runClient(client, { connection: connection as never, ca: null, port: 1, words: [] });
   process.env['PATH'] = before;
   assert.equal(code, 0);
   const text = readFileSync(said, 'utf8');
-  assert.match(text, /^--defaults-extra-file=.*\n--database=--pager=sh\n/);
+  assert.match(text, /^--defaults-file=\/dev\/fd\/3\n--database=--pager=sh\n/);
   assert.doesNotMatch(text, /^pager/m);
   assert.match(text, /^user="u\\npager=sh"$/m);
 });

@@ -5,31 +5,34 @@ import { EXIT, type ExitCode, tell } from './failures.ts';
 import { helpFor, VERSION } from './general-commands.ts';
 import { Output, printable } from './output.ts';
 import { Session } from './session.ts';
-import { findCommand, readWords } from './words.ts';
+import { exitCodeOfSignal, takeSignals } from './signals.ts';
+import { findCommand, readWords, splitCommon } from './words.ts';
 
-async function main(args: readonly string[]): Promise<ExitCode> {
-  const [first] = args;
-  if (first === undefined) {
+const LEAVE_MS = 3000;
+
+async function main(given: readonly string[]): Promise<ExitCode> {
+  if (given[0] === undefined) {
     console.error(helpFor(TOPICS, []));
     return EXIT.usage;
   }
-  if (first === '--version') {
+  if (given[0] === '--version') {
     console.log(`cloudlet ${VERSION}`);
     return EXIT.ok;
   }
-  if (first === '--help' || first === '-h') {
+  const { common, args } = splitCommon(given);
+  const found = findCommand(COMMANDS, args);
+  if (found !== undefined) return runCommand(found.command, [...common, ...found.rest]);
+  if (args.length === 0 && common.some((word) => word === '--help' || word === '-h')) {
     console.log(helpFor(TOPICS, []));
     return EXIT.ok;
   }
-  const found = findCommand(COMMANDS, args);
-  if (found === undefined) {
-    const words = args.filter((word) => !word.startsWith('-')).slice(0, 1);
-    // A first word alone, as in `cloudlet vm`, lists what there is of it.
-    console.error(helpFor(TOPICS, words));
-    return EXIT.usage;
-  }
-  return runCommand(found.command, found.rest);
+  // A first word alone, as in `cloudlet vm`, lists what there is of it.
+  const words = args.filter((word) => !word.startsWith('-')).slice(0, 2);
+  console.error(helpFor(TOPICS, words));
+  return EXIT.usage;
 }
+
+let session: Session | undefined;
 
 async function runCommand(command: Command, args: readonly string[]): Promise<ExitCode> {
   const { words, options } = readWords(command, args);
@@ -40,7 +43,6 @@ async function runCommand(command: Command, args: readonly string[]): Promise<Ex
   const output = new Output({ isJson: options.has('json'), isQuiet: options.has('quiet') });
   const limitSeconds = options.count('timeout', 0);
   if (limitSeconds > 0) endAfter(limitSeconds);
-  let session: Session | undefined;
   const open = () => {
     session ??= Session.open(options.text('profile'));
     return session;
@@ -56,9 +58,16 @@ async function runCommand(command: Command, args: readonly string[]): Promise<Ex
 function endAfter(seconds: number): void {
   const end = () => {
     console.error(`cloudlet: not done after ${seconds} s`);
-    process.exit(EXIT.timeout);
+    void leave(EXIT.timeout);
   };
   setTimeout(end, seconds * 1000).unref();
+}
+
+/** Ends the command where it is. A key that was made for it alone is revoked, unless that takes too long. */
+async function leave(exitCode: ExitCode): Promise<void> {
+  setTimeout(() => process.exit(exitCode), LEAVE_MS);
+  await session?.close();
+  process.exit(exitCode);
 }
 
 function fail(error: unknown): ExitCode {
@@ -68,10 +77,16 @@ function fail(error: unknown): ExitCode {
 }
 
 // `cloudlet ls | head` ends the reader first, which is no failure.
-process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-  process.exit(error.code === 'EPIPE' ? EXIT.ok : EXIT.failure);
+process.stdout.once('error', (error: NodeJS.ErrnoException) => {
+  void leave(error.code === 'EPIPE' ? EXIT.ok : EXIT.failure);
 });
-process.once('SIGINT', () => process.exit(EXIT.interrupted));
+process.stdout.on('error', () => {});
+// Nobody reads the notes any more; what is done is done to its end.
+process.stderr.on('error', () => {});
+takeSignals((signal) => {
+  takeSignals((again) => process.exit(exitCodeOfSignal(again)));
+  void leave(exitCodeOfSignal(signal));
+});
 
 main(process.argv.slice(2)).then(
   (exitCode) => {

@@ -1,5 +1,6 @@
 /** Profiles: which clouds one is signed in to, as whom, and which of them commands use. */
-import { join } from 'node:path';
+import { accessSync, constants, mkdirSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { configFolder } from './environment.ts';
 import { ClientError, EXIT } from './failures.ts';
 import { readPrivateFile, writePrivateFile } from './private-file.ts';
@@ -64,6 +65,13 @@ export class Profiles {
     if (profile !== undefined) return profile;
     const known = this.names.length === 0 ? 'there is none' : `there are: ${this.names.join(', ')}`;
     throw new ClientError(`no profile ${name}; ${known}`, EXIT.notFound);
+  }
+
+  /** Throws what would keep it from being stored, except a full disk. */
+  assertWritable(): void {
+    const folder = dirname(this.#path);
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    accessSync(folder, constants.W_OK);
   }
 
   /** Stores a profile and makes it the current one. */

@@ -76,6 +76,7 @@ export class Session {
 
   /** Revokes the pair that was made for this command. One that stays by accident expires. */
   async close(): Promise<void> {
+    await this.#pair?.catch(() => {});
     if (this.#madeKeyId !== undefined) await this.cloud.deleteAccessKey(this.#madeKeyId).catch(() => {});
   }
 }

@@ -21,6 +21,24 @@ export function findCommand(
   return undefined;
 }
 
+/** Options of every command may stand before it. Throws UsageError for others there. */
+export function splitCommon(given: readonly string[]): {
+  readonly common: readonly string[];
+  readonly args: readonly string[];
+} {
+  let at = 0;
+  for (; given[at]?.startsWith('-'); at++) {
+    const word = given[at] ?? '';
+    const [, long, hasValue] = /^--([^=]+)(=)?/s.exec(word) ?? [];
+    const option = Object.entries(COMMON_OPTIONS).find(([name, { short }]) => {
+      return name === long || word === `-${short}`;
+    })?.[1];
+    if (option === undefined) throw new UsageError(`unknown option ${word}`, 'See: cloudlet help');
+    if (option.value !== undefined && hasValue === undefined) at += 1;
+  }
+  return { common: given.slice(0, at), args: given.slice(at) };
+}
+
 /** Throws UsageError for unknown options and too few or too many words. */
 export function readWords(command: Command, args: readonly string[]): Read {
   const known = { ...command.options, ...COMMON_OPTIONS };

@@ -1,27 +1,38 @@
 /** The programs of each engine, and how they are told a password: never on their command line. */
-import { spawn, spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { closeSync, existsSync, mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { DatabaseConnection } from '../../sdk/index.ts';
-import { withVariables } from '../environment.ts';
-import { EXIT, type ExitCode } from '../failures.ts';
+import { hasProgram, homeFolder, withVariables } from '../environment.ts';
+import type { ExitCode } from '../failures.ts';
+import { runChild } from './child.ts';
 
 const LOOPBACK = '127.0.0.1';
 
-/** A program with what it needs to log in at a port of this computer. `folder`: private, for files. */
+/** A program with what it needs to log in at a port of this computer. */
 interface Call {
   readonly program: string;
   readonly args: readonly string[];
   readonly env: Readonly<Record<string, string>>;
+  /** Names of the user's variables that would lead it elsewhere. */
+  readonly without: RegExp;
+  /** What it reads at SECRET_FILE. */
+  readonly secret?: string;
 }
+
+/** A file without a name, so that nothing of it stays behind, whoever is killed. */
+const SECRET_FILE = '/dev/fd/3';
 
 interface Login {
   readonly connection: DatabaseConnection;
   /** PEM; null: the certificate is not one of the cloud's authority. */
   readonly ca: string | null;
   readonly port: number;
+  /** For files that are no secret. */
   readonly folder: string;
+  /** Of the user, behind our own. */
+  readonly words: readonly string[];
 }
 
 const fileIn = (folder: string, name: string, text: string): string => {
@@ -30,7 +41,10 @@ const fileIn = (folder: string, name: string, text: string): string => {
   return path;
 };
 
-function psql({ connection, ca, port, folder }: Login): Call {
+/** All that say where libpq connects and how; others are about dates, or are psql's. */
+const OF_LIBPQ = /^PG(?!CLIENTENCODING$|DATESTYLE$|OPTIONS$|TZ$)/;
+
+function psql({ connection, ca, port, folder, words }: Login): Call {
   const { host, username, password = '', database, tls } = connection;
   const env: Record<string, string> = {
     PGHOST: tls ? host : LOOPBACK,
@@ -42,7 +56,7 @@ function psql({ connection, ca, port, folder }: Login): Call {
     PGSSLMODE: tls ? (ca === null ? 'require' : 'verify-full') : 'disable',
   };
   if (ca !== null) env.PGSSLROOTCERT = fileIn(folder, 'ca.pem', ca);
-  return { program: 'psql', args: [], env };
+  return { program: 'psql', args: words, env, without: OF_LIBPQ };
 }
 
 /** In the quotes of an option file. A line of its own would be another option. */
@@ -50,32 +64,57 @@ function optionText(text: string): string {
   return `"${text.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n').replaceAll('\r', '\\r')}"`;
 }
 
-function mariadb(program: string): (login: Login) => Call {
-  return ({ connection, ca, port, folder }) => {
+/** The certificates of the cloud's authority are for the loopback too; an operator's own is for its name. */
+function mysqlTls(isMariadb: boolean, tls: boolean, caFile: string | null): string[] {
+  const ca = caFile === null ? [] : [`ssl-ca=${optionText(caFile)}`];
+  if (!isMariadb)
+    return [`ssl-mode=${tls ? (caFile === null ? 'REQUIRED' : 'VERIFY_IDENTITY') : 'DISABLED'}`, ...ca];
+  if (!tls) return ['skip-ssl'];
+  return ['ssl', `${caFile === null ? 'disable-' : ''}ssl-verify-server-cert`, ...ca];
+}
+
+function mysqlClient(program: string): (login: Login) => Call {
+  return ({ connection, ca, port, folder, words }) => {
     const { username, password = '', database, tls } = connection;
-    const lines = ['[client]', `host=${LOOPBACK}`, `port=${port}`, 'protocol=tcp'];
-    lines.push(`user=${optionText(username)}`, `password=${optionText(password)}`);
-    if (tls) lines.push('ssl');
-    if (ca !== null) lines.push(`ssl-ca=${optionText(fileIn(folder, 'ca.pem', ca))}`);
-    const options = fileIn(folder, 'client.cnf', `${lines.join('\n')}\n`);
-    return { program, args: [`--defaults-extra-file=${options}`, `--database=${database}`], env: {} };
+    const isMariadb = program === 'mariadb' || /mariadb/i.test(versionOf(program));
+    const caFile = ca === null ? null : fileIn(folder, 'ca.pem', ca);
+    // The last line of an option wins, and a file of the user's may name another server.
+    const users = join(homeFolder(), '.my.cnf');
+    const lines = [
+      ...(existsSync(users) ? [`!include ${users}`] : []),
+      '[client]',
+      ...[`host=${LOOPBACK}`, `port=${port}`, 'protocol=tcp'],
+      ...[`user=${optionText(username)}`, `password=${optionText(password)}`],
+      ...mysqlTls(isMariadb, tls, caFile),
+    ];
+    const args = [`--defaults-file=${SECRET_FILE}`, `--database=${database}`, ...words];
+    return { program, args, env: {}, without: /^MYSQL_/, secret: `${lines.join('\n')}\n` };
   };
 }
 
-function mongosh({ connection, ca, port, folder }: Login): Call {
+const versionOf = (program: string) => spawnSync(program, ['--version'], { encoding: 'utf8' }).stdout ?? '';
+
+/** What mongosh does before it ends; without any of them it asks for more. */
+const MONGOSH_WORK = /^(?:--eval(?:=|$)|--file(?:=|$)|-f$|[^-].*\.(?:js|mongodb)$)/;
+const MONGOSH_URI = 'CLOUDLET_MONGODB_URI';
+
+function mongosh({ connection, ca, port, folder, words }: Login): Call {
   const uri = new URL(connection.uri);
   uri.host = `${LOOPBACK}:${port}`;
   uri.searchParams.delete('tlsCAFile');
   uri.searchParams.set('directConnection', 'true');
+  if (connection.tls && ca === null) uri.searchParams.set('tlsAllowInvalidHostnames', 'true');
   const tls = ca === null ? '' : `, { tlsCAFile: ${JSON.stringify(fileIn(folder, 'ca.pem', ca))} }`;
-  const script = fileIn(folder, 'connect.js', `db = connect(${JSON.stringify(uri.href)}${tls});\n`);
-  return { program: 'mongosh', args: ['--nodb', '--quiet', '--shell', script], env: {} };
+  const connect = `db = connect(process.env.${MONGOSH_URI}${tls}); void delete process.env.${MONGOSH_URI}`;
+  const shell = words.some((word) => MONGOSH_WORK.test(word)) ? [] : ['--shell'];
+  const args = ['--nodb', '--quiet', ...shell, '--eval', connect, ...words];
+  return { program: 'mongosh', args, env: { [MONGOSH_URI]: uri.href }, without: /^$/ };
 }
 
 /** Each engine's, the preferred first. */
 const CLIENTS: Readonly<Record<string, readonly { program: string; call: (login: Login) => Call }[]>> = {
   postgresql: [{ program: 'psql', call: psql }],
-  mysql: ['mariadb', 'mysql'].map((program) => ({ program, call: mariadb(program) })),
+  mysql: ['mariadb', 'mysql'].map((program) => ({ program, call: mysqlClient(program) })),
   mongodb: [{ program: 'mongosh', call: mongosh }],
 };
 
@@ -88,29 +127,31 @@ export const PACKAGES: Readonly<Record<string, string>> = {
 
 /** The client of that engine on this computer, or undefined. */
 export function installedClient(engine: string): ((login: Login) => Call) | undefined {
-  return CLIENTS[engine]?.find(({ program }) => {
-    return spawnSync(program, ['--version'], { stdio: 'ignore' }).error === undefined;
-  })?.call;
+  return CLIENTS[engine]?.find(({ program }) => hasProgram(program))?.call;
 }
 
-/** Runs it at a port of this computer with `args` behind its own; resolves with its exit code. */
+/** Runs it at a port of this computer; resolves with its exit code. */
 export async function runClient(
   call: (login: Login) => Call,
   login: Omit<Login, 'folder'>,
-  args: readonly string[],
 ): Promise<ExitCode> {
   const folder = mkdtempSync(join(tmpdir(), 'cloudlet-'));
   const remove = () => rmSync(folder, { recursive: true, force: true });
   process.once('exit', remove);
+  let file: number | undefined;
   try {
-    const { program, args: own, env } = call({ ...login, folder });
-    const child = spawn(program, [...own, ...args], { stdio: 'inherit', env: withVariables(env) });
-    // The program and its terminal settle an interrupt between themselves.
-    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => {});
-    return await new Promise((resolve, reject) => {
-      child.once('error', reject).once('close', (code) => resolve((code ?? EXIT.failure) as ExitCode));
-    });
+    const { program, args, env, without, secret } = call({ ...login, folder });
+    if (secret !== undefined) file = namelessFile(folder, secret);
+    return await runChild({ program, args, env: withVariables(env, { without }), file });
   } finally {
+    if (file !== undefined) closeSync(file);
     remove();
   }
+}
+
+function namelessFile(folder: string, text: string): number {
+  const path = fileIn(folder, 'secret', text);
+  const file = openSync(path, 'r');
+  rmSync(path);
+  return file;
 }

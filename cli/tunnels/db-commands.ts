@@ -42,9 +42,11 @@ async function connect(call: Invocation) {
   const { connection, ca } = await cloud.getDatabaseCredentials(database.database_id);
   const forwarded = await listen(0, tunnelTo(call, database), call.output);
   const { port } = forwarded;
-  const code = await runClient(client, { connection, ca: ca ?? null, port }, call.words.slice(1));
-  forwarded.close();
-  return code;
+  try {
+    return await runClient(client, { connection, ca: ca ?? null, port, words: call.words.slice(1) });
+  } finally {
+    forwarded.close();
+  }
 }
 
 async function forward(call: Invocation) {

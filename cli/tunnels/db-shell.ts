@@ -5,7 +5,9 @@ import { isTerminal } from '../environment.ts';
 import { tell } from '../failures.ts';
 import { type Output, printable } from '../output.ts';
 
-const HELP = 'Statements end with ; (SQL) or with the line (MongoDB: one command as JSON). \\q leaves.';
+const HELP = 'Statements end with ; (SQL) or with the line (MongoDB: one command as JSON). quit leaves.';
+/** As psql, mariadb and mongosh have it. */
+const LEAVE = /^\s*(?:\\q|quit|exit)(?:\(\))?\s*;?\s*$/i;
 
 /** Runs statements of standard input until its end. Resolves with whether all succeeded. */
 export async function runShell(cloud: Cloud, database: Database, output: Output): Promise<boolean> {
@@ -13,7 +15,7 @@ export async function runShell(cloud: Cloud, database: Database, output: Output)
   const isAsked = isTerminal(stdin);
   const lines = createInterface({ input: stdin, output: isAsked ? stderr : undefined, terminal: isAsked });
   if (isAsked) output.note(`${database.name} (${database.engine}). ${HELP}`);
-  let [statement, areFine] = ['', true];
+  let [statement, areFine, isBusy] = ['', true, false];
   const prompt = () => {
     if (!isAsked) return;
     lines.setPrompt(statement === '' ? `${printable(database.name)}> ` : '... ');
@@ -23,16 +25,26 @@ export async function runShell(cloud: Cloud, database: Database, output: Output)
     const text = statement.trim().replace(/;$/, '');
     statement = '';
     if (text === '') return;
+    isBusy = true;
     try {
       await show(cloud, database, { text, output });
     } catch (error) {
       areFine = false;
       for (const line of tell(error).lines) output.warn(line);
     }
+    isBusy = false;
   };
+  lines.on('SIGINT', () => {
+    if (isBusy) return void process.kill(process.pid, 'SIGINT');
+    statement = '';
+    lines.write(null, { ctrl: true, name: 'e' });
+    lines.write(null, { ctrl: true, name: 'u' });
+    stderr.write('^C\n');
+    prompt();
+  });
   prompt();
   for await (const line of lines) {
-    if (line.trim() === '\\q') break;
+    if (statement === '' && LEAVE.test(line)) break;
     statement += `${line}\n`;
     if (database.engine === 'mongodb' || line.trimEnd().endsWith(';')) await run();
     prompt();

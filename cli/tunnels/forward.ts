@@ -4,6 +4,7 @@ import { type AddressInfo, createServer, type Server, type Socket } from 'node:n
 import type { WebSocket } from 'ws';
 import { ClientError, EXIT, UsageError } from '../failures.ts';
 import type { Output } from '../output.ts';
+import { takeSignals } from '../signals.ts';
 import { carry } from './tunnel.ts';
 
 /** Other computers must not use what this user may. */
@@ -62,7 +63,5 @@ export function portPair(word: string): { readonly local: number; readonly far: 
 
 /** Until the command is interrupted. */
 export function untilInterrupted(): Promise<void> {
-  return new Promise((resolve) => {
-    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => resolve());
-  });
+  return new Promise((resolve) => void takeSignals(() => resolve()));
 }

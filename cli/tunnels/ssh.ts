@@ -1,15 +1,15 @@
 /** The ssh of this computer through a tunnel: host keys are known beforehand, and a key of ours is made. */
-import { spawn, spawnSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
-import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Cloud, CloudError, type Vm } from '../../sdk/index.ts';
-import { configFolder } from '../environment.ts';
+import { configFolder, homeFolder } from '../environment.ts';
 import { ClientError, EXIT, type ExitCode, tell } from '../failures.ts';
 import type { Output } from '../output.ts';
 import { writePrivateFile } from '../private-file.ts';
 import type { Session } from '../session.ts';
+import { runChild } from './child.ts';
 
 /** cloud-init and the image `tiny` print the public host keys on the console between these lines. */
 const KEYS = /-----BEGIN SSH HOST KEY KEYS-----([\s\S]*?)-----END SSH HOST KEY KEYS-----/g;
@@ -64,12 +64,17 @@ export function ownPublicKey(): string {
   return readFileSync(`${path}.pub`, 'utf8').trim();
 }
 
-/** The public keys in ~/.ssh. */
-export function userPublicKeys(): string[] {
-  const folder = join(homedir(), '.ssh');
+/** Files with public keys in ~/.ssh. */
+function userKeyFiles(): string[] {
+  const folder = join(homeFolder(), '.ssh');
   if (!existsSync(folder)) return [];
   const names = readdirSync(folder).filter((name) => /^id_\w+\.pub$/.test(name));
-  return names.map((name) => readFileSync(join(folder, name), 'utf8').trim());
+  return names.map((name) => join(folder, name));
+}
+
+/** The public keys in ~/.ssh. */
+export function userPublicKeys(): string[] {
+  return userKeyFiles().map((path) => readFileSync(path, 'utf8').trim());
 }
 
 /** A word for the shell that ssh hands its ProxyCommand to, without `%` of ssh's own. */
@@ -113,26 +118,38 @@ export async function sshSettings(session: Session, vm: Vm): Promise<readonly [s
     // The key of an image that prints none is taken at the first connection, and held to then.
     ['StrictHostKeyChecking', isKnown ? 'yes' : 'accept-new'],
     ['HashKnownHosts', 'no'],
+    // A server hangs up after so many keys, and an agent may hold more, which ssh would offer first.
+    ['IdentitiesOnly', 'yes'],
   ];
-  return [...settings, ['IdentityFile', quotedPath(ownKey())]];
+  const keys = [ownKey(), ...userKeyFiles().map((path) => path.replace(/\.pub$/, ''))];
+  return [...settings, ...keys.map((path) => ['IdentityFile', quotedPath(path)] as [string, string])];
 }
 
 const quotedPath = (path: string) => `"${path.replaceAll('%', '%%')}"`;
 
 /** Runs ssh or scp; resolves with its exit code. Throws ClientError where it is missing. */
-export function runSsh(
+export async function runSsh(
   program: 'ssh' | 'scp',
   settings: readonly [string, string][],
   args: readonly string[],
 ): Promise<ExitCode> {
   const options = settings.flatMap(([name, value]) => ['-o', `${name}=${value}`]);
-  const child = spawn(program, [...options, ...args], { stdio: 'inherit' });
-  return new Promise((resolve, reject) => {
-    // ssh and its terminal settle an interrupt between themselves.
-    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => {});
-    child.once('error', ({ message }) => reject(noOpenSsh(program, message)));
-    child.once('close', (code) => resolve((code ?? EXIT.failure) as ExitCode));
-  });
+  try {
+    return await runChild({ program, args: [...options, ...args] });
+  } catch (error) {
+    throw noOpenSsh(program, (error as Error).message);
+  }
+}
+
+/**
+ * Makes scp speak SFTP where it can and does not by itself: OpenSSH 8.7 to 8.9. The other way takes a program
+ * scp on the machine, which `tiny` has not, and names there would go through a shell.
+ */
+export function sftpOption(
+  versionText = spawnSync('ssh', ['-V'], { encoding: 'utf8' }).stderr ?? '',
+): string[] {
+  const [, major, minor] = /^OpenSSH_(\d+)\.(\d+)/.exec(versionText) ?? [];
+  return Number(major) === 8 && Number(minor) >= 7 ? ['-s'] : [];
 }
 
 function noOpenSsh(program: string, why: string): ClientError {

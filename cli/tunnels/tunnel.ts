@@ -65,6 +65,11 @@ export interface NearSide {
 
 /** Joins both until each side has ended. Rejects with ClientError when the tunnel is cut. */
 export function join(socket: WebSocket, { input, output }: NearSide): Promise<void> {
+  // It may have gone while the tunnel was opened, and says so only once.
+  if (input.destroyed || output.destroyed) {
+    socket.on('error', () => {}).terminate();
+    return Promise.resolve();
+  }
   const ping = setInterval(() => socket.ping(), PING_MS).unref();
   return new Promise<void>((resolve, reject) => {
     socket.on('message', (data: Buffer, isBinary: boolean) => {

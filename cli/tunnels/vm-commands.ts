@@ -7,7 +7,7 @@ import { cleaned } from '../output.ts';
 import { findVm } from '../resource-commands.ts';
 import { showConsole } from './console.ts';
 import { listen, portPair, untilInterrupted } from './forward.ts';
-import { lendOwnKey, ownPublicKey, runSsh, sshSettings, userPublicKeys } from './ssh.ts';
+import { lendOwnKey, ownPublicKey, runSsh, sftpOption, sshSettings, userPublicKeys } from './ssh.ts';
 import { join, openSocket } from './tunnel.ts';
 
 const MAX_LOG_BYTES = 2 ** 20;
@@ -16,7 +16,7 @@ const LOG_BYTES = 64 * 1024;
 const SSH_FAILED = 255;
 const REFUSED =
   'If the machine denied permission: it asks the cloud for lent keys once it was started anew, with the image tiny, ' +
-  'or with OpenSSH, cloud-init and bash; else put the key in by the console (cloudlet vm console).';
+  'or with OpenSSH and cloud-init; else put the key in by the console (cloudlet vm console).';
 
 const theVm = async (call: Invocation): Promise<{ readonly cloud: Cloud; readonly vm: Vm }> => {
   const { cloud } = call.session();
@@ -46,7 +46,12 @@ async function copy(call: Invocation) {
     return far ? `${vm.vm_id}:${far.path}` : place.startsWith('/') ? place : `./${place}`;
   });
   const recursive = call.options.has('recursive') ? ['-r'] : [];
-  return runSsh('scp', await sshSettings(call.session(), vm), [...recursive, '--', ...places]);
+  return runSsh('scp', await sshSettings(call.session(), vm), [
+    ...sftpOption(),
+    ...recursive,
+    '--',
+    ...places,
+  ]);
 }
 
 async function forward(call: Invocation) {
@@ -105,6 +110,8 @@ async function logs(call: Invocation) {
   const { cloud, vm } = await theVm(call);
   const bytes = call.options.count('bytes', LOG_BYTES);
   if (bytes > MAX_LOG_BYTES) throw new UsageError(`at most ${MAX_LOG_BYTES} bytes are kept`);
+  if (call.options.has('follow') && call.options.has('bytes'))
+    throw new UsageError('--follow begins with the last 64 KiB; --bytes is for vm logs without it');
   if (call.options.has('follow')) return showConsole(call.session(), vm, { isTyped: false });
   process.stdout.write(cleaned(await cloud.getVmLog(vm.vm_id, { bytes })));
 }

@@ -2,11 +2,13 @@
 import assert from 'node:assert/strict';
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Client } from '../harness/client.ts';
+import { inTerminal } from '../harness/terminal.ts';
+import { eventually } from '../harness/waiting.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const { isCliCurrent } = (await import(join(ROOT, 'scripts/console-build.js'))) as {
@@ -86,5 +88,57 @@ export class CliUser {
 
   remove(): void {
     rmSync(this.home, { recursive: true, force: true });
+  }
+}
+
+/** The command lines of all processes of this host, or of those with this variable, by id. */
+export function commandLines(variable = ''): Map<number, string> {
+  const found = new Map<number, string>();
+  for (const id of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
+    try {
+      const read = (name: string) => readFileSync(`/proc/${id}/${name}`, 'latin1');
+      if (variable !== '' && !read('environ').split('\0').includes(variable)) continue;
+      found.set(Number(id), read('cmdline').replaceAll('\0', ' '));
+    } catch {
+      // It has ended, or is another user's.
+    }
+  }
+  return found;
+}
+
+/** A command of the client at a terminal. */
+export class TerminalSession {
+  readonly #child: ChildProcess;
+  seen = '';
+
+  constructor({ home }: CliUser, line: string, env: Readonly<Record<string, string>>) {
+    // The shell would take an interrupt for its own end.
+    const [command = '', ...args] = inTerminal(`exec "${process.execPath}" "${PROGRAM}" ${line}`);
+    const own = { PATH: process.env.PATH, HOME: home, ...env };
+    this.#child = spawn(command, ['--return', ...args], { env: own, cwd: home });
+    this.#child.stdout?.setEncoding('utf8').on('data', (text) => {
+      this.seen += text;
+    });
+  }
+
+  async sees(what: RegExp): Promise<void> {
+    await eventually('', () => what.test(this.seen)).catch(() => {
+      throw new Error(`waited in vain for ${what} in ${JSON.stringify(this.seen)}`);
+    });
+  }
+
+  /** Types it once this is there, which is forgotten then. */
+  async type(text: string, prompt: RegExp): Promise<void> {
+    await this.sees(prompt);
+    this.seen = '';
+    this.#child.stdin?.write(text);
+  }
+
+  /** The exit code. */
+  async end(): Promise<number | null> {
+    const { exitCode } = this.#child;
+    if (exitCode !== null) return exitCode;
+    const [code] = await once(this.#child, 'close');
+    return code;
   }
 }

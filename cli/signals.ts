@@ -1,0 +1,25 @@
+/** Signals that ask the client to end. */
+import { constants } from 'node:os';
+import type { ExitCode } from './failures.ts';
+
+const ENDING = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+export type EndingSignal = (typeof ENDING)[number];
+
+/** Shells say by the exit code which signal ended a program. */
+const SIGNALLED = 128;
+
+export function exitCodeOfSignal(signal: NodeJS.Signals): ExitCode {
+  return (SIGNALLED + constants.signals[signal]) as ExitCode;
+}
+
+/** Until the function that it returns is called, nothing but `take` is told of these signals. */
+export function takeSignals(take: (signal: EndingSignal) => void): () => void {
+  const former = ENDING.map((signal) => [signal, process.listeners(signal)] as const);
+  for (const signal of ENDING) process.removeAllListeners(signal).on(signal, take);
+  return () => {
+    for (const [signal, listeners] of former) {
+      process.off(signal, take);
+      for (const listener of listeners) process.on(signal, listener);
+    }
+  };
+}

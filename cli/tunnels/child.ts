@@ -1,0 +1,40 @@
+/** A program that has the terminal of this client until it ends. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { EXIT, type ExitCode } from '../failures.ts';
+import { exitCodeOfSignal, takeSignals } from '../signals.ts';
+
+export interface Started {
+  readonly program: string;
+  readonly args: readonly string[];
+  /** Missing: that of this client. */
+  readonly env?: NodeJS.ProcessEnv;
+  /** A file that is open here and becomes descriptor 3 there. */
+  readonly file?: number | undefined;
+}
+
+/**
+ * Runs it with the standard streams of this client and resolves with its exit code. What ends the client ends
+ * the program. Rejects when it cannot be started.
+ */
+export async function runChild({ program, args, env, file }: Started): Promise<ExitCode> {
+  const more = file === undefined ? [] : [file];
+  const child = spawn(program, args, {
+    stdio: ['inherit', 'inherit', 'inherit', ...more],
+    ...(env !== undefined && { env }),
+  });
+  // The program and its terminal settle an interrupt between themselves: psql cancels a query, and goes on.
+  const giveBack = takeSignals((signal) => {
+    if (signal !== 'SIGINT') child.kill(signal);
+  });
+  const end = () => child.kill();
+  process.on('exit', end);
+  try {
+    const [code, signal] = (await once(child, 'close')) as [number | null, NodeJS.Signals | null];
+    if (code !== null) return code as ExitCode;
+    return signal === null ? EXIT.failure : exitCodeOfSignal(signal);
+  } finally {
+    process.off('exit', end);
+    giveBack();
+  }
+}
