@@ -1,5 +1,6 @@
 /** Commands that look at buckets and objects, or make and remove buckets. */
 import { once } from 'node:events';
+import type { IncomingMessage } from 'node:http';
 import type { Command, Invocation } from '../command.ts';
 import { ClientError, EXIT } from '../failures.ts';
 import { counted, sizeText } from '../output.ts';
@@ -177,6 +178,10 @@ async function listVersions(call: Invocation, { bucket, key }: RemotePlace): Pro
 
 async function tree(call: Invocation): Promise<void> {
   const place = remoteOnly(call.words[0] ?? '');
+  if (call.output.isJson) {
+    for await (const object of objectsAt(call, place)) call.output.json(object);
+    return;
+  }
   call.output.line(shown(place));
   let before: readonly string[] = [];
   let [count, bytes] = [0, 0];
@@ -215,7 +220,11 @@ async function print(
   headers: Readonly<Record<string, string>>,
 ): Promise<void> {
   const version = call.options.has('version') ? call.options.text('version') : undefined;
-  const response = await (await s3Of(call)).get({ ...place, version }, headers);
+  await writeOut(await (await s3Of(call)).get({ ...place, version }, headers), place);
+}
+
+/** Writes the body to standard output. Throws ClientError when it ends early. */
+export async function writeOut(response: IncomingMessage, place: RemotePlace): Promise<void> {
   const wanted = Number(response.headers['content-length']);
   let written = 0;
   for await (const chunk of response) {

@@ -5,7 +5,7 @@ import type { Command, Invocation, Option } from '../command.ts';
 import { ClientError, EXIT, type ExitCode, UsageError } from '../failures.ts';
 import { counted } from '../output.ts';
 import { confirm } from '../prompt.ts';
-import { objectsAt } from './browse-commands.ts';
+import { objectsAt, writeOut } from './browse-commands.ts';
 import { isFolder } from './download.ts';
 import { filesBelow, localFile } from './local-tree.ts';
 import {
@@ -123,8 +123,7 @@ class CopyPlan {
       return;
     }
     if (!this.#call.options.has('recursive')) throw new UsageError(`${source} is a folder`, 'Use -r');
-    const skipped = (name: string, why: string) => transfer.progress.note(`skipped: ${name} (${why})`);
-    for await (const file of filesBelow(source, skipped)) {
+    for await (const file of filesBelow(source, transfer.leftOut)) {
       if (this.#isMeant(file.name)) yield this.#upload(file, this.#remoteTarget(to, file.name));
     }
   }
@@ -205,8 +204,7 @@ class CopyPlan {
   }
 
   async #print(place: RemotePlace): Promise<void> {
-    const response = await this.#means.transfer.s3.get(place);
-    for await (const chunk of response) process.stdout.write(chunk);
+    await writeOut(await this.#means.transfer.s3.get(place), place);
   }
 }
 

@@ -14,12 +14,15 @@ export interface LocalFile {
   readonly mtimeNs: bigint;
 }
 
-/** `skipped` is called with what is neither file nor folder. Throws what reading the first folder does. */
-export async function* filesBelow(
-  folder: string,
-  skipped: (name: string, why: string) => void,
-  prefix = '',
-): AsyncGenerator<LocalFile> {
+export interface LeftOut {
+  /** Called with what is neither file nor folder. */
+  readonly skipped: (name: string, why: string) => void;
+  /** Called with what cannot be read: nobody knows then what is there. */
+  readonly failed: (name: string, error: Error) => void;
+}
+
+/** Throws what reading the first folder does. */
+export async function* filesBelow(folder: string, told: LeftOut, prefix = ''): AsyncGenerator<LocalFile> {
   const entries = await readdir(join(folder, prefix), { withFileTypes: true });
   // A folder sorts as its files do, whose names begin with its own and `/`.
   const named = entries
@@ -28,23 +31,25 @@ export async function* filesBelow(
     .sort((a, b) => compareNames(a.name, b.name));
   for (const { entry, name } of named) {
     const why = unfit(entry);
-    if (why !== undefined) skipped(name, why);
-    else if (entry.isDirectory()) yield* below(folder, skipped, name);
+    if (why !== undefined) told.skipped(name, why);
+    else if (entry.isDirectory()) yield* below(folder, told, name);
     else {
       const file = await localFile(join(folder, name), name).catch((error) => error as NodeJS.ErrnoException);
-      if (file instanceof Error) skipped(name, file.code === 'ENOENT' ? 'vanished' : file.message);
-      else yield file;
+      if (!(file instanceof Error)) yield file;
+      else if (file.code === 'ENOENT') told.skipped(name, 'vanished');
+      else told.failed(name, file);
     }
   }
 }
 
-async function* below(...[folder, skipped, name]: Parameters<typeof filesBelow>): AsyncGenerator<LocalFile> {
+async function* below(
+  ...[folder, told, name = '']: Parameters<typeof filesBelow>
+): AsyncGenerator<LocalFile> {
   try {
-    yield* filesBelow(folder, skipped, name);
+    yield* filesBelow(folder, told, name);
   } catch (error) {
-    const { code, syscall } = error as NodeJS.ErrnoException;
-    if (syscall !== 'scandir') throw error;
-    skipped(name ?? '', code === 'EACCES' ? 'permission denied' : String(code));
+    if ((error as NodeJS.ErrnoException).syscall !== 'scandir') throw error;
+    told.failed(name, error as Error);
   }
 }
 

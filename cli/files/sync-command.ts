@@ -121,7 +121,7 @@ class Plan {
 
   async *#local(path: string): AsyncGenerator<Thing> {
     if (path === this.#target.path && !(await isFolder(path))) return;
-    yield* filesBelow(path, (name, why) => this.#transfer.progress.note(`skipped: ${name} (${why})`));
+    yield* filesBelow(path, this.#transfer.leftOut);
   }
 
   #isRefused(name: string): boolean {

@@ -7,7 +7,7 @@ import { S3Client } from '../s3/s3-client.ts';
 import { pathOf } from '../s3/signature.ts';
 import { contentTypeOf } from './content-type.ts';
 import { type Download, downloadFile } from './download.ts';
-import type { LocalFile } from './local-tree.ts';
+import type { LeftOut, LocalFile } from './local-tree.ts';
 import { MTIME_HEADER, mtimeText } from './mtime.ts';
 import type { RemotePlace } from './places.ts';
 import { forEachOf, Pool } from './pool.ts';
@@ -34,6 +34,7 @@ export class Transfer {
   readonly progress: Progress;
   readonly #jobs: number;
   readonly #pool: Pool;
+  readonly #noted = new Set<string>();
   #failed = 0;
   #worst: ExitCode = EXIT.ok;
 
@@ -47,6 +48,12 @@ export class Transfer {
   static async begin(call: Invocation): Promise<Transfer> {
     return new Transfer(call, await s3Of(call));
   }
+
+  /** How things of this computer are told that are not transferred. */
+  readonly leftOut: LeftOut = {
+    skipped: (name, why) => this.progress.note(`skipped: ${name} (${why})`),
+    failed: (name, error) => this.failure(`read: ${name}`, error),
+  };
 
   get failed(): number {
     return this.#failed;
@@ -90,13 +97,20 @@ export class Transfer {
       s3: this.s3,
       pool: this.#pool,
       onMoved: (bytes) => this.progress.moved(bytes),
+      onNote: (text) => this.#noteOnce(text),
     });
   }
 
   async uploadInput(to: RemotePlace): Promise<void> {
     const headers = { 'content-type': contentTypeOf(to.key) };
     const onMoved = (bytes: number) => this.progress.moved(bytes);
-    await uploadStream(process.stdin, { to, headers }, { s3: this.s3, pool: this.#pool, onMoved });
+    const means = { s3: this.s3, pool: this.#pool, onMoved, onNote: () => {} };
+    await uploadStream(process.stdin, { to, headers }, means);
+  }
+
+  #noteOnce(text: string): void {
+    if (!this.#noted.has(text)) this.progress.note(text);
+    this.#noted.add(text);
   }
 
   async download(download: Download): Promise<void> {

@@ -35,6 +35,8 @@ export interface UploadMeans {
   /** All requests with bodies share it. */
   readonly pool: Pool;
   readonly onMoved: (bytes: number) => void;
+  /** Told what the user may want to know. */
+  readonly onNote: (text: string) => void;
 }
 
 /** What is remembered of an upload in parts, in the cache folder. */
@@ -110,7 +112,7 @@ async function sendInParts(upload: Upload, means: UploadMeans): Promise<void> {
   const uploadId = begun?.uploadId ?? (await begin(upload, s3));
   if (begun === undefined) {
     const { mtimeMs } = upload;
-    writePrivateFile(memory, JSON.stringify({ uploadId, size, mtimeMs, partBytes } satisfies Remembered));
+    remember(memory, { uploadId, size, mtimeMs, partBytes }, means.onNote);
   }
   const there = new Map((listed ?? []).map((part) => [part.number, part]));
   const parts = partsOf(upload.path, size, partBytes);
@@ -128,7 +130,7 @@ async function sendInParts(upload: Upload, means: UploadMeans): Promise<void> {
   const sent = await Promise.all(parts.map((part) => means.pool.run(() => send(part))));
   await assertUnchanged(upload);
   await complete(upload, { uploadId, sent, s3 });
-  rmSync(memory, { force: true });
+  forget(memory);
 }
 
 /** So large that at most 10,000 are needed. */
@@ -201,6 +203,24 @@ async function complete({ to, headers }: Upload, { uploadId, sent, s3 }: Complet
     throw error;
   }
   assertSame(to, textIn(answer.text, 'ChecksumCRC32'), whole);
+}
+
+/** A folder that cannot be written, as in many containers, costs only that the upload begins anew. */
+function remember(memory: string, what: Remembered, onNote: (text: string) => void): void {
+  try {
+    writePrivateFile(memory, JSON.stringify(what));
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    onNote(`${cacheFolder()} cannot be written (${code}): an upload that is interrupted will begin anew`);
+  }
+}
+
+function forget(memory: string): void {
+  try {
+    rmSync(memory, { force: true });
+  } catch {
+    // Where it could not be written it is not.
+  }
 }
 
 function memoryOf({ path, to }: Upload, endpoint: string): string {

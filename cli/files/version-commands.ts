@@ -116,7 +116,8 @@ async function undelete(call: Invocation): Promise<void> {
     if (each.name !== name) [name, isDeleted] = [each.name, each.is_delete_marker === true];
     else if (isDeleted && each.is_delete_marker !== true) {
       await cloud.restoreObject(each.id, { version_id: each.version_id ?? '' });
-      output.line(`restored: ${shown({ bucket: place.bucket, key: each.name })}`);
+      const restored = { bucket: place.bucket, key: each.name };
+      output.one(restored, () => [`restored: ${shown(restored)}`]);
       isDeleted = false;
       count += 1;
     }
