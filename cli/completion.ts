@@ -71,7 +71,7 @@ function bashScript({ first, second, options, named }: Choices): string {
   const seconds = [...second].map(([head, tails]) => `    ${head}) words='${tails.join(' ')}' ;;`);
   const ofEach = [...options].map(([name, own]) => `      '${name}') words='${own.join(' ')}' ;;`);
   return `_cloudlet() {
-  local word=\${COMP_WORDS[COMP_CWORD]} words='' kind='' line
+  local word=\${COMP_WORDS[COMP_CWORD]} words='' kind='' before='' line
   local one=\${COMP_WORDS[1]} two="\${COMP_WORDS[1]} \${COMP_WORDS[2]}"
   if [ "$COMP_CWORD" -eq 1 ]; then
     words='${first.join(' ')}'
@@ -87,7 +87,8 @@ ${ofEach.filter((line) => !/'\w+ \w+'\)/.test(line)).join('\n')}
 ${seconds.join('\n')}
     esac
   fi
-  case "\${COMP_WORDS[*]:1:COMP_CWORD-1}" in
+  case $COMP_CWORD in 2) before=$one ;; 3) before=$two ;; esac
+  case $before in
 ${kinds.join('\n')}
   esac
   [ "\${word#-}" = "$word" ] || kind=''
@@ -103,6 +104,7 @@ complete -o default -o bashdefault -F _cloudlet cloudlet`;
 
 function fishScript(commands: readonly Command[]): string {
   const quoted = (text: string) => `'${text.replaceAll("'", "\\'")}'`;
+  const after = (count: number) => `test (count (commandline -opc)) -eq ${count}`;
   const heads = new Set<string>();
   const lines = commands.flatMap(({ name, summary, options = {} }) => {
     const [head = '', tail] = name.split(' ');
@@ -112,7 +114,9 @@ function fishScript(commands: readonly Command[]): string {
     const first = isNew ? [`complete -c cloudlet -n __fish_use_subcommand -f -a ${head}${shown}`] : [];
     const isHead = `__fish_seen_subcommand_from ${head}`;
     const rest =
-      tail === undefined ? [] : [`complete -c cloudlet -n '${isHead}' -f -a ${tail} -d ${quoted(summary)}`];
+      tail === undefined
+        ? []
+        : [`complete -c cloudlet -n '${isHead}; and ${after(2)}' -f -a ${tail} -d ${quoted(summary)}`];
     const condition = tail === undefined ? isHead : `${isHead}; and __fish_seen_subcommand_from ${tail}`;
     const own = Object.entries(options).map(([option, { summary: text, value }]) => {
       const takes = value === undefined ? '' : ' -r';
@@ -122,11 +126,13 @@ function fishScript(commands: readonly Command[]): string {
   });
   const names = [...namedBy(commands)].flatMap(([kind, all]) =>
     all.map((name) => {
-      const seen = name.split(' ').map((part) => `__fish_seen_subcommand_from ${part}`);
+      const parts = name.split(' ');
+      const seen = parts.map((part) => `__fish_seen_subcommand_from ${part}`);
+      seen.push(after(parts.length + 1));
       return `complete -c cloudlet -n '${seen.join('; and ')}' -f -a '(cloudlet completion --names ${kind} 2>/dev/null)'`;
     }),
   );
   const words = (head: string, all: readonly string[]) =>
-    `complete -c cloudlet -n '__fish_seen_subcommand_from ${head}' -f -a '${all.join(' ')}'`;
+    `complete -c cloudlet -n '__fish_seen_subcommand_from ${head}; and ${after(2)}' -f -a '${all.join(' ')}'`;
   return [...lines, ...names, words('help', [...heads]), words('completion', SHELLS)].join('\n');
 }

@@ -82,8 +82,6 @@ const FILE_ERRORS: Readonly<Record<string, { text: string; exitCode: ExitCode }>
   ENOENT: { text: 'no such file or folder', exitCode: EXIT.notFound },
   EACCES: { text: 'permission denied', exitCode: EXIT.forbidden },
   EPERM: { text: 'not permitted', exitCode: EXIT.forbidden },
-  EROFS: { text: 'the file system is read-only', exitCode: EXIT.failure },
-  EDQUOT: { text: 'the quota of the disk is used up', exitCode: EXIT.failure },
   EMFILE: { text: 'too many files are open (see ulimit -n)', exitCode: EXIT.failure },
   ENAMETOOLONG: { text: 'the name is too long for this file system', exitCode: EXIT.failure },
   ENOSPC: { text: 'no space left on the disk', exitCode: EXIT.failure },

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
@@ -129,21 +129,38 @@ describe('completion', () => {
     ['cloudlet webhook cr', 'create'],
     ['cloudlet login --dev', '--device'],
     ['cloudlet vm stop --fo', '--force'],
+    ['cloudlet help web', 'webhook'],
+    ['cloudlet db show sho', 'shop'],
   ] as const;
+
+  /** For the names of things. */
+  let PATH = '';
+  before(async () => {
+    const api = new Client(cloud.api, user.key);
+    await api.call('/api/databases', { json: { name: 'shop' } });
+    mkdirSync(join(user.home, 'bin'));
+    const script = `#!/bin/sh\nHOME='${user.home}' exec '${process.execPath}' '${PROGRAM}' "$@"\n`;
+    writeFileSync(join(user.home, 'bin/cloudlet'), script, { mode: 0o755 });
+    PATH = `${join(user.home, 'bin')}:${process.env.PATH}`;
+  });
 
   test('works in bash', async () => {
     const script = join(user.home, 'completion.bash');
     writeFileSync(script, await user.ok(['completion', 'bash']));
     for (const [typed, completed] of CASES) {
       const ask = `. "${script}"; COMP_WORDS=(${typed}); COMP_CWORD=$((\${#COMP_WORDS[@]} - 1)); _cloudlet; echo "\${COMPREPLY[*]}"`;
-      assert.equal(execFileSync('bash', ['-c', ask], { encoding: 'utf8' }).trim(), completed, typed);
+      assert.equal(
+        execFileSync('bash', ['--norc', '-c', ask], { encoding: 'utf8', env: { PATH } }).trim(),
+        completed,
+        typed,
+      );
     }
   });
 
   test('works in fish', { skip: notInstalled('fish') }, async () => {
     const script = join(user.home, 'completion.fish');
     writeFileSync(script, await user.ok(['completion', 'fish']));
-    const env = { ...process.env, HOME: user.home, XDG_CONFIG_HOME: join(user.home, 'fish') };
+    const env = { ...process.env, PATH, HOME: user.home, XDG_DATA_HOME: join(user.home, 'fish') };
     for (const [typed, completed] of CASES) {
       const ask = `source ${script}; complete --do-complete '${typed}'`;
       const said = execFileSync('fish', ['--no-config', '-c', ask], { encoding: 'utf8', env });
@@ -163,11 +180,11 @@ describe('completion', () => {
     writeFileSync(script, await user.ok(['completion', 'zsh']));
     const start = [
       `PS1='READY> '; PROMPT_EOL_MARK=''; autoload -Uz compinit; compinit -u -D`,
-      `. ${script}; cloudlet() { print -r -- "GOT<$*>"; }`,
+      `. ${script}; cloudlet() { [ $1 = completion ] && command cloudlet "$@" || print -r -- "GOT<$*>"; }`,
     ].join('; ');
     writeFileSync(join(user.home, '.zshrc'), `${start}\n`);
     const [command = '', ...args] = inTerminal('zsh -i');
-    const env = { PATH: process.env.PATH, HOME: user.home, TERM: 'dumb' };
+    const env = { PATH, HOME: user.home, TERM: 'dumb' };
     const shell = spawn(command, args, { env });
     let seen = '';
     shell.stdout.setEncoding('utf8').on('data', (text) => {
