@@ -9,7 +9,7 @@ import { planQuery } from '../storage/query-plan.ts';
 import { Tail } from '../storage/tail.ts';
 import { encodeDocument } from '../values/bson-documents.ts';
 import type { Collation } from '../values/collations.ts';
-import { leavesAt } from '../values/field-paths.ts';
+import { isDocument, leavesAt } from '../values/field-paths.ts';
 import { textKeyOf } from '../values/key-order.ts';
 import { plainNumber } from '../values/numbers.ts';
 import {
@@ -105,7 +105,12 @@ function window({ skip = 0, limit = 0 }: Document): { skip: number; limit: numbe
 
 function count(command: Document, scope: CommandScope): Document {
   const name = collectionName(command, scope);
-  const { query = {} } = command;
+  const query = command.query ?? {};
+  if (!isDocument(query))
+    throw new CommandError(
+      'TypeMismatch',
+      "BSON field 'count.query' is the wrong type, expected type 'object'",
+    );
   const range = window(command);
   const collection = scope.store.collection(name);
   const collation = collationOf(command, collection);

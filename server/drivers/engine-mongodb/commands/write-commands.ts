@@ -112,13 +112,16 @@ function update(command: Document, scope: CommandScope): Document {
     const { sort, hint, multi } = statement;
     const read = { filter: options.filter, sort: readSort(sort), hint, limit: multi ? 0 : 1 };
     const done = new Set<number>();
+    let modified = 0;
     for (const found of find(name, scope, { ...options, ...read })) {
       // An index brings a document again whose key has grown.
       if (done.has(found.rowNumber)) continue;
       done.add(found.rowNumber);
-      totals.n++;
-      if (modify(name, scope, { found, change }) !== null) totals.nModified++;
+      if (modify(name, scope, { found, change }) !== null) modified++;
     }
+    // A statement that fails is counted for nothing, as by a server, though it changed some before.
+    totals.n += done.size;
+    totals.nModified += modified;
     if (done.size > 0 || !statement.upsert) return;
     upserted.push({ index, _id: upsert(name, scope, { change, options })._id });
     totals.n++;
@@ -168,6 +171,11 @@ function findAndModify(command: Document, scope: CommandScope): Document {
         : 'Either an update or remove=true must be specified',
     );
   }
+  if (isRemoval && command.new)
+    throw new CommandError(
+      'FailedToParse',
+      "Cannot specify both new=true and remove=true; 'remove' always returns the deleted document",
+    );
   const variables = readVariables(command.let);
   const collation = collationOf(command, scope.store.collection(name));
   const options = updateOptions(command, { variables, collation }, scope);

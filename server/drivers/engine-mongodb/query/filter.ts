@@ -106,6 +106,7 @@ export function isOfDocuments(operator: string): boolean {
 export function compileValue(value: unknown, scope: FilterScope = {}): Condition {
   if (value instanceof BSONRegExp) return matchesRegex(value);
   if (!holdsOperators(value)) return equals(value, scope);
+  if ('$options' in value && !('$regex' in value)) throw bad('$options needs a $regex');
   const tests = Object.keys(value)
     .filter((name) => name !== '$options')
     .map((name) => compileOperator(name, value, scope));

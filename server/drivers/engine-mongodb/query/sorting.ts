@@ -56,8 +56,9 @@ export function readSort(sort: unknown): SortSpec {
   if (!isDocument(sort)) throw new CommandError('TypeMismatch', `Expected field sort to be of type object`);
   return Object.entries(sort).map(([path, value]) => {
     if (isDocument(value) && '$meta' in value) return [`${META}${String(value.$meta)}`, -1] as const;
+    if (!isNumber(value)) throw new CommandError(15974, `Illegal key in $sort specification: ${path}`);
     const direction = plainNumber(value);
-    if (!isNumber(value) || (direction !== 1 && direction !== -1))
+    if (direction !== 1 && direction !== -1)
       throw new CommandError(15975, '$sort key ordering must be 1 (for ascending) or -1 (for descending)');
     return [path, direction] as const;
   });
