@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { after, before, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import fc from 'fast-check';
 import { WebSocket } from 'ws';
 import { Client } from '../harness/client.ts';
@@ -214,6 +215,24 @@ test('a connection that is left loses its transaction', async () => {
     ['response_ok', 'response_ok', 'response_ok'],
   );
   next.webSocket.close();
+});
+
+test('a connection that is left in the middle of its messages is no error of the cloud', async () => {
+  const waiting = await RawSocket.of(shop);
+  waiting.ask(1, openStream(1));
+  waiting.ask(2, execute(1, 'BEGIN IMMEDIATE'));
+  await waiting.next(2);
+  const leaving = await RawSocket.of(shop);
+  leaving.ask(1, openStream(1));
+  // It waits for the other writer.
+  leaving.ask(2, execute(1, 'CREATE TABLE never (a)'));
+  await leaving.next(1);
+  leaving.webSocket.terminate();
+  waiting.ask(3, execute(1, 'COMMIT'));
+  await waiting.next(1);
+  await sleep(200);
+  assert.ok(!cloud.output.includes('a Hrana message failed'), cloud.output);
+  waiting.webSocket.close();
 });
 
 test('a connection whose statement runs for ever is ended, and the neighbour goes on', async () => {
