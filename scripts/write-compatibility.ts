@@ -36,15 +36,23 @@ function shown(text: string): string {
   return line.length > SHOWN_CHARACTERS ? `${line.slice(0, SHOWN_CHARACTERS).trimEnd()}…` : line;
 }
 
-async function ask({ statements, wants }: Probe, run: Run): Promise<Answer> {
+async function ask({ statements, wants, refused }: Probe, run: Run): Promise<Answer> {
   try {
     let rows: unknown[][] = [];
     for (const statement of statements) rows = await run(statement);
+    if (refused !== undefined) return (await isTaken(refused, run)) ? `takes \`${refused}\`` : null;
     const found = String(rows[0]?.[0] ?? '');
     return wants === undefined || wants.test(found) ? null : `gives \`${shown(found)}\``;
   } catch (error) {
     return shown((error as Error).message);
   }
+}
+
+function isTaken(statement: string, run: Run): Promise<boolean> {
+  return run(statement).then(
+    () => true,
+    () => false,
+  );
 }
 
 interface Sql {
@@ -64,7 +72,7 @@ async function table(probes: readonly Probe[], original: string, { run, clear }:
   return [`| | ${original} | here |`, '|---|---|---|', ...rows].join('\n');
 }
 
-const MADE_MYSQL = 'TABLE VIEW SEQUENCE TRIGGER FUNCTION EVENT DATABASE USER'.split(' ');
+const MADE_MYSQL = 'TABLE VIEW SEQUENCE TRIGGER FUNCTION PROCEDURE EVENT DATABASE USER'.split(' ');
 const SETUP_MYSQL = [
   'CREATE OR REPLACE TABLE t (id INT PRIMARY KEY, a INT, j JSON, s VARCHAR(20))',
   `INSERT INTO t VALUES (1, 1, '{"a": 1}', 'a')`,
@@ -109,6 +117,7 @@ async function postgresql(uri: string): Promise<string> {
   ];
   const clear = [
     'ROLLBACK',
+    'DROP EXTENSION IF EXISTS pg_stat_statements',
     ...kinds.map((kind) => `DROP ${kind} IF EXISTS made`),
     'SELECT pg_advisory_unlock_all()',
   ];
@@ -153,10 +162,7 @@ async function acceptedOf(
   const accepted: string[] = [];
   for (const name of names) {
     await run('BEGIN');
-    const taken = await run(statementOf(name)).then(
-      () => true,
-      () => false,
-    );
+    const taken = await isTaken(statementOf(name), run);
     await run('ROLLBACK');
     if (taken) accepted.push(name);
   }
@@ -178,7 +184,8 @@ async function libsql(uri: string): Promise<string> {
 const HEAD = `# What database engines take
 
 Made by \`scripts/write-compatibility.ts\`, which asks the engines of a cloud that it starts: "here" is what was
-answered to a user of one database. What an original takes is said by its manual.
+answered to a user of one database, "yes" that all of the row was taken. What an original takes is said by its
+manual.
 [Databases](../databases.md) says the rest.
 `;
 

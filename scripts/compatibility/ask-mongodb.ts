@@ -4,15 +4,18 @@ import { EXPRESSIONS } from './mongodb-expressions.ts';
 import * as probes from './mongodb-probes.ts';
 
 const LIST = new Intl.ListFormat('en', { style: 'long', type: 'unit' });
-const ADMIN_COMMANDS = new Set('getParameter setParameter currentOp killOp top'.split(' '));
+const ADMIN_COMMANDS = new Set('getCmdLineOpts getParameter setParameter currentOp killOp top'.split(' '));
+const OF_NO_COLLECTION = new Set(['$documents', '$listLocalSessions']);
 /** A cursor that is not there: the command is. */
 const CURSOR_NOT_FOUND = 43;
 
 type Ask = (db: Db, probe: Document, name: string) => Promise<unknown>;
 
 const all = (db: Db) => db.collection<Document>('a');
-const run = (db: Db, stage: Document) =>
-  '$documents' in stage ? db.aggregate([stage]).toArray() : all(db).aggregate([stage]).toArray();
+const run = (db: Db, stage: Document) => {
+  const [name = ''] = Object.keys(stage);
+  return (OF_NO_COLLECTION.has(name) ? db : all(db)).aggregate([stage]).toArray();
+};
 
 async function makeIndex(db: Db, { key, ...options }: Document): Promise<void> {
   await db.collection('i').createIndex(key, options);
