@@ -171,7 +171,11 @@ function buildPrivateNetworks(
   return new PrivateNetworks({
     ...guests,
     services,
-    data: () => ({ host, port: Number(new URL(urls.listening.dataUrl).port) }),
+    data: () => ({
+      host,
+      port: Number(new URL(urls.listening.dataUrl).port),
+      maxConnections: Math.ceil(config.maxConnections / 4),
+    }),
     warn: (text) => log.warn(text),
   });
 }

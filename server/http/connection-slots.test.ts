@@ -137,3 +137,24 @@ test('where nothing is idle, the address with most connections gives up one that
   assert.deepEqual(closed, [{ name: 'slow', wasUsed: false }]);
   assert.equal(kind('192.0.2.3'), 'reserve', 'nobody has more than one beyond what it would have then');
 });
+
+test('callers of a trusted proxy get slots of an address that only sends, and the proxy gives up none', () => {
+  const proxy = '192.0.2.1';
+  const { enter, slots, clock, closed, receiving } = open({ maxConnections: 5, trustedProxies: [proxy] });
+  for (const [address, name] of [
+    ...['p1', 'p2', 'p3'].map((name) => [proxy, name] as const),
+    ...['a1', 'a2'].map((name) => ['10.0.0.9', name] as const),
+  ]) {
+    const { socket } = enter(address, name);
+    slots.busy(socket);
+    receiving.add(socket);
+  }
+  clock.advance(1000);
+  assert.equal(enter(proxy).slot.kind, 'ordinary');
+  assert.deepEqual(closed, [{ name: 'a1', wasUsed: false }]);
+  // Nobody has clearly more than one now.
+  clock.advance(1000);
+  const last = enter(proxy);
+  slots.busy(last.socket);
+  assert.notEqual(closed.at(-1)?.name, 'a2');
+});

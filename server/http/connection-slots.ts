@@ -135,18 +135,18 @@ export class ConnectionSlots {
     if (this.#held.size - this.#reserve.size < maxConnections) return undefined;
     const reason = 'Too many connections are open';
     if (this.#closeOldest(this.#idle, reason)) return undefined;
-    return hasShare && this.#closeReceiving(own?.all.size ?? 0, reason) ? undefined : reason;
+    // The callers of a proxy are many: each is taken for one that has none yet.
+    return this.#closeReceiving(hasShare ? (own?.all.size ?? 0) : 0, reason) ? undefined : reason;
   }
 
   /** Closes a connection of the address with the most slow senders, so that a few cannot hold all slots. */
   #closeReceiving(ownCount: number, reason: string): boolean {
     let largest: Source | undefined;
     for (const source of this.#sources.values()) {
+      if (this.#isOfProxy(source)) continue;
       if (source.all.size > (largest?.all.size ?? ownCount + 1)) largest = source;
     }
-    const isGiven = (socket: Socket) =>
-      this.#held.get(socket)?.hasShare === true && this.#control.isReceiving(socket);
-    const given = largest && [...largest.all].filter(isGiven);
+    const given = largest && [...largest.all].filter((socket) => this.#control.isReceiving(socket));
     return given !== undefined && this.#closeOldest(given, reason);
   }
 
@@ -188,6 +188,11 @@ export class ConnectionSlots {
     held.since = this.#deps.clock.monotonic();
     this.#idle.add(socket);
     if (held.hasShare) this.#sources.get(held.source)?.idle.add(socket);
+  }
+
+  #isOfProxy({ all }: Source): boolean {
+    const [first] = all;
+    return first !== undefined && this.#held.get(first)?.hasShare === false;
   }
 
   #isProxy(address: string): boolean {

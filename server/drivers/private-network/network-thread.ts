@@ -1,9 +1,10 @@
 /** Runs the networks of all accounts on a thread of its own: no frame goes through Cloudlet's event loop. */
 import { once } from 'node:events';
-import { connect } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import { systemClock } from '../../platform/clock.ts';
+import { SharedPlaces } from '../../platform/shared-places.ts';
 import { AccountNetwork, PERIOD_MS } from './account-network.ts';
 import { type Member, Plug } from './plug.ts';
 import { ThreadStream } from './thread-stream.ts';
@@ -12,6 +13,8 @@ import { ThreadStream } from './thread-stream.ts';
 export interface DataOrigin {
   readonly host: string;
   readonly port: number;
+  /** Connections of the machines of all accounts to it at once. */
+  readonly maxConnections: number;
 }
 
 /** Messages to the thread. */
@@ -47,6 +50,8 @@ if (port === null) throw new Error('not a thread');
 const data = workerData as DataOrigin;
 const plugs = new Map<string, Plug>();
 const networks = new Map<number, AccountNetwork>();
+/** By account. */
+const dataPlaces = new SharedPlaces<number>(data.maxConnections);
 const asked = new Map<number, (answer: never) => void>();
 let lastId = 0;
 
@@ -63,10 +68,15 @@ function ask<T>(messageOf: (id: number) => ThreadMessage): Promise<T> {
 }
 
 /** The machine calls by a loopback address of its own, by which the data origin bounds its callers. */
-async function dialData(plug: Plug): Promise<Duplex> {
+async function dialData(plug: Plug): Promise<Duplex | null> {
   const from =
     process.platform === 'linux' ? { localAddress: plug.member.address.replace(/^\d+/, '127') } : {};
-  const socket = connect({ ...data, ...from, allowHalfOpen: true, noDelay: true });
+  const { host, port: toPort } = data;
+  let socket: Socket | undefined;
+  const giveBack = dataPlaces.take(plug.member.accountId, () => socket?.destroy());
+  if (giveBack === null) return null;
+  socket = connect({ host, port: toPort, ...from, allowHalfOpen: true, noDelay: true });
+  socket.once('close', giveBack);
   await once(socket, 'connect');
   return socket;
 }
