@@ -3,7 +3,7 @@ import type { Cloud, Database } from '../sdk/index.ts';
 import type { Command } from './command.ts';
 import { ClientError, EXIT, UsageError } from './failures.ts';
 import { cleaned, sizeText } from './output.ts';
-import { about, all, assertMeant, find, linesOf, YES } from './things.ts';
+import { about, all, assertMeant, find, linesOf, showPoints, YES } from './things.ts';
 
 const LOG_BYTES = 64 * 1024;
 
@@ -142,8 +142,7 @@ export const DATABASE_COMMANDS: readonly Command[] = [
     words: 'DATABASE',
     summary: 'list the recovery points that have a database; db create --from --point takes it back',
     run: about(findAny, async ({ database_id }, { cloud, output }) => {
-      const points = await cloud.listDatabasePoints(database_id);
-      output.table(points, ['POINT', 'CREATED'], ({ point_id, created_at }) => [point_id, created_at]);
+      showPoints(await cloud.listDatabasePoints(database_id), output);
     }),
   },
   {

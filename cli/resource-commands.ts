@@ -5,7 +5,7 @@ import { DATABASE_COMMANDS } from './database-commands.ts';
 import { EXIT, UsageError } from './failures.ts';
 import { remoteOnly } from './files/places.ts';
 import { sizeText } from './output.ts';
-import { about, all, assertMeant, find, linesOf, YES } from './things.ts';
+import { about, all, assertMeant, find, linesOf, showPoints, YES } from './things.ts';
 
 export const findVm = (cloud: Cloud, word: string) =>
   find(cloud.listVms(), ({ vm_id, name }) => [vm_id, name], word);
@@ -65,8 +65,7 @@ const VM_COMMANDS: readonly Command[] = [
     summary: 'list the recovery points that a machine, or by its ID a deleted one, can be restored from',
     run: async ({ words: [word = ''], session, output }) => {
       const { cloud } = session();
-      const points = await cloud.listVmPoints(await vmIdOf(cloud, word));
-      output.table(points, ['POINT', 'CREATED'], ({ point_id, created_at }) => [point_id, created_at]);
+      showPoints(await cloud.listVmPoints(await vmIdOf(cloud, word)), output);
     },
   },
   {
@@ -129,8 +128,7 @@ const BUCKET_COMMANDS: readonly Command[] = [
     words: 'BUCKET',
     summary: 'list the recovery points that objects of a bucket, even a deleted one, can be restored from',
     run: async ({ words: [word = ''], session, output }) => {
-      const points = await session().cloud.listBucketPoints(remoteOnly(word).bucket);
-      output.table(points, ['POINT', 'CREATED'], ({ point_id, created_at }) => [point_id, created_at]);
+      showPoints(await session().cloud.listBucketPoints(remoteOnly(word).bucket), output);
     },
   },
   {

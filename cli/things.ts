@@ -41,6 +41,14 @@ export async function assertMeant({ options }: Invocation, question: string): Pr
   throw new UsageError('nothing was deleted', 'Use --yes where there is no terminal');
 }
 
+/** Recovery points that a thing can be restored from. */
+export function showPoints(
+  points: readonly { readonly point_id: string; readonly created_at: string }[],
+  output: Invocation['output'],
+): void {
+  output.table(points, ['POINT', 'CREATED'], ({ point_id, created_at }) => [point_id, created_at]);
+}
+
 /** A thing as lines of its members, without those that are empty. */
 export function linesOf(thing: object): string[] {
   const members = Object.entries(thing).filter(([, value]) => value !== null && value !== '');

@@ -4,7 +4,7 @@ import { basename, join, sep } from 'node:path';
 import type { Command, Invocation, Option } from '../command.ts';
 import { ClientError, EXIT, type ExitCode, UsageError } from '../failures.ts';
 import { counted } from '../output.ts';
-import { confirm } from '../prompt.ts';
+import { assertMeant, YES } from '../things.ts';
 import { objectsAt, writeOut } from './browse-commands.ts';
 import { isFolder } from './download.ts';
 import { filesBelow, localFile } from './local-tree.ts';
@@ -55,7 +55,7 @@ export const COPY_COMMANDS: readonly Command[] = [
     options: {
       recursive: { short: 'r', summary: 'everything below the prefix' },
       versions: { summary: 'all versions, for ever' },
-      yes: { short: 'y', summary: 'do not ask' },
+      ...YES,
     },
     run: remove,
   },
@@ -223,10 +223,7 @@ async function remove(call: Invocation): Promise<ExitCode> {
       count += 1;
       continue;
     }
-    if (
-      !(await isMeantSo(call, `Delete ${options.has('versions') ? 'all versions of ' : ''}${shown(place)}?`))
-    )
-      throw new UsageError('nothing was deleted', 'Use --yes where there is no terminal');
+    await assertMeant(call, `Delete ${options.has('versions') ? 'all versions of ' : ''}${shown(place)}?`);
     for await (const some of inBatches(thingsAt(call, place, isMany))) {
       const refused = await s3.deleteMany(place.bucket, some);
       for (const { key, message } of refused) output.warn(`${key}: ${message}`);
@@ -236,10 +233,6 @@ async function remove(call: Invocation): Promise<ExitCode> {
   }
   output.note(`${counted(count, 'file')} deleted`);
   return failed > 0 ? EXIT.partial : EXIT.ok;
-}
-
-async function isMeantSo({ options }: Invocation, question: string): Promise<boolean> {
-  return options.has('yes') || confirm(question);
 }
 
 async function* thingsAt(call: Invocation, place: RemotePlace, isMany: boolean) {
