@@ -53,7 +53,7 @@ test('machines of one account take the data origin from nobody', async (t) => {
         name,
         wire.on('error', () => {}),
       );
-      wire.on('data', (bytes) => heard.set(name, [...(heard.get(name) ?? []), ...flagsIn(bytes)]));
+      wire.on('data', (bytes: Buffer) => heard.set(name, [...(heard.get(name) ?? []), ...flagsIn(bytes)]));
     }).listen(join(folder, name)),
   );
   const networks = new PrivateNetworks({
