@@ -143,6 +143,18 @@ test('a transaction sees its own writes, and nobody else does before its commit'
   assert.equal(await sum(driver), 15);
 });
 
+test('a transaction that only reads writes nothing', async () => {
+  await driver.execute('CREATE TABLE read_only (a)');
+  const write = 'INSERT INTO read_only VALUES (1)';
+  await refused('SQLITE_READONLY', () => driver.batch(['SELECT 1', write], 'read'));
+  const transaction = await driver.transaction('read');
+  await refused('SQLITE_READONLY', () => transaction.execute(write));
+  await refused('SQLITE_READONLY', () => transaction.execute(`WITH x AS (SELECT 1) ${write}`));
+  assert.deepEqual((await transaction.execute('SELECT * FROM read_only')).rows, []);
+  await transaction.commit();
+  await driver.execute(write);
+});
+
 test('whoever writes meanwhile waits for the transaction that writes', async () => {
   await driver.execute('CREATE TABLE waiting (id INTEGER PRIMARY KEY, who TEXT)');
   const transaction = await driver.transaction('write');

@@ -11,6 +11,8 @@ export interface SqlStatement {
   readonly writes: boolean;
   /** Ends a transaction or a savepoint. */
   readonly ends: boolean;
+  /** `BEGIN READONLY` of libSQL; SQLite takes the word for a name. */
+  readonly beginsReadOnly: boolean;
   /** Changes rows, and SQLite counts them. */
   readonly counts: boolean;
   readonly explains: boolean;
@@ -112,6 +114,7 @@ class StatementReader {
       params: this.#params,
       writes: isBoundary ? this.#locks(verb) : !READING.has(verb) && (!isPragma || this.#assigns),
       ends: isBoundary && verb !== 'BEGIN' && verb !== 'SAVEPOINT',
+      beginsReadOnly: verb === 'BEGIN' && this.#words.includes('READONLY'),
       counts: COUNTED.has(verb),
       explains,
       leavesTrace: isPragma || this.#isTemporary,

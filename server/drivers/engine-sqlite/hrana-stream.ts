@@ -31,6 +31,8 @@ export class Stream {
   readonly #stored: Map<number, string>;
   #execution: Execution | undefined;
   #turnSince: number;
+  /** Whether its transaction may not write. */
+  #isReadOnly = false;
   /** Start of its transaction or cursor; undefined: no open read. */
   readingSince: number | undefined;
   /** Start of waiting for its client; undefined: a request is running. */
@@ -170,6 +172,8 @@ export class Stream {
   async #open(statement: SqlStatement, bindings: () => ReturnType<typeof bindingsOf>): Promise<Execution> {
     await this.breathe();
     const { turn, counters, now, beforeWrite } = this.#deps;
+    if (this.isAutocommit) this.#isReadOnly = statement.beginsReadOnly;
+    else if (this.#isReadOnly && statement.writes) throw readOnly();
     if (statement.writes && !turn.take(this)) await this.#waitForTurn();
     this.assertOpen();
     if (statement.writes) beforeWrite();
@@ -204,6 +208,10 @@ export class Stream {
     if (stored !== undefined) return stored;
     throw protocolError(id == null ? 'sql is missing' : `No SQL is stored as sql_id ${String(id)}`);
   }
+}
+
+function readOnly(): HranaError {
+  return new HranaError('SQLITE_READONLY', 'SQLite error: attempt to write a readonly database');
 }
 
 /** Keeps an SQL text under the number that the client chose. Throws HranaError `PROTOCOL_ERROR`. */
