@@ -1,4 +1,4 @@
-/** Random writes to collections with one unique index, held against the keys that the manual gives a document. */
+/** Random writes to collections with one unique index, held against the keys of a document by the manual. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Document } from 'bson';
