@@ -1,6 +1,7 @@
 /** Tunnels to TCP ports of machines. */
 import { credentialOf, type Principal } from '../calls/principal.ts';
 import { defineRoute, type Route } from '../http/route.ts';
+import { upgradeRequired } from '../http/upgrades.ts';
 import type { SocketRoute } from '../http/web-sockets.ts';
 import { type Changes, WriteBehind } from '../metadata/change.ts';
 import type { Awaitable } from '../metadata/metadata.ts';
@@ -79,10 +80,10 @@ export function vmTunnelRoute({ find }: VmTunnelRouteDeps): Route {
     ],
     handler: async ({ principal, params }) => {
       assertRunning(await find(principal, params.vm_id));
-      throw new AppError('upgrade_required', 'A tunnel requires a WebSocket upgrade request', {
-        hint: 'Use cloudlet vm forward, or a WebSocket client',
-        headers: { upgrade: 'websocket' },
-      });
+      throw upgradeRequired(
+        'A tunnel requires a WebSocket upgrade request',
+        'Use cloudlet vm forward, or a WebSocket client',
+      );
     },
   });
 }

@@ -1,6 +1,7 @@
 /** Tunnels to the servers of databases. Users log in there as they do over any other connection. */
 import { credentialOf, type Principal } from '../calls/principal.ts';
 import { defineRoute, type Route } from '../http/route.ts';
+import { upgradeRequired } from '../http/upgrades.ts';
 import type { SocketRoute } from '../http/web-sockets.ts';
 import type { Changes } from '../metadata/change.ts';
 import type { Clock } from '../platform/clock.ts';
@@ -51,10 +52,10 @@ export function databaseTunnelRoute({ databases }: DatabaseTunnelRouteDeps): Rou
     ],
     handler: async ({ principal, params }) => {
       await databases.describe(principal, params.database_id);
-      throw new AppError('upgrade_required', 'A tunnel requires a WebSocket upgrade request', {
-        hint: 'Use cloudlet db forward, or a WebSocket client',
-        headers: { upgrade: 'websocket' },
-      });
+      throw upgradeRequired(
+        'A tunnel requires a WebSocket upgrade request',
+        'Use cloudlet db forward, or a WebSocket client',
+      );
     },
   });
 }

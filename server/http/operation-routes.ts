@@ -10,6 +10,7 @@ import { namedObject, Type } from '../platform/json-schema.ts';
 import { invalidCursor, listPage, Paging } from './list-page.ts';
 import { PROBLEM_SCHEMA, toProblem } from './response.ts';
 import { defineRoute, type Route } from './route.ts';
+import { upgradeRequired } from './upgrades.ts';
 import type { SocketRoute } from './web-sockets.ts';
 
 /** An operation as its caller sees it, in the initial 202 and when it is read. */
@@ -221,10 +222,10 @@ export function updateRoutes(): Route[] {
       responses: { 101: Type.Unknown({ description: 'A WebSocket' }) },
       errors: ['overloaded', 'cross_site_request', 'bad_http', 'upgrade_required'],
       handler: () => {
-        throw new AppError('upgrade_required', 'Updates need a WebSocket; this request is not an upgrade', {
-          hint: 'Open it with a WebSocket client',
-          headers: { upgrade: 'websocket' },
-        });
+        throw upgradeRequired(
+          'Updates need a WebSocket; this request is not an upgrade',
+          'Open it with a WebSocket client',
+        );
       },
     }),
   ];

@@ -1,11 +1,17 @@
 /** Upgrades of connections to other protocols, where several parts of a server take some. */
 import type { IncomingMessage, Server } from 'node:http';
 import type { Duplex } from 'node:stream';
+import { AppError } from '../platform/errors.ts';
 
 export interface Upgrades {
   takes(request: IncomingMessage): boolean;
   /** `head`: bytes that the client sent right after its request. */
   upgrade(request: IncomingMessage, connection: { client: Duplex; head: Buffer }): void;
+}
+
+/** For an ordinary request to the path of a WebSocket. */
+export function upgradeRequired(detail: string, hint: string): AppError {
+  return new AppError('upgrade_required', detail, { hint, headers: { upgrade: 'websocket' } });
 }
 
 /**

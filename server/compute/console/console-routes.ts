@@ -1,6 +1,7 @@
 /** Consoles and console logs of machines over REST and WebSocket. */
 import type { Principal } from '../../calls/principal.ts';
 import { defineRoute, type Route } from '../../http/route.ts';
+import { upgradeRequired } from '../../http/upgrades.ts';
 import type { SocketRoute } from '../../http/web-sockets.ts';
 import type { Awaitable } from '../../metadata/metadata.ts';
 import { formatTime } from '../../platform/clock.ts';
@@ -128,10 +129,10 @@ function consoleRoute({ find }: ConsoleRoutesDeps): Route {
     ],
     handler: async ({ principal, params }) => {
       await find(principal, params.vm_id);
-      throw new AppError('upgrade_required', 'A console requires a WebSocket upgrade request', {
-        hint: 'Open it with a WebSocket client, or read GET /api/vms/{vm_id}/log',
-        headers: { upgrade: 'websocket' },
-      });
+      throw upgradeRequired(
+        'A console requires a WebSocket upgrade request',
+        'Open it with a WebSocket client, or read GET /api/vms/{vm_id}/log',
+      );
     },
   });
 }
