@@ -66,7 +66,6 @@ const DELETED_AT_ONCE = 1000;
 async function transferAll(call: Invocation, isMove: boolean): Promise<ExitCode> {
   const sources = call.words.slice(0, -1);
   const target = call.words.at(-1) ?? '';
-  if (sources.length === 0) throw new UsageError('too few words', 'Usage: cloudlet cp SOURCE… TARGET');
   const transfer = await Transfer.begin(call);
   try {
     if (sources[0] === '-') {
