@@ -323,11 +323,14 @@ function conflict(
   return new CommandError(code, `${what}. Requested index: ${wanted}, existing index: ${there}`);
 }
 
+/** Options that are listed, whether they were given or not. */
+const AS_LISTED = new Set(['v', 'collation', '2dsphereIndexVersion']);
+
 /** Options in one order, without those that are the same when they are left out. */
 function sorted(spec: Document): Document {
   return Object.fromEntries(
     Object.entries(spec)
-      .filter(([name, value]) => value !== false && name !== 'v' && name !== 'collation')
+      .filter(([name, value]) => value !== false && !AS_LISTED.has(name))
       .sort(),
   );
 }

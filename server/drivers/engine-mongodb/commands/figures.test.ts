@@ -107,3 +107,33 @@ test('a duplicate is told with the key that is there already', (t) => {
     /^E11000 duplicate key error collection: shop\.a index: lx dup key: \{ l\.x: 2, s: "a" \}$/,
   );
 });
+
+test('indexes are listed as they can be made again', (t) => {
+  const documents = new TestDocuments(t);
+  const indexes = [
+    { key: { p: '2dsphere', n: 1 }, name: 'p_2dsphere_n_1' },
+    { key: { q: '2d' }, name: 'q', min: -10, max: 10, bits: 20 },
+    { key: { s: 'hashed' }, name: 's' },
+    { key: { at: 1 }, name: 'at', expireAfterSeconds: 60, hidden: true },
+    { key: { n: -1 }, name: 'n', partialFilterExpression: { n: { $gt: 0 } }, unique: true },
+  ];
+  documents.run({ createIndexes: 'a', indexes });
+  const list = () => documents.run({ listIndexes: 'a' }).cursor;
+  const { firstBatch, id, ns } = list();
+  assert.deepEqual([Number(id), ns], [0, 'shop.a']);
+  const [ids, sphere, ...others] = firstBatch;
+  assert.deepEqual(ids, { v: 2, key: { _id: 1 }, name: '_id_' });
+  assert.deepEqual(sphere, { v: 2, ...indexes[0], '2dsphereIndexVersion': 3 });
+  assert.deepEqual(
+    others,
+    indexes.slice(1).map((index) => ({ v: 2, ...index })),
+  );
+  assert.equal(
+    documents.run({ createIndexes: 'a', indexes: firstBatch.slice(1) }).note,
+    'all indexes already exist',
+  );
+  documents.run({ dropIndexes: 'a', index: '*' });
+  documents.run({ createIndexes: 'a', indexes: firstBatch.slice(1) });
+  assert.deepEqual(list().firstBatch, firstBatch);
+  assert.equal(documents.run({ createIndexes: 'a', indexes }).note, 'all indexes already exist');
+});

@@ -144,7 +144,10 @@ export class OperationCounters {
 /** An index as it is listed: that of `_id` is always unique, and told without the option. */
 export function listedSpec({ id, spec }: Index): Document {
   const { unique: _unique, ...ofIds } = spec;
-  return id === 0 && !spec.clustered ? ofIds : spec;
+  if (id === 0) return spec.clustered ? spec : ofIds;
+  // Compass tells an index of locations by it.
+  const isSphere = Object.values(spec.key).includes('2dsphere');
+  return isSphere ? { ...spec, '2dsphereIndexVersion': spec['2dsphereIndexVersion'] ?? 3 } : spec;
 }
 
 /** The documents of a stage about the collection itself; null: the stage is another one. */
