@@ -106,8 +106,10 @@ describe('extensions of a tenant', { skip: noPostgresql }, () => {
     const other = newDatabase();
     await fixture.engine.provision(other, SECRET);
     await fixture.engine.rotate(other, SECRET.toUpperCase());
+    const { stream } = await fixture.engine.dump(own, 'sql', { signal: STAYS });
+    for await (const _ of stream);
     const ofOurs = `SELECT query FROM pg_stat_statements s JOIN pg_roles r ON r.oid = s.userid
-      WHERE rolname = 'cloudlet' OR query ~ 'SCRAM-SHA'`;
+      WHERE rolname ~ '^cloudlet' OR query ~ 'SCRAM-SHA'`;
     assert.deepEqual((await client.query(ofOurs)).rows, []);
     await assert.rejects(client.query("SET pg_stat_statements.track = 'none'"), { code: '42501' });
     await client.query('SELECT pg_stat_statements_reset()');

@@ -101,8 +101,9 @@ export async function setUpServer(client: ClientBase, dumperVerifier: string): P
 
 /** Gives the role that dumps what its tenant, who makes roles, may have taken from it. */
 export async function putBackDumper(client: ClientBase, name: string, verifier: string): Promise<void> {
+  const make = `DO $$ BEGIN CREATE ROLE ${id(DUMPER)}; EXCEPTION WHEN duplicate_object THEN END $$`;
   const connect = `GRANT CONNECT ON DATABASE ${id(name)} TO ${id(DUMPER)}`;
-  await untilAlone(() => client.query([...rightsOfDumper(verifier), connect].join(';')));
+  await untilAlone(() => client.query([make, ...rightsOfDumper(verifier), connect].join(';')));
 }
 
 /** Changes roles again where their tenant, or our own check of each second, changed the same meanwhile. */
@@ -124,6 +125,7 @@ function rightsOfDumper(verifier: string): string[] {
     `ALTER ROLE ${name} RESET ALL`,
     // Large objects, too.
     `ALTER ROLE ${name} SET lo_compat_privileges = on`,
+    `ALTER ROLE ${name} SET pg_stat_statements.track = none`,
     `GRANT pg_read_all_data TO ${name}`,
   ];
 }

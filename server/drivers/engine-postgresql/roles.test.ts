@@ -72,6 +72,7 @@ describe('roles of a tenant of PostgreSQL', { skip: noPostgresql }, () => {
     await client.query('ALTER TABLE closed ENABLE ROW LEVEL SECURITY; CREATE ROLE "re ader"');
     // Nor does it matter what it does to ours.
     await client.query('ALTER ROLE cloudlet_dump NOLOGIN; REVOKE pg_read_all_data FROM cloudlet_dump');
+    await client.query('ALTER ROLE cloudlet_dump RENAME TO renamed');
     await client.query('CREATE POLICY p ON closed FOR SELECT TO "re ader" USING (true)');
     const dump = await buffer((await fixture.engine.dump(own, 'sql', { signal: STAYS })).stream);
     await client.query('DROP POLICY p ON closed; DROP ROLE "re ader"');
