@@ -16,10 +16,12 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { after, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { runClient } from './tunnels/db-clients.ts';
 
 const PROGRAM = join(import.meta.dirname, '../build/cli/cloudlet.mjs');
@@ -332,4 +334,25 @@ test('what a cloud says of a database is no option of its client', async () => {
   assert.match(text, /^--defaults-file=\/dev\/fd\/3\n--database=--pager=sh\n/);
   assert.doesNotMatch(text, /^pager/m);
   assert.match(text, /^user="u\\npager=sh"$/m);
+});
+
+test('a request that no browser sends does not end a log-in', async () => {
+  lie = json({});
+  const env = { PATH: process.env['PATH'], HOME: home, BROWSER: 'true' };
+  const child = spawn(process.execPath, [PROGRAM, 'login', url], { env, cwd: home });
+  const ended = once(child, 'close');
+  let err = '';
+  child.stderr.setEncoding('utf8').on('data', (text) => {
+    err += text;
+  });
+  for (let tries = 0; !/127\.0\.0\.1%3A\d+/.test(err) && tries < 500; tries++) await sleep(20);
+  const port = Number(/redirect=http%3A%2F%2F127\.0\.0\.1%3A(\d+)/.exec(err)?.[1]);
+  for (const path of ['//', '//[', '/callback?state=x', 'http://[']) {
+    const socket = connect(port, '127.0.0.1').on('error', () => {});
+    socket.end(`GET ${path} HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nConnection: close\r\n\r\n`);
+    assert.match(await text(socket), /^HTTP\/1\.1 404 /, path);
+  }
+  assert.equal(child.exitCode, null, err);
+  child.kill('SIGINT');
+  await ended;
 });
