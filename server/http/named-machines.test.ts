@@ -326,3 +326,9 @@ test('a response that cannot be passed on is none, and ends no process', async (
   }
   assert.equal((await ask({})).status, 201);
 });
+
+test('a machine that sends interim responses without end has none', async () => {
+  heard = '';
+  said = 'HTTP/1.1 103 Early Hints\r\n\r\n'.repeat(10_000);
+  assert.equal((await ask({ host: 'raw.apps.example.org' })).status, 502);
+});

@@ -36,6 +36,8 @@ interface Exchange {
 
 /** A machine may think about a request for so long, ms. */
 const SILENT_MS = 300_000;
+/** Responses 1xx before the final one: each costs time of the process, and the machine little. */
+const MAX_INTERIM = 20;
 const ROUTE = 'namedMachine';
 /** RFC 9112 §4: visible characters, spaces and tabs, as bytes. */
 const NOT_OF_A_REASON = /[^\t\x20-\x7e\x80-\xff]/;
@@ -152,6 +154,10 @@ export class NamedMachines implements Beside, Upgrades {
     upstream.on('error', () => {
       if (response.headersSent) response.destroy();
       else refuse(exchange, 502, UNREACHABLE);
+    });
+    let interim = 0;
+    upstream.on('information', () => {
+      if (++interim > MAX_INTERIM) upstream.destroy(new Error('too many interim responses'));
     });
     upstream.on('response', (answer) => {
       answer.on('error', () => response.destroy());

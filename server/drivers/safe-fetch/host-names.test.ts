@@ -23,13 +23,17 @@ after(() => server.close());
 const names = new HostNames([`127.0.0.1:${server.address().port}`]);
 
 test('names whose server is silent hold up no other name, and no thread', async () => {
-  const silent = Array.from({ length: 60 }, (_, at) => names.find(`n${at}.hang.test`).catch(() => null));
-  const began = performance.now();
+  let given = 0;
+  const silent = Array.from({ length: 60 }, (_, at) =>
+    names.find(`n${at}.hang.test`).catch(() => {
+      given++;
+    }),
+  );
   assert.deepEqual(await names.find('ok.test'), [{ address: '9.9.9.9', family: 4 }]);
   // By the threads of the process, as the rest of it resolves names.
   await dns.lookup('localhost');
   await names.find('localhost');
-  assert.ok(performance.now() - began < 1900, 'a silent name was waited for');
+  assert.equal(given, 0, 'a silent name was waited for');
   await Promise.all(silent);
 });
 

@@ -46,6 +46,16 @@ test('what the operator allows goes before all rules, and nothing else does', ()
   }
 });
 
+/** Says the same as long as it is heard. */
+function flood(to: Writable, words: string): void {
+  const piece = words.repeat(1000);
+  const more = () => {
+    while (to.write(piece));
+  };
+  to.on('error', () => {}).on('drain', more);
+  more();
+}
+
 describe('requests', () => {
   let server: Server;
   let port = 0;
@@ -62,6 +72,7 @@ describe('requests', () => {
       else if (url === '/silent') return;
       else if (url === '/drip') drip(response, 'a');
       else if (url === '/drip-head') drip(response.socket as Writable, 'HTTP/1.1 200 OK\r\nx: ');
+      else if (url === '/hints') flood(response.socket as Writable, 'HTTP/1.1 103 Early Hints\r\n\r\n');
       else if (url === '/long') response.end('x'.repeat(5000));
       else if (url === '/two') {
         response.write('x'.repeat(3000));
@@ -166,6 +177,13 @@ describe('requests', () => {
     await new Promise((resolve) => setTimeout(resolve, 500));
     assert.equal((await pieces.next()).done, false);
     assert.equal((await pieces.next()).done, true);
+  });
+
+  test('interim responses without end are given up at once', async () => {
+    await assert.rejects(
+      text(open, `http://127.0.0.1:${port}/hints`, { totalMs: 10_000 }),
+      /too many interim responses/,
+    );
   });
 
   test('what is no plain URL is refused', async () => {

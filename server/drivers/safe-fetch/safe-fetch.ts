@@ -38,6 +38,8 @@ const MAX_REDIRECTS = 5;
 const REDIRECTS = new Set([301, 302, 303, 307, 308]);
 const MAX_URL_LENGTH = 4096;
 const MAX_HEADER_BYTES = 32 * 1024;
+/** Responses 1xx before the final one: each costs time of the process, and the sender little. */
+const MAX_INTERIM = 20;
 
 export class SafeFetch implements Outbound {
   readonly #allowed: BlockList;
@@ -139,6 +141,11 @@ export class SafeFetch implements Outbound {
           if (isSelf) sent.destroy(forbidden(url.hostname));
         }),
       );
+      let interim = 0;
+      sent.on('information', () => {
+        if (++interim > MAX_INTERIM)
+          sent.destroy(new OutboundRefused('failed', 'too many interim responses'));
+      });
       // A response that trickles in never triggers the idle timeout.
       const patience = setTimeout(() => sent.destroy(tooSlow(this.#pace)), this.#pace.slowMs);
       sent.on('close', () => clearTimeout(patience));
