@@ -101,11 +101,10 @@ const MONGOSH_URI = 'CLOUDLET_MONGODB_URI';
 function mongosh({ connection, ca, port, folder, words }: Login): Call {
   const uri = new URL(connection.uri);
   uri.host = `${LOOPBACK}:${port}`;
-  uri.searchParams.delete('tlsCAFile');
   uri.searchParams.set('directConnection', 'true');
   if (connection.tls && ca === null) uri.searchParams.set('tlsAllowInvalidHostnames', 'true');
-  const tls = ca === null ? '' : `, { tlsCAFile: ${JSON.stringify(fileIn(folder, 'ca.pem', ca))} }`;
-  const connect = `db = connect(process.env.${MONGOSH_URI}${tls}); void delete process.env.${MONGOSH_URI}`;
+  if (ca !== null) uri.searchParams.set('tlsCAFile', fileIn(folder, 'ca.pem', ca));
+  const connect = `db = connect(process.env.${MONGOSH_URI}); void delete process.env.${MONGOSH_URI}`;
   const shell = words.some((word) => MONGOSH_WORK.test(word)) ? [] : ['--shell'];
   const args = ['--nodb', '--quiet', ...shell, '--eval', connect, ...words];
   return { program: 'mongosh', args, env: { [MONGOSH_URI]: uri.href }, without: /^$/ };
