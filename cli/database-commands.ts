@@ -3,19 +3,24 @@ import type { Cloud, Database } from '../sdk/index.ts';
 import type { Command } from './command.ts';
 import { ClientError, EXIT, UsageError } from './failures.ts';
 import { cleaned, sizeText } from './output.ts';
-import { about, all, assertMeant, find, linesOf, showPoints, YES } from './things.ts';
+import { about, all, assertMeant, find, type Kind, linesOf, showPoints, YES } from './things.ts';
 
 const LOG_BYTES = 64 * 1024;
 
-const namesOf = ({ database_id, name }: Database) => [database_id, name] as const;
-export const findDatabase = (cloud: Cloud, word: string) => find(cloud.listDatabases(), namesOf, word);
-const findDeleted = (cloud: Cloud, word: string) =>
-  find(cloud.listDatabases({ deleted: true }), namesOf, word);
+const DATABASE: Kind<Database> = {
+  noun: 'database',
+  listedBy: 'db ls',
+  namesOf: ({ database_id, name }) => [database_id, name],
+};
+export const findDatabase = (cloud: Cloud, word: string) => find(cloud.listDatabases(), DATABASE, word);
+const findDeleted = (cloud: Cloud, word: string, noun = 'deleted database') =>
+  find(cloud.listDatabases({ deleted: true }), { ...DATABASE, noun }, word);
 
 /** A database that is deleted counts where there is no other of the name. */
 const findAny = (cloud: Cloud, word: string) =>
   findDatabase(cloud, word).catch((error) => {
-    if (error instanceof ClientError && error.exitCode === EXIT.notFound) return findDeleted(cloud, word);
+    if (error instanceof ClientError && error.exitCode === EXIT.notFound)
+      return findDeleted(cloud, word, 'database');
     throw error;
   });
 

@@ -8,7 +8,11 @@ import { sizeText } from './output.ts';
 import { about, all, assertMeant, find, linesOf, showPoints, YES } from './things.ts';
 
 export const findVm = (cloud: Cloud, word: string) =>
-  find(cloud.listVms(), ({ vm_id, name }) => [vm_id, name], word);
+  find(
+    cloud.listVms(),
+    { noun: 'machine', listedBy: 'vm ls', namesOf: ({ vm_id, name }) => [vm_id, name] },
+    word,
+  );
 
 const stateLine = ({ name, state }: Vm) => [`${name} is ${state}`];
 
@@ -213,7 +217,11 @@ function restoreLines(done: BucketRestore): string[] {
 }
 
 const findKey = (cloud: Cloud, word: string) =>
-  find(cloud.listAccessKeys(), ({ id, name }) => [id, name], word);
+  find(
+    cloud.listAccessKeys(),
+    { noun: 'access key', listedBy: 'key ls', namesOf: ({ id, name }) => [id, name] },
+    word,
+  );
 
 const KEY_COMMANDS: readonly Command[] = [
   {

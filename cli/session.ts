@@ -91,6 +91,8 @@ function s3OfEnvironment(url: string): S3Keys | null {
 
 /** A cloud's address as it is stored: the origin alone. Throws UsageError for what is none. */
 export function cloudUrl(text: string): string {
+  const [, scheme = ''] = /^([a-z][a-z\d+.-]*):\/\//i.exec(text) ?? [];
+  if (scheme !== '' && !/^https?$/i.test(scheme)) throw new UsageError(`${scheme} is neither http nor https`);
   const whole = /^https?:\/\//i.test(text) ? text : `${isLoopback(text) ? 'http' : 'https'}://${text}`;
   let url: URL;
   try {

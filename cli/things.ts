@@ -6,10 +6,18 @@ import { confirm } from './prompt.ts';
 
 export const YES: Readonly<Record<string, Option>> = { yes: { short: 'y', summary: 'do not ask' } };
 
+export interface Kind<T> {
+  /** `machine`, for refusals. */
+  readonly noun: string;
+  /** The command that lists them. */
+  readonly listedBy: string;
+  readonly namesOf: (thing: T) => readonly [id: string, name: string];
+}
+
 /** The thing of that id or name. Throws ClientError if there is none, or more than one of that name. */
 export async function find<T>(
   list: Pages<T>,
-  namesOf: (thing: T) => readonly [id: string, name: string],
+  { noun, listedBy, namesOf }: Kind<T>,
   word: string,
 ): Promise<T> {
   const found: T[] = [];
@@ -19,7 +27,9 @@ export async function find<T>(
     if (name === word) found.push(thing);
   }
   const [only] = found;
-  if (only === undefined) throw new ClientError(`there is no ${word}`, EXIT.notFound);
+  if (only === undefined) {
+    throw new ClientError(`there is no ${noun} ${word}`, EXIT.notFound, `See: cloudlet ${listedBy}`);
+  }
   if (found.length === 1) return only;
   const ids = found.map((thing) => namesOf(thing)[0]).join(', ');
   throw new ClientError(`${word} could be several: ${ids}`, EXIT.conflict, 'Use the id');

@@ -5,7 +5,11 @@ import { UsageError } from './failures.ts';
 import { about, all, assertMeant, find, linesOf, YES } from './things.ts';
 
 const findWebhook = (cloud: Cloud, word: string) =>
-  find(cloud.listWebhooks(), ({ id, url }) => [id, url], word);
+  find(
+    cloud.listWebhooks(),
+    { noun: 'webhook', listedBy: 'webhook ls', namesOf: ({ id, url }) => [id, url] },
+    word,
+  );
 const STATES = ['pending', 'delivered', 'failed'] as const;
 const stateOf = ({ enabled, failing_since, pending_deliveries }: Webhook) => {
   if (!enabled) return 'disabled';

@@ -188,6 +188,11 @@ describe('the words', () => {
       const said = await user.fails(2, [...typed.split(' '), 'more']);
       assert.match(said, new RegExp(`unknown command "${typed}"; did you mean "${meant}"\\?`));
     }
+    assert.match(
+      await user.fails(5, ['vm', 'ssh', 'none']),
+      /there is no machine none\n {2}See: cloudlet vm ls/,
+    );
+    assert.match(await user.fails(2, ['login', 'ftp://x']), /ftp is neither http nor https/);
     assert.doesNotMatch(await user.fails(2, ['vm', 'frobnicate']), /did you mean/);
     assert.match(await user.fails(2, ['vm']), /^Usage:\n {2}vm ls /);
   });
