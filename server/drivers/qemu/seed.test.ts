@@ -139,7 +139,10 @@ describe('any shell of an image has a way to ask for the keys', () => {
       const program = join(folder, way);
       writeFileSync(
         program,
-        text.replaceAll('10.64.0.1/80', `127.0.0.1/${port}`).replaceAll('10.64.0.1', `127.0.0.1:${port}`),
+        text
+          .replaceAll('10.64.0.1/80', `127.0.0.1/${port}`)
+          .replaceAll('"10.64.0.1", 80', `"127.0.0.1", ${port}`)
+          .replaceAll('10.64.0.1', `127.0.0.1:${port}`),
       );
       const path = join(folder, `bin-${way}`);
       mkdirSync(path);
