@@ -111,7 +111,9 @@ test('an agent with more keys than a server hears does not keep anybody out', { 
     }
     const env = { SSH_AUTH_SOCK: socket };
     assert.equal(await user.ok(['vm', 'ssh', 'web-1', '--', 'hostname'], { env }), 'web-1\n');
-    assert.equal(openSsh('ssh', ['web-1', 'hostname'], env).stdout, 'web-1\n');
+    const { stdout, stderr } = openSsh('ssh', ['-v', 'web-1', 'hostname'], env);
+    assert.equal(stdout, 'web-1\n');
+    assert.equal(stderr.match(/Offering public key/g)?.length, 1, 'OpenSSH hears six of them');
   } finally {
     agent.kill();
   }
