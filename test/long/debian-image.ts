@@ -6,7 +6,7 @@ import { notInstalled } from '../../scripts/installed.ts';
 
 const PACKAGES = [
   ...['systemd-sysv', 'dbus', 'udev', 'linux-image-cloud-amd64', 'initramfs-tools', 'zstd', 'cloud-init'],
-  ...['cloud-guest-utils', 'fdisk', 'e2fsprogs', 'iproute2', 'openssh-server', 'systemd-resolved'],
+  ...['cloud-guest-utils', 'fdisk', 'e2fsprogs', 'iproute2', 'openssh-server', 'systemd-resolved', 'rsync'],
 ];
 const TOOLS = ['mmdebstrap', 'syslinux', 'mformat', 'mcopy', 'sfdisk', 'mke2fs', 'qemu-img', 'ssh'];
 /** What starts the active partition; comes with syslinux. */

@@ -1,12 +1,14 @@
 /** A real Debian as an ordinary cloud image, from its file to a shell in the guest. Takes minutes. */
 import assert from 'node:assert/strict';
 import { execFile, execFileSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
+import { notInstalled } from '../../scripts/installed.ts';
+import { CliUser } from '../acceptance/cli-kit.ts';
 import { IMAGES } from '../acceptance/images-kit.ts';
 import { cannotRunGuests, newVm, removeAll } from '../acceptance/vms-kit.ts';
 import { CheckedClient } from '../harness/checked-client.ts';
@@ -15,7 +17,7 @@ import { eventually } from '../harness/waiting.ts';
 import { buildDebian, cannotBuildDebian } from './debian-image.ts';
 
 const run = promisify(execFile);
-const skip = cannotRunGuests() || cannotBuildDebian();
+const skip = cannotRunGuests() || cannotBuildDebian() || notInstalled('rsync');
 const BOOT_MS = 900_000;
 const GIB = 2 ** 30;
 const folder = mkdtempSync(join(tmpdir(), 'cloudlet-debian-'));
@@ -23,6 +25,7 @@ const key = join(folder, 'key');
 let cloud: CloudProcess | undefined;
 let admin: CheckedClient;
 let user: CheckedClient;
+let userKey = '';
 let vm = '';
 let disk = '';
 let builtIn = '';
@@ -35,7 +38,8 @@ before(async () => {
   builtIn = since(began);
   cloud = await CloudProcess.start({ env: { CLOUDLET_IMAGE_SOURCES: folder } });
   admin = await CheckedClient.open(cloud.api, ADMIN_KEY);
-  user = admin.as((await admin.register()).api_key);
+  userKey = (await admin.register()).api_key;
+  user = admin.as(userKey);
   execFileSync('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-C', 'long test', '-f', key]);
 });
 after(async () => {
@@ -128,8 +132,33 @@ async function lent(address: string): Promise<void> {
   const public_key = readFileSync(`${later}.pub`, 'utf8').trim();
   await user.as(api_key).expect(200, `${vm}/ssh-keys`, { json: { public_key } });
   assert.equal((await login()).stdout, 'root\n');
+  // Without bash, curl and wget it is Python that asks.
+  const shell = (from: string, to: string) => `sed -i 's|:/bin/${from}$|:/bin/${to}|' /etc/passwd`;
+  await inGuest(address, `${shell('bash', 'sh')} && mv /usr/bin/bash /usr/bin/bash.away`);
+  assert.equal((await login()).stdout, 'root\n');
+  await inGuest(address, `mv /usr/bin/bash.away /usr/bin/bash && ${shell('sh', 'bash')}`);
   await user.expect(200, `/api/account/access-keys/${id}`, { method: 'DELETE' });
   await assert.rejects(login());
+}
+
+/** The client of a computer that the machine has never seen brings folders there and back by rsync. */
+async function rsynced(api: string, apiKey: string): Promise<void> {
+  const computer = new CliUser();
+  try {
+    await computer.ok(['login', api, '--key', '-'], { input: apiKey });
+    const id = basename(vm);
+    writeFileSync(join(computer.home, 'config'), await computer.ok(['vm', 'ssh-config', id]));
+    mkdirSync(join(computer.home, 'a folder'));
+    writeFileSync(join(computer.home, 'a folder/a file'), 'by rsync');
+    const env = { PATH: process.env.PATH, HOME: computer.home };
+    const rsync = (...words: string[]) =>
+      run('rsync', ['-a', '-e', 'ssh -F config -o BatchMode=yes', ...words], { cwd: computer.home, env });
+    await rsync('a folder', `${id}:`);
+    await rsync(`${id}:a folder/`, 'back');
+    assert.equal(readFileSync(join(computer.home, 'back/a file'), 'utf8'), 'by rsync');
+  } finally {
+    computer.remove();
+  }
 }
 
 test('Debian by mmdebstrap: imported, booted, reached by SSH, stopped by ACPI, booted again', {
@@ -172,6 +201,7 @@ test('Debian by mmdebstrap: imported, booted, reached by SSH, stopped by ACPI, b
   assert.ok(rootBytes > 27 * GIB, `the file system has ${rootBytes} bytes`);
   await inNetwork(ip_address);
   await lent(ip_address);
+  await rsynced(cloud?.api ?? '', userKey);
   await inGuest(ip_address, 'echo kept > /var/lib/kept; sync');
   const hostKey = await inGuest(ip_address, 'cat /etc/ssh/ssh_host_ed25519_key.pub');
 
