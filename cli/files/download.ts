@@ -51,7 +51,7 @@ function partPath({ from, etag, path }: Download): string {
  * writing throws (ENOSPC).
  *
  * The disk is not waited for, as with awscli, rclone and rsync: it took a quarter of the time of 5 GiB. A
- * file that a power failure cut has another length, so that `sync` copies it again.
+ * file that a power failure left with another length is copied again by `sync`.
  */
 export async function downloadFile(download: Download, { s3, onMoved }: DownloadMeans): Promise<void> {
   const part = partPath(download);
@@ -108,10 +108,11 @@ async function fill(file: FileHandle, download: Download, means: Filling) {
         means.onMoved(chunk.length);
       }
     } catch (error) {
-      if (error instanceof ClientError || error === batches.failure) throw error;
+      if (error instanceof ClientError) throw error;
       if (breaks >= BREAKS)
         throw new ClientError(`the connection broke off: ${(error as Error).message}`, EXIT.unavailable);
     } finally {
+      // Throws why writing failed, whatever ended the reading.
       await batches.end();
     }
     if (at === total) {
@@ -134,7 +135,7 @@ class Batches {
   #bytes = 0;
   #writing: Promise<void> = Promise.resolve();
   /** Why nothing more can be written. */
-  failure: unknown;
+  #failure: unknown;
 
   /** `path`: what errors name. */
   constructor(file: FileHandle, path: string) {
@@ -142,14 +143,14 @@ class Batches {
     this.#path = path;
   }
 
-  /** Takes a chunk; holds at most two batches. Throws `failure`. */
+  /** Takes a chunk; holds at most two batches. Throws what writing did. */
   async add(chunk: Buffer): Promise<void> {
     this.#chunks.push(chunk);
     this.#bytes += chunk.length;
     if (this.#bytes >= BATCH_BYTES) await this.#begin();
   }
 
-  /** All that was taken is in the file afterwards, unless writing fails. Throws `failure`. */
+  /** All that was taken is in the file afterwards, unless writing fails. Throws what writing did. */
   async end(): Promise<void> {
     if (this.#bytes > 0) await this.#begin();
     await this.#written();
@@ -164,7 +165,7 @@ class Batches {
 
   async #written(): Promise<void> {
     await this.#writing;
-    if (this.failure !== undefined) throw this.failure;
+    if (this.#failure !== undefined) throw this.#failure;
   }
 
   /** Never rejects: nobody may be waiting. */
@@ -174,7 +175,7 @@ class Batches {
       // A full disk takes less without an error; the rest brings it.
       if (bytesWritten < bytes) await this.#file.appendFile(Buffer.concat(chunks).subarray(bytesWritten));
     } catch (error) {
-      this.failure = Object.assign(error as Error, { path: this.#path });
+      this.#failure = Object.assign(error as Error, { path: this.#path });
     }
   }
 }
