@@ -75,5 +75,5 @@ async function show(
     }
   }
   if (result.truncated) output.note('There are more rows.');
-  if (names.length === 0) output.note(`${result.affected ?? 0} rows changed`);
+  if (names.length === 0) output.note(result.affected === null ? 'done' : `${result.affected} rows changed`);
 }

@@ -33,6 +33,8 @@ test('the shell runs statements of databases whose client is not here', async ()
   assert.match(await user.fails(1, ['db', 'connect', 'files'], { input: 'SELECT nothing;' }), /syntax error/);
   await newDatabase('documents', 'mongodb');
   const commands = '{"insert":"t","documents":[{"_id":1}]}\n{"find":"t"}\n';
+  const ping = await user.run(['db', 'connect', 'documents', '--builtin'], { input: '{"ping":1}\n' });
+  assert.deepEqual([ping.code, ping.stdout, ping.stderr], [0, '', 'done\n']);
   const found = await user.ok(['db', 'connect', 'documents', '--builtin', '--json'], { input: commands });
   assert.deepEqual(JSON.parse(found), { _id: 1 });
 });
