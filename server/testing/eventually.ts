@@ -1,17 +1,18 @@
 /** Waits, in tests, for asynchronous results. */
 import { setTimeout as sleep } from 'node:timers/promises';
+import { patienceMs } from '../platform/host-load.ts';
 
-/** Longer than anything takes on a busy machine; nothing waits for it to pass. */
+/** Longer than anything takes, of a host that is not busy; nothing waits for it to pass. */
 const PATIENCE_MS = 30_000;
 const STEP_MS = 10;
 
 /** The result of `probe`, once it is truthy. Throws, naming `probe`, when something must be stuck. */
 export async function eventually<T>(probe: () => T | Promise<T>): Promise<NonNullable<T>> {
-  const deadline = performance.now() + PATIENCE_MS;
+  const startMs = performance.now();
   for (;;) {
     const seen = await probe();
     if (seen !== null && seen !== undefined && seen !== false) return seen;
-    if (performance.now() > deadline) throw new Error(`waited in vain: ${probe}`);
+    if (performance.now() - startMs > patienceMs(PATIENCE_MS)) throw new Error(`waited in vain: ${probe}`);
     await sleep(STEP_MS);
   }
 }

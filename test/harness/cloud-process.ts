@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { patienceMs } from '../../server/platform/host-load.ts';
 import {
   noGuestUsers,
   noOtherReaders,
@@ -17,11 +18,11 @@ import {
 import { blobsEnv } from './blob-bucket.ts';
 import { noteStarted } from './leftovers.ts';
 import { dropMetadata, metadataEnv } from './metadata-database.ts';
+import { StartProgress } from './start-progress.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const LAUNCHER = join(ROOT, 'bin/cloudlet');
-const START_MS = 30_000;
-/** Longer than any orderly stop; a test that waits for ever says nothing. */
+/** Longer than any orderly stop on a quiet host; a test that waits for ever says nothing. */
 const END_MS = 120_000;
 
 /** Where machines of this test process have their addresses: a network of four times 256. */
@@ -106,11 +107,12 @@ export class CloudProcess {
         this.#output += text;
       });
     }
-    const deadline = performance.now() + START_MS;
+    const progress = new StartProgress(child.pid ?? 0);
     while (!this.#output.includes('Ready in')) {
-      if (child.exitCode !== null || performance.now() > deadline) {
+      const fault = child.exitCode === null ? progress.fault(this.#output.length) : `exit ${child.exitCode}`;
+      if (fault !== undefined) {
         this.kill();
-        throw new Error(`Cloudlet did not start (exit ${child.exitCode}):\n${this.#output}`);
+        throw new Error(`Cloudlet did not start (${fault}):\n${this.#output}`);
       }
       await sleep(10);
     }
@@ -155,13 +157,15 @@ export class CloudProcess {
       child.ref();
       process.kill(-(child.pid as number), 'SIGTERM');
       const late = new AbortController();
-      const patience = sleep(END_MS, 'late', { signal: late.signal }).catch(() => 'ended');
+      const patience = sleep(patienceMs(END_MS), 'late', { signal: late.signal }).catch(() => 'ended');
       const isLate = (await Promise.race([closed, patience])) === 'late';
       late.abort();
       if (isLate) {
         const state = child.exitCode === null ? 'still runs' : 'has left a program with its output';
         this.kill();
-        throw new Error(`Cloudlet ${state} ${END_MS / 1000} s after SIGTERM:\n${this.#output.slice(-4000)}`);
+        throw new Error(
+          `Cloudlet ${state} ${END_MS / 1000} s or more after SIGTERM:\n${this.#output.slice(-4000)}`,
+        );
       }
     }
     return child?.exitCode ?? null;

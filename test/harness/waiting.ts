@@ -2,6 +2,7 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { patienceMs } from '../../server/platform/host-load.ts';
 
 /** Shorter only where it is known that what is waited for never comes: in a sabotaged copy. */
 const GIVE_UP_MS = Number(process.env.FAULTS_GIVE_UP_MS ?? 120_000);
@@ -9,11 +10,11 @@ const STEP_MS = 50;
 
 /** What `look` gives once it gives something. Throws, naming `what`, only when something must be stuck. */
 export async function eventually<T>(what: string, look: () => T | Promise<T>): Promise<NonNullable<T>> {
-  const deadline = performance.now() + GIVE_UP_MS;
+  const startMs = performance.now();
   for (;;) {
     const seen = await look();
     if (seen !== null && seen !== undefined && seen !== false) return seen;
-    if (performance.now() > deadline) throw new Error(`waited in vain: ${what}`);
+    if (performance.now() - startMs > patienceMs(GIVE_UP_MS)) throw new Error(`waited in vain: ${what}`);
     await sleep(STEP_MS);
   }
 }

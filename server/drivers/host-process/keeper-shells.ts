@@ -5,6 +5,7 @@
 import type { ChildProcess, StdioOptions } from 'node:child_process';
 import type { Socket } from 'node:net';
 import { startProgram } from '../../platform/child-process.ts';
+import { patienceMs } from '../../platform/host-load.ts';
 import { READY, shellCommand } from './launch-script.ts';
 import { isThere } from './process-identity.ts';
 
@@ -14,6 +15,7 @@ interface ShellOptions {
   readonly endsWithUs: boolean;
 }
 
+/** On a quiet host. */
 const READY_MS = 30_000;
 const MAX_OUTPUT_BYTES = 8192;
 const READY_LINE = new RegExp(`^${READY}(.*)\n`, 'm');
@@ -60,7 +62,7 @@ export class KeeperShell {
     const line = this.#line;
     line.ref();
     let text = '';
-    const timer = setTimeout(() => line.destroy(), READY_MS);
+    const timer = setTimeout(() => line.destroy(), patienceMs(READY_MS));
     line.setEncoding('latin1').end(script);
     try {
       for await (const piece of line) {

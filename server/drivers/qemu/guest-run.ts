@@ -3,6 +3,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { GuestEnd, HeldSocket } from '../../compute/hypervisor.ts';
 import { AppError } from '../../platform/errors.ts';
+import { patienceMs } from '../../platform/host-load.ts';
 import { connectIn, holdSocket } from '../host-process/owned-socket.ts';
 import { hostBootId, isAlive, type ProcessIdentity } from '../host-process/process-identity.ts';
 import { type Ending, endingText, signalName } from '../host-process/running-process.ts';
@@ -182,13 +183,16 @@ export class GuestRun {
     return String(answer?.status);
   }
 
-  /** Resolves when both sockets answer. Rejects when the process ends, or does not answer in 15 s. */
+  /**
+   * Resolves when both sockets answer. Rejects when the process ends, or does not answer in 15 s, longer on a
+   * busy host.
+   */
   async whenReady(): Promise<void> {
     for (let waited = 0; ; waited += CONNECT_POLL_MS) {
       try {
         return await this.connect();
       } catch (error) {
-        if (!this.isAlive || waited > READY_MS) throw error;
+        if (!this.isAlive || waited > patienceMs(READY_MS)) throw error;
         await sleep(CONNECT_POLL_MS);
       }
     }

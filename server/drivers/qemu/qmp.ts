@@ -1,5 +1,6 @@
 /** A client of QMP, QEMU's control protocol: one JSON object a line, over a unix socket. */
 import type { Socket } from 'node:net';
+import { patienceMs } from '../../platform/host-load.ts';
 
 export type QmpFailure = 'closed' | 'timeout' | 'refused';
 
@@ -27,6 +28,7 @@ interface Waiting {
 
 /** The longest answer of the commands used here is under 64 KiB; who sends more is no QEMU. */
 const MAX_LINE_BYTES = 4 * 1024 * 1024;
+/** On a quiet host. */
 const TIMEOUT_MS = 5000;
 
 /**
@@ -75,7 +77,7 @@ export class QmpClient {
   static async open(
     socket: Socket,
     {
-      timeoutMs = TIMEOUT_MS,
+      timeoutMs = patienceMs(TIMEOUT_MS),
       onEvent = (_event: QmpEvent) => {},
       along = async (_client: QmpClient) => {},
     }: OpenOptions = {},
@@ -112,7 +114,7 @@ export class QmpClient {
    * The `return` of the command. Rejects with a QmpError; after a timeout the answer, should it still come,
    * is thrown away.
    */
-  command(name: string, args: Readonly<Record<string, unknown>> = {}, timeoutMs = TIMEOUT_MS) {
+  command(name: string, args: Readonly<Record<string, unknown>> = {}, timeoutMs = patienceMs(TIMEOUT_MS)) {
     const { promise, resolve, reject } = Promise.withResolvers<unknown>();
     if (this.#isClosed) {
       reject(new QmpError('closed', `QMP is closed: ${name}`));

@@ -1,0 +1,66 @@
+/** Whether a program that takes its time to start still gets anywhere, on a host however busy. */
+import { readdirSync, readFileSync } from 'node:fs';
+import { patienceMs } from '../../server/platform/host-load.ts';
+
+/** With no processor time, no output and a quiet host, it is stuck. */
+const STALLED_MS = 30_000;
+/** A start takes about 2 s of the processor; one that spends this much goes round in circles. */
+const MAX_PROCESSOR_MS = 60_000;
+/** Of /proc/…/stat: USER_HZ, which is 100 on every Linux that Node runs on (man 5 proc). */
+const TICK_MS = 10;
+const LOOK_MS = 1000;
+
+/** Processor time of all live processes of a process group, in milliseconds; 0 where there is no /proc. */
+export function groupProcessorMs(group: number): number {
+  let ticks = 0;
+  for (const entry of entriesOf('/proc')) {
+    if (!/^\d+$/.test(entry)) continue;
+    const fields = statOf(entry);
+    if (Number(fields[2]) === group) ticks += Number(fields[11]) + Number(fields[12]);
+  }
+  return ticks * TICK_MS;
+}
+
+function entriesOf(directory: string): string[] {
+  try {
+    return readdirSync(directory);
+  } catch {
+    return [];
+  }
+}
+
+/** From the state on, the third field of the manual. */
+function statOf(pid: string): string[] {
+  try {
+    const text = readFileSync(`/proc/${pid}/stat`, 'latin1');
+    return text.slice(text.lastIndexOf(')') + 2).split(' ');
+  } catch {
+    return [];
+  }
+}
+
+export class StartProgress {
+  readonly #group: number;
+  #outputLength = 0;
+  #processorMs = 0;
+  #movedAt = performance.now();
+  #lookedAt = performance.now();
+
+  /** The number of the process group that starts. */
+  constructor(group: number) {
+    this.#group = group;
+  }
+
+  /** What keeps it from ever being ready, or undefined: it still gets on. `outputLength`: printed so far. */
+  fault(outputLength: number): string | undefined {
+    const now = performance.now();
+    if (now - this.#lookedAt < LOOK_MS) return undefined;
+    this.#lookedAt = now;
+    const processorMs = groupProcessorMs(this.#group);
+    if (processorMs !== this.#processorMs || outputLength !== this.#outputLength) this.#movedAt = now;
+    [this.#processorMs, this.#outputLength] = [processorMs, outputLength];
+    if (processorMs > MAX_PROCESSOR_MS) return `not ready after ${processorMs} ms of the processor`;
+    if (now - this.#movedAt > patienceMs(STALLED_MS)) return `has done nothing for ${STALLED_MS} ms or more`;
+    return undefined;
+  }
+}
