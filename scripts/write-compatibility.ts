@@ -17,7 +17,7 @@ export const COMPATIBILITY_PAGE = fileURLToPath(
   new URL('../docs/databases/compatibility.md', import.meta.url),
 );
 
-/** Runs a statement; its rows. */
+/** Runs a statement; its rows. Rejects with the error, or the warning: what was taken has no effect. */
 type Run = (statement: string) => Promise<unknown[][]>;
 
 const SHOWN_CHARACTERS = 70;
@@ -82,6 +82,10 @@ async function mysql(uri: string): Promise<string> {
   const connection = await createConnection({ uri, rowsAsArray: true });
   const run: Run = async (statement) => {
     const [rows] = await connection.query(statement);
+    const [warnings] = await connection.query('SHOW WARNINGS');
+    for (const [level, , text] of warnings as unknown as string[][]) {
+      if (level !== 'Note') throw new Error(text);
+    }
     return Array.isArray(rows) ? (rows as unknown[][]) : [];
   };
   for (const statement of SETUP_MYSQL) await run(statement);
@@ -102,8 +106,16 @@ const list = (names: readonly string[]) =>
 async function postgresql(uri: string): Promise<string> {
   const client = new pg.Client({ connectionString: uri });
   await client.connect();
-  const run: Run = async (statement) =>
-    (await client.query({ text: statement, rowMode: 'array' })).rows ?? [];
+  const warnings: string[] = [];
+  client.on('notice', ({ severity, message }) => {
+    if (severity === 'WARNING') warnings.push(message ?? '');
+  });
+  const run: Run = async (statement) => {
+    warnings.length = 0;
+    const { rows } = await client.query({ text: statement, rowMode: 'array' });
+    if (warnings[0] !== undefined) throw new Error(warnings[0]);
+    return rows ?? [];
+  };
   await run('CREATE TABLE t (id int PRIMARY KEY, a int)');
   const kinds = [
     'DATABASE',
