@@ -12,18 +12,15 @@ import { MongodbEngine, type MongodbEngineOptions } from '../drivers/engine-mong
 import { chooseMongodb } from '../drivers/engine-mongodb/on-server/choice.ts';
 import type { HostDeploymentOptions } from '../drivers/engine-mongodb/on-server/host-deployment.ts';
 import { externalMysql } from '../drivers/engine-mysql/external-server-facts.ts';
-import { MYSQL_USERS, MysqlEngine, mysqlServers } from '../drivers/engine-mysql/mysql-engine.ts';
+import { MysqlEngine, mysqlServers } from '../drivers/engine-mysql/mysql-engine.ts';
 import { externalPostgresql } from '../drivers/engine-postgresql/external-server-facts.ts';
-import {
-  POSTGRESQL_USERS,
-  PostgresqlEngine,
-  postgresqlServers,
-} from '../drivers/engine-postgresql/postgresql-engine.ts';
+import { PostgresqlEngine, postgresqlServers } from '../drivers/engine-postgresql/postgresql-engine.ts';
 import { hranaOf } from '../drivers/engine-sqlite/hrana-exchange.ts';
 import { SqliteEngine } from '../drivers/engine-sqlite/sqlite-engine.ts';
 import { HostProcesses } from '../drivers/host-process/host-processes.ts';
 import { AccountServers } from '../drivers/managed-server/account-servers.ts';
 import { ServerTls } from '../drivers/managed-server/server-tls.ts';
+import { serverUsers } from '../drivers/managed-server/server-users.ts';
 import { tableNameOf } from '../drivers/server-proxy/direct-routes.ts';
 import { NoProxy } from '../drivers/server-proxy/no-proxy.ts';
 import { ServerProxy } from '../drivers/server-proxy/server-proxy.ts';
@@ -31,7 +28,7 @@ import type { Alarms } from '../platform/alarms.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { DiskSpace } from '../platform/disk-space.ts';
 import { readHostMemory } from '../platform/host-memory.ts';
-import { type UserRange, whyNoOtherUsers } from '../platform/other-users.ts';
+import { whyNoOtherUsers } from '../platform/other-users.ts';
 import { isContinuous } from './continuous.ts';
 
 export interface EnginesOptions {
@@ -76,10 +73,6 @@ function processesFor(memoryBytes: number): number {
   return Math.max(6, Math.min(48, Math.floor((memoryBytes * MEMORY_SHARE) / (CHILD_MEMORY_MB * 2 ** 20))));
 }
 
-/** User ids of data-making programs and of clients, over all engines; and servers per account. */
-const RESERVED_UIDS = 64;
-const SERVERS_EACH = 2;
-
 /** Equal to the number of guests; databases take the first half, servers go down from the last. */
 const UIDS = 2 ** 20;
 /** For a restore drill, which opens one database at a time. */
@@ -91,13 +84,6 @@ function usersOf({ databaseUidBase: base, dataDir }: EnginesOptions['config'], i
     ? { first: base + DRILL_UIDS.offset, count: DRILL_UIDS.count }
     : { first: base, count: UIDS };
   return whyNoOtherUsers(range, dataDir) === null ? range : null;
-}
-
-/** User ids of the nth server of each account, from the last on downwards; a drill has one up at a time. */
-function serverUids(users: UserRange | null, isPrivate: boolean) {
-  const last = users === null ? null : users.first + users.count - 1;
-  return (nth: number) => (accountId: number) =>
-    last === null ? null : last - RESERVED_UIDS - SERVERS_EACH * (isPrivate ? 0 : accountId) - nth;
 }
 
 /** Control groups of the processes. */
@@ -137,13 +123,8 @@ export async function buildEngines(options: EnginesOptions) {
   const atSqlite = join(config.dataDir, 'databases', 'sqlite');
   const sqlite = new SqliteEngine({ ...children, folder: atSqlite, address: dataUrl });
   const tls = tlsOf(config, clock);
-  const processes = new HostProcesses({
-    clock,
-    group: groups.servers,
-    isPrivate,
-    hasUsers: users !== null,
-    ground: config.dataDir,
-  });
+  const host = { clock, group: groups.servers, isPrivate, ground: config.dataDir };
+  const processes = new HostProcesses({ ...host, hasUsers: users !== null });
   const warn = (text: string) => log.warn(text);
   const wanted = (listener: string) => {
     for (const engine of [postgresql, mysql]) if (engine instanceof AccountServers) engine.wanted(listener);
@@ -151,11 +132,11 @@ export async function buildEngines(options: EnginesOptions) {
   const table = tableNameOf(config.dataDir);
   const proxy = isPrivate ? new NoProxy() : new ServerProxy({ wanted, warn, table });
   const servers = { proxy, slots, idleMs, clock, connections: databaseLimits(config).serverConnections };
-  const uidOf = serverUids(users, isPrivate);
+  const { first, ofAccount } = serverUsers(users, isPrivate);
   const atPostgresql = {
     folder: join(config.dataDir, 'databases', 'postgresql'),
     processes,
-    uidBase: users === null ? null : users.first + users.count - POSTGRESQL_USERS,
+    uidBase: first('postgresql'),
     firstPort: config.postgresqlPort,
     tls,
     alarms,
@@ -166,23 +147,25 @@ export async function buildEngines(options: EnginesOptions) {
   const external = externalPostgresql(config);
   const postgresql =
     external === null
-      ? postgresqlServers({ ...atPostgresql, servers, uidOf: uidOf(0) })
+      ? postgresqlServers({ ...atPostgresql, servers, uidOf: ofAccount('postgresql') })
       : new PostgresqlEngine({ ...atPostgresql, external });
   const atMysql = {
     ...atPostgresql,
     folder: join(config.dataDir, 'databases', 'mysql'),
-    uidBase: users === null ? null : users.first + users.count - POSTGRESQL_USERS - MYSQL_USERS,
+    uidBase: first('mysql'),
     firstPort: config.mysqlPort,
   };
   const externalServer = externalMysql(config);
   const mysql =
     externalServer === null
-      ? mysqlServers({ ...atMysql, servers, uidOf: uidOf(1) })
+      ? mysqlServers({ ...atMysql, servers, uidOf: ofAccount('mysql') })
       : new MysqlEngine({ ...atMysql, external: externalServer });
-  const uidBase = users === null ? null : users.first + users.count - POSTGRESQL_USERS - MYSQL_USERS - 1;
   const sent = ({ databaseId }: EngineDatabase, bytes: number) => egress.count(databaseId, bytes);
   const ofMongodb = { ...children, tls, sent, isPrivate };
-  const mongodb = await mongodbEngine({ config, alarms, log }, ofMongodb, { processes, uidBase });
+  const mongodb = await mongodbEngine({ config, alarms, log }, ofMongodb, {
+    processes,
+    uidBase: first('mongodb'),
+  });
   return {
     list: [sqlite, postgresql, mysql, mongodb],
     postgresql,

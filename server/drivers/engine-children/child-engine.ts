@@ -288,6 +288,7 @@ export class ChildEngine {
     const missing = await this.#folders.missing(name);
     this.#options.onFault(databaseId, missing);
     if (missing !== null) throw dataMissing(missing);
+    await this.#folders.settle(name, this.#host.uidOf(database.number));
     return this.#launch(this.#folders.folder(name), database);
   }
 

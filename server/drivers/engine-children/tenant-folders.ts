@@ -86,6 +86,14 @@ export class TenantFolders {
     await fs.lchown(folder, uid, uid);
   }
 
+  /** Gives a database to its user where another one owns it: after a new base, or a copy without owners. */
+  async settle(name: string, uid: number | null): Promise<void> {
+    const folder = this.folder(name);
+    if (uid === null || (await fs.lstat(folder)).uid === uid) return;
+    for (const file of await fs.readdir(folder)) await fs.lchown(join(folder, file), uid, uid);
+    await fs.lchown(folder, uid, uid);
+  }
+
   /** Replaces the folder with the staged one. Neither may be open. */
   async swap(name: string): Promise<void> {
     await syncFolderAsync(this.staging(name));

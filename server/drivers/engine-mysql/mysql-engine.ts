@@ -15,7 +15,6 @@ import type {
 import { KeyedMutex } from '../../platform/concurrency.ts';
 import type { AccountOptions } from '../managed-server/account-kind.ts';
 import { AccountServers } from '../managed-server/account-servers.ts';
-import { SLOTS } from '../managed-server/client-programs.ts';
 import type { ManagedEngineOptions } from '../managed-server/database-server.ts';
 import { serverBytes } from '../managed-server/server-bytes.ts';
 import { MOST_TEST_DATABASES, type ServerUse, SqlEngine } from '../managed-server/sql-engine.ts';
@@ -33,8 +32,6 @@ import * as sessions from './sessions-store.ts';
 import { MysqlStatements } from './statements.ts';
 import { boundTestDatabases, testDatabases } from './test-databases-store.ts';
 
-/** System users: one that makes the data of new servers, the others for clients. */
-export const MYSQL_USERS = 1 + SLOTS;
 /** Bytes of a new server with its log, which never grows, and with spare bytes for its own notes. */
 const NEW_BYTES = 96 * 2 ** 20;
 const MAKES_ROUTINE = /\bCREATE\b[\s\S]*\b(?:PROCEDURE|FUNCTION|PACKAGE)\b/i;

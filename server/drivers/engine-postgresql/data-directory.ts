@@ -1,17 +1,15 @@
 /** The data of our server of PostgreSQL: made, and brought to another major version. */
-import { execFile } from 'node:child_process';
 import * as fs from 'node:fs';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { systemClock } from '../../platform/clock.ts';
 import { syncFolder, writeDurableFile } from '../../platform/durable-file.ts';
-import { hostPath } from '../../platform/host-programs.ts';
 import { removeName } from '../host-process/foreign-files.ts';
 import type { ForeignProgram, HostProcesses } from '../host-process/host-processes.ts';
 import { removeTree } from '../host-process/tree-removal.ts';
 import type { DataMaking } from '../managed-server/data-template.ts';
 import type { ServerFolders } from '../managed-server/managed-server.ts';
 import { processName, runMaker } from '../managed-server/server-data.ts';
+import { giveTree } from '../managed-server/server-owner.ts';
 import { scramVerifier } from '../scram-keys.ts';
 import type { PostgresqlPrograms } from './postgresql-programs.ts';
 import { ADMIN } from './postgresql-store.ts';
@@ -150,12 +148,6 @@ async function makerUser({ uid, processes }: ClusterMaking): Promise<number | nu
   if (uid === null || (await processes.isolation()).hasView) return uid;
   const nobody = /^nobody:[^:]*:(\d+):/m.exec(fs.readFileSync('/etc/passwd', 'latin1'))?.[1];
   return nobody === undefined ? uid : Number(nobody);
-}
-
-/** Follows no link that its user may have put there. */
-async function giveTree(path: string, uid: number | null): Promise<void> {
-  const env = { PATH: hostPath() };
-  await promisify(execFile)('chown', ['-Rh', `${uid}:${uid}`, path], { env });
 }
 
 /** In a folder that is not ours: what stands there under that name, a link too, goes first. */

@@ -11,7 +11,6 @@ import type { ServerCopy } from '../../databases/server-logs.ts';
 import { AppError, hostDiskFull } from '../../platform/errors.ts';
 import type { AccountOptions, RecoverHow } from '../managed-server/account-kind.ts';
 import { AccountServers } from '../managed-server/account-servers.ts';
-import { SLOTS } from '../managed-server/client-programs.ts';
 import { type ManagedEngineOptions, programsOrThrow } from '../managed-server/database-server.ts';
 import { serverBytes } from '../managed-server/server-bytes.ts';
 import { markOf } from '../managed-server/server-secret.ts';
@@ -21,7 +20,7 @@ import {
   SqlEngine,
   type Upgrade,
 } from '../managed-server/sql-engine.ts';
-import { type SqlServer, sqlServer } from '../managed-server/sql-server.ts';
+import { type SqlServer, serverUser, sqlServer } from '../managed-server/sql-server.ts';
 import { TenantLogs } from '../managed-server/tenant-logs.ts';
 import { TenantQueries } from '../managed-server/tenant-queries.ts';
 import { scramVerifier } from '../scram-keys.ts';
@@ -41,8 +40,6 @@ import { PostgresqlStatements } from './statements.ts';
 import { rowCounts } from './tables-store.ts';
 import { boundTestDatabases, dropOwned, setTestsReadOnly, testDatabases } from './test-databases-store.ts';
 
-/** System users: one that makes the data of new servers, the others for clients. */
-export const POSTGRESQL_USERS = 1 + SLOTS;
 /** The owner of a read-only database of so many times its limit cannot log in to write all the same. */
 const CLOSED_FROM = 1.2;
 const MIB = 2 ** 20;
@@ -151,7 +148,7 @@ export class PostgresqlEngine extends SqlEngine<ClientBase, PostgresqlLinks> {
    * and nothing after. Null: they are of that version, or there are none. When it throws nothing has changed.
    */
   override async upgrade(): Promise<Upgrade | null> {
-    const { processes, uidBase, account = null, find = findPrograms, external = null } = this.#options;
+    const { processes, find = findPrograms, external = null } = this.#options;
     if (external !== null) {
       throw new AppError('engine_unavailable', 'The operator runs the PostgreSQL server', {
         hint: 'upgrade the server itself; Cloudlet works with its version',
@@ -166,7 +163,7 @@ export class PostgresqlEngine extends SqlEngine<ClientBase, PostgresqlLinks> {
     await server.up();
     await links.close();
     await server.close();
-    const uid = account === null ? uidBase : account.uid;
+    const uid = serverUser(this.#options);
     const folders = { ...server.folders, seen: await processes.pathOf(server.folders.home) };
     const passwordOf = (role: string) => links.passwordOf(role);
     await upgradeData({ processes, uid, folders, passwordOf }, { from, to });

@@ -19,7 +19,7 @@ export interface ClientCommand
 
 export interface ClientProgramsDeps {
   readonly processes: HostProcesses;
-  /** First of SLOTS numbers of users, as HostProcesses wants them. */
+  /** First of their CLIENT_USERS users (server-users.ts); null: ours. */
   readonly uids: number | null;
   /** Ours, for their folders. */
   readonly folder: string;

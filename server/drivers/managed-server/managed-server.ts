@@ -4,7 +4,6 @@
  * users reach directly comes back when it dies, at a port that never changes: their programs have it in
  * their settings. One of an account (account-servers.ts) runs while it is wanted, at any port.
  */
-import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { SEE_LOG } from '../../platform/alarms.ts';
@@ -26,6 +25,7 @@ import type { DataTemplate } from './data-template.ts';
 import type { EngineServer } from './database-server.ts';
 import { processName } from './server-data.ts';
 import { ServerLog } from './server-log.ts';
+import { makeServerFolders } from './server-owner.ts';
 import type { ServerTls } from './server-tls.ts';
 
 export interface ServerFolders {
@@ -304,10 +304,10 @@ export class ManagedServer implements EngineServer {
     const { uid, processes } = this.#deps;
     const { keeper, home } = this.folders;
     const folders = { keeper, home, seen: await processes.pathOf(home) };
-    fs.mkdirSync(folders.keeper, { recursive: true, mode: 0o700 });
-    // Where there are no views, the programs that dump and load pass it to reach the socket.
-    fs.mkdirSync(folders.home, { recursive: true, mode: 0o711 });
-    if (uid !== null) fs.chownSync(folders.home, uid, uid);
+    await makeServerFolders(folders, uid, async (owner) => {
+      const left = await processes.adopt({ ...this.#process, uid: owner }, keeper);
+      await left?.end(this.#deps.kind.stop);
+    });
     return folders;
   }
 

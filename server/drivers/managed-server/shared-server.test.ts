@@ -1,6 +1,7 @@
 /** From the one server that all accounts had in earlier versions to servers of their own. */
 import assert from 'node:assert/strict';
-import { existsSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { existsSync, lstatSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import type { EngineDatabase } from '../../databases/engine.ts';
@@ -21,6 +22,8 @@ interface Given {
   readonly fixture: ServerFixture<AccountServers>;
   readonly shared: (options: AccountOptions) => AccountEngine;
   readonly options: () => AccountOptions;
+  /** Of the files of the old server, its data alone belong to another user. */
+  readonly isHalf: boolean;
   /** Statements in the one given database, by the user with that password. */
   readonly rows: (database: EngineDatabase, password: string) => Promise<unknown>;
 }
@@ -35,7 +38,7 @@ const query = (statement: string) => ({
   signal: STAYS,
 });
 
-async function moves({ fixture, shared, options, rows }: Given): Promise<void> {
+async function moves({ fixture, shared, options, rows, isHalf }: Given): Promise<void> {
   const all = [1, 1, 2].map((accountId) => newDatabase({ accountId }));
   const [first, closed, other] = all as [EngineDatabase, EngineDatabase, EngineDatabase];
   const old = shared(options());
@@ -47,6 +50,7 @@ async function moves({ fixture, shared, options, rows }: Given): Promise<void> {
   await old.restrict(closed, 'none');
   const port = keptPort(join(fixture.folder, 'server', 'keeper'));
   await old.close();
+  const owner = numberedOtherwise(join(fixture.folder, 'server', 'home'), isHalf);
 
   const engine = fixture.reopen();
   await assert.rejects(engine.list(), { code: 'engine_unavailable' });
@@ -63,8 +67,30 @@ async function moves({ fixture, shared, options, rows }: Given): Promise<void> {
   assert.notEqual((await engine.endpoint(other)).port, port);
   const there = ['server', 'server.moved'].map((name) => existsSync(join(fixture.folder, name)));
   assert.deepEqual(there, [false, true]);
+  if (owner !== null)
+    assert.equal(lstatSync(join(fixture.folder, 'server.moved', 'home', 'data')).uid, owner);
   await engine.restrict(closed, 'full');
   assert.deepEqual(await rows(closed, 'password-1'), [{ a: 11 }]);
+  if (owner === null) return;
+  // A copy of the directory that lost all owners.
+  await engine.close();
+  const home = join(fixture.folder, 'accounts', '1', 'home');
+  execFileSync('chown', ['-Rh', '0:0', home]);
+  await fixture.reopen().wake();
+  assert.deepEqual(await rows(first, 'password-0'), [{ a: 10 }]);
+  assert.equal(lstatSync(join(home, 'data')).uid, options().uidOf(1));
+}
+
+/**
+ * Gives the server to a user of another number, as earlier versions had them. `isHalf`: its data alone, as a
+ * version did that gave the rest to the user that it computed. The number; null: all belongs to us.
+ */
+function numberedOtherwise(home: string, isHalf: boolean): number | null {
+  const { uid } = lstatSync(home);
+  if (uid === process.getuid?.()) return null;
+  const other = uid + 500;
+  execFileSync('chown', ['-Rh', `${other}:${other}`, isHalf ? join(home, 'data') : home]);
+  return other;
 }
 
 test('databases of PostgreSQL move with their rows, passwords and states', {
@@ -80,7 +106,7 @@ test('databases of PostgreSQL move with their rows, passwords and states', {
       .finally(() => client.end());
   };
   const shared = (options: AccountOptions) => new PostgresqlEngine(options);
-  await moves({ fixture, shared, options: fixture.options, rows });
+  await moves({ fixture, shared, options: fixture.options, rows, isHalf: true });
 });
 
 test('databases of MariaDB move with their rows, passwords and states', { skip: noMysql }, async (t) => {
@@ -94,5 +120,5 @@ test('databases of MariaDB move with their rows, passwords and states', { skip: 
       .finally(() => driver.end());
   };
   const shared = (options: AccountOptions) => new MysqlEngine(options);
-  await moves({ fixture, shared, options: fixture.options, rows });
+  await moves({ fixture, shared, options: fixture.options, rows, isHalf: false });
 });

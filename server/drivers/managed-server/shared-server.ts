@@ -10,6 +10,7 @@ import { randomBase62 } from '../../platform/ids.ts';
 import { removeTree } from '../host-process/tree-removal.ts';
 import { keptPort } from '../server-port.ts';
 import type { ManagedServerDeps } from './managed-server.ts';
+import { SHARED } from './server-owner.ts';
 import type { AccountEngine } from './sql-engine.ts';
 
 export interface Moving {
@@ -41,7 +42,7 @@ export class SharedServer {
   }
 
   get #folder(): string {
-    return join(this.#deps.folder, 'server');
+    return join(this.#deps.folder, SHARED);
   }
 
   /** Where it was put when nothing was left to move. */

@@ -19,6 +19,7 @@ import { ExternalServer } from './external-server.ts';
 import { ManagedServer, type ServerFolders, type ServerKind, type ServerKindDeps } from './managed-server.ts';
 import { socketFolder } from './server-data.ts';
 import type { LinksDeps } from './server-links.ts';
+import { SHARED, userOfData } from './server-owner.ts';
 import { makeServerSecret, readServerSecret, rolePassword } from './server-secret.ts';
 import { type Address, endpointOf, verifiedEndpointOf } from './server-tls.ts';
 import { caOf, type ServerAddress, tlsOf } from './server-url.ts';
@@ -120,14 +121,23 @@ export function sqlServer<L extends SqlLinks, F extends ExternalFacts>(
     : externalServer(kind, { ...options, external }, begin);
 }
 
+/** The user of the server of an engine: of the account's, or of the one that all share; null: ours. */
+export function serverUser({
+  account = null,
+  folder,
+  uidBase,
+}: Pick<ManagedEngineOptions, 'account' | 'folder' | 'uidBase'>): number | null {
+  return account === null ? userOfData(join(folder, SHARED), uidBase) : account.uid;
+}
+
 function ownServer<L extends SqlLinks, F extends ExternalFacts>(
   kind: SqlKind<L, F>,
   options: ManagedEngineOptions,
   begin: () => Promise<void>,
 ): SqlServer<L, F> {
-  const { folder, processes, uidBase, alarms, warn, tls = null, firstPort, account = null } = options;
+  const { folder, processes, alarms, warn, tls = null, firstPort, account = null } = options;
   const { user, database } = kind.administrator;
-  const uid = account === null ? uidBase : account.uid;
+  const uid = serverUser(options);
   let known: Buffer | null = null;
   const secret = () => {
     known ??= readServerSecret(server.folders);
@@ -160,7 +170,7 @@ function ownServer<L extends SqlLinks, F extends ExternalFacts>(
     kind: process,
     processes,
     uid,
-    folder: account === null ? join(folder, 'server') : folder,
+    folder: account === null ? join(folder, SHARED) : folder,
     alarms,
     warn,
     onEnd: account?.onEnd ?? (() => {}),

@@ -8,6 +8,7 @@ import {
 } from '../../managed-server/database-server.ts';
 import { ManagedServer } from '../../managed-server/managed-server.ts';
 import { dataSeries } from '../../managed-server/server-data.ts';
+import { SHARED, userOfData } from '../../managed-server/server-owner.ts';
 import { readServerSecret, rolePassword } from '../../managed-server/server-secret.ts';
 import type { OperatorMongodb } from './choice.ts';
 import type { MongodbDeployment } from './deployment.ts';
@@ -28,7 +29,8 @@ export interface HostDeploymentOptions
 }
 
 export function hostDeployment(options: HostDeploymentOptions): MongodbDeployment {
-  const { folder, processes, uidBase: uid, alarms, warn, firstPort, find = findMongod } = options;
+  const { folder, processes, uidBase, alarms, warn, firstPort, find = findMongod } = options;
+  const uid = userOfData(join(folder, SHARED), uidBase);
   const found = () => find(dataSeries(server.folders));
   const program = async () => programsOrThrow('MongoDB', await found());
   const secret = () => readServerSecret(server.folders);
@@ -57,7 +59,7 @@ export function hostDeployment(options: HostDeploymentOptions): MongodbDeploymen
   };
   const probe = () => client().db('admin').command({ ping: 1 });
   const kind = new MongodServer({ uid, firstPort, program, greet, probe });
-  const server = new ManagedServer({ kind, processes, uid, folder: join(folder, 'server'), alarms, warn });
+  const server = new ManagedServer({ kind, processes, uid, folder: join(folder, SHARED), alarms, warn });
   return {
     server,
     address,
