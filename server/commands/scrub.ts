@@ -14,6 +14,8 @@ interface Report {
   readonly checked_blobs: number;
   readonly checked_bytes: number;
   readonly damaged_blobs: number;
+  readonly checked_rows: number;
+  readonly damaged_rows: number;
   readonly damaged: readonly {
     bucket: string;
     name: string;
@@ -41,10 +43,11 @@ async function scrub(call: CallAsOperator): Promise<number> {
     await sleep(POLL_MS);
     report = await call<Report>({ method: 'GET', path: '/api/admin/scrub' });
   }
+  const damaged = report.damaged_blobs + report.damaged_rows + report.damaged_databases.length;
   console.log(
-    `${plural(report.checked_blobs, 'blob')}, ${plural(report.checked_bytes, 'byte')} and ` +
-      `${plural(report.checked_databases, 'database')} verified; ` +
-      `${report.damaged_blobs + report.damaged_databases.length} damaged`,
+    `${plural(report.checked_blobs, 'blob')}, ${plural(report.checked_bytes, 'byte')}, ` +
+      `${plural(report.checked_rows, 'object version')} and ` +
+      `${plural(report.checked_databases, 'database')} verified; ${damaged} damaged`,
   );
   for (const { bucket, name, object_id, version_id, account_id } of report.damaged) {
     console.log(`damaged: ${bucket}/${name} (account ${account_id}, ${object_id}, ${version_id})`);
@@ -52,5 +55,5 @@ async function scrub(call: CallAsOperator): Promise<number> {
   for (const { database_id, problem } of report.damaged_databases) {
     console.log(`damaged: database ${database_id}: ${problem}`);
   }
-  return report.damaged_blobs + report.damaged_databases.length === 0 ? 0 : 1;
+  return damaged === 0 ? 0 : 1;
 }

@@ -212,7 +212,7 @@ CREATE TABLE objects (
   object_id TEXT NOT NULL UNIQUE,
   bucket_id INTEGER NOT NULL REFERENCES buckets(id),
   name TEXT NOT NULL COLLATE BINARY,        -- UTF-8 byte order
-  current INTEGER, size_bytes INTEGER, changed_at INTEGER,
+  current INTEGER, size_bytes INTEGER, changed_at INTEGER, row_crc INTEGER,
   UNIQUE (bucket_id, name)
 ) STRICT;
 
@@ -378,7 +378,7 @@ CREATE TABLE versions (
   storage_class TEXT NOT NULL,
   metadata TEXT,                            -- JSON object as sent
   created_at INTEGER NOT NULL
-, last_accessed INTEGER, is_null INTEGER NOT NULL DEFAULT 0, headers TEXT, tags TEXT, checksum TEXT, acl TEXT, lock_mode TEXT, retain_until INTEGER, locked_until INTEGER, legal_hold INTEGER) STRICT;
+, last_accessed INTEGER, is_null INTEGER NOT NULL DEFAULT 0, headers TEXT, tags TEXT, checksum TEXT, acl TEXT, lock_mode TEXT, retain_until INTEGER, locked_until INTEGER, legal_hold INTEGER, row_crc INTEGER, tags_crc INTEGER, acl_crc INTEGER, lock_crc INTEGER, damaged_at INTEGER) STRICT;
 
 CREATE TABLE vm_ports (
   id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -566,6 +566,8 @@ CREATE INDEX uploads_open ON uploads(bucket_id, name, id) WHERE state = 0;
 CREATE INDEX usage_lines_account ON usage_lines(account_id);
 
 CREATE INDEX versions_blob ON versions(blob) WHERE blob IS NOT NULL;
+
+CREATE INDEX versions_damaged ON versions(id) WHERE damaged_at IS NOT NULL;
 
 CREATE INDEX versions_object ON versions(object, id);
 

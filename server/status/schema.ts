@@ -11,6 +11,8 @@ const ScrubStatus = namedObject('ScrubStatus', {
   checked_blobs: Type.Integer(),
   checked_bytes: Type.Integer(),
   damaged_blobs: Type.Integer(),
+  checked_rows: Type.Integer({ description: 'Object versions whose metadata the last completed scrub read' }),
+  damaged_rows: Type.Integer({ description: 'Object versions whose metadata are damaged' }),
   checked_databases: Type.Integer({ description: 'Databases read by the last completed scrub' }),
 });
 

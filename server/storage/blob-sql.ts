@@ -40,7 +40,7 @@ export interface SampledBlobRow {
   readonly etag: string | null;
 }
 
-/** An object version whose bytes are damaged. */
+/** An object version whose bytes, or row, are damaged. */
 export interface DamageRow {
   readonly object_id: string;
   readonly version_id: string;
@@ -149,6 +149,7 @@ export class BlobSql {
          SELECT id FROM blobs WHERE damaged_at IS NOT NULL
          UNION ALL SELECT w.id FROM blobs w WHERE w.upload IN (
            SELECT p.upload FROM blobs b JOIN upload_parts p ON p.blob = b.id WHERE b.damaged_at IS NOT NULL))
+         OR v.id IN (SELECT id FROM versions WHERE damaged_at IS NOT NULL)
        ORDER BY v.id LIMIT ?`,
       limit,
     );

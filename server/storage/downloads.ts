@@ -14,6 +14,7 @@ import type { NamedSql } from './named-sql.ts';
 import type { ContentRow, MarkerRow, ObjectSql } from './object-sql.ts';
 import { notFound } from './objects.ts';
 import type { PartBlobRow, PartUploadSql } from './part-upload-sql.ts';
+import { isSound } from './row-checksums.ts';
 import { openInline } from './upload.ts';
 
 export interface DownloadsDeps {
@@ -30,6 +31,8 @@ export interface DownloadsDeps {
   readonly dataKeys: Pick<DataKeys, 'openEnabled'>;
   /** Called with the row id of a blob whose bytes are damaged. */
   readonly onDamaged: (blob: number) => void;
+  /** Called with the row id of a version whose row is damaged. */
+  readonly onDamagedRow: (version: number) => void;
 }
 
 /** A version whose bytes may be sent. */
@@ -79,7 +82,7 @@ export class Downloads {
     const row = await this.#row(objectId, versionId);
     if (row && owns(principal, row)) {
       if (row.customer !== null) throw customerKeyRequired(row.name);
-      const content = await this.#watch(row.blob, () => this.#open(row));
+      const content = await this.#opened(row);
       if (versionId === undefined && isCacheable(content)) hot.put(objectId, content, epoch);
       return content;
     }
@@ -112,7 +115,7 @@ export class Downloads {
         ? await named.namedContent(bucket.id, name)
         : await named.namedVersionContent(bucket.id, name, versionId);
     if (row !== undefined) {
-      const content = await this.#watch(row.blob, () => this.#open(row));
+      const content = await this.#opened(row);
       if (versionId === undefined && isCacheable(content)) hot.put(row.object_id, content, epoch);
       return { content };
     }
@@ -136,6 +139,15 @@ export class Downloads {
     if (row.customer === null) return content;
     if (!key.fits(row.customer)) throw customerKeyRequired(row.name);
     return { ...content, key, inline: inline && key.cipher(row.customer)(inline) };
+  }
+
+  /** Rejects with `data_corrupted`; the damage of the row, which is none of its blob, is told at once. */
+  async #opened(row: ContentRow): Promise<Content> {
+    if (isSound(row)) return this.#watch(row.blob, () => this.#open(row));
+    this.#deps.onDamagedRow(row.id);
+    throw new AppError('data_corrupted', 'What is kept about the object is damaged', {
+      hint: 'Upload it again; a recovery point may have an intact copy',
+    });
   }
 
   async #open(row: ContentRow): Promise<Content> {

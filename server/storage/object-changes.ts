@@ -12,6 +12,7 @@ import { defaultRetention } from './bucket-settings.ts';
 import type { BucketRow } from './bucket-sql.ts';
 import type { Published } from './entries.ts';
 import type { HotContents } from './hot-contents.ts';
+import { markerOf } from './new-version-sql.ts';
 import {
   assertMayReplace,
   assertRemovable,
@@ -22,7 +23,7 @@ import {
   UNLOCKED,
   type WantedLock,
 } from './object-lock.ts';
-import { markerOf, type ObjectSql, type Pointed, type UploadTarget, type VersionRow } from './object-sql.ts';
+import type { ObjectSql, Pointed, UploadTarget, VersionRow } from './object-sql.ts';
 import { type Deleted, VERSIONING } from './schema.ts';
 import type { StorageBilling } from './storage-billing.ts';
 

@@ -2,6 +2,22 @@
 import type { RowIdOf } from '../metadata/metadata.ts';
 import type { LockRow } from './object-lock.ts';
 
+/** Null: there is nothing to cover, or the row was written before there were checksums. */
+export interface VersionChecksums {
+  /** CRC-32 of what never changes. */
+  readonly row_crc: number | null;
+  readonly tags_crc: number | null;
+  readonly acl_crc: number | null;
+  readonly lock_crc: number | null;
+}
+
+/** Checksums of a version and its object; see row-checksums.ts. */
+export interface RowChecksums extends VersionChecksums {
+  readonly object_crc: number | null;
+  /** When the row was found damaged, ms. */
+  readonly damaged_at: number | null;
+}
+
 /** An object's identity and its current version. */
 export interface ObjectRow {
   readonly id: number;
@@ -71,7 +87,7 @@ export interface EntryRow extends VersionRow {
 }
 
 /** Everything a download needs, in one read. */
-export interface ContentRow extends EntryRow {
+export interface ContentRow extends EntryRow, RowChecksums {
   readonly bucket_id: number;
   readonly account_id: number;
   readonly is_active: number;

@@ -38,6 +38,7 @@ export interface ObjectServicesDeps {
   readonly garbageGraceMs: number;
   /** Called with the row id of a blob whose bytes are damaged. */
   readonly onDamaged: (blob: number) => void;
+  readonly onDamagedRow: (version: number) => void;
   /** The time that has really passed: see object-lock.ts. */
   readonly steady: { readonly now: () => number };
 }

@@ -1,6 +1,7 @@
 /** SQL of objects, versions and blobs. (Buckets: bucket-sql.ts.) */
 import type { Awaitable, Reads, RowIdOf, Statement } from '../metadata/metadata.ts';
-import { LOCK_COLUMNS, type LockRow, type LockTime, UNLOCKED } from './object-lock.ts';
+import { insertOf } from './new-version-sql.ts';
+import { LOCK_COLUMNS, type LockRow, type LockTime } from './object-lock.ts';
 import type {
   ContentRow,
   EntryRow,
@@ -11,6 +12,7 @@ import type {
   UploadTarget,
   VersionRow,
 } from './object-rows.ts';
+import { crcOfLock, crcOfObject, crcOfText } from './row-checksums.ts';
 
 export type * from './object-rows.ts';
 
@@ -39,7 +41,7 @@ const IS_LATEST = `CASE WHEN v.id = (SELECT max(l.id) FROM versions l WHERE l.ob
   AS is_latest`;
 export const CONTENT_COLUMNS = `${ENTRY_COLUMNS}, 1 AS is_latest, o.bucket_id, b.account_id, a.is_active,
   b.name AS bucket, bl.name AS blob_name, bl.data, bl.checksum AS data_crc, bl.wrapped_key, bl.named_key,
-  bl.customer, bl.upload`;
+  bl.customer, bl.upload, v.row_crc, v.tags_crc, v.acl_crc, v.lock_crc, o.row_crc AS object_crc, v.damaged_at`;
 export const CONTENT_JOINS = `JOIN buckets b ON b.id = o.bucket_id JOIN accounts a ON a.id = b.account_id
   JOIN blobs bl ON bl.id = v.blob`;
 
@@ -251,37 +253,18 @@ export class ObjectSql {
 
   insertObject(object: { objectId: string; bucketId: number; name: string }): Statement {
     return {
-      sql: 'INSERT INTO objects (object_id, bucket_id, name) VALUES (?, ?, ?)',
-      params: [object.objectId, object.bucketId, object.name],
+      sql: 'INSERT INTO objects (object_id, bucket_id, name, row_crc) VALUES (?, ?, ?, ?)',
+      params: [
+        object.objectId,
+        object.bucketId,
+        object.name,
+        crcOfObject({ object_id: object.objectId, name: object.name }),
+      ],
     };
   }
 
   insertVersion(version: NewVersion): Statement {
-    return {
-      sql: `INSERT INTO versions (version_id, object, blob, size_bytes, etag, mime_type, storage_class, metadata,
-              created_at, is_null, headers, tags, checksum, acl, lock_mode, retain_until, locked_until, legal_hold)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-      params: [
-        version.versionId,
-        version.object,
-        version.blob,
-        version.sizeBytes,
-        version.etag,
-        version.mimeType,
-        version.storageClass,
-        version.metadata,
-        version.createdAt,
-        Number(version.isNull),
-        version.headers,
-        version.tags,
-        version.checksum,
-        version.acl,
-        version.lock.lock_mode,
-        version.lock.retain_until,
-        version.lock.locked_until,
-        version.lock.legal_hold,
-      ],
-    };
+    return insertOf(version);
   }
 
   /** Sets the current version; refuses unless it is still `from`. */
@@ -308,11 +291,11 @@ export class ObjectSql {
   /** Refuses unless the version still has the lock `from`. */
   setLock(version: number, from: LockRow, to: LockRow): Statement {
     return {
-      sql: `UPDATE versions SET lock_mode = ?, retain_until = ?, locked_until = ?, legal_hold = ?
+      sql: `UPDATE versions SET lock_mode = ?, retain_until = ?, locked_until = ?, legal_hold = ?, lock_crc = ?
             WHERE id = ? AND coalesce(lock_mode, '') = ? AND coalesce(retain_until, 0) = ?
             AND coalesce(locked_until, 0) = ? AND coalesce(legal_hold, 2) = ?`,
       params: [
-        ...[to.lock_mode, to.retain_until, to.locked_until, to.legal_hold],
+        ...[to.lock_mode, to.retain_until, to.locked_until, to.legal_hold, crcOfLock(to)],
         ...[version, from.lock_mode ?? '', from.retain_until ?? 0, from.locked_until ?? 0],
         from.legal_hold ?? 2,
       ],
@@ -353,35 +336,20 @@ export class ObjectSql {
   }
 
   setTags(version: number, tags: string | null): Statement {
-    return { sql: 'UPDATE versions SET tags = ? WHERE id = ?', params: [tags, version] };
+    return {
+      sql: 'UPDATE versions SET tags = ?, tags_crc = ? WHERE id = ?',
+      params: [tags, crcOfText(tags), version],
+    };
   }
 
   setAcl(version: number, acl: string | null): Statement {
-    return { sql: 'UPDATE versions SET acl = ? WHERE id = ?', params: [acl, version] };
+    return {
+      sql: 'UPDATE versions SET acl = ?, acl_crc = ? WHERE id = ?',
+      params: [acl, crcOfText(acl), version],
+    };
   }
 
   setLastAccessed(version: number, at: number): Statement {
     return { sql: 'UPDATE versions SET last_accessed = ? WHERE id = ?', params: [at, version] };
   }
-}
-
-/** The version row of a delete marker. */
-export function markerOf(
-  object: number | RowIdOf,
-  { versionId, createdAt, isNull }: Pick<NewVersion, 'versionId' | 'createdAt' | 'isNull'>,
-): NewVersion {
-  const nothing = {
-    blob: null,
-    sizeBytes: 0,
-    etag: '',
-    mimeType: '',
-    storageClass: 'STANDARD',
-    metadata: null,
-    headers: null,
-    tags: null,
-    checksum: null,
-    acl: null,
-    lock: UNLOCKED,
-  };
-  return { versionId, object, createdAt, isNull, ...nothing };
 }

@@ -28,6 +28,8 @@ import { openUploadRoutes } from './open-upload-routes.ts';
 import { OpenUploads } from './open-uploads.ts';
 import { PointRestores } from './point-restores.ts';
 import type { StoragePoints } from './point-steps.ts';
+import { RowCheck } from './row-check.ts';
+import { RowCheckSql } from './row-check-sql.ts';
 import { Scrubber } from './scrubber.ts';
 import type { StorageBilling } from './storage-billing.ts';
 import { Sweeper } from './sweeper.ts';
@@ -88,7 +90,8 @@ export async function storagePart(deps: StorageDeps) {
   const dataKeys = openDataKeys(metadata, keys);
   const garbageGraceMs = config.sweepGraceSeconds * 1000;
   const [blobSql, changes] = [new BlobSql(metadata), new Changes({ metadata })];
-  const scrubbed = { blobs, runs: new JobRuns(metadata), alarms, clock, dataKeys, metadataDamage };
+  const rowCheck = new RowCheck({ changes, rows: new RowCheckSql(metadata), clock });
+  const scrubbed = { blobs, rowCheck, runs: new JobRuns(metadata), alarms, clock, dataKeys, metadataDamage };
   const scrubber = new Scrubber({ changes, store: blobSql, ...scrubbed });
   const services = objectServices({
     ...deps,
@@ -100,6 +103,7 @@ export async function storagePart(deps: StorageDeps) {
     maxObjectBytes: config.maxObjectBytes,
     // If marking fails, the next scrub finds the damage.
     onDamaged: (blob: number) => void scrubber.noteDamaged(blob).catch(() => {}),
+    onDamagedRow: (version: number) => void scrubber.noteDamagedRow(version).catch(() => {}),
   });
   const { store, accessTimes, egress, listing, downloads, objects, partUploads } = services;
   const browseSql = new BrowseSql(metadata);

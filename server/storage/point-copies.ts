@@ -90,6 +90,7 @@ export class PointCopies {
       // #encryptionOf() checks that the live named key is enabled.
       dataKeys: { openEnabled: (sealed) => keys.open(sealed) },
       onDamaged: () => {},
+      onDamagedRow: () => {},
     });
     return (copy) => this.#copy(downloads, copy);
   }

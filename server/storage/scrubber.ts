@@ -11,6 +11,7 @@ import { AppError, isAppError } from '../platform/errors.ts';
 import type { BlobRow, BlobSql, DamageRow } from './blob-sql.ts';
 import type { BlobStore } from './blobs.ts';
 import type { DataKeys } from './encryption.ts';
+import type { RowCheck } from './row-check.ts';
 import { openInline } from './upload.ts';
 
 export interface ScrubberDeps {
@@ -21,6 +22,7 @@ export interface ScrubberDeps {
   readonly alarms: Alarms;
   readonly clock: Clock;
   readonly dataKeys: Pick<DataKeys, 'open'>;
+  readonly rowCheck: RowCheck;
   /** The damage of the metadata; null: none found. */
   readonly metadataDamage: () => Promise<string | null>;
 }
@@ -39,6 +41,8 @@ interface Progress {
   readonly damagedBlobs: number;
   /** Missing in states stored before databases were verified. */
   readonly checkedDatabases?: number;
+  /** Missing in states stored before rows of objects were. */
+  readonly checkedRows?: number;
 }
 
 export interface ScrubStatus {
@@ -48,6 +52,8 @@ export interface ScrubStatus {
   readonly checked_blobs: number;
   readonly checked_bytes: number;
   readonly damaged_blobs: number;
+  readonly checked_rows: number;
+  readonly damaged_rows: number;
   readonly checked_databases: number;
 }
 
@@ -94,6 +100,8 @@ export class Scrubber {
       checked_blobs: run?.state.checkedBlobs ?? 0,
       checked_bytes: run?.state.checkedBytes ?? 0,
       damaged_blobs: await this.#deps.store.countDamaged(),
+      checked_rows: run?.state.checkedRows ?? 0,
+      damaged_rows: await this.#deps.rowCheck.countDamaged(),
       checked_databases: run?.state.checkedDatabases ?? 0,
     };
   }
@@ -107,6 +115,12 @@ export class Scrubber {
   async noteDamaged(blob: number): Promise<void> {
     const { changes, store, clock } = this.#deps;
     await changes.store([store.setDamaged(blob, clock.now())]);
+    await this.#tellAlarm();
+  }
+
+  /** The same for the row of a version, by its row id. */
+  async noteDamagedRow(version: number): Promise<void> {
+    await this.#deps.rowCheck.look(version);
     await this.#tellAlarm();
   }
 
@@ -159,9 +173,10 @@ export class Scrubber {
       await new Promise(setImmediate);
       this.#stop.signal.throwIfAborted();
     }
+    const checkedRows = await this.#deps.rowCheck.run(this.#stop.signal);
     await this.#checkMetadata();
     const checkedDatabases = (await this.#databases?.run(this.#stop.signal)) ?? 0;
-    const state = { ...progress, checkedDatabases };
+    const state = { ...progress, checkedRows, checkedDatabases };
     await runs.write(JOB, { startedAt, finishedAt: clock.now(), state, cursor: null });
   }
 
@@ -208,12 +223,17 @@ export class Scrubber {
   }
 
   async #tellAlarm(): Promise<void> {
-    const damaged = await this.#deps.store.countDamaged();
-    if (damaged === 0) this.#deps.alarms.clear('damaged_objects');
+    const blobs = await this.#deps.store.countDamaged();
+    const rows = await this.#deps.rowCheck.countDamaged();
+    const said = [
+      ...(blobs > 0 ? [`${blobs} stored blobs`] : []),
+      ...(rows > 0 ? [`the metadata of ${rows} object versions`] : []),
+    ];
+    if (said.length === 0) this.#deps.alarms.clear('damaged_objects');
     else
       this.#deps.alarms.raise(
         'damaged_objects',
-        `${damaged} stored blobs are damaged`,
+        `${said.join(' and ')} are damaged`,
         'Run `cloudlet scrub`, which names the objects, and upload them again; a recovery point may have intact copies',
       );
   }

@@ -20,6 +20,8 @@ import { presentUpload } from '../storage/entries.ts';
 import { ObjectInspector } from '../storage/listing.ts';
 import { objectServices } from '../storage/object-services.ts';
 import type { Naming, Objects } from '../storage/objects.ts';
+import { RowCheck } from '../storage/row-check.ts';
+import { RowCheckSql } from '../storage/row-check-sql.ts';
 import type { Uploaded } from '../storage/schema.ts';
 import { Scrubber } from '../storage/scrubber.ts';
 import { Sweeper } from '../storage/sweeper.ts';
@@ -29,6 +31,7 @@ export interface StorageFixtureOptions {
   readonly maxObjectBytes?: number;
   /** Default: nothing is marked. */
   readonly onDamaged?: (blob: number) => void;
+  readonly onDamagedRow?: (version: number) => void;
 }
 
 export const TEST_GRACE_MS = 600_000;
@@ -60,12 +63,8 @@ export async function openStorageFixture(options: StorageFixtureOptions = {}) {
   };
   const blobs = await openBlobs({ directory, clock, alarms, diskSpace });
   const log = pino({ level: 'silent' });
-  const { storageCharges: billing, steady } = await openBilling({
-    builtIn: BUILT_IN,
-    clock,
-    log,
-    base: { metadata, alarms },
-  });
+  const base = { metadata, alarms };
+  const { storageCharges: billing, steady } = await openBilling({ builtIn: BUILT_IN, clock, log, base });
   const bucketSql = new BucketSql(metadata);
   const blobSql = new BlobSql(metadata);
   const sealer = testSealer();
@@ -83,7 +82,8 @@ export async function openStorageFixture(options: StorageFixtureOptions = {}) {
     maxObjectBytes: options.maxObjectBytes ?? 2 ** 30,
     garbageGraceMs: TEST_GRACE_MS,
   };
-  const services = objectServices({ ...shared, onDamaged: options.onDamaged ?? (() => {}) });
+  const { onDamaged = () => {}, onDamagedRow = () => {} } = options;
+  const services = objectServices({ ...shared, onDamaged, onDamagedRow });
   const { store, accessTimes, listing, downloads, objects, partUploadSql } = services;
   const runs = new JobRuns(metadata);
   const browseSql = new BrowseSql(metadata);
@@ -95,8 +95,9 @@ export async function openStorageFixture(options: StorageFixtureOptions = {}) {
     graceMs: TEST_GRACE_MS,
     isHeld: async () => false,
   };
+  const rowCheck = new RowCheck({ ...shared, rows: new RowCheckSql(metadata) });
   const openScrubber = () =>
-    new Scrubber({ ...shared, store: blobSql, runs, metadataDamage: async () => null });
+    new Scrubber({ ...shared, store: blobSql, runs, rowCheck, metadataDamage: async () => null });
   return {
     metadata,
     clock,

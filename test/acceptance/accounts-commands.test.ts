@@ -125,7 +125,7 @@ async function tellAdminStory(operator: Operator, name: string, blobs: string): 
   assert.match(rotated, /^Re-encrypting .*\nMaster key [0-9a-f]{16} is in use; \d+ secrets re-encrypted/);
   assert.equal(await showKey(name), key, 'secrets open under the new key');
   const scrubbed = await operator.succeed('scrub');
-  assert.equal(scrubbed, `${blobs} and 0 databases verified; 0 damaged`);
+  assert.equal(scrubbed, `${blobs}, 0 object versions and 0 databases verified; 0 damaged`);
 }
 
 // A rotation waits for ten seconds: the two wait together.

@@ -38,6 +38,9 @@ function Section({ title, lead, children }: { title: string; lead: string; child
   );
 }
 
+const damagedOf = (report: Awaited<ReturnType<typeof cloud.getScrub>>) =>
+  report.damaged_blobs + report.damaged_rows + report.damaged_databases.length;
+
 function Scrub() {
   const scrub = useQuery(scrubQuery);
   const start = useMutation({
@@ -59,9 +62,9 @@ function Scrub() {
                 {administration.lastEnded} <When at={report.finished_at} />.
               </Text>
             )}
-            {report.damaged_blobs + report.damaged_databases.length > 0 && (
+            {damagedOf(report) > 0 && (
               <Text size="sm" c="red">
-                {administration.damaged(report.damaged_blobs + report.damaged_databases.length)}{' '}
+                {administration.damaged(damagedOf(report))}{' '}
                 {[
                   ...report.damaged.map(({ bucket, name }) => `${bucket}/${name}`),
                   ...report.damaged_databases.map(({ database_id: id }) => id),

@@ -1,0 +1,10 @@
+-- Checksums of what users gave with an object, so that a flipped bit in a row is found. Null: a row of an
+-- earlier version, until the scrub has seen it.
+
+ALTER TABLE objects ADD COLUMN row_crc INTEGER;   -- CRC-32 of object_id and name
+ALTER TABLE versions ADD COLUMN row_crc INTEGER;  -- of what never changes
+ALTER TABLE versions ADD COLUMN tags_crc INTEGER;
+ALTER TABLE versions ADD COLUMN acl_crc INTEGER;
+ALTER TABLE versions ADD COLUMN lock_crc INTEGER;
+ALTER TABLE versions ADD COLUMN damaged_at INTEGER; -- set by the scrub
+CREATE INDEX versions_damaged ON versions(id) WHERE damaged_at IS NOT NULL;

@@ -1,0 +1,111 @@
+import assert from 'node:assert/strict';
+import { afterEach, beforeEach, test } from 'node:test';
+import type { Principal } from '../calls/principal.ts';
+import { isAppError } from '../platform/errors.ts';
+import { by } from '../testing/account-fixture.ts';
+import { openStorageFixture, type StorageFixture } from '../testing/storage-fixture.ts';
+
+const RUN = { bytesPerSecond: 2 ** 40, fresh: true };
+const damagedRows: number[] = [];
+let fixture: StorageFixture;
+let owner: Principal;
+beforeEach(async () => {
+  damagedRows.length = 0;
+  fixture = await openStorageFixture({ onDamagedRow: (version) => void damagedRows.push(version) });
+  owner = await fixture.newPrincipal('owner');
+  await fixture.buckets.create(by(owner), { name: 'plain', versioning: true });
+});
+afterEach(() => fixture.close());
+
+const put = (name: string) =>
+  fixture.put(owner, 'plain', { name, bytes: Buffer.from(name), metadata: '{"project":"moon"}' });
+
+/** As a flipped bit would: behind the back of everything. */
+const change = (sql: string, ...params: (string | number)[]) => fixture.metadata.commit([{ sql, params }]);
+
+async function scrub(): Promise<{ damaged: string[]; rows: number; checked: number }> {
+  const scrubber = fixture.openScrubber();
+  await scrubber.run(RUN);
+  const { damaged_rows: rows, checked_rows: checked } = await scrubber.status();
+  return { damaged: (await scrubber.damage()).map(({ name }) => name).sort(), rows, checked };
+}
+
+async function versionOf(objectId: string): Promise<number> {
+  return (await fixture.store.findById(objectId))?.current ?? assert.fail('no version');
+}
+
+test('rows that are as they were written are sound, also with tags, an ACL, a lock and delete markers', async () => {
+  const { object_id } = await put('a');
+  await put('b');
+  const version = await versionOf(object_id);
+  const lock = { lock_mode: 'GOVERNANCE', retain_until: 5, locked_until: 6, legal_hold: 1 } as const;
+  const none = { lock_mode: null, retain_until: null, locked_until: null, legal_hold: null };
+  const { store } = fixture;
+  await fixture.metadata.commit([store.setTags(version, '{"a":"b"}'), store.setAcl(version, '{}')]);
+  await fixture.metadata.commit([store.setLock(version, none, lock)]);
+  await fixture.removals.remove(by(owner), (await put('c')).object_id);
+  assert.deepEqual(await scrub(), { damaged: [], rows: 0, checked: 4 });
+  await fixture.metadata.commit([store.setTags(version, null), store.setLock(version, lock, none)]);
+  assert.deepEqual((await scrub()).damaged, []);
+});
+
+test('a changed value of any kind is found, named, raises the alarm and is cleared when it is right again', async () => {
+  const sound = await put('sound');
+  const changes: Record<string, [string, string | number, string | number]> = {
+    metadata: ['metadata', '{"project":"noon"}', '{"project":"moon"}'],
+    type: ['mime_type', 'text/html', 'application/octet-stream'],
+    tags: ['tags', '{"a":"c"}', '{"a":"b"}'],
+    acl: ['acl', '{"x":1}', '{"x":0}'],
+    lock: ['legal_hold', 0, 1],
+  };
+  const versions = new Map<string, number>();
+  for (const name of Object.keys(changes)) {
+    const id = await versionOf((await put(name)).object_id);
+    versions.set(name, id);
+    const { store } = fixture;
+    await fixture.metadata.commit([store.setTags(id, '{"a":"b"}'), store.setAcl(id, '{"x":0}')]);
+    const none = { lock_mode: null, retain_until: null, locked_until: null, legal_hold: null };
+    await fixture.metadata.commit([store.setLock(id, none, { ...none, legal_hold: 1 })]);
+  }
+  assert.deepEqual((await scrub()).damaged, []);
+  const types = new Map<string, string>();
+  for (const [name, [column, wrong]] of Object.entries(changes)) {
+    const row = await fixture.store.version(versions.get(name) ?? 0);
+    types.set(name, row?.mime_type ?? '');
+    await change(`UPDATE versions SET ${column} = ? WHERE id = ?`, wrong, versions.get(name) ?? 0);
+  }
+  await change("UPDATE objects SET name = 'sounds' WHERE object_id = ?", sound.object_id);
+  const { damaged, rows } = await scrub();
+  assert.deepEqual([damaged, rows], [[...Object.keys(changes), 'sounds'].sort(), 6]);
+  assert.match(fixture.alarms.list()[0]?.detail ?? '', /^the metadata of 6 object versions are damaged/);
+  for (const [name, [column, , right]] of Object.entries(changes)) {
+    const value = column === 'mime_type' ? (types.get(name) ?? '') : right;
+    await change(`UPDATE versions SET ${column} = ? WHERE id = ?`, value, versions.get(name) ?? 0);
+  }
+  await change("UPDATE objects SET name = 'sound' WHERE object_id = ?", sound.object_id);
+  assert.deepEqual((await scrub()).damaged, []);
+  assert.deepEqual(fixture.alarms.list(), []);
+});
+
+test('a damaged row is not served, and a reader who meets it has it marked', async () => {
+  const { object_id } = await put('x');
+  await change(`UPDATE versions SET metadata = '{"project":"noon"}'`);
+  const reading = fixture.downloads.find(owner, object_id);
+  await assert.rejects(reading, (error) => isAppError(error, 'data_corrupted'));
+  assert.equal(damagedRows.length, 1);
+  const scrubber = fixture.openScrubber();
+  await scrubber.noteDamagedRow(damagedRows[0] ?? 0);
+  assert.deepEqual([(await scrubber.status()).damaged_rows, fixture.alarms.list().length], [1, 1]);
+});
+
+test('rows of an earlier version are served, and get their checksums from the scrub', async () => {
+  const { object_id } = await put('old');
+  const version = await versionOf(object_id);
+  await fixture.metadata.commit([fixture.store.setTags(version, '{"a":"b"}')]);
+  await change('UPDATE versions SET row_crc = NULL, tags_crc = NULL');
+  await change('UPDATE objects SET row_crc = NULL');
+  assert.equal((await fixture.downloads.find(owner, object_id)).name, 'old');
+  assert.deepEqual((await scrub()).damaged, []);
+  await change(`UPDATE versions SET tags = '{"a":"c"}'`);
+  assert.deepEqual((await scrub()).damaged, ['old']);
+});
