@@ -3,6 +3,7 @@ import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { missingField } from './form-credentials.ts';
 import { ANY_SIZE, assertMeets, readPolicy } from './form-policy.ts';
 import type { FileSizes, FormHead } from './form-reader.ts';
+import { headerText } from './header-text.ts';
 import { putObject } from './object-operations.ts';
 import { bucketOf, type S3Answer, type S3Call, type S3Operation, toHeader } from './s3-call.ts';
 import { S3Error } from './s3-error.ts';
@@ -64,23 +65,13 @@ function filled(name: string, text: string, fileName: string): string {
 function headersOf(fields: ReadonlyMap<string, string>): IncomingHttpHeaders {
   const headers: Record<string, string> = {};
   for (const [name, text] of fields) {
-    if (HEADERS.test(name)) headers[name] = headerText(name, text);
+    if (HEADERS.test(name)) headers[name] = headerText('field', name, toHeader(text));
   }
   const acl = fields.get('acl') ?? fields.get('x-amz-acl');
-  if (acl !== undefined) headers['x-amz-acl'] = headerText('acl', acl);
+  if (acl !== undefined) headers['x-amz-acl'] = headerText('field', 'acl', toHeader(acl));
   const tagging = fields.get('tagging');
   if (tagging !== undefined) headers['x-amz-tagging'] = tagPairs(tagging);
   return headers;
-}
-
-/** Throws S3Error InvalidArgument for what no header can have. */
-function headerText(name: string, text: string): string {
-  const trimmed = text.trim();
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: no header has them
-  if (!/[\u0000-\u0008\u000a-\u001f\u007f]/.test(trimmed) && /^[\w!#$%&'*+.^`|~-]+$/.test(name)) {
-    return toHeader(trimmed);
-  }
-  throw new S3Error('InvalidArgument', `The field ${name} has characters that no header can have`);
 }
 
 /** From the XML of the field to the form of the header. */

@@ -107,3 +107,29 @@ describe('a header', () => {
     assert.equal(oldClaim(readHead(head('GET', '/', {})), PLAIN), null);
   });
 });
+
+describe('a presigned URL', () => {
+  const sign = (text: string) =>
+    encodeURIComponent(createHmac('sha1', EXAMPLE_SECRET).update(text, 'latin1').digest('base64'));
+  const url = (text: string, query: string) =>
+    `/b/k?AWSAccessKeyId=${EXAMPLE_KEY}&Expires=1175139620&Signature=${sign(text)}${query}`;
+  const claim = (rawUrl: string, headers: Readonly<Record<string, string>> = {}) =>
+    oldClaim(readHead(head('PUT', rawUrl, headers)), PLAIN);
+  const differs = isCode('SignatureDoesNotMatch');
+
+  test('covers the headers of Amazon that its query has, as boto3 writes them', () => {
+    const text = 'PUT\n\n\n1175139620\nx-amz-acl:public-read\nx-amz-meta-a:b c\n/b/k';
+    const query = '&x-amz-acl=public-read&x-amz-meta-a=b%20c';
+    const found = claim(url(text, query));
+    assert.deepEqual([found?.verify(EXAMPLE_SECRET, NOW), found?.isPresigned], [null, true]);
+    // A client may send them too.
+    assert.equal(claim(url(text, query), { 'x-amz-meta-a': 'b c' })?.verify(EXAMPLE_SECRET, NOW), null);
+    for (const changed of [
+      url(text, query.replace('public-read', 'public-read-write')),
+      url(text, '&x-amz-meta-a=b%20c'),
+      url('PUT\n\n\n1175139620\n/b/k', '&x-amz-copy-source=%2Fb%2Fother'),
+    ]) {
+      assert.throws(() => claim(changed)?.verify(EXAMPLE_SECRET, NOW), differs);
+    }
+  });
+});

@@ -7,6 +7,7 @@ import { createHmac } from 'node:crypto';
 import { canonicalPaths, type RawHeaders } from './canonical-request.ts';
 import { readTime } from './credentials.ts';
 import type { Payload } from './payload.ts';
+import { withRawQueryHeaders } from './query-headers.ts';
 import { S3Error } from './s3-error.ts';
 import { anonymousPayload, type Claim, checkTime, isSameText, type RequestHead } from './signature.ts';
 
@@ -84,7 +85,9 @@ function queryClaim(head: RequestHead, parts: Parts): Claim {
       fields: { Expires, ServerTime: new Date(nowMs).toISOString() },
     });
   };
-  return claimOf(head, { ...parts, accessKeyId, signature, date: expires, check });
+  const headers = withRawQueryHeaders(parts.headers, head.rawQuery);
+  const claim = claimOf(head, { ...parts, headers, accessKeyId, signature, date: expires, check });
+  return { ...claim, isPresigned: true };
 }
 
 interface Signed extends Parts {
@@ -111,7 +114,7 @@ function claimOf(head: RequestHead, { accessKeyId, signature, check, ...parts }:
       },
     });
   };
-  return { accessKeyId, payload: payloadOf(head, parts.headers), verify };
+  return { accessKeyId, payload: payloadOf(head, head.headers), verify };
 }
 
 /** Clients that send trailers say so with no word of version 4. */

@@ -2,7 +2,7 @@
  * The S3 edge: on the data origin, beside signed links. A request goes through: target → signature, before
  * any of its body is read → rate limit → operation → scope → handler → XML. No rules of storage live here.
  */
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import type { Logger } from 'pino';
 import type { S3Key } from '../accounts/authenticator.ts';
 import type { AccountDirectory } from '../accounts/directory.ts';
@@ -34,6 +34,7 @@ import { OBJECT_OPERATIONS } from './object-operations.ts';
 import { oldClaim } from './old-signature.ts';
 import { PART_OPERATIONS } from './part-operations.ts';
 import { POLICY_OPERATIONS } from './policy-operations.ts';
+import { headersThatCount } from './query-headers.ts';
 import type { S3Call, S3Operation, S3Storage } from './s3-call.ts';
 import { errorDocument, S3Error, toS3Error } from './s3-error.ts';
 import { dropBody, send } from './send-answer.ts';
@@ -144,15 +145,17 @@ export class S3Edge {
   async #serve(exchange: Exchange): Promise<void> {
     const { request, response } = exchange;
     this.#checkHost(request);
-    const { method = '', url = '', headers, rawHeaders } = request;
-    const target = readTarget(url, headers.host ?? '', this.#deps.domains);
+    const { method = '', url = '', rawHeaders } = request;
+    const host = request.headers.host ?? '';
+    const target = readTarget(url, host, this.#deps.domains);
     const head = readHead({ method, rawUrl: url, rawHeaders });
-    const claim = this.#claimOf(head, headers.host ?? '');
+    const claim = this.#claimOf(head, host);
     if (method === 'OPTIONS') return await this.#preflight(exchange, target, claim);
     if (claim === null && isForm(request)) return await this.#serveForm(exchange, target);
     const { caller, verified } = await this.#verify(exchange, target, claim);
     if (claim === null) assertNotOverridden(target);
-    const operation = this.#operationOf(exchange, target);
+    const headers = headersThatCount(request, target.rawQuery, claim?.isPresigned === true);
+    const operation = this.#operationOf(exchange, target, headers);
     const held = this.#deps.bodies.hold(caller.accountId);
     response.once('close', held.release);
     const payload = claim?.payload ?? anonymousPayload(head);
@@ -181,7 +184,7 @@ export class S3Edge {
       const head = await reader.open(request, response);
       const claim = formClaim(head.fields);
       const { caller } = await this.#verify(exchange, target, claim);
-      const operation = this.#operationOf(exchange, target);
+      const operation = this.#operationOf(exchange, target, request.headers);
       const form = formUpload(head, target.bucket ?? '', this.#deps.clock.now());
       const { key, headers, sizes } = form;
       const body = reader.fileOf(headers, sizes);
@@ -210,7 +213,7 @@ export class S3Edge {
       isSecure: proxies.isSecure(request),
       now: clock.now(),
     };
-    const expected = request.headers['x-amz-expected-bucket-owner'];
+    const expected = facts.headers['x-amz-expected-bucket-owner'];
     const isThere = bucket !== null && operation.makes !== true;
     const access = isThere ? await openBucket({ storage, caller, facts }, bucket, expected) : null;
     return {
@@ -235,8 +238,9 @@ export class S3Edge {
   }
 
   /** Throws what operationOf throws. */
-  #operationOf(exchange: Exchange, target: Target): S3Operation {
-    const operation = operationOf(exchange.request, target);
+  #operationOf(exchange: Exchange, target: Target, headers: IncomingHttpHeaders): S3Operation {
+    const { method } = exchange.request;
+    const operation = operationOf({ method, headers }, target);
     exchange.name = `s3${operation.name}`;
     return operation;
   }

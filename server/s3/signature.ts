@@ -74,6 +74,8 @@ export interface Claim {
   readonly payload: Payload;
   /** When it was signed, ms since 1970, where version 4 says it. */
   readonly timeMs?: number;
+  /** Signed in the query: what that says of headers counts, once it is verified. */
+  readonly isPresigned?: boolean;
   /** null: its chunks are not signed. Throws S3Error as verifySignature does. */
   readonly verify: (secret: string, nowMs: number) => VerifiedSignature | null;
 }
@@ -116,7 +118,7 @@ export function claimOf(head: RequestHead): Claim | null {
   if (signed === null) return null;
   const { accessKeyId, payload, timeMs } = signed;
   const verify = (secret: string, nowMs: number) => verifySignature(signed, head, secret, nowMs);
-  return { accessKeyId, payload, timeMs, verify };
+  return { accessKeyId, payload, timeMs, isPresigned: signed.mode === 'presigned', verify };
 }
 
 /**

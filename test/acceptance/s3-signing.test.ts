@@ -5,13 +5,20 @@ import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { CloudProcess } from '../harness/cloud-process.ts';
 import {
+  anonymously,
+  completion,
+  encoded,
   type Mode,
   newS3Bucket,
   type Prepared,
   pathOf,
+  policy,
   S3Client,
   type S3Request,
+  setPolicy,
   startS3,
+  statement,
+  textOf,
   textsOf,
   transmit,
 } from './s3-kit.ts';
@@ -191,6 +198,143 @@ describe('a presigned request', () => {
     await sleep(2100);
     assert.equal((await transmit(s3.base, brief)).status, 403);
     await assertNothing('replayed after its end');
+  });
+});
+
+describe('the query of a presigned request', () => {
+  let links: string;
+  before(async () => {
+    links = await newS3Bucket(s3);
+  });
+  const assertNotStored = () => s3.refused(404, 'NoSuchKey', ['GET', pathOf(links, 'never')]);
+  /** As signers that move headers into the query write them. */
+  const hoisted = (headers: Readonly<Record<string, string>>) =>
+    Object.entries(headers)
+      .map(([name, value]) => `${encoded(name)}=${encoded(value)}`)
+      .join('&');
+  const ask = (method: string, key: string, { query = '', ...more }: S3Request = {}) =>
+    transmit(s3.base, s3.prepare(method, pathOf(links, key), { presigned: 60, query, ...more }));
+  const put = (key: string, headers: Readonly<Record<string, string>>, more: S3Request = {}) =>
+    ask('PUT', key, { query: hoisted(headers), body: 'linked', ...more });
+  const codeOf = ({ status, text }: { status: number; text: string }) => [status, textsOf(text, 'Code')[0]];
+
+  test('stands for headers: metadata, lists, tags, encryption, redirect', async () => {
+    const stored = await put('hoisted', {
+      'x-amz-meta-colour': 'bläu',
+      'X-Amz-Meta-Size': '2 m',
+      'x-amz-acl': 'public-read',
+      'x-amz-tagging': 'a=1&b=2',
+      'x-amz-server-side-encryption': 'AES256',
+      'x-amz-website-redirect-location': '/other',
+      'x-amz-storage-class': 'STANDARD',
+    });
+    assert.equal(stored.status, 200, stored.text);
+    assert.equal(stored.headers['x-amz-server-side-encryption'], 'AES256');
+    const { headers, bytes } = await anonymously(s3.base, 'GET', pathOf(links, 'hoisted'));
+    assert.equal(bytes.toString(), 'linked');
+    assert.equal(Buffer.from(String(headers['x-amz-meta-colour']), 'latin1').toString(), 'bläu');
+    assert.equal(headers['x-amz-meta-size'], '2 m');
+    assert.equal(headers['x-amz-website-redirect-location'], '/other');
+    const tags = await s3.ok('GET', pathOf(links, 'hoisted'), { query: 'tagging' });
+    assert.deepEqual(textsOf(tags.text, 'Value'), ['1', '2']);
+    assert.deepEqual(codeOf(await put('cold', { 'x-amz-storage-class': 'GLACIER' })), [
+      400,
+      'InvalidStorageClass',
+    ]);
+    const grants = await put('granted', { 'x-amz-grant-read': 'id="nobody"' });
+    assert.deepEqual(codeOf(grants), [400, 'InvalidArgument']);
+  });
+
+  test('copies, whole objects and parts, and never stores an empty one instead', async () => {
+    await put('source', { 'x-amz-meta-from': 'source' });
+    const from = { 'x-amz-copy-source': `/${links}/source` };
+    const copied = await ask('PUT', 'copy', { query: hoisted(from) });
+    assert.match(copied.text, /<CopyObjectResult/);
+    const described = { ...from, 'x-amz-metadata-directive': 'REPLACE', 'x-amz-meta-from': 'copy' };
+    await ask('PUT', 'replaced', { query: hoisted(described) });
+    for (const [key, meta] of [
+      ['copy', 'source'],
+      ['replaced', 'copy'],
+    ] as const) {
+      const { headers, text } = await s3.ok('GET', pathOf(links, key));
+      assert.deepEqual([text, headers['x-amz-meta-from']], ['linked', meta]);
+    }
+    const condition = { ...from, 'x-amz-copy-source-if-match': '"other"' };
+    assert.equal((await ask('PUT', 'copy', { query: hoisted(condition) })).status, 412);
+
+    const begun = await ask('POST', 'parts', { query: `uploads=&${hoisted({ 'x-amz-meta-in': 'parts' })}` });
+    const upload = `uploadId=${textOf(begun.text, 'UploadId')}`;
+    const first = await ask('PUT', 'parts', {
+      query: `partNumber=1&${upload}&${hoisted({ ...from, 'x-amz-copy-source-range': 'bytes=0-2' })}`,
+    });
+    assert.match(first.text, /<CopyPartResult/);
+    const body = completion([{ number: 1, etag: textOf(first.text, 'ETag') }]);
+    await s3.ok('POST', pathOf(links, 'parts'), { query: upload, body });
+    const joined = await s3.ok('GET', pathOf(links, 'parts'));
+    assert.deepEqual([joined.text, joined.headers['x-amz-meta-in']], ['lin', 'parts']);
+
+    // Only a link's query counts: the copy is refused, not done as something else.
+    const inHeaderMode = await s3.call('PUT', pathOf(links, 'never'), { query: hoisted(from) });
+    assert.deepEqual(codeOf(inHeaderMode), [400, 'InvalidRequest']);
+    await assertNotStored();
+  });
+
+  test('guards as the headers would: the expected owner, and keys of the client', async () => {
+    const { status } = await put('guarded', { 'x-amz-expected-bucket-owner': 'f'.repeat(64) });
+    assert.equal(status, 403);
+    const key = Buffer.alloc(32, 7);
+    const name = 'x-amz-server-side-encryption-customer';
+    const customer = {
+      [`${name}-algorithm`]: 'AES256',
+      [`${name}-key`]: key.toString('base64'),
+      [`${name}-key-md5`]: createHash('md5').update(key).digest('base64'),
+    };
+    assert.equal((await put('locked', customer)).status, 200);
+    assert.equal((await ask('GET', 'locked')).status, 400);
+    const read = await ask('GET', 'locked', { query: hoisted(customer) });
+    assert.deepEqual([read.status, read.text], [200, 'linked']);
+  });
+
+  test('is what the conditions of a policy see', async () => {
+    const condition = { StringEquals: { 's3:x-amz-metadata-directive': 'REPLACE' } };
+    const denied = statement(links, { Effect: 'Deny', Action: 's3:PutObject', Condition: condition });
+    await setPolicy(s3, links, policy(denied));
+    try {
+      const from = { 'x-amz-copy-source': `/${links}/hoisted`, 'x-amz-metadata-directive': 'REPLACE' };
+      assert.equal((await ask('PUT', 'never', { query: hoisted(from) })).status, 403);
+      assert.equal((await put('allowed', {})).status, 200);
+    } finally {
+      await s3.ok('DELETE', `/${links}`, { query: 'policy' });
+    }
+  });
+
+  test('agrees with the headers, says each thing once, and says what a header can', async () => {
+    const meta = { 'x-amz-meta-a': 'b' };
+    assert.equal((await put('agreed', meta, { headers: meta })).status, 200);
+    const differs = await put('never', meta, { headers: { 'x-amz-meta-a': 'c' } });
+    assert.deepEqual(codeOf(differs), [403, 'AccessDenied']);
+    const unsigned = s3.prepare('PUT', pathOf(links, 'never'), {
+      presigned: 60,
+      query: hoisted(meta),
+      body: BODY,
+    });
+    const added = await transmit(s3.base, withHeaders(unsigned, { 'x-amz-meta-a': 'c' }));
+    assert.deepEqual(codeOf(added), [403, 'AccessDenied']);
+    const twice = await ask('PUT', 'never', { query: 'x-amz-meta-a=b&x-amz-meta-a=c' });
+    assert.deepEqual(codeOf(twice), [400, 'InvalidArgument']);
+    const cases = await ask('PUT', 'never', { query: 'X-Amz-Meta-A=b&x-amz-meta-a=b' });
+    assert.deepEqual(codeOf(cases), [400, 'InvalidArgument']);
+    const line = await put('never', { 'x-amz-meta-a': 'b\r\nx-amz-acl: public-read' });
+    assert.deepEqual(codeOf(line), [400, 'InvalidArgument']);
+    await assertNotStored();
+    const changed = { ...unsigned, target: unsigned.target.replace('meta-a=b', 'meta-a=c') };
+    assert.equal((await transmit(s3.base, changed)).status, 403);
+    await assertNotStored();
+  });
+
+  test('does not state checksums: those that signers put there are of an empty body', async () => {
+    const sums = { 'x-amz-checksum-crc32': 'AAAAAA==', 'x-amz-sdk-checksum-algorithm': 'CRC32' };
+    assert.equal((await put('summed', sums)).status, 200);
   });
 });
 
