@@ -1,4 +1,5 @@
 /** Operations that list what is in a bucket. */
+import { isId } from '../platform/ids.ts';
 import type { BucketRow } from '../storage/buckets.ts';
 import type { EntryRow } from '../storage/name-listing.ts';
 import { type NameQuery, shownId } from '../storage/name-listing.ts';
@@ -7,6 +8,7 @@ import { checksumOf } from './object-headers.ts';
 import {
   accessOf,
   accountNodes,
+  assertVersionId,
   bucketOf,
   isoTime,
   numberOf,
@@ -177,8 +179,9 @@ async function listVersions(call: S3Call): Promise<S3Answer> {
       fields: { ArgumentName: 'version-id-marker', ArgumentValue: versionMarker },
     });
   }
+  if (versionMarker !== '') assertVersionId(versionMarker, 'version-id-marker');
   const asked = queryOf(call, bucket, keyMarker);
-  const before = versionMarker === '' ? null : await rowIdOf(call, bucket, { keyMarker, versionMarker });
+  const before = versionMarker === '' ? null : versionMarker;
   const { rows, prefixes, next } = await call.storage.names.versions(bucket, { ...asked, before });
   return {
     xml: xmlDocument('ListVersionsResult', [
@@ -215,29 +218,20 @@ function versionNode(row: EntryRow, key: string, owner: OwnerNodes) {
   return ['Version', [...head, ...bytes]] as const;
 }
 
-/** Row id of the version that a page ended with. */
-async function rowIdOf(
-  { storage }: S3Call,
-  bucket: BucketRow,
-  { keyMarker, versionMarker }: { keyMarker: string; versionMarker: string },
-): Promise<number> {
-  const id = await storage.names.versionRow(bucket, { name: keyMarker, versionId: versionMarker });
-  if (id !== undefined) return id;
-  throw new S3Error('InvalidArgument', 'Invalid version id specified', {
-    fields: { ArgumentName: 'version-id-marker', ArgumentValue: versionMarker },
-  });
-}
-
 async function listUploads(call: S3Call): Promise<S3Answer> {
   const bucket = await bucketOf(call);
   const name = namesIn(call);
   const { query } = call.target;
   const [keyMarker = '', idMarker = ''] = [query.get('key-marker'), query.get('upload-id-marker')];
+  // Without a key it counts for nothing.
+  const afterUpload = keyMarker === '' || idMarker === '' ? null : idMarker;
+  if (afterUpload !== null && !isId('upl', afterUpload)) {
+    throw new S3Error('InvalidArgument', 'Invalid upload id specified', {
+      fields: { ArgumentName: 'upload-id-marker', ArgumentValue: afterUpload },
+    });
+  }
   const asked = queryOf(call, bucket, keyMarker);
-  const marked =
-    keyMarker === '' || idMarker === '' ? undefined : await call.storage.partUploads.lookUp(idMarker);
-  const afterId = marked?.bucket_id === bucket.id && marked.name === keyMarker ? marked.id : null;
-  const { rows, prefixes, next } = await call.storage.names.uploads(bucket, { ...asked, afterId });
+  const { rows, prefixes, next } = await call.storage.names.uploads(bucket, { ...asked, afterUpload });
   return {
     xml: xmlDocument('ListMultipartUploadsResult', [
       ['Bucket', bucket.name],

@@ -138,11 +138,11 @@ export function toHeader(text: string): string {
 }
 
 /** Throws S3Error InvalidArgument for what no version can have as its id. */
-export function assertVersionId(text: string): void {
+export function assertVersionId(text: string, parameter = 'versionId'): void {
   if (/^(?:null|ver-[0-9a-z]{26})$/.test(text)) return;
   const message = text === '' ? 'Version id cannot be the empty string' : 'Invalid version id specified';
   throw new S3Error('InvalidArgument', message, {
-    fields: { ArgumentName: 'versionId', ArgumentValue: text },
+    fields: { ArgumentName: parameter, ArgumentValue: text },
   });
 }
 

@@ -2,7 +2,8 @@
 import type { Awaitable } from '../metadata/metadata.ts';
 import type { BucketRow } from './bucket-sql.ts';
 import { afterFolder, folderOf, walkFolder } from './folder-walk.ts';
-import { type EntryRow, NULL_VERSION, type ObjectSql } from './object-sql.ts';
+import type { EntryRow, ObjectSql } from './object-sql.ts';
+import { ALL_ROWS, type PageEndSql } from './page-end-sql.ts';
 import type { PartUploadRow, PartUploadSql } from './part-upload-sql.ts';
 
 export type { EntryRow, StoredChecksum } from './object-sql.ts';
@@ -34,10 +35,16 @@ export interface UploadsPage extends Omit<NamePage<PartUploadRow>, 'next'> {
 
 const BATCH = 1000;
 
-export class NameListing {
-  readonly #deps: { readonly store: ObjectSql; readonly partUploadSql: PartUploadSql };
+interface NameListingDeps {
+  readonly store: ObjectSql;
+  readonly partUploadSql: PartUploadSql;
+  readonly pageEndSql: PageEndSql;
+}
 
-  constructor(deps: { readonly store: ObjectSql; readonly partUploadSql: PartUploadSql }) {
+export class NameListing {
+  readonly #deps: NameListingDeps;
+
+  constructor(deps: NameListingDeps) {
     this.#deps = deps;
   }
 
@@ -66,19 +73,22 @@ export class NameListing {
   }
 
   /**
-   * All versions and markers, by name and then newest first. `before`: only versions of the name `after` that
-   * are older than this row id come first, then the names after it.
+   * All versions and markers, by name and then newest first. `before`: the id of the version of the name
+   * `after` that the last page ended with, which may be gone. Only older ones come first, then the names
+   * after it.
    */
   async versions(
     bucket: BucketRow,
-    query: NameQuery & { readonly before: number | null },
+    query: NameQuery & { readonly before: string | null },
   ): Promise<VersionsPage> {
-    const { store } = this.#deps;
+    const { store, pageEndSql } = this.#deps;
     const { prefix, after, before, limit } = query;
     if (limit === 0) return { rows: [], prefixes: [], next: null };
     const rest = async (count: number) => {
       const object = after === null || before === null ? undefined : await store.named(bucket.id, after);
-      return object === undefined || before === null ? [] : store.versionsOf(object, before, count);
+      if (object === undefined || before === null) return [];
+      const rowId = await pageEndSql.beforeVersion(object.id, before);
+      return rowId === undefined ? [] : store.versionsOf(object, rowId, count);
     };
     const read = (from: From, count: number) => store.allEntries(bucket.id, from, count);
     const more = (row: EntryRow, count: number) =>
@@ -90,33 +100,26 @@ export class NameListing {
     return { ...page, next: page.isCut && last ? { name: last.name, versionId } : null };
   }
 
-  /** Row id of a version or marker, by the id that S3 clients see; undefined: there is none. */
-  async versionRow(
-    bucket: BucketRow,
-    { name, versionId }: { readonly name: string; readonly versionId: string },
-  ): Promise<number | undefined> {
-    const { store } = this.#deps;
-    const object = await store.named(bucket.id, name);
-    if (object === undefined) return undefined;
-    const isNull = versionId === NULL_VERSION;
-    return (isNull ? await store.nullVersion(object.id) : await store.versionById(object.id, versionId))?.id;
-  }
-
-  /** Open multipart uploads, by name and then age. `afterId`: row id of the last one shown of that name. */
+  /**
+   * Open multipart uploads, by name and then age. `afterUpload`: the id of the upload of the name `after`
+   * that the last page ended with, which may have ended. Only younger ones come first, then the names after
+   * it.
+   */
   async uploads(
     bucket: BucketRow,
-    query: NameQuery & { readonly afterId: number | null },
+    query: NameQuery & { readonly afterUpload: string | null },
   ): Promise<UploadsPage> {
-    const { partUploadSql } = this.#deps;
-    const { after, afterId, limit } = query;
+    const { partUploadSql, pageEndSql } = this.#deps;
+    const { after, afterUpload, limit } = query;
     if (limit === 0) return { rows: [], prefixes: [], next: null };
     const read = (from: From, count: number) =>
-      partUploadSql.openPage(bucket.id, { name: from.name, id: from.after ? ALL : 0 }, count);
+      partUploadSql.openPage(bucket.id, { name: from.name, id: from.after ? ALL_ROWS : 0 }, count);
     const more = (row: PartUploadRow, count: number) => this.#sameName(bucket, row, count);
-    const first =
-      after === null || afterId === null
-        ? []
-        : await this.#sameName(bucket, { name: after, id: afterId }, limit + 1);
+    const rest = async (name: string, uploadId: string) => {
+      const id = await pageEndSql.afterUpload(bucket.id, name, uploadId);
+      return this.#sameName(bucket, { name, id }, limit + 1);
+    };
+    const first = after === null || afterUpload === null ? [] : await rest(after, afterUpload);
     const page = await collect({ query, first, read, more });
     const { last } = page;
     const next = { name: last?.name ?? '', uploadId: last?.row?.upload_id ?? null };
@@ -137,9 +140,6 @@ export class NameListing {
 export function shownId({ version_id, is_null }: Pick<EntryRow, 'version_id' | 'is_null'>): string {
   return is_null === 1 ? 'null' : version_id;
 }
-
-/** Greater than all row ids. */
-const ALL = Number.MAX_SAFE_INTEGER;
 
 interface From {
   readonly name: string;

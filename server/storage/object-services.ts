@@ -18,6 +18,7 @@ import { ObjectChanges } from './object-changes.ts';
 import { lockClock } from './object-lock.ts';
 import { ObjectSql } from './object-sql.ts';
 import { Objects } from './objects.ts';
+import { PageEndSql } from './page-end-sql.ts';
 import { PartUploadSql } from './part-upload-sql.ts';
 import { PartUploads } from './part-uploads.ts';
 import { Removals } from './removals.ts';
@@ -86,7 +87,7 @@ export function objectServices(deps: ObjectServicesDeps) {
     dataKeys,
     namedKeys: new NamedKeys({ ...deps, store: new NamedKeySql(metadata), keyring: dataKeys.keyring }),
     bucketEmptier: new BucketEmptier({ buckets, removals, partUploads, store, lockTime }),
-    names: new NameListing({ store, partUploadSql }),
+    names: new NameListing({ store, partUploadSql, pageEndSql: new PageEndSql(metadata) }),
     listing: new Listing({ store, buckets, accessTimes }),
     downloads: new Downloads({
       ...shared,

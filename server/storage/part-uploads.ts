@@ -85,9 +85,10 @@ export class PartUploads {
     buckets.assertNotDeleting(bucket);
     await billing.assertCredit(bucket.account_id);
     if (await store.hasOpen(bucket.id, MAX_OPEN)) throw tooMany(bucket.name);
-    const uploadId = newId('upl', clock);
     const encryption = labels.encryption ?? (await objects.encryptionOf(bucket));
     return changes.run(call, (change) => {
+      // Here, so that ids of one name come in the order of their rows: see page-end-sql.ts.
+      const uploadId = newId('upl', clock);
       const row = {
         upload_id: uploadId,
         bucket_id: bucket.id,

@@ -165,6 +165,85 @@ describe('versioning', () => {
   });
 });
 
+describe('a bucket is emptied page by page, each page deleted before the next', () => {
+  const upload = (key: string) => s3.ok('PUT', pathOf(bucket, key), { body: key });
+  /** `KEY VERSION` of a page, and the query of the page after it. */
+  const pageOf = async (query: string) => {
+    const { text } = await s3.ok('GET', `/${bucket}`, { query: `versions${query}` });
+    const entries = [...text.matchAll(/<(?:Version|DeleteMarker)><Key>(.*?)<\/Key><VersionId>(.*?)</g)];
+    const [key = ''] = textsOf(text, 'NextKeyMarker');
+    const [id = ''] = textsOf(text, 'NextVersionIdMarker');
+    const isTruncated = textsOf(text, 'IsTruncated')[0] === 'true';
+    const markers = `&key-marker=${encodeURIComponent(key)}&version-id-marker=${id}`;
+    return {
+      entries: entries.map(([, name = '', version = '']) => ({ name, version })),
+      isTruncated,
+      markers,
+    };
+  };
+  const deleteAll = async (entries: readonly { readonly name: string; readonly version: string }[]) => {
+    const inner = entries.map(
+      ({ name, version }) => `<Object><Key>${name}</Key><VersionId>${version}</VersionId></Object>`,
+    );
+    const body = `<Delete>${inner.join('')}</Delete>`;
+    const { text } = await s3.ok('POST', `/${bucket}`, { query: 'delete', body });
+    assert.deepEqual(textsOf(text, 'Code'), [], text);
+  };
+  /** Names and versions in the order in which they were listed. */
+  const empty = async (limit: string) => {
+    const seen: string[] = [];
+    for (let query = limit, more = true; more; ) {
+      const { entries, isTruncated, markers } = await pageOf(query);
+      seen.push(...entries.map(({ name, version }) => `${name} ${version}`));
+      await deleteAll(entries);
+      more = isTruncated;
+      query = `${limit}${markers}`;
+    }
+    return seen;
+  };
+
+  test('with versions, markers and null versions, in pages of any size', async () => {
+    for (const size of [1, 2, 3, 5]) {
+      bucket = await newS3Bucket(s3);
+      await upload('a');
+      await upload('b');
+      await setVersioning(s3, bucket, 'Enabled');
+      for (const key of ['a', 'a', 'b', 'c', 'd']) await upload(key);
+      await s3.ok('DELETE', pathOf(bucket, 'a'));
+      await setVersioning(s3, bucket, 'Suspended');
+      for (const key of ['b', 'c', 'e']) await upload(key);
+      const { entries } = await pageOf('');
+      const all = entries.map(({ name, version }) => `${name} ${version}`);
+      assert.deepEqual(await empty(`&max-keys=${size}`), all);
+      assert.equal(all.length, 10);
+      assert.deepEqual((await pageOf('')).entries, []);
+    }
+  });
+
+  test('without versions, and of more than a page of the usual size', async () => {
+    const keys = Array.from({ length: 1150 }, (_, at) => `k${String(at).padStart(4, '0')}`);
+    for (let at = 0; at < keys.length; at += 50) await Promise.all(keys.slice(at, at + 50).map(upload));
+    const seen = await empty('');
+    assert.deepEqual(
+      seen,
+      keys.map((key) => `${key} null`),
+    );
+    await s3.ok('DELETE', `/${bucket}`);
+  });
+
+  test('goes on where it was when others delete what a page ended with', async () => {
+    await setVersioning(s3, bucket, 'Enabled');
+    for (const key of ['a', 'a', 'a', 'b']) await upload(key);
+    const [newest, middle, oldest, other] = (await pageOf('')).entries;
+    const { markers, entries } = await pageOf('&max-keys=2');
+    assert.deepEqual(entries, [newest, middle]);
+    await deleteAll([middle ?? { name: '', version: '' }]);
+    assert.deepEqual((await pageOf(markers)).entries, [oldest, other]);
+    await upload('a');
+    assert.deepEqual((await pageOf(markers)).entries, [oldest, other]);
+  });
+});
+
 describe('both doors show one truth', () => {
   const download = async (id: string, query = '') => (await user.download(id, query)).toString();
 
