@@ -27,9 +27,11 @@ export class RawSocket {
   readonly webSocket: WebSocket;
   // biome-ignore lint/suspicious/noExplicitAny: answers read from outside
   readonly answers: any[] = [];
+  readonly #password: string;
   closed: { readonly code: number; readonly reason: string } | undefined;
 
   constructor(database: Database, protocol = 'hrana3') {
+    this.#password = database.connection.password;
     this.webSocket = new WebSocket(addressOf(database, 'ws'), protocol);
     this.webSocket.on('error', () => {});
     this.webSocket.on('message', (data: Buffer) => this.answers.push(JSON.parse(data.toString())));
@@ -40,10 +42,14 @@ export class RawSocket {
 
   static async of(database: Database): Promise<RawSocket> {
     const socket = new RawSocket(database);
-    await once(socket.webSocket, 'open');
-    socket.send({ type: 'hello', jwt: database.connection.password });
-    assert.deepEqual(await socket.next(1), [{ type: 'hello_ok' }]);
+    await socket.logIn();
     return socket;
+  }
+
+  async logIn(): Promise<void> {
+    await once(this.webSocket, 'open');
+    this.send({ type: 'hello', jwt: this.#password });
+    assert.deepEqual(await this.next(1), [{ type: 'hello_ok' }]);
   }
 
   send(message: unknown): void {

@@ -3,30 +3,36 @@ import { HranaError } from './hrana-error.ts';
 import { type JsonObject, type Output, type Piece, protocolError } from './hrana-format.ts';
 import { listOf, objectOf } from './hrana-json.ts';
 import type { Stream } from './hrana-stream.ts';
+import { StepsOfTransaction } from './hrana-user-transaction.ts';
 
 const MAX_DEPTH = 64;
 
 /** Results of the steps so far, for the conditions of later steps. */
 class Outcomes {
   readonly #stream: Stream;
-  /** undefined: skipped. */
-  readonly #steps: ('ok' | 'error' | undefined)[] = [];
+  readonly #steps: StepsOfTransaction;
+  readonly #outcomes: ('ok' | 'error' | undefined)[] = [];
 
   constructor(stream: Stream) {
     this.#stream = stream;
+    this.#steps = new StepsOfTransaction(stream.userTransaction);
   }
 
+  /** undefined: skipped. */
   add(outcome: 'ok' | 'error' | undefined): void {
-    this.#steps.push(outcome);
+    this.#outcomes.push(outcome);
   }
 
   /** The statement of a step; undefined when its condition does not hold. */
   stmtOf(step: unknown): JsonObject | undefined {
     const { condition, stmt } = objectOf(step, 'A step');
     const given = objectOf(stmt, 'stmt');
-    if (condition == null) return given;
     this.#stream.assertOpen();
-    return this.#holds(condition, 1) ? given : undefined;
+    if (condition != null && !this.#holds(condition, 1)) return undefined;
+    const { isAutocommit } = this.#stream;
+    const boundary = this.#stream.boundaryOf(given);
+    const at = { index: this.#outcomes.length, condition, boundary, wantsRows: given.want_rows !== false };
+    return this.#steps.mayRun(at, isAutocommit) ? given : undefined;
   }
 
   #holds(condition: unknown, depth: number): boolean {
@@ -36,7 +42,7 @@ class Outcomes {
     switch (type) {
       case 'ok':
       case 'error':
-        return this.#steps[Number(step)] === type;
+        return this.#outcomes[Number(step)] === type;
       case 'not':
         return !inner(cond);
       case 'and':

@@ -11,6 +11,8 @@ export interface SqlStatement {
   readonly writes: boolean;
   /** Ends a transaction or a savepoint. */
   readonly ends: boolean;
+  /** Begins or ends a whole transaction; null: neither, as savepoints and ROLLBACK TO. */
+  readonly boundary: 'begin' | 'end' | null;
   /** `BEGIN READONLY` of libSQL; SQLite takes the word for a name. */
   readonly beginsReadOnly: boolean;
   /** Changes rows, and SQLite counts them. */
@@ -114,11 +116,19 @@ class StatementReader {
       params: this.#params,
       writes: isBoundary ? this.#locks(verb) : !READING.has(verb) && (!isPragma || this.#assigns),
       ends: isBoundary && verb !== 'BEGIN' && verb !== 'SAVEPOINT',
+      boundary: this.#boundaryOf(verb),
       beginsReadOnly: verb === 'BEGIN' && this.#words.includes('READONLY'),
       counts: COUNTED.has(verb),
       explains,
       leavesTrace: isPragma || this.#isTemporary,
     };
+  }
+
+  #boundaryOf(verb: string): SqlStatement['boundary'] {
+    if (verb === 'BEGIN') return 'begin';
+    const isWhole =
+      verb === 'COMMIT' || verb === 'END' || (verb === 'ROLLBACK' && !this.#words.includes('TO'));
+    return isWhole ? 'end' : null;
   }
 
   #locks(verb: string): boolean {

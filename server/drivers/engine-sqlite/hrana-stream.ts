@@ -8,6 +8,7 @@ import { type Answer, type JsonObject, type Output, type Piece, protocolError } 
 import { objectOf } from './hrana-json.ts';
 import { readSql, type SqlStatement } from './hrana-sql.ts';
 import { describeStatement, Execution, resultOf } from './hrana-statement.ts';
+import { UserTransaction } from './hrana-user-transaction.ts';
 import { bindingsOf } from './hrana-values.ts';
 import type { WriteTurn } from './hrana-write-turn.ts';
 
@@ -29,6 +30,7 @@ export class Stream {
   readonly connection: Connection;
   /** SQL texts by the client's number; those of a WebSocket are shared by its streams. */
   readonly #stored: Map<number, string>;
+  readonly userTransaction = new UserTransaction();
   #execution: Execution | undefined;
   #turnSince: number;
   /** Whether its transaction may not write. */
@@ -86,7 +88,7 @@ export class Stream {
     const { type } = given;
     switch (type) {
       case 'execute':
-        return { type, result: await this.execute(objectOf(given.stmt, 'stmt'), output) };
+        return { type, result: await this.#executeAlone(objectOf(given.stmt, 'stmt'), output) };
       case 'batch':
         return { type, result: await runBatch(this, given.batch, output) };
       case 'sequence':
@@ -107,6 +109,19 @@ export class Stream {
       default:
         throw protocolError(`Unknown request type ${JSON.stringify(given.type) ?? 'undefined'}`);
     }
+  }
+
+  /** Whether a `Stmt` begins or ends a transaction. */
+  boundaryOf(stmt: JsonObject): SqlStatement['boundary'] {
+    const [first] = readSql(this.#sqlOf(stmt));
+    return first?.boundary ?? null;
+  }
+
+  #executeAlone(stmt: JsonObject, output: Output): Promise<Piece> {
+    const { isAutocommit } = this;
+    const wantsRows = stmt.want_rows !== false;
+    this.userTransaction.beforeExecute(this.boundaryOf(stmt), { isAutocommit, wantsRows });
+    return this.execute(stmt, output);
   }
 
   /** Runs a `Stmt` of the protocol: its StmtResult. */
@@ -159,7 +174,10 @@ export class Stream {
   }
 
   async #runSequence(given: JsonObject, output: Output): Promise<void> {
-    for (const statement of readSql(this.#sqlOf(given))) {
+    const statements = readSql(this.#sqlOf(given));
+    this.userTransaction.beforeSequence(statements, this.isAutocommit);
+    for (const statement of statements) {
+      this.userTransaction.assertOpen(this.isAutocommit);
       const execution = await this.#open(statement, () => []);
       try {
         resultOf(execution, false, output);
