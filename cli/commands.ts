@@ -5,6 +5,7 @@ import { CHOICE_COMMANDS } from './choice-commands.ts';
 import type { Command } from './command.ts';
 import { BROWSE_COMMANDS } from './files/browse-commands.ts';
 import { COPY_COMMANDS } from './files/copy-commands.ts';
+import { REMOVE_COMMAND } from './files/remove-command.ts';
 import { SYNC_COMMAND } from './files/sync-command.ts';
 import { VERSION_COMMANDS } from './files/version-commands.ts';
 import { generalCommands } from './general-commands.ts';
@@ -18,7 +19,10 @@ import { WEBHOOK_COMMANDS } from './webhook-commands.ts';
 
 export const TOPICS: readonly Topic[] = [
   { title: 'Account', commands: ACCOUNT_COMMANDS },
-  { title: 'Files', commands: [...COPY_COMMANDS, SYNC_COMMAND, ...BROWSE_COMMANDS, ...VERSION_COMMANDS] },
+  {
+    title: 'Files',
+    commands: [...COPY_COMMANDS, REMOVE_COMMAND, SYNC_COMMAND, ...BROWSE_COMMANDS, ...VERSION_COMMANDS],
+  },
   {
     title: 'Machines, databases, buckets and keys',
     commands: [...RESOURCE_COMMANDS, ...CHOICE_COMMANDS, ...PORT_COMMANDS, ...WEBHOOK_COMMANDS, API_COMMAND],

@@ -3,8 +3,9 @@ import type { AccessKey, Bucket, BucketRestore, Cloud, NewAccessKey, Operation, 
 import type { Command, Invocation } from './command.ts';
 import { DATABASE_COMMANDS } from './database-commands.ts';
 import { EXIT, UsageError } from './failures.ts';
-import { remoteOnly } from './files/places.ts';
-import { sizeText } from './output.ts';
+import { folderKey } from './files/below.ts';
+import { remoteBucket, remoteOnly } from './files/places.ts';
+import { counted, sizeText } from './output.ts';
 import { about, all, assertMeant, find, linesOf, showPoints, YES } from './things.ts';
 
 export const findVm = (cloud: Cloud, word: string) =>
@@ -108,7 +109,7 @@ async function restoreVm({ words: [word = '', name = ''], options, session, outp
   output.one(made, () => [`${name} is ${made.state}: ${made.vm_id}`]);
 }
 
-const findBucket = (cloud: Cloud, word: string) => cloud.getBucket(word.replace(/^s3:\/\/|\/$/g, ''));
+const findBucket = (cloud: Cloud, word: string) => cloud.getBucket(remoteBucket(word));
 
 const BUCKET_COMMANDS: readonly Command[] = [
   {
@@ -132,14 +133,16 @@ const BUCKET_COMMANDS: readonly Command[] = [
     words: 'BUCKET',
     summary: 'list the recovery points that objects of a bucket, even a deleted one, can be restored from',
     run: async ({ words: [word = ''], session, output }) => {
-      showPoints(await session().cloud.listBucketPoints(remoteOnly(word).bucket), output);
+      showPoints(await session().cloud.listBucketPoints(remoteBucket(word)), output);
     },
   },
   {
     name: 'bucket restore',
     words: 'PLACE',
-    summary: 'restore an object, a folder (PLACE/) or a bucket from a recovery point; see bucket points',
+    summary:
+      'restore an object, a folder (PLACE/ or -r) or a bucket from a recovery point; see bucket points',
     options: {
+      recursive: { short: 'r', summary: 'the folder of that name' },
       point: { value: 'POINT', summary: 'as it is in this recovery point; needed' },
       to: { value: 'BUCKET', summary: 'into this bucket, which is created if need be; default: the same' },
       version: { value: 'ID', summary: 'this earlier version of the object' },
@@ -154,8 +157,9 @@ const BUCKET_COMMANDS: readonly Command[] = [
     words: 'BUCKET',
     summary: 'delete a bucket with everything in it',
     options: YES,
-    run: about(findBucket, async ({ name, object_count }, { cloud, output, ...call }) => {
-      await assertMeant({ ...call, output }, `Delete ${name} with ${object_count} objects, for ever?`);
+    run: about(findBucket, async ({ name, object_count, total_size }, { cloud, output, ...call }) => {
+      const what = `${counted(object_count, 'object')}, ${sizeText(total_size)}`;
+      await assertMeant({ ...call, output }, `Delete ${name} with ${what}, for ever?`);
       await cloud.deleteBucket(name, { force: true });
       output.one({ name, deleted: true }, () => [`${name} is deleted`]);
     }),
@@ -166,12 +170,12 @@ async function restoreBucket({ words: [word = ''], options, session, output }: I
   const [point_id, to, version] = ['point', 'to', 'version'].map((option) => options.text(option));
   if (point_id === undefined) throw new UsageError('say --point POINT; cloudlet bucket points lists them');
   const { bucket, key } = remoteOnly(word);
-  const isPrefix = key === '' || key.endsWith('/');
+  const isFolder = options.has('recursive') || key === folderKey(key);
   const done = await session().cloud.restoreBucket(
     bucket,
     {
       point_id,
-      ...(isPrefix ? { prefix: key } : { name: key }),
+      ...(isFolder ? { prefix: folderKey(key) } : { name: key }),
       ...(version !== undefined && { version_id: version }),
       ...(to !== undefined && { to_bucket: to }),
       existing: options.has('replace') ? 'replace' : 'keep',
@@ -241,7 +245,11 @@ const KEY_COMMANDS: readonly Command[] = [
     summary: 'create an access key; it is printed once, with its pair for S3 clients',
     options: {
       scope: { value: 'SCOPE', many: true, summary: 'what it may do, such as storage:read; needed' },
-      bucket: { value: 'BUCKET[/PREFIX]', many: true, summary: 'limit it to this; default: all buckets' },
+      bucket: {
+        value: 'BUCKET[/FOLDER]',
+        many: true,
+        summary: 'limit it to this (default: all buckets); BUCKET/BEGINNING** for names that begin so',
+      },
       expires: { value: 'DATE', summary: 'when it ends, 2027-01-31; default: never' },
     },
     run: createKey,
@@ -263,8 +271,9 @@ async function createKey({ session, output, options, words: [name = ''] }: Invoc
   const [scopes, expires] = [options.list('scope'), options.text('expires')];
   if (scopes.length === 0) throw new UsageError('--scope is needed, such as --scope storage:read');
   const buckets = options.list('bucket').map((place) => {
-    const [, bucket = '', prefix = ''] = /^(?:s3:\/\/)?([^/]*)\/?(.*)$/s.exec(place) ?? [];
-    return { name: bucket, prefix };
+    const { bucket, key } = remoteOnly(place);
+    // As everywhere: names that only begin so are meant where that is said.
+    return { name: bucket, prefix: /\*+$/.test(key) ? key.replace(/\*+$/, '') : folderKey(key) };
   });
   const made = await session().cloud.createAccessKey({
     name,

@@ -4,16 +4,18 @@ import type { IncomingMessage } from 'node:http';
 import type { Command, Invocation } from '../command.ts';
 import { ClientError, EXIT } from '../failures.ts';
 import { counted, sizeText } from '../output.ts';
-import type { ListedObject } from '../s3/s3-client.ts';
+import type { ListedObject, ListedVersion } from '../s3/s3-client.ts';
 import {
-  fixedBeginning,
-  isPattern,
-  matcher,
-  type RemotePlace,
-  remoteObject,
-  remoteOnly,
-  shown,
-} from './places.ts';
+  below,
+  folderKey,
+  hasWildcards,
+  LITERAL,
+  objectNamed,
+  objectsAt,
+  PLACES_DETAILS,
+  versionsAt,
+} from './below.ts';
+import { type RemotePlace, remoteBucket, remoteObject, remoteOnly, shown } from './places.ts';
 import { s3Of } from './transfer.ts';
 
 const HEAD_BYTES = 1024;
@@ -24,39 +26,45 @@ export const BROWSE_COMMANDS: readonly Command[] = [
     name: 'mb',
     words: 'BUCKET',
     summary: 'make a bucket',
-    run: async (call) => (await s3Of(call)).createBucket(remoteOnly(call.words[0] ?? '').bucket),
+    run: async (call) => (await s3Of(call)).createBucket(remoteBucket(call.words[0] ?? '')),
   },
   {
     name: 'rb',
     words: 'BUCKET',
     summary: 'remove an empty bucket',
-    run: async (call) => (await s3Of(call)).deleteBucket(remoteOnly(call.words[0] ?? '').bucket),
+    run: async (call) => (await s3Of(call)).deleteBucket(remoteBucket(call.words[0] ?? '')),
   },
   {
     name: 'ls',
     words: '[PLACE]',
-    summary: 'list buckets, or what is in one: s3://BUCKET/PREFIX',
+    summary: 'list buckets, or what is in one: s3://BUCKET/FOLDER',
+    details: PLACES_DETAILS,
     options: {
       recursive: { short: 'r', summary: 'all below, not only the next level' },
       long: { short: 'l', summary: 'with ETags' },
       versions: { summary: 'all versions and delete markers' },
+      ...LITERAL,
     },
     run: list,
   },
   {
     name: 'tree',
     words: 'PLACE',
-    summary: 'show what is in a bucket as a tree',
+    summary: 'show what is in a bucket or folder as a tree',
+    details: PLACES_DETAILS,
+    options: LITERAL,
     run: tree,
   },
   {
     name: 'du',
     words: 'PLACE',
-    summary: 'count the bytes of a prefix',
+    summary: 'count the bytes of a bucket or folder',
+    details: PLACES_DETAILS,
+    options: LITERAL,
     run: async (call) => {
       const place = remoteOnly(call.words[0] ?? '');
       let [count, bytes] = [0, 0];
-      for await (const { size } of objectsAt(call, place)) [count, bytes] = [count + 1, bytes + size];
+      for await (const { size } of shownAt(call, place)) [count, bytes] = [count + 1, bytes + size];
       call.output.one({ objects: count, bytes }, () => [
         `${sizeText(bytes)}  ${counted(count, 'object')}  ${shown(place)}`,
       ]);
@@ -90,16 +98,17 @@ export const BROWSE_COMMANDS: readonly Command[] = [
   },
 ];
 
-/** All objects of a prefix, or of a pattern. */
-export async function* objectsAt(
-  call: Invocation,
-  { bucket, key }: RemotePlace,
-): AsyncGenerator<ListedObject> {
-  const s3 = await s3Of(call);
-  const isMeant = isPattern(key) ? matcher(key) : () => true;
-  for await (const entry of s3.list(bucket, fixedBeginning(key))) {
-    if ('object' in entry && isMeant(entry.object.key)) yield entry.object;
+/** What is below, or where nothing is: the object of that name. */
+async function* shownAt(call: Invocation, place: RemotePlace): AsyncGenerator<ListedObject> {
+  const named = await objectNamed(call, place);
+  let isFolder = false;
+  for await (const object of objectsAt(call, place)) {
+    if (!isFolder && named !== undefined)
+      call.output.note(`${shown(place)} is an object too; it is left out`);
+    isFolder = true;
+    yield object;
   }
+  if (!isFolder && named !== undefined) yield named;
 }
 
 async function list(call: Invocation): Promise<void> {
@@ -114,28 +123,14 @@ async function list(call: Invocation): Promise<void> {
   }
   const place = remoteOnly(words[0]);
   if (options.has('versions')) return listVersions(call, place);
-  const isWhole = options.has('recursive') || isPattern(place.key);
-  const s3 = await s3Of(call);
-  const isMeant = isPattern(place.key) ? matcher(place.key) : () => true;
-  const prefix = isWhole ? fixedBeginning(place.key) : await folderPrefix(s3, place);
-  for await (const entry of s3.list(place.bucket, prefix, isWhole ? '' : '/')) {
+  const named = await objectNamed(call, place);
+  if (named !== undefined) printEntry(call, { name: named.key, object: named });
+  const { prefix, has } = below(place, call);
+  const delimiter = options.has('recursive') || hasWildcards(place, call) ? '' : '/';
+  for await (const entry of (await s3Of(call)).list(place.bucket, prefix, delimiter)) {
     if ('prefix' in entry) printEntry(call, { name: entry.prefix });
-    else if (isMeant(entry.object.key)) printEntry(call, { name: entry.object.key, object: entry.object });
+    else if (has(entry.object.key)) printEntry(call, { name: entry.object.key, object: entry.object });
   }
-}
-
-/** `photos` means the folder, when there is one of that name and nothing else. */
-async function folderPrefix(
-  s3: Awaited<ReturnType<typeof s3Of>>,
-  { bucket, key }: RemotePlace,
-): Promise<string> {
-  if (key === '' || key.endsWith('/')) return key;
-  const found: string[] = [];
-  for await (const entry of s3.list(bucket, key, '/')) {
-    found.push('prefix' in entry ? entry.prefix : entry.object.key);
-    if (found.length > 1) return key;
-  }
-  return found[0] === `${key}/` ? `${key}/` : key;
 }
 
 /** Lines of a fixed width, so that a list of any length can be printed as it comes. */
@@ -160,33 +155,42 @@ function timeText(iso: string): string {
   return iso.slice(0, 19).replace('T', ' ');
 }
 
-async function listVersions(call: Invocation, { bucket, key }: RemotePlace): Promise<void> {
-  const { output } = call;
-  const s3 = await s3Of(call);
-  const isMeant = isPattern(key) ? matcher(key) : () => true;
-  for await (const version of s3.versions(bucket, fixedBeginning(key))) {
-    if (!isMeant(version.key)) continue;
-    if (output.isJson) output.json(version);
-    else {
-      const what = version.isMarker ? 'deleted' : sizeText(version.size);
-      const mark = version.isLatest ? '*' : ' ';
-      const start = `${timeText(version.modified)}  ${what.padStart(SIZE_WIDTH)}  ${mark}`;
-      output.line(`${start} ${version.version}  ${version.key}`);
+/** Of the object of that name, too. */
+async function listVersions(call: Invocation, place: RemotePlace): Promise<void> {
+  const { bucket, key } = place;
+  if (key !== folderKey(key) && !hasWildcards(place, call)) {
+    for await (const version of (await s3Of(call)).versions(bucket, key)) {
+      if (version.key !== key) break;
+      printVersion(call, version);
     }
   }
+  for await (const version of versionsAt(call, place)) printVersion(call, version);
+}
+
+function printVersion({ output }: Invocation, each: ListedVersion): void {
+  if (output.isJson) {
+    output.json(each);
+    return;
+  }
+  const { isMarker, isLatest, modified, version, key, size } = each;
+  const what = (isMarker ? 'deleted' : sizeText(size)).padStart(SIZE_WIDTH);
+  output.line(`${timeText(modified)}  ${what}  ${isLatest ? '*' : ' '} ${version}  ${key}`);
 }
 
 async function tree(call: Invocation): Promise<void> {
   const place = remoteOnly(call.words[0] ?? '');
   if (call.output.isJson) {
-    for await (const object of objectsAt(call, place)) call.output.json(object);
+    for await (const object of shownAt(call, place)) call.output.json(object);
     return;
   }
   call.output.line(shown(place));
+  const { folder } = below(place, call);
   let before: readonly string[] = [];
   let [count, bytes] = [0, 0];
-  for await (const { key, size } of objectsAt(call, place)) {
-    const parts = key.slice(place.key.lastIndexOf('/') + 1).split('/');
+  for await (const { key, size } of shownAt(call, place)) {
+    const parts = (
+      key.startsWith(folder) ? key.slice(folder.length) : key.slice(key.lastIndexOf('/') + 1)
+    ).split('/');
     const folders = parts.slice(0, -1);
     const same = folders.findIndex((part, at) => part !== before[at]);
     const from = same < 0 ? folders.length : same;

@@ -1,34 +1,27 @@
-/** `cp`, `mv` and `rm`. */
+/** `cp` and `mv`. */
 import { rm } from 'node:fs/promises';
 import { basename, join, sep } from 'node:path';
 import type { Command, Invocation, Option } from '../command.ts';
 import { ClientError, EXIT, type ExitCode, UsageError } from '../failures.ts';
-import { counted } from '../output.ts';
-import { assertMeant, YES } from '../things.ts';
-import { objectsAt, writeOut } from './browse-commands.ts';
+import { below, hasWildcards, isAboutMany, LITERAL, nothingAt, objectsAt } from './below.ts';
+import { writeOut } from './browse-commands.ts';
 import { isFolder } from './download.ts';
 import { filesBelow, localFile } from './local-tree.ts';
-import {
-  fixedBeginning,
-  isPattern,
-  type RemotePlace,
-  remoteOnly,
-  remotePlace,
-  selection,
-  shown,
-  unsafeName,
-} from './places.ts';
-import { JOBS, s3Of, type Task, Transfer, titleOf } from './transfer.ts';
+import { type RemotePlace, remotePlace, selection, shown, unsafeName } from './places.ts';
+import { JOBS, type Task, Transfer, titleOf } from './transfer.ts';
 
 const COPY_OPTIONS: Readonly<Record<string, Option>> = {
-  recursive: { short: 'r', summary: 'folders and prefixes, with all that is below' },
+  recursive: { short: 'r', summary: 'folders, with all that is below' },
+  ...LITERAL,
   include: { value: 'PATTERN', many: true, summary: 'only names that match' },
   exclude: { value: 'PATTERN', many: true, summary: 'not names that match' },
   jobs: { short: 'j', value: 'N', summary: `requests at the same time; default: ${JOBS}` },
 };
 const DETAILS = [
   'Places are s3://BUCKET/NAME, files of this computer, or - for standard input and output. A target that ends',
-  'with / is a folder. With -r what is in a folder goes into the target; * and ? match within a folder, ** across.',
+  'with / is a folder. With -r what is in a folder goes into the target: of s3://b/photos what is in photos/, not',
+  "photos-old. In a remote source * and ? match within a folder, ** across: 's3://b/photos**' is all that begins",
+  'so. --literal: names that hold * or ? themselves.',
 ].join('\n');
 
 export const COPY_COMMANDS: readonly Command[] = [
@@ -48,20 +41,7 @@ export const COPY_COMMANDS: readonly Command[] = [
     options: COPY_OPTIONS,
     run: (call) => transferAll(call, true),
   },
-  {
-    name: 'rm',
-    words: 'PLACE…',
-    summary: 'delete objects; in a bucket with versions they can be restored',
-    options: {
-      recursive: { short: 'r', summary: 'everything below the prefix' },
-      versions: { summary: 'all versions, for ever' },
-      ...YES,
-    },
-    run: remove,
-  },
 ];
-
-const DELETED_AT_ONCE = 1000;
 
 async function transferAll(call: Invocation, isMove: boolean): Promise<ExitCode> {
   const sources = call.words.slice(0, -1);
@@ -74,7 +54,9 @@ async function transferAll(call: Invocation, isMove: boolean): Promise<ExitCode>
       await transfer.uploadInput(to);
       return transfer.end();
     }
-    const isFew = sources.length === 1 && !isPattern(sources[0] ?? '') && !call.options.has('recursive');
+    const from = remotePlace(sources[0] ?? '');
+    const isMany = call.options.has('recursive') || (from !== undefined && hasWildcards(from, call));
+    const isFew = sources.length === 1 && !isMany;
     const plan = new CopyPlan(call, { transfer, target, isMove, isFew });
     await transfer.run(plan.tasks(sources));
     const code = transfer.end();
@@ -144,28 +126,24 @@ class CopyPlan {
   }
 
   async *#fromCloud(source: string, place: RemotePlace): AsyncGenerator<Task> {
-    const isMany = isPattern(place.key) || this.#call.options.has('recursive');
-    if (!isMany) {
+    if (!isAboutMany(place, this.#call)) {
       if (place.key === '') throw new UsageError(`${source} is a bucket`, 'Use -r');
       const headers = await this.#means.transfer.s3.head(place.bucket, place.key);
-      if (headers === undefined) throw new ClientError(`there is no object ${source}`, EXIT.notFound);
+      if (headers === undefined) throw await nothingAt(this.#call, place);
       const etag = (headers['etag'] ?? '').replaceAll('"', '');
       const name = place.key.slice(place.key.lastIndexOf('/') + 1);
       yield* this.#fetch({ place, etag, size: Number(headers['content-length']) }, name);
       return;
     }
-    // `-r s3://b/photos` is the folder, not everything whose name begins so.
-    const isFolderName = !isPattern(place.key) && place.key !== '' && !place.key.endsWith('/');
-    const from = isFolderName ? { ...place, key: `${place.key}/` } : place;
-    const base = isPattern(from.key) ? fixedBeginning(from.key).replace(/[^/]*$/, '') : from.key;
+    const { folder } = below(place, this.#call);
     let count = 0;
-    for await (const { key, size, etag } of objectsAt(this.#call, from)) {
-      const name = key.slice(base.length);
+    for await (const { key, size, etag } of objectsAt(this.#call, place)) {
+      const name = key.slice(folder.length);
       if (key.endsWith('/') || !this.#isMeant(name)) continue;
       count += 1;
       yield* this.#fetch({ place: { bucket: place.bucket, key }, etag, size }, name);
     }
-    if (count === 0) throw new ClientError(`there is nothing at ${source}`, EXIT.notFound);
+    if (count === 0) throw await nothingAt(this.#call, place);
   }
 
   async *#fetch(
@@ -205,53 +183,4 @@ class CopyPlan {
   async #print(place: RemotePlace): Promise<void> {
     await writeOut(await this.#means.transfer.s3.get(place), place);
   }
-}
-
-async function remove(call: Invocation): Promise<ExitCode> {
-  const { options, output, words } = call;
-  const s3 = await s3Of(call);
-  let [count, failed] = [0, 0];
-  for (const word of words) {
-    const place = remoteOnly(word);
-    const isMany = options.has('recursive') || isPattern(place.key);
-    if (!isMany && place.key === '') throw new UsageError(`${word} is a bucket`, 'Use -r, or cloudlet rb');
-    if (!isMany && !options.has('versions')) {
-      if ((await s3.head(place.bucket, place.key)) === undefined)
-        throw new ClientError(`there is no object ${shown(place)}`, EXIT.notFound);
-      await s3.deleteOne(place.bucket, place.key);
-      count += 1;
-      continue;
-    }
-    await assertMeant(call, `Delete ${options.has('versions') ? 'all versions of ' : ''}${shown(place)}?`);
-    for await (const some of inBatches(thingsAt(call, place, isMany))) {
-      const refused = await s3.deleteMany(place.bucket, some);
-      for (const { key, message } of refused) output.warn(`${key}: ${message}`);
-      count += some.length - refused.length;
-      failed += refused.length;
-    }
-  }
-  output.note(`${counted(count, 'file')} deleted`);
-  return failed > 0 ? EXIT.partial : EXIT.ok;
-}
-
-async function* thingsAt(call: Invocation, place: RemotePlace, isMany: boolean) {
-  if (!call.options.has('versions')) {
-    yield* objectsAt(call, place);
-    return;
-  }
-  const s3 = await s3Of(call);
-  for await (const { key, version } of s3.versions(place.bucket, fixedBeginning(place.key))) {
-    if (isMany || key === place.key) yield { key, version };
-  }
-}
-
-async function* inBatches<T>(items: AsyncIterable<T>): AsyncGenerator<T[]> {
-  let batch: T[] = [];
-  for await (const item of items) {
-    batch.push(item);
-    if (batch.length < DELETED_AT_ONCE) continue;
-    yield batch;
-    batch = [];
-  }
-  if (batch.length > 0) yield batch;
 }

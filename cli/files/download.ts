@@ -33,6 +33,8 @@ export interface DownloadMeans {
   readonly onMoved: (bytes: number) => void;
 }
 
+const ELSEWHERE = 'Copy it alone to another name';
+
 /** Files under way; `sync` leaves them alone. */
 export const PART_FILE = /^\.cloudlet-[0-9a-f]{16}\.part$/;
 
@@ -56,7 +58,7 @@ function partPath({ from, etag, path }: Download): string {
 export async function downloadFile(download: Download, { s3, onMoved }: DownloadMeans): Promise<void> {
   const part = partPath(download);
   await assertInside(download);
-  await mkdir(dirname(part), { recursive: true });
+  await makeFolderFor(download);
   // Its name can be foretold: whoever shares the folder might have made it a link.
   const file = await open(part, PART_FLAGS, 0o666);
   let headers: Readonly<Record<string, unknown>>;
@@ -64,10 +66,41 @@ export async function downloadFile(download: Download, { s3, onMoved }: Download
     headers = await fill(file, download, { s3, onMoved, part });
     const mtimeMs = readMtime(headers[MTIME_HEADER]) ?? Date.parse(String(headers['last-modified']));
     if (Number.isFinite(mtimeMs)) await file.utimes(new Date(), new Date(mtimeMs));
+  } catch (error) {
+    // What is gone or has changed will not go on.
+    const isGone = error instanceof S3Failure && (error.status === 404 || error.status === 412);
+    if (isGone) await rm(part, { force: true });
+    throw error;
   } finally {
     await file.close();
   }
-  await rename(part, download.path);
+  try {
+    await rename(part, download.path);
+  } catch (error) {
+    // Made meanwhile, perhaps by a download of its own: `a` beside `a/b`.
+    await assertNoFolder(download);
+    throw error;
+  }
+}
+
+/** Throws ClientError where a file stands for the folder, or a folder for the file: buckets can have both. */
+async function makeFolderFor(download: Download): Promise<void> {
+  const folder = dirname(download.path);
+  try {
+    await mkdir(folder, { recursive: true });
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code !== 'EEXIST' && code !== 'ENOTDIR') throw error;
+    throw new ClientError(`${folder} is not a folder here, but a file`, EXIT.partial, ELSEWHERE);
+  }
+  await assertNoFolder(download);
+}
+
+/** Leaves nothing of the download. */
+async function assertNoFolder(download: Download): Promise<void> {
+  if (!(await isFolder(download.path))) return;
+  await rm(partPath(download), { force: true });
+  throw new ClientError(`${download.path} is a folder here`, EXIT.partial, ELSEWHERE);
 }
 
 /** A symbolic link below the folder may lead anywhere, and `sync` skips it on the other way. */

@@ -27,6 +27,13 @@ export function remoteObject(text: string): RemotePlace {
   return place;
 }
 
+/** A bucket alone. Throws UsageError for a name in it: the command would be about more than was meant. */
+export function remoteBucket(text: string): string {
+  const { bucket, key } = remoteOnly(text);
+  if (key !== '') throw new UsageError(`${text} names something in a bucket; this is about s3://${bucket}`);
+  return bucket;
+}
+
 function bucketAndKey(text: string, path: string): RemotePlace {
   const [bucket = ''] = path.split('/', 1);
   if (!BUCKET.test(bucket)) throw new UsageError(`${text} is not s3://BUCKET/NAME`);
@@ -40,11 +47,6 @@ export function shown({ bucket, key }: RemotePlace): string {
 /** Whether the text has wildcards. */
 export function isPattern(text: string): boolean {
   return /[*?]/.test(text);
-}
-
-/** What all matching names begin with. */
-export function fixedBeginning(pattern: string): string {
-  return pattern.split(/[*?]/, 1)[0] ?? '';
 }
 
 /** `*` and `?` match within a folder, `**` across folders. */

@@ -6,6 +6,7 @@ import { ClientError, EXIT, type ExitCode, UsageError } from '../failures.ts';
 import { counted } from '../output.ts';
 import { base64OfCrc32, crc32OfFile, md5OfFile } from '../s3/checksums.ts';
 import { S3Failure } from '../s3/s3-failure.ts';
+import { folderKey } from './below.ts';
 import { isFolder } from './download.ts';
 import { filesBelow, type LocalFile } from './local-tree.ts';
 import { merged, type Pair } from './merge.ts';
@@ -19,9 +20,9 @@ const DELETED_AT_ONCE = 1000;
 export const SYNC_COMMAND: Command = {
   name: 'sync',
   words: 'SOURCE TARGET',
-  summary: 'make a folder or prefix like another: only what differs is transferred',
+  summary: 'make a folder like another: only what differs is transferred',
   details: [
-    'One of the two, or both, are s3://BUCKET/PREFIX. Files differ by size or time; the time of a file is kept in',
+    'One of the two, or both, are s3://BUCKET/FOLDER. Files differ by size or time; the time of a file is kept in',
     'the metadata "mtime". Symbolic links are skipped. A sync that was interrupted goes on when it comes again.',
   ].join('\n'),
   options: {
@@ -48,15 +49,13 @@ interface Side {
 function sideOf(word: string): Side {
   const remote = remotePlace(word);
   if (remote === undefined) return { remote, path: word };
-  const { bucket, key } = remote;
-  // `s3://b/photos` is the folder, not everything whose name begins so.
-  return { remote: { bucket, key: key === '' || key.endsWith('/') ? key : `${key}/` }, path: word };
+  return { remote: { bucket: remote.bucket, key: folderKey(remote.key) }, path: word };
 }
 
 async function sync(call: Invocation): Promise<ExitCode> {
   const [source, target] = [sideOf(call.words[0] ?? ''), sideOf(call.words[1] ?? '')];
   if (source.remote === undefined && target.remote === undefined)
-    throw new UsageError('one of the two must be s3://BUCKET/PREFIX');
+    throw new UsageError('one of the two must be s3://BUCKET/FOLDER');
   if (source.remote === undefined && !(await isFolder(source.path)))
     throw new ClientError(`${source.path} is not a folder`, EXIT.notFound);
   if (target.remote === undefined && !call.options.has('dry-run'))

@@ -3,6 +3,7 @@ import type { Cloud, StorageObject } from '../../sdk/index.ts';
 import type { Command, Invocation } from '../command.ts';
 import { ClientError, EXIT, UsageError } from '../failures.ts';
 import { pathOf, presignedUrl } from '../s3/signature.ts';
+import { below, isAboutMany, LITERAL, PLACES_DETAILS } from './below.ts';
 import { type RemotePlace, remoteObject, remoteOnly, shown } from './places.ts';
 
 const HOUR_SECONDS = 3600;
@@ -24,8 +25,9 @@ export const VERSION_COMMANDS: readonly Command[] = [
   {
     name: 'undelete',
     words: 'PLACE',
-    summary: 'restore a deleted object, or with -r all deleted ones of a prefix',
-    options: { recursive: { short: 'r', summary: 'all deleted objects of the prefix' } },
+    summary: 'restore a deleted object, or with -r all deleted ones of a folder',
+    details: PLACES_DETAILS,
+    options: { recursive: { short: 'r', summary: 'all deleted objects in the folder' }, ...LITERAL },
     run: undelete,
   },
   {
@@ -105,14 +107,18 @@ async function versionAt(cloud: Cloud, { bucket, key }: RemotePlace, text: strin
 }
 
 async function undelete(call: Invocation): Promise<void> {
-  const { options, output } = call;
+  const { output } = call;
   const place = remoteOnly(call.words[0] ?? '');
   const { cloud } = call.session();
-  const query = { prefix: place.key, include_versions: true };
+  const isMany = isAboutMany(place, call);
+  const { prefix, has } = isMany ? below(place, call) : { prefix: place.key, has: () => true };
+  const query = { prefix, include_versions: true };
   let [count, name, isDeleted] = [0, '', false];
   // Versions come by name, and newest first: the second entry of a deleted name is what it was.
   for await (const each of cloud.listObjects(place.bucket, query)) {
-    if (!options.has('recursive') && each.name !== place.key) continue;
+    // Names that go on after this one come later.
+    if (!isMany && each.name !== place.key) break;
+    if (!has(each.name)) continue;
     if (each.name !== name) [name, isDeleted] = [each.name, each.is_delete_marker === true];
     else if (isDeleted && each.is_delete_marker !== true) {
       await cloud.restoreObject(each.id, { version_id: each.version_id ?? '' });

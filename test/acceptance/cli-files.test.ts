@@ -193,3 +193,121 @@ describe('versions', () => {
     assert.equal(await keys(), before);
   });
 });
+
+describe('a place', () => {
+  const BESIDE = ['my-model-backup/x', 'my-model.txt', 'my-models/y'];
+  const WITHIN = ['my-model/a', 'my-model/b/c'];
+
+  /** A bucket with a folder, and with names that only begin like it. */
+  async function modelled(bucket: string, further: readonly string[] = []) {
+    assert.equal((await api.call('/api/buckets', { json: { name: bucket, versioning: true } })).status, 201);
+    for (const name of [...WITHIN, ...BESIDE, ...further]) await api.upload(bucket, name, 'xyz');
+  }
+
+  async function namesIn(bucket: string) {
+    const { body } = await api.call(`/api/buckets/${bucket}/files`);
+    return body.map(({ name }: { name: string }) => name);
+  }
+
+  const keysOf = (printed: string) =>
+    printed.split('\n').flatMap((line) => (line === '' ? [] : [JSON.parse(line).key]));
+
+  test('is the folder for every command, and what only begins so takes a wildcard', async () => {
+    await modelled('below');
+    const place = 's3://below/my-model';
+    assert.deepEqual(JSON.parse(await user.ok(['du', '--json', place])), { objects: 2, bytes: 6 });
+    for (const args of [['tree'], ['ls', '-r'], ['ls', '--versions']])
+      assert.deepEqual(keysOf(await user.ok([...args, '--json', place])), WITHIN, args.join(' '));
+    assert.equal(await user.ok(['tree', place]), 's3://below/my-model\n  a  3 B\n  b/\n    c  3 B\n');
+    await user.ok(['cp', '-r', place, 's3://below/copied']);
+    await user.ok(['mv', '-r', 's3://below/copied', 's3://below/moved']);
+    assert.deepEqual(await namesIn('below'), ['moved/a', 'moved/b/c', ...BESIDE, ...WITHIN].sort());
+    assert.deepEqual(JSON.parse(await user.ok(['du', '--json', `${place}**`])), { objects: 5, bytes: 15 });
+    await user.ok(['rm', '-r', '-y', 's3://below/moved']);
+    await user.ok(['rm', '-r', '-y', place]);
+    assert.deepEqual(await namesIn('below'), BESIDE);
+    await user.ok(['rm', '-y', `${place}**`]);
+    await user.ok(['undelete', '-r', place]);
+    assert.deepEqual(await namesIn('below'), WITHIN);
+    await user.ok(['rm', '-r', '--versions', '-y', place]);
+    const left = new Set(keysOf(await user.ok(['ls', '--versions', '--json', 's3://below'])));
+    assert.deepEqual(
+      [...left].filter((key) => key.startsWith('my')),
+      BESIDE,
+    );
+  });
+
+  test('that is nowhere is told with what may have been meant', async () => {
+    await modelled('nowhere');
+    assert.match(await user.fails(5, ['rm', '-r', '-y', 's3://nowhere/my-mo']), /such as .*end it with \*\*/);
+    assert.match(await user.fails(5, ['rm', '-r', 's3://nowhere/my-model.txt']), /leave out -r/);
+    assert.match(await user.fails(5, ['rm', 's3://nowhere/my-model']), /use -r/);
+    assert.match(await user.fails(5, ['cp', '-r', 's3://nowhere/my-mo', 'none']), /end it with \*\*/);
+    assert.equal((await namesIn('nowhere')).length, 5);
+    for (const args of [['rb'], ['mb'], ['bucket', 'points'], ['bucket', 'show'], ['bucket', 'rm', '-y']])
+      assert.match(await user.fails(2, [...args, 's3://nowhere/my-model']), /names something in a bucket/);
+  });
+
+  test('can be a folder and an object: each is removed alone', async () => {
+    await modelled('twice', ['my-model']);
+    const place = 's3://twice/my-model';
+    const du = await user.run(['du', place]);
+    assert.match(du.stdout, /2 objects/);
+    assert.match(du.stderr, /is an object too/);
+    assert.deepEqual(JSON.parse(await user.ok(['du', '--json', 's3://twice/my-model.txt'])).objects, 1);
+    const { code, stderr } = await user.run(['rm', '-r', '-y', place]);
+    assert.equal(code, 0, stderr);
+    assert.match(stderr, /is an object too; it stays/);
+    assert.deepEqual(await namesIn('twice'), ['my-model', ...BESIDE].sort());
+    await user.ok(['rm', place]);
+    assert.deepEqual(await namesIn('twice'), BESIDE);
+  });
+
+  test('with wildcards in its name is taken as it is with --literal', async () => {
+    const odd = ['a*c', 'a?c', 'a[b]c', 'f*/in'];
+    await modelled('literal', [...odd, 'abc', 'fg/in']);
+    await user.ok(['rm', '--literal', 's3://literal/a*c']);
+    await user.ok(['rm', '--literal', '-r', '-y', 's3://literal/f*']);
+    await user.ok(['rm', 's3://literal/a[b]c']);
+    assert.equal(
+      await user.ok(['du', '--json', '--literal', 's3://literal/a?c']),
+      '{"objects":1,"bytes":3}\n',
+    );
+    await user.ok(['mv', '--literal', 's3://literal/a?c', 's3://literal/moved?']);
+    await user.ok(['cp', '--literal', 's3://literal/moved?', 'a*here']);
+    await user.ok(['cp', 'a*here', 's3://literal/uploaded']);
+    assert.deepEqual(
+      await namesIn('literal'),
+      ['abc', 'fg/in', 'moved?', ...BESIDE, ...WITHIN, 'uploaded'].sort(),
+    );
+    await user.ok(['undelete', '--literal', 's3://literal/a*c']);
+    assert.ok((await namesIn('literal')).includes('a*c'));
+    // All versions, but not of what the pattern does not match.
+    await user.ok(['rm', '--versions', '-y', 's3://literal/*.txt']);
+    const left = keysOf(await user.ok(['ls', '--versions', '--json', 's3://literal/my-model**']));
+    assert.deepEqual(left, ['my-model-backup/x', ...WITHIN, 'my-models/y']);
+  });
+
+  test('that is a folder here and an object there is told each time, and leaves nothing', async () => {
+    await api.call('/api/buckets', { json: { name: 'both' } });
+    for (const name of ['a', 'a/b', 'c']) await api.upload('both', name, name);
+    for (const [args, folder] of [
+      [['sync', 's3://both', 'synced'], 'synced'],
+      [['cp', '-r', '--jobs', '1', 's3://both', 'copied'], 'copied'],
+    ] as const) {
+      mkdirSync(path(`${folder}/a`), { recursive: true });
+      for (let run = 0; run < 2; run++)
+        assert.match(await user.fails(7, args), /a is a folder here/, `${folder} ${run}`);
+      assert.deepEqual(readdirSync(path(folder)).sort(), ['a', 'c']);
+      assert.deepEqual(readdirSync(path(`${folder}/a`)), ['b']);
+    }
+    assert.match(await user.fails(7, ['cp', 's3://both/a', 'synced/']), /a is a folder here/);
+    // The file comes first here.
+    for (let run = 0; run < 2; run++)
+      assert.match(
+        await user.fails(7, ['cp', '-r', '--jobs', '1', 's3://both', 'fresh']),
+        /is not a folder here/,
+      );
+    assert.deepEqual(readdirSync(path('fresh')).sort(), ['a', 'c']);
+  });
+});

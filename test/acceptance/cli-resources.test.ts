@@ -63,6 +63,25 @@ test('buckets, keys and usage', async () => {
   const limits = ['--scope', 'storage:read', '--bucket', 's3://logs/2027/', '--expires', day];
   const { id, api_key, secret_access_key, ...key } = await json(['key', 'create', 'ci', ...limits]);
   assert.deepEqual(key.buckets, [{ name: 'logs', prefix: '2027/' }]);
+  for (const [place, prefix] of [
+    ['logs/2027', '2027/'],
+    ['s3://logs/2027-**', '2027-'],
+    ['logs', ''],
+  ] as const) {
+    const made = await json([
+      'key',
+      'create',
+      'of',
+      '--scope',
+      'storage:read',
+      '--expires',
+      day,
+      '--bucket',
+      place,
+    ]);
+    assert.deepEqual(made.buckets, [{ name: 'logs', prefix }]);
+    await user.ok(['key', 'rm', made.id, '-y']);
+  }
   assert.equal(key.expires_at.slice(0, 10), day);
   assert.ok(secret_access_key.length > 20);
   await user.fails(4, ['usage'], { env: { CLOUDLET_URL: cloud.api, CLOUDLET_API_KEY: api_key } });

@@ -231,7 +231,7 @@ describe('at a terminal', { skip: cannotOpenTerminal }, () => {
 
   test('what deletes asks first, and only yes means it', async () => {
     await user.ok(['mb', 'asked']);
-    const question = /Delete asked with 0 objects, for ever\? \[y\/N\]/;
+    const question = /Delete asked with 0 objects, 0 B, for ever\? \[y\/N\]/;
     for (const answer of ['\n', 'n\n', 'maybe\n']) {
       const { code, seen } = await typed('bucket rm asked', question, answer);
       assert.deepEqual([code, question.test(seen)], [2, true], seen);
@@ -242,6 +242,28 @@ describe('at a terminal', { skip: cannotOpenTerminal }, () => {
     const { code, seen } = await typed('bucket rm asked', question, 'yes\n');
     assert.equal(code, 0, seen);
     await user.fails(5, ['bucket', 'show', 'asked']);
+  });
+
+  test('rm -r says how much it is, and what comes first', async () => {
+    const api = new Client(cloud.api, user.key);
+    await api.call('/api/buckets', { json: { name: 'removed' } });
+    for (const name of ['d/1', 'd/2', 'd/3', 'd/4', 'd-not']) await api.upload('removed', name, 'x');
+    const { code, seen } = await typed(
+      '-q rm -r s3://removed/d',
+      /Delete these 4 objects, 4 B\? \[y\/N\]/,
+      'n\n',
+    );
+    assert.equal(code, 2, seen);
+    const [first, ...names] = seen.split(/\r?\n/);
+    assert.equal(first, 's3://removed/d: 4 objects, 4 B');
+    assert.deepEqual(names.slice(0, 4), [
+      '  s3://removed/d/1',
+      '  s3://removed/d/2',
+      '  s3://removed/d/3',
+      '  …',
+    ]);
+    assert.equal(JSON.parse(await user.ok(['du', '--json', 's3://removed'])).objects, 5);
+    assert.match(await user.fails(2, ['rm', '-r', 's3://removed/d']), /4 objects/);
   });
 
   test('progress is one line that is drawn again; in a pipe there are plain lines', async () => {

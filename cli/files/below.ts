@@ -1,0 +1,101 @@
+/**
+ * What a place means where several objects are meant: one meaning for all commands. `s3://b/photos` and
+ * `s3://b/photos/` are the folder, never `photos-old` or `photos.txt`; what else begins so takes a wildcard.
+ */
+import type { Invocation, Option } from '../command.ts';
+import { ClientError, EXIT } from '../failures.ts';
+import type { ListedObject, ListedVersion } from '../s3/s3-client.ts';
+import { isPattern, matcher, type RemotePlace, shown } from './places.ts';
+import { s3Of } from './transfer.ts';
+
+/** For commands that take wildcards. */
+export const LITERAL: Readonly<Record<string, Option>> = {
+  literal: { summary: '* and ? in places are no wildcards ([ never is one)' },
+};
+
+/** For the help of these commands. */
+export const PLACES_DETAILS = [
+  'A place is a folder: s3://b/photos is what is in photos/, not photos-old. * and ? match within a folder, **',
+  "across: 's3://b/photos**' is all that begins so. --literal: names that hold * or ? themselves.",
+].join('\n');
+
+export interface Below {
+  /** What all these names begin with; some others may, too. */
+  readonly prefix: string;
+  /** The folder that they are in, up to its `/`. */
+  readonly folder: string;
+  has(name: string): boolean;
+}
+
+type Options = Pick<Invocation, 'options'>;
+
+/** Whether the place names objects by wildcards. */
+export function hasWildcards({ key }: RemotePlace, { options }: Options): boolean {
+  return isPattern(key) && !options.has('literal');
+}
+
+/** Whether the command is about what is below the place, not about the one object of that name. */
+export function isAboutMany(place: RemotePlace, call: Options): boolean {
+  return call.options.has('recursive') || hasWildcards(place, call);
+}
+
+/** The objects of a folder, or those that a pattern matches. */
+export function below(place: RemotePlace, call: Options): Below {
+  const { key } = place;
+  if (hasWildcards(place, call)) {
+    const prefix = key.split(/[*?]/, 1)[0] ?? '';
+    const has = matcher(key.endsWith('/') ? `${key}**` : key);
+    return { prefix, folder: prefix.slice(0, prefix.lastIndexOf('/') + 1), has };
+  }
+  const folder = folderKey(key);
+  return { prefix: folder, folder, has: () => true };
+}
+
+/** `photos` and `photos/` → `photos/`; nothing is the whole bucket. */
+export function folderKey(key: string): string {
+  return key === '' || key.endsWith('/') ? key : `${key}/`;
+}
+
+/** The objects below a place. Throws S3Failure. */
+export async function* objectsAt(call: Invocation, place: RemotePlace): AsyncGenerator<ListedObject> {
+  const s3 = await s3Of(call);
+  const { prefix, has } = below(place, call);
+  for await (const entry of s3.list(place.bucket, prefix))
+    if ('object' in entry && has(entry.object.key)) yield entry.object;
+}
+
+/** Their versions and delete markers. Throws S3Failure. */
+export async function* versionsAt(call: Invocation, place: RemotePlace): AsyncGenerator<ListedVersion> {
+  const s3 = await s3Of(call);
+  const { prefix, has } = below(place, call);
+  for await (const version of s3.versions(place.bucket, prefix)) if (has(version.key)) yield version;
+}
+
+/** The object of exactly this name, or undefined for a folder, a pattern, and where there is none. */
+export async function objectNamed(call: Invocation, place: RemotePlace): Promise<ListedObject | undefined> {
+  const { bucket, key } = place;
+  if (key === folderKey(key) || hasWildcards(place, call)) return undefined;
+  // Names that go on after this one come later.
+  for await (const entry of (await s3Of(call)).list(bucket, key))
+    return 'object' in entry && entry.object.key === key ? entry.object : undefined;
+  return undefined;
+}
+
+/** That nothing is at a place, with what may have been meant. */
+export async function nothingAt(call: Invocation, place: RemotePlace): Promise<ClientError> {
+  const what = isAboutMany(place, call) ? 'nothing' : 'no object';
+  return new ClientError(`there is ${what} at ${shown(place)}`, EXIT.notFound, await hintFor(call, place));
+}
+
+async function hintFor(call: Invocation, place: RemotePlace): Promise<string | undefined> {
+  const { bucket, key } = place;
+  if (key === '' || hasWildcards(place, call)) return undefined;
+  const isMany = isAboutMany(place, call);
+  for await (const entry of (await s3Of(call)).list(bucket, isMany ? key : folderKey(key))) {
+    if (!('object' in entry)) return undefined;
+    if (!isMany) return 'There is a folder of that name: use -r';
+    if (entry.object.key === key) return 'There is an object of that name: leave out -r';
+    return `Names begin so, such as ${shown({ bucket, key: entry.object.key })}: for them, end it with **`;
+  }
+  return undefined;
+}

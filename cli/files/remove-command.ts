@@ -1,0 +1,117 @@
+/** `rm`: what is deleted is shown before it is asked. */
+import type { Command, Invocation } from '../command.ts';
+import { EXIT, type ExitCode, UsageError } from '../failures.ts';
+import { counted, sizeText } from '../output.ts';
+import { assertMeant, YES } from '../things.ts';
+import {
+  isAboutMany,
+  LITERAL,
+  nothingAt,
+  objectNamed,
+  objectsAt,
+  PLACES_DETAILS,
+  versionsAt,
+} from './below.ts';
+import { type RemotePlace, remoteOnly, shown } from './places.ts';
+import { s3Of } from './transfer.ts';
+
+const DELETED_AT_ONCE = 1000;
+/** Names that are shown before it is asked. */
+const NAMES_SHOWN = 3;
+
+export const REMOVE_COMMAND: Command = {
+  name: 'rm',
+  words: 'PLACE…',
+  summary: 'delete objects; in a bucket with versions they can be restored',
+  details: PLACES_DETAILS,
+  options: {
+    recursive: { short: 'r', summary: 'everything in the folder' },
+    versions: { summary: 'all versions, for ever' },
+    ...LITERAL,
+    ...YES,
+  },
+  run: remove,
+};
+
+/** An object, or with `version` one of its versions. */
+interface Leaving {
+  readonly key: string;
+  readonly size: number;
+  readonly version?: string;
+}
+
+async function remove(call: Invocation): Promise<ExitCode> {
+  const { options, output, words } = call;
+  const s3 = await s3Of(call);
+  let [count, failed] = [0, 0];
+  for (const word of words) {
+    const place = remoteOnly(word);
+    const isMany = isAboutMany(place, call);
+    if (!isMany && place.key === '') throw new UsageError(`${word} is a bucket`, 'Use -r, or cloudlet rb');
+    if (!isMany && !options.has('versions')) {
+      if ((await s3.head(place.bucket, place.key)) === undefined) throw await nothingAt(call, place);
+      await s3.deleteOne(place.bucket, place.key);
+      count += 1;
+      continue;
+    }
+    if (isMany && (await objectNamed(call, place)) !== undefined)
+      output.warn(`${shown(place)} is an object too; it stays. Without -r it alone is deleted`);
+    if (!options.has('yes')) await askAbout(call, place);
+    let found = 0;
+    for await (const some of inBatches(leaving(call, place))) {
+      const refused = await s3.deleteMany(place.bucket, some);
+      for (const { key, message } of refused) output.warn(`${key}: ${message}`);
+      found += some.length;
+      count += some.length - refused.length;
+      failed += refused.length;
+    }
+    if (found === 0 && place.key !== '') throw await nothingAt(call, place);
+  }
+  output.note(`${counted(count, 'file')} deleted`);
+  return failed > 0 ? EXIT.partial : EXIT.ok;
+}
+
+/** Says how much it is, and what comes first. Throws UsageError unless the answer is yes. */
+async function askAbout(call: Invocation, place: RemotePlace): Promise<void> {
+  const { options, output } = call;
+  const first: string[] = [];
+  let [count, bytes] = [0, 0];
+  for await (const { key, size } of leaving(call, place)) {
+    [count, bytes] = [count + 1, bytes + size];
+    if (first.length < NAMES_SHOWN && first.at(-1) !== key) first.push(key);
+  }
+  if (count === 0 && place.key !== '') throw await nothingAt(call, place);
+  const noun = options.has('versions') ? 'version' : 'object';
+  const total = `${counted(count, noun)}, ${sizeText(bytes)}`;
+  output.ask(`${shown(place)}: ${total}`, ...first.map((key) => `  ${shown({ ...place, key })}`));
+  if (count > first.length) output.ask('  …');
+  const what = options.has('versions') ? `these ${total}, for ever` : `these ${total}`;
+  await assertMeant(call, `Delete ${what}?`);
+}
+
+async function* leaving(call: Invocation, place: RemotePlace): AsyncGenerator<Leaving> {
+  if (!call.options.has('versions')) {
+    yield* objectsAt(call, place);
+    return;
+  }
+  if (isAboutMany(place, call)) {
+    for await (const { key, size, version } of versionsAt(call, place)) yield { key, size, version };
+    return;
+  }
+  for await (const { key, size, version } of (await s3Of(call)).versions(place.bucket, place.key)) {
+    // Names that go on after this one come later.
+    if (key !== place.key) return;
+    yield { key, size, version };
+  }
+}
+
+async function* inBatches<T>(items: AsyncIterable<T>): AsyncGenerator<T[]> {
+  let batch: T[] = [];
+  for await (const item of items) {
+    batch.push(item);
+    if (batch.length < DELETED_AT_ONCE) continue;
+    yield batch;
+    batch = [];
+  }
+  if (batch.length > 0) yield batch;
+}
