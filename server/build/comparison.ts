@@ -1,6 +1,5 @@
 /** Compares a restored data directory, before its first start, with its recovery point. */
-import { constants } from 'node:fs';
-import { type FileHandle, mkdtemp, open, rm } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { LedgerWalk } from '../billing/ledger/checks-walk.ts';
@@ -17,6 +16,7 @@ import { DrillChecks } from '../recovery/drill-checks.ts';
 import { type Component, type Entry, entriesOf, type Manifest } from '../recovery/manifest.ts';
 import type { Repository } from '../recovery/repository.ts';
 import { writeFiles } from '../recovery/restore.ts';
+import { differenceOf } from './file-comparison.ts';
 
 export interface ComparisonOptions {
   readonly repository: Repository;
@@ -146,32 +146,6 @@ async function chooseFiles(all: AsyncIterable<Entry>, most: number | null) {
     total++;
   }
   return { entries, total };
-}
-
-/** null: they are the same. Throws Damaged when the point cannot be read. */
-async function differenceOf(repository: Repository, path: string, entry: Entry): Promise<string | null> {
-  let file: FileHandle;
-  try {
-    file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW);
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    return code === 'ENOENT' ? 'is missing' : `cannot be read (${code})`;
-  }
-  try {
-    const { size } = await file.stat();
-    if (size !== entry.size_bytes) return `has ${size} bytes, and ${entry.size_bytes} in the point`;
-    let from = 0;
-    for await (const bytes of repository.read(entry.pieces)) {
-      const own = Buffer.alloc(bytes.length);
-      const { bytesRead } = await file.read(own, 0, own.length, from);
-      const at = bytesRead < own.length ? bytesRead : own.findIndex((byte, i) => byte !== bytes[i]);
-      if (at >= 0 && !own.equals(bytes)) return `has other bytes from byte ${from + at} on`;
-      from += bytes.length;
-    }
-    return null;
-  } finally {
-    await file.close();
-  }
 }
 
 class FileProgress {

@@ -3,11 +3,10 @@
  * moment (blockdev-backup) into a file that we made in the guest's folder and whose name is gone as soon as
  * QEMU has it open; a stop does not wait for that, and ends it. One that does not run is read as it lies.
  */
-import { execFile, spawn } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
-import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import type { GuestFile, GuestFiles } from '../../compute/machines/point-machines.ts';
@@ -18,6 +17,7 @@ import { HOLE } from '../../recovery/chunks.ts';
 import { openOwn, removeName } from '../host-process/foreign-files.ts';
 import { FILES } from './arguments.ts';
 import { createDisk } from './disk.ts';
+import { type Extent, mapOf } from './disk-map.ts';
 import { GUEST, type GuestFolders, type GuestRecord } from './guest-folders.ts';
 import type { GuestRun } from './guest-run.ts';
 import type { GuestRuns } from './guest-runs.ts';
@@ -153,14 +153,6 @@ export class DiskCopies implements GuestFiles {
   }
 }
 
-interface Extent {
-  readonly start: number;
-  readonly length: number;
-  readonly zero: boolean;
-  /** Where in the file. */
-  readonly offset: number;
-}
-
 function* zeros({ start, length }: Extent): Generator<Uint8Array> {
   const end = start + length;
   // Up to where blocks begin.
@@ -173,28 +165,6 @@ function* zeros({ start, length }: Extent): Generator<Uint8Array> {
 function bytesIn(fd: number, { offset, length }: Extent): AsyncIterable<Uint8Array> {
   const part = { start: offset, end: offset + length - 1 };
   return fs.createReadStream('', { fd, ...part, highWaterMark: HOLE.length, autoClose: false });
-}
-
-interface Mapped {
-  readonly fd: number;
-  readonly format: string;
-  readonly uid: number | null;
-}
-
-/** The content of a file, part by part, as the guest's own user reads it. */
-async function mapOf(qemuImg: string, { fd, format, uid }: Mapped): Promise<readonly Extent[]> {
-  const args = ['map', '-U', '-f', format, '--output=json', '/proc/self/fd/3'];
-  const user = uid === null ? {} : { uid, gid: uid };
-  const child = spawn(qemuImg, args, {
-    stdio: ['ignore', 'pipe', 'ignore', fd],
-    env: { LANG: 'C' },
-    ...user,
-  });
-  const ended = new Promise((resolve) => child.once('close', resolve));
-  const said = await text(child.stdout as Readable);
-  const code = await ended;
-  if (code !== 0) throw new Error(`the holes of the disk could not be found: qemu-img ended with ${code}`);
-  return JSON.parse(said) as Extent[];
 }
 
 function diskOf({ diskFormat }: GuestRecord): string {
