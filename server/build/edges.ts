@@ -101,6 +101,8 @@ export function buildEdges(
     maxPerAddress: Math.ceil(config.maxConnectionsPerAddress * share),
     trustedProxies,
     slowSeconds: config.slowBodySeconds,
+    pauseSeconds: config.pausedResponseSeconds,
+    maxWaitingBytes: config.unreadResponsesMb * 2 ** 20,
   });
   const isReserve = guard.isReserve.bind(guard);
   const bodies = new BodyMemory(REQUEST_BODIES_BYTES);

@@ -172,6 +172,14 @@ export const SETTINGS = {
     3600,
     'Time after which a request body slower than 1 KiB/s is aborted',
   ),
+  pausedResponseSeconds: integer(
+    'CLOUDLET_PAUSED_RESPONSE_SECONDS',
+    900,
+    1,
+    86_400,
+    'Time after which a response whose reader takes less than 30 KiB is aborted. When connections or memory run short, ' +
+      'readers that are slow for 2 s are cut before, of the account with most of them',
+  ),
   unreadResponsesMb: integer(
     'CLOUDLET_UNREAD_RESPONSES_MB',
     128,

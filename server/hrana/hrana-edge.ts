@@ -12,6 +12,7 @@ import type { Egress } from '../databases/egress.ts';
 import type { EngineDatabase } from '../databases/engine.ts';
 import { announcesBody, type BodyMemory, dropRest, readBody } from '../http/body.ts';
 import { problemHeaders, toAppError, toProblem, type UnreadResponses } from '../http/response.ts';
+import { ownResponse } from '../http/slow-readers.ts';
 import { Counts } from '../platform/concurrency.ts';
 import { AppError } from '../platform/errors.ts';
 import { endOfTick } from '../platform/tick.ts';
@@ -126,7 +127,8 @@ export class HranaEdge {
   }
 
   /** Counts a call until it ends. */
-  #begin({ databaseId }: EngineDatabase, reply: FastifyReply): void {
+  #begin({ databaseId, accountId }: EngineDatabase, reply: FastifyReply): void {
+    ownResponse(reply.raw, accountId);
     const { maxCalls } = this.#deps;
     if (this.#underWay.of(databaseId) >= maxCalls) throw tooMany(maxCalls);
     if (!reply.raw.destroyed) reply.raw.once('close', this.#underWay.add(databaseId));

@@ -1,24 +1,34 @@
 /**
- * Limits the cost of connections: their number, the minimum speed of bodies and responses, and a problem
- * document for requests that Node's parser rejects.
+ * Limits the cost of connections: their number, the minimum speed of bodies, how long a response may wait for
+ * its reader, and a problem document for requests that Node's parser rejects.
  */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Logger } from 'pino';
+import { sourceOf } from '../platform/caller-networks.ts';
 import { AppError, type ErrorCode } from '../platform/errors.ts';
 import { newId } from '../platform/ids.ts';
 import { ConnectionSlots, type SlotDeps } from './connection-slots.ts';
 import { PROBLEM_TYPE, problemHeaders, toProblem } from './response.ts';
+import { ownerOf, type SlowReader, SlowReaders } from './slow-readers.ts';
 
 export interface GuardDeps extends SlotDeps {
-  /** A transfer under MIN_BYTES_PER_SECOND for this long is cut. */
+  /** A request body under MIN_BYTES_PER_SECOND for this long is cut. */
   readonly slowSeconds: number;
+  /** A response whose reader takes hardly anything for this long is cut. */
+  readonly pauseSeconds: number;
+  /** Memory for whole responses that slow readers leave waiting, of all accounts together. */
+  readonly maxWaitingBytes: number;
   readonly log: Pick<Logger, 'warn'>;
 }
 
 const MIN_BYTES_PER_SECOND = 1024;
+/** A transfer goes on that moves so much. */
+const MIN_BYTES = 30 * MIN_BYTES_PER_SECOND;
 const CHECK_MS = 1000;
+/** A reader that has hardly moved for so long is cut when there is a shortage. */
+const SLOW_READER_MS = 2000;
 /** Time for a client to read the reason of a refusal. */
 const REFUSAL_MS = 5000;
 /** Maximum concurrent refusals with a reason; further connections are closed without one. */
@@ -31,6 +41,9 @@ interface Transfer {
   seen: IncomingMessage | undefined;
   bytes: number;
   since: number;
+  /** Bytes that have left our buffers, and the most that the kernel's queue had since. */
+  settled: number;
+  peak: number;
 }
 
 export class ConnectionGuard {
@@ -42,16 +55,20 @@ export class ConnectionGuard {
   #refusing = 0;
   #hasWarnedOfTls = false;
   readonly #timer: NodeJS.Timeout;
+  /** Found at the last check. */
+  #slowReaders = new SlowReaders([]);
 
   constructor(deps: GuardDeps) {
     this.#deps = deps;
     this.#slots = new ConnectionSlots(deps, {
       close: (socket, { reason, wasUsed }) => {
         // A client with an earlier response would take a refusal for the response to its next request.
-        if (wasUsed || this.#isReceiving(socket)) socket.destroy();
+        const isAnswering = this.#transfers.get(socket)?.response?.headersSent === true;
+        if (wasUsed || isAnswering || this.#isReceiving(socket)) socket.destroy();
         else this.#turnAway(socket, reason);
       },
       isReceiving: (socket) => this.#isReceiving(socket),
+      slowReader: (of) => this.#slowReaders.take(of),
     });
     this.#timer = setInterval(() => this.#cutSlow(), CHECK_MS).unref();
   }
@@ -74,6 +91,8 @@ export class ConnectionGuard {
         seen: undefined,
         bytes: 0,
         since: 0,
+        settled: 0,
+        peak: 0,
       });
       socket.on('close', () => {
         this.#transfers.delete(socket);
@@ -125,21 +144,27 @@ export class ConnectionGuard {
 
   #cutSlow(): void {
     const now = this.#deps.clock.monotonic();
-    const slowMs = this.#deps.slowSeconds * 1000;
+    const slow: SlowReader[] = [];
     for (const [socket, transfer] of this.#transfers) {
       const { request, response } = transfer;
       if (request === undefined || response === undefined || response.closed) continue;
-      const moved = socket.bytesRead + socket.bytesWritten - socket.writableLength;
+      const moved = movedBytes(socket, transfer);
       // Only time spent waiting for the client counts: not our own work, nor a body that we have paused.
       const reading = !request.complete && !request.isPaused() && request.readableFlowing !== false;
       const sending = response.headersSent && socket.writableLength > 0;
-      const enough = moved - transfer.bytes >= (MIN_BYTES_PER_SECOND * slowMs) / 1000;
-      if (transfer.seen !== request || !(reading || sending) || enough) {
+      const limitMs = (reading ? this.#deps.slowSeconds : this.#deps.pauseSeconds) * 1000;
+      const wanted = reading ? (MIN_BYTES_PER_SECOND * limitMs) / 1000 : MIN_BYTES;
+      if (transfer.seen !== request || !(reading || sending) || moved - transfer.bytes >= wanted) {
         Object.assign(transfer, { seen: request, bytes: moved, since: now });
-      } else if (now - transfer.since >= slowMs) {
+      } else if (now - transfer.since >= limitMs) {
         this.#cut(request, response);
+      } else if (!reading && now - transfer.since >= SLOW_READER_MS) {
+        const owner = ownerOf(response) ?? sourceOf(socket.remoteAddress ?? '');
+        slow.push({ socket, owner, since: transfer.since, waitingBytes: socket.writableLength });
       }
     }
+    this.#slowReaders = new SlowReaders(slow);
+    for (const socket of this.#slowReaders.takeBeyond(this.#deps.maxWaitingBytes)) socket.destroy();
   }
 
   #cut(request: IncomingMessage, response: ServerResponse): void {
@@ -173,6 +198,20 @@ export class ConnectionGuard {
     this.#hasWarnedOfTls = true;
     this.#deps.log.warn(`a client calls with https://, but these ports serve HTTP. ${SPEAKS_HTTP.hint}`);
   }
+}
+
+/**
+ * Bytes that moved either way, for comparison. Of a chunk that waits in the kernel's queue what has left it
+ * counts, too: a large one takes long.
+ */
+function movedBytes(socket: Socket, transfer: Transfer): number {
+  const settled = socket.bytesRead + socket.bytesWritten - socket.writableLength;
+  // Node's own idle time-out of sockets looks at the same number.
+  const { _handle: handle } = socket as { _handle?: { writeQueueSize?: number } | null };
+  const queued = handle?.writeQueueSize ?? 0;
+  transfer.peak = settled === transfer.settled ? Math.max(transfer.peak, queued) : queued;
+  transfer.settled = settled;
+  return settled + transfer.peak - queued;
 }
 
 /** Sends the last response on a connection, then closes it, even if the client keeps its half open. */

@@ -10,9 +10,14 @@ function open(given: Partial<SlotDeps> = {}) {
   const names = new Map<Socket, string>();
   const deps = { clock, maxConnections: 100, maxPerAddress: 100, trustedProxies: [], ...given };
   const receiving = new Set<Socket>();
+  const slow: Socket[] = [];
   const slots = new ConnectionSlots(deps, {
     close: (socket, { wasUsed }) => closed.push({ name: names.get(socket) ?? '', wasUsed }),
     isReceiving: (socket) => receiving.has(socket),
+    slowReader: (of) => {
+      const at = slow.findIndex((socket) => of?.has(socket) ?? true);
+      return at < 0 ? undefined : slow.splice(at, 1)[0];
+    },
   });
   /** A connection from `remoteAddress`, and what came of it. */
   const enter = (remoteAddress: string, name = '') => {
@@ -21,7 +26,7 @@ function open(given: Partial<SlotDeps> = {}) {
     return { socket, slot: slots.enter(socket) };
   };
   const kind = (remoteAddress: string) => enter(remoteAddress).slot.kind;
-  return { slots, clock, closed, enter, kind, receiving };
+  return { slots, clock, closed, enter, kind, receiving, slow };
 }
 
 test('an address has its share, whatever the others have; a /64 counts as one address', () => {
@@ -157,4 +162,31 @@ test('callers of a trusted proxy get slots of an address that only sends, and th
   const last = enter(proxy);
   slots.busy(last.socket);
   assert.notEqual(closed.at(-1)?.name, 'a2');
+});
+
+test('slow readers make room before those who still send, and for their own address alone', () => {
+  const { enter, slots, clock, closed, receiving, slow, kind } = open({
+    maxConnections: 4,
+    maxPerAddress: 3,
+  });
+  const [sender, ours, theirs] = [
+    enter('192.0.2.1', 'sender').socket,
+    enter('192.0.2.1', 'ours').socket,
+    enter('192.0.2.2', 'theirs').socket,
+  ];
+  enter('192.0.2.1', 'third');
+  for (const { socket } of [{ socket: sender }, { socket: ours }, { socket: theirs }]) slots.busy(socket);
+  receiving.add(sender);
+  clock.advance(2000);
+  slow.push(theirs, ours);
+  assert.equal(kind('192.0.2.3'), 'ordinary');
+  assert.deepEqual(
+    closed.map(({ name }) => name),
+    ['third'],
+  );
+  assert.equal(kind('192.0.2.4'), 'ordinary');
+  assert.deepEqual(
+    closed.map(({ name }) => name),
+    ['third', 'theirs'],
+  );
 });

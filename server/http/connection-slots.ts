@@ -1,7 +1,7 @@
 /**
  * Connection limits. Each address has a share of the connections; at the limit, an idle connection is closed,
- * else one on which the address with the most connections is still sending a request; and a few slots are
- * reserved for health checks.
+ * else one whose reader is slow, else one on which the address with the most connections is still sending a
+ * request; and a few slots are reserved for health checks.
  */
 import { type BlockList, isIP, type Socket } from 'node:net';
 import { sourceOf } from '../platform/caller-networks.ts';
@@ -26,6 +26,8 @@ export interface Sockets {
   close(socket: Socket, why: { readonly reason: string; readonly wasUsed: boolean }): void;
   /** True while the rest of a request is awaited on it. */
   isReceiving(socket: Socket): boolean;
+  /** One whose response waits for its reader, of all or of these, which is not told again. */
+  slowReader(of?: ReadonlySet<Socket>): Socket | undefined;
 }
 
 /** A connection that is younger, or became idle later, may be about to send. */
@@ -130,13 +132,26 @@ export class ConnectionSlots {
     const own = this.#sources.get(source);
     if (hasShare && own !== undefined && own.all.size >= maxPerAddress) {
       const reason = `More than ${maxPerAddress} connections from one address are open`;
-      return this.#closeOldest(own.idle, reason) ? undefined : reason;
+      if (this.#closeOldest(own.idle, reason)) return undefined;
+      return this.#closeSlowReader(reason, own.all) ? undefined : reason;
     }
     if (this.#held.size - this.#reserve.size < maxConnections) return undefined;
     const reason = 'Too many connections are open';
-    if (this.#closeOldest(this.#idle, reason)) return undefined;
+    if (this.#closeOldest(this.#idle, reason) || this.#closeSlowReader(reason)) return undefined;
     // The callers of a proxy are many: each is taken for one that has none yet.
     return this.#closeReceiving(hasShare ? (own?.all.size ?? 0) : 0, reason) ? undefined : reason;
+  }
+
+  #closeSlowReader(reason: string, of?: ReadonlySet<Socket>): boolean {
+    for (;;) {
+      const socket = this.#control.slowReader(of);
+      if (socket === undefined) return false;
+      // It may have ended since it was found slow.
+      if (this.#reserve.has(socket) || !this.#held.has(socket)) continue;
+      this.leave(socket);
+      this.#control.close(socket, { reason, wasUsed: true });
+      return true;
+    }
   }
 
   /** Closes a connection of the address with the most slow senders, so that a few cannot hold all slots. */

@@ -30,6 +30,7 @@ import {
 } from './origins.ts';
 import { logFailure, sendProblem, sendResponse, type UnreadResponses } from './response.ts';
 import { freePaths, type Route, unknownPath } from './route.ts';
+import { ownResponse } from './slow-readers.ts';
 
 export interface EdgeDeps extends AdmitDeps {
   readonly clock: Clock;
@@ -235,6 +236,7 @@ function mount(app: FastifyInstance, deps: EdgeDeps, route: Route): void {
       return payload;
     },
     handler: async (request, reply) => {
+      ownResponse(reply.raw, request.principal.accountId);
       try {
         const response = await called(deps, request, () => handle(request, reply));
         if (response !== undefined) sendResponse(deps, reply, response);

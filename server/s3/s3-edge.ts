@@ -12,6 +12,7 @@ import type { CallerLimits } from '../http/caller.ts';
 import type { TrustedProxies } from '../http/client-address.ts';
 import { isAwsSigned } from '../http/edge.ts';
 import type { HostCheck } from '../http/origins.ts';
+import { ownResponse } from '../http/slow-readers.ts';
 import type { Clock } from '../platform/clock.ts';
 import { isAppError } from '../platform/errors.ts';
 import { newId } from '../platform/ids.ts';
@@ -277,6 +278,7 @@ export class S3Edge {
         throw error;
       });
       exchange.principal = principal;
+      ownResponse(exchange.response, principal.accountId);
       limiter.take({ principal, address }, {});
       return { caller: principal, verified };
     } finally {

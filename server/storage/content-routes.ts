@@ -4,6 +4,7 @@ import { isLoopback } from '../http/origins.ts';
 import { contentDisposition } from '../http/response.ts';
 import { defineRoute, type Route, type RouteInput } from '../http/route.ts';
 import { sendContent, sendStream } from '../http/send-content.ts';
+import { ownResponse } from '../http/slow-readers.ts';
 import { formatTime } from '../platform/clock.ts';
 import { Type } from '../platform/json-schema.ts';
 import type { Archives } from './archives.ts';
@@ -60,8 +61,9 @@ export function cdnRoutes({ downloads, links, apiUrl }: CdnRoutesDeps): Route[] 
     produces: 'bytes',
     errors: ['invalid_link', 'object_not_found', 'version_not_found', 'customer_key_required'],
     handler: async (input) => {
-      const { params, query, request } = input;
+      const { params, query, request, reply } = input;
       const { holder, secondsLeft } = await links.check(params.id, query);
+      ownResponse(reply.raw, holder.accountId);
       const content = await downloads.find(holder, params.id, query.version_id);
       const caching =
         query.version_id === undefined
@@ -100,9 +102,10 @@ function downloadRoute({ downloads, links }: ContentRoutesDeps): Route {
       'data_corrupted',
     ],
     handler: async (input) => {
-      const { principal, params, query } = input;
+      const { principal, params, query, reply } = input;
       const byLink = principal.via === 'nobody';
       const reader = byLink ? (await links.check(params.id, query)).holder : principal;
+      ownResponse(reply.raw, reader.accountId);
       const content = await downloads.find(reader, params.id, query.version_id);
       await send(input, { downloads, content, caching: 'private, no-cache', kind: 'attachment' });
     },

@@ -1,11 +1,14 @@
 /** reliability H5–H12: what one caller may cost the others. */
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import type { Socket } from 'node:net';
 import { after, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { CheckedClient } from '../harness/checked-client.ts';
 import { CloudProcess } from '../harness/cloud-process.ts';
 import { openSocket, parseResponse, readToEnd } from '../harness/raw-http.ts';
 import { eventually } from '../harness/waiting.ts';
+import { newS3 } from './s3-kit.ts';
 
 const cloud = await CloudProcess.start({ env: { CLOUDLET_SLOW_BODY_SECONDS: '2' } });
 const tight = await CloudProcess.start({
@@ -135,6 +138,82 @@ describe('connections', () => {
       assert.deepEqual([answer.status, answer.body.code], [408, 'request_timeout']);
     }
     await user.expect(200, '/api/buckets/unhurt');
+  });
+});
+
+/** More than the buffers of a connection hold. */
+const LARGE_BYTES = 24 * 2 ** 20;
+
+/** Asks, and reads no more than how the response begins. */
+async function pausedDownload(base: string, target: string, headers = '') {
+  const socket = await openSocket(base);
+  socket.write(
+    `GET ${target} HTTP/1.1\r\nHost: ${new URL(base).host}\r\n${headers}Connection: close\r\n\r\n`,
+  );
+  const [first] = await once(socket, 'data');
+  socket.pause();
+  return { socket, bytes: first.length, start: String(first.subarray(0, 100)) };
+}
+
+/** A user with a large object, and the path of a link to it. */
+async function linkedObject(user: CheckedClient, bucket: string) {
+  await user.expect(201, '/api/buckets', { json: { name: bucket } });
+  const { object_id: id } = (await user.upload(bucket, 'large', Buffer.alloc(LARGE_BYTES, 'x'))).body;
+  const { cdn_url: link } = await user.expect(200, `/api/storage/${id}/cdn-url`);
+  return { id, link: new URL(link) };
+}
+
+describe('downloads', () => {
+  test('may pause on either port, by REST, link and S3, for longer than a body may be slow', async () => {
+    const user = client.as((await client.register()).api_key);
+    const { id, link } = await linkedObject(user, 'paused');
+    const s3 = await newS3(cloud.data, user);
+    const { target } = s3.prepare('GET', '/paused/large', { presigned: 600 });
+    const paused = await Promise.all([
+      pausedDownload(cloud.api, `/api/storage/${id}/download`, `X-API-Key: ${user.key}\r\n`),
+      pausedDownload(link.origin, link.pathname + link.search),
+      pausedDownload(cloud.data, target),
+    ]);
+    // Twice what is allowed to a request body, and the checks are a second apart.
+    await sleep(6000);
+    for (const { socket, bytes, start } of paused) {
+      assert.match(start, /^HTTP\/1\.1 200 /);
+      const rest = await readToEnd(socket.resume(), 60_000);
+      assert.ok(bytes + rest.length > LARGE_BYTES, `${rest.length} bytes more`);
+    }
+  });
+
+  test('that one account leaves unread take neither the connections nor the download of another', async () => {
+    const caller = await CheckedClient.open(tight.api);
+    const [victim, attacker] = [await caller.register(), await caller.register()];
+    const [ours, theirs] = [
+      await linkedObject(caller.as(victim.api_key), 'ours'),
+      await linkedObject(caller.as(attacker.api_key), 'theirs'),
+    ];
+    const path = ({ link }: { link: URL }) => link.pathname + link.search;
+    const own = await pausedDownload(ours.link.origin, path(ours));
+    const hogs: Socket[] = [];
+    for (let i = 0; i < 59; i++) {
+      const hog = await openSocket(theirs.link.origin);
+      hog.pause();
+      hog.write(`GET ${path(theirs)} HTTP/1.1\r\nHost: ${theirs.link.host}\r\n\r\n`);
+      hogs.push(hog);
+    }
+    try {
+      const status = () =>
+        fetch(ours.link, { method: 'HEAD', headers: { connection: 'close' } }).then(
+          (response) => response.status,
+          () => 0,
+        );
+      await eventually('the victim is served, call after call', async () => {
+        for (let i = 0; i < 20; i++) if ((await status()) !== 200) return false;
+        return true;
+      });
+      const rest = await readToEnd(own.socket.resume(), 60_000);
+      assert.ok(own.bytes + rest.length > LARGE_BYTES, `${rest.length} bytes more`);
+    } finally {
+      for (const hog of hogs) hog.destroy();
+    }
   });
 });
 

@@ -22,6 +22,9 @@ export class SlotPool {
   ]);
   #idleBytes = 0;
   #inUseBytes = 0;
+  /** Slots whose sink has stalled: those of prompt ones stay large beside them. */
+  readonly #resting = new Set<Slot>();
+  #restingBytes = 0;
 
   get inUseBytes(): number {
     return this.#inUseBytes;
@@ -29,7 +32,8 @@ export class SlotPool {
 
   /** A slot of LARGE_SLOT_BYTES if requested and memory is available, else of SMALL_SLOT_BYTES. */
   take(wantedBytes: number): Slot {
-    const large = wantedBytes > SMALL_SLOT_BYTES && this.#inUseBytes + LARGE_SLOT_BYTES <= BUDGET_BYTES;
+    const activeBytes = this.#inUseBytes - Math.min(this.#restingBytes, BUDGET_BYTES);
+    const large = wantedBytes > SMALL_SLOT_BYTES && activeBytes + LARGE_SLOT_BYTES <= BUDGET_BYTES;
     const size = large ? LARGE_SLOT_BYTES : SMALL_SLOT_BYTES;
     this.#inUseBytes += size;
     const idle = this.#idle.get(size)?.pop();
@@ -41,9 +45,21 @@ export class SlotPool {
     return { memory, bytes: Buffer.from(memory) };
   }
 
+  /** Call when the sink of a slot has stalled, until it is given back. Idempotent. */
+  rest(slot: Slot): void {
+    if (this.#resting.has(slot)) return;
+    this.#resting.add(slot);
+    this.#restingBytes += slot.bytes.length;
+  }
+
+  #wake(slot: Slot): void {
+    if (this.#resting.delete(slot)) this.#restingBytes -= slot.bytes.length;
+  }
+
   /** Takes a slot back. Nobody may touch it any more. */
   give(slot: Slot): void {
     const size = slot.bytes.length;
+    this.#wake(slot);
     this.#inUseBytes -= size;
     if (this.#idleBytes + size > MAX_IDLE_BYTES) return;
     this.#idleBytes += size;
@@ -52,6 +68,7 @@ export class SlotPool {
 
   /** Discards a slot that may still be referenced; it is never reused. */
   forfeit(slot: Slot): void {
+    this.#wake(slot);
     this.#inUseBytes -= slot.bytes.length;
   }
 }

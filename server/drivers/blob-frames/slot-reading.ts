@@ -136,7 +136,7 @@ export class SlotReading {
       const to = Math.min(range.end, base + goodChunks * CHUNK_BYTES);
       if (from < to) {
         inUse = sink(part.slot.bytes.subarray(from - base, to - base));
-        if (inUse instanceof Promise) await this.#drained(inUse);
+        if (inUse instanceof Promise) await this.#drained(inUse, part.slot);
         else this.#speedUp();
         inUse = undefined;
       }
@@ -148,10 +148,11 @@ export class SlotReading {
     }
   }
 
-  async #drained(taken: Promise<void>): Promise<void> {
+  async #drained(taken: Promise<void>, slot: Slot): Promise<void> {
     let hasStalled = false;
     const timer = setTimeout(() => {
       hasStalled = true;
+      this.#deps.slots.rest(slot);
       this.#slowDown();
     }, this.#deps.stallMs);
     try {

@@ -1,0 +1,91 @@
+/**
+ * Readers of responses that hardly move. Each may pause for long, but when connections or memory run short
+ * they are cut first: that account's which has most of them, the longest waiting one first.
+ */
+import type { ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+
+/** A download has at most this in memory, the largest slot of drivers/blob-frames; more is a whole body. */
+const PIECE_BYTES = 512 * 1024;
+/** Memory for pieces that slow readers hold; drivers/blob-frames/slot-pool.ts has as much for them. */
+const PIECES_BYTES = 48 * 2 ** 20;
+
+/** The account that asked for a response, or whose link it is. */
+const owners = new WeakMap<ServerResponse, number>();
+
+/** Call once the caller is known. Without an account the address counts. */
+export function ownResponse(response: ServerResponse, accountId: number): void {
+  if (accountId !== 0) owners.set(response, accountId);
+}
+
+export function ownerOf(response: ServerResponse): number | undefined {
+  return owners.get(response);
+}
+
+export interface SlowReader {
+  readonly socket: Socket;
+  /** The account, or the address of a stranger. */
+  readonly owner: number | string;
+  /** The time since which it has hardly moved, on the monotonic clock. */
+  readonly since: number;
+  /** Bytes that wait in memory for it. */
+  readonly waitingBytes: number;
+}
+
+/** Slow readers of one owner, the longest waiting one last. */
+interface Group {
+  readonly readers: SlowReader[];
+  waitingBytes: number;
+}
+
+/** The slow readers at one moment. */
+export class SlowReaders {
+  readonly #groups = new Map<number | string, Group>();
+  #pieceBytes = 0;
+  #wholeBytes = 0;
+
+  constructor(readers: readonly SlowReader[]) {
+    for (const reader of readers) {
+      const group = this.#groups.get(reader.owner) ?? { readers: [], waitingBytes: 0 };
+      this.#groups.set(reader.owner, group);
+      group.readers.push(reader);
+      this.#count(group, reader, 1);
+    }
+    for (const { readers: own } of this.#groups.values()) own.reverse().sort((a, b) => b.since - a.since);
+  }
+
+  /** Takes one out, for a connection that somebody waits for. `of`: only of these connections. */
+  take(of?: ReadonlySet<Socket>): Socket | undefined {
+    return this.#takeOfLargest(({ readers }) => readers.length, of);
+  }
+
+  /** Takes readers out until the rest hold no more memory than there is for slow readers together. */
+  *takeBeyond(maxBytes: number): Generator<Socket> {
+    while (this.#pieceBytes > PIECES_BYTES || this.#wholeBytes > maxBytes) {
+      const socket = this.#takeOfLargest(({ waitingBytes }) => waitingBytes);
+      if (socket === undefined) return;
+      yield socket;
+    }
+  }
+
+  #takeOfLargest(sizeOf: (group: Group) => number, of?: ReadonlySet<Socket>): Socket | undefined {
+    let largest: Group | undefined;
+    for (const group of this.#groups.values()) {
+      if (of !== undefined && !group.readers.some(({ socket }) => of.has(socket))) continue;
+      if (largest === undefined || sizeOf(group) > sizeOf(largest)) largest = group;
+    }
+    if (largest === undefined) return undefined;
+    const at = of === undefined ? -1 : largest.readers.findLastIndex(({ socket }) => of.has(socket));
+    const [reader] = largest.readers.splice(at, 1);
+    if (reader === undefined) return undefined;
+    this.#count(largest, reader, -1);
+    if (largest.readers.length === 0) this.#groups.delete(reader.owner);
+    return reader.socket;
+  }
+
+  #count(group: Group, { waitingBytes }: SlowReader, sign: 1 | -1): void {
+    group.waitingBytes += sign * waitingBytes;
+    if (waitingBytes <= 2 * PIECE_BYTES) this.#pieceBytes += sign * waitingBytes;
+    else this.#wholeBytes += sign * waitingBytes;
+  }
+}
