@@ -69,8 +69,13 @@ export interface Cloud {
   readonly control: ControlSockets;
   readonly setupLinks: SetupLinks;
   readonly addresses: OwnAddresses;
-  /** Starts the work of a server, which operator's commands do not do: watching machines. */
+  /**
+   * Starts the work of a server, which operator's commands do not do: watching machines. To be called once
+   * both ports listen; from then on it says that it is ready.
+   */
   serve(): void;
+  /** Says that it is not ready any more. To be called before the ports are closed. */
+  leave(): void;
   /** Resolves when no background operation is running; after `ms` at the latest. */
   drain(ms: number): Promise<void>;
   /** Number of running virtual machines. */
@@ -154,6 +159,7 @@ export async function buildCloud(options: BuildOptions): Promise<Cloud> {
     drain: (ms) => operations.drain(ms),
     upgradePostgresql: () => engines.postgresql.upgrade(),
     countRunning: () => compute.countRunning(),
+    leave: system.leave,
     serve: () => {
       for (const part of parts) {
         part.start?.();

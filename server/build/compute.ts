@@ -15,7 +15,10 @@ import { rangeOf } from '../config/setting-kinds.ts';
 import { BridgeIngress } from '../drivers/bridge-ingress/bridge-ingress.ts';
 import { drillGroup } from '../drivers/drill-process/drill-ground.ts';
 import { GuestBridge } from '../drivers/host-network/guest-bridge.ts';
+import { type GuardsOf, removeLeftGuards } from '../drivers/host-network/left-guards.ts';
 import { OutboundGuard } from '../drivers/host-network/outbound-guard.ts';
+import { removeEmptyGroups } from '../drivers/host-process/cgroups.ts';
+import { endOrphans } from '../drivers/host-process/orphans.ts';
 import { AddressGuard } from '../drivers/loopback-ingress/address-guard.ts';
 import { LoopbackIngress } from '../drivers/loopback-ingress/loopback-ingress.ts';
 import { PrivateNetworks, type PrivateNetworksDeps } from '../drivers/private-network/private-networks.ts';
@@ -38,7 +41,7 @@ export interface HostDeps {
   readonly log: Logger;
   readonly base: Pick<
     Foundations,
-    'metadata' | 'assertSpace' | 'diskSpace' | 'alarms' | 'outbound' | 'sweepGuard'
+    'claim' | 'metadata' | 'assertSpace' | 'diskSpace' | 'alarms' | 'outbound' | 'sweepGuard'
   >;
   readonly urls: Pick<OwnAddresses, 'apiUrl' | 'dataUrl' | 'listening'>;
   readonly billing: VmBilling;
@@ -55,8 +58,9 @@ export async function buildCompute(deps: HostDeps) {
   const { config, clock, log, billing, urls } = deps;
   const { metadata, assertSpace, alarms, sweepGuard, outbound } = deps.base;
   const noUsers = whyNoOtherUsers({ first: config.vmUidBase, count: UIDS.count }, config.dataDir);
-  const { guard, addressGuard, bridge } = buildNetwork(config, noUsers);
+  const { guard, addressGuard, bridge } = buildNetwork(deps, noUsers);
   const hypervisor = buildHypervisor(deps, { noUsers, guard, bridge });
+  const warn = (text: string) => log.warn(text);
   const descriptors = new Descriptors({ clock, reserve: config.fileReserve });
   const onError = (id: string, what: string, error: unknown) => log.error({ id, err: error }, what);
   const tunnels = new Tunnels({
@@ -100,7 +104,13 @@ export async function buildCompute(deps: HostDeps) {
       hypervisor,
       waits: hypervisor.waits,
       networks: bridge === null ? [guard, addressGuard] : [bridge, guard],
-      sweepAddresses: () => addressGuard.sweep(),
+      sweepHost: async () => {
+        await addressGuard.sweep();
+        if (deps.drill !== undefined) return;
+        await endOrphans(warn);
+        await removeEmptyGroups();
+        await removeLeftGuards({ ...guardsOf(config), warn });
+      },
       descriptors,
       close: () => hypervisor.close(),
     },
@@ -144,20 +154,25 @@ function buildHypervisor(
   return hypervisor;
 }
 
+/** The users of guests, by which rules and bridges are named, and which of these are in use here. */
+function guardsOf({ vmUidBase, vmNetwork }: Config): GuardsOf {
+  return { uidBase: vmUidBase, uidCount: UIDS.count, hasBridge: vmNetwork === 'bridge' };
+}
+
 /**
  * The network of guests, with its rules that protect this host. On a bridge guests have no connecting
  * process.
  */
-function buildNetwork(config: Config, noUsers: NoOtherUsers | null) {
+function buildNetwork({ config, base: { claim } }: HostDeps, noUsers: NoOtherUsers | null) {
   const { vmUidBase: uidBase, vmPool: network } = config;
   const users = { uidBase, uidCount: UIDS.count, noUsers };
   const outbound = config.vmOutbound === 'on';
   const allowPrivate = config.vmOutboundPrivate === 'on';
   const isBridge = config.vmNetwork === 'bridge';
   return {
-    guard: new OutboundGuard({ ...users, letsOut: outbound && !isBridge, allowPrivate }),
+    guard: new OutboundGuard({ ...users, letsOut: outbound && !isBridge, allowPrivate, claim }),
     addressGuard: new AddressGuard({ network }),
-    bridge: isBridge ? new GuestBridge({ uidBase, network, outbound, allowPrivate }) : null,
+    bridge: isBridge ? new GuestBridge({ uidBase, network, outbound, allowPrivate, claim }) : null,
   };
 }
 

@@ -17,11 +17,11 @@ import { externalPostgresql } from '../drivers/engine-postgresql/external-server
 import { PostgresqlEngine, postgresqlServers } from '../drivers/engine-postgresql/postgresql-engine.ts';
 import { hranaOf } from '../drivers/engine-sqlite/hrana-exchange.ts';
 import { SqliteEngine } from '../drivers/engine-sqlite/sqlite-engine.ts';
+import type { CloudClaim } from '../drivers/host-network/cloud-claim.ts';
 import { HostProcesses } from '../drivers/host-process/host-processes.ts';
 import { AccountServers } from '../drivers/managed-server/account-servers.ts';
 import { ServerTls } from '../drivers/managed-server/server-tls.ts';
 import { serverUsers } from '../drivers/managed-server/server-users.ts';
-import { tableNameOf } from '../drivers/server-proxy/direct-routes.ts';
 import { NoProxy } from '../drivers/server-proxy/no-proxy.ts';
 import { ServerProxy } from '../drivers/server-proxy/server-proxy.ts';
 import type { Alarms } from '../platform/alarms.ts';
@@ -62,6 +62,7 @@ export interface EnginesOptions {
   /** The data origin's URL; known once it listens. */
   readonly dataUrl: () => string;
   readonly egress: Egress;
+  readonly claim: CloudClaim;
   /** Name of the restore drill that they are for; nobody but its cloud reaches them. */
   readonly drill: string | undefined;
 }
@@ -104,7 +105,7 @@ export function databaseLimits(
 
 /** No database is opened until it is used. */
 export async function buildEngines(options: EnginesOptions) {
-  const { config, clock, log, alarms, diskSpace, faults, dataUrl, egress, drill } = options;
+  const { config, clock, log, alarms, diskSpace, faults, dataUrl, egress, drill, claim } = options;
   const [isPrivate, groups] = [drill !== undefined, groupsOf(drill)];
   const users = usersOf(config, isPrivate);
   const slots = new ChildSlots(config.databaseProcesses || processesFor(readHostMemory().totalBytes));
@@ -129,8 +130,7 @@ export async function buildEngines(options: EnginesOptions) {
   const wanted = (listener: string) => {
     for (const engine of [postgresql, mysql]) if (engine instanceof AccountServers) engine.wanted(listener);
   };
-  const table = tableNameOf(config.dataDir);
-  const proxy = isPrivate ? new NoProxy() : new ServerProxy({ wanted, warn, table });
+  const proxy = isPrivate ? new NoProxy() : new ServerProxy({ wanted, warn, claim });
   const servers = { proxy, slots, idleMs, clock, connections: databaseLimits(config).serverConnections };
   const { first, ofAccount } = serverUsers(users, isPrivate);
   const atPostgresql = {

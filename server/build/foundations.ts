@@ -1,6 +1,7 @@
 /** The foundations of the cloud: data directory, identity, metadata, object store and keys. */
 import { Updates } from '../calls/updates.ts';
 import { type DirectoryLock, lockDirectory } from '../drivers/directory-lock.ts';
+import { CloudClaim } from '../drivers/host-network/cloud-claim.ts';
 import { PostgresqlMetadata } from '../drivers/metadata-postgresql/postgresql-metadata.ts';
 import { SqliteMetadata } from '../drivers/metadata-sqlite/sqlite-metadata.ts';
 import { SafeFetch } from '../drivers/safe-fetch/safe-fetch.ts';
@@ -26,6 +27,8 @@ import type { BuildOptions } from './cloud.ts';
 export interface Foundations {
   readonly lock: DirectoryLock;
   readonly keys: MasterKeys;
+  /** Held from the first rule on that is placed on this host. */
+  readonly claim: CloudClaim;
   readonly alarms: Alarms;
   /** Called before files without a row are removed. */
   readonly sweepGuard: SweepGuard;
@@ -110,6 +113,7 @@ export async function openFoundations({ config, clock, log, step }: BuildOptions
     const own = {
       lock,
       keys,
+      claim: new CloudClaim({ cloudId, uidBase: config.vmUidBase, dataDir }),
       alarms,
       engines,
       sweepGuard,
@@ -133,5 +137,6 @@ export async function closeFoundations(base: Foundations): Promise<void> {
   await base.diskSpace.stop();
   await base.blobs.close();
   await base.metadata.close();
+  await base.claim.close();
   base.lock.release();
 }

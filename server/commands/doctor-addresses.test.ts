@@ -50,9 +50,12 @@ test('rules that a killed Cloudlet left are named', { skip }, () => {
   assert.equal(level, 'warn');
   assert.match(
     detail,
-    /killed Cloudlet left nftables rules behind \(ip cloudlet_127_80_4_0\): those addresses are/,
+    /killed Cloudlet left nftables rules behind \(ip cloudlet_127_80_4_0, ip cloudlet_127_90_0_0\): those addresses are/,
   );
-  assert.equal(fix, 'start Cloudlet, or nft delete table ip cloudlet_127_80_4_0');
+  assert.equal(
+    fix,
+    'start Cloudlet, or nft delete table ip cloudlet_127_80_4_0 && nft delete table ip cloudlet_127_90_0_0',
+  );
 });
 
 test('without root it says which ports are closed, and where another program answers', {

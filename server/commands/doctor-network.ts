@@ -15,7 +15,7 @@ import {
   wayToTurnOn,
 } from '../drivers/host-network/kernel-settings.ts';
 import { INSTALL_NFT } from '../drivers/host-network/outbound-guard.ts';
-import { basesIn, LIST, tableOf } from '../drivers/loopback-ingress/address-guard.ts';
+import { basesIn, LIST, LOOPBACK, tableOf } from '../drivers/loopback-ingress/address-guard.ts';
 import { isUnclaimed, NEUTRAL, refusal } from '../drivers/loopback-ingress/host-addresses.ts';
 import { hostPath } from '../platform/host-programs.ts';
 import type { NoOtherUsers } from '../platform/other-users.ts';
@@ -152,7 +152,7 @@ async function rulesOf(network: string): Promise<{ bases: string[] } | { fix: st
     };
   if (process.getuid?.() !== 0) return { fix: `run Cloudlet as root with nftables, ${LED}` };
   try {
-    return { bases: basesIn(await nft(LIST), network) };
+    return { bases: basesIn(await nft(LIST), LOOPBACK) };
   } catch (error) {
     const isMissing = error instanceof HostToolError && error.isMissing;
     const mend = isMissing ? INSTALL_NFT : "give Cloudlet CAP_NET_ADMIN and the kernel's nf_tables";

@@ -14,6 +14,7 @@ import {
   checkRuntime,
   existingDirectory,
 } from './doctor-host.ts';
+import { checkLeftovers } from './doctor-leftovers.ts';
 import { checkGuestLimits, checkKvm, checkMemory, checkPromises, checkTinyImage } from './doctor-machines.ts';
 import { checkMetadata } from './doctor-metadata.ts';
 import { checkVmAddresses, checkVmNetwork } from './doctor-network.ts';
@@ -75,6 +76,7 @@ export async function runDoctor({ config, print, clock = systemClock }: DoctorDe
     checkKvm(config, noUsers !== null),
     checkVmNetwork(config, noUsers),
     checkVmAddresses(config),
+    checkLeftovers(config),
     checkTinyImage(),
     checkMemory(),
     checkPromises(),

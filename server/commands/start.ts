@@ -127,6 +127,7 @@ function machinesRunOn(count: number): string {
 }
 
 async function stop(cloud: Cloud, control: Server): Promise<number> {
+  cloud.leave();
   const servers = [cloud.api.server, cloud.data.server, control];
   const cut = setTimeout(() => {
     for (const server of servers) server.closeAllConnections();

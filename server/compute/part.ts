@@ -136,8 +136,8 @@ export interface Host {
   readonly waits: { readonly count: number; update(): Promise<unknown> };
   /** Rules that isolate this host from machines; each once it is in place. */
   readonly networks: readonly { readonly refusal: AppError | null | undefined; ensure(): Promise<unknown> }[];
-  /** Releases addresses that no machine has. */
-  readonly sweepAddresses: () => Promise<unknown>;
+  /** Removes leftovers of killed clouds on this host. Called when the addresses of machines are claimed. */
+  readonly sweepHost: () => Promise<unknown>;
   readonly descriptors: OpenFiles & { readonly limit: number; hasFree(count: number): boolean };
   close(): Promise<void>;
 }
@@ -247,7 +247,7 @@ export function computePart(
       void addresses.claimTaken().then((blocks) => {
         if (blocks.length > 0)
           log.warn({ blocks }, 'another cloud on this host uses the same virtual machine addresses');
-        return host.sweepAddresses();
+        return host.sweepHost();
       });
       void imports.start().catch((error) => log.error({ err: error }, 'removing incomplete imports failed'));
       void guard();

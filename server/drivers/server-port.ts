@@ -57,12 +57,17 @@ export function isFree(port: number): Promise<boolean> {
 
 /** `nginx (process 123)`; null when it is not for us to know. */
 export function holderOf(port: number): string | null {
+  const pid = listenersAt(port)?.[0];
+  return pid === undefined ? null : `${readFileSync(`/proc/${pid}/comm`, 'utf8').trim()} (process ${pid})`;
+}
+
+/** Processes that listen on that port; null: some do that are not ours to see. */
+export function listenersAt(port: number): readonly number[] | null {
   const inodes = new Set([...inodesOf('/proc/net/tcp', port), ...inodesOf('/proc/net/tcp6', port)]);
-  for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
-    if (!descriptorsOf(pid).some((link) => inodes.has(link))) continue;
-    return `${readFileSync(`/proc/${pid}/comm`, 'utf8').trim()} (process ${pid})`;
-  }
-  return null;
+  if (inodes.size === 0) return [];
+  const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
+  const holders = pids.filter((pid) => filesOf(pid).some((link) => inodes.has(link))).map(Number);
+  return holders.length === 0 ? null : holders;
 }
 
 function inodesOf(table: string, port: number): string[] {
@@ -78,7 +83,8 @@ function inodesOf(table: string, port: number): string[] {
   }
 }
 
-function descriptorsOf(pid: string): string[] {
+/** Files that a process has open, as the kernel names them; empty when it is not ours to see. */
+export function filesOf(pid: string | number): string[] {
   const links: string[] = [];
   try {
     for (const fd of readdirSync(`/proc/${pid}/fd`)) {

@@ -266,6 +266,7 @@ export const ERROR_HELP: Readonly<Record<ErrorCode, Help>> = {
     'A check found an inconsistency in the ledger, so nothing that costs credits can start.',
     'The system status shows the operator the reason.',
   ),
+  starting: help('Not all ports of Cloudlet listen yet.', LATER),
   shutting_down: help('Cloudlet is being stopped.', LATER),
   out_of_space: help(
     'The disk of the cloud is full. Nothing was stored.',

@@ -113,6 +113,7 @@ export const ERRORS = {
   read_only: { http: 503, title: 'Store is read-only' },
   operation_interrupted: { http: 503, title: 'Outcome unknown' },
   billing_inconsistent: { http: 503, title: 'Ledger inconsistency' },
+  starting: { http: 503, title: 'Starting' },
   shutting_down: { http: 503, title: 'Shutting down' },
   out_of_space: { http: 507, title: 'Out of space' },
 } as const satisfies Record<string, { http: number; title: string }>;

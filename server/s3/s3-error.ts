@@ -276,6 +276,7 @@ const S3_CODES: Readonly<Record<ErrorCode, S3Code>> = {
   read_only: 'ServiceUnavailable',
   operation_interrupted: 'InternalError',
   billing_inconsistent: 'ServiceUnavailable',
+  starting: 'ServiceUnavailable',
   shutting_down: 'ServiceUnavailable',
   out_of_space: 'ServiceUnavailable',
 };

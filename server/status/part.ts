@@ -20,8 +20,12 @@ export function systemPart(deps: SystemDeps) {
       const read = () => alarms.list().length;
       meters.gauge('cloudlet_alarms', { help: 'Active alarms', type: 'gauge', read });
     },
+    leave: () => status.leave(),
     // Once at the start, so that figures are known when the metadata store goes away.
-    start: () => void status.read().catch(() => {}),
+    start: () => {
+      status.serve();
+      void status.read().catch(() => {});
+    },
     close: async () => loopDelay?.stop(),
   };
 }

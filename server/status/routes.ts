@@ -52,15 +52,12 @@ function healthRoutes({ status, meters }: SystemRoutesDeps): Route[] {
       path: '/readyz',
       usesReserve: true,
       name: 'getReadiness',
-      summary: 'Readiness check: 200 while reads and writes can be served',
+      summary: 'Readiness check: 200 while both ports listen, and reads and writes can be served',
       responses: { 200: Health },
-      errors: ['read_only'],
+      errors: ['starting', 'shutting_down', 'read_only'],
       handler: () => {
-        const why = status.whyNotReady();
-        if (why === undefined) return { status: 'ok' };
-        throw new AppError('read_only', `Writes are rejected ${why}`, {
-          hint: 'See GET /api/system/status',
-        });
+        status.assertReady();
+        return { status: 'ok' };
       },
     }),
     defineRoute({

@@ -125,6 +125,27 @@ test('an alarm shows on its component, and on readiness only when nothing can be
   }
 });
 
+test('it is ready once it serves, and not any more when it stops', () => {
+  const { alarms, status } = open();
+  const code = () => {
+    try {
+      status.assertReady();
+      return 'ready';
+    } catch (error) {
+      return error instanceof AppError ? error.code : error;
+    }
+  };
+  assert.equal(code(), 'starting');
+  alarms.raise('blob_fsync_failed', 'EIO', 'check the disk');
+  assert.equal(code(), 'starting');
+  status.serve();
+  assert.equal(code(), 'read_only');
+  alarms.clear('blob_fsync_failed');
+  assert.equal(code(), 'ready');
+  status.leave();
+  assert.equal(code(), 'shutting_down');
+});
+
 test('why writes are rejected is told: another Cloudlet is no disk error', () => {
   const { alarms, status } = open();
   alarms.raise('metadata_taken_over', 'The Cloudlet on b', 'stop it');

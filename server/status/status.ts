@@ -1,7 +1,7 @@
 /** The state of the cloud as a whole. */
 import { type Alarm, type Alarms, whyReadOnly } from '../platform/alarms.ts';
 import type { Clock } from '../platform/clock.ts';
-import { isAppError } from '../platform/errors.ts';
+import { AppError, isAppError } from '../platform/errors.ts';
 
 /** Status of the hypervisor. */
 export interface ComputeStatus {
@@ -90,6 +90,7 @@ const COMPONENT_ALARMS = {
 export class Status<Scrub, Recovery> {
   readonly #deps: StatusDeps<Scrub, Recovery>;
   readonly #startedAt: number;
+  #phase: 'starting' | 'serving' | 'stopping' = 'starting';
   readonly #last: { scrub?: Scrub; recovery?: Recovery } = {};
 
   constructor(deps: StatusDeps<Scrub, Recovery>) {
@@ -132,6 +133,25 @@ export class Status<Scrub, Recovery> {
       if (last === undefined || !isAppError(error, 'overloaded')) throw error;
       return last as { scrub: Scrub; recovery: Recovery }[Name];
     }
+  }
+
+  /** Both ports listen. */
+  serve(): void {
+    this.#phase = 'serving';
+  }
+
+  /** To be called before the ports are closed. */
+  leave(): void {
+    this.#phase = 'stopping';
+  }
+
+  /** Throws `starting`, `shutting_down` or `read_only` while requests may not be served. */
+  assertReady(): void {
+    if (this.#phase === 'starting') throw new AppError('starting', 'Cloudlet is starting');
+    if (this.#phase === 'stopping') throw new AppError('shutting_down', 'Cloudlet is stopping');
+    const why = this.whyNotReady();
+    if (why === undefined) return;
+    throw new AppError('read_only', `Writes are rejected ${why}`, { hint: 'See GET /api/system/status' });
   }
 
   /** Since when writes are rejected: `after a disk error`. Undefined: reads and writes are served. */

@@ -5,6 +5,7 @@
 import { statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname } from 'node:path';
+import { CloudClaim } from '../drivers/host-network/cloud-claim.ts';
 import { whyNoOtherUsers } from '../platform/other-users.ts';
 
 const NETWORKS = 7680;
@@ -19,6 +20,11 @@ const USERS_EACH = 1_100_000;
 export function testPool(): string {
   const network = process.pid % NETWORKS;
   return `127.${128 + (network >> 6)}.${(network & 63) * 4}.0/22`;
+}
+
+/** The claim of a cloud of its own on this host. */
+export function testClaim(): CloudClaim {
+  return new CloudClaim({ cloudId: `cld-test${process.pid}`, uidBase: testUidBase(), dataDir: tmpdir() });
 }
 
 /** Why guests of tests run under our own user; null: each has its own. */

@@ -11,7 +11,7 @@ import { ServerTls } from '../drivers/managed-server/server-tls.ts';
 import { ServerProxy } from '../drivers/server-proxy/server-proxy.ts';
 import { systemClock } from '../platform/clock.ts';
 import type { EngineFixture, NotesClient } from './engine.conformance.ts';
-import { noUsers, testUidBase } from './own-ground.ts';
+import { noUsers, testClaim, testUidBase } from './own-ground.ts';
 
 export interface ServerFixture<E extends Engine> {
   readonly engine: E;
@@ -52,7 +52,7 @@ export function serverFixture<E extends Engine>(
       if (engine instanceof AccountServers) engine.wanted(listener);
     },
     warn: () => {},
-    table: `cloudlet_test_${process.pid}`,
+    claim: testClaim(),
   });
   const options = (): AccountOptions => {
     const group = `cloudlet-${name}-test`;

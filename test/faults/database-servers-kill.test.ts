@@ -1,6 +1,6 @@
 /** Writers of PostgreSQL and MariaDB while a session's process, the server or all of Cloudlet is killed. */
 import assert from 'node:assert/strict';
-import { globSync, readdirSync, readFileSync } from 'node:fs';
+import { globSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -274,5 +274,32 @@ for (const { engine, programs, missing, open, hostOf } of CASES) {
     // Not one of a pool: the very session.
     assert.deepEqual([...(await driver.numbers())], [[1, 1]]);
     if (GOES_STRAIGHT) assert.ok(await isStraight());
+  });
+}
+
+for (const { engine, programs, missing, open } of CASES) {
+  const skip = globSync(`build/programs/${programs}-*/usr`).length > 0 ? false : missing;
+  test(`${engine}: after a kill and a move of the directory every driver connects`, { skip }, async (t) => {
+    const before = await CloudProcess.start();
+    t.after(() => before.stop());
+    const user = await new Client(before.api).newUser();
+    const { body: made } = await user.call('/api/databases', { json: { name: 'numbers', engine } });
+    const first = await open(made.connection.uri);
+    await first.add(1);
+    await first.close();
+    await before.crash();
+    const moved = `${before.dataDir}-moved`;
+    renameSync(before.dataDir, moved);
+    t.after(() => rmSync(moved, { recursive: true, force: true }));
+    const after = await CloudProcess.start({ dataDir: moved });
+    t.after(() => after.stop());
+    for (let number = 2; number <= 5; number++) {
+      const driver = await open(made.connection.uri);
+      await driver.add(number);
+      await driver.close();
+    }
+    const last = await open(made.connection.uri);
+    assert.deepEqual([...(await last.numbers()).keys()].sort(), [1, 2, 3, 4, 5]);
+    await last.close();
   });
 }

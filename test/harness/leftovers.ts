@@ -7,7 +7,7 @@ import { spawnSync } from 'node:child_process';
 import * as fs from 'node:fs';
 import { constants, tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { tableNameOf } from '../../server/drivers/server-proxy/direct-routes.ts';
+import { livingClouds } from '../../server/drivers/host-network/cloud-claim.ts';
 import { testUidBase } from '../../server/testing/own-ground.ts';
 
 interface Started {
@@ -104,6 +104,15 @@ function removeRules(pid: number): void {
   removeTable('inet', `cloudlet_${testUidBase(pid)}`);
 }
 
+/** Direct routes of clouds that were killed. */
+function removeRoutes(): void {
+  if (UID !== 0) return;
+  const listed = spawnSync('nft', ['list', 'tables', 'ip'], { encoding: 'utf8' }).stdout ?? '';
+  const living = livingClouds();
+  for (const [, name = '', token] of listed.matchAll(/(cloudlet_databases_cld_\w+_([0-9a-f]+))$/gm))
+    if (living?.some((cloud) => cloud.token === token) === false) removeTable('ip', name);
+}
+
 function removeTable(family: string, name: string): void {
   if (UID === 0) spawnSync('nft', ['delete', 'table', family, name], { stdio: 'ignore' });
 }
@@ -111,7 +120,7 @@ function removeTable(family: string, name: string): void {
 function end({ pid, startTime, dataDir, isTemporary }: Started): void {
   if (startTimeOf(pid) === startTime) kill(-pid);
   for (const inside of [...processesIn(dataDir), ...serversIn(dataDir)]) kill(inside);
-  removeTable('ip', tableNameOf(dataDir));
+  removeRoutes();
   if (isTemporary) fs.rmSync(dataDir, { recursive: true, force: true, maxRetries: 3 });
 }
 

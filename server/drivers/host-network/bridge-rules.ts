@@ -18,6 +18,8 @@ export interface BridgeRules {
   readonly guests: readonly BridgeGuest[];
   readonly resolvers: readonly string[];
   readonly allowPrivate: boolean;
+  /** Which cloud placed them; null: nobody takes them away. */
+  readonly comment: string | null;
 }
 
 /**
@@ -55,7 +57,7 @@ function frameRules({ bridge, guests }: BridgeRules): string[] {
   ];
 }
 
-function packetRules({ bridge, guests, resolvers, allowPrivate }: BridgeRules): string[] {
+function packetRules({ bridge, guests, resolvers, allowPrivate, comment }: BridgeRules): string[] {
   const open = guests.flatMap(({ address, ports }) => ports.map((port) => `${address} . ${port}`));
   const out = guests.filter(({ outbound }) => outbound).map(({ address }) => address);
   const closed = allowPrivate ? NEVER : [...NEVER, ...PRIVATE];
@@ -87,7 +89,7 @@ function packetRules({ bridge, guests, resolvers, allowPrivate }: BridgeRules): 
     '    drop',
     '  }',
     ...hook('forward', 'filter', 10),
-    `    iifname "${bridge}" jump from_guests`,
+    `    iifname "${bridge}" jump from_guests${comment === null ? '' : ` comment "${comment}"`}`,
     `    oifname "${bridge}" jump to_guests`,
     '  }',
     ...hook('postrouting', 'nat', 100),

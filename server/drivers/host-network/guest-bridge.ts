@@ -1,6 +1,7 @@
 /** A bridge for all guests of a cloud, with a tap device for each. The kernel holds the state. */
 import { AppError } from '../../platform/errors.ts';
 import { type BridgeGuest, bridgeRules } from './bridge-rules.ts';
+import type { CloudClaim } from './cloud-claim.ts';
 import { HostToolError, ip, nft } from './host-tool.ts';
 import { FORWARDING, isOn, QUIET_FIX, turnOn, wayToTurnOn } from './kernel-settings.ts';
 import { INSTALL_NFT } from './outbound-guard.ts';
@@ -14,6 +15,7 @@ export interface GuestBridgeDeps {
   /** Whether guests may open outbound connections, if configured for them. */
   readonly outbound: boolean;
   readonly allowPrivate: boolean;
+  readonly claim: CloudClaim;
 }
 
 /** A guest, by the user its process runs as. */
@@ -131,9 +133,11 @@ export class GuestBridge {
   }
 
   async #placeRules(): Promise<void> {
-    const { allowPrivate } = this.#deps;
+    const { allowPrivate, claim } = this.#deps;
+    const comment = (await claim.hold()) ? claim.comment : null;
     const guests = await this.#plugged();
-    await nft(bridgeRules({ bridge: this.#name, guests, resolvers: this.#resolvers(), allowPrivate }));
+    const resolvers = this.#resolvers();
+    await nft(bridgeRules({ bridge: this.#name, guests, resolvers, allowPrivate, comment }));
   }
 
   async #plugged(): Promise<BridgeGuest[]> {

@@ -7,13 +7,22 @@ import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { notInstalled } from '../../../scripts/installed.ts';
 import { isAppError } from '../../platform/errors.ts';
+import { testClaim } from '../../testing/own-ground.ts';
+import { noOwnNetwork, runInOwnNetwork } from '../../testing/own-network.ts';
 import { bridgeRules } from './bridge-rules.ts';
 import { GuestBridge } from './guest-bridge.ts';
 import { OutboundGuard } from './outbound-guard.ts';
 import { outboundRules } from './outbound-rules.ts';
 import { parseResolvers, routableResolvers } from './resolvers.ts';
 
-const RULES = { letsOut: true, uidBase: 600_000_000, uidCount: 2 ** 20, resolvers: [], allowPrivate: false };
+const RULES = {
+  letsOut: true,
+  uidBase: 600_000_000,
+  uidCount: 2 ** 20,
+  resolvers: [],
+  allowPrivate: false,
+  comment: null,
+};
 const BRIDGE = { uidBase: 600_000_000, network: '10.80.4.9/22', outbound: true, allowPrivate: false };
 
 test('name servers are read as the resolver reads them, IPv4 only, each once', () => {
@@ -67,7 +76,7 @@ test('private networks are closed unless the operator opens them; this host alwa
 
 test('without root no guest is let out, and the refusal says what to do', async () => {
   const noUsers = { problem: 'users are shared', fix: 'run Cloudlet as root' };
-  const deps = { uidBase: 1000, uidCount: 1, allowPrivate: false, noUsers };
+  const deps = { uidBase: 1000, uidCount: 1, allowPrivate: false, noUsers, claim: testClaim() };
   const guard = new OutboundGuard({ ...deps, letsOut: true });
   await assert.rejects(guard.ensure(), (error: unknown) => {
     assert.ok(isAppError(error, 'engine_unavailable'));
@@ -81,7 +90,7 @@ test('without root no guest is let out, and the refusal says what to do', async 
 });
 
 test('a guest on the bridge is told its network; other addresses are none of it', () => {
-  const bridge = new GuestBridge(BRIDGE);
+  const bridge = new GuestBridge({ ...BRIDGE, claim: testClaim() });
   assert.equal(bridge.gateway, '10.80.4.1');
   const network = bridge.networkOf('10.80.7.9');
   assert.deepEqual([network?.address, network?.gateway], ['10.80.7.9/22', '10.80.4.1']);
@@ -100,7 +109,7 @@ test('on the bridge each guest has rules of its own, and only some may go out', 
       outbound,
     };
   };
-  const common = { bridge: 'clbr1', resolvers: [], allowPrivate: false };
+  const common = { bridge: 'clbr1', resolvers: [], allowPrivate: false, comment: null };
   const rules = bridgeRules({ ...common, guests: [guest(2, true), guest(3, false)] });
   assert.match(rules, /iifname vmap \{ "clt2" : jump from_clt2, "clt3" : jump from_clt3 \}/);
   assert.match(
@@ -127,8 +136,9 @@ test('a process without file descriptors is told that a program of the host cann
 const BRIDGED = `
 import { loadConfig } from ${JSON.stringify(from('../../config/config.ts'))};
 import { checkVmNetwork } from ${JSON.stringify(from('../../commands/doctor-network.ts'))};
+import { CloudClaim } from ${JSON.stringify(from('./cloud-claim.ts'))};
 import { GuestBridge } from ${JSON.stringify(from('./guest-bridge.ts'))};
-const said = await new GuestBridge(${JSON.stringify(BRIDGE)}).ensure()
+const said = await new GuestBridge({ ...${JSON.stringify(BRIDGE)}, claim: new CloudClaim({ cloudId: 'cld-test', uidBase: 1, dataDir: '' }) }).ensure()
   .then(() => ({}), ({ message, hint }) => ({ message, hint }));
 const config = loadConfig({ CLOUDLET_VM_NETWORK: 'bridge', CLOUDLET_VM_POOL: '10.80.0.0/16' });
 console.log(JSON.stringify({ ...said, doctor: (await checkVmNetwork(config, null))[0] }));`;
@@ -177,6 +187,70 @@ test('where /proc/sys is read-only and IPv6 is off the bridge is made', { skip: 
   const { message, doctor } = inContainer(`echo 1 >${QUIET}`);
   assert.equal(message, undefined);
   assert.match(JSON.stringify(doctor), /"ok"/);
+});
+
+const LEFT = `
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { CloudClaim } from ${JSON.stringify(from('./cloud-claim.ts'))};
+import { removeLeftGuards } from ${JSON.stringify(from('./left-guards.ts'))};
+const cloud = (uidBase) => \`
+import { CloudClaim } from ${JSON.stringify(from('./cloud-claim.ts'))};
+import { GuestBridge } from ${JSON.stringify(from('./guest-bridge.ts'))};
+import { OutboundGuard } from ${JSON.stringify(from('./outbound-guard.ts'))};
+const claim = new CloudClaim({ cloudId: 'cld-a', uidBase: \${uidBase}, dataDir: '/a' });
+const rules = { uidBase: \${uidBase}, allowPrivate: false, claim };
+await new OutboundGuard({ ...rules, letsOut: true, uidCount: 10, noUsers: null }).ensure();
+const network = '10.8\${uidBase % 10}.0.0/16';
+const bridge = new GuestBridge({ ...rules, network, outbound: false });
+const guest = { uid: \${uidBase} + 1, mac: '52:54:00:00:00:01', address: '10.80.0.5', outbound: false };
+await bridge.plug({ ...guest, ports: [22] });
+setInterval(() => {}, 1000);
+console.log('up');
+\`;
+const begin = async (uidBase) => {
+  const node = ['--input-type=module-typescript', '-e', cloud(uidBase)];
+  const child = spawn(process.execPath, node, { stdio: ['ignore', 'pipe', 'inherit'] });
+  await once(child.stdout, 'data');
+  return async () => { child.kill('SIGKILL'); await once(child, 'exit'); };
+};
+const there = () => {
+  const links = spawnSync('ip', ['-o', 'link'], { encoding: 'utf8' }).stdout.matchAll(/ (cl(?:br|t)\\d+):/g);
+  const tables = spawnSync('nft', ['list', 'tables'], { encoding: 'utf8' }).stdout.matchAll(/table (.*)/g);
+  return [...links, ...tables].map(([, name]) => name).sort().join(', ');
+};
+const sweep = () => removeLeftGuards({ uidBase: 900, uidCount: 10, hasBridge: false, warn: () => {} });
+spawnSync('nft', ['add', 'table', 'inet', 'cloudlet_100']);
+const kill = [await begin(600), await begin(700)];
+await sweep();
+console.log('both', there());
+await kill[0]();
+const guest = spawn('setpriv', ['--reuid', '605', '--clear-groups', 'sleep', '60']);
+await once(guest, 'spawn');
+for (let uid; uid !== 605; ) uid = (await import('node:fs')).statSync('/proc/' + guest.pid).uid;
+await sweep();
+console.log('a machine runs on', there());
+guest.kill('SIGKILL');
+await once(guest, 'exit');
+await sweep();
+console.log('one', there());
+await kill[1]();
+await sweep();
+console.log('none', there());
+process.exit();
+`;
+
+test('rules and bridges of a killed cloud go once none of its machines runs, others stay', {
+  skip: noOwnNetwork() || noNetworks,
+}, () => {
+  const { stdout, stderr } = runInOwnNetwork(LEFT);
+  const of = (base: number) => [`bridge clbr${base}`, `clbr${base}`, `clt${base + 1}`];
+  const inet = (base: number) => [`inet clbr${base}`, `inet cloudlet_${base}`];
+  const all = (...bases: number[]) => [...bases.flatMap(of), ...bases.flatMap(inet), 'inet cloudlet_100'];
+  const said = stdout.trim().split('\n');
+  const expected = { both: all(600, 700), 'a machine runs on': all(600, 700), one: all(700), none: all() };
+  const lines = Object.entries(expected).map(([when, names]) => `${when} ${names.sort().join(', ')}`);
+  assert.deepEqual(said, lines, stderr);
 });
 
 function from(path: string): string {

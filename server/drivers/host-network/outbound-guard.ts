@@ -1,6 +1,7 @@
 /** Maintains the rules that isolate this host from guests' processes. */
 import { AppError } from '../../platform/errors.ts';
 import type { NoOtherUsers } from '../../platform/other-users.ts';
+import type { CloudClaim } from './cloud-claim.ts';
 import { HostToolError, nft } from './host-tool.ts';
 import { outboundRules } from './outbound-rules.ts';
 import { readResolvers } from './resolvers.ts';
@@ -14,6 +15,7 @@ export interface OutboundGuardDeps {
   readonly allowPrivate: boolean;
   /** Why guests have no users of their own, by which rules identify them; null: they have. */
   readonly noUsers: NoOtherUsers | null;
+  readonly claim: CloudClaim;
   /** For tests. */
   readonly resolvConf?: string;
 }
@@ -39,9 +41,10 @@ export class OutboundGuard {
   }
 
   /**
-   * Puts the rules in place, again if they were. Nobody takes them away: guests outlive us, and another cloud
-   * with the same users may need them. Throws `engine_unavailable` with the fix when the host does not let
-   * us: no guest must be let out then, and those that are not have one wall less.
+   * Puts the rules in place, again if they were. They outlive us, as guests do, and another cloud with the
+   * same users may need them: removeLeftGuards() takes them away when nobody does. Throws
+   * `engine_unavailable` with the fix when the host does not let us: no guest must be let out then, and
+   * those that are not have one wall less.
    */
   async ensure(): Promise<void> {
     this.#refusal = await this.#place();
@@ -63,10 +66,11 @@ export class OutboundGuard {
   }
 
   async #place(): Promise<AppError | null> {
-    const { noUsers, resolvConf, ...rules } = this.#deps;
+    const { noUsers, resolvConf, claim, ...rules } = this.#deps;
     if (noUsers !== null) return this.#refuse(noUsers.problem, noUsers.fix);
     try {
-      await nft(outboundRules({ ...rules, resolvers: readResolvers(resolvConf) }));
+      const comment = (await claim.hold()) ? claim.comment : null;
+      await nft(outboundRules({ ...rules, resolvers: readResolvers(resolvConf), comment }));
       return null;
     } catch (error) {
       const { message, isMissing } = error instanceof HostToolError ? error : new HostToolError('nft', false);

@@ -10,6 +10,8 @@ export interface OutboundRules {
   readonly resolvers: readonly string[];
   /** Private networks are not closed. */
   readonly allowPrivate: boolean;
+  /** Which cloud placed them; null: nobody takes them away. */
+  readonly comment: string | null;
 }
 
 /** This host's own and special ranges; the kernel's table of local addresses adds the rest. */
@@ -25,10 +27,11 @@ export const PRIVATE = ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', '100.64
 export function outboundRules(rules: OutboundRules): string {
   const { uidBase, uidCount } = rules;
   const table = `inet ${outboundTable(uidBase)}`;
+  const comment = rules.comment === null ? '' : ` comment "${rules.comment}"`;
   const hook = (name: string, priority: number) => [
     `  chain ${name} {`,
     `    type filter hook output priority ${priority}; policy accept;`,
-    `    meta skuid ${uidBase}-${uidBase + uidCount - 1} jump guest`,
+    `    meta skuid ${uidBase}-${uidBase + uidCount - 1} jump guest${comment}`,
     '  }',
   ];
   return [

@@ -4,7 +4,7 @@ import * as fs from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, test } from 'node:test';
-import { Cgroups, findParent, OWN_SUBGROUP } from './cgroups.ts';
+import { Cgroups, findParent, OWN_SUBGROUP, removeEmptyGroups } from './cgroups.ts';
 
 const GROUP = 'cloudlet-cgroups-test';
 const NAME = 'one';
@@ -119,6 +119,17 @@ test('a kernel keeps the limits', { skip: real.problem }, async () => {
     const gone = new Promise((resolve) => child.once('exit', resolve));
     child.kill('SIGKILL');
     await gone;
+    const old = 'cloudlet-databases/cloudlet-cgroups-old';
+    const left = join(folder, '../..', old);
+    fs.mkdirSync(left, { recursive: true });
+    fs.utimesSync(left, 0, 0);
+    await removeEmptyGroups();
+    assert.ok(!fs.existsSync(left), 'what a killed cloud left goes');
+    const other = new Cgroups('cloudlet-databases');
+    other.make('cloudlet-cgroups-new', LIMITS);
+    await removeEmptyGroups();
+    await assert.doesNotReject(async () => other.make('cloudlet-cgroups-new', LIMITS));
+    await other.remove('cloudlet-cgroups-new');
     await real.remove(NAME);
     assert.ok(!fs.existsSync(folder));
   } finally {

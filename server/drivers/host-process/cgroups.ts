@@ -15,6 +15,7 @@ import { spawnSync } from 'node:child_process';
 import * as fs from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { systemClock } from '../../platform/clock.ts';
 import { hostPath } from '../../platform/host-programs.ts';
 
 export interface CgroupPaths {
@@ -47,6 +48,10 @@ const PATHS: CgroupPaths = {
 export const OWN_SUBGROUP = 'cloudlet-control';
 /** The one that we make. */
 const MADE_SUBGROUP = 'cloudlet-self';
+/** Holders of groups, or where there is one level, groups. */
+const HOLDER = /^cloudlet-(?:machines|databases|servers)/;
+const HELD = ['cloudlet-machines', 'cloudlet-databases', 'cloudlet-servers'];
+const EMPTY_MS = 60_000;
 /** Processes may be made while others are moved. */
 const MOVE_ROUNDS = 10;
 const ASK_MS = 5000;
@@ -93,6 +98,7 @@ export class Cgroups {
     if (parent.problem !== '') return null;
     const folder = parent.prefix + name;
     fs.mkdirSync(folder, { recursive: true });
+    markUsed(folder);
     for (const [file, value] of Object.entries(limits)) fs.writeFileSync(join(folder, file), value);
     return join(folder, 'cgroup.procs');
   }
@@ -114,6 +120,37 @@ export class Cgroups {
       : [...foldersIn(holder), holder];
     for (const path of all) await removeGroup(path);
   }
+}
+
+/**
+ * Removes the groups without a process that killed clouds left, of whatever cloud. Those made just now, which
+ * a process is about to join, stay. Never throws.
+ */
+export async function removeEmptyGroups(paths: Partial<CgroupPaths> = {}): Promise<void> {
+  const { folder, problem } = findParent(paths);
+  if (problem !== '') return;
+  const isOurs = (path: string) => HOLDER.test(basename(path));
+  const holders = foldersIn(folder).filter(isOurs);
+  for (const path of [...holders.flatMap(foldersIn), ...holders]) {
+    const isHolder = HELD.includes(basename(path));
+    if (!isHolder && isEmptyFor(path, EMPTY_MS)) await removeGroup(path);
+  }
+}
+
+/** A group that an earlier run left is in use again: removeEmptyGroups() lets it be. */
+function markUsed(folder: string): void {
+  const now = systemClock.now() / 1000;
+  try {
+    fs.utimesSync(folder, now, now);
+  } catch {
+    // At worst it is removed in the moment before its process joins it, which is then started again.
+  }
+}
+
+function isEmptyFor(path: string, ms: number): boolean {
+  const isEmpty = /^populated 0$/m.test(read(join(path, 'cgroup.events')));
+  const { mtimeMs } = fs.statSync(path, { throwIfNoEntry: false }) ?? { mtimeMs: Number.POSITIVE_INFINITY };
+  return isEmpty && mtimeMs < systemClock.now() - ms;
 }
 
 function foldersIn(path: string): string[] {

@@ -14,6 +14,7 @@ import { eventually } from '../../testing/eventually.ts';
 import { noGuestUsers, noOtherReaders, noUsers, testUidBase } from '../../testing/own-ground.ts';
 import { type ForeignProgram, HostProcesses } from './host-processes.ts';
 import { findIsolation, type Isolation, seenUser } from './isolation.ts';
+import { endOrphans, orphans } from './orphans.ts';
 import { isAlive, isThere, RUN } from './process-identity.ts';
 
 const MODULE = new URL('./host-processes.ts', import.meta.url).href;
@@ -223,6 +224,25 @@ for (const [name, found] of Object.entries(ISOLATIONS)) {
       const again = await processes.keep(program, keeper);
       assert.equal(processes.lastEnd(keeper), null);
       await again.end({ graceMs: 0 });
+    });
+
+    test('is an orphan once the folder of its keeper is removed, not when it is moved', async () => {
+      const keeper = newKeeper();
+      const program = script('trap "" TERM HUP; while :; do sleep 0.05; done');
+      const pid = await startedByAnother(program, `processes.keep(program, ${JSON.stringify(keeper)})`);
+      const ours = () => orphans().filter((orphan) => orphan.folder.startsWith(`${root}/`));
+      const moved = `${keeper}-moved`;
+      fs.renameSync(keeper, moved);
+      assert.deepEqual(ours(), []);
+      assert.equal((await processes.adopt(program, moved))?.pid, pid);
+      fs.rmSync(moved, { recursive: true });
+      assert.deepEqual(
+        ours().map(({ folder: of, process }) => [of, process.pid]),
+        [[moved, pid]],
+      );
+      const said: string[] = [];
+      await endOrphans((text) => said.push(text), ours());
+      assert.deepEqual([isThere(pid), ours(), said.length], [false, [], 1]);
     });
 
     test('is not taken for another that has its number', async () => {

@@ -6,14 +6,16 @@ import { RUN } from './process-identity.ts';
 /** In the keeper's folder: how the process ended, `<pid> <status>`. */
 export const ENDED = 'ended';
 /** In the keeper's folder: locked while the process runs. */
-const LOCK = 'lock';
+export const LOCK = 'lock';
+/** The keeper's descriptor of it. */
+export const LOCK_DESCRIPTOR = 7;
 /** Begins the line that says the process is about to begin; its line of /proc/…/stat follows. */
 export const READY = 'ready ';
 const LOCK_SECONDS = 3;
 /** Options of `setpriv`: the program is killed when its parent ends. */
 export const WITH_US = ['--pdeathsig', 'KILL', '--'] as const;
 /** The shells' name in a list of processes. */
-const NAME = 'cloudlet-keeper';
+export const KEEPER_NAME = 'cloudlet-keeper';
 
 /** A folder of ours that outlives Cloudlet with the process. */
 export interface Keeper {
@@ -73,7 +75,7 @@ export function shellCommand(others: number, endsWithUs: boolean): string[] {
     // A shell that starts after our end gets no signal of it.
     ...(endsWithUs ? [`[ "$PPID" = ${process.pid} ] || exit`] : []),
     closeOthers(4 + others),
-    `exec /bin/sh -s ${NAME} 5<&0 6>&2 0<&3 2>&3`,
+    `exec /bin/sh -s ${KEEPER_NAME} 5<&0 6>&2 0<&3 2>&3`,
   ];
   const first = endsWithUs ? [hostProgram('setpriv'), ...WITH_US] : [];
   return [...first, hostProgram('bash'), '--norc', '-c', script.join('\n'), 'bash'];
@@ -94,7 +96,7 @@ export function launchScript(launch: Launch): string {
     ...limits,
     namespaces.length === 0
       ? waiting
-      : hereDocument(`exec ${[...namespaces, '/bin/sh', '-s', NAME].map(quoted).join(' ')}`, waiting),
+      : hereDocument(`exec ${[...namespaces, '/bin/sh', '-s', KEEPER_NAME].map(quoted).join(' ')}`, waiting),
     '}',
     '',
   ].join('\n');
@@ -102,7 +104,7 @@ export function launchScript(launch: Launch): string {
 
 function keeperLines({ folder, log }: Keeper): string[] {
   return [
-    `cd ${quoted(folder)} && exec 7>${LOCK} && flock -w ${LOCK_SECONDS} 7 || { echo it runs already >&3; exit; }`,
+    `cd ${quoted(folder)} && exec ${LOCK_DESCRIPTOR}>${LOCK} && flock -w ${LOCK_SECONDS} ${LOCK_DESCRIPTOR} || { echo it runs already >&3; exit; }`,
     `: >${ENDED} && : >${RUN} || exit`,
     `exec 5</dev/null >>${quoted(log)} 6>&1`,
   ];

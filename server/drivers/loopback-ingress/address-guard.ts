@@ -18,6 +18,8 @@ interface AddressGuardDeps {
 const FIRST_LISTEN_PORT = 24_000;
 const MAX_TAKEN = 1000;
 const BLOCK_PREFIX = 24;
+/** Machines of a killed cloud may have been in another network than ours. */
+export const LOOPBACK = '127.0.0.0/8';
 
 export class AddressGuard {
   readonly #deps: AddressGuardDeps;
@@ -93,14 +95,14 @@ export class AddressGuard {
   }
 
   /**
-   * Removes rules of this network that nobody looks after any more: of a Cloudlet that was killed, and whose
+   * Removes rules for machines that nobody looks after any more: of a Cloudlet that was killed, and whose
    * machines are gone. To be called when the blocks of all machines are claimed. Never rejects.
    */
   sweep(): Promise<void> {
     if (!this.#mayPlace) return Promise.resolve();
     return this.#inTurn(async () => {
       const listed = await nft(LIST).catch(() => '');
-      const left = basesIn(listed, this.#deps.network).filter((base) => !this.#blocks.has(base));
+      const left = basesIn(listed, LOOPBACK).filter((base) => !this.#blocks.has(base));
       for (const base of left) if (await isUnclaimed(base)) await nft(removalOf(base)).catch(() => undefined);
     });
   }

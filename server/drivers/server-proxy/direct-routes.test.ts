@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { testClaim } from '../../testing/own-ground.ts';
 import { noOwnNetwork, runInOwnNetwork } from '../../testing/own-network.ts';
 import { changeOf, DirectRoutes, tableOf } from './direct-routes.ts';
 
@@ -24,7 +25,7 @@ test('only the routes that differ are changed', () => {
 });
 
 test('the rules name one table', () => {
-  const rules = tableOf({ table: 'mine', routes: new Map([[1, 11]]), uid: 0 });
+  const rules = tableOf({ table: 'mine', routes: new Map([[1, 11]]), uid: 0, comment: 'x' });
   assert.deepEqual(
     new Set(rules.match(/(?:table|element) ip \S+/g)),
     new Set(['table ip mine', 'element ip mine']),
@@ -32,8 +33,8 @@ test('the rules name one table', () => {
 });
 
 test('without root connections go by the proxy, and it says why', async () => {
-  const direct = new DirectRoutes({ table: 'mine', warn: () => {}, uid: null });
-  await direct.begin();
+  const direct = new DirectRoutes({ claim: testClaim(), warn: () => {}, uid: null });
+  await direct.begin(1);
   await direct.set(1, 11);
   await direct.close();
   assert.match(direct.problem ?? '', /require root/);
@@ -45,6 +46,8 @@ import { spawnSync } from 'node:child_process';
 import { connect, createServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ServerProxy } from ${JSON.stringify(from('./server-proxy.ts'))};
+import { CloudClaim } from ${JSON.stringify(from('../host-network/cloud-claim.ts'))};
+const claimOf = (cloudId) => new CloudClaim({ cloudId, uidBase: 1, dataDir: '/data of "mine"' });
 const [FIRST, SECOND, SERVER, OTHER] = [5432, 5433, 24000, 24001];
 const nft = (input) => spawnSync('nft', ['-f', '-'], { input }).status;
 const listen = (port) => new Promise((resolve) => {
@@ -75,11 +78,11 @@ const many = async (count, port) => {
 };
 await listen(SERVER);
 await listen(OTHER);
-const left = 'table ip mine { chain a { type nat hook output priority -100; ' +
+const left = 'table ip cloudlet_databases_0123456789ab { chain a { type nat hook output priority -100; ' +
   'policy accept; ip daddr 127.0.0.1 tcp dport 5432 dnat to 127.0.0.1:9; }; }';
 console.log('left', nft(left), await ask(FIRST));
 const wanted = new Set();
-const proxy = new ServerProxy({ wanted: (listener) => wanted.add(listener), warn: console.log, table: 'mine' });
+const proxy = new ServerProxy({ wanted: (listener) => wanted.add(listener), warn: console.log, claim: claimOf('cld-mine') });
 const listeners = [['first', FIRST], ['second', SECOND]];
 for (const [name, port] of listeners)
   await proxy.open({ name, addresses: ['127.0.0.1'], port, protocol: 'postgresql' });
@@ -116,7 +119,7 @@ console.log('placed again', proxy.directProblem);
 await proxy.close();
 console.log('closed', spawnSync('nft', ['list', 'tables']).stdout.length);
 const warnings = [];
-const broken = new ServerProxy({ wanted() {}, warn: (text) => warnings.push(text), table: 'no name' });
+const broken = new ServerProxy({ wanted() {}, warn: (text) => warnings.push(text), claim: claimOf('no name') });
 await broken.open({ name: 'first', addresses: ['*'], port: FIRST, protocol: 'postgresql' });
 await broken.lead('first', SERVER);
 console.log('broken', await ask(FIRST), /^nft: /.test(broken.directProblem), warnings.length);
@@ -132,6 +135,7 @@ test('new connections of this host go straight to a server that is up, within bo
     stdout.trim().split('\n'),
     [
       'left 0 refused',
+      'nftables: removing the table cloudlet_databases_0123456789ab: no cloud listens on its ports',
       "asleep waits [ 'first' ]",
       'server refused proxy direct',
       'another user refused',

@@ -3,14 +3,15 @@
  * root may place rules of nftables: a hop costs a small statement as much again. Only so many a second go
  * past: what is beyond that goes by the proxy, which has the bounds.
  */
-import { createHash } from 'node:crypto';
-import { resolve } from 'node:path';
+import { systemClock } from '../../platform/clock.ts';
+import type { CloudClaim } from '../host-network/cloud-claim.ts';
 import { HostToolError, nft } from '../host-network/host-tool.ts';
+import { type RouteTable, removalOf, routeTables, TABLE_PREFIX, tablesInTheWay } from './left-routes.ts';
 import { PROXY_ADDRESS } from './passage.ts';
 
 export interface DirectRoutesDeps {
-  /** Name of the table: one per cloud of a host. */
-  readonly table: string;
+  /** Names the table, so that no other cloud of this host has it, and none takes it away while we live. */
+  readonly claim: CloudClaim;
   readonly warn: (text: string) => void;
   /** The user that may place rules, and that the proxy runs as; null: it may not. For tests. */
   readonly uid?: number | null;
@@ -25,13 +26,8 @@ const RATE = 10;
 const IS_NEW = 'tcp flags & (fin | syn | rst | ack) == syn';
 const RETRY_MS = 5000;
 
-/**
- * The name of the table of the cloud with this data directory: the same at each start, and no other cloud's.
- * Two clouds with one table would end each other's connections.
- */
-export function tableNameOf(dataDir: string): string {
-  return `cloudlet_databases_${createHash('sha256').update(resolve(dataDir)).digest('hex').slice(0, 12)}`;
-}
+/** A cloud that is killed while we run is noticed with the next listener after so long. */
+const FRESH_MS = 10_000;
 
 export class DirectRoutes {
   readonly #deps: DirectRoutesDeps;
@@ -45,6 +41,11 @@ export class DirectRoutes {
   #isOff: boolean;
   #isClosed = false;
   #turn: Promise<void> = Promise.resolve();
+  /** Ports that we listen at. */
+  readonly #ports = new Set<number>();
+  /** All tables of this host, as of then. */
+  #tables: { readonly at: number; readonly found: Promise<readonly RouteTable[]> } | null = null;
+  readonly #removed = new Set<string>();
   #next: Promise<void> | null = null;
   #retry: NodeJS.Timeout | undefined;
 
@@ -60,9 +61,17 @@ export class DirectRoutes {
     return this.#problem;
   }
 
-  /** Replaces what a Cloudlet that was killed left. Called again, it does nothing. Never rejects. */
-  async begin(): Promise<void> {
-    if (this.#placed === null && this.#problem === null) await this.#place();
+  /**
+   * To be called before we listen at a port: places the table, and takes away those of killed clouds that
+   * would lead the port's connections elsewhere. Never rejects.
+   */
+  async begin(port: number): Promise<void> {
+    if (this.#isOff || this.#isClosed) return;
+    if (!(await this.#deps.claim.hold())) return this.#turnOff('this host has no sockets without a file');
+    this.#ports.add(port);
+    if (this.#placed === null && this.#problem === null) return this.#place();
+    const removals = await this.#removals();
+    if (removals !== '') await nft(removals).catch(() => undefined);
   }
 
   /** Resolves when it is in force, or cannot be. Connections that are there go on. Never rejects. */
@@ -79,6 +88,27 @@ export class DirectRoutes {
     await this.#place();
   }
 
+  /** Lines that take away the tables of killed clouds that are in our way. */
+  async #removals(): Promise<string> {
+    const now = systemClock.monotonic();
+    if (this.#tables === null || now - this.#tables.at > FRESH_MS)
+      this.#tables = { at: now, found: routeTables().catch(() => []) };
+    const about = { cloudId: this.#deps.claim.cloudId, ports: this.#ports };
+    const tables = tablesInTheWay(await this.#tables.found, about).filter(
+      ({ name }) => !this.#removed.has(name),
+    );
+    for (const { name, why } of tables) {
+      this.#removed.add(name);
+      this.#deps.warn(`nftables: removing the table ${name}: ${why}`);
+    }
+    return tables.map(({ name }) => removalOf(name)).join('');
+  }
+
+  #turnOff(problem: string): void {
+    this.#isOff = true;
+    this.#problem = problem;
+  }
+
   /** Changes that come meanwhile go together. */
   #place(): Promise<void> {
     if (this.#isOff) return Promise.resolve();
@@ -92,14 +122,15 @@ export class DirectRoutes {
 
   async #placeNow(): Promise<void> {
     const routes = new Map(this.#routes);
-    const { table } = this.#deps;
+    const table = this.#table;
     if (this.#isClosed) return void (await nft(removalOf(table)).catch(() => undefined));
     try {
       const change = this.#placed === null ? null : changeOf(table, this.#placed, routes);
       if (change === '') return;
       // It may have been taken away by others: then it is placed whole.
       const isChanged = change !== null && (await nft(change).then(isDone, () => false));
-      if (!isChanged) await nft(this.#whole(routes));
+      // In one step: connections that a killed Cloudlet of ours led go on.
+      if (!isChanged) await nft((await this.#removals()) + this.#whole(routes));
       this.#placed = routes;
       this.#problem = null;
     } catch (error) {
@@ -109,7 +140,7 @@ export class DirectRoutes {
 
   /** Leftover rules must not lead to servers that are gone. */
   async #fail(error: unknown): Promise<void> {
-    const { table, warn } = this.#deps;
+    const { warn } = this.#deps;
     const before = this.#problem;
     this.#placed = null;
     this.#problem = error instanceof Error ? error.message : String(error);
@@ -117,12 +148,17 @@ export class DirectRoutes {
     if (this.#isOff) return;
     if (this.#problem !== before)
       warn(`local connections to databases use the proxy: ${this.#problem}; retrying`);
-    await nft(removalOf(table)).catch(() => undefined);
+    await nft(removalOf(this.#table)).catch(() => undefined);
     this.#retry = setTimeout(() => void this.#place(), RETRY_MS).unref();
   }
 
+  get #table(): string {
+    return `${TABLE_PREFIX}${this.#deps.claim.mark}`;
+  }
+
   #whole(routes: Routes): string {
-    return tableOf({ table: this.#deps.table, routes, uid: this.#uid ?? 0 });
+    const { comment } = this.#deps.claim;
+    return tableOf({ table: this.#table, routes, uid: this.#uid ?? 0, comment });
   }
 }
 
@@ -131,6 +167,8 @@ interface Table {
   readonly routes: Routes;
   /** The proxy's. */
   readonly uid: number;
+  /** The cloud that places it, for people. */
+  readonly comment: string;
 }
 
 /**
@@ -138,7 +176,7 @@ interface Table {
  * to a server are refused unless they are the proxy's. It stays while nothing leads: with the last table of a
  * host, connections that were led would end.
  */
-export function tableOf({ table, routes, uid }: Table): string {
+export function tableOf({ table, routes, uid, comment }: Table): string {
   const to = `ip daddr ${LOOPBACK} tcp dport`;
   const limit = `update @bounds { tcp dport limit rate ${RATE}/second burst ${BURST} packets }`;
   return [
@@ -154,7 +192,7 @@ export function tableOf({ table, routes, uid }: Table): string {
     '  }',
     '  chain others {',
     '    type filter hook output priority 10; policy accept;',
-    `    ${to} @servers ${IS_NEW} ct status & dnat == 0 jump guarded`,
+    `    ${to} @servers ${IS_NEW} ct status & dnat == 0 jump guarded comment "${comment}"`,
     '  }',
     '  chain guarded {',
     `    ip saddr ${PROXY_ADDRESS} meta skuid ${uid} accept`,
@@ -188,11 +226,6 @@ export function changeOf(table: string, from: Routes, to: Routes): string {
     [...to].filter((route) => !isIn(from)(route)),
   );
   return [...gone, ...come].map((line) => `${line}\n`).join('');
-}
-
-/** Takes the table away; missing is no error. */
-function removalOf(table: string): string {
-  return `table ip ${table}\ndelete table ip ${table}\n`;
 }
 
 const isDone = () => true;

@@ -5,6 +5,7 @@ import { describe, type TestContext, test } from 'node:test';
 import { Client } from 'pg';
 import { eventually } from '../../testing/eventually.ts';
 import { newDatabase } from '../../testing/new-database.ts';
+import { testClaim } from '../../testing/own-ground.ts';
 import { noPostgresql, postgresqlFixture } from '../../testing/postgresql-fixture.ts';
 import { freePort } from '../server-port.ts';
 import { ServerProxy } from './server-proxy.ts';
@@ -21,7 +22,7 @@ const VERSION_3 = 0x0003_0000;
 /** A listener that leads nowhere yet, and the port of a server with a database. */
 async function withServer(t: TestContext) {
   const fixture = postgresqlFixture();
-  const proxy = new ServerProxy({ wanted: () => {}, warn: () => {}, table: `cloudlet_proxy_${process.pid}` });
+  const proxy = new ServerProxy({ wanted: () => {}, warn: () => {}, claim: testClaim() });
   const sockets: Socket[] = [];
   t.after(async () => {
     for (const socket of sockets) socket.destroy();

@@ -8,6 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Worker } from 'node:worker_threads';
 import { isAppError } from '../../platform/errors.ts';
 import { eventually } from '../../testing/eventually.ts';
+import { testClaim } from '../../testing/own-ground.ts';
 import { freePort } from '../server-port.ts';
 import type { Protocol } from './login-watch.ts';
 import { ServerProxy } from './server-proxy.ts';
@@ -38,7 +39,7 @@ async function fixture(
   const proxy = new ServerProxy({
     wanted: (listener) => void wanted.push(listener),
     warn: (text) => void warnings.push(text),
-    table: `cloudlet_proxy_test_${process.pid}`,
+    claim: testClaim(),
   });
   const clients: Socket[] = [];
   t.after(async () => {

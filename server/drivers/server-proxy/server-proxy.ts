@@ -6,6 +6,7 @@
 import { Worker } from 'node:worker_threads';
 import { systemClock } from '../../platform/clock.ts';
 import { AppError } from '../../platform/errors.ts';
+import type { CloudClaim } from '../host-network/cloud-claim.ts';
 import { holderOf } from '../server-port.ts';
 import { DirectRoutes } from './direct-routes.ts';
 import type { Protocol } from './login-watch.ts';
@@ -31,8 +32,8 @@ export interface ServerProxyDeps {
   /** A connection waits at a listener that leads nowhere: called at once, then every second. */
   readonly wanted: (listener: string) => void;
   readonly warn: (text: string) => void;
-  /** nftables table, different for each cloud on a host. */
-  readonly table: string;
+  /** Tells our rules in nftables from those of other clouds on this host. */
+  readonly claim: CloudClaim;
 }
 
 /** Messages to the thread. */
@@ -89,7 +90,7 @@ export class ServerProxy {
   /** Listens. A listener that is open stays so. Throws `engine_unavailable` that names who has its port. */
   async open(listener: Listener): Promise<void> {
     if (this.#listeners.has(listener.name)) return;
-    if (isLocal(listener)) await this.#direct.begin();
+    if (isLocal(listener)) await this.#direct.begin(listener.port);
     await this.#ask({ kind: 'open', listener }).catch((error: NodeJS.ErrnoException) => {
       throw cannotListen(listener, error);
     });

@@ -1,0 +1,114 @@
+/** The tables of direct routes on this host, and which of them belong to clouds that run no more. */
+import { createHash } from 'node:crypto';
+import { existsSync, readFileSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import { commentIn, type LivingCloud, livingClouds, ownerOf } from '../host-network/cloud-claim.ts';
+import { nft } from '../host-network/host-tool.ts';
+import { filesOf, listenersAt } from '../server-port.ts';
+
+export const TABLE_PREFIX = 'cloudlet_databases_';
+/** `cloudlet_databases_cld_…_<token>` */
+const NAMED = /^cloudlet_databases_.+_([0-9a-f]+)$/;
+/** Until November 2026: a hash of the path of the data directory, which outlived a move of it. */
+const BY_PATH = /^cloudlet_databases_([0-9a-f]{12})$/;
+const LOCK = 'lock';
+const KEY = 'master.key';
+
+export interface RouteTable {
+  readonly name: string;
+  readonly isAlive: boolean;
+  /** The comment of the cloud that placed it; null: an earlier version left none. */
+  readonly owner: string | null;
+  /** Public ports that it leads on. */
+  readonly ports: readonly number[];
+  /** Its cloud runs no more, and its data directory is gone or is another's: it does not come back. */
+  readonly isAbandoned: boolean;
+  /** The reason for the verdict, for people. */
+  readonly why: string;
+}
+
+/** All tables of direct routes of this host. Rejects with HostToolError. */
+export async function routeTables(): Promise<readonly RouteTable[]> {
+  const listed = await nft('list tables ip\n');
+  const names = [...listed.matchAll(/^table ip (cloudlet_databases_\S+)$/gm)].map(([, name = '']) => name);
+  const living = livingClouds();
+  return Promise.all(
+    names.map(async (name) => {
+      const owner = commentIn(await nft(`list chain ip ${name} others\n`).catch(() => ''));
+      const ports = await portsOf(name);
+      const verdict = BY_PATH.test(name) ? judgeByPath(name, ports) : judge(name, living);
+      return { name, owner, ports, ...verdict, isAbandoned: !verdict.isAlive && isGone(owner) };
+    }),
+  );
+}
+
+/**
+ * Tables of clouds that run no more and are in our way: of this very cloud, of one that is gone for good, or
+ * leading on one of our ports. A killed cloud that comes back has its users led to its servers meanwhile.
+ */
+export function tablesInTheWay(
+  tables: readonly RouteTable[],
+  { cloudId, ports }: { readonly cloudId: string; readonly ports: ReadonlySet<number> },
+): readonly RouteTable[] {
+  const isOwn = (owner: string | null) => owner !== null && ownerOf(owner)?.cloudId === cloudId;
+  return tables.filter((table) => {
+    const isInTheWay = table.isAbandoned || isOwn(table.owner) || table.ports.some((port) => ports.has(port));
+    return !table.isAlive && isInTheWay;
+  });
+}
+
+/** Takes the table away; missing is no error. */
+export function removalOf(table: string): string {
+  return `table ip ${table}\ndelete table ip ${table}\n`;
+}
+
+type Verdict = Pick<RouteTable, 'isAlive' | 'why'>;
+
+function judge(name: string, living: readonly LivingCloud[] | null): Verdict {
+  const token = NAMED.exec(name)?.[1];
+  if (token === undefined || living === null) return { isAlive: true, why: 'whose it is cannot be told' };
+  const isAlive = living.some((cloud) => cloud.token === token);
+  return { isAlive, why: isAlive ? 'its cloud runs' : 'its cloud runs no more' };
+}
+
+/**
+ * The cloud of an older version holds no claim, but it listens at each port that its table leads on, and has
+ * its data directory locked.
+ */
+function judgeByPath(name: string, ports: readonly number[]): Verdict {
+  const hash = BY_PATH.exec(name)?.[1] ?? '';
+  for (const port of ports) {
+    const pids = listenersAt(port);
+    if (pids === null) return { isAlive: true, why: `whose port ${port} is cannot be told` };
+    const isAlive = pids.some((pid) => pid !== process.pid && isCloud(pid, hash));
+    if (isAlive) return { isAlive, why: `its cloud listens on port ${port}` };
+  }
+  return { isAlive: false, why: 'no cloud listens on its ports' };
+}
+
+/** An older version does not say where its directory is. */
+function isGone(owner: string | null): boolean {
+  if (owner === null) return true;
+  const of = ownerOf(owner);
+  if (of === null) return false;
+  try {
+    return JSON.parse(readFileSync(join(of.dataDir, 'cloud.json'), 'utf8')).cloud_id !== of.cloudId;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'ENOENT';
+  }
+}
+
+async function portsOf(table: string): Promise<number[]> {
+  const listed = await nft(`list set ip ${table} ports\n`).catch(() => '');
+  const elements = /elements = \{([^}]*)\}/.exec(listed)?.[1] ?? '';
+  return [...elements.matchAll(/\d+/g)].map(([port]) => Number(port));
+}
+
+function isCloud(pid: number, hash: string): boolean {
+  const locks = filesOf(pid).filter((path) => basename(path) === LOCK);
+  return locks.some((path) => hashOf(dirname(path)) === hash || existsSync(join(dirname(path), KEY)));
+}
+
+function hashOf(dataDir: string): string {
+  return createHash('sha256').update(dataDir).digest('hex').slice(0, 12);
+}
