@@ -3,6 +3,7 @@ import { existsSync, readdirSync, readFileSync, readlinkSync, rmSync } from 'nod
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { writeDurableFile } from '../platform/durable-file.ts';
+import { AppError } from '../platform/errors.ts';
 
 const FILE = 'port';
 const TRIES = 1000;
@@ -104,4 +105,13 @@ function linkOf(path: string): string | null {
   } catch {
     return null;
   }
+}
+
+/** For a server whose users know its port. */
+export function portTaken(port: number, title: string): AppError {
+  const holder = holderOf(port) ?? 'another program';
+  return new AppError('engine_unavailable', `port ${port} of ${title} is taken by ${holder}`, {
+    hint: 'stop that program; the server then starts within a minute',
+    retryAfterSeconds: 5,
+  });
 }

@@ -24,7 +24,7 @@ export interface EngineServer {
   /** Why it could not be had when it was last asked; null: it could. */
   readonly problem: AppError | null;
   /** Has it answering. Throws `engine_unavailable`; it is then tried again from time to time. */
-  up(): Promise<void>;
+  up(how?: { readonly isPatient?: boolean | undefined }): Promise<void>;
   close(): Promise<void>;
 }
 

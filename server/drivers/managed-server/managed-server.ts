@@ -7,6 +7,7 @@
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { SEE_LOG } from '../../platform/alarms.ts';
+import { systemClock } from '../../platform/clock.ts';
 import { AppError } from '../../platform/errors.ts';
 import { lastReason } from '../host-process/foreign-files.ts';
 import type { ForeignProgram, HostProcesses } from '../host-process/host-processes.ts';
@@ -15,11 +16,11 @@ import {
   forgetPort,
   freePort,
   hadPort,
-  holderOf,
   isFree,
   keepPort,
   keptPort,
   newPort,
+  portTaken,
 } from '../server-port.ts';
 import type { DataTemplate } from './data-template.ts';
 import type { EngineServer } from './database-server.ts';
@@ -27,6 +28,7 @@ import { processName } from './server-data.ts';
 import { ServerLog } from './server-log.ts';
 import { makeServerFolders } from './server-owner.ts';
 import type { ServerTls } from './server-tls.ts';
+import { StartProgress } from './start-progress.ts';
 
 export interface ServerFolders {
   /** Ours, out of the server's reach: what is known of its process, its log, its port. */
@@ -97,7 +99,8 @@ export interface ManagedServerDeps {
   readonly onEnd?: () => void;
 }
 
-const ANSWER_MS = 60_000;
+/** A start that makes no progress for so long is given up. */
+const STUCK_MS = 60_000;
 const POLL_MS = 20;
 const MOST_POLL_MS = 1000;
 /** A server that cannot be used after so long raises an alarm. */
@@ -171,14 +174,18 @@ export class ManagedServer implements EngineServer {
     return this.folders.keeper;
   }
 
-  /** See EngineServer. A caller that has waited long for a start gets `engine_unavailable`. */
-  async up(): Promise<void> {
+  /**
+   * See EngineServer. A caller that has waited long for a start gets `engine_unavailable`, unless it waits
+   * for as long as the start makes progress.
+   */
+  async up({ isPatient = false }: { readonly isPatient?: boolean | undefined } = {}): Promise<void> {
     if (this.isUp) return;
     if (this.#isClosing) throw this.#unavailable('is being stopped with Cloudlet');
     await this.#stopping;
     this.#starting ??= this.#start().finally(() => {
       this.#starting = null;
     });
+    if (isPatient) return void (await this.#starting);
     const late = Promise.withResolvers<never>();
     const timer = setTimeout(() => late.reject(this.#problem ?? this.#unavailable('is starting')), WAIT_MS);
     await Promise.race([this.#starting, late.promise]).finally(() => clearTimeout(timer));
@@ -336,7 +343,7 @@ export class ManagedServer implements EngineServer {
     let port = kept ?? (await freePort(kind.firstPort));
     const isAny = this.#deps.onEnd !== undefined && kept !== null;
     if (isAny && !(await isFree(port))) port = await freePort(kind.firstPort);
-    if (!(await isFree(port))) throw this.#portTaken(port);
+    if (!(await isFree(port))) throw portTaken(port, kind.title);
     await kind.initialise(folders);
     const program = { ...this.#process, ...kind.program(folders, port) };
     const running = await processes.keep({ ...program, folder: folders.home, network: 'host' }, this.#keeper);
@@ -357,6 +364,7 @@ export class ManagedServer implements EngineServer {
 
   async #answer(running: RunningProcess, folders: ServerFolders): Promise<void> {
     const { kind } = this.#deps;
+    const progress = new StartProgress({ clock: systemClock, pid: running.pid, stuckMs: STUCK_MS });
     let waited = 0;
     for (let poll = POLL_MS; ; poll = Math.min(2 * poll, MOST_POLL_MS)) {
       try {
@@ -366,7 +374,7 @@ export class ManagedServer implements EngineServer {
         if (this.#isClosing) throw error;
         if (waited < VOICE_MS && waited + poll >= VOICE_MS)
           this.#report(this.#unavailable('runs, but cannot be used yet', error));
-        if (waited < ANSWER_MS) {
+        if (!progress.isOver()) {
           await sleep(poll);
           waited += poll;
           continue;
@@ -375,15 +383,6 @@ export class ManagedServer implements EngineServer {
         throw this.#unavailable('runs, but does not answer', error);
       }
     }
-  }
-
-  #portTaken(port: number): AppError {
-    const holder = holderOf(port) ?? 'another program';
-    return new AppError(
-      'engine_unavailable',
-      `port ${port} of ${this.#deps.kind.title} is taken by ${holder}`,
-      { hint: 'stop that program; the server then starts within a minute', retryAfterSeconds: 5 },
-    );
   }
 
   #unavailable(what: string, cause?: unknown): AppError {
